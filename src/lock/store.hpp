@@ -1,0 +1,229 @@
+#pragma once
+
+#include <poll.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "lock/types.hpp"
+
+namespace rlock::lock {
+
+// A request in flight: it never blocks; whoever drives it polls for it. Destroying one that is not
+// done abandons it: the server may or may not have carried it out. [DESIGN, Servers]
+class Request {
+ public:
+  virtual ~Request() = default;
+  // Appends the descriptors and events to poll for now.
+  virtual void wants(std::vector<pollfd>& out) const = 0;
+  // When advance() is due even without an event; TimePoint::max() for never.
+  virtual TimePoint due() const = 0;
+  // Goes as far as it can without blocking; true once the result is there.
+  virtual bool advance(TimePoint now) = 0;
+};
+
+template <class T>
+class Reply : public Request {
+ public:
+  // Once, after advance() returned true.
+  virtual util::Result<T> take() = 0;
+};
+
+template <class T>
+using InFlight = std::unique_ptr<Reply<T>>;
+
+enum class HolderState { granted, held, revoked, cooldown };
+
+struct Holder {
+  std::string owner;  // as stored: hostile until parsed
+  HolderState state = HolderState::held;
+  Token token;
+  Limit limit = Limit::exclusive();
+  ServerTime since;
+  Millis held{0};
+  Millis left{0};  // until the lease ends
+  uint64_t entries = 0;
+  Attended attended = Attended::yes;
+  std::string record;  // opaque bytes of whoever holds it: who, where, what (made and read by cli)
+};
+
+struct Waiter {
+  std::string owner;
+  Limit limit = Limit::exclusive();
+  ServerTime since;
+  Millis waiting{0};
+  std::string record;
+};
+
+// How an owner came to its end at the server. [PROTOCOL, :released]
+enum class Ending { expired, released, cancelled, removed, forced };
+
+// ---- acquire: ask for the lock, keep the place in the queue alive, claim a grant: one request ----
+
+enum class Queueing { wait, never };
+
+struct AcquireCall {
+  LockName name;
+  Owner owner;
+  Limit limit = Limit::exclusive();
+  Millis ttl{30'000};
+  Millis min_hold{0};
+  Attended attended = Attended::yes;
+  Queueing queueing = Queueing::wait;
+  std::optional<uint64_t> max_queue;  // busy at once where so many wait already
+  std::string record;
+  Ticket ticket;  // the place it had, when the server lost it
+};
+
+struct Granted {
+  Token token;
+};
+struct Queued {
+  Ticket ticket;
+  uint64_t position = 1;             // 1 is the head
+  std::optional<Millis> look_again;  // sooner than the usual slice, when a lease may end before
+  std::optional<Holder> holder;      // one of those who hold it
+};
+struct Busy {
+  std::optional<Holder> holder;
+  uint64_t waiters = 0;
+};
+// The owner has had its end at the server: a late request must not bring it back.
+struct Gone {
+  Ending ending = Ending::released;
+  std::string note;  // opaque bytes of whoever forced or removed it
+};
+// Much had to be swept first: ask again at once.
+struct More {};
+using AcquireReply = std::variant<Granted, Queued, Busy, Gone, More>;
+
+// ---- renew: extend the lease, put it back after data loss, enter a held lock ----
+
+struct RenewCall {
+  LockName name;
+  Owner owner;
+  Entry entry = Entry::outer();
+  Token token;  // 0: never put back
+  Limit limit = Limit::exclusive();
+  Millis ttl{30'000};
+  Millis min_hold{0};
+  Attended attended = Attended::yes;
+  std::string record;
+};
+
+enum class Renewal { extended, put_back };
+enum class LostHow {
+  deleted,   // by hand, or evicted: nobody had it since
+  taken,     // another owner was granted it since
+  full,      // no room beside those who hold it now
+  expired,   // the lease ended, and this call brought no token to put it back
+  released,  // by this owner id
+  forced,    // broken by an operator
+};
+struct Lost {
+  LostHow how = LostHow::deleted;
+  std::optional<Holder> by;  // who has it now
+  std::string note;          // of the operator who forced it
+};
+// The held limit is larger than the one asked for: exclusive inside shared is no re-entry.
+struct Upgrade {};
+using RenewReply = std::variant<Renewal, Lost, Upgrade>;
+
+// ---- release and cancel ----
+
+struct ReleaseCall {
+  LockName name;
+  Owner owner;
+  Entry entry = Entry::outer();
+};
+// `ending` tells what the owner had come to: released now or before, or something else earlier.
+struct ReleaseReply {
+  Ending ending = Ending::released;
+  std::string note;
+};
+
+enum class CancelHow { cancelled, removed };
+struct CancelCall {
+  LockName name;
+  Owner owner;
+  CancelHow how = CancelHow::cancelled;
+  std::string note;  // with removed: who did it and why
+};
+enum class CancelReply { left_queue, gave_back, absent, holds };  // holds: only with removed, untouched
+
+// ---- operators ----
+
+struct Sole {};  // the only holder
+struct Every {};
+using ForceTarget = std::variant<Sole, Owner, Token, Every>;
+enum class Pace { confirmed, now };
+
+struct ForceCall {
+  LockName name;
+  ForceTarget target = Sole{};
+  Pace pace = Pace::confirmed;
+  std::string note;  // opaque: who does it and why; the victim reads it
+};
+struct Forced {
+  std::vector<Holder> broken;
+  std::vector<std::string> counting;  // of those, the owners that still count until they confirm
+  std::optional<std::string> next;    // granted by this call
+};
+struct NotHeld {};
+struct NoMatch {};
+struct Several {
+  uint64_t holders = 0;
+};
+using ForceReply = std::variant<Forced, NotHeld, NoMatch, Several, More>;
+
+struct InspectCall {
+  LockName name;
+  uint64_t holders_from = 0;
+  uint64_t waiters_from = 0;
+  uint64_t page = 128;  // of each; 0 waiters are read when only a status is wanted
+};
+struct Snapshot {
+  bool known = false;  // some key of the lock exists
+  std::vector<Holder> holders;  // live ones, cooldown included
+  uint64_t live_holders = 0;
+  std::vector<Waiter> waiters;  // in order of service, live ones
+  uint64_t live_waiters = 0;
+  bool more_holders = false;
+  bool more_waiters = false;
+};
+
+struct NamesPage {
+  std::vector<std::string> names;  // may repeat between pages
+  std::string cursor;              // empty: that was the last page
+};
+
+enum class Wake { woken, slept };
+
+// All that the lock logic knows of a server. Each call is atomic at the server and may be sent again
+// with the same arguments when its reply was lost.
+class LockStore {
+ public:
+  virtual ~LockStore() = default;
+  virtual InFlight<AcquireReply> acquire(const AcquireCall& call) = 0;
+  virtual InFlight<RenewReply> renew(const RenewCall& call) = 0;
+  virtual InFlight<ReleaseReply> release(const ReleaseCall& call) = 0;
+  virtual InFlight<CancelReply> cancel(const CancelCall& call) = 0;
+  virtual InFlight<ForceReply> force_unlock(const ForceCall& call) = 0;
+  virtual InFlight<Snapshot> inspect(const InspectCall& call) = 0;
+  // Names of the locks under the prefix, a page at a time; cursor empty for the first.
+  virtual InFlight<NamesPage> list_names(const std::string& cursor) = 0;
+  // Blocks at the server until this owner is woken or `slice` is over: a hint, never the truth.
+  virtual InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) = 0;
+  // Where it is, for messages: no password.
+  virtual std::string server() const = 0;
+};
+
+// A further connection to the same server: for the renewal thread and the revocation listener.
+using MakeStore = std::function<std::unique_ptr<LockStore>()>;
+
+}  // namespace rlock::lock

@@ -1,0 +1,42 @@
+#include "lock/types.hpp"
+
+#include <algorithm>
+
+#include "util/text.hpp"
+
+namespace rlock::lock {
+namespace {
+
+constexpr size_t kLongestName = 200;
+
+util::Error bad_name(std::string_view text, const char* why) {
+  return {util::ErrorKind::usage,
+          "bad lock name \"" + util::printable(util::shortened(text, 60)) + "\": " + why};
+}
+
+}  // namespace
+
+util::Result<LockName> LockName::parse(std::string_view text) {
+  if (text.empty()) return bad_name(text, "it is empty");
+  if (text.size() > kLongestName) return bad_name(text, "longer than 200 bytes");
+  if (!util::is_utf8(text)) return bad_name(text, "not UTF-8");
+  for (size_t i = 0; i < text.size(); ++i) {
+    auto c = static_cast<unsigned char>(text[i]);
+    bool c1 = c == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (c < 0x20 || c == 0x7F || c1) return bad_name(text, "control characters are not allowed");
+    if (c == '{' || c == '}') return bad_name(text, "{ and } are not allowed");
+  }
+  return LockName(text);
+}
+
+util::Result<Owner> Owner::parse(std::string_view text) {
+  auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  if (text.size() != 32 || !std::all_of(text.begin(), text.end(), hex)) {
+    return util::Error{util::ErrorKind::usage,
+                       "bad owner \"" + util::printable(util::shortened(text, 60)) +
+                           "\": an owner is 32 hexadecimal digits, as `rlock status --json` prints"};
+  }
+  return Owner(std::string(text));
+}
+
+}  // namespace rlock::lock

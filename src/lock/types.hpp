@@ -1,0 +1,102 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "util/clock.hpp"
+#include "util/random.hpp"
+#include "util/result.hpp"
+
+// The words of the lock. Strong types at every door: a name is never an owner. [STYLE, rule 1]
+namespace rlock::lock {
+
+using util::Millis;
+using util::TimePoint;
+
+// 1-200 bytes of UTF-8 without control characters, `{` or `}`. [DESIGN, The native format]
+class LockName {
+ public:
+  // ErrorKind::usage says what is wrong with the name.
+  static util::Result<LockName> parse(std::string_view text);
+  const std::string& text() const { return text_; }
+  bool operator==(const LockName&) const = default;
+
+ private:
+  explicit LockName(std::string_view text) : text_(text) {}
+  std::string text_;
+};
+
+// 128 random bits, fresh for each acquisition: the identity of an execution unit.
+class Owner {
+ public:
+  static Owner fresh(util::Random& random) { return Owner(util::random_hex(random)); }
+  // 32 lower-case hexadecimal digits; ErrorKind::usage otherwise.
+  static util::Result<Owner> parse(std::string_view text);
+  const std::string& text() const { return text_; }
+  bool operator==(const Owner&) const = default;
+
+ private:
+  explicit Owner(std::string text) : text_(std::move(text)) {}
+  std::string text_;
+};
+
+// One use of a held lock: the run that acquired it, or a run nested in that. A set of these, not a
+// counter, so that a resent request changes nothing.
+class Entry {
+ public:
+  static Entry outer() { return Entry("0"); }
+  static Entry fresh(util::Random& random) { return Entry(util::random_hex(random)); }
+  const std::string& text() const { return text_; }
+  bool operator==(const Entry&) const = default;
+
+ private:
+  explicit Entry(std::string text) : text_(std::move(text)) {}
+  std::string text_;
+};
+
+// Fencing token: strictly greater than every earlier one of the name; 0 is "none".
+struct Token {
+  uint64_t value = 0;
+  auto operator<=>(const Token&) const = default;
+};
+
+// Place in the queue, from the same counter as the tokens; 0 is "none yet".
+struct Ticket {
+  uint64_t value = 0;
+  auto operator<=>(const Ticket&) const = default;
+};
+
+enum class Mode { exclusive, slots, shared };
+
+// The most holders that a holder tolerates, itself included. [DESIGN, Modes in one rule]
+class Limit {
+ public:
+  static constexpr Limit exclusive() { return Limit(1); }
+  static constexpr Limit slots(uint64_t n) { return Limit(n); }
+  static constexpr Limit shared() { return Limit(kUnlimited); }
+  constexpr uint64_t value() const { return value_; }
+  constexpr Mode mode() const {
+    if (value_ <= 1) return Mode::exclusive;
+    return value_ >= kUnlimited ? Mode::shared : Mode::slots;
+  }
+  bool operator==(const Limit&) const = default;
+
+ private:
+  static constexpr uint64_t kUnlimited = 1'000'000'000;
+  constexpr explicit Limit(uint64_t value) : value_(value) {}
+  uint64_t value_;
+};
+
+// Server time, milliseconds since 1970: for showing, never for local deadlines.
+struct ServerTime {
+  int64_t ms = 0;
+  auto operator<=>(const ServerTime&) const = default;
+};
+
+// Attended: a live rlock hears revocations and confirms them; else a revoked holder is freed at once.
+enum class Attended { yes, no };
+
+}  // namespace rlock::lock

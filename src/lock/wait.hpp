@@ -1,0 +1,62 @@
+#pragma once
+
+#include <functional>
+
+#include "lock/poller.hpp"
+
+namespace rlock::lock {
+
+struct WaitLimits {
+  // Waiting: one absolute deadline under contention and wake-ups alike; max() for endless.
+  TimePoint deadline = TimePoint::max();
+  // To the first answer of the server.
+  Millis first_contact{2000};
+  // Without a deadline: how long a lost server is looked for while queued. [CLI.md]
+  Millis outage{60'000};
+};
+
+struct Acquired {
+  Token token;
+  TimePoint sent_at;  // before the request that was granted: where the lease counts from
+};
+struct TimedOut {
+  std::optional<Holder> holder;
+};
+struct Interrupted {};
+using WaitResult = std::variant<Acquired, Busy, TimedOut, Gone, Interrupted>;
+
+class WaitObserver {
+ public:
+  virtual ~WaitObserver() = default;
+  virtual void queued(const Queued&) {}
+  virtual void trouble(const util::Error&) {}
+  // How often tick() comes while waiting; 0 for never.
+  virtual Millis tick_every() const { return Millis(0); }
+  virtual void tick() {}
+};
+
+// Acquires: asks, waits for the wake at the server, asks again, keeps the place in the queue over
+// reconnects. Whatever it does not return as Acquired it has given back, as far as a server answered:
+// on a timed-out wait, an interrupt or an error nothing stays in the queue. [PROTOCOL, acquire]
+class WaitLoop {
+ public:
+  WaitLoop(LockStore& store, Poller& poller, util::Random& random, WaitObserver& observer)
+      : store_(store), poller_(poller), random_(random), observer_(observer) {}
+
+  util::Result<WaitResult> acquire(AcquireCall call, const WaitLimits& limits);
+
+  // Gives back what `owner` has, waiting or granted; an interrupt does not stop it. Bounded.
+  util::Result<CancelReply> give_back(const LockName& name, const Owner& owner);
+
+ private:
+  struct Trouble;
+  Drive drive_ticking(Request& request, TimePoint deadline);
+  Millis slice(const Queued& queued);
+
+  LockStore& store_;
+  Poller& poller_;
+  util::Random& random_;
+  WaitObserver& observer_;
+};
+
+}  // namespace rlock::lock

@@ -1,0 +1,16 @@
+# Writes OUT: one rlock::lua::Script for each of SCRIPTS, as text and SHA-1.
+set(code "#include \"lua/scripts.hpp\"\n\nnamespace rlock::lua {\n")
+file(READ ${FOLDER}/prelude.lua prelude)
+foreach(script ${SCRIPTS})
+  file(READ ${FOLDER}/${script}.lua body)
+  set(whole ${CMAKE_CURRENT_BINARY_DIR}/${script}.whole.lua)
+  file(WRITE ${whole} "${prelude}${body}")
+  file(SHA1 ${whole} digest)
+  file(READ ${whole} hex HEX)
+  string(REGEX REPLACE "(..)" "\\\\x\\1" bytes "${hex}")
+  # Adjacent literals keep each line below the limits of compilers and editors.
+  string(REGEX REPLACE "((\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..))" "\\1\"\n\"" bytes "${bytes}")
+  string(APPEND code "const Script ${script}{\"${digest}\",\n\"${bytes}\"};\n")
+endforeach()
+string(APPEND code "}  // namespace rlock::lua\n")
+file(WRITE ${OUT} "${code}")

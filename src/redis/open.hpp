@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lock/store.hpp"
+
+namespace rlock::redis {
+
+struct OpenOptions {
+  std::vector<std::string> urls;        // one: a server; three or more: a quorum
+  std::optional<std::string> user;      // over the URL's
+  std::optional<std::string> password;  // over the URL's
+  std::string prefix = "rlock:";
+  util::Millis connect_timeout{2000};   // to reach one server: resolution, connect and set-up
+};
+
+// Checks the URLs and gives a maker of stores; connects to nothing yet, but starts the server of a
+// `local:` URL where none runs. ErrorKind::usage: a bad URL, or a kind of server that is not built.
+util::Result<lock::MakeStore> open(const OpenOptions& options);
+
+}  // namespace rlock::redis

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "util/clock.hpp"
+
+namespace rlock::redis {
+
+enum class Transport { tcp, unix_socket };
+
+// Where one server is and how we introduce ourselves there.
+struct Server {
+  Transport transport = Transport::tcp;
+  std::string host;  // name or numeric address; IPv6 without brackets
+  int port = 6379;
+  std::string path;  // of the unix socket
+  std::string user;  // empty: the default user
+  std::string password;
+  int db = 0;
+  util::Millis connect_timeout{2000};
+
+  // `db1:6379`, `[::1]:6379`, `/run/redis.sock`, with `/2` for another database: never a password.
+  std::string label() const;
+};
+
+}  // namespace rlock::redis

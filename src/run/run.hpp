@@ -1,0 +1,101 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "lock/lease.hpp"
+#include "lock/wait.hpp"
+#include "run/signals.hpp"
+
+// The main job: acquire, run the command under guard and renewal, release. [SUPERVISION]
+namespace rlock::run {
+
+using util::Millis;
+using util::TimePoint;
+
+enum class OnLost { terminate, ignore };
+
+struct Plan {
+  lock::AcquireCall claim;  // name, owner, limit, ttl, record, queueing
+  lock::WaitLimits limits;
+  std::vector<std::string> argv;  // the command, executed directly: argv[0] is looked up in PATH
+  std::vector<std::string> environment;  // added to the inherited one, `NAME=value`; RLOCK_TOKEN is
+                                         // appended here once the token is known
+  Millis kill_after{5'000};
+  std::optional<Millis> max_run;  // counted from the start of the command, not of the wait
+  OnLost on_lost = OnLost::terminate;
+  lock::Watchdog watchdog = lock::Watchdog::renew;
+};
+
+// How the command ended by itself.
+struct Exited {
+  int code = 0;
+};
+struct Signaled {
+  int signal = 0;
+};
+using CommandEnd = std::variant<Exited, Signaled>;
+
+// Why the lease is no longer ours: the server said so, or no renewal came through in time.
+struct LeaseEnd {
+  std::optional<lock::Lost> told;          // by the server
+  std::optional<util::Error> last_trouble; // without `told`: why the last renewal failed
+  bool by_guard = false;                   // rlock was stopped or starved: the guard ended the command
+};
+
+struct Ended {
+  CommandEnd end;
+  std::optional<LeaseEnd> lost;         // it ended by itself, but without a lease: a warning
+  std::optional<util::Error> unreleased;  // the release could not be confirmed
+};
+struct NotAcquired {
+  std::variant<lock::Busy, lock::TimedOut, lock::Gone> why;
+};
+// A signal ended the wait: out of the queue, nothing ran.
+struct WaitSignaled {
+  int signal = 0;
+};
+// 76: rlock (or the guard) ended the command because the lease was gone.
+struct LeaseLost {
+  LeaseEnd lease;
+  bool never_started = false;  // exec took longer than the lease
+  std::vector<std::string> survivors;  // what could not be ended and why (another user's processes)
+};
+// 124: --max-run ended the command.
+struct RunLimit {
+  std::optional<util::Error> unreleased;
+  std::vector<std::string> survivors;
+};
+// 126 / 127: exec failed with this errno; the lock was released.
+struct CannotExec {
+  int error = 0;
+};
+using Outcome =
+    std::variant<Ended, NotAcquired, WaitSignaled, LeaseLost, RunLimit, CannotExec, util::Error>;
+
+enum class EventKind {
+  enqueued, acquired, renewed, renew_failed, lost, terminating, killed, exited, released
+};
+struct Event {
+  EventKind kind;
+  TimePoint at;            // CLOCK_BOOTTIME
+  lock::Token token;       // 0 until acquired
+  std::string detail;      // for people: why, how; may be hostile text
+};
+
+// Called from the main thread and from the renewal thread: implementations lock for themselves. Never
+// called between fork and exec, never before a kill that is due.
+class Observer : public lock::WaitObserver {
+ public:
+  virtual void event(const Event&) {}
+};
+
+// Runs plan.argv under the lock. `store` made the first contact; `make_store` gives the renewal thread
+// its own connections. Signals were blocked by `signals` before. Leaves no process, thread or
+// descriptor of its own behind.
+Outcome hold_and_run(Plan plan, lock::LockStore& store, const lock::MakeStore& make_store,
+                     Observer& observer, Signals& signals);
+
+}  // namespace rlock::run

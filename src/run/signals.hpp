@@ -1,0 +1,41 @@
+#pragma once
+
+#include <signal.h>
+#include <sys/signalfd.h>
+
+#include "util/fd.hpp"
+#include "util/result.hpp"
+
+namespace rlock::run {
+
+// Opens /dev/null on each of fds 0-2 that is closed, so that no socket of ours becomes one of them.
+// First thing in main(). The command does not inherit these: restore() closes them again there.
+void open_standard_descriptors();
+
+// The signal state that rlock was started with, and rlock's own: every catchable terminating signal is
+// blocked and read from a signalfd, except those inherited as ignored. [SUPERVISION, Order of a run]
+class Signals {
+ public:
+  // ErrorKind::system when the descriptor cannot be had.
+  static util::Result<Signals> take();
+
+  // Readable while a signal waits.
+  int fd() const { return fd_.get(); }
+  // The next waiting signal; false when there is none.
+  bool next(signalfd_siginfo& info);
+  // In the command, before exec: mask and dispositions as the caller gave them. Async-signal-safe.
+  void restore_in_child() const noexcept;
+
+ private:
+  Signals() = default;
+  util::Fd fd_;
+  sigset_t inherited_mask_{};
+  struct sigaction inherited_chld_{};
+  struct sigaction inherited_pipe_{};
+};
+
+// Ends this process as `signal` ended the command: by the same signal, without a core; as PID 1, or
+// where that does not end us, with 128 + signal. [SUPERVISION, The terminal]
+[[noreturn]] void die_by(int signal);
+
+}  // namespace rlock::run

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <chrono>
+
+namespace rlock::util {
+
+// CLOCK_BOOTTIME: monotonic and counting through suspend, as lease deadlines must. [DESIGN, Life of a lease]
+struct BootClock {
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<BootClock, duration>;
+  static constexpr bool is_steady = true;
+
+  static time_point now() noexcept;
+};
+
+using TimePoint = BootClock::time_point;
+using Nanos = std::chrono::nanoseconds;
+using Millis = std::chrono::milliseconds;
+
+// Milliseconds from now until then for poll(2): rounded up, never negative, -1 for TimePoint::max().
+int poll_timeout(TimePoint now, TimePoint then) noexcept;
+
+}  // namespace rlock::util

@@ -1,0 +1,95 @@
+#include "util/duration.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace rlock::util {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double ms;
+};
+
+// Longest names first: `ms` must not be read as `m`.
+constexpr std::array<Unit, 5> kUnits{
+    {{"ms", 1}, {"s", 1e3}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3}}};
+constexpr double kLongest = 3650 * 86400e3;
+
+Error malformed(std::string_view text) {
+  return {ErrorKind::usage, "not a duration: \"" + std::string(text) +
+                                "\" (write 500ms, 10s, 5m, 1h30m, 2d or a number of seconds)"};
+}
+
+// Digits with at most one point; from_chars alone would take "inf", "1e9" and a sign.
+size_t number_length(std::string_view text) {
+  size_t length = 0;
+  bool point = false;
+  for (char c : text) {
+    if (c == '.' && !point) {
+      point = true;
+    } else if (c < '0' || c > '9') {
+      break;
+    }
+    ++length;
+  }
+  return length == 1 && point ? 0 : length;
+}
+
+const Unit* unit_at(std::string_view text) {
+  for (const Unit& unit : kUnits) {
+    if (text.starts_with(unit.name)) return &unit;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<Millis> parse_duration(std::string_view text) {
+  double total = 0;
+  double smallest = kLongest * 10;
+  std::string_view rest = text;
+  do {
+    size_t length = number_length(rest);
+    double number = 0;
+    if (length == 0) return malformed(text);
+    std::from_chars(rest.data(), rest.data() + length, number);
+    rest.remove_prefix(length);
+    const Unit* unit = unit_at(rest);
+    if (unit == nullptr) {
+      if (!rest.empty() || smallest < kLongest) return malformed(text);
+      total = number * 1e3;
+      break;
+    }
+    if (unit->ms >= smallest) return malformed(text);
+    smallest = unit->ms;
+    total += number * unit->ms;
+    rest.remove_prefix(unit->name.size());
+  } while (!rest.empty());
+  if (!(total <= kLongest)) {
+    return Error{ErrorKind::usage, "too long a duration: \"" + std::string(text) +
+                                       "\" (at most 3650d)"};
+  }
+  return Millis(static_cast<Millis::rep>(std::llround(total)));
+}
+
+std::string format_duration(Millis value) {
+  auto ms = value.count();
+  if (ms < 0) ms = 0;
+  if (ms < 1000) return std::to_string(ms) + "ms";
+  if (ms < 10'000 && ms % 1000 >= 100) {
+    return std::to_string(ms / 1000) + "." + std::to_string(ms % 1000 / 100) + "s";
+  }
+  auto s = ms / 1000;
+  auto pair = [](Millis::rep big, const char* unit, Millis::rep small, const char* lesser) {
+    std::string text = std::to_string(big) + unit;
+    return small == 0 ? text : text + std::to_string(small) + lesser;
+  };
+  if (s < 60) return std::to_string(s) + "s";
+  if (s < 3600) return pair(s / 60, "m", s % 60, "s");
+  if (s < 86400) return pair(s / 3600, "h", s % 3600 / 60, "m");
+  return pair(s / 86400, "d", s % 86400 / 3600, "h");
+}
+
+}  // namespace rlock::util

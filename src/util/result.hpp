@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace rlock::util {
+
+// What went wrong, in the classes that a caller can tell apart (exit codes: CLI.md).
+enum class ErrorKind {
+  usage,        // 64: option, name, duration, URL
+  foreign,      // 65: a key of the lock holds something that is not ours
+  unavailable,  // 69: no server answered in time, or it cannot hold locks
+  internal,     // 70
+  system,       // 71: the system refused: fork, pipe, memory
+  busy,         // 75: not acquired
+  lost,         // 76: the lease is gone
+  denied,       // 77: the server refused us: AUTH, ACL, TLS verification
+  config,       // 78: no server given, bad file, unknown key
+};
+
+// Whether the same request may succeed a moment later (a restart, a fail-over, a network in trouble).
+enum class Retry { never, later };
+
+struct Error {
+  ErrorKind kind = ErrorKind::internal;
+  std::string text;  // what, where, why; one line, no password, may hold hostile bytes from a server
+  Retry retry = Retry::never;
+};
+
+// A value or an Error. Reading the value of a failed Result is a programming error.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  explicit operator bool() const { return state_.index() == 0; }
+  T& operator*() & { return *std::get_if<0>(&state_); }
+  const T& operator*() const& { return *std::get_if<0>(&state_); }
+  T&& operator*() && { return std::move(*std::get_if<0>(&state_)); }
+  T* operator->() { return std::get_if<0>(&state_); }
+  const T* operator->() const { return std::get_if<0>(&state_); }
+  const Error& error() const& { return *std::get_if<1>(&state_); }
+  Error&& error() && { return std::move(*std::get_if<1>(&state_)); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+struct Done {};
+using Status = Result<Done>;
+
+}  // namespace rlock::util
