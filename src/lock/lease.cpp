@@ -15,7 +15,9 @@ TimePoint lease_deadline(TimePoint sent_at, Millis ttl) {
   return sent_at + ttl - ttl / 100 - Millis(2);
 }
 
-Millis kill_margin(Millis ttl) { return std::clamp(ttl / 5, Millis(250), Millis(2000)); }
+Millis kill_margin(Millis ttl) {
+  return std::clamp(ttl / 5, Millis(250), Millis(2000));
+}
 
 LeaseMonitor::LeaseMonitor(const Settings& settings, TimePoint granted_at)
     : settings_(settings), sent_at_(granted_at), next_attempt_(TimePoint::max()) {
@@ -25,8 +27,8 @@ LeaseMonitor::LeaseMonitor(const Settings& settings, TimePoint granted_at)
 void LeaseMonitor::renewed(TimePoint sent_at) {
   sent_at_ = std::max(sent_at_, sent_at);
   backoff_ = Millis(0);
-  next_attempt_ = settings_.watchdog == Watchdog::none ? TimePoint::max()
-                                                       : sent_at_ + settings_.ttl / 3;
+  next_attempt_ =
+      settings_.watchdog == Watchdog::none ? TimePoint::max() : sent_at_ + settings_.ttl / 3;
 }
 
 void LeaseMonitor::failed(TimePoint now) {
@@ -40,7 +42,8 @@ TimePoint LeaseMonitor::attempt_deadline(TimePoint sent_at) const {
 
 TimePoint LeaseMonitor::terminate_at() const {
   // Without a watchdog nothing is left to wait for: the grace is what the user asked for.
-  TimePoint earliest = settings_.watchdog == Watchdog::none ? sent_at_ : sent_at_ + settings_.ttl / 2;
+  TimePoint earliest =
+      settings_.watchdog == Watchdog::none ? sent_at_ : sent_at_ + settings_.ttl / 2;
   return std::max(earliest, kill_at() - settings_.kill_after);
 }
 

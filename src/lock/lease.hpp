@@ -4,8 +4,8 @@
 
 namespace rlock::lock {
 
-// The latest moment at which a lease asked for at `sent_at` surely still stands: the server counts from
-// a later moment, but its clock may run 1 % faster. [DESIGN, Life of a lease]
+// The latest moment at which a lease asked for at `sent_at` surely still stands: the server counts
+// from a later moment, but its clock may run 1 % faster. [DESIGN, Life of a lease]
 TimePoint lease_deadline(TimePoint sent_at, Millis ttl);
 
 // How early the kill comes before the deadline: rlock's whole margin, the guard's half of it.

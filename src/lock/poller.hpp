@@ -12,8 +12,8 @@ class Poller {
  public:
   virtual ~Poller() = default;
   virtual TimePoint now() const = 0;
-  // Until the request is done, the deadline passes or the interrupt fires. A request that is not done
-  // may be driven on later.
+  // Until the request is done, the deadline passes or the interrupt fires. A request that is not
+  // done may be driven on later.
   virtual Drive drive(Request& request, TimePoint deadline, Heed heed = Heed::interrupts) = 0;
   // Lets time pass; done never comes back.
   virtual Drive pause(TimePoint until, Heed heed = Heed::interrupts) = 0;
@@ -31,7 +31,8 @@ class SystemPoller final : public Poller {
   int interrupt_fd_;
 };
 
-// Drives to the end: the result, or ErrorKind::unavailable (Retry::later) at the deadline or interrupt.
+// Drives to the end: the result, or ErrorKind::unavailable (Retry::later) at the deadline or
+// interrupt.
 template <class T>
 util::Result<T> finish(Poller& poller, InFlight<T> request, TimePoint deadline,
                        const std::string& server, Heed heed = Heed::interrupts) {

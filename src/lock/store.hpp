@@ -63,7 +63,8 @@ struct Waiter {
 // How an owner came to its end at the server. [PROTOCOL, :released]
 enum class Ending { expired, released, cancelled, removed, forced };
 
-// ---- acquire: ask for the lock, keep the place in the queue alive, claim a grant: one request ----
+// ---- acquire: ask for the lock, keep the place in the queue alive, claim a grant: one request
+// ----
 
 enum class Queueing { wait, never };
 
@@ -154,7 +155,12 @@ struct CancelCall {
   CancelHow how = CancelHow::cancelled;
   std::string note;  // with removed: who did it and why
 };
-enum class CancelReply { left_queue, gave_back, absent, holds };  // holds: only with removed, untouched
+enum class CancelReply {
+  left_queue,
+  gave_back,
+  absent,
+  holds
+};  // holds: only with removed, untouched
 
 // ---- operators ----
 
@@ -185,10 +191,11 @@ struct InspectCall {
   LockName name;
   uint64_t holders_from = 0;
   uint64_t waiters_from = 0;
-  uint64_t page = 128;  // of each; 0 waiters are read when only a status is wanted
+  uint64_t holders_page = 128;
+  uint64_t waiters_page = 128;  // 0 where only a status is wanted
 };
 struct Snapshot {
-  bool known = false;  // some key of the lock exists
+  bool known = false;           // some key of the lock exists
   std::vector<Holder> holders;  // live ones, cooldown included
   uint64_t live_holders = 0;
   std::vector<Waiter> waiters;  // in order of service, live ones
@@ -204,8 +211,8 @@ struct NamesPage {
 
 enum class Wake { woken, slept };
 
-// All that the lock logic knows of a server. Each call is atomic at the server and may be sent again
-// with the same arguments when its reply was lost.
+// All that the lock logic knows of a server. Each call is atomic at the server and may be sent
+// again with the same arguments when its reply was lost.
 class LockStore {
  public:
   virtual ~LockStore() = default;

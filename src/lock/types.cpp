@@ -32,9 +32,10 @@ util::Result<LockName> LockName::parse(std::string_view text) {
 util::Result<Owner> Owner::parse(std::string_view text) {
   auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   if (text.size() != 32 || !std::all_of(text.begin(), text.end(), hex)) {
-    return util::Error{util::ErrorKind::usage,
-                       "bad owner \"" + util::printable(util::shortened(text, 60)) +
-                           "\": an owner is 32 hexadecimal digits, as `rlock status --json` prints"};
+    return util::Error{
+        util::ErrorKind::usage,
+        "bad owner \"" + util::printable(util::shortened(text, 60)) +
+            "\": an owner is 32 hexadecimal digits, as `rlock status --json` prints"};
   }
   return Owner(std::string(text));
 }

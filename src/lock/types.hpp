@@ -96,7 +96,8 @@ struct ServerTime {
   auto operator<=>(const ServerTime&) const = default;
 };
 
-// Attended: a live rlock hears revocations and confirms them; else a revoked holder is freed at once.
+// Attended: a live rlock hears revocations and confirms them; else a revoked holder is freed at
+// once.
 enum class Attended { yes, no };
 
 }  // namespace rlock::lock

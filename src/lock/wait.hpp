@@ -36,8 +36,9 @@ class WaitObserver {
 };
 
 // Acquires: asks, waits for the wake at the server, asks again, keeps the place in the queue over
-// reconnects. Whatever it does not return as Acquired it has given back, as far as a server answered:
-// on a timed-out wait, an interrupt or an error nothing stays in the queue. [PROTOCOL, acquire]
+// reconnects. Whatever it does not return as Acquired it has given back, as far as a server
+// answered: on a timed-out wait, an interrupt or an error nothing stays in the queue. [PROTOCOL,
+// acquire]
 class WaitLoop {
  public:
   WaitLoop(LockStore& store, Poller& poller, util::Random& random, WaitObserver& observer)
@@ -45,11 +46,26 @@ class WaitLoop {
 
   util::Result<WaitResult> acquire(AcquireCall call, const WaitLimits& limits);
 
-  // Gives back what `owner` has, waiting or granted; an interrupt does not stop it. Bounded.
-  util::Result<CancelReply> give_back(const LockName& name, const Owner& owner);
+  // Gives back what `owner` has, waiting or granted, by `until`; an interrupt does not stop it.
+  util::Result<CancelReply> give_back(const LockName& name, const Owner& owner, TimePoint until);
 
  private:
-  struct Trouble;
+  // One acquisition under way.
+  struct Attempt {
+    AcquireCall call;
+    WaitLimits limits;
+    TimePoint started;
+    std::optional<TimePoint> answered;  // the last answer of the server
+    std::optional<Holder> holder;
+    Millis backoff{0};
+  };
+
+  std::optional<util::Result<WaitResult>> step(Attempt& attempt);
+  std::optional<util::Result<WaitResult>> read(Attempt& attempt, AcquireReply reply,
+                                               TimePoint sent_at);
+  std::optional<util::Result<WaitResult>> wait(Attempt& attempt, const Queued& queued);
+  std::optional<util::Result<WaitResult>> recover(Attempt& attempt, util::Error error);
+  util::Result<WaitResult> leave(const Attempt& attempt, util::Result<WaitResult> with);
   Drive drive_ticking(Request& request, TimePoint deadline);
   Millis slice(const Queued& queued);
 

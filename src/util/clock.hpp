@@ -4,7 +4,8 @@
 
 namespace rlock::util {
 
-// CLOCK_BOOTTIME: monotonic and counting through suspend, as lease deadlines must. [DESIGN, Life of a lease]
+// CLOCK_BOOTTIME: monotonic and counting through suspend, as lease deadlines must. [DESIGN, Life of
+// a lease]
 struct BootClock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
@@ -19,7 +20,8 @@ using TimePoint = BootClock::time_point;
 using Nanos = std::chrono::nanoseconds;
 using Millis = std::chrono::milliseconds;
 
-// Milliseconds from now until then for poll(2): rounded up, never negative, -1 for TimePoint::max().
+// Milliseconds from now until then for poll(2): rounded up, never negative, -1 for
+// TimePoint::max().
 int poll_timeout(TimePoint now, TimePoint then) noexcept;
 
 }  // namespace rlock::util

@@ -68,8 +68,8 @@ Result<Millis> parse_duration(std::string_view text) {
     rest.remove_prefix(unit->name.size());
   } while (!rest.empty());
   if (!(total <= kLongest)) {
-    return Error{ErrorKind::usage, "too long a duration: \"" + std::string(text) +
-                                       "\" (at most 3650d)"};
+    return Error{ErrorKind::usage,
+                 "too long a duration: \"" + std::string(text) + "\" (at most 3650d)"};
   }
   return Millis(static_cast<Millis::rep>(std::llround(total)));
 }

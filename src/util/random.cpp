@@ -9,7 +9,8 @@ namespace rlock::util {
 
 uint64_t SystemRandom::next() {
   uint64_t value = 0;
-  // Eight bytes come whole or not at all; without them no owner id is safe, so there is no fallback.
+  // Eight bytes come whole or not at all; without them no owner id is safe, so there is no
+  // fallback.
   while (getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
     if (errno != EINTR) std::abort();
   }

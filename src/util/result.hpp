@@ -20,12 +20,14 @@ enum class ErrorKind {
   config,       // 78: no server given, bad file, unknown key
 };
 
-// Whether the same request may succeed a moment later (a restart, a fail-over, a network in trouble).
+// Whether the same request may succeed a moment later (a restart, a fail-over, a network in
+// trouble).
 enum class Retry { never, later };
 
 struct Error {
   ErrorKind kind = ErrorKind::internal;
-  std::string text;  // what, where, why; one line, no password, may hold hostile bytes from a server
+  std::string
+      text;  // what, where, why; one line, no password, may hold hostile bytes from a server
   Retry retry = Retry::never;
 };
 

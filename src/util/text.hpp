@@ -15,8 +15,8 @@ bool is_utf8(std::string_view text);
 // Valid UTF-8: each byte that is not part of a well-formed character becomes U+FFFD.
 std::string to_utf8(std::string_view text);
 
-// Safe on a terminal: control characters (C0, DEL, C1), line and paragraph separators, bidi marks and
-// stray bytes are written as \xHH or \u{HEX}.
+// Safe on a terminal: control characters (C0, DEL, C1), line and paragraph separators, bidi marks
+// and stray bytes are written as \xHH or \u{HEX}.
 std::string printable(std::string_view text);
 
 // At most `width` characters of text, the last one an ellipsis where something was cut.

@@ -1,0 +1,152 @@
+#include "lock/wait.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rlock::lock {
+namespace {
+
+using util::Error;
+using util::ErrorKind;
+using util::Result;
+
+constexpr Millis kSlice{5000};
+constexpr Millis kJitter{500};
+// A connection that stays silent for longer than the slice is given up.
+constexpr Millis kSilence{1000};
+constexpr Millis kAttempt{2000};
+constexpr Millis kFirstBackoff{20};
+constexpr Millis kLongestBackoff{1000};
+constexpr Millis kGiveBack{5000};
+// Nothing was ever answered: one short try, since the request may have arrived all the same.
+constexpr Millis kGiveBackUnanswered{500};
+
+Millis grown(Millis backoff) {
+  return std::clamp(backoff * 2, kFirstBackoff, kLongestBackoff);
+}
+
+Error silent(const std::string& server) {
+  return {ErrorKind::unavailable, "cannot acquire at " + server + ": no answer in time",
+          util::Retry::later};
+}
+
+}  // namespace
+
+Result<WaitResult> WaitLoop::acquire(AcquireCall call, const WaitLimits& limits) {
+  Attempt attempt{std::move(call), limits, poller_.now(), std::nullopt, std::nullopt, Millis(0)};
+  while (true) {
+    if (auto result = step(attempt)) return std::move(*result);
+  }
+}
+
+std::optional<Result<WaitResult>> WaitLoop::step(Attempt& attempt) {
+  TimePoint sent_at = poller_.now();
+  TimePoint until =
+      attempt.answered ? sent_at + kAttempt : attempt.started + attempt.limits.first_contact;
+  auto request = store_.acquire(attempt.call);
+  Drive driven = drive_ticking(*request, until);
+  if (driven == Drive::done) {
+    auto reply = request->take();
+    if (!reply) return recover(attempt, std::move(reply).error());
+    attempt.answered = poller_.now();
+    attempt.backoff = Millis(0);
+    return read(attempt, std::move(*reply), sent_at);
+  }
+  request.reset();
+  if (driven == Drive::interrupted) return leave(attempt, WaitResult(Interrupted{}));
+  return recover(attempt, silent(store_.server()));
+}
+
+std::optional<Result<WaitResult>> WaitLoop::read(Attempt& attempt, AcquireReply reply,
+                                                 TimePoint sent_at) {
+  if (auto* granted = std::get_if<Granted>(&reply)) {
+    return WaitResult(Acquired{granted->token, sent_at});
+  }
+  if (auto* busy = std::get_if<Busy>(&reply)) return WaitResult(std::move(*busy));
+  if (auto* gone = std::get_if<Gone>(&reply)) return WaitResult(std::move(*gone));
+  if (auto* queued = std::get_if<Queued>(&reply)) {
+    attempt.call.ticket = queued->ticket;
+    attempt.holder = queued->holder;
+    observer_.queued(*queued);
+    return wait(attempt, *queued);
+  }
+  return std::nullopt;
+}
+
+std::optional<Result<WaitResult>> WaitLoop::wait(Attempt& attempt, const Queued& queued) {
+  TimePoint now = poller_.now();
+  TimePoint deadline = attempt.limits.deadline;
+  if (now >= deadline) return leave(attempt, WaitResult(TimedOut{attempt.holder}));
+  Millis blocked = slice(queued);
+  auto request = store_.wait_for_wake(attempt.call.name, attempt.call.owner, blocked);
+  Drive driven = drive_ticking(*request, std::min(deadline, now + blocked + kSilence));
+  if (driven == Drive::done) {
+    auto wake = request->take();
+    if (!wake) return recover(attempt, std::move(wake).error());
+    return std::nullopt;
+  }
+  request.reset();
+  if (driven == Drive::interrupted) return leave(attempt, WaitResult(Interrupted{}));
+  if (poller_.now() >= deadline) return leave(attempt, WaitResult(TimedOut{attempt.holder}));
+  return std::nullopt;
+}
+
+// A moment's trouble keeps the place in the queue; what cannot pass ends the acquisition.
+std::optional<Result<WaitResult>> WaitLoop::recover(Attempt& attempt, Error error) {
+  TimePoint now = poller_.now();
+  bool hopeless = error.kind != ErrorKind::unavailable ||
+                  (!attempt.answered && error.retry == util::Retry::never);
+  TimePoint until = attempt.started + attempt.limits.first_contact;
+  if (attempt.answered) {
+    bool endless = attempt.limits.deadline == TimePoint::max();
+    until = endless ? *attempt.answered + attempt.limits.outage : attempt.limits.deadline;
+  }
+  if (hopeless || now >= until) return leave(attempt, std::move(error));
+  observer_.trouble(error);
+  attempt.backoff = grown(attempt.backoff);
+  if (poller_.pause(std::min(until, now + attempt.backoff)) == Drive::interrupted) {
+    return leave(attempt, WaitResult(Interrupted{}));
+  }
+  return std::nullopt;
+}
+
+// A request that failed may have been carried out all the same: whatever it took goes back. (L28,
+// L46)
+Result<WaitResult> WaitLoop::leave(const Attempt& attempt, Result<WaitResult> with) {
+  Millis bound = attempt.answered ? kGiveBack : kGiveBackUnanswered;
+  auto given = give_back(attempt.call.name, attempt.call.owner, poller_.now() + bound);
+  if (!given && attempt.answered) observer_.trouble(given.error());
+  return with;
+}
+
+Result<CancelReply> WaitLoop::give_back(const LockName& name, const Owner& owner, TimePoint until) {
+  CancelCall call{name, owner, CancelHow::cancelled, ""};
+  for (Millis backoff{0};;) {
+    TimePoint attempt_end = std::min(until, poller_.now() + kAttempt);
+    auto reply = finish(poller_, store_.cancel(call), attempt_end, store_.server(), Heed::nothing);
+    if (reply || reply.error().retry == util::Retry::never) return reply;
+    backoff = grown(backoff);
+    if (poller_.now() + backoff >= until) return reply;
+    poller_.pause(poller_.now() + backoff, Heed::nothing);
+  }
+}
+
+Drive WaitLoop::drive_ticking(Request& request, TimePoint deadline) {
+  Millis every = observer_.tick_every();
+  if (every == Millis(0)) return poller_.drive(request, deadline);
+  while (true) {
+    TimePoint tick = std::min(deadline, poller_.now() + every);
+    Drive driven = poller_.drive(request, tick);
+    if (driven != Drive::deadline || poller_.now() >= deadline) return driven;
+    observer_.tick();
+  }
+}
+
+// At least a millisecond: to the server, 0 would mean for ever.
+Millis WaitLoop::slice(const Queued& queued) {
+  auto spread = static_cast<Millis::rep>(random_.next() % (2 * kJitter.count() + 1));
+  Millis usual = kSlice - kJitter + Millis(spread);
+  return std::max(Millis(1), std::min(usual, queued.look_again.value_or(usual)));
+}
+
+}  // namespace rlock::lock

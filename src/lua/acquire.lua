@@ -1,0 +1,91 @@
+-- acquire: joins the queue, keeps the place there alive, claims a grant. May be sent again.
+-- ARGV: owner, ticket it had or 0, limit, ttl, min-hold, attended 0|1, wait|never, max-queue or '', record
+-- Returns: granted token | queued ticket position look-again-or--1 holder | busy waiters holder
+--          | gone kind note | more
+local owner, brought, limit, ttl, min_hold, attended, queueing, max_queue, record = unpack(ARGV)
+limit, ttl, min_hold = tonumber(limit), tonumber(ttl), tonumber(min_hold)
+
+local buried = tombstone(owner)
+if buried and buried > REQUEUED then return {'gone', KINDS[buried], note_of(owner)} end
+if tombstone(owner .. ':0') then return {'gone', 'released', ''} end
+
+local function claim(line)
+  if not line then return {'gone', 'expired', ''} end
+  if line.state == 'revoked' then return {'gone', 'forced', note_of(owner)} end
+  local entries = live_entries(owner)
+  entries['0'] = math.max(entries['0'] or 0, now + ttl)
+  line.state = 'held'
+  call('HSET', WHO, '+' .. owner, line_text(line))
+  call('ZADD', HOLDERS, int(write_entries(owner, entries)), owner)
+  return {'granted', line.token}
+end
+
+local function take_place()
+  local ticket, missed = tonumber(brought), tombstone(owner)
+  if ticket == 0 or missed == REQUEUED then
+    ticket = issue()
+  elseif missed == EXPIRED then
+    bury(owner, REQUEUED)
+  end
+  meta.last = math.max(meta.last, ticket)
+  if meta.created == 0 then meta.created = now_us end
+  call('ZADD', QUEUE, int(ticket), owner)
+  call('HSET', WHO, owner, record, '+' .. owner,
+       line_text({state = 'waiting', limit = limit, token = 0, since = now, ttl = ttl,
+                  min_hold = min_hold, attended = attended}))
+end
+
+local function place()
+  local position = call('ZRANK', QUEUE, owner)
+  local look_again = -1
+  if position < 5 then
+    look_again = math.max(1, math.min(earliest_end() - now, 3600000) + 50 * position)
+  end
+  return {'queued', tonumber(call('ZSCORE', QUEUE, owner)), position + 1, look_again, some_holder()}
+end
+
+local function known()
+  return call('ZSCORE', HOLDERS, owner) or call('ZSCORE', QUEUE, owner)
+end
+
+if known() then touch() end
+sweep()
+
+if call('ZSCORE', HOLDERS, owner) then
+  local reply = claim(read_line(owner))
+  finish(owner)
+  return reply
+end
+
+if not call('ZSCORE', QUEUE, owner) then
+  admit()
+  if more then
+    finish(owner)
+    return {'more'}
+  end
+  local waiters = call('ZCARD', QUEUE)
+  if waiters == 0 and fits(limit) then
+    local line = {state = 'held', limit = limit, since = now, ttl = ttl, min_hold = min_hold,
+                  attended = attended}
+    grant(owner, line, now + ttl)
+    call('HSET', WHO, owner, record)
+    finish(owner)
+    return {'granted', line.token}
+  end
+  if queueing == 'never' or (max_queue ~= '' and waiters >= tonumber(max_queue)) then
+    finish(owner)
+    return {'busy', waiters, some_holder()}
+  end
+  take_place()
+end
+
+call('ZADD', ALIVE, int(now + HEARTBEAT), owner)
+admit()
+local reply
+if call('ZSCORE', HOLDERS, owner) then
+  reply = claim(read_line(owner))
+else
+  reply = more and {'more'} or place()
+end
+finish(owner)
+return reply

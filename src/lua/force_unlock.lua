@@ -1,0 +1,58 @@
+-- force_unlock: an operator breaks a lock. A holder that listens is revoked and goes on counting until it
+-- confirms or its lease ends; one that does not, and all with `now`, are freed at once.
+-- ARGV: sole|owner|token|every, owner or token or '', confirmed|now, note (who does it and why)
+-- Returns: forced holders counting next-or-false | free | nomatch | several n | more
+local target, value, pace, note = unpack(ARGV)
+
+touch()
+sweep()
+if more then
+  finish()
+  return {'more'}
+end
+
+local function wanted(owner)
+  if target == 'owner' then return owner == value or owner == '~' .. value end
+  if target == 'token' then
+    local line = read_line(owner)
+    return line and int(line.token) == value
+  end
+  return true
+end
+
+local function break_hold(owner)
+  local line = read_line(owner)
+  if call('HEXISTS', WHO, '!' .. owner) == 0 then call('HSET', WHO, '!' .. owner, note) end
+  wake(owner, 'revoked')
+  if line and line.attended == '1' and pace ~= 'now' then
+    line.state = 'revoked'
+    call('HSET', WHO, '+' .. owner, line_text(line))
+    return true
+  end
+  local ends = tonumber(call('ZSCORE', HOLDERS, owner))
+  remove_holder(owner)
+  forget(owner)
+  bury(owner, FORCED, ends)
+  return false
+end
+
+local holders = call('ZRANGE', HOLDERS, 0, -1)
+local victims = {}
+for _, owner in ipairs(holders) do
+  if wanted(owner) then victims[#victims + 1] = owner end
+end
+if #holders == 0 or #victims == 0 or (target == 'sole' and #holders > 1) then
+  finish()
+  if #holders == 0 then return {'free'} end
+  if #victims == 0 then return {'nomatch'} end
+  return {'several', #holders}
+end
+
+local broken, counting = {}, {}
+for _, owner in ipairs(victims) do
+  broken[#broken + 1] = describe(owner)
+  if break_hold(owner) then counting[#counting + 1] = owner end
+end
+admit()
+finish()
+return {'forced', broken, counting, granted[1] or false}

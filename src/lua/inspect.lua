@@ -1,0 +1,34 @@
+-- inspect: what a lock looks like now, a page of it. Reads only, so what has ended is left out, not swept.
+-- ARGV: first holder, holders a page, first waiter, waiters a page
+-- Returns: known 0|1, live holders, {holder…}, live waiters, {owner limit since waiting record}…,
+--          more holders 0|1, more waiters 0|1
+local holders_from, holders_page, waiters_from, waiters_page = unpack(ARGV)
+local after = '(' .. int(now)
+
+local function page_of_holders()
+  local page = {}
+  local owners = call('ZRANGEBYSCORE', HOLDERS, after, '+inf', 'LIMIT', holders_from, holders_page)
+  for i, owner in ipairs(owners) do page[i] = describe(owner) end
+  return page
+end
+
+-- Pages count places in the queue, dead ones included, so that no live waiter is read twice.
+local function page_of_waiters()
+  local page = {}
+  if tonumber(waiters_page) == 0 then return page, 0 end
+  local last = waiters_from + waiters_page - 1
+  for _, owner in ipairs(call('ZRANGE', QUEUE, waiters_from, int(last))) do
+    local line = read_line(owner)
+    if line and tonumber(call('ZSCORE', ALIVE, owner) or 0) > now then
+      page[#page + 1] = {owner, line.limit, line.since, now - line.since,
+                         call('HGET', WHO, owner) or ''}
+    end
+  end
+  return page, call('ZCARD', QUEUE) > last + 1 and 1 or 0
+end
+
+local live = call('ZCOUNT', HOLDERS, after, '+inf')
+local waiters, more_waiters = page_of_waiters()
+return {call('EXISTS', META, HOLDERS, QUEUE) > 0 and 1 or 0, live, page_of_holders(),
+        call('ZCOUNT', ALIVE, after, '+inf'), waiters,
+        live > holders_from + holders_page and 1 or 0, more_waiters}

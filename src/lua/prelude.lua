@@ -1,0 +1,324 @@
+--!df flags=allow-undeclared-keys
+-- Shared by all scripts of the native protocol: reading, sweeping, granting, ending. [PROTOCOL]
+-- KEYS: holders limits queue alive who meta released history never, all tagged {NAME}.
+-- All times are the server's, in ms; numbers issued (tickets, tokens) are in microseconds.
+local HOLDERS, LIMITS, QUEUE, ALIVE, WHO, META, RELEASED, HISTORY, NEVER = unpack(KEYS)
+local BASE = string.sub(HOLDERS, 1, -8)
+
+local CLAIM = 2000          -- a grant nobody claims
+local HEARTBEAT = 15000     -- a waiter that does not ask again
+local TOMBSTONE = 60000     -- how long an end is remembered, at least
+local GRACE = 60000         -- keys outlive the last lease, so that a late renewal finds what happened
+local META_LIFE = 2592000000  -- 30 days
+local WAKE_LIFE = 10000
+local INNER_LEASE = 30000   -- entries of nested runs, at most
+local SWEEP = 256
+local ADMIT = 64
+
+-- Kinds of tombstones, the stronger the larger. Only up to REQUEUED may an owner come back.
+local EXPIRED, REQUEUED, WAS_RELEASED, CANCELLED, REMOVED, FORCED = 0, 1, 2, 3, 4, 5
+local KINDS = {[0] = 'expired', 'expired', 'released', 'cancelled', 'removed', 'forced'}
+
+local call = redis.call
+local time = call('TIME')
+local now_us = time[1] * 1000000 + time[2]
+local now = math.floor(now_us / 1000)
+
+-- `..` and tostring round to 14 digits, which would break tokens.
+local function int(n) return string.format('%.0f', n) end
+
+-- Each key is read once before anything is written: a wrong type stops the script here.
+call('ZCARD', HOLDERS)
+call('ZCARD', LIMITS)
+call('ZCARD', QUEUE)
+call('ZCARD', ALIVE)
+call('HLEN', WHO)
+call('ZCARD', RELEASED)
+call('LLEN', HISTORY)
+call('EXISTS', NEVER)
+local stored = call('HMGET', META, 'last', 'grant', 'exclusive', 'created', 'head', 'hold')
+local meta = {
+  last = tonumber(stored[1] or 0),       -- number issued
+  grant = tonumber(stored[2] or 0),      -- token of the last grant
+  exclusive = tonumber(stored[3] or 0),  -- token of the last exclusive grant
+  created = tonumber(stored[4] or 0),    -- when this memory began
+  head = stored[5] or '',
+  hold = tonumber(stored[6] or 0),       -- latest end of a --min-hold
+}
+
+local wakes = {}
+local granted = {}
+local more = false
+
+local function earliest_end()
+  return tonumber(call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2] or math.huge)
+end
+local end_before = earliest_end()
+
+-- The first write of whatever must also work when memory is full: it is not refused then, and the
+-- server lets the later ones pass.
+local function touch() call('PEXPIREAT', META, int(now + META_LIFE)) end
+
+local function issue()
+  meta.last = math.max(meta.last + 1, now_us)
+  if meta.created == 0 then meta.created = meta.last end
+  return meta.last
+end
+
+-- `+owner` in WHO: state limit token since ttl min-hold attended.
+local function read_line(owner)
+  local text = call('HGET', WHO, '+' .. owner)
+  if not text then return nil end
+  local state, limit, token, since, ttl, min_hold, attended =
+    string.match(text, '^(%l+) (%d+) (%d+) (%d+) (%d+) (%d+) ([01])$')
+  if not state then return nil end
+  return {state = state, limit = tonumber(limit), token = tonumber(token), since = tonumber(since),
+          ttl = tonumber(ttl), min_hold = tonumber(min_hold), attended = attended}
+end
+
+local function line_text(l)
+  return table.concat({l.state, int(l.limit), int(l.token), int(l.since), int(l.ttl),
+                       int(l.min_hold), l.attended}, ' ')
+end
+
+-- `@owner` in WHO: the entries as id=end, separated by semicolons.
+local function live_entries(owner)
+  local entries = {}
+  for id, ends in string.gmatch(call('HGET', WHO, '@' .. owner) or '', '(%w+)=(%d+)') do
+    if tonumber(ends) > now then entries[id] = tonumber(ends) end
+  end
+  return entries
+end
+
+-- Writes the entries; the latest end of them.
+local function write_entries(owner, entries)
+  local words, latest = {}, 0
+  for id, ends in pairs(entries) do
+    words[#words + 1] = id .. '=' .. int(ends)
+    latest = math.max(latest, ends)
+  end
+  call('HSET', WHO, '@' .. owner, table.concat(words, ';'))
+  return latest
+end
+
+local function lease_of(entry, ttl)
+  if entry == '0' then return ttl end
+  return math.min(ttl, INNER_LEASE)
+end
+
+-- Kind of the tombstone, or nil.
+local function tombstone(owner)
+  local score = call('ZSCORE', RELEASED, owner)
+  return score and tonumber(score) % 8 or nil
+end
+
+-- Scores are keep-until * 8 + kind. A weaker kind never overwrites a stronger one.
+local function bury(owner, kind, lease_end)
+  if (tombstone(owner) or -1) > kind then return end
+  local keep = math.max(now + TOMBSTONE, lease_end or 0)
+  call('ZADD', RELEASED, int(keep * 8 + kind), owner)
+end
+
+local function note_of(owner) return call('HGET', WHO, '!' .. owner) or '' end
+
+local function forget(owner) call('HDEL', WHO, owner, '+' .. owner, '@' .. owner) end
+
+local function wake(owner, word) wakes[#wakes + 1] = {owner, word} end
+
+local function add_holder(owner, line, ends)
+  call('ZADD', HOLDERS, int(ends), owner)
+  call('ZADD', LIMITS, int(line.limit), owner)
+end
+
+-- After an end that counts as a use: the lock stays taken until min-hold is over.
+local function cool_down(owner, line)
+  local ends = line.since + line.min_hold
+  if line.state ~= 'held' or ends <= now then return end
+  local ghost = '~' .. owner
+  local record = call('HGET', WHO, owner) or ''
+  call('HSET', WHO, ghost, record, '+' .. ghost,
+       line_text({state = 'cooldown', limit = line.limit, token = line.token, since = line.since,
+                  ttl = 0, min_hold = 0, attended = '0'}))
+  add_holder(ghost, line, ends)
+end
+
+local function remove_holder(owner)
+  call('ZREM', HOLDERS, owner)
+  call('ZREM', LIMITS, owner)
+end
+
+local function remove_waiter(owner)
+  call('ZREM', QUEUE, owner)
+  call('ZREM', ALIVE, owner)
+  forget(owner)
+end
+
+local function sweep_holders()
+  local ended = call('ZRANGEBYSCORE', HOLDERS, '-inf', now, 'LIMIT', 0, SWEEP)
+  if #ended == 0 then return end
+  call('ZREM', HOLDERS, unpack(ended))
+  call('ZREM', LIMITS, unpack(ended))
+  for _, owner in ipairs(ended) do
+    if string.sub(owner, 1, 1) ~= '~' then
+      local line = read_line(owner)
+      if line then cool_down(owner, line) end
+      bury(owner, line and line.state == 'revoked' and FORCED or EXPIRED)
+    end
+    forget(owner)
+  end
+  more = more or #ended == SWEEP
+end
+
+local function sweep_waiters()
+  local dead = call('ZRANGEBYSCORE', ALIVE, '-inf', now, 'LIMIT', 0, SWEEP)
+  if #dead == 0 then return end
+  call('ZREM', QUEUE, unpack(dead))
+  call('ZREM', ALIVE, unpack(dead))
+  local ends = call('ZMSCORE', RELEASED, unpack(dead))
+  local fields, tombs = {}, {}
+  local mark = int((now + TOMBSTONE) * 8 + EXPIRED)
+  for i, owner in ipairs(dead) do
+    fields[#fields + 1] = owner
+    fields[#fields + 1] = '+' .. owner
+    if not ends[i] then
+      tombs[#tombs + 1] = mark
+      tombs[#tombs + 1] = owner
+    end
+  end
+  call('HDEL', WHO, unpack(fields))
+  if #tombs > 0 then call('ZADD', RELEASED, unpack(tombs)) end
+  more = more or #dead == SWEEP
+end
+
+local function sweep_tombstones()
+  local old = call('ZRANGEBYSCORE', RELEASED, '-inf', int(now * 8 + 7), 'LIMIT', 0, SWEEP)
+  if #old == 0 then return end
+  call('ZREM', RELEASED, unpack(old))
+  for i, owner in ipairs(old) do old[i] = '!' .. owner end
+  call('HDEL', WHO, unpack(old))
+end
+
+-- Someone deleted a part by hand: an unknown limit is exclusive.
+local function rebuild_limits()
+  if call('ZCARD', HOLDERS) == call('ZCARD', LIMITS) then return end
+  call('DEL', LIMITS)
+  for _, owner in ipairs(call('ZRANGE', HOLDERS, 0, -1)) do
+    local line = read_line(owner)
+    call('ZADD', LIMITS, line and int(line.limit) or 1, owner)
+  end
+end
+
+local function sweep()
+  sweep_holders()
+  sweep_waiters()
+  sweep_tombstones()
+  rebuild_limits()
+end
+
+-- One more holder with this limit would be tolerated by all, itself included.
+local function fits(limit)
+  local least = tonumber(call('ZRANGE', LIMITS, 0, 0, 'WITHSCORES')[2] or limit)
+  return call('ZCARD', HOLDERS) + 1 <= math.min(limit, least)
+end
+
+local function note_grant(token, line)
+  meta.grant = math.max(meta.grant, token)
+  if line.limit == 1 then meta.exclusive = math.max(meta.exclusive, token) end
+  if line.min_hold > 0 then meta.hold = math.max(meta.hold, line.since + line.min_hold) end
+end
+
+-- Makes `owner` a holder with a fresh token until `ends`.
+local function grant(owner, line, ends)
+  line.token = issue()
+  line.since = now
+  note_grant(line.token, line)
+  add_holder(owner, line, ends)
+  call('HSET', WHO, '+' .. owner, line_text(line), '@' .. owner, '0=' .. int(ends))
+end
+
+-- Grants to the waiters in front as far as they fit; dead ones are dropped on the way.
+local function admit()
+  for _ = 1, ADMIT do
+    local head = call('ZRANGE', QUEUE, 0, 0)[1]
+    if not head then return end
+    local line = read_line(head)
+    if not line or tonumber(call('ZSCORE', ALIVE, head) or 0) <= now then
+      remove_waiter(head)
+      bury(head, EXPIRED)
+    elseif fits(line.limit) then
+      call('ZREM', QUEUE, head)
+      call('ZREM', ALIVE, head)
+      line.state = 'granted'
+      grant(head, line, now + CLAIM)
+      granted[#granted + 1] = head
+      wake(head, 'granted')
+    else
+      return
+    end
+  end
+  more = true
+end
+
+local function largest(key)
+  return tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2] or 0)
+end
+
+local function set_ends()
+  local holders = math.max(largest(HOLDERS) + GRACE, meta.hold)
+  local alive = largest(ALIVE)
+  local released = math.floor(largest(RELEASED) / 8)
+  call('PEXPIREAT', HOLDERS, int(holders))
+  call('PEXPIREAT', LIMITS, int(holders))
+  call('PEXPIREAT', QUEUE, int(alive))
+  call('PEXPIREAT', ALIVE, int(alive))
+  call('PEXPIREAT', RELEASED, int(released))
+  call('PEXPIREAT', WHO, int(math.max(holders, alive, released)))
+  call('PEXPIREAT', META, int(math.max(now + META_LIFE, holders)))
+end
+
+local function push_wake(owner, word)
+  local key = BASE .. 'wake:' .. owner
+  local length = redis.pcall('RPUSH', key, word)
+  if length ~= 1 then redis.pcall('LTRIM', key, -1, -1) end
+  redis.pcall('PEXPIRE', key, WAKE_LIFE)
+end
+
+-- The end of every script that writes: memory, expiries, then the wakes, which must come last. The head
+-- is nudged where its timer may be too late; the caller itself reads the reply.
+local function finish(caller)
+  local head = call('ZRANGE', QUEUE, 0, 0)[1] or ''
+  if head ~= '' and head ~= caller and
+     (head ~= meta.head or more or earliest_end() < end_before) then
+    wake(head, 'look')
+  end
+  if meta.created > 0 then
+    call('HSET', META, 'last', int(meta.last), 'grant', int(meta.grant), 'exclusive',
+         int(meta.exclusive), 'created', int(meta.created), 'head', head, 'hold', int(meta.hold))
+  end
+  set_ends()
+  for _, w in ipairs(wakes) do
+    if w[1] ~= caller then push_wake(w[1], w[2]) end
+  end
+end
+
+local function count_entries(owner)
+  local n = 0
+  for _ in pairs(live_entries(owner)) do n = n + 1 end
+  return n
+end
+
+-- A holder for replies: owner state limit token since held left entries attended record.
+local function describe(owner)
+  local line = read_line(owner) or {state = 'held', limit = 1, token = 0, since = now, attended = '1'}
+  local ends = tonumber(call('ZSCORE', HOLDERS, owner) or now)
+  return {(string.gsub(owner, '^~', '')), line.state, line.limit, line.token, line.since,
+          now - line.since, ends - now, count_entries(owner), line.attended,
+          call('HGET', WHO, owner) or ''}
+end
+
+-- One live holder, or false.
+local function some_holder()
+  local owner = call('ZRANGEBYSCORE', HOLDERS, '(' .. int(now), '+inf', 'LIMIT', 0, 1)[1]
+  return owner and describe(owner) or false
+end
+

@@ -1,0 +1,71 @@
+-- release, cancel: an owner's end, whatever it has: a lease, a grant, a place in the queue, nothing. Always
+-- leaves a tombstone, so that a late acquire cannot make a ghost; a repeat succeeds.
+-- ARGV: owner, entry, released|cancelled|removed, note (with removed)
+-- Returns: freed | kept (by other entries) | left_queue | holds (removed only, nothing done)
+--          | absent kind-before note   (kind: see KINDS, or unknown)
+local owner, entry, how, note = unpack(ARGV)
+local kind = how == 'released' and WAS_RELEASED or how == 'cancelled' and CANCELLED or REMOVED
+
+local ends = tonumber(call('ZSCORE', HOLDERS, owner) or 0)
+local queued = call('ZSCORE', QUEUE, owner)
+if kind == REMOVED and ends > now then return {'holds'} end
+if kind == REMOVED and not queued then return {'absent', 'unknown', ''} end
+
+-- Only an entry ends: the others keep the lock, as long as their own leases say.
+local function leave(entries)
+  call('ZREM', HOLDERS, owner)
+  local latest = write_entries(owner, entries)
+  call('ZADD', HOLDERS, int(latest), owner)
+  bury(owner .. ':' .. entry, WAS_RELEASED, latest)
+  return {'kept'}
+end
+
+local function free(line)
+  remove_holder(owner)
+  if how == 'released' and line then cool_down(owner, line) end
+  local forced = line and line.state == 'revoked'
+  forget(owner)
+  bury(owner, forced and FORCED or kind, ends)
+  if forced then return {'absent', 'forced', note_of(owner)} end
+  return {'freed'}
+end
+
+local function end_hold()
+  local entries = live_entries(owner)
+  entries[entry] = nil
+  local line = read_line(owner)
+  if how == 'released' and next(entries) and line and line.state ~= 'revoked' then
+    return leave(entries)
+  end
+  return free(line)
+end
+
+local function leave_queue()
+  remove_waiter(owner)
+  bury(owner, kind)
+  if kind == REMOVED then
+    call('HSET', WHO, '!' .. owner, note)
+    wake(owner, 'removed')
+  end
+  return {'left_queue'}
+end
+
+local function nothing_to_end()
+  local before = tombstone(owner)
+  bury(owner, kind)
+  return {'absent', before and KINDS[before] or 'unknown', note_of(owner)}
+end
+
+local reply
+if ends > now then
+  reply = end_hold()
+elseif queued then
+  reply = leave_queue()
+else
+  touch()
+end
+sweep()
+reply = reply or nothing_to_end()
+admit()
+finish()
+return reply

@@ -1,0 +1,65 @@
+-- renew: extends a lease, enters a held lock, puts a lease back that the server's data lost.
+-- ARGV: owner, entry, token or 0 (never put back), limit, ttl, min-hold, attended 0|1, record
+-- Returns: extended | put_back | upgrade
+--          | lost (deleted|taken|full|expired|released|cancelled|removed|forced) note holder
+local owner, entry, token, limit, ttl, min_hold, attended, record = unpack(ARGV)
+token, limit, ttl, min_hold = tonumber(token), tonumber(limit), tonumber(ttl), tonumber(min_hold)
+
+local function lost(how) return {'lost', how, note_of(owner), some_holder()} end
+
+-- Of one that still holds it; the lease is never shortened here.
+local function extend(line)
+  if not line then return lost('deleted') end
+  if line.state == 'revoked' then return lost('forced') end
+  if tombstone(owner .. ':' .. entry) then return lost('released') end
+  if line.limit > limit then return {'upgrade'} end
+  local entries = live_entries(owner)
+  entries[entry] = math.max(entries[entry] or 0, now + lease_of(entry, ttl))
+  local ends = math.max(write_entries(owner, entries), tonumber(call('ZSCORE', HOLDERS, owner)))
+  line.state = 'held'
+  if entry == '0' then line.ttl = ttl end
+  call('HSET', WHO, '+' .. owner, line_text(line))
+  call('ZADD', HOLDERS, int(ends), owner)
+  return {'extended'}
+end
+
+-- Why an owner that is not held now may not come back; nil when nobody can have had it since.
+local function refusal(buried)
+  if buried and buried > REQUEUED then return KINDS[buried] end
+  if tombstone(owner .. ':' .. entry) then return 'released' end
+  if token == 0 then return buried and 'expired' or 'deleted' end
+  if not buried and meta.grant >= token and meta.created <= token then return 'deleted' end
+  local since = limit == 1 and meta.grant or meta.exclusive
+  if since > token then return 'taken' end
+  if not fits(limit) then return 'full' end
+  return nil
+end
+
+local function put_back()
+  local why = refusal(tombstone(owner))
+  if why then return lost(why) end
+  local line = {state = 'held', limit = limit, token = token,
+                since = math.min(now, math.floor(token / 1000)), ttl = ttl, min_hold = min_hold,
+                attended = attended}
+  local entries = {['0'] = now + lease_of(entry, ttl), [entry] = now + lease_of(entry, ttl)}
+  call('ZREM', RELEASED, owner)
+  call('HSET', WHO, owner, record, '+' .. owner, line_text(line))
+  add_holder(owner, line, write_entries(owner, entries))
+  meta.last = math.max(meta.last, token)
+  if meta.created == 0 then meta.created = now_us end
+  note_grant(token, line)
+  return {'put_back'}
+end
+
+touch()
+local reply
+if tonumber(call('ZSCORE', HOLDERS, owner) or 0) > now then
+  reply = extend(read_line(owner))
+  sweep()
+else
+  sweep()
+  reply = put_back()
+end
+admit()
+finish(owner)
+return reply

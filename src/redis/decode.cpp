@@ -1,0 +1,255 @@
+#include "redis/decode.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace rlock::redis {
+namespace {
+
+using lock::Ending;
+using lock::Millis;
+
+// One element of a reply array, read leniently: a missing or strange one reads as empty or 0.
+class Item {
+ public:
+  explicit Item(const redisReply* reply) : reply_(reply) {}
+
+  bool is_array() const { return reply_ != nullptr && reply_->type == REDIS_REPLY_ARRAY; }
+  size_t size() const { return is_array() ? reply_->elements : 0; }
+  Item at(size_t i) const { return Item(i < size() ? reply_->element[i] : nullptr); }
+
+  std::string_view text() const {
+    bool string = reply_ != nullptr &&
+                  (reply_->type == REDIS_REPLY_STRING || reply_->type == REDIS_REPLY_STATUS);
+    return string ? std::string_view(reply_->str, reply_->len) : std::string_view();
+  }
+
+  int64_t number() const {
+    if (reply_ == nullptr) return 0;
+    if (reply_->type == REDIS_REPLY_INTEGER) return reply_->integer;
+    int64_t value = 0;
+    std::string_view digits = text();
+    std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return value;
+  }
+  uint64_t count() const { return static_cast<uint64_t>(std::max<int64_t>(0, number())); }
+
+ private:
+  const redisReply* reply_;
+};
+
+constexpr std::array<std::pair<std::string_view, Ending>, 5> kEndings{
+    {{"expired", Ending::expired},
+     {"released", Ending::released},
+     {"cancelled", Ending::cancelled},
+     {"removed", Ending::removed},
+     {"forced", Ending::forced}}};
+
+// An owner that is not known any more has come to the same as one whose lease ended.
+Ending ending_of(std::string_view word) {
+  for (auto [name, ending] : kEndings) {
+    if (name == word) return ending;
+  }
+  return Ending::expired;
+}
+
+lock::HolderState state_of(std::string_view word) {
+  if (word == "granted") return lock::HolderState::granted;
+  if (word == "revoked") return lock::HolderState::revoked;
+  if (word == "cooldown") return lock::HolderState::cooldown;
+  return lock::HolderState::held;
+}
+
+lock::LostHow lost_of(std::string_view word) {
+  if (word == "taken") return lock::LostHow::taken;
+  if (word == "full") return lock::LostHow::full;
+  if (word == "expired") return lock::LostHow::expired;
+  if (word == "forced" || word == "removed") return lock::LostHow::forced;
+  if (word == "released" || word == "cancelled") return lock::LostHow::released;
+  return lock::LostHow::deleted;
+}
+
+lock::Limit limit_of(Item item) {
+  return lock::Limit::slots(std::max<uint64_t>(1, item.count()));
+}
+
+lock::Holder holder_of(Item item) {
+  lock::Holder holder;
+  holder.owner = item.at(0).text();
+  holder.state = state_of(item.at(1).text());
+  holder.limit = limit_of(item.at(2));
+  holder.token = {item.at(3).count()};
+  holder.since = {item.at(4).number()};
+  holder.held = Millis(item.at(5).number());
+  holder.left = Millis(item.at(6).number());
+  holder.entries = item.at(7).count();
+  holder.attended = item.at(8).text() == "0" ? lock::Attended::no : lock::Attended::yes;
+  holder.record = item.at(9).text();
+  return holder;
+}
+
+std::optional<lock::Holder> maybe_holder(Item item) {
+  if (!item.is_array()) return std::nullopt;
+  return holder_of(item);
+}
+
+std::vector<lock::Holder> holders_of(Item list) {
+  std::vector<lock::Holder> holders;
+  for (size_t i = 0; i < list.size(); ++i) holders.push_back(holder_of(list.at(i)));
+  return holders;
+}
+
+lock::Waiter waiter_of(Item item) {
+  return {std::string(item.at(0).text()),
+          limit_of(item.at(1)),
+          {item.at(2).number()},
+          Millis(item.at(3).number()),
+          std::string(item.at(4).text())};
+}
+
+lock::Queued queued_of(Item item) {
+  lock::Queued queued;
+  queued.ticket = {item.at(1).count()};
+  queued.position = item.at(2).count();
+  if (item.at(3).number() > 0) queued.look_again = Millis(item.at(3).number());
+  queued.holder = maybe_holder(item.at(4));
+  return queued;
+}
+
+// The name of `prefix{NAME}:suffix` where suffix is one that a lock in use or remembered has.
+std::string_view name_in(std::string_view key, std::string_view prefix) {
+  constexpr std::array<std::string_view, 3> kSuffixes{"}:meta", "}:holders", "}:queue"};
+  if (!key.starts_with(prefix)) return {};
+  key.remove_prefix(prefix.size());
+  if (!key.starts_with('{')) return {};
+  for (std::string_view suffix : kSuffixes) {
+    if (key.ends_with(suffix)) return key.substr(1, key.size() - 1 - suffix.size());
+  }
+  return {};
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// Redis 7 adds where in the script it happened: of no use to whoever reads the message.
+std::string_view without_script_position(std::string_view text) {
+  return text.substr(0, text.find(" script: "));
+}
+
+}  // namespace
+
+std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply) {
+  Item item(&reply);
+  std::string_view word = item.at(0).text();
+  if (word == "granted") return lock::Granted{{item.at(1).count()}};
+  if (word == "queued") return queued_of(item);
+  if (word == "busy") return lock::Busy{maybe_holder(item.at(2)), item.at(1).count()};
+  if (word == "gone") {
+    return lock::Gone{ending_of(item.at(1).text()), std::string(item.at(2).text())};
+  }
+  if (word == "more") return lock::More{};
+  return std::nullopt;
+}
+
+std::optional<lock::RenewReply> decode_renew(const redisReply& reply, std::string_view self) {
+  Item item(&reply);
+  std::string_view word = item.at(0).text();
+  if (word == "extended") return lock::Renewal::extended;
+  if (word == "put_back") return lock::Renewal::put_back;
+  if (word == "upgrade") return lock::Upgrade{};
+  if (word != "lost") return std::nullopt;
+  lock::Lost lost{lost_of(item.at(1).text()), maybe_holder(item.at(3)),
+                  std::string(item.at(2).text())};
+  if (lost.by && lost.by->owner == self) lost.by.reset();
+  return lost;
+}
+
+std::optional<lock::ReleaseReply> decode_release(const redisReply& reply) {
+  Item item(&reply);
+  std::string_view word = item.at(0).text();
+  if (word == "freed" || word == "kept") return lock::ReleaseReply{};
+  if (word != "absent") return std::nullopt;
+  return lock::ReleaseReply{ending_of(item.at(1).text()), std::string(item.at(2).text())};
+}
+
+std::optional<lock::CancelReply> decode_cancel(const redisReply& reply) {
+  std::string_view word = Item(&reply).at(0).text();
+  if (word == "left_queue") return lock::CancelReply::left_queue;
+  if (word == "freed") return lock::CancelReply::gave_back;
+  if (word == "absent") return lock::CancelReply::absent;
+  if (word == "holds") return lock::CancelReply::holds;
+  return std::nullopt;
+}
+
+std::optional<lock::ForceReply> decode_force(const redisReply& reply) {
+  Item item(&reply);
+  std::string_view word = item.at(0).text();
+  if (word == "free") return lock::NotHeld{};
+  if (word == "nomatch") return lock::NoMatch{};
+  if (word == "several") return lock::Several{item.at(1).count()};
+  if (word == "more") return lock::More{};
+  if (word != "forced") return std::nullopt;
+  lock::Forced forced{holders_of(item.at(1)), {}, std::nullopt};
+  for (size_t i = 0; i < item.at(2).size(); ++i) {
+    forced.counting.emplace_back(item.at(2).at(i).text());
+  }
+  if (!item.at(3).text().empty()) forced.next = std::string(item.at(3).text());
+  return forced;
+}
+
+std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply) {
+  Item item(&reply);
+  if (item.size() != 7) return std::nullopt;
+  lock::Snapshot snapshot;
+  snapshot.known = item.at(0).number() != 0;
+  snapshot.live_holders = item.at(1).count();
+  snapshot.holders = holders_of(item.at(2));
+  snapshot.live_waiters = item.at(3).count();
+  for (size_t i = 0; i < item.at(4).size(); ++i) {
+    snapshot.waiters.push_back(waiter_of(item.at(4).at(i)));
+  }
+  snapshot.more_holders = item.at(5).number() != 0;
+  snapshot.more_waiters = item.at(6).number() != 0;
+  return snapshot;
+}
+
+std::optional<lock::Wake> decode_wake(const redisReply& reply) {
+  if (reply.type == REDIS_REPLY_NIL) return lock::Wake::slept;
+  if (reply.type == REDIS_REPLY_ARRAY) return lock::Wake::woken;
+  return std::nullopt;
+}
+
+std::optional<lock::NamesPage> decode_names(const redisReply& reply, std::string_view prefix) {
+  Item item(&reply);
+  if (item.size() != 2) return std::nullopt;
+  lock::NamesPage page;
+  if (item.at(0).text() != "0") page.cursor = item.at(0).text();
+  for (size_t i = 0; i < item.at(1).size(); ++i) {
+    std::string_view name = name_in(item.at(1).at(i).text(), prefix);
+    if (!name.empty()) page.names.emplace_back(name);
+  }
+  return page;
+}
+
+util::Error decode_error(std::string_view text) {
+  using util::ErrorKind;
+  using util::Retry;
+  std::string words(without_script_position(text));
+  if (contains(text, "WRONGTYPE")) {
+    return {ErrorKind::foreign, "a key of this lock holds something else: " + words};
+  }
+  for (std::string_view sign :
+       {"NOAUTH", "NOPERM", "WRONGPASS", "unauthenticated", "user executing the script"}) {
+    if (contains(text, sign)) return {ErrorKind::denied, words};
+  }
+  for (std::string_view sign : {"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN",
+                                "UNBLOCKED", "max number of clients"}) {
+    if (contains(text, sign)) return {ErrorKind::unavailable, words, Retry::later};
+  }
+  return {ErrorKind::unavailable, words};
+}
+
+}  // namespace rlock::redis

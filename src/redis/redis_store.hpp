@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lock/store.hpp"
+#include "lua/scripts.hpp"
+#include "redis/connection.hpp"
+
+namespace rlock::redis {
+
+// The scripts a store runs; the tests put broken ones in their place.
+struct Scripts {
+  lua::Script acquire = lua::acquire;
+  lua::Script renew = lua::renew;
+  lua::Script release = lua::release;
+  lua::Script force_unlock = lua::force_unlock;
+  lua::Script inspect = lua::inspect;
+};
+
+// The native format on one server, over one connection: one request in flight at a time. [PROTOCOL]
+class RedisStore final : public lock::LockStore {
+ public:
+  RedisStore(Server server, std::string prefix, Scripts scripts = {});
+
+  lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall& call) override;
+  lock::InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override;
+  lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall& call) override;
+  lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall& call) override;
+  lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall& call) override;
+  lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall& call) override;
+  lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
+  lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName& name, const lock::Owner& owner,
+                                           lock::Millis slice) override;
+  std::string server() const override { return connection_.server().label(); }
+
+ private:
+  std::string base(const lock::LockName& name) const;
+  std::vector<std::string> script_call(const lua::Script& script, const lock::LockName& name,
+                                       std::vector<std::string> arguments) const;
+
+  Connection connection_;
+  std::string prefix_;
+  Scripts scripts_;
+};
+
+}  // namespace rlock::redis
