@@ -40,24 +40,25 @@ using InFlight = std::unique_ptr<Reply<T>>;
 enum class HolderState { granted, held, revoked, cooldown };
 
 struct Holder {
-  std::string owner;  // as stored: hostile until parsed
+  std::string owner{};  // as stored: hostile until parsed
   HolderState state = HolderState::held;
-  Token token;
+  Token token{};
   Limit limit = Limit::exclusive();
-  ServerTime since;
+  ServerTime since{};
   Millis held{0};
   Millis left{0};  // until the lease ends
   uint64_t entries = 0;
   Attended attended = Attended::yes;
-  std::string record;  // opaque bytes of whoever holds it: who, where, what (made and read by cli)
+  std::string
+      record{};  // opaque bytes of whoever holds it: who, where, what (made and read by cli)
 };
 
 struct Waiter {
-  std::string owner;
+  std::string owner{};
   Limit limit = Limit::exclusive();
-  ServerTime since;
+  ServerTime since{};
   Millis waiting{0};
-  std::string record;
+  std::string record{};
 };
 
 // How an owner came to its end at the server. [PROTOCOL, :released]
@@ -76,28 +77,28 @@ struct AcquireCall {
   Millis min_hold{0};
   Attended attended = Attended::yes;
   Queueing queueing = Queueing::wait;
-  std::optional<uint64_t> max_queue;  // busy at once where so many wait already
-  std::string record;
-  Ticket ticket;  // the place it had, when the server lost it
+  std::optional<uint64_t> max_queue{};  // busy at once where so many wait already
+  std::string record{};
+  Ticket ticket{};  // the place it had, when the server lost it
 };
 
 struct Granted {
-  Token token;
+  Token token{};
 };
 struct Queued {
-  Ticket ticket;
-  uint64_t position = 1;             // 1 is the head
-  std::optional<Millis> look_again;  // sooner than the usual slice, when a lease may end before
-  std::optional<Holder> holder;      // one of those who hold it
+  Ticket ticket{};
+  uint64_t position = 1;               // 1 is the head
+  std::optional<Millis> look_again{};  // sooner than the usual slice, when a lease may end before
+  std::optional<Holder> holder{};      // one of those who hold it
 };
 struct Busy {
-  std::optional<Holder> holder;
+  std::optional<Holder> holder{};
   uint64_t waiters = 0;
 };
 // The owner has had its end at the server: a late request must not bring it back.
 struct Gone {
   Ending ending = Ending::released;
-  std::string note;  // opaque bytes of whoever forced or removed it
+  std::string note{};  // opaque bytes of whoever forced or removed it
 };
 // Much had to be swept first: ask again at once.
 struct More {};
@@ -109,12 +110,12 @@ struct RenewCall {
   LockName name;
   Owner owner;
   Entry entry = Entry::outer();
-  Token token;  // 0: never put back
+  Token token{};  // 0: never put back
   Limit limit = Limit::exclusive();
   Millis ttl{30'000};
   Millis min_hold{0};
   Attended attended = Attended::yes;
-  std::string record;
+  std::string record{};
 };
 
 enum class Renewal { extended, put_back };
@@ -128,8 +129,8 @@ enum class LostHow {
 };
 struct Lost {
   LostHow how = LostHow::deleted;
-  std::optional<Holder> by;  // who has it now
-  std::string note;          // of the operator who forced it
+  std::optional<Holder> by{};  // who has it now
+  std::string note{};          // of the operator who forced it
 };
 // The held limit is larger than the one asked for: exclusive inside shared is no re-entry.
 struct Upgrade {};
@@ -145,7 +146,7 @@ struct ReleaseCall {
 // `ending` tells what the owner had come to: released now or before, or something else earlier.
 struct ReleaseReply {
   Ending ending = Ending::released;
-  std::string note;
+  std::string note{};
 };
 
 enum class CancelHow { cancelled, removed };
@@ -153,7 +154,7 @@ struct CancelCall {
   LockName name;
   Owner owner;
   CancelHow how = CancelHow::cancelled;
-  std::string note;  // with removed: who did it and why
+  std::string note{};  // with removed: who did it and why
 };
 enum class CancelReply {
   left_queue,
@@ -173,7 +174,7 @@ struct ForceCall {
   LockName name;
   ForceTarget target = Sole{};
   Pace pace = Pace::confirmed;
-  std::string note;  // opaque: who does it and why; the victim reads it
+  std::string note{};  // opaque: who does it and why; the victim reads it
 };
 struct Forced {
   std::vector<Holder> broken;
@@ -206,7 +207,7 @@ struct Snapshot {
 
 struct NamesPage {
   std::vector<std::string> names;  // may repeat between pages
-  std::string cursor;              // empty: that was the last page
+  std::string cursor{};            // empty: that was the last page
 };
 
 enum class Wake { woken, slept };

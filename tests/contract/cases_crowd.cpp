@@ -1,0 +1,194 @@
+// The queue: order, wakes, heartbeats, mass death.
+#include "contract/lab.hpp"
+
+namespace rlock::contract {
+namespace {
+
+using namespace std::chrono_literals;
+
+void first_come_first_served(Lab& lab) {
+  lock::Token last = lab.granted('A');
+  for (char owner : {'B', 'C', 'D'}) lab.queued(owner);
+  need(lab.waiters() == "BCD", "not in order");
+  for (char owner : {'B', 'C', 'D'}) {
+    lab.release(static_cast<char>(owner - 1));
+    need(lab.woken(owner), "the next one is not woken");
+    lock::Token token = lab.granted(owner);
+    need(token > last, "tokens do not increase");
+    last = token;
+  }
+}
+
+// L30: a resent acquire changes nothing.
+void resent_acquire(Lab& lab) {
+  lock::Token token = lab.granted('A');
+  need(lab.granted('A') == token, "a resent acquire gets another token");
+  need(lab.inspect().holders.at(0).entries == 1, "a resent acquire is a second entry");
+  lock::Ticket ticket = lab.queued('B').ticket;
+  need(lab.queued('B').ticket == ticket, "a resent acquire gets another ticket");
+  lab.release('A');
+  need(lab.holders() == "B", "B is not granted in place");
+}
+
+void no_wait_leaves_nothing(Lab& lab) {
+  Ask now;
+  now.queueing = lock::Queueing::never;
+  lab.granted('A');
+  const auto busy = as<lock::Busy>(lab.acquire('B', now), "not busy");
+  need(busy.holder && busy.holder->record == "record of A", "the holder is not named");
+  lab.queued('C');
+  lab.release('A');
+  as<lock::Busy>(lab.acquire('B', now), "overtakes a granted waiter");
+  need(lab.waiters().empty() && lab.holders() == "C", "left something");
+}
+
+void max_queue_leaves_nothing(Lab& lab) {
+  Ask one;
+  one.max_queue = 1;
+  lab.granted('A');
+  lab.queued('B', one);
+  need(as<lock::Busy>(lab.acquire('C', one), "not busy").waiters == 1, "waiters not counted");
+  lab.queued('B', one);
+  need(lab.waiters() == "B", "left something");
+}
+
+// PROTOCOL case 14, L24: 10,000 waiters died; the one alive behind them is served at once.
+void ten_thousand_dead(Lab& lab) {
+  lab.granted('A');
+  constexpr const char* kCrowd = R"(
+    for i = 1, 10000 do
+      local owner = string.format('%032x', i)
+      redis.call('ZADD', KEYS[1], i, owner)
+      redis.call('ZADD', KEYS[2], 1, owner)
+      redis.call('HSET', KEYS[3], owner, 'x', '+' .. owner, 'waiting 1 0 0 30000 0 1')
+    end)";
+  lab.cli({"EVAL", kCrowd, "3", lab.key("queue"), lab.key("alive"), lab.key("who")});
+  lab.queued('Z');
+  lab.release('A');
+  lab.granted('Z');
+  need(lab.inspect().live_waiters == 0, "the dead still wait");
+  need(lab.cli({"ZCARD", lab.key("queue")}) == "0", "the dead are still queued");
+}
+
+// PROTOCOL case 15: the hand-over's receiver is dead.
+void head_dies_after_the_hand_over(Lab& lab) {
+  lab.granted('A');
+  lab.queued('B');
+  lab.queued('C');
+  lab.release('A');
+  need(lab.woken('C'), "the new head does not know that the end moved");
+  const auto waiting = lab.queued('C');
+  need(waiting.position == 1 && waiting.look_again && *waiting.look_again <= 2s, "looks too late");
+  lab.pass(*waiting.look_again);
+  lab.granted('C');
+}
+
+// Holder and head die together: whoever is behind looks for itself.
+void holder_and_head_die(Lab& lab) {
+  lab.granted('A');
+  lab.queued('B');
+  const auto waiting = lab.queued('C');
+  need(waiting.look_again && *waiting.look_again <= 30s + 50ms, "looks too late");
+  lab.pass(*waiting.look_again);
+  need(!std::holds_alternative<lock::Gone>(lab.acquire('C')), "gone");
+  lab.pass(2001ms);
+  lab.granted('C');
+}
+
+// L26, L27
+void expiry_serves_the_head(Lab& lab) {
+  lab.granted('A');
+  const auto waiting = lab.queued('B');
+  need(waiting.look_again == 30s, "the head does not know when the lease ends");
+  lab.pass(30s);
+  lab.granted('B');
+}
+
+// L21, L27: waiters of a dead host vanish by themselves.
+void dead_waiters_vanish(Lab& lab) {
+  lab.granted('A');
+  lab.queued('B');
+  lab.pass(10s);
+  lab.queued('C');
+  lab.pass(6s);
+  need(lab.waiters() == "C", "a dead waiter is shown");
+  lab.release('A');
+  need(lab.holders() == "C", "a dead waiter is in the way");
+}
+
+// PROTOCOL case 17, L25: one missed claim costs nothing, the second one the place.
+void missed_claims(Lab& lab) {
+  lab.granted('A');
+  Ask again;
+  again.ticket = lab.queued('B').ticket;
+  lab.queued('C');
+  lab.queued('D');
+  lab.release('A');
+  lab.pass(2001ms);
+  lab.granted('C');
+  lab.queued('B', again);
+  need(lab.waiters() == "BD", "one missed claim cost the place");
+  lab.release('C');
+  lab.pass(2001ms);
+  lab.granted('D');
+  lab.queued('E');
+  lab.queued('B', again);
+  need(lab.waiters() == "EB", "a second missed claim kept the place");
+}
+
+// L43: a wake that lies there from before changes nothing.
+void stale_wakes(Lab& lab) {
+  lab.granted('A');
+  lab.cli({"RPUSH", lab.key("wake:" + Lab::owner('B').text()), "granted"});
+  lab.queued('B');
+  need(lab.woken('B'), "no wake");
+  lab.queued('B');
+  need(lab.holders() == "A", "a stale wake granted something");
+}
+
+// L29: the wake waits for the waiter that looked but does not block yet.
+void wake_before_the_block(Lab& lab) {
+  lab.granted('A');
+  lab.queued('B');
+  lab.release('A');
+  lock::SystemPoller poller;
+  auto wake = lock::finish(poller, lab.store().wait_for_wake(lab.name(), Lab::owner('B'), 30s),
+                           poller.now() + 30s, "lab");
+  need(wake && *wake == lock::Wake::woken, "the wake is lost");
+}
+
+// L37
+void every_key_expires(Lab& lab) {
+  lab.granted('A');
+  lab.queued('B');
+  lab.queued('C');
+  lab.cancel('C', lock::CancelHow::removed);
+  lab.force();
+  lab.release('A');
+  lab.granted('B');
+  lab.cli({"DEL", "clock"});
+  need(lab.fingerprint().find(" false") == std::string::npos, "a key lives for ever");
+}
+
+}  // namespace
+
+const std::vector<Named>& crowd_cases() {
+  static const std::vector<Named> cases{
+      {"first come, first served, tokens increase", first_come_first_served},
+      {"a resent acquire changes nothing (L30)", resent_acquire},
+      {"a refused wait leaves nothing", no_wait_leaves_nothing},
+      {"a full queue leaves nothing", max_queue_leaves_nothing},
+      {"14: the one alive behind 10,000 dead is served at once (L24)", ten_thousand_dead},
+      {"15: the receiver of a hand-over dies", head_dies_after_the_hand_over},
+      {"15: holder and head die", holder_and_head_die},
+      {"an ended lease serves the head (L26)", expiry_serves_the_head},
+      {"dead waiters vanish (L21, L27)", dead_waiters_vanish},
+      {"17: one missed claim keeps the place, a second does not (L25)", missed_claims},
+      {"stale wakes are harmless (L43)", stale_wakes},
+      {"a wake before the block is not lost (L29)", wake_before_the_block},
+      {"every key expires (L37)", every_key_expires},
+  };
+  return cases;
+}
+
+}  // namespace rlock::contract

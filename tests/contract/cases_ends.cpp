@@ -1,0 +1,189 @@
+// How an owner ends, and what late or repeated requests may still do.
+#include "contract/lab.hpp"
+
+namespace rlock::contract {
+namespace {
+
+using namespace std::chrono_literals;
+using lock::CancelHow;
+using lock::CancelReply;
+using lock::Ending;
+using lock::Gone;
+using lock::Lost;
+using lock::LostHow;
+using lock::Pace;
+
+void gone_as(Lab& lab, char owner, Ending ending) {
+  need(as<Gone>(lab.acquire(owner), "a late acquire brings the owner back").ending == ending,
+       "the late acquire is told another end");
+  need(lab.holders().find(owner) == std::string::npos, "a ghost holds the lock");
+  need(lab.waiters().find(owner) == std::string::npos, "a ghost waits");
+}
+
+// L16, L30
+void late_acquire(Lab& lab) {
+  lab.granted('A');
+  lab.queued('B');
+  lab.queued('C');
+  lab.release('A');
+  gone_as(lab, 'A', Ending::released);
+  need(lab.cancel('B') == CancelReply::gave_back, "B had been granted");
+  gone_as(lab, 'B', Ending::cancelled);
+  lab.granted('C');
+  lab.queued('D');
+  need(lab.cancel('D', CancelHow::removed) == CancelReply::left_queue, "D waited");
+  need(lab.woken('D'), "a removed waiter is not told");
+  need(as<Gone>(lab.acquire('D'), "D is back").note == "by the operator", "D is not told by whom");
+  lab.force(lock::Sole{}, Pace::now);
+  gone_as(lab, 'C', Ending::forced);
+  lab.cancel('E');
+  gone_as(lab, 'E', Ending::cancelled);
+}
+
+// PROTOCOL case 2
+void repeated_release(Lab& lab) {
+  lab.granted('A');
+  lab.release('A');
+  lab.granted('B');
+  lab.release('B');
+  need(lab.release('A').ending == Ending::released, "a repeated release is refused");
+  lab.granted('C');
+  need(lab.release('A').ending == Ending::released, "a repeated release is refused");
+  need(lab.holders() == "C", "a repeated release freed another's lock");
+}
+
+void forced_victim(Lab& lab) {
+  lock::Token token = lab.granted('A');
+  as<lock::Forced>(lab.force(), "not forced");
+  need(lab.woken('A'), "the victim is not told");
+  const auto lost = as<Lost>(lab.renew('A', token), "the victim renews");
+  need(lost.how == LostHow::forced && lost.note == "by the operator", "not told who and why");
+  need(lab.release('A').ending == Ending::forced, "the confirmation does not say forced");
+  need(as<Lost>(lab.renew('A', token), "put back").how == LostHow::forced, "not told forced");
+
+  token = lab.granted('B');
+  lab.force();
+  lab.pass(40s);
+  need(as<Lost>(lab.renew('B', token), "a lapsed victim renews").how == LostHow::forced,
+       "a victim that slept is not told it was forced");
+}
+
+// L41
+void expired_lease(Lab& lab) {
+  lock::Token token = lab.granted('A');
+  lab.pass(31s);
+  need(as<lock::Renewal>(lab.renew('A', token), "not restored") == lock::Renewal::put_back,
+       "an ended lease that nobody had since is not put back");
+  need(lab.holders() == "A", "A does not hold it");
+  lab.pass(31s);
+  lab.granted('B');
+  need(as<Lost>(lab.renew('A', token), "renewed though B has it").by.has_value(), "by nobody");
+  lab.release('B');
+  need(as<Lost>(lab.renew('A', token), "renewed though B had it").how == LostHow::taken,
+       "not told that it was taken");
+}
+
+void deleted_by_hand(Lab& lab) {
+  lock::Token token = lab.granted('A');
+  lab.cli({"DEL", lab.key("holders")});
+  need(as<Lost>(lab.renew('A', token), "renewed").how == LostHow::deleted, "not told deleted");
+  token = lab.granted('B');
+  lab.cli({"DEL", lab.key("who")});
+  need(as<Lost>(lab.renew('B', token), "renewed").how == LostHow::deleted, "not told deleted");
+}
+
+void flushed_while_held(Lab& lab) {
+  lock::Token token = lab.granted('A');
+  lab.cli({"FLUSHALL"});
+  lab.pass(0s);
+  need(as<lock::Renewal>(lab.renew('A', token), "lost") == lock::Renewal::put_back, "not put back");
+  need(lab.holders() == "A", "A does not hold it");
+  lab.release('A');
+  lock::Token next = lab.granted('B');
+  need(next > token, "the token does not grow over a flush");
+  lab.cli({"FLUSHALL"});
+  lab.pass(0s);
+  lock::Token newcomer = lab.granted('C');
+  need(newcomer > next, "the token does not grow over a flush");
+  need(as<Lost>(lab.renew('B', next), "two hold it").how == LostHow::taken, "not told taken");
+}
+
+// A renewal without the token (`rlock renew --owner`) never puts back.
+void no_token_no_put_back(Lab& lab) {
+  lab.granted('A');
+  lab.pass(31s);
+  need(as<Lost>(lab.renew('A', {}), "put back without a token").how == LostHow::expired,
+       "not told expired");
+}
+
+// PROTOCOL case 19: nobody starts beside the victim until it confirmed or its lease ended.
+void revocation_without_overlap(Lab& lab) {
+  lock::Token token = lab.granted('A');
+  lab.queued('B');
+  const auto forced = as<lock::Forced>(lab.force(), "not forced");
+  need(forced.broken.size() == 1 && forced.counting.size() == 1 && !forced.next, "freed at once");
+  lab.woken('A');  // the wake is lost
+  lab.pass(8s);
+  lab.queued('B');
+  as<lock::Forced>(lab.force(), "not forced again");
+  lab.queued('B');
+  need(lab.holders() == "A", "a second force freed the victim");
+  lab.pass(8s);
+  lab.queued('B');
+  as<Lost>(lab.renew('A', token), "the revoked victim renews");
+  lab.pass(8s);
+  lab.queued('B');
+  lab.pass(7s);
+  lab.granted('B');
+}
+
+// The grant was revoked while the claim's reply was under way: the claim does not stand.
+void revoked_before_the_claim(Lab& lab) {
+  lab.granted('A');
+  lab.queued('B');
+  lab.release('A');
+  as<lock::Forced>(lab.force(), "not forced");
+  need(as<Gone>(lab.acquire('B'), "a revoked grant is claimed").ending == Ending::forced, "why");
+}
+
+void unattended_is_free_at_once(Lab& lab) {
+  Ask unattended;
+  unattended.attended = lock::Attended::no;
+  lab.granted('A', unattended);
+  lab.queued('B');
+  const auto forced = as<lock::Forced>(lab.force(), "not forced");
+  need(forced.counting.empty(), "an unattended holder counts on");
+  need(forced.next == Lab::owner('B').text(), "the next is not granted");
+  lab.granted('B');
+}
+
+void force_targets(Lab& lab) {
+  as<lock::NotHeld>(lab.force(), "a free lock is forced");
+  lock::Token token = lab.granted('A');
+  as<lock::NoMatch>(lab.force(Lab::owner('B')), "another's lock is forced");
+  as<lock::NoMatch>(lab.force(lock::Token{token.value + 1}), "another token is forced");
+  need(lab.holders() == "A", "a refused force changed something");
+  as<lock::Forced>(lab.force(lock::Token{token}), "its token is refused");
+}
+
+}  // namespace
+
+const std::vector<Named>& end_cases() {
+  static const std::vector<Named> cases{
+      {"1: a late acquire after release, cancel, remove, force makes no ghost", late_acquire},
+      {"2: a repeated release succeeds and frees nobody else", repeated_release},
+      {"4: a forced victim cannot renew, nor after it lapsed", forced_victim},
+      {"5: an ended lease comes back only where nobody had it since (L41)", expired_lease},
+      {"a lock deleted by hand is lost", deleted_by_hand},
+      {"a flushed lock is put back unless another was granted", flushed_while_held},
+      {"without a token nothing is put back", no_token_no_put_back},
+      {"19: a revoked holder counts until it confirms or its lease ends",
+       revocation_without_overlap},
+      {"19: a grant revoked before the claim is gone", revoked_before_the_claim},
+      {"a holder nobody attends is freed at once", unattended_is_free_at_once},
+      {"force-unlock breaks only what it was pointed at (L20)", force_targets},
+  };
+  return cases;
+}
+
+}  // namespace rlock::contract

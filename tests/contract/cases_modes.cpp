@@ -1,0 +1,207 @@
+// Modes, entries and min-hold: the least limit rules.
+#include <algorithm>
+
+#include "contract/lab.hpp"
+
+namespace rlock::contract {
+namespace {
+
+using namespace std::chrono_literals;
+using lock::Entry;
+using lock::Limit;
+using lock::Lost;
+using lock::LostHow;
+using lock::Renewal;
+
+Ask with(Limit limit) {
+  Ask ask;
+  ask.limit = limit;
+  return ask;
+}
+
+Ask holding(lock::Millis min_hold) {
+  Ask ask;
+  ask.min_hold = min_hold;
+  return ask;
+}
+
+Entry inner() {
+  struct Fixed final : util::Random {
+    uint64_t next() override { return 0x1234; }
+  } fixed;
+  return Entry::fresh(fixed);
+}
+
+void slots_fill_up(Lab& lab) {
+  for (char owner : {'A', 'B', 'C'}) lab.granted(owner, with(Limit::slots(3)));
+  need(lab.queued('D', with(Limit::slots(3))).position == 1, "not the head");
+  lab.release('B');
+  lab.granted('D', with(Limit::slots(3)));
+  need(lab.holders() == "ACD", "not three hold it");
+}
+
+// L18
+void least_limit_rules(Lab& lab) {
+  lab.granted('A', with(Limit::slots(3)));
+  lab.granted('B', with(Limit::slots(2)));
+  lab.queued('C', with(Limit::slots(5)));
+  lab.release('B');
+  lab.granted('C', with(Limit::slots(5)));
+  lab.queued('D', with(Limit::exclusive()));
+}
+
+void shared_behind_exclusive_waits(Lab& lab) {
+  lab.granted('A', with(Limit::shared()));
+  lab.granted('B', with(Limit::shared()));
+  lab.queued('C');
+  lab.queued('D', with(Limit::shared()));
+  need(lab.waiters() == "CD", "not in order");
+  lab.release('A');
+  lab.queued('C');
+  lab.release('B');
+  lab.granted('C');
+  lab.queued('D', with(Limit::shared()));
+  lab.release('C');
+  lab.granted('D', with(Limit::shared()));
+}
+
+void late_renewal_of_released_slot(Lab& lab) {
+  Ask three = with(Limit::slots(3));
+  lab.granted('A', three);
+  lock::Token token = lab.granted('B', three);
+  lab.release('B');
+  lab.release('A');
+  need(as<Lost>(lab.renew('B', token, three), "renewed").how == LostHow::released, "not told");
+  need(lab.holders().empty(), "a ghost");
+}
+
+void flushed_slots(Lab& lab) {
+  Ask three = with(Limit::slots(3));
+  lock::Token a = lab.granted('A', three);
+  lock::Token b = lab.granted('B', three);
+  lock::Token c = lab.granted('C', three);
+  lab.cli({"FLUSHALL"});
+  lab.pass(1s);
+  for (auto [owner, token] : {std::pair{'C', c}, {'A', a}, {'B', b}}) {
+    need(as<Renewal>(lab.renew(owner, token, three), "lost") == Renewal::put_back, "not put back");
+  }
+  lab.cli({"FLUSHALL"});
+  lab.pass(1s);
+  lab.granted('D', three);
+  int lost = 0;
+  for (auto [owner, token] : {std::pair{'C', c}, {'A', a}, {'B', b}}) {
+    lost += std::holds_alternative<Lost>(lab.renew(owner, token, three));
+  }
+  need(lost == 1, "not exactly one is lost beside a newcomer");
+}
+
+void flushed_nested(Lab& lab) {
+  lock::Token token = lab.granted('A');
+  lab.cli({"FLUSHALL"});
+  lab.pass(1s);
+  need(as<Renewal>(lab.renew('A', token, {}, inner()), "lost") == Renewal::put_back, "not back");
+  lab.release('A', inner());
+  need(lab.holders() == "A", "the outer run lost it with the inner one");
+  need(as<Renewal>(lab.renew('A', token), "lost") == Renewal::extended, "not extended");
+}
+
+void outer_released_inner_crashed(Lab& lab) {
+  lock::Token token = lab.granted('A');
+  as<Renewal>(lab.renew('A', token, {}, inner()), "not entered");
+  lab.release('A');
+  need(lab.holders() == "A", "the inner run does not keep it");
+  as<Lost>(lab.renew('A', token), "a released entry is renewed");
+  as<lock::Gone>(lab.acquire('A'), "a released entry is acquired");
+  lab.pass(31s);
+  as<lock::Gone>(lab.acquire('A'), "a ghost by acquire");
+  as<Lost>(lab.renew('A', token), "a ghost by renew");
+  need(lab.holders().empty(), "a ghost");
+}
+
+// An inner run that is killed keeps a lock of a long ttl for 30 s at most.
+void inner_lease_is_short(Lab& lab) {
+  Ask hour;
+  hour.ttl = 1h;
+  lock::Token token = lab.granted('A');
+  as<Renewal>(lab.renew('A', token, hour, inner()), "not entered");
+  lab.release('A');
+  lab.pass(30s);
+  lab.granted('B');
+}
+
+void exclusive_inside_shared(Lab& lab) {
+  lock::Token token = lab.granted('A', with(Limit::shared()));
+  as<lock::Upgrade>(lab.renew('A', token, {}, inner()), "an upgrade is let in");
+}
+
+void long_lease_beside_short(Lab& lab) {
+  Ask longer = with(Limit::shared());
+  longer.ttl = 15min;
+  Ask shorter = with(Limit::shared());
+  shorter.ttl = 1s;
+  lab.granted('A', longer);
+  lab.granted('B', shorter);
+  for (const char* suffix : {"holders", "limits", "who"}) {
+    long long left = std::stoll(lab.cli({"PTTL", lab.key(suffix)}));
+    need(left > 14 * 60 * 1000, std::string(suffix) + " expires with the shorter lease");
+  }
+}
+
+// L14
+void min_hold_keeps_it(Lab& lab) {
+  lab.granted('A', holding(60s));
+  lab.queued('B');
+  lab.pass(1s);
+  lab.release('A');
+  const auto waiting = lab.queued('B');
+  need(waiting.look_again && *waiting.look_again <= 59s, "the head does not know when it ends");
+  need(lab.inspect().holders.at(0).state == lock::HolderState::cooldown, "no cooldown");
+  lab.pass(59s);
+  lab.granted('B');
+}
+
+void min_hold_after_a_crash(Lab& lab) {
+  Ask slots = with(Limit::slots(2));
+  slots.min_hold = 60s;
+  lab.granted('A', slots);
+  lab.pass(31s);
+  lab.granted('B', slots);
+  lab.queued('C', slots);
+  lab.pass(20s);
+  lab.renew('B', {}, slots);
+  lab.queued('C', slots);
+  lab.pass(9s);
+  lab.granted('C', slots);
+}
+
+void no_min_hold_for_an_unclaimed_grant(Lab& lab) {
+  lab.granted('A');
+  lab.queued('B', holding(60s));
+  lab.queued('C');
+  lab.release('A');
+  lab.pass(2001ms);
+  lab.granted('C');
+}
+
+}  // namespace
+
+const std::vector<Named>& mode_cases() {
+  static const std::vector<Named> cases{
+      {"slots fill up and are handed over", slots_fill_up},
+      {"the least limit rules (L18)", least_limit_rules},
+      {"a shared waiter behind an exclusive one waits", shared_behind_exclusive_waits},
+      {"3: the late renewal of a released slot is lost", late_renewal_of_released_slot},
+      {"6: flushed slots come back, newest first; one newcomer costs one", flushed_slots},
+      {"7: a nested run puts its outer run back too", flushed_nested},
+      {"8: released outside, crashed inside: no ghost", outer_released_inner_crashed},
+      {"an inner run's lease is short", inner_lease_is_short},
+      {"9: exclusive inside shared is an upgrade", exclusive_inside_shared},
+      {"10: a short lease does not shorten the keys of a long one", long_lease_beside_short},
+      {"16: min-hold keeps the lock, and the head starts on time (L14)", min_hold_keeps_it},
+      {"16: min-hold survives a crash and takes one slot", min_hold_after_a_crash},
+      {"16: a grant nobody claimed has no min-hold", no_min_hold_for_an_unclaimed_grant},
+  };
+  return cases;
+}
+
+}  // namespace rlock::contract

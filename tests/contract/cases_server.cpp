@@ -1,0 +1,102 @@
+// What the server may do to the keys: memory full, wrong types, parts deleted.
+#include "contract/lab.hpp"
+
+namespace rlock::contract {
+namespace {
+
+using namespace std::chrono_literals;
+using util::ErrorKind;
+
+void memory_full(Lab& lab) {
+  lock::Token token = lab.granted('A');
+  lab.queued('B');
+  lab.queued('C');
+  lab.cli({"CONFIG", "SET", "maxmemory", "1"});
+  const std::string before = lab.fingerprint();
+  need(lab.refusal('D').kind == ErrorKind::unavailable, "a new acquisition is not refused");
+  need(lab.fingerprint() == before, "a refused acquisition wrote something");
+  need(std::holds_alternative<lock::Renewal>(lab.renew('A', token)), "a renewal is refused");
+  lab.queued('B');
+  need(lab.release('A').ending == lock::Ending::released, "a release is refused");
+  lab.granted('B');
+  lab.cancel('C');
+  lab.release('B');
+  need(lab.holders().empty() && lab.waiters().empty(), "something is left");
+  lab.cli({"CONFIG", "SET", "maxmemory", "0"});
+}
+
+void wrong_types(Lab& lab) {
+  for (const char* suffix : {"holders", "limits", "queue", "alive", "who", "meta", "released"}) {
+    lab.granted('A');
+    lab.queued('B');
+    lab.cli({"SET", lab.key(suffix), "not ours"});
+    const std::string before = lab.fingerprint();
+    need(lab.refusal('C').kind == ErrorKind::foreign,
+         std::string(suffix) + ": not refused as foreign");
+    for (auto& broken : {+[](Lab& l) { l.release('A'); }, +[](Lab& l) { l.cancel('B'); },
+                         +[](Lab& l) { l.force(); }, +[](Lab& l) { l.renew('A', {1}); }}) {
+      bool refused = false;
+      try {
+        broken(lab);
+      } catch (const Broken&) {
+        refused = true;
+      }
+      need(refused, std::string(suffix) + ": not refused");
+    }
+    need(lab.fingerprint() == before, std::string(suffix) + ": something was written");
+    lab.cli({"FLUSHALL"});
+    lab.pass(0s);
+  }
+}
+
+void wrong_wake(Lab& lab) {
+  lab.granted('A');
+  lab.queued('B');
+  lab.cli({"SET", lab.key("wake:" + Lab::owner('B').text()), "not ours"});
+  need(lab.release('A').ending == lock::Ending::released, "the release fails");
+  lab.granted('B');
+}
+
+void limits_deleted(Lab& lab) {
+  lab.granted('A');
+  lab.cli({"DEL", lab.key("limits")});
+  Ask shared;
+  shared.limit = lock::Limit::shared();
+  lab.queued('B', shared);
+  need(lab.holders() == "A", "shared joined exclusive");
+}
+
+void heartbeat_deleted(Lab& lab) {
+  lab.granted('A');
+  lab.queued('B');
+  lab.queued('C');
+  lab.cli({"ZREM", lab.key("alive"), Lab::owner('B').text()});
+  lab.release('A');
+  need(lab.holders() == "C", "a head without a heartbeat is in the way");
+}
+
+// L42
+void script_flush(Lab& lab) {
+  lab.granted('A');
+  lab.cli({"SCRIPT", "FLUSH"});
+  lab.queued('B');
+  lab.cli({"SCRIPT", "FLUSH"});
+  lab.release('A');
+  lab.granted('B');
+}
+
+}  // namespace
+
+const std::vector<Named>& server_cases() {
+  static const std::vector<Named> cases{
+      {"11: with memory full everything but a new acquisition works", memory_full},
+      {"12: a key of a wrong type stops each script before it writes", wrong_types},
+      {"12: a wake of a wrong type does not stop a release", wrong_wake},
+      {"13: with the limits deleted shared does not join exclusive", limits_deleted},
+      {"13: a head whose heartbeat was deleted is skipped", heartbeat_deleted},
+      {"SCRIPT FLUSH is invisible (L42)", script_flush},
+  };
+  return cases;
+}
+
+}  // namespace rlock::contract

@@ -1,0 +1,215 @@
+#include "contract/lab.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace rlock::contract {
+namespace {
+
+// One server for all cases: each begins by emptying it.
+test::RedisServer& shared_server() {
+  static test::RedisServer server;
+  return server;
+}
+
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+redis::Server at(const test::RedisServer& server) {
+  redis::Server where;
+  where.transport = redis::Transport::unix_socket;
+  where.path = server.socket_path();
+  return where;
+}
+
+int64_t wall_clock_ms() {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+}  // namespace
+
+void need(bool holds, const std::string& what) {
+  if (!holds) throw Broken(what);
+}
+
+BentScripts::BentScripts(const std::vector<Mutation>& mutations) {
+  std::vector<bool> applied(mutations.size(), false);
+  acquire_ = bent(lua::acquire, mutations, applied);
+  renew_ = bent(lua::renew, mutations, applied);
+  release_ = bent(lua::release, mutations, applied);
+  force_unlock_ = bent(lua::force_unlock, mutations, applied);
+  inspect_ = bent(lua::inspect, mutations, applied);
+  all_applied_ = std::find(applied.begin(), applied.end(), false) == applied.end();
+}
+
+std::string BentScripts::bent(const lua::Script& script, const std::vector<Mutation>& mutations,
+                              std::vector<bool>& applied) const {
+  std::string text(script.text);
+  replace_all(text, "call('TIME')", "call('LRANGE', 'clock', 0, 1)");
+  for (size_t i = 0; i < mutations.size(); ++i) {
+    if (text.find(mutations[i].from) == std::string::npos) continue;
+    applied[i] = true;
+    replace_all(text, mutations[i].from, mutations[i].to);
+  }
+  return text;
+}
+
+// A digest that no script has: the text is sent each time.
+redis::Scripts BentScripts::scripts() const {
+  constexpr std::string_view kUnknown = "0000000000000000000000000000000000000000";
+  return {{kUnknown, acquire_},
+          {kUnknown, renew_},
+          {kUnknown, release_},
+          {kUnknown, force_unlock_},
+          {kUnknown, inspect_}};
+}
+
+Lab::Lab(const std::vector<Mutation>& mutations)
+    : server_(shared_server()),
+      bent_(mutations),
+      name_(*lock::LockName::parse("job")),
+      store_(at(server_), "rlock:", bent_.scripts()),
+      now_ms_(wall_clock_ms()) {
+  cli({"CONFIG", "SET", "maxmemory", "0"});
+  cli({"FLUSHALL"});
+  set_clock();
+}
+
+void Lab::set_clock() {
+  cli({"DEL", "clock"});
+  cli({"RPUSH", "clock", std::to_string(now_ms_ / 1000), std::to_string(now_ms_ % 1000 * 1000)});
+}
+
+void Lab::pass(lock::Millis time) {
+  now_ms_ += time.count();
+  set_clock();
+}
+
+lock::Owner Lab::owner(char letter) {
+  // Letters beyond f are no hexadecimal digits: two digits each.
+  char text[33];
+  for (int i = 0; i < 16; ++i) {
+    text[2 * i] = static_cast<char>('0' + (letter - 'A') / 10);
+    text[2 * i + 1] = static_cast<char>('0' + (letter - 'A') % 10);
+  }
+  return *lock::Owner::parse(std::string_view(text, 32));
+}
+
+template <class T>
+util::Result<T> Lab::drive(lock::InFlight<T> request) {
+  lock::SystemPoller poller;
+  return lock::finish(poller, std::move(request), poller.now() + std::chrono::seconds(30), "lab");
+}
+
+template <class T>
+T Lab::sure(util::Result<T> result) {
+  if (!result) throw Broken(result.error().text);
+  return std::move(*result);
+}
+
+lock::AcquireCall Lab::call(char letter, const Ask& ask) const {
+  lock::AcquireCall call{name_, owner(letter)};
+  call.limit = ask.limit;
+  call.ttl = ask.ttl;
+  call.min_hold = ask.min_hold;
+  call.attended = ask.attended;
+  call.queueing = ask.queueing;
+  call.max_queue = ask.max_queue;
+  call.ticket = ask.ticket;
+  call.record = std::string("record of ") + letter;
+  return call;
+}
+
+lock::AcquireReply Lab::acquire(char letter, const Ask& ask) {
+  lock::AcquireReply reply = lock::More{};
+  while (std::holds_alternative<lock::More>(reply)) {
+    reply = sure(drive(store_.acquire(call(letter, ask))));
+  }
+  return reply;
+}
+
+util::Error Lab::refusal(char letter, const Ask& ask) {
+  auto reply = drive(store_.acquire(call(letter, ask)));
+  need(!reply, "acquire succeeds");
+  return reply.error();
+}
+
+lock::RenewReply Lab::renew(char letter, lock::Token token, const Ask& ask,
+                            const lock::Entry& entry) {
+  lock::RenewCall renew{name_, owner(letter), entry, token};
+  renew.limit = ask.limit;
+  renew.ttl = ask.ttl;
+  renew.min_hold = ask.min_hold;
+  renew.record = std::string("record of ") + letter;
+  return sure(drive(store_.renew(renew)));
+}
+
+lock::ReleaseReply Lab::release(char letter, const lock::Entry& entry) {
+  return sure(drive(store_.release({name_, owner(letter), entry})));
+}
+
+lock::CancelReply Lab::cancel(char letter, lock::CancelHow how) {
+  return sure(drive(store_.cancel({name_, owner(letter), how, "by the operator"})));
+}
+
+lock::ForceReply Lab::force(const lock::ForceTarget& target, lock::Pace pace) {
+  return sure(drive(store_.force_unlock({name_, target, pace, "by the operator"})));
+}
+
+lock::Snapshot Lab::inspect() {
+  return sure(drive(store_.inspect({name_})));
+}
+
+bool Lab::woken(char letter) {
+  return !cli({"LPOP", key("wake:" + owner(letter).text())}).empty();
+}
+
+lock::Token Lab::granted(char letter, const Ask& ask) {
+  return as<lock::Granted>(acquire(letter, ask), std::string(1, letter) + " is not granted").token;
+}
+
+lock::Queued Lab::queued(char letter, const Ask& ask) {
+  return as<lock::Queued>(acquire(letter, ask), std::string(1, letter) + " is not queued");
+}
+
+namespace {
+
+char letter_of(const std::string& owner) {
+  for (char letter = 'A'; letter <= 'Z'; ++letter) {
+    if (Lab::owner(letter).text() == owner) return letter;
+  }
+  return '?';
+}
+
+}  // namespace
+
+std::string Lab::holders() {
+  std::string letters;
+  for (const lock::Holder& holder : inspect().holders) letters.push_back(letter_of(holder.owner));
+  std::sort(letters.begin(), letters.end());
+  return letters;
+}
+
+std::string Lab::waiters() {
+  std::string letters;
+  for (const lock::Waiter& waiter : inspect().waiters) letters.push_back(letter_of(waiter.owner));
+  return letters;
+}
+
+std::string Lab::fingerprint() {
+  constexpr const char* kScript = R"(
+    local out, keys = {}, redis.call('KEYS', '*')
+    table.sort(keys)
+    for _, key in ipairs(keys) do
+      local dump = redis.sha1hex(redis.call('DUMP', key))
+      out[#out + 1] = key .. ' ' .. dump .. ' ' .. tostring(redis.call('PTTL', key) >= 0)
+    end
+    return table.concat(out, '\n'))";
+  return cli({"EVAL", kScript, "0"});
+}
+
+}  // namespace rlock::contract

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "lock/poller.hpp"
+#include "redis/redis_store.hpp"
+#include "support/redis_server.hpp"
+
+// What the contract's cases are written in: a real server, real scripts, and a clock of the test's
+// own.
+namespace rlock::contract {
+
+// A case that does not hold. Thrown, so that a case can also be run to see it fail.
+struct Broken : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// A change that breaks one script, to see a case turn red.
+struct Mutation {
+  std::string from;
+  std::string to;
+};
+
+// The scripts with their TIME replaced by a clock that the test sets, and with a mutation.
+class BentScripts {
+ public:
+  explicit BentScripts(const std::vector<Mutation>& mutations = {});
+  redis::Scripts scripts() const;
+  // Whether every mutation found its place: one that did not would prove nothing.
+  bool all_applied() const { return all_applied_; }
+
+ private:
+  std::string bent(const lua::Script& script, const std::vector<Mutation>& mutations,
+                   std::vector<bool>& applied) const;
+  bool all_applied_ = true;
+  std::string acquire_, renew_, release_, force_unlock_, inspect_;
+};
+
+struct Ask {
+  lock::Limit limit = lock::Limit::exclusive();
+  lock::Millis ttl{30'000};
+  lock::Millis min_hold{0};
+  lock::Attended attended = lock::Attended::yes;
+  lock::Queueing queueing = lock::Queueing::wait;
+  std::optional<uint64_t> max_queue;
+  lock::Ticket ticket;
+};
+
+// One lock "job" on a server emptied for the case.
+class Lab {
+ public:
+  explicit Lab(const std::vector<Mutation>& mutations = {});
+
+  // ---- the lock's requests, carried out to the end; owners are called by a letter ----
+  lock::AcquireReply acquire(char owner, const Ask& ask = {});
+  lock::RenewReply renew(char owner, lock::Token token, const Ask& ask = {},
+                         const lock::Entry& entry = lock::Entry::outer());
+  lock::ReleaseReply release(char owner, const lock::Entry& entry = lock::Entry::outer());
+  lock::CancelReply cancel(char owner, lock::CancelHow how = lock::CancelHow::cancelled);
+  lock::ForceReply force(const lock::ForceTarget& target = lock::Sole{},
+                         lock::Pace pace = lock::Pace::confirmed);
+  lock::Snapshot inspect();
+  bool woken(char owner);  // takes the wake that lies there
+
+  // ---- in short ----
+  lock::Token granted(char owner, const Ask& ask = {});  // Broken where it is not
+  lock::Queued queued(char owner, const Ask& ask = {});  // Broken where it is not
+  std::string holders();                                 // the letters, sorted
+  std::string waiters();                                 // the letters, in order
+  util::Error refusal(char owner, const Ask& ask = {});  // Broken where acquire succeeds
+
+  // ---- the server ----
+  void pass(lock::Millis time);
+  std::string cli(const std::vector<std::string>& words) { return server_.cli(words); }
+  std::string key(const std::string& suffix) const { return "rlock:{job}:" + suffix; }
+  // Every key with its bytes and whether it expires: equal before and after means nothing was
+  // written.
+  std::string fingerprint();
+  bool mutations_applied() const { return bent_.all_applied(); }
+
+  lock::LockStore& store() { return store_; }
+  const lock::LockName& name() const { return name_; }
+  static lock::Owner owner(char letter);
+
+ private:
+  template <class T>
+  util::Result<T> drive(lock::InFlight<T> request);
+  template <class T>
+  T sure(util::Result<T> result);
+  lock::AcquireCall call(char owner, const Ask& ask) const;
+  void set_clock();
+
+  test::RedisServer& server_;
+  BentScripts bent_;
+  lock::LockName name_;
+  redis::RedisStore store_;
+  int64_t now_ms_;
+};
+
+using Case = void (*)(Lab&);
+
+// PROTOCOL.md's numbered cases and what else the native protocol promises.
+struct Named {
+  const char* name;
+  Case run;
+};
+const std::vector<Named>& cases();
+
+// Broken with `what` unless it holds.
+void need(bool holds, const std::string& what);
+
+template <class T, class Variant>
+const T& as(const Variant& reply, const std::string& what) {
+  const T* value = std::get_if<T>(&reply);
+  if (value == nullptr) throw Broken(what);
+  return *value;
+}
+
+}  // namespace rlock::contract

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "lock/poller.hpp"
+
+// Time and servers as a test wants them: nothing real, everything repeatable.
+namespace rlock::test {
+
+using util::Millis;
+using util::TimePoint;
+
+// A clock that moves only as far as somebody waits.
+class FakePoller final : public lock::Poller {
+ public:
+  TimePoint now() const override { return now_; }
+  lock::Drive drive(lock::Request& request, TimePoint deadline, lock::Heed heed) override {
+    if (request.advance(now_)) return lock::Drive::done;
+    TimePoint until = std::min(deadline, request.due());
+    if (interrupted(heed, until)) return lock::Drive::interrupted;
+    now_ = std::max(now_, until);
+    if (request.advance(now_)) return lock::Drive::done;
+    return lock::Drive::deadline;
+  }
+  lock::Drive pause(TimePoint until, lock::Heed heed) override {
+    if (interrupted(heed, until)) return lock::Drive::interrupted;
+    now_ = std::max(now_, until);
+    return lock::Drive::deadline;
+  }
+
+  void interrupt_at(TimePoint when) { interrupt_ = when; }
+
+ private:
+  bool interrupted(lock::Heed heed, TimePoint until) {
+    if (heed == lock::Heed::nothing || interrupt_ > until) return false;
+    now_ = std::max(now_, interrupt_);
+    return true;
+  }
+
+  TimePoint now_{std::chrono::seconds(1000)};
+  TimePoint interrupt_ = TimePoint::max();
+};
+
+// Answers after `delay`; without an answer it stays silent for ever.
+template <class T>
+class ScriptedReply final : public lock::Reply<T> {
+ public:
+  ScriptedReply(TimePoint at, std::optional<util::Result<T>> answer)
+      : at_(at), answer_(std::move(answer)) {}
+  void wants(std::vector<pollfd>&) const override {}
+  TimePoint due() const override { return answer_ ? at_ : TimePoint::max(); }
+  bool advance(TimePoint now) override { return answer_ && now >= at_; }
+  util::Result<T> take() override { return std::move(*answer_); }
+
+ private:
+  TimePoint at_;
+  std::optional<util::Result<T>> answer_;
+};
+
+template <class T>
+struct Step {
+  Millis delay{0};
+  std::optional<util::Result<T>> answer;
+};
+
+// Plays its steps in order; the calls are kept for the test to read.
+class ScriptedStore final : public lock::LockStore {
+ public:
+  explicit ScriptedStore(const lock::Poller& poller) : poller_(poller) {}
+
+  std::deque<Step<lock::AcquireReply>> acquires;
+  std::deque<Step<lock::Wake>> wakes;
+  std::deque<Step<lock::CancelReply>> cancels;
+  std::vector<lock::AcquireCall> asked;
+  std::vector<Millis> slices;
+  int cancelled = 0;
+
+  lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall& call) override {
+    asked.push_back(call);
+    return play(acquires);
+  }
+  lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall&) override {
+    ++cancelled;
+    return play(cancels);
+  }
+  lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName&, const lock::Owner&,
+                                           Millis slice) override {
+    slices.push_back(slice);
+    return play(wakes);
+  }
+  lock::InFlight<lock::RenewReply> renew(const lock::RenewCall&) override { return nullptr; }
+  lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall&) override { return nullptr; }
+  lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall&) override { return nullptr; }
+  lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall&) override { return nullptr; }
+  lock::InFlight<lock::NamesPage> list_names(const std::string&) override { return nullptr; }
+  std::string server() const override { return "script"; }
+
+ private:
+  // Past the last step the server is silent.
+  template <class T>
+  lock::InFlight<T> play(std::deque<Step<T>>& steps) {
+    Step<T> step;
+    if (!steps.empty()) {
+      step = std::move(steps.front());
+      steps.pop_front();
+    }
+    return std::make_unique<ScriptedReply<T>>(poller_.now() + step.delay, std::move(step.answer));
+  }
+
+  const lock::Poller& poller_;
+};
+
+}  // namespace rlock::test

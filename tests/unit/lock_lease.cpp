@@ -1,0 +1,84 @@
+#include <doctest/doctest.h>
+
+#include "lock/lease.hpp"
+
+using namespace std::chrono_literals;
+using namespace rlock::lock;
+
+namespace {
+
+constexpr TimePoint kStart{1000s};
+
+LeaseMonitor monitor(Millis ttl, Millis kill_after, Watchdog watchdog = Watchdog::renew) {
+  return LeaseMonitor({ttl, kill_after, watchdog}, kStart);
+}
+
+}  // namespace
+
+TEST_CASE("the deadline counts from before the request, less the drift") {
+  CHECK(lease_deadline(kStart, 30s) == kStart + 30s - 300ms - 2ms);
+  CHECK(lease_deadline(kStart, 1s) == kStart + 1s - 10ms - 2ms);
+}
+
+TEST_CASE("margins are a fifth of the ttl between 250 ms and 2 s") {
+  CHECK(kill_margin(1s) == 250ms);
+  CHECK(kill_margin(5s) == 1s);
+  CHECK(kill_margin(30s) == 2s);
+}
+
+TEST_CASE("a lease is renewed every third of the ttl") {
+  auto lease = monitor(30s, 5s);
+  CHECK(lease.next_attempt() == kStart + 10s);
+  lease.renewed(kStart + 10s);
+  CHECK(lease.next_attempt() == kStart + 20s);
+  CHECK(lease.deadline() == lease_deadline(kStart + 10s, 30s));
+}
+
+TEST_CASE("failed renewals are tried again at once and more slowly, not only once (L08)") {
+  auto lease = monitor(30s, 5s);
+  TimePoint now = kStart + 10s;
+  Millis before{0};
+  for (int i = 0; i < 20; ++i) {
+    lease.failed(now);
+    auto gap = std::chrono::duration_cast<Millis>(lease.next_attempt() - now);
+    CHECK(gap >= before);
+    CHECK(gap <= 500ms);
+    before = gap;
+    now = lease.next_attempt();
+  }
+  CHECK(before == 500ms);
+  CHECK(lease.deadline() == lease_deadline(kStart, 30s));
+  lease.renewed(now);
+  lease.failed(now);
+  CHECK(lease.next_attempt() - now <= 10ms);
+}
+
+TEST_CASE("TERM, rlock's kill, the guard's kill and the deadline come in this order") {
+  for (Millis ttl : {1000ms, 1500ms, 3000ms, 30'000ms, 900'000ms}) {
+    for (Millis grace : {0ms, 100ms, 5000ms, 600'000ms}) {
+      auto lease = monitor(ttl, grace);
+      CHECK(lease.next_attempt() < lease.terminate_at());
+      CHECK(lease.terminate_at() <= lease.kill_at());
+      CHECK(lease.kill_at() < lease.guard_kill_at());
+      CHECK(lease.guard_kill_at() < lease.deadline());
+    }
+  }
+}
+
+TEST_CASE("a long --kill-after leaves half of the lease to renew in (L06)") {
+  CHECK(monitor(30s, 600s).terminate_at() == kStart + 15s);
+  CHECK(monitor(30s, 5s).terminate_at() == monitor(30s, 5s).kill_at() - 5s);
+}
+
+TEST_CASE("without a watchdog nothing is renewed") {
+  auto lease = monitor(30s, 5s, Watchdog::none);
+  CHECK(lease.next_attempt() == TimePoint::max());
+  CHECK(lease.kill_at() == kStart + 30s - 302ms - 2s);
+}
+
+TEST_CASE("a renewal that is answered late never moves the deadline back") {
+  auto lease = monitor(30s, 5s);
+  lease.renewed(kStart + 12s);
+  lease.renewed(kStart + 10s);
+  CHECK(lease.deadline() == lease_deadline(kStart + 12s, 30s));
+}

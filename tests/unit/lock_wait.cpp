@@ -1,0 +1,273 @@
+#include "lock/wait.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "support/scripted_store.hpp"
+
+using namespace std::chrono_literals;
+using namespace rlock;
+using namespace rlock::lock;
+using test::Millis;
+using util::Error;
+using util::ErrorKind;
+using util::Retry;
+
+namespace {
+
+struct Fixed final : util::Random {
+  uint64_t next() override { return 500; }
+};
+
+struct Watcher final : WaitObserver {
+  int queued_seen = 0;
+  int troubles = 0;
+  int ticks = 0;
+  Millis every{0};
+  void queued(const Queued&) override { ++queued_seen; }
+  void trouble(const Error&) override { ++troubles; }
+  Millis tick_every() const override { return every; }
+  void tick() override { ++ticks; }
+};
+
+struct Bench {
+  test::FakePoller poller;
+  test::ScriptedStore store{poller};
+  Fixed random;
+  Watcher watcher;
+  WaitLoop loop{store, poller, random, watcher};
+  TimePoint start = poller.now();
+
+  void answers(AcquireReply reply, Millis delay = 1ms) {
+    store.acquires.push_back({delay, util::Result<AcquireReply>(std::move(reply))});
+  }
+  void fails(ErrorKind kind, Retry retry) {
+    store.acquires.push_back({1ms, util::Result<AcquireReply>(Error{kind, "trouble", retry})});
+  }
+  void wakes_after(Millis delay) {
+    store.wakes.push_back({delay, util::Result<Wake>(Wake::woken)});
+  }
+  void gives_back(CancelReply reply) {
+    store.cancels.push_back({1ms, util::Result<CancelReply>(reply)});
+  }
+  util::Result<WaitResult> run(WaitLimits limits = {}) {
+    return loop.acquire({*LockName::parse("job"), Owner::fresh(random)}, limits);
+  }
+  WaitLimits within(Millis wait) const {
+    WaitLimits limits;
+    limits.deadline = start + wait;
+    return limits;
+  }
+};
+
+Queued place(uint64_t position, std::optional<Millis> look_again = std::nullopt) {
+  return {Ticket{7}, position, look_again, std::nullopt};
+}
+
+}  // namespace
+
+TEST_CASE("a free lock takes one request, and the lease counts from before it") {
+  Bench bench;
+  bench.answers(Granted{{42}}, 30ms);
+  auto result = bench.run();
+  REQUIRE(result);
+  CHECK(std::get<Acquired>(*result).token == Token{42});
+  CHECK(std::get<Acquired>(*result).sent_at == bench.start);
+  CHECK(bench.store.asked.size() == 1);
+}
+
+TEST_CASE("a waiter sleeps at the server, brings its ticket and is granted") {
+  Bench bench;
+  bench.answers(place(3));
+  bench.wakes_after(2s);
+  bench.answers(Granted{{42}});
+  auto result = bench.run();
+  REQUIRE(result);
+  CHECK(std::holds_alternative<Acquired>(*result));
+  CHECK(bench.store.slices == std::vector<Millis>{5000ms});
+  CHECK(bench.store.asked.at(1).ticket == Ticket{7});
+  CHECK(bench.watcher.queued_seen == 1);
+}
+
+TEST_CASE("the head looks again when the lease may end, and never blocks for ever") {
+  Bench bench;
+  bench.answers(place(1, 120ms));
+  bench.wakes_after(120ms);
+  bench.answers(place(1, 0ms));
+  bench.wakes_after(1ms);
+  bench.answers(Granted{{1}});
+  REQUIRE(bench.run());
+  CHECK(bench.store.slices == std::vector<Millis>{120ms, 1ms});
+}
+
+TEST_CASE("-w is one absolute deadline, however often the waiter is woken (L12)") {
+  Bench bench;
+  for (int i = 0; i < 50; ++i) {
+    bench.answers(place(2));
+    bench.wakes_after(700ms);
+  }
+  bench.gives_back(CancelReply::left_queue);
+  auto result = bench.run(bench.within(10s));
+  REQUIRE(result);
+  CHECK(std::holds_alternative<TimedOut>(*result));
+  CHECK(bench.poller.now() - bench.start >= 10s);
+  CHECK(bench.poller.now() - bench.start < 10s + 100ms);
+  CHECK(bench.store.cancelled == 1);
+}
+
+TEST_CASE("what was granted just past the deadline is given back (L28, L32)") {
+  Bench bench;
+  bench.answers(place(1));
+  bench.gives_back(CancelReply::gave_back);
+  auto result = bench.run(bench.within(1s));
+  REQUIRE(result);
+  CHECK(std::holds_alternative<TimedOut>(*result));
+  CHECK(bench.store.cancelled == 1);
+}
+
+TEST_CASE("a cancel that gets lost is sent again (L28)") {
+  Bench bench;
+  bench.answers(place(1));
+  bench.store.cancels.push_back(
+      {1ms, util::Result<CancelReply>(Error{ErrorKind::unavailable, "reset", Retry::later})});
+  bench.store.cancels.push_back({});
+  bench.gives_back(CancelReply::left_queue);
+  REQUIRE(bench.run(bench.within(1s)));
+  CHECK(bench.store.cancelled == 3);
+}
+
+TEST_CASE("a refused wait is told at once") {
+  Bench bench;
+  bench.answers(Busy{std::nullopt, 4});
+  auto result = bench.run();
+  REQUIRE(result);
+  CHECK(std::get<Busy>(*result).waiters == 4);
+  CHECK(bench.store.cancelled == 0);
+}
+
+TEST_CASE("one who was removed stops waiting") {
+  Bench bench;
+  bench.answers(place(1));
+  bench.wakes_after(1s);
+  bench.answers(Gone{Ending::removed, "by whom"});
+  auto result = bench.run();
+  REQUIRE(result);
+  CHECK(std::get<Gone>(*result).note == "by whom");
+}
+
+TEST_CASE("the first contact fails after its own time, also with a longer wait") {
+  Bench bench;
+  auto result = bench.run(bench.within(60s));
+  REQUIRE_FALSE(result);
+  CHECK(result.error().kind == ErrorKind::unavailable);
+  CHECK(bench.poller.now() - bench.start >= 2s);
+  CHECK(bench.poller.now() - bench.start <= 3s);
+  CHECK_MESSAGE(bench.store.cancelled > 0, "the silent request may have arrived");
+}
+
+TEST_CASE("a server that is starting is asked again within the first contact's time") {
+  Bench bench;
+  bench.fails(ErrorKind::unavailable, Retry::later);
+  bench.fails(ErrorKind::unavailable, Retry::later);
+  bench.answers(Granted{{1}});
+  auto result = bench.run();
+  REQUIRE(result);
+  CHECK(std::holds_alternative<Acquired>(*result));
+}
+
+TEST_CASE("what cannot pass ends the acquisition, and whatever it took goes back (L46)") {
+  for (ErrorKind kind : {ErrorKind::denied, ErrorKind::foreign, ErrorKind::unavailable}) {
+    Bench bench;
+    bench.fails(kind, Retry::never);
+    bench.gives_back(CancelReply::absent);
+    auto result = bench.run();
+    REQUIRE_FALSE(result);
+    CHECK(result.error().kind == kind);
+    CHECK(bench.store.cancelled == 1);
+    CHECK(bench.poller.now() - bench.start < 100ms);
+  }
+}
+
+TEST_CASE("a waiter keeps its place over an outage") {
+  Bench bench;
+  bench.answers(place(2));
+  bench.store.wakes.push_back(
+      {1s, util::Result<Wake>(Error{ErrorKind::unavailable, "reset", Retry::later})});
+  for (int i = 0; i < 10; ++i) bench.fails(ErrorKind::unavailable, Retry::later);
+  bench.answers(place(1));
+  bench.wakes_after(1ms);
+  bench.answers(Granted{{9}});
+  auto result = bench.run();
+  REQUIRE(result);
+  CHECK(std::holds_alternative<Acquired>(*result));
+  CHECK(bench.store.cancelled == 0);
+  CHECK(bench.watcher.troubles == 11);
+}
+
+TEST_CASE("without -w a lost server is looked for during a minute") {
+  Bench bench;
+  bench.answers(place(2));
+  auto result = bench.run();
+  REQUIRE_FALSE(result);
+  CHECK(result.error().kind == ErrorKind::unavailable);
+  CHECK(bench.poller.now() - bench.start >= 60s);
+  CHECK(bench.poller.now() - bench.start < 75s);
+}
+
+TEST_CASE("with -w a lost server is looked for until it ends") {
+  Bench bench;
+  bench.answers(place(2));
+  bench.wakes_after(1ms);
+  auto result = bench.run(bench.within(200s));
+  REQUIRE_FALSE(result);
+  CHECK(bench.poller.now() - bench.start >= 200s);
+  CHECK(bench.poller.now() - bench.start < 210s);
+}
+
+TEST_CASE("an interrupt takes the waiter out of the queue at once") {
+  Bench bench;
+  bench.answers(place(2));
+  bench.poller.interrupt_at(bench.start + 3s);
+  bench.gives_back(CancelReply::left_queue);
+  auto result = bench.run();
+  REQUIRE(result);
+  CHECK(std::holds_alternative<Interrupted>(*result));
+  CHECK(bench.store.cancelled == 1);
+  CHECK(bench.poller.now() - bench.start < 3100ms);
+}
+
+TEST_CASE("much to sweep is asked again at once") {
+  Bench bench;
+  for (int i = 0; i < 40; ++i) bench.answers(More{});
+  bench.answers(Granted{{1}});
+  REQUIRE(bench.run());
+  CHECK(bench.poller.now() - bench.start < 100ms);
+  CHECK(bench.store.slices.empty());
+}
+
+TEST_CASE("the waiting line gets its ticks while the waiter sleeps") {
+  Bench bench;
+  bench.watcher.every = 1s;
+  bench.answers(place(2));
+  bench.wakes_after(4500ms);
+  bench.answers(Granted{{1}});
+  REQUIRE(bench.run());
+  CHECK(bench.watcher.ticks == 4);
+}
+
+TEST_CASE("slices are spread, so that waiters do not come as a herd") {
+  Bench bench;
+  util::SystemRandom random;
+  WaitLoop loop(bench.store, bench.poller, random, bench.watcher);
+  for (int i = 0; i < 50; ++i) {
+    bench.answers(place(9));
+    bench.wakes_after(1ms);
+  }
+  bench.answers(Granted{{1}});
+  REQUIRE(loop.acquire({*LockName::parse("job"), Owner::fresh(random)}, {}));
+  auto [least, most] = std::minmax_element(bench.store.slices.begin(), bench.store.slices.end());
+  CHECK(*least >= 4500ms);
+  CHECK(*most <= 5500ms);
+  CHECK(*least != *most);
+}

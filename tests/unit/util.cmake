@@ -1,0 +1,1 @@
+rlock_unit(util util_duration.cpp util_text.cpp)

@@ -1,0 +1,37 @@
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "util/text.hpp"
+
+using namespace std::string_literals;
+using namespace rlock::util;
+
+TEST_CASE("hostile bytes become valid UTF-8") {
+  CHECK(to_utf8("plain") == "plain");
+  CHECK(to_utf8("gr\xC3\xBC\xC3\x9F") == "gr\xC3\xBC\xC3\x9F");
+  for (const char* bad :
+       {"\xFF", "\xC3", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\x80"}) {
+    CHECK_FALSE(is_utf8(bad));
+    CHECK(is_utf8(to_utf8("a"s + bad + "b")));
+  }
+}
+
+TEST_CASE("nothing that a terminal obeys gets through") {
+  CHECK(printable("a\x1B[31mb\n") == "a\\x1b[31mb\\x0a");
+  CHECK(printable("nul\0byte"s) == "nul\\x00byte");
+  CHECK(printable("\x7F\xC2\x9B") == "\\x7f\\u{9b}");
+  CHECK(printable("\xE2\x80\xAE"
+                  "evil") == "\\u{202e}evil");
+  CHECK(printable("\xFF\xC3") == "\\xff\\xc3");
+  CHECK(printable("f\xC3\xBC\xE2\x82\xAC") == "f\xC3\xBC\xE2\x82\xAC");
+}
+
+TEST_CASE("text is shortened by characters, never inside one") {
+  CHECK(shortened("abc", 3) == "abc");
+  CHECK(shortened("abcd", 3) == "ab\xE2\x80\xA6");
+  CHECK(shortened("\xC3\xBC\xC3\xBC\xC3\xBC", 2) == "\xC3\xBC\xE2\x80\xA6");
+  CHECK(shortened("abc", 0).empty());
+  CHECK(character_count("\xC3\xBC"
+                        "b") == 2);
+}
