@@ -1,0 +1,51 @@
+#!/bin/sh
+# Runs every test of rlock on a bare Debian 12 or 13: as released, and the unit and contract tests once
+# more under the address, undefined-behaviour and thread sanitizers. Needs root or sudo only to install
+# what is missing. Closes with the summary of ctest.
+set -eu
+
+top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+# shellcheck source=packaging/debian.sh
+. "$top/packaging/debian.sh"
+trap 'rm -f "$log"' EXIT
+
+build=$top/build/check
+strict="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Werror"
+# Sanitizers blur what gcc knows of a value's life: two warnings become guesses.
+sanitized="-O1 -g -fno-omit-frame-pointer -Wall -Wextra -Werror -Wno-maybe-uninitialized"
+
+# compile FOLDER BUILD_TYPE FLAGS STATIC TARGET…
+compile() {
+  folder=$build/$1 type=$2 flags=$3 static=$4
+  shift 4
+  cmake -S "$top" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE="$type" -DCMAKE_CXX_FLAGS="$flags" \
+    -DRLOCK_STATIC="$static" &&
+    cmake --build "$folder" --parallel "$(nproc)" --target "$@"
+}
+
+# The targets of the unit and contract tests in a configured folder.
+test_programs() {
+  ninja -C "$build/release" -t targets all | sed -n 's/^\(\(unit\|contract\)[a-z_]*\): phony$/\1/p' | sort -u
+}
+
+# One summary for all three builds: the sanitized ones bring their unit and contract tests.
+join_tests() {
+  printf 'subdirs("%s")\n' release asan/tests/unit asan/tests/contract tsan/tests/unit tsan/tests/contract \
+    >"$build/CTestTestfile.cmake"
+}
+
+install_packages g++ cmake make ninja-build pkg-config libhiredis-dev libcli11-dev nlohmann-json3-dev \
+  doctest-dev bats jq python3 procps util-linux shellcheck strace redis-tools
+provide_server "$build/server"
+
+quietly "Building as released" compile release Release "$strict" ON all
+programs=$(test_programs)
+# Words on purpose: a list of targets.
+# shellcheck disable=SC2086
+quietly "Building under ASan and UBSan" compile asan Debug \
+  "$sanitized -fsanitize=address,undefined -fno-sanitize-recover=undefined" OFF $programs
+# shellcheck disable=SC2086
+quietly "Building under TSan" compile tsan Debug "$sanitized -fsanitize=thread" OFF $programs
+join_tests
+say
+ctest --test-dir "$build" --output-on-failure --parallel "$(nproc)"

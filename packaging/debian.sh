@@ -1,0 +1,67 @@
+# shellcheck shell=sh
+# What try.sh and check.sh share: packages of a Debian 12 or 13, and silence about what went well.
+
+step=""
+log=$(mktemp)
+
+say() { printf '%s\n' "$*"; }
+
+# quietly WHAT COMMAND…: one line for WHAT; the command's output is shown only when it fails.
+quietly() {
+  step=$1
+  shift
+  printf '%s ... ' "$step"
+  if "$@" >"$log" 2>&1; then
+    say 'done'
+  else
+    code=$?
+    say "FAILED (exit code $code)"
+    cat "$log" >&2
+    exit 1
+  fi
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  else
+    sudo "$@"
+  fi
+}
+
+apt() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=120 "$@"
+}
+
+is_installed() {
+  [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+install_now() {
+  apt update && apt install --yes --no-install-recommends "$@"
+}
+
+# install_packages PACKAGE…: those that are missing; where nothing is, apt is not asked.
+install_packages() {
+  missing=""
+  for package in "$@"; do
+    is_installed "$package" || missing="$missing $package"
+  done
+  [ -n "$missing" ] || return 0
+  # Words on purpose: a list of packages.
+  # shellcheck disable=SC2086
+  quietly "Installing$missing" install_now $missing
+}
+
+# The package redis-server would start a service on port 6379 that nobody asked for. Debian's server
+# program is in redis-tools, under the name of redis-check-rdb, and goes by the name it is called with.
+# provide_server FOLDER: redis-server is on PATH, from FOLDER where the machine has none.
+provide_server() {
+  if command -v redis-server >/dev/null || command -v valkey-server >/dev/null; then
+    return
+  fi
+  install_packages redis-tools
+  mkdir -p "$1"
+  ln -sf "$(command -v redis-check-rdb)" "$1/redis-server"
+  PATH=$1:$PATH
+}

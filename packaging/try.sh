@@ -1,0 +1,131 @@
+#!/bin/bash
+# Builds rlock on a bare Debian 12 or 13 and shows its main job on `--url local:`. Needs root or sudo
+# only to install what is missing. Leaves those packages and build/try behind, and no process.
+set -euo pipefail
+
+top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+# shellcheck source=packaging/debian.sh
+. "$top/packaging/debian.sh"
+
+build=$top/build/try
+scratch=$(mktemp -d)
+
+compile() {
+  cmake -S "$top" -B "$build" -DCMAKE_BUILD_TYPE=Release -DRLOCK_TESTS=OFF &&
+    cmake --build "$build" --parallel "$(nproc)"
+}
+
+# ---- the server of local: stays for the next run by design; ours of today is ended, an older one not ----
+
+state_folder() {
+  if [ "$(id -u)" -eq 0 ]; then
+    echo /var/lib/rlock
+  else
+    echo "$(getent passwd "$(id -u)" | cut -d: -f6)/.local/state/rlock"
+  fi
+}
+
+local_server() { redis-cli -s "$state/rlock.sock" "$@" 2>/dev/null; }
+
+finish() {
+  for pid in $(jobs -p); do kill "$pid" || true; done
+  wait
+  if [ "$was_running" = no ]; then
+    local_server shutdown nosave || true
+    [ "$was_there" = yes ] || rm -rf "$state"
+  fi
+  rm -rf "$scratch" "$log"
+}
+
+# ---- the show ----
+
+title() { printf '\n=== %s\n' "$*"; }
+
+# show CODE COMMAND: prints the command, runs it, and insists on its exit code.
+show() {
+  printf '\n$ %s\n' "$2"
+  code=0
+  eval "$2" || code=$?
+  say "(exit code $code)"
+  [ "$code" -eq "$1" ] || { say "expected $1" >&2; exit 1; }
+}
+
+# The command of a job: says that it runs, then waits to be let go.
+write_job() {
+  mkfifo "$scratch/running" "$scratch/go"
+  cat >"$scratch/job" <<'JOB'
+#!/bin/sh
+here=$(dirname "$0")
+exec 9<>"$here/go"
+echo "$1 runs, with fencing token $RLOCK_TOKEN" >"$here/running"
+read -r _ <&9
+echo "$1 is done"
+JOB
+  chmod +x "$scratch/job"
+}
+
+# Three at once; one holds the lock when this returns, the others have skipped.
+race() {
+  declare -A hosts
+  title "Three hosts come to one cron line at once: rlock run --url local: -n nightly -- job HOST"
+  for host in alpha beta gamma; do
+    rlock run --url local: -n nightly -- "$scratch/job" "$host" &
+    hosts[$!]=$host
+  done
+  read -r line <"$scratch/running"
+  say "$line"
+  for _ in 1 2; do
+    code=0
+    wait -n -p pid || code=$?
+    say "${hosts[$pid]} skipped (exit code $code)"
+    [ "$code" -eq 75 ]
+  done
+}
+
+hand_over() {
+  title "A fourth one waits in line and gets the lock the moment it is free"
+  rlock run nightly -- "$scratch/job" delta &
+  until rlock queue --json nightly | grep -q '"position": *1'; do sleep 0.05; done
+  show 0 "rlock queue nightly"
+  say
+  echo >"$scratch/go"
+  read -r line <"$scratch/running"
+  say "$line"
+  echo >"$scratch/go"
+  wait
+}
+
+exit_codes() {
+  title "The truth is in the exit code"
+  show 7 "rlock run nightly -- sh -c 'exit 7'"
+  show 143 "rlock run nightly -- sh -c 'kill -TERM \$\$'"
+  show 127 "rlock run nightly -- no-such-command"
+  show 64 "rlock run -E 600 nightly -- true"
+}
+
+say "rlock: build and first run on $(. /etc/os-release && echo "$PRETTY_NAME")"
+install_packages g++ cmake make pkg-config libhiredis-dev libcli11-dev nlohmann-json3-dev redis-tools
+provide_server "$build/server"
+quietly "Building in $build" compile
+PATH=$build/src:$PATH
+
+state=$(state_folder)
+was_there=no
+was_running=no
+[ ! -d "$state" ] || was_there=yes
+[ "$(local_server ping || true)" != PONG ] || was_running=yes
+trap finish EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+export RLOCK_URL=local:
+write_job
+race
+title "Meanwhile, for operators and scripts (RLOCK_URL=local: is set)"
+show 0 "rlock status nightly"
+show 0 "rlock status --json nightly"
+show 75 "rlock run -n nightly -- echo never"
+hand_over
+exit_codes
+title "It works. Next: README.md; the whole test suite: packaging/check.sh"

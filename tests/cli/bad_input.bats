@@ -1,0 +1,131 @@
+#!/usr/bin/env bats
+load helpers/helpers
+
+# refused WORD…: rlock with these words is a usage error, said in one line, and nothing ran.
+refused() {
+  run --separate-stderr rlock "$@"
+  [ "$status" -eq 64 ] || fail "code $status: rlock $*" || return
+  says || return
+  [ ! -e started ]
+}
+
+teardown_file() {
+  # However wrong the words were, the server saw nothing of them.
+  [ "$(redis dbsize)" = 0 ] || fail "$(redis --raw keys '*')"
+  end_server "$SERVER"
+  rm -rf "$SERVER"
+}
+
+@test "names: empty, too long, control characters, braces, not UTF-8" {
+  local name
+  for name in '' "$(printf 'x%.0s' {1..201})" $'a\nb' $'a\tb' $'\x7f' $'\u0085' 'a{b' 'a}b' '{}' $'\xff' $'a\xc3' $'\xed\xa0\x80'; do
+    refused run "$name" -- touch started
+    refused status "$name"
+    refused queue "$name"
+    refused force-unlock --yes "$name"
+  done
+}
+
+@test "durations: signs, words, units out of order, no number, far too long" {
+  local bad option
+  for option in --ttl --wait --max-run --kill-after --connect-timeout; do
+    for bad in x '' 5x 1m1h 1.2.3 . 1e3 inf nan 0x10 ' 5' '5 s' 99999d 5s5; do
+      refused run "$option=$bad" name -- touch started
+    done
+    refused run "$option=-1" name -- touch started
+  done
+}
+
+@test "a ttl below one second is refused" {
+  refused run -t 0 name -- touch started
+  refused run -t 999ms name -- touch started
+}
+
+@test "every form of a duration is taken" {
+  local good
+  for good in 1500ms 10s 5m 1h30m 2d 30 2.5 1.5h; do
+    run -0 --separate-stderr rlock run -t "$good" -n -u "unix://$SERVER/s?db=1" forms -- true
+    silent
+  done
+}
+
+@test "options: unknown, not built yet, without their value" {
+  local option
+  for option in --frobnicate -Z --slots=2 --shared -s --min-hold=1s --max-queue=3 --no-reentrant --wait-descendants \
+    --format=plain --fail-open --config=x --cacert=x --insecure -w -t --reason -E; do
+    refused run name "$option" -- touch started
+  done
+  refused run --on-lost=perhaps name -- touch started
+  refused run --nonblock=yes name -- touch started
+  refused status --frobnicate
+  refused queue name --remove not-an-owner
+  refused force-unlock name --yes --token x
+  refused force-unlock name --yes --token -1
+  refused force-unlock name --yes --owner short
+}
+
+@test "commands: none, unknown, not built yet" {
+  refused frobnicate
+  refused acquire name --ttl 1m
+  refused renew name --owner x
+  refused release name --owner x
+  refused history name
+  refused doctor
+  refused completion bash
+  run -64 rlock
+}
+
+@test "a mistyped word is met with the right one" {
+  refused run --nonblok name -- touch started
+  [[ $stderr == *--nonblock* ]] || fail "$stderr"
+  refused statsu
+  [[ $stderr == *status* ]] || fail "$stderr"
+}
+
+@test "run: no name, no command, two names, -c with a command, an empty command" {
+  refused run
+  refused run -- touch started
+  refused run name
+  refused run name --
+  refused run name -- ''
+  refused run name other -- touch started
+  refused run name touch started
+  refused run name -c 'touch started' -- touch started
+  refused queue
+  refused queue one two
+  refused force-unlock --yes
+}
+
+@test "URLs: schemes, hosts, ports, databases, query keys" {
+  local url
+  for url in '' x host:6379 http://h redis:// redis:///1 redis://h:0 redis://h:65536 redis://h:x redis://h/x \
+    redis://h/-1 redis://h/1/2 'redis://[::1' 'redis://h?frob=1' redis://a%zz@h redis://:%@h unix:// unix://relative \
+    'unix:///s?db=x' 'unix:///s?frob=1'; do
+    [ -n "$url" ] || continue
+    refused run -u "$url" name -- touch started
+  done
+}
+
+@test "redis://x@host is refused with both spellings" {
+  refused run -u redis://word@h name -- touch started
+  [[ $stderr == *redis://*:*@* ]] || fail "$stderr"
+}
+
+@test "two URLs are refused; kinds of server that are not built are refused" {
+  refused run -u "unix://$SERVER/s" -u "unix://$SERVER/t" name -- touch started
+  RLOCK_URL="unix://$SERVER/s unix://$SERVER/t" refused run name -- touch started
+  RLOCK_URL="unix://$SERVER/s,unix://$SERVER/t" refused run name -- touch started
+  refused run -u rediss://h name -- touch started
+  refused run -u redis+sentinel://h/m name -- touch started
+  refused run -u redis+cluster://h name -- touch started
+  refused run -u redis://a -u redis://b -u redis://c name -- touch started
+}
+
+@test "no message shows a password" {
+  local url
+  for url in redis://u:canary@h:x redis://:canary@h/x 'unix://:canary@/s?frob=1' redis://u:canary@h:1/0/0 rediss://u:canary@h; do
+    run --separate-stderr rlock -v run -u "$url" name -- touch started
+    [ "$status" -eq 64 ]
+    [[ $output$stderr != *canary* ]] || fail "$stderr"
+  done
+}

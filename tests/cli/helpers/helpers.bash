@@ -1,0 +1,150 @@
+# shellcheck shell=bash
+# Loaded by every test file. A file has one private redis-server on a unix socket. Whatever a test
+# starts in the background is ended by pid when the test is over.
+bats_require_minimum_version 1.5.0
+
+PATH=$(dirname "${RLOCK:?set it to the rlock under test}"):$PATH
+unset RLOCK_USER RLOCK_PASSWORD REDISCLI_AUTH RLOCK_PREFIX
+
+# ---- servers ----
+
+# serve FOLDER ARG…: a redis-server in FOLDER, on FOLDER/s alone. It may still be loading its data.
+serve() {
+  local folder=$1
+  shift
+  mkdir -p "$folder"
+  redis-server --port 0 --unixsocket "$folder/s" --dir "$folder" --save '' --daemonize yes \
+    --pidfile "$folder/pid" --logfile "$folder/log" "$@" >/dev/null 3>&- 4>&-
+  eventually test -S "$folder/s"
+  eventually test -s "$folder/pid"
+}
+
+# There is nothing that it should save.
+end_server() {
+  local pid
+  pid=$(cat "$1/pid")
+  kill -KILL "$pid" 2>/dev/null || return 0
+  eventually gone "$pid"
+}
+
+redis() { redis-cli -s "$SERVER/s" "$@"; }
+
+# reset_server: nothing stored, nothing configured by an earlier test.
+reset_server() { redis flushall >/dev/null; }
+
+# keys NAME: the keys of a lock.
+keys() { redis --raw keys "rlock:{$1}:*"; }
+
+# Only the memory of the lock and what expires within a minute may stay behind. [L37]
+nothing_left() {
+  local key ttl
+  for key in $(keys "$1"); do
+    ttl=$(redis pttl "$key")
+    [ "$ttl" -gt 0 ] || fail "$key lives for ever"
+    case $key in
+      *:meta) ;;
+      *) [ "$ttl" -le 60000 ] || fail "$key lives for $ttl ms" ;;
+    esac
+  done
+  [ "$(waiters "$1")" -eq 0 ] || fail "somebody is left in the queue of $1"
+  run -1 rlock status -q "$1"
+}
+
+# ---- files ----
+
+setup_file() {
+  SERVER=$(mktemp -d)
+  export SERVER RLOCK_URL="unix://$SERVER/s"
+  serve "$SERVER"
+}
+
+teardown_file() {
+  end_server "$SERVER"
+  rm -rf "$SERVER"
+}
+
+setup() {
+  here=$BATS_TEST_TMPDIR
+  cd "$here" || return
+}
+
+teardown() {
+  local pid
+  for pid in $(jobs -p); do
+    kill -KILL "$pid" 2>/dev/null || true
+  done
+  wait
+  if [ -n "${own_server:-}" ]; then
+    end_server "$own_server"
+  fi
+}
+
+# ---- words of the tests ----
+
+fail() {
+  echo "$*" >&2
+  return 1
+}
+
+gone() { ! kill -0 "$1" 2>/dev/null; }
+
+# eventually COMMAND…: until it succeeds, a minute at most: for a state that tells nobody of its change.
+eventually() {
+  local end=$((SECONDS + 60))
+  until "$@"; do
+    ((SECONDS < end)) || fail "did not come true: $*" || return
+    sleep 0.02
+  done
+}
+
+# start COMMAND…: in the background, with the signals of a foreground command; $! is its pid.
+start() { env --default-signal=INT,QUIT "$@" 3>&- 4>&- & }
+
+# ends_with CODE PID
+ends_with() {
+  local code=0
+  wait "$2" || code=$?
+  [ "$code" -eq "$1" ] || fail "ended with $code, not $1"
+}
+
+# hold NAME [OPTION…]: $holder is a run that holds NAME until let_go NAME; its command's pid is $command.
+hold() {
+  local name=$1
+  shift
+  mkfifo "held.$name" "go.$name"
+  start rlock run "$@" "$name" -- sh -c 'exec 9<>"$2"; echo $$ >"$1"; read -r _ <&9' sh "held.$name" "go.$name"
+  holder=$!
+  # shellcheck disable=SC2034 # read by the tests
+  command=$(next_line "held.$name")
+}
+
+let_go() {
+  echo 1<>"go.$1"
+  ends_with 0 "$holder"
+}
+
+# next_line FIFO: what its next writer says. Open for both directions, so that a writer that never
+# comes ends in a failure instead of a hang.
+next_line() {
+  local line
+  read -r -t 60 line <>"$1" || fail "nobody wrote to $1" || return
+  echo "$line"
+}
+
+waiters() { rlock queue --json "$1" | jq '.waiters | length'; }
+waiting() { [ "$(waiters "$2")" -eq "$1" ]; }
+held() { rlock status -q "$1"; }
+
+# says TEXT…: stderr of the last `run --separate-stderr` is one line of rlock's that has each TEXT.
+says() {
+  local text
+  [ "${#stderr_lines[@]}" -eq 1 ] || fail "not one line: $stderr" || return
+  [[ $stderr == "rlock: "* ]] || fail "not from rlock: $stderr" || return
+  for text in "$@"; do
+    [[ $stderr == *"$text"* ]] || fail "\"$text\" is not in: $stderr" || return
+  done
+}
+
+silent() {
+  [ -z "$output$stderr" ] || fail "it said: $output$stderr"
+}

@@ -1,0 +1,212 @@
+#!/usr/bin/env bats
+load helpers/helpers
+
+rfc3339='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$'
+
+holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
+
+@test "status of a held lock, for people: who, where, since when, why" {
+  hold shown --reason "nightly import"
+  run -0 rlock status shown
+  local text
+  for text in shown held "$(id -un)@$(hostname)" "$holder" "nightly import" "sh -c"; do
+    [[ $output == *"$text"* ]] || fail "\"$text\" is not in: $output"
+  done
+  let_go shown
+}
+
+@test "L18 status --json has every field, and mode and slots show the limit" {
+  hold exact -t 20 --reason why
+  rlock status --json exact >status
+  jq -e --arg user "$(id -un)" --arg host "$(hostname)" --argjson pid "$holder" --arg time "$rfc3339" '
+    .schema == 1 and (.locks | length) == 1 and (.locks[0] |
+      .name == "exact" and .state == "held" and .mode == "exclusive" and .slots == 1 and .waiters == 0 and
+      .format == "native" and (.holders | length) == 1 and (.holders[0] |
+        (.owner | test("^[0-9a-f]{32}$")) and (.token | type == "number" and . == floor and . < 9007199254740992) and
+        .host == $host and .pid == $pid and .user == $user and (.command | startswith("sh -c")) and
+        .reason == "why" and (.since | test($time)) and .held_ms >= 0 and
+        .ttl_ms > 10000 and .ttl_ms <= 20000 and .entries == 1))' status || fail "$(cat status)"
+  let_go exact
+}
+
+@test "status of a lock nobody holds: free, known or not" {
+  rlock run remembered -- true
+  run -0 rlock status --json remembered never-seen
+  [ "$(jq -c '[.locks[] | [.name, .state, .holders, .waiters]]' <<<"$output")" = \
+    '[["remembered","free",[],0],["never-seen","free",[],0]]' ] || fail "$output"
+  run -0 rlock status never-seen
+  [[ $output == *free* ]]
+}
+
+@test "status without a name lists every lock under the prefix, and no other" {
+  reset_server
+  hold other --prefix else:
+  local elsewhere=$holder
+  hold listed
+  RLOCK_PREFIX=none: run -0 rlock status --json
+  [ "$(jq -c . <<<"$output")" = '{"schema":1,"locks":[]}' ]
+  run -0 rlock status --json
+  [ "$(jq -c '[.locks[].name]' <<<"$output")" = '["listed"]' ] || fail "$output"
+  run -0 rlock status
+  [[ $output == *listed* && $output != *other* ]]
+  let_go listed
+  holder=$elsewhere
+  let_go other
+}
+
+@test "status -q: 0 held, 1 not; --owner: by that owner" {
+  run -1 --separate-stderr rlock status -q asked
+  silent
+  hold asked
+  run -0 --separate-stderr rlock status -q asked
+  silent
+  run -0 rlock status -q asked --owner "$(holder_of asked owner)"
+  run -1 rlock status -q asked --owner 0123456789abcdef0123456789abcdef
+  let_go asked
+}
+
+@test "--hide-command stores no command line, and a long one is cut" {
+  hold hidden --hide-command
+  [ "$(holder_of hidden command)" = null ]
+  run ! grep -q 'read -r' <<<"$(redis --raw hgetall 'rlock:{hidden}:who')"
+  let_go hidden
+  mkfifo up go
+  start rlock run long -- sh -c 'exec 9<>go; echo up >up; read -r _ <&9' "$(printf 'x%.0s' {1..1000})"
+  next_line up
+  [ "$(holder_of long command | tr -d '\n' | wc -c)" -le 203 ]
+  echo 1<>go
+}
+
+@test "queue shows who waits, in order of service" {
+  hold line
+  start rlock run --reason first line -- true
+  local first=$!
+  eventually waiting 1 line
+  start rlock run --reason second line -- true
+  eventually waiting 2 line
+  rlock queue --json line >queue
+  jq -e --arg user "$(id -un)" --arg host "$(hostname)" --argjson pid "$first" --arg time "$rfc3339" '
+    .schema == 1 and .name == "line" and [.waiters[].position] == [1, 2] and
+    [.waiters[].reason] == ["first", "second"] and (.waiters[0] | (.owner | test("^[0-9a-f]{32}$")) and .host == $host and
+      .pid == $pid and .user == $user and .command == "true" and (.since | test($time)) and
+      .waiting_ms >= 0 and .mode == "exclusive")' queue || fail "$(cat queue)"
+  run -0 rlock queue line
+  [[ $output == *first*second* ]] || fail "$output"
+  [ "$(rlock status --json line | jq '.locks[0].waiters')" -eq 2 ]
+  let_go line
+}
+
+@test "an empty queue is no error" {
+  run -0 rlock queue nobody
+  [ "$(rlock queue --json nobody | jq -c .)" = '{"schema":1,"name":"nobody","waiters":[]}' ]
+}
+
+@test "L20 force-unlock never prompts off a terminal: it needs --yes" {
+  hold unbroken
+  run -64 --separate-stderr rlock force-unlock unbroken </dev/null
+  [[ $stderr == *--yes* ]] || fail "$stderr"
+  held unbroken
+  let_go unbroken
+}
+
+@test "L20 force-unlock shows what it breaks" {
+  hold broken --reason precious
+  rlock status --json broken >before
+  rlock force-unlock broken --yes >shown 2>&1
+  for text in broken "$(id -un)@$(hostname)" "$holder" precious; do
+    grep -q "$text" shown || fail "\"$text\" is not in: $(cat shown)"
+  done
+  ends_with 76 "$holder"
+}
+
+@test "force-unlock --json tells what was released and who is next" {
+  hold told
+  start rlock run told -- true
+  local waiter=$!
+  eventually waiting 1 told
+  local owner next
+  owner=$(holder_of told owner)
+  rlock force-unlock told --yes --now --json >forced 2>/dev/null
+  next=$(jq -r .next forced)
+  jq -e --arg owner "$owner" '.schema == 1 and .name == "told" and [.released[].owner] == [$owner]' forced ||
+    fail "$(cat forced)"
+  [[ $next =~ ^[0-9a-f]{32}$ ]] || fail "$(cat forced)"
+  ends_with 0 "$waiter"
+  ends_with 76 "$holder"
+}
+
+@test "force-unlock of a lock that nobody holds says so, exit 0" {
+  run -0 --separate-stderr rlock force-unlock idle --yes
+  [[ $output$stderr == *"not held"* ]] || fail "$output$stderr"
+  run -0 rlock force-unlock idle --yes --json
+}
+
+@test "L20 --owner and --token that no longer match: 75, nothing changed" {
+  hold matched
+  run -75 --separate-stderr rlock force-unlock matched --yes --owner 0123456789abcdef0123456789abcdef
+  says matched
+  run -75 --separate-stderr rlock force-unlock matched --yes --token 1
+  says matched
+  [ "$(rlock status --json matched | jq -r '.locks[0].state')" = held ]
+  run -0 rlock force-unlock matched --yes --token "$(holder_of matched token)"
+  ends_with 76 "$holder"
+}
+
+@test "--owner and --all break it too, and more than one of the three is refused" {
+  hold chosen
+  run -64 rlock force-unlock chosen --yes --all --token 1
+  run -0 rlock force-unlock chosen --yes --owner "$(holder_of chosen owner)"
+  ends_with 76 "$holder"
+  rm -f held.chosen go.chosen
+  hold chosen
+  run -0 rlock force-unlock chosen --yes --all
+  ends_with 76 "$holder"
+}
+
+@test "on a terminal force-unlock asks, and no means no" {
+  hold prompted
+  run python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" rlock force-unlock prompted <<<n
+  [[ $output == *prompted* ]] || fail "$output"
+  held prompted
+  let_go prompted
+}
+
+@test "text from a holder never reaches a terminal raw" {
+  hold evil --reason $'\e[31mred\a\u202e\r'
+  rlock status evil >shown
+  run ! grep -qP '[\x00-\x09\x0b-\x1f\x7f]|\xe2\x80\xae' shown
+  rlock status --json evil | jq -e .
+  let_go evil
+}
+
+@test "a record that is not ours still gives valid JSON" {
+  hold odd
+  local owner
+  owner=$(holder_of odd owner)
+  printf '{"host": 7, "user": ["\xff"], "pid": "x"' | redis -x hset 'rlock:{odd}:who' "$owner" >/dev/null
+  redis hset 'rlock:{odd}:who' "o$owner" $'\xff\xfe{' >/dev/null
+  rlock status --json odd >status
+  python3 -c 'import json, sys; json.loads(open("status", "rb").read().decode("utf-8"))'
+  rlock status odd >/dev/null
+  let_go odd
+}
+
+@test "an error is JSON on stdout with --json, one line on stderr" {
+  run -69 --separate-stderr rlock status --json -u "unix://$here/nobody"
+  says "$here/nobody"
+  jq -e '.schema == 1 and .error.code == 69 and .error.kind == "unreachable" and (.error.message | length > 0)' <<<"$output"
+  run -64 --separate-stderr rlock status --json --frobnicate
+  jq -e '.error.code == 64 and .error.kind == "usage"' <<<"$output"
+}
+
+@test "--version and --help work without a server, everywhere" {
+  unset RLOCK_URL
+  local words
+  for words in "--version" "--help" "run --help" "status --help" "queue --help" "force-unlock --help"; do
+    # shellcheck disable=SC2086
+    run -0 --separate-stderr rlock $words
+    [ -n "$output" ]
+    [ -z "$stderr" ]
+  done
+  [[ $(rlock --version) == *0.1.0* ]]
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/env bats
+load helpers/helpers
+
+@test "the command learns its lock, its owner and its token" {
+  run -0 --separate-stderr rlock run known -- sh -c 'echo "$RLOCK_NAME $RLOCK_OWNER $RLOCK_TOKEN"'
+  [[ $output =~ ^known\ [0-9a-f]{32}\ [1-9][0-9]*$ ]] || fail "$output"
+}
+
+@test "status shows the owner and the token that the command has" {
+  mkfifo told go
+  start rlock run same -- sh -c 'exec 9<>go; echo "$RLOCK_OWNER $RLOCK_TOKEN" >told; read -r _ <&9'
+  holder=$!
+  local known
+  known=$(next_line told)
+  [ "$(rlock status --json same | jq -r '.locks[0].holders[0] | "\(.owner) \(.token)"')" = "$known" ]
+  echo 1<>go
+  ends_with 0 "$holder"
+}
+
+@test "each acquisition has a fresh owner and a greater token" {
+  local first second
+  first=$(rlock run fresh -- sh -c 'echo "$RLOCK_TOKEN $RLOCK_OWNER"')
+  second=$(rlock run fresh -- sh -c 'echo "$RLOCK_TOKEN $RLOCK_OWNER"')
+  [ "${second% *}" -gt "${first% *}" ]
+  [ "${second#* }" != "${first#* }" ]
+}
+
+@test "the token grows across FLUSHALL" {
+  local first second
+  first=$(rlock run flushed -- printenv RLOCK_TOKEN)
+  reset_server
+  second=$(rlock run flushed -- printenv RLOCK_TOKEN)
+  [ "$second" -gt "$first" ]
+}
+
+@test "L17 the command's words are never parsed by rlock" {
+  local words=(-n --help -- -w 0 --url redis://x -E 600 '' '[a,b]' '{x}' '$HOME' '*' $'a\nb' --json)
+  rlock run verbatim -- printf '<%s>\n' "${words[@]}" >got
+  printf '<%s>\n' "${words[@]}" >wanted
+  cmp got wanted
+}
+
+@test "L04 no shell stands between rlock and the command" {
+  run -0 rlock run direct -- sh -c 'cat /proc/$PPID/comm'
+  [ "$output" = rlock ]
+}
+
+@test "-c gives the text to \$SHELL, else to /bin/sh" {
+  run -0 rlock run text -c 'echo one; echo $((1 + 1))'
+  [ "$output" = $'one\n2' ]
+  printf '#!/bin/sh\necho "$0 got $1 $2"\n' >my-shell
+  chmod +x my-shell
+  SHELL=$here/my-shell run -0 rlock run text -c 'a b'
+  [ "$output" = "$here/my-shell got -c a b" ]
+  run -0 env -u SHELL "$RLOCK" run text -c 'readlink /proc/$$/exe'
+  [ "$output" = "$(readlink -f /bin/sh)" ]
+}
+
+@test "stdin, stdout, stderr, folder and umask are the command's own" {
+  umask 027
+  echo through | rlock run plain -- sh -c 'cat; pwd; umask; echo aside >&2' >out 2>err
+  [ "$(cat out)" = "$(printf 'through\n%s\n%s' "$PWD" "$(umask)")" ]
+  [ "$(cat err)" = aside ]
+}
+
+@test "L22 the command has the caller's descriptors and none of rlock's" {
+  local list='for fd in /proc/$$/fd/*; do echo "${fd##*/} $(readlink "$fd")"; done'
+  sh -c "$list" 7<"$RLOCK" 3>&- </dev/null | grep -v pipe: >wanted
+  rlock run fds -- sh -c "$list" 7<"$RLOCK" 3>&- </dev/null | grep -v pipe: >got
+  diff wanted got
+  grep -q "^7 " got
+}
+
+@test "L22 a reader of the command's output sees its end although rlock lives on" {
+  mkfifo go out
+  start rlock run closing -- sh -c 'exec 9<>go; echo last words; exec >&-; read -r _ <&9' >out
+  holder=$!
+  run -0 timeout 60 cat out
+  [ "$output" = "last words" ]
+  held closing
+  echo 1<>go
+  ends_with 0 "$holder"
+}
+
+@test "signal mask and dispositions are the command's as if rlock were not there" {
+  local look='grep -E "^Sig(Blk|Ign|Cgt)" /proc/self/status'
+  env --ignore-signal=HUP,CHLD --block-signal=USR1 -- sh -c "$look" >wanted
+  env --ignore-signal=HUP,CHLD --block-signal=USR1 -- "$RLOCK" run mask -- sh -c "$look" >got
+  diff wanted got
+  sh -c "$look" >wanted
+  rlock run mask -- sh -c "$look" >got
+  diff wanted got
+}
+
+@test "closed standard descriptors stay closed for the command and become no socket" {
+  rlock run closed -- sh -c 'for fd in 0 1 2; do [ ! -e /proc/$$/fd/$fd ] || exit 1; done; : >ran' <&- >&- 2>&-
+  [ -e ran ]
+}
+
+@test "connection options stand before or after the command word" {
+  local url=$RLOCK_URL
+  unset RLOCK_URL
+  run -0 rlock --url "$url" run placed -- true
+  run -0 rlock run -u "$url" placed -- true
+  run -0 rlock run "--url=$url" placed -- true
+  run -0 rlock run placed --connect-timeout 5s -u "$url" -- true
+}
+
+@test "a flag wins over the environment" {
+  RLOCK_URL="unix://$here/nobody" run -0 rlock run -u "unix://$SERVER/s" winner -- true
+  RLOCK_PREFIX=env: rlock run --prefix flag: prefixed -- true
+  [ -n "$(redis --raw keys 'flag:{prefixed}:*')" ]
+  [ -z "$(redis --raw keys 'env:*')" ]
+  RLOCK_PREFIX=env: rlock run prefixed -- true
+  [ -n "$(redis --raw keys 'env:{prefixed}:*')" ]
+}
+
+@test "names of 200 bytes, with spaces, colons and other scripts are fine" {
+  local name
+  for name in "$(printf 'x%.0s' {1..200})" 'two words' 'a:b/c[*]?' 'Привет-世界'; do
+    run -0 rlock run "$name" -- true
+  done
+}
+
+@test "--event-log writes one JSON object a line, in the order of a run" {
+  rlock run --event-log log logged -- true
+  rlock run --event-log log logged -- true
+  [ "$(jq -r .event log | tr '\n' ' ')" = "acquired exited released acquired exited released " ] || fail "$(cat log)"
+  jq -se 'all(.[]; (.owner | test("^[0-9a-f]{32}$")) and (.token > 0))' log
+}
+
+@test "--event-log that cannot be opened is an error before anything is locked" {
+  run --separate-stderr rlock run --event-log "$here/no/such/folder" unlogged -- touch started
+  [ "$status" -ne 0 ]
+  says "$here/no/such/folder"
+  [ ! -e started ]
+  [ -z "$(keys unlogged)" ]
+}

@@ -1,0 +1,164 @@
+#!/usr/bin/env bats
+load helpers/helpers
+
+setup() {
+  here=$BATS_TEST_TMPDIR
+  cd "$here" || return
+  rounds=${RLOCK_TEST_ROUNDS:-10}
+}
+
+# guarded NAME [OPTION…]: a holder whose command keeps a flock for as long as any part of it lives.
+guarded() {
+  local name=$1
+  shift
+  rm -f up
+  mkfifo up
+  start rlock run "$@" "$name" -- sh -c 'exec 9>>alone; flock -n 9 || exit 1; echo $$ >up; setsid sleep 1000; sleep 1000' 2>err
+  holder=$!
+  command=$(next_line up)
+}
+
+# The next holder's first act: is every part of the one before it dead?
+next_is_alone() {
+  run -0 rlock run -t 1 "$@" -- flock -n alone true
+}
+
+@test "the lease is renewed for as long as the command runs" {
+  hold renewed -t 1
+  start rlock run -w 4 renewed -- touch started
+  ends_with 75 $!
+  [ ! -e started ]
+  let_go renewed
+  nothing_left renewed
+}
+
+@test "L06 a holder that was stopped has its command dead before the next one starts" {
+  local round
+  for ((round = 1; round <= rounds; ++round)); do
+    guarded stopped -t 1
+    kill -STOP "$holder"
+    next_is_alone stopped
+    kill -CONT "$holder"
+    ends_with 76 "$holder"
+  done
+  echo "# $rounds rounds, no overlap" >&3
+}
+
+@test "a holder that was killed leaves no command behind, and the next starts when the lease ends" {
+  guarded killed -t 2
+  local before=${EPOCHREALTIME/./}
+  kill -KILL "$holder"
+  eventually gone "$command"
+  echo "# command gone after $(((${EPOCHREALTIME/./} - before) / 1000)) ms" >&3
+  next_is_alone killed
+  echo "# next one had its turn after $(((${EPOCHREALTIME/./} - before) / 1000)) ms of a lease of 2 s" >&3
+  ends_with 137 "$holder"
+  nothing_left killed
+}
+
+@test "a kill of rlock with a waiter in line: the waiter's command finds no part of the old one" {
+  guarded line -t 1
+  start rlock run line -- flock -n alone true
+  waiter=$!
+  eventually waiting 1 line
+  kill -KILL "$holder"
+  ends_with 0 "$waiter"
+}
+
+@test "force-unlock ends the command with 76, and tells who did it and why" {
+  guarded forced
+  run -0 rlock force-unlock forced --yes --reason "wrong branch"
+  ends_with 76 "$holder"
+  grep -q "forced.*$(id -un)@.*wrong branch" err || fail "$(cat err)"
+  [ "$(wc -l <err)" -eq 1 ]
+  next_is_alone forced
+}
+
+@test "force-unlock hands over only when the victim's command is dead" {
+  guarded relay -t 10
+  start rlock run relay -- flock -n alone true
+  waiter=$!
+  eventually waiting 1 relay
+  run -0 rlock force-unlock relay --yes
+  ends_with 0 "$waiter"
+  ends_with 76 "$holder"
+}
+
+@test "a lock deleted by hand ends the command with 76: it ended, nobody had it since" {
+  guarded deleted -t 1
+  redis del 'rlock:{deleted}:holders' >/dev/null
+  ends_with 76 "$holder"
+  grep -q deleted err
+  [ "$(wc -l <err)" -eq 1 ]
+}
+
+@test "after FLUSHALL the lock is put back and the command never notices" {
+  hold wiped -t 3
+  redis flushall >/dev/null
+  eventually held wiped
+  let_go wiped
+  nothing_left wiped
+}
+
+@test "--no-renew: the command is ended when the first lease ends, 76" {
+  run -76 --separate-stderr rlock run -t 1 --no-renew short -- sleep 1000
+  says short
+  nothing_left short
+}
+
+@test "--no-renew: a command that is quicker keeps its code" {
+  run -6 --separate-stderr rlock run -t 5 --no-renew short -- sh -c 'exit 6'
+  silent
+}
+
+@test "--on-lost ignore: the command runs to its end, keeps its code, and a warning is given" {
+  mkfifo up go
+  start rlock run -t 1 --on-lost ignore ignored -- sh -c 'exec 9<>go; echo up >up; read -r _ <&9; exit 4' 2>err
+  holder=$!
+  next_line up
+  run -0 rlock force-unlock ignored --yes
+  eventually free ignored
+  gone "$holder" && fail "the command was ended"
+  echo 1<>go
+  ends_with 4 "$holder"
+  grep -q "ignored" err || fail "no warning: $(cat err)"
+}
+
+free() { ! held "$1"; }
+
+@test "L10 a lost lease lets the command clean up: TERM first, KILL --kill-after later" {
+  mkfifo up
+  start rlock run -t 10 -k 1 tidy -- sh -c 'trap "echo cleaned >cleaned; exit 0" TERM; echo up >up; while :; do sleep 0.05; done' 2>err
+  holder=$!
+  next_line up
+  run -0 rlock force-unlock tidy --yes
+  ends_with 76 "$holder"
+  [ "$(cat cleaned)" = cleaned ]
+}
+
+@test "L15 a crash blocks for one short lease, not for a day" {
+  guarded crashed -t 1
+  kill -KILL "$holder"
+  run -0 rlock run -w 60 crashed -- true
+}
+
+@test "the server stops answering: the command is ended inside its lease, 76" {
+  own_server=$(mktemp -d)
+  serve "$own_server"
+  RLOCK_URL="unix://$own_server/s" guarded silenced -t 1
+  kill -STOP "$(cat "$own_server/pid")"
+  ends_with 76 "$holder"
+  grep -q silenced err || fail "$(cat err)"
+  run -0 flock -n alone true
+}
+
+@test "the server stalls for less than the lease: the command never notices" {
+  own_server=$(mktemp -d)
+  serve "$own_server"
+  RLOCK_URL="unix://$own_server/s" hold stalled -t 6
+  kill -STOP "$(cat "$own_server/pid")"
+  # Longer than the renewal interval of two seconds.
+  sleep 2.5
+  kill -CONT "$(cat "$own_server/pid")"
+  let_go stalled
+}

@@ -1,0 +1,108 @@
+#!/usr/bin/env bats
+load helpers/helpers
+
+# trapping NAME SIGNAL…: a holder whose command writes down each of the signals in the file got.
+trapping() {
+  local name=$1 signal traps=''
+  shift
+  for signal in "$@"; do traps+="trap 'echo $signal >>got' $signal; "; done
+  rm -f up go got
+  mkfifo up go
+  start rlock run "$name" -- sh -c "exec 9<>go; $traps echo \$\$ >up; until read -r _ <&9; do :; done"
+  holder=$!
+  command=$(next_line up)
+}
+
+@test "L05 TERM, INT, HUP and QUIT end the job, and the lock is free only after it is gone" {
+  local signal
+  for signal in TERM INT HUP QUIT; do
+    rm -f up
+    mkfifo up
+    start rlock run ended -- sh -c 'exec 9>>alone; flock -n 9 || exit 1; echo $$ >up; exec sleep 1000'
+    holder=$!
+    command=$(next_line up)
+    kill "-$signal" "$holder"
+    run -0 rlock run ended -- flock -n alone true
+    ends_with $((128 + $(kill -l "$signal"))) "$holder"
+    gone "$command" || fail "orphaned by $signal"
+  done
+}
+
+@test "each signal reaches the command once" {
+  local all=(TERM INT HUP USR1 USR2) signal
+  trapping forwarded "${all[@]}"
+  for signal in "${all[@]}"; do
+    kill "-$signal" "$holder"
+    eventually grep -qx "$signal" got
+  done
+  [ "$(cat got)" = "$(printf '%s\n' "${all[@]}")" ] || fail "$(cat got)"
+  echo 1<>go
+  ends_with 0 "$holder"
+}
+
+@test "L05 a job that answers TERM with a code of its own keeps it, and is waited for" {
+  mkfifo up
+  start rlock run slow-end -- sh -c 'trap "echo ending >up; held=\$(rlock status -q slow-end; echo \$?); echo \$held >seen; exit 9" TERM; echo up >up; while :; do sleep 0.05; done'
+  holder=$!
+  next_line up
+  kill -TERM "$holder"
+  [ "$(next_line up)" = ending ]
+  ends_with 9 "$holder"
+  [ "$(cat seen)" -eq 0 ]
+  nothing_left slow-end
+}
+
+@test "L04 signals reach the whole group of the command" {
+  mkfifo up
+  start setsid -w rlock run group -- sh -c 'sh -c "echo \$\$ >up; exec sleep 1000"; true'
+  local waiting=$! child
+  child=$(next_line up)
+  kill -TERM "$(rlock status --json group | jq '.locks[0].holders[0].pid')"
+  eventually gone "$child"
+  wait "$waiting" || true
+  nothing_left group
+}
+
+@test "a signal that the caller ignores stays ignored: nohup works" {
+  mkfifo up go
+  start nohup rlock run hup -- sh -c 'exec 9<>go; echo $$ >up; read -r _ <&9; exit 3'
+  holder=$!
+  next_line up
+  kill -HUP "$holder"
+  held hup
+  echo 1<>go
+  ends_with 3 "$holder"
+}
+
+@test "a killed rlock takes the command down, also its children in other sessions" {
+  mkfifo up
+  start rlock run tree -- sh -c 'setsid sh -c "echo \$\$ >up; exec sleep 1000" & timeout 1000 sh -c "echo \$\$ >up; exec sleep 1000" & wait'
+  holder=$!
+  local one two
+  one=$(next_line up)
+  two=$(next_line up)
+  kill -KILL "$holder"
+  ends_with 137 "$holder"
+  eventually gone "$one"
+  eventually gone "$two"
+}
+
+@test "what the command leaves behind runs on unlocked" {
+  mkfifo up
+  run -0 rlock run daemon -- sh -c 'setsid sh -c "echo \$\$ >up; exec sleep 1000" >/dev/null 2>&1 3>&- 4>&- & read -r pid <up; echo "$pid"'
+  nothing_left daemon
+  kill "$output"
+}
+
+@test "^C in a shell's loop ends the loop" {
+  mkfifo up
+  start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" bash -c \
+    'for i in 1 2 3; do rlock run loop -- sh -c "echo up >up; sleep 1000"; echo $i >>rounds; done'
+  local terminal=$!
+  next_line up
+  # in_terminal.py types ^C when it gets USR1
+  kill -USR1 "$terminal"
+  ends_with 130 "$terminal"
+  [ ! -e rounds ]
+  nothing_left loop
+}

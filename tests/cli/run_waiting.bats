@@ -1,0 +1,178 @@
+#!/usr/bin/env bats
+load helpers/helpers
+
+# queue_up NAME WHO [OPTION…]: a run that waits for NAME, then adds WHO to the file order.
+queue_up() {
+  local name=$1 who=$2 before
+  shift 2
+  before=$(waiters "$name")
+  start rlock run "$@" "$name" -- sh -c 'echo "$1" >>order' sh "$who"
+  waiter=$!
+  eventually waiting $((before + 1)) "$name"
+}
+
+@test "L49 a try, a timed wait and an endless wait all exist" {
+  hold three
+  run -75 rlock run -n three -- true
+  run -75 rlock run -w 0.1 three -- true
+  queue_up three endless
+  let_go three
+  ends_with 0 "$waiter"
+  [ "$(cat order)" = endless ]
+}
+
+@test "-w 0 is -n: no wait and no place in the queue" {
+  hold zero
+  local option
+  for option in "-w 0" "-w0" "--wait=0" "--nonblock"; do
+    # shellcheck disable=SC2086
+    run -75 rlock run $option zero -- true
+  done
+  [ "$(waiters zero)" -eq 0 ]
+  let_go zero
+}
+
+@test "first come, first served" {
+  hold order
+  local who pids=()
+  for who in 1 2 3 4 5; do
+    queue_up order "$who"
+    pids+=("$waiter")
+  done
+  let_go order
+  for who in "${pids[@]}"; do ends_with 0 "$who"; done
+  [ "$(tr -d '\n' <order)" = 12345 ]
+  nothing_left order
+}
+
+@test "L28 a wait that timed out leaves nothing in the queue" {
+  hold given-up
+  run -75 rlock run -w 0.3 given-up -- true
+  [ "$(waiters given-up)" -eq 0 ]
+  let_go given-up
+  nothing_left given-up
+}
+
+@test "L12 stale wake-ups do not stretch the deadline of a wait" {
+  hold contended
+  start rlock run -w 1 contended -- touch started
+  waiter=$!
+  eventually waiting 1 contended
+  local owner
+  owner=$(rlock queue --json contended | jq -r '.waiters[0].owner')
+  while ! gone_or_zombie "$waiter"; do
+    redis lpush "rlock:{contended}:wake:$owner" x >/dev/null
+  done
+  ends_with 75 "$waiter"
+  [ ! -e started ]
+  redis del "rlock:{contended}:wake:$owner" >/dev/null
+  let_go contended
+}
+
+gone_or_zombie() { [[ $(ps -o stat= -p "$1") != [!Z]* ]]; }
+
+@test "L13 waiting does not eat the command's run limit" {
+  hold patient
+  queue_up patient late --max-run 10 -t 2
+  # Longer than the limit would allow, were it counted from here: the wait is seen to last this long.
+  start rlock run -w 11 patient -- true
+  ends_with 75 $!
+  let_go patient
+  ends_with 0 "$waiter"
+  [ "$(cat order)" = late ]
+}
+
+@test "L21 a waiter that was killed is skipped and purged" {
+  hold purged
+  queue_up purged dead
+  kill -KILL "$waiter"
+  ends_with 137 "$waiter"
+  queue_up purged alive
+  let_go purged
+  ends_with 0 "$waiter"
+  [ "$(cat order)" = alive ]
+  nothing_left purged
+}
+
+@test "a signal ends the wait: out of the queue at once, and rlock dies by it" {
+  local signal
+  hold interrupted
+  for signal in TERM INT HUP QUIT; do
+    queue_up interrupted never
+    kill "-$signal" "$waiter"
+    ends_with $((128 + $(kill -l "$signal"))) "$waiter"
+    [ "$(waiters interrupted)" -eq 0 ]
+  done
+  let_go interrupted
+  [ ! -e order ]
+}
+
+@test "queue --remove takes a waiter out, it exits 75 and says who removed it" {
+  hold removed
+  start rlock run removed -- true 2>err
+  waiter=$!
+  eventually waiting 1 removed
+  run -0 rlock queue removed --remove "$(rlock queue --json removed | jq -r '.waiters[0].owner')"
+  ends_with 75 "$waiter"
+  grep -q "removed.*$(id -un)@" err || fail "$(cat err)"
+  [ "$(waiters removed)" -eq 0 ]
+  let_go removed
+}
+
+@test "-v says one line when the wait begins, without it nothing is said" {
+  hold talked
+  start rlock run -v talked -- true 2>verbose
+  local first=$!
+  start rlock run talked -- true 2>plain
+  local second=$!
+  eventually waiting 2 talked
+  eventually test -s verbose
+  grep talked verbose | grep -q "$(id -un)@"
+  let_go talked
+  ends_with 0 "$first"
+  ends_with 0 "$second"
+  [ ! -s plain ]
+}
+
+@test "L42 SCRIPT FLUSH is invisible, held and queued" {
+  hold scripts -t 1
+  queue_up scripts next
+  redis script flush >/dev/null
+  let_go scripts
+  ends_with 0 "$waiter"
+  redis script flush >/dev/null
+  run -0 --separate-stderr rlock run scripts -- true
+  silent
+}
+
+@test "cut connections are made again, and the place in the queue is kept" {
+  hold cut
+  local who pids=()
+  for who in 1 2 3; do
+    queue_up cut "$who"
+    pids+=("$waiter")
+  done
+  redis client kill type normal skipme yes >/dev/null
+  eventually waiting 3 cut
+  let_go cut
+  for who in "${pids[@]}"; do ends_with 0 "$who"; done
+  [ "$(tr -d '\n' <order)" = 123 ]
+}
+
+@test "L16 a release over a connection that was cut is made over a fresh one" {
+  hold released
+  redis client kill type normal skipme yes >/dev/null
+  let_go released
+  nothing_left released
+}
+
+@test "on a terminal one live line tells the holder and the place in the queue" {
+  hold live
+  start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" rlock run live -- true >shown
+  waiter=$!
+  eventually waiting 1 live
+  eventually grep -aq "$(id -un)@" shown
+  let_go live
+  ends_with 0 "$waiter"
+  ! grep -aq $'\n' shown || fail "more than one line: $(cat -v shown)"
+}
