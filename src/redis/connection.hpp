@@ -1,26 +1,22 @@
 #pragma once
 
-#include <hiredis/hiredis.h>
 #include <poll.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "redis/reply.hpp"
 #include "redis/server.hpp"
 #include "util/clock.hpp"
 #include "util/result.hpp"
 
 namespace rlock::redis {
 
-struct FreeReply {
-  void operator()(redisReply* reply) const noexcept { freeReplyObject(reply); }
-};
-using ReplyPtr = std::unique_ptr<redisReply, FreeReply>;
-
-// One connection to one server, one command in flight. It connects by itself when a command needs it;
-// set-up (AUTH, SELECT, CLIENT SETNAME) goes out in one write with the first command, and every reply
-// is read. Any failure of the transport closes it: the next command starts afresh. [DESIGN, Transport]
+// One connection to one server, one command in flight. It connects by itself when a command needs
+// it; set-up (AUTH, SELECT, CLIENT SETNAME) goes out in one write with the first command, and every
+// reply is read. Any failure of the transport closes it: the next command starts afresh. [DESIGN,
+// Transport]
 class Connection {
  public:
   explicit Connection(Server server);

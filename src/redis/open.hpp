@@ -13,7 +13,7 @@ struct OpenOptions {
   std::optional<std::string> user;      // over the URL's
   std::optional<std::string> password;  // over the URL's
   std::string prefix = "rlock:";
-  util::Millis connect_timeout{2000};   // to reach one server: resolution, connect and set-up
+  util::Millis connect_timeout{2000};  // to reach one server: resolution, connect and set-up
 };
 
 // Checks the URLs and gives a maker of stores; connects to nothing yet, but starts the server of a

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "util/clock.hpp"
@@ -7,6 +8,8 @@
 namespace rlock::redis {
 
 enum class Transport { tcp, unix_socket };
+
+class AddressMemory;
 
 // Where one server is and how we introduce ourselves there.
 struct Server {
@@ -18,6 +21,8 @@ struct Server {
   std::string password;
   int db = 0;
   util::Millis connect_timeout{2000};
+  // Shared by the copies, so that a further connection survives a silent name server; may be null.
+  std::shared_ptr<AddressMemory> addresses;
 
   // `db1:6379`, `[::1]:6379`, `/run/redis.sock`, with `/2` for another database: never a password.
   std::string label() const;

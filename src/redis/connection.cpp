@@ -1,0 +1,232 @@
+#include "redis/connection.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "redis/dialer.hpp"
+#include "redis/set_up.hpp"
+#include "redis/socket.hpp"
+#include "util/duration.hpp"
+
+namespace rlock::redis {
+namespace {
+
+using util::Error;
+using util::ErrorKind;
+using util::Result;
+using util::Retry;
+using util::TimePoint;
+
+constexpr size_t kReadSize = 16 * 1024;
+
+}  // namespace
+
+class Connection::State {
+ public:
+  explicit State(Server server) : server_(std::move(server)), dialer_(server_) {
+    if (server_.addresses == nullptr) server_.addresses = std::make_shared<AddressMemory>();
+  }
+
+  void start(const std::vector<std::string>& words);
+  void wants(std::vector<pollfd>& out) const;
+  TimePoint due() const;
+  bool advance(TimePoint now);
+  Result<ReplyPtr> take();
+  void drop();
+  const Server& server() const { return server_; }
+
+ private:
+  enum class Phase { idle, asked, dialing, talking, ended };
+
+  bool setting_up() const { return next_step_ < steps_.size(); }
+  std::string_view unsent() const { return std::string_view(out_).substr(sent_); }
+
+  void begin(TimePoint now);
+  void connected(util::Fd fd);
+  void talk();
+  bool send_rest();
+  void read_replies();
+  void take_in(ReplyPtr reply);
+  void end(Result<ReplyPtr> result);
+  void fail(const std::string& why);
+
+  Server server_;
+  Dialer dialer_;
+  Phase phase_ = Phase::idle;
+  TimePoint set_up_deadline_;
+  std::vector<SetUp> steps_;  // of this socket's set-up
+  size_t next_step_ = 0;      // whose answer comes next
+  util::Fd fd_;
+  std::string command_;
+  std::string out_;
+  size_t sent_ = 0;
+  ReplyReader reader_;
+  std::optional<Result<ReplyPtr>> result_;
+};
+
+void Connection::State::start(const std::vector<std::string>& words) {
+  if (phase_ != Phase::idle) drop();
+  command_ = encode(words);
+  phase_ = Phase::asked;
+}
+
+void Connection::State::drop() {
+  phase_ = Phase::idle;
+  dialer_.stop();
+  fd_.reset();
+  reader_ = ReplyReader();
+  steps_.clear();
+  next_step_ = 0;
+  result_.reset();
+}
+
+// A socket that the server closed meanwhile is replaced before the command is lost in it.
+void Connection::State::begin(TimePoint now) {
+  if (fd_ && is_quiet(fd_)) {
+    out_ = std::move(command_);
+    sent_ = 0;
+    phase_ = Phase::talking;
+    return;
+  }
+  std::string command = std::move(command_);
+  drop();
+  command_ = std::move(command);
+  set_up_deadline_ = now + server_.connect_timeout;
+  dialer_.start(now, set_up_deadline_);
+  phase_ = Phase::dialing;
+}
+
+void Connection::State::connected(util::Fd fd) {
+  fd_ = std::move(fd);
+  steps_ = set_up_steps(server_);
+  next_step_ = 0;
+  out_.clear();
+  for (SetUp step : steps_) out_ += encode(step, server_);
+  out_ += command_;
+  sent_ = 0;
+  phase_ = Phase::talking;
+}
+
+bool Connection::State::advance(TimePoint now) {
+  if (phase_ == Phase::asked) begin(now);
+  if (phase_ == Phase::dialing && dialer_.advance(now)) {
+    auto fd = dialer_.take();
+    if (fd) {
+      connected(std::move(*fd));
+    } else {
+      end(std::move(fd).error());
+    }
+  }
+  if (phase_ == Phase::talking) talk();
+  if (phase_ == Phase::talking && setting_up() && now >= set_up_deadline_) {
+    fail("timed out after " + util::format_duration(server_.connect_timeout) +
+         " (connected, but no answer)");
+  }
+  return phase_ == Phase::ended || phase_ == Phase::idle;
+}
+
+void Connection::State::talk() {
+  // What a server says before it hangs up tells more than the broken pipe does.
+  bool writable = send_rest();
+  int error = errno;
+  read_replies();
+  if (!writable && phase_ == Phase::talking) fail(std::strerror(error));
+}
+
+// False when the socket takes nothing any more.
+bool Connection::State::send_rest() {
+  std::string_view rest = unsent();
+  Io io = write_some(fd_, rest);
+  sent_ = out_.size() - rest.size();
+  return io != Io::failed;
+}
+
+void Connection::State::read_replies() {
+  std::array<char, kReadSize> buffer;
+  size_t got = buffer.size();
+  while (phase_ == Phase::talking && got == buffer.size()) {
+    Io io = read_some(fd_, buffer.data(), buffer.size(), got);
+    if (io == Io::would_block) return;
+    if (io == Io::closed) return fail("the server closed the connection");
+    if (io == Io::failed) return fail(std::strerror(errno));
+    reader_.feed(buffer.data(), got);
+    while (phase_ == Phase::talking) {
+      auto reply = reader_.next();
+      if (!reply) return fail(reply.error().text);
+      if (*reply == nullptr) break;
+      take_in(std::move(*reply));
+    }
+  }
+}
+
+void Connection::State::take_in(ReplyPtr reply) {
+  if (!setting_up()) return end(std::move(reply));
+  auto error = verdict(steps_[next_step_++], *reply, server_);
+  if (error) return end(std::move(*error));
+  if (!setting_up()) dialer_.answered();
+}
+
+void Connection::State::end(Result<ReplyPtr> result) {
+  // Bytes beyond the reply would be taken for the next command's.
+  bool usable = result && reader_.empty() && unsent().empty();
+  if (!usable) drop();
+  phase_ = Phase::ended;
+  result_ = std::move(result);
+}
+
+void Connection::State::fail(const std::string& why) {
+  std::string where = setting_up() ? "cannot connect to " + server_.label() : server_.label();
+  end(Error{ErrorKind::unavailable, where + ": " + why, Retry::later});
+}
+
+Result<ReplyPtr> Connection::State::take() {
+  if (!result_) return Error{ErrorKind::internal, server_.label() + ": no reply to take"};
+  phase_ = Phase::idle;
+  return *std::exchange(result_, std::nullopt);
+}
+
+void Connection::State::wants(std::vector<pollfd>& out) const {
+  if (phase_ == Phase::dialing) dialer_.wants(out);
+  if (phase_ != Phase::talking) return;
+  int events = unsent().empty() ? POLLIN : POLLIN | POLLOUT;
+  out.push_back({fd_.get(), static_cast<short>(events), 0});
+}
+
+TimePoint Connection::State::due() const {
+  if (phase_ == Phase::dialing) return dialer_.due();
+  if (phase_ == Phase::talking) return setting_up() ? set_up_deadline_ : TimePoint::max();
+  return phase_ == Phase::idle ? TimePoint::max() : TimePoint::min();
+}
+
+Connection::Connection(Server server) : state_(std::make_unique<State>(std::move(server))) {}
+Connection::Connection(Connection&&) noexcept = default;
+Connection& Connection::operator=(Connection&&) noexcept = default;
+Connection::~Connection() = default;
+
+void Connection::start(const std::vector<std::string>& words) {
+  state_->start(words);
+}
+void Connection::wants(std::vector<pollfd>& out) const {
+  state_->wants(out);
+}
+TimePoint Connection::due() const {
+  return state_->due();
+}
+bool Connection::advance(TimePoint now) {
+  return state_->advance(now);
+}
+Result<ReplyPtr> Connection::take() {
+  return state_->take();
+}
+void Connection::drop() {
+  state_->drop();
+}
+const Server& Connection::server() const {
+  return state_->server();
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,161 @@
+#include "redis/dialer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "util/duration.hpp"
+
+namespace rlock::redis {
+namespace {
+
+using util::Millis;
+using util::TimePoint;
+
+// A unix socket whose queue is full cannot be polled for.
+constexpr Millis kRoomRetry{5};
+
+bool decided(const util::Fd& fd) {
+  pollfd entry{fd.get(), POLLOUT, 0};
+  return poll(&entry, 1, 0) > 0;
+}
+
+}  // namespace
+
+void Dialer::start(TimePoint now, TimePoint deadline) {
+  stop();
+  deadline_ = deadline;
+  first_failure_.clear();
+  // Half for the name server where there is another resort, so that the rest is left for that.
+  patience_ = remembered() ? now + (deadline - now) / 2 : deadline;
+  find_addresses();
+  if (phase_ == Phase::idle) try_next(now);
+}
+
+void Dialer::stop() {
+  phase_ = Phase::idle;
+  fd_.reset();
+  addresses_.clear();
+  next_ = 0;
+  error_.reset();
+}
+
+void Dialer::find_addresses() {
+  if (server_.transport == Transport::unix_socket) {
+    auto address = unix_address(server_.path);
+    if (!address) return fail("the path of a socket has at most 107 bytes", util::Retry::never);
+    addresses_.push_back(*address);
+    return;
+  }
+  addresses_ = known_addresses(server_.host, server_.port);
+  if (!addresses_.empty()) return;
+  phase_ = Phase::looking_up;
+  if (resolution_) return;
+  auto started = Resolution::start(server_.host, server_.port);
+  if (started) {
+    resolution_ = std::move(*started);
+  } else {
+    fail(started.error().text);
+  }
+}
+
+// True when there is an address to try, or the search has failed.
+bool Dialer::looked_up(TimePoint now) {
+  if (resolution_->done()) {
+    auto outcome = resolution_->take();
+    resolution_.reset();
+    addresses_ = std::move(outcome.addresses);
+    first_failure_ = std::move(outcome.failure);
+  } else if (now < patience_) {
+    return false;
+  }
+  if (addresses_.empty()) {
+    if (auto last = remembered()) addresses_.push_back(*last);
+  }
+  if (addresses_.empty() && first_failure_.empty()) return false;
+  try_next(now);
+  return true;
+}
+
+void Dialer::try_next(TimePoint now) {
+  while (next_ < addresses_.size()) {
+    // Each address its share of the time left: a dead first one must not eat it all.
+    patience_ = now + (deadline_ - now) / static_cast<TimePoint::rep>(addresses_.size() - next_);
+    Attempt attempt = start_connect(addresses_[next_++]);
+    if (attempt.state == Connecting::failed) {
+      if (first_failure_.empty()) first_failure_ = std::strerror(attempt.error);
+      continue;
+    }
+    if (attempt.state == Connecting::full) {
+      --next_;
+      phase_ = Phase::waiting_for_room;
+      patience_ = now + kRoomRetry;
+      return;
+    }
+    fd_ = std::move(attempt.fd);
+    phase_ = attempt.state == Connecting::connected ? Phase::ended : Phase::connecting;
+    return;
+  }
+  fail(first_failure_);
+}
+
+void Dialer::check_attempt(TimePoint now) {
+  if (!decided(fd_)) {
+    if (now >= patience_ && next_ < addresses_.size()) try_next(now);
+    return;
+  }
+  int error = connect_error(fd_);
+  if (error == 0) {
+    phase_ = Phase::ended;
+    return;
+  }
+  if (first_failure_.empty()) first_failure_ = std::strerror(error);
+  try_next(now);
+}
+
+bool Dialer::advance(TimePoint now) {
+  if (phase_ == Phase::looking_up && !looked_up(now) && now >= deadline_) {
+    fail("timed out after " + util::format_duration(server_.connect_timeout) +
+         " looking up its name");
+  }
+  if (phase_ == Phase::waiting_for_room && now >= patience_ && now < deadline_) try_next(now);
+  if (phase_ == Phase::connecting) check_attempt(now);
+  bool waiting = phase_ == Phase::connecting || phase_ == Phase::waiting_for_room;
+  if (waiting && now >= deadline_) {
+    fail("timed out after " + util::format_duration(server_.connect_timeout));
+  }
+  return phase_ == Phase::ended;
+}
+
+util::Result<util::Fd> Dialer::take() {
+  phase_ = Phase::idle;
+  if (error_) return *std::exchange(error_, std::nullopt);
+  return std::move(fd_);
+}
+
+void Dialer::wants(std::vector<pollfd>& out) const {
+  if (phase_ == Phase::looking_up) out.push_back({resolution_->fd(), POLLIN, 0});
+  if (phase_ == Phase::connecting) out.push_back({fd_.get(), POLLOUT, 0});
+}
+
+TimePoint Dialer::due() const {
+  return std::min(patience_, deadline_);
+}
+
+void Dialer::answered() {
+  bool tried = next_ > 0 && next_ <= addresses_.size();
+  if (tried && server_.addresses != nullptr) server_.addresses->keep(addresses_[next_ - 1]);
+}
+
+std::optional<Address> Dialer::remembered() const {
+  return server_.addresses != nullptr ? server_.addresses->last() : std::nullopt;
+}
+
+void Dialer::fail(const std::string& why, util::Retry retry) {
+  fd_.reset();
+  phase_ = Phase::ended;
+  error_ = util::Error{util::ErrorKind::unavailable,
+                       "cannot connect to " + server_.label() + ": " + why, retry};
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <poll.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "redis/resolver.hpp"
+#include "redis/server.hpp"
+#include "redis/socket.hpp"
+#include "util/clock.hpp"
+#include "util/result.hpp"
+
+namespace rlock::redis {
+
+// Gets a connected socket to a server: looks its name up, tries its addresses in order, all within
+// one absolute deadline. Driven like a lock::Request. `server` must outlive it.
+class Dialer {
+ public:
+  explicit Dialer(const Server& server) : server_(server) {}
+
+  void start(util::TimePoint now, util::TimePoint deadline);
+  // Gives up; a look-up in flight is kept for the next start: one thread at most.
+  void stop();
+
+  void wants(std::vector<pollfd>& out) const;
+  util::TimePoint due() const;
+  // True once take() has a socket or the reason why there is none.
+  bool advance(util::TimePoint now);
+  util::Result<util::Fd> take();
+
+  // The server at the far end has answered: its address is good for later.
+  void answered();
+
+ private:
+  enum class Phase { idle, looking_up, connecting, waiting_for_room, ended };
+
+  void find_addresses();
+  bool looked_up(util::TimePoint now);
+  void try_next(util::TimePoint now);
+  void check_attempt(util::TimePoint now);
+  void fail(const std::string& why, util::Retry retry = util::Retry::later);
+  std::optional<Address> remembered() const;
+
+  const Server& server_;
+  Phase phase_ = Phase::idle;
+  util::TimePoint deadline_;
+  util::TimePoint patience_;  // when this look-up or attempt is left for the next resort
+  std::optional<Resolution> resolution_;
+  std::vector<Address> addresses_;
+  size_t next_ = 0;  // of addresses_
+  util::Fd fd_;
+  std::string first_failure_;
+  std::optional<util::Error> error_;
+};
+
+}  // namespace rlock::redis

@@ -1,0 +1,189 @@
+#include "redis/local.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "redis/connection.hpp"
+#include "redis/local_process.hpp"
+#include "redis/socket.hpp"
+#include "util/clock.hpp"
+
+namespace rlock::redis {
+namespace {
+
+using util::BootClock;
+using util::Done;
+using util::Error;
+using util::ErrorKind;
+using util::Fd;
+using util::Millis;
+using util::Result;
+using util::Status;
+using util::TimePoint;
+
+constexpr Millis kStartLimit{10'000};
+constexpr Millis kLookAgain{5};
+
+Error unfit(const std::string& folder, const std::string& why) {
+  return {ErrorKind::config, "local: cannot use " + folder + ": " + why};
+}
+
+// The passwd home, not $HOME: sudo and cron keep or change that, and all runs of a user must meet.
+Result<std::string> default_folder() {
+  if (geteuid() == 0) return std::string("/var/lib/rlock");
+  std::array<char, 16 * 1024> buffer;
+  passwd entry{};
+  passwd* found = nullptr;
+  getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found);
+  if (found == nullptr || found->pw_dir == nullptr || found->pw_dir[0] != '/') {
+    return Error{ErrorKind::config, "local: this user has no home folder; write local:DIR"};
+  }
+  return std::string(found->pw_dir) + "/.local/state/rlock";
+}
+
+// Absolute, since the command or a nested run may work in another folder.
+Result<std::string> absolute(const std::string& folder) {
+  if (folder.starts_with('/')) return folder;
+  std::array<char, PATH_MAX> here;
+  if (getcwd(here.data(), here.size()) == nullptr) return unfit(folder, std::strerror(errno));
+  return std::string(here.data()) + "/" + folder;
+}
+
+Status make_folders(const std::string& folder) {
+  for (size_t slash = 1; slash != std::string::npos;) {
+    slash = folder.find('/', slash + 1);
+    std::string part = folder.substr(0, slash);
+    if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
+      return unfit(folder, "mkdir " + part + ": " + std::strerror(errno));
+    }
+  }
+  return Done{};
+}
+
+// Whoever can write there can put a server of his own in its place.
+Status check_folder(const std::string& folder) {
+  struct stat info {};
+  if (stat(folder.c_str(), &info) != 0) return unfit(folder, std::strerror(errno));
+  if (!S_ISDIR(info.st_mode)) return unfit(folder, "it is not a folder");
+  if (info.st_uid != geteuid()) return unfit(folder, "it belongs to another user");
+  if ((info.st_mode & 077) != 0) return unfit(folder, "others may enter it; chmod 700 it");
+  return Done{};
+}
+
+Result<std::string> safe_folder(const std::string& asked) {
+  auto named = asked.empty() ? default_folder() : absolute(asked);
+  if (!named) return named;
+  std::string folder = std::move(*named);
+  if (auto fit = check_folder(folder); !fit) {
+    if (access(folder.c_str(), F_OK) == 0) return std::move(fit).error();
+    if (auto made = make_folders(folder); !made) return std::move(made).error();
+    if (auto again = check_folder(folder); !again) return std::move(again).error();
+  }
+  return folder;
+}
+
+bool someone_listens(const Address& address) {
+  Connecting state = start_connect(address).state;
+  return state != Connecting::failed;
+}
+
+void nap() {
+  timespec time{0, std::chrono::nanoseconds(kLookAgain).count()};
+  nanosleep(&time, nullptr);
+}
+
+// The lock, or none where another process brought the server up meanwhile.
+Result<std::optional<Fd>> lock_or_server(const std::string& folder, const Address& address,
+                                         TimePoint deadline) {
+  std::string path = folder + "/rlock.lock";
+  Fd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock) return unfit(folder, "rlock.lock: " + std::string(std::strerror(errno)));
+  while (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (someone_listens(address)) return std::optional<Fd>();
+    if (BootClock::now() >= deadline) {
+      return Error{ErrorKind::unavailable, "local: the server in " + folder +
+                                               " is there but does not listen on its socket"};
+    }
+    nap();
+  }
+  if (someone_listens(address)) return std::optional<Fd>();
+  return std::optional<Fd>(std::move(lock));
+}
+
+// Whether it serves: a server that still reads its data answers LOADING.
+bool serves(Connection& connection, TimePoint deadline) {
+  connection.start({"PING"});
+  while (!connection.advance(BootClock::now())) {
+    if (BootClock::now() >= deadline) return false;
+    std::vector<pollfd> fds;
+    connection.wants(fds);
+    poll(fds.data(), fds.size(),
+         util::poll_timeout(BootClock::now(), std::min(deadline, connection.due())));
+  }
+  auto reply = connection.take();
+  return reply && (*reply)->type != REDIS_REPLY_ERROR;
+}
+
+Status await_server(const Server& server, pid_t pid, const std::string& log, TimePoint deadline) {
+  Connection connection(server);
+  while (!serves(connection, deadline)) {
+    bool gone = kill(pid, 0) != 0 && errno == ESRCH;
+    if (gone)
+      return Error{ErrorKind::system, "local: its server ended at once; " + log + " tells why"};
+    if (BootClock::now() >= deadline) {
+      return Error{ErrorKind::unavailable, "local: its server does not answer; see " + log};
+    }
+    nap();
+  }
+  return Done{};
+}
+
+Status start_server(const Server& server, const std::string& folder, const Address& address) {
+  TimePoint deadline = BootClock::now() + kStartLimit;
+  auto lock = lock_or_server(folder, address, deadline);
+  if (!lock) return std::move(lock).error();
+  if (!*lock) return Done{};
+  std::string program = find_server_program();
+  if (program.empty()) {
+    return Error{ErrorKind::config,
+                 "local: needs redis-server or valkey-server on PATH (apt install redis-server)"};
+  }
+  std::string log_path = folder + "/rlock.log";
+  Fd log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!log) return unfit(folder, "rlock.log: " + std::string(std::strerror(errno)));
+  auto pid = start_local_process({program, folder, **lock, log});
+  if (!pid) return std::move(pid).error();
+  return await_server(server, *pid, log_path, deadline);
+}
+
+}  // namespace
+
+Result<Server> local_server(const std::string& asked) {
+  auto folder = safe_folder(asked);
+  if (!folder) return std::move(folder).error();
+  Server server;
+  server.transport = Transport::unix_socket;
+  server.path = *folder + "/rlock.sock";
+  auto address = unix_address(server.path);
+  if (!address) return unfit(*folder, "the path is too long for a socket (at most 96 bytes)");
+  if (!someone_listens(*address)) {
+    if (auto up = start_server(server, *folder, *address); !up) return std::move(up).error();
+  }
+  return server;
+}
+
+}  // namespace rlock::redis

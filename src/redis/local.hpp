@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "redis/server.hpp"
+#include "util/result.hpp"
+
+namespace rlock::redis {
+
+// The private server of this machine in `folder` (empty: ~/.local/state/rlock of the passwd home,
+// for root /var/lib/rlock), started where none runs; it stays for the next run. Blocks, at most 10
+// s, and only when it must start one. ErrorKind::config: a folder that is not safe or no server
+// program; ErrorKind::system: it cannot be started. [DESIGN, local:]
+util::Result<Server> local_server(const std::string& folder);
+
+}  // namespace rlock::redis

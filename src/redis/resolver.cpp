@@ -1,0 +1,128 @@
+#include "redis/resolver.hpp"
+
+#include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "util/fd.hpp"
+
+namespace rlock::redis {
+namespace {
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const noexcept { freeaddrinfo(list); }
+};
+
+enum class Names { numeric, any };
+
+Resolution::Outcome addresses_of(const std::string& host, int port, Names names) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | (names == Names::numeric ? AI_NUMERICHOST : 0);
+  addrinfo* raw = nullptr;
+  int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &raw);
+  if (error == EAI_SYSTEM) return {{}, std::strerror(errno)};
+  if (error != 0) return {{}, gai_strerror(error)};
+  std::unique_ptr<addrinfo, FreeAddresses> list(raw);
+  Resolution::Outcome outcome;
+  for (const addrinfo* info = raw; info != nullptr; info = info->ai_next) {
+    Address address;
+    std::memcpy(&address.storage, info->ai_addr, info->ai_addrlen);
+    address.length = info->ai_addrlen;
+    outcome.addresses.push_back(address);
+  }
+  return outcome;
+}
+
+// Detached, with every signal blocked: signals are the main thread's.
+int start_thread(void* (*body)(void*), void* argument) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  int error = pthread_create(&thread, &attributes, body, argument);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  return error;
+}
+
+}  // namespace
+
+void AddressMemory::keep(const Address& address) {
+  std::lock_guard lock(mutex_);
+  last_ = address;
+}
+
+std::optional<Address> AddressMemory::last() const {
+  std::lock_guard lock(mutex_);
+  return last_;
+}
+
+std::vector<Address> known_addresses(const std::string& host, int port) {
+  if (host != "localhost") return addresses_of(host, port, Names::numeric).addresses;
+  auto both = addresses_of("127.0.0.1", port, Names::numeric).addresses;
+  auto v6 = addresses_of("::1", port, Names::numeric).addresses;
+  both.insert(both.end(), v6.begin(), v6.end());
+  return both;
+}
+
+struct Resolution::Shared {
+  std::string host;
+  int port = 0;
+  util::Fd event;
+  std::mutex mutex;
+  std::optional<Outcome> outcome;
+};
+
+util::Result<Resolution> Resolution::start(const std::string& host, int port) {
+  auto shared = std::make_shared<Shared>();
+  shared->host = host;
+  shared->port = port;
+  shared->event.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  auto for_thread = std::make_unique<std::shared_ptr<Shared>>(shared);
+  int error = shared->event ? start_thread(look_up, for_thread.get()) : errno;
+  if (error != 0) {
+    return util::Error{util::ErrorKind::system,
+                       "cannot look up \"" + host + "\": " + std::strerror(error)};
+  }
+  for_thread.release();  // the thread deletes it
+  return Resolution(std::move(shared));
+}
+
+void* Resolution::look_up(void* argument) {
+  std::unique_ptr<std::shared_ptr<Shared>> owned(static_cast<std::shared_ptr<Shared>*>(argument));
+  Shared& shared = **owned;
+  Outcome outcome = addresses_of(shared.host, shared.port, Names::any);
+  {
+    std::lock_guard lock(shared.mutex);
+    shared.outcome = std::move(outcome);
+  }
+  eventfd_write(shared.event.get(), 1);
+  return nullptr;
+}
+
+int Resolution::fd() const {
+  return shared_->event.get();
+}
+
+bool Resolution::done() const {
+  std::lock_guard lock(shared_->mutex);
+  return shared_->outcome.has_value();
+}
+
+Resolution::Outcome Resolution::take() {
+  std::lock_guard lock(shared_->mutex);
+  return std::exchange(shared_->outcome, std::nullopt).value_or(Outcome{});
+}
+
+}  // namespace rlock::redis

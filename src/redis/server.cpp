@@ -1,0 +1,16 @@
+#include "redis/server.hpp"
+
+namespace rlock::redis {
+
+std::string Server::label() const {
+  std::string text = path;
+  if (transport == Transport::tcp) {
+    bool v6 = host.find(':') != std::string::npos;
+    text = (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+  }
+  if (db == 0) return text;
+  // After a path a bare `/2` would read as part of it.
+  return text + (transport == Transport::tcp ? "/" : "?db=") + std::to_string(db);
+}
+
+}  // namespace rlock::redis

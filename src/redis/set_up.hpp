@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "redis/reply.hpp"
+#include "redis/server.hpp"
+#include "util/result.hpp"
+
+// How a connection introduces itself: commands that go out in one write with the first real one.
+namespace rlock::redis {
+
+enum class SetUp { auth, select, set_name };
+
+// In the order of sending; never empty, so that each fresh connection has an answer to wait for.
+std::vector<SetUp> set_up_steps(const Server& server);
+
+std::string encode(SetUp step, const Server& server);
+
+// Why the connection is of no use after this answer to `step`; nullopt: go on. No words of a
+// refused AUTH are passed on: some servers quote the command back, password and all. [FAULTS 38]
+std::optional<util::Error> verdict(SetUp step, const redisReply& reply, const Server& server);
+
+}  // namespace rlock::redis
