@@ -40,14 +40,14 @@ using CommandEnd = std::variant<Exited, Signaled>;
 
 // Why the lease is no longer ours: the server said so, or no renewal came through in time.
 struct LeaseEnd {
-  std::optional<lock::Lost> told;          // by the server
-  std::optional<util::Error> last_trouble; // without `told`: why the last renewal failed
-  bool by_guard = false;                   // rlock was stopped or starved: the guard ended the command
+  std::optional<lock::Lost> told;           // by the server
+  std::optional<util::Error> last_trouble;  // without `told`: why the last renewal failed
+  bool by_guard = false;  // rlock was stopped or starved: the guard ended the command
 };
 
 struct Ended {
   CommandEnd end;
-  std::optional<LeaseEnd> lost;         // it ended by itself, but without a lease: a warning
+  std::optional<LeaseEnd> lost;           // it ended by itself, but without a lease: a warning
   std::optional<util::Error> unreleased;  // the release could not be confirmed
 };
 struct NotAcquired {
@@ -60,7 +60,7 @@ struct WaitSignaled {
 // 76: rlock (or the guard) ended the command because the lease was gone.
 struct LeaseLost {
   LeaseEnd lease;
-  bool never_started = false;  // exec took longer than the lease
+  bool never_started = false;          // exec took longer than the lease
   std::vector<std::string> survivors;  // what could not be ended and why (another user's processes)
 };
 // 124: --max-run ended the command.
@@ -76,25 +76,33 @@ using Outcome =
     std::variant<Ended, NotAcquired, WaitSignaled, LeaseLost, RunLimit, CannotExec, util::Error>;
 
 enum class EventKind {
-  enqueued, acquired, renewed, renew_failed, lost, terminating, killed, exited, released
+  enqueued,
+  acquired,
+  renewed,
+  renew_failed,
+  lost,
+  terminating,
+  killed,
+  exited,
+  released
 };
 struct Event {
   EventKind kind;
-  TimePoint at;            // CLOCK_BOOTTIME
-  lock::Token token;       // 0 until acquired
-  std::string detail;      // for people: why, how; may be hostile text
+  TimePoint at;        // CLOCK_BOOTTIME
+  lock::Token token;   // 0 until acquired
+  std::string detail;  // for people: why, how; may be hostile text
 };
 
-// Called from the main thread and from the renewal thread: implementations lock for themselves. Never
-// called between fork and exec, never before a kill that is due.
+// Called from the main thread and from the renewal thread: implementations lock for themselves.
+// Never called between fork and exec, never before a kill that is due.
 class Observer : public lock::WaitObserver {
  public:
   virtual void event(const Event&) {}
 };
 
-// Runs plan.argv under the lock. `store` made the first contact; `make_store` gives the renewal thread
-// its own connections. Signals were blocked by `signals` before. Leaves no process, thread or
-// descriptor of its own behind.
+// Runs plan.argv under the lock. `store` made the first contact; `make_store` gives the renewal
+// thread its own connections. Signals were blocked by `signals` before. Leaves no process, thread
+// or descriptor of its own behind.
 Outcome hold_and_run(Plan plan, lock::LockStore& store, const lock::MakeStore& make_store,
                      Observer& observer, Signals& signals);
 

@@ -9,15 +9,21 @@
 namespace rlock::run {
 
 // Opens /dev/null on each of fds 0-2 that is closed, so that no socket of ours becomes one of them.
-// First thing in main(). The command does not inherit these: restore() closes them again there.
+// First thing in main(). The command does not inherit these: they are closed on exec.
 void open_standard_descriptors();
 
-// The signal state that rlock was started with, and rlock's own: every catchable terminating signal is
-// blocked and read from a signalfd, except those inherited as ignored. [SUPERVISION, Order of a run]
+// The signal state that rlock was started with, and rlock's own: every catchable terminating signal
+// is blocked and read from a signalfd, except those inherited as ignored. [SUPERVISION, Order of a
+// run]
 class Signals {
  public:
-  // ErrorKind::system when the descriptor cannot be had.
+  // Only what should end a wait is readable at first. ErrorKind::system when the descriptor cannot
+  // be had.
   static util::Result<Signals> take();
+
+  // From now on what matters beside a running command is readable too: SIGCHLD, and SIGWINCH, which
+  // some servers take for "stop gracefully".
+  util::Status watch_command();
 
   // Readable while a signal waits.
   int fd() const { return fd_.get(); }
@@ -29,9 +35,10 @@ class Signals {
  private:
   Signals() = default;
   util::Fd fd_;
+  sigset_t watched_{};
   sigset_t inherited_mask_{};
-  struct sigaction inherited_chld_{};
-  struct sigaction inherited_pipe_{};
+  struct sigaction inherited_chld_ {};
+  struct sigaction inherited_pipe_ {};
 };
 
 // Ends this process as `signal` ended the command: by the same signal, without a core; as PID 1, or

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "run/page.hpp"
+#include "run/signals.hpp"
+#include "run/tree.hpp"
+#include "util/result.hpp"
+
+namespace rlock::run {
+
+// The command, made ready: whatever allocates happens here, before the fork.
+class Child {
+ public:
+  // `added`: environment entries `NAME=value` that replace inherited ones of the same name.
+  Child(std::vector<std::string> argv, const std::vector<std::string>& added);
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  // Starts it, found as execvp(3) finds it; returns once it runs or has failed to. A failed exec is
+  // told by page.exec_error, and its process is then to be reaped like any other. It never starts
+  // after the page's kill time, and dies with this thread. ErrorKind::system when no process can be
+  // had.
+  util::Result<pid_t> start(const Signals& signals, Page& page, Grouping grouping);
+
+ private:
+  [[noreturn]] void become(const Signals& signals, Page& page, Grouping grouping,
+                           pid_t parent) noexcept;
+  int try_all() noexcept;
+  int try_one(const char* path) noexcept;
+
+  std::vector<std::string> words_;
+  std::vector<std::string> paths_;  // candidates, in order
+  std::vector<char*> argv_;
+  std::vector<char*> shell_argv_;  // for a script without a first line: sh, its path, arguments
+  std::vector<char*> environment_;
+  std::vector<std::string> added_;
+};
+
+}  // namespace rlock::run

@@ -1,0 +1,157 @@
+#include "run/holding.hpp"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "run/proc.hpp"
+#include "run/release.hpp"
+#include "run/supervisor.hpp"
+
+namespace rlock::run {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Millis kLongestRelease = 5s;
+// The server may count longer than we dare to: worth one round trip also when our lease is over.
+constexpr Millis kShortestRelease = 250ms;
+
+lock::LeaseMonitor::Settings settings(const Plan& plan) {
+  return {plan.claim.ttl, plan.kill_after, plan.watchdog};
+}
+
+lock::RenewCall renew_call(const Plan& plan, lock::Token token) {
+  lock::RenewCall call{plan.claim.name, plan.claim.owner};
+  call.token = token;
+  call.limit = plan.claim.limit;
+  call.ttl = plan.claim.ttl;
+  call.min_hold = plan.claim.min_hold;
+  call.attended = plan.claim.attended;
+  call.record = plan.claim.record;
+  return call;
+}
+
+Quarry quarry_of(const Plan& plan, const Terminal& terminal) {
+  Quarry quarry;
+  const std::string& owner = plan.claim.owner.text();
+  std::copy_n(owner.begin(), std::min(owner.size(), quarry.owner.size()), quarry.owner.begin());
+  quarry.runner = getpid();
+  quarry.session = getsid(0);
+  quarry.grouping = terminal.exists() ? Grouping::callers : Grouping::own;
+  quarry.born_from = born_now();
+  return quarry;
+}
+
+std::vector<std::string> environment(const Plan& plan, lock::Token token) {
+  std::vector<std::string> added = plan.environment;
+  added.push_back("RLOCK_TOKEN=" + std::to_string(token.value));
+  return added;
+}
+
+// Only what the command's own end leaves to be said: an end that rlock made is told by its cause.
+std::optional<LeaseEnd> late_news(const lock::ReleaseReply& reply) {
+  if (reply.ending == lock::Ending::forced) {
+    return LeaseEnd{lock::Lost{lock::LostHow::forced, std::nullopt, reply.note}, {}, false};
+  }
+  if (reply.ending == lock::Ending::expired) {
+    return LeaseEnd{lock::Lost{lock::LostHow::expired, std::nullopt, reply.note}, {}, false};
+  }
+  return std::nullopt;
+}
+
+Outcome outcome(Finish finish, const util::Result<lock::ReleaseReply>& released) {
+  std::optional<util::Error> unreleased;
+  if (!released) unreleased = released.error();
+  if (!finish.ended_for) {
+    if (finish.exec_error != 0) return CannotExec{finish.exec_error};
+    if (!finish.lost && released) finish.lost = late_news(*released);
+    return Ended{*finish.end, std::move(finish.lost), std::move(unreleased)};
+  }
+  switch (*finish.ended_for) {
+    case Cause::lease:
+      break;
+    case Cause::run_limit:
+      return RunLimit{std::move(unreleased), std::move(finish.survivors)};
+    case Cause::no_renewal:
+    case Cause::no_guard:
+      return std::move(*finish.error);
+  }
+  return LeaseLost{std::move(*finish.lost), !finish.end, std::move(finish.survivors)};
+}
+
+util::Result<lock::ReleaseReply> release(const Holding& holding, TimePoint deadline) {
+  TimePoint now = util::BootClock::now();
+  auto left = std::clamp<util::Nanos>(deadline - now, kShortestRelease, kLongestRelease);
+  auto reply = release_until(
+      holding.store, {holding.plan.claim.name, holding.plan.claim.owner, lock::Entry::outer()},
+      now + left);
+  holding.observer.event({EventKind::released, util::BootClock::now(), holding.token,
+                          reply ? std::string() : "not confirmed: " + reply.error().text});
+  return reply;
+}
+
+// Everything that the command's life needs is made before it starts. [SUPERVISION, Order of a run,
+// 3]
+util::Result<Finish> supervise(const Holding& holding, Lease& lease, std::optional<Guard>& guard) {
+  Terminal terminal = Terminal::open();
+  Quarry quarry = quarry_of(holding.plan, terminal);
+  Child child(holding.plan.argv, environment(holding.plan, holding.token));
+  auto renewer = Renewer::make(renew_call(holding.plan, holding.token),
+                               {holding.make_store, holding.observer, lease});
+  if (!renewer) return std::move(renewer).error();
+  if (auto watched = holding.signals.watch_command(); !watched) return std::move(watched).error();
+  auto started = Guard::start(holding.page, quarry);
+  if (!started) return std::move(started).error();
+  guard.emplace(std::move(*started));
+  Supervisor supervisor({holding.plan, holding.token, holding.signals, holding.observer,
+                         holding.page, *guard, lease, **renewer, terminal, quarry});
+  auto finish = supervisor.run(child);
+  (*renewer)->stop();  // before the release: a renewal in flight would bring the lock back
+  return finish;
+}
+
+}  // namespace
+
+FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::LockStore& store,
+                       lock::Poller& poller) {
+  lock::LeaseMonitor monitor(settings(plan), acquired.sent_at);
+  FreshLease fresh;
+  fresh.granted_at = acquired.sent_at;
+  if (monitor.deadline() - poller.now() >= plan.claim.ttl / 2) return fresh;
+  fresh.granted_at.reset();
+  while (poller.now() < monitor.terminate_at()) {
+    TimePoint sent_at = poller.now();
+    auto request = store.renew(renew_call(plan, acquired.token));
+    lock::Drive driven = poller.drive(*request, monitor.attempt_deadline(sent_at));
+    if (driven == lock::Drive::interrupted) return fresh;
+    if (driven == lock::Drive::done) {
+      auto reply = request->take();
+      if (reply && std::holds_alternative<lock::Renewal>(*reply)) {
+        fresh.granted_at = sent_at;
+        return fresh;
+      }
+      if (reply) {
+        if (auto* lost = std::get_if<lock::Lost>(&*reply)) fresh.lost.told = std::move(*lost);
+        return fresh;
+      }
+      fresh.lost.last_trouble = std::move(reply).error();
+    }
+    monitor.failed(poller.now());
+    if (poller.pause(monitor.next_attempt()) == lock::Drive::interrupted) return fresh;
+  }
+  return fresh;
+}
+
+Outcome run_held(const Holding& holding) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  Lease lease(settings(holding.plan), holding.granted_at, holding.plan.on_lost, holding.page);
+  std::optional<Guard> guard;  // outlives the release: the next in line need not wait for its end
+  auto finish = supervise(holding, lease, guard);
+  auto released = release(holding, lease.view().deadline);
+  if (!finish) return std::move(finish).error();
+  return outcome(std::move(*finish), released);
+}
+
+}  // namespace rlock::run

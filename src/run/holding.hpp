@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+
+#include "run/page.hpp"
+#include "run/run.hpp"
+
+namespace rlock::run {
+
+// What came of the look at the lease just before the command starts.
+struct FreshLease {
+  std::optional<TimePoint> granted_at;  // from where the lease counts now; none: it is lost
+  LeaseEnd lost;
+};
+
+// A waiter that slept may come back to a lease that is nearly over: with less than half the ttl
+// left it is renewed first. A signal at the poller's interrupt ends the try. [LESSONS L07]
+FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::LockStore& store,
+                       lock::Poller& poller);
+
+// A lock that is held, and all that is needed to run the command under it.
+struct Holding {
+  const Plan& plan;
+  lock::Token token;
+  TimePoint granted_at;
+  lock::LockStore& store;
+  const lock::MakeStore& make_store;
+  Observer& observer;
+  Signals& signals;
+  Page& page;
+};
+
+// Guard, command, renewal; then the release. The lock is given back on every way out.
+Outcome run_held(const Holding& holding);
+
+}  // namespace rlock::run

@@ -1,0 +1,49 @@
+#include "run/lease.hpp"
+
+namespace rlock::run {
+
+Lease::Lease(const lock::LeaseMonitor::Settings& settings, TimePoint granted_at, OnLost on_lost,
+             Page& page)
+    : monitor_(settings, granted_at), on_lost_(on_lost), page_(page) {
+  publish();
+}
+
+// Where a lost lease is to be ignored the guard heeds the death of rlock alone.
+void Lease::publish() {
+  page_.set_kill_at(on_lost_ == OnLost::ignore ? TimePoint::max() : monitor_.guard_kill_at());
+}
+
+void Lease::renewed(TimePoint sent_at) {
+  std::lock_guard hold(mutex_);
+  monitor_.renewed(sent_at);
+  trouble_.reset();
+  publish();
+}
+
+void Lease::failed(TimePoint now, util::Error why) {
+  std::lock_guard hold(mutex_);
+  monitor_.failed(now);
+  trouble_ = std::move(why);
+}
+
+void Lease::lost(lock::Lost how) {
+  std::lock_guard hold(mutex_);
+  if (!lost_) lost_ = std::move(how);
+}
+
+TimePoint Lease::next_attempt() const {
+  std::lock_guard hold(mutex_);
+  return monitor_.next_attempt();
+}
+
+TimePoint Lease::attempt_deadline(TimePoint sent_at) const {
+  std::lock_guard hold(mutex_);
+  return monitor_.attempt_deadline(sent_at);
+}
+
+Lease::View Lease::view() const {
+  std::lock_guard hold(mutex_);
+  return {monitor_.terminate_at(), monitor_.kill_at(), monitor_.deadline(), lost_, trouble_};
+}
+
+}  // namespace rlock::run

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <mutex>
+#include <optional>
+
+#include "lock/lease.hpp"
+#include "lock/store.hpp"
+#include "run/page.hpp"
+#include "run/run.hpp"
+
+namespace rlock::run {
+
+// The lease as both threads of rlock see it, and through the page the guard: the renewal thread
+// moves it, the main thread acts on it. Every call is one short critical section.
+class Lease {
+ public:
+  // What the main thread has to know to decide.
+  struct View {
+    TimePoint terminate_at;
+    TimePoint kill_at;
+    TimePoint deadline;
+    std::optional<lock::Lost> lost;
+    std::optional<util::Error> trouble;  // of the last renewal, when that failed
+  };
+
+  // `granted_at`: before the request was sent that was granted.
+  Lease(const lock::LeaseMonitor::Settings& settings, TimePoint granted_at, OnLost on_lost,
+        Page& page);
+
+  void renewed(TimePoint sent_at);
+  void failed(TimePoint now, util::Error why);
+  void lost(lock::Lost how);
+
+  TimePoint next_attempt() const;
+  TimePoint attempt_deadline(TimePoint sent_at) const;
+  View view() const;
+
+ private:
+  void publish();
+
+  mutable std::mutex mutex_;
+  lock::LeaseMonitor monitor_;
+  std::optional<lock::Lost> lost_;
+  std::optional<util::Error> trouble_;
+  const OnLost on_lost_;
+  Page& page_;
+};
+
+}  // namespace rlock::run

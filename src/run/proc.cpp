@@ -1,0 +1,147 @@
+#include "run/proc.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "util/clock.hpp"
+
+namespace rlock::run {
+namespace {
+
+constexpr size_t kLongestPath = 48;
+
+// "/proc/PID/FILE" without snprintf, which is not async-signal-safe.
+struct ProcPath {
+  ProcPath(pid_t pid, std::string_view file) noexcept {
+    char digits[12];
+    size_t count = 0;
+    for (auto rest = static_cast<unsigned>(pid); count == 0 || rest > 0; rest /= 10) {
+      digits[count++] = static_cast<char>('0' + rest % 10);
+    }
+    append("/proc/");
+    while (count > 0) append({&digits[--count], 1});
+    append("/");
+    append(file);
+  }
+
+  char text[kLongestPath] = {};
+
+ private:
+  void append(std::string_view part) noexcept {
+    std::memcpy(text + length_, part.data(), part.size());
+    length_ += part.size();
+  }
+  size_t length_ = 0;
+};
+
+// Walks the fields of a stat line after the name, which may itself hold blanks and brackets.
+class Fields {
+ public:
+  explicit Fields(std::string_view line) noexcept {
+    size_t bracket = line.rfind(')');
+    if (bracket != std::string_view::npos) rest_ = line.substr(bracket + 1);
+  }
+  char letter() noexcept {
+    skip_blanks();
+    char c = rest_.empty() ? '?' : rest_.front();
+    if (!rest_.empty()) rest_.remove_prefix(1);
+    return c;
+  }
+  uint64_t number() noexcept {
+    skip_blanks();
+    uint64_t value = 0;
+    while (!rest_.empty() && rest_.front() != ' ') {
+      if (rest_.front() >= '0' && rest_.front() <= '9') {
+        value = value * 10 + static_cast<uint64_t>(rest_.front() - '0');
+      }
+      rest_.remove_prefix(1);
+    }
+    return value;
+  }
+  pid_t pid() noexcept { return static_cast<pid_t>(number()); }
+  void skip(int count) noexcept {
+    while (count-- > 0) number();
+  }
+  bool empty() const noexcept { return rest_.empty(); }
+
+ private:
+  void skip_blanks() noexcept {
+    while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
+  }
+  std::string_view rest_;
+};
+
+}  // namespace
+
+std::optional<ProcessStat> read_stat(pid_t pid) noexcept {
+  util::Fd file(open(ProcPath(pid, "stat").text, O_RDONLY | O_CLOEXEC));
+  char line[1024];
+  ssize_t length = file ? read(file.get(), line, sizeof line) : -1;
+  if (length <= 0) return std::nullopt;
+  Fields fields({line, static_cast<size_t>(length)});
+  if (fields.empty()) return std::nullopt;
+  // Numbers of proc(5): state is 3.
+  ProcessStat stat;
+  stat.state = fields.letter();
+  stat.parent = fields.pid();
+  stat.group = fields.pid();
+  stat.session = fields.pid();
+  fields.skip(2);
+  stat.flags = fields.number();  // 9
+  fields.skip(10);
+  stat.threads = fields.number();  // 20
+  fields.skip(1);
+  stat.born = fields.number();  // 22
+  fields.skip(25);
+  stat.arguments = fields.number();  // 48
+  stat.arguments_end = fields.number();
+  return stat;
+}
+
+std::string read_name(pid_t pid) {
+  util::Fd file(open(ProcPath(pid, "comm").text, O_RDONLY | O_CLOEXEC));
+  char name[64];
+  ssize_t length = file ? read(file.get(), name, sizeof name) : -1;
+  if (length <= 0) return {};
+  return std::string(name, static_cast<size_t>(length - 1));  // without the newline
+}
+
+uint64_t born_now() noexcept {
+  constexpr auto kTick = std::chrono::milliseconds(10);  // USER_HZ is 100 wherever Linux runs
+  return static_cast<uint64_t>(util::BootClock::now().time_since_epoch() / kTick);
+}
+
+bool environ_contains(pid_t pid, std::string_view text) noexcept {
+  util::Fd file(open(ProcPath(pid, "environ").text, O_RDONLY | O_CLOEXEC));
+  if (!file || text.empty()) return false;
+  constexpr size_t kChunk = 16'384;
+  char buffer[256 + kChunk];
+  size_t kept = 0;
+  while (true) {
+    ssize_t got = read(file.get(), buffer + kept, kChunk);
+    if (got <= 0) return false;
+    size_t length = kept + static_cast<size_t>(got);
+    if (memmem(buffer, length, text.data(), text.size()) != nullptr) return true;
+    kept = std::min(length, text.size() - 1);  // a match may straddle two chunks
+    std::memmove(buffer, buffer + length - kept, kept);
+  }
+}
+
+bool proc_is_ours() noexcept {
+  char target[16] = {};
+  ssize_t length = readlink("/proc/self", target, sizeof target - 1);
+  return length > 0 && number_from(target) == getpid();
+}
+
+int number_from(const char* name) noexcept {
+  constexpr int kMost = 100'000'000;
+  int value = 0;
+  if (*name == '\0') return -1;
+  for (; *name != '\0'; ++name) {
+    if (*name < '0' || *name > '9' || value > kMost) return -1;
+    value = value * 10 + (*name - '0');
+  }
+  return value;
+}
+
+}  // namespace rlock::run

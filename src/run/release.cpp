@@ -1,0 +1,33 @@
+#include "run/release.hpp"
+
+#include <algorithm>
+
+#include "lock/poller.hpp"
+
+namespace rlock::run {
+namespace {
+
+using util::Millis;
+
+constexpr Millis kAttempt{1'000};
+constexpr Millis kFirstPause{10};
+constexpr Millis kLongestPause{250};
+
+}  // namespace
+
+util::Result<lock::ReleaseReply> release_until(lock::LockStore& store,
+                                               const lock::ReleaseCall& call,
+                                               util::TimePoint until) {
+  lock::SystemPoller poller;
+  for (Millis pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
+    // A store whose connection failed, or whose request was given up, sends the next one over a new
+    // one.
+    auto reply = lock::finish(poller, store.release(call), std::min(until, poller.now() + kAttempt),
+                              store.server());
+    bool again = !reply && reply.error().retry == util::Retry::later;
+    if (!again || poller.now() + pause >= until) return reply;
+    poller.pause(poller.now() + pause);
+  }
+}
+
+}  // namespace rlock::run

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <pthread.h>
+
+#include <memory>
+#include <vector>
+
+#include "lock/store.hpp"
+#include "run/lease.hpp"
+#include "util/fd.hpp"
+#include "util/result.hpp"
+
+namespace rlock::run {
+
+// The renewal thread: extends the lease every third of its ttl, retries over fresh connections
+// until the deadline, and listens over a second connection for an operator who breaks the lock.
+// [DESIGN, Life of a lease; PROTOCOL, force-unlock]
+class Renewer {
+ public:
+  struct Doors {
+    const lock::MakeStore& make_store;
+    Observer& observer;
+    Lease& lease;
+  };
+
+  // ErrorKind::system when its descriptors cannot be had; they are made before the command starts.
+  static util::Result<std::unique_ptr<Renewer>> make(const lock::RenewCall& call,
+                                                     const Doors& doors);
+  Renewer(const Renewer&) = delete;
+  Renewer& operator=(const Renewer&) = delete;
+  ~Renewer() { stop(); }
+
+  // ErrorKind::system where no thread can be had now.
+  util::Status start();
+  bool running() const { return running_; }
+  // Joins the thread: after this no renewal is in flight. [LESSONS L09]
+  void stop();
+
+  // Readable once the server has said that the lease is lost.
+  int fd() const { return lost_.get(); }
+
+ private:
+  template <class T>
+  struct Flight {
+    std::unique_ptr<lock::LockStore> store;  // opened when first needed
+    lock::InFlight<T> request;
+    bool done = false;
+    TimePoint sent_at;
+    TimePoint give_up_at;               // for this attempt
+    TimePoint next = TimePoint::max();  // when the next one is due
+  };
+
+  Renewer(const lock::RenewCall& call, const Doors& doors) : call_(call), doors_(doors) {}
+  static void* enter(void* self);
+  void loop();
+  void send_what_is_due(TimePoint now);
+  bool wait();
+  void settle_renewal(TimePoint now);
+  void settle_listener(TimePoint now);
+  void heard(TimePoint sent_at, util::Result<lock::RenewReply> reply);
+  void failed(util::Error why);
+  void tell(EventKind kind, std::string detail) const;
+
+  lock::RenewCall call_;
+  Doors doors_;
+  util::Fd stop_;
+  util::Fd lost_;
+  pthread_t thread_{};
+  bool running_ = false;
+  bool woken_ = false;  // since the last renewal was sent
+  bool over_ = false;   // lost: nothing is left to renew
+  Flight<lock::RenewReply> renewal_;
+  Flight<lock::Wake> listener_;
+  Millis listener_backoff_{0};
+  std::vector<pollfd> fds_;
+};
+
+}  // namespace rlock::run

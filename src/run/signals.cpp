@@ -1,0 +1,105 @@
+#include "run/signals.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace rlock::run {
+namespace {
+
+// What ends a process and can be caught. Left out are the faults (SEGV, BUS, FPE, ILL, TRAP, SYS):
+// those are raised by bugs of our own and must end us as ever; the guard then acts.
+constexpr std::array kTerminating{SIGHUP,  SIGINT,    SIGQUIT, SIGABRT, SIGUSR1,
+                                  SIGUSR2, SIGALRM,   SIGTERM, SIGXCPU, SIGXFSZ,
+                                  SIGPROF, SIGVTALRM, SIGIO,   SIGPWR,  SIGSTKFLT};
+
+bool ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+void set_disposition(int signal, void (*handler)(int), struct sigaction* before) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigaction(signal, &action, before);
+}
+
+void block(int signal, sigset_t& blocked, sigset_t& watched) {
+  sigaddset(&blocked, signal);
+  // A blocked signal is queued even where it is ignored: nohup would break. [SUPERVISION, Order 2]
+  if (!ignored(signal)) sigaddset(&watched, signal);
+}
+
+util::Error refused(const char* what) {
+  return {util::ErrorKind::system,
+          std::string("cannot watch signals: ") + what + ": " + std::strerror(errno)};
+}
+
+}  // namespace
+
+void open_standard_descriptors() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (fcntl(fd, F_GETFD) >= 0) continue;
+    // The lowest free number is `fd` itself, all below being open.
+    if (open("/dev/null", O_RDWR | O_CLOEXEC) < 0) return;
+  }
+}
+
+util::Result<Signals> Signals::take() {
+  Signals signals;
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigemptyset(&signals.watched_);
+  for (int signal : kTerminating) block(signal, blocked, signals.watched_);
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) {
+    block(signal, blocked, signals.watched_);
+  }
+  sigaddset(&blocked, SIGCHLD);
+  sigaddset(&blocked, SIGWINCH);
+  sigprocmask(SIG_BLOCK, &blocked, &signals.inherited_mask_);
+  // cron may start us with SIGCHLD ignored: then no child could be waited for.
+  set_disposition(SIGCHLD, SIG_DFL, &signals.inherited_chld_);
+  set_disposition(SIGPIPE, SIG_IGN, &signals.inherited_pipe_);
+  signals.fd_.reset(signalfd(-1, &signals.watched_, SFD_NONBLOCK | SFD_CLOEXEC));
+  if (!signals.fd_) return refused("signalfd");
+  return signals;
+}
+
+util::Status Signals::watch_command() {
+  sigaddset(&watched_, SIGCHLD);
+  if (!ignored(SIGWINCH)) sigaddset(&watched_, SIGWINCH);
+  if (signalfd(fd_.get(), &watched_, 0) < 0) return refused("signalfd");
+  return util::Done{};
+}
+
+bool Signals::next(signalfd_siginfo& info) {
+  return read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info);
+}
+
+void Signals::restore_in_child() const noexcept {
+  sigaction(SIGCHLD, &inherited_chld_, nullptr);
+  sigaction(SIGPIPE, &inherited_pipe_, nullptr);
+  sigprocmask(SIG_SETMASK, &inherited_mask_, nullptr);
+}
+
+void die_by(int signal) {
+  // The command dumped core, if it wanted to; ours would only hide that one. A core pipe does not
+  // heed the limit, hence both.
+  prctl(PR_SET_DUMPABLE, 0);
+  rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  set_disposition(signal, SIG_DFL, nullptr);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  raise(signal);
+  sigprocmask(SIG_UNBLOCK, &only, nullptr);
+  _exit(128 + signal);
+}
+
+}  // namespace rlock::run

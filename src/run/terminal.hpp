@@ -1,0 +1,38 @@
+#pragma once
+
+#include <sys/types.h>
+#include <termios.h>
+
+#include <optional>
+
+#include "util/fd.hpp"
+
+namespace rlock::run {
+
+// The controlling terminal, where there is one: the command then stays in rlock's process group and
+// the kernel's job control reaches both. [SUPERVISION, The terminal]
+class Terminal {
+ public:
+  // Never fails: without a controlling terminal there is none to look after.
+  static Terminal open();
+
+  bool exists() const { return static_cast<bool>(fd_); }
+
+  // The command has stopped. Where it leads a group of its own by itself (a shell with job control)
+  // the kernel has not stopped us with it: takes the terminal back, stops, and resumes both when
+  // our shell does.
+  void stop_with(pid_t command);
+
+  // The command is dead and not reaped: gives the terminal back the group and the modes that it
+  // had.
+  void restore_after(pid_t command_group);
+
+ private:
+  bool ours() const;
+  void give_to(pid_t group) const;
+
+  util::Fd fd_;
+  std::optional<termios> before_;  // none when we were started in the background
+};
+
+}  // namespace rlock::run

@@ -1,0 +1,182 @@
+#include "run/tree.hpp"
+
+#include <signal.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "run/proc.hpp"
+#include "util/text.hpp"
+
+namespace rlock::run {
+namespace {
+
+// A set of pids of fixed size: the guard cannot allocate. When it is full the rest is found by the
+// next round, after these are dead.
+class PidSet {
+ public:
+  void clear() noexcept {
+    slots_.fill(0);
+    count_ = 0;
+  }
+  bool contains(pid_t pid) const noexcept { return slots_[slot_of(pid)] == pid; }
+  // False when it was there before, or there is no room.
+  bool add(pid_t pid) noexcept {
+    pid_t& slot = slots_[slot_of(pid)];
+    if (slot == pid || count_ == kMost) return false;
+    slot = pid;
+    ++count_;
+    return true;
+  }
+  template <class Visit>
+  void for_each(Visit visit) const noexcept {
+    for (pid_t pid : slots_) {
+      if (pid != 0) visit(pid);
+    }
+  }
+
+ private:
+  static constexpr size_t kSlots = 16'384;
+  static constexpr size_t kMost = kSlots / 2;  // so that a probe always finds a free slot
+
+  size_t slot_of(pid_t pid) const noexcept {
+    size_t slot = static_cast<size_t>(pid) * 2'654'435'761u % kSlots;
+    while (slots_[slot] != 0 && slots_[slot] != pid) slot = (slot + 1) % kSlots;
+    return slot;
+  }
+
+  std::array<pid_t, kSlots> slots_{};
+  size_t count_ = 0;
+};
+
+// Static, not on a stack: each process (rlock, guard) hunts from one thread only.
+PidSet victims;
+
+bool spared(const Quarry& quarry, pid_t pid) {
+  return pid <= 1 || pid == quarry.runner || pid == quarry.guard || pid == getpid();
+}
+
+bool is_victim(const Quarry& quarry, pid_t pid, const ProcessStat& stat) {
+  // Once rlock is gone the number may be a stranger's.
+  if (pid == quarry.command && quarry.runner > 0) return true;
+  if (quarry.runner > 0 && stat.parent == quarry.runner) return true;
+  if (stat.parent > 1 && victims.contains(stat.parent)) return true;
+  bool in_group = quarry.grouping == Grouping::own && stat.group == quarry.command &&
+                  stat.session == quarry.session;
+  return in_group || environ_contains(pid, quarry.owner_text());
+}
+
+// One look at every process; true when it found victims that were not known.
+bool find_more(const Quarry& quarry) noexcept {
+  bool found = false;
+  for_each_number_in("/proc", [&](pid_t pid) {
+    if (spared(quarry, pid) || victims.contains(pid)) return;
+    auto stat = read_stat(pid);
+    if (!stat || !stat->alive() || stat->born < quarry.born_from) return;
+    if (is_victim(quarry, pid, *stat)) found |= victims.add(pid);
+  });
+  return found;
+}
+
+// The closure: a child may be listed before its parent, and be born while we look.
+void find_all(const Quarry& quarry) noexcept {
+  constexpr int kRounds = 32;  // a fork bomb must not keep us from killing what is known
+  victims.clear();
+  for (int round = 0; round < kRounds && find_more(quarry); ++round) {
+  }
+}
+
+// True when a victim that we may kill was still alive.
+bool kill_found(Survivors& refused) noexcept {
+  bool any = false;
+  refused.count = 0;
+  victims.for_each([&](pid_t pid) {
+    if (kill(pid, SIGKILL) == 0) {
+      any = true;
+    } else if (errno == EPERM) {
+      refused.add(pid, EPERM);
+    }
+  });
+  return any;
+}
+
+void nap(long milliseconds) noexcept {
+  timespec time{0, milliseconds * 1'000'000};
+  nanosleep(&time, nullptr);
+}
+
+void add_hanging(Survivors& survivors) noexcept {
+  victims.for_each([&](pid_t pid) {
+    if (kill(pid, 0) == 0) survivors.add(pid, 0);
+  });
+}
+
+// Where /proc counts other pids than we do, a guard is the init of its own pid namespace, and
+// everything else in there is the command's.
+void kill_namespace() noexcept {
+  if (getpid() == 1) kill(-1, SIGKILL);
+}
+
+bool own_group(const Quarry& quarry) {
+  return quarry.grouping == Grouping::own && quarry.command > 1;
+}
+
+}  // namespace
+
+void signal_command(const Quarry& quarry, int signal) noexcept {
+  if (own_group(quarry)) {
+    kill(-quarry.command, signal);
+    return;
+  }
+  find_all(quarry);
+  victims.for_each([signal](pid_t pid) { kill(pid, signal); });
+}
+
+Survivors kill_tree(const Quarry& quarry, util::TimePoint until) noexcept {
+  Survivors survivors;
+  // While rlock is there its zombie keeps the command's number from being given to a stranger.
+  if (quarry.runner > 0 && own_group(quarry)) kill(-quarry.command, SIGKILL);
+  if (!proc_is_ours()) {
+    if (quarry.command > 1) kill(quarry.command, SIGKILL);
+    kill_namespace();
+    return survivors;
+  }
+  for (long pause = 1;; pause = std::min(pause * 2, 16L)) {
+    find_all(quarry);
+    if (!kill_found(survivors)) return survivors;
+    if (util::BootClock::now() >= until) break;
+    nap(pause);
+  }
+  add_hanging(survivors);
+  return survivors;
+}
+
+bool descends_from(pid_t pid, pid_t ancestor) noexcept {
+  constexpr int kDeepest = 256;
+  for (int level = 0; level < kDeepest && pid > 1; ++level) {
+    auto stat = read_stat(pid);
+    if (!stat) return false;
+    if (stat->parent == ancestor) return true;
+    pid = stat->parent;
+  }
+  return false;
+}
+
+std::vector<std::string> describe(const Survivors& survivors) {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < survivors.count; ++i) {
+    const auto& one = survivors.first[i];
+    std::string line = "process " + std::to_string(one.pid);
+    if (std::string name = read_name(one.pid); !name.empty()) {
+      line += " (" + util::printable(name) + ")";
+    }
+    line += one.error == 0 ? ": killed, but hangs in the kernel"
+                           : std::string(": ") + std::strerror(one.error);
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace rlock::run

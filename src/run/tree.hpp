@@ -1,0 +1,59 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "util/clock.hpp"
+
+// Reaching every process of the command. Used by rlock and by the guard alike, so all of it is
+// async-signal-safe but where said. [SUPERVISION, Ending a command]
+namespace rlock::run {
+
+// Where the command's processes start from: its own group, or rlock's, which others share.
+enum class Grouping { own, callers };
+
+// Whom an ending must reach and whom it must spare. Plain data, filled before the guard is forked.
+struct Quarry {
+  std::array<char, 32> owner{};  // this text in its environment makes a process a victim
+  pid_t runner = -1;             // its descendants are victims, itself never; -1 once it is gone
+  pid_t guard = -1;              // spared
+  pid_t command = -1;            // -1: not known
+  pid_t session = -1;            // the command's, as long as it does not leave it
+  Grouping grouping = Grouping::own;
+  uint64_t born_from = 0;  // older processes are nobody of ours (clock ticks since boot)
+
+  std::string_view owner_text() const { return {owner.data(), owner.size()}; }
+};
+
+// Who was still there when the killing ended: another user's processes, mostly.
+struct Survivors {
+  struct One {
+    pid_t pid = 0;
+    int error = 0;  // errno of kill(2); 0: it was killed, but hangs in the kernel
+  };
+  std::array<One, 16> first{};
+  size_t count = 0;
+
+  void add(pid_t pid, int error) noexcept {
+    if (count < first.size()) first[count++] = {pid, error};
+  }
+};
+
+// For messages; allocates: not for the guard.
+std::vector<std::string> describe(const Survivors& survivors);
+
+// Sends `signal` once: to the command's group where it has one of its own, else to its tree.
+void signal_command(const Quarry& quarry, int signal) noexcept;
+
+// Kills the group, then the tree, again and again until none is left, at most until `until`.
+Survivors kill_tree(const Quarry& quarry, util::TimePoint until) noexcept;
+
+// Whether `pid` is a descendant of `ancestor`; false when it is gone already.
+bool descends_from(pid_t pid, pid_t ancestor) noexcept;
+
+}  // namespace rlock::run
