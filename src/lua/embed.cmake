@@ -8,8 +8,8 @@ foreach(script ${SCRIPTS})
   file(SHA1 ${whole} digest)
   file(READ ${whole} hex HEX)
   string(REGEX REPLACE "(..)" "\\\\x\\1" bytes "${hex}")
-  # Adjacent literals keep each line below the limits of compilers and editors.
-  string(REGEX REPLACE "((\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..))" "\\1\"\n\"" bytes "${bytes}")
+  # A literal a line of the script.
+  string(REPLACE "\\x0a" "\\x0a\"\n\"" bytes "${bytes}")
   string(APPEND code "const Script ${script}{\"${digest}\",\n\"${bytes}\"};\n")
 endforeach()
 string(APPEND code "}  // namespace rlock::lua\n")

@@ -102,7 +102,7 @@ void flushed_while_held(Lab& lab) {
   lock::Token next = lab.granted('B');
   need(next > token, "the token does not grow over a flush");
   lab.cli({"FLUSHALL"});
-  lab.pass(0s);
+  lab.pass(1s);
   lock::Token newcomer = lab.granted('C');
   need(newcomer > next, "the token does not grow over a flush");
   need(as<Lost>(lab.renew('B', next), "two hold it").how == LostHow::taken, "not told taken");
