@@ -1,0 +1,222 @@
+"""Benchmarks of rlock beside its peers: medians and ratios from one run. See run.sh."""
+
+import contextlib
+import os
+import secrets
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import redis
+
+BUILD, ROUNDS = sys.argv[1], int(sys.argv[2])
+RLOCK = os.path.join(BUILD, "src", "rlock")
+STAMP = os.path.join(BUILD, "tests", "bench", "bench_stamp")
+LUA = os.path.join(os.path.dirname(__file__), "..", "..", "src", "lua")
+KEYS = ("holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never")
+RELEASE_IF_OURS = "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) end"
+
+
+@contextlib.contextmanager
+def redis_server():
+    """A private server on a free loopback port; ended by its pid."""
+    with tempfile.TemporaryDirectory() as folder:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
+                   "--dir", folder, "--logfile", os.path.join(folder, "log")]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        try:
+            client = redis.Redis(port=port)
+            for _ in range(500):
+                try:
+                    client.ping()
+                    break
+                except redis.exceptions.ConnectionError:
+                    time.sleep(0.01)
+            yield port, client, folder
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def spawn(argv):
+    return os.posix_spawnp(argv[0], argv, os.environ)
+
+
+def timed(*commands):
+    """Microseconds for running the commands one after the other."""
+    begin = time.perf_counter_ns()
+    for argv in commands:
+        status = os.waitpid(spawn(argv), 0)[1]
+        if status != 0:
+            sys.exit(f"{argv} ended with {os.waitstatus_to_exitcode(status)}")
+    return (time.perf_counter_ns() - begin) / 1000
+
+
+def whole_run(port, folder):
+    """The whole life of one uncontended run, interleaved with the peers'."""
+    lock_file = os.path.join(folder, "f")
+    cli = ["redis-cli", "-p", str(port)]
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    saved = os.dup(1)
+    os.dup2(quiet, 1)
+    times = {"rlock": [], "flock": [], "redis-cli": []}
+    for _ in range(ROUNDS):
+        times["flock"].append(timed(["flock", lock_file, "true"]))
+        times["rlock"].append(timed([RLOCK, "-u", f"redis://127.0.0.1:{port}", "run", "bench", "--", "true"]))
+        times["redis-cli"].append(timed([*cli, "set", "bench", "me", "nx", "px", "30000"], ["true"],
+                                        [*cli, "eval", RELEASE_IF_OURS, "1", "bench", "me"]))
+    os.dup2(saved, 1)
+    median = {name: statistics.median(values) for name, values in times.items()}
+    print("whole run of `true`, median ms:  "
+          + "  ".join(f"{name} {value / 1000:.2f}" for name, value in median.items()))
+    print(f"  rlock : flock = {median['rlock'] / median['flock']:.2f}   (to reach: 1.30)")
+    print(f"  rlock : redis-cli SET NX + EVAL = {median['rlock'] / median['redis-cli']:.2f}")
+
+
+def gaps_of(lines):
+    spans = sorted(tuple(map(int, line.split())) for line in lines)
+    return [(after[0] - before[1]) / 1e6 for before, after in zip(spans, spans[1:])]
+
+
+def percentile(values, share):
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+
+
+def rlock_handover(port, folder, rounds):
+    """Three contenders; a gap is from the end of one command to the start of the next."""
+    stamps = os.path.join(folder, "stamps")
+    url = f"redis://127.0.0.1:{port}"
+
+    def contend():
+        for _ in range(rounds):
+            subprocess.run([RLOCK, "-u", url, "run", "hand", "--", STAMP, stamps, "10"], check=True)
+
+    threads = [threading.Thread(target=contend) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with open(stamps, encoding="ascii") as file:
+        return gaps_of(file)
+
+
+REDIS_PY = """
+import sys, time, redis
+client = redis.Redis(port=int(sys.argv[1]))
+for _ in range(int(sys.argv[2])):
+    with client.lock('hand-py', timeout=30):
+        start = time.monotonic_ns()
+        time.sleep(0.01)
+        print(start, time.monotonic_ns(), flush=True)
+"""
+
+
+def redis_py_handover(port, rounds):
+    command = [sys.executable, "-c", REDIS_PY, str(port), str(rounds)]
+    workers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    return gaps_of(line for worker in workers for line in worker.communicate()[0].splitlines())
+
+
+def handover(port, folder):
+    rounds = max(10, ROUNDS // 6)
+    ours, theirs = rlock_handover(port, folder, rounds), redis_py_handover(port, rounds)
+    for name, gaps in (("rlock", ours), ("redis-py Lock", theirs)):
+        print(f"hand-over, {name}: p50 {percentile(gaps, .5):.2f} ms, p99 {percentile(gaps, .99):.2f} ms"
+              f" (of {len(gaps)})")
+    ratio = statistics.median(ours) / statistics.median(theirs)
+    print(f"  rlock : redis-py = {ratio:.3f}   (to reach: p50 2 ms, p99 5 ms)")
+
+
+class Scripts:
+    """The project's scripts as another client would call them."""
+
+    def __init__(self, client, name):
+        self.client = client
+        with open(os.path.join(LUA, "prelude.lua"), encoding="ascii") as file:
+            prelude = file.read()
+        self.sha = {}
+        for script in ("acquire", "release"):
+            with open(os.path.join(LUA, script + ".lua"), encoding="ascii") as file:
+                self.sha[script] = client.script_load(prelude + file.read())
+        self.keys = [f"rlock:{{{name}}}:{suffix}" for suffix in KEYS]
+
+    def acquire(self, owner):
+        return self.client.evalsha(self.sha["acquire"], len(KEYS), *self.keys,
+                                   owner, 0, 1, 30000, 0, 1, "wait", "", "bench")
+
+    def release(self, owner):
+        return self.client.evalsha(self.sha["release"], len(KEYS), *self.keys, owner, "0", "released", "")
+
+
+def evalsha_us(client):
+    return client.info("commandstats").get("cmdstat_evalsha", {"usec": 0})["usec"]
+
+
+def server_cost_with(client, waiters):
+    """Server microseconds for release, claim, the nudged head's look and one newcomer."""
+    client.flushall()
+    scripts = Scripts(client, f"crowd{waiters}")
+    owners = [secrets.token_hex(16) for _ in range(waiters + 1)]
+    for owner in owners:
+        scripts.acquire(owner)
+    costs = []
+    for _ in range(ROUNDS):
+        before = evalsha_us(client)
+        scripts.release(owners.pop(0))
+        scripts.acquire(owners[0])
+        scripts.acquire(owners[1])
+        costs.append(evalsha_us(client) - before)
+        owners.append(secrets.token_hex(16))
+        scripts.acquire(owners[-1])
+    return statistics.median(costs)
+
+
+def server_cost(client):
+    costs = {waiters: server_cost_with(client, waiters) for waiters in (10, 100, 1000, 10000)}
+    print("server µs a hand-over (release, claim, the next head's look): "
+          + "  ".join(f"{waiters} waiters {cost:.0f}" for waiters, cost in costs.items()))
+    print(f"  10,000 : 10 waiters = {costs[10000] / costs[10]:.2f}   (to reach: 2.00)")
+
+
+def commands(port, client):
+    """What one uncontended run makes the server do."""
+    def calls():
+        stats = client.info("commandstats")
+        return {name[8:]: row["calls"] for name, row in stats.items()}
+
+    timed([RLOCK, "-u", f"redis://127.0.0.1:{port}", "run", "count", "--", "true"])
+    before = calls()
+    timed([RLOCK, "-u", f"redis://127.0.0.1:{port}", "run", "count", "--", "true"])
+    own = {name: n - before.get(name, 0) for name, n in calls().items() if n > before.get(name, 0)}
+    inside = {name: n for name, n in own.items() if name.startswith(("evalsha", "client", "select", "auth"))}
+    print(f"commands at the server per run: {inside}   (to reach: 2 evalsha and the set-up)")
+
+
+def waiter_memory(port):
+    url = f"redis://127.0.0.1:{port}"
+    holder = subprocess.Popen([RLOCK, "-u", url, "run", "mem", "--", "sleep", "60"])
+    time.sleep(0.3)
+    waiter = subprocess.Popen([RLOCK, "-u", url, "run", "mem", "--", "true"])
+    time.sleep(0.5)
+    with open(f"/proc/{waiter.pid}/status", encoding="ascii") as file:
+        rows = dict(line.split(":", 1) for line in file)
+    print(f"a waiter's resident memory: {rows['VmRSS'].strip()}"
+          f", of it private {rows['RssAnon'].strip()}   (to reach: 4096 kB)")
+    for process in (waiter, holder):
+        process.terminate()
+        process.wait()
+
+
+with redis_server() as (server_port, server_client, server_folder):
+    whole_run(server_port, server_folder)
+    handover(server_port, server_folder)
+    commands(server_port, server_client)
+    waiter_memory(server_port)
+    server_cost(server_client)

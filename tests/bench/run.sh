@@ -1,0 +1,11 @@
+#!/bin/sh
+# Builds the release binary and prints the benchmarks: ratios of medians, the peers beside us in one run.
+# Usage: tests/bench/run.sh [ROUNDS]      (default 300)
+set -eu
+top=$(cd "$(dirname "$0")/../.." && pwd)
+build=$top/build/bench
+mkdir -p "$top/build"
+cmake -S "$top" -B "$build" -DCMAKE_BUILD_TYPE=Release >"$top/build/bench.log" 2>&1 &&
+  cmake --build "$build" -j "$(nproc)" --target rlock bench_stamp >>"$top/build/bench.log" 2>&1 ||
+  { cat "$top/build/bench.log" >&2; exit 1; }
+exec /usr/bin/python3 "$top/tests/bench/bench.py" "$build" "${1:-300}"
