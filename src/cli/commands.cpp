@@ -1,0 +1,41 @@
+#include "cli/commands.hpp"
+
+#include "cli/describe.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/json.hpp"
+#include "cli/terminal.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+
+int fail(const util::Error& error, const Choices& choices, const std::optional<std::string>& lock) {
+  bool named = !lock || error.text.find(*lock) != error.text.npos;
+  say((named ? "" : quoted(*lock) + ": ") + util::printable(error.text));
+  int code = exit_code(error.kind);
+  return choices.has(Opt::json) ? deliver(error_json(error, lock), code) : code;
+}
+
+int deliver(const std::string& output, int code) {
+  auto written = print(output);
+  if (written) return code;
+  say(written.error().text);
+  return exit_code(written.error().kind);
+}
+
+util::Result<std::string> only_name(const Invocation& invocation) {
+  std::vector<std::string> names = invocation.names;
+  if (invocation.after_dashes) {
+    names.insert(names.end(), invocation.after_dashes->begin(), invocation.after_dashes->end());
+  }
+  std::string form = "rlock " + std::string(row_of(invocation.command).name) + " NAME";
+  if (names.empty()) {
+    return util::Error{util::ErrorKind::usage, "no lock name given: " + form};
+  }
+  if (names.size() > 1) {
+    return util::Error{util::ErrorKind::usage,
+                       "one lock name at a time, not also " + quoted(names[1]) + ": " + form};
+  }
+  return names.front();
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/parse.hpp"
+
+// One function a command: what it prints, and its exit code.
+namespace rlock::cli {
+
+int run_command(const Invocation& invocation);
+int status_command(const Invocation& invocation);
+int queue_command(const Invocation& invocation);
+int force_unlock_command(const Invocation& invocation);
+
+// One line on stderr, with --json the error document on stdout too; its exit code.
+int fail(const util::Error& error, const Choices& choices,
+         const std::optional<std::string>& lock = std::nullopt);
+
+// The output of a command that did its work; `code`, or 71 when it cannot be written.
+int deliver(const std::string& output, int code = 0);
+
+// The one NAME of `rlock COMMAND NAME`; words after `--` are names too.
+util::Result<std::string> only_name(const Invocation& invocation);
+
+}  // namespace rlock::cli

@@ -1,0 +1,28 @@
+#include "cli/confirm.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "cli/terminal.hpp"
+#include "util/fd.hpp"
+
+namespace rlock::cli {
+
+Answer confirm(const std::string& question) {
+  if (!is_terminal(STDIN_FILENO) || !is_terminal(STDERR_FILENO)) return Answer::no_terminal;
+  util::Fd terminal(open("/dev/tty", O_RDONLY | O_CLOEXEC));
+  if (!terminal) return Answer::no_terminal;
+  write_stderr(question, util::Millis(1000));
+  char line[64];
+  ssize_t n = 0;
+  do {
+    n = read(terminal.get(), line, sizeof line);
+  } while (n < 0 && errno == EINTR);
+  std::string_view answer(line, n > 0 ? static_cast<size_t>(n) : 0);
+  bool yes = answer == "y\n" || answer == "Y\n" || answer == "yes\n" || answer == "YES\n";
+  return yes ? Answer::yes : Answer::no;
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+namespace rlock::cli {
+
+enum class Answer { yes, no, no_terminal };
+
+// Asks on the controlling terminal and reads a line there; anything but y or yes is no.
+// no_terminal, without asking, where stdin or stderr is none: a script must not hang on a question.
+// [L20]
+Answer confirm(const std::string& question);
+
+}  // namespace rlock::cli

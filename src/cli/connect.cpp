@@ -1,0 +1,130 @@
+#include "cli/connect.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "cli/values.hpp"
+#include "util/fd.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using util::Error;
+using util::ErrorKind;
+using util::Result;
+
+constexpr std::string_view kWhiteSpace = " \t\r\n";
+
+bool scheme_follows(std::string_view text) {
+  constexpr std::string_view kSchemeLetters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ+-.";
+  text.remove_prefix(std::min(text.size(), text.find_first_not_of(kWhiteSpace)));
+  if (text.starts_with("local:")) return true;
+  size_t end = text.find_first_not_of(kSchemeLetters);
+  return end != text.npos && end > 0 && text.substr(end).starts_with("://");
+}
+
+// Set but empty is not set.
+std::optional<std::string> variable(Getenv getenv, const char* name) {
+  const char* value = getenv(name);
+  return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
+}
+
+Error bad_password_file(const std::string& path, const std::string& why) {
+  return {ErrorKind::config,
+          "cannot read the password file \"" + util::printable(path) + "\": " + why};
+}
+
+Result<std::string> read_password(const std::string& path) {
+  constexpr size_t kLongest = 64 * 1024;  // /dev/zero must not fill the memory
+  util::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file) return bad_password_file(path, std::strerror(errno));
+  std::string text;
+  char buffer[4096];
+  while (text.size() <= kLongest) {
+    ssize_t n = read(file.get(), buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return bad_password_file(path, std::strerror(errno));
+    if (n == 0) break;
+    text.append(buffer, static_cast<size_t>(n));
+  }
+  if (text.size() > kLongest) return bad_password_file(path, "it is longer than 64 KiB");
+  if (text.ends_with('\n')) text.pop_back();
+  if (text.empty()) return bad_password_file(path, "it is empty");
+  return text;
+}
+
+util::Status set_password(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
+  if (auto path = choices.last(Opt::password_file)) {
+    auto password = read_password(*path);
+    if (!password) return std::move(password).error();
+    out.password = *std::move(password);
+    return util::Done{};
+  }
+  out.password = variable(getenv, "RLOCK_PASSWORD");
+  if (!out.password) out.password = variable(getenv, "REDISCLI_AUTH");
+  return util::Done{};
+}
+
+util::Status set_connect_timeout(redis::OpenOptions& out, const Choices& choices) {
+  auto timeout = duration_choice(choices, Opt::connect_timeout);
+  if (!timeout) return std::move(timeout).error();
+  if (!*timeout) return util::Done{};
+  if (**timeout == util::Millis(0)) {
+    return Error{ErrorKind::usage, "--connect-timeout must be longer than 0"};
+  }
+  out.connect_timeout = **timeout;
+  return util::Done{};
+}
+
+}  // namespace
+
+const char* system_getenv(const char* name) {
+  return ::getenv(name);
+}
+
+std::vector<std::string> split_urls(std::string_view text) {
+  std::vector<std::string> urls;
+  std::string url;
+  auto flush = [&] {
+    if (!url.empty()) urls.push_back(std::move(url));
+    url.clear();
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    bool space = kWhiteSpace.find(text[i]) != kWhiteSpace.npos;
+    if (space || (text[i] == ',' && scheme_follows(text.substr(i + 1)))) {
+      flush();
+    } else {
+      url += text[i];
+    }
+  }
+  flush();
+  return urls;
+}
+
+Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv getenv) {
+  redis::OpenOptions out;
+  out.urls = choices.all(Opt::url);
+  if (out.urls.empty()) out.urls = split_urls(variable(getenv, "RLOCK_URL").value_or(""));
+  if (out.urls.empty()) {
+    return Error{ErrorKind::config,
+                 "no server given: use --url URL, RLOCK_URL or rlock.toml; "
+                 "--url local: is a private server on this machine"};
+  }
+  out.user = choices.has(Opt::user) ? choices.last(Opt::user) : variable(getenv, "RLOCK_USER");
+  auto prefix =
+      choices.has(Opt::prefix) ? choices.last(Opt::prefix) : variable(getenv, "RLOCK_PREFIX");
+  if (prefix) out.prefix = *std::move(prefix);
+  if (auto ok = set_password(out, choices, getenv); !ok) return std::move(ok).error();
+  if (auto ok = set_connect_timeout(out, choices); !ok) return std::move(ok).error();
+  return out;
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/parse.hpp"
+#include "redis/open.hpp"
+
+namespace rlock::cli {
+
+// getenv(3), or a test's.
+using Getenv = const char* (*)(const char*);
+const char* system_getenv(const char* name);
+
+// Several URLs in one variable: apart at white space, or at a comma that a scheme follows (other
+// commas belong to a URL with several hosts).
+std::vector<std::string> split_urls(std::string_view text);
+
+// Where to connect and as whom: flags over the environment. ErrorKind::config when no server is
+// given or the password file cannot be read, ErrorKind::usage for a bad value.
+util::Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv getenv);
+
+}  // namespace rlock::cli

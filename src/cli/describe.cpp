@@ -1,0 +1,76 @@
+#include "cli/describe.hpp"
+
+#include "cli/record.hpp"
+#include "cli/timestamp.hpp"
+#include "util/duration.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using lock::LostHow;
+
+std::string clipped(std::string_view text, size_t width) {
+  return util::shortened(util::printable(text), width);
+}
+
+// Some name for whoever it is: the owner id where the record says nothing.
+std::string someone(const Record& record, const std::string& owner) {
+  std::string who = util::shortened(who_text(record), 60);
+  return who.empty() ? "owner " + clipped(owner, 40) : who;
+}
+
+}  // namespace
+
+std::string quoted(std::string_view text) {
+  return "\"" + util::printable(text) + "\"";
+}
+
+std::string holder_phrase(const lock::Holder& holder) {
+  if (holder.state == lock::HolderState::cooldown) {
+    return "in its cool-down (--min-hold) for another " + util::format_duration(holder.left);
+  }
+  Record record = decode_record(holder.record);
+  std::string text = "held by " + someone(record, holder.owner);
+  if (record.pid) text += " (pid " + std::to_string(*record.pid) + ")";
+  text += " for " + util::format_duration(holder.held);
+  if (record.command) text += ": " + clipped(*record.command, 200);
+  if (record.reason) text += " (reason: " + clipped(*record.reason, 200) + ")";
+  if (holder.state == lock::HolderState::revoked) text += " (broken by an operator, ending)";
+  return text;
+}
+
+std::string holder_phrase(const std::optional<lock::Holder>& holder) {
+  return holder ? holder_phrase(*holder) : "held by another";
+}
+
+std::string taker_phrase(const lock::Holder& holder) {
+  std::string text = "by " + someone(decode_record(holder.record), holder.owner) + " (owner " +
+                     clipped(holder.owner, 40);
+  std::string since = rfc3339(holder.since);
+  if (!since.empty()) text += ", since " + since;
+  return text + ")";
+}
+
+std::string lost_phrase(const lock::Lost& lost) {
+  std::string by = lost.by ? " " + taker_phrase(*lost.by) : " by another";
+  std::string operators = note_text(lost.note);
+  switch (lost.how) {
+    case LostHow::deleted:
+      return "its keys were deleted at the server (nobody had it since)";
+    case LostHow::taken:
+      return "it was taken" + by;
+    case LostHow::full:
+      return "there is no room beside those who hold it now" +
+             (lost.by ? ": taken" + by : std::string());
+    case LostHow::expired:
+      return "the lease ended (nobody had it since)";
+    case LostHow::released:
+      return "it was released under this owner id";
+    case LostHow::forced:
+      return operators.empty() ? "it was broken by an operator" : "it was broken " + operators;
+  }
+  return "the lease ended";
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "lock/store.hpp"
+
+// Phrases for messages: printable, whatever a server sent. [CLI.md, last paragraph]
+namespace rlock::cli {
+
+// `"nightly"`
+std::string quoted(std::string_view text);
+
+// `held by alice@web1 (pid 4711) for 2m3s: make deploy (reason: release 7)`
+std::string holder_phrase(const lock::Holder& holder);
+
+// The same of one who may be unknown: `held by another`.
+std::string holder_phrase(const std::optional<lock::Holder>& holder);
+
+// `by bob@web2 (owner 6f1c…, since 2026-11-21T02:53:00.000Z)`
+std::string taker_phrase(const lock::Holder& holder);
+
+// What became of a lease: `it was taken by …`, `it was broken by bob@ops: host is gone`.
+std::string lost_phrase(const lock::Lost& lost);
+
+}  // namespace rlock::cli

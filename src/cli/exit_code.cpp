@@ -1,0 +1,52 @@
+#include "cli/exit_code.hpp"
+
+namespace rlock::cli {
+
+using util::ErrorKind;
+
+int exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::usage:
+      return kUsage;
+    case ErrorKind::foreign:
+      return kForeign;
+    case ErrorKind::unavailable:
+      return kUnavailable;
+    case ErrorKind::internal:
+      return kInternal;
+    case ErrorKind::system:
+      return kSystem;
+    case ErrorKind::busy:
+      return kBusy;
+    case ErrorKind::lost:
+      return kLost;
+    case ErrorKind::denied:
+      return kDenied;
+    case ErrorKind::config:
+      return kConfig;
+  }
+  return kInternal;
+}
+
+std::string_view kind_word(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::usage:
+    case ErrorKind::config:
+      return "usage";
+    case ErrorKind::unavailable:
+      return "unreachable";
+    case ErrorKind::foreign:
+    case ErrorKind::denied:
+      return "refused";
+    case ErrorKind::busy:
+      return "busy";
+    case ErrorKind::lost:
+      return "lost";
+    case ErrorKind::internal:
+    case ErrorKind::system:
+      return "internal";
+  }
+  return "internal";
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,51 @@
+#include "cli/force_settings.hpp"
+
+#include "cli/commands.hpp"
+#include "cli/operator_note.hpp"
+#include "cli/values.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using util::Error;
+using util::ErrorKind;
+using util::Result;
+
+Result<lock::ForceTarget> target_of(const Choices& choices) {
+  int chosen = choices.has(Opt::owner) + choices.has(Opt::token) + choices.has(Opt::all);
+  if (chosen > 1) {
+    return Error{ErrorKind::usage, "--owner, --token and --all exclude each other"};
+  }
+  if (choices.has(Opt::all)) return lock::ForceTarget(lock::Every{});
+  if (auto text = choices.last(Opt::owner)) {
+    auto owner = lock::Owner::parse(*text);
+    if (!owner) return std::move(owner).error();
+    return lock::ForceTarget(*std::move(owner));
+  }
+  constexpr uint64_t kGreatest = (uint64_t{1} << 53) - 1;
+  auto token = number_choice(choices, Opt::token, kGreatest);
+  if (!token) return std::move(token).error();
+  return *token ? lock::ForceTarget(lock::Token{**token}) : lock::ForceTarget(lock::Sole{});
+}
+
+}  // namespace
+
+Result<ForceSettings> force_settings(const Invocation& invocation) {
+  const Choices& choices = invocation.choices;
+  auto text = only_name(invocation);
+  if (!text) return std::move(text).error();
+  auto name = lock::LockName::parse(*text);
+  if (!name) return std::move(name).error();
+  auto target = target_of(choices);
+  if (!target) return std::move(target).error();
+  ForceSettings settings{*std::move(name)};
+  settings.target = *std::move(target);
+  settings.pace = choices.has(Opt::now) ? lock::Pace::now : lock::Pace::confirmed;
+  settings.note = operator_note(choices);
+  settings.yes = choices.has(Opt::yes);
+  settings.quiet = choices.has(Opt::quiet);
+  settings.json = choices.has(Opt::json);
+  return settings;
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,144 @@
+#include <algorithm>
+
+#include "cli/commands.hpp"
+#include "cli/confirm.hpp"
+#include "cli/describe.hpp"
+#include "cli/force_settings.hpp"
+#include "cli/json.hpp"
+#include "cli/render.hpp"
+#include "cli/session.hpp"
+#include "cli/terminal.hpp"
+#include "util/duration.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using util::Error;
+using util::ErrorKind;
+using util::Result;
+
+Error usage(std::string text) {
+  return {ErrorKind::usage, std::move(text)};
+}
+
+bool matches(const lock::Holder& holder, const lock::ForceTarget& target) {
+  if (const auto* owner = std::get_if<lock::Owner>(&target)) return holder.owner == owner->text();
+  if (const auto* token = std::get_if<lock::Token>(&target)) return holder.token == *token;
+  return true;
+}
+
+Error no_match(const ForceSettings& settings) {
+  return {ErrorKind::busy,
+          quoted(settings.name.text()) +
+              " is not held by that owner or token (any more): nothing was changed"};
+}
+
+Error several(const ForceSettings& settings, uint64_t holders) {
+  return usage(quoted(settings.name.text()) + " has " + std::to_string(holders) +
+               " holders: choose with --owner, --token or --all");
+}
+
+// Those that the call would break, as they stand now; empty when the lock is not held.
+Result<std::vector<lock::Holder>> victims(const ForceSettings& settings, Session& session) {
+  auto seen = inspect_holders(session, settings.name);
+  if (!seen) return std::move(seen).error();
+  std::vector<lock::Holder> holders = std::move(seen->holders);
+  if (holders.empty()) return holders;
+  bool sole = std::holds_alternative<lock::Sole>(settings.target);
+  if (sole && holders.size() > 1) return several(settings, holders.size());
+  std::erase_if(holders, [&](const auto& holder) { return !matches(holder, settings.target); });
+  if (holders.empty()) return no_match(settings);
+  return holders;
+}
+
+// The holder that was shown is the one that is broken, even if the lock changes hands meanwhile.
+lock::ForceTarget pinned(const lock::ForceTarget& target, const std::vector<lock::Holder>& shown) {
+  if (!std::holds_alternative<lock::Sole>(target)) return target;
+  auto owner = lock::Owner::parse(shown.front().owner);
+  return owner ? lock::ForceTarget(*std::move(owner)) : target;
+}
+
+util::Status consent(const ForceSettings& settings, const std::vector<lock::Holder>& shown,
+                     Session& session) {
+  constexpr size_t kWidth = 80;
+  if (!settings.quiet) {
+    std::string text =
+        "breaking " + quoted(settings.name.text()) + " at " + session.server() + ":\n";
+    for (const lock::Holder& holder : shown) text += holder_details(holder, kWidth);
+    write_stderr("rlock: " + text, util::Millis(1000));
+  }
+  if (settings.yes) return util::Done{};
+  switch (confirm("rlock: its command will be ended. Break it? [y/N] ")) {
+    case Answer::yes:
+      return util::Done{};
+    case Answer::no:
+      return Error{ErrorKind::busy, "not confirmed: nothing was changed"};
+    case Answer::no_terminal:
+      break;
+  }
+  return usage("not on a terminal: add --yes to break " + quoted(settings.name.text()));
+}
+
+Result<lock::ForceReply> force(const ForceSettings& settings, const lock::ForceTarget& target,
+                               Session& session) {
+  const lock::ForceCall call{settings.name, target, settings.pace, settings.note};
+  while (true) {
+    auto reply = session.ask([&](auto& store) { return store.force_unlock(call); });
+    if (!reply || !std::holds_alternative<lock::More>(*reply)) return reply;
+  }
+}
+
+std::string holder_line(const lock::Holder& holder, const lock::Forced& forced) {
+  const auto& counting = forced.counting;
+  bool waits = std::find(counting.begin(), counting.end(), holder.owner) != counting.end();
+  return "was " + holder_phrase(holder) + "\n" +
+         (waits ? "  told to end; the next one starts when it has confirmed, or in " +
+                      util::format_duration(holder.left) + " when its lease ends\n"
+                : "  freed at once\n");
+}
+
+std::string forced_text(const ForceSettings& settings, const lock::Forced& forced) {
+  std::string text = "broke " + quoted(settings.name.text()) + "\n";
+  for (const lock::Holder& holder : forced.broken) text += "  " + holder_line(holder, forced);
+  if (settings.pace == lock::Pace::now) {
+    text += "  --now: the command that held it and the next one may overlap\n";
+  }
+  if (forced.next) text += "  next: owner " + util::printable(*forced.next) + "\n";
+  return text;
+}
+
+int tell(const ForceSettings& settings, const lock::ForceReply& reply, const Choices& choices) {
+  const std::string& name = settings.name.text();
+  if (std::holds_alternative<lock::NoMatch>(reply)) return fail(no_match(settings), choices, name);
+  if (const auto* many = std::get_if<lock::Several>(&reply)) {
+    return fail(several(settings, many->holders), choices, name);
+  }
+  const auto* forced = std::get_if<lock::Forced>(&reply);
+  if (settings.json) {
+    return deliver(force_unlock_json(settings.name, forced == nullptr ? lock::Forced{} : *forced));
+  }
+  if (settings.quiet) return 0;
+  return deliver(forced == nullptr ? quoted(name) + " is not held: nothing to break\n"
+                                   : forced_text(settings, *forced));
+}
+
+}  // namespace
+
+int force_unlock_command(const Invocation& invocation) {
+  const Choices& choices = invocation.choices;
+  auto settings = force_settings(invocation);
+  if (!settings) return fail(settings.error(), choices);
+  auto session = Session::open(choices);
+  if (!session) return fail(session.error(), choices);
+  const std::string& name = settings->name.text();
+  auto shown = victims(*settings, *session);
+  if (!shown) return fail(shown.error(), choices, name);
+  if (shown->empty()) return tell(*settings, lock::NotHeld{}, choices);
+  if (auto ok = consent(*settings, *shown, *session); !ok) return fail(ok.error(), choices, name);
+  auto reply = force(*settings, pinned(settings->target, *shown), *session);
+  if (!reply) return fail(reply.error(), choices, name);
+  return tell(*settings, *reply, choices);
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,137 @@
+#include "cli/json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_code.hpp"
+#include "cli/record.hpp"
+#include "cli/timestamp.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kSchema = 1;
+
+std::string line(const Json& json) {
+  return json.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json time_or_null(lock::ServerTime time) {
+  std::string text = rfc3339(time);
+  return text.empty() ? Json() : Json(text);
+}
+
+// Beyond 2^53 readers lose digits, and no server of ours issues such a token.
+Json token_or_null(lock::Token token) {
+  constexpr uint64_t kExact = uint64_t{1} << 53;
+  return token.value == 0 || token.value >= kExact ? Json() : Json(token.value);
+}
+
+// A cool-down is stored under the owner with a `~` in front.
+std::string owner_of(const lock::Holder& holder) {
+  return holder.owner.starts_with('~') ? holder.owner.substr(1) : holder.owner;
+}
+
+Json holder_json(const lock::Holder& holder) {
+  Record record = decode_record(holder.record);
+  return {{"owner", owner_of(holder)},        {"token", token_or_null(holder.token)},
+          {"host", or_null(record.host)},     {"pid", or_null(record.pid)},
+          {"user", or_null(record.user)},     {"command", or_null(record.command)},
+          {"reason", or_null(record.reason)}, {"since", time_or_null(holder.since)},
+          {"held_ms", holder.held.count()},   {"ttl_ms", holder.left.count()},
+          {"entries", holder.entries}};
+}
+
+Json holders_json(const std::vector<lock::Holder>& holders) {
+  Json out = Json::array();
+  for (const lock::Holder& holder : holders) out.push_back(holder_json(holder));
+  return out;
+}
+
+Json slots_json(const std::optional<lock::Limit>& limit) {
+  if (!limit || limit->mode() == lock::Mode::shared) return {};
+  return limit->value();
+}
+
+Json failed_lock_json(const LockView& lock) {
+  return {{"name", lock.name},        {"state", Json()},
+          {"mode", Json()},           {"slots", Json()},
+          {"holders", Json::array()}, {"waiters", Json()},
+          {"format", "native"},       {"error", lock.snapshot.error().text}};
+}
+
+Json lock_json(const LockView& lock) {
+  if (!lock.snapshot) return failed_lock_json(lock);
+  const lock::Snapshot& snapshot = *lock.snapshot;
+  auto limit = limit_of(snapshot);
+  return {{"name", lock.name},
+          {"state", word_of(state_of(snapshot))},
+          {"mode", limit ? Json(word_of(limit->mode())) : Json()},
+          {"slots", slots_json(limit)},
+          {"holders", holders_json(snapshot.holders)},
+          {"waiters", snapshot.live_waiters},
+          {"format", "native"}};
+}
+
+Json waiter_json(const lock::Waiter& waiter, size_t position) {
+  Record record = decode_record(waiter.record);
+  return {{"position", position},
+          {"owner", waiter.owner},
+          {"host", or_null(record.host)},
+          {"pid", or_null(record.pid)},
+          {"user", or_null(record.user)},
+          {"command", or_null(record.command)},
+          {"reason", or_null(record.reason)},
+          {"since", time_or_null(waiter.since)},
+          {"waiting_ms", waiter.waiting.count()},
+          {"mode", word_of(waiter.limit.mode())}};
+}
+
+}  // namespace
+
+std::string status_json(const std::vector<LockView>& locks) {
+  Json list = Json::array();
+  for (const LockView& lock : locks) list.push_back(lock_json(lock));
+  return line({{"schema", kSchema}, {"locks", std::move(list)}});
+}
+
+std::string queue_json(const lock::LockName& name, const std::vector<lock::Waiter>& waiters,
+                       const std::optional<std::optional<std::string>>& removed) {
+  Json list = Json::array();
+  for (const lock::Waiter& waiter : waiters) list.push_back(waiter_json(waiter, list.size() + 1));
+  Json json{{"schema", kSchema}, {"name", name.text()}, {"waiters", std::move(list)}};
+  if (removed) json["removed"] = or_null(*removed);
+  return line(json);
+}
+
+std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced) {
+  return line({{"schema", kSchema},
+               {"name", name.text()},
+               {"released", holders_json(forced.broken)},
+               {"next", or_null(forced.next)}});
+}
+
+std::string error_json(const util::Error& error, const std::optional<std::string>& lock) {
+  Json inner{
+      {"code", exit_code(error.kind)}, {"kind", kind_word(error.kind)}, {"message", error.text}};
+  if (lock) inner["lock"] = *lock;
+  return line({{"schema", kSchema}, {"error", std::move(inner)}});
+}
+
+std::string event_json(const LoggedEvent& event) {
+  Json json{{"event", event.event},
+            {"t_ns", event.t_ns},
+            {"name", event.name},
+            {"owner", event.owner},
+            {"token", token_or_null(event.token)}};
+  if (!event.detail.empty()) json["detail"] = event.detail;
+  return line(json);
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/view.hpp"
+
+// The documents of --json, exactly as CLI.md has them: one line each, ASCII alone (other characters
+// as \u escapes), so that they are valid UTF-8 and harmless on a terminal whatever a server sent.
+namespace rlock::cli {
+
+std::string status_json(const std::vector<LockView>& locks);
+
+// `removed`: the waiter that --remove took out; outer none: --remove was not given.
+std::string queue_json(const lock::LockName& name, const std::vector<lock::Waiter>& waiters,
+                       const std::optional<std::optional<std::string>>& removed);
+
+std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced);
+
+// `lock`: where one is known.
+std::string error_json(const util::Error& error, const std::optional<std::string>& lock);
+
+// One line of the event log. [CLI.md, --event-log]
+struct LoggedEvent {
+  std::string_view event;
+  int64_t t_ns = 0;
+  std::string_view name;
+  std::string_view owner;
+  lock::Token token;
+  std::string_view detail;
+};
+std::string event_json(const LoggedEvent& event);
+
+}  // namespace rlock::cli

@@ -1,0 +1,59 @@
+#include "cli/main.hpp"
+
+#include <exception>
+
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/help.hpp"
+#include "cli/terminal.hpp"
+#include "cli/version.hpp"
+#include "run/signals.hpp"
+
+namespace rlock::cli {
+namespace {
+
+struct Fulfil {
+  int operator()(const Help& help) const {
+    return deliver(help.command ? command_help(*help.command) : general_help());
+  }
+  int operator()(const Version&) const { return deliver(std::string("rlock ") + kVersion + "\n"); }
+  int operator()(const ShortHelp&) const {
+    write_stderr(short_help(), util::Millis(1000));
+    return kUsage;
+  }
+  int operator()(const Invocation& invocation) const {
+    switch (invocation.command) {
+      case CommandId::run:
+        return run_command(invocation);
+      case CommandId::status:
+        return status_command(invocation);
+      case CommandId::queue:
+        return queue_command(invocation);
+      case CommandId::force_unlock:
+        return force_unlock_command(invocation);
+    }
+    return kInternal;
+  }
+};
+
+int serve(const std::vector<std::string>& words) {
+  auto wish = parse(words);
+  if (wish) return std::visit(Fulfil{}, *wish);
+  Choices choices;
+  if (asks_for_json(words)) choices.set(Opt::json, {"true"});
+  return fail(wish.error(), choices);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  run::open_standard_descriptors();
+  try {
+    return serve({argv + (argc > 0 ? 1 : 0), argv + argc});
+  } catch (const std::exception& error) {
+    say(std::string("internal error: ") + error.what());
+    return kInternal;
+  }
+}
+
+}  // namespace rlock::cli

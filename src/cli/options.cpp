@@ -1,0 +1,170 @@
+#include "cli/options.hpp"
+
+#include <array>
+
+namespace rlock::cli {
+namespace {
+
+constexpr unsigned bit(CommandId id) {
+  return 1U << static_cast<unsigned>(id);
+}
+constexpr unsigned kRun = bit(CommandId::run);
+constexpr unsigned kStatus = bit(CommandId::status);
+constexpr unsigned kQueue = bit(CommandId::queue);
+constexpr unsigned kForce = bit(CommandId::force_unlock);
+constexpr unsigned kEvery = kRun | kStatus | kQueue | kForce;
+
+constexpr std::array<CommandRow, 4> kCommands{{
+    {CommandId::run, "run",
+     "run [options] NAME -- COMMAND [ARG...]\n"
+     "run [options] NAME -c 'shell text'",
+     "hold the lock while a command runs",
+     "Waits for the lock NAME, runs COMMAND under it, keeps the lease alive, releases the lock "
+     "when "
+     "COMMAND has ended, and exits as COMMAND did. Everything after the first -- is the command, "
+     "executed directly, without a shell. It sees RLOCK_NAME, RLOCK_OWNER and RLOCK_TOKEN (the "
+     "fencing token) in its environment. When the lease is lost, COMMAND is ended with everything "
+     "it started.\n"
+     "Durations: 500ms, 10s, 5m, 1h30m, 2d, or a number of seconds.\n"
+     "Exit status: the command's own, 128+N when signal N ended it. 64 wrong usage, 65 a key of "
+     "the "
+     "lock is not ours, 69 no server answered, 70 internal error, 71 the system refused, 75 busy, "
+     "76 the lease was lost, 77 the server refused us, 78 configuration, 124 --max-run ended the "
+     "command, 126 it cannot be executed, 127 it was not found.",
+     "rlock run nightly -- /usr/local/bin/backup --all\n"
+     "rlock run -n -q cron:report -- make report     # skip when it runs already\n"
+     "rlock run -w 10m --max-run 1h deploy -- ./deploy.sh\n"
+     "rlock run db -c 'pg_dump app | gzip >app.gz'"},
+    {CommandId::status, "status", "status [options] [NAME...]", "who holds what",
+     "Shows who holds each NAME; without NAME, every lock under the prefix.\n"
+     "Exit status: 0. With -q and a NAME: 0 when it is held (by that owner), 1 when it is not.",
+     "rlock status\n"
+     "rlock status nightly deploy\n"
+     "rlock status -q nightly && echo running\n"
+     "rlock status --json | jq '.locks[] | select(.state == \"held\") | .name'"},
+    {CommandId::queue, "queue", "queue [options] NAME", "who waits, in order",
+     "Lists who waits for NAME, in order of service. With --remove one waiter is taken out: its "
+     "rlock exits 75 and says who removed it.\n"
+     "Exit status: 0. 75 when the owner to remove holds the lock.",
+     "rlock queue deploy\n"
+     "rlock queue deploy --remove 6f1c9a0e5d3b4872a1908f7e6d5c4b3a --reason 'wrong branch'"},
+    {CommandId::force_unlock, "force-unlock", "force-unlock [options] NAME",
+     "an operator breaks a lock",
+     "Shows what it breaks, asks, and breaks the lock NAME. The holder's command is ended and its "
+     "rlock exits 76 and says who did it and why; the next one starts when the holder has "
+     "confirmed "
+     "or its lease ends.\n"
+     "Exit status: 0, also when NAME is not held. 64 when several hold it and none was chosen, or "
+     "off a terminal without --yes. 75 when --owner or --token no longer match: nothing changed.",
+     "rlock force-unlock deploy\n"
+     "rlock force-unlock deploy --token 1763690000123456 --yes --reason 'host is gone'"},
+}};
+
+constexpr auto kOwn = Section::command;
+constexpr auto kGeneral = Section::general;
+
+constexpr std::array<OptionRow, kOptCount> kOptions{{
+    {Opt::nonblock, 'n', "nonblock", "", "", "", "do not wait: when the lock is busy, exit 75",
+     kRun, kOwn},
+    {Opt::wait, 'w', "wait", "DUR", "", "for ever",
+     "wait at most this long, then exit 75; 0 is the same as -n", kRun, kOwn},
+    {Opt::conflict_exit_code, 'E', "conflict-exit-code", "N", "", "75",
+     "exit with N (0-255) instead when the lock is busy", kRun, kOwn},
+    {Opt::shell_text, 'c', "", "TEXT", "", "",
+     "run TEXT with $SHELL, else /bin/sh, instead of a COMMAND", kRun, kOwn},
+    {Opt::ttl, 't', "ttl", "DUR", "", "30s",
+     "the lease, renewed while the command runs; at least 1s", kRun, kOwn},
+    {Opt::no_renew, '\0', "no-renew", "", "", "",
+     "do not renew: the command is ended when the first lease ends, exit 76", kRun, kOwn},
+    {Opt::max_run, '\0', "max-run", "DUR", "", "none",
+     "end a command that runs longer than this, exit 124", kRun, kOwn},
+    {Opt::kill_after, 'k', "kill-after", "DUR", "", "5s or a sixth of the ttl, the lesser",
+     "from TERM to KILL when rlock ends the command", kRun, kOwn},
+    {Opt::on_lost, '\0', "on-lost", "WHAT", "", "terminate",
+     "what a lost lease does to the command: terminate or ignore", kRun, kOwn},
+    {Opt::hide_command, '\0', "hide-command", "", "", "",
+     "do not store the command line, which others see in status (its first 200 bytes)", kRun, kOwn},
+    {Opt::event_log, '\0', "event-log", "FILE", "", "",
+     "append one JSON object a line to FILE for each event", kRun, kOwn},
+    {Opt::owner, '\0', "owner", "ID", "", "", "only if this owner holds it; status: with -q",
+     kStatus | kForce, kOwn},
+    {Opt::token, '\0', "token", "N", "", "", "only the holder with this fencing token", kForce,
+     kOwn},
+    {Opt::all, '\0', "all", "", "", "", "every holder", kForce, kOwn},
+    {Opt::now, '\0', "now", "", "", "",
+     "free the lock at once: the old and the next command may overlap", kForce, kOwn},
+    {Opt::remove, '\0', "remove", "OWNER", "", "", "take this waiter out of the queue", kQueue,
+     kOwn},
+    {Opt::yes, '\0', "yes", "", "", "", "do not ask; needed off a terminal", kForce, kOwn},
+    {Opt::reason, '\0', "reason", "TEXT", "", "",
+     "why: others see it in status, queue and messages", kRun | kQueue | kForce, kOwn},
+    {Opt::url, 'u', "url", "URL", "RLOCK_URL", "",
+     "the server: redis://HOST[:PORT][/DB], unix:///PATH, local: and others; give three or more "
+     "for "
+     "a quorum",
+     kEvery, kGeneral},
+    {Opt::user, '\0', "user", "NAME", "RLOCK_USER", "", "ACL user, instead of the URL's", kEvery,
+     kGeneral},
+    {Opt::password_file, '\0', "password-file", "FILE", "RLOCK_PASSWORD, REDISCLI_AUTH", "",
+     "read the password from FILE", kEvery, kGeneral},
+    {Opt::prefix, '\0', "prefix", "TEXT", "RLOCK_PREFIX", "rlock:", "what the keys begin with",
+     kEvery, kGeneral},
+    {Opt::connect_timeout, '\0', "connect-timeout", "DUR", "", "2s",
+     "to reach one server, all told", kEvery, kGeneral},
+    {Opt::json, '\0', "json", "", "", "", "machine output, for every command that prints data",
+     kEvery, kGeneral},
+    {Opt::quiet, 'q', "quiet", "", "", "", "errors only; a skip is none", kEvery, kGeneral},
+    {Opt::verbose, 'v', "verbose", "", "", "", "say on stderr what happens", kEvery, kGeneral},
+    {Opt::help, 'h', "help", "", "", "", "this text", kEvery, kGeneral},
+    {Opt::version, '\0', "version", "", "", "", "the version", kEvery, kGeneral},
+}};
+
+constexpr bool in_order() {
+  for (size_t i = 0; i < kOptions.size(); ++i) {
+    if (static_cast<size_t>(kOptions[i].id) != i) return false;
+  }
+  for (size_t i = 0; i < kCommands.size(); ++i) {
+    if (static_cast<size_t>(kCommands[i].id) != i) return false;
+  }
+  return true;
+}
+static_assert(in_order(), "row_of() takes the enumerator for the index");
+
+}  // namespace
+
+std::span<const CommandRow> commands() {
+  return kCommands;
+}
+const CommandRow& row_of(CommandId id) {
+  return kCommands[static_cast<size_t>(id)];
+}
+
+const CommandRow* find_command(std::string_view name) {
+  for (const CommandRow& row : kCommands) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+std::span<const OptionRow> options() {
+  return kOptions;
+}
+const OptionRow& row_of(Opt id) {
+  return kOptions[static_cast<size_t>(id)];
+}
+
+const OptionRow* find_option(std::string_view name) {
+  for (const OptionRow& row : kOptions) {
+    if (!row.name.empty() && row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+const OptionRow* find_option(char letter) {
+  for (const OptionRow& row : kOptions) {
+    if (row.letter != '\0' && row.letter == letter) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,213 @@
+#include "cli/parse.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/describe.hpp"
+#include "cli/suggest.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using util::Error;
+using util::ErrorKind;
+using util::Result;
+using Words = std::vector<std::string>;
+
+Error usage(std::string text) {
+  return {ErrorKind::usage, std::move(text)};
+}
+
+std::string in_quotes(std::string_view word) {
+  return cli::quoted(util::shortened(word, 60));
+}
+
+std::string see_help(std::string_view command) {
+  return "; see rlock " + std::string(command) + (command.empty() ? "--help" : " --help");
+}
+
+bool is_option(std::string_view word) {
+  return word.size() > 1 && word.front() == '-';
+}
+
+// How many words the option at the front takes up: two where its value is the next word.
+size_t words_of(std::string_view option) {
+  if (option.starts_with("--")) {
+    if (option.find('=') != option.npos) return 1;
+    const OptionRow* row = find_option(option.substr(2));
+    return row != nullptr && row->takes_value() ? 2 : 1;
+  }
+  for (size_t i = 1; i < option.size(); ++i) {
+    const OptionRow* row = find_option(option[i]);
+    if (row == nullptr) return 1;
+    if (row->takes_value()) return i + 1 == option.size() ? 2 : 1;
+  }
+  return 1;
+}
+
+// Index of the first word that is neither an option nor an option's value.
+size_t command_index(std::span<const std::string> words) {
+  size_t i = 0;
+  while (i < words.size() && is_option(words[i])) i += words_of(words[i]);
+  return std::min(i, words.size());
+}
+
+std::string meant(std::string_view word, std::span<const std::string_view> candidates,
+                  std::string_view dashes) {
+  auto found = suggestion(word, candidates);
+  if (!found) return {};
+  return " (did you mean " + std::string(dashes) + std::string(*found) + "?)";
+}
+
+Error unknown_command(const std::string& word) {
+  std::vector<std::string_view> names;
+  for (const CommandRow& row : commands()) names.push_back(row.name);
+  return usage("unknown command " + in_quotes(word) + meant(word, names, "") + see_help(""));
+}
+
+Error unknown_option(const CommandRow& command, const std::string& word) {
+  std::string_view shown = std::string_view(word).substr(0, word.find('='));
+  if (!shown.starts_with("--")) {
+    return usage("unknown option " + in_quotes(shown) + see_help(command.name));
+  }
+  const OptionRow* row = find_option(shown.substr(2));
+  if (row != nullptr) {
+    return usage("rlock " + std::string(command.name) + " has no option " + std::string(shown) +
+                 see_help(command.name));
+  }
+  std::vector<std::string_view> names;
+  for (const OptionRow& option : options()) {
+    if (option.serves(command.id) && !option.name.empty()) names.push_back(option.name);
+  }
+  return usage("unknown option " + in_quotes(shown) + meant(shown.substr(2), names, "--") +
+               see_help(command.name));
+}
+
+// CLI11's messages begin with the option's name; the rest differs between its releases.
+Error complaint(const CLI::ParseError& error, const CommandRow& command) {
+  std::string text = error.what();
+  std::string name = util::printable(text.substr(0, text.find_first_of(": ")));
+  const OptionRow* row =
+      name.starts_with("--") ? find_option(std::string_view(name).substr(2)) : nullptr;
+  bool takes_value = row == nullptr || row->takes_value();
+  return usage("option " + name + (takes_value ? " needs a value" : " takes no value") +
+               see_help(command.name));
+}
+
+// Only the chosen command's options: each one registered costs start-up time. Values are read raw
+// from results(), since CLI11's conversions give a meaning to some texts ("{}", "[a,b]").
+using Registered = std::vector<std::pair<Opt, CLI::Option*>>;
+
+Registered register_options(CLI::App& app, CommandId command) {
+  Registered registered;
+  for (const OptionRow& row : options()) {
+    if (!row.serves(command)) continue;
+    std::string names = row.letter == '\0' ? "" : std::string("-") + row.letter;
+    if (!row.name.empty()) names += (names.empty() ? "--" : ",--") + std::string(row.name);
+    CLI::Option* option = row.takes_value() ? app.add_option(names) : app.add_flag(names);
+    if (row.takes_value()) {
+      option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    } else {
+      option->disable_flag_override();
+    }
+    registered.emplace_back(row.id, option);
+  }
+  return registered;
+}
+
+// CLI11 takes the next word for the value of `--reason=`.
+Words with_empty_values_apart(std::span<const std::string> words) {
+  Words out;
+  for (const std::string& word : words) {
+    bool empty_value = word.starts_with("--") && word.find('=') == word.size() - 1;
+    out.push_back(empty_value ? word.substr(0, word.size() - 1) : word);
+    if (empty_value) out.emplace_back();
+  }
+  return out;
+}
+
+// What CLI11 did not know: names, and options that this command does not have.
+Result<Words> names_among(const Words& rest, const CommandRow& command) {
+  bool forgot_dashes = false;
+  for (size_t i = 0; i < rest.size(); ++i) {
+    if (is_option(rest[i]) && !forgot_dashes) return unknown_option(command, rest[i]);
+    forgot_dashes = command.id == CommandId::run && i > 0;
+  }
+  if (forgot_dashes) {
+    return usage("write -- between NAME and the command: rlock run NAME -- COMMAND [ARG...]");
+  }
+  return rest;
+}
+
+Result<Wish> read_options(const CommandRow& command, Words words,
+                          std::optional<Words> after_dashes) {
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  Registered registered = register_options(app, command.id);
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::ParseError& error) {
+    return complaint(error, command);
+  }
+  auto names = names_among(app.remaining(), command);
+  if (!names) return std::move(names).error();
+  Invocation invocation{command.id, {}, *std::move(names), std::move(after_dashes)};
+  for (const auto& [id, option] : registered) invocation.choices.set(id, option->results());
+  if (invocation.choices.has(Opt::help)) return Wish(Help{command.id});
+  if (invocation.choices.has(Opt::version)) return Wish(Version{});
+  return Wish(std::move(invocation));
+}
+
+// No command word: only --help and --version mean something.
+Result<Wish> without_command(std::span<const std::string> words) {
+  for (const std::string& word : words) {
+    if (word == "--help" || word == "-h") return Wish(Help{});
+    if (word == "--version") return Wish(Version{});
+  }
+  for (size_t i = 0; i < words.size(); i += words_of(words[i])) {
+    const std::string& word = words[i];
+    bool known = word.starts_with("--")
+                     ? find_option(std::string_view(word).substr(2, word.find('=') - 2)) != nullptr
+                     : find_option(word[1]) != nullptr;
+    if (!known) return unknown_option(row_of(CommandId::run), word);
+  }
+  if (words.empty()) return Wish(ShortHelp{});
+  return usage("a command word is missing: run, status, queue or force-unlock" + see_help(""));
+}
+
+Result<Wish> help_about(std::span<const std::string> words) {
+  if (words.empty() || is_option(words.front())) return Wish(Help{});
+  const CommandRow* command = find_command(words.front());
+  if (command == nullptr) return unknown_command(words.front());
+  return Wish(Help{command->id});
+}
+
+}  // namespace
+
+Result<Wish> parse(std::span<const std::string> words) {
+  auto dashes = std::find(words.begin(), words.end(), "--");
+  std::optional<Words> after;
+  if (dashes != words.end()) after.emplace(dashes + 1, words.end());
+  words = words.first(static_cast<size_t>(dashes - words.begin()));
+
+  size_t at = command_index(words);
+  if (at == words.size()) return without_command(words);
+  if (words[at] == "help") return help_about(words.subspan(at + 1));
+  const CommandRow* command = find_command(words[at]);
+  if (command == nullptr) return unknown_command(words[at]);
+  Words others(words.begin(), words.end());
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(at));
+  return read_options(*command, with_empty_values_apart(others), std::move(after));
+}
+
+bool asks_for_json(std::span<const std::string> words) {
+  auto dashes = std::find(words.begin(), words.end(), "--");
+  auto at = command_index(words.first(static_cast<size_t>(dashes - words.begin())));
+  bool prints_data = at >= words.size() || words[at] != row_of(CommandId::run).name;
+  return prints_data && std::find(words.begin(), dashes, "--json") != dashes;
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,118 @@
+#include "cli/render.hpp"
+
+#include "cli/record.hpp"
+#include "cli/table.hpp"
+#include "cli/timestamp.hpp"
+#include "util/duration.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+std::string clipped_line(const std::string& text, size_t width) {
+  return util::shortened(util::printable(text), width) + "\n";
+}
+
+std::string pid_text(const Record& record) {
+  return record.pid ? std::to_string(*record.pid) : "-";
+}
+
+std::string or_dash(std::string text) {
+  return text.empty() ? "-" : text;
+}
+
+// The first holder stands for all; `+2` says how many more there are.
+void add_lock(Table& table, const LockView& lock) {
+  if (!lock.snapshot) {
+    table.add({lock.name, "error", "-", "-", "-", "-", lock.snapshot.error().text});
+    return;
+  }
+  const lock::Snapshot& snapshot = *lock.snapshot;
+  std::string state(word_of(state_of(snapshot)));
+  std::string waiting = std::to_string(snapshot.live_waiters);
+  if (snapshot.holders.empty()) {
+    table.add({lock.name, state, "-", "-", "-", waiting, ""});
+    return;
+  }
+  const lock::Holder& holder = snapshot.holders.front();
+  Record record = decode_record(holder.record);
+  std::string who = or_dash(who_text(record));
+  if (snapshot.holders.size() > 1) who += " +" + std::to_string(snapshot.holders.size() - 1);
+  table.add({lock.name, state, who, pid_text(record), util::format_duration(holder.held), waiting,
+             record.command.value_or("")});
+}
+
+std::string mode_text(const lock::Snapshot& snapshot) {
+  auto limit = limit_of(snapshot);
+  if (!limit) return {};
+  if (limit->mode() == lock::Mode::slots) {
+    return ", " + std::to_string(snapshot.holders.size()) + " of " +
+           std::to_string(limit->value()) + " slots";
+  }
+  return ", " + std::string(word_of(limit->mode()));
+}
+
+}  // namespace
+
+std::string status_table(const std::vector<LockView>& locks, size_t width) {
+  Table table({{"NAME", 24},
+               {"STATE", 8},
+               {"HELD BY", 20},
+               {"PID", 7},
+               {"FOR", 7},
+               {"WAIT", 5},
+               {"COMMAND", 0}});
+  for (const LockView& lock : locks) add_lock(table, lock);
+  return table.text(width);
+}
+
+std::string holder_details(const lock::Holder& holder, size_t width) {
+  Record record = decode_record(holder.record);
+  std::string since = rfc3339(holder.since);
+  std::string text =
+      "  " + clipped_line("held by  " + or_dash(who_text(record)) + ", pid " + pid_text(record),
+                          width - 2);
+  auto add = [&](const char* label, const std::string& value) {
+    if (!value.empty()) text += "  " + clipped_line(label + value, width - 2);
+  };
+  add("command  ", record.command.value_or(""));
+  add("reason   ", record.reason.value_or(""));
+  add("for      ", util::format_duration(holder.held) + (since.empty() ? "" : ", since " + since));
+  add("lease    ", "ends in " + util::format_duration(holder.left) + " unless renewed");
+  add("owner    ", holder.owner);
+  add("token    ", holder.token.value == 0 ? "" : std::to_string(holder.token.value));
+  if (holder.state == lock::HolderState::revoked) {
+    add("state    ", "broken by an operator; its command is being ended");
+  } else if (holder.state == lock::HolderState::cooldown) {
+    add("state    ", "its command has ended; the lock is in its cool-down");
+  }
+  return text;
+}
+
+std::string lock_details(const LockView& lock, size_t width) {
+  std::string name = util::shortened(util::printable(lock.name), width);
+  if (!lock.snapshot) return clipped_line(lock.name + ": " + lock.snapshot.error().text, width);
+  const lock::Snapshot& snapshot = *lock.snapshot;
+  std::string state(word_of(state_of(snapshot)));
+  state += mode_text(snapshot) + ", " + std::to_string(snapshot.live_waiters) + " waiting";
+  std::string text = util::character_count(name) + state.size() + 2 <= width
+                         ? name + ": " + state + "\n"
+                         : name + "\n  " + clipped_line(state, width - 2);
+  for (size_t i = 0; i < snapshot.holders.size(); ++i) {
+    if (i > 0) text += "\n";
+    text += holder_details(snapshot.holders[i], width);
+  }
+  return text;
+}
+
+std::string queue_table(const std::vector<lock::Waiter>& waiters, size_t width) {
+  Table table({{"#", 6}, {"OWNER", 32}, {"WHO", 20}, {"WAITING", 7}, {"COMMAND", 0}});
+  for (size_t i = 0; i < waiters.size(); ++i) {
+    Record record = decode_record(waiters[i].record);
+    table.add({std::to_string(i + 1), waiters[i].owner, or_dash(who_text(record)),
+               util::format_duration(waiters[i].waiting), record.command.value_or("")});
+  }
+  return table.text(width);
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,98 @@
+#include "run/run.hpp"
+
+#include "cli/commands.hpp"
+#include "cli/run_observer.hpp"
+#include "cli/run_settings.hpp"
+#include "cli/session.hpp"
+#include "cli/terminal.hpp"
+#include "cli/verdict.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using util::BootClock;
+using util::Millis;
+
+Talk talk_of(const Choices& choices) {
+  if (choices.has(Opt::quiet)) return Talk::errors;
+  return choices.has(Opt::verbose) ? Talk::verbose : Talk::usual;
+}
+
+util::Result<std::optional<EventLog>> open_log(const RunSettings& settings) {
+  if (!settings.event_log) return std::optional<EventLog>();
+  auto log = EventLog::open(*settings.event_log, settings.plan.claim);
+  if (!log) return std::move(log).error();
+  return std::optional<EventLog>(*std::move(log));
+}
+
+// A lease that ended in silence: who has the lock now, where the server answers again.
+void ask_who_took_it(run::LeaseEnd& lease, const lock::LockName& name, const lock::Owner& owner,
+                     const Session& session) {
+  constexpr Millis kBound{1000};
+  if (lease.told) return;
+  auto store = session.make_store()();
+  lock::SystemPoller poller;
+  auto seen = lock::finish(poller, store->inspect({name}), poller.now() + kBound, store->server());
+  if (!seen) return;
+  for (lock::Holder& holder : seen->holders) {
+    if (holder.owner == owner.text() || holder.state == lock::HolderState::cooldown) continue;
+    lease.told = lock::Lost{lock::LostHow::taken, std::move(holder), {}};
+    return;
+  }
+}
+
+run::LeaseEnd* lost_lease(run::Outcome& outcome) {
+  if (auto* lost = std::get_if<run::LeaseLost>(&outcome)) return &lost->lease;
+  auto* ended = std::get_if<run::Ended>(&outcome);
+  return ended != nullptr && ended->lost ? &*ended->lost : nullptr;
+}
+
+int conclude(const Verdict& verdict, Talk talk) {
+  bool told =
+      verdict.weight == Weight::error || (verdict.weight == Weight::notice && talk != Talk::errors);
+  if (told) say(verdict.message);
+  if (verdict.signal) run::die_by(*verdict.signal);
+  return verdict.code;
+}
+
+// stdout belongs to the command: errors are not told there, not even with --json.
+int refuse(const util::Error& error) {
+  return fail(error, Choices{});
+}
+
+int hold(RunSettings settings, Session& session, run::Signals& signals, Talk talk,
+         std::optional<EventLog> log) {
+  run::Plan& plan = settings.plan;
+  const lock::LockName name = plan.claim.name;
+  const lock::Owner owner = plan.claim.owner;
+  RunContext context{name.text(), session.server(), plan.argv.front(), settings.conflict_code,
+                     plan.max_run};
+  RunObserver observer(name, session.server(), talk, std::move(log));
+
+  const util::TimePoint start = BootClock::now();
+  plan.limits.first_contact = session.connect_timeout();
+  if (settings.wait) plan.limits.deadline = start + *settings.wait;
+  run::Outcome outcome =
+      run::hold_and_run(std::move(plan), session.store(), session.make_store(), observer, signals);
+  observer.end();
+  context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - start);
+  if (run::LeaseEnd* lease = lost_lease(outcome)) ask_who_took_it(*lease, name, owner, session);
+  return conclude(judge(outcome, context), talk);
+}
+
+}  // namespace
+
+int run_command(const Invocation& invocation) {
+  auto settings = run_settings(invocation, system_getenv);
+  if (!settings) return refuse(settings.error());
+  auto session = Session::open(invocation.choices);
+  if (!session) return refuse(session.error());
+  auto log = open_log(*settings);
+  if (!log) return refuse(log.error());
+  auto signals = run::Signals::take();
+  if (!signals) return refuse(signals.error());
+  return hold(*std::move(settings), *session, *signals, talk_of(invocation.choices),
+              *std::move(log));
+}
+
+}  // namespace rlock::cli

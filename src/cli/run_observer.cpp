@@ -1,0 +1,89 @@
+#include "cli/run_observer.hpp"
+
+#include <unistd.h>
+
+#include "cli/describe.hpp"
+#include "cli/terminal.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using util::BootClock;
+using util::Millis;
+
+std::string event_line(const std::string& name, const run::Event& event) {
+  std::string text = quoted(name) + ": " + std::string(word_of(event.kind));
+  if (event.kind == run::EventKind::acquired) {
+    text += ", token " + std::to_string(event.token.value);
+  }
+  if (!event.detail.empty()) text += ": " + util::shortened(util::printable(event.detail), 300);
+  return text;
+}
+
+}  // namespace
+
+RunObserver::RunObserver(lock::LockName name, std::string server, Talk talk,
+                         std::optional<EventLog> log)
+    : name_(std::move(name)),
+      server_(std::move(server)),
+      talk_(talk),
+      live_(talk != Talk::errors && is_terminal(STDERR_FILENO)),
+      log_(std::move(log)) {}
+
+void RunObserver::queued(const lock::Queued& queued) {
+  std::lock_guard guard(mutex_);
+  bool begins = !queued_;
+  queued_ = queued;
+  trouble_.reset();
+  seen_ = BootClock::now();
+  if (live_) {
+    redraw();
+  } else if (begins && talk_ == Talk::verbose) {
+    say(waiting_text(name_, queued, Millis(0)));
+  }
+}
+
+void RunObserver::trouble(const util::Error& error) {
+  std::lock_guard guard(mutex_);
+  trouble_ = util::printable(error.text);
+  if (live_) {
+    redraw();
+  } else if (talk_ == Talk::verbose) {
+    say(quoted(name_.text()) + ": trying again: " + *trouble_);
+  }
+}
+
+Millis RunObserver::tick_every() const {
+  return live_ ? Millis(1000) : Millis(0);
+}
+
+void RunObserver::tick() {
+  std::lock_guard guard(mutex_);
+  redraw();
+}
+
+void RunObserver::redraw() {
+  if (trouble_) {
+    line_.draw("waiting for " + quoted(name_.text()) + ": trying again: " + *trouble_);
+  } else if (queued_) {
+    auto age = std::chrono::duration_cast<Millis>(BootClock::now() - seen_);
+    line_.draw(waiting_text(name_, *queued_, age));
+  }
+}
+
+void RunObserver::event(const run::Event& event) {
+  std::lock_guard guard(mutex_);
+  if (log_) log_->append(event);
+  if (event.kind != run::EventKind::enqueued) line_.erase();
+  // A renewal every few seconds is no news.
+  bool news = event.kind != run::EventKind::renewed && event.kind != run::EventKind::enqueued;
+  if (talk_ == Talk::verbose && news) say(event_line(name_.text(), event));
+}
+
+void RunObserver::end() {
+  std::lock_guard guard(mutex_);
+  line_.erase();
+}
+
+}  // namespace rlock::cli

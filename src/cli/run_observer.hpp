@@ -1,0 +1,44 @@
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "cli/event_log.hpp"
+#include "cli/waiting_line.hpp"
+
+namespace rlock::cli {
+
+enum class Talk { errors, usual, verbose };  // -q, nothing, -v
+
+// What a run tells while it waits and runs: the live line, the event log, the lines of -v.
+class RunObserver final : public run::Observer {
+ public:
+  RunObserver(lock::LockName name, std::string server, Talk talk, std::optional<EventLog> log);
+
+  void queued(const lock::Queued& queued) override;
+  void trouble(const util::Error& error) override;
+  util::Millis tick_every() const override;
+  void tick() override;
+  void event(const run::Event& event) override;
+
+  // Erases the live line, before a last message is printed.
+  void end();
+
+ private:
+  void redraw();
+
+  const lock::LockName name_;
+  const std::string server_;
+  const Talk talk_;
+  const bool live_;
+
+  std::mutex mutex_;  // events also come from the renewal thread
+  std::optional<EventLog> log_;
+  WaitingLine line_;
+  std::optional<lock::Queued> queued_;
+  std::optional<std::string> trouble_;
+  util::TimePoint seen_;
+};
+
+}  // namespace rlock::cli

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "cli/connect.hpp"
+#include "cli/parse.hpp"
+#include "run/run.hpp"
+
+namespace rlock::cli {
+
+// What `rlock run` was asked for, understood and checked.
+struct RunSettings {
+  run::Plan plan;
+  int conflict_code = 75;
+  std::optional<util::Millis> wait{};  // none: for ever; 0: not at all
+  std::optional<std::string> event_log{};
+};
+
+// ErrorKind::usage says what is wrong. The wait's deadline is not set yet: it counts from the start
+// of the acquisition.
+util::Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv);
+
+}  // namespace rlock::cli

@@ -1,0 +1,102 @@
+#include "cli/terminal.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "util/fd.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using util::BootClock;
+using util::TimePoint;
+
+class TtouBlocked {
+ public:
+  TtouBlocked() {
+    sigset_t ttou;
+    sigemptyset(&ttou);
+    sigaddset(&ttou, SIGTTOU);
+    pthread_sigmask(SIG_BLOCK, &ttou, &before_);
+  }
+  ~TtouBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  TtouBlocked(const TtouBlocked&) = delete;
+  TtouBlocked& operator=(const TtouBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+// The same pipe or terminal through a description of our own: O_NONBLOCK on the caller's would
+// reach everyone who shares it. Files do not block; sockets cannot be opened so and are polled
+// only.
+util::Fd unblocking(int fd) {
+  struct stat info {};
+  if (fstat(fd, &info) != 0 || !(S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode))) return {};
+  std::string path = "/proc/self/fd/" + std::to_string(fd);
+  return util::Fd(open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+bool writable(int fd, TimePoint until) {
+  pollfd waited{fd, POLLOUT, 0};
+  int ready = poll(&waited, 1, util::poll_timeout(BootClock::now(), until));
+  return ready > 0 && (waited.revents & POLLOUT) != 0;
+}
+
+}  // namespace
+
+void write_stderr(std::string_view text, util::Millis bound) {
+  // What a terminal or pipe that polls writable takes at once.
+  constexpr size_t kChunk = 512;
+  TtouBlocked blocked;
+  util::Fd own = unblocking(STDERR_FILENO);
+  const int fd = own ? own.get() : STDERR_FILENO;
+  const TimePoint until = BootClock::now() + bound;
+  while (!text.empty() && writable(fd, until)) {
+    ssize_t n = write(fd, text.data(), std::min(text.size(), kChunk));
+    if (n < 0 && errno != EAGAIN && errno != EINTR) return;
+    if (n > 0) text.remove_prefix(static_cast<size_t>(n));
+  }
+}
+
+void say(std::string_view message) {
+  constexpr util::Millis kBound{1000};
+  write_stderr("rlock: " + std::string(message) + "\n", kBound);
+}
+
+util::Status print(std::string_view text) {
+  while (!text.empty()) {
+    ssize_t n = write(STDOUT_FILENO, text.data(), text.size());
+    if (n > 0) text.remove_prefix(static_cast<size_t>(n));
+    if (n >= 0 || errno == EINTR) continue;
+    if (errno == EPIPE) return util::Done{};
+    return util::Error{util::ErrorKind::system,
+                       std::string("cannot write to stdout: ") + std::strerror(errno)};
+  }
+  return util::Done{};
+}
+
+bool is_terminal(int fd) {
+  return isatty(fd) == 1;
+}
+
+bool is_foreground_terminal(int fd) {
+  return is_terminal(fd) && tcgetpgrp(fd) == getpgrp();
+}
+
+size_t columns(int fd, size_t otherwise) {
+  constexpr size_t kLeast = 20;
+  winsize size{};
+  if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return otherwise;
+  return std::max<size_t>(size.ws_col, kLeast);
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "util/clock.hpp"
+#include "util/result.hpp"
+
+// The one place that writes to the caller's descriptors.
+namespace rlock::cli {
+
+// Writes to stderr for at most `bound`, then gives up: a full pipe or a stopped terminal must hold
+// up neither a kill nor a release. Never raises SIGTTOU (`stty tostop`). [SUPERVISION, The
+// terminal]
+void write_stderr(std::string_view text, util::Millis bound);
+
+// One line `rlock: …` on stderr, within a second.
+void say(std::string_view message);
+
+// All of `text` to stdout, waiting as long as the reader takes. ErrorKind::system when it cannot be
+// written (a full disk), Done for a reader that has gone.
+util::Status print(std::string_view text);
+
+bool is_terminal(int fd);
+
+// Whether we may draw on this terminal now: it is one, and we are in its foreground.
+bool is_foreground_terminal(int fd);
+
+// Columns of the terminal at fd, at least 20; `otherwise` where it is none or does not tell.
+size_t columns(int fd, size_t otherwise);
+
+}  // namespace rlock::cli

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "lock/types.hpp"
+
+namespace rlock::cli {
+
+// RFC 3339, UTC, milliseconds: `2026-11-21T02:53:00.123Z`. Empty for 0 (unknown) and for years
+// outside 1970-9999, which only a broken or hostile server sends.
+std::string rfc3339(lock::ServerTime time);
+
+// This host's clock: for an operator's note only.
+lock::ServerTime wall_clock();
+
+}  // namespace rlock::cli

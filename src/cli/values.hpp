@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "cli/parse.hpp"
+#include "util/clock.hpp"
+
+// Option texts understood. Nothing where the option was not given; ErrorKind::usage names the
+// option.
+namespace rlock::cli {
+
+// `--wait`, or `-c` for an option that has only a letter.
+std::string shown_name(Opt id);
+
+util::Result<std::optional<util::Millis>> duration_choice(const Choices& choices, Opt id);
+
+// A decimal number of at most `most`.
+util::Result<std::optional<uint64_t>> number_choice(const Choices& choices, Opt id, uint64_t most);
+
+}  // namespace rlock::cli

@@ -1,0 +1,146 @@
+#include "cli/verdict.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+#include "cli/describe.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/record.hpp"
+#include "util/duration.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+// `"nightly" at db1:6379`
+std::string lock_at(const RunContext& context) {
+  return quoted(context.name) + " at " + util::printable(context.server);
+}
+
+std::string server_once(const std::string& text, const RunContext& context) {
+  std::string shown = util::printable(text);
+  bool named = text.find(context.server) != text.npos;
+  return named ? shown : shown + " (server " + util::printable(context.server) + ")";
+}
+
+std::string survivors_text(const std::vector<std::string>& survivors) {
+  std::string text;
+  for (const std::string& survivor : survivors) {
+    text += (text.empty() ? "; could not end " : ", ") + util::printable(survivor);
+  }
+  return text;
+}
+
+std::string unreleased_text(const std::optional<util::Error>& error) {
+  if (!error) return {};
+  return "the release could not be confirmed (" + util::printable(error->text) +
+         "): the lock frees itself when its lease ends";
+}
+
+std::string lease_text(const run::LeaseEnd& lease) {
+  if (lease.told) return lost_phrase(*lease.told);
+  std::string text = "the lease ended";
+  if (lease.by_guard) text += ", rlock was stopped or starved";
+  if (lease.last_trouble) return text + ": " + util::printable(lease.last_trouble->text);
+  return text + " (nobody had it since)";
+}
+
+class Judge {
+ public:
+  explicit Judge(const RunContext& context) : context_(context) {}
+
+  Verdict operator()(const run::Ended& ended) const {
+    Verdict verdict;
+    if (const auto* exited = std::get_if<run::Exited>(&ended.end)) {
+      verdict.code = exited->code;
+    } else {
+      verdict.signal = std::get<run::Signaled>(ended.end).signal;
+      verdict.code = 128 + *verdict.signal;
+    }
+    std::string warning = ended.lost ? lease_text(*ended.lost) + "; the command ended by itself"
+                                     : unreleased_text(ended.unreleased);
+    if (warning.empty()) return verdict;
+    verdict.weight = Weight::error;
+    verdict.message =
+        "warning: " + std::string(ended.lost ? "lost " : "") + lock_at(context_) + ": " + warning;
+    return verdict;
+  }
+
+  Verdict operator()(const run::NotAcquired& skipped) const {
+    return std::visit(*this, skipped.why);
+  }
+
+  Verdict operator()(const lock::Busy& busy) const {
+    return {context_.conflict_code,
+            {},
+            Weight::notice,
+            lock_at(context_) + " is busy: " + holder_phrase(busy.holder)};
+  }
+
+  Verdict operator()(const lock::TimedOut& late) const {
+    return {context_.conflict_code,
+            {},
+            Weight::notice,
+            lock_at(context_) + " is busy, waited " + util::format_duration(context_.waited) +
+                ": " + holder_phrase(late.holder)};
+  }
+
+  Verdict operator()(const lock::Gone& gone) const {
+    std::string operators = note_text(gone.note);
+    if (operators.empty()) operators = "by an operator";
+    return {kBusy,
+            {},
+            Weight::error,
+            "removed from the queue of " + lock_at(context_) + " " + operators};
+  }
+
+  Verdict operator()(const run::WaitSignaled& ended) const {
+    return {128 + ended.signal, ended.signal, Weight::silent, {}};
+  }
+
+  Verdict operator()(const run::LeaseLost& lost) const {
+    std::string end =
+        lost.never_started ? "; the command was not started" : "; the command was ended";
+    return {kLost,
+            {},
+            Weight::error,
+            "lost " + lock_at(context_) + ": " + lease_text(lost.lease) + end +
+                survivors_text(lost.survivors)};
+  }
+
+  Verdict operator()(const run::RunLimit& limit) const {
+    std::string message = quoted(context_.name) + ": the command ran longer than --max-run";
+    if (context_.max_run) message += " " + util::format_duration(*context_.max_run);
+    message += " and was ended" + survivors_text(limit.survivors);
+    if (limit.unreleased) message += "; " + unreleased_text(limit.unreleased);
+    return {kRunLimit, {}, Weight::error, message};
+  }
+
+  Verdict operator()(const run::CannotExec& failed) const {
+    return {failed.error == ENOENT ? kNotFound : kCannotExecute,
+            {},
+            Weight::error,
+            "cannot run \"" + util::printable(context_.command) +
+                "\": " + std::strerror(failed.error) + "; released " + lock_at(context_)};
+  }
+
+  Verdict operator()(const util::Error& error) const {
+    bool system = error.kind == util::ErrorKind::system || error.kind == util::ErrorKind::internal;
+    return {exit_code(error.kind),
+            {},
+            Weight::error,
+            (system ? "" : "cannot lock ") + quoted(context_.name) + ": " +
+                server_once(error.text, context_)};
+  }
+
+ private:
+  const RunContext& context_;
+};
+
+}  // namespace
+
+Verdict judge(const run::Outcome& outcome, const RunContext& context) {
+  return std::visit(Judge(context), outcome);
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,48 @@
+#include "cli/waiting_line.hpp"
+
+#include <unistd.h>
+
+#include "cli/describe.hpp"
+#include "cli/terminal.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+// Drawing is a courtesy: a terminal that does not take it at once goes without.
+constexpr util::Millis kBound{0};
+
+std::string ordinal(uint64_t n) {
+  constexpr std::string_view kEndings[] = {"th", "st", "nd", "rd"};
+  bool teens = n % 100 >= 11 && n % 100 <= 13;
+  return std::to_string(n) + std::string(kEndings[teens || n % 10 > 3 ? 0 : n % 10]);
+}
+
+}  // namespace
+
+void WaitingLine::draw(const std::string& text) {
+  if (!is_foreground_terminal(STDERR_FILENO)) return;
+  // One column stays free: some terminals wrap when the last one is written.
+  std::string line = util::shortened("rlock: " + text, columns(STDERR_FILENO, 80) - 1);
+  size_t length = util::character_count(line);
+  std::string rest(drawn_ > length ? drawn_ - length : 0, ' ');
+  write_stderr("\r" + line + rest, kBound);
+  drawn_ = length;
+}
+
+void WaitingLine::erase() {
+  if (drawn_ == 0) return;
+  write_stderr("\r" + std::string(drawn_, ' ') + "\r", util::Millis(100));
+  drawn_ = 0;
+}
+
+std::string waiting_text(const lock::LockName& name, const lock::Queued& queued, util::Millis age) {
+  std::string text =
+      "waiting for " + quoted(name.text()) + ", " + ordinal(queued.position) + " in line";
+  if (!queued.holder) return text;
+  lock::Holder holder = *queued.holder;
+  holder.held += age;
+  return text + ": " + holder_phrase(holder);
+}
+
+}  // namespace rlock::cli
