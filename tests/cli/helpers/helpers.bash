@@ -76,6 +76,7 @@ teardown() {
   wait
   if [ -n "${own_server:-}" ]; then
     end_server "$own_server"
+    rm -rf "$own_server"
   fi
 }
 
