@@ -1,0 +1,54 @@
+#pragma once
+
+#include <poll.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "redis/connection.hpp"
+#include "support/redis_server.hpp"
+
+namespace rlock::test {
+
+// Drives one command to its end; ErrorKind::busy when it is still in flight after `limit`.
+inline util::Result<redis::ReplyPtr> call(redis::Connection& connection,
+                                          const std::vector<std::string>& words,
+                                          util::Millis limit = util::Millis(10'000)) {
+  connection.start(words);
+  auto until = util::BootClock::now() + limit;
+  while (!connection.advance(util::BootClock::now())) {
+    if (util::BootClock::now() >= until) return util::Error{util::ErrorKind::busy, "in flight"};
+    std::vector<pollfd> fds;
+    connection.wants(fds);
+    poll(fds.data(), fds.size(),
+         util::poll_timeout(util::BootClock::now(), std::min(until, connection.due())));
+  }
+  return connection.take();
+}
+
+// The reply as text: a status or string as it is, a number in decimal; an Error's text after "! ".
+inline std::string said(const util::Result<redis::ReplyPtr>& reply) {
+  if (!reply) return "! " + reply.error().text;
+  if ((*reply)->type == REDIS_REPLY_INTEGER) return std::to_string((*reply)->integer);
+  if ((*reply)->str == nullptr) return "";
+  return {(*reply)->str, static_cast<size_t>((*reply)->len)};
+}
+
+inline redis::Server at_port(int port, util::Millis connect_timeout = util::Millis(5'000)) {
+  redis::Server server;
+  server.host = "127.0.0.1";
+  server.port = port;
+  server.connect_timeout = connect_timeout;
+  return server;
+}
+
+inline redis::Server at_socket(const RedisServer& real) {
+  redis::Server server;
+  server.transport = redis::Transport::unix_socket;
+  server.path = real.socket_path();
+  server.connect_timeout = util::Millis(5'000);
+  return server;
+}
+
+}  // namespace rlock::test

@@ -1,0 +1,212 @@
+#include "redis/connection.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "redis_call.hpp"
+
+using namespace rlock;
+using redis::Connection;
+using test::at_port;
+using test::at_socket;
+using test::call;
+using test::Listen;
+using test::RedisServer;
+using test::said;
+using util::ErrorKind;
+using util::Millis;
+using util::Retry;
+
+namespace {
+
+std::string connected_clients(const RedisServer& server) {
+  return server.cli({"CLIENT", "LIST", "TYPE", "normal"});
+}
+
+}  // namespace
+
+TEST_CASE("commands are answered over a unix socket, over TCP and by the name localhost") {
+  RedisServer real({}, Listen::unix_socket_and_tcp);
+  redis::Server by_name = at_port(real.port());
+  by_name.host = "localhost";
+  for (const redis::Server& server : {at_socket(real), at_port(real.port()), by_name}) {
+    Connection connection(server);
+    CHECK(said(call(connection, {"SET", "k", "v"})) == "OK");
+    CHECK(said(call(connection, {"GET", "k"})) == "v");
+  }
+}
+
+TEST_CASE("set-up gives user, database and client name before the first command") {
+  RedisServer real({"--user", "bob", "on", ">p@ss word", "~*", "+@all"});
+  redis::Server server = at_socket(real);
+  server.user = "bob";
+  server.password = "p@ss word";
+  server.db = 3;
+  Connection connection(server);
+  CHECK(said(call(connection, {"ACL", "WHOAMI"})) == "bob");
+  CHECK(said(call(connection, {"CLIENT", "GETNAME"})) == "rlock");
+  CHECK(said(call(connection, {"SET", "k", "v"})) == "OK");
+  CHECK(real.cli({"EXISTS", "k"}) == "0");
+  CHECK(real.cli({"INFO", "keyspace"}).find("db3:keys=1") != std::string::npos);
+}
+
+TEST_CASE("a refused set-up fails the command, and the password is in no text (L38 canary, L47)") {
+  RedisServer real({"--requirepass", "right"});
+  redis::Server server = at_socket(real);
+  SUBCASE("no password") {}
+  SUBCASE("wrong password") {
+    server.password = "canary";
+  }
+  SUBCASE("wrong user") {
+    server.user = "canary";
+    server.password = "canary";
+  }
+  Connection connection(server);
+  auto reply = call(connection, {"EVALSHA", "a", "1", "k", "1", "2", "3", "4", "5", "6", "7", "8"});
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().kind == ErrorKind::denied);
+  CHECK(reply.error().retry == Retry::never);
+  CHECK(reply.error().text.find(real.socket_path()) != std::string::npos);
+  CHECK(reply.error().text.find("canary") == std::string::npos);
+}
+
+TEST_CASE("a password for a server without one is an error") {
+  RedisServer real;
+  redis::Server server = at_socket(real);
+  server.password = "canary";
+  Connection connection(server);
+  auto reply = call(connection, {"PING"});
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().kind == ErrorKind::denied);
+  CHECK(reply.error().text.find("canary") == std::string::npos);
+}
+
+TEST_CASE("a server that quotes AUTH back does not bring the password into a text (L38 canary)") {
+  RedisServer real({"--rename-command", "AUTH", ""});
+  redis::Server server = at_socket(real);
+  server.password = "canary";
+  Connection connection(server);
+  auto reply = call(connection, {"PING"});
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().kind == ErrorKind::denied);
+  CHECK(reply.error().text.find("canary") == std::string::npos);
+}
+
+TEST_CASE("a database that does not exist is an error, not database 0 (L47)") {
+  RedisServer real;
+  redis::Server server = at_socket(real);
+  server.db = 99;
+  Connection connection(server);
+  auto reply = call(connection, {"GET", "k"});
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().kind == ErrorKind::unavailable);
+  CHECK(reply.error().retry == Retry::never);
+  CHECK(reply.error().text.find("no such database 99") != std::string::npos);
+}
+
+TEST_CASE("a user without CLIENT still gets its commands through, and denials of those as values") {
+  RedisServer real({"--user", "bob", "on", "nopass", "~*", "+get"});
+  redis::Server server = at_socket(real);
+  server.user = "bob";
+  Connection connection(server);
+  CHECK(said(call(connection, {"GET", "k"})) == "");
+  auto denied = call(connection, {"SET", "k", "v"});
+  REQUIRE(denied);
+  CHECK((*denied)->type == REDIS_REPLY_ERROR);
+  CHECK(said(denied).starts_with("NOPERM"));
+}
+
+TEST_CASE("a full server is a matter of waiting") {
+  RedisServer real({"--maxclients", "1"});
+  Connection first(at_socket(real));
+  REQUIRE(call(first, {"PING"}));
+  Connection second(at_socket(real));
+  auto reply = call(second, {"PING"});
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().kind == ErrorKind::unavailable);
+  CHECK(reply.error().retry == Retry::later);
+}
+
+TEST_CASE("a connection closed while idle is replaced unnoticed (L16, L42)") {
+  RedisServer real;
+  Connection connection(at_socket(real));
+  REQUIRE(call(connection, {"PING"}));
+  SUBCASE("killed by an operator") {
+    real.cli({"CLIENT", "KILL", "TYPE", "normal"});
+  }
+  SUBCASE("restarted") {
+    real.start();
+  }
+  CHECK(said(call(connection, {"PING"})) == "PONG");
+}
+
+TEST_CASE("a server that is not there is named with the reason") {
+  RedisServer real({}, Listen::unix_socket_and_tcp);
+  redis::Server gone = at_port(real.port());
+  real.kill();
+  Connection tcp(gone);
+  auto refused = call(tcp, {"PING"});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::unavailable);
+  CHECK(refused.error().retry == Retry::later);
+  CHECK(refused.error().text ==
+        "cannot connect to 127.0.0.1:" + std::to_string(real.port()) + ": Connection refused");
+  gone.transport = redis::Transport::unix_socket;
+  gone.path = real.folder() + "/none.sock";
+  Connection missing(gone);
+  CHECK(said(call(missing, {"PING"})) ==
+        "! cannot connect to " + gone.path + ": No such file or directory");
+  real.start();
+  CHECK(said(call(tcp, {"PING"})) == "PONG");
+}
+
+TEST_CASE("a command in flight may be abandoned for another one (L43)") {
+  RedisServer real;
+  Connection connection(at_socket(real));
+  auto blocked = call(connection, {"BLPOP", "list", "0"}, Millis(20));
+  REQUIRE_FALSE(blocked);
+  REQUIRE(blocked.error().kind == ErrorKind::busy);
+  CHECK(said(call(connection, {"ECHO", "mine"})) == "mine");
+  connection.drop();
+  CHECK(said(call(connection, {"ECHO", "again"})) == "again");
+}
+
+TEST_CASE("a blocked command ends when its client is killed (L44)") {
+  RedisServer real;
+  Connection connection(at_socket(real));
+  call(connection, {"BLPOP", "list", "0"}, Millis(20));
+  connection.start({"BLPOP", "list", "0"});
+  while (connected_clients(real).find("cmd=blpop") == std::string::npos) {
+    REQUIRE_FALSE(connection.advance(util::BootClock::now()));
+  }
+  real.cli({"CLIENT", "KILL", "TYPE", "normal"});
+  while (!connection.advance(util::BootClock::now())) continue;
+  auto reply = connection.take();
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().retry == Retry::later);
+}
+
+TEST_CASE(
+    "no socket takes the place of a closed standard descriptor, and none is inherited (L22)") {
+  RedisServer real;
+  int saved = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10);
+  close(STDIN_FILENO);
+  Connection connection(at_socket(real));
+  auto reply = call(connection, {"BLPOP", "list", "0"}, Millis(20));
+  std::vector<pollfd> fds;
+  connection.wants(fds);
+  dup2(saved, STDIN_FILENO);
+  close(saved);
+  REQUIRE(fds.size() == 1);
+  CHECK(fds[0].fd > 2);
+  CHECK((fcntl(fds[0].fd, F_GETFD) & FD_CLOEXEC) != 0);
+}
+
+TEST_CASE("a large command and a large reply pass in pieces") {
+  RedisServer real({}, Listen::unix_socket_and_tcp);
+  Connection connection(at_port(real.port()));
+  const std::string large(8 << 20, 'x');
+  CHECK(said(call(connection, {"SET", "k", large})) == "OK");
+  CHECK(said(call(connection, {"GET", "k"})) == large);
+}

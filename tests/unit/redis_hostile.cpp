@@ -1,0 +1,206 @@
+#include <doctest/doctest.h>
+
+#include "redis_call.hpp"
+#include "support/fake_server.hpp"
+
+using namespace rlock;
+using redis::Connection;
+using test::at_port;
+using test::call;
+using test::FakeServer;
+using test::said;
+using util::BootClock;
+using util::ErrorKind;
+using util::Millis;
+using util::Retry;
+
+namespace {
+
+constexpr Millis kPatience{100};
+// Far above what a loaded machine adds, far below what a stretched deadline would take.
+constexpr Millis kLimit{5'000};
+
+struct Ended {
+  std::string text;
+  ErrorKind kind;
+  Retry retry;
+  Millis took;
+};
+
+// One PING to a server of this script; every outcome must be an Error.
+Ended ping(FakeServer::Script script, redis::Server server = at_port(0, kPatience)) {
+  FakeServer fake(std::move(script));
+  server.port = fake.port();
+  Connection connection(server);
+  auto before = BootClock::now();
+  auto reply = call(connection, {"PING"}, kLimit * 2);
+  auto took = std::chrono::duration_cast<Millis>(BootClock::now() - before);
+  REQUIRE_FALSE(reply);
+  return {reply.error().text, reply.error().kind, reply.error().retry, took};
+}
+
+bool mentions(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a server that accepts and says nothing is given up at the deadline") {
+  Ended ended = ping([](auto& peer, int) { peer.await_hang_up(); });
+  CHECK(ended.kind == ErrorKind::unavailable);
+  CHECK(ended.retry == Retry::later);
+  CHECK(mentions(ended.text, "timed out after 100ms"));
+  CHECK(ended.took >= kPatience);
+  CHECK(ended.took < kLimit);
+}
+
+TEST_CASE("a trickled set-up reply does not stretch the deadline") {
+  // 2000 bytes at 10 ms each would be 20 s.
+  Ended ended = ping(
+      [](auto& peer, int) { peer.trickle("+" + std::string(2000, 'x') + "\r\n", Millis(10)); });
+  CHECK(mentions(ended.text, "timed out"));
+  CHECK(ended.took < kLimit);
+}
+
+TEST_CASE("a trickled reply to the command leaves the deadline to the driver") {
+  FakeServer fake([](auto& peer, int) {
+    peer.send("+OK\r\n");
+    peer.trickle("+PONG\r\n", Millis(30));
+    peer.await_hang_up();
+  });
+  Connection connection(at_port(fake.port(), kPatience));
+  CHECK(said(call(connection, {"PING"})) == "PONG");
+}
+
+TEST_CASE("a name that nobody resolves in time is given up at the deadline, or told why") {
+  redis::Server server = at_port(1, kPatience);
+  server.host = "rlock-test.invalid";
+  Connection connection(server);
+  auto before = BootClock::now();
+  auto reply = call(connection, {"PING"});
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().kind == ErrorKind::unavailable);
+  CHECK(mentions(reply.error().text, "cannot connect to rlock-test.invalid:1: "));
+  CHECK(BootClock::now() - before < kLimit);
+}
+
+TEST_CASE("a server that hangs up in the middle is an error that may pass") {
+  for (const char* said_before : {"", "+O", "+OK\r\n", "+OK\r\n$10\r\nabc"}) {
+    CAPTURE(said_before);
+    Ended ended = ping([=](auto& peer, int) {
+      peer.await("PING");
+      peer.send(said_before);
+    });
+    CHECK(ended.kind == ErrorKind::unavailable);
+    CHECK(ended.retry == Retry::later);
+    CHECK(mentions(ended.text, "closed the connection"));
+  }
+}
+
+TEST_CASE("hostile lengths and depths are refused, not allocated") {
+  std::string deep;
+  for (int i = 0; i < 1000; ++i) deep += "*1\r\n";
+  const std::string hostile[] = {"*100000000\r\n", "*9223372036854775807\r\n", deep,
+                                 "$4000000000\r\n" + std::string(17 << 20, 'x')};
+  for (const std::string& bytes : hostile) {
+    Ended ended = ping(
+        [&](auto& peer, int) {
+          peer.send("+OK\r\n" + bytes);
+          peer.await_hang_up();
+        },
+        at_port(0, kLimit));
+    CHECK(ended.kind == ErrorKind::unavailable);
+    CHECK(ended.took < kLimit * 2);
+    CHECK_FALSE(mentions(ended.text, "timed out"));
+  }
+}
+
+TEST_CASE("a port of another protocol is named as such") {
+  Ended ended = ping([](auto& peer, int) {
+    peer.send("HTTP/1.1 400 Bad Request\r\n\r\n");
+    peer.await_hang_up();
+  });
+  CHECK(mentions(ended.text, "not a Redis reply"));
+}
+
+TEST_CASE("when AUTH is refused the command's own reply is not believed") {
+  redis::Server server = at_port(0, kLimit);
+  server.password = "canary";
+  struct Row {
+    const char* reply;
+    ErrorKind kind;
+    Retry retry;
+  };
+  const Row rows[] = {
+      {"-WRONGPASS invalid canary\r\n", ErrorKind::denied, Retry::never},
+      {"-ERR invalid password\r\n", ErrorKind::denied, Retry::never},
+      {"-ERR unknown command 'AUTH', with args beginning with: 'canary'\r\n", ErrorKind::denied,
+       Retry::never},
+      {"-canary\r\n", ErrorKind::denied, Retry::never},
+      {"-NOPERM canary\r\n", ErrorKind::denied, Retry::never},
+      {"-DENIED Redis is running in protected mode\r\n", ErrorKind::denied, Retry::never},
+      {"-LOADING canary\r\n", ErrorKind::unavailable, Retry::later},
+      {"-MASTERDOWN canary\r\n", ErrorKind::unavailable, Retry::later},
+      {"-ERR max number of clients reached\r\n", ErrorKind::unavailable, Retry::later},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.reply);
+    Ended ended = ping(
+        [&](auto& peer, int) {
+          peer.await("PING");
+          peer.send(row.reply + std::string("+OK\r\n+PONG\r\n"));
+          peer.await_hang_up();
+        },
+        server);
+    CHECK(ended.kind == row.kind);
+    CHECK(ended.retry == row.retry);
+    CHECK_FALSE(mentions(ended.text, "canary"));
+  }
+}
+
+TEST_CASE("set-up and the first command come in one write") {
+  std::string received;
+  {
+    FakeServer fake([&](auto& peer, int) {
+      peer.await("PING\r\n");
+      received = peer.received();
+      peer.send("+OK\r\n+OK\r\n+OK\r\n+PONG\r\n");
+      peer.await_hang_up();
+    });
+    redis::Server server = at_port(fake.port());
+    server.user = "u";
+    server.password = "p";
+    server.db = 2;
+    Connection connection(server);
+    CHECK(said(call(connection, {"PING"})) == "PONG");
+  }
+  CHECK(received ==
+        "*3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$1\r\np\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n2\r\n"
+        "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$5\r\nrlock\r\n*1\r\n$4\r\nPING\r\n");
+}
+
+TEST_CASE("bytes beyond a reply are never taken for the next command's (L43)") {
+  FakeServer fake([](auto& peer, int number) {
+    peer.await("PING\r\n");
+    peer.send(number == 0 ? "+OK\r\n+first\r\n+stray\r\n" : "+OK\r\n+second\r\n");
+    peer.await_hang_up();
+  });
+  Connection connection(at_port(fake.port()));
+  CHECK(said(call(connection, {"PING"})) == "first");
+  CHECK(said(call(connection, {"PING"})) == "second");
+  CHECK(fake.connections() >= 1);
+}
+
+TEST_CASE("the address that answered last serves when the name cannot be resolved") {
+  FakeServer fake([](auto& peer, int) {
+    peer.await("PING\r\n");
+    peer.send("+OK\r\n+PONG\r\n");
+  });
+  redis::Server server = at_port(fake.port(), Millis(1'000));
+  server.addresses = std::make_shared<redis::AddressMemory>();
+  Connection numeric(server);
+  REQUIRE(said(call(numeric, {"PING"})) == "PONG");
+  server.host = "rlock-test.invalid";
+  Connection named(server);
+  CHECK(said(call(named, {"PING"})) == "PONG");
+}

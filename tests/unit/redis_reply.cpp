@@ -1,0 +1,123 @@
+#include "redis/reply.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+
+using rlock::redis::encode;
+using rlock::redis::ReplyPtr;
+using rlock::redis::ReplyReader;
+
+namespace {
+
+// Feeds in pieces of `step` until something comes out; true when it was an Error.
+bool refuses(const std::string& bytes, size_t step = 16 * 1024) {
+  ReplyReader reader;
+  for (size_t at = 0; at < bytes.size(); at += step) {
+    reader.feed(bytes.data() + at, std::min(step, bytes.size() - at));
+    auto reply = reader.next();
+    if (!reply) return true;
+    if (*reply != nullptr) return false;
+  }
+  return false;
+}
+
+std::string repeated(std::string_view text, size_t times) {
+  std::string out;
+  for (size_t i = 0; i < times; ++i) out += text;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a command may hold any bytes") {
+  CHECK(encode({"GET", std::string("a\0\r\n", 4)}) ==
+        std::string("*2\r\n$3\r\nGET\r\n$4\r\na\0\r\n\r\n", 24));
+}
+
+TEST_CASE("replies come out whole however the bytes were cut") {
+  const std::string bytes = "+OK\r\n*2\r\n$3\r\nabc\r\n*1\r\n:7\r\n$-1\r\n-ERR x\r\n";
+  for (size_t step = 1; step <= bytes.size(); ++step) {
+    ReplyReader reader;
+    std::string types;
+    for (size_t at = 0; at < bytes.size(); at += step) {
+      reader.feed(bytes.data() + at, std::min(step, bytes.size() - at));
+      while (true) {
+        auto reply = reader.next();
+        REQUIRE(reply);
+        if (*reply == nullptr) break;
+        types += std::to_string((*reply)->type);
+      }
+    }
+    CHECK(types == std::to_string(REDIS_REPLY_STATUS) + std::to_string(REDIS_REPLY_ARRAY) +
+                       std::to_string(REDIS_REPLY_NIL) + std::to_string(REDIS_REPLY_ERROR));
+    CHECK(reader.empty());
+  }
+}
+
+TEST_CASE("a reply of more bytes than the cap is refused") {
+  CHECK(refuses("$4000000000\r\n" + std::string(ReplyReader::kMostBytes + 1, 'x')));
+  CHECK(refuses("+" + std::string(ReplyReader::kMostBytes + 1, 'x'), 1 << 20));
+  CHECK_FALSE(refuses("$1000000\r\n" + std::string(1'000'000, 'x') + "\r\n"));
+}
+
+TEST_CASE("the cap counts one reply, not the life of a connection") {
+  ReplyReader reader;
+  const std::string reply = "$1000000\r\n" + std::string(1'000'000, 'x') + "\r\n";
+  for (int i = 0; i < 40; ++i) {
+    reader.feed(reply.data(), reply.size());
+    auto got = reader.next();
+    REQUIRE(got);
+    CHECK(*got != nullptr);
+  }
+}
+
+TEST_CASE("array lengths are refused before a table is allocated") {
+  CHECK(refuses("*100000000\r\n"));
+  CHECK(refuses("*2147483647\r\n"));
+  CHECK(refuses("*4294967297\r\n"));
+  CHECK(refuses("*9223372036854775807\r\n"));
+  CHECK(refuses("*-2\r\n"));
+  CHECK(refuses("*3\r\n" + repeated("*30000\r\n", 1) + repeated(":1\r\n", 30'000) + "*30000\r\n" +
+                repeated(":1\r\n", 30'000) + "*30000\r\n"));
+  CHECK_FALSE(refuses("*30000\r\n" + repeated(":1\r\n", 30'000)));
+}
+
+TEST_CASE("nesting is refused beyond what any script of ours returns") {
+  CHECK_FALSE(refuses(repeated("*1\r\n", ReplyReader::kDeepest) + ":1\r\n"));
+  CHECK(refuses(repeated("*1\r\n", ReplyReader::kDeepest + 1) + ":1\r\n"));
+  CHECK(refuses(repeated("*1\r\n", 100'000)));
+}
+
+TEST_CASE("what is not the protocol is refused") {
+  CHECK(refuses("HTTP/1.1 400 Bad Request\r\n"));
+  CHECK(refuses("SSH-2.0-OpenSSH_9.2\r\n"));
+  CHECK(refuses(":abc\r\n"));
+  CHECK(refuses("$-5\r\n"));
+}
+
+TEST_CASE("random bytes neither crash the reader nor make it grow") {
+  const char* given = std::getenv("RLOCK_TEST_SEED");
+  unsigned seed = given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10))
+                                   : std::random_device{}();
+  INFO("RLOCK_TEST_SEED=" << seed);
+  std::mt19937 random(seed);
+  const std::string alphabet("*$:+-0123456789\r\n\r\nax\0%~>,#_(!=|", 34);
+  for (int round = 0; round < 20'000; ++round) {
+    ReplyReader reader;
+    std::string bytes;
+    for (unsigned length = random() % 200; length > 0; --length) {
+      bytes.push_back(alphabet[random() % alphabet.size()]);
+    }
+    reader.feed(bytes.data(), bytes.size());
+    size_t replies = 0;
+    while (true) {
+      auto reply = reader.next();
+      if (!reply || *reply == nullptr) break;
+      ++replies;
+    }
+    CHECK(replies <= bytes.size());
+  }
+}

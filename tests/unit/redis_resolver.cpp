@@ -1,0 +1,63 @@
+#include "redis/resolver.hpp"
+
+#include <arpa/inet.h>
+#include <doctest/doctest.h>
+#include <netinet/in.h>
+#include <poll.h>
+
+#include <cstring>
+
+using namespace rlock::redis;
+
+namespace {
+
+std::string text_of(const Address& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address.storage.ss_family == AF_INET) {
+    sockaddr_in v4{};
+    std::memcpy(&v4, &address.storage, sizeof v4);
+    inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
+  } else {
+    sockaddr_in6 v6{};
+    std::memcpy(&v6, &address.storage, sizeof v6);
+    inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("numeric addresses and localhost need no look-up") {
+  auto v4 = known_addresses("192.0.2.7", 6379);
+  REQUIRE(v4.size() == 1);
+  CHECK(text_of(v4[0]) == "192.0.2.7");
+  auto v6 = known_addresses("2001:db8::1", 6379);
+  REQUIRE(v6.size() == 1);
+  CHECK(text_of(v6[0]) == "2001:db8::1");
+  auto local = known_addresses("localhost", 6379);
+  REQUIRE(local.size() == 2);
+  CHECK(text_of(local[0]) == "127.0.0.1");
+  CHECK(text_of(local[1]) == "::1");
+  CHECK(known_addresses("db1.example", 6379).empty());
+}
+
+TEST_CASE("a look-up ends with addresses or with the reason why there are none") {
+  for (const char* name : {"127.0.0.1", "no such host.invalid"}) {
+    auto resolution = Resolution::start(name, 6379);
+    REQUIRE(resolution);
+    pollfd entry{resolution->fd(), POLLIN, 0};
+    REQUIRE(poll(&entry, 1, 30'000) == 1);
+    REQUIRE(resolution->done());
+    auto outcome = resolution->take();
+    CHECK(outcome.addresses.empty() != outcome.failure.empty());
+  }
+}
+
+TEST_CASE("a look-up may be abandoned") {
+  for (int i = 0; i < 20; ++i) CHECK(Resolution::start("127.0.0.1", 1 + i));
+}
+
+TEST_CASE("a path too long for a socket has no address") {
+  CHECK(unix_address(std::string(107, 'x')));
+  CHECK_FALSE(unix_address(std::string(108, 'x')));
+}

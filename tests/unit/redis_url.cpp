@@ -1,0 +1,230 @@
+#include "redis/url.hpp"
+
+#include <doctest/doctest.h>
+
+#include "redis/open.hpp"
+
+using namespace rlock;
+using redis::parse_url;
+using redis::parse_urls;
+using redis::Security;
+using util::ErrorKind;
+
+namespace {
+
+redis::SingleUrl single(std::string_view text) {
+  auto url = parse_url(text);
+  REQUIRE_MESSAGE(url, text);
+  REQUIRE(std::holds_alternative<redis::SingleUrl>(*url));
+  return std::get<redis::SingleUrl>(*url);
+}
+
+bool mentions(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a TCP URL gives host, port, user, password and database") {
+  struct Row {
+    const char* url;
+    const char* host;
+    int port;
+    const char* user;
+    const char* password;
+    int db;
+    const char* label;
+  };
+  const Row rows[] = {
+      {"redis://db1", "db1", 6379, "", "", 0, "db1:6379"},
+      {"redis://db1/", "db1", 6379, "", "", 0, "db1:6379"},
+      {"redis://db1:7000/3", "db1", 7000, "", "", 3, "db1:7000/3"},
+      {"REDIS://DB1", "db1", 6379, "", "", 0, "db1:6379"},
+      {"redis://:secret@db1", "db1", 6379, "", "secret", 0, "db1:6379"},
+      {"redis://bob:secret@db1", "db1", 6379, "bob", "secret", 0, "db1:6379"},
+      {"redis://bob:@db1", "db1", 6379, "bob", "", 0, "db1:6379"},
+      {"redis://b%40b:p%2Fs%3as%25@db1/0", "db1", 6379, "b@b", "p/s:s%", 0, "db1:6379"},
+      {"redis://[::1]", "::1", 6379, "", "", 0, "[::1]:6379"},
+      {"redis://[::1]:7000/2", "::1", 7000, "", "", 2, "[::1]:7000/2"},
+      {"redis://[fe80::1%25eth0]", "fe80::1%eth0", 6379, "", "", 0, "[fe80::1%eth0]:6379"},
+      {"redis://127.0.0.1:65535", "127.0.0.1", 65535, "", "", 0, "127.0.0.1:65535"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.url);
+    redis::SingleUrl url = single(row.url);
+    CHECK(url.security == Security::plain);
+    CHECK(url.server.host == row.host);
+    CHECK(url.server.port == row.port);
+    CHECK(url.server.user == row.user);
+    CHECK(url.server.password == row.password);
+    CHECK(url.server.db == row.db);
+    CHECK(url.server.label() == row.label);
+  }
+  CHECK(single("rediss://db1").security == Security::tls);
+}
+
+TEST_CASE("a unix URL gives the path of the socket and the database") {
+  for (const char* scheme : {"unix", "redis+unix"}) {
+    redis::SingleUrl url = single(scheme + std::string("://:pw@/run/a%20b/redis.sock?db=2"));
+    CHECK(url.server.transport == redis::Transport::unix_socket);
+    CHECK(url.server.path == "/run/a b/redis.sock");
+    CHECK(url.server.password == "pw");
+    CHECK(url.server.db == 2);
+    CHECK(url.server.label() == "/run/a b/redis.sock?db=2");
+  }
+  CHECK(single("unix:///run/at@home.sock").server.path == "/run/at@home.sock");
+}
+
+TEST_CASE("a Sentinel URL gives its hosts, the master's name and both credentials") {
+  auto url = parse_url(
+      "rediss+sentinel://u:p@s1,s2:7,[::1]:9/my%20master/"
+      "4?sentinel_username=su&sentinel_password=s%26p");
+  REQUIRE(url);
+  auto sentinel = std::get<redis::SentinelUrl>(*url);
+  CHECK(sentinel.security == Security::tls);
+  CHECK(sentinel.credentials == redis::Credentials{"u", "p"});
+  CHECK(sentinel.sentinel_credentials == redis::Credentials{"su", "s&p"});
+  REQUIRE(sentinel.sentinels.size() == 3);
+  CHECK(sentinel.sentinels[0] == redis::HostPort{"s1", 26379});
+  CHECK(sentinel.sentinels[1] == redis::HostPort{"s2", 7});
+  CHECK(sentinel.sentinels[2] == redis::HostPort{"::1", 9});
+  CHECK(sentinel.db == 4);
+  CHECK_FALSE(parse_url("redis+sentinel://s1/bad%20master%0a"));
+}
+
+TEST_CASE("a Cluster URL gives its nodes") {
+  auto url = parse_url("redis+cluster://n1,n2:7001/");
+  REQUIRE(url);
+  auto cluster = std::get<redis::ClusterUrl>(*url);
+  REQUIRE(cluster.nodes.size() == 2);
+  CHECK(cluster.nodes[1] == redis::HostPort{"n2", 7001});
+}
+
+TEST_CASE("local: takes a folder or none") {
+  CHECK(std::get<redis::LocalUrl>(*parse_url("local:")).folder.empty());
+  CHECK(std::get<redis::LocalUrl>(*parse_url("local:/srv/locks")).folder == "/srv/locks");
+  CHECK(std::get<redis::LocalUrl>(*parse_url("local:a%20b")).folder == "a b");
+}
+
+TEST_CASE("a malformed URL is refused with the reason, and no text quotes it (L38 canary)") {
+  struct Row {
+    const char* url;
+    const char* reason;
+  };
+  const Row rows[] = {
+      {"", "must begin with"},
+      {"db1:6379", "must begin with"},
+      {"canary@db1", "must begin with"},
+      {"http://canary@db1", "must begin with"},
+      {"redis:/db1", "must begin with"},
+      {"redis+sentine://db1", "must begin with"},
+      {"redis://", "host is missing"},
+      {"redis:///2", "host is missing"},
+      {"redis://:6379", "host is missing"},
+      {"redis://canary@db1", "redis://USER:PASSWORD@"},
+      {"redis://canary@db1", "redis://:PASSWORD@"},
+      {"redis://@db1", "redis://:PASSWORD@"},
+      {"redis://user:canary", "port must be"},
+      {"redis://db1:", "port must be"},
+      {"redis://db1:0", "port must be"},
+      {"redis://db1:65536", "port must be"},
+      {"redis://db1:-1", "port must be"},
+      {"redis://db1:+1", "port must be"},
+      {"redis://db1:6379x", "port must be"},
+      {"redis://db1:99999999999999999999", "port must be"},
+      {"redis://db1/two", "database must be"},
+      {"redis://db1/-1", "database must be"},
+      {"redis://db1/1/", "database must be"},
+      {"redis://db1/99999999999999999999", "database must be"},
+      {"redis://u:can/ary@db1", "%2F"},
+      {"redis://u:can?ary@db1", "%3F"},
+      {"redis://u:can#ary@db1", "%23"},
+      {"redis://u:can@ary@db1", "%40"},
+      {"redis://u:can:ary@db1", "%3A"},
+      {"redis://u:can%zzary@db1", "%25"},
+      {"redis://u:canary%@db1", "%25"},
+      {"redis://u:canary%00@db1", "%25"},
+      {"redis://u:can ary@db1", "percent-encoded"},
+      {"redis://db1\n", "percent-encoded"},
+      {"redis://db%201", "host name"},
+      {"redis://::1", "brackets"},
+      {"redis://::1:6379", "brackets"},
+      {"redis://[::1", "without ']'"},
+      {"redis://[::1]6379", "may follow ']'"},
+      {"redis://[db1]", "IPv6"},
+      {"redis://a[::1]", "brackets"},
+      {"redis://db1,db2", "one host only"},
+      {"redis://db1?db=2", "unknown query key"},
+      {"redis://db1/?timeout=1", "unknown query key"},
+      {"unix://run/redis.sock", "absolute"},
+      {"unix://", "absolute"},
+      {"unix:///", "absolute"},
+      {"unix://user:canary", "absolute"},
+      {"unix://canary@/run/redis.sock", "unix://USER:PASSWORD@"},
+      {"unix:///run/redis.sock?dbb=2", "db is the only one"},
+      {"unix:///run/redis.sock?db", "KEY=VALUE"},
+      {"unix:///run/redis.sock?db=x", "database must be"},
+      {"unix:///run/redis.sock?db=1&db=2", "twice"},
+      {"unix:///run/%zz", "%25"},
+      {"redis+sentinel://s1", "master's name"},
+      {"redis+sentinel://s1/", "master's name"},
+      {"redis+sentinel://s1,/m", "host is missing"},
+      {"redis+sentinel://s1,s1/m", "twice"},
+      {"redis+sentinel://s1/m/x", "database must be"},
+      {"redis+sentinel://s1/m?password=canary", "unknown query key"},
+      {"redis+sentinel://s1/m?sentinel_password=%zzcanary", "%25"},
+      {"redis+sentinel://canary@s1/m", "redis+sentinel://:PASSWORD@"},
+      {"redis+cluster://n1/2", "no databases"},
+      {"redis+cluster://", "host is missing"},
+      {"redis+cluster://n1?x=1", "unknown query key"},
+      {"local://tmp/x", "without '//'"},
+      {"local:%zz", "%25"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.url);
+    auto url = parse_url(row.url);
+    REQUIRE_FALSE(url);
+    CHECK(url.error().kind == ErrorKind::usage);
+    CAPTURE(url.error().text);
+    CHECK(mentions(url.error().text, row.reason));
+    CHECK_FALSE(mentions(url.error().text, "canary"));
+    CHECK_FALSE(mentions(url.error().text, "ary"));
+    CHECK_FALSE(mentions(url.error().text, "can"));
+  }
+}
+
+TEST_CASE("no URL at all is a configuration error that names every way to give one") {
+  auto none = parse_urls({});
+  REQUIRE_FALSE(none);
+  CHECK(none.error().kind == ErrorKind::config);
+  for (const char* way : {"--url", "RLOCK_URL", "rlock.toml", "local:"}) {
+    CHECK(mentions(none.error().text, way));
+  }
+}
+
+TEST_CASE("two URLs and repeated servers make no quorum") {
+  CHECK(parse_urls({"redis://a"}));
+  CHECK_FALSE(parse_urls({"redis://a", "redis://b"}));
+  CHECK(parse_urls({"redis://a", "redis://b", "redis://c"}));
+  CHECK_FALSE(parse_urls({"redis://a", "redis://b", "redis://A:6379/2"}));
+  CHECK_FALSE(parse_urls({"redis://localhost", "redis://b", "redis://u:p@127.0.0.1"}));
+  CHECK_FALSE(parse_urls({"unix:///a", "redis://b", "redis+unix:///a?db=1"}));
+  CHECK_FALSE(parse_urls({"redis://a", "redis://b", "redis://c:x"}));
+}
+
+TEST_CASE("kinds of server that are not built are refused as usage") {
+  const std::vector<std::string> lists[] = {
+      {"rediss://db1"},
+      {"redis+sentinel://s1/m"},
+      {"redis+cluster://n1"},
+      {"redis://a", "redis://b", "redis://c"},
+  };
+  for (const auto& urls : lists) {
+    redis::OpenOptions options;
+    options.urls = urls;
+    auto opened = redis::open(options);
+    REQUIRE_FALSE(opened);
+    CHECK(opened.error().kind == ErrorKind::usage);
+    CHECK(mentions(opened.error().text, "not built yet"));
+  }
+}
