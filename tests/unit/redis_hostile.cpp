@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "redis/resolver.hpp"
 #include "redis_call.hpp"
 #include "support/fake_server.hpp"
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 
 #include "redis/open.hpp"
 #include "redis_call.hpp"
+#include "util/fd.hpp"
 
 using namespace rlock;
 using redis::Connection;
@@ -95,7 +97,11 @@ TEST_CASE("local: keeps the data over a server that was killed, and its stale so
   Folder folder;
   REQUIRE(ask(folder.path(), {"SET", "k", "v"}) == "OK");
   pid_t pid = pid_of(folder.path());
+  util::Fd process(pidfd_open(pid, 0));
+  REQUIRE(process);
   kill(pid, SIGKILL);
+  pollfd ended{process.get(), POLLIN, 0};
+  REQUIRE(poll(&ended, 1, 10'000) == 1);
   CHECK(ask(folder.path(), {"GET", "k"}) == "v");
   CHECK(pid_of(folder.path()) != pid);
 }
@@ -115,7 +121,6 @@ TEST_CASE("the server of local: has a session, signals and descriptors of its ow
   CHECK(getsid(pid) != getsid(0));
   CHECK(getsid(pid) != pid);  // no leader: it can catch no terminal
   CHECK(status_line(pid, "SigBlk").ends_with("0000000000000000"));
-  std::set<std::string> ignored_user1;
   CHECK((std::stoul(status_line(pid, "SigIgn"), nullptr, 16) & (1UL << (SIGUSR1 - 1))) == 0);
   std::string descriptors = "/proc/" + std::to_string(pid) + "/fd";
   for (const auto& entry : fs::directory_iterator(descriptors)) {

@@ -34,7 +34,7 @@ std::string repeated(std::string_view text, size_t times) {
 
 TEST_CASE("a command may hold any bytes") {
   CHECK(encode({"GET", std::string("a\0\r\n", 4)}) ==
-        std::string("*2\r\n$3\r\nGET\r\n$4\r\na\0\r\n\r\n", 24));
+        std::string("*2\r\n$3\r\nGET\r\n$4\r\na\0\r\n\r\n", 23));
 }
 
 TEST_CASE("replies come out whole however the bytes were cut") {
@@ -108,7 +108,7 @@ TEST_CASE("random bytes neither crash the reader nor make it grow") {
   for (int round = 0; round < 20'000; ++round) {
     ReplyReader reader;
     std::string bytes;
-    for (unsigned length = random() % 200; length > 0; --length) {
+    for (auto length = random() % 200; length > 0; --length) {
       bytes.push_back(alphabet[random() % alphabet.size()]);
     }
     reader.feed(bytes.data(), bytes.size());

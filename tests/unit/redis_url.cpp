@@ -77,7 +77,7 @@ TEST_CASE("a unix URL gives the path of the socket and the database") {
 
 TEST_CASE("a Sentinel URL gives its hosts, the master's name and both credentials") {
   auto url = parse_url(
-      "rediss+sentinel://u:p@s1,s2:7,[::1]:9/my%20master/"
+      "rediss+sentinel://u:p@s1,s2:7,[::1]:9/my%2Dmaster/"
       "4?sentinel_username=su&sentinel_password=s%26p");
   REQUIRE(url);
   auto sentinel = std::get<redis::SentinelUrl>(*url);
@@ -88,6 +88,7 @@ TEST_CASE("a Sentinel URL gives its hosts, the master's name and both credential
   CHECK(sentinel.sentinels[0] == redis::HostPort{"s1", 26379});
   CHECK(sentinel.sentinels[1] == redis::HostPort{"s2", 7});
   CHECK(sentinel.sentinels[2] == redis::HostPort{"::1", 9});
+  CHECK(sentinel.master == "my-master");
   CHECK(sentinel.db == 4);
   CHECK_FALSE(parse_url("redis+sentinel://s1/bad%20master%0a"));
 }
@@ -106,7 +107,7 @@ TEST_CASE("local: takes a folder or none") {
   CHECK(std::get<redis::LocalUrl>(*parse_url("local:a%20b")).folder == "a b");
 }
 
-TEST_CASE("a malformed URL is refused with the reason, and no text quotes it (L38 canary)") {
+TEST_CASE("a malformed URL is refused with the reason, and no text quotes it (FAULTS 38)") {
   struct Row {
     const char* url;
     const char* reason;
