@@ -4,8 +4,8 @@
 #include <poll.h>
 #include <pwd.h>
 #include <sys/file.h>
-#include <sys/pidfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -146,7 +146,7 @@ bool ends_meanwhile(const Fd& process) {
 }
 
 Status await_server(const Server& server, pid_t pid, const std::string& log, TimePoint deadline) {
-  Fd process(pidfd_open(pid, 0));
+  Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   bool gone = !process && errno == ESRCH;
   Connection connection(server);
   while (!serves(connection, deadline)) {

@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/pidfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,7 +97,7 @@ TEST_CASE("local: keeps the data over a server that was killed, and its stale so
   Folder folder;
   REQUIRE(ask(folder.path(), {"SET", "k", "v"}) == "OK");
   pid_t pid = pid_of(folder.path());
-  util::Fd process(pidfd_open(pid, 0));
+  util::Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   REQUIRE(process);
   kill(pid, SIGKILL);
   pollfd ended{process.get(), POLLIN, 0};
