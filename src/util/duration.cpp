@@ -2,7 +2,6 @@
 
 #include <array>
 #include <charconv>
-#include <cmath>
 
 namespace rlock::util {
 namespace {
@@ -71,7 +70,7 @@ Result<Millis> parse_duration(std::string_view text) {
     return Error{ErrorKind::usage,
                  "too long a duration: \"" + std::string(text) + "\" (at most 3650d)"};
   }
-  return Millis(static_cast<Millis::rep>(std::llround(total)));
+  return Millis(static_cast<Millis::rep>(total + 0.5));  // never negative: rounds
 }
 
 std::string format_duration(Millis value) {

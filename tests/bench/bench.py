@@ -81,8 +81,10 @@ def whole_run(port, folder):
 
 
 def gaps_of(lines):
+    """Only where the holder changed: one that takes it again at once has handed nothing over."""
     spans = sorted(tuple(map(int, line.split())) for line in lines)
-    return [(after[0] - before[1]) / 1e6 for before, after in zip(spans, spans[1:])]
+    return [(after[0] - before[1]) / 1e6 for before, after in zip(spans, spans[1:])
+            if after[2] != before[2]]
 
 
 def percentile(values, share):
@@ -114,13 +116,14 @@ for _ in range(int(sys.argv[2])):
     with client.lock('hand-py', timeout=30):
         start = time.monotonic_ns()
         time.sleep(0.01)
-        print(start, time.monotonic_ns(), flush=True)
+        print(start, time.monotonic_ns(), sys.argv[3], flush=True)
+    time.sleep(0.02)
 """
 
 
 def redis_py_handover(port, rounds):
-    command = [sys.executable, "-c", REDIS_PY, str(port), str(rounds)]
-    workers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    workers = [subprocess.Popen([sys.executable, "-c", REDIS_PY, str(port), str(rounds), str(worker)],
+                                stdout=subprocess.PIPE, text=True) for worker in range(3)]
     return gaps_of(line for worker in workers for line in worker.communicate()[0].splitlines())
 
 

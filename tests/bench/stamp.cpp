@@ -1,4 +1,5 @@
-// bench_stamp FILE MILLISECONDS: holds for that long, then appends "START END" (CLOCK_MONOTONIC, ns) to FILE.
+// bench_stamp FILE MILLISECONDS: holds for that long, then appends "START END PID" to FILE
+// (CLOCK_MONOTONIC, ns).
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,7 +23,7 @@ int main(int argc, char** argv) {
   int fd = open(argv[1], O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return 71;
   usleep(static_cast<useconds_t>(std::atoi(argv[2])) * 1000);
-  char line[64];
-  int length = std::snprintf(line, sizeof line, "%lld %lld\n", start, now());
+  char line[96];
+  int length = std::snprintf(line, sizeof line, "%lld %lld %d\n", start, now(), getpid());
   return write(fd, line, static_cast<size_t>(length)) == length ? 0 : 71;
 }
