@@ -20,20 +20,26 @@ std::string someone(const Record& record, const std::string& owner) {
   return who.empty() ? "owner " + clipped(owner, 40) : who;
 }
 
+std::string time_phrase(const lock::Holder& holder, Tell tell) {
+  std::string since = rfc3339(holder.since);
+  bool start = tell == Tell::start && !since.empty();
+  return start ? " since " + since : " for " + util::format_duration(holder.held);
+}
+
 }  // namespace
 
 std::string quoted(std::string_view text) {
   return "\"" + util::printable(text) + "\"";
 }
 
-std::string holder_phrase(const lock::Holder& holder) {
+std::string holder_phrase(const lock::Holder& holder, Tell tell) {
   if (holder.state == lock::HolderState::cooldown) {
     return "in its cool-down (--min-hold) for another " + util::format_duration(holder.left);
   }
   Record record = decode_record(holder.record);
   std::string text = "held by " + someone(record, holder.owner);
   if (record.pid) text += " (pid " + std::to_string(*record.pid) + ")";
-  text += " for " + util::format_duration(holder.held);
+  text += time_phrase(holder, tell);
   if (record.command) text += ": " + clipped(*record.command, 200);
   if (record.reason) text += " (reason: " + clipped(*record.reason, 200) + ")";
   if (holder.state == lock::HolderState::revoked) text += " (broken by an operator, ending)";
@@ -41,7 +47,7 @@ std::string holder_phrase(const lock::Holder& holder) {
 }
 
 std::string holder_phrase(const std::optional<lock::Holder>& holder) {
-  return holder ? holder_phrase(*holder) : "held by another";
+  return holder ? holder_phrase(*holder, Tell::start) : "held by another";
 }
 
 std::string taker_phrase(const lock::Holder& holder) {

@@ -11,10 +11,13 @@ namespace rlock::cli {
 // `"nightly"`
 std::string quoted(std::string_view text);
 
-// `held by alice@web1 (pid 4711) for 2m3s: make deploy (reason: release 7)`
-std::string holder_phrase(const lock::Holder& holder);
+// When a message is read: `for 2m3s` is true only where it is kept up to date.
+enum class Tell { duration, start };
 
-// The same of one who may be unknown: `held by another`.
+// `held by alice@web1 (pid 4711) for 2m3s: make deploy (reason: release 7)`, or `since 2026-…Z`.
+std::string holder_phrase(const lock::Holder& holder, Tell tell);
+
+// With its start; `held by another` where that one is unknown.
 std::string holder_phrase(const std::optional<lock::Holder>& holder);
 
 // `by bob@web2 (owner 6f1c…, since 2026-11-21T02:53:00.000Z)`

@@ -63,8 +63,8 @@ util::Status consent(const ForceSettings& settings, const std::vector<lock::Hold
                      Session& session) {
   constexpr size_t kWidth = 80;
   if (!settings.quiet) {
-    std::string text =
-        "breaking " + quoted(settings.name.text()) + " at " + session.server() + ":\n";
+    std::string text = "force-unlock breaks " + quoted(settings.name.text()) + " at " +
+                       util::printable(session.server()) + ":\n";
     for (const lock::Holder& holder : shown) text += holder_details(holder, kWidth);
     write_stderr("rlock: " + text, util::Millis(1000));
   }
@@ -92,7 +92,7 @@ Result<lock::ForceReply> force(const ForceSettings& settings, const lock::ForceT
 std::string holder_line(const lock::Holder& holder, const lock::Forced& forced) {
   const auto& counting = forced.counting;
   bool waits = std::find(counting.begin(), counting.end(), holder.owner) != counting.end();
-  return "was " + holder_phrase(holder) + "\n" +
+  return "was " + holder_phrase(holder, Tell::duration) + "\n" +
          (waits ? "  told to end; the next one starts when it has confirmed, or in " +
                       util::format_duration(holder.left) + " when its lease ends\n"
                 : "  freed at once\n");

@@ -6,7 +6,7 @@ namespace rlock::cli {
 namespace {
 
 constexpr size_t kWidth = 80;
-constexpr size_t kHelpColumn = 28;
+constexpr size_t kHelpColumn = 29;
 
 // Words of `text` wrapped from `column` on; the first line goes on where `out` stands.
 void wrap(std::string& out, std::string_view text, size_t column) {

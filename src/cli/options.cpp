@@ -31,7 +31,7 @@ constexpr std::array<CommandRow, 4> kCommands{{
      "lock is not ours, 69 no server answered, 70 internal error, 71 the system refused, 75 busy, "
      "76 the lease was lost, 77 the server refused us, 78 configuration, 124 --max-run ended the "
      "command, 126 it cannot be executed, 127 it was not found.",
-     "rlock run nightly -- /usr/local/bin/backup --all\n"
+     "rlock run nightly -- /usr/local/bin/backup /srv\n"
      "rlock run -n -q cron:report -- make report     # skip when it runs already\n"
      "rlock run -w 10m --max-run 1h deploy -- ./deploy.sh\n"
      "rlock run db -c 'pg_dump app | gzip >app.gz'"},
@@ -47,7 +47,7 @@ constexpr std::array<CommandRow, 4> kCommands{{
      "rlock exits 75 and says who removed it.\n"
      "Exit status: 0. 75 when the owner to remove holds the lock.",
      "rlock queue deploy\n"
-     "rlock queue deploy --remove 6f1c9a0e5d3b4872a1908f7e6d5c4b3a --reason 'wrong branch'"},
+     "rlock queue deploy --remove 6f1c9a0e5d3b4872a1908f7e6d5c4b3a"},
     {CommandId::force_unlock, "force-unlock", "force-unlock [options] NAME",
      "an operator breaks a lock",
      "Shows what it breaks, asks, and breaks the lock NAME. The holder's command is ended and its "
@@ -57,7 +57,7 @@ constexpr std::array<CommandRow, 4> kCommands{{
      "Exit status: 0, also when NAME is not held. 64 when several hold it and none was chosen, or "
      "off a terminal without --yes. 75 when --owner or --token no longer match: nothing changed.",
      "rlock force-unlock deploy\n"
-     "rlock force-unlock deploy --token 1763690000123456 --yes --reason 'host is gone'"},
+     "rlock force-unlock deploy --token 1763690000123456 --reason 'host is gone'"},
 }};
 
 constexpr auto kOwn = Section::command;
@@ -86,8 +86,8 @@ constexpr std::array<OptionRow, kOptCount> kOptions{{
      "do not store the command line, which others see in status (its first 200 bytes)", kRun, kOwn},
     {Opt::event_log, '\0', "event-log", "FILE", "", "",
      "append one JSON object a line to FILE for each event", kRun, kOwn},
-    {Opt::owner, '\0', "owner", "ID", "", "", "only if this owner holds it; status: with -q",
-     kStatus | kForce, kOwn},
+    {Opt::owner, '\0', "owner", "ID", "", "",
+     "only if this owner holds it (status: together with -q)", kStatus | kForce, kOwn},
     {Opt::token, '\0', "token", "N", "", "", "only the holder with this fencing token", kForce,
      kOwn},
     {Opt::all, '\0', "all", "", "", "", "every holder", kForce, kOwn},

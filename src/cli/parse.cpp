@@ -5,6 +5,7 @@
 
 #include "cli/describe.hpp"
 #include "cli/suggest.hpp"
+#include "cli/values.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -73,7 +74,7 @@ Error unknown_option(const CommandRow& command, const std::string& word) {
   }
   const OptionRow* row = find_option(shown.substr(2));
   if (row != nullptr) {
-    return usage("rlock " + std::string(command.name) + " has no option " + std::string(shown) +
+    return usage(std::string(command.name) + " has no option " + std::string(shown) +
                  see_help(command.name));
   }
   std::vector<std::string_view> names;
@@ -84,14 +85,16 @@ Error unknown_option(const CommandRow& command, const std::string& word) {
                see_help(command.name));
 }
 
-// CLI11's messages begin with the option's name; the rest differs between its releases.
+// CLI11's messages begin with the option's name, with or without its dashes; the rest differs
+// between its releases.
 Error complaint(const CLI::ParseError& error, const CommandRow& command) {
   std::string text = error.what();
-  std::string name = util::printable(text.substr(0, text.find_first_of(": ")));
-  const OptionRow* row =
-      name.starts_with("--") ? find_option(std::string_view(name).substr(2)) : nullptr;
-  bool takes_value = row == nullptr || row->takes_value();
-  return usage("option " + name + (takes_value ? " needs a value" : " takes no value") +
+  std::string word = text.substr(0, text.find_first_of(": "));
+  std::string name = word.substr(std::min(word.size(), word.find_first_not_of('-')));
+  const OptionRow* row = name.size() == 1 ? find_option(name.front()) : find_option(name);
+  if (row == nullptr) return usage(util::printable(text) + see_help(command.name));
+  return usage("option " + shown_name(row->id) +
+               (row->takes_value() ? " needs a value" : " takes no value") +
                see_help(command.name));
 }
 

@@ -17,10 +17,12 @@ std::string lock_at(const RunContext& context) {
   return quoted(context.name) + " at " + util::printable(context.server);
 }
 
-std::string server_once(const std::string& text, const RunContext& context) {
-  std::string shown = util::printable(text);
-  bool named = text.find(context.server) != text.npos;
-  return named ? shown : shown + " (server " + util::printable(context.server) + ")";
+// The server's rooms name lock and server themselves, those that fork do not.
+std::string error_text(const util::Error& error, const RunContext& context) {
+  std::string text = util::printable(error.text);
+  bool named = error.text.find(context.name) != error.text.npos;
+  bool placed = error.text.find(context.server) != error.text.npos;
+  return named && placed ? text : lock_at(context) + ": " + text;
 }
 
 std::string survivors_text(const std::vector<std::string>& survivors) {
@@ -109,7 +111,7 @@ class Judge {
   }
 
   Verdict operator()(const run::RunLimit& limit) const {
-    std::string message = quoted(context_.name) + ": the command ran longer than --max-run";
+    std::string message = lock_at(context_) + ": the command ran longer than --max-run";
     if (context_.max_run) message += " " + util::format_duration(*context_.max_run);
     message += " and was ended" + survivors_text(limit.survivors);
     if (limit.unreleased) message += "; " + unreleased_text(limit.unreleased);
@@ -125,12 +127,7 @@ class Judge {
   }
 
   Verdict operator()(const util::Error& error) const {
-    bool system = error.kind == util::ErrorKind::system || error.kind == util::ErrorKind::internal;
-    return {exit_code(error.kind),
-            {},
-            Weight::error,
-            (system ? "" : "cannot lock ") + quoted(context_.name) + ": " +
-                server_once(error.text, context_)};
+    return {exit_code(error.kind), {}, Weight::error, error_text(error, context_)};
   }
 
  private:

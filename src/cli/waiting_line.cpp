@@ -42,7 +42,7 @@ std::string waiting_text(const lock::LockName& name, const lock::Queued& queued,
   if (!queued.holder) return text;
   lock::Holder holder = *queued.holder;
   holder.held += age;
-  return text + ": " + holder_phrase(holder);
+  return text + ": " + holder_phrase(holder, Tell::duration);
 }
 
 }  // namespace rlock::cli

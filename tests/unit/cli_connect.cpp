@@ -1,0 +1,131 @@
+#include "cli/connect.hpp"
+
+#include <doctest/doctest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <map>
+
+using namespace rlock;
+using namespace rlock::cli;
+
+namespace {
+
+using Urls = std::vector<std::string>;
+
+std::map<std::string, std::string> variables;
+
+const char* fake_getenv(const char* name) {
+  auto found = variables.find(name);
+  return found == variables.end() ? nullptr : found->second.c_str();
+}
+
+// A file of this test's own, removed at the end.
+class Scratch {
+ public:
+  explicit Scratch(const std::string& text) {
+    int fd = mkstemp(path_.data());
+    REQUIRE(fd >= 0);
+    REQUIRE(write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+    close(fd);
+  }
+  ~Scratch() { unlink(path_.c_str()); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = "/tmp/rlock-test-XXXXXX";
+};
+
+Choices with_url() {
+  Choices choices;
+  choices.set(Opt::url, {"redis://a"});
+  return choices;
+}
+
+std::optional<std::string> password_of(const Choices& choices) {
+  auto options = connection_options(choices, fake_getenv);
+  REQUIRE(options);
+  return options->password;
+}
+
+}  // namespace
+
+TEST_CASE("RLOCK_URL splits at white space and at commas that a scheme follows") {
+  CHECK(split_urls("") == Urls{});
+  CHECK(split_urls("  \n ") == Urls{});
+  CHECK(split_urls("redis://a") == Urls{"redis://a"});
+  CHECK(split_urls(" redis://a\tredis://b\n") == Urls{"redis://a", "redis://b"});
+  CHECK(split_urls("redis://a,rediss://b,unix:///c") ==
+        Urls{"redis://a", "rediss://b", "unix:///c"});
+  CHECK(split_urls("redis://a, redis://b") == Urls{"redis://a", "redis://b"});
+  CHECK(split_urls("redis+sentinel://h1:26379,h2:26379/m") ==
+        Urls{"redis+sentinel://h1:26379,h2:26379/m"});
+  CHECK(split_urls("redis+cluster://a,b,redis+cluster://c,d") ==
+        Urls{"redis+cluster://a,b", "redis+cluster://c,d"});
+  CHECK(split_urls("local:,local:/dir") == Urls{"local:", "local:/dir"});
+}
+
+TEST_CASE("without a server the message names every way to give one") {
+  variables.clear();
+  for (const char* value : {"", " "}) {
+    variables["RLOCK_URL"] = value;
+    auto options = connection_options({}, fake_getenv);
+    REQUIRE_FALSE(options);
+    CHECK(options.error().kind == util::ErrorKind::config);
+    for (const char* part : {"--url", "RLOCK_URL", "rlock.toml", "local:"}) {
+      CHECK(options.error().text.find(part) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("a flag wins over the environment, the environment over the default") {
+  variables = {{"RLOCK_URL", "redis://env"}, {"RLOCK_USER", "env"}, {"RLOCK_PREFIX", "env:"}};
+  auto from_env = connection_options({}, fake_getenv);
+  REQUIRE(from_env);
+  CHECK(from_env->urls == Urls{"redis://env"});
+  CHECK(from_env->user == "env");
+  CHECK(from_env->prefix == "env:");
+  CHECK(from_env->connect_timeout == util::Millis(2000));
+  Choices choices = with_url();
+  choices.set(Opt::user, {"flag"});
+  choices.set(Opt::prefix, {"flag:"});
+  choices.set(Opt::connect_timeout, {"500ms"});
+  auto from_flags = connection_options(choices, fake_getenv);
+  REQUIRE(from_flags);
+  CHECK(from_flags->urls == Urls{"redis://a"});
+  CHECK(from_flags->user == "flag");
+  CHECK(from_flags->prefix == "flag:");
+  CHECK(from_flags->connect_timeout == util::Millis(500));
+  choices.set(Opt::connect_timeout, {"0"});
+  CHECK_FALSE(connection_options(choices, fake_getenv));
+}
+
+TEST_CASE("the password comes from the file, RLOCK_PASSWORD or REDISCLI_AUTH, in this order") {
+  variables = {{"REDISCLI_AUTH", "cli"}};
+  CHECK(password_of(with_url()) == "cli");
+  variables["RLOCK_PASSWORD"] = "own";
+  CHECK(password_of(with_url()) == "own");
+  Scratch file(" s3cret \n\n");
+  Choices choices = with_url();
+  choices.set(Opt::password_file, {file.path()});
+  CHECK(password_of(choices) == " s3cret \n");
+  variables.clear();
+  CHECK(password_of(with_url()) == std::nullopt);
+}
+
+TEST_CASE("a password file that cannot be read is a configuration error") {
+  Scratch empty("\n");
+  for (const std::string& path : {std::string("/nonexistent/secret"), std::string("/tmp"),
+                                  std::string("/dev/zero"), empty.path()}) {
+    CAPTURE(path);
+    Choices choices = with_url();
+    choices.set(Opt::password_file, {path});
+    auto options = connection_options(choices, fake_getenv);
+    REQUIRE_FALSE(options);
+    CHECK(options.error().kind == util::ErrorKind::config);
+    CHECK(options.error().text.find(path) != std::string::npos);
+  }
+}

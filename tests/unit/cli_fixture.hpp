@@ -1,0 +1,56 @@
+#pragma once
+
+#include <string>
+
+#include "cli/record.hpp"
+#include "cli/view.hpp"
+
+namespace rlock::test {
+
+inline const std::string kOwner = "6f1c9a0e5d3b4872a1908f7e6d5c4b3a";
+inline const std::string kOther = "0123456789abcdef0123456789abcdef";
+
+inline lock::Holder holder() {
+  lock::Holder out;
+  out.owner = kOwner;
+  out.token = {1'763'690'000'123'456};
+  out.since = {1'795'229'580'007};
+  out.held = util::Millis(123'000);
+  out.left = util::Millis(25'000);
+  out.entries = 1;
+  out.record =
+      cli::encode_record({"web1", "alice", 4711, "make deploy", "release 7", std::nullopt});
+  return out;
+}
+
+inline lock::Waiter waiter() {
+  lock::Waiter out;
+  out.owner = kOther;
+  out.since = {1'795'229'580'007};
+  out.waiting = util::Millis(1'500);
+  out.record = cli::encode_record({"web2", "bob", 99, "make test", std::nullopt, std::nullopt});
+  return out;
+}
+
+inline lock::Snapshot snapshot(std::vector<lock::Holder> holders, uint64_t waiters) {
+  lock::Snapshot out;
+  out.known = true;
+  out.live_holders = holders.size();
+  out.holders = std::move(holders);
+  out.live_waiters = waiters;
+  return out;
+}
+
+// What a broken or malicious client may have left at the server.
+inline lock::Holder hostile_holder() {
+  lock::Holder out = holder();
+  out.owner = "\x1b]0;x\x07\xff";
+  out.token = {UINT64_MAX};
+  out.since = {-1};
+  out.record =
+      "{\"host\":\"\\u001b[2J\xff\",\"user\":\"\\u202eroot\",\"pid\":\"x\",\"command\":\"" +
+      std::string(5'000, 'w') + "\\n\"}";
+  return out;
+}
+
+}  // namespace rlock::test

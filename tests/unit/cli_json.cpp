@@ -1,0 +1,120 @@
+#include "cli/json.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "unit/cli_fixture.hpp"
+#include "unit/cli_golden.hpp"
+
+using namespace rlock;
+using namespace rlock::cli;
+using nlohmann::json;
+
+namespace {
+
+lock::LockName name(const char* text) {
+  return *lock::LockName::parse(text);
+}
+
+std::vector<LockView> locks() {
+  lock::Holder slot = test::holder();
+  slot.limit = lock::Limit::slots(3);
+  lock::Holder revoked = test::holder();
+  revoked.state = lock::HolderState::revoked;
+  lock::Holder cooling = test::holder();
+  cooling.state = lock::HolderState::cooldown;
+  cooling.owner = "~" + test::kOwner;
+  return {{"nightly", test::snapshot({test::holder()}, 2)},
+          {"slots", test::snapshot({slot}, 0)},
+          {"broken", test::snapshot({revoked}, 0)},
+          {"cron", test::snapshot({cooling}, 0)},
+          {"idle", test::snapshot({}, 0)}};
+}
+
+bool ascii_line(const std::string& text) {
+  for (size_t i = 0; i + 1 < text.size(); ++i) {
+    if (text[i] < 0x20 || text[i] > 0x7e) return false;
+  }
+  return text.ends_with('\n');
+}
+
+}  // namespace
+
+TEST_CASE("status as JSON is exactly as documented") {
+  CHECK(status_json(locks()) == test::golden("status.json", status_json(locks())));
+  CHECK(status_json({}) == "{\"schema\":1,\"locks\":[]}\n");
+}
+
+TEST_CASE("queue as JSON is exactly as documented") {
+  std::string text = queue_json(name("nightly"), {test::waiter(), test::waiter()}, std::nullopt);
+  CHECK(text == test::golden("queue.json", text));
+  CHECK(json::parse(text)["waiters"][1]["position"] == 2);
+  auto removed = json::parse(queue_json(name("x"), {}, std::optional(std::optional(test::kOther))));
+  CHECK(removed["removed"] == test::kOther);
+  auto absent = json::parse(queue_json(name("x"), {}, std::optional(std::optional<std::string>())));
+  CHECK(absent["removed"].is_null());
+}
+
+TEST_CASE("force-unlock as JSON is exactly as documented") {
+  lock::Forced forced{{test::holder()}, {test::kOwner}, test::kOther};
+  std::string text = force_unlock_json(name("nightly"), forced);
+  CHECK(text == test::golden("force-unlock.json", text));
+  CHECK(force_unlock_json(name("x"), {}) ==
+        "{\"schema\":1,\"name\":\"x\",\"released\":[],\"next\":null}\n");
+}
+
+TEST_CASE("an error as JSON carries code, kind and message (L02)") {
+  using util::ErrorKind;
+  auto error = [](ErrorKind kind) {
+    return json::parse(error_json({kind, "why"}, std::nullopt))["error"];
+  };
+  CHECK(error(ErrorKind::usage) == json{{"code", 64}, {"kind", "usage"}, {"message", "why"}});
+  CHECK(error(ErrorKind::foreign) == json{{"code", 65}, {"kind", "refused"}, {"message", "why"}});
+  CHECK(error(ErrorKind::unavailable)["kind"] == "unreachable");
+  CHECK(error(ErrorKind::unavailable)["code"] == 69);
+  CHECK(error(ErrorKind::internal)["code"] == 70);
+  CHECK(error(ErrorKind::system) == json{{"code", 71}, {"kind", "internal"}, {"message", "why"}});
+  CHECK(error(ErrorKind::busy) == json{{"code", 75}, {"kind", "busy"}, {"message", "why"}});
+  CHECK(error(ErrorKind::lost) == json{{"code", 76}, {"kind", "lost"}, {"message", "why"}});
+  CHECK(error(ErrorKind::denied)["code"] == 77);
+  CHECK(error(ErrorKind::config) == json{{"code", 78}, {"kind", "usage"}, {"message", "why"}});
+  CHECK(json::parse(error_json({ErrorKind::busy, "why"}, "x"))["error"]["lock"] == "x");
+}
+
+TEST_CASE("JSON is one valid ASCII line whatever a server sent") {
+  lock::Waiter waiter = test::waiter();
+  waiter.owner = "\xff\x1b";
+  waiter.record = test::hostile_holder().record;
+  const util::Error error{util::ErrorKind::foreign, "-ERR \xff\x1b[31m\u202e"};
+  std::vector<LockView> views{{"a\xff\u202e", test::snapshot({test::hostile_holder()}, 0)},
+                              {"b", error}};
+  for (const std::string& text :
+       {status_json(views), queue_json(name("x"), {waiter}, std::nullopt),
+        force_unlock_json(name("x"), {{test::hostile_holder()}, {}, "\x1b\xff"}),
+        error_json(error, "x\x7f"),
+        event_json({"acquired", 1, "n\xff", "o", {5}, "\x1b\n\u2028"})}) {
+    CAPTURE(text);
+    CHECK(ascii_line(text));
+    CHECK_FALSE(json::parse(text, nullptr, false).is_discarded());
+  }
+  auto holder = json::parse(status_json(views))["locks"][0]["holders"][0];
+  CHECK(holder["token"].is_null());
+  CHECK(holder["since"].is_null());
+  CHECK(holder["pid"].is_null());
+}
+
+TEST_CASE("a token keeps every digit") {
+  lock::Holder holder = test::holder();
+  holder.token = {(uint64_t{1} << 53) - 1};
+  auto text = status_json({{"x", test::snapshot({holder}, 0)}});
+  CHECK(text.find("\"token\":9007199254740991,") != std::string::npos);
+}
+
+TEST_CASE("an event is one object with its name, time, owner and token") {
+  CHECK(event_json({"renew-failed", 123'456'789'012, "x", test::kOwner, {7}, "timed out"}) ==
+        "{\"event\":\"renew-failed\",\"t_ns\":123456789012,\"name\":\"x\",\"owner\":\"" +
+            test::kOwner + "\",\"token\":7,\"detail\":\"timed out\"}\n");
+  CHECK(event_json({"enqueued", 1, "x", "o", {}, ""}) ==
+        "{\"event\":\"enqueued\",\"t_ns\":1,\"name\":\"x\",\"owner\":\"o\",\"token\":null}\n");
+}

@@ -1,0 +1,181 @@
+#include "cli/parse.hpp"
+
+#include <doctest/doctest.h>
+
+#include "cli/suggest.hpp"
+#include "cli/values.hpp"
+
+using namespace rlock;
+using namespace rlock::cli;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+Invocation read(const Words& words) {
+  auto wish = parse(words);
+  if (!wish) FAIL(wish.error().text);
+  REQUIRE(std::holds_alternative<Invocation>(*wish));
+  return std::get<Invocation>(*wish);
+}
+
+std::string refusal(const Words& words) {
+  auto wish = parse(words);
+  REQUIRE_FALSE(wish);
+  CHECK(wish.error().kind == util::ErrorKind::usage);
+  CHECK(wish.error().text.find('\n') == std::string::npos);
+  return wish.error().text;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("options are read before and after the command word") {
+  for (const Words& words : {Words{"-u", "redis://a", "run", "x", "--", "true"},
+                             Words{"run", "-u", "redis://a", "x", "--", "true"},
+                             Words{"run", "x", "--url=redis://a", "--", "true"},
+                             Words{"-uredis://a", "run", "x", "--", "true"},
+                             Words{"-qvu", "redis://a", "run", "x", "--", "true"}}) {
+    Invocation got = read(words);
+    CHECK(got.command == CommandId::run);
+    CHECK(got.choices.all(Opt::url) == Words{"redis://a"});
+    CHECK(got.names == Words{"x"});
+    CHECK(got.after_dashes == Words{"true"});
+  }
+}
+
+TEST_CASE("an option's value is not taken for the command word") {
+  CHECK(read({"--url", "run", "status"}).command == CommandId::status);
+  CHECK(read({"--password-file", "status", "queue", "x"}).command == CommandId::queue);
+}
+
+TEST_CASE("everything after the first -- is the command, byte for byte (L17)") {
+  Words command{"ls", "--", "-q", "--help", "[a,b]", "", "--wait=5", "\xff", "++"};
+  Words words{"run", "x", "--"};
+  words.insert(words.end(), command.begin(), command.end());
+  Invocation got = read(words);
+  CHECK(got.after_dashes == command);
+  CHECK_FALSE(got.choices.has(Opt::quiet));
+  CHECK_FALSE(got.choices.has(Opt::wait));
+}
+
+TEST_CASE("values that CLI11 would interpret come through as they are") {
+  for (const char* text : {"[a,b]", "{}", "%%", "", "-5", "a=b", "\"quoted\"", "--json"}) {
+    CAPTURE(text);
+    CHECK(read({"run", "--reason", text, "x"}).choices.last(Opt::reason) == text);
+    std::string joined = std::string("--reason=") + text;
+    CHECK(read({"run", joined, "x"}).choices.last(Opt::reason) == text);
+  }
+  CHECK(read({"status", "[a,b]", "c"}).names == Words{"[a,b]", "c"});
+}
+
+TEST_CASE("short options cluster and take their value attached or apart") {
+  for (const Words& words : {Words{"run", "-w0", "x"}, Words{"run", "-w", "0", "x"},
+                             Words{"run", "--wait=0", "x"}, Words{"run", "--wait", "0", "x"}}) {
+    CHECK(read(words).choices.last(Opt::wait) == "0");
+    CHECK(read(words).names == Words{"x"});
+  }
+  Invocation got = read({"run", "-qnw5", "x"});
+  CHECK(got.choices.has(Opt::quiet));
+  CHECK(got.choices.has(Opt::nonblock));
+  CHECK(got.choices.last(Opt::wait) == "5");
+}
+
+TEST_CASE("an option given twice: the last one counts, a flag is just set") {
+  CHECK(read({"run", "-w", "5", "-w", "6", "x"}).choices.last(Opt::wait) == "6");
+  CHECK(read({"run", "-n", "-n", "x"}).choices.has(Opt::nonblock));
+  CHECK(read({"-u", "a", "run", "-u", "b", "x"}).choices.all(Opt::url) == Words{"a", "b"});
+}
+
+TEST_CASE("an unknown word is refused with the one that may have been meant") {
+  CHECK(contains(refusal({"rnu", "x"}), "did you mean run?"));
+  CHECK(contains(refusal({"force_unlock", "x"}), "did you mean force-unlock?"));
+  CHECK(contains(refusal({"run", "--tll", "5", "x"}), "did you mean --ttl?"));
+  CHECK(contains(refusal({"run", "--conflict", "5", "x"}), "did you mean --conflict-exit-code?"));
+  CHECK(contains(refusal({"run", "-z", "x"}), "unknown option \"-z\""));
+  CHECK(contains(refusal({"run", "-nz", "x"}), "unknown option \"-z\""));
+  CHECK(contains(refusal({"--qiet"}), "--quiet"));
+  CHECK_FALSE(contains(refusal({"xyzzy"}), "did you mean"));
+  CHECK_FALSE(contains(refusal({"\x1b[31m"}), "\x1b"));
+}
+
+TEST_CASE("an option of another command or one not built yet is unknown") {
+  CHECK(contains(refusal({"status", "--ttl", "5"}), "status has no option --ttl"));
+  for (const char* word :
+       {"--slots", "--shared", "-s", "--min-hold", "--max-queue", "--format", "--fail-open",
+        "--no-reentrant", "--wait-descendants", "--cacert", "--config"}) {
+    CAPTURE(word);
+    CHECK(contains(refusal({"run", word, "x", "--", "true"}), "unknown option"));
+  }
+  for (const char* word : {"acquire", "renew", "release", "history", "doctor", "completion"}) {
+    CHECK(contains(refusal({word, "x"}), "unknown command"));
+  }
+}
+
+TEST_CASE("a value that is missing or one too many is named") {
+  CHECK(contains(refusal({"run", "--wait"}), "option --wait needs a value"));
+  CHECK(contains(refusal({"run", "-w"}), "option --wait needs a value"));
+  CHECK(contains(refusal({"run", "-c"}), "option -c needs a value"));
+  CHECK(contains(refusal({"run", "--nonblock=yes", "x"}), "option --nonblock takes no value"));
+}
+
+TEST_CASE("a forgotten -- is told") {
+  CHECK(contains(refusal({"run", "x", "ls", "-l"}), "write -- between NAME and the command"));
+}
+
+TEST_CASE("help and version are found anywhere before --") {
+  auto help_of = [](const Words& words) {
+    auto wish = parse(words);
+    REQUIRE(wish);
+    REQUIRE(std::holds_alternative<Help>(*wish));
+    return std::get<Help>(*wish).command;
+  };
+  CHECK(help_of({"--help"}) == std::nullopt);
+  CHECK(help_of({"-h"}) == std::nullopt);
+  CHECK(help_of({"help"}) == std::nullopt);
+  CHECK(help_of({"help", "queue"}) == CommandId::queue);
+  CHECK(help_of({"run", "--help"}) == CommandId::run);
+  CHECK(help_of({"--help", "run"}) == CommandId::run);
+  auto version = parse(Words{"--version"});
+  REQUIRE(version);
+  CHECK(std::holds_alternative<Version>(*version));
+  auto alone = parse(Words{});
+  REQUIRE(alone);
+  CHECK(std::holds_alternative<ShortHelp>(*alone));
+  CHECK(contains(refusal({"-u", "redis://a"}), "command word is missing"));
+  CHECK(contains(refusal({"help", "rnu"}), "did you mean run?"));
+}
+
+TEST_CASE("--json asks for errors as JSON too, but never for run, whose stdout is the command's") {
+  CHECK(asks_for_json(Words{"status", "--jsn", "--json"}));
+  CHECK(asks_for_json(Words{"--json", "statsu"}));
+  CHECK_FALSE(asks_for_json(Words{"run", "--json", "--nope"}));
+  CHECK_FALSE(asks_for_json(Words{"status", "--", "--json"}));
+}
+
+TEST_CASE("the edit distance counts a swap of neighbours once") {
+  CHECK(edit_distance("", "abc") == 3);
+  CHECK(edit_distance("ttl", "ttl") == 0);
+  CHECK(edit_distance("tlt", "ttl") == 1);
+  CHECK(edit_distance("wiat", "wait") == 1);
+  CHECK(edit_distance("kitten", "sitting") == 3);
+}
+
+TEST_CASE("numbers are decimal, whole and within their bound (L03)") {
+  auto code = [](const char* text) {
+    Choices choices;
+    choices.set(Opt::conflict_exit_code, {text});
+    return number_choice(choices, Opt::conflict_exit_code, 255);
+  };
+  REQUIRE(code("255"));
+  CHECK(**code("255") == 255);
+  REQUIRE(code("0"));
+  for (const char* bad :
+       {"256", "600", "-1", "+1", "1.5", "0x10", "", " 1", "99999999999999999999"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(code(bad));
+  }
+}

@@ -1,0 +1,105 @@
+#include "cli/record.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "cli/timestamp.hpp"
+#include "util/text.hpp"
+
+using namespace rlock;
+using namespace rlock::cli;
+
+TEST_CASE("a record comes back as it was written") {
+  Record record{"web1", "alice", 4711, "make deploy", "release 7 \xC3\xA4 \"x\"", std::nullopt};
+  Record back = decode_record(encode_record(record));
+  CHECK(back.host == record.host);
+  CHECK(back.user == record.user);
+  CHECK(back.pid == record.pid);
+  CHECK(back.command == record.command);
+  CHECK(back.reason == record.reason);
+  CHECK_FALSE(back.at);
+}
+
+TEST_CASE("a hostile record leaves fields unknown and breaks nothing") {
+  const std::string deep = std::string(20'000, '[');
+  const std::string huge = "{\"host\":\"" + std::string(100'000, 'x') + "\"}";
+  for (const std::string& bytes :
+       {std::string(), std::string("not json"), std::string("null"), std::string("[1,2]"),
+        std::string("\"host\""), std::string("{\"host\":"),
+        std::string("{\"host\":5,\"pid\":\"1\"}"), std::string("{\"pid\":-1}"),
+        std::string("{\"pid\":1e300}"), std::string("{\"pid\":1.5}"),
+        std::string("{\"pid\":18446744073709551615}"), std::string("{\"host\":{\"host\":\"x\"}}"),
+        std::string("\0\0", 2), deep, huge}) {
+    CAPTURE(bytes.substr(0, 40));
+    Record record = decode_record(bytes);
+    CHECK_FALSE(record.host);
+    CHECK_FALSE(record.pid);
+    CHECK(who_text(record).empty());
+    CHECK(note_text(bytes).empty());
+  }
+}
+
+TEST_CASE("broken UTF-8 in a record is mended, control characters never reach the text shown") {
+  Record record = decode_record("{\"host\":\"a\xff\",\"user\":\"\\u001b[31mroot\\u202e\"}");
+  REQUIRE(record.host);
+  CHECK(util::is_utf8(*record.host));
+  std::string who = who_text(record);
+  CHECK(who.find('\x1b') == std::string::npos);
+  CHECK(who.find("\xE2\x80\xAE") == std::string::npos);
+  CHECK(who == "\\x1b[31mroot\\u{202e}@a\xEF\xBF\xBD");
+}
+
+TEST_CASE("any bytes decode without harm") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  const std::string valid = encode_record({"h", "u", 5, "c", "r", "t"});
+  for (int round = 0; round < 2000; ++round) {
+    std::string bytes = valid;
+    for (int i = 0; i < 3; ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
+    Record record = decode_record(bytes);
+    CHECK(util::is_utf8(record.host.value_or("")));
+    CHECK(util::is_utf8(who_text(record)));
+  }
+}
+
+TEST_CASE("the command line is quoted as a shell reads it") {
+  CHECK(command_text({"make", "-j2", "deploy"}) == "make -j2 deploy");
+  CHECK(command_text({"sh", "-c", "echo 'a b'"}) == "sh -c 'echo '\\''a b'\\'''");
+  CHECK(command_text({"x", ""}) == "x ''");
+  CHECK(command_text({"x", "$(rm)", "*"}) == "x '$(rm)' '*'");
+}
+
+TEST_CASE("the command line is cut at 200 bytes between two characters") {
+  std::string text = command_text({"echo", std::string(1'000'000, 'x')});
+  CHECK(text.size() == 200);
+  std::string umlauts;
+  for (int i = 0; i < 300; ++i) umlauts += "\xC3\xA4";
+  for (const char* lead : {"a", "ab"}) {
+    std::string cut = command_text({lead, umlauts});
+    CHECK(cut.size() <= 200);
+    CHECK(cut.size() >= 199);
+    CHECK(util::is_utf8(cut));
+  }
+  CHECK(util::is_utf8(command_text({"x", "\xff\xfe"})));
+}
+
+TEST_CASE("our own record names host, user and pid") {
+  Record record = own_record();
+  CHECK(record.host);
+  CHECK(record.user);
+  CHECK(record.pid.value_or(0) > 0);
+}
+
+TEST_CASE("times are RFC 3339 in UTC with milliseconds, or nothing") {
+  CHECK(rfc3339({1'000}) == "1970-01-01T00:00:01.000Z");
+  CHECK(rfc3339({951'782'400'123}) == "2000-02-29T00:00:00.123Z");
+  CHECK(rfc3339({1'795'229'580'007}) == "2026-11-21T02:53:00.007Z");
+  CHECK(rfc3339({253'402'300'799'999}) == "9999-12-31T23:59:59.999Z");
+  CHECK(rfc3339({253'402'300'800'000}).empty());
+  CHECK(rfc3339({0}).empty());
+  CHECK(rfc3339({-5}).empty());
+  CHECK(rfc3339({INT64_MAX}).empty());
+}

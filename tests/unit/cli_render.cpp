@@ -1,0 +1,107 @@
+#include "cli/render.hpp"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "cli/table.hpp"
+#include "cli/waiting_line.hpp"
+#include "unit/cli_fixture.hpp"
+#include "util/text.hpp"
+
+using namespace rlock;
+using namespace rlock::cli;
+
+namespace {
+
+void check_lines(const std::string& text, size_t width) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    CHECK(util::character_count(line) <= width);
+    CHECK(util::printable(line) == line);
+  }
+  CHECK(text.ends_with('\n'));
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("every line for people fits its width and is printable, hostile or not") {
+  const util::Error error{util::ErrorKind::foreign, "-ERR \x1b[31m" + std::string(300, 'e')};
+  std::vector<LockView> views{
+      {std::string(200, 'n'), test::snapshot({test::hostile_holder(), test::holder()}, 12'345)},
+      {"\u202e", test::snapshot({}, 0)},
+      {"bad", error}};
+  lock::Waiter waiter = test::waiter();
+  waiter.owner = "\xff\x1b" + std::string(100, 'o');
+  waiter.record = test::hostile_holder().record;
+  for (size_t width : {20U, 40U, 80U, 132U}) {
+    CAPTURE(width);
+    check_lines(status_table(views, width), width);
+    check_lines(queue_table({waiter, test::waiter()}, width), width);
+    for (const LockView& view : views) check_lines(lock_details(view, width), width);
+  }
+}
+
+TEST_CASE("status tells who, where, since when and why (L19, L21)") {
+  LockView view{"nightly", test::snapshot({test::holder()}, 2)};
+  std::string text = lock_details(view, 80);
+  for (const char* part : {"nightly: held, exclusive, 2 waiting", "alice@web1, pid 4711",
+                           "make deploy", "release 7", "2m3s, since 2026-11-21T02:53:00.007Z",
+                           "ends in 25s", "6f1c9a0e5d3b4872a1908f7e6d5c4b3a", "1763690000123456"}) {
+    CAPTURE(part);
+    CHECK(contains(text, part));
+  }
+  CHECK(status_table({view}, 80) ==
+        "NAME     STATE  HELD BY     PID   FOR   WAIT  COMMAND\n"
+        "nightly  held   alice@web1  4711  2m3s  2     make deploy\n");
+  CHECK(lock_details({"x", test::snapshot({}, 0)}, 80) == "x: free, 0 waiting\n");
+}
+
+TEST_CASE("the least limit of the holders is the one shown (L18)") {
+  lock::Holder three = test::holder();
+  three.limit = lock::Limit::slots(3);
+  lock::Holder five = test::holder();
+  five.limit = lock::Limit::slots(5);
+  CHECK(contains(lock_details({"x", test::snapshot({five, three}, 0)}, 80), "2 of 3 slots"));
+}
+
+TEST_CASE("the queue is shown in order with the owners that --remove takes") {
+  CHECK(queue_table({test::waiter()}, 80) ==
+        "#  OWNER                             WHO       WAITING  COMMAND\n"
+        "1  0123456789abcdef0123456789abcdef  bob@web2  1.5s     make test\n");
+}
+
+TEST_CASE("a table gives its last column what is left") {
+  Table table({{"A", 4}, {"B", 0}});
+  table.add({"abcdefgh", "0123456789"});
+  CHECK(table.text(12) == "A     B\nabc\u2026  01234\u2026\n");
+  CHECK(table.text(80) == "A     B\nabc\u2026  0123456789\n");
+}
+
+TEST_CASE("the waiting line says what, the place, by whom and for how long") {
+  lock::Queued queued;
+  queued.position = 2;
+  queued.holder = test::holder();
+  auto name = *lock::LockName::parse("nightly");
+  CHECK(waiting_text(name, queued, util::Millis(2'000)) ==
+        "waiting for \"nightly\", 2nd in line: held by alice@web1 (pid 4711) for 2m5s: make deploy "
+        "(reason: release 7)");
+  queued.holder.reset();
+  for (auto [position, text] : {std::pair<uint64_t, const char*>{1, "1st"},
+                                {3, "3rd"},
+                                {4, "4th"},
+                                {11, "11th"},
+                                {12, "12th"},
+                                {13, "13th"},
+                                {21, "21st"},
+                                {111, "111th"}}) {
+    queued.position = position;
+    CHECK(waiting_text(name, queued, util::Millis(0)) ==
+          "waiting for \"nightly\", " + std::string(text) + " in line");
+  }
+}

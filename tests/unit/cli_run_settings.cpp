@@ -1,0 +1,112 @@
+#include "cli/run_settings.hpp"
+
+#include <doctest/doctest.h>
+
+#include "cli/record.hpp"
+
+using namespace rlock;
+using namespace rlock::cli;
+using util::Millis;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+const char* bash_getenv(const char* name) {
+  return std::string_view(name) == "SHELL" ? "/bin/bash" : nullptr;
+}
+const char* empty_getenv(const char*) {
+  return nullptr;
+}
+
+util::Result<RunSettings> settings(const Words& words, Getenv getenv = empty_getenv) {
+  auto wish = parse(words);
+  if (!wish) return wish.error();
+  return run_settings(std::get<Invocation>(*wish), getenv);
+}
+
+RunSettings good(Words options) {
+  options.insert(options.begin(), "run");
+  options.insert(options.end(), {"x", "--", "true"});
+  auto got = settings(options);
+  if (!got) FAIL(got.error().text);
+  return *got;
+}
+
+std::string refusal(const Words& words) {
+  auto got = settings(words);
+  REQUIRE_FALSE(got);
+  CHECK(got.error().kind == util::ErrorKind::usage);
+  return got.error().text;
+}
+
+}  // namespace
+
+TEST_CASE("the defaults are the documented ones") {
+  RunSettings got = good({});
+  CHECK(got.plan.claim.ttl == Millis(30'000));
+  CHECK(got.plan.kill_after == Millis(5'000));
+  CHECK(got.plan.claim.queueing == lock::Queueing::wait);
+  CHECK(got.plan.on_lost == run::OnLost::terminate);
+  CHECK(got.plan.watchdog == lock::Watchdog::renew);
+  CHECK_FALSE(got.plan.max_run);
+  CHECK_FALSE(got.wait);
+  CHECK(got.conflict_code == 75);
+  CHECK(good({"-t", "6s"}).plan.kill_after == Millis(1'000));
+}
+
+TEST_CASE("try, timed wait and endless wait all exist (L49)") {
+  CHECK(good({"-n"}).plan.claim.queueing == lock::Queueing::never);
+  CHECK(good({"-w0"}).plan.claim.queueing == lock::Queueing::never);
+  CHECK(good({"-n", "-w0"}).wait == Millis(0));
+  CHECK(good({"-w", "10m"}).wait == Millis(600'000));
+  CHECK(good({"-w", "10m"}).plan.claim.queueing == lock::Queueing::wait);
+  CHECK_FALSE(good({}).wait);
+}
+
+TEST_CASE("a setting without sense is refused, and says which") {
+  CHECK(refusal({"run"}).find("no lock name") != std::string::npos);
+  CHECK(refusal({"run", "--", "true"}).find("no lock name") != std::string::npos);
+  CHECK(refusal({"run", "x"}).find("no command") != std::string::npos);
+  CHECK(refusal({"run", "x", "--"}).find("is empty") != std::string::npos);
+  CHECK(refusal({"run", "x", "--", ""}).find("is empty") != std::string::npos);
+  CHECK(refusal({"run", "x", "-c", "true", "--", "true"}).find("-c") != std::string::npos);
+  CHECK(refusal({"run", "x{y}", "--", "true"}).find("x{y}") != std::string::npos);
+  CHECK(refusal({"run", "-n", "-w5", "x", "--", "true"}).find("exclude") != std::string::npos);
+  CHECK(refusal({"run", "-t", "999ms", "x", "--", "true"}).find("--ttl") != std::string::npos);
+  CHECK(refusal({"run", "-t", "soon", "x", "--", "true"}).find("--ttl") != std::string::npos);
+  CHECK(refusal({"run", "-w-5", "x", "--", "true"}).find("--wait") != std::string::npos);
+  CHECK(refusal({"run", "--on-lost", "explode", "x", "--", "true"}).find("--on-lost") !=
+        std::string::npos);
+  // L03: never taken modulo 256.
+  CHECK(refusal({"run", "-E", "600", "x", "--", "true"}).find("600") != std::string::npos);
+}
+
+TEST_CASE("-c runs $SHELL, else /bin/sh") {
+  auto with_shell = settings({"run", "x", "-c", "a | b"}, bash_getenv);
+  REQUIRE(with_shell);
+  CHECK(with_shell->plan.argv == Words{"/bin/bash", "-c", "a | b"});
+  auto without = settings({"run", "x", "-c", "a | b"});
+  REQUIRE(without);
+  CHECK(without->plan.argv.front() == "/bin/sh");
+}
+
+TEST_CASE("--max-run 0 is no limit, as with timeout(1)") {
+  CHECK(good({"--max-run", "1h"}).plan.max_run == Millis(3'600'000));
+  CHECK_FALSE(good({"--max-run", "0"}).plan.max_run);
+}
+
+TEST_CASE("the record names the command unless it is hidden") {
+  Record shown = decode_record(good({"--reason", "why"}).plan.claim.record);
+  CHECK(shown.command == "true");
+  CHECK(shown.reason == "why");
+  CHECK_FALSE(decode_record(good({"--hide-command"}).plan.claim.record).command);
+}
+
+TEST_CASE("the command learns name and owner, fresh for each run (L31)") {
+  RunSettings one = good({});
+  RunSettings two = good({});
+  CHECK_FALSE(one.plan.claim.owner == two.plan.claim.owner);
+  CHECK(one.plan.environment ==
+        Words{"RLOCK_NAME=x", "RLOCK_OWNER=" + one.plan.claim.owner.text()});
+}

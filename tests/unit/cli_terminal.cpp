@@ -1,0 +1,70 @@
+#include "cli/terminal.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "util/fd.hpp"
+
+using namespace rlock;
+using namespace rlock::cli;
+
+namespace {
+
+// stderr is this pipe while it lives.
+class CapturedStderr {
+ public:
+  CapturedStderr() : saved_(dup(STDERR_FILENO)) {
+    std::array<int, 2> ends{};
+    REQUIRE(pipe2(ends.data(), O_CLOEXEC) == 0);
+    read_.reset(ends[0]);
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[1]);
+  }
+  ~CapturedStderr() { dup2(saved_.get(), STDERR_FILENO); }
+  CapturedStderr(const CapturedStderr&) = delete;
+  CapturedStderr& operator=(const CapturedStderr&) = delete;
+
+  void fill() {
+    int flags = fcntl(STDERR_FILENO, F_GETFL);
+    fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);
+    std::array<char, 4096> block{};
+    while (write(STDERR_FILENO, block.data(), block.size()) > 0) {
+    }
+    fcntl(STDERR_FILENO, F_SETFL, flags);
+  }
+  std::string text() {
+    std::array<char, 4096> buffer{};
+    ssize_t n = read(read_.get(), buffer.data(), buffer.size());
+    return {buffer.data(), n > 0 ? static_cast<size_t>(n) : 0};
+  }
+
+ private:
+  util::Fd saved_;
+  util::Fd read_;
+};
+
+}  // namespace
+
+TEST_CASE("a message is one line that begins with our name") {
+  CapturedStderr captured;
+  say("hello");
+  CHECK(captured.text() == "rlock: hello\n");
+}
+
+TEST_CASE("a full pipe on stderr is given up on, and stays blocking for those who share it") {
+  CapturedStderr captured;
+  captured.fill();
+  auto start = util::BootClock::now();
+  write_stderr("lost", util::Millis(50));
+  CHECK(util::BootClock::now() - start >= util::Millis(50));
+  CHECK((fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK) == 0);
+}
+
+TEST_CASE("what is no terminal has the width asked for") {
+  CapturedStderr captured;
+  CHECK(columns(STDERR_FILENO, 80) == 80);
+  CHECK_FALSE(is_terminal(STDERR_FILENO));
+}
