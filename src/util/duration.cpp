@@ -1,7 +1,7 @@
 #include "util/duration.hpp"
 
 #include <array>
-#include <charconv>
+#include <cstdlib>
 
 namespace rlock::util {
 namespace {
@@ -51,9 +51,9 @@ Result<Millis> parse_duration(std::string_view text) {
   std::string_view rest = text;
   do {
     size_t length = number_length(rest);
-    double number = 0;
     if (length == 0) return malformed(text);
-    std::from_chars(rest.data(), rest.data() + length, number);
+    // Not from_chars: linking its floating part would load libm at every start.
+    double number = std::strtod(std::string(rest.substr(0, length)).c_str(), nullptr);
     rest.remove_prefix(length);
     const Unit* unit = unit_at(rest);
     if (unit == nullptr) {
