@@ -2,17 +2,17 @@
 
 #include "cli/describe.hpp"
 #include "cli/exit_code.hpp"
-#include "cli/json.hpp"
 #include "cli/terminal.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
 
-int fail(const util::Error& error, const Choices& choices, const std::optional<std::string>& lock) {
-  bool named = !lock || error.text.find(*lock) != error.text.npos;
+int fail(const util::Error& error, const Choices& choices, const Subject& subject) {
+  const auto& lock = subject.lock;
+  bool named = !lock || error.text.find("\"" + *lock + "\"") != error.text.npos;
   say((named ? "" : quoted(*lock) + ": ") + util::printable(error.text));
   int code = exit_code(error.kind);
-  return choices.has(Opt::json) ? deliver(error_json(error, lock), code) : code;
+  return choices.has(Opt::json) ? deliver(error_json(error, subject), code) : code;
 }
 
 int deliver(const std::string& output, int code) {

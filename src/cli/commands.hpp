@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/json.hpp"
 #include "cli/parse.hpp"
 
 // One function a command: what it prints, and its exit code.
@@ -14,8 +15,7 @@ int queue_command(const Invocation& invocation);
 int force_unlock_command(const Invocation& invocation);
 
 // One line on stderr, with --json the error document on stdout too; its exit code.
-int fail(const util::Error& error, const Choices& choices,
-         const std::optional<std::string>& lock = std::nullopt);
+int fail(const util::Error& error, const Choices& choices, const Subject& subject = {});
 
 // The output of a command that did its work; `code`, or 71 when it cannot be written.
 int deliver(const std::string& output, int code = 0);

@@ -20,6 +20,7 @@ Answer confirm(const std::string& question) {
   do {
     n = read(terminal.get(), line, sizeof line);
   } while (n < 0 && errno == EINTR);
+  if (n <= 0) write_stderr("\n", util::Millis(100));  // ^D leaves the cursor behind the question
   std::string_view answer(line, n > 0 ? static_cast<size_t>(n) : 0);
   bool yes = answer == "y\n" || answer == "Y\n" || answer == "yes\n" || answer == "YES\n";
   return yes ? Answer::yes : Answer::no;

@@ -73,6 +73,14 @@ util::Status set_password(redis::OpenOptions& out, const Choices& choices, Geten
   return util::Done{};
 }
 
+// A brace would move the hash tag: the keys of one lock would lie on several cluster slots.
+util::Status check_prefix(const std::string& prefix) {
+  bool fit = util::printable(prefix) == prefix && prefix.find_first_of("{}") == prefix.npos;
+  if (fit) return util::Done{};
+  return Error{ErrorKind::usage, "bad prefix \"" + util::printable(util::shortened(prefix, 60)) +
+                                     "\": control characters, { and } are not allowed"};
+}
+
 util::Status set_connect_timeout(redis::OpenOptions& out, const Choices& choices) {
   auto timeout = duration_choice(choices, Opt::connect_timeout);
   if (!timeout) return std::move(timeout).error();
@@ -122,6 +130,7 @@ Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv get
   auto prefix =
       choices.has(Opt::prefix) ? choices.last(Opt::prefix) : variable(getenv, "RLOCK_PREFIX");
   if (prefix) out.prefix = *std::move(prefix);
+  if (auto ok = check_prefix(out.prefix); !ok) return std::move(ok).error();
   if (auto ok = set_password(out, choices, getenv); !ok) return std::move(ok).error();
   if (auto ok = set_connect_timeout(out, choices); !ok) return std::move(ok).error();
   return out;

@@ -28,6 +28,11 @@ bool matches(const lock::Holder& holder, const lock::ForceTarget& target) {
   return true;
 }
 
+Subject subject_of(const ForceSettings& settings) {
+  const auto* owner = std::get_if<lock::Owner>(&settings.target);
+  return {settings.name.text(), owner == nullptr ? std::nullopt : std::optional(owner->text())};
+}
+
 Error no_match(const ForceSettings& settings) {
   return {ErrorKind::busy,
           quoted(settings.name.text()) +
@@ -109,18 +114,20 @@ std::string forced_text(const ForceSettings& settings, const lock::Forced& force
 }
 
 int tell(const ForceSettings& settings, const lock::ForceReply& reply, const Choices& choices) {
-  const std::string& name = settings.name.text();
-  if (std::holds_alternative<lock::NoMatch>(reply)) return fail(no_match(settings), choices, name);
+  const Subject subject = subject_of(settings);
+  if (std::holds_alternative<lock::NoMatch>(reply))
+    return fail(no_match(settings), choices, subject);
   if (const auto* many = std::get_if<lock::Several>(&reply)) {
-    return fail(several(settings, many->holders), choices, name);
+    return fail(several(settings, many->holders), choices, subject);
   }
   const auto* forced = std::get_if<lock::Forced>(&reply);
   if (settings.json) {
     return deliver(force_unlock_json(settings.name, forced == nullptr ? lock::Forced{} : *forced));
   }
   if (settings.quiet) return 0;
-  return deliver(forced == nullptr ? quoted(name) + " is not held: nothing to break\n"
-                                   : forced_text(settings, *forced));
+  return deliver(forced == nullptr
+                     ? quoted(settings.name.text()) + " is not held: nothing to break\n"
+                     : forced_text(settings, *forced));
 }
 
 }  // namespace
@@ -131,13 +138,14 @@ int force_unlock_command(const Invocation& invocation) {
   if (!settings) return fail(settings.error(), choices);
   auto session = Session::open(choices);
   if (!session) return fail(session.error(), choices);
-  const std::string& name = settings->name.text();
+  const Subject subject = subject_of(*settings);
   auto shown = victims(*settings, *session);
-  if (!shown) return fail(shown.error(), choices, name);
+  if (!shown) return fail(shown.error(), choices, subject);
   if (shown->empty()) return tell(*settings, lock::NotHeld{}, choices);
-  if (auto ok = consent(*settings, *shown, *session); !ok) return fail(ok.error(), choices, name);
+  if (auto ok = consent(*settings, *shown, *session); !ok)
+    return fail(ok.error(), choices, subject);
   auto reply = force(*settings, pinned(settings->target, *shown), *session);
-  if (!reply) return fail(reply.error(), choices, name);
+  if (!reply) return fail(reply.error(), choices, subject);
   return tell(*settings, *reply, choices);
 }
 

@@ -117,10 +117,11 @@ std::string force_unlock_json(const lock::LockName& name, const lock::Forced& fo
                {"next", or_null(forced.next)}});
 }
 
-std::string error_json(const util::Error& error, const std::optional<std::string>& lock) {
+std::string error_json(const util::Error& error, const Subject& subject) {
   Json inner{
       {"code", exit_code(error.kind)}, {"kind", kind_word(error.kind)}, {"message", error.text}};
-  if (lock) inner["lock"] = *lock;
+  if (subject.lock) inner["lock"] = *subject.lock;
+  if (subject.owner) inner["owner"] = *subject.owner;
   return line({{"schema", kSchema}, {"error", std::move(inner)}});
 }
 

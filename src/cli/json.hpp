@@ -18,8 +18,12 @@ std::string queue_json(const lock::LockName& name, const std::vector<lock::Waite
 
 std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced);
 
-// `lock`: where one is known.
-std::string error_json(const util::Error& error, const std::optional<std::string>& lock);
+// What an error is about, as far as that is known.
+struct Subject {
+  std::optional<std::string> lock{};
+  std::optional<std::string> owner{};
+};
+std::string error_json(const util::Error& error, const Subject& subject);
 
 // One line of the event log. [CLI.md, --event-log]
 struct LoggedEvent {

@@ -45,7 +45,7 @@ std::string list_text(const QueueSettings& settings, const std::vector<lock::Wai
 
 int list(const QueueSettings& settings, Session& session, const Choices& choices) {
   auto waiters = inspect_waiters(session, settings.name);
-  if (!waiters) return fail(waiters.error(), choices, settings.name.text());
+  if (!waiters) return fail(waiters.error(), choices, {settings.name.text()});
   if (choices.has(Opt::json)) return deliver(queue_json(settings.name, *waiters, std::nullopt));
   return deliver(choices.has(Opt::quiet) ? "" : list_text(settings, *waiters));
 }
@@ -56,7 +56,7 @@ int tell_removed(const QueueSettings& settings, bool removed, Session& session,
   const std::string& owner = settings.remove->text();
   if (choices.has(Opt::json)) {
     auto waiters = inspect_waiters(session, settings.name);
-    if (!waiters) return fail(waiters.error(), choices, settings.name.text());
+    if (!waiters) return fail(waiters.error(), choices, {settings.name.text()});
     return deliver(
         queue_json(settings.name, *waiters, removed ? std::optional(owner) : std::nullopt));
   }
@@ -70,12 +70,11 @@ int remove(const QueueSettings& settings, Session& session, const Choices& choic
   const lock::CancelCall call{settings.name, *settings.remove, lock::CancelHow::removed,
                               operator_note(choices)};
   auto reply = session.ask([&](auto& store) { return store.cancel(call); });
-  if (!reply) return fail(reply.error(), choices, settings.name.text());
+  if (!reply) return fail(reply.error(), choices, {settings.name.text()});
   if (*reply == lock::CancelReply::holds) {
-    return fail(
-        {ErrorKind::busy, settings.remove->text() + " holds " + quoted(settings.name.text()) +
-                              ", it does not wait: see rlock force-unlock"},
-        choices, settings.name.text());
+    std::string text = quoted(settings.name.text()) + " is held by " + settings.remove->text() +
+                       ", which does not wait: see rlock force-unlock";
+    return fail({ErrorKind::busy, text}, choices, {settings.name.text(), settings.remove->text()});
   }
   return tell_removed(settings, *reply != lock::CancelReply::absent, session, choices);
 }

@@ -46,10 +46,12 @@ void RunObserver::queued(const lock::Queued& queued) {
 
 void RunObserver::trouble(const util::Error& error) {
   std::lock_guard guard(mutex_);
-  trouble_ = util::printable(error.text);
+  std::string text = util::printable(error.text);
+  bool news = text != trouble_;
+  trouble_ = std::move(text);
   if (live_) {
     redraw();
-  } else if (talk_ == Talk::verbose) {
+  } else if (news && talk_ == Talk::verbose) {
     say(quoted(name_.text()) + ": trying again: " + *trouble_);
   }
 }

@@ -132,7 +132,7 @@ int status_command(const Invocation& invocation) {
   auto locks = settings->names.empty() ? look_at_all(*session) : look_at(*session, settings->names);
   if (!locks) return fail(locks.error(), choices);
   for (const LockView& lock : *locks) {
-    if (!lock.snapshot) fail(lock.snapshot.error(), Choices{}, lock.name);
+    if (!lock.snapshot) fail(lock.snapshot.error(), Choices{}, {lock.name});
   }
   return deliver(text_of(*locks, *settings), code_of(*locks, *settings));
 }

@@ -103,6 +103,17 @@ TEST_CASE("a flag wins over the environment, the environment over the default") 
   CHECK_FALSE(connection_options(choices, fake_getenv));
 }
 
+TEST_CASE("a prefix that would break the keys is refused") {
+  variables.clear();
+  for (const char* prefix : {"a{b", "}", "\x1b", "\xff"}) {
+    Choices choices = with_url();
+    choices.set(Opt::prefix, {prefix});
+    auto options = connection_options(choices, fake_getenv);
+    REQUIRE_FALSE(options);
+    CHECK(options.error().kind == util::ErrorKind::usage);
+  }
+}
+
 TEST_CASE("the password comes from the file, RLOCK_PASSWORD or REDISCLI_AUTH, in this order") {
   variables = {{"REDISCLI_AUTH", "cli"}};
   CHECK(password_of(with_url()) == "cli");

@@ -66,9 +66,7 @@ TEST_CASE("force-unlock as JSON is exactly as documented") {
 
 TEST_CASE("an error as JSON carries code, kind and message (L02)") {
   using util::ErrorKind;
-  auto error = [](ErrorKind kind) {
-    return json::parse(error_json({kind, "why"}, std::nullopt))["error"];
-  };
+  auto error = [](ErrorKind kind) { return json::parse(error_json({kind, "why"}, {}))["error"]; };
   CHECK(error(ErrorKind::usage) == json{{"code", 64}, {"kind", "usage"}, {"message", "why"}});
   CHECK(error(ErrorKind::foreign) == json{{"code", 65}, {"kind", "refused"}, {"message", "why"}});
   CHECK(error(ErrorKind::unavailable)["kind"] == "unreachable");
@@ -79,7 +77,7 @@ TEST_CASE("an error as JSON carries code, kind and message (L02)") {
   CHECK(error(ErrorKind::lost) == json{{"code", 76}, {"kind", "lost"}, {"message", "why"}});
   CHECK(error(ErrorKind::denied)["code"] == 77);
   CHECK(error(ErrorKind::config) == json{{"code", 78}, {"kind", "usage"}, {"message", "why"}});
-  CHECK(json::parse(error_json({ErrorKind::busy, "why"}, "x"))["error"]["lock"] == "x");
+  CHECK(json::parse(error_json({ErrorKind::busy, "why"}, {"x", "o"}))["error"]["owner"] == "o");
 }
 
 TEST_CASE("JSON is one valid ASCII line whatever a server sent") {
@@ -92,7 +90,7 @@ TEST_CASE("JSON is one valid ASCII line whatever a server sent") {
   for (const std::string& text :
        {status_json(views), queue_json(name("x"), {waiter}, std::nullopt),
         force_unlock_json(name("x"), {{test::hostile_holder()}, {}, "\x1b\xff"}),
-        error_json(error, "x\x7f"),
+        error_json(error, {"x\x7f"}),
         event_json({"acquired", 1, "n\xff", "o", {5}, "\x1b\n\u2028"})}) {
     CAPTURE(text);
     CHECK(ascii_line(text));
