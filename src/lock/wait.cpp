@@ -113,9 +113,15 @@ std::optional<Result<WaitResult>> WaitLoop::recover(Attempt& attempt, Error erro
 // A request that failed may have been carried out all the same: whatever it took goes back. (L28,
 // L46)
 Result<WaitResult> WaitLoop::leave(const Attempt& attempt, Result<WaitResult> with) {
-  Millis bound = attempt.answered ? kGiveBack : kGiveBackUnanswered;
-  auto given = give_back(attempt.call.name, attempt.call.owner, poller_.now() + bound);
-  if (!given && attempt.answered) observer_.trouble(given.error());
+  const AcquireCall& call = attempt.call;
+  if (attempt.answered) {
+    auto given = give_back(call.name, call.owner, poller_.now() + kGiveBack);
+    if (!given) observer_.trouble(given.error());
+  } else {
+    auto once = store_.cancel({call.name, call.owner});
+    (void)finish(poller_, std::move(once), poller_.now() + kGiveBackUnanswered, store_.server(),
+                 Heed::nothing);
+  }
   return with;
 }
 
