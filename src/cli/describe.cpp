@@ -29,7 +29,9 @@ std::string time_phrase(const lock::Holder& holder, Tell tell) {
 }  // namespace
 
 std::string quoted(std::string_view text) {
-  return "\"" + util::printable(text) + "\"";
+  std::string out = "\"";
+  out += util::printable(text);
+  return out += '"';
 }
 
 std::string holder_phrase(const lock::Holder& holder, Tell tell) {
@@ -59,22 +61,22 @@ std::string taker_phrase(const lock::Holder& holder) {
 }
 
 std::string lost_phrase(const lock::Lost& lost) {
-  std::string by = lost.by ? " " + taker_phrase(*lost.by) : " by another";
+  std::string taker = lost.by ? taker_phrase(*lost.by) : "by another";
   std::string operators = note_text(lost.note);
   switch (lost.how) {
     case LostHow::deleted:
       return "its keys were deleted at the server (nobody had it since)";
     case LostHow::taken:
-      return "it was taken" + by;
+      return std::string("it was taken ").append(taker);
     case LostHow::full:
-      return "there is no room beside those who hold it now" +
-             (lost.by ? ": taken" + by : std::string());
+      return std::string("there is no room beside those who hold it now; taken ").append(taker);
     case LostHow::expired:
       return "the lease ended (nobody had it since)";
     case LostHow::released:
       return "it was released under this owner id";
     case LostHow::forced:
-      return operators.empty() ? "it was broken by an operator" : "it was broken " + operators;
+      return operators.empty() ? "it was broken by an operator"
+                               : std::string("it was broken ").append(operators);
   }
   return "the lease ended";
 }

@@ -16,7 +16,7 @@ void wrap(std::string& out, std::string_view text, size_t column) {
     std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(std::min(text.size(), word.size() + 1));
     if (!first && used + 1 + word.size() > kWidth) {
-      out += "\n" + std::string(column, ' ');
+      out.append("\n").append(column, ' ');
       used = column;
     } else if (!first) {
       out += ' ';
@@ -41,8 +41,8 @@ void for_lines(std::string_view text, Each each) {
 std::string names_of(const OptionRow& row) {
   std::string names = row.letter == '\0' ? "    " : std::string("-") + row.letter;
   if (row.letter != '\0' && !row.name.empty()) names += ", ";
-  if (!row.name.empty()) names += "--" + std::string(row.name);
-  if (row.takes_value()) names += " " + std::string(row.metavar);
+  if (!row.name.empty()) names.append("--").append(row.name);
+  if (row.takes_value()) names.append(" ").append(row.metavar);
   return names;
 }
 
@@ -50,7 +50,7 @@ void add_option(std::string& out, const OptionRow& row) {
   std::string names = "  " + names_of(row);
   out += names;
   if (names.size() + 2 > kHelpColumn) {
-    out += "\n" + std::string(kHelpColumn, ' ');
+    out.append("\n").append(kHelpColumn, ' ');
   } else {
     out += std::string(kHelpColumn - names.size(), ' ');
   }

@@ -112,7 +112,7 @@ class Judge {
 
   Verdict operator()(const run::RunLimit& limit) const {
     std::string message = lock_at(context_) + ": the command ran longer than --max-run";
-    if (context_.max_run) message += " " + util::format_duration(*context_.max_run);
+    if (context_.max_run) message.append(" ").append(util::format_duration(*context_.max_run));
     message += " and was ended" + survivors_text(limit.survivors);
     if (limit.unreleased) message += "; " + unreleased_text(limit.unreleased);
     return {kRunLimit, {}, Weight::error, message};

@@ -32,7 +32,9 @@ void WaitingLine::draw(const std::string& text) {
 
 void WaitingLine::erase() {
   if (drawn_ == 0) return;
-  write_stderr("\r" + std::string(drawn_, ' ') + "\r", util::Millis(100));
+  std::string blank = "\r";
+  blank.append(drawn_, ' ').append("\r");
+  write_stderr(blank, util::Millis(100));
   drawn_ = 0;
 }
 
