@@ -73,7 +73,7 @@ load helpers/helpers
 
 @test "L22 a reader of the command's output sees its end although rlock lives on" {
   mkfifo go out
-  start rlock run closing -- sh -c 'exec 9<>go; echo last words; exec >&-; read -r _ <&9' >out
+  start sh -c 'exec rlock run closing -- sh -c "exec 9<>go; echo last words; exec >&-; read -r _ <&9" >out'
   holder=$!
   run -0 timeout 60 cat out
   [ "$output" = "last words" ]

@@ -1,12 +1,6 @@
 #!/usr/bin/env bats
 load helpers/helpers
 
-setup() {
-  here=$BATS_TEST_TMPDIR
-  cd "$here" || return
-  rounds=${RLOCK_TEST_ROUNDS:-10}
-}
-
 # guarded NAME [OPTION…]: a holder whose command keeps a flock for as long as any part of it lives.
 guarded() {
   local name=$1
@@ -33,7 +27,7 @@ next_is_alone() {
 }
 
 @test "L06 a holder that was stopped has its command dead before the next one starts" {
-  local round
+  local round rounds=${RLOCK_TEST_ROUNDS:-10}
   for ((round = 1; round <= rounds; ++round)); do
     guarded stopped -t 1
     kill -STOP "$holder"
@@ -143,9 +137,8 @@ free() { ! held "$1"; }
 }
 
 @test "the server stops answering: the command is ended inside its lease, 76" {
-  own_server=$(mktemp -d)
-  serve "$own_server"
-  RLOCK_URL="unix://$own_server/s" guarded silenced -t 1
+  own
+  guarded silenced -t 1
   kill -STOP "$(cat "$own_server/pid")"
   ends_with 76 "$holder"
   grep -q silenced err || fail "$(cat err)"
@@ -153,9 +146,8 @@ free() { ! held "$1"; }
 }
 
 @test "the server stalls for less than the lease: the command never notices" {
-  own_server=$(mktemp -d)
-  serve "$own_server"
-  RLOCK_URL="unix://$own_server/s" hold stalled -t 6
+  own
+  hold stalled -t 6
   kill -STOP "$(cat "$own_server/pid")"
   # Longer than the renewal interval of two seconds.
   sleep 2.5

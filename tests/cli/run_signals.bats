@@ -90,8 +90,10 @@ trapping() {
 @test "what the command leaves behind runs on unlocked" {
   mkfifo up
   run -0 rlock run daemon -- sh -c 'setsid sh -c "echo \$\$ >up; exec sleep 1000" >/dev/null 2>&1 3>&- 4>&- & read -r pid <up; echo "$pid"'
+  local left=$output
   nothing_left daemon
-  kill "$output"
+  gone "$left" && fail "it was ended"
+  kill "$left"
 }
 
 @test "^C in a shell's loop ends the loop" {

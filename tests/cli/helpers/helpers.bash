@@ -27,6 +27,20 @@ end_server() {
   eventually gone "$pid"
 }
 
+# own ARG…: a server of the test's own takes the place of the file's, until the test is over.
+own() {
+  own_server=$(mktemp -d)
+  serve "$own_server" "$@"
+  export SERVER=$own_server RLOCK_URL="unix://$own_server/s"
+}
+
+# restart ARG…: the test's own server is killed, and started again with what it had stored.
+restart() {
+  end_server "$own_server"
+  rm -f "$own_server/s" "$own_server/pid"
+  serve "$own_server" "$@"
+}
+
 redis() { redis-cli -s "$SERVER/s" "$@"; }
 
 # reset_server: nothing stored, nothing configured by an earlier test.
@@ -65,15 +79,16 @@ teardown_file() {
 
 setup() {
   here=$BATS_TEST_TMPDIR
+  started=()
   cd "$here" || return
 }
 
 teardown() {
   local pid
-  for pid in $(jobs -p); do
+  for pid in "${started[@]}"; do
     kill -KILL "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
   done
-  wait
   if [ -n "${own_server:-}" ]; then
     end_server "$own_server"
     rm -rf "$own_server"
@@ -87,7 +102,12 @@ fail() {
   return 1
 }
 
-gone() { ! kill -0 "$1" 2>/dev/null; }
+# gone PID: dead, be it that nobody has reaped it yet.
+gone() {
+  local state
+  state=$(ps -o stat= -p "$1") || return 0
+  [[ $state == Z* ]]
+}
 
 # eventually COMMAND…: until it succeeds, a minute at most: for a state that tells nobody of its change.
 eventually() {
@@ -99,7 +119,10 @@ eventually() {
 }
 
 # start COMMAND…: in the background, with the signals of a foreground command; $! is its pid.
-start() { env --default-signal=INT,QUIT "$@" 3>&- 4>&- & }
+start() {
+  env --default-signal=INT,QUIT "$@" 3>&- 4>&- &
+  started+=($!)
+}
 
 # ends_with CODE PID
 ends_with() {
