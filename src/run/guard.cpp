@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "run/guard_process.hpp"
+#include "run/signals.hpp"
 
 namespace rlock::run {
 namespace {
@@ -48,6 +49,8 @@ util::Status Guard::spawn() {
   auto timer = GuardTimer::make();
   if (!timer) return std::move(timer).error();
   // Not fork(): other threads may exist, and no handler of theirs may run in the guard.
+  // Signals are blocked from birth: a ^Z must not stop the guard before it has left our group.
+  SignalBlock all;
   pid_t pid = _Fork();
   if (pid == 0) guard_process(*page_, quarry_, rlock_is_here.get(), *timer);
   if (pid < 0) return refused("fork", errno);

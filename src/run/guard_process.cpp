@@ -1,7 +1,6 @@
 #include "run/guard_process.hpp"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
@@ -42,9 +41,6 @@ void overwrite_arguments() noexcept {
 }
 
 void become_the_guard(int pipe, int timer) noexcept {
-  sigset_t all;
-  sigfillset(&all);
-  sigprocmask(SIG_SETMASK, &all, nullptr);
   setsid();
   dup2(pipe, kPipe);
   dup2(timer, kTimer);

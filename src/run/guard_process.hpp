@@ -19,8 +19,8 @@ class GuardTimer {
   util::Fd fd_;
 };
 
-// What the guard does after the fork; async-signal-safe throughout. `rlock_is_here` reports
-// end-of-file when rlock is gone.
+// What the guard does after the fork, born with all signals blocked; async-signal-safe throughout.
+// `rlock_is_here` reports end-of-file when rlock is gone.
 [[noreturn]] void guard_process(Page& page, Quarry quarry, int rlock_is_here,
                                 const GuardTimer& timer) noexcept;
 

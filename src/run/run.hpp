@@ -24,7 +24,7 @@ struct Plan {
   std::vector<std::string> environment;  // added to the inherited one, `NAME=value`; RLOCK_TOKEN is
                                          // appended here once the token is known
   Millis kill_after{5'000};
-  std::optional<Millis> max_run;  // counted from the start of the command, not of the wait
+  std::optional<Millis> max_run{};  // counted from the start of the command, not of the wait
   OnLost on_lost = OnLost::terminate;
   lock::Watchdog watchdog = lock::Watchdog::renew;
 };

@@ -87,6 +87,19 @@ void Signals::restore_in_child() const noexcept {
   sigprocmask(SIG_SETMASK, &inherited_mask_, nullptr);
 }
 
+SignalBlock::SignalBlock() noexcept {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before_);
+}
+
+SignalBlock::SignalBlock(int signal) noexcept {
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  pthread_sigmask(SIG_BLOCK, &only, &before_);
+}
+
 void die_by(int signal) {
   // The command dumped core, if it wanted to; ours would only hide that one. A core pipe does not
   // heed the limit, hence both.

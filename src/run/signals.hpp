@@ -41,6 +41,20 @@ class Signals {
   struct sigaction inherited_pipe_ {};
 };
 
+// Blocks signals in this thread for as long as it lives.
+class SignalBlock {
+ public:
+  // Every one: a child forked under it is not stopped or ended before it has got ready.
+  SignalBlock() noexcept;
+  explicit SignalBlock(int signal) noexcept;
+  SignalBlock(const SignalBlock&) = delete;
+  SignalBlock& operator=(const SignalBlock&) = delete;
+  ~SignalBlock() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
 // Ends this process as `signal` ended the command: by the same signal, without a core; as PID 1, or
 // where that does not end us, with 128 + signal. [SUPERVISION, The terminal]
 [[noreturn]] void die_by(int signal);

@@ -6,28 +6,9 @@
 
 #include <cstring>
 
+#include "run/signals.hpp"
+
 namespace rlock::run {
-namespace {
-
-// Changing a terminal from the background would stop us.
-class BlockTtou {
- public:
-  BlockTtou() {
-    sigset_t only;
-    sigemptyset(&only);
-    sigaddset(&only, SIGTTOU);
-    pthread_sigmask(SIG_BLOCK, &only, &before_);
-  }
-  BlockTtou(const BlockTtou&) = delete;
-  BlockTtou& operator=(const BlockTtou&) = delete;
-  ~BlockTtou() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
-
-}  // namespace
-
 Terminal Terminal::open() {
   Terminal terminal;
   terminal.fd_.reset(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
@@ -42,7 +23,7 @@ bool Terminal::ours() const {
 }
 
 void Terminal::give_to(pid_t group) const {
-  BlockTtou block;
+  SignalBlock no_stop(SIGTTOU);  // changing a terminal from the background would stop us
   tcsetpgrp(fd_.get(), group);
 }
 
@@ -62,7 +43,7 @@ void Terminal::restore_after(pid_t command_group) {
   if (!before_ || !ours()) return;
   termios now{};
   if (tcgetattr(fd_.get(), &now) != 0 || std::memcmp(&now, &*before_, sizeof now) == 0) return;
-  BlockTtou block;
+  SignalBlock no_stop(SIGTTOU);
   tcsetattr(fd_.get(), TCSADRAIN, &*before_);
 }
 

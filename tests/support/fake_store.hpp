@@ -1,0 +1,75 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lock/store.hpp"
+#include "support/scripted_store.hpp"
+
+// A store in real time that answers as a test scripts it, without a server.
+namespace rlock::test {
+
+using lock::InFlight;
+using util::Result;
+
+template <class T>
+InFlight<T> answer(Result<T> value, util::Millis after = util::Millis(0)) {
+  return std::make_unique<ScriptedReply<T>>(util::BootClock::now() + after, std::move(value));
+}
+template <class T>
+InFlight<T> silence() {
+  return std::make_unique<ScriptedReply<T>>(TimePoint::max(), std::nullopt);
+}
+
+// Each call is a function the test sets; `trace` hears of every call first.
+class FakeStore final : public lock::LockStore {
+ public:
+  struct Script {
+    std::function<InFlight<lock::AcquireReply>()> acquire;
+    std::function<InFlight<lock::RenewReply>()> renew;
+    std::function<InFlight<lock::ReleaseReply>()> release;
+    std::function<InFlight<lock::Wake>(util::Millis slice)> wake;
+    std::function<void(const char* call)> trace;
+  };
+  explicit FakeStore(const Script& script) : script_(script) {}
+
+  InFlight<lock::AcquireReply> acquire(const lock::AcquireCall&) override {
+    script_.trace("acquire");
+    return script_.acquire();
+  }
+  InFlight<lock::RenewReply> renew(const lock::RenewCall&) override {
+    script_.trace("renew");
+    return script_.renew();
+  }
+  InFlight<lock::ReleaseReply> release(const lock::ReleaseCall&) override {
+    script_.trace("release");
+    return script_.release();
+  }
+  InFlight<lock::CancelReply> cancel(const lock::CancelCall&) override {
+    script_.trace("cancel");
+    return answer<lock::CancelReply>(lock::CancelReply::left_queue);
+  }
+  InFlight<lock::ForceReply> force_unlock(const lock::ForceCall&) override {
+    return answer<lock::ForceReply>(lock::ForceReply(lock::NotHeld{}));
+  }
+  InFlight<lock::Snapshot> inspect(const lock::InspectCall&) override {
+    return answer<lock::Snapshot>(lock::Snapshot{});
+  }
+  InFlight<lock::NamesPage> list_names(const std::string&) override {
+    return answer<lock::NamesPage>(lock::NamesPage{});
+  }
+  InFlight<lock::Wake> wait_for_wake(const lock::LockName&, const lock::Owner&,
+                                     util::Millis slice) override {
+    script_.trace("listen");
+    return script_.wake(slice);
+  }
+  std::string server() const override { return "fake:6379"; }
+
+ private:
+  const Script& script_;
+};
+
+}  // namespace rlock::test

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "util/clock.hpp"
+#include "util/fd.hpp"
+
+// Programs that a test starts, watches and ends.
+namespace rlock::test {
+
+using util::Millis;
+using util::TimePoint;
+
+// Generous: only a failing test waits so long.
+inline constexpr Millis kPatience{15'000};
+
+// A folder of the test's own, deleted with everything in it.
+class Scratch {
+ public:
+  Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch();
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+std::string read_file(const std::string& path);
+
+// Polls until `holds` does; false when patience ends.
+bool eventually(const std::function<bool()>& holds, Millis patience = kPatience);
+
+// Whether there is such a process, and it is no zombie.
+bool alive(pid_t pid);
+
+// One running program. Its stdout is a pipe that the test reads: end-of-file there means that
+// nobody who inherited it is left. Killed and reaped when it goes out of scope.
+class Job {
+ public:
+  struct How {
+    std::function<void()> before_exec;  // in the child
+    int input = -1;                     // its stdin; /dev/null otherwise
+  };
+  explicit Job(std::vector<std::string> argv) : Job(std::move(argv), How{}) {}
+  Job(std::vector<std::string> argv, How how);
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+  ~Job();
+
+  pid_t pid() const { return pid_; }
+  // The next line without its end; what there is at end-of-file or when patience ends.
+  std::string line();
+  // All that is left; sets ended_at() when end-of-file came.
+  std::string rest(Millis patience = kPatience);
+  bool at_end() const { return at_end_; }
+  TimePoint ended_at() const { return ended_at_; }
+  // `$?` as a shell shows it: 128 + N for a signal; -1 when patience ends.
+  int status(Millis patience = kPatience);
+  // The wait status of the last status(), for tests that look closer.
+  int raw_status() const { return raw_; }
+
+ private:
+  bool fill(TimePoint until);
+
+  pid_t pid_ = -1;
+  int raw_ = 0;
+  util::Fd out_;
+  std::string buffer_;
+  bool at_end_ = false;
+  TimePoint ended_at_{};
+};
+
+}  // namespace rlock::test

@@ -1,0 +1,196 @@
+// A little rlock: hold_and_run() over a scripted store, so that a test can stop and kill it.
+//
+//   run_hold [KEY=VALUE]... -- COMMAND [ARG]...
+//
+// ttl, kill_after, max_run (ms) · watchdog=none · on_lost=ignore · grant_after (ms), queue=1 (never
+// granted) · renew=ok|silent|error|taken|forced|deleted|full, good_renewals (so many are ok first)
+// · release=ok|error-once|silent|forced · woken_after (ms) · trace=FILE (`BOOTTIME_NS CALL` a line)
+// · result=FILE (one line: what the outcome was). The exit code is as the command line's.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "run/run.hpp"
+#include "support/fake_store.hpp"
+
+namespace {
+
+using namespace rlock;
+using test::answer;
+using test::silence;
+using util::Millis;
+
+class Settings {
+ public:
+  // The rest of argv is the command.
+  int read(int argc, char** argv) {
+    int at = 1;
+    for (; at < argc && std::strcmp(argv[at], "--") != 0; ++at) {
+      std::string word = argv[at];
+      size_t equal = word.find('=');
+      values_[word.substr(0, equal)] = word.substr(equal + 1);
+    }
+    return at + 1;
+  }
+  std::string text(const std::string& key, const char* otherwise = "") const {
+    auto found = values_.find(key);
+    return found == values_.end() ? otherwise : found->second;
+  }
+  long number(const std::string& key, long otherwise = 0) const {
+    auto found = values_.find(key);
+    return found == values_.end() ? otherwise : std::atol(found->second.c_str());
+  }
+  Millis ms(const std::string& key, long otherwise = 0) const {
+    return Millis(number(key, otherwise));
+  }
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+void append_line(const std::string& file, const std::string& line) {
+  if (file.empty()) return;
+  util::Fd fd(open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  std::string text = line + "\n";
+  [[maybe_unused]] ssize_t written = write(fd.get(), text.data(), text.size());
+}
+
+util::Error trouble() {
+  return {util::ErrorKind::unavailable, "fake:6379: connection refused", util::Retry::later};
+}
+
+lock::LostHow how_lost(const std::string& word) {
+  if (word == "taken") return lock::LostHow::taken;
+  if (word == "forced") return lock::LostHow::forced;
+  if (word == "full") return lock::LostHow::full;
+  return lock::LostHow::deleted;
+}
+
+lock::InFlight<lock::RenewReply> renew(const std::string& word) {
+  if (word == "ok") return answer<lock::RenewReply>(lock::RenewReply(lock::Renewal::extended));
+  if (word == "silent") return silence<lock::RenewReply>();
+  if (word == "error") return answer<lock::RenewReply>(trouble());
+  return answer<lock::RenewReply>(lock::RenewReply(lock::Lost{how_lost(word), std::nullopt, "x"}));
+}
+
+lock::InFlight<lock::ReleaseReply> release(const std::string& word, int call) {
+  if (word == "silent") return silence<lock::ReleaseReply>();
+  if (word == "error-once" && call == 0) return answer<lock::ReleaseReply>(trouble());
+  auto ending = word == "forced" ? lock::Ending::forced : lock::Ending::released;
+  return answer<lock::ReleaseReply>(lock::ReleaseReply{ending, "x"});
+}
+
+test::FakeStore::Script script(const Settings& set) {
+  static std::atomic<long> good_renewals{set.number("good_renewals")};
+  static std::atomic<int> releases{0};
+  test::FakeStore::Script script;
+  script.acquire = [&set] {
+    if (set.number("queue") != 0)
+      return answer<lock::AcquireReply>(lock::AcquireReply(lock::Queued{}));
+    return answer<lock::AcquireReply>(lock::AcquireReply(lock::Granted{{42}}),
+                                      set.ms("grant_after"));
+  };
+  script.renew = [&set] { return renew(good_renewals-- > 0 ? "ok" : set.text("renew", "ok")); };
+  script.release = [&set] { return release(set.text("release", "ok"), releases++); };
+  script.wake = [&set](Millis) {
+    if (set.number("woken_after") == 0) return silence<lock::Wake>();
+    return answer<lock::Wake>(lock::Wake::woken, set.ms("woken_after"));
+  };
+  script.trace = [&set](const char* call) {
+    auto now = util::BootClock::now().time_since_epoch().count();
+    append_line(set.text("trace"), std::to_string(now) + " " + call);
+  };
+  return script;
+}
+
+run::Plan plan(const Settings& set, std::vector<std::string> command) {
+  util::SystemRandom random;
+  lock::AcquireCall claim{*lock::LockName::parse("test"), lock::Owner::fresh(random)};
+  claim.ttl = set.ms("ttl", 30'000);
+  run::Plan plan{std::move(claim), {}, std::move(command), {}};
+  plan.environment = {"RLOCK_NAME=test", "RLOCK_OWNER=" + plan.claim.owner.text()};
+  plan.kill_after = set.ms("kill_after", 100);
+  if (set.number("max_run") != 0) plan.max_run = set.ms("max_run");
+  if (set.text("on_lost") == "ignore") plan.on_lost = run::OnLost::ignore;
+  if (set.text("watchdog") == "none") plan.watchdog = lock::Watchdog::none;
+  return plan;
+}
+
+struct Told {
+  int code;
+  int signal;
+  std::string text;
+};
+
+std::string describe(const run::LeaseEnd& end) {
+  std::string text = end.told ? " told=" + std::to_string(static_cast<int>(end.told->how)) : "";
+  return text + (end.by_guard ? " by_guard" : "") + (end.last_trouble ? " trouble" : "");
+}
+
+Told tell(const run::Ended& ended) {
+  std::string text = "ended";
+  if (ended.lost) text += " lost" + describe(*ended.lost);
+  if (ended.unreleased) text += " unreleased";
+  if (auto* how = std::get_if<run::Signaled>(&ended.end)) return {0, how->signal, text};
+  return {std::get<run::Exited>(ended.end).code, 0, text};
+}
+Told tell(const run::NotAcquired&) {
+  return {75, 0, "not acquired"};
+}
+Told tell(const run::WaitSignaled& waited) {
+  return {0, waited.signal, "wait signaled"};
+}
+Told tell(const run::LeaseLost& lost) {
+  std::string text = "lost" + describe(lost.lease) + (lost.never_started ? " never_started" : "");
+  for (const std::string& line : lost.survivors) text += " [" + line + "]";
+  return {76, 0, text};
+}
+Told tell(const run::RunLimit&) {
+  return {124, 0, "run limit"};
+}
+Told tell(const run::CannotExec& failed) {
+  return {failed.error == ENOENT ? 127 : 126, 0, "cannot exec"};
+}
+Told tell(const util::Error& error) {
+  return {71, 0, "error " + error.text};
+}
+
+constexpr const char* kEvents[] = {"enqueued",    "acquired", "renewed", "renew-failed", "lost",
+                                   "terminating", "killed",   "exited",  "released"};
+
+class Tracer final : public run::Observer {
+ public:
+  explicit Tracer(const Settings& set) : set_(set) {}
+  void event(const run::Event& event) override {
+    append_line(set_.text("trace"), std::to_string(event.at.time_since_epoch().count()) +
+                                        " event-" + kEvents[static_cast<size_t>(event.kind)]);
+  }
+
+ private:
+  const Settings& set_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  run::open_standard_descriptors();
+  Settings set;
+  int command = set.read(argc, argv);
+  auto signals = run::Signals::take();
+  if (!signals) return 71;
+  auto calls = script(set);
+  lock::MakeStore make = [&] { return std::make_unique<test::FakeStore>(calls); };
+  auto store = make();
+  Tracer tracer(set);
+  auto outcome =
+      run::hold_and_run(plan(set, {argv + command, argv + argc}), *store, make, tracer, *signals);
+  Told told = std::visit([](const auto& what) { return tell(what); }, outcome);
+  append_line(set.text("result"), told.text);
+  if (told.signal != 0) run::die_by(told.signal);
+  return told.code;
+}

@@ -1,0 +1,154 @@
+// Faults of rlock and of its guard. [FAULTS 1-7]
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "run/proc.hpp"
+#include "run_support.hpp"
+
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace rlock::test {
+
+pid_t guard_of(pid_t parent) {
+  pid_t guard = -1;
+  run::for_each_number_in("/proc", [&](pid_t pid) {
+    auto stat = run::read_stat(pid);
+    if (stat && stat->alive() && stat->parent == parent && run::read_name(pid) == "lease-guard") {
+      guard = pid;
+    }
+  });
+  return guard;
+}
+
+}  // namespace rlock::test
+
+namespace {
+
+// A command whose children leave its process group and session. [FAULTS 7]
+constexpr char kFamily[] =
+    "setsid sleep 60 & timeout 61 sleep 62 & (setsid sh -c 'sleep 63 & sleep 64' &) ; echo on; "
+    "sleep 65";
+
+pid_t await_guard(pid_t parent) {
+  pid_t guard = -1;
+  eventually([&] { return (guard = guard_of(parent)) > 0; });
+  return guard;
+}
+
+}  // namespace
+
+TEST_CASE("when rlock is killed the guard ends the command and what left its group (L05)") {
+  Job job(held({}, shell(kFamily)));
+  CHECK(job.line() == "on");
+  kill(job.pid(), SIGKILL);
+  CHECK(job.rest().empty());
+  CHECK(job.at_end());
+}
+
+TEST_CASE("the guard matches neither the name nor the command line of rlock") {
+  Job job(held({}, shell("echo on; read line; sleep 60")));
+  CHECK(job.line() == "on");
+  pid_t guard = await_guard(job.pid());
+  REQUIRE(guard > 0);
+  std::string folder = "/proc/" + std::to_string(guard);
+  CHECK(eventually([&] { return read_file(folder + "/cmdline").starts_with("lease-guard"); }));
+  CHECK(read_file(folder + "/cmdline").find("run_hold") == std::string::npos);
+}
+
+TEST_CASE("the guard holds none of the caller's descriptors") {
+  Job job(held({}, shell("echo on; exec >/dev/null; sleep 60")));
+  CHECK(job.line() == "on");
+  CHECK(job.rest().empty());
+  CHECK(job.at_end());
+}
+
+TEST_CASE("a stopped rlock does not keep the command alive past its lease") {
+  Scratch scratch;
+  Job job(held({"ttl=1000", "trace=" + scratch.file("trace"), "result=" + scratch.file("result")},
+               shell(kFamily)));
+  CHECK(job.line() == "on");
+  kill(job.pid(), SIGSTOP);
+  CHECK(job.rest().empty());
+  REQUIRE(job.at_end());
+  std::string trace = read_file(scratch.file("trace"));
+  CHECK(job.ended_at() < std::max(last_call(trace, "acquire"), last_call(trace, "renew")) + 1000ms);
+  kill(job.pid(), SIGCONT);
+  CHECK(job.status() == 76);
+  CHECK(read_file(scratch.file("result")).find("by_guard") != std::string::npos);
+}
+
+TEST_CASE("a stop that is shorter than the lease harms nobody") {
+  Job job(held({"ttl=3000"}, shell("echo on; sleep 0.4; exit 6")));
+  CHECK(job.line() == "on");
+  kill(job.pid(), SIGSTOP);
+  usleep(100'000);
+  kill(job.pid(), SIGCONT);
+  CHECK(job.status() == 6);
+}
+
+TEST_CASE("a killed guard is replaced, and the new one acts") {
+  Job job(held({}, shell(kFamily)));
+  CHECK(job.line() == "on");
+  pid_t first = await_guard(job.pid());
+  REQUIRE(first > 0);
+  kill(first, SIGKILL);
+  pid_t second = -1;
+  CHECK(eventually([&] { return (second = guard_of(job.pid())) > 0 && second != first; }));
+  kill(job.pid(), SIGKILL);
+  CHECK(job.rest().empty());
+  CHECK(job.at_end());
+}
+
+TEST_CASE("a guard killed beside the renewal thread is replaced too") {
+  Scratch scratch;
+  Job job(held({"ttl=1000", "trace=" + scratch.file("trace")}, shell("echo on; sleep 60")));
+  CHECK(job.line() == "on");
+  CHECK(eventually(
+      [&] { return count_calls(read_file(scratch.file("trace")), "event-renewed") > 0; }));
+  pid_t first = await_guard(job.pid());
+  kill(first, SIGKILL);
+  pid_t second = -1;
+  CHECK(eventually([&] { return (second = guard_of(job.pid())) > 0 && second != first; }));
+  kill(job.pid(), SIGSTOP);
+  CHECK(job.rest().empty());
+  CHECK(job.at_end());
+}
+
+TEST_CASE("a stopped guard is resumed") {
+  Job job(held({}, shell("echo on; sleep 60")));
+  CHECK(job.line() == "on");
+  pid_t guard = await_guard(job.pid());
+  kill(guard, SIGSTOP);
+  CHECK(eventually([&] {
+    auto stat = rlock::run::read_stat(guard);
+    return stat && stat->state != 'T';
+  }));
+}
+
+TEST_CASE("when rlock and guard are killed at once the direct child dies") {
+  Job job(held({}, {"/bin/sleep", "60"}));
+  pid_t guard = await_guard(job.pid());
+  kill(guard, SIGSTOP);
+  kill(guard, SIGKILL);
+  kill(job.pid(), SIGKILL);
+  CHECK(job.rest().empty());
+  CHECK(job.at_end());
+}
+
+TEST_CASE("a command that ends at any moment has one truth") {
+  auto seed = static_cast<unsigned>(rlock::util::BootClock::now().time_since_epoch().count());
+  MESSAGE("seed " << seed);
+  srand(seed);
+  for (int round = 0; round < 12; ++round) {
+    // Around the moment at which a lease without renewal ends: TERM comes at 640 ms.
+    double seconds = 0.60 + (rand() % 100) / 1000.0;
+    Job job(held({"ttl=1000", "watchdog=none"},
+                 shell("sleep " + std::to_string(seconds) + "; exit 9")));
+    int status = job.status();
+    CHECK((status == 9 || status == 76));
+    CHECK(job.rest(1000ms).empty());
+    CHECK(job.at_end());
+  }
+}

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "support/job.hpp"
+
+namespace rlock::test {
+
+// `run_hold SETTINGS… -- COMMAND…`
+inline std::vector<std::string> held(std::vector<std::string> settings,
+                                     const std::vector<std::string>& command) {
+  settings.insert(settings.begin(), RUN_HOLD);
+  settings.push_back("--");
+  settings.insert(settings.end(), command.begin(), command.end());
+  return settings;
+}
+
+inline std::vector<std::string> shell(const std::string& text) {
+  return {"/bin/sh", "-c", text};
+}
+
+// The boot time of the last line of a trace that ends in `call`; epoch when there is none.
+inline TimePoint last_call(const std::string& trace, const std::string& call) {
+  size_t at = trace.rfind(" " + call + "\n");
+  if (at == std::string::npos) return {};
+  size_t line = trace.rfind('\n', at);
+  long long ns = std::stoll(trace.substr(line == std::string::npos ? 0 : line + 1));
+  return TimePoint(util::BootClock::duration(ns));
+}
+
+inline size_t count_calls(const std::string& trace, const std::string& call) {
+  size_t count = 0;
+  for (size_t at = 0; (at = trace.find(" " + call + "\n", at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+// The child of `parent` that is the guard; -1 when there is none.
+pid_t guard_of(pid_t parent);
+
+}  // namespace rlock::test
