@@ -21,7 +21,7 @@ using util::Result;
 using util::Retry;
 using util::TimePoint;
 
-constexpr size_t kReadSize = 16 * 1024;
+constexpr size_t kReadSize = 16 * size_t{1024};
 
 }  // namespace
 

@@ -45,7 +45,7 @@ Error unfit(const std::string& folder, const std::string& why) {
 // The passwd home, not $HOME: sudo and cron keep or change that, and all runs of a user must meet.
 Result<std::string> default_folder() {
   if (geteuid() == 0) return std::string("/var/lib/rlock");
-  std::array<char, 16 * 1024> buffer;
+  std::array<char, 16'384> buffer;
   passwd entry{};
   passwd* found = nullptr;
   getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found);

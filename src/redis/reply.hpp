@@ -23,9 +23,9 @@ std::string encode(const std::vector<std::string>& words);
 // it is allocated: the server may be anybody. [FAULTS 37]
 class ReplyReader {
  public:
-  static constexpr size_t kMostBytes = 16 << 20;      // of one reply on the wire
-  static constexpr size_t kMostElements = 64 * 1024;  // of all arrays of one reply together
-  static constexpr int kDeepest = 7;                  // arrays within arrays
+  static constexpr size_t kMostBytes = size_t{16} << 20;      // of one reply on the wire
+  static constexpr size_t kMostElements = size_t{64} * 1024;  // of all arrays of one reply together
+  static constexpr int kDeepest = 7;                          // arrays within arrays
 
   ReplyReader();
 

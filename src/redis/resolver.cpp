@@ -82,6 +82,7 @@ struct Resolution::Shared {
   util::Fd event;
   std::mutex mutex;
   std::optional<Outcome> outcome;
+  std::shared_ptr<Shared> for_thread;  // the thread's own share, until it has taken it
 };
 
 util::Result<Resolution> Resolution::start(const std::string& host, int port) {
@@ -89,25 +90,24 @@ util::Result<Resolution> Resolution::start(const std::string& host, int port) {
   shared->host = host;
   shared->port = port;
   shared->event.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  auto for_thread = std::make_unique<std::shared_ptr<Shared>>(shared);
-  int error = shared->event ? start_thread(look_up, for_thread.get()) : errno;
+  shared->for_thread = shared;
+  int error = shared->event ? start_thread(look_up, shared.get()) : errno;
   if (error != 0) {
+    shared->for_thread.reset();
     return util::Error{util::ErrorKind::system,
                        "cannot look up \"" + host + "\": " + std::strerror(error)};
   }
-  for_thread.release();  // the thread deletes it
   return Resolution(std::move(shared));
 }
 
 void* Resolution::look_up(void* argument) {
-  std::unique_ptr<std::shared_ptr<Shared>> owned(static_cast<std::shared_ptr<Shared>*>(argument));
-  Shared& shared = **owned;
-  Outcome outcome = addresses_of(shared.host, shared.port, Names::any);
+  std::shared_ptr<Shared> shared = std::move(static_cast<Shared*>(argument)->for_thread);
+  Outcome outcome = addresses_of(shared->host, shared->port, Names::any);
   {
-    std::lock_guard lock(shared.mutex);
-    shared.outcome = std::move(outcome);
+    std::lock_guard lock(shared->mutex);
+    shared->outcome = std::move(outcome);
   }
-  eventfd_write(shared.event.get(), 1);
+  eventfd_write(shared->event.get(), 1);
   return nullptr;
 }
 

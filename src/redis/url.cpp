@@ -176,6 +176,7 @@ struct Place {
 
 Status all_different(const std::vector<Url>& urls) {
   std::vector<std::string> places;
+  places.reserve(urls.size());
   for (const Url& url : urls) places.push_back(std::visit(Place{}, url));
   std::sort(places.begin(), places.end());
   if (std::adjacent_find(places.begin(), places.end()) == places.end()) return Done{};
