@@ -9,6 +9,7 @@ top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 
 build=$top/build/try
 scratch=$(mktemp -d)
+was_running=unknown
 
 compile() {
   cmake -S "$top" -B "$build" -DCMAKE_BUILD_TYPE=Release -DRLOCK_TESTS=OFF &&
@@ -103,6 +104,11 @@ exit_codes() {
   show 64 "rlock run -E 600 nightly -- true"
 }
 
+trap finish EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
 say "rlock: build and first run on $(. /etc/os-release && echo "$PRETTY_NAME")"
 install_packages g++ cmake make pkg-config libhiredis-dev libcli11-dev nlohmann-json3-dev redis-tools
 provide_server "$build/server"
@@ -111,13 +117,9 @@ PATH=$build/src:$PATH
 
 state=$(state_folder)
 was_there=no
-was_running=no
 [ ! -d "$state" ] || was_there=yes
+was_running=no
 [ "$(local_server ping || true)" != PONG ] || was_running=yes
-trap finish EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
 
 export RLOCK_URL=local:
 write_job
