@@ -11,21 +11,22 @@ using util::Error;
 using util::ErrorKind;
 using util::Result;
 
-Result<lock::ForceTarget> target_of(const Choices& choices) {
+util::Status set_target(ForceSettings& settings, const Choices& choices) {
   int chosen = choices.has(Opt::owner) + choices.has(Opt::token) + choices.has(Opt::all);
   if (chosen > 1) {
     return Error{ErrorKind::usage, "--owner, --token and --all exclude each other"};
   }
-  if (choices.has(Opt::all)) return lock::ForceTarget(lock::Every{});
+  if (choices.has(Opt::all)) settings.target.emplace<lock::Every>();
   if (auto text = choices.last(Opt::owner)) {
     auto owner = lock::Owner::parse(*text);
     if (!owner) return std::move(owner).error();
-    return lock::ForceTarget(*std::move(owner));
+    settings.target.emplace<lock::Owner>(*std::move(owner));
   }
   constexpr uint64_t kGreatest = (uint64_t{1} << 53) - 1;
   auto token = number_choice(choices, Opt::token, kGreatest);
   if (!token) return std::move(token).error();
-  return *token ? lock::ForceTarget(lock::Token{**token}) : lock::ForceTarget(lock::Sole{});
+  if (*token) settings.target.emplace<lock::Token>(**token);
+  return util::Done{};
 }
 
 }  // namespace
@@ -36,10 +37,8 @@ Result<ForceSettings> force_settings(const Invocation& invocation) {
   if (!text) return std::move(text).error();
   auto name = lock::LockName::parse(*text);
   if (!name) return std::move(name).error();
-  auto target = target_of(choices);
-  if (!target) return std::move(target).error();
   ForceSettings settings{*std::move(name)};
-  settings.target = *std::move(target);
+  if (auto ok = set_target(settings, choices); !ok) return std::move(ok).error();
   settings.pace = choices.has(Opt::now) ? lock::Pace::now : lock::Pace::confirmed;
   settings.note = operator_note(choices);
   settings.yes = choices.has(Opt::yes);
