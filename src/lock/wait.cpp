@@ -25,8 +25,9 @@ Millis grown(Millis backoff) {
   return std::clamp(backoff * 2, kFirstBackoff, kLongestBackoff);
 }
 
-Error silent(const std::string& server) {
-  return {ErrorKind::unavailable, "cannot acquire at " + server + ": no answer in time",
+Error silent(const LockName& name, const std::string& server) {
+  return {ErrorKind::unavailable,
+          "cannot acquire \"" + name.text() + "\": " + server + ": no answer in time",
           util::Retry::later};
 }
 
@@ -54,7 +55,7 @@ std::optional<Result<WaitResult>> WaitLoop::step(Attempt& attempt) {
   }
   request.reset();
   if (driven == Drive::interrupted) return leave(attempt, WaitResult(Interrupted{}));
-  return recover(attempt, silent(store_.server()));
+  return recover(attempt, silent(attempt.call.name, store_.server()));
 }
 
 std::optional<Result<WaitResult>> WaitLoop::read(Attempt& attempt, AcquireReply reply,

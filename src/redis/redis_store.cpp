@@ -82,12 +82,14 @@ class Call final : public lock::Reply<T> {
   }
 
   Result<T> take() override {
-    if (!reply_) return explain(std::move(error_));
+    if (!reply_) return about_call(std::move(error_));
     if (reply_->type == REDIS_REPLY_ERROR) {
-      return explain(decode_error(std::string_view(reply_->str, reply_->len)));
+      return about_call(named(decode_error(std::string_view(reply_->str, reply_->len))));
     }
     std::optional<T> value = decode_(*reply_, context_);
-    if (!value) return explain({ErrorKind::unavailable, "a reply that no rlock script gives"});
+    if (!value) {
+      return about_call(named({ErrorKind::unavailable, "a reply that no rlock script gives"}));
+    }
     return std::move(*value);
   }
 
@@ -99,8 +101,14 @@ class Call final : public lock::Reply<T> {
     connection_.start(words_);
   }
 
-  Error explain(Error error) const {
-    error.text = "cannot " + what_ + " at " + connection_.server().label() + ": " + error.text;
+  // The transport's errors name the server themselves, a reply does not.
+  Error named(Error error) const {
+    error.text = connection_.server().label() + ": " + error.text;
+    return error;
+  }
+
+  Error about_call(Error error) const {
+    error.text = "cannot " + what_ + ": " + error.text;
     return error;
   }
 
