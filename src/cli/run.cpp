@@ -67,7 +67,7 @@ int hold(RunSettings settings, Session& session, run::Signals& signals, Talk tal
   const lock::Owner owner = plan.claim.owner;
   RunContext context{name.text(), session.server(), plan.argv.front(), settings.conflict_code,
                      plan.max_run};
-  RunObserver observer(name, session.server(), talk, std::move(log));
+  RunObserver observer(name, talk, std::move(log));
 
   const util::TimePoint start = BootClock::now();
   plan.limits.first_contact = session.connect_timeout();

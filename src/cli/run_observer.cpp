@@ -23,10 +23,8 @@ std::string event_line(const std::string& name, const run::Event& event) {
 
 }  // namespace
 
-RunObserver::RunObserver(lock::LockName name, std::string server, Talk talk,
-                         std::optional<EventLog> log)
+RunObserver::RunObserver(lock::LockName name, Talk talk, std::optional<EventLog> log)
     : name_(std::move(name)),
-      server_(std::move(server)),
       talk_(talk),
       live_(talk != Talk::errors && is_terminal(STDERR_FILENO)),
       log_(std::move(log)) {}

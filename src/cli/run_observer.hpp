@@ -14,7 +14,7 @@ enum class Talk { errors, usual, verbose };  // -q, nothing, -v
 // What a run tells while it waits and runs: the live line, the event log, the lines of -v.
 class RunObserver final : public run::Observer {
  public:
-  RunObserver(lock::LockName name, std::string server, Talk talk, std::optional<EventLog> log);
+  RunObserver(lock::LockName name, Talk talk, std::optional<EventLog> log);
 
   void queued(const lock::Queued& queued) override;
   void trouble(const util::Error& error) override;
@@ -29,7 +29,6 @@ class RunObserver final : public run::Observer {
   void redraw();
 
   const lock::LockName name_;
-  const std::string server_;
   const Talk talk_;
   const bool live_;
 
