@@ -73,6 +73,7 @@ if not call('ZSCORE', QUEUE, owner) then
     return {'granted', line.token}
   end
   if queueing == 'never' or (max_queue ~= '' and waiters >= tonumber(max_queue)) then
+    note_skip(record)
     finish(owner)
     return {'busy', waiters, some_holder()}
   end

@@ -12,6 +12,7 @@ local GRACE = 60000         -- keys outlive the last lease, so that a late renew
 local META_LIFE = 2592000000  -- 30 days
 local WAKE_LIFE = 10000
 local INNER_LEASE = 30000   -- entries of nested runs, at most
+local RUNS = 100            -- remembered in the history
 local SWEEP = 256
 local ADMIT = 64
 
@@ -121,6 +122,29 @@ end
 
 local function note_of(owner) return call('HGET', WHO, '!' .. owner) or '' end
 
+-- A row of HISTORY, newest first: what it is, numbers, and the record of whoever it was.
+local function write_history(row)
+  call('LPUSH', HISTORY, row)
+  call('LTRIM', HISTORY, 0, RUNS - 1)
+  call('PEXPIREAT', HISTORY, int(now + META_LIFE))
+end
+
+-- run TOKEN SINCE END HOW RESULT RECORD; an unclaimed grant ran nothing.
+local function note_run(owner, line, how, result)
+  if not line or line.state == 'granted' then return end
+  write_history(table.concat({'run', int(line.token), int(line.since), int(now), how, result,
+                              call('HGET', WHO, owner) or ''}, ' '))
+end
+
+-- skip COUNT FIRST LAST RECORD: skips between two runs share a row, so that they never push runs out.
+local function note_skip(record)
+  local newest = call('LINDEX', HISTORY, 0) or ''
+  local count, first = string.match(newest, '^skip (%d+) (%d+) ')
+  if not count then return write_history('skip 1 ' .. int(now) .. ' ' .. int(now) .. ' ' .. record) end
+  call('LSET', HISTORY, 0, 'skip ' .. int(count + 1) .. ' ' .. first .. ' ' .. int(now) .. ' ' .. record)
+  call('PEXPIREAT', HISTORY, int(now + META_LIFE))
+end
+
 local function forget(owner) call('HDEL', WHO, owner, '+' .. owner, '@' .. owner) end
 
 local function wake(owner, word) wakes[#wakes + 1] = {owner, word} end
@@ -161,8 +185,10 @@ local function sweep_holders()
   for _, owner in ipairs(ended) do
     if string.sub(owner, 1, 1) ~= '~' then
       local line = read_line(owner)
+      local forced = line and line.state == 'revoked'
+      note_run(owner, line, forced and 'forced' or 'expired', '-')
       if line then cool_down(owner, line) end
-      bury(owner, line and line.state == 'revoked' and FORCED or EXPIRED)
+      bury(owner, forced and FORCED or EXPIRED)
     end
     forget(owner)
   end

@@ -1,10 +1,11 @@
 -- release, cancel: an owner's end, whatever it has: a lease, a grant, a place in the queue, nothing. Always
 -- leaves a tombstone, so that a late acquire cannot make a ghost; a repeat succeeds.
--- ARGV: owner, entry, released|cancelled|removed, note (with removed)
+-- ARGV: owner, entry, released|cancelled|timed_out|removed, note (with removed) or what the run came to
+--       (with released: one word, `exit:7`, `signal:9`, or `-`)
 -- Returns: freed | kept (by other entries) | left_queue | holds (removed only, nothing done)
 --          | absent kind-before note   (kind: see KINDS, or unknown)
 local owner, entry, how, note = unpack(ARGV)
-local kind = how == 'released' and WAS_RELEASED or how == 'cancelled' and CANCELLED or REMOVED
+local kind = how == 'released' and WAS_RELEASED or how == 'removed' and REMOVED or CANCELLED
 
 local ends = tonumber(call('ZSCORE', HOLDERS, owner) or 0)
 local queued = call('ZSCORE', QUEUE, owner)
@@ -22,8 +23,9 @@ end
 
 local function free(line)
   remove_holder(owner)
-  if how == 'released' and line then cool_down(owner, line) end
   local forced = line and line.state == 'revoked'
+  if how == 'released' then note_run(owner, line, forced and 'forced' or how, note) end
+  if how == 'released' and line then cool_down(owner, line) end
   forget(owner)
   bury(owner, forced and FORCED or kind, ends)
   if forced then return {'absent', 'forced', note_of(owner)} end
@@ -41,7 +43,9 @@ local function end_hold()
 end
 
 local function leave_queue()
+  local record = call('HGET', WHO, owner) or ''
   remove_waiter(owner)
+  if how == 'timed_out' then note_skip(record) end
   bury(owner, kind)
   if kind == REMOVED then
     call('HSET', WHO, '!' .. owner, note)
