@@ -142,6 +142,8 @@ struct ReleaseCall {
   LockName name;
   Owner owner;
   Entry entry = Entry::outer();
+  std::string result =
+      "-";  // what the run came to, for the history: `exit:7`, `signal:9`; one word
 };
 // `ending` tells what the owner had come to: released now or before, or something else earlier.
 struct ReleaseReply {
@@ -149,7 +151,7 @@ struct ReleaseReply {
   std::string note{};
 };
 
-enum class CancelHow { cancelled, removed };
+enum class CancelHow { cancelled, timed_out, removed };  // timed_out: a skip in the history
 struct CancelCall {
   LockName name;
   Owner owner;
@@ -205,6 +207,25 @@ struct Snapshot {
   bool more_waiters = false;
 };
 
+// ---- history: the last runs and the skips between them, newest first ----
+
+struct PastRun {
+  Token token;
+  ServerTime since;
+  ServerTime until;
+  std::string how;     // released, expired, forced
+  std::string result;  // as the release told it; `-` unknown
+  std::string record{};
+};
+// Acquisitions that were refused or timed out between two runs.
+struct Skips {
+  uint64_t count = 0;
+  ServerTime first;
+  ServerTime last;
+  std::string record{};  // of the last one
+};
+using Past = std::variant<PastRun, Skips>;
+
 struct NamesPage {
   std::vector<std::string> names;  // may repeat between pages
   std::string cursor{};            // empty: that was the last page
@@ -223,6 +244,8 @@ class LockStore {
   virtual InFlight<CancelReply> cancel(const CancelCall& call) = 0;
   virtual InFlight<ForceReply> force_unlock(const ForceCall& call) = 0;
   virtual InFlight<Snapshot> inspect(const InspectCall& call) = 0;
+  // The newest `rows` of the history.
+  virtual InFlight<std::vector<Past>> history(const LockName& name, uint64_t rows) = 0;
   // Names of the locks under the prefix, a page at a time; cursor empty for the first.
   virtual InFlight<NamesPage> list_names(const std::string& cursor) = 0;
   // Blocks at the server until this owner is woken or `slice` is over: a hint, never the truth.

@@ -111,23 +111,23 @@ std::optional<Result<WaitResult>> WaitLoop::recover(Attempt& attempt, Error erro
   return std::nullopt;
 }
 
-// A request that failed may have been carried out all the same: whatever it took goes back. (L28,
-// L46)
+// A request that failed may have been carried out all the same: whatever it took goes back.
+// (L28, L46)
 Result<WaitResult> WaitLoop::leave(const Attempt& attempt, Result<WaitResult> with) {
-  const AcquireCall& call = attempt.call;
+  CancelCall call{attempt.call.name, attempt.call.owner};
+  if (with && std::holds_alternative<TimedOut>(*with)) call.how = CancelHow::timed_out;
   if (attempt.answered) {
-    auto given = give_back(call.name, call.owner, poller_.now() + kGiveBack);
+    auto given = give_back(call, poller_.now() + kGiveBack);
     if (!given) observer_.trouble(given.error());
   } else {
-    auto once = store_.cancel({call.name, call.owner});
+    auto once = store_.cancel(call);
     (void)finish(poller_, std::move(once), poller_.now() + kGiveBackUnanswered, store_.server(),
                  Heed::nothing);
   }
   return with;
 }
 
-Result<CancelReply> WaitLoop::give_back(const LockName& name, const Owner& owner, TimePoint until) {
-  CancelCall call{name, owner, CancelHow::cancelled, ""};
+Result<CancelReply> WaitLoop::give_back(const CancelCall& call, TimePoint until) {
   for (Millis backoff{0};;) {
     TimePoint attempt_end = std::min(until, poller_.now() + kAttempt);
     auto reply = finish(poller_, store_.cancel(call), attempt_end, store_.server(), Heed::nothing);

@@ -46,8 +46,8 @@ class WaitLoop {
 
   util::Result<WaitResult> acquire(AcquireCall call, const WaitLimits& limits);
 
-  // Gives back what `owner` has, waiting or granted, by `until`; an interrupt does not stop it.
-  util::Result<CancelReply> give_back(const LockName& name, const Owner& owner, TimePoint until);
+  // Gives back what the owner has, waiting or granted, by `until`; an interrupt does not stop it.
+  util::Result<CancelReply> give_back(const CancelCall& call, TimePoint until);
 
  private:
   // One acquisition under way.

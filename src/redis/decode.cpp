@@ -130,6 +130,43 @@ std::string_view name_in(std::string_view key, std::string_view prefix) {
   return {};
 }
 
+// Takes the text up to the next space.
+std::string_view next_word(std::string_view& text) {
+  size_t space = text.find(' ');
+  std::string_view word = text.substr(0, space);
+  text.remove_prefix(space == std::string_view::npos ? text.size() : space + 1);
+  return word;
+}
+
+uint64_t next_number(std::string_view& text) {
+  std::string_view digits = next_word(text);
+  uint64_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+
+lock::ServerTime next_time(std::string_view& text) {
+  return {static_cast<int64_t>(next_number(text))};
+}
+
+// A row of :history as the scripts write it; nullopt for a stranger's.
+std::optional<lock::Past> past_of(std::string_view row) {
+  std::string_view kind = next_word(row);
+  if (kind == "skip") {
+    lock::Skips skips{next_number(row), next_time(row), next_time(row)};
+    skips.record = row;
+    return skips;
+  }
+  if (kind != "run") return std::nullopt;
+  lock::PastRun run{{next_number(row)},
+                    next_time(row),
+                    next_time(row),
+                    std::string(next_word(row)),
+                    std::string(next_word(row))};
+  run.record = row;
+  return run;
+}
+
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
@@ -220,6 +257,16 @@ std::optional<lock::Wake> decode_wake(const redisReply& reply) {
   if (reply.type == REDIS_REPLY_NIL) return lock::Wake::slept;
   if (reply.type == REDIS_REPLY_ARRAY) return lock::Wake::woken;
   return std::nullopt;
+}
+
+std::optional<std::vector<lock::Past>> decode_history(const redisReply& reply) {
+  Item list(&reply);
+  if (!list.is_array()) return std::nullopt;
+  std::vector<lock::Past> rows;
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (auto past = past_of(list.at(i).text())) rows.push_back(std::move(*past));
+  }
+  return rows;
 }
 
 std::optional<lock::NamesPage> decode_names(const redisReply& reply, std::string_view prefix) {

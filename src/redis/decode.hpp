@@ -19,6 +19,7 @@ std::optional<lock::CancelReply> decode_cancel(const redisReply& reply);
 std::optional<lock::ForceReply> decode_force(const redisReply& reply);
 std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply);
 std::optional<lock::Wake> decode_wake(const redisReply& reply);
+std::optional<std::vector<lock::Past>> decode_history(const redisReply& reply);
 // `prefix`: keys of other shapes are passed over.
 std::optional<lock::NamesPage> decode_names(const redisReply& reply, std::string_view prefix);
 

@@ -143,6 +143,11 @@ std::string glob_quoted(std::string_view text) {
   return out;
 }
 
+const char* word(lock::CancelHow how) {
+  if (how == lock::CancelHow::removed) return "removed";
+  return how == lock::CancelHow::timed_out ? "timed_out" : "cancelled";
+}
+
 std::pair<std::string, std::string> force_target(const lock::ForceTarget& target) {
   if (const auto* owner = std::get_if<lock::Owner>(&target)) return {"owner", owner->text()};
   if (const auto* token = std::get_if<lock::Token>(&target)) return {"token", number(token->value)};
@@ -195,16 +200,16 @@ lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) 
 
 lock::InFlight<lock::ReleaseReply> RedisStore::release(const lock::ReleaseCall& call) {
   auto words = script_call(scripts_.release, call.name,
-                           {call.owner.text(), call.entry.text(), "released", ""});
+                           {call.owner.text(), call.entry.text(), "released", call.result});
   return std::make_unique<Call<lock::ReleaseReply>>(
       connection_, std::move(words), about("release", call.name),
       plain<lock::ReleaseReply, decode_release>, "", &scripts_.release);
 }
 
 lock::InFlight<lock::CancelReply> RedisStore::cancel(const lock::CancelCall& call) {
-  const char* how = call.how == lock::CancelHow::removed ? "removed" : "cancelled";
-  auto words = script_call(scripts_.release, call.name,
-                           {call.owner.text(), lock::Entry::outer().text(), how, call.note});
+  auto words =
+      script_call(scripts_.release, call.name,
+                  {call.owner.text(), lock::Entry::outer().text(), word(call.how), call.note});
   return std::make_unique<Call<lock::CancelReply>>(
       connection_, std::move(words), about("leave the queue of", call.name),
       plain<lock::CancelReply, decode_cancel>, "", &scripts_.release);
@@ -227,6 +232,14 @@ lock::InFlight<lock::Snapshot> RedisStore::inspect(const lock::InspectCall& call
   return std::make_unique<Call<lock::Snapshot>>(
       connection_, std::move(words), about("inspect", call.name),
       plain<lock::Snapshot, decode_snapshot>, "", &scripts_.inspect);
+}
+
+lock::InFlight<std::vector<lock::Past>> RedisStore::history(const lock::LockName& name,
+                                                            uint64_t rows) {
+  std::vector<std::string> words{"LRANGE", base(name) + "history", "0", number(rows - 1)};
+  return std::make_unique<Call<std::vector<lock::Past>>>(
+      connection_, std::move(words), about("read the history of", name),
+      plain<std::vector<lock::Past>, decode_history>, "", nullptr);
 }
 
 lock::InFlight<lock::NamesPage> RedisStore::list_names(const std::string& cursor) {

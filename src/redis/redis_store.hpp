@@ -29,6 +29,8 @@ class RedisStore final : public lock::LockStore {
   lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall& call) override;
   lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall& call) override;
   lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall& call) override;
+  lock::InFlight<std::vector<lock::Past>> history(const lock::LockName& name,
+                                                  uint64_t rows) override;
   lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
   lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName& name, const lock::Owner& owner,
                                            lock::Millis slice) override;

@@ -62,7 +62,7 @@ Outcome hold_and_run(Plan plan, lock::LockStore& store, const lock::MakeStore& m
   if (signal != 0 || !fresh.granted_at) {
     // Where no server answers the lease ends by itself, and nothing has run under it.
     [[maybe_unused]] auto given_back =
-        wait.give_back(plan.claim.name, plan.claim.owner, poller.now() + kGiveBack);
+        wait.give_back({plan.claim.name, plan.claim.owner}, poller.now() + kGiveBack);
   }
   if (signal != 0) return WaitSignaled{signal};
   if (!fresh.granted_at) return LeaseLost{std::move(fresh.lost), true, {}};

@@ -26,7 +26,8 @@ void memory_full(Lab& lab) {
 }
 
 void wrong_types(Lab& lab) {
-  for (const char* suffix : {"holders", "limits", "queue", "alive", "who", "meta", "released"}) {
+  for (const char* suffix :
+       {"holders", "limits", "queue", "alive", "who", "meta", "released", "history"}) {
     lab.granted('A');
     lab.queued('B');
     lab.cli({"SET", lab.key(suffix), "not ours"});

@@ -11,11 +11,13 @@ const std::vector<Named>& end_cases();
 const std::vector<Named>& mode_cases();
 const std::vector<Named>& crowd_cases();
 const std::vector<Named>& server_cases();
+const std::vector<Named>& history_cases();
 
 const std::vector<Named>& cases() {
   static const std::vector<Named> all = [] {
     std::vector<Named> list;
-    for (auto* part : {&end_cases(), &mode_cases(), &crowd_cases(), &server_cases()}) {
+    for (auto* part :
+         {&end_cases(), &mode_cases(), &crowd_cases(), &server_cases(), &history_cases()}) {
       list.insert(list.end(), part->begin(), part->end());
     }
     return list;

@@ -148,8 +148,12 @@ lock::RenewReply Lab::renew(char letter, lock::Token token, const Ask& ask,
   return sure(drive(store_.renew(renew)));
 }
 
-lock::ReleaseReply Lab::release(char letter, const lock::Entry& entry) {
-  return sure(drive(store_.release({name_, owner(letter), entry})));
+lock::ReleaseReply Lab::release(char letter, const lock::Entry& entry, const std::string& result) {
+  return sure(drive(store_.release({name_, owner(letter), entry, result})));
+}
+
+std::vector<lock::Past> Lab::history() {
+  return sure(drive(store_.history(name_, 100)));
 }
 
 lock::CancelReply Lab::cancel(char letter, lock::CancelHow how) {

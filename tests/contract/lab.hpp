@@ -58,7 +58,9 @@ class Lab {
   lock::AcquireReply acquire(char owner, const Ask& ask = {});
   lock::RenewReply renew(char owner, lock::Token token, const Ask& ask = {},
                          const lock::Entry& entry = lock::Entry::outer());
-  lock::ReleaseReply release(char owner, const lock::Entry& entry = lock::Entry::outer());
+  lock::ReleaseReply release(char owner, const lock::Entry& entry = lock::Entry::outer(),
+                             const std::string& result = "-");
+  std::vector<lock::Past> history();
   lock::CancelReply cancel(char owner, lock::CancelHow how = lock::CancelHow::cancelled);
   lock::ForceReply force(const lock::ForceTarget& target = lock::Sole{},
                          lock::Pace pace = lock::Pace::confirmed);

@@ -58,6 +58,9 @@ class FakeStore final : public lock::LockStore {
   InFlight<lock::Snapshot> inspect(const lock::InspectCall&) override {
     return answer<lock::Snapshot>(lock::Snapshot{});
   }
+  InFlight<std::vector<lock::Past>> history(const lock::LockName&, uint64_t) override {
+    return answer<std::vector<lock::Past>>(std::vector<lock::Past>{});
+  }
   InFlight<lock::NamesPage> list_names(const std::string&) override {
     return answer<lock::NamesPage>(lock::NamesPage{});
   }

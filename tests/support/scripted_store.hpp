@@ -78,13 +78,15 @@ class ScriptedStore final : public lock::LockStore {
   std::vector<lock::AcquireCall> asked;
   std::vector<Millis> slices;
   int cancelled = 0;
+  lock::CancelHow cancelled_how{};
 
   lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall& call) override {
     asked.push_back(call);
     return play(acquires);
   }
-  lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall&) override {
+  lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall& call) override {
     ++cancelled;
+    cancelled_how = call.how;
     return play(cancels);
   }
   lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName&, const lock::Owner&,
@@ -96,6 +98,9 @@ class ScriptedStore final : public lock::LockStore {
   lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall&) override { return nullptr; }
   lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall&) override { return nullptr; }
   lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall&) override { return nullptr; }
+  lock::InFlight<std::vector<lock::Past>> history(const lock::LockName&, uint64_t) override {
+    return nullptr;
+  }
   lock::InFlight<lock::NamesPage> list_names(const std::string&) override { return nullptr; }
   std::string server() const override { return "script"; }
 

@@ -111,6 +111,7 @@ TEST_CASE("-w is one absolute deadline, however often the waiter is woken (L12)"
   auto result = bench.run(bench.within(10s));
   REQUIRE(result);
   CHECK(std::holds_alternative<TimedOut>(*result));
+  CHECK(bench.store.cancelled_how == CancelHow::timed_out);
   CHECK(bench.poller.now() - bench.start >= 10s);
   CHECK(bench.poller.now() - bench.start < 10s + 100ms);
   CHECK(bench.store.cancelled == 1);
