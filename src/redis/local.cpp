@@ -84,12 +84,13 @@ Status check_folder(const std::string& folder) {
   return Done{};
 }
 
-Result<std::string> safe_folder(const std::string& asked) {
+Result<std::string> safe_folder(const std::string& asked, LocalStart start) {
   auto named = asked.empty() ? default_folder() : absolute(asked);
   if (!named) return named;
   std::string folder = std::move(*named);
   if (auto fit = check_folder(folder); !fit) {
-    if (access(folder.c_str(), F_OK) == 0) return std::move(fit).error();
+    bool there = access(folder.c_str(), F_OK) == 0;
+    if (there || start == LocalStart::forbidden) return std::move(fit).error();
     if (auto made = make_folders(folder); !made) return std::move(made).error();
     if (auto again = check_folder(folder); !again) return std::move(again).error();
   }
@@ -180,17 +181,19 @@ Status start_server(const Server& server, const std::string& folder, const Addre
 
 }  // namespace
 
-Result<Server> local_server(const std::string& asked) {
-  auto folder = safe_folder(asked);
+Result<Server> local_server(const std::string& asked, LocalStart start) {
+  auto folder = safe_folder(asked, start);
   if (!folder) return std::move(folder).error();
   Server server;
   server.transport = Transport::unix_socket;
   server.path = *folder + "/rlock.sock";
   auto address = unix_address(server.path);
   if (!address) return unfit(*folder, "the path is too long for a socket (at most 96 bytes)");
-  if (!someone_listens(*address)) {
-    if (auto up = start_server(server, *folder, *address); !up) return std::move(up).error();
+  if (someone_listens(*address)) return server;
+  if (start == LocalStart::forbidden) {
+    return Error{ErrorKind::unavailable, "local: no server runs in " + *folder};
   }
+  if (auto up = start_server(server, *folder, *address); !up) return std::move(up).error();
   return server;
 }
 

@@ -7,10 +7,15 @@
 
 namespace rlock::redis {
 
+// Forbidden: only a server that runs already, for whoever merely looks.
+enum class LocalStart { allowed, forbidden };
+
 // The private server of this machine in `folder` (empty: ~/.local/state/rlock of the passwd home,
 // for root /var/lib/rlock), started where none runs; it stays for the next run. Blocks, at most 10
 // s, and only when it must start one. ErrorKind::config: a folder that is not safe or no server
-// program; ErrorKind::system: it cannot be started. [DESIGN, local:]
-util::Result<Server> local_server(const std::string& folder);
+// program; ErrorKind::system: it cannot be started; ErrorKind::unavailable: none runs and none may
+// be started. [DESIGN, local:]
+util::Result<Server> local_server(const std::string& folder,
+                                  LocalStart start = LocalStart::allowed);
 
 }  // namespace rlock::redis

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "redis/local.hpp"
 #include "redis/redis_store.hpp"
 #include "redis/resolver.hpp"
 #include "redis/url.hpp"
@@ -31,7 +30,9 @@ struct ToServer {
   Result<Server> operator()(const SentinelUrl&) const { return not_built("Sentinel URLs are"); }
   Result<Server> operator()(const ClusterUrl&) const { return not_built("Cluster URLs are"); }
   // Its server knows no users: a password in the environment is meant for another one.
-  Result<Server> operator()(const LocalUrl& url) const { return local_server(url.folder); }
+  Result<Server> operator()(const LocalUrl& url) const {
+    return local_server(url.folder, options.local_start);
+  }
 };
 
 }  // namespace

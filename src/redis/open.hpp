@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lock/store.hpp"
+#include "redis/local.hpp"
 
 namespace rlock::redis {
 
@@ -14,6 +15,7 @@ struct OpenOptions {
   std::optional<std::string> password;  // over the URL's
   std::string prefix = "rlock:";
   util::Millis connect_timeout{2000};  // to reach one server: resolution, connect and set-up
+  LocalStart local_start = LocalStart::allowed;
 };
 
 // Checks the URLs and gives a maker of stores; connects to nothing yet, but starts the server of a
