@@ -34,7 +34,7 @@ join_tests() {
     >"$build/CTestTestfile.cmake"
 }
 
-install_packages g++ cmake make ninja-build pkg-config libhiredis-dev libcli11-dev nlohmann-json3-dev \
+install_packages g++ cmake make ninja-build pkg-config libhiredis-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev \
   doctest-dev bats jq python3 procps util-linux shellcheck strace redis-tools
 provide_server "$build/server"
 

@@ -1,7 +1,6 @@
 #include "cli/connect.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +10,7 @@
 
 #include "cli/values.hpp"
 #include "util/fd.hpp"
+#include "util/file.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -46,18 +46,10 @@ Result<std::string> read_password(const std::string& path) {
   constexpr size_t kLongest = 64 * 1024;  // /dev/zero must not fill the memory
   util::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file) return bad_password_file(path, std::strerror(errno));
-  std::string text;
-  char buffer[4096];
-  while (text.size() <= kLongest) {
-    ssize_t n = read(file.get(), buffer, sizeof buffer);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return bad_password_file(path, std::strerror(errno));
-    if (n == 0) break;
-    text.append(buffer, static_cast<size_t>(n));
-  }
-  if (text.size() > kLongest) return bad_password_file(path, "it is longer than 64 KiB");
-  if (text.ends_with('\n')) text.pop_back();
-  if (text.empty()) return bad_password_file(path, "it is empty");
+  auto text = util::read_to_end(file, kLongest);
+  if (!text) return bad_password_file(path, text.error().text);
+  if (text->ends_with('\n')) text->pop_back();
+  if (text->empty()) return bad_password_file(path, "it is empty");
   return text;
 }
 
@@ -70,6 +62,7 @@ util::Status set_password(redis::OpenOptions& out, const Choices& choices, Geten
   }
   out.password = variable(getenv, "RLOCK_PASSWORD");
   if (!out.password) out.password = variable(getenv, "REDISCLI_AUTH");
+  if (!out.password) out.password = choices.password();
   return util::Done{};
 }
 

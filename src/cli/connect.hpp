@@ -17,7 +17,8 @@ const char* system_getenv(const char* name);
 // commas belong to a URL with several hosts).
 std::vector<std::string> split_urls(std::string_view text);
 
-// Where to connect and as whom: flags over the environment. ErrorKind::config when no server is
+// Where to connect and as whom: flags over the environment (a file's settings are among
+// the choices already). ErrorKind::config when no server is
 // given or the password file cannot be read, ErrorKind::usage for a bad value.
 util::Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv getenv);
 

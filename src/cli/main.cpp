@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "cli/commands.hpp"
+#include "cli/config.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/help.hpp"
 #include "cli/terminal.hpp"
@@ -11,6 +12,12 @@
 
 namespace rlock::cli {
 namespace {
+
+// With run stdout belongs to the command: errors are not told there, not even with --json.
+int refuse(const util::Error& error, const Invocation& invocation) {
+  bool silent = invocation.command == CommandId::run;
+  return fail(error, silent ? Choices{} : invocation.choices);
+}
 
 struct Fulfil {
   int operator()(const Help& help) const {
@@ -21,7 +28,9 @@ struct Fulfil {
     write_stderr(short_help(), util::Millis(1000));
     return kUsage;
   }
-  int operator()(const Invocation& invocation) const {
+  int operator()(Invocation& invocation) const {
+    auto configured = apply_config(invocation, system_getenv, default_config_files(system_getenv));
+    if (!configured) return refuse(configured.error(), invocation);
     switch (invocation.command) {
       case CommandId::run:
         return run_command(invocation);

@@ -43,6 +43,7 @@ enum class Opt : uint8_t {
   password_file,
   prefix,
   connect_timeout,
+  config,
   json,
   quiet,
   verbose,

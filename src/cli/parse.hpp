@@ -22,10 +22,14 @@ class Choices {
   }
   const std::vector<std::string>& all(Opt id) const { return values_[index(id)]; }
   void set(Opt id, std::vector<std::string> values) { values_[index(id)] = std::move(values); }
+  // From a configuration file; there is no such option, since argv is public.
+  const std::optional<std::string>& password() const { return password_; }
+  void set_password(std::string password) { password_ = std::move(password); }
 
  private:
   static size_t index(Opt id) { return static_cast<size_t>(id); }
   std::array<std::vector<std::string>, kOptCount> values_;
+  std::optional<std::string> password_;
 };
 
 struct Invocation {

@@ -106,7 +106,7 @@ TEST_CASE("an option of another command or one not built yet is unknown") {
   CHECK(contains(refusal({"status", "--ttl", "5"}), "status has no option --ttl"));
   for (const char* word :
        {"--slots", "--shared", "-s", "--min-hold", "--max-queue", "--format", "--fail-open",
-        "--no-reentrant", "--wait-descendants", "--cacert", "--config"}) {
+        "--no-reentrant", "--wait-descendants", "--cacert"}) {
     CAPTURE(word);
     CHECK(contains(refusal({"run", word, "x", "--", "true"}), "unknown option"));
   }

@@ -5,6 +5,8 @@ bats_require_minimum_version 1.5.0
 
 PATH=$(dirname "${RLOCK:?set it to the rlock under test}"):$PATH
 unset RLOCK_USER RLOCK_PASSWORD REDISCLI_AUTH RLOCK_PREFIX
+# The tests of configuration files name their own.
+export RLOCK_CONFIG=/dev/null
 
 # ---- servers ----
 

@@ -1,0 +1,259 @@
+#include "cli/config.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "cli/config_file.hpp"
+#include "cli/run_settings.hpp"
+#include "redis/url.hpp"
+#include "util/file.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using util::Done;
+using util::Error;
+using util::ErrorKind;
+using util::Fd;
+using util::Result;
+using util::Status;
+
+constexpr const char* kSystemFile = "/etc/rlock/rlock.toml";
+constexpr std::string_view kUserFile = "rlock/rlock.toml";
+
+// Of two options that answer one question the stronger layer's rules, whichever of them it gave.
+constexpr std::pair<Opt, Opt> kRivals[] = {{Opt::nonblock, Opt::wait}};
+
+enum class Chosen { by_default, by_name };
+
+struct ConfigFile {
+  std::string path;
+  std::vector<Setting> settings;
+};
+
+std::optional<std::string> variable(Getenv getenv, std::string_view name) {
+  const char* value = getenv(std::string(name).c_str());
+  return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
+}
+
+const char* no_environment(const char*) {
+  return nullptr;
+}
+
+// One that is malformed may hold anything.
+bool holds_credentials(const std::string& text) {
+  auto url = redis::parse_url(text);
+  if (!url) return text.find('@') != text.npos;
+  if (const auto* single = std::get_if<redis::SingleUrl>(&*url)) {
+    return !single->server.user.empty() || !single->server.password.empty();
+  }
+  if (const auto* sentinel = std::get_if<redis::SentinelUrl>(&*url)) {
+    return sentinel->credentials != redis::Credentials{} ||
+           sentinel->sentinel_credentials != redis::Credentials{};
+  }
+  const auto* cluster = std::get_if<redis::ClusterUrl>(&*url);
+  return cluster != nullptr && cluster->credentials != redis::Credentials{};
+}
+
+bool any_credentials(const std::vector<std::string>& urls) {
+  return std::any_of(urls.begin(), urls.end(), holds_credentials);
+}
+
+bool holds_password(const std::vector<Setting>& settings) {
+  return std::any_of(settings.begin(), settings.end(), [](const Setting& setting) {
+    return setting.literal || (setting.id == Opt::url && any_credentials(setting.values));
+  });
+}
+
+// ---- one file ----
+
+Error unreadable(const std::string& path, const std::string& why) {
+  return {ErrorKind::config, "cannot read the configuration file " + path + ": " + why};
+}
+
+// As ssh treats its own: whoever can write there chooses the server and the files that rlock
+// writes. A file that was named is as trusted as the one who named it.
+Status check_writers(const std::string& path, const struct stat& info) {
+  if (info.st_uid != 0 && info.st_uid != geteuid()) {
+    return unreadable(path, "it belongs to another user");
+  }
+  if ((info.st_mode & 022) == 0) return Done{};
+  return unreadable(path, "others can write it; chmod go-w " + path);
+}
+
+Status check_readers(const std::string& path, const struct stat& info) {
+  if (info.st_uid != 0 && info.st_uid != geteuid()) {
+    return unreadable(path, "it holds a password and belongs to another user");
+  }
+  if ((info.st_mode & 077) == 0) return Done{};
+  return unreadable(path, "it holds a password and others can open it; chmod 600 " + path);
+}
+
+// A folder that we may not enter (a HOME that another user's environment left) has no file for us.
+bool is_missing(const std::string& path, int error) {
+  struct stat info {};
+  return error == ENOENT || error == ENOTDIR ||
+         (error == EACCES && stat(path.c_str(), &info) != 0 && errno == EACCES);
+}
+
+// Nothing: there is no such default file.
+Result<std::optional<ConfigFile>> load(const std::string& path, Chosen chosen) {
+  constexpr size_t kLongest = 1024 * 1024;  // /dev/zero must not fill the memory
+  Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file) {
+    const int error = errno;
+    if (chosen == Chosen::by_default && is_missing(path, error)) return std::optional<ConfigFile>();
+    return unreadable(path, std::strerror(error));
+  }
+  struct stat info {};
+  if (fstat(file.get(), &info) != 0) return unreadable(path, std::strerror(errno));
+  if (chosen == Chosen::by_default) {
+    if (auto ok = check_writers(path, info); !ok) return std::move(ok).error();
+  }
+  auto text = util::read_to_end(file, kLongest);
+  if (!text) return unreadable(path, text.error().text);
+  auto settings = parse_config(path, *text);
+  if (!settings) return std::move(settings).error();
+  if (holds_password(*settings)) {
+    if (auto ok = check_readers(path, info); !ok) return std::move(ok).error();
+  }
+  return std::optional(ConfigFile{path, *std::move(settings)});
+}
+
+// ---- its values ----
+
+// What the command would say to the value alone. The files that a value names are looked at when
+// they are used.
+Status try_value(const Setting& setting) {
+  const OptionRow& row = row_of(setting.id);
+  if (setting.values.empty() || row.metavar == "FILE" || row.metavar == "DIR") return Done{};
+  Choices choices;
+  choices.set(Opt::url, {"local:"});
+  choices.set(setting.id, setting.values);
+  if (row.section == Section::command) {
+    auto settings = run_settings({CommandId::run, choices, {"name"}, {{"true"}}}, no_environment);
+    return settings ? Status(Done{}) : std::move(settings).error();
+  }
+  auto options = connection_options(choices, no_environment);
+  if (!options) return std::move(options).error();
+  auto urls = redis::parse_urls(options->urls);
+  return urls ? Status(Done{}) : std::move(urls).error();
+}
+
+// Told here, with their line, not when a command that uses them comes along.
+Status check_values(const ConfigFile& file) {
+  for (const Setting& setting : file.settings) {
+    auto ok = try_value(setting);
+    if (ok) continue;
+    return Error{ErrorKind::config,
+                 file.path + ":" + std::to_string(setting.line) + ": " + ok.error().text};
+  }
+  return Done{};
+}
+
+// ---- precedence ----
+
+// The options that a stronger layer has answered.
+class Decided {
+ public:
+  bool has(Opt id) const { return done_[static_cast<size_t>(id)]; }
+
+  void add(Opt id, const std::vector<std::string>& values) {
+    mark(id);
+    if (values.empty()) return;  // a flag that is false rules nothing else out
+    for (const auto& [one, other] : kRivals) {
+      if (id == one || id == other) mark(id == one ? other : one);
+    }
+    // A URL that brings its own user or password is not meant for those of a weaker layer.
+    if (id == Opt::url && any_credentials(values)) {
+      mark(Opt::user);
+      mark(Opt::password_file);
+    }
+  }
+
+ private:
+  void mark(Opt id) { done_[static_cast<size_t>(id)] = true; }
+  std::array<bool, kOptCount> done_{};
+};
+
+// The value of the first variable in a row's list that is set.
+std::optional<std::string> environment_of(const OptionRow& row, Getenv getenv) {
+  for (std::string_view names = row.environment; !names.empty();) {
+    size_t end = std::min(names.size(), names.find(", "));
+    if (auto value = variable(getenv, names.substr(0, end))) return value;
+    names.remove_prefix(std::min(names.size(), end + 2));
+  }
+  return std::nullopt;
+}
+
+Decided by_caller(const Choices& choices, Getenv getenv) {
+  Decided decided;
+  for (const OptionRow& row : options()) {
+    if (choices.has(row.id)) {
+      decided.add(row.id, choices.all(row.id));
+    } else if (auto value = environment_of(row, getenv)) {
+      decided.add(row.id, split_urls(*value));
+    }
+  }
+  return decided;
+}
+
+void add_layer(Invocation& invocation, const ConfigFile& file, Decided& decided) {
+  for (const Setting& setting : file.settings) {
+    const OptionRow& row = row_of(setting.id);
+    bool of_run = row.section == Section::command;
+    if (of_run && invocation.command != CommandId::run) continue;
+    if (decided.has(setting.id) || !row.serves(invocation.command)) continue;
+    if (setting.literal) {
+      invocation.choices.set_password(setting.values.front());
+    } else {
+      invocation.choices.set(setting.id, setting.values);
+    }
+  }
+  for (const Setting& setting : file.settings) decided.add(setting.id, setting.values);
+}
+
+std::optional<std::string> named_file(const Choices& choices, Getenv getenv) {
+  auto flag = choices.last(Opt::config);
+  return flag ? flag : environment_of(row_of(Opt::config), getenv);
+}
+
+}  // namespace
+
+std::vector<std::string> default_config_files(Getenv getenv) {
+  std::vector<std::string> files;
+  auto folder = variable(getenv, "XDG_CONFIG_HOME");
+  auto home = variable(getenv, "HOME");
+  // The XDG specification: a relative path is to be ignored.
+  if (!folder || !folder->starts_with('/')) folder.reset();
+  if (!folder && home && home->starts_with('/')) folder = *home + "/.config";
+  if (folder) files.push_back(*folder + "/" + std::string(kUserFile));
+  files.emplace_back(kSystemFile);
+  return files;
+}
+
+Status apply_config(Invocation& invocation, Getenv getenv,
+                    std::span<const std::string> default_files) {
+  auto named = named_file(invocation.choices, getenv);
+  std::vector<std::string> files(default_files.begin(), default_files.end());
+  if (named) files = {*named};
+  Decided decided = by_caller(invocation.choices, getenv);
+  for (const std::string& path : files) {
+    auto file = load(path, named ? Chosen::by_name : Chosen::by_default);
+    if (!file) return std::move(file).error();
+    if (!*file) continue;
+    if (auto ok = check_values(**file); !ok) return ok;
+    add_layer(invocation, **file, decided);
+  }
+  return Done{};
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/connect.hpp"
+#include "cli/parse.hpp"
+
+namespace rlock::cli {
+
+// The files that are read where neither --config nor RLOCK_CONFIG names one, the strongest first:
+// the user's, then the machine's.
+std::vector<std::string> default_config_files(Getenv getenv);
+
+// Sets what neither a flag nor the environment decides: flag > environment > the files in their
+// order > default. --config or RLOCK_CONFIG: that file alone, and it must be there. A default file
+// that is missing is none. ErrorKind::config names file and line: cannot be read, not safe against
+// other users, bad syntax, unknown key, wrong type or value.
+util::Status apply_config(Invocation& invocation, Getenv getenv,
+                          std::span<const std::string> default_files);
+
+}  // namespace rlock::cli

@@ -1,0 +1,209 @@
+#include "cli/config_file.hpp"
+
+// Debian's library is a shared one; the headers alone cost a run without a file nothing.
+#define TOML_HEADER_ONLY 1
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/describe.hpp"
+#include "cli/suggest.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using util::Done;
+using util::Error;
+using util::ErrorKind;
+using util::Status;
+using Words = std::vector<std::string>;
+
+enum class Place : uint8_t { top, run };
+
+constexpr std::string_view kRunTable = "run";
+constexpr std::string_view kPassword = "password";
+
+// Where a file may set the option. How one call talks is no setting of a machine: with `quiet` in a
+// file, `status -q` would mean something else than it says.
+std::optional<Place> place_of(const OptionRow& row) {
+  if (row.name.empty()) return std::nullopt;
+  switch (row.id) {
+    case Opt::config:
+    case Opt::json:
+    case Opt::quiet:
+    case Opt::verbose:
+    case Opt::help:
+    case Opt::version:
+      return std::nullopt;
+    default:
+      break;
+  }
+  if (row.section == Section::general) return Place::top;
+  return row.serves(CommandId::run) ? std::optional(Place::run) : std::nullopt;
+}
+
+std::string_view wanted(const OptionRow& row) {
+  if (!row.takes_value()) return "true or false";
+  if (row.id == Opt::url) return "a string or an array of strings";
+  if (row.metavar == "DUR") return "a duration such as \"10s\", or a number of seconds";
+  if (row.metavar == "N") return "a whole number";
+  return "a string";
+}
+
+// An array of strings, each of them something; nothing for anything else.
+std::optional<Words> strings_of(const toml::array& array) {
+  Words words;
+  for (const toml::node& node : array) {
+    if (!node.is_string()) return std::nullopt;
+    words.push_back(node.as_string()->get());
+  }
+  return words.empty() ? std::nullopt : std::optional(std::move(words));
+}
+
+// The value as words of the command line, nothing when it is of the wrong type.
+std::optional<Words> words_of(const OptionRow& row, const toml::node& node) {
+  if (!row.takes_value()) {
+    if (!node.is_boolean()) return std::nullopt;
+    return node.as_boolean()->get() ? Words{"true"} : Words{};
+  }
+  bool duration = row.metavar == "DUR";
+  if (node.is_integer() && (duration || row.metavar == "N")) {
+    return Words{std::to_string(node.as_integer()->get())};
+  }
+  if (node.is_floating_point() && duration) {
+    return Words{std::to_string(node.as_floating_point()->get())};
+  }
+  if (node.is_array() && row.id == Opt::url) return strings_of(*node.as_array());
+  if (!node.is_string() || row.metavar == "N") return std::nullopt;
+  return Words{node.as_string()->get()};
+}
+
+std::string in_table(Place place) {
+  return place == Place::run ? " in [run]" : "";
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& path)
+      : path_(path), folder_(path.substr(0, path.rfind('/') + 1)) {}
+
+  Status read(const toml::table& table, Place place);
+  Error syntax_error(const toml::parse_error& error, std::string_view text) const;
+  std::vector<Setting> take() { return std::move(settings_); }
+
+ private:
+  Status read_key(const toml::key& key, const toml::node& node, Place place);
+  Status add(const OptionRow& row, const toml::key& key, const toml::node& node);
+  Error at(unsigned line, const std::string& what) const;
+  Error unknown(const toml::key& key, Place place) const;
+  std::string anchored(const OptionRow& row, const std::string& value) const;
+
+  std::string path_;
+  std::string folder_;
+  std::vector<Setting> settings_;
+};
+
+unsigned line_of(const toml::key& key) {
+  return key.source().begin.line;
+}
+
+Status Reader::read(const toml::table& table, Place place) {
+  for (auto&& [key, node] : table) {
+    if (auto ok = read_key(key, node, place); !ok) return ok;
+  }
+  return Done{};
+}
+
+Status Reader::read_key(const toml::key& key, const toml::node& node, Place place) {
+  if (place == Place::top && key.str() == kRunTable) {
+    if (node.is_table()) return read(*node.as_table(), Place::run);
+    return at(line_of(key), "run must be a table: [run]");
+  }
+  if (place == Place::top && key.str() == kPassword) {
+    return add(row_of(Opt::password_file), key, node);
+  }
+  const OptionRow* row = find_option(key.str());
+  if (row == nullptr || place_of(*row) != place) return unknown(key, place);
+  return add(*row, key, node);
+}
+
+Status Reader::add(const OptionRow& row, const toml::key& key, const toml::node& node) {
+  const std::string name(key.str());
+  auto words = words_of(row, node);
+  if (!words) return at(line_of(key), name + " must be " + std::string(wanted(row)));
+  bool literal = name == kPassword;
+  for (std::string& word : *words) {
+    if (word.find('\0') != word.npos) return at(line_of(key), name + " must not hold a NUL");
+    if (!literal) word = anchored(row, word);
+  }
+  if (literal && words->front().empty()) return at(line_of(key), "password is empty");
+  auto same = [&](const Setting& other) { return other.id == row.id; };
+  if (std::any_of(settings_.begin(), settings_.end(), same)) {
+    return at(line_of(key), "password and password-file exclude each other");
+  }
+  settings_.push_back({row.id, *std::move(words), line_of(key), literal});
+  return Done{};
+}
+
+Error Reader::at(unsigned line, const std::string& what) const {
+  return {ErrorKind::config, path_ + ":" + std::to_string(line) + ": " + what};
+}
+
+Error Reader::unknown(const toml::key& key, Place place) const {
+  const std::string text =
+      "unknown key " + quoted(util::shortened(key.str(), 60)) + in_table(place);
+  const OptionRow* row = find_option(key.str());
+  if (row != nullptr && place_of(*row) == Place::run) {
+    return at(line_of(key), text + "; it belongs in the table [run]");
+  }
+  if (key.str() == kPassword || (row != nullptr && place_of(*row) == Place::top)) {
+    return at(line_of(key), text + "; it belongs at the top, before any [table]");
+  }
+  if (row != nullptr) return at(line_of(key), text + "; it is for the command line only");
+  std::vector<std::string_view> names;
+  if (place == Place::top) names = {kRunTable, kPassword};
+  for (const OptionRow& option : options()) {
+    if (place_of(option) == place) names.push_back(option.name);
+  }
+  auto meant = suggestion(key.str(), names);
+  return at(line_of(key), meant ? text + " (did you mean " + std::string(*meant) + "?)" : text);
+}
+
+// What a file names is found whichever folder rlock is called in.
+std::string Reader::anchored(const OptionRow& row, const std::string& value) const {
+  constexpr std::string_view kLocal = "local:";
+  bool local = row.id == Opt::url && value.starts_with(kLocal);
+  if (!local && row.metavar != "FILE" && row.metavar != "DIR") return value;
+  size_t start = local ? kLocal.size() : 0;
+  if (value.size() == start || value[start] == '/') return value;
+  return value.substr(0, start) + folder_ + value.substr(start);
+}
+
+std::string_view line_at(std::string_view text, unsigned number) {
+  for (; number > 1; --number) text.remove_prefix(std::min(text.size(), text.find('\n') + 1));
+  return text.substr(0, text.find('\n'));
+}
+
+// The parser quotes what it stumbled over: not where that may be a password.
+Error Reader::syntax_error(const toml::parse_error& error, std::string_view text) const {
+  unsigned line = error.source().begin.line;
+  std::string_view shown = line_at(text, line);
+  bool secret = shown.find("pass") != shown.npos || shown.find("://") != shown.npos;
+  return at(line, "not TOML" + (secret ? "" : ": " + std::string(error.description())));
+}
+
+}  // namespace
+
+util::Result<std::vector<Setting>> parse_config(const std::string& path, std::string_view text) {
+  Reader reader(path);
+  toml::parse_result parsed = toml::parse(text);
+  if (!parsed) return reader.syntax_error(parsed.error(), text);
+  if (auto ok = reader.read(parsed.table(), Place::top); !ok) return std::move(ok).error();
+  return reader.take();
+}
+
+}  // namespace rlock::cli

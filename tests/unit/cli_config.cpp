@@ -1,0 +1,358 @@
+#include "cli/config.hpp"
+
+#include <doctest/doctest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "cli/config_file.hpp"
+
+using namespace rlock;
+using namespace rlock::cli;
+
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+std::map<std::string, std::string> variables;
+
+const char* fake_getenv(const char* name) {
+  auto found = variables.find(name);
+  return found == variables.end() ? nullptr : found->second.c_str();
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// A folder of this test's own, removed at the end.
+class Folder {
+ public:
+  Folder() {
+    variables.clear();
+    std::string pattern = fs::temp_directory_path() / "rlock-config-XXXXXX";
+    REQUIRE(mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+  std::string write(const std::string& name, const std::string& text, mode_t mode = 0600) const {
+    std::string file = path_ + "/" + name;
+    std::ofstream(file) << text;
+    REQUIRE(chmod(file.c_str(), mode) == 0);
+    return file;
+  }
+
+ private:
+  std::string path_;
+};
+
+Invocation call(const Words& words) {
+  auto wish = parse(words);
+  if (!wish) FAIL(wish.error().text);
+  return std::get<Invocation>(*wish);
+}
+
+Invocation run_call(Words flags = {}) {
+  flags.insert(flags.begin(), "run");
+  flags.insert(flags.end(), {"x", "--", "true"});
+  return call(flags);
+}
+
+// The choices of `invocation` with what `files`, the strongest first, add to them.
+Choices configured(Invocation invocation, const Words& files) {
+  auto ok = apply_config(invocation, fake_getenv, files);
+  if (!ok) FAIL(ok.error().text);
+  return invocation.choices;
+}
+
+std::string refusal(const Words& files, Invocation invocation = run_call()) {
+  auto ok = apply_config(invocation, fake_getenv, files);
+  REQUIRE_FALSE(ok);
+  CHECK(ok.error().kind == util::ErrorKind::config);
+  return ok.error().text;
+}
+
+std::string refusal_of(const std::string& text) {
+  Folder folder;
+  std::string path = folder.write("rlock.toml", text);
+  std::string said = refusal({path});
+  CHECK(contains(said, path));
+  return said.substr(said.find(path) + path.size());
+}
+
+Choices of_text(const std::string& text) {
+  Folder folder;
+  return configured(run_call(), {folder.write("rlock.toml", text)});
+}
+
+}  // namespace
+
+TEST_CASE("the user's file is in the XDG folder, before the machine's") {
+  const std::string machine = "/etc/rlock/rlock.toml";
+  variables = {{"HOME", "/home/alice"}};
+  CHECK(default_config_files(fake_getenv) ==
+        Words{"/home/alice/.config/rlock/rlock.toml", machine});
+  variables["XDG_CONFIG_HOME"] = "/xdg";
+  CHECK(default_config_files(fake_getenv) == Words{"/xdg/rlock/rlock.toml", machine});
+  variables["XDG_CONFIG_HOME"] = "relative";
+  CHECK(default_config_files(fake_getenv) ==
+        Words{"/home/alice/.config/rlock/rlock.toml", machine});
+  variables = {{"HOME", "relative"}};
+  CHECK(default_config_files(fake_getenv) == Words{machine});
+}
+
+TEST_CASE("flag over environment over the user's file over the machine's over the default") {
+  Folder folder;
+  Words files{folder.write("user", "user = 'of user'\nprefix = 'of user:'\nurl = 'redis://user'"),
+              folder.write("machine",
+                           "user = 'of machine'\nprefix = 'of machine:'\n"
+                           "url = 'redis://machine'\nconnect-timeout = '7s'")};
+  variables = {{"RLOCK_USER", "of environment"}, {"RLOCK_URL", "redis://environment"}};
+  Choices choices = configured(run_call({"--url", "redis://flag"}), files);
+  auto options = connection_options(choices, fake_getenv);
+  REQUIRE(options);
+  CHECK(options->urls == Words{"redis://flag"});
+  CHECK(options->user == "of environment");
+  CHECK(options->prefix == "of user:");
+  CHECK(options->connect_timeout == util::Millis(7000));
+  variables.clear();
+  CHECK(configured(run_call(), files).all(Opt::url) == Words{"redis://user"});
+  CHECK(configured(run_call(), {files[1]}).all(Opt::url) == Words{"redis://machine"});
+  CHECK_FALSE(configured(run_call(), {}).has(Opt::url));
+}
+
+TEST_CASE("a default file that is missing is none, a named one must be there and is the only one") {
+  Folder folder;
+  std::string other = folder.write("other", "prefix = 'other:'");
+  std::string named = folder.write("named", "user = 'named'");
+  CHECK_FALSE(configured(run_call(), {folder.path() + "/none"}).has(Opt::prefix));
+  CHECK_FALSE(configured(run_call(), {other + "/not a folder"}).has(Opt::prefix));
+  Choices choices = configured(run_call({"--config", named}), {other});
+  CHECK(choices.last(Opt::user) == "named");
+  CHECK_FALSE(choices.has(Opt::prefix));
+  variables = {{"RLOCK_CONFIG", named}};
+  CHECK(configured(run_call(), {other}).last(Opt::user) == "named");
+  CHECK(configured(run_call({"--config", other}), {}).last(Opt::prefix) == "other:");
+  variables["RLOCK_CONFIG"] = folder.path() + "/none";
+  CHECK(contains(refusal({}), "/none: No such file"));
+  CHECK(contains(refusal({}, run_call({"--config", folder.path()})), "directory"));
+  CHECK(contains(refusal({}, run_call({"--config", ""})), "No such file"));
+  CHECK(contains(refusal({}, run_call({"--config", "/dev/zero"})), "longer than"));
+}
+
+TEST_CASE("[run] is for run alone, the top for every command") {
+  Folder folder;
+  Words files{folder.write("rlock.toml", "prefix = 'p:'\n[run]\nttl = '5s'\nreason = 'nightly'")};
+  Choices run = configured(run_call(), files);
+  CHECK(run.last(Opt::ttl) == "5s");
+  CHECK(run.last(Opt::reason) == "nightly");
+  Choices force = configured(call({"force-unlock", "x"}), files);
+  CHECK_FALSE(force.has(Opt::reason));
+  CHECK(force.last(Opt::prefix) == "p:");
+}
+
+TEST_CASE("strings, numbers and booleans become what the command line would say") {
+  Choices choices = of_text(
+      "url = ['redis://a', 'redis://b', 'redis://c']\nconnect-timeout = 1.5\n"
+      "[run]\nttl = 60\nmax-run = '1h'\nconflict-exit-code = 7\nhide-command = true\nno-renew = "
+      "false");
+  CHECK(choices.all(Opt::url) == Words{"redis://a", "redis://b", "redis://c"});
+  CHECK(connection_options(choices, fake_getenv)->connect_timeout == util::Millis(1500));
+  CHECK(choices.last(Opt::ttl) == "60");
+  CHECK(choices.last(Opt::max_run) == "1h");
+  CHECK(choices.last(Opt::conflict_exit_code) == "7");
+  CHECK(choices.has(Opt::hide_command));
+  CHECK_FALSE(choices.has(Opt::no_renew));
+  CHECK(of_text("run.ttl = '5s'").last(Opt::ttl) == "5s");
+  CHECK(of_text("").all(Opt::url).empty());
+}
+
+TEST_CASE("a false of the user's file beats a true of the machine's") {
+  Folder folder;
+  std::string machine = folder.write("machine", "[run]\nno-renew = true");
+  CHECK(configured(run_call(), {machine}).has(Opt::no_renew));
+  std::string user = folder.write("user", "[run]\nno-renew = false");
+  CHECK_FALSE(configured(run_call(), {user, machine}).has(Opt::no_renew));
+}
+
+TEST_CASE("of --nonblock and --wait the stronger layer's rules, whichever it gave") {
+  Folder folder;
+  std::string never = folder.write("never", "[run]\nnonblock = true");
+  std::string while_5m = folder.write("wait", "[run]\nwait = '5m'");
+  CHECK_FALSE(configured(run_call({"-w", "5"}), {never}).has(Opt::nonblock));
+  CHECK_FALSE(configured(run_call({"-n"}), {while_5m}).has(Opt::wait));
+  Choices choices = configured(run_call(), {while_5m, never});
+  CHECK(choices.last(Opt::wait) == "5m");
+  CHECK_FALSE(choices.has(Opt::nonblock));
+}
+
+TEST_CASE("an unknown key names file and line, and the key that was meant") {
+  CHECK(refusal_of("\nurll = 'x'") == ":2: unknown key \"urll\" (did you mean url?)");
+  CHECK(refusal_of("[run]\ntll = 5") == ":2: unknown key \"tll\" in [run] (did you mean ttl?)");
+  CHECK(contains(refusal_of("pasword = 'x'"), "did you mean password?"));
+  CHECK(contains(refusal_of("[rn]\nttl = 5"), "did you mean run?"));
+  CHECK(contains(refusal_of("xyzzy = 1"), "unknown key \"xyzzy\""));
+  CHECK(contains(refusal_of("ttl = 5"), "belongs in the table [run]"));
+  CHECK(contains(refusal_of("[run]\nurl = 'x'"), "belongs at the top"));
+  CHECK(contains(refusal_of("[run]\npassword = 'x'"), "belongs at the top"));
+  for (const char* key :
+       {"quiet", "verbose", "json", "help", "version", "config", "yes", "token"}) {
+    CAPTURE(key);
+    CHECK(contains(refusal_of(std::string(key) + " = true"), "for the command line only"));
+    CHECK(contains(refusal_of("[run]\n" + std::string(key) + " = true"), "command line only"));
+  }
+  CHECK(contains(refusal_of("\"\\u001b[31m\" = 1"), "\\x1b"));
+  CHECK(contains(refusal_of("\"\" = 1"), "unknown key \"\""));
+}
+
+TEST_CASE("a value of the wrong type is refused, and the right one is named") {
+  CHECK(refusal_of("\n\nurl = 5") == ":3: url must be a string or an array of strings");
+  CHECK(contains(refusal_of("url = []"), "array of strings"));
+  CHECK(contains(refusal_of("url = ['a', 5]"), "array of strings"));
+  CHECK(contains(refusal_of("prefix = true"), "prefix must be a string"));
+  CHECK(contains(refusal_of("prefix = ['a']"), "prefix must be a string"));
+  CHECK(contains(refusal_of("connect-timeout = true"), "seconds"));
+  CHECK(contains(refusal_of("password = 5"), "password must be a string"));
+  CHECK(contains(refusal_of("password = ''"), "password is empty"));
+  CHECK(contains(refusal_of("user = \"a\\u0000b\""), "NUL"));
+  CHECK(contains(refusal_of("[run]\nnonblock = 'yes'"), "true or false"));
+  CHECK(contains(refusal_of("[run]\nconflict-exit-code = '7'"), "whole number"));
+  CHECK(contains(refusal_of("[run]\nconflict-exit-code = 7.5"), "whole number"));
+  CHECK(contains(refusal_of("[run]\nttl = 1979-05-27"), "duration"));
+  CHECK(contains(refusal_of("run = 5"), "must be a table"));
+  CHECK(contains(refusal_of("[[run]]\nttl = 5"), "must be a table"));
+  CHECK(contains(refusal_of("[run.ttl]\na = 5"), "duration"));
+}
+
+TEST_CASE("a bad value is told with its line, whichever command runs") {
+  CHECK(contains(refusal_of("[run]\nttl = '5 parsecs'"), ":2: --ttl: not a duration"));
+  CHECK(contains(refusal_of("[run]\nttl = -5"), ":2: --ttl: not a duration"));
+  CHECK(contains(refusal_of("[run]\nttl = inf"), ":2: --ttl: not a duration"));
+  CHECK(contains(refusal_of("[run]\nttl = 0.5"), ":2: --ttl must be at least 1s"));
+  CHECK(contains(refusal_of("[run]\nconflict-exit-code = 600"), ":2: --conflict-exit-code"));
+  CHECK(contains(refusal_of("[run]\non-lost = 'explode'"), ":2: --on-lost"));
+  CHECK(contains(refusal_of("connect-timeout = 0"), ":1: --connect-timeout"));
+  CHECK(contains(refusal_of("prefix = 'a{b'"), ":1: bad prefix"));
+  CHECK(contains(refusal_of("url = 'http://h'"), ":1: bad URL"));
+  CHECK(contains(refusal_of("url = ['redis://a', 'redis://b']"), ":1: "));
+}
+
+TEST_CASE("bad syntax is told with its line, but never a part of a password") {
+  CHECK(contains(refusal_of("\nprefix = 'a"), ":2: not TOML: "));
+  CHECK(contains(refusal_of("prefix = 'a'\nprefix = 'b'"), ":2: not TOML: "));
+  CHECK(contains(refusal_of("= 5"), ":1: not TOML"));
+  CHECK(contains(refusal_of("\xff\xfe"), "not TOML"));
+  for (const char* line :
+       {"password = canary", "password = falcanary", "password = 0canary", "password = 'canary",
+        "password = \"\\canary\"", "url = redis://:canary@h", "url = 'redis://:canary@h:x'",
+        "password = ['canary']"}) {
+    CAPTURE(line);
+    std::string said = refusal_of(line);
+    CHECK_FALSE(contains(said, "can"));
+    CHECK_FALSE(contains(said, "nary"));
+  }
+}
+
+TEST_CASE("a file with a password must be closed to others, wherever it holds it") {
+  Folder folder;
+  for (const char* text :
+       {"password = 's'", "url = 'redis://:s@h'", "url = 'unix://u:s@/s'",
+        "url = 'redis+sentinel://:s@h/m'", "url = 'redis+sentinel://h/m?sentinel_password=s'",
+        "url = 'redis+cluster://:s@h'"}) {
+    CAPTURE(text);
+    for (mode_t mode : {0640, 0604, 0644, 0620, 0601}) {
+      std::string path = folder.write("rlock.toml", text, mode);
+      CHECK(contains(refusal({}, run_call({"--config", path})), "chmod 600 " + path));
+    }
+    configured(run_call(), {folder.write("rlock.toml", text, 0600)});
+    configured(run_call(), {folder.write("rlock.toml", text, 0400)});
+  }
+  configured(run_call(),
+             {folder.write("rlock.toml", "url = 'redis://h'\npassword-file = 'f'", 0644)});
+}
+
+TEST_CASE("a default file that others can write is refused, as ssh does; a named one is not") {
+  Folder folder;
+  for (mode_t mode : {0620, 0602, 0666}) {
+    std::string path = folder.write("rlock.toml", "prefix = 'p:'", mode);
+    CHECK(contains(refusal({path}), "chmod go-w " + path));
+    CHECK(configured(run_call({"--config", path}), {}).last(Opt::prefix) == "p:");
+  }
+}
+
+TEST_CASE("a file of another user is refused where it is trusted") {
+  if (geteuid() != 0) {
+    MESSAGE("skipped: only root can give a file away");
+    return;
+  }
+  Folder folder;
+  std::string plain = folder.write("plain", "prefix = 'p:'");
+  std::string secret = folder.write("secret", "password = 's'");
+  REQUIRE(chown(plain.c_str(), 65534, 65534) == 0);
+  REQUIRE(chown(secret.c_str(), 65534, 65534) == 0);
+  CHECK(contains(refusal({plain}), "another user"));
+  CHECK(contains(refusal({}, run_call({"--config", secret})), "another user"));
+  configured(run_call({"--config", plain}), {});
+}
+
+TEST_CASE("the password: file of a flag, environment, then the files of settings") {
+  Folder folder;
+  folder.write("secret", "of password-file\n");
+  std::string literal = folder.write("literal", "password = 'of the file'");
+  std::string named = folder.write("named", "password-file = 'secret'");
+  auto password_of = [](const Choices& choices) {
+    Choices with_url = choices;
+    if (!with_url.has(Opt::url)) with_url.set(Opt::url, {"redis://a"});
+    auto options = connection_options(with_url, fake_getenv);
+    REQUIRE(options);
+    return options->password;
+  };
+  CHECK(password_of(configured(run_call(), {literal})) == "of the file");
+  CHECK(password_of(configured(run_call(), {named})) == "of password-file");
+  CHECK(password_of(configured(run_call(), {literal, named})) == "of the file");
+  CHECK(password_of(configured(run_call(), {named, literal})) == "of password-file");
+  std::string flag = folder.path() + "/secret";
+  CHECK(password_of(configured(run_call({"--password-file", flag}), {literal})) ==
+        "of password-file");
+  variables = {{"REDISCLI_AUTH", "of the environment"}};
+  CHECK(password_of(configured(run_call(), {literal})) == "of the environment");
+  CHECK(password_of(configured(run_call(), {named})) == "of the environment");
+  CHECK(contains(refusal_of("password = 'a'\npassword-file = 'b'"), "exclude each other"));
+}
+
+TEST_CASE("a URL with a password of its own is not overruled by a weaker layer's password") {
+  Folder folder;
+  std::string machine = folder.write("machine", "user = 'u'\npassword = 's'\nurl = 'redis://db'");
+  CHECK(configured(run_call(), {machine}).password() == "s");
+  CHECK(configured(run_call({"-u", "redis://h"}), {machine}).password() == "s");
+  Choices flag = configured(run_call({"-u", "redis://:own@h"}), {machine});
+  CHECK_FALSE(flag.password());
+  CHECK_FALSE(flag.has(Opt::user));
+  std::string user = folder.write("user", "url = 'redis://:own@h'");
+  CHECK_FALSE(configured(run_call(), {user, machine}).password());
+  variables = {{"RLOCK_URL", "redis://:own@h"}};
+  CHECK_FALSE(configured(run_call(), {machine}).password());
+}
+
+TEST_CASE("relative paths in a file start at its folder") {
+  Folder folder;
+  auto of = [&](const std::string& text) {
+    return configured(run_call(), {folder.write("rlock.toml", text)});
+  };
+  CHECK(of("password-file = 'secret'").last(Opt::password_file) == folder.path() + "/secret");
+  CHECK(of("password-file = '/secret'").last(Opt::password_file) == "/secret");
+  CHECK(of("[run]\nevent-log = 'log'").last(Opt::event_log) == folder.path() + "/log");
+  CHECK(of("url = 'local:locks'").last(Opt::url) == "local:" + folder.path() + "/locks");
+  CHECK(of("url = 'local:/locks'").last(Opt::url) == "local:/locks");
+  CHECK(of("url = 'local:'").last(Opt::url) == "local:");
+}
