@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "cli/json.hpp"
@@ -13,6 +14,12 @@ int run_command(const Invocation& invocation);
 int status_command(const Invocation& invocation);
 int queue_command(const Invocation& invocation);
 int force_unlock_command(const Invocation& invocation);
+int completion_command(const Invocation& invocation);
+
+// What no help names, since nobody types it: `__complete WORD...` prints the names of locks for the
+// completion scripts, `--generate WHAT` what is committed in completions/ and man/. Nothing for
+// other words.
+std::optional<int> hidden_command(std::span<const std::string> words);
 
 // One line on stderr, with --json the error document on stdout too; its exit code.
 int fail(const util::Error& error, const Choices& choices, const Subject& subject = {});

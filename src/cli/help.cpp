@@ -104,8 +104,9 @@ std::string command_help(CommandId command) {
     out += "\n";
     wrap(out, paragraph, 0);
   });
-  out += "\nOptions:\n";
-  add_options(out, command, Section::command);
+  std::string own;
+  add_options(own, command, Section::command);
+  if (!own.empty()) out += "\nOptions:\n" + own;
   add_general_options(out);
   out += "\nExamples:\n";
   for_lines(row.examples, [&](std::string_view line) { out += "  " + std::string(line) + "\n"; });

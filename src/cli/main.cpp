@@ -29,6 +29,7 @@ struct Fulfil {
     return kUsage;
   }
   int operator()(Invocation& invocation) const {
+    if (invocation.command == CommandId::completion) return completion_command(invocation);
     auto configured = apply_config(invocation, system_getenv, default_config_files(system_getenv));
     if (!configured) return refuse(configured.error(), invocation);
     switch (invocation.command) {
@@ -40,12 +41,15 @@ struct Fulfil {
         return queue_command(invocation);
       case CommandId::force_unlock:
         return force_unlock_command(invocation);
+      case CommandId::completion:
+        break;
     }
     return kInternal;
   }
 };
 
 int serve(const std::vector<std::string>& words) {
+  if (auto code = hidden_command(words)) return *code;
   auto wish = parse(words);
   if (wish) return std::visit(Fulfil{}, *wish);
   Choices choices;

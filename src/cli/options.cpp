@@ -12,9 +12,10 @@ constexpr unsigned kRun = bit(CommandId::run);
 constexpr unsigned kStatus = bit(CommandId::status);
 constexpr unsigned kQueue = bit(CommandId::queue);
 constexpr unsigned kForce = bit(CommandId::force_unlock);
-constexpr unsigned kEvery = kRun | kStatus | kQueue | kForce;
+constexpr unsigned kCompletion = bit(CommandId::completion);
+constexpr unsigned kEvery = kRun | kStatus | kQueue | kForce | kCompletion;
 
-constexpr std::array<CommandRow, 4> kCommands{{
+constexpr std::array<CommandRow, 5> kCommands{{
     {CommandId::run, "run",
      "run [options] NAME -- COMMAND [ARG...]\n"
      "run [options] NAME -c 'shell text'",
@@ -58,6 +59,14 @@ constexpr std::array<CommandRow, 4> kCommands{{
      "off a terminal without --yes. 75 when --owner or --token no longer match: nothing changed.",
      "rlock force-unlock deploy\n"
      "rlock force-unlock deploy --token 1763690000123456 --reason 'host is gone'"},
+    {CommandId::completion, "completion", "completion bash|zsh|fish", "print the completion script",
+     "Prints what makes a shell complete rlock: commands, options and their values, names of "
+     "locks, "
+     "the command after --. A package installs it; else a start-up file of the shell can take it.\n"
+     "Exit status: 0. 64 for another shell.",
+     "source <(rlock completion bash)   # in ~/.bashrc\n"
+     "source <(rlock completion zsh)    # in ~/.zshrc, after compinit\n"
+     "rlock completion fish >~/.config/fish/completions/rlock.fish"},
 }};
 
 constexpr auto kOwn = Section::command;
@@ -80,8 +89,8 @@ constexpr std::array<OptionRow, kOptCount> kOptions{{
      "end a command that runs longer than this, exit 124", kRun, kOwn},
     {Opt::kill_after, 'k', "kill-after", "DUR", "", "5s or a sixth of the ttl, the lesser",
      "from TERM to KILL when rlock ends the command", kRun, kOwn},
-    {Opt::on_lost, '\0', "on-lost", "WHAT", "", "terminate",
-     "what a lost lease does to the command: terminate or ignore", kRun, kOwn},
+    {Opt::on_lost, '\0', "on-lost", "terminate|ignore", "", "terminate",
+     "what a lost lease does to the command", kRun, kOwn},
     {Opt::hide_command, '\0', "hide-command", "", "", "",
      "do not store the command line, which others see in status (its first 200 bytes)", kRun, kOwn},
     {Opt::event_log, '\0', "event-log", "FILE", "", "",

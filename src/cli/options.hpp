@@ -7,7 +7,7 @@
 // Every command and every option is described once, here: the parser and --help read the same rows.
 namespace rlock::cli {
 
-enum class CommandId : uint8_t { run, status, queue, force_unlock };
+enum class CommandId : uint8_t { run, status, queue, force_unlock, completion };
 
 struct CommandRow {
   CommandId id;

@@ -1,0 +1,82 @@
+#include <algorithm>
+
+#include "cli/generate.hpp"
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::string_view kGeneral = "@general options@";
+constexpr std::string_view kOfCommand = "@options ";
+
+// Text of the tables as roff: a hyphen is a minus sign, and no line begins as a request.
+std::string roff(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '\\') {
+      out += "\\e";
+    } else if (c == '-') {
+      out += "\\-";
+    } else {
+      out += c;
+    }
+  }
+  return out.starts_with('.') || out.starts_with('\'') ? "\\&" + out : out;
+}
+
+std::string heading(const OptionRow& row) {
+  std::string out;
+  for (const std::string& spelling : spellings(row)) {
+    if (!out.empty()) out += ", ";
+    out += "\\fB" + roff(spelling) + "\\fR";
+  }
+  if (row.takes_value()) out += " \\fI" + roff(row.metavar) + "\\fR";
+  return out;
+}
+
+std::string item(const OptionRow& row) {
+  std::string out = ".TP\n" + heading(row) + "\n" + roff(row.help);
+  if (!row.fallback.empty()) out += " (default: " + roff(row.fallback) + ")";
+  out += ".\n";
+  if (!row.environment.empty()) out += "Environment: " + roff(row.environment) + ".\n";
+  return out;
+}
+
+template <class Wanted>
+std::string items(Wanted wanted) {
+  std::string out;
+  for (const OptionRow& row : options()) {
+    if (wanted(row)) out += item(row);
+  }
+  return out;
+}
+
+// What stands in the place of a line of the page: mostly the line itself.
+std::optional<std::string> filled(std::string_view line) {
+  if (line == kGeneral) {
+    return items([](const OptionRow& row) { return row.section == Section::general; });
+  }
+  if (!line.starts_with(kOfCommand) || !line.ends_with('@')) return std::string(line) + "\n";
+  line.remove_prefix(kOfCommand.size());
+  line.remove_suffix(1);
+  const CommandRow* command = find_command(line);
+  if (command == nullptr) return std::nullopt;
+  return items([&](const OptionRow& row) {
+    return row.section == Section::command && row.serves(command->id);
+  });
+}
+
+}  // namespace
+
+std::optional<std::string> manual_page(std::string_view page) {
+  std::string out;
+  while (!page.empty()) {
+    std::string_view line = page.substr(0, page.find('\n'));
+    auto text = filled(line);
+    if (!text) return std::nullopt;
+    out += *text;
+    page.remove_prefix(std::min(page.size(), line.size() + 1));
+  }
+  return out;
+}
+
+}  // namespace rlock::cli
