@@ -247,10 +247,15 @@ local function fits(limit)
   return call('ZCARD', HOLDERS) + 1 <= math.min(limit, least)
 end
 
+-- Keys live as long as the longest --min-hold.
+local function note_hold(line)
+  if line.min_hold > 0 then meta.hold = math.max(meta.hold, line.since + line.min_hold) end
+end
+
 local function note_grant(token, line)
   meta.grant = math.max(meta.grant, token)
   if line.limit == 1 then meta.exclusive = math.max(meta.exclusive, token) end
-  if line.min_hold > 0 then meta.hold = math.max(meta.hold, line.since + line.min_hold) end
+  note_hold(line)
 end
 
 -- Makes `owner` a holder with a fresh token until `ends`.

@@ -18,7 +18,6 @@ local function leave(entries)
   local latest = write_entries(owner, entries)
   call('ZADD', HOLDERS, int(latest), owner)
   bury(owner .. ':' .. entry, WAS_RELEASED, latest)
-  return {'kept'}
 end
 
 local function free(line)
@@ -36,10 +35,12 @@ local function end_hold()
   local entries = live_entries(owner)
   entries[entry] = nil
   local line = read_line(owner)
-  if how == 'released' and next(entries) and line and line.state ~= 'revoked' then
-    return leave(entries)
-  end
-  return free(line)
+  if how ~= 'released' or not next(entries) or not line then return free(line) end
+  leave(entries)
+  if line.state ~= 'revoked' then return {'kept'} end
+  -- Others still run under it: they hear of it now, and the last of them confirms.
+  wake(owner, 'revoked')
+  return {'absent', 'forced', note_of(owner)}
 end
 
 local function leave_queue()
@@ -54,9 +55,10 @@ local function leave_queue()
   return {'left_queue'}
 end
 
+-- The outer run may not have put its lease back yet: an inner one ends its own entry alone.
 local function nothing_to_end()
   local before = tombstone(owner)
-  bury(owner, kind)
+  bury(entry == '0' and owner or owner .. ':' .. entry, kind)
   return {'absent', before and KINDS[before] or 'unknown', note_of(owner)}
 end
 

@@ -18,6 +18,10 @@ local function extend(line)
   local ends = math.max(write_entries(owner, entries), tonumber(call('ZSCORE', HOLDERS, owner)))
   line.state = 'held'
   if entry == '0' then line.ttl = ttl end
+  if min_hold > line.min_hold then
+    line.min_hold = min_hold
+    note_hold(line)
+  end
   call('HSET', WHO, '+' .. owner, line_text(line))
   call('ZADD', HOLDERS, int(ends), owner)
   return {'extended'}

@@ -129,6 +129,46 @@ void inner_lease_is_short(Lab& lab) {
   lab.granted('B');
 }
 
+// An inner run that lets go before the outer one has put its flushed lease back.
+void inner_released_after_a_flush(Lab& lab) {
+  lock::Token token = lab.granted('A');
+  as<Renewal>(lab.renew('A', token, {}, inner()), "not entered");
+  lab.cli({"FLUSHALL"});
+  lab.pass(1s);
+  lab.release('A', inner());
+  need(as<Renewal>(lab.renew('A', token), "lost") == Renewal::put_back, "not put back");
+}
+
+// The lock counts as held until the last of those who run under it has confirmed.
+void revoked_with_an_inner_run(Lab& lab) {
+  for (auto [first, last] : {std::pair{inner(), Entry::outer()}, {Entry::outer(), inner()}}) {
+    lock::Token token = lab.granted('A');
+    as<Renewal>(lab.renew('A', token, {}, inner()), "not entered");
+    as<lock::Forced>(lab.force(), "not forced");
+    need(lab.woken('A'), "nobody is told");
+    need(lab.release('A', first).ending == lock::Ending::forced, "not told forced");
+    need(lab.holders() == "A" && lab.woken('A'), "the other one is not waited for, or not told");
+    need(as<Lost>(lab.renew('A', token, {}, last), "renewed").how == LostHow::forced, "not told");
+    need(lab.release('A', last).ending == lock::Ending::forced, "not told forced");
+    need(lab.holders().empty(), "not freed");
+    lab.cli({"FLUSHALL"});
+    lab.pass(1s);
+  }
+}
+
+// The longest --min-hold of all who run under it counts.
+void inner_min_hold(Lab& lab) {
+  lock::Token token = lab.granted('A', holding(5s));
+  as<Renewal>(lab.renew('A', token, holding(60s), inner()), "not entered");
+  lab.release('A', inner());
+  lab.renew('A', token, holding(5s));
+  lab.release('A');
+  lab.pass(59s);
+  lab.queued('B');
+  lab.pass(1s);
+  lab.granted('B');
+}
+
 void exclusive_inside_shared(Lab& lab) {
   lock::Token token = lab.granted('A', with(Limit::shared()));
   as<lock::Upgrade>(lab.renew('A', token, {}, inner()), "an upgrade is let in");
@@ -195,6 +235,10 @@ const std::vector<Named>& mode_cases() {
       {"7: a nested run puts its outer run back too", flushed_nested},
       {"8: released outside, crashed inside: no ghost", outer_released_inner_crashed},
       {"an inner run's lease is short", inner_lease_is_short},
+      {"an inner run ends its own entry alone", inner_released_after_a_flush},
+      {"a revoked lock is held until the inner and the outer run confirmed",
+       revoked_with_an_inner_run},
+      {"an inner run's min-hold counts", inner_min_hold},
       {"9: exclusive inside shared is an upgrade", exclusive_inside_shared},
       {"10: a short lease does not shorten the keys of a long one", long_lease_beside_short},
       {"16: min-hold keeps the lock, and the head starts on time (L14)", min_hold_keeps_it},
