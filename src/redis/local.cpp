@@ -161,6 +161,18 @@ Status await_server(const Server& server, pid_t pid, const std::string& log, Tim
   return Done{};
 }
 
+// A server that cannot write ends, and would say why only in a log that cannot be written either.
+Status check_room(const Fd& lock, const std::string& folder) {
+  constexpr size_t kRoom = 64 * 1024;  // its files as it starts, and some hundred acquisitions
+  const std::string zeros(kRoom, '\0');
+  ssize_t written = pwrite(lock.get(), zeros.data(), kRoom, 0);
+  const int error = written < 0 ? errno : ENOSPC;
+  bool emptied = ftruncate(lock.get(), 0) == 0;
+  if (written == static_cast<ssize_t>(kRoom) && emptied) return Done{};
+  return Error{ErrorKind::unavailable,
+               "local: its server cannot write to " + folder + ": " + std::strerror(error)};
+}
+
 Status start_server(const Server& server, const std::string& folder, const Address& address) {
   TimePoint deadline = BootClock::now() + kStartLimit;
   auto lock = lock_or_server(folder, address, deadline);
@@ -171,6 +183,7 @@ Status start_server(const Server& server, const std::string& folder, const Addre
     return Error{ErrorKind::config,
                  "local: needs redis-server or valkey-server on PATH (apt install redis-server)"};
   }
+  if (auto room = check_room(**lock, folder); !room) return room;
   std::string log_path = folder + "/rlock.log";
   Fd log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!log) return unfit(folder, "rlock.log: " + std::string(std::strerror(errno)));

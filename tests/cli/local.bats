@@ -1,0 +1,253 @@
+#!/usr/bin/env bats
+load helpers/helpers
+
+# `local:`: a private server of this machine, started by the first run that needs it.
+
+# server_pid FOLDER: of the server in FOLDER, which must be there.
+server_pid() {
+  redis-cli -s "$1/rlock.sock" info server | tr -d '\r' | sed -n 's/^process_id://p'
+}
+
+# begin FOLDER: a first run has started the server in FOLDER; the test's end ends it.
+begin() {
+  run -0 --separate-stderr rlock run --url "local:$1" first -- true
+  silent
+  started+=("$(server_pid "$1")")
+}
+
+# kill_server FOLDER
+kill_server() {
+  local pid
+  pid=$(server_pid "$1")
+  kill -KILL "$pid"
+  eventually gone "$pid"
+}
+
+# free NAME
+free() { ! held "$1"; }
+
+# refused TEXT… with RLOCK_URL: 78, one line that has each TEXT, and nothing ran.
+refused() {
+  run -78 --separate-stderr rlock run lock -- touch started
+  says local: "$@" || return
+  [ ! -e started ]
+}
+
+# private_mounts SCRIPT ARG…: as root among mounts that nobody else sees.
+private_mounts() {
+  [ "$(id -u)" -eq 0 ] || skip "needs root"
+  unshare -m true 2>/dev/null || skip "this machine refuses new mount namespaces"
+  unshare -m bash -euc "$@" 3>&- 4>&-
+}
+
+@test "the first run starts a server, the next ones find it" {
+  begin "$here/locks"
+  local pid
+  pid=$(server_pid "$here/locks")
+  run -7 rlock run --url "local:$here/locks" lock -- sh -c 'exit 7'
+  [ "$(server_pid "$here/locks")" = "$pid" ]
+  [ "$(stat -c %a "$here/locks")" = 700 ]
+  [ "$(redis-cli -s locks/rlock.sock info server | tr -d '\r' | grep ^tcp_port:)" = tcp_port:0 ]
+}
+
+@test "many first runs at once start one server, and again when it was killed; they exclude each other" {
+  echo 0 >count
+  local wave i pids
+  for wave in 1 2; do
+    pids=()
+    for ((i = 0; i < 20; ++i)); do
+      start rlock run --url "local:$here/locks" counter -- \
+        sh -c 'read -r n <count; echo $((n + 1)) >count'
+      pids+=($!)
+    done
+    for i in "${pids[@]}"; do ends_with 0 "$i"; done
+    started+=("$(server_pid "$here/locks")")
+    [ "$(cat count)" -eq $((20 * wave)) ]
+    [ "$(grep -c 'Server initialized' locks/rlock.log)" -eq "$wave" ]
+    kill_server "$here/locks"
+  done
+}
+
+@test "a killed server: the next command starts it again, the lock is still held, the token still grows" {
+  export RLOCK_URL=local:$here/locks
+  begin "$here/locks"
+  hold lock
+  local token owner
+  token=$(rlock status --json lock | jq '.locks[0].holders[0].token')
+  owner=$(rlock status --json lock | jq -r '.locks[0].holders[0].owner')
+  kill_server "$here/locks"
+  run -0 rlock status -q lock --owner "$owner"
+  started+=("$(server_pid "$here/locks")")
+  run -75 rlock run -n lock -- touch started
+  let_go lock
+  run -0 rlock run -n lock -- sh -c 'echo "$RLOCK_TOKEN"'
+  [ "$output" -gt "$token" ]
+}
+
+@test "a holder and a waiter live through a restart of the server" {
+  export RLOCK_URL=local:$here/locks
+  begin "$here/locks"
+  hold lock -t 2
+  start rlock run lock -- touch followed
+  local waiter=$!
+  eventually waiting 1 lock
+  kill_server "$here/locks"
+  held lock
+  started+=("$(server_pid "$here/locks")")
+  # Longer than the lease: it was renewed at the new server.
+  run -75 rlock run -w 3 lock -- touch started
+  [ ! -e followed ]
+  let_go lock
+  ends_with 0 "$waiter"
+  [ -e followed ]
+}
+
+@test "a socket that nobody listens on is no server" {
+  mkdir -m 700 locks
+  python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("locks/rlock.sock")'
+  [ -S locks/rlock.sock ]
+  begin "$here/locks"
+}
+
+@test "a server that hangs is waited for, but no longer than --connect-timeout" {
+  begin "$here/locks"
+  local pid
+  pid=$(server_pid "$here/locks")
+  kill -STOP "$pid"
+  run -69 --separate-stderr rlock run --url "local:$here/locks" --connect-timeout 300ms lock -- touch started
+  says lock "$here/locks" "timed out"
+  [ ! -e started ]
+  kill -CONT "$pid"
+  run -0 rlock run --url "local:$here/locks" lock -- true
+}
+
+@test "a server that somebody else started on the socket is taken as it is" {
+  mkdir -m 700 locks
+  redis-server --port 0 --unixsocket "$here/locks/rlock.sock" --save '' --daemonize yes >/dev/null 3>&- 4>&-
+  eventually test -S locks/rlock.sock
+  local pid
+  pid=$(server_pid "$here/locks")
+  begin "$here/locks"
+  [ "$(server_pid "$here/locks")" = "$pid" ]
+}
+
+@test "^C and the end of the terminal end the run, not the server" {
+  local way terminal pid
+  for way in USR1 KILL; do # in_terminal.py types ^C when it gets USR1
+    export RLOCK_URL=local:$here/$way
+    rm -f up
+    mkfifo up
+    start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" \
+      bash -c 'rlock run lock -- sh -c "echo >up; exec sleep 1000"; exit'
+    terminal=$!
+    next_line up
+    pid=$(server_pid "$here/$way")
+    started+=("$pid")
+    kill "-$way" "$terminal"
+    eventually free lock
+    [ "$(server_pid "$here/$way")" = "$pid" ]
+  done
+}
+
+@test "a folder may be relative and hold blanks" {
+  run -0 rlock run --url "local:my locks/of today" lock -- true
+  started+=("$(server_pid "$here/my locks/of today")")
+  # The same one, seen from elsewhere.
+  mkdir elsewhere
+  run -0 --separate-stderr env --chdir=elsewhere rlock run --url "local:../my locks/of today" lock -- true
+  [ "$(grep -c 'Server initialized' 'my locks/of today/rlock.log')" -eq 1 ]
+}
+
+@test "a folder that others may enter, a file and a path too long for a socket are refused" {
+  mkdir -m 755 open
+  RLOCK_URL=local:$here/open refused "$here/open" "chmod 700"
+  chmod 770 open
+  RLOCK_URL=local:$here/open refused "chmod 700"
+  touch file
+  RLOCK_URL=local:$here/file refused "not a folder"
+  RLOCK_URL=local:$here/file/below refused "$here/file"
+  RLOCK_URL=local:$here/$(printf 'x%.0s' {1..100}) refused "too long"
+  [ -z "$(find . -name 'rlock.*')" ]
+}
+
+@test "a folder of another user is refused, to root too" {
+  [ "$(id -u)" -eq 0 ] || skip "needs root"
+  mkdir -m 700 theirs
+  chown 65534:65534 theirs
+  RLOCK_URL=local:$here/theirs refused "another user"
+}
+
+@test "redis-server and valkey-server are both looked for on PATH" {
+  mkdir bin
+  run -78 --separate-stderr env PATH="$here/bin" "$RLOCK" run --url "local:$here/locks" lock -- /bin/true
+  says local: redis-server valkey-server
+  ln -s "$(command -v redis-server)" bin/valkey-server
+  run -0 env PATH="$here/bin" "$RLOCK" run --url "local:$here/locks" lock -- /bin/true
+  started+=("$(server_pid "$here/locks")")
+  [[ $(tr '\0' ' ' <"/proc/$(server_pid "$here/locks")/cmdline") == *valkey-server* ]]
+}
+
+@test "a server that cannot start: its log is named" {
+  mkdir bin
+  printf '#!/bin/sh\necho "out of luck"\nexit 1\n' >bin/redis-server
+  chmod +x bin/redis-server
+  run -71 --separate-stderr env PATH="$here/bin:$PATH" rlock run --url "local:$here/locks" lock -- touch started
+  says local: "$here/locks/rlock.log"
+  [ "$(cat locks/rlock.log)" = "out of luck" ]
+  [ ! -e started ]
+}
+
+@test "a full disk is told as such, and nothing is forgotten when there is room again" {
+  mkdir small
+  # shellcheck disable=SC2016 # for the inner shell
+  run -0 private_mounts '
+    mount -t tmpfs -o size=2m,mode=700 tmpfs small
+    export RLOCK_URL=local:$PWD/small
+    before=$(rlock run -n lock -- sh -c "echo \$RLOCK_TOKEN")
+    redis-cli -s small/rlock.sock shutdown nosave
+    dd if=/dev/zero of=small/filler bs=64k 2>/dev/null || true
+    code=0
+    rlock run -n lock -- touch started 2>said || code=$?
+    [ "$code" -eq 69 ]
+    grep -q "^rlock: .*small: No space left on device$" said
+    [ ! -e started ]
+    rm small/filler
+    after=$(rlock run -n lock -- sh -c "echo \$RLOCK_TOKEN")
+    redis-cli -s small/rlock.sock shutdown nosave
+    [ "$after" -gt "$before" ]
+  '
+}
+
+@test "root's server is in /var/lib/rlock, a user's in the home of the passwd entry, whatever HOME says" {
+  # shellcheck disable=SC2016 # for the inner shell
+  run -0 private_mounts '
+    mount -t tmpfs -o mode=755 tmpfs /var/lib
+    mount -t tmpfs -o mode=755 tmpfs /home
+    cp /etc/passwd /home/passwd
+    echo "locker:x:4242:4242::/home/locker:/bin/sh" >>/home/passwd
+    mount --bind /home/passwd /etc/passwd
+    mkdir -m 700 /home/locker
+    chown 4242:4242 /home/locker
+    cp "$RLOCK" /home/rlock
+    cd /
+    export RLOCK_URL=local: HOME=/nonexistent
+    as_user="setpriv --reuid=4242 --regid=4242 --clear-groups"
+
+    for i in 1 2 3 4 5; do
+      $as_user /home/rlock run lock -- sleep 0.05 &
+      /home/rlock run lock -- sleep 0.05 &
+    done
+    wait
+    [ "$(stat -c "%u %a" /var/lib/rlock)" = "0 700" ]
+    [ "$(stat -c "%u %a" /home/locker/.local/state/rlock)" = "4242 700" ]
+    chmod 711 /home/locker /home/locker/.local /home/locker/.local/state
+    code=0
+    $as_user /home/rlock run --url local:/var/lib/rlock lock -- true 2>/home/said || code=$?
+    [ "$code" -eq 78 ]
+    grep -q "another user" /home/said
+    for folder in /var/lib/rlock /home/locker/.local/state/rlock; do
+      [ "$(grep -c "Server initialized" "$folder/rlock.log")" -eq 1 ]
+      redis-cli -s "$folder/rlock.sock" shutdown nosave
+    done
+  '
+}
