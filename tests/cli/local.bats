@@ -33,13 +33,6 @@ refused() {
   [ ! -e started ]
 }
 
-# private_mounts SCRIPT ARG…: as root among mounts that nobody else sees.
-private_mounts() {
-  [ "$(id -u)" -eq 0 ] || skip "needs root"
-  unshare -m true 2>/dev/null || skip "this machine refuses new mount namespaces"
-  unshare -m bash -euc "$@" 3>&- 4>&-
-}
-
 @test "the first run starts a server, the next ones find it" {
   begin "$here/locks"
   local pid

@@ -95,6 +95,13 @@ Choices of_text(const std::string& text) {
   return configured(run_call(), {folder.write("rlock.toml", text)});
 }
 
+std::string example_text() {
+  std::ifstream file(RLOCK_EXAMPLE);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
 }  // namespace
 
 TEST_CASE("the user's file is in the XDG folder, before the machine's") {
@@ -355,4 +362,34 @@ TEST_CASE("relative paths in a file start at its folder") {
   CHECK(of("url = 'local:locks'").last(Opt::url) == "local:" + folder.path() + "/locks");
   CHECK(of("url = 'local:/locks'").last(Opt::url) == "local:/locks");
   CHECK(of("url = 'local:'").last(Opt::url) == "local:");
+}
+
+TEST_CASE("the example is accepted as it is, and with each of its keys") {
+  const std::string example = example_text();
+  of_text(example);
+  std::istringstream lines(example);
+  std::string table;
+  int keys = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('[')) table = line + "\n";
+    if (line.size() < 2 || line[0] != '#' || line[1] == ' ') continue;
+    CAPTURE(line);
+    Choices choices = of_text(table + line.substr(1));
+    const OptionRow* row = find_option(line.substr(1, line.find(' ') - 1));
+    CHECK(((row != nullptr && choices.has(row->id)) || choices.password()));
+    ++keys;
+  }
+  CHECK(keys > 10);
+}
+
+TEST_CASE("the example names every key") {
+  const std::string example = example_text();
+  for (const OptionRow& row : options()) {
+    if (row.name.empty() || !row.serves(CommandId::run)) continue;
+    std::string table = row.section == Section::command ? "[run]\n" : "";
+    auto tried = parse_config("x", table + std::string(row.name) + " = true");
+    bool known = tried || !contains(tried.error().text, "unknown key");
+    CAPTURE(row.name);
+    CHECK(known == contains(example, "\n#" + std::string(row.name) + " = "));
+  }
 }

@@ -174,3 +174,10 @@ says() {
 silent() {
   [ -z "$output$stderr" ] || fail "it said: $output$stderr"
 }
+
+# private_mounts SCRIPT ARG…: as root among mounts that nobody else sees.
+private_mounts() {
+  [ "$(id -u)" -eq 0 ] || skip "needs root"
+  unshare -m true 2>/dev/null || skip "this machine refuses new mount namespaces"
+  unshare -m bash -euc "$@" 3>&- 4>&-
+}

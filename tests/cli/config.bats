@@ -1,0 +1,201 @@
+#!/usr/bin/env bats
+load helpers/helpers
+
+# rlock.toml: what neither a flag nor the environment says comes from the user's file, then from the
+# machine's.
+
+setup() {
+  here=$BATS_TEST_TMPDIR
+  # shellcheck disable=SC2034 # read by teardown
+  started=()
+  cd "$here" || return
+  mkdir -p home/.config/rlock
+  export HOME=$here/home
+  user_file=$HOME/.config/rlock/rlock.toml
+  unset RLOCK_CONFIG XDG_CONFIG_HOME
+}
+
+# configure FILE < CONTENT: closed to others.
+configure() { (umask 077 && cat >"$1"); }
+
+# prefix [OPTION…]: what the keys of a run begin with.
+prefix() {
+  redis flushall >/dev/null
+  rlock run "$@" lock -- true || return
+  redis --raw keys '*' | sed 's/{.*//' | sort -u
+}
+
+# refused TEXT…: 78 and one line that has each TEXT, whichever command reads the file.
+refused() {
+  run -78 --separate-stderr rlock run lock -- touch started
+  says "$@" || return
+  [ ! -e started ] || fail "it ran" || return
+  run -78 --separate-stderr rlock status
+  says "$@"
+}
+
+@test "a file says which server; the next run needs neither flag nor variable" {
+  configure "$user_file" <<<"url = '$RLOCK_URL'"
+  unset RLOCK_URL
+  run -0 --separate-stderr rlock run lock -- echo ready
+  [ "$output" = ready ]
+  run -0 rlock status lock
+}
+
+@test "flag over environment over the user's file" {
+  configure "$user_file" <<<'prefix = "file:"'
+  [ "$(prefix)" = file: ]
+  [ "$(RLOCK_PREFIX=environment: prefix)" = environment: ]
+  [ "$(RLOCK_PREFIX=environment: prefix --prefix flag:)" = flag: ]
+}
+
+@test "the user's file over the machine's in /etc/rlock" {
+  configure "$user_file" <<<'prefix = "user:"'
+  # shellcheck disable=SC2016 # for the inner shell
+  run -0 private_mounts '
+    mount -t tmpfs tmpfs /mnt
+    cp -a /etc/. /mnt
+    mkdir -p /mnt/rlock
+    mount --bind /mnt /etc
+    printf "prefix = \"machine:\"\n[run]\nmax-run = 0.2\n" >/etc/rlock/rlock.toml
+    code=0
+    rlock run lock -- sleep 1000 || code=$?
+    [ "$code" -eq 124 ]
+    redis-cli -s "$SERVER/s" --raw keys "*" | grep -q ^user:
+    [ -z "$(redis-cli -s "$SERVER/s" --raw keys "machine:*")" ]
+    rm "$HOME/.config/rlock/rlock.toml"
+    rlock run lock -- true
+    redis-cli -s "$SERVER/s" --raw keys "*" | grep -q ^machine:
+  '
+}
+
+@test "the user's file is in XDG_CONFIG_HOME where that is set" {
+  configure "$user_file" <<<'prefix = "home:"'
+  mkdir -p xdg/rlock
+  configure xdg/rlock/rlock.toml <<<'prefix = "xdg:"'
+  [ "$(XDG_CONFIG_HOME=$here/xdg prefix)" = xdg: ]
+  [ "$(XDG_CONFIG_HOME=xdg prefix)" = home: ] # a relative one is to be ignored
+}
+
+@test "--config and RLOCK_CONFIG name the only file, and it must be there" {
+  configure "$user_file" <<<'prefix = "user:"'
+  configure named.toml <<<'connect-timeout = "1s"'
+  [ "$(prefix --config named.toml)" = rlock: ]
+  [ "$(RLOCK_CONFIG=named.toml prefix)" = rlock: ]
+  [ "$(RLOCK_CONFIG=none prefix --config named.toml)" = rlock: ]
+  [ "$(prefix --config /dev/null)" = rlock: ]
+  [ "$(prefix --config <(echo 'prefix = "pipe:"'))" = pipe: ]
+  RLOCK_CONFIG=$here/none refused "$here/none" "No such file"
+}
+
+@test "without a file, or without a home, everything is as ever" {
+  [ "$(prefix)" = rlock: ]
+  [ "$(HOME='' prefix)" = rlock: ]
+  run -0 env -u HOME rlock run lock -- true
+}
+
+@test "[run] has the defaults of run's options; a flag of one call beats them" {
+  configure "$user_file" <<'EOT'
+[run]
+nonblock = true
+conflict-exit-code = 9
+max-run = 0.2
+reason = "from the file"
+EOT
+  run -124 rlock run lock -- sleep 1000
+  hold lock --max-run 0
+  [ "$(rlock status --json lock | jq -r '.locks[0].holders[0].reason')" = "from the file" ]
+  run -9 rlock run lock -- touch started
+  run -8 rlock run -E 8 lock -- touch started
+  # It waits: of --nonblock and --wait the flag's is meant.
+  start rlock run -w 60 lock -- touch followed
+  local waiter=$!
+  eventually waiting 1 lock
+  let_go lock
+  ends_with 0 "$waiter"
+}
+
+@test "a mistake is told with file, line and key, before anything is done" {
+  configure "$user_file" <<<$'\nprefx = "x:"'
+  refused "$user_file:2:" '"prefx"' "did you mean prefix?"
+  configure "$user_file" <<<$'[run]\nttl = true'
+  refused "$user_file:2:" "ttl must be a duration"
+  configure "$user_file" <<<$'[run]\nttl = "soon"'
+  refused "$user_file:2:" "soon"
+  configure "$user_file" <<<'ttl = "1m"'
+  refused "$user_file:1:" "ttl" "[run]"
+  configure "$user_file" <<<'url = "redis://h:x"'
+  refused "$user_file:1:" "port"
+  configure "$user_file" <<<$'prefix = "a"\nuser = "b'
+  refused "$user_file:2:" "not TOML"
+}
+
+@test "a mistake as JSON" {
+  configure "$user_file" <<<'prefx = "x:"'
+  run -78 --separate-stderr rlock status --json
+  [ "$(jq -r '.error.code' <<<"$output")" = 78 ]
+  [[ $(jq -r '.error.message' <<<"$output") == *"$user_file:1:"* ]]
+}
+
+@test "a password in a file: it is used, and the file must be closed to others" {
+  own --requirepass canary
+  configure "$user_file" <<<'password = "canary"'
+  run -0 rlock run lock -- true
+  local mode
+  for mode in 640 604 644; do
+    chmod "$mode" "$user_file"
+    refused "$user_file" "chmod 600"
+    [[ $stderr != *canary* ]]
+  done
+  configure "$user_file" <<<"url = 'unix://:canary@$SERVER/s'"
+  refused "chmod 600"
+  chmod 600 "$user_file"
+  RLOCK_URL='' run -0 rlock run lock -- true
+}
+
+@test "a password file is found from the folder of the file that names it" {
+  own --requirepass canary
+  echo canary | configure "$HOME/.config/rlock/secret"
+  configure "$user_file" <<<'password-file = "secret"'
+  cd /
+  run -0 rlock run lock -- true
+}
+
+@test "no message shows a password" {
+  local line
+  for line in 'password = canary' 'password = "canary' 'password = ["canary"]' 'passwort = "canary"' \
+    'url = "redis://:canary@h:x"' 'url = redis://:canary@h' 'url = ["redis://:canary@a", "redis://:canary@b"]'; do
+    configure "$user_file" <<<"$line"
+    RLOCK_URL='' refused "$user_file:1:"
+    [[ $output$stderr != *canary* ]] || fail "$stderr"
+  done
+}
+
+@test "as with ssh, a user's file that others can write is refused" {
+  configure "$user_file" <<<'prefix = "x:"'
+  chmod 664 "$user_file"
+  refused "$user_file" "chmod go-w"
+}
+
+@test "a file that cannot be read is an error, a folder that cannot be entered has none" {
+  configure "$user_file" <<<'prefix = "x:"'
+  # shellcheck disable=SC2016 # for the inner shell
+  run -0 private_mounts '
+    mount -t tmpfs -o mode=755 tmpfs /home
+    cp "$RLOCK" /home/rlock
+    mkdir -p /home/a/.config/rlock
+    cp "$HOME/.config/rlock/rlock.toml" /home/a/.config/rlock/rlock.toml
+    chmod 600 /home/a/.config/rlock/rlock.toml
+    export HOME=/home/a RLOCK_URL=unix:///nonexistent/s
+    nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
+    cd /
+    code=0
+    $nobody /home/rlock status 2>/home/said || code=$?
+    [ "$code" -eq 78 ]
+    grep -q "rlock.toml: Permission denied" /home/said
+    chmod 700 /home/a
+    code=0
+    $nobody /home/rlock status 2>/home/said || code=$?
+    [ "$code" -eq 69 ]
+  '
+}
