@@ -44,7 +44,7 @@ _rlock() {
   fi
 }
 
-if [[ $funcstack[1] == _rlock ]]; then
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then # from fpath, at the first TAB
   _rlock "$@"
 else
   compdef _rlock rlock

@@ -1,0 +1,123 @@
+# Completion of rlock(1) for fish, as `rlock completion fish` prints it.
+
+# ---- how it is used ----
+
+# Prints the command word and the operands that stand before the cursor, one a line; fails behind `--`.
+function __rlock_words
+    set -l command
+    set -l value no
+    set -l tokens (commandline -opc)
+    set -e tokens[1]
+    for word in $tokens
+        if test $value = yes
+            set value no
+        else if test "$word" = --
+            return 1
+        else if string match -qr -- '^-.' $word
+            __rlock_takes_value "$command" $word; and set value yes
+        else
+            test -n "$command"; or set command $word
+            echo $word
+        end
+    end
+    return 0
+end
+
+function __rlock_at_command
+    set -l words (__rlock_words); and test (count $words) -eq 0
+end
+
+# One of these commands, not behind `--`.
+function __rlock_in
+    set -l words (__rlock_words); and contains -- "$words[1]" $argv
+end
+
+# One of these commands, without an operand yet.
+function __rlock_at_operand
+    set -l words (__rlock_words); and test (count $words) -eq 1; and contains -- $words[1] $argv
+end
+
+function __rlock_after_name
+    set -l words (__rlock_words); and test (count $words) -eq 2; and test $words[1] = run
+end
+
+function __rlock_behind_dashes
+    not __rlock_words >/dev/null
+end
+
+function __rlock_names
+    set -l tokens (commandline -opc)
+    set -e tokens[1]
+    rlock __complete $tokens 2>/dev/null
+end
+
+# Behind `--`: a command is completed as if it stood alone; for other commands than run these are names.
+function __rlock_rest
+    set -l words (__rlock_words)
+    if test "$words[1]" != run
+        __rlock_names
+        return
+    end
+    set -l tokens (commandline -opc)
+    set -l dashes (contains -i -- -- $tokens)
+    set -e tokens[1..$dashes]
+    complete -C (string join ' ' -- (string escape -- $tokens) (commandline -ct))
+end
+
+# ---- from the table of options ----
+
+# Whether the word behind option word $argv[2] of command $argv[1] is its value.
+function __rlock_takes_value
+    switch "$argv"
+        case '* --*=*'
+            return 1
+        case 'run --wait' 'run --conflict-exit-code' 'run --ttl' 'run --max-run' 'run --kill-after' 'run --on-lost' 'run --event-log' 'status --owner' 'force-unlock --owner' 'force-unlock --token' 'queue --remove' 'run --reason' 'queue --reason' 'force-unlock --reason' '* --url' '* --user' '* --password-file' '* --prefix' '* --connect-timeout' '* --config'
+            return 0
+        case '* --*'
+            return 1
+        case 'run -*w' 'run -*E' 'run -*c' 'run -*t' 'run -*k' '* -*u'
+            return 0
+    end
+    return 1
+end
+
+complete -c rlock -f
+complete -c rlock -n __rlock_at_command -a run -d 'hold the lock while a command runs'
+complete -c rlock -n __rlock_at_command -a status -d 'who holds what'
+complete -c rlock -n __rlock_at_command -a queue -d 'who waits, in order'
+complete -c rlock -n __rlock_at_command -a force-unlock -d 'an operator breaks a lock'
+complete -c rlock -n __rlock_at_command -a completion -d 'print the completion script'
+complete -c rlock -n '__rlock_in run' -s n -l nonblock -d 'do not wait: when the lock is busy, exit 75'
+complete -c rlock -n '__rlock_in run' -s w -l wait -x -d 'wait at most this long, then exit 75; 0 is the same as -n'
+complete -c rlock -n '__rlock_in run' -s E -l conflict-exit-code -x -d 'exit with N (0-255) instead when the lock is busy'
+complete -c rlock -n '__rlock_in run' -s c -x -d 'run TEXT with $SHELL, else /bin/sh, instead of a COMMAND'
+complete -c rlock -n '__rlock_in run' -s t -l ttl -x -d 'the lease, renewed while the command runs; at least 1s'
+complete -c rlock -n '__rlock_in run' -l no-renew -d 'do not renew: the command is ended when the first lease ends, exit 76'
+complete -c rlock -n '__rlock_in run' -l max-run -x -d 'end a command that runs longer than this, exit 124'
+complete -c rlock -n '__rlock_in run' -s k -l kill-after -x -d 'from TERM to KILL when rlock ends the command'
+complete -c rlock -n '__rlock_in run' -l on-lost -x -a 'terminate ignore' -d 'what a lost lease does to the command'
+complete -c rlock -n '__rlock_in run' -l hide-command -d 'do not store the command line, which others see in status (its first 200 bytes)'
+complete -c rlock -n '__rlock_in run' -l event-log -r -F -d 'append one JSON object a line to FILE for each event'
+complete -c rlock -n '__rlock_in status force-unlock' -l owner -x -d 'only if this owner holds it (status: together with -q)'
+complete -c rlock -n '__rlock_in force-unlock' -l token -x -d 'only the holder with this fencing token'
+complete -c rlock -n '__rlock_in force-unlock' -l all -d 'every holder'
+complete -c rlock -n '__rlock_in force-unlock' -l now -d 'free the lock at once: the old and the next command may overlap'
+complete -c rlock -n '__rlock_in queue' -l remove -x -d 'take this waiter out of the queue'
+complete -c rlock -n '__rlock_in force-unlock' -l yes -d 'do not ask; needed off a terminal'
+complete -c rlock -n '__rlock_in run queue force-unlock' -l reason -x -d 'why: others see it in status, queue and messages'
+complete -c rlock -s u -l url -x -d 'the server: redis://HOST[:PORT][/DB], unix:///PATH, local: and others; give three or more for a quorum'
+complete -c rlock -l user -x -d 'ACL user, instead of the URL\'s'
+complete -c rlock -l password-file -r -F -d 'read the password from FILE'
+complete -c rlock -l prefix -x -d 'what the keys begin with'
+complete -c rlock -l connect-timeout -x -d 'to reach one server, all told'
+complete -c rlock -l config -r -F -d 'read this configuration file and no other; else rlock/rlock.toml in ~/.config, then in /etc'
+complete -c rlock -l json -d 'machine output, for every command that prints data'
+complete -c rlock -s q -l quiet -d 'errors only; a skip is none'
+complete -c rlock -s v -l verbose -d 'say on stderr what happens'
+complete -c rlock -s h -l help -d 'this text'
+complete -c rlock -l version -d 'the version'
+complete -c rlock -n '__rlock_in status' -a '(__rlock_names)'
+complete -c rlock -n '__rlock_at_operand completion' -a 'bash zsh fish'
+complete -c rlock -n '__rlock_at_operand run queue force-unlock' -a '(__rlock_names)'
+complete -c rlock -n '__rlock_after_name' -a '--'
+complete -c rlock -n '__rlock_behind_dashes' -a '(__rlock_rest)'

@@ -1,0 +1,149 @@
+#!/usr/bin/env bats
+# TAB in real shells on real terminals: what is typed on the left becomes the line on the right.
+load helpers/helpers
+
+completions=$BATS_TEST_DIRNAME/../../completions
+
+# tab SHELL TYPED: the command line after TYPED, in which \t is the TAB key.
+tab() {
+  declare -A scripts=([bash]=rlock.bash [zsh]=_rlock [fish]=rlock.fish)
+  "$BATS_TEST_DIRNAME/helpers/press_tab.py" "$1" "$completions/${scripts[$1]}" "$(printf '%b' "$2")" 3>&- 4>&-
+}
+
+# becomes TYPED LINE: in each shell that is here. fish adds no blank where more may follow.
+becomes() {
+  local shell line
+  for shell in bash zsh fish; do
+    command -v "$shell" >/dev/null || continue
+    line=$(tab "$shell" "$1" 2>shown) || fail "$shell: $(cat shown)" || return
+    [ "${line% }" = "$2" ] || fail "$shell: $1 became: $line" || return
+  done
+}
+
+every_shell_or_skip() {
+  local shell
+  for shell in zsh fish; do
+    command -v "$shell" >/dev/null || skip "$shell is not installed: apt install zsh fish"
+  done
+}
+
+remember() {
+  local name
+  for name; do rlock run "$name" -- true; done
+}
+
+@test "all three shells are tried" {
+  every_shell_or_skip
+}
+
+@test "commands, options and their values" {
+  becomes 'rlock ru\t' 'rlock run'
+  becomes 'rlock force\t' 'rlock force-unlock'
+  becomes 'rlock run --nonb\t' 'rlock run --nonblock'
+  becomes 'rlock -q run -nw 5m --hide\t' 'rlock -q run -nw 5m --hide-command'
+  becomes 'rlock run --on-lost ig\t' 'rlock run --on-lost ignore'
+  becomes 'rlock run --on-lost=ig\t' 'rlock run --on-lost=ignore'
+  becomes 'rlock completion fi\t' 'rlock completion fish'
+}
+
+@test "an option of another command is not offered" {
+  becomes 'rlock status --nonb\t' 'rlock status --nonb'
+}
+
+@test "files and what follows --: a command, its files, its own completion" {
+  touch a-file
+  becomes 'rlock --password-file a-f\t' 'rlock --password-file a-file'
+  becomes 'rlock --password-file=a-f\t' 'rlock --password-file=a-file'
+  becomes 'rlock run nightly \t' 'rlock run nightly --'
+  becomes 'rlock run nightly -- mkfif\t' 'rlock run nightly -- mkfifo'
+  becomes 'rlock run nightly -- ls a-f\t' 'rlock run nightly -- ls a-file'
+}
+
+@test "bash with the package bash-completion: the command's own completion" {
+  export BASH_COMPLETION=/usr/share/bash-completion/bash_completion
+  [ -e "$BASH_COMPLETION" ] || skip "bash-completion is not installed: apt install bash-completion"
+  local line
+  line=$(tab bash 'rlock run nightly -- rlock ru\t')
+  [ "$line" = 'rlock run nightly -- rlock run ' ] || fail "$line"
+}
+
+@test "names of locks, from the server that was typed or is in the environment" {
+  remember nightly cron:report
+  becomes 'rlock run nigh\t' 'rlock run nightly'
+  becomes 'rlock run cron:\t' 'rlock run cron:report'
+  becomes 'rlock run -w 5m nigh\t' 'rlock run -w 5m nightly'
+  becomes 'rlock status nightly cron:re\t' 'rlock status nightly cron:report'
+  becomes 'rlock --prefix else: run nigh\t' 'rlock --prefix else: run nigh'
+  local url=$RLOCK_URL
+  unset RLOCK_URL
+  becomes "rlock -u $url run nigh\t" "rlock -u $url run nightly"
+}
+
+@test "names that a shell could stumble over are quoted, and run nothing" {
+  remember 'two words' 'cost$(touch ran)' "it's" 'semi;colon'
+  becomes 'rlock run two\t' 'rlock run two\ words'
+  becomes 'rlock run "two\t' 'rlock run "two words"'
+  becomes 'rlock run cos\t' 'rlock run cost\$\(touch\ ran\)'
+  becomes 'rlock run it\t' "rlock run it\\'s"
+  becomes 'rlock run semi\t' 'rlock run semi\;colon'
+  becomes 'rlock -u $(touch ran) run nigh\t' 'rlock -u $(touch ran) run nigh'
+  [ ! -e ran ]
+}
+
+@test "names that a terminal cannot show, and those read as options, are not offered" {
+  reset_server
+  redis set 'rlock:{bad'$'\e''[2Jname}:meta' x
+  redis set 'rlock:{right'$'\u202e''left}:meta' x
+  redis set 'rlock:{-dash}:meta' x
+  redis set 'rlock:{fine}:meta' x
+  run -0 rlock __complete run
+  [ "$output" = fine ] || fail "$output"
+}
+
+@test "no server, a server that hangs, no configuration: silent and at once" {
+  local shell url started_at
+  own
+  kill -STOP "$(cat "$own_server/pid")"
+  for url in "unix://$own_server/s" unix:///nowhere/s redis://192.0.2.1 "local:$here/none" nonsense ''; do
+    started_at=${EPOCHREALTIME/./}
+    RLOCK_URL=$url run -0 --separate-stderr rlock __complete run
+    silent
+    ((${EPOCHREALTIME/./} - started_at < 1000000)) || fail "$url: too slow"
+  done
+  kill -CONT "$(cat "$own_server/pid")"
+  [ ! -e none ]
+  export RLOCK_URL=unix:///nowhere/s
+  becomes 'rlock run nigh\t' 'rlock run nigh'
+  for shell in bash zsh fish; do
+    command -v "$shell" >/dev/null || continue
+    tab "$shell" 'rlock run nigh\t' 2>shown >line
+    run ! grep -qi 'rlock:\|cannot' shown
+  done
+}
+
+@test "zsh takes the script from its start-up file too" {
+  command -v zsh >/dev/null || skip "zsh is not installed: apt install zsh"
+  rlock completion zsh >sourced
+  local line
+  line=$("$BATS_TEST_DIRNAME/helpers/press_tab.py" zsh sourced "$(printf 'rlock ru\t')" 2>/dev/null 3>&- 4>&-)
+  [ "$line" = 'rlock run ' ] || fail "$line"
+}
+
+@test "rlock completion prints the script that is installed, and reads no configuration" {
+  local shell
+  export RLOCK_CONFIG=/nowhere
+  rlock completion bash | cmp - "$completions/rlock.bash"
+  rlock completion zsh | cmp - "$completions/_rlock"
+  rlock completion fish | cmp - "$completions/rlock.fish"
+  run -64 --separate-stderr rlock completion tcsh
+  says 'tcsh' 'bash|zsh|fish'
+  run -64 --separate-stderr rlock completion
+  says 'name one shell'
+}
+
+@test "the scripts are clean: bash under shellcheck, and no shell finds a fault" {
+  shellcheck "$completions/rlock.bash"
+  bash -n "$completions/rlock.bash"
+  if command -v zsh >/dev/null; then zsh -n "$completions/_rlock"; fi
+  if command -v fish >/dev/null; then fish -n "$completions/rlock.fish"; fi
+}

@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# The manual and the completion scripts are what the options table says, and are installed.
+load helpers/helpers
+
+top=$BATS_TEST_DIRNAME/../..
+pages=("$top/man/rlock.1" "$top/man/rlock.toml.5" "$top/man/rlock-protocol.7")
+
+# commands: the command words that --help lists.
+commands() { rlock --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'; }
+
+# options COMMAND: the long options that its --help lists.
+options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'; }
+
+@test "what is committed is what the options table says (else: ninja regenerate)" {
+  "$top/man/regenerate.sh" "$RLOCK" "$here"
+  diff -u "$top/man/rlock.1" man/rlock.1
+  diff -ru "$top/completions" completions
+}
+
+@test "every command and every long option is in rlock(1)" {
+  local command option page
+  page=$(sed 's/\\-/-/g' "$top/man/rlock.1")
+  [ -n "$(commands)" ]
+  for command in $(commands); do
+    [[ $page == *".SS $command"* ]] || fail "rlock(1) does not tell of $command"
+    for option in $(options "$command"); do
+      [[ $page == *"$option"* ]] || fail "rlock(1) does not tell of $option"
+    done
+  done
+}
+
+@test "every long option has a row in the table of tests, and its file has the option" {
+  local command option rows file
+  declare -A letters
+  rows=$(sed -n '/^\.TS/,/^\.TE/p' "$top/man/rlock.1" | sed 's/\\-/-/g; s/\\fB//g; s/\\fR//g')
+  for command in $(commands); do
+    for option in $(options "$command"); do
+      [[ $rows == *"$option"$'\t'* ]] || fail "no row for $option"
+      letters[$option]=$(rlock "$command" --help | sed -n "s/^  -\(.\), $option\b.*/\1/p")
+    done
+  done
+  while IFS=$'\t' read -r option _ file; do
+    [[ $option == --* && -v letters[$option] ]] || continue
+    grep -qE -e "$option\b|[\" ]-[a-zA-Z]*${letters[$option]:-none}" "$top/tests/$file" ||
+      fail "$file does not try $option"
+  done <<<"$rows"
+}
+
+@test "the pages are clean under mandoc" {
+  command -v mandoc >/dev/null || skip "mandoc is not installed: apt install mandoc"
+  local page
+  for page in "${pages[@]}"; do
+    run -0 mandoc -T lint -W warning "$page"
+    [ -z "$output" ] || fail "$output"
+  done
+}
+
+@test "the pages stay within 80 columns" {
+  command -v mandoc >/dev/null || skip "mandoc is not installed: apt install mandoc"
+  local page
+  for page in "${pages[@]}"; do
+    run ! grep -E '^.{81}' <(mandoc -T ascii -O width=80 "$page" | col -bx)
+  done
+}
+
+@test "cmake --install puts pages, completions and papers where they are looked for" {
+  local build share file
+  build=$(dirname "$(dirname "$RLOCK")")
+  [ -e "$build/cmake_install.cmake" ] || skip "RLOCK is not in a build folder"
+  cmake --install "$build" --prefix "$here/prefix" >log 3>&-
+  share=prefix/share
+  for file in prefix/bin/rlock $share/man/man1/rlock.1 $share/man/man5/rlock.toml.5 \
+    $share/man/man7/rlock-protocol.7 $share/bash-completion/completions/rlock \
+    $share/zsh/site-functions/_rlock $share/fish/vendor_completions.d/rlock.fish \
+    $share/doc/rlock/LICENSE $share/doc/rlock/README.md $share/doc/rlock/CHANGELOG.md; do
+    [ -s "$file" ] || fail "$file is not there: $(cat log)"
+  done
+}
