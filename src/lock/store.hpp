@@ -47,6 +47,7 @@ struct Holder {
   ServerTime since{};
   Millis held{0};
   Millis left{0};  // until the lease ends
+  Millis ttl{0};   // what its renewals ask for; 0 for a cool-down
   uint64_t entries = 0;
   Attended attended = Attended::yes;
   std::string

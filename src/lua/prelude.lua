@@ -338,13 +338,14 @@ local function count_entries(owner)
   return n
 end
 
--- A holder for replies: owner state limit token since held left entries attended record.
+-- A holder for replies: owner state limit token since held left entries attended record ttl.
 local function describe(owner)
-  local line = read_line(owner) or {state = 'held', limit = 1, token = 0, since = now, attended = '1'}
+  local line = read_line(owner) or {state = 'held', limit = 1, token = 0, since = now, ttl = 0,
+                                    attended = '1'}
   local ends = tonumber(call('ZSCORE', HOLDERS, owner) or now)
   return {(string.gsub(owner, '^~', '')), line.state, line.limit, line.token, line.since,
           now - line.since, ends - now, count_entries(owner), line.attended,
-          call('HGET', WHO, owner) or ''}
+          call('HGET', WHO, owner) or '', line.ttl}
 end
 
 -- One live holder, or false.

@@ -87,6 +87,7 @@ lock::Holder holder_of(Item item) {
   holder.entries = item.at(7).count();
   holder.attended = item.at(8).text() == "0" ? lock::Attended::no : lock::Attended::yes;
   holder.record = item.at(9).text();
+  holder.ttl = Millis(std::max<int64_t>(0, item.at(10).number()));
   return holder;
 }
 
@@ -208,6 +209,8 @@ std::optional<lock::ReleaseReply> decode_release(const redisReply& reply) {
   Item item(&reply);
   std::string_view word = item.at(0).text();
   if (word == "freed" || word == "kept") return lock::ReleaseReply{};
+  // It held nothing yet: it waited, and does not any more.
+  if (word == "left_queue") return lock::ReleaseReply{Ending::cancelled, {}};
   if (word != "absent") return std::nullopt;
   return lock::ReleaseReply{ending_of(item.at(1).text()), std::string(item.at(2).text())};
 }
