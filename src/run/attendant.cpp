@@ -1,0 +1,74 @@
+#include "run/attendant.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "run/attendant_process.hpp"
+
+namespace rlock::run {
+namespace {
+
+// To start a thread, no more: whoever takes longer is stopped or starved.
+constexpr int kReadyWithin = 5'000;  // ms
+
+util::Error cannot_start(const char* what, int error) {
+  return {util::ErrorKind::system, std::string("cannot start the process that renews: ") + what +
+                                       ": " + std::strerror(error)};
+}
+
+util::Error no_answer() {
+  return {util::ErrorKind::system, "the process that renews did not get started"};
+}
+
+// Twice, so that it is init's child and not the caller's. The middle one's exit code is an errno.
+int fork_away(const AttendantTask& task, util::Fd& line, util::Fd& ours) {
+  pid_t middle = fork();
+  if (middle < 0) return errno;
+  if (middle == 0) {
+    ours.reset();  // else it would never see the end of this process
+    setsid();
+    pid_t attendant = fork();
+    if (attendant == 0) attendant_process(task, std::move(line));
+    _exit(attendant > 0 ? 0 : errno);
+  }
+  int status = 0;
+  while (waitpid(middle, &status, 0) < 0 && errno == EINTR) continue;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : EAGAIN;
+}
+
+}  // namespace
+
+util::Result<Attendant> Attendant::start(const lock::AcquireCall& claim, Watched watched,
+                                         const lock::MakeStore& make_store, Signals& signals) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return cannot_start("socketpair", errno);
+  }
+  util::Fd ours(ends[0]);
+  util::Fd theirs(ends[1]);
+  int error = fork_away({claim, watched, make_store, signals}, theirs, ours);
+  if (error != 0) return cannot_start("fork", error);
+  return Attendant(std::move(ours));
+}
+
+util::Status Attendant::entrust(const Taken& taken) {
+  if (send(line_.get(), &taken, sizeof taken, MSG_NOSIGNAL) < 0) return no_answer();
+  pollfd fd{line_.get(), POLLIN, 0};
+  int ready = 0;
+  while ((ready = poll(&fd, 1, kReadyWithin)) < 0 && errno == EINTR) continue;
+  char word = 0;
+  if (ready <= 0 || recv(line_.get(), &word, 1, 0) != 1) return no_answer();
+  return util::Done{};
+}
+
+void Attendant::keep() {
+  // Where it is gone already, an operator or the caller ended it: nothing is left to keep.
+  [[maybe_unused]] ssize_t sent = send(line_.get(), "k", 1, MSG_NOSIGNAL);
+}
+
+}  // namespace rlock::run

@@ -1,0 +1,130 @@
+#include "run/attendant_process.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "run/descriptors.hpp"
+#include "run/release.hpp"
+#include "run/renewer.hpp"
+#include "run/take.hpp"
+
+namespace rlock::run {
+namespace {
+
+using namespace std::chrono_literals;
+using util::BootClock;
+
+// Where no descriptor tells the end of the process that is watched.
+constexpr auto kLookEvery = 1s;
+// For a release also when hardly anything is left of the lease.
+constexpr auto kShortestRelease = 1s;
+
+enum class End { release, lost };
+
+lock::RenewCall renew_call(const lock::AcquireCall& claim, lock::Token token) {
+  lock::RenewCall call{claim.name, claim.owner};
+  call.token = token;
+  call.limit = claim.limit;
+  call.ttl = claim.ttl;
+  call.min_hold = claim.min_hold;
+  call.attended = claim.attended;
+  call.record = claim.record;
+  return call;
+}
+
+class Attendance {
+ public:
+  Attendance(const AttendantTask& task, util::Fd line) : task_(task), line_(std::move(line)) {}
+
+  void run() {
+    Taken taken;
+    if (!entrusted(taken)) return;
+    auto page = map_page();
+    if (!page) return;
+    // There is no command to end: the page's guard does not exist.
+    Lease lease({task_.claim.ttl, Millis(0), lock::Watchdog::renew}, taken.granted_at,
+                OnLost::ignore, **page);
+    Observer nobody;
+    auto renewer =
+        Renewer::make(renew_call(task_.claim, taken.token), {task_.make_store, nobody, lease});
+    if (!renewer || !(*renewer)->start()) return;
+    if (send(line_.get(), "r", 1, MSG_NOSIGNAL) != 1) kept_ = false;
+    End end = watch(lease, **renewer);
+    (*renewer)->stop();  // before the release: a renewal in flight would bring the lock back
+    if (end == End::release) release(lease.view().deadline);
+  }
+
+ private:
+  // False when nothing was acquired, or a signal ended this process before.
+  bool entrusted(Taken& taken) const {
+    std::array<pollfd, 2> fds{{{task_.signals.fd(), POLLIN, 0}, {line_.get(), POLLIN, 0}}};
+    poll(fds.data(), fds.size(), -1);
+    if (fds[0].revents != 0) return false;
+    return recv(line_.get(), &taken, sizeof taken, 0) == static_cast<ssize_t>(sizeof taken);
+  }
+
+  End watch(const Lease& lease, const Renewer& renewer) {
+    while (true) {
+      Lease::View view = lease.view();
+      // One that was broken goes on counting until it is confirmed; another end needs no word.
+      if (view.lost) {
+        return view.lost->how == lock::LostHow::forced ? End::release : End::lost;
+      }
+      TimePoint now = BootClock::now();
+      if (now >= view.deadline) return End::lost;
+      if (!kept_ || task_.watched.ended()) return End::release;
+      if (signalled(renewer, std::min(view.deadline, now + look_after()))) return End::release;
+    }
+  }
+
+  util::Nanos look_after() const {
+    return task_.watched.fd() < 0 ? util::Nanos(kLookEvery) : util::Nanos(1h);
+  }
+
+  // Until something may have changed; true for a signal.
+  bool signalled(const Renewer& renewer, TimePoint until) {
+    std::array<pollfd, 4> fds{{{task_.signals.fd(), POLLIN, 0},
+                               {renewer.fd(), POLLIN, 0},
+                               {task_.watched.fd(), POLLIN, 0},
+                               {line_.get(), POLLIN, 0}}};
+    poll(fds.data(), fds.size(), util::poll_timeout(BootClock::now(), until));
+    if (fds[3].revents != 0) hear_caller();
+    return (fds[0].revents & POLLIN) != 0;
+  }
+
+  void hear_caller() {
+    char word = 0;
+    kept_ = recv(line_.get(), &word, 1, 0) == 1;
+    line_.reset();
+  }
+
+  // Nobody waits for this: it may take as long as the lease.
+  void release(TimePoint deadline) const {
+    auto store = task_.make_store();
+    const lock::ReleaseCall call{task_.claim.name, task_.claim.owner};
+    [[maybe_unused]] auto released =
+        release_until(*store, call, std::max(deadline, BootClock::now() + kShortestRelease));
+  }
+
+  const AttendantTask& task_;
+  util::Fd line_;
+  bool kept_ = true;  // until the caller is gone without a word
+};
+
+}  // namespace
+
+void attendant_process(const AttendantTask& task, util::Fd line) noexcept {
+  close_foreign_descriptors();
+  dup3(STDOUT_FILENO, STDERR_FILENO, O_CLOEXEC);  // /dev/null by now
+  // It must not keep a file system from being unmounted. There is always a root.
+  [[maybe_unused]] int moved = chdir("/");
+  Attendance(task, std::move(line)).run();
+  _exit(0);
+}
+
+}  // namespace rlock::run

@@ -1,0 +1,63 @@
+#include "run/take.hpp"
+
+#include "run/holding.hpp"
+#include "util/random.hpp"
+
+namespace rlock::run {
+namespace {
+
+constexpr Millis kGiveBack{5'000};
+
+// Passes the wait on to the observer, and tells once that a wait has begun.
+class WaitEvents final : public lock::WaitObserver {
+ public:
+  explicit WaitEvents(Observer& observer) : observer_(observer) {}
+  void queued(const lock::Queued& place) override {
+    if (!told_) {
+      observer_.event({EventKind::enqueued, util::BootClock::now(), {}, {}});
+      told_ = true;
+    }
+    observer_.queued(place);
+  }
+  void trouble(const util::Error& error) override { observer_.trouble(error); }
+  Millis tick_every() const override { return observer_.tick_every(); }
+  void tick() override { observer_.tick(); }
+
+ private:
+  Observer& observer_;
+  bool told_ = false;
+};
+
+Outcome not_acquired(lock::WaitResult result, Signals& signals) {
+  if (auto* busy = std::get_if<lock::Busy>(&result)) return NotAcquired{std::move(*busy)};
+  if (auto* late = std::get_if<lock::TimedOut>(&result)) return NotAcquired{std::move(*late)};
+  if (auto* gone = std::get_if<lock::Gone>(&result)) return NotAcquired{std::move(*gone)};
+  return WaitSignaled{signals.next_number()};
+}
+
+}  // namespace
+
+std::variant<Taken, Outcome> take_lock(const Plan& plan, lock::LockStore& store, Observer& observer,
+                                       Signals& signals) {
+  lock::SystemPoller poller(signals.fd());
+  util::SystemRandom random;
+  WaitEvents events(observer);
+  lock::WaitLoop wait(store, poller, random, events);
+  auto waited = wait.acquire(plan.claim, plan.limits);
+  if (!waited) return Outcome(std::move(waited).error());
+  const auto* acquired = std::get_if<lock::Acquired>(&*waited);
+  if (acquired == nullptr) return not_acquired(std::move(*waited), signals);
+  observer.event({EventKind::acquired, util::BootClock::now(), acquired->token, {}});
+
+  auto fresh = fresh_lease(plan, *acquired, store, poller);
+  // A signal that came with the grant ends the wait too: nothing must start.
+  int signal = signals.next_number();
+  if (signal == 0 && fresh.granted_at) return Taken{acquired->token, *fresh.granted_at};
+  // Where no server answers the lease ends by itself, and nothing has run under it.
+  [[maybe_unused]] auto given_back =
+      wait.give_back({plan.claim.name, plan.claim.owner}, poller.now() + kGiveBack);
+  if (signal != 0) return Outcome(WaitSignaled{signal});
+  return Outcome(LeaseLost{std::move(fresh.lost), true, {}});
+}
+
+}  // namespace rlock::run
