@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lock/store.hpp"
+
+namespace rlock::cli {
+
+// A run and those who came before its end and after the end of the run before it: most of them
+// while it held the lock.
+struct Chapter {
+  lock::PastRun run;
+  std::optional<lock::Skips> skips{};
+};
+
+// The history as people look at it, the newest first.
+struct Chronicle {
+  std::optional<lock::Skips> skips{};  // since the end of the last run
+  std::vector<Chapter> chapters{};
+};
+
+// At most `most` runs of `rows`, newest first as the server has them.
+Chronicle chronicle_of(const std::vector<lock::Past>& rows, uint64_t most);
+
+// What a run came to, in parts: `how` is released, expired, lost, max-run or forced; the code or
+// the signal is known only where the command ended and its end was told.
+struct RunEnd {
+  std::string how{};
+  std::optional<int> exit_code{};
+  std::optional<int> signal{};
+};
+RunEnd end_of(const lock::PastRun& run);
+
+}  // namespace rlock::cli

@@ -1,0 +1,49 @@
+#include "cli/commands.hpp"
+#include "cli/describe.hpp"
+#include "cli/held_by.hpp"
+#include "cli/record.hpp"
+
+namespace rlock::cli {
+namespace {
+
+std::string how_ended(const lock::ReleaseReply& reply) {
+  const std::string operators = note_text(reply.note);
+  switch (reply.ending) {
+    case lock::Ending::forced:
+      return "it was broken " + (operators.empty() ? "by an operator" : operators);
+    case lock::Ending::removed:
+      return "it was removed from the queue " + (operators.empty() ? "by an operator" : operators);
+    case lock::Ending::cancelled:
+      return "it waited in the queue, and does not any more";
+    case lock::Ending::expired:
+    case lock::Ending::released:
+      break;
+  }
+  return "its lease has ended, or it never held it";
+}
+
+// Who has it now, for the message alone.
+std::optional<lock::Holder> present_holder(Session& session, const lock::LockName& name) {
+  auto seen = inspect_holders(session, name);
+  if (!seen || seen->holders.empty()) return std::nullopt;
+  return seen->holders.front();
+}
+
+}  // namespace
+
+int release_command(const Invocation& invocation) {
+  const Choices& choices = invocation.choices;
+  auto whose = owner_of(invocation);
+  if (!whose) return fail(whose.error(), choices);
+  const Subject subject{whose->name.text(), whose->owner.text()};
+  auto session = Session::open(choices);
+  if (!session) return fail(session.error(), choices, subject);
+  const lock::ReleaseCall call{whose->name, whose->owner};
+  auto reply = session->ask([&](auto& store) { return store.release(call); });
+  if (!reply) return fail(reply.error(), choices, subject);
+  if (reply->ending == lock::Ending::released) return 0;
+  auto now = present_holder(*session, whose->name);
+  return fail(no_longer_held(*whose, how_ended(*reply), now, session->server()), choices, subject);
+}
+
+}  // namespace rlock::cli
