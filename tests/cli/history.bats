@@ -1,0 +1,96 @@
+#!/usr/bin/env bats
+load helpers/helpers
+
+past() { rlock history --json "$1" | jq -c "$2"; }
+
+@test "a lock that was never held has no history, and that is no error" {
+  run -0 rlock history nothing
+  [[ $output == *nothing* ]] || fail "$output"
+  run -0 rlock history --json nothing
+  [ "$(jq -c '[.schema, .name, .runs, .skips.count, .skips.first]' <<<"$output")" = '[1,"nothing",[],0,null]' ] || fail "$output"
+}
+
+@test "history tells what the runs came to, the newest first" {
+  rlock run told -- true
+  run -7 rlock run --reason "release 7" told -- sh -c 'exit 7'
+  run -137 rlock run told -- sh -c 'kill -KILL $$'
+  run -124 rlock run --max-run 0.1 told -- sleep 1000
+  rlock release told --owner "$(rlock acquire told --ttl 1m)"
+  [ "$(past told '[.runs[] | [.how, .exit_code, .signal]]')" = \
+    '[["released",null,null],["max-run",null,null],["released",null,9],["released",7,null],["released",0,null]]' ] ||
+    fail "$(rlock history --json told)"
+  rlock history --json told | jq -e --arg user "$(id -un)" --arg host "$(hostname)" '.runs[3] |
+    .user == $user and .host == $host and (.pid | type == "number") and .command == "sh -c '"'exit 7'"'" and
+    .reason == "release 7" and (.token | type == "number") and
+    (.start | test("^[0-9-]{10}T.*Z$")) and (.end | test("^[0-9-]{10}T.*Z$")) and .start <= .end'
+  run -0 rlock history told
+  for text in "exit 7" "signal 9" max-run released "$(id -un)@$(hostname)" "sh -c 'exit 7'"; do
+    [[ $output == *"$text"* ]] || fail "\"$text\" is not in: $output"
+  done
+}
+
+@test "L21 what was lost, killed or forced is told, and nothing runs for ever" {
+  hold sad -t 1
+  kill -KILL "$holder"
+  # Its lease ends, and the next one finds it so.
+  rlock run -w 30 sad -- true
+  [ "$(past sad '[.runs[] | [.how, .exit_code]]')" = '[["released",0],["expired",null]]' ] || fail "$(past sad .)"
+  rm -f held.sad go.sad
+  hold sad
+  run -0 rlock force-unlock sad --yes
+  ends_with 76 "$holder"
+  [ "$(past sad '.runs[0].how')" = '"forced"' ] || fail "$(past sad .)"
+  [[ $(rlock history sad) == *expired* ]]
+}
+
+@test "skips stand with the run that they found there, those since the last run apart" {
+  hold busy
+  run -75 rlock run -n busy -- true
+  run -75 rlock run -w 0.1 busy -- true
+  [ "$(past busy '[.runs, .skips.count]')" = '[[],2]' ] || fail "$(past busy .)"
+  let_go busy
+  [ "$(past busy '[(.runs | length), .runs[0].skips.count, .skips.count]')" = '[1,2,0]' ] || fail "$(past busy .)"
+  local owner
+  owner=$(rlock acquire busy --ttl 1m)
+  run -75 rlock run -n busy -- true
+  rlock history --json busy | jq -e --arg user "$(id -un)" --arg host "$(hostname)" \
+    '.skips | .count == 1 and .first == .last and .user == $user and .host == $host'
+  run -0 rlock history busy
+  [[ ${lines[1]} == *"1 skip "* && ${lines[3]} == *"2 skips"* ]] || fail "$output"
+  rlock release busy --owner "$owner"
+}
+
+@test "-n shows so many runs, with their skips" {
+  local waiter
+  for waiter in first second third; do
+    hold many
+    run -75 rlock run -n --reason "$waiter" many -- true
+    let_go many
+    rm -f held.many go.many
+  done
+  [ "$(past many '[.runs[].skips.count]')" = '[1,1,1]' ]
+  [ "$(rlock history --json -n 2 many | jq -c '[.runs[].skips.count]')" = '[1,1]' ]
+  [ "$(rlock history -n 1 many | wc -l)" -eq 3 ]
+  run -64 --separate-stderr rlock history -n x many
+  says --runs
+  run -64 rlock history
+  run -64 rlock history one two
+}
+
+@test "the table keeps to 80 columns, and text from a record never reaches a terminal raw" {
+  run -0 rlock run --reason why "wide" -- sh -c ": $(printf 'x%.0s' {1..300})"
+  run -0 rlock run wide -- sh -c $': \e[31mred\a\u202e\r'
+  rlock history wide >shown
+  [ "$(wc -L <shown)" -le 80 ] || fail "$(cat shown)"
+  run ! grep -qP '[\x00-\x09\x0b-\x1f\x7f]|\xe2\x80\xae' shown
+  rlock history --json wide | jq -e '.runs | length == 2'
+}
+
+@test "rows that are not ours still give a table and valid JSON" {
+  rlock run odd -- true
+  redis lpush 'rlock:{odd}:history' 'run x y z' $'skip 99999999999999999999 \xff' 'what' $'run 1 2 3 \e[31m \xff \xfe' >/dev/null
+  rlock history odd >shown
+  run ! grep -qP '[\x00-\x09\x0b-\x1f\x7f]' shown
+  rlock history --json odd >json
+  python3 -c 'import json; json.loads(open("json", "rb").read().decode("utf-8"))'
+}

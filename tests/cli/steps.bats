@@ -1,0 +1,406 @@
+#!/usr/bin/env bats
+# A lock held across separate steps: acquire, renew, release.
+load helpers/helpers
+
+field() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
+free() { ! held "$1"; }
+
+# attendants NAME: the processes that renew NAME in the background.
+attendants() { ps -eo pid=,stat=,args= | awk -v name="$1" '$2 !~ /^Z/ && $3 ~ /rlock$/ && $4 == "acquire" && $5 == name { print $1 }'; }
+unattended() { [ -z "$(attendants "$1")" ]; }
+
+# A process to renew for: $job. It ends when told to.
+job() {
+  start sleep 1000
+  job=$!
+}
+end_job() {
+  kill -KILL "$job"
+  ends_with 137 "$job"
+}
+
+@test "three steps of a pipeline under one lock" {
+  cat >pipeline <<'EOF'
+set -e
+owner=$(rlock acquire deploy --ttl 15m -w 10m)
+echo build >>steps
+rlock renew deploy --owner "$owner" --ttl 20m
+echo test >>steps
+rlock renew deploy --owner "$owner"
+echo deploy >>steps
+rlock release deploy --owner "$owner"
+EOF
+  run -0 --separate-stderr bash pipeline
+  silent
+  [ "$(paste -sd' ' steps)" = "build test deploy" ]
+  free deploy
+}
+
+@test "two pipelines never interleave their steps" {
+  cat >pipeline <<'EOF'
+set -e
+owner=$(rlock acquire both --ttl 1m)
+echo "begin $1" >>steps
+rlock renew both --owner "$owner"
+echo "end $1" >>steps
+rlock release both --owner "$owner"
+EOF
+  local pids=() i pid
+  for i in 1 2 3 4; do
+    start bash pipeline $i
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do ends_with 0 "$pid"; done
+  [ "$(wc -l <steps)" -eq 8 ]
+  awk '$1 == "begin" { at = $2; next } $2 != at { exit 1 }' steps || fail "$(cat steps)"
+}
+
+@test "a pipeline that is cancelled in the middle frees the lock when the lease ends" {
+  start bash -c 'owner=$(rlock acquire cancelled --ttl 2) && echo "$owner" >owner && sleep 1000'
+  local pipeline=$!
+  eventually test -s owner
+  kill -TERM "$pipeline"
+  run -0 rlock run -w 30 cancelled -- true
+  run -76 --separate-stderr rlock release cancelled --owner "$(cat owner)"
+  says cancelled "no longer held"
+}
+
+@test "acquire prints the owner id and nothing else" {
+  run -0 --separate-stderr rlock acquire printed --ttl 1m
+  [[ $output =~ ^[0-9a-f]{32}$ ]] || fail "$output"
+  [ -z "$stderr" ]
+  [ "$(field printed owner)" = "$output" ]
+}
+
+@test "acquire --json prints the lease" {
+  rlock acquire lease --ttl 90s --json >lease
+  jq -e --arg owner "$(field lease owner)" --argjson token "$(field lease token)" '
+    .schema == 1 and .name == "lease" and .owner == $owner and .token == $token and .ttl_ms == 90000 and
+    (.acquired_at | test("^[0-9]{4}-.*\\.[0-9]{3}Z$"))' lease || fail "$(cat lease)"
+}
+
+@test "acquire without --ttl and --renew-while is refused: a default lease would vanish in mid-deploy" {
+  run -64 --separate-stderr rlock acquire vanishing
+  says --ttl --renew-while
+  free vanishing
+}
+
+@test "status shows the process that asked, and --hide-command hides what it is" {
+  bash -c 'rlock acquire shown --ttl 1m --reason "release 7" >/dev/null; echo $$ >pid; :'
+  [ "$(field shown pid)" = "$(cat pid)" ]
+  [[ $(field shown command) == "bash -c"* ]]
+  [ "$(field shown reason)" = "release 7" ]
+  rlock acquire hidden --ttl 1m --hide-command >/dev/null
+  [ "$(field hidden command)" = null ]
+}
+
+@test "a busy lock: 75 at once with -n, after -w, -E changes it, and the holder is named" {
+  hold taken --reason "nightly import"
+  local options
+  for options in -n "-w 0" "-w 0.2"; do
+    # shellcheck disable=SC2086 # two words
+    run -75 --separate-stderr rlock acquire taken --ttl 1m $options
+    says taken "nightly import" "pid $holder"
+    [ -z "$output" ]
+  done
+  run -3 rlock acquire taken --ttl 1m -n -E 3
+  run -75 --separate-stderr rlock acquire taken --ttl 1m -n -q
+  silent
+  run -75 --separate-stderr rlock acquire taken --ttl 1m -n --json
+  jq -e '.error.code == 75 and .error.kind == "busy" and .error.lock == "taken"' <<<"$output"
+  [ "$(waiters taken)" -eq 0 ]
+  let_go taken
+}
+
+@test "a signal while acquire waits: out of the queue, 128 + N" {
+  hold queued
+  local signal
+  for signal in TERM INT HUP; do
+    start rlock acquire queued --ttl 1m
+    local waiter=$!
+    eventually waiting 1 queued
+    kill -"$signal" "$waiter"
+    ends_with $((128 + $(kill -l "$signal"))) "$waiter"
+    [ "$(waiters queued)" -eq 0 ]
+  done
+  let_go queued
+}
+
+@test "an owner id that cannot be printed: 71, and the lock is given back" {
+  run -71 --separate-stderr sh -c 'rlock acquire lost --ttl 1m >/dev/full'
+  says lost "given back"
+  free lost
+  run -71 --separate-stderr sh -c 'rlock acquire lost --ttl 1m >&-'
+  says lost "given back"
+  free lost
+  # A pipe whose reader is gone.
+  mkfifo pipe
+  exec 8<>pipe 7>pipe 8<&-
+  run -71 --separate-stderr sh -c 'rlock acquire lost --ttl 1m >&7'
+  exec 7>&-
+  free lost
+  job
+  run -71 --separate-stderr sh -c "rlock acquire lost --renew-while $job >/dev/full"
+  free lost
+  eventually unattended lost
+}
+
+@test "acquire takes modes: slots and shared" {
+  local one two
+  one=$(rlock acquire pool --ttl 1m --slots 2)
+  two=$(rlock acquire pool --ttl 1m --slots 2)
+  run -75 rlock acquire pool --ttl 1m --slots 2 -n
+  # The held mode stays what it was.
+  rlock renew pool --owner "$one"
+  [ "$(rlock status --json pool | jq -c '.locks[0] | [.mode, .slots, (.holders | length)]')" = '["slots",2,2]' ]
+  rlock release pool --owner "$one"
+  rlock release pool --owner "$two"
+  one=$(rlock acquire readers --ttl 1m -s)
+  rlock acquire readers --ttl 1m -s >/dev/null
+  rlock renew readers --owner "$one"
+  [ "$(rlock status --json readers | jq -r '.locks[0].mode')" = shared ]
+}
+
+@test "renew keeps the length of the lease, or takes a new one, and never shortens it" {
+  local owner
+  owner=$(rlock acquire long --ttl 15m)
+  rlock renew long --owner "$owner"
+  [ "$(field long ttl_ms)" -gt 890000 ]
+  rlock renew long --owner "$owner" --ttl 1h
+  [ "$(field long ttl_ms)" -gt 3590000 ]
+  rlock renew long --owner "$owner"
+  [ "$(field long ttl_ms)" -gt 3590000 ]
+}
+
+@test "renew and release need the owner, and RLOCK_OWNER is not taken for it" {
+  local owner command
+  owner=$(rlock acquire asked --ttl 1m)
+  for command in renew release; do
+    RLOCK_OWNER=$owner run -64 --separate-stderr rlock "$command" asked
+    says --owner
+    run -64 --separate-stderr rlock "$command" asked --owner nobody
+  done
+  held asked
+}
+
+@test "L41 renew after the lease has ended: 76 without the token, put back with it" {
+  local owner token
+  rlock acquire ended --ttl 1 --json >lease
+  owner=$(jq -r .owner lease) token=$(jq -r .token lease)
+  eventually free ended
+  run -76 --separate-stderr rlock renew ended --owner "$owner"
+  says ended "no longer held" "$owner" "has ended"
+  free ended
+  run -0 --separate-stderr rlock renew ended --owner "$owner" --token "$token" --ttl 1m
+  says ended "put back"
+  run -0 rlock status -q ended --owner "$owner"
+  [ "$(field ended token)" = "$token" ]
+  rlock release ended --owner "$owner"
+}
+
+@test "L41 renew after another one had the lock: 76 with the token too, and who has it" {
+  local owner token
+  rlock acquire handed --ttl 1 --json >lease
+  owner=$(jq -r .owner lease) token=$(jq -r .token lease)
+  hold handed --reason "the next one" -w 30
+  run -76 --separate-stderr rlock renew handed --owner "$owner"
+  says handed "the next one"
+  run -76 --separate-stderr rlock renew handed --owner "$owner" --token "$token"
+  says handed "taken by $(id -un)@$(hostname)"
+  run -76 --separate-stderr rlock renew handed --owner "$owner" --json
+  jq -e --arg owner "$owner" '.error.code == 76 and .error.kind == "lost" and .error.owner == $owner' <<<"$output"
+  let_go handed
+}
+
+@test "renew after FLUSHALL: 76 without the token, put back with it" {
+  own
+  local owner token
+  rlock acquire wiped --ttl 1m --json >lease
+  owner=$(jq -r .owner lease) token=$(jq -r .token lease)
+  redis flushall >/dev/null
+  run -76 rlock renew wiped --owner "$owner"
+  redis flushall >/dev/null
+  run -0 rlock renew wiped --owner "$owner" --token "$token" --ttl 1m
+  held wiped
+}
+
+@test "release: 0, again 0, and 76 when it was no longer ours" {
+  local owner
+  owner=$(rlock acquire back --ttl 1m)
+  run -0 --separate-stderr rlock release back --owner "$owner"
+  silent
+  nothing_left back
+  run -0 --separate-stderr rlock release back --owner "$owner"
+  silent
+  owner=$(rlock acquire back --ttl 1)
+  hold back -w 30
+  run -76 --separate-stderr rlock release back --owner "$owner"
+  says back "no longer held" "pid $holder"
+  held back
+  let_go back
+}
+
+@test "release after force-unlock: 76, and who broke it and why" {
+  local owner
+  owner=$(rlock acquire broken --ttl 15m)
+  run -0 rlock force-unlock broken --yes --reason "host is gone"
+  free broken
+  run -76 --separate-stderr rlock release broken --owner "$owner"
+  says broken "$(id -un)@$(hostname)" "host is gone"
+  run -76 --separate-stderr rlock renew broken --owner "$owner"
+  says broken "host is gone"
+}
+
+@test "release hands over to the next in line" {
+  local owner
+  owner=$(rlock acquire line --ttl 15m)
+  start rlock run line -- true
+  eventually waiting 1 line
+  rlock release line --owner "$owner"
+  ends_with 0 "${started[0]}"
+}
+
+@test "--renew-while: held for many leases while the process lives, free when it has ended" {
+  job
+  rlock acquire while --renew-while "$job" -t 1 >owner
+  run -75 rlock run -w 4 while -- true
+  run -0 rlock status -q while --owner "$(cat owner)"
+  [ "$(field while pid)" = "$job" ]
+  end_job
+  eventually free while
+  eventually unattended while
+  nothing_left while
+}
+
+@test "--renew-while survives the shell that asked, holds up no pipe, and leaves no zombie" {
+  job
+  # The command substitution ends although the attendant lives on.
+  local owner
+  owner=$(timeout 20 sh -c "rlock acquire outlived --renew-while $job -t 1; :")
+  local attendant
+  attendant=$(attendants outlived)
+  [ -n "$attendant" ]
+  [ "$(readlink "/proc/$attendant/cwd")" = / ]
+  [ "$(ps -o sid= -p "$attendant" | tr -d ' ')" != "$(ps -o sid= -p $$ | tr -d ' ')" ]
+  [ "$(find "/proc/$attendant/fd" -lname "*pipe:*" -o -lname "$here/*" | wc -l)" -eq 0 ]
+  [ "$(ps -o ppid= -p "$attendant" | tr -d ' ')" != $$ ]
+  run -75 rlock run -w 2 outlived -- true
+  run -0 rlock status -q outlived --owner "$owner"
+  end_job
+  eventually free outlived
+  eventually unattended outlived
+}
+
+@test "--renew-while: release ends the attendant, the process goes on" {
+  job
+  local owner
+  owner=$(rlock acquire finished --renew-while "$job" -t 1)
+  run -0 rlock release finished --owner "$owner"
+  eventually unattended finished
+  kill -0 "$job"
+  run -0 rlock release finished --owner "$owner"
+}
+
+@test "--renew-while: force-unlock is confirmed at once, and the next one starts" {
+  job
+  local owner
+  owner=$(rlock acquire forced --renew-while "$job" -t 30)
+  start rlock run -w 20 forced -- touch started
+  eventually waiting 1 forced
+  # The attendant listens for operators after a second.
+  run -0 rlock force-unlock forced --yes --reason "stuck"
+  ends_with 0 "${started[1]}"
+  [ -e started ]
+  eventually unattended forced
+  run -76 --separate-stderr rlock release forced --owner "$owner"
+  says forced stuck
+}
+
+@test "--renew-while: a TERM to the attendant releases the lock" {
+  job
+  rlock acquire termed --renew-while "$job" >owner
+  kill -TERM "$(attendants termed)"
+  eventually free termed
+  eventually unattended termed
+}
+
+@test "--renew-while: an attendant that was killed leaves the lock to its lease" {
+  job
+  rlock acquire murdered --renew-while "$job" -t 1 >owner
+  kill -KILL "$(attendants murdered)"
+  eventually free murdered
+}
+
+@test "--renew-while: a server that restarts without its data gets the lease back" {
+  own
+  job
+  local owner
+  owner=$(rlock acquire restored --renew-while "$job" -t 3)
+  restart
+  eventually rlock status -q restored --owner "$owner"
+  end_job
+  eventually free restored
+}
+
+@test "--renew-while: a server that stalls for less than the lease is no loss" {
+  own
+  job
+  local owner
+  owner=$(rlock acquire stalled --renew-while "$job" -t 6)
+  kill -STOP "$(cat "$own_server/pid")"
+  # Longer than the renewal interval of two seconds.
+  sleep 2.5
+  kill -CONT "$(cat "$own_server/pid")"
+  run -75 rlock run -w 7 stalled -- true
+  run -0 rlock status -q stalled --owner "$owner"
+}
+
+@test "--renew-while: an attendant that is cut off ends itself when the lease is over" {
+  own
+  job
+  rlock acquire severed --renew-while "$job" -t 1 >owner
+  kill -STOP "$(cat "$own_server/pid")"
+  eventually unattended severed
+  kill -0 "$job"
+}
+
+@test "--renew-while of a process that does not exist, or has ended: 64, and nothing is acquired" {
+  local pid
+  job
+  end_job
+  for pid in 0 -1 x 99999999999 "$job"; do
+    run -64 --separate-stderr rlock acquire nobody --renew-while="$pid"
+    says --renew-while
+    free nobody
+  done
+  unattended nobody
+}
+
+@test "--renew-while: a busy lock, or a signal in the wait, leaves no process behind" {
+  job
+  hold contested
+  run -75 rlock acquire contested --renew-while "$job" -n
+  eventually unattended contested
+  start rlock acquire contested --renew-while "$job"
+  local waiter=$!
+  eventually waiting 1 contested
+  kill -TERM "$waiter"
+  ends_with 143 "$waiter"
+  eventually unattended contested
+  let_go contested
+}
+
+@test "--renew-while: an acquire that is killed before it could print leaves no lock behind" {
+  job
+  # A full pipe holds up the print.
+  mkfifo full
+  exec 8<>full
+  dd if=/dev/zero of=full bs=65536 count=1 conv=notrunc status=none
+  start rlock acquire unprinted --renew-while "$job" -t 1m >full 8<&-
+  local asker=$!
+  eventually held unprinted
+  kill -KILL "$asker"
+  eventually free unprinted
+  eventually unattended unprinted
+  exec 8<&-
+}

@@ -1,0 +1,121 @@
+#include "cli/past.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/json.hpp"
+#include "cli/render_history.hpp"
+#include "unit/cli_fixture.hpp"
+#include "unit/cli_golden.hpp"
+#include "util/text.hpp"
+
+using namespace rlock;
+using namespace rlock::cli;
+
+namespace {
+
+constexpr int64_t kStart = 1'795'229'580'007;
+
+lock::PastRun run(const char* how, const char* result, int64_t at = 0) {
+  return {{1'763'690'000'123'456}, {kStart + at}, {kStart + at + 65'000}, how, result,
+          test::holder().record};
+}
+
+lock::Skips skips(uint64_t count, int64_t at = 0) {
+  return {count, {kStart + at}, {kStart + at + 2'000}, test::waiter().record};
+}
+
+lock::LockName name(const char* text) {
+  return *lock::LockName::parse(text);
+}
+
+std::string how(const char* how, const char* result) {
+  RunEnd end = end_of(run(how, result));
+  return end.how + " " + (end.exit_code ? std::to_string(*end.exit_code) : "-") + " " +
+         (end.signal ? std::to_string(*end.signal) : "-");
+}
+
+}  // namespace
+
+TEST_CASE("a run's end is told in parts") {
+  CHECK(how("released", "exit:0") == "released 0 -");
+  CHECK(how("released", "exit:255") == "released 255 -");
+  CHECK(how("released", "signal:9") == "released - 9");
+  CHECK(how("released", "-") == "released - -");
+  CHECK(how("released", "max-run") == "max-run - -");
+  CHECK(how("released", "lost") == "lost - -");
+  CHECK(how("expired", "-") == "expired - -");
+  CHECK(how("forced", "signal:15") == "forced - 15");
+}
+
+TEST_CASE("what no rlock wrote is unknown") {
+  for (const char* strange : {"exit:", "exit:-1", "exit:256", "exit:7x", "exit:99999999999", "x"}) {
+    CAPTURE(strange);
+    CHECK(how("released", strange) == "released - -");
+  }
+}
+
+TEST_CASE("skips stand with the run that ended after them") {
+  Chronicle story =
+      chronicle_of({skips(1), run("released", "exit:0"), skips(2), run("expired", "-")}, 20);
+  REQUIRE(story.skips);
+  CHECK(story.skips->count == 1);
+  REQUIRE(story.chapters.size() == 2);
+  REQUIRE(story.chapters[0].skips);
+  CHECK(story.chapters[0].skips->count == 2);
+  CHECK_FALSE(story.chapters[1].skips);
+}
+
+TEST_CASE("no more runs than were asked for, the last one with its skips") {
+  Chronicle story =
+      chronicle_of({run("released", "exit:0"), skips(2), run("expired", "-"), skips(3)}, 1);
+  CHECK_FALSE(story.skips);
+  REQUIRE(story.chapters.size() == 1);
+  CHECK(story.chapters[0].skips->count == 2);
+  CHECK(chronicle_of({skips(4), run("expired", "-")}, 0).skips->count == 4);
+  CHECK(chronicle_of({}, 20).chapters.empty());
+}
+
+TEST_CASE("history as JSON is exactly as documented") {
+  Chronicle story = chronicle_of(
+      {skips(1, 100'000), run("released", "exit:7"), skips(2), run("expired", "-", -90'000)}, 20);
+  std::string text = history_json(name("nightly"), story);
+  CHECK(text == test::golden("history.json", text));
+  CHECK(nlohmann::json::parse(history_json(name("x"), {}))["skips"]["first"].is_null());
+}
+
+TEST_CASE("acquire as JSON is exactly as documented") {
+  lock::AcquireCall claim{name("deploy"), *lock::Owner::parse(test::kOwner)};
+  claim.ttl = util::Millis(900'000);
+  CHECK(acquire_json(claim, {7}, {kStart}) ==
+        "{\"schema\":1,\"name\":\"deploy\",\"owner\":\"" + test::kOwner +
+            "\",\"token\":7,\"ttl_ms\":900000,\"acquired_at\":\"2026-11-21T02:53:00.007Z\"}\n");
+}
+
+TEST_CASE("the history is a table of runs with the skips between them (L21)") {
+  Chronicle story = chronicle_of(
+      {skips(1, 100'000), run("released", "exit:7"), skips(2), run("forced", "-")}, 20);
+  CHECK(history_table(story, 80) ==
+        "START                 FOR   END      WHO         COMMAND\n"
+        "2026-11-21T02:54:40Z  -     1 skip   bob@web2    make test\n"
+        "2026-11-21T02:53:00Z  1m5s  exit 7   alice@web1  make deploy\n"
+        "2026-11-21T02:53:00Z  2s    2 skips  bob@web2    make test\n"
+        "2026-11-21T02:53:00Z  1m5s  forced   alice@web1  make deploy\n");
+}
+
+TEST_CASE("the history of a hostile server is printable and within its width") {
+  lock::PastRun bad = run("\x1b[31m", "\xff");
+  bad.since = {-1};
+  bad.until = {INT64_MAX};
+  bad.record = test::hostile_holder().record;
+  const std::string text = history_table(chronicle_of({skips(UINT64_MAX), bad}, 20), 80);
+  for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+    std::string line = text.substr(at, text.find('\n', at) - at);
+    CAPTURE(line);
+    CHECK(util::character_count(line) <= 80);
+    CHECK(util::printable(line) == line);
+  }
+  std::string json = history_json(name("x"), chronicle_of({bad}, 20));
+  CHECK_FALSE(nlohmann::json::parse(json, nullptr, false).is_discarded());
+}
