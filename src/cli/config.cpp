@@ -106,7 +106,7 @@ bool is_missing(const std::string& path, int error) {
 
 // Nothing: there is no such default file.
 Result<std::optional<ConfigFile>> load(const std::string& path, Chosen chosen) {
-  constexpr size_t kLongest = 1024 * 1024;  // /dev/zero must not fill the memory
+  constexpr size_t kLongest = size_t{1024} * 1024;  // /dev/zero must not fill the memory
   Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file) {
     const int error = errno;

@@ -43,7 +43,7 @@ Error bad_password_file(const std::string& path, const std::string& why) {
 }
 
 Result<std::string> read_password(const std::string& path) {
-  constexpr size_t kLongest = 64 * 1024;  // /dev/zero must not fill the memory
+  constexpr size_t kLongest = size_t{64} * 1024;  // /dev/zero must not fill the memory
   util::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file) return bad_password_file(path, std::strerror(errno));
   auto text = util::read_to_end(file, kLongest);

@@ -163,7 +163,8 @@ Status await_server(const Server& server, pid_t pid, const std::string& log, Tim
 
 // A server that cannot write ends, and would say why only in a log that cannot be written either.
 Status check_room(const Fd& lock, const std::string& folder) {
-  constexpr size_t kRoom = 64 * 1024;  // its files as it starts, and some hundred acquisitions
+  constexpr size_t kRoom =
+      size_t{64} * 1024;  // its files as it starts, and some hundred acquisitions
   const std::string zeros(kRoom, '\0');
   ssize_t written = pwrite(lock.get(), zeros.data(), kRoom, 0);
   const int error = written < 0 ? errno : ENOSPC;
