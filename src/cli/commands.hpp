@@ -11,9 +11,13 @@
 namespace rlock::cli {
 
 int run_command(const Invocation& invocation);
+int acquire_command(const Invocation& invocation);
+int renew_command(const Invocation& invocation);
+int release_command(const Invocation& invocation);
 int status_command(const Invocation& invocation);
 int queue_command(const Invocation& invocation);
 int force_unlock_command(const Invocation& invocation);
+int history_command(const Invocation& invocation);
 int completion_command(const Invocation& invocation);
 
 // What no help names, since nobody types it: `__complete WORD...` prints the names of locks for the

@@ -22,8 +22,7 @@ util::Status set_target(ForceSettings& settings, const Choices& choices) {
     if (!owner) return std::move(owner).error();
     settings.target.emplace<lock::Owner>(*std::move(owner));
   }
-  constexpr uint64_t kGreatest = (uint64_t{1} << 53) - 1;
-  auto token = number_choice(choices, Opt::token, kGreatest);
+  auto token = number_choice(choices, Opt::token, kGreatestToken);
   if (!token) return std::move(token).error();
   if (*token) settings.target.emplace<lock::Token>(**token);
   return util::Done{};

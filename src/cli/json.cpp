@@ -93,6 +93,36 @@ Json waiter_json(const lock::Waiter& waiter, size_t position) {
           {"mode", word_of(waiter.limit.mode())}};
 }
 
+// Without skips the object is there all the same: {"count":0, …}.
+Json skips_json(const std::optional<lock::Skips>& skips) {
+  const lock::Skips none{};
+  const lock::Skips& shown = skips ? *skips : none;
+  Record last = decode_record(shown.record);
+  return {{"count", shown.count},
+          {"first", time_or_null(shown.first)},
+          {"last", time_or_null(shown.last)},
+          {"host", or_null(last.host)},
+          {"user", or_null(last.user)}};
+}
+
+Json run_json(const Chapter& chapter) {
+  const lock::PastRun& run = chapter.run;
+  Record record = decode_record(run.record);
+  RunEnd end = end_of(run);
+  return {{"start", time_or_null(run.since)},
+          {"end", time_or_null(run.until)},
+          {"exit_code", or_null(end.exit_code)},
+          {"signal", or_null(end.signal)},
+          {"how", end.how},
+          {"host", or_null(record.host)},
+          {"user", or_null(record.user)},
+          {"pid", or_null(record.pid)},
+          {"command", or_null(record.command)},
+          {"reason", or_null(record.reason)},
+          {"token", token_or_null(run.token)},
+          {"skips", skips_json(chapter.skips)}};
+}
+
 }  // namespace
 
 std::string status_json(const std::vector<LockView>& locks) {
@@ -115,6 +145,25 @@ std::string force_unlock_json(const lock::LockName& name, const lock::Forced& fo
                {"name", name.text()},
                {"released", holders_json(forced.broken)},
                {"next", or_null(forced.next)}});
+}
+
+std::string acquire_json(const lock::AcquireCall& claim, lock::Token token,
+                         lock::ServerTime acquired_at) {
+  return line({{"schema", kSchema},
+               {"name", claim.name.text()},
+               {"owner", claim.owner.text()},
+               {"token", token_or_null(token)},
+               {"ttl_ms", claim.ttl.count()},
+               {"acquired_at", time_or_null(acquired_at)}});
+}
+
+std::string history_json(const lock::LockName& name, const Chronicle& chronicle) {
+  Json runs = Json::array();
+  for (const Chapter& chapter : chronicle.chapters) runs.push_back(run_json(chapter));
+  return line({{"schema", kSchema},
+               {"name", name.text()},
+               {"runs", std::move(runs)},
+               {"skips", skips_json(chronicle.skips)}});
 }
 
 std::string error_json(const util::Error& error, const Subject& subject) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/past.hpp"
 #include "cli/view.hpp"
 
 // The documents of --json, exactly as CLI.md has them: one line each, ASCII alone (other characters
@@ -17,6 +18,11 @@ std::string queue_json(const lock::LockName& name, const std::vector<lock::Waite
                        const std::optional<std::optional<std::string>>& removed);
 
 std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced);
+
+std::string acquire_json(const lock::AcquireCall& claim, lock::Token token,
+                         lock::ServerTime acquired_at);
+
+std::string history_json(const lock::LockName& name, const Chronicle& chronicle);
 
 // What an error is about, as far as that is known.
 struct Subject {

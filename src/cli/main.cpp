@@ -35,12 +35,20 @@ struct Fulfil {
     switch (invocation.command) {
       case CommandId::run:
         return run_command(invocation);
+      case CommandId::acquire:
+        return acquire_command(invocation);
+      case CommandId::renew:
+        return renew_command(invocation);
+      case CommandId::release:
+        return release_command(invocation);
       case CommandId::status:
         return status_command(invocation);
       case CommandId::queue:
         return queue_command(invocation);
       case CommandId::force_unlock:
         return force_unlock_command(invocation);
+      case CommandId::history:
+        return history_command(invocation);
       case CommandId::completion:
         break;
     }

@@ -9,13 +9,18 @@ constexpr unsigned bit(CommandId id) {
   return 1U << static_cast<unsigned>(id);
 }
 constexpr unsigned kRun = bit(CommandId::run);
+constexpr unsigned kAcquire = bit(CommandId::acquire);
+constexpr unsigned kRenew = bit(CommandId::renew);
+constexpr unsigned kRelease = bit(CommandId::release);
 constexpr unsigned kStatus = bit(CommandId::status);
 constexpr unsigned kQueue = bit(CommandId::queue);
 constexpr unsigned kForce = bit(CommandId::force_unlock);
+constexpr unsigned kHistory = bit(CommandId::history);
 constexpr unsigned kCompletion = bit(CommandId::completion);
-constexpr unsigned kEvery = kRun | kStatus | kQueue | kForce | kCompletion;
+constexpr unsigned kEvery =
+    kRun | kAcquire | kRenew | kRelease | kStatus | kQueue | kForce | kHistory | kCompletion;
 
-constexpr std::array<CommandRow, 5> kCommands{{
+constexpr std::array<CommandRow, 9> kCommands{{
     {CommandId::run, "run",
      "run [options] NAME -- COMMAND [ARG...]\n"
      "run [options] NAME -c 'shell text'",
@@ -36,6 +41,37 @@ constexpr std::array<CommandRow, 5> kCommands{{
      "rlock run -n -q cron:report -- make report     # skip when it runs already\n"
      "rlock run -w 10m --max-run 1h deploy -- ./deploy.sh\n"
      "rlock run db -c 'pg_dump app | gzip >app.gz'"},
+    {CommandId::acquire, "acquire", "acquire [options] NAME", "hold a lock across separate steps",
+     "Waits for the lock NAME, prints the owner id, nothing else, and ends: the lock stays held "
+     "until "
+     "rlock release, or until its lease ends. It needs --ttl, longer than the steps take from one "
+     "rlock renew to the next, or --renew-while.\n"
+     "With --renew-while a small background process renews the lease (of 30s, or --ttl) while PID "
+     "lives, releases the lock when PID ends, and ends itself when the lock is lost or released. "
+     "Nothing ends the steps when the lease is lost: rlock renew and rlock release tell it, exit "
+     "76.\n"
+     "status shows the process that asked, or PID.\n"
+     "Exit status: 0 it is held. 64 wrong usage, 65 a key of the lock is not ours, 69 no server "
+     "answered, 71 the system refused, or the owner id could not be printed: then nothing is held, "
+     "75 busy, 77 the server refused us, 78 configuration.",
+     "owner=$(rlock acquire deploy --ttl 15m -w 10m) || exit\n"
+     "owner=$(rlock acquire deploy --renew-while $$) || exit\n"
+     "rlock acquire deploy --ttl 15m --json | jq .token"},
+    {CommandId::renew, "renew", "renew [options] NAME --owner ID",
+     "extend a lock that acquire holds",
+     "Extends the lease of the owner that rlock acquire printed, to --ttl from now, else to the "
+     "length it had. With --token a lease that ended, or that the server lost, is put back "
+     "where nobody can have had it since.\n"
+     "Exit status: 0. 76 when the lock is no longer this owner's: says what became of it, and who "
+     "has it.",
+     "rlock renew deploy --owner \"$owner\"\n"
+     "rlock renew deploy --owner \"$owner\" --ttl 1h --token \"$token\""},
+    {CommandId::release, "release", "release [options] NAME --owner ID",
+     "give a lock back that acquire holds",
+     "Releases the lock NAME of the owner that rlock acquire printed.\n"
+     "Exit status: 0, also for a lock that this owner has just released. 76 when it was no longer "
+     "this owner's: the lease had ended, or an operator broke the lock.",
+     "rlock release deploy --owner \"$owner\""},
     {CommandId::status, "status", "status [options] [NAME...]", "who holds what",
      "Shows who holds each NAME; without NAME, every lock under the prefix.\n"
      "Exit status: 0. With -q and a NAME: 0 when it is held (by that owner), 1 when it is not.",
@@ -59,6 +95,15 @@ constexpr std::array<CommandRow, 5> kCommands{{
      "off a terminal without --yes. 75 when --owner or --token no longer match: nothing changed.",
      "rlock force-unlock deploy\n"
      "rlock force-unlock deploy --token 1763690000123456 --reason 'host is gone'"},
+    {CommandId::history, "history", "history [options] NAME", "the last runs",
+     "Shows the last runs under the lock NAME, the newest first, with what they came to: exit N, "
+     "signal N, released (by rlock release), expired (its lease ended: its host or its rlock "
+     "died), "
+     "lost, forced (by an operator), max-run. Between them stand those who came and found the lock "
+     "busy. The server keeps the last hundred for 30 days.\n"
+     "Exit status: 0.",
+     "rlock history nightly\n"
+     "rlock history nightly -n 1 --json | jq '.runs[0].exit_code'"},
     {CommandId::completion, "completion", "completion bash|zsh|fish", "print the completion script",
      "Prints what makes a shell complete rlock: commands, options and their values, names of "
      "locks, "
@@ -74,15 +119,16 @@ constexpr auto kGeneral = Section::general;
 
 constexpr std::array<OptionRow, kOptCount> kOptions{{
     {Opt::nonblock, 'n', "nonblock", "", "", "", "do not wait: when the lock is busy, exit 75",
-     kRun, kOwn},
+     kRun | kAcquire, kOwn},
     {Opt::wait, 'w', "wait", "DUR", "", "for ever",
-     "wait at most this long, then exit 75; 0 is the same as -n", kRun, kOwn},
+     "wait at most this long, then exit 75; 0 is the same as -n", kRun | kAcquire, kOwn},
     {Opt::conflict_exit_code, 'E', "conflict-exit-code", "N", "", "75",
-     "exit with N (0-255) instead when the lock is busy", kRun, kOwn},
+     "exit with N (0-255) instead when the lock is busy", kRun | kAcquire, kOwn},
     {Opt::shell_text, 'c', "", "TEXT", "", "",
      "run TEXT with $SHELL, else /bin/sh, instead of a COMMAND", kRun, kOwn},
-    {Opt::ttl, 't', "ttl", "DUR", "", "30s",
-     "the lease, renewed while the command runs; at least 1s", kRun, kOwn},
+    {Opt::ttl, 't', "ttl", "DUR", "", "30s; acquire: none; renew: as it was",
+     "the lease, at least 1s; run renews it while the command runs", kRun | kAcquire | kRenew,
+     kOwn},
     {Opt::no_renew, '\0', "no-renew", "", "", "",
      "do not renew: the command is ended when the first lease ends, exit 76", kRun, kOwn},
     {Opt::max_run, '\0', "max-run", "DUR", "", "none",
@@ -91,22 +137,41 @@ constexpr std::array<OptionRow, kOptCount> kOptions{{
      "from TERM to KILL when rlock ends the command", kRun, kOwn},
     {Opt::on_lost, '\0', "on-lost", "terminate|ignore", "", "terminate",
      "what a lost lease does to the command", kRun, kOwn},
+    {Opt::min_hold, '\0', "min-hold", "DUR", "", "0",
+     "keep the lock at least this long after it was acquired, also when the command was quicker",
+     kRun | kAcquire, kOwn},
+    {Opt::slots, '\0', "slots", "N", "", "1",
+     "up to N holders at once; the least N among them rules", kRun | kAcquire, kOwn},
+    {Opt::shared, 's', "shared", "", "", "",
+     "together with other shared holders, but no exclusive one", kRun | kAcquire, kOwn},
+    {Opt::max_queue, '\0', "max-queue", "N", "", "none",
+     "do not wait where N wait already: exit 75", kRun | kAcquire, kOwn},
+    {Opt::no_reentrant, '\0', "no-reentrant", "", "", "",
+     "inside a run that holds NAME already: wait like anyone else", kRun, kOwn},
+    {Opt::wait_descendants, '\0', "wait-descendants", "", "", "",
+     "hold the lock until everything that the command started has ended, too", kRun, kOwn},
     {Opt::hide_command, '\0', "hide-command", "", "", "",
-     "do not store the command line, which others see in status (its first 200 bytes)", kRun, kOwn},
+     "do not store the command line, which others see in status (its first 200 bytes)",
+     kRun | kAcquire, kOwn},
+    {Opt::renew_while, '\0', "renew-while", "PID", "", "",
+     "renew in the background while the process PID lives, then release", kAcquire, kOwn},
     {Opt::event_log, '\0', "event-log", "FILE", "", "",
      "append one JSON object a line to FILE for each event", kRun, kOwn},
     {Opt::owner, '\0', "owner", "ID", "", "",
-     "only if this owner holds it (status: together with -q)", kStatus | kForce, kOwn},
-    {Opt::token, '\0', "token", "N", "", "", "only the holder with this fencing token", kForce,
-     kOwn},
+     "only this owner (status: together with -q; renew, release: as acquire printed it)",
+     kRenew | kRelease | kStatus | kForce, kOwn},
+    {Opt::token, '\0', "token", "N", "", "",
+     "only the holder with this fencing token; renew: put back what the server lost",
+     kRenew | kForce, kOwn},
     {Opt::all, '\0', "all", "", "", "", "every holder", kForce, kOwn},
     {Opt::now, '\0', "now", "", "", "",
      "free the lock at once: the old and the next command may overlap", kForce, kOwn},
     {Opt::remove, '\0', "remove", "OWNER", "", "", "take this waiter out of the queue", kQueue,
      kOwn},
+    {Opt::runs, 'n', "runs", "N", "", "20", "show so many runs", kHistory, kOwn},
     {Opt::yes, '\0', "yes", "", "", "", "do not ask; needed off a terminal", kForce, kOwn},
     {Opt::reason, '\0', "reason", "TEXT", "", "",
-     "why: others see it in status, queue and messages", kRun | kQueue | kForce, kOwn},
+     "why: others see it in status, queue and messages", kRun | kAcquire | kQueue | kForce, kOwn},
     {Opt::url, 'u', "url", "URL", "RLOCK_URL", "",
      "the server: redis://HOST[:PORT][/DB], unix:///PATH, local: and others; give three or more "
      "for "

@@ -7,7 +7,17 @@
 // Every command and every option is described once, here: the parser and --help read the same rows.
 namespace rlock::cli {
 
-enum class CommandId : uint8_t { run, status, queue, force_unlock, completion };
+enum class CommandId : uint8_t {
+  run,
+  acquire,
+  renew,
+  release,
+  status,
+  queue,
+  force_unlock,
+  history,
+  completion
+};
 
 struct CommandRow {
   CommandId id;
@@ -29,13 +39,21 @@ enum class Opt : uint8_t {
   max_run,
   kill_after,
   on_lost,
+  min_hold,
+  slots,
+  shared,
+  max_queue,
+  no_reentrant,
+  wait_descendants,
   hide_command,
+  renew_while,
   event_log,
   owner,
   token,
   all,
   now,
   remove,
+  runs,
   yes,
   reason,
   url,

@@ -5,11 +5,13 @@
 #include <string>
 
 #include "cli/event_log.hpp"
+#include "cli/parse.hpp"
 #include "cli/waiting_line.hpp"
 
 namespace rlock::cli {
 
 enum class Talk { errors, usual, verbose };  // -q, nothing, -v
+Talk talk_of(const Choices& choices);
 
 // What a run tells while it waits and runs: the live line, the event log, the lines of -v.
 class RunObserver final : public run::Observer {

@@ -51,6 +51,20 @@ bool writable(int fd, TimePoint until) {
   return ready > 0 && (waited.revents & POLLOUT) != 0;
 }
 
+// 0, or the errno that stopped it.
+int write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    ssize_t n = write(fd, text.data(), text.size());
+    if (n > 0) text.remove_prefix(static_cast<size_t>(n));
+    if (n < 0 && errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+util::Error cannot_print(int error) {
+  return {util::ErrorKind::system, std::string("cannot write to stdout: ") + std::strerror(error)};
+}
+
 }  // namespace
 
 void write_stderr(std::string_view text, util::Millis bound) {
@@ -73,14 +87,16 @@ void say(std::string_view message) {
 }
 
 util::Status print(std::string_view text) {
-  while (!text.empty()) {
-    ssize_t n = write(STDOUT_FILENO, text.data(), text.size());
-    if (n > 0) text.remove_prefix(static_cast<size_t>(n));
-    if (n >= 0 || errno == EINTR) continue;
-    if (errno == EPIPE) return util::Done{};
-    return util::Error{util::ErrorKind::system,
-                       std::string("cannot write to stdout: ") + std::strerror(errno)};
-  }
+  int error = write_all(STDOUT_FILENO, text);
+  if (error == 0 || error == EPIPE) return util::Done{};
+  return cannot_print(error);
+}
+
+util::Status hand_over(std::string_view text) {
+  // What rlock was started with is not close-on-exec: /dev/null took the place of a closed one.
+  bool was_closed = (fcntl(STDOUT_FILENO, F_GETFD) & FD_CLOEXEC) != 0;
+  int error = was_closed ? EBADF : write_all(STDOUT_FILENO, text);
+  if (error != 0) return cannot_print(error);
   return util::Done{};
 }
 

@@ -21,6 +21,10 @@ void say(std::string_view message);
 // written (a full disk), Done for a reader that has gone.
 util::Status print(std::string_view text);
 
+// As print(), for what must not get lost: ErrorKind::system also for a reader that has gone, and
+// where stdout was closed when rlock started.
+util::Status hand_over(std::string_view text);
+
 bool is_terminal(int fd);
 
 // Whether we may draw on this terminal now: it is one, and we are in its foreground.

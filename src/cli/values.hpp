@@ -15,6 +15,9 @@ std::string shown_name(Opt id);
 
 util::Result<std::optional<util::Millis>> duration_choice(const Choices& choices, Opt id);
 
+// Tokens are exact as JSON integers.
+inline constexpr uint64_t kGreatestToken = (uint64_t{1} << 53) - 1;
+
 // A decimal number of at most `most`.
 util::Result<std::optional<uint64_t>> number_choice(const Choices& choices, Opt id, uint64_t most);
 

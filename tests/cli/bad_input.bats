@@ -66,10 +66,6 @@ teardown_file() {
 
 @test "commands: none, unknown, not built yet" {
   refused frobnicate
-  refused acquire name --ttl 1m
-  refused renew name --owner x
-  refused release name --owner x
-  refused history name
   refused doctor
   refused completion bash
   run -64 rlock
@@ -94,6 +90,26 @@ teardown_file() {
   refused queue
   refused queue one two
   refused force-unlock --yes
+}
+
+@test "acquire, renew, release, history: no name, two names, no owner, no lease, no number" {
+  local owner=0123456789abcdef0123456789abcdef
+  refused acquire --ttl 1m
+  refused acquire one two --ttl 1m
+  refused acquire name
+  refused acquire name --ttl 999ms
+  refused acquire name --renew-while x
+  refused renew --owner "$owner"
+  refused renew name
+  refused renew name --owner x
+  refused renew name --owner "$owner" --token x
+  refused renew name --owner "$owner" --ttl 0
+  refused release --owner "$owner"
+  refused release name
+  refused release name --owner x
+  refused history
+  refused history one two
+  refused history name -n x
 }
 
 @test "URLs: schemes, hosts, ports, databases, query keys" {

@@ -47,10 +47,14 @@ TEST_CASE("each command's help names each of its options") {
   }
 }
 
-TEST_CASE("no two options of the tables share a name or a letter") {
+TEST_CASE("no two options share a name, no two options of a command a letter") {
   for (const OptionRow& row : options()) {
+    CAPTURE(row.name);
     CHECK((row.name.empty() || find_option(row.name) == &row));
-    CHECK((row.letter == '\0' || find_option(row.letter) == &row));
     CHECK_FALSE(row.help.empty());
+    for (const OptionRow& other : options()) {
+      bool together = &other != &row && (other.commands & row.commands) != 0;
+      CHECK_FALSE((together && row.letter != '\0' && row.letter == other.letter));
+    }
   }
 }

@@ -5,8 +5,8 @@ target_include_directories(run_hold PRIVATE ${CMAKE_CURRENT_LIST_DIR}/..)
 target_link_libraries(run_hold PRIVATE rlock_run)
 add_executable(run_probe ${support}/run_probe.cpp)
 
-rlock_unit(run run_end.cpp run_inherit.cpp run_guard.cpp run_lease.cpp run_namespace.cpp run_signal.cpp run_terminal.cpp
-           run_tree.cpp ../support/job.cpp)
+rlock_unit(run run_end.cpp run_inherit.cpp run_guard.cpp run_lease.cpp run_namespace.cpp run_nested.cpp run_signal.cpp run_terminal.cpp
+           run_tree.cpp run_watched.cpp ../support/job.cpp)
 target_compile_definitions(unit_run PRIVATE RUN_HOLD="$<TARGET_FILE:run_hold>"
                                             RUN_PROBE="$<TARGET_FILE:run_probe>")
 add_dependencies(unit_run run_hold run_probe)
