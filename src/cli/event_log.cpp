@@ -19,6 +19,8 @@ std::string_view word_of(EventKind kind) {
       return "enqueued";
     case EventKind::acquired:
       return "acquired";
+    case EventKind::entered:
+      return "entered";
     case EventKind::renewed:
       return "renewed";
     case EventKind::renew_failed:
@@ -50,6 +52,7 @@ util::Result<EventLog> EventLog::open(const std::string& path, const lock::Acqui
 }
 
 void EventLog::append(const run::Event& event) {
+  if (event.as) owner_ = event.as->text();
   std::string line = event_json({word_of(event.kind), event.at.time_since_epoch().count(), name_,
                                  owner_, event.token, event.detail});
   while (write(file_.get(), line.data(), line.size()) < 0 && errno == EINTR) {

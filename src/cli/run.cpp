@@ -1,22 +1,20 @@
 #include "run/run.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/held.hpp"
 #include "cli/run_observer.hpp"
 #include "cli/run_settings.hpp"
 #include "cli/session.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verdict.hpp"
 
+#include <algorithm>
+
 namespace rlock::cli {
 namespace {
 
 using util::BootClock;
 using util::Millis;
-
-Talk talk_of(const Choices& choices) {
-  if (choices.has(Opt::quiet)) return Talk::errors;
-  return choices.has(Opt::verbose) ? Talk::verbose : Talk::usual;
-}
 
 util::Result<std::optional<EventLog>> open_log(const RunSettings& settings) {
   if (!settings.event_log) return std::optional<EventLog>();
@@ -25,9 +23,23 @@ util::Result<std::optional<EventLog>> open_log(const RunSettings& settings) {
   return std::optional<EventLog>(*std::move(log));
 }
 
-// A lease that ended in silence: who has the lock now, where the server answers again.
-void ask_who_took_it(run::LeaseEnd& lease, const lock::LockName& name, const lock::Owner& owner,
-                     const Session& session) {
+// What runs around this one told it, and what it tells the runs inside.
+void nest(run::Plan& plan, const Session& session, Reentry reentry) {
+  const char* text = system_getenv("RLOCK_HELD");
+  auto around = decode_held(text == nullptr ? "" : text);
+  HeldPlace place{session.server(), session.prefix(), plan.claim.name.text()};
+  if (reentry == Reentry::enter) plan.around = held_around(around, place);
+  plan.environment = [around = std::move(around), place = std::move(place)](const run::Use& use) {
+    return std::vector<std::string>{"RLOCK_NAME=" + place.name, "RLOCK_OWNER=" + use.owner.text(),
+                                    "RLOCK_TOKEN=" + std::to_string(use.token.value),
+                                    "RLOCK_HELD=" + encode_held(held_inside(around, place, use))};
+  };
+}
+
+// A lease that ended in silence: who has the lock now, where the server answers again. `ours`:
+// under which owners this run may have held it.
+void ask_who_took_it(run::LeaseEnd& lease, const lock::LockName& name,
+                     const std::vector<std::string>& ours, const Session& session) {
   constexpr Millis kBound{1000};
   if (lease.told) return;
   auto store = session.make_store()();
@@ -35,7 +47,8 @@ void ask_who_took_it(run::LeaseEnd& lease, const lock::LockName& name, const loc
   auto seen = lock::finish(poller, store->inspect({name}), poller.now() + kBound, store->server());
   if (!seen) return;
   for (lock::Holder& holder : seen->holders) {
-    if (holder.owner == owner.text() || holder.state == lock::HolderState::cooldown) continue;
+    bool own = std::find(ours.begin(), ours.end(), holder.owner) != ours.end();
+    if (own || holder.state == lock::HolderState::cooldown) continue;
     lease.told = lock::Lost{lock::LostHow::taken, std::move(holder), {}};
     return;
   }
@@ -64,7 +77,9 @@ int hold(RunSettings settings, Session& session, run::Signals& signals, Talk tal
          std::optional<EventLog> log) {
   run::Plan& plan = settings.plan;
   const lock::LockName name = plan.claim.name;
-  const lock::Owner owner = plan.claim.owner;
+  nest(plan, session, settings.reentry);
+  std::vector<std::string> owners{plan.claim.owner.text()};
+  if (plan.around) owners.push_back(plan.around->owner.text());
   RunContext context{name.text(), session.server(), plan.argv.front(), settings.conflict_code,
                      plan.max_run};
   RunObserver observer(name, talk, std::move(log));
@@ -76,7 +91,7 @@ int hold(RunSettings settings, Session& session, run::Signals& signals, Talk tal
       run::hold_and_run(std::move(plan), session.store(), session.make_store(), observer, signals);
   observer.end();
   context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - start);
-  if (run::LeaseEnd* lease = lost_lease(outcome)) ask_who_took_it(*lease, name, owner, session);
+  if (run::LeaseEnd* lease = lost_lease(outcome)) ask_who_took_it(*lease, name, owners, session);
   return conclude(judge(outcome, context), talk);
 }
 

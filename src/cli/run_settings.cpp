@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "cli/claim_settings.hpp"
 #include "cli/describe.hpp"
+#include "cli/mode_settings.hpp"
 #include "cli/record.hpp"
 #include "cli/values.hpp"
 #include "util/text.hpp"
@@ -26,8 +28,8 @@ Error usage(std::string text) {
 Result<lock::LockName> name_of(const Invocation& invocation) {
   if (invocation.names.empty()) return usage("no lock name given: " + std::string(kForm));
   if (invocation.names.size() > 1) {
-    return usage("more than one lock name before --: " + quoted(invocation.names[1]) + "; write " +
-                 std::string(kForm));
+    return usage("more than one lock name before --: " + in_quotes(invocation.names[1]) +
+                 "; write " + std::string(kForm));
   }
   return lock::LockName::parse(invocation.names.front());
 }
@@ -48,24 +50,17 @@ Result<std::vector<std::string>> command_of(const Invocation& invocation, Getenv
 }
 
 Status set_wait(RunSettings& settings, const Choices& choices) {
-  auto wait = duration_choice(choices, Opt::wait);
+  auto wait = wait_settings(settings.plan.claim, choices);
   if (!wait) return std::move(wait).error();
-  settings.wait = *wait;
-  if (choices.has(Opt::nonblock)) {
-    if (settings.wait.value_or(Millis(0)) > Millis(0)) {
-      return usage("--nonblock and --wait exclude each other");
-    }
-    settings.wait = Millis(0);
-  }
-  if (settings.wait == Millis(0)) settings.plan.claim.queueing = lock::Queueing::never;
+  settings.wait = wait->wait;
+  settings.conflict_code = wait->conflict_code;
   return util::Done{};
 }
 
 Status set_times(run::Plan& plan, const Choices& choices) {
-  auto ttl = duration_choice(choices, Opt::ttl);
+  auto ttl = ttl_choice(choices);
   if (!ttl) return std::move(ttl).error();
   plan.claim.ttl = ttl->value_or(plan.claim.ttl);
-  if (plan.claim.ttl < Millis(1000)) return usage("--ttl must be at least 1s");
 
   auto kill_after = duration_choice(choices, Opt::kill_after);
   if (!kill_after) return std::move(kill_after).error();
@@ -79,17 +74,15 @@ Status set_times(run::Plan& plan, const Choices& choices) {
 }
 
 Status set_conduct(RunSettings& settings, const Choices& choices) {
-  auto code = number_choice(choices, Opt::conflict_exit_code, 255);
-  if (!code) return std::move(code).error();
-  if (*code) settings.conflict_code = static_cast<int>(**code);
-
   std::string on_lost = choices.last(Opt::on_lost).value_or("terminate");
   if (on_lost != "terminate" && on_lost != "ignore") {
-    return usage("--on-lost is terminate or ignore, not " + quoted(on_lost));
+    return usage("--on-lost is terminate or ignore, not " + in_quotes(on_lost));
   }
   run::Plan& plan = settings.plan;
   plan.on_lost = on_lost == "ignore" ? run::OnLost::ignore : run::OnLost::terminate;
   plan.watchdog = choices.has(Opt::no_renew) ? lock::Watchdog::none : lock::Watchdog::renew;
+  plan.until = choices.has(Opt::wait_descendants) ? run::Until::descendants : run::Until::command;
+  settings.reentry = choices.has(Opt::no_reentrant) ? Reentry::wait : Reentry::enter;
   settings.event_log = choices.last(Opt::event_log);
   return util::Done{};
 }
@@ -103,10 +96,7 @@ std::string record_of(const std::vector<std::string>& argv, const Choices& choic
 
 run::Plan plan_for(const lock::LockName& name, std::vector<std::string> argv) {
   util::SystemRandom random;
-  lock::AcquireCall claim{name, lock::Owner::fresh(random)};
-  std::vector<std::string> environment{"RLOCK_NAME=" + name.text(),
-                                       "RLOCK_OWNER=" + claim.owner.text()};
-  return {std::move(claim), {}, std::move(argv), std::move(environment), kKillAfter, {}};
+  return {{name, lock::Owner::fresh(random)}, {}, std::move(argv), {}};
 }
 
 }  // namespace
@@ -120,6 +110,7 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
 
   RunSettings settings{plan_for(*name, *std::move(argv))};
   if (auto ok = set_wait(settings, choices); !ok) return std::move(ok).error();
+  if (auto ok = mode_settings(settings.plan.claim, choices); !ok) return std::move(ok).error();
   if (auto ok = set_times(settings.plan, choices); !ok) return std::move(ok).error();
   if (auto ok = set_conduct(settings, choices); !ok) return std::move(ok).error();
   settings.plan.claim.record = record_of(settings.plan.argv, choices);

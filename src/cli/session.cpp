@@ -14,7 +14,7 @@ Result<Session> Session::open(const Choices& choices) {
   if (!settings) return std::move(settings).error();
   auto make_store = redis::open(*settings);
   if (!make_store) return std::move(make_store).error();
-  return Session(*std::move(make_store), settings->connect_timeout);
+  return Session(*std::move(make_store), settings->prefix, settings->connect_timeout);
 }
 
 Result<lock::Snapshot> inspect_holders(Session& session, const lock::LockName& name) {

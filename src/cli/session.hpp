@@ -16,6 +16,7 @@ class Session {
   static util::Result<Session> open(const Choices& choices);
 
   std::string server() const { return store_->server(); }
+  const std::string& prefix() const { return prefix_; }
   lock::LockStore& store() { return *store_; }
   const lock::MakeStore& make_store() const { return make_store_; }
   util::Millis connect_timeout() const { return connect_timeout_; }
@@ -37,13 +38,15 @@ class Session {
   }
 
  private:
-  Session(lock::MakeStore make_store, util::Millis connect_timeout)
+  Session(lock::MakeStore make_store, std::string prefix, util::Millis connect_timeout)
       : make_store_(std::move(make_store)),
         store_(make_store_()),
+        prefix_(std::move(prefix)),
         connect_timeout_(connect_timeout) {}
 
   lock::MakeStore make_store_;
   std::unique_ptr<lock::LockStore> store_;
+  std::string prefix_;
   util::Millis connect_timeout_;
   lock::SystemPoller poller_;
 };

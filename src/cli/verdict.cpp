@@ -14,13 +14,13 @@ namespace {
 
 // `"nightly" at db1:6379`
 std::string lock_at(const RunContext& context) {
-  return quoted(context.name) + " at " + util::printable(context.server);
+  return in_quotes(context.name) + " at " + util::printable(context.server);
 }
 
 // The server's rooms name lock and server themselves, those that fork do not.
 std::string error_text(const util::Error& error, const RunContext& context) {
   std::string text = util::printable(error.text);
-  bool named = error.text.find(quoted(context.name)) != error.text.npos;
+  bool named = error.text.find(in_quotes(context.name)) != error.text.npos;
   bool placed = error.text.find(context.server) != error.text.npos;
   return named && placed ? text : lock_at(context) + ": " + text;
 }
@@ -94,6 +94,15 @@ class Judge {
             {},
             Weight::error,
             "removed from the queue of " + lock_at(context_) + " " + operators};
+  }
+
+  Verdict operator()(const lock::Upgrade&) const {
+    return {kUsage,
+            {},
+            Weight::error,
+            "cannot narrow " + lock_at(context_) +
+                ": a run around this one shares it with others, and would be waited for without "
+                "end; take it there in this mode, or here in that one"};
   }
 
   Verdict operator()(const run::WaitSignaled& ended) const {

@@ -21,6 +21,7 @@
 #include "redis/local_process.hpp"
 #include "redis/socket.hpp"
 #include "util/clock.hpp"
+#include "util/local_server.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -110,7 +111,7 @@ void nap() {
 // The lock, or none where another process brought the server up meanwhile.
 Result<std::optional<Fd>> lock_or_server(const std::string& folder, const Address& address,
                                          TimePoint deadline) {
-  std::string path = folder + "/rlock.lock";
+  std::string path = folder + "/" + util::kLocalLockFile;
   Fd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock) return unfit(folder, "rlock.lock: " + std::string(std::strerror(errno)));
   while (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {

@@ -1,5 +1,7 @@
 #include "redis/local_process.hpp"
 
+#include "util/local_server.hpp"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -20,7 +22,7 @@ using util::ErrorKind;
 using util::Fd;
 
 // Where the server finds its two descriptors of ours; everything above is closed.
-constexpr int kLockFd = 3;
+constexpr int kLockFd = util::kLocalLockFd;
 constexpr int kReportFd = 4;
 
 // What comes back through the report pipe; it is closed by a successful exec.

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
+#include "run/enter.hpp"
 #include "run/proc.hpp"
 #include "run/release.hpp"
 #include "run/supervisor.hpp"
@@ -22,32 +24,16 @@ lock::LeaseMonitor::Settings settings(const Plan& plan) {
   return {plan.claim.ttl, plan.kill_after, plan.watchdog};
 }
 
-lock::RenewCall renew_call(const Plan& plan, lock::Token token) {
-  lock::RenewCall call{plan.claim.name, plan.claim.owner};
-  call.token = token;
-  call.limit = plan.claim.limit;
-  call.ttl = plan.claim.ttl;
-  call.min_hold = plan.claim.min_hold;
-  call.attended = plan.claim.attended;
-  call.record = plan.claim.record;
-  return call;
-}
-
-Quarry quarry_of(const Plan& plan, const Terminal& terminal) {
+Quarry quarry_of(const Use& use, const Terminal& terminal) {
   Quarry quarry;
-  const std::string& owner = plan.claim.owner.text();
-  std::copy_n(owner.begin(), std::min(owner.size(), quarry.owner.size()), quarry.owner.begin());
+  // A nested run has the owner of the run around it: only the entry is its own.
+  const std::string& mark = use.nested() ? use.entry.text() : use.owner.text();
+  std::copy_n(mark.begin(), std::min(mark.size(), quarry.mark.size()), quarry.mark.begin());
   quarry.runner = getpid();
   quarry.session = getsid(0);
   quarry.grouping = terminal.exists() ? Grouping::callers : Grouping::own;
   quarry.born_from = born_now();
   return quarry;
-}
-
-std::vector<std::string> environment(const Plan& plan, lock::Token token) {
-  std::vector<std::string> added = plan.environment;
-  added.push_back("RLOCK_TOKEN=" + std::to_string(token.value));
-  return added;
 }
 
 // Only what the command's own end leaves to be said: an end that rlock made is told by its cause.
@@ -61,12 +47,21 @@ std::optional<LeaseEnd> late_news(const lock::ReleaseReply& reply) {
   return std::nullopt;
 }
 
-Outcome outcome(Finish finish, const util::Result<lock::ReleaseReply>& released) {
+// Where an operator breaks the lock the outermost run ends everything inside: by a signal that may
+// come before the news.
+bool ended_from_outside(const Use& use, const Finish& finish) {
+  return use.nested() && finish.lost && finish.lost->told &&
+         finish.lost->told->how == lock::LostHow::forced &&
+         std::holds_alternative<Signaled>(*finish.end);
+}
+
+Outcome outcome(const Use& use, Finish finish, const util::Result<lock::ReleaseReply>& released) {
   std::optional<util::Error> unreleased;
   if (!released) unreleased = released.error();
   if (!finish.ended_for) {
     if (finish.exec_error != 0) return CannotExec{finish.exec_error};
     if (!finish.lost && released) finish.lost = late_news(*released);
+    if (ended_from_outside(use, finish)) return LeaseLost{std::move(*finish.lost), false, {}};
     return Ended{*finish.end, std::move(finish.lost), std::move(unreleased)};
   }
   switch (*finish.ended_for) {
@@ -81,13 +76,28 @@ Outcome outcome(Finish finish, const util::Result<lock::ReleaseReply>& released)
   return LeaseLost{std::move(*finish.lost), !finish.end, std::move(finish.survivors)};
 }
 
-util::Result<lock::ReleaseReply> release(const Holding& holding, TimePoint deadline) {
+// One word for the history. What could not be executed is told as a shell tells it.
+std::string result_of(const util::Result<Finish>& finish) {
+  if (!finish) return "-";
+  if (finish->ended_for == Cause::lease) return "lost";
+  if (finish->ended_for == Cause::run_limit) return "max-run";
+  if (finish->ended_for) return "-";
+  if (finish->exec_error != 0) return finish->exec_error == ENOENT ? "exit:127" : "exit:126";
+  if (const auto* exited = std::get_if<Exited>(&*finish->end)) {
+    return "exit:" + std::to_string(exited->code);
+  }
+  return "signal:" + std::to_string(std::get<Signaled>(*finish->end).signal);
+}
+
+util::Result<lock::ReleaseReply> release(const Holding& holding, std::string result,
+                                         TimePoint deadline) {
   TimePoint now = util::BootClock::now();
   auto left = std::clamp<util::Nanos>(deadline - now, kShortestRelease, kLongestRelease);
-  auto reply = release_until(
-      holding.store, {holding.plan.claim.name, holding.plan.claim.owner, lock::Entry::outer()},
-      now + left);
-  holding.observer.event({EventKind::released, util::BootClock::now(), holding.token,
+  const Use& use = holding.use;
+  auto reply =
+      release_until(holding.store,
+                    {holding.plan.claim.name, use.owner, use.entry, std::move(result)}, now + left);
+  holding.observer.event({EventKind::released, util::BootClock::now(), use.token,
                           reply ? std::string() : "not confirmed: " + reply.error().text});
   return reply;
 }
@@ -95,17 +105,21 @@ util::Result<lock::ReleaseReply> release(const Holding& holding, TimePoint deadl
 // Everything that the command's life needs is made before it starts. [SUPERVISION, Order of a run,
 // 3]
 util::Result<Finish> supervise(const Holding& holding, Lease& lease, std::optional<Guard>& guard) {
+  if (holding.plan.until == Until::descendants && !proc_is_ours()) {
+    return util::Error{util::ErrorKind::system,
+                       "cannot wait for descendants: /proc does not show our processes"};
+  }
   Terminal terminal = Terminal::open();
-  Quarry quarry = quarry_of(holding.plan, terminal);
-  Child child(holding.plan.argv, environment(holding.plan, holding.token));
-  auto renewer = Renewer::make(renew_call(holding.plan, holding.token),
+  Quarry quarry = quarry_of(holding.use, terminal);
+  Child child(holding.plan.argv, holding.plan.environment(holding.use));
+  auto renewer = Renewer::make(renew_call(holding.plan, holding.use),
                                {holding.make_store, holding.observer, lease});
   if (!renewer) return std::move(renewer).error();
   if (auto watched = holding.signals.watch_command(); !watched) return std::move(watched).error();
   auto started = Guard::start(holding.page, quarry);
   if (!started) return std::move(started).error();
   guard.emplace(std::move(*started));
-  Supervisor supervisor({holding.plan, holding.token, holding.signals, holding.observer,
+  Supervisor supervisor({holding.plan, holding.use.token, holding.signals, holding.observer,
                          holding.page, *guard, lease, **renewer, terminal, quarry});
   auto finish = supervisor.run(child);
   (*renewer)->stop();  // before the release: a renewal in flight would bring the lock back
@@ -123,7 +137,8 @@ FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::L
   fresh.granted_at.reset();
   while (poller.now() < monitor.terminate_at()) {
     TimePoint sent_at = poller.now();
-    auto request = store.renew(renew_call(plan, acquired.token));
+    auto request = store.renew(renew_call(
+        plan, {plan.claim.owner, acquired.token, plan.claim.limit, plan.claim.min_hold}));
     lock::Drive driven = poller.drive(*request, monitor.attempt_deadline(sent_at));
     if (driven == lock::Drive::interrupted) return fresh;
     if (driven == lock::Drive::done) {
@@ -149,9 +164,9 @@ Outcome run_held(const Holding& holding) {
   Lease lease(settings(holding.plan), holding.granted_at, holding.plan.on_lost, holding.page);
   std::optional<Guard> guard;  // outlives the release: the next in line need not wait for its end
   auto finish = supervise(holding, lease, guard);
-  auto released = release(holding, lease.view().deadline);
+  auto released = release(holding, result_of(finish), lease.view().deadline);
   if (!finish) return std::move(finish).error();
-  return outcome(std::move(*finish), released);
+  return outcome(holding.use, std::move(*finish), released);
 }
 
 }  // namespace rlock::run

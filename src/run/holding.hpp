@@ -21,7 +21,7 @@ FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::L
 // A lock that is held, and all that is needed to run the command under it.
 struct Holding {
   const Plan& plan;
-  lock::Token token;
+  Use use;
   TimePoint granted_at;
   lock::LockStore& store;
   const lock::MakeStore& make_store;

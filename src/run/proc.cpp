@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "util/clock.hpp"
+#include "util/local_server.hpp"
 
 namespace rlock::run {
 namespace {
@@ -125,6 +126,15 @@ bool environ_contains(pid_t pid, std::string_view text) noexcept {
     kept = std::min(length, text.size() - 1);  // a match may straddle two chunks
     std::memmove(buffer, buffer + length - kept, kept);
   }
+}
+
+bool is_local_server(pid_t pid) noexcept {
+  static_assert(util::kLocalLockFd == 3, "spelled out below");
+  constexpr std::string_view kFile = util::kLocalLockFile;
+  char target[4096];
+  ssize_t length = readlink(ProcPath(pid, "fd/3").text, target, sizeof target);
+  std::string_view path(target, length > 0 ? static_cast<size_t>(length) : 0);
+  return path.ends_with(kFile) && path.substr(0, path.size() - kFile.size()).ends_with('/');
 }
 
 bool proc_is_ours() noexcept {

@@ -48,6 +48,9 @@ uint64_t born_now() noexcept;
 // Whether the process's initial environment contains `text` (at most 256 bytes).
 bool environ_contains(pid_t pid, std::string_view text) noexcept;
 
+// Whether it is the server of a `local:` URL: nobody's command, whoever's child it has become.
+bool is_local_server(pid_t pid) noexcept;
+
 // Whether /proc counts processes as we do: not after `unshare -p`, nor where it is not mounted.
 bool proc_is_ours() noexcept;
 

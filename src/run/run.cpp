@@ -1,43 +1,32 @@
 #include "run/run.hpp"
 
+#include <algorithm>
+
+#include "run/enter.hpp"
 #include "run/holding.hpp"
-#include "util/random.hpp"
+#include "run/take.hpp"
 
 namespace rlock::run {
 namespace {
 
-constexpr Millis kGiveBack{5'000};
-
-// Passes the wait on to the observer, and tells once that a wait has begun.
-class WaitEvents final : public lock::WaitObserver {
- public:
-  explicit WaitEvents(Observer& observer) : observer_(observer) {}
-  void queued(const lock::Queued& place) override {
-    if (!told_) {
-      observer_.event({EventKind::enqueued, util::BootClock::now(), {}, {}});
-      told_ = true;
-    }
-    observer_.queued(place);
-  }
-  void trouble(const util::Error& error) override { observer_.trouble(error); }
-  Millis tick_every() const override { return observer_.tick_every(); }
-  void tick() override { observer_.tick(); }
-
- private:
-  Observer& observer_;
-  bool told_ = false;
-};
-
-int waiting_signal(Signals& signals) {
-  signalfd_siginfo info{};
-  return signals.next(info) ? static_cast<int>(info.ssi_signo) : 0;
-}
-
-Outcome not_acquired(lock::WaitResult result, Signals& signals) {
-  if (auto* busy = std::get_if<lock::Busy>(&result)) return NotAcquired{std::move(*busy)};
-  if (auto* late = std::get_if<lock::TimedOut>(&result)) return NotAcquired{std::move(*late)};
-  if (auto* gone = std::get_if<lock::Gone>(&result)) return NotAcquired{std::move(*gone)};
-  return WaitSignaled{waiting_signal(signals)};
+// Makes `plan` that of an entry, where the lock is entered. nullopt: nobody around us holds it.
+std::optional<std::variant<Entered, Outcome>> take_inside(Plan& plan, lock::LockStore& store,
+                                                          Observer& observer, Signals& signals) {
+  Plan inside = plan;
+  inside.claim.ttl = std::min(plan.claim.ttl, kLongestEntry);
+  lock::SystemPoller poller(signals.fd());
+  auto result = enter(inside, store, poller);
+  if (!result) return Outcome(std::move(result).error());
+  if (std::holds_alternative<Outdated>(*result)) return std::nullopt;
+  if (auto* upgrade = std::get_if<lock::Upgrade>(&*result)) return Outcome(NotAcquired{*upgrade});
+  int signal = signals.next_number();
+  auto* entered = std::get_if<Entered>(&*result);
+  if (signal != 0 && entered != nullptr) leave(inside, entered->use, store, poller);
+  if (signal != 0 || entered == nullptr) return Outcome(WaitSignaled{signal});
+  plan = std::move(inside);
+  const Use& use = entered->use;
+  observer.event({EventKind::entered, util::BootClock::now(), use.token, {}, use.owner});
+  return std::move(*entered);
 }
 
 }  // namespace
@@ -46,29 +35,20 @@ Outcome hold_and_run(Plan plan, lock::LockStore& store, const lock::MakeStore& m
                      Observer& observer, Signals& signals) {
   auto page = map_page();
   if (!page) return std::move(page).error();
-  lock::SystemPoller poller(signals.fd());
-  util::SystemRandom random;
-  WaitEvents events(observer);
-  lock::WaitLoop wait(store, poller, random, events);
-  auto waited = wait.acquire(plan.claim, plan.limits);
-  if (!waited) return std::move(waited).error();
-  const auto* acquired = std::get_if<lock::Acquired>(&*waited);
-  if (acquired == nullptr) return not_acquired(std::move(*waited), signals);
-  observer.event({EventKind::acquired, util::BootClock::now(), acquired->token, {}});
-
-  auto fresh = fresh_lease(plan, *acquired, store, poller);
-  // A signal that came with the grant ends the wait too: the command must not start.
-  int signal = waiting_signal(signals);
-  if (signal != 0 || !fresh.granted_at) {
-    // Where no server answers the lease ends by itself, and nothing has run under it.
-    [[maybe_unused]] auto given_back =
-        wait.give_back({plan.claim.name, plan.claim.owner}, poller.now() + kGiveBack);
+  auto hold = [&](const Use& use, TimePoint granted_at) {
+    return run_held({plan, use, granted_at, store, make_store, observer, signals, **page});
+  };
+  if (plan.around) {
+    if (auto inside = take_inside(plan, store, observer, signals)) {
+      if (auto* without = std::get_if<Outcome>(&*inside)) return std::move(*without);
+      const auto& entered = std::get<Entered>(*inside);
+      return hold(entered.use, entered.sent_at);
+    }
   }
-  if (signal != 0) return WaitSignaled{signal};
-  if (!fresh.granted_at) return LeaseLost{std::move(fresh.lost), true, {}};
-  Holding holding{plan,       acquired->token, *fresh.granted_at, store,
-                  make_store, observer,        signals,           **page};
-  return run_held(holding);
+  auto taken = take_lock(plan, store, observer, signals);
+  if (auto* without = std::get_if<Outcome>(&taken)) return std::move(*without);
+  const auto& [token, granted_at] = std::get<Taken>(taken);
+  return hold({plan.claim.owner, token, plan.claim.limit, plan.claim.min_hold}, granted_at);
 }
 
 }  // namespace rlock::run

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -17,15 +18,33 @@ using util::TimePoint;
 
 enum class OnLost { terminate, ignore };
 
+// When the lock may be given back: when the command has ended, or all that it started has, too.
+enum class Until { command, descendants };
+
+// A lock in use: as whom, and how. A nested run has owner and token of the run around it, and an
+// entry of its own.
+struct Use {
+  lock::Owner owner;
+  lock::Token token;
+  lock::Limit limit = lock::Limit::exclusive();
+  Millis min_hold{0};
+  lock::Entry entry = lock::Entry::outer();
+
+  bool nested() const { return entry != lock::Entry::outer(); }
+};
+
 struct Plan {
   lock::AcquireCall claim;  // name, owner, limit, ttl, record, queueing
   lock::WaitLimits limits;
   std::vector<std::string> argv;  // the command, executed directly: argv[0] is looked up in PATH
-  std::vector<std::string> environment;  // added to the inherited one, `NAME=value`; RLOCK_TOKEN is
-                                         // appended here once the token is known
+  // What is added to the command's inherited environment, `NAME=value`.
+  std::function<std::vector<std::string>(const Use&)> environment;
+  // What an ancestor's run said that it holds; where that is true it is entered, not waited for.
+  std::optional<Use> around{};
   Millis kill_after{5'000};
   std::optional<Millis> max_run{};  // counted from the start of the command, not of the wait
   OnLost on_lost = OnLost::terminate;
+  Until until = Until::command;
   lock::Watchdog watchdog = lock::Watchdog::renew;
 };
 
@@ -51,7 +70,8 @@ struct Ended {
   std::optional<util::Error> unreleased;  // the release could not be confirmed
 };
 struct NotAcquired {
-  std::variant<lock::Busy, lock::TimedOut, lock::Gone> why;
+  // Upgrade: a run around this one holds the lock in a wider mode, and would be waited for in vain.
+  std::variant<lock::Busy, lock::TimedOut, lock::Gone, lock::Upgrade> why;
 };
 // A signal ended the wait: out of the queue, nothing ran.
 struct WaitSignaled {
@@ -78,6 +98,7 @@ using Outcome =
 enum class EventKind {
   enqueued,
   acquired,
+  entered,  // instead of acquired: a run around this one holds the lock
   renewed,
   renew_failed,
   lost,
@@ -88,9 +109,10 @@ enum class EventKind {
 };
 struct Event {
   EventKind kind;
-  TimePoint at;        // CLOCK_BOOTTIME
-  lock::Token token;   // 0 until acquired
-  std::string detail;  // for people: why, how; may be hostile text
+  TimePoint at;                     // CLOCK_BOOTTIME
+  lock::Token token;                // 0 until acquired
+  std::string detail;               // for people: why, how; may be hostile text
+  std::optional<lock::Owner> as{};  // with `entered`: under whom this run goes on
 };
 
 // Called from the main thread and from the renewal thread: implementations lock for themselves.

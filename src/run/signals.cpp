@@ -81,6 +81,11 @@ bool Signals::next(signalfd_siginfo& info) {
   return read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info);
 }
 
+int Signals::next_number() {
+  signalfd_siginfo info{};
+  return next(info) ? static_cast<int>(info.ssi_signo) : 0;
+}
+
 void Signals::restore_in_child() const noexcept {
   sigaction(SIGCHLD, &inherited_chld_, nullptr);
   sigaction(SIGPIPE, &inherited_pipe_, nullptr);

@@ -29,6 +29,8 @@ class Signals {
   int fd() const { return fd_.get(); }
   // The next waiting signal; false when there is none.
   bool next(signalfd_siginfo& info);
+  // The number of the next one, 0 when there is none: what ended a wait.
+  int next_number();
   // In the command, before exec: mask and dispositions as the caller gave them. Async-signal-safe.
   void restore_in_child() const noexcept;
 

@@ -94,7 +94,7 @@ void Supervisor::watch() {
   while (true) {
     read_signals();
     tend_children();
-    if (command_ended()) return;
+    if (over()) return;
     TimePoint now = util::BootClock::now();
     start_renewal(now);
     judge(now);
@@ -103,6 +103,26 @@ void Supervisor::watch() {
     now = util::BootClock::now();
     poll(fds, 2, util::poll_timeout(now, next_look()));
   }
+}
+
+bool Supervisor::over() {
+  ended_ = ended_ || command_ended();
+  if (!ended_ || parts_.plan.until == Until::command) return ended_;
+  // What survives a kill is reported, not waited for.
+  return (ending_ && ending_->killed) || !descendants_left();
+}
+
+// As long as the one found last lives no other has to be looked for. When it ends SIGCHLD tells.
+bool Supervisor::descendants_left() {
+  bool lives = descendant_ > 0 && waitpid(descendant_, nullptr, WNOHANG) == 0;
+  if (!lives) descendant_ = find_descendant(parts_.quarry);
+  return descendant_ > 0;
+}
+
+// Once the command has ended its group may be empty, while others go on.
+void Supervisor::signal(int number) {
+  if (ended_) return signal_tree(parts_.quarry, number);
+  signal_command(parts_.quarry, number);
 }
 
 // The zombie stays: its pid must not be given to a stranger while kills are owed.
@@ -125,7 +145,7 @@ void Supervisor::forward(const signalfd_siginfo& info) {
   if (parts_.terminal.exists() && from_terminal(info)) return;
   // `kill 0` in the command reached us too: it needs no echo.
   if (info.ssi_pid != 0 && descends_from(static_cast<pid_t>(info.ssi_pid), getpid())) return;
-  signal_command(parts_.quarry, static_cast<int>(info.ssi_signo));
+  signal(static_cast<int>(info.ssi_signo));
 }
 
 void Supervisor::tend_children() {
@@ -198,8 +218,8 @@ void Supervisor::begin(Cause cause, TimePoint kill_at) {
   }
   ending_ = Ending{cause, kill_at};
   if (kill_at > util::BootClock::now()) {
-    signal_command(parts_.quarry, SIGTERM);
-    signal_command(parts_.quarry, SIGCONT);  // a stopped one could not act on it
+    signal(SIGTERM);
+    signal(SIGCONT);  // a stopped one could not act on it
   } else {
     kill_everything();
   }

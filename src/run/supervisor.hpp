@@ -57,7 +57,10 @@ class Supervisor {
   };
 
   void watch();
+  bool over();
   bool command_ended();
+  bool descendants_left();
+  void signal(int number);
   void read_signals();
   void forward(const signalfd_siginfo& info);
   void tend_children();
@@ -82,6 +85,8 @@ class Supervisor {
   TimePoint started_;
   TimePoint next_thread_try_;
   std::optional<Ending> ending_;
+  bool ended_ = false;    // the command itself: what it started may be waited for
+  pid_t descendant_ = 0;  // one of those
   Finish finish_;
   Survivors survivors_;
 };

@@ -1,6 +1,7 @@
 #include "run/tree.hpp"
 
 #include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include <algorithm>
@@ -58,14 +59,18 @@ bool spared(const Quarry& quarry, pid_t pid) {
   return pid <= 1 || pid == quarry.runner || pid == quarry.guard || pid == getpid();
 }
 
-bool is_victim(const Quarry& quarry, pid_t pid, const ProcessStat& stat) {
+bool belongs(const Quarry& quarry, pid_t pid, const ProcessStat& stat) {
   // Once rlock is gone the number may be a stranger's.
   if (pid == quarry.command && quarry.runner > 0) return true;
   if (quarry.runner > 0 && stat.parent == quarry.runner) return true;
   if (stat.parent > 1 && victims.contains(stat.parent)) return true;
   bool in_group = quarry.grouping == Grouping::own && stat.group == quarry.command &&
                   stat.session == quarry.session;
-  return in_group || environ_contains(pid, quarry.owner_text());
+  return in_group || environ_contains(pid, quarry.mark_text());
+}
+
+bool is_victim(const Quarry& quarry, pid_t pid, const ProcessStat& stat) {
+  return belongs(quarry, pid, stat) && !is_local_server(pid);
 }
 
 // One look at every process; true when it found victims that were not known.
@@ -130,8 +135,32 @@ void signal_command(const Quarry& quarry, int signal) noexcept {
     kill(-quarry.command, signal);
     return;
   }
+  signal_tree(quarry, signal);
+}
+
+void signal_tree(const Quarry& quarry, int signal) noexcept {
   find_all(quarry);
   victims.for_each([signal](pid_t pid) { kill(pid, signal); });
+}
+
+pid_t find_descendant(const Quarry& quarry) noexcept {
+  pid_t found = 0;
+  bool reaped = true;
+  // The children of one that died meanwhile may have been passed while they were still its own.
+  while (found == 0 && reaped) {
+    reaped = false;
+    for_each_number_in("/proc", [&](pid_t pid) {
+      if (found != 0 || pid == quarry.command || spared(quarry, pid)) return;
+      auto stat = read_stat(pid);
+      if (!stat || stat->parent != quarry.runner || is_local_server(pid)) return;
+      if (stat->alive()) {
+        found = pid;
+      } else {
+        reaped |= waitpid(pid, nullptr, WNOHANG) == pid;
+      }
+    });
+  }
+  return found;
 }
 
 Survivors kill_tree(const Quarry& quarry, util::TimePoint until) noexcept {

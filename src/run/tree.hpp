@@ -19,15 +19,15 @@ enum class Grouping { own, callers };
 
 // Whom an ending must reach and whom it must spare. Plain data, filled before the guard is forked.
 struct Quarry {
-  std::array<char, 32> owner{};  // this text in its environment makes a process a victim
-  pid_t runner = -1;             // its descendants are victims, itself never; -1 once it is gone
-  pid_t guard = -1;              // spared
-  pid_t command = -1;            // -1: not known
-  pid_t session = -1;            // the command's, as long as it does not leave it
+  std::array<char, 32> mark{};  // this text in its environment makes a process a victim
+  pid_t runner = -1;            // its descendants are victims, itself never; -1 once it is gone
+  pid_t guard = -1;             // spared
+  pid_t command = -1;           // -1: not known
+  pid_t session = -1;           // the command's, as long as it does not leave it
   Grouping grouping = Grouping::own;
   uint64_t born_from = 0;  // older processes are nobody of ours (clock ticks since boot)
 
-  std::string_view owner_text() const { return {owner.data(), owner.size()}; }
+  std::string_view mark_text() const { return {mark.data(), mark.size()}; }
 };
 
 // Who was still there when the killing ended: another user's processes, mostly.
@@ -49,6 +49,13 @@ std::vector<std::string> describe(const Survivors& survivors);
 
 // Sends `signal` once: to the command's group where it has one of its own, else to its tree.
 void signal_command(const Quarry& quarry, int signal) noexcept;
+
+// Sends `signal` once to every process of the tree, whatever its group.
+void signal_tree(const Quarry& quarry, int signal) noexcept;
+
+// A live child of ours that is neither the command nor the guard; dead ones are reaped on the way.
+// Every orphan of the command becomes our child, so that 0 means: none of its descendants is left.
+pid_t find_descendant(const Quarry& quarry) noexcept;
 
 // Kills the group, then the tree, again and again until none is left, at most until `until`.
 Survivors kill_tree(const Quarry& quarry, util::TimePoint until) noexcept;

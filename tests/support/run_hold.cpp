@@ -2,10 +2,11 @@
 //
 //   run_hold [KEY=VALUE]... -- COMMAND [ARG]...
 //
-// ttl, kill_after, max_run (ms) · watchdog=none · on_lost=ignore · grant_after (ms), queue=1 (never
-// granted) · renew=ok|silent|error|taken|forced|deleted|full, good_renewals (so many are ok first)
-// · release=ok|error-once|silent|forced · woken_after (ms) · trace=FILE (`BOOTTIME_NS CALL` a line)
-// · result=FILE (one line: what the outcome was). The exit code is as the command line's.
+// ttl, kill_after, max_run (ms) · watchdog=none · on_lost=ignore · until=descendants · around=held
+// · grant_after (ms), queue=1 (never granted) · renew=ok|silent|error|taken|forced|deleted|full,
+// good_renewals (so many are ok first) · release=ok|error-once|silent|forced · woken_after (ms) ·
+// trace=FILE (`BOOTTIME_NS CALL` a line) · result=FILE (one line: what the outcome was). The exit
+// code is as the command line's.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -113,9 +114,15 @@ run::Plan plan(const Settings& set, std::vector<std::string> command) {
   lock::AcquireCall claim{*lock::LockName::parse("test"), lock::Owner::fresh(random)};
   claim.ttl = set.ms("ttl", 30'000);
   run::Plan plan{std::move(claim), {}, std::move(command), {}};
-  plan.environment = {"RLOCK_NAME=test", "RLOCK_OWNER=" + plan.claim.owner.text()};
+  plan.environment = [](const run::Use& use) {
+    return std::vector<std::string>{"RLOCK_NAME=test", "RLOCK_OWNER=" + use.owner.text(),
+                                    "RLOCK_TOKEN=" + std::to_string(use.token.value),
+                                    "ENTRY=" + use.entry.text()};
+  };
   plan.kill_after = set.ms("kill_after", 100);
   if (set.number("max_run") != 0) plan.max_run = set.ms("max_run");
+  if (set.text("until") == "descendants") plan.until = run::Until::descendants;
+  if (set.text("around") == "held") plan.around = run::Use{plan.claim.owner, {42}};
   if (set.text("on_lost") == "ignore") plan.on_lost = run::OnLost::ignore;
   if (set.text("watchdog") == "none") plan.watchdog = lock::Watchdog::none;
   return plan;
@@ -160,8 +167,8 @@ Told tell(const util::Error& error) {
   return {71, 0, "error " + error.text};
 }
 
-constexpr const char* kEvents[] = {"enqueued",    "acquired", "renewed", "renew-failed", "lost",
-                                   "terminating", "killed",   "exited",  "released"};
+constexpr const char* kEvents[] = {"enqueued", "acquired",    "entered", "renewed", "renew-failed",
+                                   "lost",     "terminating", "killed",  "exited",  "released"};
 
 class Tracer final : public run::Observer {
  public:

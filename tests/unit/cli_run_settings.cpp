@@ -82,6 +82,36 @@ TEST_CASE("a setting without sense is refused, and says which") {
   CHECK(refusal({"run", "-E", "600", "x", "--", "true"}).find("600") != std::string::npos);
 }
 
+TEST_CASE("modes, --min-hold and --max-queue reach the claim") {
+  CHECK(good({}).plan.claim.limit == lock::Limit::exclusive());
+  CHECK(good({"--slots", "1"}).plan.claim.limit == lock::Limit::exclusive());
+  CHECK(good({"--slots", "1000000"}).plan.claim.limit == lock::Limit::slots(1'000'000));
+  CHECK(good({"-s"}).plan.claim.limit == lock::Limit::shared());
+  CHECK(good({"--min-hold", "5m"}).plan.claim.min_hold == Millis(300'000));
+  CHECK_FALSE(good({}).plan.claim.max_queue);
+  CHECK(good({"--max-queue", "0"}).plan.claim.max_queue == 0U);
+  CHECK(good({"--max-queue", "3", "-n"}).plan.claim.queueing == lock::Queueing::never);
+  for (const Words& words : {Words{"--slots", "0"},
+                             {"--slots", "1000001"},
+                             {"--slots", "-1"},
+                             {"--slots", "2", "-s"},
+                             {"--max-queue", "-1"},
+                             {"--max-queue", "x"},
+                             {"--min-hold", "soon"}}) {
+    Words all{"run"};
+    all.insert(all.end(), words.begin(), words.end());
+    all.insert(all.end(), {"x", "--", "true"});
+    CHECK(refusal(all).find(words.front()) != std::string::npos);
+  }
+}
+
+TEST_CASE("re-entry and the end at the command's end are the rule, and options change it") {
+  CHECK(good({}).reentry == Reentry::enter);
+  CHECK(good({"--no-reentrant"}).reentry == Reentry::wait);
+  CHECK(good({}).plan.until == run::Until::command);
+  CHECK(good({"--wait-descendants"}).plan.until == run::Until::descendants);
+}
+
 TEST_CASE("-c runs $SHELL, else /bin/sh") {
   auto with_shell = settings({"run", "x", "-c", "a | b"}, bash_getenv);
   REQUIRE(with_shell);
@@ -103,10 +133,6 @@ TEST_CASE("the record names the command unless it is hidden") {
   CHECK_FALSE(decode_record(good({"--hide-command"}).plan.claim.record).command);
 }
 
-TEST_CASE("the command learns name and owner, fresh for each run (L31)") {
-  RunSettings one = good({});
-  RunSettings two = good({});
-  CHECK_FALSE(one.plan.claim.owner == two.plan.claim.owner);
-  CHECK(one.plan.environment ==
-        Words{"RLOCK_NAME=x", "RLOCK_OWNER=" + one.plan.claim.owner.text()});
+TEST_CASE("the owner is fresh for each run (L31)") {
+  CHECK_FALSE(good({}).plan.claim.owner == good({}).plan.claim.owner);
 }

@@ -17,7 +17,7 @@ constexpr char kOwner[] = "0123456789abcdef0123456789abcdef";
 
 run::Quarry quarry(pid_t command) {
   run::Quarry quarry;
-  std::copy_n(kOwner, quarry.owner.size(), quarry.owner.begin());
+  std::copy_n(kOwner, quarry.mark.size(), quarry.mark.begin());
   quarry.runner = -1;
   quarry.session = getsid(0);
   quarry.command = command;

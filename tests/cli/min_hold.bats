@@ -1,0 +1,47 @@
+#!/usr/bin/env bats
+load helpers/helpers
+
+state() { rlock status --json "$1" | jq -r '.locks[0].state'; }
+
+@test "L14 a quick job does not run again on a host whose clock is late" {
+  run -0 rlock run -n --min-hold 1h nightly -- true
+  run -75 --separate-stderr rlock run -n --min-hold 1h nightly -- touch again
+  says nightly --min-hold
+  [ ! -e again ]
+  [ "$(state nightly)" = cooldown ]
+  run -0 rlock status nightly
+  [[ $output == *cool-down* ]] || fail "$output"
+}
+
+@test "--min-hold counts from the acquisition: a longer command is not held back" {
+  rlock run --min-hold 1ms counted -- sleep 0.05
+  run -0 rlock run -n counted -- true
+}
+
+@test "the next in line starts when --min-hold is over, without polling" {
+  local before=${EPOCHREALTIME/./}
+  rlock run --min-hold 700ms passed -- true
+  run -0 rlock run -w 30 passed -- true
+  local waited=$(((${EPOCHREALTIME/./} - before) / 1000))
+  [ "$waited" -ge 690 ] || fail "started after $waited ms"
+}
+
+@test "--min-hold outlives a crash of the holder's host" {
+  hold crashed -t 1 --min-hold 1h
+  kill -KILL "$holder"
+  eventually gone "$command"
+  eventually test "$(state crashed)" != free
+  cooling() { [ "$(state crashed)" = cooldown ] || { rlock run -n crashed -- true; false; }; }
+  eventually cooling
+}
+
+@test "force-unlock ends a cool-down" {
+  rlock run --min-hold 1h ended -- true
+  run -0 rlock force-unlock ended --yes
+  run -0 rlock run -n ended -- true
+}
+
+@test "a nested run's --min-hold counts for the lock, too" {
+  rlock run inner -- rlock run --min-hold 1h inner -- true
+  [ "$(state inner)" = cooldown ]
+}

@@ -1,0 +1,125 @@
+#!/usr/bin/env bats
+load helpers/helpers
+
+holders() { rlock status --json "$1" | jq '.locks[0].holders | length'; }
+shown() { rlock status --json "$1" | jq -rc '.locks[0] | [.mode, .slots]'; }
+
+@test "--slots 2: two hold it at once, a third is busy" {
+  hold pool --slots 2
+  run -0 rlock run -n --slots 2 pool -- true
+  start rlock run --slots 2 pool -- sleep 1000
+  eventually test "$(holders pool)" -eq 2
+  run -75 --separate-stderr rlock run -n --slots 2 pool -- touch started
+  says pool busy "$(id -un)@"
+  [ ! -e started ]
+  let_go pool
+}
+
+@test "a freed slot goes to the next in line" {
+  hold line --slots 2
+  local first=$holder
+  start rlock run --slots 2 line -- sleep 1000
+  eventually test "$(holders line)" -eq 2
+  start rlock run --slots 2 line -- touch served
+  local waiter=$!
+  eventually waiting 1 line
+  holder=$first
+  let_go line
+  ends_with 0 "$waiter"
+  [ -e served ]
+}
+
+@test "L18 with differing --slots the least rules, and status shows it" {
+  hold mixed --slots 3
+  [ "$(shown mixed)" = '["slots",3]' ]
+  run -75 rlock run -n mixed -- true
+  start rlock run --slots 2 mixed -- sleep 1000
+  eventually test "$(holders mixed)" -eq 2
+  [ "$(shown mixed)" = '["slots",2]' ]
+  run -75 rlock run -n --slots 3 mixed -- true
+  run -0 rlock status mixed
+  [[ $output == *"2 of 2 slots"* ]] || fail "$output"
+  let_go mixed
+}
+
+@test "--shared: any number together, an exclusive one alone" {
+  hold book -s
+  [ "$(shown book)" = '["shared",null]' ]
+  run -0 rlock run -n --shared book -- true
+  run -75 rlock run -n book -- true
+  let_go book
+  hold book2
+  run -75 rlock run -n -s book2 -- true
+  let_go book2
+}
+
+@test "a shared waiter behind an exclusive one waits its turn" {
+  hold fair -s
+  start rlock run fair -- sh -c 'echo writer >>order'
+  local writer=$!
+  eventually waiting 1 fair
+  start rlock run -s fair -- sh -c 'echo reader >>order'
+  local reader=$!
+  eventually waiting 2 fair
+  run -75 rlock run -n -s fair -- true
+  let_go fair
+  ends_with 0 "$writer"
+  ends_with 0 "$reader"
+  [ "$(cat order)" = $'writer\nreader' ]
+}
+
+@test "--max-queue N: busy at once where N already wait, and nothing is left in the queue" {
+  hold short
+  run -75 --separate-stderr rlock run --max-queue 0 short -- true
+  says short busy
+  start rlock run --max-queue 1 short -- true
+  local waiter=$!
+  eventually waiting 1 short
+  run -75 rlock run --max-queue 1 short -- true
+  run -9 rlock run --max-queue 1 -E 9 short -- true
+  waiting 1 short
+  let_go short
+  ends_with 0 "$waiter"
+  run -0 rlock run --max-queue 0 short -- true
+}
+
+@test "what makes no sense together is refused with a reason" {
+  run -64 --separate-stderr rlock run --slots 2 --shared x -- true
+  says --slots --shared
+  run -64 --separate-stderr rlock run --slots 0 x -- true
+  says --slots
+  run -64 --separate-stderr rlock run --slots 1000001 x -- true
+  says --slots
+  run -64 --separate-stderr rlock run --min-hold -1 x -- true
+  says --min-hold
+  run -0 rlock run -n --max-queue 3 x -- true
+}
+
+@test "L21 a dead waiter is no entry that --max-queue counts for long" {
+  own
+  hold purged -t 5
+  start rlock run purged -- true
+  eventually waiting 1 purged
+  kill -KILL "$!"
+  run -75 rlock run -n --max-queue 1 purged -- true
+  redis --raw zadd 'rlock:{purged}:alive' 1 "$(redis --raw zrange 'rlock:{purged}:alive' 0 0)" >/dev/null
+  start rlock run --max-queue 1 purged -- true
+  local next=$!
+  eventually waiting 1 purged
+  let_go purged
+  ends_with 0 "$next"
+}
+
+@test "after FLUSHALL a slot and a shared hold come back in their mode" {
+  own
+  hold slot -t 3 --slots 4
+  redis flushall >/dev/null
+  eventually held slot
+  [ "$(shown slot)" = '["slots",4]' ]
+  let_go slot
+  hold both -t 3 -s
+  redis flushall >/dev/null
+  eventually held both
+  [ "$(shown both)" = '["shared",null]' ]
+  let_go both
+}

@@ -1,0 +1,151 @@
+#!/usr/bin/env bats
+load helpers/helpers
+
+entries() { rlock status --json "$1" | jq '.locks[0].holders[0].entries'; }
+has_entries() { [ "$(entries "$2")" = "$1" ]; }
+
+@test "a nested run of a held lock runs at once, under the same owner and token" {
+  run -0 rlock run deep -- sh -c 'echo $RLOCK_OWNER $RLOCK_TOKEN; rlock run -n deep -- sh -c "echo \$RLOCK_OWNER \$RLOCK_TOKEN; rlock run deep -- sh -c \"echo \\\$RLOCK_OWNER \\\$RLOCK_TOKEN\""'
+  [ "${#lines[@]}" -eq 3 ]
+  [ "$(sort -u <<<"$output" | wc -l)" -eq 1 ] || fail "$output"
+  nothing_left deep
+}
+
+@test "A inside B inside A re-enters A" {
+  run -0 rlock run A -- rlock run B -- rlock run -n A -- rlock run -n B -- true
+}
+
+@test "-v and the event log say entered, with the outer run's owner" {
+  run -0 --separate-stderr rlock run told -- sh -c 'echo $RLOCK_OWNER; exec rlock run -v --event-log log told -- true'
+  [[ $stderr == *entered* ]] || fail "$stderr"
+  [ "$(jq -r .event log | tr '\n' ' ')" = "entered exited released " ]
+  [ "$(jq -r .owner log | sort -u)" = "$output" ]
+}
+
+@test "siblings re-enter together, and each gives back its own entry only" {
+  mkfifo go.1 go.2
+  # shellcheck disable=SC2016 # for the inner shells
+  start rlock run siblings -- sh -c '
+    for i in 1 2; do rlock run -n siblings -- sh -c "read -r _ <go.$i" & done
+    wait
+    rlock status --json siblings >after'
+  holder=$!
+  eventually has_entries 3 siblings
+  echo 1 >go.1
+  eventually has_entries 2 siblings
+  echo 1 >go.2
+  ends_with 0 "$holder"
+  [ "$(jq '.locks[0].holders[0].entries' after)" = 1 ]
+  nothing_left siblings
+}
+
+@test "--no-reentrant waits like anyone else" {
+  run -75 rlock run strict -- rlock run -n --no-reentrant strict -- true
+  run -75 rlock run strict -- rlock run -w 0.2 --no-reentrant strict -- true
+  run -0 rlock run -s strict -- rlock run -n -s --no-reentrant strict -- true
+}
+
+@test "exclusive inside shared is refused: it would wait for itself" {
+  run -64 --separate-stderr rlock run -s wide -- rlock run wide -- touch started
+  says wide
+  [ ! -e started ]
+  run -64 rlock run --slots 3 wide -- rlock run --slots 2 wide -- true
+  nothing_left wide
+}
+
+@test "shared inside exclusive enters, and the lock stays exclusive" {
+  run -0 --separate-stderr rlock run narrow -- rlock run -s narrow -- sh -c 'rlock status --json narrow | jq -r ".locks[0].mode"; env -u RLOCK_HELD rlock run -n -s narrow -- true; echo $?'
+  [ "$output" = $'exclusive\n75' ] || fail "$output"
+}
+
+@test "after FLUSHALL a shared run inside puts the exclusive lock back as exclusive" {
+  own
+  run -0 --separate-stderr rlock run flushed -- sh -c 'redis-cli -s "$SERVER/s" flushall >&2; rlock run -s flushed -- rlock status --json flushed'
+  [ "$(jq -r '.locks[0].mode' <<<"$output")" = exclusive ] || fail "$output"
+}
+
+@test "what is true no longer means an ordinary acquisition" {
+  local stale
+  stale=$(rlock run stale -- printenv RLOCK_HELD)
+  run -0 env RLOCK_HELD="$stale" "$RLOCK" run stale -- printenv RLOCK_OWNER
+  [[ $stale != *"$output"* ]]
+  hold stale
+  run -75 env RLOCK_HELD="$stale" "$RLOCK" run -n stale -- true
+  let_go stale
+}
+
+@test "another server or prefix is another lock" {
+  RLOCK_PREFIX=other: run -0 rlock run foreign -- rlock run --prefix rlock: -n foreign -- printenv RLOCK_HELD
+  [ "$(tr ';' '\n' <<<"$output" | wc -l)" -eq 2 ]
+}
+
+@test "hostile RLOCK_HELD is ignored" {
+  local text
+  for text in ';;;' '%' 'a,b,c,d,e,f,g' "$(printf ',%.0s' {1..5000})" $'\x01\xff' "$SERVER/s,rlock:,bad,zz,1,1,0"; do
+    RLOCK_HELD=$text run -0 rlock run bad -- true
+  done
+}
+
+@test "an inner run that is killed takes its command along and leaves the outer one alone" {
+  mkfifo up
+  start rlock run cut -- sh -c 'rlock run cut -- sh -c "echo \$PPID \$\$ >up; setsid sleep 1000; :"; echo $? >inner; rlock run cut -- true && echo fine >outer'
+  holder=$!
+  local inner command
+  read -r inner command <<<"$(next_line up)"
+  kill -KILL "$inner"
+  ends_with 0 "$holder"
+  [ "$(cat inner)" = 137 ]
+  [ "$(cat outer)" = fine ]
+  eventually gone "$command"
+}
+
+@test "an outer run that is killed leaves nothing that runs inside" {
+  mkfifo up
+  start rlock run lost -t 2 -- sh -c 'rlock run lost -- rlock run other -- rlock run lost -- setsid sh -c "exec 9>>alone; flock -n 9; echo \$\$ >up; sleep 1000"; :'
+  holder=$!
+  local deepest
+  deepest=$(next_line up)
+  kill -KILL "$holder"
+  eventually gone "$deepest"
+  run -0 flock -w 60 alone true
+  ends_with 137 "$holder"
+}
+
+@test "the end of an inner run by --max-run spares what the outer one runs" {
+  run -0 --separate-stderr rlock run spared -- sh -c 'sleep 1000 & rlock run --max-run 0.1 spared -- sleep 1000; echo $?; kill -0 $! && kill $! && echo alive'
+  [ "$output" = $'124\nalive' ] || fail "$output"
+}
+
+@test "force-unlock of a lock with a nested run ends both with 76" {
+  local round
+  for round in 1 2; do
+    mkfifo up
+    start rlock run both -- sh -c 'trap : TERM; rlock run both -- sh -c "echo up >up; sleep 1000"; echo $? >inner; sleep 1000; :'
+    holder=$!
+    next_line up
+    # Both listen for operators once their commands have lived for a second; before that they ask.
+    [ "$round" = 1 ] || sleep 1.2
+    run -0 rlock force-unlock both --yes --reason "wrong branch"
+    ends_with 76 "$holder"
+    [ "$(cat inner)" = 76 ] || fail "inner: $(cat inner)"
+    run -0 rlock run -w 60 both -- true
+    rm up inner
+  done
+}
+
+@test "a nested run in the background keeps the lock when the outer one has ended" {
+  mkfifo up go
+  start rlock run kept -- sh -c 'rlock run kept -- sh -c "echo up >up; read -r _ <go" & read -r _ <up'
+  ends_with 0 $!
+  held kept
+  run -75 rlock run -n kept -- true
+  echo 1 >go
+  run -0 rlock run -w 60 kept -- true
+}
+
+@test "-n, -w and --max-queue do not matter to a run that enters, a busy lock inside does" {
+  hold elsewhere
+  run -0 rlock run mine -- rlock run -n --max-queue 0 mine -- true
+  run -75 rlock run mine -- rlock run -n elsewhere -- true
+  let_go elsewhere
+}
