@@ -3,7 +3,7 @@
 
 # ---- from the table of options ----
 
-_rlock_commands=(run status queue force-unlock completion)
+_rlock_commands=(run acquire renew release status queue force-unlock history completion)
 
 # rows: each option of command $1 with what it takes.
 _rlock_rows() {
@@ -18,9 +18,69 @@ _rlock_rows() {
       '--max-run DUR'
       '-k,--kill-after DUR'
       '--on-lost terminate|ignore'
+      '--min-hold DUR'
+      '--slots N'
+      '-s,--shared '
+      '--max-queue N'
+      '--no-reentrant '
+      '--wait-descendants '
       '--hide-command '
       '--event-log FILE'
       '--reason TEXT'
+      '-u,--url URL'
+      '--user NAME'
+      '--password-file FILE'
+      '--prefix TEXT'
+      '--connect-timeout DUR'
+      '--config FILE'
+      '--json '
+      '-q,--quiet '
+      '-v,--verbose '
+      '-h,--help '
+      '--version '
+    ) ;;
+    acquire) rows=(
+      '-n,--nonblock '
+      '-w,--wait DUR'
+      '-E,--conflict-exit-code N'
+      '-t,--ttl DUR'
+      '--min-hold DUR'
+      '--slots N'
+      '-s,--shared '
+      '--max-queue N'
+      '--hide-command '
+      '--renew-while PID'
+      '--reason TEXT'
+      '-u,--url URL'
+      '--user NAME'
+      '--password-file FILE'
+      '--prefix TEXT'
+      '--connect-timeout DUR'
+      '--config FILE'
+      '--json '
+      '-q,--quiet '
+      '-v,--verbose '
+      '-h,--help '
+      '--version '
+    ) ;;
+    renew) rows=(
+      '-t,--ttl DUR'
+      '--owner ID'
+      '--token N'
+      '-u,--url URL'
+      '--user NAME'
+      '--password-file FILE'
+      '--prefix TEXT'
+      '--connect-timeout DUR'
+      '--config FILE'
+      '--json '
+      '-q,--quiet '
+      '-v,--verbose '
+      '-h,--help '
+      '--version '
+    ) ;;
+    release) rows=(
+      '--owner ID'
       '-u,--url URL'
       '--user NAME'
       '--password-file FILE'
@@ -81,6 +141,20 @@ _rlock_rows() {
       '-h,--help '
       '--version '
     ) ;;
+    history) rows=(
+      '-n,--runs N'
+      '-u,--url URL'
+      '--user NAME'
+      '--password-file FILE'
+      '--prefix TEXT'
+      '--connect-timeout DUR'
+      '--config FILE'
+      '--json '
+      '-q,--quiet '
+      '-v,--verbose '
+      '-h,--help '
+      '--version '
+    ) ;;
     completion) rows=(
       '-u,--url URL'
       '--user NAME'
@@ -114,9 +188,13 @@ _rlock_rows() {
 _rlock_operands() {
   case $1 in
     run) operands='NAME -- COMMAND' ;;
+    acquire) operands=NAME ;;
+    renew) operands=NAME ;;
+    release) operands=NAME ;;
     status) operands=NAME... ;;
     queue) operands=NAME ;;
     force-unlock) operands=NAME ;;
+    history) operands=NAME ;;
     completion) operands='bash|zsh|fish' ;;
     *) operands='' ;;
   esac

@@ -6,9 +6,15 @@ set -eu
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 rlock=$1
 out=${2:-$top}
+new=$(mktemp -d)
+trap 'rm -rf "$new"' EXIT
+
+# A binary that does not fit the template fails here, before anything is overwritten.
+"$rlock" --generate bash >"$new/rlock.bash"
+"$rlock" --generate zsh >"$new/_rlock"
+"$rlock" --generate fish >"$new/rlock.fish"
+"$rlock" --generate man <"$top/man/rlock.1.in" >"$new/rlock.1"
 
 mkdir -p "$out/completions" "$out/man"
-"$rlock" --generate bash >"$out/completions/rlock.bash"
-"$rlock" --generate zsh >"$out/completions/_rlock"
-"$rlock" --generate fish >"$out/completions/rlock.fish"
-"$rlock" --generate man <"$top/man/rlock.1.in" >"$out/man/rlock.1"
+cp "$new/rlock.bash" "$new/_rlock" "$new/rlock.fish" "$out/completions"
+cp "$new/rlock.1" "$out/man"
