@@ -30,7 +30,7 @@ constexpr const char* kSystemFile = "/etc/rlock/rlock.toml";
 constexpr std::string_view kUserFile = "rlock/rlock.toml";
 
 // Of two options that answer one question the stronger layer's rules, whichever of them it gave.
-constexpr std::pair<Opt, Opt> kRivals[] = {{Opt::nonblock, Opt::wait}};
+constexpr std::pair<Opt, Opt> kRivals[] = {{Opt::nonblock, Opt::wait}, {Opt::slots, Opt::shared}};
 
 enum class Chosen { by_default, by_name };
 

@@ -192,8 +192,10 @@ TEST_CASE("a false of the user's file beats a true of the machine's") {
   CHECK_FALSE(configured(run_call(), {user, machine}).has(Opt::no_renew));
 }
 
-TEST_CASE("of --nonblock and --wait the stronger layer's rules, whichever it gave") {
+TEST_CASE("of options that exclude each other the stronger layer's rules") {
   Folder folder;
+  std::string slots = folder.write("slots", "[run]\nslots = 3");
+  CHECK_FALSE(configured(run_call({"--shared"}), {slots}).has(Opt::slots));
   std::string never = folder.write("never", "[run]\nnonblock = true");
   std::string while_5m = folder.write("wait", "[run]\nwait = '5m'");
   CHECK_FALSE(configured(run_call({"-w", "5"}), {never}).has(Opt::nonblock));
