@@ -51,8 +51,8 @@ teardown_file() {
 
 @test "options: unknown, not built yet, without their value" {
   local option
-  for option in --frobnicate -Z --slots=2 --shared -s --min-hold=1s --max-queue=3 --no-reentrant --wait-descendants \
-    --format=plain --fail-open --cacert=x --insecure -w -t --reason -E; do
+  for option in --frobnicate -Z --format=plain --fail-open --cacert=x --insecure -w -t --reason -E --slots \
+    --min-hold --max-queue; do
     refused run name "$option" -- touch started
   done
   refused run --on-lost=perhaps name -- touch started

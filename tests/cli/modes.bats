@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
 load helpers/helpers
 
-holders() { rlock status --json "$1" | jq '.locks[0].holders | length'; }
+held_by() { [ "$(rlock status --json "$2" | jq '.locks[0].holders | length')" -eq "$1" ]; }
 shown() { rlock status --json "$1" | jq -rc '.locks[0] | [.mode, .slots]'; }
 
 @test "--slots 2: two hold it at once, a third is busy" {
   hold pool --slots 2
   run -0 rlock run -n --slots 2 pool -- true
   start rlock run --slots 2 pool -- sleep 1000
-  eventually test "$(holders pool)" -eq 2
+  eventually held_by 2 pool
   run -75 --separate-stderr rlock run -n --slots 2 pool -- touch started
   says pool busy "$(id -un)@"
   [ ! -e started ]
@@ -19,7 +19,7 @@ shown() { rlock status --json "$1" | jq -rc '.locks[0] | [.mode, .slots]'; }
   hold line --slots 2
   local first=$holder
   start rlock run --slots 2 line -- sleep 1000
-  eventually test "$(holders line)" -eq 2
+  eventually held_by 2 line
   start rlock run --slots 2 line -- touch served
   local waiter=$!
   eventually waiting 1 line
@@ -34,7 +34,7 @@ shown() { rlock status --json "$1" | jq -rc '.locks[0] | [.mode, .slots]'; }
   [ "$(shown mixed)" = '["slots",3]' ]
   run -75 rlock run -n mixed -- true
   start rlock run --slots 2 mixed -- sleep 1000
-  eventually test "$(holders mixed)" -eq 2
+  eventually held_by 2 mixed
   [ "$(shown mixed)" = '["slots",2]' ]
   run -75 rlock run -n --slots 3 mixed -- true
   run -0 rlock status mixed
