@@ -22,6 +22,15 @@ pid_t guard_of(pid_t parent) {
   return guard;
 }
 
+bool let_go(pid_t rlock) {
+  std::string link = "/proc/" + std::to_string(rlock) + "/fd/1";
+  return eventually([&] {
+    char target[64] = {};
+    return readlink(link.c_str(), target, sizeof target - 1) > 0 &&
+           std::string(target) == "/dev/null";
+  });
+}
+
 }  // namespace rlock::test
 
 namespace {
@@ -69,6 +78,7 @@ TEST_CASE("a stopped rlock does not keep the command alive past its lease") {
   Job job(held({"ttl=1000", "trace=" + scratch.file("trace"), "result=" + scratch.file("result")},
                shell(kFamily)));
   CHECK(job.line() == "on");
+  CHECK(let_go(job.pid()));
   kill(job.pid(), SIGSTOP);
   CHECK(job.rest().empty());
   REQUIRE(job.at_end());
@@ -82,6 +92,7 @@ TEST_CASE("a stopped rlock does not keep the command alive past its lease") {
 TEST_CASE("a stop that is shorter than the lease harms nobody") {
   Job job(held({"ttl=3000"}, shell("echo on; sleep 0.4; exit 6")));
   CHECK(job.line() == "on");
+  CHECK(let_go(job.pid()));
   kill(job.pid(), SIGSTOP);
   usleep(100'000);
   kill(job.pid(), SIGCONT);

@@ -54,6 +54,7 @@ TEST_CASE("below unshare -p a stopped rlock is fenced, without hanging") {
   if (!may_unshare()) return;
   Job job(unshared({"-p"}, held({"ttl=1000"}, shell("setsid sleep 60 & echo on; sleep 61"))));
   CHECK(job.line() == "on");
+  CHECK(let_go(job.pid()));
   kill(job.pid(), SIGSTOP);
   CHECK(job.rest().empty());
   CHECK(job.at_end());

@@ -51,8 +51,9 @@ TEST_CASE("a signal to rlock reaches the command, once") {
 }
 
 TEST_CASE("a signal reaches the whole group of the command (L04)") {
-  Job job(held({}, shell("(trap 'echo inner; exit' TERM; echo on; while :; do sleep 0.05; done) & "
-                         "trap 'wait; echo outer; exit 5' TERM; wait")));
+  Job job(held({}, shell("trap 'wait; echo outer; exit 5' TERM; "
+                         "(trap 'echo inner; exit' TERM; echo on; while :; do sleep 0.05; done) & "
+                         "wait")));
   CHECK(job.line() == "on");
   kill(job.pid(), SIGTERM);
   CHECK(job.line() == "inner");
