@@ -21,7 +21,7 @@ Error usage(std::string text) {
 }
 
 std::string in_quotes(std::string_view word) {
-  return cli::quoted(util::shortened(word, 60));
+  return cli::in_quotes(util::shortened(word, 60));
 }
 
 std::string see_help(std::string_view command) {

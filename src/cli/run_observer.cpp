@@ -13,7 +13,7 @@ using util::BootClock;
 using util::Millis;
 
 std::string event_line(const std::string& name, const run::Event& event) {
-  std::string text = quoted(name) + ": " + std::string(word_of(event.kind));
+  std::string text = in_quotes(name) + ": " + std::string(word_of(event.kind));
   if (event.kind == run::EventKind::acquired) {
     text += ", token " + std::to_string(event.token.value);
   }
@@ -50,7 +50,7 @@ void RunObserver::trouble(const util::Error& error) {
   if (live_) {
     redraw();
   } else if (news && talk_ == Talk::verbose) {
-    say(quoted(name_.text()) + ": trying again: " + *trouble_);
+    say(in_quotes(name_.text()) + ": trying again: " + *trouble_);
   }
 }
 
@@ -65,7 +65,7 @@ void RunObserver::tick() {
 
 void RunObserver::redraw() {
   if (trouble_) {
-    line_.draw("waiting for " + quoted(name_.text()) + ": trying again: " + *trouble_);
+    line_.draw("waiting for " + in_quotes(name_.text()) + ": trying again: " + *trouble_);
   } else if (queued_) {
     auto age = std::chrono::duration_cast<Millis>(BootClock::now() - seen_);
     line_.draw(waiting_text(name_, *queued_, age));

@@ -26,8 +26,8 @@ Error usage(std::string text) {
 Result<lock::LockName> name_of(const Invocation& invocation) {
   if (invocation.names.empty()) return usage("no lock name given: " + std::string(kForm));
   if (invocation.names.size() > 1) {
-    return usage("more than one lock name before --: " + quoted(invocation.names[1]) + "; write " +
-                 std::string(kForm));
+    return usage("more than one lock name before --: " + in_quotes(invocation.names[1]) +
+                 "; write " + std::string(kForm));
   }
   return lock::LockName::parse(invocation.names.front());
 }
@@ -85,7 +85,7 @@ Status set_conduct(RunSettings& settings, const Choices& choices) {
 
   std::string on_lost = choices.last(Opt::on_lost).value_or("terminate");
   if (on_lost != "terminate" && on_lost != "ignore") {
-    return usage("--on-lost is terminate or ignore, not " + quoted(on_lost));
+    return usage("--on-lost is terminate or ignore, not " + in_quotes(on_lost));
   }
   run::Plan& plan = settings.plan;
   plan.on_lost = on_lost == "ignore" ? run::OnLost::ignore : run::OnLost::terminate;

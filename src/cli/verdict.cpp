@@ -14,13 +14,13 @@ namespace {
 
 // `"nightly" at db1:6379`
 std::string lock_at(const RunContext& context) {
-  return quoted(context.name) + " at " + util::printable(context.server);
+  return in_quotes(context.name) + " at " + util::printable(context.server);
 }
 
 // The server's rooms name lock and server themselves, those that fork do not.
 std::string error_text(const util::Error& error, const RunContext& context) {
   std::string text = util::printable(error.text);
-  bool named = error.text.find(quoted(context.name)) != error.text.npos;
+  bool named = error.text.find(in_quotes(context.name)) != error.text.npos;
   bool placed = error.text.find(context.server) != error.text.npos;
   return named && placed ? text : lock_at(context) + ": " + text;
 }
