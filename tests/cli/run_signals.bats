@@ -97,6 +97,7 @@ trapping() {
 }
 
 @test "^C in a shell's loop ends the loop" {
+  needs_terminal
   mkfifo up
   start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" bash -c \
     'for i in 1 2 3; do rlock run loop -- sh -c "echo up >up; sleep 1000"; echo $i >>rounds; done'
