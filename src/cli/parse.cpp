@@ -98,14 +98,24 @@ Error complaint(const CLI::ParseError& error, const CommandRow& command) {
                see_help(command.name));
 }
 
-// Only the chosen command's options: each one registered costs start-up time. Values are read raw
-// from results(), since CLI11's conversions give a meaning to some texts ("{}", "[a,b]").
+// Whether one of the words may name this option.
+bool mentioned(const OptionRow& row, const Words& words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    if (!is_option(word)) return false;
+    if (!word.starts_with("--")) return row.letter != '\0' && word.find(row.letter) != word.npos;
+    return !row.name.empty() && word.substr(2, word.find('=') - 2) == row.name;
+  });
+}
+
+// Only options of the chosen command that are mentioned: each one registered costs start-up time.
+// Values are read raw from results(), since CLI11's conversions give a meaning to some texts ("{}",
+// "[a,b]").
 using Registered = std::vector<std::pair<Opt, CLI::Option*>>;
 
-Registered register_options(CLI::App& app, CommandId command) {
+Registered register_options(CLI::App& app, CommandId command, const Words& words) {
   Registered registered;
   for (const OptionRow& row : options()) {
-    if (!row.serves(command)) continue;
+    if (!row.serves(command) || !mentioned(row, words)) continue;
     std::string names = row.letter == '\0' ? "" : std::string("-") + row.letter;
     if (!row.name.empty()) names += (names.empty() ? "--" : ",--") + std::string(row.name);
     CLI::Option* option = row.takes_value() ? app.add_option(names) : app.add_flag(names);
@@ -148,7 +158,7 @@ Result<Wish> read_options(const CommandRow& command, Words words,
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
-  Registered registered = register_options(app, command.id);
+  Registered registered = register_options(app, command.id, words);
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
     app.parse(std::move(words));
