@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 
 namespace rlock::test {
 
@@ -44,6 +45,11 @@ bool alive(pid_t pid) {
   std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat");
   size_t bracket = stat.rfind(')');
   return bracket != std::string::npos && stat.at(bracket + 2) != 'Z';
+}
+
+void send_signal(pid_t pid, int signal) {
+  if (pid <= 1) throw std::invalid_argument("no process to send a signal to");
+  kill(pid, signal);
 }
 
 Job::Job(std::vector<std::string> argv, How how) {

@@ -39,6 +39,9 @@ bool eventually(const std::function<bool()>& holds, Millis patience = kPatience)
 // Whether there is such a process, and it is no zombie.
 bool alive(pid_t pid);
 
+// kill(2), but a pid that was not found (-1 would be everybody) fails the test instead.
+void send_signal(pid_t pid, int signal);
+
 // One running program. Its stdout is a pipe that the test reads: end-of-file there means that
 // nobody who inherited it is left. Killed and reaped when it goes out of scope.
 class Job {

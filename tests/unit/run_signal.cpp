@@ -14,7 +14,7 @@ TEST_CASE("TERM, INT and HUP while waiting: out of the queue, dead by that signa
     std::string trace = scratch.file("trace");
     Job job(held({"queue=1", "trace=" + trace}, shell("echo started")));
     CHECK(eventually([&] { return count_calls(read_file(trace), "event-enqueued") == 1; }));
-    kill(job.pid(), signal);
+    send_signal(job.pid(), signal);
     CHECK(job.status() == 128 + signal);
     CHECK(job.rest().empty());
     CHECK(count_calls(read_file(trace), "cancel") == 1);
@@ -26,9 +26,9 @@ TEST_CASE("CHLD, WINCH and CONT do not end the wait") {
   std::string trace = scratch.file("trace");
   Job job(held({"queue=1", "trace=" + trace}, shell("echo started")));
   CHECK(eventually([&] { return count_calls(read_file(trace), "event-enqueued") == 1; }));
-  for (int signal : {SIGCHLD, SIGWINCH, SIGCONT}) kill(job.pid(), signal);
+  for (int signal : {SIGCHLD, SIGWINCH, SIGCONT}) send_signal(job.pid(), signal);
   CHECK(job.status(rlock::util::Millis(300)) == -1);
-  kill(job.pid(), SIGTERM);
+  send_signal(job.pid(), SIGTERM);
   CHECK(job.status() == 128 + SIGTERM);
 }
 
@@ -42,7 +42,7 @@ TEST_CASE("a signal to rlock reaches the command, once") {
   Job job(held({}, {RUN_PROBE, "signals"}), how);
   CHECK(job.line() == "ready");
   for (int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGALRM}) {
-    kill(job.pid(), signal);
+    send_signal(job.pid(), signal);
     CHECK(job.line() == std::to_string(signal));
   }
   write_end.reset();
@@ -55,7 +55,7 @@ TEST_CASE("a signal reaches the whole group of the command (L04)") {
                          "(trap 'echo inner; exit' TERM; echo on; while :; do sleep 0.05; done) & "
                          "wait")));
   CHECK(job.line() == "on");
-  kill(job.pid(), SIGTERM);
+  send_signal(job.pid(), SIGTERM);
   CHECK(job.line() == "inner");
   CHECK(job.line() == "outer");
   CHECK(job.status() == 5);
@@ -68,7 +68,7 @@ TEST_CASE("the release comes only after the command is gone (L05)") {
       held({"trace=" + trace},
            shell("trap 'echo hm; sleep 0.2; exit 3' TERM; echo on; while :; do sleep 0.05; done")));
   CHECK(job.line() == "on");
-  kill(job.pid(), SIGTERM);
+  send_signal(job.pid(), SIGTERM);
   CHECK(job.line() == "hm");
   CHECK(count_calls(read_file(trace), "release") == 0);
   CHECK(job.status() == 3);
@@ -84,6 +84,6 @@ TEST_CASE("a signal that the command sends to rlock is not echoed to it") {
 TEST_CASE("rlock itself survives what ends an unprepared program") {
   Job job(held({}, shell("trap '' ALRM XCPU PWR 40; echo on; sleep 0.3; exit 2")));
   CHECK(job.line() == "on");
-  for (int signal : {SIGALRM, SIGXCPU, SIGPWR, 40, SIGPIPE}) kill(job.pid(), signal);
+  for (int signal : {SIGALRM, SIGXCPU, SIGPWR, 40, SIGPIPE}) send_signal(job.pid(), signal);
   CHECK(job.status() == 2);
 }

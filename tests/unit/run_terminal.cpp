@@ -100,7 +100,7 @@ TEST_CASE("^C and ^\\ reach the command once") {
   CHECK(job.shows("2\r\n"));
   job.type("\x1c");
   CHECK(job.shows("3\r\n"));
-  kill(job.pid(), SIGUSR1);
+  send_signal(job.pid(), SIGUSR1);
   CHECK(job.shows("10\r\n"));
   job.type("\x04");
   CHECK(job.status() == 0);
