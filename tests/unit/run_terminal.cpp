@@ -33,8 +33,9 @@ class TerminalJob {
   TerminalJob(const TerminalJob&) = delete;
   TerminalJob& operator=(const TerminalJob&) = delete;
   ~TerminalJob() {
+    if (pid_ <= 1) return;
     kill(-pid_, SIGKILL);
-    if (pid_ > 0) waitpid(pid_, nullptr, 0);
+    waitpid(pid_, nullptr, 0);
   }
 
   pid_t pid() const { return pid_; }
