@@ -5,7 +5,7 @@
 set -eu
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-# shellcheck source=packaging/debian.sh
+# shellcheck source=debian.sh
 . "$top/packaging/debian.sh"
 trap 'rm -f "$log"' EXIT
 
