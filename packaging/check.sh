@@ -5,14 +5,15 @@
 set -eu
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-# shellcheck source=packaging/debian.sh
+# shellcheck source=debian.sh
 . "$top/packaging/debian.sh"
 trap 'rm -f "$log"' EXIT
 
 build=$top/build/check
-strict="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Werror"
-# Sanitizers blur what gcc knows of a value's life: two warnings become guesses.
-sanitized="-O1 -g -fno-omit-frame-pointer -Wall -Wextra -Werror -Wno-maybe-uninitialized"
+# g++ 12 sees overlaps in std::string's operator+ that are not there (gcc bug 105651).
+strict="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Werror -Wno-restrict"
+# Under a sanitizer gcc only guesses whether a variable is initialized.
+sanitized="-O1 -g -fno-omit-frame-pointer -Wall -Wextra -Werror -Wno-restrict -Wno-maybe-uninitialized"
 
 # compile FOLDER BUILD_TYPE FLAGS STATIC TARGET…
 compile() {

@@ -4,7 +4,7 @@
 set -euo pipefail
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-# shellcheck source=packaging/debian.sh
+# shellcheck source=debian.sh
 . "$top/packaging/debian.sh"
 
 build=$top/build/try

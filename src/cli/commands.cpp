@@ -10,7 +10,7 @@ namespace rlock::cli {
 int fail(const util::Error& error, const Choices& choices, const Subject& subject) {
   const auto& lock = subject.lock;
   bool named = !lock || error.text.find("\"" + *lock + "\"") != error.text.npos;
-  say((named ? "" : quoted(*lock) + ": ") + util::printable(error.text));
+  say((named ? "" : in_quotes(*lock) + ": ") + util::printable(error.text));
   int code = exit_code(error.kind);
   return choices.has(Opt::json) ? deliver(error_json(error, subject), code) : code;
 }
@@ -33,7 +33,7 @@ util::Result<std::string> only_name(const Invocation& invocation) {
   }
   if (names.size() > 1) {
     return util::Error{util::ErrorKind::usage,
-                       "one lock name at a time, not also " + quoted(names[1]) + ": " + form};
+                       "one lock name at a time, not also " + in_quotes(names[1]) + ": " + form};
   }
   return names.front();
 }

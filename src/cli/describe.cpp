@@ -28,7 +28,7 @@ std::string time_phrase(const lock::Holder& holder, Tell tell) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   out += util::printable(text);
   return out += '"';

@@ -9,7 +9,7 @@
 namespace rlock::cli {
 
 // `"nightly"`
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 // When a message is read: `for 2m3s` is true only where it is kept up to date.
 enum class Tell { duration, start };

@@ -35,12 +35,12 @@ Subject subject_of(const ForceSettings& settings) {
 
 Error no_match(const ForceSettings& settings) {
   return {ErrorKind::busy,
-          quoted(settings.name.text()) +
+          in_quotes(settings.name.text()) +
               " is not held by that owner or token (any more): nothing was changed"};
 }
 
 Error several(const ForceSettings& settings, uint64_t holders) {
-  return usage(quoted(settings.name.text()) + " has " + std::to_string(holders) +
+  return usage(in_quotes(settings.name.text()) + " has " + std::to_string(holders) +
                " holders: choose with --owner, --token or --all");
 }
 
@@ -68,7 +68,7 @@ util::Status consent(const ForceSettings& settings, const std::vector<lock::Hold
                      Session& session) {
   constexpr size_t kWidth = 80;
   if (!settings.quiet) {
-    std::string text = "force-unlock breaks " + quoted(settings.name.text()) + " at " +
+    std::string text = "force-unlock breaks " + in_quotes(settings.name.text()) + " at " +
                        util::printable(session.server()) + ":\n";
     for (const lock::Holder& holder : shown) text += holder_details(holder, kWidth);
     write_stderr("rlock: " + text, util::Millis(1000));
@@ -82,7 +82,7 @@ util::Status consent(const ForceSettings& settings, const std::vector<lock::Hold
     case Answer::no_terminal:
       break;
   }
-  return usage("not on a terminal: add --yes to break " + quoted(settings.name.text()));
+  return usage("not on a terminal: add --yes to break " + in_quotes(settings.name.text()));
 }
 
 Result<lock::ForceReply> force(const ForceSettings& settings, const lock::ForceTarget& target,
@@ -104,7 +104,7 @@ std::string holder_line(const lock::Holder& holder, const lock::Forced& forced) 
 }
 
 std::string forced_text(const ForceSettings& settings, const lock::Forced& forced) {
-  std::string text = "broke " + quoted(settings.name.text()) + "\n";
+  std::string text = "broke " + in_quotes(settings.name.text()) + "\n";
   for (const lock::Holder& holder : forced.broken) text += "  " + holder_line(holder, forced);
   if (settings.pace == lock::Pace::now) {
     text += "  --now: the command that held it and the next one may overlap\n";
@@ -126,7 +126,7 @@ int tell(const ForceSettings& settings, const lock::ForceReply& reply, const Cho
   }
   if (settings.quiet) return 0;
   return deliver(forced == nullptr
-                     ? quoted(settings.name.text()) + " is not held: nothing to break\n"
+                     ? in_quotes(settings.name.text()) + " is not held: nothing to break\n"
                      : forced_text(settings, *forced));
 }
 

@@ -39,7 +39,7 @@ Result<QueueSettings> settings_of(const Invocation& invocation) {
 
 std::string list_text(const QueueSettings& settings, const std::vector<lock::Waiter>& waiters) {
   constexpr size_t kWidth = 80;
-  if (waiters.empty()) return "nobody waits for " + quoted(settings.name.text()) + "\n";
+  if (waiters.empty()) return "nobody waits for " + in_quotes(settings.name.text()) + "\n";
   return queue_table(waiters, columns(STDOUT_FILENO, kWidth));
 }
 
@@ -61,7 +61,7 @@ int tell_removed(const QueueSettings& settings, bool removed, Session& session,
         queue_json(settings.name, *waiters, removed ? std::optional(owner) : std::nullopt));
   }
   if (choices.has(Opt::quiet)) return 0;
-  std::string name = quoted(settings.name.text());
+  std::string name = in_quotes(settings.name.text());
   return deliver(removed ? "removed " + owner + " from the queue of " + name + "\n"
                          : owner + " does not wait for " + name + ": nothing to remove\n");
 }
@@ -72,7 +72,7 @@ int remove(const QueueSettings& settings, Session& session, const Choices& choic
   auto reply = session.ask([&](auto& store) { return store.cancel(call); });
   if (!reply) return fail(reply.error(), choices, {settings.name.text()});
   if (*reply == lock::CancelReply::holds) {
-    std::string text = quoted(settings.name.text()) + " is held by " + settings.remove->text() +
+    std::string text = in_quotes(settings.name.text()) + " is held by " + settings.remove->text() +
                        ", which does not wait: see rlock force-unlock";
     return fail({ErrorKind::busy, text}, choices, {settings.name.text(), settings.remove->text()});
   }

@@ -21,6 +21,13 @@ std::string or_dash(std::string text) {
   return text.empty() ? "-" : text;
 }
 
+// What runs, and why where somebody told.
+std::string what_text(const Record& record) {
+  std::string text = record.command.value_or("");
+  if (!record.reason || record.reason->empty()) return text;
+  return text + (text.empty() ? "(" : " (") + *record.reason + ")";
+}
+
 // The first holder stands for all; `+2` says how many more there are.
 void add_lock(Table& table, const LockView& lock) {
   if (!lock.snapshot) {
@@ -39,7 +46,7 @@ void add_lock(Table& table, const LockView& lock) {
   std::string who = or_dash(who_text(record));
   if (snapshot.holders.size() > 1) who += " +" + std::to_string(snapshot.holders.size() - 1);
   table.add({lock.name, state, who, pid_text(record), util::format_duration(holder.held), waiting,
-             record.command.value_or("")});
+             what_text(record)});
 }
 
 std::string mode_text(const lock::Snapshot& snapshot) {
@@ -110,7 +117,7 @@ std::string queue_table(const std::vector<lock::Waiter>& waiters, size_t width) 
   for (size_t i = 0; i < waiters.size(); ++i) {
     Record record = decode_record(waiters[i].record);
     table.add({std::to_string(i + 1), waiters[i].owner, or_dash(who_text(record)),
-               util::format_duration(waiters[i].waiting), record.command.value_or("")});
+               util::format_duration(waiters[i].waiting), what_text(record)});
   }
   return table.text(width);
 }

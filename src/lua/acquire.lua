@@ -29,6 +29,7 @@ local function take_place()
   end
   meta.last = math.max(meta.last, ticket)
   if meta.created == 0 then meta.created = now_us end
+  n_queue = n_queue + 1
   call('ZADD', QUEUE, int(ticket), owner)
   call('HSET', WHO, owner, record, '+' .. owner,
        line_text({state = 'waiting', limit = limit, token = 0, since = now, ttl = ttl,
@@ -44,26 +45,22 @@ local function place()
   return {'queued', tonumber(call('ZSCORE', QUEUE, owner)), position + 1, look_again, some_holder()}
 end
 
-local function known()
-  return call('ZSCORE', HOLDERS, owner) or call('ZSCORE', QUEUE, owner)
-end
-
-if known() then touch() end
+if held_until(owner) or place_of(owner) then touch() end
 sweep()
 
-if call('ZSCORE', HOLDERS, owner) then
+if held_until(owner) then
   local reply = claim(read_line(owner))
   finish(owner)
   return reply
 end
 
-if not call('ZSCORE', QUEUE, owner) then
+if not place_of(owner) then
   admit()
   if more then
     finish(owner)
     return {'more'}
   end
-  local waiters = call('ZCARD', QUEUE)
+  local waiters = n_queue > 0 and call('ZCARD', QUEUE) or 0
   if waiters == 0 and fits(limit) then
     local line = {state = 'held', limit = limit, since = now, ttl = ttl, min_hold = min_hold,
                   attended = attended}
@@ -83,7 +80,7 @@ end
 call('ZADD', ALIVE, int(now + HEARTBEAT), owner)
 admit()
 local reply
-if call('ZSCORE', HOLDERS, owner) then
+if held_until(owner) then
   reply = claim(read_line(owner))
 else
   reply = more and {'more'} or place()

@@ -29,12 +29,13 @@ local now = math.floor(now_us / 1000)
 local function int(n) return string.format('%.0f', n) end
 
 -- Each key is read once before anything is written: a wrong type stops the script here.
-call('ZCARD', HOLDERS)
-call('ZCARD', LIMITS)
-call('ZCARD', QUEUE)
-call('ZCARD', ALIVE)
+-- The counts are kept as upper bounds: 0 is sure, and saves the reads of an empty key.
+local n_holders = call('ZCARD', HOLDERS)
+local n_queue = call('ZCARD', QUEUE)
+local n_alive = call('ZCARD', ALIVE)
+local n_released = call('ZCARD', RELEASED)
+local limits_complete = call('ZCARD', LIMITS) == n_holders
 call('HLEN', WHO)
-call('ZCARD', RELEASED)
 call('LLEN', HISTORY)
 call('EXISTS', NEVER)
 local stored = call('HMGET', META, 'last', 'grant', 'exclusive', 'created', 'head', 'hold')
@@ -52,6 +53,7 @@ local granted = {}
 local more = false
 
 local function earliest_end()
+  if n_holders == 0 then return math.huge end
   return tonumber(call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2] or math.huge)
 end
 local end_before = earliest_end()
@@ -59,6 +61,12 @@ local end_before = earliest_end()
 -- The first write of whatever must also work when memory is full: it is not refused then, and the
 -- server lets the later ones pass.
 local function touch() call('PEXPIREAT', META, int(now + META_LIFE)) end
+
+local function held_until(owner)
+  return n_holders > 0 and call('ZSCORE', HOLDERS, owner) or nil
+end
+
+local function place_of(owner) return n_queue > 0 and call('ZSCORE', QUEUE, owner) or nil end
 
 local function issue()
   meta.last = math.max(meta.last + 1, now_us)
@@ -109,7 +117,7 @@ end
 
 -- Kind of the tombstone, or nil.
 local function tombstone(owner)
-  local score = call('ZSCORE', RELEASED, owner)
+  local score = n_released > 0 and call('ZSCORE', RELEASED, owner)
   return score and tonumber(score) % 8 or nil
 end
 
@@ -117,6 +125,7 @@ end
 local function bury(owner, kind, lease_end)
   if (tombstone(owner) or -1) > kind then return end
   local keep = math.max(now + TOMBSTONE, lease_end or 0)
+  n_released = n_released + 1
   call('ZADD', RELEASED, int(keep * 8 + kind), owner)
 end
 
@@ -150,6 +159,7 @@ local function forget(owner) call('HDEL', WHO, owner, '+' .. owner, '@' .. owner
 local function wake(owner, word) wakes[#wakes + 1] = {owner, word} end
 
 local function add_holder(owner, line, ends)
+  n_holders = n_holders + 1
   call('ZADD', HOLDERS, int(ends), owner)
   call('ZADD', LIMITS, int(line.limit), owner)
 end
@@ -178,6 +188,7 @@ local function remove_waiter(owner)
 end
 
 local function sweep_holders()
+  if n_holders == 0 then return end
   local ended = call('ZRANGEBYSCORE', HOLDERS, '-inf', now, 'LIMIT', 0, SWEEP)
   if #ended == 0 then return end
   call('ZREM', HOLDERS, unpack(ended))
@@ -196,6 +207,7 @@ local function sweep_holders()
 end
 
 local function sweep_waiters()
+  if n_alive == 0 then return end
   local dead = call('ZRANGEBYSCORE', ALIVE, '-inf', now, 'LIMIT', 0, SWEEP)
   if #dead == 0 then return end
   call('ZREM', QUEUE, unpack(dead))
@@ -212,11 +224,13 @@ local function sweep_waiters()
     end
   end
   call('HDEL', WHO, unpack(fields))
+  n_released = n_released + #tombs
   if #tombs > 0 then call('ZADD', RELEASED, unpack(tombs)) end
   more = more or #dead == SWEEP
 end
 
 local function sweep_tombstones()
+  if n_released == 0 then return end
   local old = call('ZRANGEBYSCORE', RELEASED, '-inf', int(now * 8 + 7), 'LIMIT', 0, SWEEP)
   if #old == 0 then return end
   call('ZREM', RELEASED, unpack(old))
@@ -226,7 +240,7 @@ end
 
 -- Someone deleted a part by hand: an unknown limit is exclusive.
 local function rebuild_limits()
-  if call('ZCARD', HOLDERS) == call('ZCARD', LIMITS) then return end
+  if limits_complete then return end
   call('DEL', LIMITS)
   for _, owner in ipairs(call('ZRANGE', HOLDERS, 0, -1)) do
     local line = read_line(owner)
@@ -269,6 +283,7 @@ end
 
 -- Grants to the waiters in front as far as they fit; dead ones are dropped on the way.
 local function admit()
+  if n_queue == 0 then return end
   for _ = 1, ADMIT do
     local head = call('ZRANGE', QUEUE, 0, 0)[1]
     if not head then return end
@@ -295,14 +310,21 @@ local function largest(key)
 end
 
 local function set_ends()
-  local holders = math.max(largest(HOLDERS) + GRACE, meta.hold)
-  local alive = largest(ALIVE)
-  local released = math.floor(largest(RELEASED) / 8)
-  call('PEXPIREAT', HOLDERS, int(holders))
-  call('PEXPIREAT', LIMITS, int(holders))
-  call('PEXPIREAT', QUEUE, int(alive))
-  call('PEXPIREAT', ALIVE, int(alive))
-  call('PEXPIREAT', RELEASED, int(released))
+  local holders, alive, released = 0, 0, 0
+  if n_holders > 0 then
+    holders = math.max(largest(HOLDERS) + GRACE, meta.hold)
+    call('PEXPIREAT', HOLDERS, int(holders))
+    call('PEXPIREAT', LIMITS, int(holders))
+  end
+  if n_queue > 0 then
+    alive = largest(ALIVE)
+    call('PEXPIREAT', QUEUE, int(alive))
+    call('PEXPIREAT', ALIVE, int(alive))
+  end
+  if n_released > 0 then
+    released = math.floor(largest(RELEASED) / 8)
+    call('PEXPIREAT', RELEASED, int(released))
+  end
   call('PEXPIREAT', WHO, int(math.max(holders, alive, released)))
   call('PEXPIREAT', META, int(math.max(now + META_LIFE, holders)))
 end
@@ -317,7 +339,7 @@ end
 -- The end of every script that writes: memory, expiries, then the wakes, which must come last. The head
 -- is nudged where its timer may be too late; the caller itself reads the reply.
 local function finish(caller)
-  local head = call('ZRANGE', QUEUE, 0, 0)[1] or ''
+  local head = n_queue > 0 and call('ZRANGE', QUEUE, 0, 0)[1] or ''
   if head ~= '' and head ~= caller and
      (head ~= meta.head or more or earliest_end() < end_before) then
     wake(head, 'look')

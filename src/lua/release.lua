@@ -7,8 +7,8 @@
 local owner, entry, how, note = unpack(ARGV)
 local kind = how == 'released' and WAS_RELEASED or how == 'removed' and REMOVED or CANCELLED
 
-local ends = tonumber(call('ZSCORE', HOLDERS, owner) or 0)
-local queued = call('ZSCORE', QUEUE, owner)
+local ends = tonumber(held_until(owner) or 0)
+local queued = place_of(owner)
 if kind == REMOVED and ends > now then return {'holds'} end
 if kind == REMOVED and not queued then return {'absent', 'unknown', ''} end
 

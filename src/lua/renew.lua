@@ -15,7 +15,7 @@ local function extend(line)
   if line.limit > limit then return {'upgrade'} end
   local entries = live_entries(owner)
   entries[entry] = math.max(entries[entry] or 0, now + lease_of(entry, ttl))
-  local ends = math.max(write_entries(owner, entries), tonumber(call('ZSCORE', HOLDERS, owner)))
+  local ends = math.max(write_entries(owner, entries), tonumber(held_until(owner)))
   line.state = 'held'
   if entry == '0' then line.ttl = ttl end
   if min_hold > line.min_hold then
@@ -57,7 +57,7 @@ end
 
 touch()
 local reply
-if tonumber(call('ZSCORE', HOLDERS, owner) or 0) > now then
+if tonumber(held_until(owner) or 0) > now then
   reply = extend(read_line(owner))
   sweep()
 else

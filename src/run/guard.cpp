@@ -34,9 +34,13 @@ Guard::Guard(Guard&& other) noexcept
       pipe_(std::move(other.pipe_)),
       pid_(std::exchange(other.pid_, -1)) {}
 
+void Guard::dismiss() const {
+  if (pid_ > 0) kill(pid_, SIGKILL);
+}
+
 Guard::~Guard() {
   if (pid_ <= 0) return;
-  kill(pid_, SIGKILL);
+  dismiss();
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }

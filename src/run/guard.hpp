@@ -19,10 +19,13 @@ class Guard {
 
   Guard(Guard&& other) noexcept;
   Guard& operator=(Guard&&) = delete;
-  // Ends and reaps it. The page is to be `done` or `killed` by then.
+  // Ends and reaps it, after the command was reaped: as init of a pid namespace it could not end
+  // before. The page is to be `done` or `killed` by then.
   ~Guard();
 
   pid_t pid() const { return pid_; }
+  // Its work is done: it ends while others are waited for. The command is reaped by then.
+  void dismiss() const;
   // To be called at each SIGCHLD: resumes a stopped guard, replaces a dead one while the page is
   // armed. An error: there is no guard and none can be had.
   util::Status tend();

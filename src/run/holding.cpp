@@ -122,6 +122,7 @@ util::Result<Finish> supervise(const Holding& holding, Lease& lease, std::option
   Supervisor supervisor({holding.plan, holding.use.token, holding.signals, holding.observer,
                          holding.page, *guard, lease, **renewer, terminal, quarry});
   auto finish = supervisor.run(child);
+  guard->dismiss();    // ends beside the release, and is reaped after it
   (*renewer)->stop();  // before the release: a renewal in flight would bring the lock back
   return finish;
 }

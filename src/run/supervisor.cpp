@@ -93,8 +93,8 @@ util::Result<Finish> Supervisor::run(Child& child) {
 void Supervisor::watch() {
   while (true) {
     read_signals();
-    tend_children();
     if (over()) return;
+    tend_children();
     TimePoint now = util::BootClock::now();
     start_renewal(now);
     judge(now);

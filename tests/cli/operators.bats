@@ -164,6 +164,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
 }
 
 @test "on a terminal force-unlock asks, and no means no" {
+  needs_terminal
   hold prompted
   run python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" rlock force-unlock prompted <<<n
   [[ $output == *prompted* ]] || fail "$output"

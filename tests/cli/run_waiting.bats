@@ -165,6 +165,7 @@ queue_up() {
 }
 
 @test "on a terminal one live line tells the holder and the place in the queue" {
+  needs_terminal
   hold live
   start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" rlock run live -- true >shown
   waiter=$!

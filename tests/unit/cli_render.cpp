@@ -58,7 +58,7 @@ TEST_CASE("status tells who, where, since when and why (L19, L21)") {
   }
   CHECK(status_table({view}, 80) ==
         "NAME     STATE  HELD BY     PID   FOR   WAIT  COMMAND\n"
-        "nightly  held   alice@web1  4711  2m3s  2     make deploy\n");
+        "nightly  held   alice@web1  4711  2m3s  2     make deploy (release 7)\n");
   CHECK(lock_details({"x", test::snapshot({}, 0)}, 80) == "x: free, 0 waiting\n");
 }
 

@@ -81,7 +81,7 @@ TEST_CASE("what a command leaves behind lives on when it ended by itself") {
   pid_t left = std::stoi(job.line());
   CHECK(job.status() == 0);
   CHECK(alive(left));
-  kill(left, SIGKILL);
+  send_signal(left, SIGKILL);
 }
 
 TEST_CASE("the release is retried, and a silent server does not hold us for ever (L16)") {

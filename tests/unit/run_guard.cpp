@@ -22,6 +22,15 @@ pid_t guard_of(pid_t parent) {
   return guard;
 }
 
+bool let_go(pid_t rlock) {
+  std::string link = "/proc/" + std::to_string(rlock) + "/fd/1";
+  return eventually([&] {
+    char target[64] = {};
+    return readlink(link.c_str(), target, sizeof target - 1) > 0 &&
+           std::string(target) == "/dev/null";
+  });
+}
+
 }  // namespace rlock::test
 
 namespace {
@@ -42,7 +51,7 @@ pid_t await_guard(pid_t parent) {
 TEST_CASE("when rlock is killed the guard ends the command and what left its group (L05)") {
   Job job(held({}, shell(kFamily)));
   CHECK(job.line() == "on");
-  kill(job.pid(), SIGKILL);
+  send_signal(job.pid(), SIGKILL);
   CHECK(job.rest().empty());
   CHECK(job.at_end());
 }
@@ -69,12 +78,13 @@ TEST_CASE("a stopped rlock does not keep the command alive past its lease") {
   Job job(held({"ttl=1000", "trace=" + scratch.file("trace"), "result=" + scratch.file("result")},
                shell(kFamily)));
   CHECK(job.line() == "on");
-  kill(job.pid(), SIGSTOP);
+  CHECK(let_go(job.pid()));
+  send_signal(job.pid(), SIGSTOP);
   CHECK(job.rest().empty());
   REQUIRE(job.at_end());
   std::string trace = read_file(scratch.file("trace"));
   CHECK(job.ended_at() < std::max(last_call(trace, "acquire"), last_call(trace, "renew")) + 1000ms);
-  kill(job.pid(), SIGCONT);
+  send_signal(job.pid(), SIGCONT);
   CHECK(job.status() == 76);
   CHECK(read_file(scratch.file("result")).find("by_guard") != std::string::npos);
 }
@@ -82,9 +92,10 @@ TEST_CASE("a stopped rlock does not keep the command alive past its lease") {
 TEST_CASE("a stop that is shorter than the lease harms nobody") {
   Job job(held({"ttl=3000"}, shell("echo on; sleep 0.4; exit 6")));
   CHECK(job.line() == "on");
-  kill(job.pid(), SIGSTOP);
+  CHECK(let_go(job.pid()));
+  send_signal(job.pid(), SIGSTOP);
   usleep(100'000);
-  kill(job.pid(), SIGCONT);
+  send_signal(job.pid(), SIGCONT);
   CHECK(job.status() == 6);
 }
 
@@ -93,10 +104,10 @@ TEST_CASE("a killed guard is replaced, and the new one acts") {
   CHECK(job.line() == "on");
   pid_t first = await_guard(job.pid());
   REQUIRE(first > 0);
-  kill(first, SIGKILL);
+  send_signal(first, SIGKILL);
   pid_t second = -1;
   CHECK(eventually([&] { return (second = guard_of(job.pid())) > 0 && second != first; }));
-  kill(job.pid(), SIGKILL);
+  send_signal(job.pid(), SIGKILL);
   CHECK(job.rest().empty());
   CHECK(job.at_end());
 }
@@ -108,10 +119,10 @@ TEST_CASE("a guard killed beside the renewal thread is replaced too") {
   CHECK(eventually(
       [&] { return count_calls(read_file(scratch.file("trace")), "event-renewed") > 0; }));
   pid_t first = await_guard(job.pid());
-  kill(first, SIGKILL);
+  send_signal(first, SIGKILL);
   pid_t second = -1;
   CHECK(eventually([&] { return (second = guard_of(job.pid())) > 0 && second != first; }));
-  kill(job.pid(), SIGSTOP);
+  send_signal(job.pid(), SIGSTOP);
   CHECK(job.rest().empty());
   CHECK(job.at_end());
 }
@@ -120,7 +131,7 @@ TEST_CASE("a stopped guard is resumed") {
   Job job(held({}, shell("echo on; sleep 60")));
   CHECK(job.line() == "on");
   pid_t guard = await_guard(job.pid());
-  kill(guard, SIGSTOP);
+  send_signal(guard, SIGSTOP);
   CHECK(eventually([&] {
     auto stat = rlock::run::read_stat(guard);
     return stat && stat->state != 'T';
@@ -130,9 +141,9 @@ TEST_CASE("a stopped guard is resumed") {
 TEST_CASE("when rlock and guard are killed at once the direct child dies") {
   Job job(held({}, {"/bin/sleep", "60"}));
   pid_t guard = await_guard(job.pid());
-  kill(guard, SIGSTOP);
-  kill(guard, SIGKILL);
-  kill(job.pid(), SIGKILL);
+  send_signal(guard, SIGSTOP);
+  send_signal(guard, SIGKILL);
+  send_signal(job.pid(), SIGKILL);
   CHECK(job.rest().empty());
   CHECK(job.at_end());
 }

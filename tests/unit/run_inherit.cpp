@@ -66,7 +66,7 @@ TEST_CASE("what the command closes is closed: the reader of its output, a lock o
   CHECK(job.rest().empty());
   CHECK(job.at_end());
   CHECK(eventually([&] { return flock(lock.get(), LOCK_EX | LOCK_NB) == 0; }));
-  kill(job.pid(), SIGTERM);
+  send_signal(job.pid(), SIGTERM);
   CHECK(job.status() == 128 + SIGTERM);
 }
 
@@ -95,6 +95,6 @@ TEST_CASE("a signal that the caller ignores does not end the command, as under n
   how.before_exec = [] { signal(SIGHUP, SIG_IGN); };
   Job job(held({}, shell("echo on; read line; exit 4")), how);
   CHECK(job.line() == "on");
-  kill(job.pid(), SIGHUP);
+  send_signal(job.pid(), SIGHUP);
   CHECK(job.status() == 4);
 }

@@ -39,7 +39,7 @@ TEST_CASE("as PID 1 rlock buries strangers, passes signals on and exits 128+N") 
       unshared({"-fp", "--mount-proc"}, held({}, shell("(sh -c 'sleep 0.05 & exit' &); sleep 0.3; "
                                                        "ps -e -o stat= | grep -c Z; sleep 60"))));
   CHECK(job.line() == "0");
-  kill(child_of(job.pid()), SIGTERM);
+  send_signal(child_of(job.pid()), SIGTERM);
   CHECK(job.status() == 128 + SIGTERM);
 }
 
@@ -54,10 +54,11 @@ TEST_CASE("below unshare -p a stopped rlock is fenced, without hanging") {
   if (!may_unshare()) return;
   Job job(unshared({"-p"}, held({"ttl=1000"}, shell("setsid sleep 60 & echo on; sleep 61"))));
   CHECK(job.line() == "on");
-  kill(job.pid(), SIGSTOP);
+  CHECK(let_go(job.pid()));
+  send_signal(job.pid(), SIGSTOP);
   CHECK(job.rest().empty());
   CHECK(job.at_end());
-  kill(job.pid(), SIGCONT);
+  send_signal(job.pid(), SIGCONT);
   CHECK(job.status() == 76);
 }
 

@@ -35,6 +35,10 @@ inline size_t count_calls(const std::string& trace, const std::string& call) {
   return count;
 }
 
+// Waits until rlock has let go of the stdout that it inherited: stopped before, it would hold the
+// test's pipe open itself.
+bool let_go(pid_t rlock);
+
 // The child of `parent` that is the guard; -1 when there is none.
 pid_t guard_of(pid_t parent);
 

@@ -33,8 +33,9 @@ class TerminalJob {
   TerminalJob(const TerminalJob&) = delete;
   TerminalJob& operator=(const TerminalJob&) = delete;
   ~TerminalJob() {
+    if (pid_ <= 1) return;
     kill(-pid_, SIGKILL);
-    if (pid_ > 0) waitpid(pid_, nullptr, 0);
+    waitpid(pid_, nullptr, 0);
   }
 
   pid_t pid() const { return pid_; }
@@ -100,7 +101,7 @@ TEST_CASE("^C and ^\\ reach the command once") {
   CHECK(job.shows("2\r\n"));
   job.type("\x1c");
   CHECK(job.shows("3\r\n"));
-  kill(job.pid(), SIGUSR1);
+  send_signal(job.pid(), SIGUSR1);
   CHECK(job.shows("10\r\n"));
   job.type("\x04");
   CHECK(job.status() == 0);

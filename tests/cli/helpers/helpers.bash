@@ -161,6 +161,10 @@ waiters() { rlock queue --json "$1" | jq '.waiters | length'; }
 waiting() { [ "$(waiters "$2")" -eq "$1" ]; }
 held() { rlock status -q "$1"; }
 
+needs_terminal() {
+  python3 -c 'import pty; pty.openpty()' 2>/dev/null || skip "no pseudo-terminal can be opened here"
+}
+
 # says TEXT…: stderr of the last `run --separate-stderr` is one line of rlock's that has each TEXT.
 says() {
   local text
