@@ -2,8 +2,11 @@
 
 // Debian's library is a shared one; the headers alone cost a run without a file nothing.
 #define TOML_HEADER_ONLY 1
-#define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
+// Its parser (3.3, 3.4) asserts, or lets the compiler assume, what malformed files break (`[#`),
+// before it comes to the error that it has for them.
+#undef NDEBUG
+#define TOML_ASSERT(expr) static_cast<void>(0)
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -155,7 +158,7 @@ Error Reader::at(unsigned line, const std::string& what) const {
 
 Error Reader::unknown(const toml::key& key, Place place) const {
   const std::string text =
-      "unknown key " + quoted(util::shortened(key.str(), 60)) + in_table(place);
+      "unknown key " + in_quotes(util::shortened(key.str(), 60)) + in_table(place);
   const OptionRow* row = find_option(key.str());
   if (row != nullptr && place_of(*row) == Place::run) {
     return at(line_of(key), text + "; it belongs in the table [run]");
@@ -193,16 +196,20 @@ Error Reader::syntax_error(const toml::parse_error& error, std::string_view text
   unsigned line = error.source().begin.line;
   std::string_view shown = line_at(text, line);
   bool secret = shown.find("pass") != shown.npos || shown.find("://") != shown.npos;
-  return at(line, "not TOML" + (secret ? "" : ": " + std::string(error.description())));
+  return at(line, "not TOML" + (secret ? "" : ": " + util::printable(error.description())));
 }
 
 }  // namespace
 
 util::Result<std::vector<Setting>> parse_config(const std::string& path, std::string_view text) {
   Reader reader(path);
-  toml::parse_result parsed = toml::parse(text);
-  if (!parsed) return reader.syntax_error(parsed.error(), text);
-  if (auto ok = reader.read(parsed.table(), Place::top); !ok) return std::move(ok).error();
+  toml::table table;
+  try {
+    table = toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    return reader.syntax_error(error, text);
+  }
+  if (auto ok = reader.read(table, Place::top); !ok) return std::move(ok).error();
   return reader.take();
 }
 

@@ -260,6 +260,12 @@ TEST_CASE("bad syntax is told with its line, but never a part of a password") {
   CHECK(contains(refusal_of("\nprefix = 'a"), ":2: not TOML: "));
   CHECK(contains(refusal_of("prefix = 'a'\nprefix = 'b'"), ":2: not TOML: "));
   CHECK(contains(refusal_of("= 5"), ":1: not TOML"));
+  // The library's assertions are no match for these.
+  for (const char* text :
+       {"[#", "[=", "[[[1]]]", "[[[", "[", "[[", "a.#", "a = [#", "a = {#", "\"a\nb"}) {
+    CAPTURE(text);
+    CHECK(contains(refusal_of(text), ": not TOML"));
+  }
   CHECK(contains(refusal_of("\xff\xfe"), "not TOML"));
   for (const char* line :
        {"password = canary", "password = falcanary", "password = 0canary", "password = 'canary",
@@ -377,6 +383,7 @@ TEST_CASE("the example is accepted as it is, and with each of its keys") {
     if (line.size() < 2 || line[0] != '#' || line[1] == ' ') continue;
     CAPTURE(line);
     Choices choices = of_text(table + line.substr(1));
+    CHECK(example.find(line) == example.rfind(line));
     const OptionRow* row = find_option(line.substr(1, line.find(' ') - 1));
     CHECK(((row != nullptr && choices.has(row->id)) || choices.password()));
     ++keys;
