@@ -21,8 +21,11 @@ constexpr auto kThreadRetry = 100ms;
 // For what does not die at once of KILL; after that it is reported.
 constexpr auto kKillingTime = 5s;
 
-bool from_terminal(const signalfd_siginfo& info) {
-  return info.ssi_code == SI_KERNEL;
+// The terminal's driver sends to the whole foreground group, the command included; only a hangup
+// goes to the session's leader alone.
+bool reached_the_group(const signalfd_siginfo& info) {
+  bool hangup_for_leader = info.ssi_signo == SIGHUP && getsid(0) == getpid();
+  return info.ssi_code == SI_KERNEL && !hangup_for_leader;
 }
 
 // What the server told, as far as a running command is concerned.
@@ -141,8 +144,7 @@ void Supervisor::read_signals() {
 }
 
 void Supervisor::forward(const signalfd_siginfo& info) {
-  // The kernel sent it to the whole foreground group, the command included.
-  if (parts_.terminal.exists() && from_terminal(info)) return;
+  if (parts_.terminal.exists() && reached_the_group(info)) return;
   // `kill 0` in the command reached us too: it needs no echo.
   if (info.ssi_pid != 0 && descends_from(static_cast<pid_t>(info.ssi_pid), getpid())) return;
   signal(static_cast<int>(info.ssi_signo));

@@ -5,7 +5,12 @@ set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 build=$top/build/bench
 mkdir -p "$top/build"
-cmake -S "$top" -B "$build" -DCMAKE_BUILD_TYPE=Release >"$top/build/bench.log" 2>&1 &&
-  cmake --build "$build" -j "$(nproc)" --target rlock bench_stamp >>"$top/build/bench.log" 2>&1 ||
-  { cat "$top/build/bench.log" >&2; exit 1; }
+compile() {
+  cmake -S "$top" -B "$build" -DCMAKE_BUILD_TYPE=Release &&
+    cmake --build "$build" -j "$(nproc)" --target rlock bench_stamp
+}
+if ! compile >"$top/build/bench.log" 2>&1; then
+  cat "$top/build/bench.log" >&2
+  exit 1
+fi
 exec /usr/bin/python3 "$top/tests/bench/bench.py" "$build" "${1:-300}"

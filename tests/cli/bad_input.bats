@@ -67,7 +67,6 @@ teardown_file() {
 @test "commands: none, unknown, not built yet" {
   refused frobnicate
   refused doctor
-  refused completion bash
   run -64 rlock
 }
 

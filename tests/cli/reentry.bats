@@ -101,7 +101,7 @@ has_entries() { [ "$(entries "$2")" = "$1" ]; }
 
 @test "an outer run that is killed leaves nothing that runs inside" {
   mkfifo up
-  start rlock run lost -t 2 -- sh -c 'rlock run lost -- rlock run other -- rlock run lost -- setsid sh -c "exec 9>>alone; flock -n 9; echo \$\$ >up; sleep 1000"; :'
+  start rlock run lost -t 2 -- sh -c 'rlock run lost -- rlock run other -- rlock run lost -- setsid --wait sh -c "exec 9>>alone; flock -n 9; echo \$\$ >up; sleep 1000"; :'
   holder=$!
   local deepest
   deepest=$(next_line up)

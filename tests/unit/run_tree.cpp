@@ -7,17 +7,25 @@
 #include "run/proc.hpp"
 #include "run/tree.hpp"
 #include "run_support.hpp"
+#include "util/random.hpp"
 
 using namespace rlock;
 using namespace rlock::test;
 
 namespace {
 
-constexpr char kOwner[] = "0123456789abcdef0123456789abcdef";
+// Of this process alone: other runs of these tests may be under way beside it.
+const std::string& our_owner() {
+  static const std::string text = [] {
+    util::SystemRandom random;
+    return util::random_hex(random);
+  }();
+  return text;
+}
 
 run::Quarry quarry(pid_t command) {
   run::Quarry quarry;
-  std::copy_n(kOwner, quarry.mark.size(), quarry.mark.begin());
+  std::copy_n(our_owner().begin(), quarry.mark.size(), quarry.mark.begin());
   quarry.runner = -1;
   quarry.session = getsid(0);
   quarry.command = command;
@@ -45,19 +53,19 @@ TEST_CASE("a process is found by its owner in a long environment, and only then"
   Job::How how;
   how.before_exec = [] {
     setenv("AAA_LONG", std::string(60'000, 'x').c_str(), 1);
-    setenv("RLOCK_OWNER", kOwner, 1);
+    setenv("RLOCK_OWNER", our_owner().c_str(), 1);
   };
   Job with(shell("echo on; sleep 60"), how);
   Job without(shell("echo on; sleep 60"));
   CHECK(with.line() == "on");
   CHECK(without.line() == "on");
-  CHECK(run::environ_contains(with.pid(), kOwner));
-  CHECK_FALSE(run::environ_contains(without.pid(), kOwner));
+  CHECK(run::environ_contains(with.pid(), our_owner()));
+  CHECK_FALSE(run::environ_contains(without.pid(), our_owner()));
 }
 
 TEST_CASE("the tree: children of children, those in other sessions, nobody else") {
   Job::How how;
-  how.before_exec = [] { setenv("RLOCK_OWNER", kOwner, 1); };
+  how.before_exec = [] { setenv("RLOCK_OWNER", our_owner().c_str(), 1); };
   auto born = run::born_now();
   Job stranger(shell("echo on; sleep 60"));
   Job job(
