@@ -15,17 +15,14 @@ using namespace rlock::test;
 namespace {
 
 // Of this process alone: other runs of these tests may be under way beside it.
-const std::string& our_owner() {
-  static const std::string text = [] {
-    util::SystemRandom random;
-    return util::random_hex(random);
-  }();
-  return text;
-}
+const std::string kOwner = [] {
+  util::SystemRandom random;
+  return util::random_hex(random);
+}();
 
 run::Quarry quarry(pid_t command) {
   run::Quarry quarry;
-  std::copy_n(our_owner().begin(), quarry.mark.size(), quarry.mark.begin());
+  std::copy_n(kOwner.begin(), quarry.mark.size(), quarry.mark.begin());
   quarry.runner = -1;
   quarry.session = getsid(0);
   quarry.command = command;
@@ -53,19 +50,19 @@ TEST_CASE("a process is found by its owner in a long environment, and only then"
   Job::How how;
   how.before_exec = [] {
     setenv("AAA_LONG", std::string(60'000, 'x').c_str(), 1);
-    setenv("RLOCK_OWNER", our_owner().c_str(), 1);
+    setenv("RLOCK_OWNER", kOwner.c_str(), 1);
   };
   Job with(shell("echo on; sleep 60"), how);
   Job without(shell("echo on; sleep 60"));
   CHECK(with.line() == "on");
   CHECK(without.line() == "on");
-  CHECK(run::environ_contains(with.pid(), our_owner()));
-  CHECK_FALSE(run::environ_contains(without.pid(), our_owner()));
+  CHECK(run::environ_contains(with.pid(), kOwner));
+  CHECK_FALSE(run::environ_contains(without.pid(), kOwner));
 }
 
 TEST_CASE("the tree: children of children, those in other sessions, nobody else") {
   Job::How how;
-  how.before_exec = [] { setenv("RLOCK_OWNER", our_owner().c_str(), 1); };
+  how.before_exec = [] { setenv("RLOCK_OWNER", kOwner.c_str(), 1); };
   auto born = run::born_now();
   Job stranger(shell("echo on; sleep 60"));
   Job job(
