@@ -105,8 +105,8 @@ trapping() {
     'for i in 1 2 3; do rlock run loop -- sh -c "echo up >up; sleep 1000"; echo $i >>rounds; done'
   local terminal=$!
   next_line up
-  # in_terminal.py types ^C when it gets USR1
-  kill -USR1 "$terminal"
+  # in_terminal.py types ^C when it gets USR1. One may meet sh between fork and exec of sleep, where it is lost.
+  while kill -USR1 "$terminal" 2>/dev/null; do sleep 0.1; done
   ends_with 130 "$terminal"
   [ ! -e rounds ]
   nothing_left loop
