@@ -2,7 +2,8 @@
 
 #include <string_view>
 
-// The scripts of the native protocol, embedded at build time from the .lua files beside this header.
+// The scripts of the native protocol, embedded at build time from the .lua files beside this
+// header.
 namespace rlock::lua {
 
 struct Script {
