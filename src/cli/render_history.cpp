@@ -18,7 +18,10 @@ std::string short_time(lock::ServerTime time) {
 }
 
 std::string span(lock::ServerTime from, lock::ServerTime to) {
-  return util::format_duration(util::Millis(std::max<int64_t>(0, to.ms - from.ms)));
+  // Times come from the server and may be anything: the difference must not overflow.
+  int64_t length = 0;
+  if (__builtin_sub_overflow(to.ms, from.ms, &length)) length = 0;
+  return util::format_duration(util::Millis(std::max<int64_t>(0, length)));
 }
 
 std::string end_text(const lock::PastRun& run) {
