@@ -88,6 +88,7 @@ util::Result<Finish> Supervisor::run(Child& child) {
   started_ = util::BootClock::now();
   next_thread_try_ = started_ + kThreadAfter;
   parts_.quarry.command = *pid;
+  parts_.quarry.guard = parts_.guard.pid();
   close_foreign_descriptors();
   watch();
   return finish();
