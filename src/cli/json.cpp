@@ -38,6 +38,11 @@ std::string owner_of(const lock::Holder& holder) {
   return holder.owner.starts_with('~') ? holder.owner.substr(1) : holder.owner;
 }
 
+Json slots_json(const std::optional<lock::Limit>& limit) {
+  if (!limit || limit->mode() == lock::Mode::shared) return {};
+  return limit->value();
+}
+
 Json holder_json(const lock::Holder& holder) {
   Record record = decode_record(holder.record);
   return {{"owner", owner_of(holder)},        {"token", token_or_null(holder.token)},
@@ -45,18 +50,14 @@ Json holder_json(const lock::Holder& holder) {
           {"user", or_null(record.user)},     {"command", or_null(record.command)},
           {"reason", or_null(record.reason)}, {"since", time_or_null(holder.since)},
           {"held_ms", holder.held.count()},   {"ttl_ms", holder.left.count()},
-          {"entries", holder.entries}};
+          {"entries", holder.entries},        {"mode", word_of(holder.limit.mode())},
+          {"slots", slots_json(holder.limit)}};
 }
 
 Json holders_json(const std::vector<lock::Holder>& holders) {
   Json out = Json::array();
   for (const lock::Holder& holder : holders) out.push_back(holder_json(holder));
   return out;
-}
-
-Json slots_json(const std::optional<lock::Limit>& limit) {
-  if (!limit || limit->mode() == lock::Mode::shared) return {};
-  return limit->value();
 }
 
 Json failed_lock_json(const LockView& lock) {

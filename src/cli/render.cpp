@@ -49,6 +49,14 @@ void add_lock(Table& table, const LockView& lock) {
              what_text(record)});
 }
 
+// What the holder itself tolerates: with differing limits the least one rules.
+std::string own_mode(lock::Limit limit) {
+  if (limit.mode() == lock::Mode::exclusive) return {};
+  std::string text(word_of(limit.mode()));
+  if (limit.mode() == lock::Mode::shared) return text;
+  return text + ", at most " + std::to_string(limit.value()) + " together";
+}
+
 std::string mode_text(const lock::Snapshot& snapshot) {
   auto limit = limit_of(snapshot);
   if (!limit) return {};
@@ -86,6 +94,7 @@ std::string holder_details(const lock::Holder& holder, size_t width) {
   add("reason   ", record.reason.value_or(""));
   add("for      ", util::format_duration(holder.held) + (since.empty() ? "" : ", since " + since));
   add("lease    ", "ends in " + util::format_duration(holder.left) + " unless renewed");
+  add("mode     ", own_mode(holder.limit));
   add("owner    ", holder.owner);
   add("token    ", holder.token.value == 0 ? "" : std::to_string(holder.token.value));
   if (holder.state == lock::HolderState::revoked) {
