@@ -18,6 +18,7 @@ RLOCK = os.path.join(BUILD, "src", "rlock")
 STAMP = os.path.join(BUILD, "tests", "bench", "bench_stamp")
 LUA = os.path.join(os.path.dirname(__file__), "..", "..", "src", "lua")
 KEYS = ("holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never")
+NO_LIMIT = 1_000_000_000
 RELEASE_IF_OURS = "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) end"
 
 
@@ -150,9 +151,9 @@ class Scripts:
                 self.sha[script] = client.script_load(prelude + file.read())
         self.keys = [f"rlock:{{{name}}}:{suffix}" for suffix in KEYS]
 
-    def acquire(self, owner):
+    def acquire(self, owner, limit=1):
         return self.client.evalsha(self.sha["acquire"], len(KEYS), *self.keys,
-                                   owner, 0, 1, 30000, 0, 1, "wait", "", "bench")
+                                   owner, 0, limit, 30000, 0, 1, "wait", "", "bench")
 
     def release(self, owner):
         return self.client.evalsha(self.sha["release"], len(KEYS), *self.keys, owner, "0", "released", "")
@@ -186,6 +187,29 @@ def server_cost(client):
     print("server µs a hand-over (release, claim, the next head's look): "
           + "  ".join(f"{waiters} waiters {cost:.0f}" for waiters, cost in costs.items()))
     print(f"  10,000 : 10 waiters = {costs[10000] / costs[10]:.2f}   (to reach: 2.00)")
+
+
+def shared_cost_with(client, holders):
+    """Server microseconds for one more shared holder to come and go beside the others."""
+    client.flushall()
+    scripts = Scripts(client, f"readers{holders}")
+    for _ in range(holders):
+        scripts.acquire(secrets.token_hex(16), NO_LIMIT)
+    costs = []
+    for _ in range(ROUNDS):
+        owner = secrets.token_hex(16)
+        before = evalsha_us(client)
+        scripts.acquire(owner, NO_LIMIT)
+        scripts.release(owner)
+        costs.append(evalsha_us(client) - before)
+    return statistics.median(costs)
+
+
+def shared_cost(client):
+    costs = {holders: shared_cost_with(client, holders) for holders in (10, 1000)}
+    print("server µs a shared acquire and release: "
+          + "  ".join(f"{holders} holders {cost:.0f}" for holders, cost in costs.items()))
+    print(f"  1,000 : 10 holders = {costs[1000] / costs[10]:.2f}   (to reach: 1)")
 
 
 def commands(port, client):
@@ -223,3 +247,4 @@ with redis_server() as (server_port, server_client, server_folder):
     commands(server_port, server_client)
     waiter_memory(server_port)
     server_cost(server_client)
+    shared_cost(server_client)
