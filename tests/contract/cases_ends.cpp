@@ -146,6 +146,18 @@ void revoked_before_the_claim(Lab& lab) {
   need(as<Gone>(lab.acquire('B'), "a revoked grant is claimed").ending == Ending::forced, "why");
 }
 
+// Its lease ends in the very acquire that comes to claim it.
+void revoked_and_lapsed_at_once(Lab& lab) {
+  lab.granted('A');
+  lab.queued('B');
+  lab.release('A');
+  as<lock::Forced>(lab.force(), "not forced");
+  lab.pass(2s);
+  need(as<Gone>(lab.acquire('B'), "a forced owner is granted anew").ending == Ending::forced,
+       "not told forced");
+  need(lab.holders().empty() && lab.waiters().empty(), "it is back");
+}
+
 void unattended_is_free_at_once(Lab& lab) {
   Ask unattended;
   unattended.attended = lock::Attended::no;
@@ -180,6 +192,8 @@ const std::vector<Named>& end_cases() {
       {"19: a revoked holder counts until it confirms or its lease ends",
        revocation_without_overlap},
       {"19: a grant revoked before the claim is gone", revoked_before_the_claim},
+      {"4: a revoked grant that lapsed is gone for the acquire that finds it",
+       revoked_and_lapsed_at_once},
       {"a holder nobody attends is freed at once", unattended_is_free_at_once},
       {"force-unlock breaks only what it was pointed at (L20)", force_targets},
   };
