@@ -144,6 +144,9 @@ void revoked_before_the_claim(Lab& lab) {
   lab.release('A');
   as<lock::Forced>(lab.force(), "not forced");
   need(as<Gone>(lab.acquire('B'), "a revoked grant is claimed").ending == Ending::forced, "why");
+  lab.queued('C');
+  lab.cancel('B');
+  need(lab.holders() == "C", "its confirmation does not free the lock");
 }
 
 // Its lease ends in the very acquire that comes to claim it.

@@ -165,12 +165,15 @@ class Writer {
   }
 
   void observer() {
+    std::set<std::string> facts;
     for (const auto& [owner, when] : world_.ended) {
-      if (!name(owner).empty()) text_ += "E" + name(owner), put(left(when + kTombstone));
+      if (!name(owner).empty())
+        facts.insert("E" + name(owner) + std::to_string(left(when + kTombstone)));
     }
-    std::set<std::string> forced;
-    for (const std::string& owner : world_.forced) forced.insert(name(owner));
-    for (const std::string& owner : forced) text_ += "F" + owner;
+    for (const auto& [owner, until] : world_.forced) {
+      if (!name(owner).empty()) facts.insert("F" + name(owner) + std::to_string(left(until)));
+    }
+    for (const std::string& one : facts) text_ += one + " ";
   }
 
   const World& world_;

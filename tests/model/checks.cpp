@@ -101,14 +101,19 @@ class Check {
   }
 
   std::string forced() {
+    for (auto& [owner, until] : after_.forced) {
+      if (until == kNever && find(is_.holders, owner) == nullptr) until = now_ + kTombstone;
+    }
     for (const Row& holder : is_.holders) {
-      bool revoked = line_of(is_, holder.member).state == "revoked";
-      if (revoked && request_.op == Op::force) after_.forced.push_back(holder.member);
-      if (revoked && request_.op == Op::force && !contains(is_.woken, holder.member)) {
-        return "O: " + holder.member + " is forced and not woken";
+      const std::string& owner = holder.member;
+      bool revoked = line_of(is_, owner).state == "revoked";
+      if (revoked && request_.op == Op::force) {
+        after_.forced[owner] = kNever;
+        if (!contains(is_.woken, owner)) return "O: " + owner + " is forced and not woken";
       }
-      if (!revoked && contains(before_.forced, holder.member)) {
-        return "O: " + holder.member + " holds the lock that it was forced out of";
+      auto barred = before_.forced.find(owner);
+      if (!revoked && barred != before_.forced.end() && now_ < barred->second) {
+        return "O: " + owner + " holds the lock that it was forced out of";
       }
     }
     return "";

@@ -77,7 +77,7 @@ class Steps {
         if (may_ask(index)) ask(index, Op::renew, Rank::none);
         return ask(index, Op::release, Rank::release);
       case Phase::leaving:
-        return ask(index, Op::release, Rank::leave);
+        return ask(index, client(index).token == 0 ? Op::cancel : Op::release, Rank::leave);
       case Phase::done:
       case Phase::dead:
         return;
@@ -257,8 +257,12 @@ void tell_acquire(World& world, Client& client, const Request& request, const Re
                   bool before_loss) {
   if (client.phase != Phase::waiting) return;
   if (reply.word == "granted") return hold(client, request, reply, before_loss, world.now);
-  if (reply.word == "gone") return end_round(world, client, request.owner, reply.at);
   client.due = world.now;
+  if (reply.word == "gone" && reply.how == "forced") {
+    client.phase = Phase::leaving;
+    return;
+  }
+  if (reply.word == "gone") return end_round(world, client, request.owner, reply.at);
   if (reply.word != "queued") return;
   client.ticket = reply.number;
   Moment look = reply.look_again < 0 ? kSlice : std::min(kSlice, reply.look_again);

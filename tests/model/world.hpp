@@ -106,7 +106,8 @@ struct World {
   int64_t newest = 0;                   // token ever granted
   int64_t newest_since_loss = 0;        // of the server's data
   std::map<std::string, Moment> ended;  // owners whose end was answered, and when
-  std::vector<std::string> forced;      // owners that an operator broke
+  std::map<std::string, Moment>
+      forced;  // owners that an operator broke: until when they are barred
 };
 
 std::string owner_of(const World& world, int client);
