@@ -157,11 +157,13 @@ class Writer {
     for (const Row& row : world_.memory->released) {
       if (!name(row.member).empty()) needed = std::max(needed, left(row.score >> 3));
     }
+    std::set<std::string> each;
     for (const Row& end : world_.memory->ends) {
       if (end.member.starts_with("wake:") || end.member == "history") continue;
-      text_ += end.member + "=";
-      put(end.score == kNever ? -1 : std::min(left(end.score), needed));
+      Moment until = end.score == kNever ? -1 : std::min(left(end.score), needed);
+      if (until != 0) each.insert(end.member + "=" + std::to_string(until) + " ");
     }
+    text_ = std::accumulate(each.begin(), each.end(), text_ + "K");
   }
 
   void observer() {

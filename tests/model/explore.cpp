@@ -58,8 +58,11 @@ class Explorer {
   Explorer(Server& server, const Bounds& bounds) : server_(server), bounds_(bounds) {}
 
   Findings run() {
-    size_t ignored = 0;
-    reach(beginning(bounds_), kNowhere, "nobody is there", ignored);
+    World first = beginning(bounds_);
+    size_t id = 0;
+    reach(first, kNowhere, id);
+    nodes_[id].what = "nobody is there";
+    frontier_.emplace_back(id, std::move(first));
     while (!frontier_.empty() && findings_.broken.empty()) batch();
     if (findings_.broken.empty()) check_waits();
     findings_.states = nodes_.size();
@@ -129,11 +132,13 @@ class Explorer {
   void settle(Pending& pending, const Reply& reply, const std::string& broken) {
     ++findings_.transitions;
     Step& step = pending.step;
-    std::string what = told(step.next, step.what, reply);
-    if (!broken.empty()) return report(broken, pending.from, what);
+    if (!broken.empty()) return report(broken, pending.from, told(step.next, step.what, reply));
     size_t to = 0;
     Moment now = step.next.now;
-    reach(std::move(step.next), pending.from, std::move(what), to);
+    if (reach(step.next, pending.from, to)) {
+      nodes_[to].what = told(step.next, step.what, reply);
+      frontier_.emplace_back(to, std::move(step.next));
+    }
     Node& from = nodes_[pending.from];
     if (step.rank < from.rank) {
       from.rank = step.rank;
@@ -142,15 +147,16 @@ class Explorer {
     }
   }
 
-  void reach(World world, size_t parent, std::string what, size_t& id) {
+  // Whether nobody was there before; `id` is where it is in any case.
+  bool reach(const World& world, size_t parent, size_t& id) {
     auto [place, is_new] =
         known_.try_emplace(std::hash<std::string>()(canonical(world)), nodes_.size());
     id = place->second;
-    if (!is_new) return;
+    if (!is_new) return false;
     size_t depth = parent == kNowhere ? 0 : nodes_[parent].depth + 1;
     findings_.depth = std::max(findings_.depth, depth);
-    nodes_.push_back({parent, std::move(what), depth, waits(world)});
-    frontier_.emplace_back(id, std::move(world));
+    nodes_.push_back({parent, "", depth, waits(world)});
+    return true;
   }
 
   // Under a fair schedule without further faults, whoever lives and waits is served: each lease of
