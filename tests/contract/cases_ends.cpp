@@ -179,6 +179,14 @@ void force_targets(Lab& lab) {
   as<lock::NoMatch>(lab.force(lock::Token{token.value + 1}), "another token is forced");
   need(lab.holders() == "A", "a refused force changed something");
   as<lock::Forced>(lab.force(lock::Token{token}), "its token is refused");
+  lab.release('A');
+  Ask shared;
+  shared.limit = lock::Limit::shared();
+  lab.granted('B', shared);
+  lab.granted('C', shared);
+  need(as<lock::Several>(lab.force(), "several are forced unasked").holders == 2, "not two");
+  need(lab.holders() == "BC", "a refused force changed something");
+  need(as<lock::Forced>(lab.force(Lab::owner('B')), "not forced").broken.size() == 1, "not one");
 }
 
 }  // namespace
