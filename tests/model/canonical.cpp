@@ -133,6 +133,7 @@ class Writer {
   void who() {
     const auto& fields = world_.memory->who;
     std::vector<std::pair<std::string, std::string>> named;
+    named.reserve(names_.size());
     for (const auto& [owner, as] : names_) named.push_back({as, owner});
     std::sort(named.begin(), named.end());
     for (const auto& [as, owner] : named) {

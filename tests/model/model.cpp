@@ -14,7 +14,6 @@ constexpr int64_t kShared = 1'000'000'000;
 
 const std::vector<Bounds>& usual_bounds() {
   static const std::vector<Bounds> list{
-      {"two clients, one fault", {1, 1}, 1, 1, 0, 0},
       {"two clients, an operator and a fault", {1, 1}, 1, 1, 0, 1},
       {"two clients, twice each, data loss", {1, 1}, 2, 0, 1, 0},
       {"three clients, data loss", {1, 1, 1}, 1, 0, 1, 0},

@@ -59,7 +59,7 @@ class Steps {
     return steps_.back();
   }
 
-  // Woken, or not in time at all, or in time.
+  // Its time has come, or it was woken, or it is one whose time comes whenever it likes.
   bool may_ask(int index) const {
     if (client(index).due <= world_.now || client(index).stalled) return true;
     std::string state = line_of(*world_.memory, name(index)).state;
