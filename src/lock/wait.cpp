@@ -64,7 +64,11 @@ std::optional<Result<WaitResult>> WaitLoop::read(Attempt& attempt, AcquireReply 
     return WaitResult(Acquired{granted->token, sent_at});
   }
   if (auto* busy = std::get_if<Busy>(&reply)) return WaitResult(std::move(*busy));
-  if (auto* gone = std::get_if<Gone>(&reply)) return WaitResult(std::move(*gone));
+  if (auto* gone = std::get_if<Gone>(&reply)) {
+    // A revoked grant counts as held until its owner confirms: else the next one waits for its end.
+    if (gone->ending == Ending::forced) return leave(attempt, WaitResult(std::move(*gone)));
+    return WaitResult(std::move(*gone));
+  }
   if (auto* queued = std::get_if<Queued>(&reply)) {
     attempt.call.ticket = queued->ticket;
     attempt.holder = queued->holder;

@@ -5,9 +5,12 @@
 local owner, brought, limit, ttl, min_hold, attended, queueing, max_queue, record = unpack(ARGV)
 limit, ttl, min_hold = tonumber(limit), tonumber(ttl), tonumber(min_hold)
 
-local buried = tombstone(owner)
-if buried and buried > REQUEUED then return {'gone', KINDS[buried], note_of(owner)} end
-if tombstone(owner .. ':0') then return {'gone', 'released', ''} end
+local function gone()
+  local buried = tombstone(owner)
+  if buried and buried > REQUEUED then return {'gone', KINDS[buried], note_of(owner)} end
+  if tombstone(owner .. ':0') then return {'gone', 'released', ''} end
+  return nil
+end
 
 local function claim(line)
   if not line then return {'gone', 'expired', ''} end
@@ -45,11 +48,21 @@ local function place()
   return {'queued', tonumber(call('ZSCORE', QUEUE, owner)), position + 1, look_again, some_holder()}
 end
 
+local reply = gone()
+if reply then return reply end
+
 if held_until(owner) or place_of(owner) then touch() end
 sweep()
 
+-- Revoked, and its lease ended just now.
+reply = gone()
+if reply then
+  finish(owner)
+  return reply
+end
+
 if held_until(owner) then
-  local reply = claim(read_line(owner))
+  reply = claim(read_line(owner))
   finish(owner)
   return reply
 end
@@ -79,7 +92,6 @@ end
 
 call('ZADD', ALIVE, int(now + HEARTBEAT), owner)
 admit()
-local reply
 if held_until(owner) then
   reply = claim(read_line(owner))
 else

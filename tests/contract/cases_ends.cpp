@@ -144,6 +144,21 @@ void revoked_before_the_claim(Lab& lab) {
   lab.release('A');
   as<lock::Forced>(lab.force(), "not forced");
   need(as<Gone>(lab.acquire('B'), "a revoked grant is claimed").ending == Ending::forced, "why");
+  lab.queued('C');
+  lab.cancel('B');
+  need(lab.holders() == "C", "its confirmation does not free the lock");
+}
+
+// Its lease ends in the very acquire that comes to claim it.
+void revoked_and_lapsed_at_once(Lab& lab) {
+  lab.granted('A');
+  lab.queued('B');
+  lab.release('A');
+  as<lock::Forced>(lab.force(), "not forced");
+  lab.pass(2s);
+  need(as<Gone>(lab.acquire('B'), "a forced owner is granted anew").ending == Ending::forced,
+       "not told forced");
+  need(lab.holders().empty() && lab.waiters().empty(), "it is back");
 }
 
 void unattended_is_free_at_once(Lab& lab) {
@@ -164,6 +179,14 @@ void force_targets(Lab& lab) {
   as<lock::NoMatch>(lab.force(lock::Token{token.value + 1}), "another token is forced");
   need(lab.holders() == "A", "a refused force changed something");
   as<lock::Forced>(lab.force(lock::Token{token}), "its token is refused");
+  lab.release('A');
+  Ask shared;
+  shared.limit = lock::Limit::shared();
+  lab.granted('B', shared);
+  lab.granted('C', shared);
+  need(as<lock::Several>(lab.force(), "several are forced unasked").holders == 2, "not two");
+  need(lab.holders() == "BC", "a refused force changed something");
+  need(as<lock::Forced>(lab.force(Lab::owner('B')), "not forced").broken.size() == 1, "not one");
 }
 
 }  // namespace
@@ -180,6 +203,8 @@ const std::vector<Named>& end_cases() {
       {"19: a revoked holder counts until it confirms or its lease ends",
        revocation_without_overlap},
       {"19: a grant revoked before the claim is gone", revoked_before_the_claim},
+      {"4: a revoked grant that lapsed is gone for the acquire that finds it",
+       revoked_and_lapsed_at_once},
       {"a holder nobody attends is freed at once", unattended_is_free_at_once},
       {"force-unlock breaks only what it was pointed at (L20)", force_targets},
   };

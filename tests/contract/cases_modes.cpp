@@ -214,6 +214,15 @@ void min_hold_after_a_crash(Lab& lab) {
   lab.granted('C', slots);
 }
 
+// Longer than the lease and the grace after it: a holder that crashes leaves it all the same.
+void keys_outlive_min_hold(Lab& lab) {
+  lab.granted('A', holding(15min));
+  for (const char* suffix : {"holders", "limits", "who"}) {
+    long long left = std::stoll(lab.cli({"PTTL", lab.key(suffix)}));
+    need(left > 14 * 60 * 1000, std::string(suffix) + " expires before the min-hold is over");
+  }
+}
+
 void no_min_hold_for_an_unclaimed_grant(Lab& lab) {
   lab.granted('A');
   lab.queued('B', holding(60s));
@@ -243,6 +252,7 @@ const std::vector<Named>& mode_cases() {
       {"10: a short lease does not shorten the keys of a long one", long_lease_beside_short},
       {"16: min-hold keeps the lock, and the head starts on time (L14)", min_hold_keeps_it},
       {"16: min-hold survives a crash and takes one slot", min_hold_after_a_crash},
+      {"16: the keys live as long as a min-hold", keys_outlive_min_hold},
       {"16: a grant nobody claimed has no min-hold", no_min_hold_for_an_unclaimed_grant},
   };
   return cases;

@@ -157,6 +157,16 @@ TEST_CASE("one who was removed stops waiting") {
   CHECK(std::get<Gone>(*result).note == "by whom");
 }
 
+TEST_CASE("one who was forced out before the claim confirms it") {
+  Bench bench;
+  bench.answers(Gone{Ending::forced, "by whom"});
+  bench.gives_back(CancelReply::absent);
+  auto result = bench.run();
+  REQUIRE(result);
+  CHECK(std::get<Gone>(*result).note == "by whom");
+  CHECK(bench.store.cancelled == 1);
+}
+
 TEST_CASE("the first contact fails after its own time, also with a longer wait") {
   Bench bench;
   auto result = bench.run(bench.within(60s));

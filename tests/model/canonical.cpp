@@ -1,0 +1,211 @@
+#include "model/canonical.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace rlock::model {
+namespace {
+
+// A world as text, its clients in a given order.
+class Writer {
+ public:
+  Writer(const World& world, const std::vector<int>& order) : world_(world), order_(order) {
+    number_the_owners();
+    collect_issued();
+  }
+
+  std::string text() {
+    put(world_.faults_left, world_.losses_left, world_.forces_left);
+    put(rank(world_.newest), rank(world_.newest_since_loss));
+    for (int index : order_) client(world_.clients[static_cast<size_t>(index)]);
+    messages();
+    times("H", world_.memory->holders);
+    rows("L", world_.memory->limits, [](int64_t limit) { return limit; });
+    rows("Q", world_.memory->queue, [&](int64_t ticket) { return rank(ticket); });
+    times("A", world_.memory->alive);
+    rows("R", world_.memory->released,
+         [&](int64_t score) { return left(score >> 3) * 8 + (score & 7); });
+    who();
+    meta();
+    ends();
+    observer();
+    return std::move(text_);
+  }
+
+ private:
+  template <class... Values>
+  void put(const Values&... values) {
+    ((text_ += std::to_string(values) += ' '), ...);
+  }
+
+  // Only owners who may still be heard of have a name; the others are left out.
+  void number_the_owners() {
+    for (size_t place = 0; place < order_.size(); ++place) {
+      const Client& who = world_.clients[static_cast<size_t>(order_[place])];
+      if (who.phase == Phase::done) continue;
+      names_[owner_of(world_, order_[place])] = std::string(1, static_cast<char>('a' + place));
+    }
+    for (const Message& message : world_.messages) {
+      const Request& request = message.request;
+      auto place = std::find(order_.begin(), order_.end(), request.client) - order_.begin();
+      int age =
+          world_.clients[static_cast<size_t>(request.client)].round - (request.owner[1] - '0');
+      names_[request.owner] = std::string(1, static_cast<char>('a' + place)) +
+                              std::string(static_cast<size_t>(age), '-');
+    }
+    for (const Row& row : world_.memory->holders) {
+      names_.try_emplace(row.member, "z" + row.member);
+    }
+  }
+
+  std::string name(const std::string& owner) const {
+    auto known = names_.find(owner);
+    return known == names_.end() ? "" : known->second;
+  }
+
+  Moment left(Moment until) const {
+    return until == kNever ? -1 : std::max<Moment>(0, until - world_.now);
+  }
+
+  int64_t meta_number(const char* field) const {
+    auto value = world_.memory->meta.find(field);
+    return value == world_.memory->meta.end() ? 0 : std::stoll(value->second);
+  }
+
+  void collect_issued() {
+    issued_ = {0, world_.newest, world_.newest_since_loss};
+    for (const char* field : {"last", "grant", "exclusive", "created"})
+      issued_.insert(meta_number(field));
+    for (const Row& row : world_.memory->queue) issued_.insert(row.score);
+    for (const auto& [owner, name] : names_) issued_.insert(line_of(*world_.memory, owner).token);
+    for (const Client& who : world_.clients) issued_.insert({who.ticket, who.token});
+    for (const Message& m : world_.messages) {
+      issued_.insert({m.request.ticket, m.request.token, m.reply.number});
+    }
+  }
+
+  int64_t rank(int64_t number) const {
+    return std::distance(issued_.begin(), issued_.find(number));
+  }
+
+  void client(const Client& who) {
+    bool over = who.phase == Phase::done || who.phase == Phase::dead;
+    put(static_cast<int>(who.phase), who.limit, over ? 0 : who.rounds_left);
+    if (over) return;
+    put(rank(who.ticket), rank(who.token), left(who.due), who.stalled, who.punctual);
+    if (who.phase != Phase::holding) return;
+    put(left(who.deadline()), who.lost_at < 0 ? -1 : left(who.lost_at + kRenewEvery + 1));
+  }
+
+  void messages() {
+    std::vector<std::string> each;
+    std::string before = std::move(text_);
+    for (const Message& m : world_.messages) {
+      text_.clear();
+      text_ += name(m.request.owner) + " ";
+      put(static_cast<int>(m.request.op), rank(m.request.ticket), rank(m.request.token), m.answered,
+          m.abandoned, m.before_loss, left(m.request.sent_at + kTtl - kDrift));
+      text_ += m.reply.word + " " + m.reply.how + " ";
+      put(rank(m.reply.number), m.reply.look_again, left(m.reply.at + kTombstone));
+      each.push_back(std::move(text_));
+    }
+    std::sort(each.begin(), each.end());
+    text_ = std::accumulate(each.begin(), each.end(), before + "M");
+  }
+
+  template <class Value>
+  void rows(const char* title, const std::vector<Row>& list, Value value) {
+    std::vector<std::string> each;
+    for (const Row& row : list) {
+      if (!name(row.member).empty()) {
+        each.push_back(name(row.member) + "=" + std::to_string(value(row.score)) + " ");
+      }
+    }
+    std::sort(each.begin(), each.end());
+    text_ = std::accumulate(each.begin(), each.end(), text_ + title);
+  }
+
+  void times(const char* title, const std::vector<Row>& list) {
+    rows(title, list, [&](int64_t end) { return left(end); });
+  }
+
+  void who() {
+    const auto& fields = world_.memory->who;
+    std::vector<std::pair<std::string, std::string>> named;
+    named.reserve(names_.size());
+    for (const auto& [owner, as] : names_) named.push_back({as, owner});
+    std::sort(named.begin(), named.end());
+    for (const auto& [as, owner] : named) {
+      Line line = line_of(*world_.memory, owner);
+      text_ += as + " " + line.state + " ";
+      put(line.limit, rank(line.token), fields.count(owner), fields.count("!" + owner));
+      auto entry = fields.find("@" + owner);
+      put(entry == fields.end() ? -1 : left(std::stoll(entry->second)));
+    }
+  }
+
+  void meta() {
+    for (const char* field : {"last", "grant", "exclusive", "created"})
+      put(rank(meta_number(field)));
+  }
+
+  // A key that ends too soon makes another world; one that outlives all that is in it does not.
+  void ends() {
+    Moment needed = 0;
+    for (const Row& row : world_.memory->holders) needed = std::max(needed, left(row.score));
+    for (const Row& row : world_.memory->alive) needed = std::max(needed, left(row.score));
+    for (const Row& row : world_.memory->released) {
+      if (!name(row.member).empty()) needed = std::max(needed, left(row.score >> 3));
+    }
+    std::set<std::string> each;
+    for (const Row& end : world_.memory->ends) {
+      if (end.member.starts_with("wake:") || end.member == "history") continue;
+      Moment until = end.score == kNever ? -1 : std::min(left(end.score), needed);
+      if (until != 0) each.insert(end.member + "=" + std::to_string(until) + " ");
+    }
+    text_ = std::accumulate(each.begin(), each.end(), text_ + "K");
+  }
+
+  void observer() {
+    std::set<std::string> facts;
+    for (const auto& [owner, when] : world_.ended) {
+      if (!name(owner).empty())
+        facts.insert("E" + name(owner) + std::to_string(left(when + kTombstone)));
+    }
+    for (const auto& [owner, until] : world_.forced) {
+      if (!name(owner).empty()) facts.insert("F" + name(owner) + std::to_string(left(until)));
+    }
+    for (const std::string& one : facts) text_ += one + " ";
+  }
+
+  const World& world_;
+  const std::vector<int>& order_;
+  std::map<std::string, std::string> names_;
+  std::set<int64_t> issued_;
+  std::string text_;
+};
+
+bool only_alike_exchanged(const World& world, const std::vector<int>& order) {
+  for (size_t place = 0; place < order.size(); ++place) {
+    const auto& there = world.clients[static_cast<size_t>(order[place])];
+    if (there.limit != world.clients[place].limit) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string canonical(const World& world) {
+  std::vector<int> order(world.clients.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::string least;
+  do {
+    if (!only_alike_exchanged(world, order)) continue;
+    std::string text = Writer(world, order).text();
+    if (least.empty() || text < least) least = std::move(text);
+  } while (std::next_permutation(order.begin(), order.end()));
+  return least;
+}
+
+}  // namespace rlock::model

@@ -1,0 +1,185 @@
+#include "model/checks.hpp"
+
+#include <algorithm>
+#include <climits>
+
+namespace rlock::model {
+namespace {
+
+constexpr Moment kMetaLife = 30LL * 24 * 3600 * 1000;
+constexpr Moment kKeyLife = kTtl + 60'000;  // the longest lease and the grace after it
+
+bool contains(const std::vector<std::string>& list, const std::string& word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+// One script, before and after.
+class Check {
+ public:
+  Check(const World& before, World& after, const Request& request, const Reply& reply)
+      : before_(before),
+        after_(after),
+        was_(*before.memory),
+        is_(*after.memory),
+        request_(request),
+        reply_(reply),
+        now_(before.now) {}
+
+  std::string broken() {
+    for (auto rule : {&Check::grants, &Check::put_back, &Check::others_untouched, &Check::forced,
+                      &Check::ghosts, &Check::leases, &Check::ends}) {
+      std::string broken = (this->*rule)();
+      if (!broken.empty()) return broken;
+    }
+    return "";
+  }
+
+ private:
+  bool is_put_back(const std::string& owner) const {
+    return request_.op == Op::renew && owner == request_.owner;
+  }
+
+  std::string grants() {
+    int64_t newest = after_.newest;
+    for (const Row& holder : is_.holders) {
+      int64_t token = line_of(is_, holder.member).token;
+      const Row* had = find(was_.holders, holder.member);
+      bool same = had != nullptr && line_of(was_, holder.member).token == token;
+      if (same || is_put_back(holder.member)) continue;
+      std::string broken = grant(holder, token);
+      if (!broken.empty()) return broken;
+      newest = std::max(newest, token);
+    }
+    if (newest > after_.newest) after_.newest = after_.newest_since_loss = newest;
+    return "";
+  }
+
+  std::string grant(const Row& holder, int64_t token) {
+    const std::string& owner = holder.member;
+    if (token <= before_.newest)
+      return "F: " + owner + "'s token is not greater than an earlier one";
+    bool claimed = owner == request_.owner;
+    if (!claimed && holder.score > now_ + kClaim) {
+      return "L: " + owner + " has more than the claim lease without a claim";
+    }
+    if (!claimed && !contains(is_.woken, owner)) return "Q: " + owner + " is granted and not woken";
+    return in_order(owner);
+  }
+
+  // Whoever came without a place comes after all who wait.
+  std::string in_order(const std::string& owner) const {
+    const Row* place = find(was_.queue, owner);
+    int64_t ticket = place != nullptr ? place->score : request_.ticket;
+    if (ticket == 0) ticket = INT64_MAX;
+    for (const Row& waiter : is_.queue) {
+      const Row* alive = find(is_.alive, waiter.member);
+      bool waited =
+          find(was_.queue, waiter.member) != nullptr && alive != nullptr && alive->score > now_;
+      if (!waited || waiter.score >= ticket) continue;
+      return "Q: " + owner + " overtakes " + waiter.member;
+    }
+    return "";
+  }
+
+  std::string put_back() {
+    if (reply_.word != "put_back") return "";
+    bool later = before_.newest_since_loss > request_.token;
+    return later && request_.limit == 1 ? "F: " + request_.owner + " is put back though taken since"
+                                        : "";
+  }
+
+  std::string others_untouched() {
+    if (request_.op == Op::force) return "";
+    for (const Row& holder : was_.holders) {
+      if (holder.score <= now_ || holder.member == request_.owner) continue;
+      const Row* still = find(is_.holders, holder.member);
+      if (still == nullptr) return "O: the end of " + holder.member + "'s lease is another's doing";
+      if (still->score != holder.score)
+        return "O: " + holder.member + "'s lease is changed by another";
+    }
+    return "";
+  }
+
+  std::string forced() {
+    for (auto& [owner, until] : after_.forced) {
+      if (until == kNever && find(is_.holders, owner) == nullptr) until = now_ + kTombstone;
+    }
+    for (const Row& holder : is_.holders) {
+      const std::string& owner = holder.member;
+      bool revoked = line_of(is_, owner).state == "revoked";
+      if (revoked && request_.op == Op::force) {
+        after_.forced[owner] = kNever;
+        if (!contains(is_.woken, owner)) return "O: " + owner + " is forced and not woken";
+      }
+      auto barred = before_.forced.find(owner);
+      if (!revoked && barred != before_.forced.end() && now_ < barred->second) {
+        return "O: " + owner + " holds the lock that it was forced out of";
+      }
+    }
+    return "";
+  }
+
+  std::string ghosts() {
+    for (const auto& [owner, when] : before_.ended) {
+      if (now_ >= when + kTombstone) continue;
+      if (find(is_.holders, owner) != nullptr)
+        return "L: " + owner + " has ended, and holds the lock";
+      if (find(is_.queue, owner) != nullptr) return "L: " + owner + " has ended, and waits";
+    }
+    return "";
+  }
+
+  std::string leases() {
+    for (const Row& holder : is_.holders) {
+      if (holder.score > now_ + kTtl) return "L: " + holder.member + " has more than its lease";
+    }
+    return "";
+  }
+
+  std::string ends() {
+    for (const Row& end : is_.ends) {
+      if (end.score == kNever) return "L: the key " + end.member + " has no end";
+      bool wake = end.member.starts_with("wake:");  // these end by the real clock
+      Moment life = end.member == "meta" || end.member == "history" ? kMetaLife : kKeyLife;
+      if (!wake && end.score > now_ + life) return "L: the key " + end.member + " ends too late";
+    }
+    return "";
+  }
+
+  const World& before_;
+  World& after_;
+  const Memory& was_;
+  const Memory& is_;
+  const Request& request_;
+  const Reply& reply_;
+  Moment now_;
+};
+
+}  // namespace
+
+std::string check_script(const World& before, World& after, const Request& request,
+                         const Reply& reply) {
+  return Check(before, after, request, reply).broken();
+}
+
+// After data loss a holder does not know yet that another may have been granted the lock: it hears
+// of it at its next renewal, which a healthy one sends within an interval. [FAULTS 22]
+std::string check_beliefs(const World& world) {
+  int64_t believers = 0, least = INT64_MAX, unaware = 0;
+  bool late = false;
+  for (const Client& who : world.clients) {
+    if (who.phase != Phase::holding || world.now >= who.deadline()) continue;
+    if (who.lost_at >= 0) {
+      ++unaware;
+      late = late || (who.punctual && world.now > who.lost_at + kRenewEvery);
+      continue;
+    }
+    ++believers;
+    least = std::min(least, who.limit);
+  }
+  if (believers > 0 && believers > least) return "M: more believe to hold the lock than it admits";
+  if (late && believers > 0) return "M: an overlap after data loss outlasts the renewal interval";
+  return "";
+}
+
+}  // namespace rlock::model

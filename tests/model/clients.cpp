@@ -1,0 +1,71 @@
+// What rlock does with what the server tells it. [lock/wait, run/renewer]
+#include <algorithm>
+
+#include "model/steps.hpp"
+
+namespace rlock::model {
+namespace {
+
+void end_round(World& world, Client& client, const std::string& owner, Moment ended) {
+  world.ended[owner] = ended;
+  Client next;
+  next.limit = client.limit;
+  next.round = client.round + 1;
+  next.rounds_left = client.rounds_left - 1;
+  next.phase = next.rounds_left > 0 ? Phase::idle : Phase::done;
+  client = next;
+}
+
+void hold(Client& client, const Request& request, const Reply& reply, bool before_loss,
+          Moment now) {
+  client.phase = Phase::holding;
+  client.token = reply.number;
+  client.sent_at = request.sent_at;
+  client.due = request.sent_at + kRenewEvery;
+  if (before_loss) client.lost_at = now;
+  if (now < client.deadline()) return;
+  client.phase = Phase::leaving;
+  client.due = now;
+}
+
+void tell_acquire(World& world, Client& client, const Request& request, const Reply& reply,
+                  bool before_loss) {
+  if (client.phase != Phase::waiting) return;
+  if (reply.word == "granted") return hold(client, request, reply, before_loss, world.now);
+  client.due = world.now;
+  if (reply.word == "gone" && reply.how == "forced") {
+    client.phase = Phase::leaving;
+    return;
+  }
+  if (reply.word == "gone") return end_round(world, client, request.owner, reply.at);
+  if (reply.word != "queued") return;
+  client.ticket = reply.number;
+  Moment look = reply.look_again < 0 ? kSlice : std::min(kSlice, reply.look_again);
+  client.due = world.now + look;
+}
+
+void tell_renew(World& world, Client& client, const Request& request, const Reply& reply,
+                bool before_loss) {
+  if (client.phase != Phase::holding) return;
+  if (reply.word == "lost" || reply.word == "upgrade") {
+    client.phase = Phase::leaving;
+    client.due = world.now;
+    return;
+  }
+  client.sent_at = std::max(client.sent_at, request.sent_at);
+  client.due = client.sent_at + kRenewEvery;
+  if (!before_loss) client.lost_at = -1;
+}
+
+}  // namespace
+
+void tell(World& world, const Request& request, const Reply& reply, bool before_loss) {
+  if (request.client < 0) return;
+  Client& client = world.clients[static_cast<size_t>(request.client)];
+  if (client.phase == Phase::dead) return;
+  if (request.op == Op::acquire) return tell_acquire(world, client, request, reply, before_loss);
+  if (request.op == Op::renew) return tell_renew(world, client, request, reply, before_loss);
+  end_round(world, client, request.owner, reply.at);
+}
+
+}  // namespace rlock::model

@@ -1,0 +1,223 @@
+#include "model/explore.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+
+#include "model/canonical.hpp"
+#include "model/checks.hpp"
+#include "model/steps.hpp"
+
+namespace rlock::model {
+namespace {
+
+// Steps sent to the server in one write.
+constexpr size_t kBatch = 256;
+constexpr size_t kNowhere = SIZE_MAX;
+
+World beginning(const Bounds& bounds) {
+  World world;
+  for (int64_t limit : bounds.limits) {
+    Client client;
+    client.limit = limit;
+    client.rounds_left = bounds.rounds;
+    world.clients.push_back(client);
+  }
+  world.faults_left = bounds.faults;
+  world.losses_left = bounds.losses;
+  world.forces_left = bounds.forces;
+  return world;
+}
+
+// Somebody waits who is well: the lock must come to it.
+bool waits(const World& world) {
+  return std::any_of(world.clients.begin(), world.clients.end(), [](const Client& client) {
+    return client.phase == Phase::waiting && !client.stalled;
+  });
+}
+
+std::string members(const std::vector<Row>& rows, const Memory* lines) {
+  std::string text;
+  for (const Row& row : rows) {
+    text += " " + row.member;
+    if (lines != nullptr) text += "(" + line_of(*lines, row.member).state + ")";
+  }
+  return text.empty() ? " nobody" : text;
+}
+
+std::string told(const World& world, const std::string& what, const Reply& reply) {
+  std::string text = what;
+  if (!reply.word.empty()) text += " -> " + reply.word + (reply.how.empty() ? "" : " " + reply.how);
+  return text + "   [at " + std::to_string(world.now) +
+         " ms; hold:" + members(world.memory->holders, world.memory.get()) +
+         "; wait:" + members(world.memory->queue, nullptr) + "]";
+}
+
+class Explorer {
+ public:
+  Explorer(Server& server, const Bounds& bounds) : server_(server), bounds_(bounds) {}
+
+  Findings run() {
+    World first = beginning(bounds_);
+    size_t id = 0;
+    reach(first, kNowhere, id);
+    nodes_[id].what = "nobody is there";
+    frontier_.emplace_back(id, std::move(first));
+    while (!frontier_.empty() && findings_.broken.empty()) batch();
+    if (findings_.broken.empty()) check_waits();
+    findings_.states = nodes_.size();
+    return std::move(findings_);
+  }
+
+ private:
+  struct Node {
+    size_t parent;
+    std::string what;
+    size_t depth;
+    bool waits;
+    Rank rank = Rank::none;  // of the step that a fair schedule takes
+    size_t next = kNowhere;  // where it leads
+    Moment takes = 0;
+  };
+  struct Pending {
+    size_t from;
+    Moment began;
+    World before;
+    Step step;
+  };
+
+  void batch() {
+    std::vector<Pending> pending;
+    while (!frontier_.empty() && pending.size() < kBatch) {
+      auto [id, world] = std::move(frontier_.front());
+      frontier_.pop_front();
+      for (Step& step : steps(world)) {
+        pending.push_back({id, world.now, step.next, std::move(step)});
+      }
+    }
+    std::vector<Job> jobs;
+    for (const Pending& p : pending) {
+      if (p.step.request) jobs.push_back({&p.before, &*p.step.request});
+    }
+    auto done = server_.run(jobs);
+    auto result = done.begin();
+    for (Pending& p : pending) {
+      Reply reply;
+      std::string broken;
+      if (p.step.request) {
+        reply = result->reply;
+        broken = carry_out(p, std::move(*result++));
+      }
+      if (broken.empty()) broken = check_beliefs(p.step.next);
+      settle(p, reply, broken);
+      if (!findings_.broken.empty()) return;
+    }
+  }
+
+  static std::string carry_out(Pending& pending, Done done) {
+    World& next = pending.step.next;
+    next.memory = std::make_shared<const Memory>(std::move(done.memory));
+    ++next.scripts_now;
+    const Request& request = *pending.step.request;
+    done.reply.at = next.now;
+    std::string broken = check_script(pending.before, next, request, done.reply);
+    if (pending.step.answer == Answer::told) tell(next, request, done.reply, false);
+    if (pending.step.answer == Answer::kept) {
+      next.messages[pending.step.message].answered = true;
+      next.messages[pending.step.message].reply = done.reply;
+    }
+    return broken;
+  }
+
+  void settle(Pending& pending, const Reply& reply, const std::string& broken) {
+    ++findings_.transitions;
+    Step& step = pending.step;
+    if (!broken.empty()) return report(broken, pending.from, told(step.next, step.what, reply));
+    size_t to = 0;
+    Moment now = step.next.now;
+    if (reach(step.next, pending.from, to)) {
+      nodes_[to].what = told(step.next, step.what, reply);
+      frontier_.emplace_back(to, std::move(step.next));
+    }
+    Node& from = nodes_[pending.from];
+    if (step.rank < from.rank) {
+      from.rank = step.rank;
+      from.next = to;
+      from.takes = now - pending.began;
+    }
+  }
+
+  // Whether nobody was there before; `id` is where it is in any case. Known by 64 bits alone: two
+  // worlds taken for one are a matter of one run in millions at these sizes.
+  bool reach(const World& world, size_t parent, size_t& id) {
+    auto [place, is_new] =
+        known_.try_emplace(std::hash<std::string>()(canonical(world)), nodes_.size());
+    id = place->second;
+    if (!is_new) return false;
+    size_t depth = parent == kNowhere ? 0 : nodes_[parent].depth + 1;
+    findings_.depth = std::max(findings_.depth, depth);
+    nodes_.push_back({parent, "", depth, waits(world)});
+    return true;
+  }
+
+  // Under a fair schedule without further faults, whoever lives and waits is served: each lease of
+  // the dead, each unclaimed grant and each look of a waiter that no wake reached may pass once.
+  void check_waits() {
+    auto clients = static_cast<Moment>(bounds_.limits.size());
+    const Moment bound = 2 * kTtl + clients * (kClaim + kSlice);
+    for (size_t start = 0; start < nodes_.size(); ++start) {
+      Moment took = 0;
+      size_t at = start, steps = 0;
+      while (nodes_[at].waits && nodes_[at].next != kNowhere && took <= bound && ++steps < 1000) {
+        took += nodes_[at].takes;
+        at = nodes_[at].next;
+      }
+      if (nodes_[at].waits) return stuck(start, at);
+      findings_.longest_wait = std::max<long long>(findings_.longest_wait, took);
+    }
+  }
+
+  void stuck(size_t start, size_t end) {
+    report("no stuck queue: a live waiter is not served", start, "from here, without a fault:");
+    size_t at = start;
+    for (int shown = 0; shown < 30 && at != kNowhere; ++shown) {
+      at = nodes_[at].next;
+      if (at != kNowhere) findings_.trace.push_back("  " + nodes_[at].what);
+      if (at == end) return;
+    }
+  }
+
+  void report(const std::string& broken, size_t from, const std::string& last) {
+    findings_.broken = broken;
+    findings_.trace = {last};
+    for (size_t at = from; at != kNowhere; at = nodes_[at].parent) {
+      findings_.trace.push_back(nodes_[at].what);
+    }
+    std::reverse(findings_.trace.begin(), findings_.trace.end());
+  }
+
+  Server& server_;
+  const Bounds& bounds_;
+  Findings findings_;
+  std::vector<Node> nodes_;
+  std::unordered_map<size_t, size_t> known_;
+  std::deque<std::pair<size_t, World>> frontier_;
+};
+
+}  // namespace
+
+std::string Findings::text() const {
+  std::string text = std::to_string(states) + " states, " + std::to_string(transitions) +
+                     " transitions, depth " + std::to_string(depth) + ", longest wait " +
+                     std::to_string(longest_wait) + " ms";
+  if (broken.empty()) return text;
+  text += "\n  broken: " + broken;
+  for (const std::string& line : trace) text += "\n    " + line;
+  return text;
+}
+
+Findings explore(Server& server, const Bounds& bounds) {
+  return Explorer(server, bounds).run();
+}
+
+}  // namespace rlock::model

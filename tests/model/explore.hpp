@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "model/server.hpp"
+#include "model/world.hpp"
+
+namespace rlock::model {
+
+// What is explored to the end: all orders in which these clients, faults and operators may act.
+struct Bounds {
+  std::string name;
+  std::vector<int64_t> limits;  // of the clients: 1 is exclusive
+  int rounds = 1;               // acquisitions of each client
+  int faults = 0;               // slow or lost messages, deaths, stops: so many in all
+  int losses = 0;               // of the server's data
+  int forces = 0;               // by an operator
+};
+
+struct Findings {
+  std::string broken;              // the promise, or "" where all hold
+  std::vector<std::string> trace;  // the shortest way there
+  size_t states = 0;
+  size_t transitions = 0;
+  size_t depth = 0;
+  long long longest_wait = 0;  // ms that a live waiter needs at most once nothing fails any more
+  std::string text() const;
+};
+
+// Breadth first; stops at the first broken promise.
+Findings explore(Server& server, const Bounds& bounds);
+
+}  // namespace rlock::model

@@ -1,0 +1,155 @@
+// The native protocol as a whole: every order in which a few clients, faults and operators may act,
+// over the real scripts on a real server. A wake is a hint that may get lost here at any time, so
+// that it does not show when a wake comes before the state it tells of: tests/contract does.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "model/explore.hpp"
+
+namespace rlock::model {
+namespace {
+
+constexpr int64_t kShared = 1'000'000'000;
+
+const std::vector<Bounds>& usual_bounds() {
+  static const std::vector<Bounds> list{
+      {"two clients, an operator and a fault", {1, 1}, 1, 1, 0, 1},
+      {"two clients, twice each, data loss", {1, 1}, 2, 0, 1, 0},
+      {"three clients, data loss", {1, 1, 1}, 1, 0, 1, 0},
+      {"three clients, an operator", {1, 1, 1}, 1, 0, 0, 1},
+      {"exclusive, two slots and shared", {1, 2, kShared}, 1, 0, 0, 0},
+  };
+  return list;
+}
+
+// Minutes to hours.
+const std::vector<Bounds>& large_bounds() {
+  static const std::vector<Bounds> list{
+      {"two clients, data loss and a fault", {1, 1}, 1, 1, 1, 0},
+      {"two clients, two faults", {1, 1}, 1, 2, 0, 0},
+      {"two clients, twice each, one fault", {1, 1}, 2, 1, 0, 0},
+      {"three clients, one fault", {1, 1, 1}, 1, 1, 0, 0},
+      {"two clients, two faults and an operator", {1, 1}, 1, 2, 0, 1},
+      {"exclusive, two slots and shared, one fault", {1, 2, kShared}, 1, 1, 0, 0},
+  };
+  return list;
+}
+
+const std::vector<Bounds>& bounds() {
+  const char* asked = std::getenv("RLOCK_MODEL_BOUNDS");
+  return asked != nullptr && std::string(asked) == "large" ? large_bounds() : usual_bounds();
+}
+
+// A rule of the scripts left out, what it breaks, and the smallest bounds in which that shows.
+struct Mutant {
+  const char* rule;
+  std::vector<contract::Mutation> change;
+  const char* breaks;
+  Bounds within;
+};
+
+const Bounds kPlain{"", {1, 1, 1}, 1, 0, 0, 0};
+const Bounds kFault{"", {1, 1}, 1, 1, 0, 0};
+const Bounds kLoss{"", {1, 1}, 2, 0, 1, 0};
+const Bounds kOperator{"", {1, 1}, 1, 0, 0, 1};
+const Bounds kOperatorAndFault{"", {1, 1}, 1, 1, 0, 1};
+const Bounds kMixed{"", {1, 2, kShared}, 1, 0, 0, 0};
+
+const std::vector<Mutant>& mutants() {
+  static const std::vector<Mutant> list{
+      {"put back although taken since",
+       {{"if since > token then return 'taken' end", ""}},
+       "F:",
+       {"", {1, 1}, 2, 1, 0, 0}},
+      {"no tombstones",
+       {{"call('ZADD', RELEASED, int(keep * 8 + kind), owner)", ""}},
+       "L:",
+       kFault},
+      {"limits as first-come", {{"math.min(limit, least)", "limit"}}, "M:", kMixed},
+      {"the token counts from the counter alone",
+       {{"math.max(meta.last + 1, now_us)", "meta.last + 1"}},
+       "F:",
+       kLoss},
+      {"last come, first served",
+       {{"local head = call('ZRANGE', QUEUE, 0, 0)[1]",
+         "local head = call('ZRANGE', QUEUE, -1, -1)[1]"}},
+       "Q:",
+       kPlain},
+      {"a newcomer overtakes the queue",
+       {{"waiters == 0 and fits(limit)", "fits(limit)"}},
+       "Q:",
+       kMixed},
+      {"a grant needs no claim", {{"now + CLAIM", "now + line.ttl"}}, "L:", kPlain},
+      {"a claim does not extend the grant",
+       {{"math.max(entries['0'] or 0, now + ttl)", "entries['0'] or now + ttl"}},
+       "M:",
+       kPlain},
+      {"a renewal does not extend the lease",
+       {{"math.max(entries[entry] or 0, now + lease_of(entry, ttl))", "entries[entry]"}},
+       "M:",
+       kPlain},
+      {"force-unlock does not count the revoked holder",
+       {{"if line and line.attended == '1' and pace ~= 'now' then", "if false then"}},
+       "M:",
+       kOperator},
+      {"a revoked holder renews",
+       {{"if line.state == 'revoked' then return lost('forced') end", ""}},
+       "O:",
+       kOperator},
+      {"a forced-out owner is put back",
+       {{"if buried and buried > REQUEUED then return KINDS[buried] end", ""}},
+       "O:",
+       kOperatorAndFault},
+      {"a forced owner comes back with the lease that lapsed",
+       {{"reply = gone()\nif reply then\n  finish(owner)\n  return reply\nend", ""}},
+       "O:",
+       kOperator},
+      {"a revoked grant is claimed",
+       {{"if line.state == 'revoked' then return {'gone', 'forced', note_of(owner)} end", ""}},
+       "O:",
+       kOperator},
+      {"ended leases are not swept",
+       {{"local function sweep_holders()\n", "local function sweep_holders()\n  do return end\n"}},
+       "L:",
+       kFault},
+      {"whoever waits is never admitted",
+       {{"elseif fits(line.limit) then", "elseif false then"}},
+       "no stuck queue:",
+       kPlain},
+      {"a renewal extends every lease",
+       {{"call('ZADD', HOLDERS, int(ends), owner)\n  return {'extended'}",
+         "for _, o in ipairs(call('ZRANGE', HOLDERS, 0, -1)) do\n"
+         "    call('ZADD', HOLDERS, int(ends), o)\n  end\n  return {'extended'}"}},
+       "O:",
+       {"", {kShared, kShared}, 1, 0, 0, 0}},
+      {"tombstones without an end",
+       {{"call('PEXPIREAT', RELEASED, int(released))", ""}},
+       "L:",
+       kPlain},
+  };
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("the scripts keep the promises in every order of events within the bounds") {
+  Server server;
+  for (const Bounds& bound : bounds()) {
+    Findings findings = explore(server, bound);
+    MESSAGE(bound.name, ": ", findings.text());
+    CHECK(findings.broken.empty());
+  }
+}
+
+TEST_CASE("each rule left out of the scripts breaks its promise") {
+  for (const Mutant& mutant : mutants()) {
+    Server server(mutant.change);
+    REQUIRE_MESSAGE(server.mutations_applied(), std::string(mutant.rule), ": no place to change");
+    Findings findings = explore(server, mutant.within);
+    CHECK_MESSAGE(findings.broken.starts_with(mutant.breaks), std::string(mutant.rule), ": ",
+                  findings.text());
+  }
+}
+
+}  // namespace rlock::model

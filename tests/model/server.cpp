@@ -1,0 +1,220 @@
+#include "model/server.hpp"
+
+#include <stdexcept>
+
+namespace rlock::model {
+namespace {
+
+// Far in the future, so that no real clock ends a key: that is for the model's time to do.
+constexpr int64_t kEpochMs = 4'000'000'000'000;
+// Between two scripts at the same moment; more than the numbers that one script issues.
+constexpr int64_t kMicrosBetween = 10;
+
+const char* const kBefore = R"(
+local op, now_us, packed = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local now = math.floor(now_us / 1000)
+local base = string.sub(KEYS[1], 1, -8)
+local words = {}
+for i = 4, #ARGV do words[#words + 1] = ARGV[i] end
+redis.call('RPUSH', 'clock', string.format('%.0f', math.floor(now_us / 1000000)), now_us % 1000000)
+for _, key in ipairs(packed == '' and {} or cmsgpack.unpack(packed)) do
+  if key[4] < 0 or key[4] > now then
+    redis.call(key[2], base .. key[1], unpack(key[3]))
+    if key[4] > 0 then redis.call('PEXPIREAT', base .. key[1], string.format('%.0f', key[4])) end
+  end
+end
+local reply = scripts[op](KEYS, words)
+)";
+
+const char* const kAfter = R"(
+local kept, out, ends, woken = {}, {reply, ''}, {}, {}
+for i, name in ipairs({'holders', 'limits', 'queue', 'alive', 'released', 'who', 'meta'}) do
+  local rows, data, key = nil, {}, base .. name
+  if i <= 5 then
+    rows = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+    for j = 1, #rows, 2 do data[j], data[j + 1] = rows[j + 1], rows[j] end
+  else
+    rows = redis.call('HGETALL', key)
+    data = rows
+  end
+  if #rows > 0 then
+    kept[#kept + 1] = {name, i <= 5 and 'ZADD' or 'HSET', data, redis.call('PEXPIRETIME', key)}
+  end
+  out[#out + 1] = rows
+end
+redis.call('DEL', 'clock')
+local all = redis.call('KEYS', '*')
+for _, key in ipairs(all) do
+  local name = string.sub(key, #base + 1)
+  ends[#ends + 1] = name
+  ends[#ends + 1] = redis.call('PEXPIRETIME', key)
+  if string.sub(name, 1, 5) == 'wake:' then woken[#woken + 1] = string.sub(name, 6) end
+end
+if #all > 0 then redis.call('DEL', unpack(all)) end
+out[2] = cmsgpack.pack(kept)
+out[#out + 1] = ends
+out[#out + 1] = woken
+return out
+)";
+
+std::string around(const redis::Scripts& scripts) {
+  std::string text = "local scripts = {}\n";
+  for (auto [name, script] : {std::pair{"acquire", scripts.acquire},
+                              {"renew", scripts.renew},
+                              {"release", scripts.release},
+                              {"force", scripts.force_unlock}}) {
+    text += std::string("scripts.") + name + " = function(KEYS, ARGV)\n";
+    text += script.text;
+    text += "\nend\n";
+  }
+  return text + kBefore + kAfter;
+}
+
+std::string text_of(const redisReply& reply) {
+  if (reply.type == REDIS_REPLY_INTEGER) return std::to_string(reply.integer);
+  return reply.str == nullptr ? "" : std::string(reply.str, reply.len);
+}
+
+std::vector<std::string> texts_of(const redisReply& array) {
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < array.elements; ++i) texts.push_back(text_of(*array.element[i]));
+  return texts;
+}
+
+std::vector<Row> rows_of(const redisReply& array) {
+  std::vector<Row> rows;
+  auto texts = texts_of(array);
+  for (size_t i = 0; i + 1 < texts.size(); i += 2)
+    rows.push_back({texts[i], std::stoll(texts[i + 1])});
+  return rows;
+}
+
+std::map<std::string, std::string> fields_of(const redisReply& array) {
+  std::map<std::string, std::string> fields;
+  auto texts = texts_of(array);
+  for (size_t i = 0; i + 1 < texts.size(); i += 2) fields[texts[i]] = texts[i + 1];
+  return fields;
+}
+
+void shift(std::vector<Row>& rows, int64_t by) {
+  for (Row& row : rows) row.score = row.score < 0 ? kNever : row.score - by;
+}
+
+// `0=END` of each `@owner`: nothing is nested in the model.
+void shift_entries(std::map<std::string, std::string>& who) {
+  for (auto& [field, value] : who) {
+    if (field.front() == '@') value = std::to_string(std::stoll(value.substr(2)) - kEpochMs);
+  }
+}
+
+Reply reply_of(const redisReply& array) {
+  Reply reply;
+  auto texts = texts_of(array);
+  reply.word = texts.at(0);
+  if (reply.word == "granted" || reply.word == "queued") reply.number = std::stoll(texts.at(1));
+  if (reply.word == "queued") reply.look_again = std::stoll(texts.at(3));
+  if (reply.word == "lost" || reply.word == "gone" || reply.word == "absent")
+    reply.how = texts.at(1);
+  return reply;
+}
+
+// Times become the model's; numbers issued stay as they are.
+Done done_of(const redisReply& reply) {
+  Done done;
+  if (reply.type != REDIS_REPLY_ARRAY || reply.elements != 11)
+    throw std::runtime_error(text_of(reply));
+  redisReply** part = reply.element;
+  done.reply = reply_of(*part[0]);
+  Memory& memory = done.memory;
+  memory.packed = text_of(*part[1]);
+  memory.holders = rows_of(*part[2]);
+  memory.limits = rows_of(*part[3]);
+  memory.queue = rows_of(*part[4]);
+  memory.alive = rows_of(*part[5]);
+  memory.released = rows_of(*part[6]);
+  memory.who = fields_of(*part[7]);
+  memory.meta = fields_of(*part[8]);
+  memory.ends = rows_of(*part[9]);
+  memory.woken = texts_of(*part[10]);
+  shift(memory.holders, kEpochMs);
+  shift(memory.alive, kEpochMs);
+  shift(memory.released, kEpochMs * 8);
+  shift(memory.ends, kEpochMs);
+  shift_entries(memory.who);
+  return done;
+}
+
+std::vector<std::string> arguments(const Request& request) {
+  const std::string ttl = std::to_string(kTtl), limit = std::to_string(request.limit);
+  switch (request.op) {
+    case Op::acquire:
+      return {"acquire", request.owner, std::to_string(request.ticket),
+              limit,     ttl,           "0",
+              "1",       "wait",        "",
+              "x"};
+    case Op::renew:
+      return {"renew", request.owner, "0", std::to_string(request.token), limit, ttl,
+              "0",     "1",           "x"};
+    case Op::release:
+      return {"release", request.owner, "0", "released", "-"};
+    case Op::cancel:
+      return {"release", request.owner, "0", "cancelled", ""};
+    case Op::force:
+      return {"force", "sole", "", "confirmed", "x"};
+  }
+  throw std::logic_error("no such request");
+}
+
+std::vector<std::string> command(const Job& job, const std::string& digest) {
+  std::vector<std::string> words{"EVALSHA", digest, "9"};
+  for (const char* suffix :
+       {"holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never"}) {
+    words.push_back(std::string("rlock:{job}:") + suffix);
+  }
+  auto script = arguments(*job.request);
+  int64_t micros = (kEpochMs + job.world->now) * 1000 + job.world->scripts_now * kMicrosBetween;
+  words.push_back(script.front());
+  words.push_back(std::to_string(micros));
+  words.push_back(job.world->memory->packed);
+  words.insert(words.end(), script.begin() + 1, script.end());
+  return words;
+}
+
+}  // namespace
+
+Server::Server(const std::vector<contract::Mutation>& mutations)
+    : bent_(mutations), connection_(redisConnectUnix(server_.socket_path().c_str())) {
+  if (!connection_ || connection_->err != 0) throw std::runtime_error("cannot connect");
+  send({"SCRIPT", "LOAD", around(bent_.scripts())});
+  auto loaded = receive();
+  digest_ = text_of(*loaded);
+  if (loaded->type == REDIS_REPLY_ERROR) throw std::runtime_error(digest_);
+}
+
+void Server::send(const std::vector<std::string>& words) {
+  std::vector<const char*> argv;
+  std::vector<size_t> lengths;
+  for (const std::string& word : words) {
+    argv.push_back(word.data());
+    lengths.push_back(word.size());
+  }
+  redisAppendCommandArgv(connection_.get(), static_cast<int>(argv.size()), argv.data(),
+                         lengths.data());
+}
+
+Server::ReplyPtr Server::receive() {
+  void* reply = nullptr;
+  if (redisGetReply(connection_.get(), &reply) != REDIS_OK) {
+    throw std::runtime_error(std::string("redis-server: ") + connection_->errstr);
+  }
+  return ReplyPtr(static_cast<redisReply*>(reply));
+}
+
+std::vector<Done> Server::run(const std::vector<Job>& jobs) {
+  for (const Job& job : jobs) send(command(job, digest_));
+  std::vector<Done> results;
+  for (size_t i = 0; i < jobs.size(); ++i) results.push_back(done_of(*receive()));
+  return results;
+}
+
+}  // namespace rlock::model

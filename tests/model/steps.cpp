@@ -1,0 +1,240 @@
+#include "model/steps.hpp"
+
+#include <algorithm>
+
+namespace rlock::model {
+namespace {
+
+const char* word(Op op) {
+  switch (op) {
+    case Op::acquire:
+      return "acquires";
+    case Op::renew:
+      return "renews";
+    case Op::release:
+      return "releases";
+    case Op::cancel:
+      return "cancels";
+    case Op::force:
+      return "forces";
+  }
+  return "?";
+}
+
+bool active(const Client& client) {
+  return client.phase == Phase::waiting || client.phase == Phase::holding ||
+         client.phase == Phase::leaving;
+}
+
+// Time does not pass it by.
+bool urgent(const World& world, int index) {
+  const Client& client = world.clients[static_cast<size_t>(index)];
+  return active(client) && !client.stalled && client.due <= world.now &&
+         !awaits_reply(world, index);
+}
+
+class Steps {
+ public:
+  explicit Steps(const World& world) : world_(world) {}
+
+  std::vector<Step> all() {
+    for (int client = 0; client < static_cast<int>(world_.clients.size()); ++client) {
+      if (!awaits_reply(world_, client)) requests(client);
+      faults(client);
+    }
+    for (size_t message = 0; message < world_.messages.size(); ++message) arrive(message);
+    operators();
+    lose_data();
+    pass_time();
+    return std::move(steps_);
+  }
+
+ private:
+  const Client& client(int index) const { return world_.clients[static_cast<size_t>(index)]; }
+
+  std::string name(int index) const { return owner_of(world_, index); }
+
+  Step& add(std::string what) {
+    steps_.push_back({std::move(what), world_, std::nullopt, Answer::dropped, 0, Rank::none});
+    return steps_.back();
+  }
+
+  // Its time has come, or it was woken, or it is one whose time comes whenever it likes.
+  bool may_ask(int index) const {
+    if (client(index).due <= world_.now || client(index).stalled) return true;
+    std::string state = line_of(*world_.memory, name(index)).state;
+    return state == "granted" || state == "revoked";
+  }
+
+  void requests(int index) {
+    switch (client(index).phase) {
+      case Phase::idle:
+        return ask(index, Op::acquire, Rank::none);
+      case Phase::waiting:
+        if (may_ask(index)) ask(index, Op::acquire, Rank::ask);
+        return ask(index, Op::cancel, Rank::none);
+      case Phase::holding:
+        if (may_ask(index)) ask(index, Op::renew, Rank::none);
+        return ask(index, Op::release, Rank::release);
+      case Phase::leaving:
+        return ask(index, client(index).token == 0 ? Op::cancel : Op::release, Rank::leave);
+      case Phase::done:
+      case Phase::dead:
+        return;
+    }
+  }
+
+  // In one go; or slowly, and then anything may come between.
+  void ask(int index, Op op, Rank rank) {
+    const Client& who = client(index);
+    Request request{op, index, name(index), who.limit, who.ticket, who.token, world_.now};
+    Step& quick = add(name(index) + " " + word(op));
+    prepare(quick.next.clients[static_cast<size_t>(index)], op);
+    quick.request = request;
+    quick.answer = Answer::told;
+    quick.rank = who.stalled ? Rank::none : rank;
+    if (world_.faults_left == 0) return;
+    Step& slow = add(name(index) + " " + word(op) + ", slowly");
+    --slow.next.faults_left;
+    prepare(slow.next.clients[static_cast<size_t>(index)], op);
+    slow.next.clients[static_cast<size_t>(index)].punctual = false;
+    slow.next.messages.push_back({request, false, false, false, {}});
+  }
+
+  // Whoever lets go has ended its command before.
+  static void prepare(Client& who, Op op) {
+    who.stalled = false;
+    if (op == Op::acquire) who.phase = Phase::waiting;
+    if (op == Op::release || op == Op::cancel) who.phase = Phase::leaving;
+  }
+
+  void faults(int index) {
+    if (world_.faults_left == 0 || !active(client(index))) return;
+    Step& death = add(name(index) + " dies");
+    --death.next.faults_left;
+    Client& dead = death.next.clients[static_cast<size_t>(index)];
+    dead.phase = Phase::dead;
+    for (Message& message : death.next.messages) {
+      if (message.request.client == index) message.abandoned = true;
+    }
+    std::erase_if(death.next.messages, [](const Message& m) { return m.abandoned && m.answered; });
+    if (client(index).stalled || awaits_reply(world_, index)) return;
+    Step& stop = add(name(index) + " is stopped");
+    --stop.next.faults_left;
+    stop.next.clients[static_cast<size_t>(index)].stalled = true;
+    stop.next.clients[static_cast<size_t>(index)].punctual = false;
+  }
+
+  void arrive(size_t at) {
+    const Message& message = world_.messages[at];
+    std::string about =
+        message.request.owner + "'s slow request (" + word(message.request.op) + ")";
+    if (!message.answered) {
+      Step& step = add(about + " arrives");
+      step.request = message.request;
+      step.rank = Rank::message;
+      step.answer = message.abandoned ? Answer::dropped : Answer::kept;
+      step.message = at;
+      if (message.abandoned) erase(step.next, at);
+    } else {
+      Step& step = add(about + " is answered");
+      erase(step.next, at);
+      tell(step.next, message.request, message.reply, message.before_loss);
+      step.rank = Rank::message;
+    }
+    if (!message.abandoned) abandon(at, about);
+  }
+
+  // The client goes on over a fresh connection.
+  void abandon(size_t at, const std::string& about) {
+    Step& step = add(about + " is given up");
+    step.next.clients[static_cast<size_t>(world_.messages[at].request.client)].due = world_.now;
+    if (world_.messages[at].answered) return erase(step.next, at);
+    step.next.messages[at].abandoned = true;
+  }
+
+  static void erase(World& world, size_t at) {
+    world.messages.erase(world.messages.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+
+  void operators() {
+    const auto& holders = world_.memory->holders;
+    bool held = std::any_of(holders.begin(), holders.end(),
+                            [&](const Row& row) { return row.score > world_.now; });
+    if (world_.forces_left == 0 || !held) return;
+    Step& step = add("an operator forces the lock");
+    --step.next.forces_left;
+    step.request = Request{Op::force, -1, "", 1, 0, 0, world_.now};
+  }
+
+  void lose_data() {
+    if (world_.losses_left == 0 || world_.memory->ends.empty()) return;
+    Step& step = add("the server loses its data");
+    World& next = step.next;
+    --next.losses_left;
+    next.memory = std::make_shared<const Memory>();
+    next.newest_since_loss = 0;
+    next.forced.clear();
+    next.ended.clear();
+    for (Client& who : next.clients) {
+      if (who.phase == Phase::holding) who.lost_at = world_.now;
+    }
+    for (Message& message : next.messages) message.before_loss = message.answered;
+  }
+
+  void pass_time() {
+    for (int index = 0; index < static_cast<int>(world_.clients.size()); ++index) {
+      if (urgent(world_, index)) return;
+    }
+    Moment next = next_moment();
+    if (next == kNever) return;
+    Step& step = add("time passes: " + std::to_string(next - world_.now) + " ms");
+    step.rank = Rank::time;
+    step.next.now = next;
+    step.next.scripts_now = 0;
+    for (Client& who : step.next.clients) {
+      if (who.phase != Phase::holding || next < who.deadline()) continue;
+      who.phase = Phase::leaving;
+      who.due = next;
+    }
+  }
+
+  bool somebody_left() const {
+    bool client = std::any_of(world_.clients.begin(), world_.clients.end(), active);
+    bool idle = std::any_of(world_.clients.begin(), world_.clients.end(),
+                            [](const Client& c) { return c.phase == Phase::idle; });
+    return client || idle || !world_.messages.empty();
+  }
+
+  Moment next_moment() const {
+    if (!somebody_left()) return kNever;
+    Moment next = kNever;
+    auto consider = [&](Moment moment) {
+      if (moment > world_.now) next = std::min(next, moment);
+    };
+    for (const Row& row : world_.memory->holders) consider(row.score);
+    for (const Row& row : world_.memory->alive) consider(row.score);
+    // Where a late request may still find it: the end of a tombstone.
+    for (const Message& message : world_.messages) {
+      const Row* grave = find(world_.memory->released, message.request.owner);
+      if (grave != nullptr) consider(grave->score / 8 + 1);
+    }
+    for (const Client& who : world_.clients) {
+      if (!active(who)) continue;
+      if (who.due != kNever && !who.stalled) consider(who.due);
+      if (who.phase == Phase::holding) consider(who.deadline());
+    }
+    return next;
+  }
+
+  const World& world_;
+  std::vector<Step> steps_;
+};
+
+}  // namespace
+
+std::vector<Step> steps(const World& world) {
+  return Steps(world).all();
+}
+
+}  // namespace rlock::model

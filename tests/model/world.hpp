@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+// What the model consists of: a server's memory of one lock, the clients, the messages between
+// them, and what a perfect observer knows. A value: a step makes a new one.
+namespace rlock::model {
+
+// Milliseconds of the one clock that server and clients share here.
+using Moment = int64_t;
+constexpr Moment kNever = INT64_MAX;
+
+// As in the scripts and in rlock, with its usual lease.
+constexpr Moment kTtl = 30'000;
+constexpr Moment kDrift = kTtl / 100 + 2;
+constexpr Moment kRenewEvery = kTtl / 3;
+constexpr Moment kSlice = 5'000;
+constexpr Moment kClaim = 2'000;
+constexpr Moment kTombstone = 60'000;
+
+struct Row {
+  std::string member;
+  int64_t score = 0;
+};
+
+// What a script left: opaque to restore it, and read for the checks.
+struct Memory {
+  std::string packed;
+  std::vector<Row> holders, limits, queue, alive, released;
+  std::map<std::string, std::string> who, meta;
+  std::vector<Row> ends;           // of each key; kNever for none
+  std::vector<std::string> woken;  // by the last script
+};
+
+// `+owner` of the memory.
+struct Line {
+  std::string state;
+  int64_t limit = 0;
+  int64_t token = 0;
+};
+Line line_of(const Memory& memory, const std::string& owner);
+const Row* find(const std::vector<Row>& rows, const std::string& member);
+// Whether `owner` holds the lock at `now`, in the server's eyes.
+bool holds(const Memory& memory, const std::string& owner, Moment now);
+
+enum class Op { acquire, renew, release, cancel, force };
+
+struct Request {
+  Op op = Op::acquire;
+  int client = -1;  // an operator's: none
+  std::string owner;
+  int64_t limit = 1;
+  int64_t ticket = 0;
+  int64_t token = 0;
+  Moment sent_at = 0;
+};
+
+struct Reply {
+  std::string word;
+  std::string how;         // of lost, gone, absent
+  int64_t number = 0;      // of granted, queued
+  Moment look_again = -1;  // of queued
+  Moment at = 0;           // when the server gave it
+};
+
+// One that is slow: everything that goes well is no message but one step.
+struct Message {
+  Request request;
+  bool answered = false;
+  bool abandoned = false;  // nobody waits for the answer; the request may still arrive
+  bool before_loss = false;
+  Reply reply;
+};
+
+enum class Phase { idle, waiting, holding, leaving, done, dead };
+
+struct Client {
+  Phase phase = Phase::idle;
+  int64_t limit = 1;
+  int round = 1;
+  int rounds_left = 1;
+  int64_t ticket = 0;
+  int64_t token = 0;
+  Moment sent_at = 0;    // from which its lease counts
+  Moment due = kNever;   // time does not pass beyond while it is well
+  bool stalled = false;  // stopped: acts again whenever it likes
+  bool punctual = true;  // no message of this round was slow, nor was it ever stopped
+  Moment lost_at = -1;   // when data loss hit what it holds; it does not know yet
+  Moment deadline() const { return sent_at + kTtl - kDrift; }
+};
+
+struct World {
+  std::shared_ptr<const Memory> memory = std::make_shared<const Memory>();
+  Moment now = 0;
+  int64_t scripts_now = 0;  // run at this very moment: each sees a later microsecond
+  std::vector<Client> clients;
+  std::vector<Message> messages;
+  int faults_left = 0;
+  int losses_left = 0;
+  int forces_left = 0;
+  // What a perfect observer remembers.
+  int64_t newest = 0;                   // token ever granted
+  int64_t newest_since_loss = 0;        // of the server's data
+  std::map<std::string, Moment> ended;  // owners whose end was answered, and when
+  std::map<std::string, Moment>
+      forced;  // owners that an operator broke: until when they are barred
+};
+
+std::string owner_of(const World& world, int client);
+bool awaits_reply(const World& world, int client);
+
+}  // namespace rlock::model
