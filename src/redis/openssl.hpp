@@ -34,7 +34,6 @@ namespace rlock::redis {
   X(SSL_CTX_new)                            \
   X(SSL_CTX_free)                           \
   X(SSL_CTX_ctrl)                           \
-  X(SSL_CTX_set_options)                    \
   X(SSL_CTX_set_verify)                     \
   X(SSL_CTX_set_default_passwd_cb)          \
   X(SSL_CTX_set_default_passwd_cb_userdata) \

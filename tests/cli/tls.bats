@@ -216,6 +216,16 @@ refuses() {
   nothing_left broken
 }
 
+@test "L42: a command and replies of more than one TLS record" {
+  reset_server
+  redis eval 'for i = 1, 3000 do redis.call("HSET", string.format("rlock:{lock-%04d}:meta", i), "last", 1) end' 0
+  [ "$(rlock status | wc -l)" -eq 3001 ]
+  reset_server
+  # The text of a script has more than the 16 KB of one record.
+  redis script flush
+  run -0 rlock run long -- true
+}
+
 @test "L09: renewed longer than its lease, through connections that are killed" {
   hold renewed -t 2
   local end=$((SECONDS + 5))
