@@ -35,8 +35,8 @@ join_tests() {
     >"$build/CTestTestfile.cmake"
 }
 
-install_packages g++ cmake make ninja-build pkg-config libhiredis-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev \
-  doctest-dev bats jq python3 procps util-linux shellcheck strace redis-tools \
+install_packages g++ cmake make ninja-build pkg-config libhiredis-dev libssl-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev \
+  doctest-dev bats jq python3 procps util-linux shellcheck strace openssl redis-tools \
   mandoc bsdextrautils zsh fish bash-completion
 provide_server "$build/server"
 

@@ -66,6 +66,30 @@ util::Status set_password(redis::OpenOptions& out, const Choices& choices, Geten
   return util::Done{};
 }
 
+std::string choice_or_variable(const Choices& choices, Opt id, Getenv getenv) {
+  if (auto chosen = choices.last(id)) return *std::move(chosen);
+  return variable(getenv, std::string(row_of(id).environment).c_str()).value_or("");
+}
+
+Result<redis::Verify> verification(const Choices& choices, Getenv getenv) {
+  std::string word = choice_or_variable(choices, Opt::insecure, getenv);
+  if (word.empty() || word == "0" || word == "no" || word == "false") return redis::Verify::peer;
+  if (word == "1" || word == "yes" || word == "true") return redis::Verify::nothing;
+  return Error{ErrorKind::usage, "RLOCK_INSECURE must be 1 or 0"};
+}
+
+util::Status set_tls(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
+  out.tls.cacert = choice_or_variable(choices, Opt::cacert, getenv);
+  out.tls.cacertdir = choice_or_variable(choices, Opt::cacertdir, getenv);
+  out.tls.cert = choice_or_variable(choices, Opt::cert, getenv);
+  out.tls.key = choice_or_variable(choices, Opt::key, getenv);
+  out.tls.sni = choice_or_variable(choices, Opt::sni, getenv);
+  auto verify = verification(choices, getenv);
+  if (!verify) return std::move(verify).error();
+  out.tls.verify = *verify;
+  return util::Done{};
+}
+
 // A brace would move the hash tag: the keys of one lock would lie on several cluster slots.
 util::Status check_prefix(const std::string& prefix) {
   bool fit = util::printable(prefix) == prefix && prefix.find_first_of("{}") == prefix.npos;
@@ -125,6 +149,7 @@ Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv get
   if (prefix) out.prefix = *std::move(prefix);
   if (auto ok = check_prefix(out.prefix); !ok) return std::move(ok).error();
   if (auto ok = set_password(out, choices, getenv); !ok) return std::move(ok).error();
+  if (auto ok = set_tls(out, choices, getenv); !ok) return std::move(ok).error();
   if (auto ok = set_connect_timeout(out, choices); !ok) return std::move(ok).error();
   return out;
 }

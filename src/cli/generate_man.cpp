@@ -1,11 +1,13 @@
 #include <algorithm>
 
 #include "cli/generate.hpp"
+#include "redis/acl.hpp"
 
 namespace rlock::cli {
 namespace {
 
 constexpr std::string_view kGeneral = "@general options@";
+constexpr std::string_view kAccess = "@least ACL rule@";
 constexpr std::string_view kOfCommand = "@options ";
 
 // Text of the tables as roff: a hyphen is a minus sign, and no line begins as a request.
@@ -55,6 +57,7 @@ std::optional<std::string> filled(std::string_view line) {
   if (line == kGeneral) {
     return items([](const OptionRow& row) { return row.section == Section::general; });
   }
+  if (line == kAccess) return roff(redis::least_acl("rlock:")) + "\n";
   if (!line.starts_with(kOfCommand) || !line.ends_with('@')) return std::string(line) + "\n";
   line.remove_prefix(kOfCommand.size());
   line.remove_suffix(1);

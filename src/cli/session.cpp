@@ -4,6 +4,7 @@
 #include <set>
 
 #include "cli/connect.hpp"
+#include "cli/terminal.hpp"
 
 namespace rlock::cli {
 
@@ -14,6 +15,10 @@ Result<Session> Session::open(const Choices& choices) {
   if (!settings) return std::move(settings).error();
   auto make_store = redis::open(*settings);
   if (!make_store) return std::move(make_store).error();
+  // Not even --quiet hides it: the option may stand in a file that was forgotten.
+  if (redis::is_unverified(*settings)) {
+    say("warning: --insecure: the server's certificate is not verified, anybody may answer for it");
+  }
   return Session(*std::move(make_store), settings->prefix, settings->connect_timeout);
 }
 

@@ -48,10 +48,24 @@ local function place()
   return {'queued', tonumber(call('ZSCORE', QUEUE, owner)), position + 1, look_again, some_holder()}
 end
 
+-- What an ACL denies of all that a hold needs: told before anything is written, since a denied release
+-- would keep the lock, and a denied wake would go unnoticed. Servers before 7.0 tell when it comes.
+local function denied()
+  if not redis.acl_check_cmd then return nil end
+  for _, command in ipairs({'BLPOP', 'DEL', 'HDEL', 'HEXISTS', 'HGET', 'HSET', 'LINDEX', 'LPUSH', 'LSET',
+                            'LTRIM', 'PEXPIRE', 'PEXPIREAT', 'RPUSH', 'ZADD', 'ZCOUNT', 'ZMSCORE',
+                            'ZRANGEBYSCORE', 'ZRANK', 'ZREM', 'ZSCORE'}) do
+    if not redis.acl_check_cmd(command, HOLDERS, HOLDERS) then return command end
+  end
+end
+
 local reply = gone()
 if reply then return reply end
 
-if held_until(owner) or place_of(owner) then touch() end
+local newcomer = not (held_until(owner) or place_of(owner))
+local lacking = newcomer and denied()
+if lacking then return redis.error_reply('NOPERM this user has no permissions to run ' .. lacking) end
+if not newcomer then touch() end
 sweep()
 
 -- Revoked, and its lease ended just now.

@@ -1,15 +1,13 @@
 #include "redis/connection.hpp"
 
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "redis/dialer.hpp"
 #include "redis/set_up.hpp"
-#include "redis/socket.hpp"
+#include "redis/stream.hpp"
 #include "util/duration.hpp"
 
 namespace rlock::redis {
@@ -48,11 +46,12 @@ class Connection::State {
   void begin(TimePoint now);
   void connected(util::Fd fd);
   void talk();
-  bool send_rest();
+  std::optional<Error> send_rest();
   void read_replies();
   void take_in(ReplyPtr reply);
   void end(Result<ReplyPtr> result);
   void fail(const std::string& why);
+  void fail(Error why);
 
   Server server_;
   Dialer dialer_;
@@ -60,7 +59,7 @@ class Connection::State {
   TimePoint set_up_deadline_;
   std::vector<SetUp> steps_;  // of this socket's set-up
   size_t next_step_ = 0;      // whose answer comes next
-  util::Fd fd_;
+  std::unique_ptr<Stream> stream_;
   std::string command_;
   std::string out_;
   size_t sent_ = 0;
@@ -77,7 +76,7 @@ void Connection::State::start(const std::vector<std::string>& words) {
 void Connection::State::drop() {
   phase_ = Phase::idle;
   dialer_.stop();
-  fd_.reset();
+  stream_.reset();
   reader_ = ReplyReader();
   steps_.clear();
   next_step_ = 0;
@@ -86,7 +85,7 @@ void Connection::State::drop() {
 
 // A socket that the server closed meanwhile is replaced before the command is lost in it.
 void Connection::State::begin(TimePoint now) {
-  if (fd_ && is_quiet(fd_)) {
+  if (stream_ && stream_->is_quiet()) {
     out_ = std::move(command_);
     sent_ = 0;
     phase_ = Phase::talking;
@@ -101,7 +100,7 @@ void Connection::State::begin(TimePoint now) {
 }
 
 void Connection::State::connected(util::Fd fd) {
-  fd_ = std::move(fd);
+  stream_ = make_stream(server_, std::move(fd));
   steps_ = set_up_steps(server_);
   next_step_ = 0;
   out_.clear();
@@ -123,36 +122,36 @@ bool Connection::State::advance(TimePoint now) {
   }
   if (phase_ == Phase::talking) talk();
   if (phase_ == Phase::talking && setting_up() && now >= set_up_deadline_) {
-    fail("timed out after " + util::format_duration(server_.connect_timeout) +
-         " (connected, but no answer)");
+    fail("timed out after " + util::format_duration(server_.connect_timeout) + " (connected, but " +
+         stream_->silence() + ")");
   }
   return phase_ == Phase::ended || phase_ == Phase::idle;
 }
 
 void Connection::State::talk() {
   // What a server says before it hangs up tells more than the broken pipe does.
-  bool writable = send_rest();
-  int error = errno;
+  std::optional<Error> trouble = send_rest();
   read_replies();
-  if (!writable && phase_ == Phase::talking) fail(std::strerror(error));
+  if (trouble && phase_ == Phase::talking) fail(std::move(*trouble));
 }
 
-// False when the socket takes nothing any more.
-bool Connection::State::send_rest() {
+// Why the socket takes nothing any more, if it does not.
+std::optional<Error> Connection::State::send_rest() {
   std::string_view rest = unsent();
-  Io io = write_some(fd_, rest);
+  Io io = stream_->write_some(rest);
   sent_ = out_.size() - rest.size();
-  return io != Io::failed;
+  return io == Io::failed ? std::optional(stream_->trouble()) : std::nullopt;
 }
 
 void Connection::State::read_replies() {
   std::array<char, kReadSize> buffer;
-  size_t got = buffer.size();
-  while (phase_ == Phase::talking && got == buffer.size()) {
-    Io io = read_some(fd_, buffer.data(), buffer.size(), got);
+  Io io = Io::done;
+  while (phase_ == Phase::talking && io == Io::done) {
+    size_t got = 0;
+    io = stream_->read_some(buffer.data(), buffer.size(), got);
     if (io == Io::would_block) return;
     if (io == Io::closed) return fail("the server closed the connection");
-    if (io == Io::failed) return fail(std::strerror(errno));
+    if (io == Io::failed) return fail(stream_->trouble());
     reader_.feed(buffer.data(), got);
     while (phase_ == Phase::talking) {
       auto reply = reader_.next();
@@ -179,8 +178,13 @@ void Connection::State::end(Result<ReplyPtr> result) {
 }
 
 void Connection::State::fail(const std::string& why) {
+  fail(Error{ErrorKind::unavailable, why, Retry::later});
+}
+
+void Connection::State::fail(Error why) {
   std::string where = setting_up() ? "cannot connect to " + server_.label() : server_.label();
-  end(Error{ErrorKind::unavailable, where + ": " + why, Retry::later});
+  why.text = where + ": " + why.text;
+  end(std::move(why));
 }
 
 Result<ReplyPtr> Connection::State::take() {
@@ -192,8 +196,7 @@ Result<ReplyPtr> Connection::State::take() {
 void Connection::State::wants(std::vector<pollfd>& out) const {
   if (phase_ == Phase::dialing) dialer_.wants(out);
   if (phase_ != Phase::talking) return;
-  int events = unsent().empty() ? POLLIN : POLLIN | POLLOUT;
-  out.push_back({fd_.get(), static_cast<short>(events), 0});
+  out.push_back(stream_->wants(unsent().empty() ? Sending::over : Sending::under_way));
 }
 
 TimePoint Connection::State::due() const {

@@ -1,5 +1,6 @@
 #include "redis/open.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "redis/redis_store.hpp"
@@ -21,8 +22,12 @@ struct ToServer {
   const OpenOptions& options;
 
   Result<Server> operator()(const SingleUrl& url) const {
-    if (url.security == Security::tls) return not_built("TLS (rediss://) is");
     Server server = url.server;
+    if (url.security == Security::tls) {
+      auto tls = Tls::make(options.tls);
+      if (!tls) return std::move(tls).error();
+      server.tls = *std::move(tls);
+    }
     if (options.user) server.user = *options.user;
     if (options.password) server.password = *options.password;
     return server;
@@ -33,6 +38,11 @@ struct ToServer {
   Result<Server> operator()(const LocalUrl& url) const {
     return local_server(url.folder, options.local_start);
   }
+};
+
+struct UsesTls {
+  bool operator()(const LocalUrl&) const { return false; }
+  bool operator()(const auto& url) const { return url.security == Security::tls; }
 };
 
 }  // namespace
@@ -48,6 +58,14 @@ Result<lock::MakeStore> open(const OpenOptions& options) {
   return lock::MakeStore([server = std::move(*server), prefix = options.prefix] {
     return std::make_unique<RedisStore>(server, prefix);
   });
+}
+
+bool is_unverified(const OpenOptions& options) {
+  if (options.tls.verify == Verify::peer) return false;
+  auto urls = parse_urls(options.urls);
+  if (!urls) return false;
+  return std::any_of(urls->begin(), urls->end(),
+                     [](const Url& url) { return std::visit(UsesTls{}, url); });
 }
 
 }  // namespace rlock::redis

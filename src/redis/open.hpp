@@ -6,6 +6,7 @@
 
 #include "lock/store.hpp"
 #include "redis/local.hpp"
+#include "redis/tls.hpp"
 
 namespace rlock::redis {
 
@@ -15,11 +16,17 @@ struct OpenOptions {
   std::optional<std::string> password;  // over the URL's
   std::string prefix = "rlock:";
   util::Millis connect_timeout{2000};  // to reach one server: resolution, connect and set-up
+  TlsOptions tls;                      // for rediss://
   LocalStart local_start = LocalStart::allowed;
 };
 
 // Checks the URLs and gives a maker of stores; connects to nothing yet, but starts the server of a
-// `local:` URL where none runs. ErrorKind::usage: a bad URL, or a kind of server that is not built.
+// `local:` URL where none runs. ErrorKind::usage: a bad URL, or a kind of server that is not built;
+// ErrorKind::config: TLS is asked for and cannot be had.
 util::Result<lock::MakeStore> open(const OpenOptions& options);
+
+// Whether anybody between us and a server could take its place: TLS is asked for, but verifies
+// nothing.
+bool is_unverified(const OpenOptions& options);
 
 }  // namespace rlock::redis

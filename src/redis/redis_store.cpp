@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "redis/acl.hpp"
 #include "redis/decode.hpp"
 
 namespace rlock::redis {
@@ -51,7 +52,8 @@ class Call final : public lock::Reply<T> {
         what_(std::move(what)),
         decode_(decode),
         context_(std::move(context)),
-        script_(script) {
+        script_(script),
+        unsent_text_(script) {
     connection_.start(words_);
   }
 
@@ -67,7 +69,7 @@ class Call final : public lock::Reply<T> {
   bool advance(TimePoint now) override {
     while (!done_ && connection_.advance(now)) {
       auto reply = connection_.take();
-      if (reply && script_ != nullptr && is_noscript(**reply)) {
+      if (reply && unsent_text_ != nullptr && is_noscript(**reply)) {
         send_text();
         continue;
       }
@@ -84,7 +86,7 @@ class Call final : public lock::Reply<T> {
   Result<T> take() override {
     if (!reply_) return about_call(std::move(error_));
     if (reply_->type == REDIS_REPLY_ERROR) {
-      return about_call(named(decode_error(std::string_view(reply_->str, reply_->len))));
+      return about_call(named(refusal({reply_->str, reply_->len})));
     }
     std::optional<T> value = decode_(*reply_, context_);
     if (!value) {
@@ -97,8 +99,18 @@ class Call final : public lock::Reply<T> {
   void send_text() {
     words_[kCommand] = "EVAL";
     words_[kScript] = script_->text;
-    script_ = nullptr;
+    unsent_text_ = nullptr;
     connection_.start(words_);
+  }
+
+  // Which command of a script an ACL denies, the server does not always say.
+  Error refusal(std::string_view text) const {
+    Error error = decode_error(text);
+    if (error.kind != ErrorKind::denied || script_ == nullptr) return error;
+    if (std::string command = command_at(text, script_->text); !command.empty()) {
+      error.text += ": " + command;
+    }
+    return error;
   }
 
   // The transport's errors name the server themselves, a reply does not.
@@ -118,6 +130,7 @@ class Call final : public lock::Reply<T> {
   Decode decode_;
   std::string context_;
   const lua::Script* script_;
+  const lua::Script* unsent_text_;  // null once it was sent
   bool done_ = false;
   ReplyPtr reply_;
   Error error_;

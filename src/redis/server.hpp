@@ -10,6 +10,7 @@ namespace rlock::redis {
 enum class Transport { tcp, unix_socket };
 
 class AddressMemory;
+class Tls;
 
 // Where one server is and how we introduce ourselves there.
 struct Server {
@@ -21,6 +22,7 @@ struct Server {
   std::string password;
   int db = 0;
   util::Millis connect_timeout{2000};
+  std::shared_ptr<const Tls> tls;  // null: plain
   // Shared by the copies, so that a further connection survives a silent name server; may be null.
   std::shared_ptr<AddressMemory> addresses;
 

@@ -101,7 +101,7 @@ Io read_some(const util::Fd& fd, char* buffer, size_t size, size_t& got) {
     ssize_t count = recv(fd.get(), buffer, size, 0);
     if (count > 0) {
       got = static_cast<size_t>(count);
-      return Io::done;
+      return got == size ? Io::done : Io::drained;
     }
     if (count == 0) return Io::closed;
     if (again(errno)) return Io::would_block;

@@ -37,13 +37,18 @@ Attempt start_connect(const Address& address);
 // The outcome of a pending attempt once its descriptor polled: 0 or an errno.
 int connect_error(const util::Fd& fd);
 
-enum class Io { done, would_block, closed, failed };  // failed: errno says why
+enum class Io {
+  done,
+  drained,  // of a reading: done, and for now nothing is left
+  would_block,
+  closed,
+  failed,  // errno says why
+};
 
 // Writes what it can and cuts that off the front of `bytes`; done when all is written. No SIGPIPE.
 Io write_some(const util::Fd& fd, std::string_view& bytes);
 
-// Appends nothing but what one read gives: done with `got` bytes in buffer, closed at the end of
-// file.
+// What one read gives: done or drained with `got` bytes in buffer, closed at the end of file.
 Io read_some(const util::Fd& fd, char* buffer, size_t size, size_t& got);
 
 // Whether an idle connection can still be used: not closed by the peer, no stray bytes waiting.

@@ -81,6 +81,38 @@ def whole_run(port, folder):
     print(f"  rlock : redis-cli SET NX + EVAL = {median['rlock'] / median['redis-cli']:.2f}")
 
 
+def certificate(folder):
+    """A self-signed one for the loopback address: file names of the certificate and its key."""
+    names = [os.path.join(folder, name) for name in ("tls.crt", "tls.key")]
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                    "-days", "2", "-subj", "/CN=bench", "-addext", "subjectAltName=IP:127.0.0.1",
+                    "-out", names[0], "-keyout", names[1]], check=True, stderr=subprocess.DEVNULL)
+    return names
+
+
+def whole_run_tls(client, folder):
+    """As whole_run, over TLS with a verified certificate; redis-cli looks at the chain alone."""
+    crt, key = certificate(folder)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    client.execute_command("CONFIG", "SET", "tls-cert-file", crt, "tls-key-file", key, "tls-auth-clients", "no",
+                           "tls-ca-cert-file", crt)
+    client.execute_command("CONFIG", "SET", "tls-port", port)
+    saved = os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    times = {"rlock": [], "redis-cli --tls ping": []}
+    for _ in range(ROUNDS):
+        times["rlock"].append(timed([RLOCK, "-u", f"rediss://127.0.0.1:{port}", "--cacert", crt, "run", "tls",
+                                     "--", "true"]))
+        times["redis-cli --tls ping"].append(timed(["redis-cli", "-p", port, "--tls", "--cacert", crt, "ping"]))
+    os.dup2(saved, 1)
+    median = {name: statistics.median(values) for name, values in times.items()}
+    print("whole run of `true` over TLS, median ms:  "
+          + "  ".join(f"{name} {value / 1000:.2f}" for name, value in median.items()))
+    print(f"  rlock : redis-cli --tls ping = {median['rlock'] / median['redis-cli --tls ping']:.2f}   (to reach: 1.00)")
+
+
 def gaps_of(lines):
     """Only where the holder changed: one that takes it again at once has handed nothing over."""
     spans = sorted(tuple(map(int, line.split())) for line in lines)
@@ -243,6 +275,7 @@ def waiter_memory(port):
 
 with redis_server() as (server_port, server_client, server_folder):
     whole_run(server_port, server_folder)
+    whole_run_tls(server_client, server_folder)
     handover(server_port, server_folder)
     commands(server_port, server_client)
     waiter_memory(server_port)

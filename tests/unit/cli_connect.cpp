@@ -103,6 +103,30 @@ TEST_CASE("a flag wins over the environment, the environment over the default") 
   CHECK_FALSE(connection_options(choices, fake_getenv));
 }
 
+TEST_CASE("the TLS options: a flag wins over the environment; RLOCK_INSECURE is 1 or 0") {
+  variables = {{"RLOCK_CACERT", "env-ca"}, {"RLOCK_CERT", "env-crt"}, {"RLOCK_INSECURE", "1"}};
+  Choices choices = with_url();
+  choices.set(Opt::cacert, {"ca"});
+  choices.set(Opt::cacertdir, {"dir"});
+  choices.set(Opt::key, {"key"});
+  choices.set(Opt::sni, {"name"});
+  auto options = connection_options(choices, fake_getenv);
+  REQUIRE(options);
+  CHECK(options->tls.cacert == "ca");
+  CHECK(options->tls.cacertdir == "dir");
+  CHECK(options->tls.cert == "env-crt");
+  CHECK(options->tls.key == "key");
+  CHECK(options->tls.sni == "name");
+  CHECK(options->tls.verify == redis::Verify::nothing);
+  variables["RLOCK_INSECURE"] = "0";
+  auto secure = connection_options(choices, fake_getenv);
+  REQUIRE(secure);
+  CHECK(secure->tls.verify == redis::Verify::peer);
+  variables["RLOCK_INSECURE"] = "perhaps";
+  CHECK_FALSE(connection_options(choices, fake_getenv));
+  variables.clear();
+}
+
 TEST_CASE("a prefix that would break the keys is refused") {
   variables.clear();
   for (const char* prefix : {"a{b", "}", "\x1b", "\xff"}) {

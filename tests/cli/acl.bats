@@ -1,0 +1,103 @@
+#!/usr/bin/env bats
+# The least ACL rule of rlock(1): it suffices, and nothing of it can be left out. [L36, FAULTS 40]
+load helpers/helpers
+
+# The page is generated from the code's own rule.
+rule() { sed -n '/^~rlock:/{s/\\-/-/g;p}' "$BATS_TEST_DIRNAME/../../man/rlock.1"; }
+
+# limited RULE: the user whom RLOCK_URL names from now on has this rule.
+limited() {
+  # shellcheck disable=SC2086 # words of a rule
+  [ "$(redis acl setuser limited reset on '>pw' $1)" = OK ] || fail "not a rule: $1"
+  export RLOCK_URL="unix://limited:pw@$SERVER/s"
+}
+
+# denied: what the server has refused to the user since the last ACL LOG RESET.
+denied() { redis acl log | grep -c '^reason' || true; }
+
+setup() {
+  here=$BATS_TEST_TMPDIR
+  # shellcheck disable=SC2034 # read by the helpers
+  started=()
+  reset_server
+  redis script flush >/dev/null
+  redis acl log reset >/dev/null
+  cd "$here" || return
+}
+
+@test "FAULTS 40: with the least rule everything works, and the server denies nothing" {
+  limited "$(rule)"
+  hold busy -t 2
+  run -75 rlock run -n busy -- true
+  start rlock run busy -- sh -c 'rlock run busy -- touch second'
+  local waiter=$!
+  eventually waiting 1 busy
+  run -0 rlock queue busy
+  run -0 rlock status
+  let_go busy
+  ends_with 0 "$waiter"
+  [ -e second ]
+  run -0 rlock run --slots 2 --min-hold 10ms slotted -- true
+  run -0 rlock run --shared shared -- true
+  run -0 rlock acquire steps --ttl 20s
+  local owner=$output
+  run -0 rlock renew steps --owner "$owner"
+  run -0 rlock release steps --owner "$owner"
+  hold broken
+  run -0 rlock force-unlock broken --yes
+  ends_with 76 "$holder"
+  hold kept
+  start rlock run kept -- true
+  waiter=$!
+  eventually waiting 1 kept
+  run -0 rlock queue kept --remove "$(rlock queue --json kept | jq -r '.waiters[0].owner')"
+  ends_with 75 "$waiter"
+  let_go kept
+  run -0 rlock history kept
+  RLOCK_URL="$RLOCK_URL?db=2" run -0 rlock run elsewhere -- true
+  [ "$(denied)" -eq 0 ] || fail "$(redis acl log)"
+}
+
+@test "the rule is for its prefix alone" {
+  limited "$(rule)"
+  run -77 rlock run --prefix other: lock -- touch started
+  [ ! -e started ]
+}
+
+# try COMMAND: what needs it.
+try() {
+  case $1 in
+    scan) run --separate-stderr rlock status ;;
+    lrange) run --separate-stderr rlock history lock ;;
+    select) RLOCK_URL="$RLOCK_URL?db=2" run --separate-stderr rlock run lock -- touch started ;;
+    eval) redis script flush >/dev/null && run --separate-stderr rlock run lock -- touch started ;;
+    *) run --separate-stderr rlock run lock -- touch started ;;
+  esac
+}
+
+@test "L46 FAULTS 40 77: without any one command of the rule it is named, nothing runs, nothing is left" {
+  local least command tried=0
+  least=$(rule)
+  # All scripts are known to the server, so that the denial is not one of EVAL.
+  run -0 rlock run lock -- true
+  for command in $(tr ' ' '\n' <<<"$least" | sed -n 's/^+//p'); do
+    # Only a courtesy to whoever reads CLIENT LIST.
+    [ "$command" != 'client|setname' ] || continue
+    reset_server
+    limited "$least -$command"
+    try "$command"
+    [ "$status" -eq 77 ] || fail "without $command: $status, $stderr"
+    says "$SERVER/s" || fail "without $command: $stderr"
+    [[ ${stderr,,} =~ [^a-z]$command([^a-z]|$) ]] || fail "without $command: $stderr"
+    [ ! -e started ] || fail "without $command: it ran"
+    RLOCK_URL="unix://$SERVER/s" nothing_left lock || fail "without $command"
+    tried=$((tried + 1))
+  done
+  [ "$tried" -gt 30 ]
+}
+
+@test "FAULTS 40: a user who may not set the client's name works all the same" {
+  limited "$(rule) -client|setname"
+  run -0 --separate-stderr rlock run lock -- true
+  silent
+}

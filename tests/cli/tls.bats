@@ -1,0 +1,246 @@
+#!/usr/bin/env bats
+# rediss://: a real server, and certificates of the file's own authority.
+load helpers/helpers
+load helpers/authority
+
+setup_file() {
+  command -v openssl >/dev/null || skip "openssl is not installed"
+  SERVER=$(mktemp -d)
+  PKI=$SERVER/pki
+  export SERVER PKI
+  authority "$PKI"
+  issue "$PKI" server "subjectAltName=DNS:localhost,IP:127.0.0.1"
+  issue "$PKI" elsewhere "subjectAltName=DNS:elsewhere.example,IP:192.0.2.1"
+  issue "$PKI" expired "subjectAltName=DNS:localhost,IP:127.0.0.1" -startdate 20200101000000Z -enddate 20200201000000Z
+  issue "$PKI" client "extendedKeyUsage=clientAuth"
+  self_signed "$PKI" alone "subjectAltName=DNS:localhost,IP:127.0.0.1"
+  authority "$PKI/other"
+  issue "$PKI/other" stranger "extendedKeyUsage=clientAuth"
+  serve_tls "$SERVER"
+  export PORT RLOCK_URL=rediss://localhost:$PORT RLOCK_CACERT=$PKI/ca.crt
+}
+
+# A good certificate, and no client certificate wanted.
+setup() {
+  here=$BATS_TEST_TMPDIR
+  started=()
+  unset RLOCK_CACERTDIR RLOCK_CERT RLOCK_KEY RLOCK_SNI RLOCK_INSECURE
+  present server
+  redis config set tls-auth-clients no tls-protocols "" >/dev/null
+  cd "$here" || return
+}
+
+# serve_tls FOLDER ARG…: as serve, and $PORT is its port for TLS.
+serve_tls() {
+  serve "$@" --tls-cert-file "$PKI/server.crt" --tls-key-file "$PKI/server.key" --tls-ca-cert-file "$PKI/ca.crt" \
+    --tls-auth-clients no
+  listen "$1" tls-port
+}
+
+# listen FOLDER tls-port|port: $PORT, which nobody had.
+listen() {
+  local tries
+  for tries in {1..50}; do
+    PORT=$((20000 + RANDOM % 12000))
+    [ "$(redis-cli -s "$1/s" config set "$2" "$PORT")" != OK ] || return 0
+  done
+  fail "no port is free after $tries tries"
+}
+
+# present NAME: what the server shows of itself from now on.
+present() {
+  [ "$(redis config set tls-cert-file "$PKI/$1.crt" tls-key-file "$PKI/$1.key")" = OK ]
+}
+
+# refuses CODE TEXT…: a run fails with CODE and one line that has each TEXT; nothing ran.
+refuses() {
+  local code=$1
+  shift
+  run --separate-stderr rlock run "${options[@]}" lock -- touch started
+  [ "$status" -eq "$code" ] || fail "code $status, not $code: $stderr" || return
+  says "$@" || return
+  [ ! -e started ]
+}
+
+@test "a run by name and by address, silent, and it leaves nothing behind" {
+  local host
+  for host in localhost 127.0.0.1 LOCALHOST; do
+    RLOCK_URL=rediss://$host:$PORT run -7 --separate-stderr rlock run lock -- sh -c 'exit 7'
+    silent
+    nothing_left lock
+  done
+}
+
+@test "FAULTS 39 L47 77: expired, self-signed, an unknown authority, another name, another address" {
+  present expired
+  refuses 77 '"lock"' "localhost:$PORT" "certificate has expired"
+  present alone
+  refuses 77 '"lock"' "localhost:$PORT" "self-signed"
+  present elsewhere
+  refuses 77 '"lock"' "localhost:$PORT" "not for localhost"
+  RLOCK_URL=rediss://127.0.0.1:$PORT refuses 77 "not for 127.0.0.1"
+  present server
+  RLOCK_URL=rediss://127.0.0.2:$PORT refuses 77 "not for 127.0.0.2"
+  RLOCK_CACERT=$PKI/other/ca.crt refuses 77 "no authority that is trusted here"
+  RLOCK_CACERT='' refuses 77 "no authority that is trusted here"
+}
+
+@test "FAULTS 39: a plain port behind rediss://, a TLS port behind redis://" {
+  own
+  listen "$own_server" port
+  local options=(--connect-timeout 500ms)
+  RLOCK_URL=rediss://localhost:$PORT refuses 69 "a plain port?"
+  serve_tls "$here/tls"
+  RLOCK_URL=redis://localhost:$PORT refuses 69 "localhost:$PORT"
+  end_server "$here/tls"
+}
+
+@test "FAULTS 39 77: a client certificate that is wanted and missing, or of another authority" {
+  redis config set tls-auth-clients yes >/dev/null
+  refuses 77 "localhost:$PORT" "wants a client certificate"
+  RLOCK_CERT=$PKI/other/stranger.crt RLOCK_KEY=$PKI/other/stranger.key \
+    refuses 77 "refuses our client certificate" "unknown ca"
+  run -0 --separate-stderr rlock run --cert "$PKI/client.crt" --key "$PKI/client.key" lock -- true
+  silent
+  cat "$PKI/client.crt" "$PKI/client.key" >both
+  RLOCK_CERT=both run -0 rlock run lock -- true
+  redis config set tls-protocols TLSv1.2 >/dev/null
+  refuses 77 "client certificate"
+  run -0 rlock run --cert "$PKI/client.crt" --key "$PKI/client.key" lock -- true
+}
+
+@test "--cacert, --cacertdir and --sni, each also from the environment and a configuration file" {
+  mkdir hashed
+  cp "$PKI/ca.crt" hashed
+  openssl rehash hashed
+  unset RLOCK_CACERT
+  run -0 rlock run --cacert "$PKI/ca.crt" lock -- true
+  run -0 rlock run --cacertdir hashed lock -- true
+  RLOCK_CACERTDIR=hashed run -0 rlock run lock -- true
+  printf 'cacertdir = "hashed"\n' >file
+  run -0 rlock run --config "$here/file" lock -- true
+  present elsewhere
+  export RLOCK_CACERT=$PKI/ca.crt
+  refuses 77 "not for localhost"
+  run -0 rlock run --sni elsewhere.example lock -- true
+  RLOCK_SNI=192.0.2.1 run -0 rlock run lock -- true
+  present server
+  RLOCK_SNI=wrong.example refuses 77 "not for wrong.example"
+}
+
+@test "the name of the URL goes out as SNI" {
+  openssl s_server -accept 127.0.0.1:0 -cert "$PKI/elsewhere.crt" -key "$PKI/elsewhere.key" -servername localhost \
+    -cert2 "$PKI/server.crt" -key2 "$PKI/server.key" >said 2>&1 3>&- 4>&- </dev/zero &
+  started+=($!)
+  eventually grep -q ^ACCEPT said
+  local port
+  port=$(sed -n 's/^ACCEPT .*://p' said)
+  # Zeros are no Redis: but they come after the handshake.
+  RLOCK_URL=rediss://localhost:$port refuses 69 "localhost:$port"
+  RLOCK_URL=rediss://127.0.0.1:$port refuses 77 "not for 127.0.0.1"
+}
+
+@test "--insecure trusts anybody and says so once, also from the environment and under a configuration file" {
+  present expired
+  run -0 --separate-stderr rlock run --insecure lock -- true
+  says "warning" "not verified"
+  run -0 --separate-stderr rlock status -q lock --insecure || [ "$status" -eq 1 ]
+  says "not verified"
+  RLOCK_INSECURE=1 run -0 --separate-stderr rlock run -q lock -- true
+  says "not verified"
+  echo 'insecure = true' >file
+  run -0 --separate-stderr rlock run --config "$here/file" lock -- true
+  says "not verified"
+  RLOCK_INSECURE=0 RLOCK_CONFIG=$here/file refuses 77 "expired"
+  RLOCK_INSECURE=maybe refuses 64 "RLOCK_INSECURE"
+  RLOCK_URL=unix://$SERVER/s run -0 --separate-stderr rlock run --insecure lock -- true
+  silent
+}
+
+@test "78: a certificate or key that cannot be used is named; nothing that is in it is told" {
+  RLOCK_CACERT=none refuses 78 '"none"' "No such file"
+  RLOCK_CACERT=$here refuses 78 "not a file"
+  RLOCK_CACERT=/dev/zero refuses 78 "not a file"
+  RLOCK_CACERT=$PKI/ca.key refuses 78 "no CA certificate"
+  RLOCK_CACERTDIR=none refuses 78 '"none"' "No such file"
+  RLOCK_KEY=$PKI/client.key refuses 78 "--cert"
+  export RLOCK_CERT=$PKI/client.crt
+  refuses 78 "no private key"
+  RLOCK_KEY=$PKI/server.key refuses 78 "does not belong to the certificate"
+  openssl ec -in "$PKI/client.key" -aes128 -passout pass:canary -out locked 2>/dev/null
+  RLOCK_KEY=locked refuses 78 '"locked"' "encrypted"
+  echo canary >canary
+  RLOCK_KEY=canary refuses 78 '"canary"'
+  [[ ${stderr//\"canary\"/} != *canary* ]]
+}
+
+@test "FAULTS 38: a password in a URL that TLS refuses is nowhere" {
+  present expired
+  RLOCK_URL=rediss://:canary@localhost:$PORT refuses 77 "expired"
+  [[ $stderr != *canary* ]]
+}
+
+@test "78: without OpenSSL the message names the package; a plain run does not load it" {
+  mkdir broken
+  echo "no library" >broken/libssl.so.3
+  LD_LIBRARY_PATH=broken refuses 78 "libssl3"
+  run -1 grep -q libssl <(ldd "$RLOCK")
+  RLOCK_URL=unix://$SERVER/s run -0 rlock run lock -- sh -c 'grep -c libssl /proc/$PPID/maps || true'
+  [ "$output" = 0 ]
+  run -0 rlock run lock -- sh -c 'grep -q libssl /proc/$PPID/maps'
+}
+
+@test "L22: no socket reaches the command" {
+  RLOCK_URL=unix://$SERVER/s run -0 rlock run lock -- ls -l /proc/self/fd
+  local plain=${#lines[@]}
+  run -0 rlock run lock -- ls -l /proc/self/fd
+  [ "${#lines[@]}" -eq "$plain" ]
+  [[ $output != *socket* ]]
+}
+
+@test "status, queue, hand-over and force-unlock" {
+  hold busy
+  run -75 --separate-stderr rlock run -n busy -- true
+  says "is busy"
+  start rlock run busy -- touch second
+  local waiter=$!
+  eventually waiting 1 busy
+  run -0 rlock status busy
+  [[ $output == *held* ]]
+  let_go busy
+  ends_with 0 "$waiter"
+  [ -e second ]
+  hold broken
+  run -0 rlock force-unlock broken --yes --reason tls
+  ends_with 76 "$holder"
+  nothing_left broken
+}
+
+@test "L42: a command and replies of more than one TLS record" {
+  reset_server
+  redis eval 'for i = 1, 3000 do redis.call("HSET", string.format("rlock:{lock-%04d}:meta", i), "last", 1) end' 0
+  [ "$(rlock status | wc -l)" -eq 3001 ]
+  reset_server
+  # The text of a script has more than the 16 KB of one record.
+  redis script flush
+  run -0 rlock run long -- true
+}
+
+@test "L09: renewed longer than its lease, through connections that are killed" {
+  hold renewed -t 2
+  local end=$((SECONDS + 5))
+  while ((SECONDS < end)); do
+    redis client kill type normal >/dev/null
+    sleep 0.3
+  done
+  held renewed
+  let_go renewed
+  nothing_left renewed
+}
+
+@test "76: a server that is no longer to be trusted when the lease is renewed over a fresh connection" {
+  hold spoilt -t 2 -k 300ms
+  present expired
+  redis client kill type normal >/dev/null
+  ends_with 76 "$holder"
+}

@@ -1,0 +1,99 @@
+#include "redis/tls.hpp"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "redis_call.hpp"
+#include "support/fake_server.hpp"
+
+using namespace rlock;
+using redis::Connection;
+using test::at_port;
+using test::call;
+using test::FakeServer;
+using util::BootClock;
+using util::ErrorKind;
+using util::Millis;
+using util::Retry;
+
+// What no real server does in its handshake; those are in tests/cli/tls.bats.
+namespace {
+
+constexpr Millis kPatience{150};
+// Far above what a loaded machine adds, far below what a stretched deadline would take.
+constexpr Millis kLimit{5'000};
+// The head of a handshake record of 4096 bytes.
+constexpr std::string_view kRecordHead{"\x16\x03\x03\x10\x00", 5};
+
+struct Ended {
+  util::Error error;
+  Millis took;
+};
+
+Ended ping(FakeServer::Script script, Millis patience) {
+  auto tls = redis::Tls::make({});
+  REQUIRE(tls);
+  FakeServer fake(std::move(script));
+  redis::Server server = at_port(fake.port(), patience);
+  server.tls = *tls;
+  Connection connection(server);
+  auto before = BootClock::now();
+  auto reply = call(connection, {"PING"}, kLimit * 2);
+  auto took = std::chrono::duration_cast<Millis>(BootClock::now() - before);
+  REQUIRE_FALSE(reply);
+  return {reply.error(), took};
+}
+
+bool mentions(const util::Error& error, std::string_view part) {
+  return error.text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a handshake that nobody answers ends at the connect timeout") {
+  Ended ended = ping([](auto& peer, int) { peer.await_hang_up(); }, kPatience);
+  CHECK(ended.error.kind == ErrorKind::unavailable);
+  CHECK(ended.error.retry == Retry::later);
+  CHECK(mentions(ended.error, "timed out after 150ms (connected, but no TLS handshake"));
+  CHECK(ended.took >= kPatience);
+  CHECK(ended.took < kLimit);
+}
+
+TEST_CASE("a trickled handshake does not stretch the connect timeout (FAULTS 17)") {
+  // 4096 bytes at 10 ms each would be 40 s.
+  auto script = [](auto& peer, int) {
+    peer.trickle(std::string(kRecordHead) + std::string(4096, '\2'), Millis(10));
+  };
+  Ended ended = ping(script, kPatience);
+  CHECK(ended.error.kind == ErrorKind::unavailable);
+  CHECK(mentions(ended.error, "timed out after 150ms"));
+  CHECK(ended.took >= kPatience);
+  CHECK(ended.took < kLimit);
+}
+
+TEST_CASE("a server that answers without TLS is refused and the reason is told (FAULTS 39)") {
+  Ended ended = ping([](auto& peer, int) { peer.send("-ERR unknown command\r\n"); }, kLimit);
+  CHECK(ended.error.kind == ErrorKind::denied);
+  CHECK(ended.error.retry == Retry::never);
+  CHECK(mentions(ended.error, "a plain port"));
+}
+
+TEST_CASE("a server that hangs up in the handshake is tried again, and raises no SIGPIPE") {
+  // At the default of the signal a write to a closed socket would end this program.
+  auto before = std::signal(SIGPIPE, SIG_DFL);
+  Ended ended = ping([](auto&, int) {}, kLimit);
+  std::signal(SIGPIPE, before);
+  CHECK(ended.error.kind == ErrorKind::unavailable);
+  CHECK(ended.error.retry == Retry::later);
+}
+
+TEST_CASE("hostile handshake bytes end in an error (FAULTS 37)") {
+  auto script = [](auto& peer, int) {
+    peer.send(std::string(kRecordHead) + std::string(4096, '\2'));
+    peer.await_hang_up();
+  };
+  Ended ended = ping(script, kLimit);
+  CHECK(ended.error.kind == ErrorKind::denied);
+  CHECK(mentions(ended.error, "TLS: "));
+}
