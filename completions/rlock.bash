@@ -24,6 +24,7 @@ _rlock_rows() {
       '--max-queue N'
       '--no-reentrant '
       '--wait-descendants '
+      '--format native|plain|redisson'
       '--hide-command '
       '--event-log FILE'
       '--reason TEXT'
@@ -48,6 +49,7 @@ _rlock_rows() {
       '--slots N'
       '-s,--shared '
       '--max-queue N'
+      '--format native|plain|redisson'
       '--hide-command '
       '--renew-while PID'
       '--reason TEXT'
@@ -65,6 +67,7 @@ _rlock_rows() {
     ) ;;
     renew) rows=(
       '-t,--ttl DUR'
+      '--format native|plain|redisson'
       '--owner ID'
       '--token N'
       '-u,--url URL'
@@ -80,6 +83,7 @@ _rlock_rows() {
       '--version '
     ) ;;
     release) rows=(
+      '--format native|plain|redisson'
       '--owner ID'
       '-u,--url URL'
       '--user NAME'
@@ -94,6 +98,7 @@ _rlock_rows() {
       '--version '
     ) ;;
     status) rows=(
+      '--format native|plain|redisson'
       '--owner ID'
       '-u,--url URL'
       '--user NAME'
@@ -123,6 +128,7 @@ _rlock_rows() {
       '--version '
     ) ;;
     force-unlock) rows=(
+      '--format native|plain|redisson'
       '--owner ID'
       '--token N'
       '--all '

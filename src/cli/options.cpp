@@ -152,6 +152,12 @@ constexpr std::array<OptionRow, kOptCount> kOptions{{
      "inside a run that holds NAME already: wait like anyone else", kRun, kOwn},
     {Opt::wait_descendants, '\0', "wait-descendants", "", "", "",
      "hold the lock until everything that the command started has ended, too", kRun, kOwn},
+    {Opt::format, '\0', "format", "native|plain|redisson", "",
+     "native; status, force-unlock: as found",
+     "whose lock this is: rlock's own; that of redsync, redis-py or node-redlock; that of "
+     "Redisson. "
+     "In the last two NAME is the key itself",
+     kRun | kAcquire | kRenew | kRelease | kStatus | kForce, kOwn},
     {Opt::hide_command, '\0', "hide-command", "", "", "",
      "do not store the command line, which others see in status (its first 200 bytes)",
      kRun | kAcquire, kOwn},

@@ -45,6 +45,7 @@ enum class Opt : uint8_t {
   max_queue,
   no_reentrant,
   wait_descendants,
+  format,
   hide_command,
   renew_while,
   event_log,

@@ -15,6 +15,7 @@ using util::Millis;
 std::string event_line(const std::string& name, const run::Event& event) {
   std::string text = in_quotes(name) + ": " + std::string(word_of(event.kind));
   if (event.kind == run::EventKind::acquired || event.kind == run::EventKind::entered) {
+    if (event.token.value == 0) return text;
     text += ", token " + std::to_string(event.token.value);
   }
   if (!event.detail.empty()) text += ": " + util::shortened(util::printable(event.detail), 300);

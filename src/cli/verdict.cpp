@@ -5,6 +5,7 @@
 
 #include "cli/describe.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/format.hpp"
 #include "cli/record.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
@@ -97,6 +98,14 @@ class Judge {
   }
 
   Verdict operator()(const lock::Upgrade&) const {
+    if (context_.format != redis::Format::native) {
+      return {kUsage,
+              {},
+              Weight::error,
+              "cannot enter " + lock_at(context_) +
+                  ": a run around this one holds it, and would be waited for without end; the " +
+                  std::string(word_of(context_.format)) + " format knows no re-entry"};
+    }
     return {kUsage,
             {},
             Weight::error,

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "redis/open.hpp"
 #include "run/run.hpp"
 
 namespace rlock::cli {
@@ -15,6 +16,7 @@ struct RunContext {
   int conflict_code = 75;
   std::optional<util::Millis> max_run;
   util::Millis waited{0};
+  redis::Format format = redis::Format::native;
 };
 
 enum class Weight { silent, notice, error };  // notice: not said under -q

@@ -32,6 +32,8 @@ class Connection::State {
   }
 
   void start(const std::vector<std::string>& words);
+  void listen();
+  bool is_open() const { return static_cast<bool>(fd_); }
   void wants(std::vector<pollfd>& out) const;
   TimePoint due() const;
   bool advance(TimePoint now);
@@ -72,6 +74,14 @@ void Connection::State::start(const std::vector<std::string>& words) {
   if (phase_ != Phase::idle) drop();
   command_ = encode(words);
   phase_ = Phase::asked;
+}
+
+void Connection::State::listen() {
+  if (fd_) {
+    phase_ = Phase::talking;
+  } else {
+    fail("not connected");
+  }
 }
 
 void Connection::State::drop() {
@@ -209,6 +219,12 @@ Connection::~Connection() = default;
 
 void Connection::start(const std::vector<std::string>& words) {
   state_->start(words);
+}
+void Connection::listen() {
+  state_->listen();
+}
+bool Connection::is_open() const {
+  return state_->is_open();
 }
 void Connection::wants(std::vector<pollfd>& out) const {
   state_->wants(out);

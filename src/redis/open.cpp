@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "redis/plain_store.hpp"
 #include "redis/redis_store.hpp"
+#include "redis/redisson_store.hpp"
 #include "redis/resolver.hpp"
 #include "redis/url.hpp"
 
@@ -35,6 +37,18 @@ struct ToServer {
   }
 };
 
+lock::MakeStore maker(const Server& server, const OpenOptions& options) {
+  switch (options.format) {
+    case Format::plain:
+      return [server] { return std::make_unique<PlainStore>(server); };
+    case Format::redisson:
+      return [server] { return std::make_unique<RedissonStore>(server); };
+    case Format::native:
+      break;
+  }
+  return [server, prefix = options.prefix] { return std::make_unique<RedisStore>(server, prefix); };
+}
+
 }  // namespace
 
 Result<lock::MakeStore> open(const OpenOptions& options) {
@@ -45,9 +59,7 @@ Result<lock::MakeStore> open(const OpenOptions& options) {
   if (!server) return std::move(server).error();
   server->connect_timeout = options.connect_timeout;
   server->addresses = std::make_shared<AddressMemory>();
-  return lock::MakeStore([server = std::move(*server), prefix = options.prefix] {
-    return std::make_unique<RedisStore>(server, prefix);
-  });
+  return maker(*server, options);
 }
 
 }  // namespace rlock::redis

@@ -9,11 +9,15 @@
 
 namespace rlock::redis {
 
+// Whose lock it is, and so how it is stored. [DESIGN, Formats]
+enum class Format { native, plain, redisson };
+
 struct OpenOptions {
   std::vector<std::string> urls;        // one: a server; three or more: a quorum
   std::optional<std::string> user;      // over the URL's
   std::optional<std::string> password;  // over the URL's
   std::string prefix = "rlock:";
+  Format format = Format::native;
   util::Millis connect_timeout{2000};  // to reach one server: resolution, connect and set-up
   LocalStart local_start = LocalStart::allowed;
 };
