@@ -25,6 +25,7 @@ _rlock_rows() {
       '--no-reentrant '
       '--wait-descendants '
       '--format native|plain|redisson'
+      '--fail-open '
       '--hide-command '
       '--event-log FILE'
       '--reason TEXT'

@@ -107,6 +107,7 @@ complete -c rlock -n '__rlock_in run acquire' -l max-queue -x -d 'do not wait wh
 complete -c rlock -n '__rlock_in run' -l no-reentrant -d 'inside a run that holds NAME already: wait like anyone else'
 complete -c rlock -n '__rlock_in run' -l wait-descendants -d 'hold the lock until everything that the command started has ended, too'
 complete -c rlock -n '__rlock_in run acquire renew release status force-unlock' -l format -x -a 'native plain redisson' -d 'whose lock this is: rlock\'s own; that of redsync, redis-py or node-redlock; that of Redisson. In the last two NAME is the key itself'
+complete -c rlock -n '__rlock_in run' -l fail-open -d 'when no server answers: warn, and run the command without the lock'
 complete -c rlock -n '__rlock_in run acquire' -l hide-command -d 'do not store the command line, which others see in status (its first 200 bytes)'
 complete -c rlock -n '__rlock_in acquire' -l renew-while -x -d 'renew in the background while the process PID lives, then release'
 complete -c rlock -n '__rlock_in run' -l event-log -r -F -d 'append one JSON object a line to FILE for each event'

@@ -158,6 +158,8 @@ constexpr std::array<OptionRow, kOptCount> kOptions{{
      "Redisson. "
      "In the last two NAME is the key itself",
      kRun | kAcquire | kRenew | kRelease | kStatus | kForce, kOwn},
+    {Opt::fail_open, '\0', "fail-open", "", "", "",
+     "when no server answers: warn, and run the command without the lock", kRun, kOwn},
     {Opt::hide_command, '\0', "hide-command", "", "", "",
      "do not store the command line, which others see in status (its first 200 bytes)",
      kRun | kAcquire, kOwn},

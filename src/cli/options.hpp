@@ -46,6 +46,7 @@ enum class Opt : uint8_t {
   no_reentrant,
   wait_descendants,
   format,
+  fail_open,
   hide_command,
   renew_while,
   event_log,

@@ -1,6 +1,7 @@
 #include "run/run.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/fail_open.hpp"
 #include "cli/format.hpp"
 #include "cli/held.hpp"
 #include "cli/run_observer.hpp"
@@ -43,7 +44,7 @@ void nest(run::Plan& plan, const Session& session, Reentry reentry) {
     return std::vector<std::string>{
         "RLOCK_NAME=" + place.name, "RLOCK_OWNER=" + use.owner.text(),
         fenced ? "RLOCK_TOKEN=" + std::to_string(use.token.value) : std::string("RLOCK_TOKEN"),
-        "RLOCK_HELD=" + encode_held(held_inside(around, place, use))};
+        "RLOCK_UNLOCKED", "RLOCK_HELD=" + encode_held(held_inside(around, place, use))};
   };
 }
 
@@ -99,7 +100,13 @@ int hold(RunSettings settings, Session& session, run::Signals& signals, Talk tal
   plan.limits.first_contact = session.connect_timeout();
   if (settings.wait) plan.limits.deadline = start + *settings.wait;
   run::Outcome outcome =
-      run::hold_and_run(std::move(plan), session.store(), session.make_store(), observer, signals);
+      run::hold_and_run(plan, session.store(), session.make_store(), observer, signals);
+  if (settings.contact == Contact::fail_open && unanswered(outcome, observer)) {
+    observer.end();
+    say(unlocked_warning(std::get<util::Error>(outcome), context));
+    context.unlocked = true;
+    outcome = run_unlocked(std::move(plan), observer, signals);
+  }
   observer.end();
   context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - start);
   if (run::LeaseEnd* lease = lost_lease(outcome)) ask_who_took_it(*lease, name, owners, session);

@@ -87,6 +87,11 @@ void RunObserver::event(const run::Event& event) {
   if (talk_ == Talk::verbose && news) say(event_line(name_.text(), event));
 }
 
+bool RunObserver::was_queued() const {
+  std::lock_guard guard(mutex_);
+  return queued_.has_value();
+}
+
 void RunObserver::end() {
   std::lock_guard guard(mutex_);
   line_.erase();

@@ -98,7 +98,8 @@ using Outcome =
 enum class EventKind {
   enqueued,
   acquired,
-  entered,  // instead of acquired: a run around this one holds the lock
+  entered,   // instead of acquired: a run around this one holds the lock
+  unlocked,  // instead of acquired: the command runs without the lock
   renewed,
   renew_failed,
   lost,

@@ -51,7 +51,7 @@ teardown_file() {
 
 @test "options: unknown, not built yet, without their value" {
   local option
-  for option in --frobnicate -Z --fail-open --cacert=x --insecure -w -t --reason -E --slots \
+  for option in --frobnicate -Z --cacert=x --insecure -w -t --reason -E --slots \
     --min-hold --max-queue; do
     refused run name "$option" -- touch started
   done
