@@ -16,6 +16,7 @@ enum class CommandId : uint8_t {
   queue,
   force_unlock,
   history,
+  doctor,
   completion
 };
 

@@ -17,6 +17,9 @@ extern const Script release;
 extern const Script force_unlock;
 extern const Script inspect;
 
+// Which commands of the native scripts this user may not run.
+extern const Script probe;
+
 extern const Script plain_acquire;
 extern const Script plain_renew;
 extern const Script plain_release;

@@ -51,15 +51,25 @@ lock::MakeStore maker(const Server& server, const OpenOptions& options) {
 
 }  // namespace
 
-Result<lock::MakeStore> open(const OpenOptions& options) {
+Result<std::vector<Server>> servers(const OpenOptions& options) {
   auto urls = parse_urls(options.urls);
   if (!urls) return std::move(urls).error();
-  if (urls->size() > 1) return not_built("a quorum of several servers is");
-  auto server = std::visit(ToServer{options}, urls->front());
-  if (!server) return std::move(server).error();
-  server->connect_timeout = options.connect_timeout;
-  server->addresses = std::make_shared<AddressMemory>();
-  return maker(*server, options);
+  std::vector<Server> servers;
+  for (const Url& url : *urls) {
+    auto server = std::visit(ToServer{options}, url);
+    if (!server) return std::move(server).error();
+    server->connect_timeout = options.connect_timeout;
+    server->addresses = std::make_shared<AddressMemory>();
+    servers.push_back(*std::move(server));
+  }
+  return servers;
+}
+
+Result<lock::MakeStore> open(const OpenOptions& options) {
+  auto all = servers(options);
+  if (!all) return std::move(all).error();
+  if (all->size() > 1) return not_built("a quorum of several servers is");
+  return maker(all->front(), options);
 }
 
 }  // namespace rlock::redis

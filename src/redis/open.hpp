@@ -22,6 +22,9 @@ struct OpenOptions {
   LocalStart local_start = LocalStart::allowed;
 };
 
+// The servers of the URLs, as open() would use them.
+util::Result<std::vector<Server>> servers(const OpenOptions& options);
+
 // Checks the URLs and gives a maker of stores; connects to nothing yet, but starts the server of a
 // `local:` URL where none runs. ErrorKind::usage: a bad URL, or a kind of server that is not built.
 util::Result<lock::MakeStore> open(const OpenOptions& options);

@@ -4,6 +4,7 @@ load helpers/helpers
 # Nobody listens at $nobody.
 setup() {
   here=$BATS_TEST_TMPDIR
+  # shellcheck disable=SC2034 # start and teardown use it
   started=()
   cd "$here" || return
   nobody=unix://$here/nobody

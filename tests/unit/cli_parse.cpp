@@ -108,7 +108,7 @@ TEST_CASE("an option of another command or one not built yet is unknown") {
     CAPTURE(word);
     CHECK(contains(refusal({"run", word, "x", "--", "true"}), "unknown option"));
   }
-  CHECK(contains(refusal({"doctor", "x"}), "unknown command"));
+  CHECK(contains(refusal({"operate", "x"}), "unknown command"));
 }
 
 TEST_CASE("a value that is missing or one too many is named") {
