@@ -3,7 +3,7 @@
 
 # ---- from the table of options ----
 
-_rlock_commands=(run acquire renew release status queue force-unlock history completion)
+_rlock_commands=(run acquire renew release status queue force-unlock history doctor completion)
 
 # rows: each option of command $1 with what it takes.
 _rlock_rows() {
@@ -162,6 +162,19 @@ _rlock_rows() {
       '-h,--help '
       '--version '
     ) ;;
+    doctor) rows=(
+      '-u,--url URL'
+      '--user NAME'
+      '--password-file FILE'
+      '--prefix TEXT'
+      '--connect-timeout DUR'
+      '--config FILE'
+      '--json '
+      '-q,--quiet '
+      '-v,--verbose '
+      '-h,--help '
+      '--version '
+    ) ;;
     completion) rows=(
       '-u,--url URL'
       '--user NAME'
@@ -202,6 +215,7 @@ _rlock_operands() {
     queue) operands=NAME ;;
     force-unlock) operands=NAME ;;
     history) operands=NAME ;;
+    doctor) operands='[options]' ;;
     completion) operands='bash|zsh|fish' ;;
     *) operands='' ;;
   esac

@@ -118,7 +118,7 @@ constexpr std::array<CommandRow, 10> kCommands{{
      "Exit status: 0, also with warnings. 1 when any point failed. 64 wrong usage, 78 "
      "configuration.",
      "rlock doctor\n"
-     "rlock doctor -u redis://db1 --json | jq '.servers[].checks[] | select(.state != \"ok\")'"},
+     "rlock doctor --json | jq '.servers[].checks[] | select(.state != \"ok\")'"},
     {CommandId::completion, "completion", "completion bash|zsh|fish", "print the completion script",
      "Prints what makes a shell complete rlock: commands, options and their values, names of "
      "locks, "

@@ -66,7 +66,6 @@ teardown_file() {
 
 @test "commands: none, unknown, not built yet" {
   refused frobnicate
-  refused doctor
   run -64 rlock
 }
 
