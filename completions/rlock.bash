@@ -3,7 +3,7 @@
 
 # ---- from the table of options ----
 
-_rlock_commands=(run acquire renew release status queue force-unlock history completion)
+_rlock_commands=(run acquire renew release status queue force-unlock history doctor completion)
 
 # rows: each option of command $1 with what it takes.
 _rlock_rows() {
@@ -24,6 +24,8 @@ _rlock_rows() {
       '--max-queue N'
       '--no-reentrant '
       '--wait-descendants '
+      '--format native|plain|redisson'
+      '--fail-open '
       '--hide-command '
       '--event-log FILE'
       '--reason TEXT'
@@ -54,6 +56,7 @@ _rlock_rows() {
       '--slots N'
       '-s,--shared '
       '--max-queue N'
+      '--format native|plain|redisson'
       '--hide-command '
       '--renew-while PID'
       '--reason TEXT'
@@ -77,6 +80,7 @@ _rlock_rows() {
     ) ;;
     renew) rows=(
       '-t,--ttl DUR'
+      '--format native|plain|redisson'
       '--owner ID'
       '--token N'
       '-u,--url URL'
@@ -98,6 +102,7 @@ _rlock_rows() {
       '--version '
     ) ;;
     release) rows=(
+      '--format native|plain|redisson'
       '--owner ID'
       '-u,--url URL'
       '--user NAME'
@@ -118,6 +123,7 @@ _rlock_rows() {
       '--version '
     ) ;;
     status) rows=(
+      '--format native|plain|redisson'
       '--owner ID'
       '-u,--url URL'
       '--user NAME'
@@ -159,6 +165,7 @@ _rlock_rows() {
       '--version '
     ) ;;
     force-unlock) rows=(
+      '--format native|plain|redisson'
       '--owner ID'
       '--token N'
       '--all '
@@ -185,6 +192,25 @@ _rlock_rows() {
     ) ;;
     history) rows=(
       '-n,--runs N'
+      '-u,--url URL'
+      '--user NAME'
+      '--password-file FILE'
+      '--cacert FILE'
+      '--cacertdir DIR'
+      '--cert FILE'
+      '--key FILE'
+      '--sni NAME'
+      '--insecure '
+      '--prefix TEXT'
+      '--connect-timeout DUR'
+      '--config FILE'
+      '--json '
+      '-q,--quiet '
+      '-v,--verbose '
+      '-h,--help '
+      '--version '
+    ) ;;
+    doctor) rows=(
       '-u,--url URL'
       '--user NAME'
       '--password-file FILE'
@@ -255,6 +281,7 @@ _rlock_operands() {
     queue) operands=NAME ;;
     force-unlock) operands=NAME ;;
     history) operands=NAME ;;
+    doctor) operands='[options]' ;;
     completion) operands='bash|zsh|fish' ;;
     *) operands='' ;;
   esac

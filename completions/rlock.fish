@@ -71,7 +71,7 @@ function __rlock_takes_value
     switch "$argv"
         case '* --*=*'
             return 1
-        case 'run --wait' 'acquire --wait' 'run --conflict-exit-code' 'acquire --conflict-exit-code' 'run --ttl' 'acquire --ttl' 'renew --ttl' 'run --max-run' 'run --kill-after' 'run --on-lost' 'run --min-hold' 'acquire --min-hold' 'run --slots' 'acquire --slots' 'run --max-queue' 'acquire --max-queue' 'acquire --renew-while' 'run --event-log' 'renew --owner' 'release --owner' 'status --owner' 'force-unlock --owner' 'renew --token' 'force-unlock --token' 'queue --remove' 'history --runs' 'run --reason' 'acquire --reason' 'queue --reason' 'force-unlock --reason' '* --url' '* --user' '* --password-file' '* --cacert' '* --cacertdir' '* --cert' '* --key' '* --sni' '* --prefix' '* --connect-timeout' '* --config'
+        case 'run --wait' 'acquire --wait' 'run --conflict-exit-code' 'acquire --conflict-exit-code' 'run --ttl' 'acquire --ttl' 'renew --ttl' 'run --max-run' 'run --kill-after' 'run --on-lost' 'run --min-hold' 'acquire --min-hold' 'run --slots' 'acquire --slots' 'run --max-queue' 'acquire --max-queue' 'run --format' 'acquire --format' 'renew --format' 'release --format' 'status --format' 'force-unlock --format' 'acquire --renew-while' 'run --event-log' 'renew --owner' 'release --owner' 'status --owner' 'force-unlock --owner' 'renew --token' 'force-unlock --token' 'queue --remove' 'history --runs' 'run --reason' 'acquire --reason' 'queue --reason' 'force-unlock --reason' '* --url' '* --user' '* --password-file' '* --cacert' '* --cacertdir' '* --cert' '* --key' '* --sni' '* --prefix' '* --connect-timeout' '* --config'
             return 0
         case '* --*'
             return 1
@@ -90,6 +90,7 @@ complete -c rlock -n __rlock_at_command -a status -d 'who holds what'
 complete -c rlock -n __rlock_at_command -a queue -d 'who waits, in order'
 complete -c rlock -n __rlock_at_command -a force-unlock -d 'an operator breaks a lock'
 complete -c rlock -n __rlock_at_command -a history -d 'the last runs'
+complete -c rlock -n __rlock_at_command -a doctor -d 'is this server fit to hold locks?'
 complete -c rlock -n __rlock_at_command -a completion -d 'print the completion script'
 complete -c rlock -n '__rlock_in run acquire' -s n -l nonblock -d 'do not wait: when the lock is busy, exit 75'
 complete -c rlock -n '__rlock_in run acquire' -s w -l wait -x -d 'wait at most this long, then exit 75; 0 is the same as -n'
@@ -106,6 +107,8 @@ complete -c rlock -n '__rlock_in run acquire' -s s -l shared -d 'together with o
 complete -c rlock -n '__rlock_in run acquire' -l max-queue -x -d 'do not wait where N wait already: exit 75'
 complete -c rlock -n '__rlock_in run' -l no-reentrant -d 'inside a run that holds NAME already: wait like anyone else'
 complete -c rlock -n '__rlock_in run' -l wait-descendants -d 'hold the lock until everything that the command started has ended, too'
+complete -c rlock -n '__rlock_in run acquire renew release status force-unlock' -l format -x -a 'native plain redisson' -d 'whose lock this is: rlock\'s own; that of redsync, redis-py or node-redlock; that of Redisson. In the last two NAME is the key itself'
+complete -c rlock -n '__rlock_in run' -l fail-open -d 'when no server answers: warn, and run the command without the lock'
 complete -c rlock -n '__rlock_in run acquire' -l hide-command -d 'do not store the command line, which others see in status (its first 200 bytes)'
 complete -c rlock -n '__rlock_in acquire' -l renew-while -x -d 'renew in the background while the process PID lives, then release'
 complete -c rlock -n '__rlock_in run' -l event-log -r -F -d 'append one JSON object a line to FILE for each event'
@@ -135,6 +138,7 @@ complete -c rlock -s v -l verbose -d 'say on stderr what happens'
 complete -c rlock -s h -l help -d 'this text'
 complete -c rlock -l version -d 'the version'
 complete -c rlock -n '__rlock_in status' -a '(__rlock_names)'
+complete -c rlock -n '__rlock_at_operand doctor' -a '[options]'
 complete -c rlock -n '__rlock_at_operand completion' -a 'bash zsh fish'
 complete -c rlock -n '__rlock_at_operand run acquire renew release queue force-unlock history' -a '(__rlock_names)'
 complete -c rlock -n '__rlock_after_name' -a '--'

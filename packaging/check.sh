@@ -37,7 +37,7 @@ join_tests() {
 
 install_packages g++ cmake make ninja-build pkg-config libhiredis-dev libssl-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev \
   doctest-dev bats jq python3 procps util-linux shellcheck strace openssl redis-tools \
-  mandoc bsdextrautils zsh fish bash-completion
+  mandoc bsdextrautils zsh fish bash-completion python3-redis
 provide_server "$build/server"
 
 quietly "Building as released" compile release Release "$strict" ON all

@@ -91,8 +91,13 @@ int acquire(AcquireSettings settings, Session& session, run::Signals& signals,
   auto taken = run::take_lock(plan, session.store(), observer, signals);
   observer.end();
   if (const auto* without = std::get_if<run::Outcome>(&taken)) {
-    RunContext context{
-        plan.claim.name.text(), session.server(), {}, settings.waiting.conflict_code, std::nullopt};
+    RunContext context{plan.claim.name.text(),
+                       session.server(),
+                       {},
+                       settings.waiting.conflict_code,
+                       std::nullopt,
+                       Millis(0),
+                       session.format()};
     context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - start);
     return conclude(*without, context, choices);
   }

@@ -18,6 +18,7 @@ int status_command(const Invocation& invocation);
 int queue_command(const Invocation& invocation);
 int force_unlock_command(const Invocation& invocation);
 int history_command(const Invocation& invocation);
+int doctor_command(const Invocation& invocation);
 int completion_command(const Invocation& invocation);
 
 // What no help names, since nobody types it: `__complete WORD...` prints the names of locks for the

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 
+#include "cli/format.hpp"
 #include "cli/values.hpp"
 #include "util/fd.hpp"
 #include "util/file.hpp"
@@ -148,6 +149,9 @@ Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv get
       choices.has(Opt::prefix) ? choices.last(Opt::prefix) : variable(getenv, "RLOCK_PREFIX");
   if (prefix) out.prefix = *std::move(prefix);
   if (auto ok = check_prefix(out.prefix); !ok) return std::move(ok).error();
+  auto format = format_choice(choices);
+  if (!format) return std::move(format).error();
+  out.format = *format;
   if (auto ok = set_password(out, choices, getenv); !ok) return std::move(ok).error();
   if (auto ok = set_tls(out, choices, getenv); !ok) return std::move(ok).error();
   if (auto ok = set_connect_timeout(out, choices); !ok) return std::move(ok).error();

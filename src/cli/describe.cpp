@@ -21,6 +21,7 @@ std::string someone(const Record& record, const std::string& owner) {
 }
 
 std::string time_phrase(const lock::Holder& holder, Tell tell) {
+  if (holder.since.ms == 0) return {};
   std::string since = rfc3339(holder.since);
   bool start = tell == Tell::start && !since.empty();
   return start ? " since " + since : " for " + util::format_duration(holder.held);
@@ -53,8 +54,10 @@ std::string holder_phrase(const std::optional<lock::Holder>& holder) {
 }
 
 std::string taker_phrase(const lock::Holder& holder) {
-  std::string text = "by " + someone(decode_record(holder.record), holder.owner) + " (owner " +
-                     clipped(holder.owner, 40);
+  Record record = decode_record(holder.record);
+  std::string text = "by " + someone(record, holder.owner);
+  if (who_text(record).empty()) return text;
+  text += " (owner " + clipped(holder.owner, 40);
   std::string since = rfc3339(holder.since);
   if (!since.empty()) text += ", since " + since;
   return text + ")";
@@ -77,6 +80,8 @@ std::string lost_phrase(const lock::Lost& lost) {
     case LostHow::forced:
       return operators.empty() ? "it was broken by an operator"
                                : std::string("it was broken ").append(operators);
+    case LostHow::gone:
+      return "its key is gone at the server: ended, deleted or lost there";
   }
   return "the lease ended";
 }

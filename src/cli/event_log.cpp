@@ -21,6 +21,8 @@ std::string_view word_of(EventKind kind) {
       return "acquired";
     case EventKind::entered:
       return "entered";
+    case EventKind::unlocked:
+      return "unlocked";
     case EventKind::renewed:
       return "renewed";
     case EventKind::renew_failed:

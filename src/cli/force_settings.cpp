@@ -1,6 +1,7 @@
 #include "cli/force_settings.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/format.hpp"
 #include "cli/operator_note.hpp"
 #include "cli/values.hpp"
 
@@ -17,11 +18,9 @@ util::Status set_target(ForceSettings& settings, const Choices& choices) {
     return Error{ErrorKind::usage, "--owner, --token and --all exclude each other"};
   }
   if (choices.has(Opt::all)) settings.target.emplace<lock::Every>();
-  if (auto text = choices.last(Opt::owner)) {
-    auto owner = lock::Owner::parse(*text);
-    if (!owner) return std::move(owner).error();
-    settings.target.emplace<lock::Owner>(*std::move(owner));
-  }
+  auto owner = owner_choice(choices);
+  if (!owner) return std::move(owner).error();
+  if (*owner) settings.target.emplace<lock::Owner>(**std::move(owner));
   auto token = number_choice(choices, Opt::token, kGreatestToken);
   if (!token) return std::move(token).error();
   if (*token) settings.target.emplace<lock::Token>(**token);
@@ -36,7 +35,9 @@ Result<ForceSettings> force_settings(const Invocation& invocation) {
   if (!text) return std::move(text).error();
   auto name = lock::LockName::parse(*text);
   if (!name) return std::move(name).error();
+  if (auto ok = check_format(choices); !ok) return std::move(ok).error();
   ForceSettings settings{*std::move(name)};
+  settings.any_format = !choices.has(Opt::format);
   if (auto ok = set_target(settings, choices); !ok) return std::move(ok).error();
   settings.pace = choices.has(Opt::now) ? lock::Pace::now : lock::Pace::confirmed;
   settings.note = operator_note(choices);

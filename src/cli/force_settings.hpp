@@ -11,6 +11,7 @@ struct ForceSettings {
   lock::ForceTarget target = lock::Sole{};
   lock::Pace pace = lock::Pace::confirmed;
   std::string note{};
+  bool any_format = true;  // other clients' locks are recognised by their shape
   bool yes = false;
   bool quiet = false;
   bool json = false;

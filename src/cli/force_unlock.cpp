@@ -60,8 +60,7 @@ Result<std::vector<lock::Holder>> victims(const ForceSettings& settings, Session
 // The holder that was shown is the one that is broken, even if the lock changes hands meanwhile.
 lock::ForceTarget pinned(const lock::ForceTarget& target, const std::vector<lock::Holder>& shown) {
   if (!std::holds_alternative<lock::Sole>(target)) return target;
-  auto owner = lock::Owner::parse(shown.front().owner);
-  return owner ? lock::ForceTarget(*std::move(owner)) : target;
+  return lock::Owner::foreign(shown.front().owner);
 }
 
 util::Status consent(const ForceSettings& settings, const std::vector<lock::Holder>& shown,
@@ -74,7 +73,9 @@ util::Status consent(const ForceSettings& settings, const std::vector<lock::Hold
     write_stderr("rlock: " + text, util::Millis(1000));
   }
   if (settings.yes) return util::Done{};
-  switch (confirm("rlock: its command will be ended. Break it? [y/N] ")) {
+  switch (confirm(session.format() == redis::Format::native
+                      ? "rlock: its command will be ended. Break it? [y/N] "
+                      : "rlock: its holder cannot be told and may go on. Break it? [y/N] ")) {
     case Answer::yes:
       return util::Done{};
     case Answer::no:
@@ -103,17 +104,21 @@ std::string holder_line(const lock::Holder& holder, const lock::Forced& forced) 
                 : "  freed at once\n");
 }
 
-std::string forced_text(const ForceSettings& settings, const lock::Forced& forced) {
+std::string forced_text(const ForceSettings& settings, const lock::Forced& forced,
+                        redis::Format format) {
   std::string text = "broke " + in_quotes(settings.name.text()) + "\n";
   for (const lock::Holder& holder : forced.broken) text += "  " + holder_line(holder, forced);
-  if (settings.pace == lock::Pace::now) {
+  if (format != redis::Format::native) {
+    text += "  its holder cannot be told: it and the next one may overlap\n";
+  } else if (settings.pace == lock::Pace::now) {
     text += "  --now: the command that held it and the next one may overlap\n";
   }
   if (forced.next) text += "  next: owner " + util::printable(*forced.next) + "\n";
   return text;
 }
 
-int tell(const ForceSettings& settings, const lock::ForceReply& reply, const Choices& choices) {
+int tell(const ForceSettings& settings, const lock::ForceReply& reply, redis::Format format,
+         const Choices& choices) {
   const Subject subject = subject_of(settings);
   if (std::holds_alternative<lock::NoMatch>(reply))
     return fail(no_match(settings), choices, subject);
@@ -127,7 +132,19 @@ int tell(const ForceSettings& settings, const lock::ForceReply& reply, const Cho
   if (settings.quiet) return 0;
   return deliver(forced == nullptr
                      ? in_quotes(settings.name.text()) + " is not held: nothing to break\n"
-                     : forced_text(settings, *forced));
+                     : forced_text(settings, *forced, format));
+}
+
+// What is held in no way of rlock's, another client may hold.
+util::Status settle_format(Session& session, const ForceSettings& settings) {
+  if (!settings.any_format) return util::Done{};
+  auto seen = inspect_holders(session, settings.name);
+  if (!seen) return std::move(seen).error();
+  if (!seen->holders.empty()) return util::Done{};
+  auto other = find_foreign(session, settings.name);
+  if (!other) return std::move(other).error();
+  if (*other) session = **std::move(other);
+  return util::Done{};
 }
 
 }  // namespace
@@ -139,14 +156,15 @@ int force_unlock_command(const Invocation& invocation) {
   auto session = Session::open(choices);
   if (!session) return fail(session.error(), choices);
   const Subject subject = subject_of(*settings);
+  if (auto ok = settle_format(*session, *settings); !ok) return fail(ok.error(), choices, subject);
   auto shown = victims(*settings, *session);
   if (!shown) return fail(shown.error(), choices, subject);
-  if (shown->empty()) return tell(*settings, lock::NotHeld{}, choices);
+  if (shown->empty()) return tell(*settings, lock::NotHeld{}, session->format(), choices);
   if (auto ok = consent(*settings, *shown, *session); !ok)
     return fail(ok.error(), choices, subject);
   auto reply = force(*settings, pinned(settings->target, *shown), *session);
   if (!reply) return fail(reply.error(), choices, subject);
-  return tell(*settings, *reply, choices);
+  return tell(*settings, *reply, session->format(), choices);
 }
 
 }  // namespace rlock::cli

@@ -2,6 +2,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/describe.hpp"
+#include "cli/format.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -14,6 +15,7 @@ util::Result<OwnerOf> owner_of(const Invocation& invocation) {
   if (!text) return std::move(text).error();
   auto name = lock::LockName::parse(*text);
   if (!name) return std::move(name).error();
+  if (auto ok = check_format(invocation.choices); !ok) return std::move(ok).error();
   auto id = invocation.choices.last(Opt::owner);
   if (!id) {
     std::string command(row_of(invocation.command).name);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_code.hpp"
+#include "cli/format.hpp"
 #include "cli/record.hpp"
 #include "cli/timestamp.hpp"
 
@@ -43,13 +44,21 @@ Json slots_json(const std::optional<lock::Limit>& limit) {
   return limit->value();
 }
 
+Json held_json(const lock::Holder& holder) {
+  return holder.since.ms == 0 ? Json() : Json(holder.held.count());
+}
+
+Json left_json(const lock::Holder& holder) {
+  return holder.left < util::Millis(0) ? Json() : Json(holder.left.count());
+}
+
 Json holder_json(const lock::Holder& holder) {
   Record record = decode_record(holder.record);
   return {{"owner", owner_of(holder)},        {"token", token_or_null(holder.token)},
           {"host", or_null(record.host)},     {"pid", or_null(record.pid)},
           {"user", or_null(record.user)},     {"command", or_null(record.command)},
           {"reason", or_null(record.reason)}, {"since", time_or_null(holder.since)},
-          {"held_ms", holder.held.count()},   {"ttl_ms", holder.left.count()},
+          {"held_ms", held_json(holder)},     {"ttl_ms", left_json(holder)},
           {"entries", holder.entries},        {"mode", word_of(holder.limit.mode())},
           {"slots", slots_json(holder.limit)}};
 }
@@ -61,23 +70,28 @@ Json holders_json(const std::vector<lock::Holder>& holders) {
 }
 
 Json failed_lock_json(const LockView& lock) {
-  return {{"name", lock.name},        {"state", Json()},
-          {"mode", Json()},           {"slots", Json()},
-          {"holders", Json::array()}, {"waiters", Json()},
-          {"format", "native"},       {"error", lock.snapshot.error().text}};
+  return {{"name", lock.name},
+          {"state", Json()},
+          {"mode", Json()},
+          {"slots", Json()},
+          {"holders", Json::array()},
+          {"waiters", Json()},
+          {"format", word_of(lock.format)},
+          {"error", lock.snapshot.error().text}};
 }
 
 Json lock_json(const LockView& lock) {
   if (!lock.snapshot) return failed_lock_json(lock);
   const lock::Snapshot& snapshot = *lock.snapshot;
   auto limit = limit_of(snapshot);
+  bool native = lock.format == redis::Format::native;  // elsewhere nobody knows who waits
   return {{"name", lock.name},
           {"state", word_of(state_of(snapshot))},
           {"mode", limit ? Json(word_of(limit->mode())) : Json()},
           {"slots", slots_json(limit)},
           {"holders", holders_json(snapshot.holders)},
-          {"waiters", snapshot.live_waiters},
-          {"format", "native"}};
+          {"waiters", native ? Json(snapshot.live_waiters) : Json()},
+          {"format", word_of(lock.format)}};
 }
 
 Json waiter_json(const lock::Waiter& waiter, size_t position) {

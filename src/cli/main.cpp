@@ -49,6 +49,8 @@ struct Fulfil {
         return force_unlock_command(invocation);
       case CommandId::history:
         return history_command(invocation);
+      case CommandId::doctor:
+        return doctor_command(invocation);
       case CommandId::completion:
         break;
     }

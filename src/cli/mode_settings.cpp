@@ -1,5 +1,6 @@
 #include "cli/mode_settings.hpp"
 
+#include "cli/format.hpp"
 #include "cli/values.hpp"
 
 #include <limits>
@@ -33,6 +34,7 @@ Status set_limit(lock::AcquireCall& claim, const Choices& choices) {
 }  // namespace
 
 Status mode_settings(lock::AcquireCall& claim, const Choices& choices) {
+  if (auto ok = check_format(choices); !ok) return ok;
   if (auto ok = set_limit(claim, choices); !ok) return std::move(ok).error();
   auto min_hold = duration_choice(choices, Opt::min_hold);
   if (!min_hold) return std::move(min_hold).error();

@@ -16,11 +16,12 @@ constexpr unsigned kStatus = bit(CommandId::status);
 constexpr unsigned kQueue = bit(CommandId::queue);
 constexpr unsigned kForce = bit(CommandId::force_unlock);
 constexpr unsigned kHistory = bit(CommandId::history);
+constexpr unsigned kDoctor = bit(CommandId::doctor);
 constexpr unsigned kCompletion = bit(CommandId::completion);
-constexpr unsigned kEvery =
-    kRun | kAcquire | kRenew | kRelease | kStatus | kQueue | kForce | kHistory | kCompletion;
+constexpr unsigned kEvery = kRun | kAcquire | kRenew | kRelease | kStatus | kQueue | kForce |
+                            kHistory | kDoctor | kCompletion;
 
-constexpr std::array<CommandRow, 9> kCommands{{
+constexpr std::array<CommandRow, 10> kCommands{{
     {CommandId::run, "run",
      "run [options] NAME -- COMMAND [ARG...]\n"
      "run [options] NAME -c 'shell text'",
@@ -106,6 +107,18 @@ constexpr std::array<CommandRow, 9> kCommands{{
      "Exit status: 0.",
      "rlock history nightly\n"
      "rlock history nightly -n 1 --json | jq '.runs[0].exit_code'"},
+    {CommandId::doctor, "doctor", "doctor [options]", "is this server fit to hold locks?",
+     "Asks each server of the URL and says of each point ok, warn or fail, and what to do: whether "
+     "it "
+     "answers, its version, whether this user may run what rlock runs (else the least ACL rule "
+     "that "
+     "works), its role, what it evicts, what a restart forgets, its clock against this host's, the "
+     "round trip, who can read along, and whether the servers of a quorum are different ones. It "
+     "writes only keys of its own, and leaves none.\n"
+     "Exit status: 0, also with warnings. 1 when any point failed. 64 wrong usage, 78 "
+     "configuration.",
+     "rlock doctor\n"
+     "rlock doctor --json | jq '.servers[].checks[] | select(.state != \"ok\")'"},
     {CommandId::completion, "completion", "completion bash|zsh|fish", "print the completion script",
      "Prints what makes a shell complete rlock: commands, options and their values, names of "
      "locks, "
@@ -152,6 +165,14 @@ constexpr std::array<OptionRow, kOptCount> kOptions{{
      "inside a run that holds NAME already: wait like anyone else", kRun, kOwn},
     {Opt::wait_descendants, '\0', "wait-descendants", "", "", "",
      "hold the lock until everything that the command started has ended, too", kRun, kOwn},
+    {Opt::format, '\0', "format", "native|plain|redisson", "",
+     "native; status, force-unlock: as found",
+     "whose lock this is: rlock's own; that of redsync, redis-py or node-redlock; that of "
+     "Redisson. "
+     "In the last two NAME is the key itself",
+     kRun | kAcquire | kRenew | kRelease | kStatus | kForce, kOwn},
+    {Opt::fail_open, '\0', "fail-open", "", "", "",
+     "when no server answers: warn, and run the command without the lock", kRun, kOwn},
     {Opt::hide_command, '\0', "hide-command", "", "", "",
      "do not store the command line, which others see in status (its first 200 bytes)",
      kRun | kAcquire, kOwn},

@@ -16,6 +16,7 @@ enum class CommandId : uint8_t {
   queue,
   force_unlock,
   history,
+  doctor,
   completion
 };
 
@@ -45,6 +46,8 @@ enum class Opt : uint8_t {
   max_queue,
   no_reentrant,
   wait_descendants,
+  format,
+  fail_open,
   hide_command,
   renew_while,
   event_log,

@@ -17,6 +17,7 @@ std::string how_ended(const lock::ReleaseReply& reply) {
       return "it waited in the queue, and does not any more";
     case lock::Ending::expired:
     case lock::Ending::released:
+    case lock::Ending::unknown:
       break;
   }
   return "its lease has ended, or it never held it";

@@ -1,5 +1,6 @@
 #include "cli/render.hpp"
 
+#include "cli/format.hpp"
 #include "cli/record.hpp"
 #include "cli/table.hpp"
 #include "cli/timestamp.hpp"
@@ -28,6 +29,16 @@ std::string what_text(const Record& record) {
   return text + (text.empty() ? "(" : " (") + *record.reason + ")";
 }
 
+std::string held_text(const lock::Holder& holder) {
+  return holder.since.ms == 0 ? "-" : util::format_duration(holder.held);
+}
+
+// Elsewhere than in the native format nobody knows who waits.
+std::string waiting_count(const LockView& lock) {
+  bool native = lock.format == redis::Format::native;
+  return native ? std::to_string(lock.snapshot->live_waiters) : "-";
+}
+
 // The first holder stands for all; `+2` says how many more there are.
 void add_lock(Table& table, const LockView& lock) {
   if (!lock.snapshot) {
@@ -36,7 +47,7 @@ void add_lock(Table& table, const LockView& lock) {
   }
   const lock::Snapshot& snapshot = *lock.snapshot;
   std::string state(word_of(state_of(snapshot)));
-  std::string waiting = std::to_string(snapshot.live_waiters);
+  std::string waiting = waiting_count(lock);
   if (snapshot.holders.empty()) {
     table.add({lock.name, state, "-", "-", "-", waiting, ""});
     return;
@@ -45,8 +56,13 @@ void add_lock(Table& table, const LockView& lock) {
   Record record = decode_record(holder.record);
   std::string who = or_dash(who_text(record));
   if (snapshot.holders.size() > 1) who += " +" + std::to_string(snapshot.holders.size() - 1);
-  table.add({lock.name, state, who, pid_text(record), util::format_duration(holder.held), waiting,
-             what_text(record)});
+  table.add(
+      {lock.name, state, who, pid_text(record), held_text(holder), waiting, what_text(record)});
+}
+
+std::string holder_text(const Record& record) {
+  if (who_text(record).empty() && !record.pid) return "unknown";
+  return or_dash(who_text(record)) + ", pid " + pid_text(record);
 }
 
 // What the holder itself tolerates: with differing limits the least one rules.
@@ -84,16 +100,19 @@ std::string status_table(const std::vector<LockView>& locks, size_t width) {
 std::string holder_details(const lock::Holder& holder, size_t width) {
   Record record = decode_record(holder.record);
   std::string since = rfc3339(holder.since);
-  std::string text =
-      "  " + clipped_line("held by  " + or_dash(who_text(record)) + ", pid " + pid_text(record),
-                          width - 2);
+  std::string text = "  " + clipped_line("held by  " + holder_text(record), width - 2);
   auto add = [&](const char* label, const std::string& value) {
     if (!value.empty()) text += "  " + clipped_line(label + value, width - 2);
   };
   add("command  ", record.command.value_or(""));
   add("reason   ", record.reason.value_or(""));
-  add("for      ", util::format_duration(holder.held) + (since.empty() ? "" : ", since " + since));
-  add("lease    ", "ends in " + util::format_duration(holder.left) + " unless renewed");
+  if (holder.since.ms != 0) {
+    add("for      ",
+        util::format_duration(holder.held) + (since.empty() ? "" : ", since " + since));
+  }
+  add("lease    ", holder.left < util::Millis(0)
+                       ? "never ends by itself"
+                       : "ends in " + util::format_duration(holder.left) + " unless renewed");
   add("mode     ", own_mode(holder.limit));
   add("owner    ", holder.owner);
   add("token    ", holder.token.value == 0 ? "" : std::to_string(holder.token.value));
@@ -110,7 +129,10 @@ std::string lock_details(const LockView& lock, size_t width) {
   if (!lock.snapshot) return clipped_line(lock.name + ": " + lock.snapshot.error().text, width);
   const lock::Snapshot& snapshot = *lock.snapshot;
   std::string state(word_of(state_of(snapshot)));
-  state += mode_text(snapshot) + ", " + std::to_string(snapshot.live_waiters) + " waiting";
+  state += mode_text(snapshot);
+  state += lock.format == redis::Format::native
+               ? ", " + std::to_string(snapshot.live_waiters) + " waiting"
+               : ", in the " + std::string(word_of(lock.format)) + " format";
   std::string text = util::character_count(name) + state.size() + 2 <= width
                          ? name + ": " + state + "\n"
                          : name + "\n  " + clipped_line(state, width - 2);

@@ -6,6 +6,7 @@
 #include "cli/claim_settings.hpp"
 #include "cli/commands.hpp"
 #include "cli/describe.hpp"
+#include "cli/format.hpp"
 #include "cli/held_by.hpp"
 #include "cli/terminal.hpp"
 #include "cli/values.hpp"
@@ -28,6 +29,10 @@ Result<RenewSettings> settings_of(const Invocation& invocation) {
   if (!whose) return std::move(whose).error();
   auto ttl = ttl_choice(choices);
   if (!ttl) return std::move(ttl).error();
+  if (!*ttl && *format_choice(choices) != redis::Format::native) {
+    return util::Error{util::ErrorKind::usage,
+                       "renew needs --ttl with --format: such a lock does not tell its length"};
+  }
   auto token = number_choice(choices, Opt::token, kGreatestToken);
   if (!token) return std::move(token).error();
   lock::RenewCall call{whose->name, whose->owner};

@@ -1,6 +1,8 @@
 #include "run/run.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/fail_open.hpp"
+#include "cli/format.hpp"
 #include "cli/held.hpp"
 #include "cli/run_observer.hpp"
 #include "cli/run_settings.hpp"
@@ -23,16 +25,26 @@ util::Result<std::optional<EventLog>> open_log(const RunSettings& settings) {
   return std::optional<EventLog>(*std::move(log));
 }
 
+// Where RLOCK_HELD has the prefix of a native lock; none of those has a brace.
+std::string foreign_prefix(redis::Format format) {
+  return "{" + std::string(word_of(format)) + "}";
+}
+
 // What runs around this one told it, and what it tells the runs inside.
 void nest(run::Plan& plan, const Session& session, Reentry reentry) {
   const char* text = system_getenv("RLOCK_HELD");
   auto around = decode_held(text == nullptr ? "" : text);
-  HeldPlace place{session.server(), session.prefix(), plan.claim.name.text()};
+  const bool native = session.format() == redis::Format::native;
+  HeldPlace place{session.server(), native ? session.prefix() : foreign_prefix(session.format()),
+                  plan.claim.name.text()};
   if (reentry == Reentry::enter) plan.around = held_around(around, place);
   plan.environment = [around = std::move(around), place = std::move(place)](const run::Use& use) {
-    return std::vector<std::string>{"RLOCK_NAME=" + place.name, "RLOCK_OWNER=" + use.owner.text(),
-                                    "RLOCK_TOKEN=" + std::to_string(use.token.value),
-                                    "RLOCK_HELD=" + encode_held(held_inside(around, place, use))};
+    // Without a value: not set, and not that of a run around this one.
+    bool fenced = use.token.value != 0;
+    return std::vector<std::string>{
+        "RLOCK_NAME=" + place.name, "RLOCK_OWNER=" + use.owner.text(),
+        fenced ? "RLOCK_TOKEN=" + std::to_string(use.token.value) : std::string("RLOCK_TOKEN"),
+        "RLOCK_UNLOCKED", "RLOCK_HELD=" + encode_held(held_inside(around, place, use))};
   };
 }
 
@@ -80,15 +92,21 @@ int hold(RunSettings settings, Session& session, run::Signals& signals, Talk tal
   nest(plan, session, settings.reentry);
   std::vector<std::string> owners{plan.claim.owner.text()};
   if (plan.around) owners.push_back(plan.around->owner.text());
-  RunContext context{name.text(), session.server(), plan.argv.front(), settings.conflict_code,
-                     plan.max_run};
+  RunContext context{name.text(),  session.server(), plan.argv.front(), settings.conflict_code,
+                     plan.max_run, Millis(0),        session.format()};
   RunObserver observer(name, talk, std::move(log));
 
   const util::TimePoint start = BootClock::now();
   plan.limits.first_contact = session.connect_timeout();
   if (settings.wait) plan.limits.deadline = start + *settings.wait;
   run::Outcome outcome =
-      run::hold_and_run(std::move(plan), session.store(), session.make_store(), observer, signals);
+      run::hold_and_run(plan, session.store(), session.make_store(), observer, signals);
+  if (settings.contact == Contact::fail_open && unanswered(outcome, observer)) {
+    observer.end();
+    say(unlocked_warning(std::get<util::Error>(outcome), context));
+    context.unlocked = true;
+    outcome = run_unlocked(std::move(plan), observer, signals);
+  }
   observer.end();
   context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - start);
   if (run::LeaseEnd* lease = lost_lease(outcome)) ask_who_took_it(*lease, name, owners, session);

@@ -15,6 +15,7 @@ using util::Millis;
 std::string event_line(const std::string& name, const run::Event& event) {
   std::string text = in_quotes(name) + ": " + std::string(word_of(event.kind));
   if (event.kind == run::EventKind::acquired || event.kind == run::EventKind::entered) {
+    if (event.token.value == 0) return text;
     text += ", token " + std::to_string(event.token.value);
   }
   if (!event.detail.empty()) text += ": " + util::shortened(util::printable(event.detail), 300);
@@ -84,6 +85,11 @@ void RunObserver::event(const run::Event& event) {
   // A renewal every few seconds is no news.
   bool news = event.kind != run::EventKind::renewed && event.kind != run::EventKind::enqueued;
   if (talk_ == Talk::verbose && news) say(event_line(name_.text(), event));
+}
+
+bool RunObserver::was_queued() const {
+  std::lock_guard guard(mutex_);
+  return queued_.has_value();
 }
 
 void RunObserver::end() {

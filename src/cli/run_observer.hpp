@@ -24,6 +24,9 @@ class RunObserver final : public run::Observer {
   void tick() override;
   void event(const run::Event& event) override;
 
+  // A server answered that the lock is held.
+  bool was_queued() const;
+
   // Erases the live line, before a last message is printed.
   void end();
 
@@ -34,7 +37,7 @@ class RunObserver final : public run::Observer {
   const Talk talk_;
   const bool live_;
 
-  std::mutex mutex_;  // events also come from the renewal thread
+  mutable std::mutex mutex_;  // events also come from the renewal thread
   std::optional<EventLog> log_;
   WaitingLine line_;
   std::optional<lock::Queued> queued_;

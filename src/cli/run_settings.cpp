@@ -83,6 +83,7 @@ Status set_conduct(RunSettings& settings, const Choices& choices) {
   plan.watchdog = choices.has(Opt::no_renew) ? lock::Watchdog::none : lock::Watchdog::renew;
   plan.until = choices.has(Opt::wait_descendants) ? run::Until::descendants : run::Until::command;
   settings.reentry = choices.has(Opt::no_reentrant) ? Reentry::wait : Reentry::enter;
+  settings.contact = choices.has(Opt::fail_open) ? Contact::fail_open : Contact::needed;
   settings.event_log = choices.last(Opt::event_log);
   return util::Done{};
 }

@@ -9,6 +9,9 @@ namespace rlock::cli {
 // A lock that a run around this one holds: entered, or waited for like anyone else.
 enum class Reentry { enter, wait };
 
+// Whether the command may run without the lock where no server answers.
+enum class Contact { needed, fail_open };
+
 // What `rlock run` was asked for, understood and checked.
 struct RunSettings {
   run::Plan plan;
@@ -16,6 +19,7 @@ struct RunSettings {
   std::optional<util::Millis> wait{};  // none: for ever; 0: not at all
   std::optional<std::string> event_log{};
   Reentry reentry = Reentry::enter;
+  Contact contact = Contact::needed;
 };
 
 // ErrorKind::usage says what is wrong. The wait's deadline is not set yet: it counts from the start

@@ -13,13 +13,23 @@ using util::Result;
 Result<Session> Session::open(const Choices& choices) {
   auto settings = connection_options(choices, system_getenv);
   if (!settings) return std::move(settings).error();
-  auto make_store = redis::open(*settings);
-  if (!make_store) return std::move(make_store).error();
   // Not even --quiet hides it: the option may stand in a file that was forgotten.
   if (redis::is_unverified(*settings)) {
     say("warning: --insecure: the server's certificate is not verified, anybody may answer for it");
   }
-  return Session(*std::move(make_store), settings->prefix, settings->connect_timeout);
+  return open(*std::move(settings));
+}
+
+Result<Session> Session::open(redis::OpenOptions options) {
+  auto make_store = redis::open(options);
+  if (!make_store) return std::move(make_store).error();
+  return Session(*std::move(make_store), std::move(options));
+}
+
+Result<Session> Session::in_format(redis::Format format) const {
+  redis::OpenOptions options = options_;
+  options.format = format;
+  return open(std::move(options));
 }
 
 Result<lock::Snapshot> inspect_holders(Session& session, const lock::LockName& name) {
@@ -35,6 +45,20 @@ Result<lock::Snapshot> inspect_holders(Session& session, const lock::LockName& n
     all->more_holders = page->more_holders;
   }
   return all;
+}
+
+Result<std::optional<Session>> find_foreign(const Session& session, const lock::LockName& name) {
+  for (redis::Format format : {redis::Format::plain, redis::Format::redisson}) {
+    auto other = session.in_format(format);
+    if (!other) return std::move(other).error();
+    auto seen = inspect_holders(*other, name);
+    bool looked = seen || seen.error().kind == util::ErrorKind::foreign ||
+                  seen.error().kind == util::ErrorKind::denied;
+    if (!looked) return std::move(seen).error();
+    bool held = seen && !seen->holders.empty() && seen->holders.front().left >= util::Millis(0);
+    if (held) return std::optional(*std::move(other));
+  }
+  return std::optional<Session>();
 }
 
 Result<std::vector<lock::Waiter>> inspect_waiters(Session& session, const lock::LockName& name) {

@@ -16,10 +16,13 @@ class Session {
   static util::Result<Session> open(const Choices& choices);
 
   std::string server() const { return store_->server(); }
-  const std::string& prefix() const { return prefix_; }
+  const std::string& prefix() const { return options_.prefix; }
+  redis::Format format() const { return options_.format; }
+  // The same server, locks of another format.
+  util::Result<Session> in_format(redis::Format format) const;
   lock::LockStore& store() { return *store_; }
   const lock::MakeStore& make_store() const { return make_store_; }
-  util::Millis connect_timeout() const { return connect_timeout_; }
+  util::Millis connect_timeout() const { return options_.connect_timeout; }
 
   // `start` sends the request, once for each try.
   template <class Start>
@@ -27,10 +30,10 @@ class Session {
     constexpr util::Millis kAnswer{
         3000};  // a script takes microseconds: a server this slow is stuck
     constexpr util::Millis kPause{50};
-    const util::TimePoint give_up = poller_.now() + connect_timeout_;
+    const util::TimePoint give_up = poller_.now() + connect_timeout();
     while (true) {
       auto result = lock::finish(poller_, start(*store_),
-                                 poller_.now() + connect_timeout_ + kAnswer, store_->server());
+                                 poller_.now() + connect_timeout() + kAnswer, store_->server());
       if (result || result.error().retry == util::Retry::never) return result;
       if (poller_.now() + kPause >= give_up) return result;
       poller_.pause(poller_.now() + kPause);
@@ -38,21 +41,23 @@ class Session {
   }
 
  private:
-  Session(lock::MakeStore make_store, std::string prefix, util::Millis connect_timeout)
-      : make_store_(std::move(make_store)),
-        store_(make_store_()),
-        prefix_(std::move(prefix)),
-        connect_timeout_(connect_timeout) {}
+  Session(lock::MakeStore make_store, redis::OpenOptions options)
+      : make_store_(std::move(make_store)), store_(make_store_()), options_(std::move(options)) {}
+  static util::Result<Session> open(redis::OpenOptions options);
 
   lock::MakeStore make_store_;
   std::unique_ptr<lock::LockStore> store_;
-  std::string prefix_;
-  util::Millis connect_timeout_;
+  redis::OpenOptions options_;
   lock::SystemPoller poller_;
 };
 
 // All holders of the lock, whatever number of pages that takes; waiters are counted, not listed.
 util::Result<lock::Snapshot> inspect_holders(Session& session, const lock::LockName& name);
+
+// NAME in the format of another client, where it is held in one: a string or a hash with the shape
+// of a lock and an end. Nothing where it is not, or where this user may not look.
+util::Result<std::optional<Session>> find_foreign(const Session& session,
+                                                  const lock::LockName& name);
 
 // All waiters in order of service.
 util::Result<std::vector<lock::Waiter>> inspect_waiters(Session& session,

@@ -4,6 +4,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/format.hpp"
 #include "cli/json.hpp"
 #include "cli/render.hpp"
 #include "cli/session.hpp"
@@ -21,6 +22,7 @@ struct StatusSettings {
   std::optional<lock::Owner> owner;
   bool quiet = false;
   bool json = false;
+  bool any_format = true;  // other clients' locks are recognised by their shape
 };
 
 Result<std::vector<lock::LockName>> names_of(const Invocation& invocation) {
@@ -44,11 +46,10 @@ Result<StatusSettings> settings_of(const Invocation& invocation) {
   settings.names = *std::move(names);
   settings.quiet = choices.has(Opt::quiet);
   settings.json = choices.has(Opt::json);
-  if (auto text = choices.last(Opt::owner)) {
-    auto owner = lock::Owner::parse(*text);
-    if (!owner) return std::move(owner).error();
-    settings.owner = *std::move(owner);
-  }
+  settings.any_format = !choices.has(Opt::format);
+  auto owner = owner_choice(choices);
+  if (!owner) return std::move(owner).error();
+  settings.owner = *std::move(owner);
   if (settings.quiet && settings.names.empty()) {
     return Error{ErrorKind::usage,
                  "status -q needs a NAME: its exit code tells whether that is held"};
@@ -69,8 +70,30 @@ Result<std::vector<LockView>> look_at(Session& session, const std::vector<lock::
   for (const lock::LockName& name : names) {
     auto snapshot = inspect_holders(session, name);
     if (!snapshot && spoils_all(snapshot.error())) return std::move(snapshot).error();
-    locks.push_back({name.text(), std::move(snapshot)});
+    locks.push_back({name.text(), std::move(snapshot), session.format()});
   }
+  return locks;
+}
+
+// Those that nobody holds as rlock does, another client may hold.
+util::Status add_foreign(std::vector<LockView>& locks, const Session& session,
+                         const std::vector<lock::LockName>& names) {
+  for (size_t i = 0; i < locks.size(); ++i) {
+    if (!locks[i].snapshot || !locks[i].snapshot->holders.empty()) continue;
+    auto other = find_foreign(session, names[i]);
+    if (!other) return std::move(other).error();
+    if (!*other) continue;
+    locks[i].snapshot = inspect_holders(**other, names[i]);
+    locks[i].format = (*other)->format();
+  }
+  return util::Done{};
+}
+
+Result<std::vector<LockView>> look_at_named(Session& session, const StatusSettings& settings) {
+  auto locks = look_at(session, settings.names);
+  if (!locks || !settings.any_format) return locks;
+  auto ok = add_foreign(*locks, session, settings.names);
+  if (!ok) return std::move(ok).error();
   return locks;
 }
 
@@ -129,7 +152,7 @@ int status_command(const Invocation& invocation) {
   if (!settings) return fail(settings.error(), choices);
   auto session = Session::open(choices);
   if (!session) return fail(session.error(), choices);
-  auto locks = settings->names.empty() ? look_at_all(*session) : look_at(*session, settings->names);
+  auto locks = settings->names.empty() ? look_at_all(*session) : look_at_named(*session, *settings);
   if (!locks) return fail(locks.error(), choices);
   for (const LockView& lock : *locks) {
     if (!lock.snapshot) fail(lock.snapshot.error(), Choices{}, {lock.name});

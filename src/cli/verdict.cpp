@@ -5,6 +5,7 @@
 
 #include "cli/describe.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/format.hpp"
 #include "cli/record.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
@@ -59,6 +60,11 @@ class Judge {
       verdict.signal = std::get<run::Signaled>(ended.end).signal;
       verdict.code = 128 + *verdict.signal;
     }
+    if (context_.unlocked) {
+      verdict.weight = Weight::error;
+      verdict.message = "warning: the command ran without " + lock_at(context_) + " (--fail-open)";
+      return verdict;
+    }
     std::string warning = ended.lost ? lease_text(*ended.lost) + "; the command ended by itself"
                                      : unreleased_text(ended.unreleased);
     if (warning.empty()) return verdict;
@@ -97,6 +103,14 @@ class Judge {
   }
 
   Verdict operator()(const lock::Upgrade&) const {
+    if (context_.format != redis::Format::native) {
+      return {kUsage,
+              {},
+              Weight::error,
+              "cannot enter " + lock_at(context_) +
+                  ": a run around this one holds it, and would be waited for without end; the " +
+                  std::string(word_of(context_.format)) + " format knows no re-entry"};
+    }
     return {kUsage,
             {},
             Weight::error,
@@ -122,6 +136,7 @@ class Judge {
   Verdict operator()(const run::RunLimit& limit) const {
     std::string message = lock_at(context_) + ": the command ran longer than --max-run";
     if (context_.max_run) message.append(" ").append(util::format_duration(*context_.max_run));
+    if (context_.unlocked) message += " (without the lock: --fail-open)";
     message += " and was ended" + survivors_text(limit.survivors);
     if (limit.unreleased) message += "; " + unreleased_text(limit.unreleased);
     return {kRunLimit, {}, Weight::error, message};
@@ -132,7 +147,8 @@ class Judge {
             {},
             Weight::error,
             "cannot run \"" + util::printable(context_.command) +
-                "\": " + std::strerror(failed.error) + "; released " + lock_at(context_)};
+                "\": " + std::strerror(failed.error) +
+                (context_.unlocked ? "; held no lock " : "; released ") + lock_at(context_)};
   }
 
   Verdict operator()(const util::Error& error) const {
@@ -144,6 +160,10 @@ class Judge {
 };
 
 }  // namespace
+
+std::string unlocked_warning(const util::Error& error, const RunContext& context) {
+  return "warning: " + error_text(error, context) + "; running without the lock (--fail-open)";
+}
 
 Verdict judge(const run::Outcome& outcome, const RunContext& context) {
   return std::visit(Judge(context), outcome);

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "redis/open.hpp"
 #include "run/run.hpp"
 
 namespace rlock::cli {
@@ -15,6 +16,8 @@ struct RunContext {
   int conflict_code = 75;
   std::optional<util::Millis> max_run;
   util::Millis waited{0};
+  redis::Format format = redis::Format::native;
+  bool unlocked = false;  // --fail-open: no server answered
 };
 
 enum class Weight { silent, notice, error };  // notice: not said under -q
@@ -26,6 +29,9 @@ struct Verdict {
   Weight weight = Weight::silent;
   std::string message;
 };
+
+// Before a command starts without the lock: why.
+std::string unlocked_warning(const util::Error& error, const RunContext& context);
 
 // [CLI.md, Exit codes]
 Verdict judge(const run::Outcome& outcome, const RunContext& context);

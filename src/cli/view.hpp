@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "lock/store.hpp"
+#include "redis/open.hpp"
 #include "util/result.hpp"
 
 namespace rlock::cli {
@@ -23,6 +24,7 @@ std::string_view word_of(lock::Mode mode);
 struct LockView {
   std::string name;
   util::Result<lock::Snapshot> snapshot;
+  redis::Format format = redis::Format::native;
 };
 
 }  // namespace rlock::cli

@@ -39,8 +39,8 @@ void WaitingLine::erase() {
 }
 
 std::string waiting_text(const lock::LockName& name, const lock::Queued& queued, util::Millis age) {
-  std::string text =
-      "waiting for " + in_quotes(name.text()) + ", " + ordinal(queued.position) + " in line";
+  std::string text = "waiting for " + in_quotes(name.text());
+  if (queued.position > 0) text += ", " + ordinal(queued.position) + " in line";
   if (!queued.holder) return text;
   lock::Holder holder = *queued.holder;
   holder.held += age;

@@ -44,9 +44,9 @@ struct Holder {
   HolderState state = HolderState::held;
   Token token{};
   Limit limit = Limit::exclusive();
-  ServerTime since{};
+  ServerTime since{};  // 0: unknown, and so is `held`
   Millis held{0};
-  Millis left{0};  // until the lease ends
+  Millis left{0};  // until the lease ends; negative: it has no end
   Millis ttl{0};   // what its renewals ask for; 0 for a cool-down
   uint64_t entries = 0;
   Attended attended = Attended::yes;
@@ -62,8 +62,9 @@ struct Waiter {
   std::string record{};
 };
 
-// How an owner came to its end at the server. [PROTOCOL, :released]
-enum class Ending { expired, released, cancelled, removed, forced };
+// How an owner came to its end at the server. [PROTOCOL, :released] unknown: where nothing is
+// remembered it may have been any of these.
+enum class Ending { expired, released, cancelled, removed, forced, unknown };
 
 // ---- acquire: ask for the lock, keep the place in the queue alive, claim a grant: one request
 // ----
@@ -88,7 +89,7 @@ struct Granted {
 };
 struct Queued {
   Ticket ticket{};
-  uint64_t position = 1;               // 1 is the head
+  uint64_t position = 1;               // 1 is the head; 0 where there is no order
   std::optional<Millis> look_again{};  // sooner than the usual slice, when a lease may end before
   std::optional<Holder> holder{};      // one of those who hold it
 };
@@ -127,13 +128,15 @@ enum class LostHow {
   expired,   // the lease ended, and this call brought no token to put it back
   released,  // by this owner id
   forced,    // broken by an operator
+  gone,      // ended, deleted or lost at the server: where nothing is remembered
 };
 struct Lost {
   LostHow how = LostHow::deleted;
   std::optional<Holder> by{};  // who has it now
   std::string note{};          // of the operator who forced it
 };
-// The held limit is larger than the one asked for: exclusive inside shared is no re-entry.
+// No re-entry: the held limit is larger than the one asked for (exclusive inside shared), or this
+// kind of lock knows no entries.
 struct Upgrade {};
 using RenewReply = std::variant<Renewal, Lost, Upgrade>;
 

@@ -35,6 +35,8 @@ class Owner {
   static Owner fresh(util::Random& random) { return Owner(util::random_hex(random)); }
   // 32 lower-case hexadecimal digits; ErrorKind::usage otherwise.
   static util::Result<Owner> parse(std::string_view text);
+  // Of a lock that another client holds, as stored: any bytes.
+  static Owner foreign(std::string text) { return Owner(std::move(text)); }
   const std::string& text() const { return text_; }
   bool operator==(const Owner&) const = default;
 

@@ -2,8 +2,8 @@
 
 #include <string_view>
 
-// The scripts of the native protocol, embedded at build time from the .lua files beside this
-// header.
+// The scripts of the native protocol and of the formats that other clients hold, embedded at build
+// time from the .lua files beside this header.
 namespace rlock::lua {
 
 struct Script {
@@ -16,5 +16,18 @@ extern const Script renew;
 extern const Script release;
 extern const Script force_unlock;
 extern const Script inspect;
+
+// Which commands of the native scripts this user may not run.
+extern const Script probe;
+
+extern const Script plain_acquire;
+extern const Script plain_renew;
+extern const Script plain_release;
+extern const Script plain_inspect;
+
+extern const Script redisson_acquire;
+extern const Script redisson_renew;
+extern const Script redisson_release;
+extern const Script redisson_inspect;
 
 }  // namespace rlock::lua

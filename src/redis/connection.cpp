@@ -30,6 +30,8 @@ class Connection::State {
   }
 
   void start(const std::vector<std::string>& words);
+  void listen();
+  bool is_open() const { return stream_ != nullptr; }
   void wants(std::vector<pollfd>& out) const;
   TimePoint due() const;
   bool advance(TimePoint now);
@@ -71,6 +73,14 @@ void Connection::State::start(const std::vector<std::string>& words) {
   if (phase_ != Phase::idle) drop();
   command_ = encode(words);
   phase_ = Phase::asked;
+}
+
+void Connection::State::listen() {
+  if (stream_) {
+    phase_ = Phase::talking;
+  } else {
+    fail("not connected");
+  }
 }
 
 void Connection::State::drop() {
@@ -212,6 +222,12 @@ Connection::~Connection() = default;
 
 void Connection::start(const std::vector<std::string>& words) {
   state_->start(words);
+}
+void Connection::listen() {
+  state_->listen();
+}
+bool Connection::is_open() const {
+  return state_->is_open();
 }
 void Connection::wants(std::vector<pollfd>& out) const {
   state_->wants(out);

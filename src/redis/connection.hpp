@@ -27,6 +27,12 @@ class Connection {
   // Sends `words`; a command still in flight is abandoned together with its socket.
   void start(const std::vector<std::string>& words);
 
+  // Waits for what the server says by itself, a message of a channel, over the socket as it is;
+  // without one it fails. A wait that found nothing may be followed by another.
+  void listen();
+  // There is a socket, as far as this side knows.
+  bool is_open() const;
+
   // As lock::Request has them, for the command in flight.
   void wants(std::vector<pollfd>& out) const;
   util::TimePoint due() const;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "redis/plain_store.hpp"
 #include "redis/redis_store.hpp"
+#include "redis/redisson_store.hpp"
 #include "redis/resolver.hpp"
 #include "redis/url.hpp"
 
@@ -45,19 +47,39 @@ struct UsesTls {
   bool operator()(const auto& url) const { return url.security == Security::tls; }
 };
 
+lock::MakeStore maker(const Server& server, const OpenOptions& options) {
+  switch (options.format) {
+    case Format::plain:
+      return [server] { return std::make_unique<PlainStore>(server); };
+    case Format::redisson:
+      return [server] { return std::make_unique<RedissonStore>(server); };
+    case Format::native:
+      break;
+  }
+  return [server, prefix = options.prefix] { return std::make_unique<RedisStore>(server, prefix); };
+}
+
 }  // namespace
 
-Result<lock::MakeStore> open(const OpenOptions& options) {
+Result<std::vector<Server>> servers(const OpenOptions& options) {
   auto urls = parse_urls(options.urls);
   if (!urls) return std::move(urls).error();
-  if (urls->size() > 1) return not_built("a quorum of several servers is");
-  auto server = std::visit(ToServer{options}, urls->front());
-  if (!server) return std::move(server).error();
-  server->connect_timeout = options.connect_timeout;
-  server->addresses = std::make_shared<AddressMemory>();
-  return lock::MakeStore([server = std::move(*server), prefix = options.prefix] {
-    return std::make_unique<RedisStore>(server, prefix);
-  });
+  std::vector<Server> servers;
+  for (const Url& url : *urls) {
+    auto server = std::visit(ToServer{options}, url);
+    if (!server) return std::move(server).error();
+    server->connect_timeout = options.connect_timeout;
+    server->addresses = std::make_shared<AddressMemory>();
+    servers.push_back(*std::move(server));
+  }
+  return servers;
+}
+
+Result<lock::MakeStore> open(const OpenOptions& options) {
+  auto all = servers(options);
+  if (!all) return std::move(all).error();
+  if (all->size() > 1) return not_built("a quorum of several servers is");
+  return maker(all->front(), options);
 }
 
 bool is_unverified(const OpenOptions& options) {

@@ -10,15 +10,22 @@
 
 namespace rlock::redis {
 
+// Whose lock it is, and so how it is stored. [DESIGN, Formats]
+enum class Format { native, plain, redisson };
+
 struct OpenOptions {
   std::vector<std::string> urls;        // one: a server; three or more: a quorum
   std::optional<std::string> user;      // over the URL's
   std::optional<std::string> password;  // over the URL's
   std::string prefix = "rlock:";
+  Format format = Format::native;
   util::Millis connect_timeout{2000};  // to reach one server: resolution, connect and set-up
   TlsOptions tls;                      // for rediss://
   LocalStart local_start = LocalStart::allowed;
 };
+
+// The servers of the URLs, as open() would use them.
+util::Result<std::vector<Server>> servers(const OpenOptions& options);
 
 // Checks the URLs and gives a maker of stores; connects to nothing yet, but starts the server of a
 // `local:` URL where none runs. ErrorKind::usage: a bad URL, or a kind of server that is not built;

@@ -4,24 +4,15 @@
 #include <cstdio>
 #include <utility>
 
-#include "redis/acl.hpp"
+#include "redis/call.hpp"
 #include "redis/decode.hpp"
 
 namespace rlock::redis {
 namespace {
 
-using util::Error;
-using util::ErrorKind;
-using util::Result;
-using util::TimePoint;
-
 constexpr size_t kKeys = 9;
 constexpr std::array<const char*, kKeys> kKeySuffixes{
     "holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never"};
-
-// Where EVALSHA has the digest and EVAL the text. [script_call]
-constexpr size_t kCommand = 0;
-constexpr size_t kScript = 1;
 
 std::string number(uint64_t value) {
   return std::to_string(value);
@@ -31,119 +22,6 @@ std::string number(util::Millis value) {
 }
 std::string flag(lock::Attended attended) {
   return attended == lock::Attended::yes ? "1" : "0";
-}
-
-bool is_noscript(const redisReply& reply) {
-  return reply.type == REDIS_REPLY_ERROR &&
-         std::string_view(reply.str, reply.len).starts_with("NOSCRIPT");
-}
-
-// One command in flight on the store's connection, decoded at its end. `script` may be null; else
-// its text is sent once where the server does not know the digest (a restart, SCRIPT FLUSH: L42).
-template <class T>
-class Call final : public lock::Reply<T> {
- public:
-  using Decode = std::optional<T> (*)(const redisReply&, const std::string& context);
-
-  Call(Connection& connection, std::vector<std::string> words, std::string what, Decode decode,
-       std::string context, const lua::Script* script)
-      : connection_(connection),
-        words_(std::move(words)),
-        what_(std::move(what)),
-        decode_(decode),
-        context_(std::move(context)),
-        script_(script),
-        unsent_text_(script) {
-    connection_.start(words_);
-  }
-
-  ~Call() override {
-    if (!done_) connection_.drop();
-  }
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
-
-  void wants(std::vector<pollfd>& out) const override { connection_.wants(out); }
-  TimePoint due() const override { return connection_.due(); }
-
-  bool advance(TimePoint now) override {
-    while (!done_ && connection_.advance(now)) {
-      auto reply = connection_.take();
-      if (reply && unsent_text_ != nullptr && is_noscript(**reply)) {
-        send_text();
-        continue;
-      }
-      done_ = true;
-      if (reply) {
-        reply_ = std::move(*reply);
-      } else {
-        error_ = std::move(reply).error();
-      }
-    }
-    return done_;
-  }
-
-  Result<T> take() override {
-    if (!reply_) return about_call(std::move(error_));
-    if (reply_->type == REDIS_REPLY_ERROR) {
-      return about_call(named(refusal({reply_->str, reply_->len})));
-    }
-    std::optional<T> value = decode_(*reply_, context_);
-    if (!value) {
-      return about_call(named({ErrorKind::unavailable, "a reply that no rlock script gives"}));
-    }
-    return std::move(*value);
-  }
-
- private:
-  void send_text() {
-    words_[kCommand] = "EVAL";
-    words_[kScript] = script_->text;
-    unsent_text_ = nullptr;
-    connection_.start(words_);
-  }
-
-  // Which command of a script an ACL denies, the server does not always say.
-  Error refusal(std::string_view text) const {
-    Error error = decode_error(text);
-    if (error.kind != ErrorKind::denied || script_ == nullptr) return error;
-    if (std::string command = command_at(text, script_->text); !command.empty()) {
-      error.text += ": " + command;
-    }
-    return error;
-  }
-
-  // The transport's errors name the server themselves, a reply does not.
-  Error named(Error error) const {
-    error.text = connection_.server().label() + ": " + error.text;
-    return error;
-  }
-
-  Error about_call(Error error) const {
-    error.text = "cannot " + what_ + ": " + error.text;
-    return error;
-  }
-
-  Connection& connection_;
-  std::vector<std::string> words_;
-  std::string what_;
-  Decode decode_;
-  std::string context_;
-  const lua::Script* script_;
-  const lua::Script* unsent_text_;  // null once it was sent
-  bool done_ = false;
-  ReplyPtr reply_;
-  Error error_;
-};
-
-// Adapts a decoder that needs no context.
-template <class T, std::optional<T> (*decode)(const redisReply&)>
-std::optional<T> plain(const redisReply& reply, const std::string&) {
-  return decode(reply);
-}
-
-std::string about(const char* verb, const lock::LockName& name) {
-  return std::string(verb) + " \"" + name.text() + "\"";
 }
 
 // SCAN patterns are globs: a prefix with a star in it is meant literally.
@@ -195,7 +73,7 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
                    call.max_queue ? number(*call.max_queue) : "", call.record});
   return std::make_unique<Call<lock::AcquireReply>>(
       connection_, std::move(words), about("acquire", call.name),
-      plain<lock::AcquireReply, decode_acquire>, "", &scripts_.acquire);
+      without_context<lock::AcquireReply, decode_acquire>, "", &scripts_.acquire);
 }
 
 lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) {
@@ -216,7 +94,7 @@ lock::InFlight<lock::ReleaseReply> RedisStore::release(const lock::ReleaseCall& 
                            {call.owner.text(), call.entry.text(), "released", call.result});
   return std::make_unique<Call<lock::ReleaseReply>>(
       connection_, std::move(words), about("release", call.name),
-      plain<lock::ReleaseReply, decode_release>, "", &scripts_.release);
+      without_context<lock::ReleaseReply, decode_release>, "", &scripts_.release);
 }
 
 lock::InFlight<lock::CancelReply> RedisStore::cancel(const lock::CancelCall& call) {
@@ -225,7 +103,7 @@ lock::InFlight<lock::CancelReply> RedisStore::cancel(const lock::CancelCall& cal
                   {call.owner.text(), lock::Entry::outer().text(), word(call.how), call.note});
   return std::make_unique<Call<lock::CancelReply>>(
       connection_, std::move(words), about("leave the queue of", call.name),
-      plain<lock::CancelReply, decode_cancel>, "", &scripts_.release);
+      without_context<lock::CancelReply, decode_cancel>, "", &scripts_.release);
 }
 
 lock::InFlight<lock::ForceReply> RedisStore::force_unlock(const lock::ForceCall& call) {
@@ -235,7 +113,7 @@ lock::InFlight<lock::ForceReply> RedisStore::force_unlock(const lock::ForceCall&
                   {target, value, call.pace == lock::Pace::now ? "now" : "confirmed", call.note});
   return std::make_unique<Call<lock::ForceReply>>(
       connection_, std::move(words), about("force-unlock", call.name),
-      plain<lock::ForceReply, decode_force>, "", &scripts_.force_unlock);
+      without_context<lock::ForceReply, decode_force>, "", &scripts_.force_unlock);
 }
 
 lock::InFlight<lock::Snapshot> RedisStore::inspect(const lock::InspectCall& call) {
@@ -244,7 +122,7 @@ lock::InFlight<lock::Snapshot> RedisStore::inspect(const lock::InspectCall& call
                             number(call.waiters_from), number(call.waiters_page)});
   return std::make_unique<Call<lock::Snapshot>>(
       connection_, std::move(words), about("inspect", call.name),
-      plain<lock::Snapshot, decode_snapshot>, "", &scripts_.inspect);
+      without_context<lock::Snapshot, decode_snapshot>, "", &scripts_.inspect);
 }
 
 lock::InFlight<std::vector<lock::Past>> RedisStore::history(const lock::LockName& name,
@@ -252,7 +130,7 @@ lock::InFlight<std::vector<lock::Past>> RedisStore::history(const lock::LockName
   std::vector<std::string> words{"LRANGE", base(name) + "history", "0", number(rows - 1)};
   return std::make_unique<Call<std::vector<lock::Past>>>(
       connection_, std::move(words), about("read the history of", name),
-      plain<std::vector<lock::Past>, decode_history>, "", nullptr);
+      without_context<std::vector<lock::Past>, decode_history>, "", nullptr);
 }
 
 lock::InFlight<lock::NamesPage> RedisStore::list_names(const std::string& cursor) {
@@ -272,7 +150,7 @@ lock::InFlight<lock::Wake> RedisStore::wait_for_wake(const lock::LockName& name,
   std::snprintf(seconds, sizeof seconds, "%.3f", std::chrono::duration<double>(slice).count());
   std::vector<std::string> words{"BLPOP", base(name) + "wake:" + owner.text(), seconds};
   return std::make_unique<Call<lock::Wake>>(connection_, std::move(words), about("wait for", name),
-                                            plain<lock::Wake, decode_wake>, "", nullptr);
+                                            without_context<lock::Wake, decode_wake>, "", nullptr);
 }
 
 }  // namespace rlock::redis

@@ -58,7 +58,9 @@ Child::Child(std::vector<std::string> argv, const std::vector<std::string>& adde
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (!replaced(*entry, added_)) environment_.push_back(*entry);
   }
-  for (std::string& entry : added_) environment_.push_back(entry.data());
+  for (std::string& entry : added_) {
+    if (entry.find('=') != entry.npos) environment_.push_back(entry.data());
+  }
   environment_.push_back(nullptr);
 }
 

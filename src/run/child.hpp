@@ -15,7 +15,8 @@ namespace rlock::run {
 // The command, made ready: whatever allocates happens here, before the fork.
 class Child {
  public:
-  // `added`: environment entries `NAME=value` that replace inherited ones of the same name.
+  // `added`: environment entries `NAME=value` that replace inherited ones of the same name; `NAME`
+  // alone removes that.
   Child(std::vector<std::string> argv, const std::vector<std::string>& added);
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;

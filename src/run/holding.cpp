@@ -44,6 +44,9 @@ std::optional<LeaseEnd> late_news(const lock::ReleaseReply& reply) {
   if (reply.ending == lock::Ending::expired) {
     return LeaseEnd{lock::Lost{lock::LostHow::expired, std::nullopt, reply.note}, {}, false};
   }
+  if (reply.ending == lock::Ending::unknown) {
+    return LeaseEnd{lock::Lost{lock::LostHow::gone, std::nullopt, {}}, {}, false};
+  }
   return std::nullopt;
 }
 

@@ -37,7 +37,7 @@ struct Plan {
   lock::AcquireCall claim;  // name, owner, limit, ttl, record, queueing
   lock::WaitLimits limits;
   std::vector<std::string> argv;  // the command, executed directly: argv[0] is looked up in PATH
-  // What is added to the command's inherited environment, `NAME=value`.
+  // What is added to the command's inherited environment, `NAME=value`; `NAME` alone is taken out.
   std::function<std::vector<std::string>(const Use&)> environment;
   // What an ancestor's run said that it holds; where that is true it is entered, not waited for.
   std::optional<Use> around{};
@@ -98,7 +98,8 @@ using Outcome =
 enum class EventKind {
   enqueued,
   acquired,
-  entered,  // instead of acquired: a run around this one holds the lock
+  entered,   // instead of acquired: a run around this one holds the lock
+  unlocked,  // instead of acquired: the command runs without the lock
   renewed,
   renew_failed,
   lost,

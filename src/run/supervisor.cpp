@@ -47,6 +47,8 @@ const char* word(lock::LostHow how) {
       return "released by its owner id";
     case lock::LostHow::forced:
       return "broken by an operator";
+    case lock::LostHow::gone:
+      return "gone at the server";
   }
   return "lost";
 }

@@ -51,7 +51,7 @@ teardown_file() {
 
 @test "options: unknown, not built yet, without their value" {
   local option
-  for option in --frobnicate -Z --format=plain --fail-open --cacert --sni -w -t --reason -E --slots \
+  for option in --frobnicate -Z --cacert --sni -w -t --reason -E --slots \
     --min-hold --max-queue; do
     refused run name "$option" -- touch started
   done
@@ -66,7 +66,6 @@ teardown_file() {
 
 @test "commands: none, unknown, not built yet" {
   refused frobnicate
-  refused doctor
   run -64 rlock
 }
 

@@ -167,8 +167,9 @@ Told tell(const util::Error& error) {
   return {71, 0, "error " + error.text};
 }
 
-constexpr const char* kEvents[] = {"enqueued", "acquired",    "entered", "renewed", "renew-failed",
-                                   "lost",     "terminating", "killed",  "exited",  "released"};
+constexpr const char* kEvents[] = {"enqueued", "acquired",     "entered", "unlocked",
+                                   "renewed",  "renew-failed", "lost",    "terminating",
+                                   "killed",   "exited",       "released"};
 
 class Tracer final : public run::Observer {
  public:

@@ -104,11 +104,11 @@ TEST_CASE("an unknown word is refused with the one that may have been meant") {
 
 TEST_CASE("an option of another command or one not built yet is unknown") {
   CHECK(contains(refusal({"status", "--ttl", "5"}), "status has no option --ttl"));
-  for (const char* word : {"--format", "--fail-open"}) {
+  for (const char* word : {"--frobnicate", "--formats"}) {
     CAPTURE(word);
     CHECK(contains(refusal({"run", word, "x", "--", "true"}), "unknown option"));
   }
-  CHECK(contains(refusal({"doctor", "x"}), "unknown command"));
+  CHECK(contains(refusal({"operate", "x"}), "unknown command"));
 }
 
 TEST_CASE("a value that is missing or one too many is named") {

@@ -1,0 +1,59 @@
+#include "cli/fail_open.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "lock/no_store.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using run::EventKind;
+
+// Tells what happens to the command, and of no lock that is not there.
+class UnlockedObserver final : public run::Observer {
+ public:
+  explicit UnlockedObserver(RunObserver& told) : told_(told) {}
+  void event(const run::Event& event) override {
+    switch (event.kind) {
+      case EventKind::acquired:
+        return told_.event({EventKind::unlocked, event.at, {}, "no server answered (--fail-open)"});
+      case EventKind::renewed:
+      case EventKind::released:
+        return;
+      default:
+        return told_.event(event);
+    }
+  }
+
+ private:
+  RunObserver& told_;
+};
+
+// RLOCK_HELD stays: what the runs around this one hold is still true. RLOCK_UNLOCKED tells the
+// command, and marks what it starts for the ending of it all.
+std::vector<std::string> without_lock(const run::Use& use) {
+  return {"RLOCK_NAME", "RLOCK_OWNER", "RLOCK_TOKEN", "RLOCK_UNLOCKED=" + use.owner.text()};
+}
+
+}  // namespace
+
+bool unanswered(const run::Outcome& outcome, const RunObserver& observer) {
+  const auto* error = std::get_if<util::Error>(&outcome);
+  return error != nullptr && error->kind == util::ErrorKind::unavailable &&
+         error->retry == util::Retry::later && !observer.was_queued();
+}
+
+run::Outcome run_unlocked(run::Plan plan, RunObserver& observer, run::Signals& signals) {
+  plan.around.reset();
+  plan.environment = without_lock;
+  plan.on_lost = run::OnLost::ignore;
+  plan.watchdog = lock::Watchdog::renew;
+  plan.claim.min_hold = {};
+  lock::NoStore store;
+  UnlockedObserver unlocked(observer);
+  return run::hold_and_run(
+      std::move(plan), store, [] { return std::make_unique<lock::NoStore>(); }, unlocked, signals);
+}
+
+}  // namespace rlock::cli

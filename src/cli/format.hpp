@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "cli/parse.hpp"
+#include "lock/store.hpp"
+#include "redis/open.hpp"
+
+namespace rlock::cli {
+
+// `native`, `plain` or `redisson`.
+std::string_view word_of(redis::Format format);
+
+// --format; native where it was not given. ErrorKind::usage for another word.
+util::Result<redis::Format> format_choice(const Choices& choices);
+
+// ErrorKind::usage says why an option that was given makes no sense with --format.
+util::Status check_format(const Choices& choices);
+
+// --owner, where it was given: 32 hexadecimal digits, or with another client's format any text.
+util::Result<std::optional<lock::Owner>> owner_choice(const Choices& choices);
+
+}  // namespace rlock::cli

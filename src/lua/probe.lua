@@ -1,0 +1,43 @@
+-- probe: tries each command that the scripts of the native format use, on keys that nobody has, and leaves none.
+-- KEYS: a sorted set, a hash, a list
+-- Returns: {command error}… for those that failed
+local SET, HASH, LIST = unpack(KEYS)
+local failed = {}
+
+local function try(command, ...)
+  local reply = redis.pcall(command, ...)
+  if type(reply) == 'table' and reply.err then failed[#failed + 1] = {command, reply.err} end
+  return reply
+end
+
+-- First what grows: after another write a server that is full refuses it no more.
+try('ZADD', SET, 1, 'a')
+local time = try('TIME')
+try('PEXPIREAT', SET, time.err and 1 or time[1] * 1000 + 60000)
+try('PEXPIRE', SET, 60000)
+try('EXISTS', SET)
+try('ZCARD', SET)
+try('ZCOUNT', SET, '-inf', '+inf')
+try('ZRANGE', SET, 0, -1)
+try('ZRANGEBYSCORE', SET, '-inf', '+inf')
+try('ZRANK', SET, 'a')
+try('ZSCORE', SET, 'a')
+try('ZMSCORE', SET, 'a')
+try('ZREM', SET, 'a')
+
+try('HSET', HASH, 'a', 1)
+try('HGET', HASH, 'a')
+try('HMGET', HASH, 'a')
+try('HEXISTS', HASH, 'a')
+try('HLEN', HASH)
+try('HDEL', HASH, 'a')
+
+try('RPUSH', LIST, 'a')
+try('LPUSH', LIST, 'b')
+try('LINDEX', LIST, 0)
+try('LLEN', LIST)
+try('LSET', LIST, 0, 'c')
+try('LTRIM', LIST, 1, 0)
+
+try('DEL', SET, HASH, LIST)
+return failed

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lock/store.hpp"
+#include "lua/scripts.hpp"
+#include "redis/acl.hpp"
+#include "redis/connection.hpp"
+#include "redis/decode.hpp"
+
+// What the stores of every format are made of: one command in flight, decoded at its end.
+namespace rlock::redis {
+
+// Where EVALSHA has the digest and EVAL the text.
+inline constexpr size_t kCommand = 0;
+inline constexpr size_t kScript = 1;
+
+inline bool is_noscript(const redisReply& reply) {
+  return reply.type == REDIS_REPLY_ERROR &&
+         std::string_view(reply.str, reply.len).starts_with("NOSCRIPT");
+}
+
+// One command in flight on the store's connection, decoded at its end. `script` may be null; else
+// its text is sent once where the server does not know the digest (a restart, SCRIPT FLUSH: L42).
+template <class T>
+class Call final : public lock::Reply<T> {
+ public:
+  using Decode = std::optional<T> (*)(const redisReply&, const std::string& context);
+
+  Call(Connection& connection, std::vector<std::string> words, std::string what, Decode decode,
+       std::string context, const lua::Script* script)
+      : connection_(connection),
+        words_(std::move(words)),
+        what_(std::move(what)),
+        decode_(decode),
+        context_(std::move(context)),
+        script_(script),
+        unsent_text_(script) {
+    connection_.start(words_);
+  }
+
+  ~Call() override {
+    if (!done_) connection_.drop();
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  void wants(std::vector<pollfd>& out) const override { connection_.wants(out); }
+  util::TimePoint due() const override { return connection_.due(); }
+
+  bool advance(util::TimePoint now) override {
+    while (!done_ && connection_.advance(now)) {
+      auto reply = connection_.take();
+      if (reply && unsent_text_ != nullptr && is_noscript(**reply)) {
+        send_text();
+        continue;
+      }
+      done_ = true;
+      if (reply) {
+        reply_ = std::move(*reply);
+      } else {
+        error_ = std::move(reply).error();
+      }
+    }
+    return done_;
+  }
+
+  util::Result<T> take() override {
+    if (!reply_) return about_call(std::move(error_));
+    if (reply_->type == REDIS_REPLY_ERROR) {
+      return about_call(named(refusal({reply_->str, reply_->len})));
+    }
+    std::optional<T> value = decode_(*reply_, context_);
+    if (!value) {
+      return about_call(
+          named({util::ErrorKind::unavailable, "a reply that no rlock script gives"}));
+    }
+    return std::move(*value);
+  }
+
+ private:
+  void send_text() {
+    words_[kCommand] = "EVAL";
+    words_[kScript] = script_->text;
+    unsent_text_ = nullptr;
+    connection_.start(words_);
+  }
+
+  // Which command of a script an ACL denies, the server does not always say.
+  util::Error refusal(std::string_view text) const {
+    util::Error error = decode_error(text);
+    if (error.kind != util::ErrorKind::denied || script_ == nullptr) return error;
+    if (std::string command = command_at(text, script_->text); !command.empty()) {
+      error.text += ": " + command;
+    }
+    return error;
+  }
+
+  // The transport's errors name the server themselves, a reply does not.
+  util::Error named(util::Error error) const {
+    error.text = connection_.server().label() + ": " + error.text;
+    return error;
+  }
+
+  util::Error about_call(util::Error error) const {
+    error.text = "cannot " + what_ + ": " + error.text;
+    return error;
+  }
+
+  Connection& connection_;
+  std::vector<std::string> words_;
+  std::string what_;
+  Decode decode_;
+  std::string context_;
+  const lua::Script* script_;
+  const lua::Script* unsent_text_;  // null once it was sent
+  bool done_ = false;
+  ReplyPtr reply_;
+  util::Error error_;
+};
+
+// Adapts a decoder that needs no context.
+template <class T, std::optional<T> (*decode)(const redisReply&)>
+std::optional<T> without_context(const redisReply& reply, const std::string&) {
+  return decode(reply);
+}
+
+inline std::string about(const char* verb, const lock::LockName& name) {
+  return std::string(verb) + " \"" + name.text() + "\"";
+}
+
+}  // namespace rlock::redis

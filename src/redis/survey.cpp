@@ -1,0 +1,158 @@
+#include "redis/survey.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+
+#include "lock/poller.hpp"
+#include "lua/scripts.hpp"
+#include "redis/call.hpp"
+#include "util/random.hpp"
+
+namespace rlock::redis {
+namespace {
+
+using util::Error;
+using util::ErrorKind;
+using util::Result;
+using Words = std::vector<std::string>;
+
+constexpr util::Millis kAnswer{3'000};  // for one command: a server this slow is stuck
+
+void flatten(const redisReply& reply, Words& words) {
+  if (reply.type == REDIS_REPLY_INTEGER) words.push_back(std::to_string(reply.integer));
+  if (reply.type == REDIS_REPLY_STRING || reply.type == REDIS_REPLY_STATUS) {
+    words.emplace_back(reply.str, reply.len);
+  }
+  if (reply.type != REDIS_REPLY_ARRAY) return;
+  for (size_t i = 0; i < reply.elements; ++i) flatten(*reply.element[i], words);
+}
+
+std::optional<Words> decode_words(const redisReply& reply) {
+  Words words;
+  flatten(reply, words);
+  return words;
+}
+
+std::map<std::string, std::string, std::less<>> read_info(std::string_view text) {
+  std::map<std::string, std::string, std::less<>> info;
+  while (!text.empty()) {
+    size_t end = std::min(text.find("\r\n"), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(text.size(), end + 2));
+    size_t colon = line.find(':');
+    if (colon != line.npos) info.emplace(line.substr(0, colon), line.substr(colon + 1));
+  }
+  return info;
+}
+
+int64_t number(const std::string& text) {
+  int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+class Surveyor {
+ public:
+  Surveyor(const Server& server, const std::string& prefix) : connection_(server), prefix_(prefix) {
+    survey_.server = server;
+  }
+
+  Survey look() {
+    auto hello = ask({"PING"});
+    // A refused AUTH fails all alike; PING alone is only one of what rlock asks.
+    bool in = hello || (hello.error().kind == ErrorKind::denied && ask({"EVAL", "return 1", "0"}));
+    if (!in) {
+      survey_.no_contact = std::move(hello).error();
+      return std::move(survey_);
+    }
+    measure();
+    if (auto info = ask({"INFO"}); info && !info->empty()) survey_.info = read_info(info->front());
+    survey_.fsync = configured("appendfsync");
+    survey_.save = configured("save");
+    try_commands();
+    return std::move(survey_);
+  }
+
+ private:
+  Result<Words> ask(const Words& words, const lua::Script* script = nullptr) {
+    auto call = std::make_unique<Call<Words>>(connection_, words, "ask",
+                                              without_context<Words, decode_words>, "", script);
+    return lock::finish<Words>(poller_, std::move(call), poller_.now() + timeout(),
+                               connection_.server().label());
+  }
+
+  util::Millis timeout() const { return connection_.server().connect_timeout + kAnswer; }
+
+  void measure() {
+    constexpr size_t kTimes = 5;
+    std::vector<util::Nanos> took;
+    for (size_t i = 0; i < kTimes; ++i) {
+      util::TimePoint start = util::BootClock::now();
+      auto before = std::chrono::system_clock::now();
+      auto time = ask({"TIME"});
+      took.push_back(util::BootClock::now() - start);
+      if (time && time->size() == 2) compare_clocks(before, took.back(), *time);
+    }
+    std::sort(took.begin(), took.end());
+    survey_.round_trip = took[kTimes / 2];
+  }
+
+  void compare_clocks(std::chrono::system_clock::time_point before, util::Nanos took,
+                      const Words& time) {
+    auto there = std::chrono::seconds(number(time[0])) + std::chrono::microseconds(number(time[1]));
+    auto here = before.time_since_epoch() + took / 2;
+    survey_.clock_ahead = std::chrono::duration_cast<util::Millis>(there - here);
+  }
+
+  std::optional<std::string> configured(const std::string& name) {
+    auto reply = ask({"CONFIG", "GET", name});
+    return reply && reply->size() == 2 ? std::optional((*reply)[1]) : std::nullopt;
+  }
+
+  void note(const std::string& command, Error error) {
+    if (error.kind == ErrorKind::denied) {
+      survey_.denied.push_back(command);
+    } else if (!survey_.trouble) {
+      survey_.trouble = std::move(error);
+    }
+  }
+
+  void try_commands() {
+    util::SystemRandom random;
+    const std::string base = prefix_ + "{doctor-" + util::random_hex(random) + "}:";
+    Words call{"EVALSHA",    std::string(lua::probe.sha1), "3", base + "set", base + "hash",
+               base + "list"};
+    auto failed = ask(call, &lua::probe);
+    if (failed) {
+      for (size_t i = 0; i + 1 < failed->size(); i += 2) {
+        note((*failed)[i], decode_error((*failed)[i + 1]));
+      }
+    } else {
+      note("evalsha or eval", std::move(failed).error());
+    }
+    for (const Words& words :
+         {Words{"BLPOP", base + "list", "0.001"}, Words{"LRANGE", base + "list", "0", "0"},
+          Words{"SCAN", "0", "MATCH", base, "COUNT", "1"}}) {
+      if (auto reply = ask(words); !reply) note(words.front(), std::move(reply).error());
+    }
+  }
+
+  Connection connection_;
+  const std::string& prefix_;
+  lock::SystemPoller poller_;
+  Survey survey_;
+};
+
+}  // namespace
+
+std::string Survey::about(std::string_view field) const {
+  auto found = info.find(field);
+  return found == info.end() ? std::string() : found->second;
+}
+
+Survey survey(const Server& server, const std::string& prefix) {
+  return Surveyor(server, prefix).look();
+}
+
+}  // namespace rlock::redis

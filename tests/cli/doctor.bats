@@ -1,0 +1,130 @@
+#!/usr/bin/env bats
+load helpers/helpers
+
+# state CHECK [OPTION…]: what the doctor says of one point of the first server.
+state() {
+  local check=$1
+  shift
+  rlock doctor --json "$@" | jq -r --arg check "$check" '.servers[0].checks[] | select(.check == $check) | .state'
+}
+
+advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | select(.check == $check) | .advice'; }
+
+@test "a fit server is ok in every point, exit 0, and nothing is left there" {
+  own --appendonly yes --appendfsync always
+  run -0 --separate-stderr rlock doctor
+  [[ $output != *" warn "* && $output != *" fail "* ]] || fail "$output"
+  [ -z "$stderr" ]
+  [ "$(rlock doctor --json | jq -r '[.servers[0].checks[].check] | join(",")')" = \
+    "reachable,version,commands,role,eviction,persistence,clock,round trip,tls" ]
+  [ "$(rlock doctor --json | jq '[.servers[0].checks[] | select(.state != "ok" or .advice != null)] | length')" -eq 0 ]
+  [ "$(redis dbsize)" -eq 0 ]
+  run -0 rlock doctor -q
+  [ -z "$output" ]
+}
+
+@test "nobody answers, or a server that is silent: fail, exit 1, and what to do" {
+  run -1 rlock doctor -u "unix://$here/nobody"
+  [[ $output == *"fail  reachable"*"No such file"*"->"* ]] || fail "$output"
+  own
+  kill -STOP "$(cat "$own_server/pid")"
+  run -1 rlock doctor --connect-timeout 300ms
+  [[ $output == *"fail  reachable"*"timed out"* ]] || fail "$output"
+}
+
+@test "a wrong password is said to be that" {
+  own --requirepass canary
+  run -1 rlock doctor
+  [[ $output == *"fail  access"* ]] || fail "$output"
+  run -1 rlock doctor -u "unix://:wrong@$SERVER/s"
+  [[ $output == *"fail  access"*WRONGPASS* && $output != *canary* ]] || fail "$output"
+}
+
+@test "L36 the rule that it prints is enough to run, and nothing of it can be spared" {
+  own
+  local rule command
+  rule=$(rlock doctor --json | jq -r .acl_rule)
+  # Words on purpose.
+  # shellcheck disable=SC2086
+  redis acl setuser least on '>pw' $rule >/dev/null
+  export RLOCK_URL="unix://least:pw@$own_server/s"
+  [ "$(state commands)" = ok ]
+  run -0 rlock run job -- true
+  run -0 rlock run -w 1 job -- true
+  for command in evalsha blpop scan lrange time exists del zadd zrem zcard zcount zrange zrangebyscore zrank zscore \
+    zmscore hset hget hmget hdel hlen hexists rpush lpush ltrim lindex lset llen pexpire pexpireat; do
+    redis acl setuser least "-$command" >/dev/null
+    run -1 rlock doctor
+    grep -qiE "this user may not: .*\b$command\b" <<<"$output" || fail "$command: $output"
+    redis acl setuser least "+$command" >/dev/null
+  done
+  [[ $(rlock doctor) == *"warn  version"*"+info"* ]]
+}
+
+@test "an old version fails" {
+  start python3 "$BATS_TEST_DIRNAME/helpers/old_server.py" "$here/old"
+  eventually test -S "$here/old"
+  run -1 rlock doctor -u "unix://$here/old"
+  [[ $output == *"fail  version"*"5.0.14"*"6.2"* ]] || fail "$output"
+}
+
+@test "a replica fails" {
+  own --replicaof 127.0.0.1 1
+  [ "$(state role)" = fail ]
+  run -1 rlock doctor
+  [[ $output == *"fail  role"*replica* ]] || fail "$output"
+}
+
+@test "L45 an eviction policy that deletes keys is a warning, exit 0" {
+  own --maxmemory-policy allkeys-lru
+  [ "$(state eviction)" = warn ]
+  [[ $(advice eviction) == *noeviction* ]]
+  run -0 rlock doctor
+}
+
+@test "what a restart forgets is a warning" {
+  own
+  [ "$(state persistence)" = warn ]
+  redis config set save '3600 1' >/dev/null
+  [[ $(rlock doctor) == *"warn  persistence"*snapshots* ]]
+  redis config set appendonly yes >/dev/null
+  [[ $(rlock doctor) == *"warn  persistence"*everysec* ]]
+}
+
+@test "a server that is full cannot hold locks" {
+  own --maxmemory 1
+  run -1 rlock doctor
+  [[ $output == *"fail  commands"*OOM* ]] || fail "$output"
+}
+
+@test "several servers: a section each; one under two names is no quorum" {
+  own
+  serve "$here/b"
+  serve "$here/c"
+  ln -s "$here/b/s" "$here/alias"
+  run -0 rlock doctor --json -u "$RLOCK_URL" -u "unix://$here/b/s" -u "unix://$here/c/s"
+  [ "$(jq -r '.servers | length' <<<"$output")" -eq 3 ]
+  [ "$(jq -r .independence.state <<<"$output")" = ok ]
+  run -1 rlock doctor -u "$RLOCK_URL" -u "unix://$here/b/s" -u "unix://$here/alias"
+  [[ $output == *"fail  independence"*"same server"* ]] || fail "$output"
+  end_server "$here/c"
+  run -1 rlock doctor -u "$RLOCK_URL" -u "unix://$here/b/s" -u "unix://$here/c/s"
+  [[ $output == *"fail  reachable"*"warn  independence"* ]] || fail "$output"
+  end_server "$here/b"
+}
+
+@test "local: says how to end the server, and that works" {
+  local folder advice
+  folder=$(mktemp -d)
+  run -0 rlock doctor -u "local:$folder"
+  advice=$(grep -o "redis-cli -s .* shutdown" <<<"$output")
+  $advice
+  [ ! -S "$folder/rlock.sock" ]
+  rm -rf "$folder"
+}
+
+@test "wrong usage is 64, no server is 78" {
+  run -64 rlock doctor name
+  run -64 rlock doctor -u odd://x
+  RLOCK_URL='' run -78 rlock doctor
+}

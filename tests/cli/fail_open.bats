@@ -1,0 +1,98 @@
+#!/usr/bin/env bats
+load helpers/helpers
+
+# Nobody listens at $nobody.
+setup() {
+  here=$BATS_TEST_TMPDIR
+  # shellcheck disable=SC2034 # start and teardown use it
+  started=()
+  cd "$here" || return
+  nobody=unix://$here/nobody
+}
+
+# warned: the lines of stderr are the warning before the command and the one after it.
+warned() {
+  [ "${#stderr_lines[@]}" -eq 2 ] || fail "$stderr" || return
+  [[ ${stderr_lines[0]} == "rlock: warning: "*'"job"'*"$here/nobody"*"without the lock (--fail-open)" ]] || fail "$stderr" || return
+  [[ ${stderr_lines[1]} == "rlock: warning: the command ran without "*'"job"'* ]] || fail "$stderr"
+}
+
+@test "69 without --fail-open; with it the command runs, its exit code and signal are rlock's, and it is said" {
+  run -69 rlock run -u "$nobody" job -- touch started
+  [ ! -e started ]
+  run -7 --separate-stderr rlock run -u "$nobody" --fail-open job -- sh -c 'echo out; exit 7'
+  [ "$output" = out ]
+  warned
+  # shellcheck disable=SC2016
+  run -143 --separate-stderr rlock run -u "$nobody" --fail-open job -- sh -c 'kill -TERM $$'
+  warned
+}
+
+@test "a warning is no notice: -q does not silence it" {
+  run -0 --separate-stderr rlock run -q -u "$nobody" --fail-open job -- true
+  warned
+}
+
+@test "a server that is silent: after --connect-timeout, with -n and -w alike" {
+  own
+  kill -STOP "$(cat "$own_server/pid")"
+  local wait
+  for wait in -n -w60; do
+    run -0 --separate-stderr rlock run --connect-timeout 300ms $wait --fail-open job -- echo ran
+    [ "$output" = ran ]
+    [[ $stderr == *"without the lock"* ]]
+  done
+}
+
+@test "the command has no lock in its environment, but what the runs around it hold" {
+  run -0 --separate-stderr env RLOCK_NAME=x RLOCK_OWNER=y RLOCK_TOKEN=z rlock run -u "$nobody" --fail-open job -- env
+  [[ ! $output =~ RLOCK_(NAME|OWNER|TOKEN|HELD)= ]] || fail "$output"
+  grep -qE '^RLOCK_UNLOCKED=[0-9a-f]{32}$' <<<"$output"
+  run -0 --separate-stderr rlock run outer -- rlock run -u "$nobody" --fail-open job -- env
+  grep -q '^RLOCK_HELD=.*,outer,' <<<"$output"
+  run -0 --separate-stderr rlock run -u "$nobody" --fail-open job -- rlock run inner -- env
+  [[ $output != *RLOCK_UNLOCKED=* ]] || fail "$output"
+}
+
+@test "the event log tells that there was no lock" {
+  run -3 rlock run -u "$nobody" --fail-open --event-log log job -- sh -c 'exit 3'
+  [ "$(jq -rs 'map(.event) | join(" ")' log)" = "unlocked exited" ]
+}
+
+@test "L05 --max-run ends it and all that it started, and a command that is not there is 127" {
+  run -124 --separate-stderr rlock run -u "$nobody" --fail-open --max-run 300ms -k 100ms job -- \
+    sh -c 'setsid sleep 1000 & echo $! >pid; exec sleep 1000'
+  [[ $stderr == *"--max-run"*"without the lock"* ]] || [[ $stderr == *"without the lock"*"--max-run"* ]] || fail "$stderr"
+  eventually gone "$(cat pid)"
+  run -127 --separate-stderr rlock run -u "$nobody" --fail-open job -- "$here/none"
+  [[ ${stderr_lines[1]} == *"held no lock"* ]] || fail "$stderr"
+}
+
+@test "it runs on beyond the ttl" {
+  run -0 rlock run -u "$nobody" --fail-open -t 1 --no-renew job -- sleep 1.5
+}
+
+@test "a server that answered no is obeyed: 75, 65, 77, 64, 78, and 69 for what it cannot do" {
+  hold busy
+  run -75 rlock run -n --fail-open busy -- touch started
+  run -75 rlock run -w 300ms --fail-open busy -- touch started
+  let_go busy
+  redis set 'rlock:{odd}:holders' text >/dev/null
+  run -65 rlock run --fail-open odd -- touch started
+  run -69 rlock run -u "$RLOCK_URL?db=999" --fail-open job -- touch started
+  run -77 rlock run -u "unix://nobody:wrong@$SERVER/s" --fail-open job -- touch started
+  run -64 rlock run --fail-open --ttl x job -- touch started
+  RLOCK_URL='' run -78 rlock run --fail-open job -- touch started
+  [ ! -e started ]
+}
+
+@test "a server that told a waiter its place has answered: gone later, it is 69" {
+  own
+  hold held
+  start rlock run -w 3 --fail-open held -- touch started
+  local waiter=$!
+  eventually waiting 1 held
+  end_server "$own_server"
+  ends_with 69 "$waiter"
+  [ ! -e started ]
+}

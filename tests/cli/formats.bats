@@ -1,0 +1,218 @@
+#!/usr/bin/env bats
+# --format plain and redisson by themselves; formats_peers.bats has the other clients.
+load helpers/helpers
+
+forms=(plain redisson)
+
+looks() { rlock status --json "$@" | jq -c '.locks[0] | [.state, .format, .holders[0].owner]'; }
+exists() { [ "$(redis exists "$1")" -eq 1 ]; }
+absent() { [ "$(redis exists "$1")" -eq 0 ]; }
+
+@test "the key is NAME itself, with the owner and an end; nothing is left after the run" {
+  run -0 rlock run --format plain -t 20 job -- sh -c \
+    'redis-cli -s "$0/s" get job; redis-cli -s "$0/s" pttl job; echo "$RLOCK_OWNER $RLOCK_NAME"' "$SERVER"
+  [ "${lines[2]}" = "${lines[0]} job" ]
+  [ "${lines[1]}" -gt 0 ] && [ "${lines[1]}" -le 20000 ]
+  run -0 rlock run --format redisson -t 20 job -- sh -c \
+    'redis-cli -s "$0/s" hgetall job; redis-cli -s "$0/s" pttl job; echo "$RLOCK_OWNER"' "$SERVER"
+  [ "${lines[0]} ${lines[1]}" = "${lines[3]}:1 1" ]
+  [ "${lines[2]}" -gt 0 ] && [ "${lines[2]}" -le 20000 ]
+  [ "$(redis dbsize)" -eq 0 ]
+}
+
+@test "RLOCK_TOKEN is not set: there is none, and one from outside is not this lock's" {
+  local form
+  for form in "${forms[@]}"; do
+    RLOCK_TOKEN=7 run -0 rlock run --format "$form" job -- sh -c 'echo "${RLOCK_TOKEN-unset}"'
+    [ "$output" = unset ]
+  done
+}
+
+@test "busy with -n and -w, the exit code of the command, and 75 names the owner" {
+  local form
+  for form in "${forms[@]}"; do
+    hold "$form" --format "$form"
+    run -75 --separate-stderr rlock run -n --format "$form" "$form" -- touch started
+    says "$form" busy "held by owner $(rlock status --json "$form" | jq -r '.locks[0].holders[0].owner')"
+    run -75 rlock run -w 300ms --format "$form" "$form" -- touch started
+    run -9 rlock run -n -E 9 --format "$form" "$form" -- touch started
+    let_go "$form"
+    run -7 rlock run -n --format "$form" "$form" -- sh -c 'exit 7'
+    absent "$form"
+  done
+  [ ! -e started ]
+}
+
+@test "a waiter has its turn after a release" {
+  local form
+  for form in "${forms[@]}"; do
+    hold "$form" --format "$form"
+    start rlock run --format "$form" "$form" -- touch "served.$form"
+    local waiter=$!
+    if [ "$form" = redisson ]; then eventually subscribed; fi
+    let_go "$form"
+    ends_with 0 "$waiter"
+    [ -e "served.$form" ]
+  done
+}
+
+subscribed() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{redisson}' | tail -n 1)" -eq 1 ]; }
+
+@test "the lease is renewed while the command runs" {
+  local form
+  for form in "${forms[@]}"; do
+    run -0 rlock run --format "$form" -t 1 kept -- sleep 2.5
+    [ -z "$output" ]
+  done
+}
+
+@test "a lease that was deleted, or taken over, ends the command: 76, and the other's lock is untouched" {
+  hold gone --format plain -t 3
+  redis del gone >/dev/null
+  ends_with 76 "$holder"
+  hold taken --format plain -t 3
+  redis set taken stranger px 60000 >/dev/null
+  ends_with 76 "$holder"
+  [ "$(redis --raw get taken)" = stranger ]
+  hold hash --format redisson -t 3
+  redis del hash >/dev/null
+  redis hset hash stranger:5 1 >/dev/null
+  redis pexpire hash 60000 >/dev/null
+  ends_with 76 "$holder"
+  [ "$(redis --raw hget hash stranger:5)" = 1 ]
+}
+
+@test "a redisson holder hears at once that its lock was broken" {
+  hold broken --format redisson -t 60
+  eventually listening
+  run -0 rlock force-unlock --yes broken
+  ends_with 76 "$holder"
+}
+
+listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' | tail -n 1)" -eq 1 ]; }
+
+@test "a lock that somebody left without a release is free when its lease ends" {
+  redis set old stranger px 700 >/dev/null
+  run -0 rlock run -w 20 --format plain old -- true
+  redis hset old stranger:1 3 >/dev/null
+  redis pexpire old 700 >/dev/null
+  run -0 rlock run -w 20 --format redisson old -- true
+}
+
+@test "status without --format knows the others by type, shape and end, and claims nothing else" {
+  redis set p stranger px 60000 >/dev/null
+  [ "$(looks p)" = '["held","plain","stranger"]' ]
+  redis hset r uuid:31 2 >/dev/null
+  redis pexpire r 60000 >/dev/null
+  [ "$(looks r)" = '["held","redisson","uuid:31"]' ]
+  [ "$(rlock status --json r | jq -c '.locks[0] | [.waiters] + [.holders[0] | .token, .host, .pid, .user,
+    .command, .since, .held_ms, .entries]')" = '[null,null,null,null,null,null,null,null,2]' ]
+  run -0 rlock status p
+  [[ $output == *"plain format"*"held by  unknown"*"owner    stranger"* ]]
+  run -0 rlock status -q p
+  run -0 rlock status -q --format plain --owner stranger p
+  run -1 rlock status -q --format plain --owner other p
+}
+
+@test "a key that is no lock is none: without an end, of another type or shape" {
+  redis set value 1 >/dev/null
+  redis hset two a 1 b 2 >/dev/null
+  redis pexpire two 60000 >/dev/null
+  redis hset words a text >/dev/null
+  redis pexpire words 60000 >/dev/null
+  redis rpush list a >/dev/null
+  local name
+  for name in value two words list; do
+    [ "$(looks "$name")" = '["free","native",null]' ] || fail "$name: $(looks "$name")"
+  done
+  for name in two words list; do
+    run -65 rlock run -n --format redisson "$name" -- true
+    run -65 rlock run -n --format plain "$name" -- true
+    exists "$name"
+  done
+  # With --format the operator says so.
+  [ "$(looks --format plain value)" = '["held","plain","1"]' ]
+  run -75 --separate-stderr rlock run -n --format plain value -- true
+  redis del value two words list >/dev/null
+}
+
+@test "a native lock of the same name comes first" {
+  redis set both stranger px 60000 >/dev/null
+  hold both
+  [[ $(looks both) == '["held","native",'* ]]
+  [ "$(looks --format plain both)" = '["held","plain","stranger"]' ]
+  let_go both
+  [ "$(looks both)" = '["held","plain","stranger"]' ]
+}
+
+@test "L20 force-unlock frees what was shown and nothing else, and says that the holder is not told" {
+  redis set f 'a b=' px 60000 >/dev/null
+  run -64 --separate-stderr rlock force-unlock f
+  exists f
+  run -75 rlock force-unlock --yes --format plain --owner other f
+  exists f
+  run -0 rlock force-unlock --yes f
+  [[ $output == *"cannot be told"* ]]
+  absent f
+  redis hset f uuid:1 1 >/dev/null
+  redis pexpire f 60000 >/dev/null
+  run -0 rlock force-unlock --yes --format redisson --owner uuid:1 f
+  absent f
+  run -0 rlock force-unlock --yes f
+  [[ $output == *"not held"* ]]
+}
+
+@test "a run inside a run of the same lock would wait for itself: 64; --no-reentrant waits; an old RLOCK_HELD rules nothing" {
+  local form held
+  for form in "${forms[@]}"; do
+    run -64 --separate-stderr rlock run --format "$form" in -- rlock run --format "$form" in -- true
+    says in "$form" re-entry
+    run -75 rlock run --format "$form" in -- rlock run -n --no-reentrant --format "$form" in -- true
+    held=$(rlock run --format "$form" in -- sh -c 'echo "$RLOCK_HELD"')
+    RLOCK_HELD=$held run -0 rlock run --format "$form" in -- true
+    run -0 rlock run --format "$form" in -- rlock run in -- true
+  done
+}
+
+@test "what has no room in these formats is refused with a reason" {
+  local form option
+  for form in "${forms[@]}"; do
+    for option in --slots=2 --shared --min-hold=3 --max-queue=1 --reason=x; do
+      run -64 --separate-stderr rlock run --format "$form" "$option" x -- true
+      says "${option%%=*}" "--format $form"
+    done
+    run -64 --separate-stderr rlock queue --format "$form" x
+    run -64 --separate-stderr rlock history --format "$form" x
+    run -64 --separate-stderr rlock status --format "$form"
+    says NAME
+  done
+  run -64 --separate-stderr rlock run --format odd x -- true
+  says native plain redisson odd
+}
+
+@test "acquire, renew and release: an owner that is not the holder's changes nothing" {
+  local form owner
+  for form in "${forms[@]}"; do
+    owner=$(rlock acquire --format "$form" --ttl 20 step)
+    run -76 rlock renew --format "$form" --ttl 90 --owner "${owner//[0-9]/0}" step
+    run -76 rlock release --format "$form" --owner "${owner//[0-9]/0}" step
+    [ "$(redis pttl step)" -le 20000 ]
+    run -64 --separate-stderr rlock renew --format "$form" --owner "$owner" step
+    says --ttl
+    run -0 rlock renew --format "$form" --ttl 60 --owner "$owner" step
+    [ "$(redis pttl step)" -gt 20000 ]
+    run -0 rlock release --format "$form" --owner "$owner" step
+    run -76 rlock release --format "$form" --owner "$owner" step
+    absent step
+  done
+}
+
+@test "L42 after SCRIPT FLUSH the scripts are sent again" {
+  local form
+  for form in "${forms[@]}"; do
+    hold "$form" --format "$form"
+    redis script flush >/dev/null
+    let_go "$form"
+    absent "$form"
+  done
+}
