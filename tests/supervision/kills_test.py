@@ -5,7 +5,7 @@ import subprocess
 import time
 import unittest
 
-from support import ROUNDS, Case, child_of, gone, needs_root, note, send, until
+from support import ROUNDS, Case, child_of, gone, needs_root, note, read, send, until
 
 # In a group, in a session and in both of its own: whoever kills only the command's group leaves these.
 FAMILY = "timeout 1000 sleep 1001 & setsid sleep 1002 & (setsid sh -c 'sleep 1003 & sleep 1004' &); echo on; sleep 1005"
@@ -23,14 +23,18 @@ else
   echo +memory >"$1/cgroup.subtree_control" || exit
 fi
 mkdir "$1/$2" || exit
-trap 'until rmdir "$1/$2"; do sleep 0.05; done' EXIT
+trap exit TERM
+trap 'xargs -r kill -KILL <"$1/$2/cgroup.procs"; until rmdir "$1/$2"; do sleep 0.05; done' EXIT
 echo 32M >"$1/$2/$limit" || exit
 (echo 0 >"$1/$2/cgroup.procs"; exec rlock run oom -- sh -c "$3") >"$4" &
+rlock=$!
 touch limited
 read -r _
-echo 1000 >/proc/$!/oom_score_adj
-(echo 0 >"$1/$2/cgroup.procs"; exec python3 -c 'x = bytearray(64 << 20)')
-wait $!
+echo 1000 >/proc/$rlock/oom_score_adj
+# Together too much for the group, one by one of less weight than rlock now has.
+hog='import time; x = bytearray(18 << 20); time.sleep(60)'
+for _ in 1 2; do (echo 0 >"$1/$2/cgroup.procs"; exec python3 -c "$hog") & done
+wait "$rlock"
 """
 
 
@@ -63,9 +67,8 @@ class Kills(Case):
         init.stdin.write(b"\n")
         init.stdin.flush()
         family.await_end()
-        until(lambda: os.path.exists("hit") and os.path.getsize("hit"), "pkill has ended")
-        with open("hit", encoding="utf-8") as file:
-            self.assertEqual(file.read(), "0\n", "pkill found nothing")
+        until(lambda: read("hit"), "the end of pkill")
+        self.assertEqual(read("hit"), "0\n", "pkill found nothing")
         self.assertIsNone(init.poll(), "the end of the namespace would end everything")
 
     def test_case_05_pkill_by_name(self):
@@ -79,7 +82,7 @@ class Kills(Case):
     def test_case_06_guard_killed_after_the_thread_started(self):
         """6: guard killed once the renewal thread runs: a new one acts when rlock is stopped."""
         holder = self.hold("guarded", FAMILY, "-t", "1", "--event-log", "log")
-        until(lambda: "renewed" in open("log", encoding="utf-8").read(), "a renewal")
+        until(lambda: "renewed" in read("log"), "a renewal")
         guard = child_of(holder.pid, "lease-guard")
         send(guard, signal.SIGKILL)
         until(lambda: gone(guard) and child_of(holder.pid, "lease-guard") != guard, "another guard")
@@ -96,6 +99,8 @@ class Kills(Case):
         group = "rlock-" + os.path.basename(self.folder)
         memory = self.start(["unshare", "-m", "bash", "-uc", OOM, "bash", self.folder + "/cgroup", group, FAMILY,
                              family.path], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(memory.wait)
+        self.addCleanup(memory.terminate)
         until(lambda: os.path.exists("limited") or memory.poll() is not None, "a group of limited memory")
         if memory.poll() is not None:
             self.skipTest("no limit of memory by cgroups here: " + memory.stderr.read().decode().strip())
