@@ -32,7 +32,7 @@ class Namespaces(Case):
 
     def test_case_01_killed(self):
         """1: rlock killed: the guard ends the namespace with everything in it."""
-        holder = self.hold("below", "setsid sleep 1000 & echo on; exec sleep 1001", "-t", "30", before=BELOW)
+        holder = self.hold("killed", "setsid sleep 1000 & echo on; exec sleep 1001", "-t", "30", before=BELOW)
         send(holder.pid, signal.SIGKILL)
         holder.family.await_end()
 

@@ -94,7 +94,7 @@ class Refusals(Case):
         """Where a killed guard cannot be replaced the command is ended, 71. [SUPERVISION, The guard]"""
         needs_root("setpriv", f"--reuid={NOBODY}", "true")
         holder = self.hold("unguarded", LONG, before=as_nobody("--nproc=1000"), stderr=subprocess.PIPE)
-        subprocess.run(["prlimit", f"--pid={holder.pid}", "--nproc=1"], check=True)
+        subprocess.run([*as_nobody(), "prlimit", f"--pid={holder.pid}", "--nproc=1"], check=True)
         send(child_of(holder.pid, "lease-guard"), signal.SIGKILL)
         holder.family.await_end()
         self.assert_ends(holder, 71)

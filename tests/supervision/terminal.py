@@ -7,7 +7,7 @@ import struct
 import termios
 import time
 
-from support import PATIENCE, child_of, send
+from support import PATIENCE, child_of, send, until
 
 PROMPT = "ready> "
 
@@ -87,15 +87,18 @@ class Shell(Terminal):
         self.type(line + "\n")
 
     def says(self, line):
-        """What a command prints, up to the next prompt."""
-        self.enter(line)
-        self.see("\n")
-        return self.see(PROMPT).replace("\r", "")
+        """What a command prints."""
+        self.enter(f"echo be''gin; {line}; echo e''nd")
+        self.see("begin\r\n")
+        said = self.see("end\r\n")
+        self.see(PROMPT)
+        return said.replace("\r", "")
 
-    def usable(self):
+    def assert_usable(self):
         """Cooked, with an echo, and a shell that answers."""
         wanted = termios.ICANON | termios.ECHO
-        return self.modes() & wanted == wanted and self.says("echo us''able") == "usable\n"
+        until(lambda: self.modes() & wanted == wanted, "a cooked terminal")
+        self.says("true")
 
     def rlock(self):
         """The pid of the rlock that the shell itself started."""
