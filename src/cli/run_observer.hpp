@@ -23,6 +23,7 @@ class RunObserver final : public run::Observer {
   util::Millis tick_every() const override;
   void tick() override;
   void event(const run::Event& event) override;
+  void stopping(util::Millis left) override;
 
   // Erases the live line, before a last message is printed.
   void end();

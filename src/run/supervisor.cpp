@@ -95,6 +95,8 @@ util::Result<Finish> Supervisor::run(Child& child) {
 }
 
 void Supervisor::watch() {
+  std::optional<SignalBlock> held;  // so that a ^Z can be told of before it stops us
+  if (parts_.terminal.stop_fd() >= 0) held.emplace(SIGTSTP);
   while (true) {
     read_signals();
     if (over()) return;
@@ -102,10 +104,15 @@ void Supervisor::watch() {
     TimePoint now = util::BootClock::now();
     start_renewal(now);
     judge(now);
-    pollfd fds[2] = {{parts_.signals.fd(), POLLIN, 0}, {parts_.renewer.fd(), POLLIN, 0}};
+    pollfd fds[3] = {{parts_.signals.fd(), POLLIN, 0},
+                     {parts_.renewer.fd(), POLLIN, 0},
+                     {parts_.terminal.stop_fd(), POLLIN, 0}};
     if (finish_.lost && finish_.lost->told) fds[1].fd = -1;  // heard
     now = util::BootClock::now();
-    poll(fds, 2, util::poll_timeout(now, next_look()));
+    poll(fds, 3, util::poll_timeout(now, next_look()));
+    if (fds[2].revents == 0) continue;
+    announce_stop();
+    parts_.terminal.stop();
   }
 }
 
@@ -160,9 +167,19 @@ void Supervisor::tend_children() {
   siginfo_t info{};
   auto id = static_cast<id_t>(parts_.quarry.command);
   if (waitid(P_PID, id, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
-    parts_.terminal.stop_with(parts_.quarry.command);
+    if (parts_.terminal.left_alone_by(parts_.quarry.command)) {
+      announce_stop();
+      parts_.terminal.stop_with(parts_.quarry.command);
+    }
   }
   reap_strangers();
+}
+
+// A stopped rlock renews nothing, and its guard keeps the time.
+void Supervisor::announce_stop() {
+  if (ending_ || finish_.lost || !fenced() || !parts_.terminal.can_stop()) return;
+  auto left = parts_.page.kill_at() - util::BootClock::now();
+  parts_.observer.stopping(std::max(std::chrono::duration_cast<Millis>(left), Millis(0)));
 }
 
 // As subreaper, or as PID 1, rlock inherits orphans; those it did not start it just buries.
