@@ -80,6 +80,8 @@ std::string describe(const CommandEnd& end) {
 }  // namespace
 
 util::Result<Finish> Supervisor::run(Child& child) {
+  std::optional<SignalBlock> held;  // so that a ^Z can be told of before it stops us
+  if (parts_.terminal.stop_fd() >= 0) held.emplace(SIGTSTP);
   auto pid = child.start(parts_.signals, parts_.page, parts_.quarry.grouping);
   if (!pid) {
     parts_.page.leave_armed(Phase::done);
@@ -91,12 +93,11 @@ util::Result<Finish> Supervisor::run(Child& child) {
   parts_.quarry.guard = parts_.guard.pid();
   close_foreign_descriptors();
   watch();
+  held.reset();
   return finish();
 }
 
 void Supervisor::watch() {
-  std::optional<SignalBlock> held;  // so that a ^Z can be told of before it stops us
-  if (parts_.terminal.stop_fd() >= 0) held.emplace(SIGTSTP);
   while (true) {
     read_signals();
     if (over()) return;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -23,6 +24,12 @@ util::Fd watch_for_stops() {
   return util::Fd(signalfd(-1, &stop, SFD_NONBLOCK | SFD_CLOEXEC));
 }
 
+// A pager may read our output: its modes are neither ours to remember nor to change below it.
+bool has_reader() {
+  struct stat info {};
+  return fstat(STDOUT_FILENO, &info) == 0 && S_ISFIFO(info.st_mode);
+}
+
 }  // namespace
 
 Terminal Terminal::open() {
@@ -30,7 +37,7 @@ Terminal Terminal::open() {
   terminal.fd_.reset(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!terminal.exists()) return terminal;
   terminal.stop_ = watch_for_stops();
-  if (!terminal.ours()) return terminal;
+  if (!terminal.ours() || has_reader()) return terminal;
   termios modes{};
   if (tcgetattr(terminal.fd_.get(), &modes) == 0) terminal.before_ = modes;
   return terminal;

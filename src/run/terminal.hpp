@@ -42,7 +42,7 @@ class Terminal {
 
   util::Fd fd_;
   util::Fd stop_;
-  std::optional<termios> before_;  // none when we were started in the background
+  std::optional<termios> before_;  // none from the background, or in front of a pager
 };
 
 }  // namespace rlock::run

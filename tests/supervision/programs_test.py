@@ -49,6 +49,7 @@ class Programs(Case):
         self.everybody_is_gone()
         if fault == "stopped":
             send(rlock, signal.SIGCONT)
+        until(lambda: gone(rlock), "the end of rlock")
 
     def each_fault(self, pipe, leave=""):
         for fault in "stopped", "killed", "deleted":

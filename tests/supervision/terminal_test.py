@@ -1,10 +1,9 @@
 """What a person at a terminal types at rlock, and shells around it. [SUPERVISION, The terminal; cases 12-14, 18, 19]"""
-import os
 import signal
 import unittest
 
 from support import PROBE, RLOCK, Case, bearing, gone, needs_root, read, send, stopped, until
-from terminal import Shell, Terminal
+from terminal import PROMPT, Shell, Terminal
 
 # Says its pid at each turn, and then runs for ever.
 TURN = "rlock run loop -- sh -c 'echo tu''rn=$$.; exec sleep 1000'"
@@ -70,6 +69,58 @@ class AtATerminal(Case):
         with open("Makefile", "w", encoding="utf-8") as file:
             file.write("all: one two\none two:\n\t@" + TURN.replace("$", "$$") + "\n")
         self.interrupt("make -k")
+
+    def hold_and_stop(self, *options):
+        """(shell, what was said between ^Z and the shell's prompt); the command's pid is in the file pid."""
+        shell = self.shell()
+        shell.enter(f"rlock run {' '.join(options)} held -- sh -c 'echo $$. >pid; echo o''n; read line; echo go''t $line'")
+        shell.see("on\r\n")
+        shell.type("\x1a")
+        return shell, shell.see(PROMPT)
+
+    def test_a_stop_is_told_once(self):
+        """^Z: rlock says until when, once; fg brings both back and says nothing."""
+        shell, said = self.hold_and_stop()
+        self.assertEqual(said.count("rlock:"), 1)
+        self.assertRegex(said, r'rlock: "held": stopped, its lease is not: the command is ended in 2\ds unless')
+        shell.enter("fg")
+        shell.type("line\n")
+        self.assertNotIn("rlock:", shell.see("got line"))
+        shell.assert_usable()
+
+    def test_a_stop_that_is_longer_than_the_lease(self):
+        """^Z longer than the lease ends the command, 76; also with -q, which keeps rlock from telling of the stop."""
+        for options, told in ((), 1), (("-q",), 0):
+            with self.subTest(options=options):
+                shell, said = self.hold_and_stop("-t", "1", *options)
+                self.assertEqual(said.count("rlock:"), told)
+                until(lambda: gone(int(read("pid").strip(".\n"))), "the end of the command")
+                shell.enter("fg; echo co''de=$?")
+                self.assertIn("rlock: lost", shell.see("code=76"))
+                shell.assert_usable()
+
+    def test_a_stop_that_nobody_would_resume(self):
+        """In an orphaned group ^Z stops nobody: nothing is told, and the command goes on."""
+        terminal = Terminal([RLOCK, "run", "orphan", "--", "sh", "-c", "echo on; read line; echo go''t $line; sleep 0.2"],
+                            self.environment)
+        self.addCleanup(terminal.end)
+        terminal.see("on\r\n")
+        terminal.type("\x1aline\n")
+        terminal.see("got line")
+        self.assertEqual(terminal.status(), 0)
+        self.assertNotIn("rlock:", terminal.shown)
+
+    def test_a_stop_of_an_inner_shell_is_told(self):
+        """`suspend` of a shell below rlock, which leads a group of its own, stops rlock with it."""
+        shell = self.shell()
+        shell.enter("PS1=in'ner> ' rlock run inner -- bash --norc --noprofile --noediting -i")
+        shell.see("inner> ")
+        shell.enter("suspend -f")
+        self.assertEqual(shell.see(PROMPT).count("rlock:"), 1)
+        shell.enter("fg")
+        shell.enter("exit 4")
+        shell.see(PROMPT)
+        self.assertEqual(shell.says("true"), "")
 
     def test_case_18_background_reader(self):
         """18: a reader in the background stops with rlock, and reads when it is brought back."""
