@@ -36,7 +36,7 @@ join_tests() {
 }
 
 install_packages g++ cmake make ninja-build pkg-config libhiredis-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev \
-  doctest-dev bats jq python3 procps util-linux shellcheck strace redis-tools \
+  doctest-dev bats jq python3 procps util-linux shellcheck strace redis-tools vim-tiny less \
   mandoc bsdextrautils zsh fish bash-completion
 provide_server "$build/server"
 

@@ -21,9 +21,15 @@ class Programs(Case):
         super().setUp()
         self.shell = Shell(self)
 
-    def needs(self, program):
-        if not shutil.which(program):
-            self.skipTest(f"{program} is not installed")
+    def needs(self, *programs):
+        """The first of them that is installed."""
+        found = [program for program in programs if shutil.which(program)]
+        if not found:
+            self.skipTest(f"not installed: {', '.join(programs)}")
+        return found[0]
+
+    def raw(self):
+        return self.shell.modes() & termios.ICANON == 0
 
     def begin(self, pipe):
         for file in "left", "first":
@@ -55,8 +61,12 @@ class Programs(Case):
         for fault in "stopped", "killed", "deleted":
             with self.subTest(fault=fault):
                 self.server.ask("flushall")
-                self.hit(self.begin(pipe), fault)
+                rlock = self.begin(pipe)
                 if leave:
+                    until(self.raw, "a pager in raw mode")
+                self.hit(rlock, fault)
+                if leave:
+                    self.assertTrue(self.raw(), "the pager has lost its modes")
                     self.shell.type(leave)
                 self.shell.see(PROMPT)
                 self.shell.assert_usable()
@@ -103,12 +113,12 @@ class Programs(Case):
 
     def test_case_16_editor(self):
         """16: vim: ^Z, fg, :wq."""
-        self.needs("vim")
-        self.shell.enter("rlock run edit -- vim -u NONE -N file")
-        editor = child_of(self.shell.rlock(), "vim")
+        vim = self.needs("vim", "vim.tiny")
+        self.shell.enter(f"rlock run edit -- {vim} -u NONE -N file")
+        editor = child_of(self.shell.rlock(), vim)
         self.shell.see("file")
         self.shell.type("ihello\x1b")
-        until(lambda: self.shell.modes() & termios.ICANON == 0, "raw mode")
+        until(self.raw, "raw mode")
         self.shell.type("\x1a")
         self.shell.see("Stopped")
         self.shell.see(PROMPT)
@@ -123,10 +133,10 @@ class Programs(Case):
 
     def test_case_16_killed_editor(self):
         """16: vim SIGKILLed: the terminal is cooked again."""
-        self.needs("vim")
-        self.shell.enter("rlock run edit -- vim -u NONE -N file; sh -c 'stty -a' >modes")
-        editor = child_of(self.shell.rlock(), "vim")
-        until(lambda: self.shell.modes() & termios.ICANON == 0, "raw mode")
+        vim = self.needs("vim", "vim.tiny")
+        self.shell.enter(f"rlock run edit -- {vim} -u NONE -N file; sh -c 'stty -a' >modes")
+        editor = child_of(self.shell.rlock(), vim)
+        until(self.raw, "raw mode")
         send(editor, signal.SIGKILL)
         until(lambda: "\n" in read("modes"), "the modes after rlock")
         self.assertIn(" icanon", read("modes"))
