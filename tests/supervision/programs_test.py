@@ -84,6 +84,24 @@ class Programs(Case):
         self.needs("less")
         self.each_fault(" 2>/dev/null | less", "q")
 
+    def test_the_modes_of_a_pager_are_its_own(self):
+        """Where rlock ends its command it restores no modes that a pager behind it set or will reset: neither
+        below one that came later than rlock, nor those of one that has gone before."""
+        self.needs("less")
+        self.begin(" 2>/dev/null | sh -c 'until [ -e left ]; do :; done; exec less'")
+        until(self.raw, "a pager in raw mode")
+        self.hit(self.shell.rlock(), "deleted")
+        self.assertTrue(self.raw(), "cooked below the pager")
+        self.shell.type("q")
+        self.shell.see(PROMPT)
+        rlock = self.begin(" 2>/dev/null | less")
+        until(self.raw, "a pager in raw mode")
+        self.shell.type("q")
+        until(lambda: not self.raw(), "the end of the pager")
+        self.hit(rlock, "deleted")
+        self.shell.see(PROMPT)
+        self.shell.assert_usable()
+
     def test_case_15_into_a_pager(self):
         """15: `rlock … | less`: the pager works beside rlock and after it."""
         self.needs("less")
