@@ -35,8 +35,9 @@ class Inherit(Case):
         theirs = os.open("lock", os.O_RDWR)
         fcntl.flock(theirs, fcntl.LOCK_EX)
         script = "exec 9>&-; exec <&-; echo closed; exec >&-; exec sleep 1000"
-        holder = self.start(["sh", "-c", f"exec 9<&{theirs} {theirs}<&-; exec \"$@\"", "sh", RLOCK, "run", "closing", "--",
-                             "sh", "-c", script], stdin=into, stdout=out, pass_fds=[theirs])
+        as_nine = ["sh", "-c", f"exec 9<&{theirs} {theirs}<&-; exec \"$@\"", "sh"]
+        holder = self.start([*as_nine, RLOCK, "run", "closing", "--", "sh", "-c", script],
+                            stdin=into, stdout=out, pass_fds=[theirs])
         for fd in out, into, theirs:
             os.close(fd)
         self.assertEqual(os.read(reader, 7), b"closed\n")

@@ -1,11 +1,9 @@
 """Recycled pids: who got the number of an ended command is never signalled. [SUPERVISION, case 8; FAULTS 11]"""
 import os
 import random
-import subprocess
-import time
 import unittest
 
-from support import ROUNDS, Case, child_of, needs_root, note, read, send, stopped, until
+from support import ROUNDS, Case, needs_root, note, read
 
 HOLD = os.environ["RUN_HOLD"]
 # The same with one fault: the command is reaped before guard and rlock have settled who may still kill.
@@ -68,8 +66,8 @@ class Pids(Case):
             self.skipTest(f"pid_max is everybody's before Linux 6.14, here {os.uname().release}")
         seed = random.randrange(1 << 30)
         script = f'echo {SMALL} >/proc/sys/kernel/pid_max && exec python3 -c "$1" "$2" "$3" "$4"'
-        got = self.run_program(["unshare", "-fp", "--kill-child", "--mount-proc", "sh", "-c", script, "sh", STRESS, HOLD,
-                                str(ROUNDS), str(seed)], timeout=60 + 10 * ROUNDS)
+        init = ["unshare", "-fp", "--kill-child", "--mount-proc", "sh", "-c", script, "sh"]
+        got = self.run_program([*init, STRESS, HOLD, str(ROUNDS), str(seed)], timeout=60 + 10 * ROUNDS)
         self.assertRegex(got.stdout, r"^\d+ \d+\n$", got)
         holds, strays = (int(number) for number in got.stdout.split())
         note(f"pid_max {SMALL}, seed {seed}: {holds} holds, {strays} strangers signalled")

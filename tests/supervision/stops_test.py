@@ -1,5 +1,4 @@
 """rlock stopped or starved: its command is dead before the lease ends. [L06; FAULTS 1, 9]"""
-import os
 import signal
 import subprocess
 import time
@@ -63,7 +62,7 @@ class Stops(Case):
         for holder in guarded:
             send(holder.pid, signal.SIGSTOP)
         ended = [holder.family.await_end() - started for holder in guarded + alone]
-        note(f"beside 8 hogs: dead {', '.join(f'{end:.2f}' for end in ended)} s after a start with a lease of {LEASE} s")
+        note(f"beside 8 hogs: dead {', '.join(f'{end:.2f}' for end in ended)} s after the start, lease {LEASE} s")
         self.assertLess(max(ended), LEASE)
         for holder in guarded:
             send(holder.pid, signal.SIGCONT)

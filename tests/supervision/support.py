@@ -136,9 +136,10 @@ class Server:
         self.folder = tempfile.mkdtemp(prefix="rlock-supervision.")
         os.chmod(self.folder, 0o755)
         self.socket = self.folder + "/s"
+        # Not outliving a test that was killed itself.
         self.process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", "redis-server", "--port", "0", "--unixsocket", self.socket, "--unixsocketperm", "777", "--dir",
-             self.folder, "--save", "", "--logfile", self.folder + "/log"])
+            ["setpriv", "--pdeathsig", "KILL", "redis-server", "--port", "0", "--unixsocket", self.socket,
+             "--unixsocketperm", "777", "--dir", self.folder, "--save", "", "--logfile", self.folder + "/log"])
         until(lambda: os.path.exists(self.socket), "a server")
 
     def ask(self, *words):
@@ -162,6 +163,7 @@ class Case(unittest.TestCase):
         cls.addClassCleanup(cls.server.end)
 
     def setUp(self):
+        self.server.ask("flushall")  # nobody waits for a lease of the test before
         self.folder = tempfile.mkdtemp(prefix="rlock-supervision.")
         os.chmod(self.folder, 0o777)
         self.addCleanup(shutil.rmtree, self.folder)

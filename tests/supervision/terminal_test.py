@@ -2,7 +2,7 @@
 import signal
 import unittest
 
-from support import PROBE, RLOCK, Case, bearing, gone, needs_root, read, send, stopped, until
+from support import PROBE, RLOCK, Case, gone, read, send, stopped, until
 from terminal import PROMPT, Shell, Terminal
 
 # Says its pid at each turn, and then runs for ever.
@@ -73,7 +73,8 @@ class AtATerminal(Case):
     def hold_and_stop(self, *options):
         """(shell, what was said between ^Z and the shell's prompt); the command's pid is in the file pid."""
         shell = self.shell()
-        shell.enter(f"rlock run {' '.join(options)} held -- sh -c 'echo $$. >pid; echo o''n; read line; echo go''t $line'")
+        command = "sh -c 'echo $$. >pid; echo o''n; read line; echo go''t $line'"
+        shell.enter(f"rlock run {' '.join(options)} held -- {command}")
         shell.see("on\r\n")
         shell.type("\x1a")
         return shell, shell.see(PROMPT)
@@ -101,8 +102,8 @@ class AtATerminal(Case):
 
     def test_a_stop_that_nobody_would_resume(self):
         """In an orphaned group ^Z stops nobody: nothing is told, and the command goes on."""
-        terminal = Terminal([RLOCK, "run", "orphan", "--", "sh", "-c", "echo on; read line; echo go''t $line; sleep 0.2"],
-                            self.environment)
+        script = "echo on; read line; echo go''t $line; sleep 0.2"
+        terminal = Terminal([RLOCK, "run", "orphan", "--", "sh", "-c", script], self.environment)
         self.addCleanup(terminal.end)
         terminal.see("on\r\n")
         terminal.type("\x1aline\n")
