@@ -36,7 +36,7 @@ join_tests() {
 }
 
 install_packages g++ cmake make ninja-build pkg-config libhiredis-dev libssl-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev \
-  doctest-dev bats jq python3 procps util-linux shellcheck strace openssl redis-tools \
+  doctest-dev bats jq python3 procps util-linux shellcheck strace openssl redis-tools vim-tiny less \
   mandoc bsdextrautils zsh fish bash-completion python3-redis
 provide_server "$build/server"
 

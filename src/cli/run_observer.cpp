@@ -4,6 +4,7 @@
 
 #include "cli/describe.hpp"
 #include "cli/terminal.hpp"
+#include "util/duration.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -90,6 +91,16 @@ void RunObserver::event(const run::Event& event) {
 bool RunObserver::was_queued() const {
   std::lock_guard guard(mutex_);
   return queued_.has_value();
+}
+
+// For whoever typed ^Z: nobody else stops a run and looks at a terminal.
+void RunObserver::stopping(Millis left) {
+  if (!live_) return;
+  constexpr Millis kSecond{1000};
+  if (left > kSecond) left -= left % kSecond;
+  std::lock_guard guard(mutex_);
+  say(in_quotes(name_.text()) + ": stopped, its lease is not: the command is ended in " +
+      util::format_duration(left) + " unless it is resumed before");
 }
 
 void RunObserver::end() {

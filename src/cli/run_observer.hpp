@@ -23,6 +23,7 @@ class RunObserver final : public run::Observer {
   util::Millis tick_every() const override;
   void tick() override;
   void event(const run::Event& event) override;
+  void stopping(util::Millis left) override;
 
   // A server answered that the lock is held.
   bool was_queued() const;

@@ -1,6 +1,7 @@
 #include "redis/dialer.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -14,6 +15,11 @@ using util::TimePoint;
 
 // A unix socket whose queue is full cannot be polled for.
 constexpr Millis kRoomRetry{5};
+
+// Descriptors or memory: no other address would help.
+bool refused_by_this_host(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
 
 bool decided(const util::Fd& fd) {
   pollfd entry{fd.get(), POLLOUT, 0};
@@ -82,6 +88,9 @@ void Dialer::try_next(TimePoint now) {
     // Each address its share of the time left: a dead first one must not eat it all.
     patience_ = now + (deadline_ - now) / static_cast<TimePoint::rep>(addresses_.size() - next_);
     Attempt attempt = start_connect(addresses_[next_++]);
+    if (refused_by_this_host(attempt.error)) {
+      return fail(std::strerror(attempt.error), util::Retry::later, util::ErrorKind::system);
+    }
     if (attempt.state == Connecting::failed) {
       if (first_failure_.empty()) first_failure_ = std::strerror(attempt.error);
       continue;
@@ -151,11 +160,10 @@ std::optional<Address> Dialer::remembered() const {
   return server_.addresses != nullptr ? server_.addresses->last() : std::nullopt;
 }
 
-void Dialer::fail(const std::string& why, util::Retry retry) {
+void Dialer::fail(const std::string& why, util::Retry retry, util::ErrorKind kind) {
   fd_.reset();
   phase_ = Phase::ended;
-  error_ = util::Error{util::ErrorKind::unavailable,
-                       "cannot connect to " + server_.label() + ": " + why, retry};
+  error_ = util::Error{kind, "cannot connect to " + server_.label() + ": " + why, retry};
 }
 
 }  // namespace rlock::redis

@@ -40,7 +40,8 @@ class Dialer {
   bool looked_up(util::TimePoint now);
   void try_next(util::TimePoint now);
   void check_attempt(util::TimePoint now);
-  void fail(const std::string& why, util::Retry retry = util::Retry::later);
+  void fail(const std::string& why, util::Retry retry = util::Retry::later,
+            util::ErrorKind kind = util::ErrorKind::unavailable);
   std::optional<Address> remembered() const;
 
   const Server& server_;

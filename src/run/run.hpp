@@ -121,6 +121,9 @@ struct Event {
 class Observer : public lock::WaitObserver {
  public:
   virtual void event(const Event&) {}
+  // A ^Z is about to stop rlock with its command, which is ended after `left` unless both are
+  // resumed and the lease is renewed before.
+  virtual void stopping(Millis left) { (void)left; }
 };
 
 // Runs plan.argv under the lock. `store` made the first contact; `make_store` gives the renewal

@@ -82,6 +82,8 @@ std::string describe(const CommandEnd& end) {
 }  // namespace
 
 util::Result<Finish> Supervisor::run(Child& child) {
+  std::optional<SignalBlock> held;  // so that a ^Z can be told of before it stops us
+  if (parts_.terminal.stop_fd() >= 0) held.emplace(SIGTSTP);
   auto pid = child.start(parts_.signals, parts_.page, parts_.quarry.grouping);
   if (!pid) {
     parts_.page.leave_armed(Phase::done);
@@ -93,6 +95,7 @@ util::Result<Finish> Supervisor::run(Child& child) {
   parts_.quarry.guard = parts_.guard.pid();
   close_foreign_descriptors();
   watch();
+  held.reset();
   return finish();
 }
 
@@ -104,10 +107,15 @@ void Supervisor::watch() {
     TimePoint now = util::BootClock::now();
     start_renewal(now);
     judge(now);
-    pollfd fds[2] = {{parts_.signals.fd(), POLLIN, 0}, {parts_.renewer.fd(), POLLIN, 0}};
+    pollfd fds[3] = {{parts_.signals.fd(), POLLIN, 0},
+                     {parts_.renewer.fd(), POLLIN, 0},
+                     {parts_.terminal.stop_fd(), POLLIN, 0}};
     if (finish_.lost && finish_.lost->told) fds[1].fd = -1;  // heard
     now = util::BootClock::now();
-    poll(fds, 2, util::poll_timeout(now, next_look()));
+    poll(fds, 3, util::poll_timeout(now, next_look()));
+    if (fds[2].revents == 0) continue;
+    announce_stop();
+    parts_.terminal.stop();
   }
 }
 
@@ -162,9 +170,19 @@ void Supervisor::tend_children() {
   siginfo_t info{};
   auto id = static_cast<id_t>(parts_.quarry.command);
   if (waitid(P_PID, id, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
-    parts_.terminal.stop_with(parts_.quarry.command);
+    if (parts_.terminal.left_alone_by(parts_.quarry.command)) {
+      announce_stop();
+      parts_.terminal.stop_with(parts_.quarry.command);
+    }
   }
   reap_strangers();
+}
+
+// A stopped rlock renews nothing, and its guard keeps the time.
+void Supervisor::announce_stop() {
+  if (ending_ || finish_.lost || !fenced() || !parts_.terminal.can_stop()) return;
+  auto left = parts_.page.kill_at() - util::BootClock::now();
+  parts_.observer.stopping(std::max(std::chrono::duration_cast<Millis>(left), Millis(0)));
 }
 
 // As subreaper, or as PID 1, rlock inherits orphans; those it did not start it just buries.

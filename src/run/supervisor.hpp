@@ -64,6 +64,7 @@ class Supervisor {
   void read_signals();
   void forward(const signalfd_siginfo& info);
   void tend_children();
+  void announce_stop();
   void reap_strangers();
   void start_renewal(TimePoint now);
   void judge(TimePoint now);

@@ -2,17 +2,42 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
 
+#include "run/proc.hpp"
 #include "run/signals.hpp"
 
 namespace rlock::run {
+namespace {
+
+// Where it is refused or of no use nothing is held back.
+util::Fd watch_for_stops() {
+  struct sigaction action {};
+  if (sigaction(SIGTSTP, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return {};
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTSTP);
+  return util::Fd(signalfd(-1, &stop, SFD_NONBLOCK | SFD_CLOEXEC));
+}
+
+// A pager may read our output: its modes are neither ours to remember nor to change below it.
+bool has_reader() {
+  struct stat info {};
+  return fstat(STDOUT_FILENO, &info) == 0 && S_ISFIFO(info.st_mode);
+}
+
+}  // namespace
+
 Terminal Terminal::open() {
   Terminal terminal;
   terminal.fd_.reset(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
-  if (!terminal.exists() || !terminal.ours()) return terminal;
+  if (!terminal.exists()) return terminal;
+  terminal.stop_ = watch_for_stops();
+  if (!terminal.ours() || has_reader()) return terminal;
   termios modes{};
   if (tcgetattr(terminal.fd_.get(), &modes) == 0) terminal.before_ = modes;
   return terminal;
@@ -27,12 +52,37 @@ void Terminal::give_to(pid_t group) const {
   tcsetpgrp(fd_.get(), group);
 }
 
-void Terminal::stop_with(pid_t command) {
-  if (!exists()) return;
+// Never read from the descriptor: what is pending there a CONT still takes back.
+void Terminal::stop() const {
+  sigset_t stop;
+  sigset_t before;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTSTP);
+  pthread_sigmask(SIG_UNBLOCK, &stop, &before);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// The first ancestor outside of our group decides: a shell with job control is of our session.
+bool Terminal::can_stop() const {
+  pid_t parent = getppid();
+  while (parent > 1 && getpgid(parent) == getpgrp()) {
+    auto stat = read_stat(parent);
+    parent = stat ? stat->parent : 0;
+  }
+  return parent > 0 && getsid(parent) == getsid(0);
+}
+
+bool Terminal::left_alone_by(pid_t command) const {
   pid_t group = getpgid(command);
-  if (group <= 0 || group == getpgrp()) return;
+  return exists() && group > 0 && group != getpgrp();
+}
+
+void Terminal::stop_with(pid_t command) const {
+  pid_t group = getpgid(command);
+  if (group <= 0) return;
   if (tcgetpgrp(fd_.get()) == group) give_to(getpgrp());
-  raise(SIGTSTP);  // nothing in an orphaned group, which nobody would resume
+  raise(SIGTSTP);
+  stop();
   if (ours()) give_to(group);
   kill(-group, SIGCONT);
 }

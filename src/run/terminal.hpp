@@ -18,10 +18,19 @@ class Terminal {
 
   bool exists() const { return static_cast<bool>(fd_); }
 
-  // The command has stopped. Where it leads a group of its own by itself (a shell with job control)
-  // the kernel has not stopped us with it: takes the terminal back, stops, and resumes both when
-  // our shell does.
-  void stop_with(pid_t command);
+  // Readable when a ^Z is held back under a SignalBlock of SIGTSTP; -1 where none can be.
+  int stop_fd() const { return stop_.get(); }
+  // Lets the kernel stop us by the signal that is held back: unless a CONT has taken it away again.
+  // Returns when we are resumed.
+  void stop() const;
+  // Whether a stop would have an effect: not in an orphaned group, which nobody would resume.
+  bool can_stop() const;
+
+  // Whether a command that has stopped leads a group of its own by itself (a shell with job
+  // control): the kernel has not stopped us with it.
+  bool left_alone_by(pid_t command) const;
+  // Takes the terminal back from such a command, stops, and resumes both when our shell does.
+  void stop_with(pid_t command) const;
 
   // The command is dead and not reaped: gives the terminal back the group and the modes that it
   // had.
@@ -32,7 +41,8 @@ class Terminal {
   void give_to(pid_t group) const;
 
   util::Fd fd_;
-  std::optional<termios> before_;  // none when we were started in the background
+  util::Fd stop_;
+  std::optional<termios> before_;  // none from the background, or in front of a pager
 };
 
 }  // namespace rlock::run

@@ -1,0 +1,75 @@
+"""What the caller handed over is the command's alone. [SUPERVISION, Order of a run, 2 and 5; cases 10 and 11]"""
+import fcntl
+import os
+import select
+import signal
+import subprocess
+import time
+import unittest
+
+from support import PATIENCE, PROBE, RLOCK, Case, note, send
+
+PROMISED = 0.05  # seconds until what the command has closed is closed; measured, and told
+
+
+def peculiar():
+    """As cron and others may start us."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, {signal.SIGUSR1, signal.SIGRTMIN + 3})
+
+
+class Inherit(Case):
+    def released_within(self, fd, event):
+        before = time.monotonic()
+        poll = select.poll()
+        poll.register(fd, event)
+        self.assertTrue(poll.poll(PATIENCE * 1000), "rlock or its guard holds on to it")
+        return time.monotonic() - before
+
+    def test_case_10_what_the_command_closes(self):
+        """10: it closes stdin, stdout and fd 9: writer, reader and flock are free, while rlock goes on."""
+        reader, out = os.pipe()
+        into, writer = os.pipe()
+        lock = os.open("lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+        theirs = os.open("lock", os.O_RDWR)
+        fcntl.flock(theirs, fcntl.LOCK_EX)
+        script = "exec 9>&-; exec <&-; echo closed; exec >&-; exec sleep 1000"
+        as_nine = ["sh", "-c", f"exec 9<&{theirs} {theirs}<&-; exec \"$@\"", "sh"]
+        holder = self.start([*as_nine, RLOCK, "run", "closing", "--", "sh", "-c", script],
+                            stdin=into, stdout=out, pass_fds=[theirs])
+        for fd in out, into, theirs:
+            os.close(fd)
+        self.assertEqual(os.read(reader, 7), b"closed\n")
+        took = [self.released_within(reader, select.POLLHUP), self.released_within(writer, select.POLLERR)]
+        self.assertEqual(os.read(reader, 1), b"")
+        before = time.monotonic()
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                self.assertLess(time.monotonic() - before, PATIENCE)
+                time.sleep(0.001)
+        took.append(time.monotonic() - before)
+        note(f"reader, writer, flock free after {', '.join(f'{one * 1000:.1f}' for one in took)} ms, promised "
+             f"{PROMISED * 1000:.0f} ms")
+        self.assertFalse(self.free("closing"))
+        send(holder.pid, signal.SIGTERM)
+        self.assert_ends(holder, -signal.SIGTERM)
+        for fd in reader, writer, lock:
+            os.close(fd)
+
+    def test_case_11_signals_of_the_caller(self):
+        """11: mask and dispositions are the caller's, and the exit code is kept although CHLD is ignored."""
+        seen = [subprocess.run([*before, PROBE, "status"], preexec_fn=peculiar, env=self.environment, check=False,
+                               stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
+                for before in ([], [RLOCK, "run", "peculiar", "--"])]
+        self.assertIn("SigIgn", seen[0])
+        self.assertEqual(seen[0], seen[1])
+        process = self.start([RLOCK, "run", "peculiar", "--", "sh", "-c", "exit 23"], preexec_fn=peculiar)
+        self.assert_ends(process, 23)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,115 @@
+"""rlock killed, starved of memory, or hunted by name. [SUPERVISION, The guard; FAULTS 4, 5, 7]"""
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from support import ROUNDS, Case, child_of, gone, needs_root, note, read, send, until
+
+# In a group, in a session and in both of its own: whoever kills only the command's group leaves these.
+FAMILY = "timeout 1000 sleep 1001 & setsid sleep 1002 & (setsid sh -c 'sleep 1003 & sleep 1004' &); echo on; sleep 1005"
+TTL = 10
+
+# FOLDER GROUP SCRIPT FAMILY: the memory controller belongs to one of both versions of cgroups.
+OOM = r"""
+mount -t cgroup2 none "$1" || exit
+limit=memory.max
+if ! grep -qw memory "$1/cgroup.controllers"; then
+  umount "$1"
+  mount -t cgroup -o memory none "$1" || exit
+  limit=memory.limit_in_bytes
+else
+  echo +memory >"$1/cgroup.subtree_control" || exit
+fi
+mkdir "$1/$2" || exit
+trap exit TERM
+trap 'xargs -r kill -KILL <"$1/$2/cgroup.procs"; until rmdir "$1/$2"; do sleep 0.05; done' EXIT
+echo 32M >"$1/$2/$limit" || exit
+(echo 0 >"$1/$2/cgroup.procs"; exec rlock run oom -- sh -c "$3") >"$4" &
+rlock=$!
+touch limited
+read -r _
+echo 1000 >/proc/$rlock/oom_score_adj
+# Together too much for the group, one by one of less weight than rlock now has.
+hog='import time; x = bytearray(18 << 20); time.sleep(60)'
+for _ in 1 2; do (echo 0 >"$1/$2/cgroup.procs"; exec python3 -c "$hog") & done
+wait "$rlock"
+"""
+
+
+class Kills(Case):
+    def test_killed_rlock_takes_command_and_grandchildren_along(self):
+        """Show-case: rlock SIGKILLed: command and grandchildren, timeout and setsid ones too, are gone. K"""
+        took = []
+        for _ in range(ROUNDS):
+            started = time.monotonic()
+            holder = self.hold("killed", FAMILY, "-t", str(TTL))
+            before = time.monotonic()
+            send(holder.pid, signal.SIGKILL)
+            end = holder.family.await_end()
+            self.assertLess(end - started, TTL, "outlived its lease")
+            took.append((end - before) * 1000)
+            self.assert_ends(holder, -signal.SIGKILL)
+            self.server.ask("flushall")
+        quick = sum(ms < 100 for ms in took)
+        note(f"rlock killed, all gone: {quick} of {ROUNDS} within 100 ms, median {sorted(took)[ROUNDS // 2]:.1f} ms, "
+             f"slowest {max(took):.1f} ms")
+
+    def hunt(self, *pkill):
+        """Among processes of its own, so that nobody else's rlock is hit."""
+        needs_root("unshare", "-fp", "--mount-proc", "true")
+        family = self.family()
+        script = 'rlock run hunted -- sh -c "$1" >"$2" & read -r _; shift 2; "$@"; echo $? >hit; exec sleep 1000'
+        init = self.start(["unshare", "-fp", "--kill-child", "--mount-proc", "sh", "-c", script, "sh", FAMILY,
+                           family.path, *pkill], stdin=subprocess.PIPE)
+        family.await_start()
+        init.stdin.write(b"\n")
+        init.stdin.flush()
+        family.await_end()
+        until(lambda: read("hit"), "the end of pkill")
+        self.assertEqual(read("hit"), "0\n", "pkill found nothing")
+        self.assertIsNone(init.poll(), "the end of the namespace would end everything")
+
+    def test_case_05_pkill_by_name(self):
+        """5: `pkill -9 rlock` leaves the guard, which ends the grandchildren."""
+        self.hunt("pkill", "-9", "rlock")
+
+    def test_case_05_pkill_by_command_line(self):
+        """5: `pkill -9 -f` likewise."""
+        self.hunt("pkill", "-9", "-f", "rlock run hunted")
+
+    def test_case_06_guard_killed_after_the_thread_started(self):
+        """6: guard killed once the renewal thread runs: a new one acts when rlock is stopped."""
+        holder = self.hold("guarded", FAMILY, "-t", "1", "--event-log", "log")
+        until(lambda: "renewed" in read("log"), "a renewal")
+        guard = child_of(holder.pid, "lease-guard")
+        send(guard, signal.SIGKILL)
+        until(lambda: gone(guard) and child_of(holder.pid, "lease-guard") != guard, "another guard")
+        send(holder.pid, signal.SIGSTOP)
+        holder.family.await_end()
+        send(holder.pid, signal.SIGCONT)
+        self.assert_ends(holder, 76)
+
+    def test_case_04_oom_kill_of_rlock(self):
+        """4: the OOM killer takes rlock, the guard ends the rest."""
+        needs_root("unshare", "-m", "true")
+        family = self.family()
+        os.mkdir("cgroup")
+        group = "rlock-" + os.path.basename(self.folder)
+        memory = self.start(["unshare", "-m", "bash", "-uc", OOM, "bash", self.folder + "/cgroup", group, FAMILY,
+                             family.path], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(memory.wait)
+        self.addCleanup(memory.terminate)
+        until(lambda: os.path.exists("limited") or memory.poll() is not None, "a group of limited memory")
+        if memory.poll() is not None:
+            self.skipTest("no limit of memory by cgroups here: " + memory.stderr.read().decode().strip())
+        family.await_start()
+        memory.stdin.write(b"\n")
+        memory.stdin.flush()
+        family.await_end()
+        self.assert_ends(memory, 128 + signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,47 @@
+"""Below `unshare -p` without a fork: rlock is outside of the pid namespace that its children are in. [Case 1]"""
+import signal
+import subprocess
+import unittest
+
+from support import RLOCK, Case, needs_root, send
+
+BELOW = ["unshare", "-p"]
+
+
+class Namespaces(Case):
+    def setUp(self):
+        super().setUp()
+        needs_root(*BELOW, "true")
+
+    def test_case_01_runs(self):
+        """1: `unshare -p rlock …` runs its command; the code passes through."""
+        got = self.run_program([*BELOW, RLOCK, "run", "below", "--", "sh", "-c", "echo ran; exit 7"])
+        self.assertEqual((got.returncode, got.stdout, got.stderr), (7, "ran\n", ""))
+        self.assert_nothing_left("below")
+
+    def test_case_01_fenced(self):
+        """1: stopped past the ttl: the guard, init of the namespace there, ends all; nothing hangs."""
+        holder = self.hold("below", "setsid sleep 1000 & echo on; exec sleep 1001", "-t", "1", before=BELOW,
+                           stderr=subprocess.PIPE)
+        send(holder.pid, signal.SIGSTOP)
+        holder.family.await_end()
+        send(holder.pid, signal.SIGCONT)
+        self.assert_ends(holder, 76)
+        self.assertRegex(holder.stderr.read(), rb'^rlock: lost "below".*\n$')
+        self.assert_nothing_left("below")
+
+    def test_case_01_killed(self):
+        """1: rlock killed: the guard ends the namespace with everything in it."""
+        holder = self.hold("killed", "setsid sleep 1000 & echo on; exec sleep 1001", "-t", "30", before=BELOW)
+        send(holder.pid, signal.SIGKILL)
+        holder.family.await_end()
+
+    def test_no_thread(self):
+        """A thread is refused there: the command is ended in time, 71. [Order of a run, 3]"""
+        got = self.run_program([*BELOW, RLOCK, "run", "-t", "1", "below", "--", "sleep", "1000"])
+        self.assertEqual(got.returncode, 71, got)
+        self.assert_nothing_left("below")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,78 @@
+"""Recycled pids: who got the number of an ended command is never signalled. [SUPERVISION, case 8; FAULTS 11]"""
+import os
+import random
+import unittest
+
+from support import ROUNDS, Case, needs_root, note, read
+
+HOLD = os.environ["RUN_HOLD"]
+# The same with one fault: the command is reaped before guard and rlock have settled who may still kill.
+MUTANT = os.environ["REAPS_FIRST"]
+SMALL = 420  # pids, in a namespace of our own
+
+# In the namespace: `ROUNDS` times a few holds whose leases end just when their commands do, and strangers that
+# come and go between. Prints how many holds there were, and how many strangers were ended by a signal.
+STRESS = r"""
+import os, random, subprocess, sys
+hold, rounds, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+random.seed(seed)
+holds = strays = 0
+for _ in range(rounds):
+    running = [subprocess.Popen([hold, "ttl=300", "watchdog=none", "kill_after=1", "--", "sleep",
+                                 f"{random.uniform(0.10, 0.30):.3f}"]) for _ in range(8)]
+    holds += len(running)
+    while any(run.poll() is None for run in running):
+        for stranger in [subprocess.Popen(["/bin/true"], start_new_session=True) for _ in range(8)]:
+            strays += stranger.wait() < 0
+print(holds, strays)
+"""
+
+
+def own_pid_max():
+    """Whether a pid namespace has a pid_max of its own: Linux 6.14. Before, it was everybody's."""
+    major, minor = (int(part) for part in os.uname().release.split(".")[:2])
+    return (major, minor) >= (6, 14)
+
+
+class Pids(Case):
+    def stop_where_it_hurts(self, program):
+        """Stops PROGRAM when its command has ended, lets the lease end, and gives the command's number to a
+        stranger where it is free. Whether the stranger survived; None where it could not get the number."""
+        needs_root("unshare", "-fp", "--mount-proc", "true")
+        script = ('"$1" ttl=1500 watchdog=none -- sh -c "echo \\$\\$ >pid" & runner=$!; '
+                  'until [ -s pid ]; do sleep 0.01; done; '
+                  'until [ "$(cut -d" " -f3 /proc/$runner/stat)" = T ]; do sleep 0.01; done; '
+                  'read -r pid <pid; echo $((pid - 1)) >/proc/sys/kernel/ns_last_pid; '
+                  'setsid sleep 1000 & echo $! $pid >stranger; '
+                  'sleep 2; kill -0 $! 2>/dev/null; echo $? >alive; kill -CONT $runner; wait $runner')
+        got = self.run_program(["unshare", "-fp", "--kill-child", "--mount-proc", "sh", "-c", script, "sh", program])
+        self.assertTrue(read("alive"), got)
+        stranger, command = read("stranger").split()
+        os.remove("pid")
+        return read("alive") == "0\n" if stranger == command else None
+
+    def test_case_08_a_recycled_number(self):
+        """8: stopped when its command has ended, rlock still holds the number: no stranger can get it."""
+        self.assertIsNone(self.stop_where_it_hurts(os.environ["STOPS_FIRST"]))
+
+    def test_case_08_the_mutant_is_caught(self):
+        """8: one that reaps first gives the number away, and its guard then kills the stranger."""
+        self.assertIs(self.stop_where_it_hurts(MUTANT), False)
+
+    def test_case_08_stress(self):
+        """8: pid_max 420: holds whose leases end with their commands, among strangers."""
+        needs_root("unshare", "-fp", "--mount-proc", "true")
+        if not own_pid_max():
+            self.skipTest(f"pid_max is everybody's before Linux 6.14, here {os.uname().release}")
+        seed = random.randrange(1 << 30)
+        script = f'echo {SMALL} >/proc/sys/kernel/pid_max && exec python3 -c "$1" "$2" "$3" "$4"'
+        init = ["unshare", "-fp", "--kill-child", "--mount-proc", "sh", "-c", script, "sh"]
+        got = self.run_program([*init, STRESS, HOLD, str(ROUNDS), str(seed)], timeout=60 + 10 * ROUNDS)
+        self.assertRegex(got.stdout, r"^\d+ \d+\n$", got)
+        holds, strays = (int(number) for number in got.stdout.split())
+        note(f"pid_max {SMALL}, seed {seed}: {holds} holds, {strays} strangers signalled")
+        self.assertEqual(strays, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,106 @@
+"""The system refuses processes, threads or descriptors, or an exec hangs. [SUPERVISION, cases 2 and 3; FAULTS 10]"""
+import os
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+from support import RLOCK, Case, child_of, needs_root, note, send
+
+# Nobody else's: processes are counted for each user, and root's are not limited.
+NOBODY = 61184
+LONG = 'echo on; exec sleep 1000'
+
+
+def as_nobody(*limits):
+    """In the order in which they become true: prlimit, then the user, then the program."""
+    return ["prlimit", *limits, "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+
+
+class Refusals(Case):
+    def refused(self, name, argv, code=71):
+        """One line that names the lock, and nothing left at the server."""
+        got = self.run_program(argv)
+        self.assertEqual(got.returncode, code, got)
+        self.assertRegex(got.stderr, rf'^rlock: .*"{name}".*\n$')
+        self.assert_nothing_left(name)
+        return got
+
+    def test_case_02_no_more_processes(self):
+        """2: NPROC at each step: no guard, no command, no renewal thread: 71; with one more it runs."""
+        needs_root("setpriv", f"--reuid={NOBODY}", "true")
+        for processes, missing in (1, "guard"), (2, "command"), (3, "thread"):
+            with self.subTest(missing=missing):
+                argv = [*as_nobody(f"--nproc={processes}"), RLOCK, "run", "-t", "1", "nproc", "--", "sleep", "1000"]
+                self.assertIn(missing, self.refused("nproc", argv).stderr)
+        enough = [*as_nobody("--nproc=4"), RLOCK, "run", "-t", "1", "nproc", "--", "sh", "-c", "exec sleep 1.5"]
+        self.assertEqual(self.run_program(enough).returncode, 0)
+
+    def test_case_02_no_more_descriptors(self):
+        """2: NOFILE at each step: 71 until there are enough, and nothing half-started."""
+        codes = {}
+        for limit in range(3, 24):
+            argv = ["prlimit", f"--nofile={limit}", RLOCK, "run", "nofile", "--", "touch", "ran"]
+            got = self.run_program(argv, close_fds=True)
+            codes[limit] = got.returncode
+            # The loader of shared libraries needs one, too: with 127 the kernel never got as far as rlock.
+            if got.returncode not in (0, 127):
+                self.assertRegex(got.stderr, r"^rlock: .*Too many open files", (limit, got))
+                self.assertEqual(got.returncode, 71, (limit, got))
+                self.assertFalse(os.path.exists("ran"), limit)
+            self.assert_nothing_left("nofile")
+        note(f"enough descriptors from {min(limit for limit, code in codes.items() if code == 0)} on")
+        self.assertEqual([code for limit, code in codes.items() if limit >= 20], [0] * 4)
+
+    def delayed(self, command, microseconds):
+        """strace that holds up the exec of COMMAND, and nothing else."""
+        return ["strace", "-f", "-qq", "-o", "/dev/null", "-P", command, "-e", "trace=execve",
+                "-e", f"inject=execve:delay_enter={microseconds}"]
+
+    def test_case_03_exec_beyond_the_lease(self):
+        """3: an exec that hangs past the lease: the command never starts, 76."""
+        needs_root(*self.delayed("/bin/true", 0), "true")
+        script = self.folder + "/command"
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n: >started\n")
+        os.chmod(script, 0o755)
+        before = time.monotonic()
+        got = self.run_program([*self.delayed(script, 2_500_000), RLOCK, "run", "-t", "1", "hung", "--", script])
+        self.assertEqual(got.returncode, 76, got)
+        self.assertRegex(got.stderr, r'(?m)^rlock: lost "hung".*the command was not started$')  # strace may talk, too
+        self.assertFalse(os.path.exists("started"))
+        self.assertGreater(time.monotonic() - before, 0.7)
+        self.assert_nothing_left("hung")
+
+    def test_case_03_exec_within_the_lease(self):
+        """3: one that hangs for less does start."""
+        needs_root(*self.delayed("/bin/true", 0), "true")
+        argv = [*self.delayed("/bin/true", 300_000), RLOCK, "run", "-t", "5", "slow", "--", "/bin/true"]
+        self.assertEqual(self.run_program(argv).returncode, 0)
+
+    def test_each_system_call_of_the_start_fails_once(self):
+        """2: whatever fails between grant and command: the command's code or 71, and no key left."""
+        needs_root("strace", "-qq", "-o", "/dev/null", "true")
+        for call in "vfork", "pipe2", "timerfd_create", "signalfd4", "mmap", "eventfd2", "clone,clone3":
+            for nth in range(1, 4):
+                inject = ["strace", "-qq", "-o", "/dev/null", "-e", f"inject={call}:error=EMFILE:when={nth}"]
+                got = self.run_program([*inject, RLOCK, "run", "inject", "--", "sh", "-c", "exit 5"])
+                if call != "mmap":  # the loader's own calls come first
+                    self.assertIn(got.returncode, (5, 71), (call, nth, got))
+                self.assert_nothing_left("inject")
+
+    def test_no_guard_any_more(self):
+        """Where a killed guard cannot be replaced the command is ended, 71. [SUPERVISION, The guard]"""
+        needs_root("setpriv", f"--reuid={NOBODY}", "true")
+        holder = self.hold("unguarded", LONG, before=as_nobody("--nproc=1000"), stderr=subprocess.PIPE)
+        subprocess.run([*as_nobody(), "prlimit", f"--pid={holder.pid}", "--nproc=1"], check=True)
+        send(child_of(holder.pid, "lease-guard"), signal.SIGKILL)
+        holder.family.await_end()
+        self.assert_ends(holder, 71)
+        self.assertTrue(re.fullmatch(rb'rlock: .*"unguarded".*guard.*\n', holder.stderr.read()))
+        self.assert_nothing_left("unguarded")
+
+
+if __name__ == "__main__":
+    unittest.main()

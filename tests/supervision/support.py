@@ -1,0 +1,236 @@
+"""What the tests of supervision share: a private server, programs to start and to watch, and no trace left behind."""
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import uuid
+
+RLOCK = os.environ["RLOCK"]
+BEAT = os.environ["BEAT"]
+PROBE = os.environ["RUN_PROBE"]
+# How often a show-case is repeated: few times in every run of the tests, more by RLOCK_ROUNDS=200.
+ROUNDS = int(os.environ.get("RLOCK_ROUNDS", "10"))
+# Generous: only a failing test waits so long.
+PATIENCE = 60.0
+
+
+def until(holds, what):
+    """Polls for a state that tells nobody of its change; returns what `holds` returned."""
+    end = time.monotonic() + PATIENCE
+    while not (result := holds()):
+        if time.monotonic() > end:
+            raise AssertionError("did not come true: " + what)
+        time.sleep(0.01)
+    return result
+
+
+def send(pid, number):
+    """kill(2), but never everybody."""
+    assert pid > 1, f"no process to signal: {pid}"
+    os.kill(pid, number)
+
+
+def read(path):
+    """The text of a file; none when there is no such file."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def stat_of(pid):
+    """(state, parent) of a process; None when there is none."""
+    fields = read(f"/proc/{pid}/stat").rpartition(") ")[2].split()
+    return (fields[0], int(fields[1])) if fields else None
+
+
+def gone(pid):
+    """Dead, be it that nobody has reaped it yet."""
+    stat = stat_of(pid)
+    return stat is None or stat[0] in "ZX"
+
+
+def stopped(pid):
+    stat = stat_of(pid)
+    return stat is not None and stat[0] == "T"
+
+
+def processes():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def name_of(pid):
+    return read(f"/proc/{pid}/comm").strip()
+
+
+def child_of(parent, name):
+    """The pid of the child of that name, as soon as there is one."""
+    def find():
+        for pid in processes():
+            stat = stat_of(pid)
+            if stat and stat[0] not in "ZX" and stat[1] == parent and name_of(pid) == name:
+                return pid
+        return None
+    return until(find, f"a child {name} of {parent}")
+
+
+def bearing(mark):
+    """The processes with `mark` in their environment."""
+    return [pid for pid in processes() if mark in read(f"/proc/{pid}/environ")]
+
+
+def needs_root(*command):
+    """Skips what this machine does not grant; `command` is tried."""
+    if os.geteuid() != 0:
+        raise unittest.SkipTest("needs root")
+    tried = subprocess.run(command or ["true"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        raise unittest.SkipTest(f"refused here: {' '.join(command)}: {tried.stderr.strip()}")
+
+
+class Family:
+    """A fifo that a command and all that it starts have as their stdout: its end is the end of the last of them."""
+
+    def __init__(self, path):
+        os.mkfifo(path)
+        # For both directions, so that neither this nor a first read has to wait for a writer.
+        both = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._both = both
+        self.path = path
+
+    def _read(self, size):
+        if not select.select([self._fd], [], [], PATIENCE)[0]:
+            raise AssertionError("a command says nothing and does not end")
+        return os.read(self._fd, size)
+
+    def await_start(self):
+        """The command has said `on`."""
+        said = self._read(3)
+        assert said == b"on\n", said
+        os.close(self._both)
+        self._both = -1
+
+    def await_end(self):
+        """The moment when the last process let go."""
+        said = self._read(64)
+        assert said == b"", said
+        return time.monotonic()
+
+    def close(self):
+        os.close(self._fd)
+        if self._both >= 0:
+            os.close(self._both)
+
+
+class Server:
+    """A private redis-server on a unix socket that every user may reach."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="rlock-supervision.")
+        os.chmod(self.folder, 0o755)
+        self.socket = self.folder + "/s"
+        # Not outliving a test that was killed itself.
+        self.process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "redis-server", "--port", "0", "--unixsocket", self.socket,
+             "--unixsocketperm", "777", "--dir", self.folder, "--save", "", "--logfile", self.folder + "/log"])
+        until(lambda: os.path.exists(self.socket), "a server")
+
+    def ask(self, *words):
+        asked = subprocess.run(["redis-cli", "-s", self.socket, "--raw", *words],
+                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+        return asked.stdout.strip()
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.folder)
+
+
+class Case(unittest.TestCase):
+    """Each file has a server, each test a folder (its working folder) and a mark that its processes bear."""
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+        cls.addClassCleanup(cls.server.end)
+
+    def setUp(self):
+        self.server.ask("flushall")  # nobody waits for a lease of the test before
+        self.folder = tempfile.mkdtemp(prefix="rlock-supervision.")
+        os.chmod(self.folder, 0o777)
+        self.addCleanup(shutil.rmtree, self.folder)
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, "/")
+        self.mark = "SUPERVISION_TEST=" + uuid.uuid4().hex
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("RLOCK")}
+        self.environment |= {"RLOCK_URL": "unix://" + self.server.socket, "RLOCK_CONFIG": "/dev/null",
+                             "PATH": os.path.dirname(RLOCK) + ":" + os.environ["PATH"]}
+        self.environment.update([self.mark.split("=")])
+        self.addCleanup(self.sweep)
+
+    def sweep(self):
+        """What a failed test left running."""
+        for pid in bearing(self.mark):
+            if pid > 1 and pid != os.getpid():
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+
+    def start(self, argv, **how):
+        """A program in the background; killed when the test is over. Without a terminal, as from cron."""
+        how = {"stdin": subprocess.DEVNULL, "env": self.environment, "start_new_session": True} | how
+        process = subprocess.Popen(argv, **how)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream:
+                self.addCleanup(stream.close)
+        return process
+
+    def run_program(self, argv, **how):
+        how = {"stdin": subprocess.DEVNULL, "env": self.environment, "capture_output": True, "text": True,
+               "timeout": PATIENCE, "check": False} | how
+        return subprocess.run(argv, **how)
+
+    def family(self):
+        family = Family(tempfile.mktemp(prefix="family.", dir=self.folder))
+        self.addCleanup(family.close)
+        return family
+
+    def hold(self, name, script, *options, before=(), **how):
+        """rlock, whose command has said `on`; `family` ends with the last process of the command."""
+        family = self.family()
+        with open(family.path, "wb") as out:
+            holder = self.start([*before, RLOCK, "run", *options, name, "--", "sh", "-c", script], stdout=out, **how)
+        holder.family = family
+        family.await_start()
+        return holder
+
+    def free(self, name):
+        return self.run_program([RLOCK, "status", "-q", name]).returncode == 1
+
+    def assert_ends(self, process, code):
+        self.assertEqual(process.wait(PATIENCE), code)
+
+    def assert_nothing_left(self, name):
+        """Neither a holder nor a waiter; what remembers the lock has an end. [L37]"""
+        self.assertTrue(self.free(name), f"{name} is still held")
+        for key in self.server.ask("keys", f"rlock:{{{name}}}:*").split():
+            left = int(self.server.ask("pttl", key))
+            self.assertNotEqual(left, -1, f"{key} lives for ever")
+            if key.rpartition(":")[2] not in ("meta", "history"):
+                self.assertLessEqual(left, 60000, key)
+
+
+def note(text):
+    """A measured number, for whoever reads the log."""
+    print("# " + text, file=sys.stderr, flush=True)

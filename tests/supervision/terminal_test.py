@@ -1,0 +1,202 @@
+"""What a person at a terminal types at rlock, and shells around it. [SUPERVISION, The terminal; cases 12-14, 18, 19]"""
+import signal
+import unittest
+
+from support import PROBE, RLOCK, Case, gone, read, send, stopped, until
+from terminal import PROMPT, Shell, Terminal
+
+# Says its pid at each turn, and then runs for ever.
+TURN = "rlock run loop -- sh -c 'echo tu''rn=$$.; exec sleep 1000'"
+
+
+class AtATerminal(Case):
+    def shell(self):
+        return Shell(self)
+
+    def pid_after(self, shell, word):
+        shell.see(word + "=")
+        return int(shell.see("."))
+
+    def test_case_13_each_arrives_once(self):
+        r"""13: ^C, ^\ and WINCH reach the command once."""
+        terminal = Terminal([RLOCK, "run", "once", "--", PROBE, "signals"], self.environment)
+        self.addCleanup(terminal.end)
+        terminal.see("ready\r\n")
+        terminal.resize(30, 100)
+        terminal.see("28\r\n")
+        terminal.type("\x03")
+        terminal.see("2\r\n")
+        terminal.type("\x1c")
+        terminal.see("3\r\n")
+        # A second one of any of them would come before this.
+        send(terminal.pid, signal.SIGUSR2)
+        terminal.see("12\r\n")
+        terminal.type("\x04")
+        self.assertEqual(terminal.status(), 0)
+        lines = terminal.shown.replace("^C", "").replace("^\\", "").split()
+        self.assertEqual(lines, ["ready", "28", "2", "3", "12"])
+
+    def interrupt(self, line):
+        """^C in the middle of LINE's first turn; there must be no second."""
+        shell = self.shell()
+        shell.enter(line)
+        command = self.pid_after(shell, "turn")
+        until(lambda: read(f"/proc/{command}/comm") == "sleep\n", "the command")
+        shell.type("\x03")
+        self.assertNotIn("turn", shell.see("ready> "))
+        self.assertTrue(gone(command))
+        shell.assert_usable()
+        self.assert_nothing_left("loop")
+
+    def test_case_14_loop_of_bash(self):
+        """14: ^C ends the loop of an interactive bash."""
+        self.interrupt(f"for i in 1 2 3; do {TURN}; done")
+
+    def test_case_14_loop_of_a_script(self):
+        """14: ^C ends the loop of a script in bash and in dash."""
+        for shell in "bash", "dash":
+            with self.subTest(shell=shell):
+                with open("script", "w", encoding="utf-8") as file:
+                    file.write(f"for i in 1 2 3; do {TURN}; done\n")
+                self.interrupt(f"{shell} ./script")
+
+    def test_case_14_subshell(self):
+        """14: ^C ends a subshell with what comes after rlock in it."""
+        self.interrupt(f"({TURN}; echo af''ter; {TURN})")
+
+    def test_case_14_make(self):
+        """14: ^C ends `make -k` with its remaining goals."""
+        with open("Makefile", "w", encoding="utf-8") as file:
+            file.write("all: one two\none two:\n\t@" + TURN.replace("$", "$$") + "\n")
+        self.interrupt("make -k")
+
+    def hold_and_stop(self, *options):
+        """(shell, what was said between ^Z and the shell's prompt); the command's pid is in the file pid."""
+        shell = self.shell()
+        command = "sh -c 'echo $$. >pid; echo o''n; read line; echo go''t $line'"
+        shell.enter(f"rlock run {' '.join(options)} held -- {command}")
+        shell.see("on\r\n")
+        shell.type("\x1a")
+        return shell, shell.see(PROMPT)
+
+    def test_a_stop_is_told_once(self):
+        """^Z: rlock says until when, once; fg brings both back and says nothing."""
+        shell, said = self.hold_and_stop()
+        self.assertEqual(said.count("rlock:"), 1)
+        self.assertRegex(said, r'rlock: "held": stopped, its lease is not: the command is ended in 2\ds unless')
+        shell.enter("fg")
+        shell.type("line\n")
+        self.assertNotIn("rlock:", shell.see("got line"))
+        shell.assert_usable()
+
+    def test_a_stop_that_is_longer_than_the_lease(self):
+        """^Z longer than the lease ends the command, 76; also with -q, which keeps rlock from telling of the stop."""
+        for options, told in ((), 1), (("-q",), 0):
+            with self.subTest(options=options):
+                shell, said = self.hold_and_stop("-t", "1", *options)
+                self.assertEqual(said.count("rlock:"), told)
+                until(lambda: gone(int(read("pid").strip(".\n"))), "the end of the command")
+                shell.enter("fg; echo co''de=$?")
+                self.assertIn("rlock: lost", shell.see("code=76"))
+                shell.assert_usable()
+
+    def test_a_stop_that_nobody_would_resume(self):
+        """In an orphaned group ^Z stops nobody: nothing is told, and the command goes on."""
+        script = "echo on; read line; echo go''t $line; sleep 0.2"
+        terminal = Terminal([RLOCK, "run", "orphan", "--", "sh", "-c", script], self.environment)
+        self.addCleanup(terminal.end)
+        terminal.see("on\r\n")
+        terminal.type("\x1aline\n")
+        terminal.see("got line")
+        self.assertEqual(terminal.status(), 0)
+        self.assertNotIn("rlock:", terminal.shown)
+
+    def test_a_stop_of_an_inner_shell_is_told(self):
+        """`suspend` of a shell below rlock, which leads a group of its own, stops rlock with it."""
+        shell = self.shell()
+        shell.enter("PS1=in'ner> ' rlock run inner -- bash --norc --noprofile --noediting -i")
+        shell.see("inner> ")
+        shell.enter("suspend -f")
+        self.assertEqual(shell.see(PROMPT).count("rlock:"), 1)
+        shell.enter("fg")
+        shell.enter("exit 4")
+        shell.see(PROMPT)
+        self.assertEqual(shell.says("true"), "")
+
+    def test_case_18_background_reader(self):
+        """18: a reader in the background stops with rlock, and reads when it is brought back."""
+        shell = self.shell()
+        shell.enter("rlock run reader -- sh -c 'read line; echo re''ad $line' &")
+        until(lambda: stopped(shell.rlock()), "rlock stops with its command")
+        self.assertRegex(shell.says("jobs"), "Stopped|Suspended")
+        shell.enter("fg")
+        shell.type("the line\n")
+        shell.see("read the line")
+        shell.assert_usable()
+
+    def test_case_18_background_writer(self):
+        """18: with `stty tostop` a writer in the background stops and resumes; rlock's own words stop nobody."""
+        shell = self.shell()
+        shell.says("stty tostop")
+        shell.enter("rlock run writer -- sh -c 'echo wri''tten' &")
+        until(lambda: stopped(shell.rlock()), "rlock stops with its command")
+        shell.enter("fg")
+        shell.see("written")
+        shell.see("ready> ")
+        shell.enter("rlock run -v writer -- true &")
+        shell.see("released")
+        shell.type("\n")
+        shell.assert_usable()
+
+    def test_case_19_read_after_a_kill(self):
+        """19: rlock SIGKILLed in a script: the script's next `read` gets its line."""
+        shell = self.shell()
+        with open("script", "w", encoding="utf-8") as file:
+            file.write("rlock run read -- sh -c 'echo $PPID,$$. >pids; echo o''n; exec cat'\n"
+                       "read -r line; echo got $line\n")
+        shell.enter("sh ./script")
+        shell.see("on\r\n")
+        runner, command = (int(pid) for pid in read("pids").strip(".\n").split(","))
+        send(runner, signal.SIGKILL)
+        until(lambda: gone(command), "the end of the command")
+        shell.type("this\n")
+        shell.see("got this")
+        shell.assert_usable()
+
+    def hang_up(self, *before):
+        terminal = Terminal([*before, RLOCK, "run", "hang-up", "--", "sh", "-c",
+                             "echo $$. >pid; echo up; exec sleep 1000"], self.environment)
+        self.addCleanup(terminal.end)
+        if not before:
+            terminal.see("up")
+        until(lambda: read("pid").endswith(".\n"), "the command")
+        terminal.hang_up()
+        return int(read("pid").strip(".\n"))
+
+    def test_case_12_closed_terminal(self):
+        """12: without nohup a closed terminal ends the command, and the lock is free."""
+        command = self.hang_up()
+        until(lambda: gone(command), "the end of the command")
+        until(lambda: self.free("hang-up"), "the release")
+        self.assert_nothing_left("hang-up")
+
+    def test_case_12_nohup(self):
+        """12: with nohup command and lock survive it."""
+        command = self.hang_up("nohup")
+        # Nothing tells that nothing happens: as long as the command in the other case takes to end.
+        self.hang_up_of_another()
+        self.assertFalse(gone(command))
+        self.assertFalse(self.free("hang-up"))
+        send(command, signal.SIGTERM)
+        until(lambda: self.free("hang-up"), "the release")
+
+    def hang_up_of_another(self):
+        terminal = Terminal(["sleep", "1000"], self.environment)
+        self.addCleanup(terminal.end)
+        until(lambda: read(f"/proc/{terminal.pid}/comm") == "sleep\n", "another")
+        terminal.hang_up()
+        until(lambda: gone(terminal.pid), "the end of another")
+
+
+if __name__ == "__main__":
+    unittest.main()
