@@ -166,6 +166,21 @@ void force_targets(Lab& lab) {
   as<lock::Forced>(lab.force(lock::Token{token}), "its token is refused");
 }
 
+// The reply was lost, the request came again: it tells what it did, and does it to nobody else.
+void repeated_by_an_operator(Lab& lab) {
+  lab.granted('A');
+  lab.queued('B');
+  lab.queued('C');
+  for (int time = 1; time <= 2; ++time) {
+    need(lab.cancel('C', CancelHow::removed) == CancelReply::left_queue, "C was not removed");
+  }
+  const auto first = as<lock::Forced>(lab.force(Lab::owner('A'), Pace::now), "not forced");
+  need(first.broken.size() == 1 && first.next == Lab::owner('B').text(), "B is not the next");
+  lab.granted('B');
+  const auto again = as<lock::Forced>(lab.force(Lab::owner('A'), Pace::now), "denied");
+  need(again.broken.empty() && !again.next && lab.holders() == "B", "B was broken for A");
+}
+
 }  // namespace
 
 const std::vector<Named>& end_cases() {
@@ -182,6 +197,7 @@ const std::vector<Named>& end_cases() {
       {"19: a grant revoked before the claim is gone", revoked_before_the_claim},
       {"a holder nobody attends is freed at once", unattended_is_free_at_once},
       {"force-unlock breaks only what it was pointed at (L20)", force_targets},
+      {"a repeated force-unlock or removal succeeds and hits nobody else", repeated_by_an_operator},
   };
   return cases;
 }
