@@ -94,7 +94,8 @@ TEST_CASE(
       check_one_run(scene);
     } else {
       CHECK(status == 69);
-      CHECK(mentions(rlock.errors(), "rlock: cannot acquire \"" + scene.name() + "\": 127.0.0.1:"));
+      CHECK(mentions(rlock.errors(), "rlock: cannot acquire \"" + scene.name() + "\": "));
+      CHECK(mentions(rlock.errors(), "127.0.0.1:"));
       CHECK(scene.ran() == "");
     }
     check_aftermath(scene, fault);
@@ -231,7 +232,7 @@ TEST_CASE("a wait that timed out leaves nothing, whatever becomes of its cancel 
     CHECK(since(start) < Millis(1'000 + 5'000) + kLoad);
     CHECK(scene.proxy().struck() == 1);
     CHECK(mentions(waiter.errors(), "\"" + scene.name() + "\" at 127.0.0.1:"));
-    CHECK(mentions(waiter.errors(), "is busy, waited 1"));
+    CHECK(mentions(waiter.errors(), "is busy, waited "));
     CHECK(scene.waiting(0));
     CHECK(scene.count("alive") == "0");
     if (fault == Fault::late_request) CHECK(scene.proxy().deliver() == 1);
