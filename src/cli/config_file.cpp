@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "cli/config_scan.hpp"
 #include "cli/describe.hpp"
 #include "cli/suggest.hpp"
 #include "util/text.hpp"
@@ -96,6 +97,7 @@ class Reader {
 
   Status read(const toml::table& table, Place place);
   Error syntax_error(const toml::parse_error& error, std::string_view text) const;
+  Error misplaced(unsigned line) const;
   std::vector<Setting> take() { return std::move(settings_); }
 
  private:
@@ -199,10 +201,17 @@ Error Reader::syntax_error(const toml::parse_error& error, std::string_view text
   return at(line, "not TOML" + (secret ? "" : ": " + util::printable(error.description())));
 }
 
+Error Reader::misplaced(unsigned line) const {
+  return at(line,
+            "not TOML as rlock reads it: characters beyond ASCII belong in comments and in strings "
+            "on one line");
+}
+
 }  // namespace
 
 util::Result<std::vector<Setting>> parse_config(const std::string& path, std::string_view text) {
   Reader reader(path);
+  if (unsigned line = misplaced_beyond_ascii(text); line != 0) return reader.misplaced(line);
   toml::table table;
   try {
     table = toml::parse(text);

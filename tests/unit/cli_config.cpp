@@ -104,6 +104,26 @@ std::string example_text() {
 
 }  // namespace
 
+TEST_CASE(
+    "characters beyond ASCII are read in comments and strings on one line, and refused elsewhere "
+    "(FAULTS 37)") {
+  for (const char* text : {"# gr\u00fc\u00df\nuser = \"\u00e9\" # \u00e9", "user = '\u00e9\\'",
+                           "user = \"a\\\"\u00e9\"", "user = \"\"\"\\\na\"\"\"\"\" # \u00e9",
+                           "\xEF\xBB\xBFuser = \"\"  # \u00e9"}) {
+    CAPTURE(text);
+    CHECK(parse_config("f", text));
+  }
+  for (const char* text :
+       {"\n\u00e9 = 1", "\nuser = \u00e9", "\nuser = \"\\\u00e9\"", "user = \"\"\"\n\u00e9\"\"\"",
+        "user = '''\n\u00e9'''", "\nuser = 'a' \u00e9", "#\n\u00e9"}) {
+    CAPTURE(text);
+    auto settings = parse_config("f", text);
+    REQUIRE_FALSE(settings);
+    CHECK(contains(settings.error().text,
+                   "f:2: not TOML as rlock reads it: characters beyond ASCII"));
+  }
+}
+
 TEST_CASE("the user's file is in the XDG folder, before the machine's") {
   const std::string machine = "/etc/rlock/rlock.toml";
   variables = {{"HOME", "/home/alice"}};
