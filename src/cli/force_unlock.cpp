@@ -100,10 +100,12 @@ util::Status consent(const ForceSettings& settings, const std::vector<lock::Hold
 Result<lock::ForceReply> force(const ForceSettings& settings, const lock::ForceTarget& target,
                                Session& session) {
   const lock::ForceCall call{settings.name, target, settings.pace, settings.note};
-  while (true) {
+  constexpr int kMostSweeps = 100'000;  // of 256 dead waiters each
+  for (int sweeps = 0; sweeps < kMostSweeps; ++sweeps) {
     auto reply = session.ask([&](auto& store) { return store.force_unlock(call); });
     if (!reply || !std::holds_alternative<lock::More>(*reply)) return reply;
   }
+  return Error{ErrorKind::unavailable, session.server() + ": it never comes to an end of sweeping"};
 }
 
 // All that were broken; where none was, why.

@@ -71,6 +71,11 @@ std::optional<Result<WaitResult>> WaitLoop::read(Attempt& attempt, AcquireReply 
     observer_.queued(*queued);
     return wait(attempt, *queued);
   }
+  // There was much to sweep. One try is due even to those who do not wait, but no server keeps us
+  // for ever.
+  TimePoint until =
+      std::max(attempt.limits.deadline, attempt.started + attempt.limits.first_contact);
+  if (poller_.now() >= until) return leave(attempt, WaitResult(TimedOut{attempt.holder}));
   return std::nullopt;
 }
 

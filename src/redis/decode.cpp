@@ -287,7 +287,8 @@ std::optional<lock::NamesPage> decode_names(const redisReply& reply, std::string
 util::Error decode_error(std::string_view text) {
   using util::ErrorKind;
   using util::Retry;
-  std::string words(without_script_position(text));
+  constexpr size_t kLongest = 300;  // a server's own are shorter, and it is told in one line
+  std::string words(without_script_position(text.substr(0, kLongest)));
   if (contains(text, "WRONGTYPE")) {
     return {ErrorKind::foreign, "a key of this lock holds something else: " + words};
   }
