@@ -112,7 +112,7 @@ struct AmbiguousProxy::Link {
   std::deque<Asked> asked;
   std::deque<Due> to_client;
   std::string kept;   // of late_request
-  bool deaf = false;  // reads nothing from either side any more
+  bool deaf = false;  // reads nothing from the client any more
   bool mute = false;  // says nothing to the client any more
 
   bool over() const { return !client && kept.empty(); }
@@ -170,8 +170,7 @@ void AmbiguousProxy::serve() {
       links_.remove_if([](const Link& link) { return link.over(); });
       fds = {{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
       for (const Link& link : links_) {
-        if (link.deaf) continue;
-        fds.push_back({link.client.get(), POLLIN, 0});
+        if (!link.deaf) fds.push_back({link.client.get(), POLLIN, 0});
         fds.push_back({link.server.get(), POLLIN, 0});
       }
       timeout = util::poll_timeout(BootClock::now(), next_due());
@@ -183,7 +182,7 @@ void AmbiguousProxy::serve() {
     for (Link& link : links_) {
       flush_due(link, BootClock::now());
       if (!link.deaf) read_requests(link);
-      if (!link.deaf) read_replies(link);
+      read_replies(link);
     }
   }
 }
