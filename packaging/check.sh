@@ -24,28 +24,31 @@ compile() {
     cmake --build "$folder" --parallel "$(nproc)" --target "$@"
 }
 
-# The targets of the unit and contract tests in a configured folder.
+# test_programs KIND…: the targets of these tests in a configured folder.
 test_programs() {
-  ninja -C "$build/release" -t targets all | sed -n 's/^\(\(unit\|contract\)[a-z_]*\): phony$/\1/p' | sort -u
+  for kind; do
+    ninja -C "$build/release" -t targets all | sed -n "s/^\(${kind}[a-z_]*\): phony$/\1/p" | sort -u
+  done
 }
 
-# One summary for all three builds: the sanitized ones bring their unit and contract tests.
+# One summary for all three builds: the sanitized ones bring their unit and contract tests, ASan the hostile input too.
 join_tests() {
-  printf 'subdirs("%s")\n' release asan/tests/unit asan/tests/contract tsan/tests/unit tsan/tests/contract \
+  printf 'subdirs("%s")\n' release asan/tests/unit asan/tests/contract asan/tests/fuzz tsan/tests/unit tsan/tests/contract \
     >"$build/CTestTestfile.cmake"
 }
 
 install_packages g++ cmake make ninja-build pkg-config libhiredis-dev libssl-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev \
   doctest-dev bats jq python3 procps util-linux shellcheck strace openssl redis-tools vim-tiny less \
-  mandoc bsdextrautils zsh fish bash-completion python3-redis
+  mandoc bsdextrautils zsh fish bash-completion python3-redis nftables iproute2
 provide_server "$build/server"
 
 quietly "Building as released" compile release Release "$strict" ON all
-programs=$(test_programs)
+programs=$(test_programs unit contract)
+fuzzers=$(test_programs fuzz)
 # Words on purpose: a list of targets.
 # shellcheck disable=SC2086
 quietly "Building under ASan and UBSan" compile asan Debug \
-  "$sanitized -fsanitize=address,undefined -fno-sanitize-recover=undefined" OFF $programs
+  "$sanitized -fsanitize=address,undefined -fno-sanitize-recover=undefined" OFF $programs $fuzzers
 # shellcheck disable=SC2086
 quietly "Building under TSan" compile tsan Debug "$sanitized -fsanitize=thread" OFF $programs
 join_tests

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "cli/ascii_text.hpp"
 #include "cli/describe.hpp"
 #include "cli/suggest.hpp"
 #include "util/text.hpp"
@@ -91,11 +92,11 @@ std::string in_table(Place place) {
 
 class Reader {
  public:
-  explicit Reader(const std::string& path)
-      : path_(path), folder_(path.substr(0, path.rfind('/') + 1)) {}
+  Reader(const std::string& path, const AsciiText& text)
+      : path_(path), folder_(path.substr(0, path.rfind('/') + 1)), text_(text) {}
 
   Status read(const toml::table& table, Place place);
-  Error syntax_error(const toml::parse_error& error, std::string_view text) const;
+  Error syntax_error(const toml::parse_error& error) const;
   std::vector<Setting> take() { return std::move(settings_); }
 
  private:
@@ -107,6 +108,7 @@ class Reader {
 
   std::string path_;
   std::string folder_;
+  const AsciiText& text_;  // what the parser saw: all that it says must be translated back
   std::vector<Setting> settings_;
 };
 
@@ -140,6 +142,7 @@ Status Reader::add(const OptionRow& row, const toml::key& key, const toml::node&
   if (!words) return at(line_of(key), name + " must be " + std::string(wanted(row)));
   bool literal = name == kPassword;
   for (std::string& word : *words) {
+    word = text_.original(word);
     if (word.find('\0') != word.npos) return at(line_of(key), name + " must not hold a NUL");
     if (!literal) word = anchored(row, word);
   }
@@ -157,8 +160,8 @@ Error Reader::at(unsigned line, const std::string& what) const {
 }
 
 Error Reader::unknown(const toml::key& key, Place place) const {
-  const std::string text =
-      "unknown key " + in_quotes(util::shortened(key.str(), 60)) + in_table(place);
+  const std::string name = util::shortened(text_.original(key.str()), 60);
+  const std::string text = "unknown key " + in_quotes(name) + in_table(place);
   const OptionRow* row = find_option(key.str());
   if (row != nullptr && place_of(*row) == Place::run) {
     return at(line_of(key), text + "; it belongs in the table [run]");
@@ -192,22 +195,37 @@ std::string_view line_at(std::string_view text, unsigned number) {
 }
 
 // The parser quotes what it stumbled over: not where that may be a password.
-Error Reader::syntax_error(const toml::parse_error& error, std::string_view text) const {
+Error Reader::syntax_error(const toml::parse_error& error) const {
   unsigned line = error.source().begin.line;
-  std::string_view shown = line_at(text, line);
+  std::string_view shown = line_at(text_.text(), line);
   bool secret = shown.find("pass") != shown.npos || shown.find("://") != shown.npos;
-  return at(line, "not TOML" + (secret ? "" : ": " + util::printable(error.description())));
+  if (secret) return at(line, "not TOML");
+  // It stumbled over a part of a character.
+  if (text_.marks(error.description())) return at(line, "not TOML: a character beyond ASCII");
+  return at(line, "not TOML: " + util::printable(error.description()));
+}
+
+Error not_utf8(const std::string& path, std::string_view text) {
+  const char* begin = text.data();
+  while (size_t length = util::utf8_length(text)) text.remove_prefix(length);
+  auto line = 1 + std::count(begin, text.data(), '\n');
+  return {ErrorKind::config, path + ":" + std::to_string(line) + ": not TOML: not UTF-8"};
 }
 
 }  // namespace
 
 util::Result<std::vector<Setting>> parse_config(const std::string& path, std::string_view text) {
-  Reader reader(path);
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (!util::is_utf8(text)) return not_utf8(path, text);
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  auto ascii = AsciiText::of(text);
+  if (!ascii) return Error{ErrorKind::config, path + ": it uses each of ~^|`;!$*?<> beside UTF-8"};
+  Reader reader(path, *ascii);
   toml::table table;
   try {
-    table = toml::parse(text);
+    table = toml::parse(ascii->text());
   } catch (const toml::parse_error& error) {
-    return reader.syntax_error(error, text);
+    return reader.syntax_error(error);
   }
   if (auto ok = reader.read(table, Place::top); !ok) return std::move(ok).error();
   return reader.take();

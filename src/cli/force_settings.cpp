@@ -23,7 +23,7 @@ util::Status set_target(ForceSettings& settings, const Choices& choices) {
   if (*owner) settings.target.emplace<lock::Owner>(**std::move(owner));
   auto token = number_choice(choices, Opt::token, kGreatestToken);
   if (!token) return std::move(token).error();
-  if (*token) settings.target.emplace<lock::Token>(**token);
+  if (*token) settings.target = lock::Token{**token};
   return util::Done{};
 }
 

@@ -28,6 +28,12 @@ bool matches(const lock::Holder& holder, const lock::ForceTarget& target) {
   return true;
 }
 
+std::vector<lock::Holder> matching(std::vector<lock::Holder> holders,
+                                   const lock::ForceTarget& target) {
+  std::erase_if(holders, [&](const auto& holder) { return !matches(holder, target); });
+  return holders;
+}
+
 Subject subject_of(const ForceSettings& settings) {
   const auto* owner = std::get_if<lock::Owner>(&settings.target);
   return {settings.name.text(), owner == nullptr ? std::nullopt : std::optional(owner->text())};
@@ -52,15 +58,21 @@ Result<std::vector<lock::Holder>> victims(const ForceSettings& settings, Session
   if (holders.empty()) return holders;
   bool sole = std::holds_alternative<lock::Sole>(settings.target);
   if (sole && holders.size() > 1) return several(settings, holders.size());
-  std::erase_if(holders, [&](const auto& holder) { return !matches(holder, settings.target); });
+  holders = matching(std::move(holders), settings.target);
   if (holders.empty()) return no_match(settings);
   return holders;
 }
 
-// The holder that was shown is the one that is broken, even if the lock changes hands meanwhile.
-lock::ForceTarget pinned(const lock::ForceTarget& target, const std::vector<lock::Holder>& shown) {
-  if (!std::holds_alternative<lock::Sole>(target)) return target;
-  return lock::Owner::foreign(shown.front().owner);
+// The holders that were shown are those that are broken, even if the lock changes hands meanwhile
+// or a request has to be sent again.
+std::vector<lock::ForceTarget> pinned(const lock::ForceTarget& target,
+                                      const std::vector<lock::Holder>& shown) {
+  std::vector<lock::ForceTarget> targets;
+  for (const lock::Holder& holder : shown) {
+    if (holder.state == lock::HolderState::cooldown) return {target};
+    targets.emplace_back(lock::Owner::foreign(holder.owner));
+  }
+  return targets;
 }
 
 util::Status consent(const ForceSettings& settings, const std::vector<lock::Holder>& shown,
@@ -89,10 +101,33 @@ util::Status consent(const ForceSettings& settings, const std::vector<lock::Hold
 Result<lock::ForceReply> force(const ForceSettings& settings, const lock::ForceTarget& target,
                                Session& session) {
   const lock::ForceCall call{settings.name, target, settings.pace, settings.note};
-  while (true) {
+  constexpr int kMostSweeps = 100'000;  // of 256 dead waiters each
+  for (int sweeps = 0; sweeps < kMostSweeps; ++sweeps) {
     auto reply = session.ask([&](auto& store) { return store.force_unlock(call); });
     if (!reply || !std::holds_alternative<lock::More>(*reply)) return reply;
   }
+  return Error{ErrorKind::unavailable, session.server() + ": it never comes to an end of sweeping"};
+}
+
+// All that were broken; where none was, why.
+Result<lock::ForceReply> force_each(const ForceSettings& settings,
+                                    const std::vector<lock::Holder>& shown, Session& session) {
+  lock::Forced all;
+  lock::ForceReply otherwise = lock::NotHeld{};
+  for (const lock::ForceTarget& target : pinned(settings.target, shown)) {
+    auto reply = force(settings, target, session);
+    if (!reply) return reply;
+    auto* forced = std::get_if<lock::Forced>(&*reply);
+    if (forced == nullptr) {
+      otherwise = *std::move(reply);
+      continue;
+    }
+    if (forced->broken.empty()) forced->broken = matching(shown, target);
+    std::move(forced->broken.begin(), forced->broken.end(), std::back_inserter(all.broken));
+    std::move(forced->counting.begin(), forced->counting.end(), std::back_inserter(all.counting));
+    if (forced->next) all.next = std::move(forced->next);
+  }
+  return all.broken.empty() ? otherwise : lock::ForceReply(std::move(all));
 }
 
 std::string holder_line(const lock::Holder& holder, const lock::Forced& forced) {
@@ -162,7 +197,7 @@ int force_unlock_command(const Invocation& invocation) {
   if (shown->empty()) return tell(*settings, lock::NotHeld{}, session->format(), choices);
   if (auto ok = consent(*settings, *shown, *session); !ok)
     return fail(ok.error(), choices, subject);
-  auto reply = force(*settings, pinned(settings->target, *shown), *session);
+  auto reply = force_each(*settings, *shown, *session);
   if (!reply) return fail(reply.error(), choices, subject);
   return tell(*settings, *reply, session->format(), choices);
 }

@@ -32,15 +32,49 @@ Result<Session> Session::in_format(redis::Format format) const {
   return open(std::move(options));
 }
 
+namespace {
+
+// What one listing may cost in memory, whatever number of pages a server claims to have: room for
+// some 100,000 entries of ours. [FAULTS 37]
+class Budget {
+ public:
+  // False when it is used up. `kept`: bytes of text.
+  bool spend(size_t kept) {
+    constexpr size_t kMost = size_t{32} << 20;
+    constexpr size_t kOverhead = 256;  // an empty page costs as well: there may be no end of them
+    spent_ += kept + kOverhead;
+    return spent_ <= kMost;
+  }
+
+ private:
+  size_t spent_ = 0;
+};
+
+util::Error too_much(const Session& session) {
+  return {util::ErrorKind::unavailable, session.server() + ": it lists more than can be believed"};
+}
+
+template <class Entry>
+bool afford(Budget& budget, const std::vector<Entry>& entries) {
+  for (const Entry& entry : entries) {
+    if (!budget.spend(entry.owner.size() + entry.record.size())) return false;
+  }
+  return budget.spend(0);
+}
+
+}  // namespace
+
 Result<lock::Snapshot> inspect_holders(Session& session, const lock::LockName& name) {
   lock::InspectCall call{name};
   call.waiters_page = 0;
   auto ask = [&] { return session.ask([&](auto& store) { return store.inspect(call); }); };
+  Budget budget;
   auto all = ask();
   while (all && all->more_holders) {
     call.holders_from += call.holders_page;
     auto page = ask();
     if (!page) return page;
+    if (!afford(budget, page->holders)) return too_much(session);
     std::move(page->holders.begin(), page->holders.end(), std::back_inserter(all->holders));
     all->more_holders = page->more_holders;
   }
@@ -64,22 +98,29 @@ Result<std::optional<Session>> find_foreign(const Session& session, const lock::
 Result<std::vector<lock::Waiter>> inspect_waiters(Session& session, const lock::LockName& name) {
   lock::InspectCall call{name};
   std::vector<lock::Waiter> waiters;
+  Budget budget;
   while (true) {
     auto page = session.ask([&](auto& store) { return store.inspect(call); });
     if (!page) return std::move(page).error();
+    if (!afford(budget, page->waiters)) return too_much(session);
     std::move(page->waiters.begin(), page->waiters.end(), std::back_inserter(waiters));
     if (!page->more_waiters) return waiters;
     call.waiters_from += call.waiters_page;
   }
 }
 
+// Pages without a name of ours cost nothing here: the server may hold a hundred million other keys.
 Result<std::vector<std::string>> all_names(Session& session) {
   std::set<std::string> names;
   std::string cursor;
+  Budget budget;
   do {
     auto page = session.ask([&](auto& store) { return store.list_names(cursor); });
     if (!page) return std::move(page).error();
-    names.insert(page->names.begin(), page->names.end());
+    for (std::string& name : page->names) {
+      const size_t size = name.size();
+      if (names.insert(std::move(name)).second && !budget.spend(size)) return too_much(session);
+    }
     cursor = page->cursor;
   } while (!cursor.empty());
   return std::vector<std::string>(names.begin(), names.end());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "cli/parse.hpp"
@@ -9,7 +10,7 @@
 namespace rlock::cli {
 
 // One command's talk with the server: each request is bounded, and what may pass (a restart, a
-// fail-over) is tried again until the connect timeout is over.
+// fail-over) is tried again until the connect timeout is over; all in all it takes that and 3 s.
 class Session {
  public:
   // From the options and the environment; connects to nothing yet.
@@ -27,15 +28,19 @@ class Session {
   // `start` sends the request, once for each try.
   template <class Start>
   auto ask(Start start) -> decltype(start(std::declval<lock::LockStore&>())->take()) {
-    constexpr util::Millis kAnswer{
-        3000};  // a script takes microseconds: a server this slow is stuck
+    // A script takes microseconds: a server this slow is stuck, or the connection is.
+    constexpr util::Millis kAnswer{3000};
     constexpr util::Millis kPause{50};
     const util::TimePoint give_up = poller_.now() + connect_timeout();
+    const util::TimePoint end = give_up + kAnswer;
     while (true) {
-      auto result = lock::finish(poller_, start(*store_),
-                                 poller_.now() + connect_timeout() + kAnswer, store_->server());
+      // Half of it: where the connection was stuck, a fresh one has the other half.
+      const util::TimePoint attempt_end =
+          std::min(end, poller_.now() + (connect_timeout() + kAnswer) / 2);
+      auto result = lock::finish(poller_, start(*store_), attempt_end, store_->server());
       if (result || result.error().retry == util::Retry::never) return result;
-      if (poller_.now() + kPause >= give_up) return result;
+      const util::TimePoint until = poller_.now() >= attempt_end ? end : give_up;
+      if (poller_.now() + kPause >= until) return result;
       poller_.pause(poller_.now() + kPause);
     }
   }

@@ -55,7 +55,9 @@ std::optional<Result<WaitResult>> WaitLoop::step(Attempt& attempt) {
   }
   request.reset();
   if (driven == Drive::interrupted) return leave(attempt, WaitResult(Interrupted{}));
-  return recover(attempt, silent(attempt.call.name, store_.server()));
+  // A try that had hardly time for an answer hides what the one before it heard.
+  bool hurried = until - sent_at < kSilence && attempt.trouble;
+  return recover(attempt, hurried ? *attempt.trouble : silent(attempt.call.name, store_.server()));
 }
 
 std::optional<Result<WaitResult>> WaitLoop::read(Attempt& attempt, AcquireReply reply,
@@ -75,6 +77,11 @@ std::optional<Result<WaitResult>> WaitLoop::read(Attempt& attempt, AcquireReply 
     observer_.queued(*queued);
     return wait(attempt, *queued);
   }
+  // There was much to sweep. One try is due even to those who do not wait, but no server keeps us
+  // for ever.
+  TimePoint until =
+      std::max(attempt.limits.deadline, attempt.started + attempt.limits.first_contact);
+  if (poller_.now() >= until) return leave(attempt, WaitResult(TimedOut{attempt.holder}));
   return std::nullopt;
 }
 
@@ -108,6 +115,7 @@ std::optional<Result<WaitResult>> WaitLoop::recover(Attempt& attempt, Error erro
   }
   if (hopeless || now >= until) return leave(attempt, std::move(error));
   observer_.trouble(error);
+  attempt.trouble = std::move(error);
   attempt.backoff = grown(attempt.backoff);
   if (poller_.pause(std::min(until, now + attempt.backoff)) == Drive::interrupted) {
     return leave(attempt, WaitResult(Interrupted{}));

@@ -58,6 +58,7 @@ class WaitLoop {
     std::optional<TimePoint> answered;  // the last answer of the server
     std::optional<Holder> holder;
     Millis backoff{0};
+    std::optional<util::Error> trouble{};  // the last one
   };
 
   std::optional<util::Result<WaitResult>> step(Attempt& attempt);

@@ -2,6 +2,7 @@
 -- confirms or its lease ends; one that does not, and all with `now`, are freed at once.
 -- ARGV: sole|owner|token|every, owner or token or '', confirmed|now, note (who does it and why)
 -- Returns: forced holders counting next-or-false | free | nomatch | several n | more
+--          (no holders where this very request had broken its owner before)
 local target, value, pace, note = unpack(ARGV)
 
 touch()
@@ -37,6 +38,11 @@ local function break_hold(owner)
   return false
 end
 
+-- The reply to this very request was lost, and it came again: the note tells.
+local function done_before()
+  return target == 'owner' and note ~= '' and tombstone(value) == FORCED and note_of(value) == note
+end
+
 local holders = call('ZRANGE', HOLDERS, 0, -1)
 local victims = {}
 for _, owner in ipairs(holders) do
@@ -44,6 +50,7 @@ for _, owner in ipairs(holders) do
 end
 if #holders == 0 or #victims == 0 or (target == 'sole' and #holders > 1) then
   finish()
+  if done_before() then return {'forced', {}, {}, false} end
   if #holders == 0 then return {'free'} end
   if #victims == 0 then return {'nomatch'} end
   return {'several', #holders}

@@ -10,7 +10,11 @@ local kind = how == 'released' and WAS_RELEASED or how == 'removed' and REMOVED 
 local ends = tonumber(held_until(owner) or 0)
 local queued = place_of(owner)
 if kind == REMOVED and ends > now then return {'holds'} end
-if kind == REMOVED and not queued then return {'absent', 'unknown', ''} end
+if kind == REMOVED and not queued then
+  -- The reply to this very request was lost, and it came again: the note tells.
+  local again = note ~= '' and tombstone(owner) == REMOVED and note_of(owner) == note
+  return again and {'left_queue'} or {'absent', 'unknown', ''}
+end
 
 -- Only an entry ends: the others keep the lock, as long as their own leases say.
 local function leave(entries)

@@ -75,6 +75,12 @@ lock::Limit limit_of(Item item) {
   return lock::Limit::slots(std::max<uint64_t>(1, item.count()));
 }
 
+// Within what can be added up: 285,000 years.
+Millis span_of(Item item) {
+  constexpr int64_t kMost = int64_t{1} << 53;
+  return Millis(std::clamp(item.number(), -kMost, kMost));
+}
+
 lock::Holder holder_of(Item item) {
   lock::Holder holder;
   holder.owner = item.at(0).text();
@@ -82,12 +88,12 @@ lock::Holder holder_of(Item item) {
   holder.limit = limit_of(item.at(2));
   holder.token = {item.at(3).count()};
   holder.since = {item.at(4).number()};
-  holder.held = Millis(item.at(5).number());
-  holder.left = Millis(item.at(6).number());
+  holder.held = span_of(item.at(5));
+  holder.left = span_of(item.at(6));
   holder.entries = item.at(7).count();
   holder.attended = item.at(8).text() == "0" ? lock::Attended::no : lock::Attended::yes;
   holder.record = item.at(9).text();
-  holder.ttl = Millis(std::max<int64_t>(0, item.at(10).number()));
+  holder.ttl = std::max(Millis(0), span_of(item.at(10)));
   return holder;
 }
 
@@ -106,7 +112,7 @@ lock::Waiter waiter_of(Item item) {
   return {std::string(item.at(0).text()),
           limit_of(item.at(1)),
           {item.at(2).number()},
-          Millis(item.at(3).number()),
+          span_of(item.at(3)),
           std::string(item.at(4).text())};
 }
 
@@ -114,7 +120,7 @@ lock::Queued queued_of(Item item) {
   lock::Queued queued;
   queued.ticket = {item.at(1).count()};
   queued.position = item.at(2).count();
-  if (item.at(3).number() > 0) queued.look_again = Millis(item.at(3).number());
+  if (item.at(3).number() > 0) queued.look_again = span_of(item.at(3));
   queued.holder = maybe_holder(item.at(4));
   return queued;
 }
@@ -287,7 +293,8 @@ std::optional<lock::NamesPage> decode_names(const redisReply& reply, std::string
 util::Error decode_error(std::string_view text) {
   using util::ErrorKind;
   using util::Retry;
-  std::string words(without_script_position(text));
+  constexpr size_t kLongest = 300;  // a server's own are shorter, and it is told in one line
+  std::string words(without_script_position(text.substr(0, kLongest)));
   if (contains(text, "WRONGTYPE")) {
     return {ErrorKind::foreign, "a key of this lock holds something else: " + words};
   }

@@ -32,8 +32,10 @@ void Dialer::start(TimePoint now, TimePoint deadline) {
   stop();
   deadline_ = deadline;
   first_failure_.clear();
-  // Half for the name server where there is another resort, so that the rest is left for that.
-  patience_ = remembered() ? now + (deadline - now) / 2 : deadline;
+  // Half for the name server where there is another resort, so that the rest is left for that;
+  // nothing where it was waited for in vain before: whoever drives us may give up sooner than half.
+  bool in_vain = resolution_.has_value();
+  patience_ = !remembered() ? deadline : in_vain ? now : now + (deadline - now) / 2;
   find_addresses();
   if (phase_ == Phase::idle) try_next(now);
 }

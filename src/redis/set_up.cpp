@@ -58,8 +58,11 @@ Error auth_refused(std::string_view text, const Server& server) {
 
 Error select_refused(std::string_view text, const Server& server) {
   if (text.starts_with("NOPERM")) return denied(server, "this user may not SELECT (NOPERM)");
-  return {ErrorKind::unavailable, server.label() + ": no such database " +
-                                      std::to_string(server.db) + " (" + std::string(text) + ")"};
+  constexpr size_t kLongest = 300;
+  bool secret = !server.password.empty() && has(text, server.password);
+  std::string words = secret ? code_of(text) : std::string(text.substr(0, kLongest));
+  return {ErrorKind::unavailable,
+          server.label() + ": no such database " + std::to_string(server.db) + " (" + words + ")"};
 }
 
 }  // namespace

@@ -85,6 +85,7 @@ Error bad_url(std::string_view scheme, std::string_view why) {
 std::optional<std::string> percent_decoded(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\0') return std::nullopt;
     if (text[i] != '%') {
       out.push_back(text[i]);
       continue;

@@ -189,6 +189,21 @@ void force_targets(Lab& lab) {
   need(as<lock::Forced>(lab.force(Lab::owner('B')), "not forced").broken.size() == 1, "not one");
 }
 
+// The reply was lost, the request came again: it tells what it did, and does it to nobody else.
+void repeated_by_an_operator(Lab& lab) {
+  lab.granted('A');
+  lab.queued('B');
+  lab.queued('C');
+  for (int time = 1; time <= 2; ++time) {
+    need(lab.cancel('C', CancelHow::removed) == CancelReply::left_queue, "C was not removed");
+  }
+  const auto first = as<lock::Forced>(lab.force(Lab::owner('A'), Pace::now), "not forced");
+  need(first.broken.size() == 1 && first.next == Lab::owner('B').text(), "B is not the next");
+  lab.granted('B');
+  const auto again = as<lock::Forced>(lab.force(Lab::owner('A'), Pace::now), "denied");
+  need(again.broken.empty() && !again.next && lab.holders() == "B", "B was broken for A");
+}
+
 }  // namespace
 
 const std::vector<Named>& end_cases() {
@@ -207,6 +222,7 @@ const std::vector<Named>& end_cases() {
        revoked_and_lapsed_at_once},
       {"a holder nobody attends is freed at once", unattended_is_free_at_once},
       {"force-unlock breaks only what it was pointed at (L20)", force_targets},
+      {"a repeated force-unlock or removal succeeds and hits nobody else", repeated_by_an_operator},
   };
   return cases;
 }

@@ -44,6 +44,12 @@ bool FakeServer::Peer::await(std::string_view mark) {
   return true;
 }
 
+bool FakeServer::Peer::next(std::string_view mark) {
+  if (!await(mark)) return false;
+  received_.erase(0, received_.find(mark) + mark.size());
+  return true;
+}
+
 void FakeServer::Peer::await_hang_up() {
   while (read_more()) continue;
 }

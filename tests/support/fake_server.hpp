@@ -21,6 +21,8 @@ class FakeServer {
     Peer(util::Fd fd, int stop) : fd_(std::move(fd)), stop_(stop) {}
     // Reads until all that came so far contains `mark`; false when the client hung up before.
     bool await(std::string_view mark);
+    // As await(), and forgets everything up to the end of `mark`.
+    bool next(std::string_view mark);
     void send(std::string_view bytes);
     // A byte each `gap`.
     void trickle(std::string_view bytes, util::Millis gap);

@@ -104,6 +104,29 @@ std::string example_text() {
 
 }  // namespace
 
+TEST_CASE(
+    "characters beyond ASCII are read in comments and strings, and refused elsewhere (FAULTS 37)") {
+  for (const char* value : {"\"\u00e9~7e\" # \u00e9", "'\u00e9~7e'", "\"\"\"\\\n  \u00e9~7e\"\"\"",
+                            "\"\\u00e9\\u007e7e\" # \u00e9"}) {
+    CAPTURE(value);
+    auto settings = parse_config("f", "\xEF\xBB\xBF# \u00e9\nuser = " + std::string(value));
+    REQUIRE(settings);
+    CHECK(settings->front().values == Words{"\u00e9~7e"});
+    CHECK(settings->front().line == 2);
+  }
+  for (const char* text :
+       {"\n\u00e9 = 1", "\nuser = \u00e9", "\nuser = \"\\\u00e9\"", "\nuser = 'a' \u00e9",
+        "#\n\u00e9", "\n\"\u00e9\" = 1", "\nuser = 12='\u00e9'", "\nuser = '\xff'"}) {
+    CAPTURE(text);
+    auto settings = parse_config("f", text);
+    REQUIRE_FALSE(settings);
+    CHECK(contains(settings.error().text, "f:2: "));
+  }
+  auto unknown = parse_config("f", "'\u00e9' = 1");
+  REQUIRE_FALSE(unknown);
+  CHECK(contains(unknown.error().text, "unknown key \"\u00e9\""));
+}
+
 TEST_CASE("the user's file is in the XDG folder, before the machine's") {
   const std::string machine = "/etc/rlock/rlock.toml";
   variables = {{"HOME", "/home/alice"}};

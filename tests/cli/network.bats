@@ -1,0 +1,152 @@
+#!/usr/bin/env bats
+# Real packets that get lost, in a network of the test's own with nothing but loopback. [FAULTS 15, 16, 18]
+load helpers/helpers
+
+# A process that keeps the namespaces; `rlock` runs in them, the test and its redis-cli outside.
+setup() {
+  here=$BATS_TEST_TMPDIR
+  started=()
+  cd "$here" || return
+  [ "$(id -u)" -eq 0 ] || skip "needs root"
+  unshare -nm true 2>/dev/null || skip "this machine refuses new network namespaces"
+  command -v nft ip >/dev/null || skip "nft or ip is not installed"
+  # shellcheck disable=SC2016 # for the inner shell
+  start unshare -nm --propagation private sh -c 'ip link set lo up; echo $$ >ready; exec sleep 1000'
+  eventually test -s ready
+  network=$(cat ready)
+  inside nft -f - <<<'table inet faults { chain in { type filter hook input priority 0; }; }' 2>/dev/null ||
+    skip "nft does not work in a network namespace here"
+  mkdir bin
+  printf '#!/bin/sh\nexec nsenter -t %s -n -m --wd=. %s "$@"\n' "$network" "$RLOCK" >bin/rlock
+  chmod +x bin/rlock
+  PATH=$here/bin:$PATH
+  # From here on servers listen there, on a port of this network, which has no other.
+  # shellcheck disable=SC2317 # by serve
+  redis-server() { inside redis-server "$@"; }
+  own --bind 127.0.0.1 --port 6379
+  near=$RLOCK_URL
+  export RLOCK_URL=redis://127.0.0.1:6379
+}
+
+inside() { nsenter -t "$network" -n -m --wd=. "$@"; }
+drop() { inside nft add rule inet faults in "$@"; }
+mend() { inside nft flush chain inet faults in; }
+
+logged() { [ "$(grep -c "\"event\":\"$1\"" events)" -ge "$2" ]; }
+one_more() {
+  local before
+  before=$(grep -c "\"event\":\"$1\"" events || true)
+  eventually logged "$1" $((before + 1))
+}
+
+# cut_off RULE…: a holder whose packets get lost has its command dead before the next one starts.
+cut_off() {
+  mkfifo up
+  start rlock run -t 3 lost -- sh -c 'exec 9>>alone; flock -n 9 || exit 1; echo $$ >up; setsid sleep 1000; sleep 1000' 2>err
+  holder=$!
+  next_line up
+  drop "$@"
+  run -0 env RLOCK_URL="$near" rlock run -w 60 lost -- flock -n alone true
+  ends_with 76 "$holder"
+  grep -q '^rlock: lost "lost" at 127.0.0.1:6379: .*; the command was ended$' err || fail "$(cat err)"
+  [ "$(wc -l <err)" -eq 1 ] || fail "$(cat err)"
+}
+
+@test "15: silence in mid-lease: the command is dead before the next one starts" {
+  cut_off meta l4proto tcp drop
+}
+
+@test "16: requests get lost, replies would not: the command is dead before the next one starts" {
+  cut_off tcp dport 6379 drop
+}
+
+@test "16: replies get lost, requests arrive: the command is dead before the lease that they prolonged ends" {
+  cut_off tcp sport 6379 drop
+}
+
+@test "16: connections are reset, then not: the command never notices" {
+  hold reset -t 9 --event-log events
+  drop tcp dport 6379 reject with tcp reset
+  one_more renew-failed
+  mend
+  one_more renewed
+  let_go reset
+  RLOCK_URL=$near nothing_left reset
+}
+
+@test "16: the link is down for less than the lease: the command never notices" {
+  hold unplugged -t 9 --event-log events
+  inside ip link set lo down
+  one_more renew-failed
+  inside ip link set lo up
+  one_more renewed
+  let_go unplugged
+  RLOCK_URL=$near nothing_left unplugged
+}
+
+# Many short runs, each a success or a clear failure.
+contend() {
+  local code
+  for _ in 1 2 3 4 5 6; do
+    code=0
+    rlock run -t 3 -w 30 lossy -- flock -n alone sleep 0.02 2>>err || code=$?
+    echo "$code" >>codes
+  done
+}
+
+@test "16: with 30 % of all packets lost nobody overlaps, and nothing is left behind" {
+  drop numgen random mod 100 '<' 30 drop
+  local pids=() one
+  for one in 1 2 3; do
+    contend 3>&- 4>&- &
+    started+=($!)
+    pids+=($!)
+  done
+  for one in "${pids[@]}"; do ends_with 0 "$one"; done
+  mend
+  run ! grep -vxE '0|69|75|76' codes
+  grep -qx 0 codes
+  echo "# exit codes: $(sort codes | uniq -c | tr -s ' \n' ' ')" >&3
+  export RLOCK_URL=$near
+  run -0 rlock run -w 60 lossy -- flock -n alone true
+  nothing_left lossy
+}
+
+# silent_names: db.test is in the hosts file, and whoever asks for another name hears nothing for minutes.
+silent_names() {
+  echo '127.0.0.1 db.test' >hosts
+  echo 'hosts: files dns' >nsswitch.conf
+  printf 'nameserver 127.0.0.1\noptions timeout:30 attempts:5\n' >resolv.conf
+  local file
+  for file in hosts nsswitch.conf resolv.conf; do
+    inside mount --bind "$here/$file" "/etc/$file" || skip "cannot mount over /etc/$file here"
+  done
+  start nsenter -t "$network" -n python3 -c 'import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("127.0.0.1", 53))
+print("up", flush=True)
+time.sleep(1000)' >silent
+  eventually test -s silent
+}
+
+@test "18: a silent name server does not stretch the first contact" {
+  silent_names
+  local before=$SECONDS
+  RLOCK_URL=redis://other.test:6379 run -69 --separate-stderr rlock run lock -- touch started
+  says lock other.test "timed out"
+  # 2 s are promised, and the name server would cost 150.
+  [ $((SECONDS - before)) -lt 30 ]
+  [ ! -e started ]
+}
+
+@test "18: a name server that falls silent in mid-lease does not cost the lease" {
+  silent_names
+  RLOCK_URL=redis://db.test:6379 hold named -t 5 --event-log events
+  : >hosts
+  redis client kill type normal >/dev/null
+  one_more renewed
+  redis client kill type normal >/dev/null
+  one_more renewed
+  let_go named
+  RLOCK_URL=$near nothing_left named
+}

@@ -1,0 +1,150 @@
+// A request whose fate is unknown: each kind of request met by each kind of fault, between the real
+// rlock and the real server. [FAULTS 12-17, L16, L28, L30, L43, L46]
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "faults/story.hpp"
+
+using namespace rlock;
+using namespace rlock::test;
+using util::BootClock;
+
+TEST_CASE(
+    "an acquire of unknown fate ends in one run or in none, and leaves nothing (13, 17, L30, "
+    "L46)") {
+  for_each_fault([](Fault fault) {
+    Scene scene;
+    scene.proxy().aim(Moment::acquire, fault);
+    TimePoint start = BootClock::now();
+    Rlock rlock = scene.through({"run"}, scene.brief());
+    int status = rlock.status();
+    CHECK(scene.proxy().struck() == 1);
+    // The first contact is bounded by --connect-timeout, what may have been taken goes back in 0.5
+    // s.
+    CHECK(since(start) < Millis(2'500) + kLoad);
+    std::set<Fault> quick{Fault::lose_request, Fault::lose_reply, Fault::late_reply};
+    if (quick.contains(fault)) {
+      CHECK(status == 7);
+      CHECK(rlock.errors() == "");
+      check_one_run(scene);
+    } else {
+      CHECK(status == 69);
+      CHECK(mentions(rlock.errors(), "rlock: cannot acquire \"" + scene.name() + "\": "));
+      CHECK(mentions(rlock.errors(), "127.0.0.1:"));
+      CHECK(scene.ran() == "");
+    }
+    check_aftermath(scene, fault);
+  });
+}
+
+TEST_CASE("a claim of unknown fate costs neither the place nor a second grant (13, L28, L43)") {
+  for_each_fault([](Fault fault) {
+    Scene scene;
+    Rlock holder = scene.direct({"run"}, scene.lasting());
+    REQUIRE(holder.job().line() == "up");
+    Rlock waiter = scene.through({"run", "-w", "30"}, scene.brief());
+    REQUIRE(eventually([&] { return scene.waiting(1); }));
+    scene.proxy().aim(Moment::claim, fault);
+    TimePoint start = BootClock::now();
+    scene.let_go();
+    CHECK(holder.status() == 7);
+    CHECK(waiter.status() == 7);
+    CHECK(since(start) < Millis(5'000) + kLoad);
+    CHECK(scene.proxy().struck() == 1);
+    CHECK(waiter.errors() == "");
+    auto newest_first = scene.history();
+    auto end = scene.ran().find('\n');
+    REQUIRE(end != std::string::npos);
+    CHECK(newest_first == scene.ran().substr(end + 1) + scene.ran().substr(0, end + 1));
+    CHECK(scene.ran().substr(0, end) < scene.ran().substr(end + 1));
+    check_aftermath(scene, fault);
+  });
+}
+
+TEST_CASE("a renewal of unknown fate is repeated, and the command never notices (17, L08)") {
+  for_each_fault([](Fault fault) {
+    Scene scene;
+    scene.proxy().aim(Moment::renew, fault);
+    Rlock rlock = scene.through({"run", "-t", "9", "-k", "0.2", "--event-log", scene.event_log()},
+                                scene.lasting());
+    REQUIRE(rlock.job().line() == "up");
+    CHECK(eventually([&] { return mentions(scene.events(), "\"renewed\""); }));
+    CHECK(scene.proxy().struck() == 1);
+    scene.let_go();
+    CHECK(rlock.status() == 7);
+    CHECK(rlock.errors() == "");
+    check_one_run(scene);
+    check_aftermath(scene, fault);
+  });
+}
+
+TEST_CASE("a renewal that comes after the release does not bring the lock back (12, L09)") {
+  Scene scene;
+  scene.proxy().aim(Moment::renew, Fault::late_request, Often::always);
+  Rlock rlock = scene.through({"run", "-t", "9"}, scene.lasting());
+  REQUIRE(rlock.job().line() == "up");
+  CHECK(eventually([&] { return scene.proxy().struck() > 0; }));
+  scene.let_go();
+  CHECK(rlock.status() == 7);
+  CHECK(rlock.errors() == "");
+  CHECK(scene.proxy().deliver() >= 1);
+  CHECK(scene.litter() == "");
+  check_one_run(scene);
+}
+
+TEST_CASE(
+    "where no renewal comes through the command is dead before the server ends the lease (15)") {
+  for_each_fault([](Fault fault) {
+    Scene scene;
+    scene.proxy().aim(Moment::renew, fault, Often::always);
+    Rlock rlock = scene.through({"run", "-t", "5"}, scene.lasting());
+    REQUIRE(rlock.job().line() == "up");
+    TimePoint lease_end = scene.lease_end();
+    rlock.job().rest();
+    REQUIRE(rlock.job().at_end());
+    CHECK(rlock.job().ended_at() < lease_end);
+    CHECK(rlock.status() == 76);
+    CHECK(mentions(rlock.errors(), "rlock: lost \"" + scene.name() + "\" at 127.0.0.1:"));
+    CHECK(mentions(rlock.errors(), "the command was ended"));
+    CHECK(scene.litter() == "");
+    scene.proxy().deliver();
+    CHECK(scene.litter() == "");
+  });
+}
+
+TEST_CASE(
+    "a release of unknown fate is repeated over a fresh connection, and counts once (14, L16)") {
+  for_each_fault([](Fault fault) {
+    Scene scene;
+    scene.proxy().aim(Moment::release, fault);
+    TimePoint start = BootClock::now();
+    Rlock rlock = scene.through({"run"}, scene.brief());
+    CHECK(rlock.status() == 7);
+    CHECK(since(start) < Millis(5'000) + kLoad);
+    CHECK(scene.proxy().struck() == 1);
+    CHECK(rlock.errors() == "");
+    check_one_run(scene);
+    check_aftermath(scene, fault);
+  });
+}
+
+TEST_CASE("a release that nobody confirms is given up in time, and said (14)") {
+  for_each_fault([](Fault fault) {
+    if (fault == Fault::late_reply) return;  // it is confirmed
+    Scene scene;
+    scene.proxy().aim(Moment::release, fault, Often::always);
+    TimePoint start = BootClock::now();
+    Rlock rlock = scene.through({"run", "-t", "8"}, scene.brief());
+    CHECK(rlock.status() == 7);
+    CHECK(since(start) < Millis(5'000) + kLoad);
+    CHECK(scene.proxy().struck() > 1);
+    CHECK(mentions(rlock.errors(), "warning: \"" + scene.name() + "\" at 127.0.0.1:"));
+    CHECK(mentions(rlock.errors(), "the release could not be confirmed"));
+    // What the message says: it frees itself when its lease ends, at the latest.
+    Rlock next = scene.direct({"run", "-w", "30"}, scene.brief());
+    CHECK(next.status() == 7);
+    scene.proxy().deliver();
+    CHECK(scene.litter() == "");
+  });
+}

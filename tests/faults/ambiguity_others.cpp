@@ -1,0 +1,115 @@
+// The same for those who wait, for operators and for separate steps.
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include "faults/story.hpp"
+
+using namespace rlock;
+using namespace rlock::test;
+using util::BootClock;
+
+namespace {
+
+// What one request of a command that is no run takes at most: the connect timeout and 3 s.
+constexpr Millis kOneRequest{5'000};
+
+}  // namespace
+
+TEST_CASE("a wait that timed out leaves nothing, whatever becomes of its cancel (L28)") {
+  for_each_fault([](Fault fault) {
+    Scene scene;
+    Rlock holder = scene.direct({"run"}, scene.lasting());
+    REQUIRE(holder.job().line() == "up");
+    scene.proxy().aim(Moment::cancel, fault);
+    TimePoint start = BootClock::now();
+    Rlock waiter = scene.through({"run", "-w", "1"}, scene.brief());
+    CHECK(waiter.status() == 75);
+    CHECK(since(start) < Millis(1'000 + 5'000) + kLoad);
+    CHECK(scene.proxy().struck() == 1);
+    CHECK(mentions(waiter.errors(), "\"" + scene.name() + "\" at 127.0.0.1:"));
+    CHECK(mentions(waiter.errors(), "is busy, waited "));
+    CHECK(scene.waiting(0));
+    CHECK(scene.count("alive") == "0");
+    if (fault == Fault::late_request) CHECK(scene.proxy().deliver() == 1);
+    scene.let_go();
+    CHECK(holder.status() == 7);
+    CHECK(holder.errors() == "");
+    check_one_run(scene);
+    CHECK(scene.litter() == "");
+  });
+}
+
+TEST_CASE("a signal ends the wait within bounds, whatever becomes of the cancel (34, L28)") {
+  for_each_fault([](Fault fault) {
+    Scene scene;
+    Rlock holder = scene.direct({"run"}, scene.lasting());
+    REQUIRE(holder.job().line() == "up");
+    scene.proxy().aim(Moment::cancel, fault);
+    Rlock waiter = scene.through({"run"}, scene.brief());
+    REQUIRE(eventually([&] { return scene.waiting(1); }));
+    TimePoint start = BootClock::now();
+    send_signal(waiter.job().pid(), SIGTERM);
+    CHECK(waiter.status() == 128 + SIGTERM);
+    CHECK(since(start) < Millis(5'000) + kLoad);
+    CHECK(scene.waiting(0));
+    if (fault == Fault::late_request) CHECK(scene.proxy().deliver() == 1);
+    scene.let_go();
+    CHECK(holder.status() == 7);
+    check_one_run(scene);
+    CHECK(scene.litter() == "");
+  });
+}
+
+TEST_CASE(
+    "a force-unlock of unknown fate breaks the holder that it showed and nobody else, and says "
+    "so") {
+  for_each_fault([](Fault fault) {
+    Scene scene;
+    Rlock victim = scene.direct({"run"}, scene.lasting());
+    REQUIRE(victim.job().line() == "up");
+    Rlock next = scene.direct({"run", "-w", "60"}, scene.lasting());
+    REQUIRE(eventually([&] { return scene.waiting(1); }));
+    scene.proxy().aim(Moment::force_unlock, fault);
+    TimePoint start = BootClock::now();
+    Rlock operators = scene.through({"force-unlock", "--yes", "--now", "--reason", "3 a.m."});
+    std::string said = operators.job().rest(Millis(60'000));
+    CHECK(operators.status() == 0);
+    CHECK(since(start) < kOneRequest + kLoad);
+    CHECK(scene.proxy().struck() == 1);
+    CHECK(mentions(said, "broke \"" + scene.name() + "\""));
+    CHECK(mentions(said, "  was held by "));
+    CHECK(victim.status() == 76);
+    CHECK(mentions(victim.errors(), "3 a.m."));
+    // Late or twice, it must not hit the one who came next.
+    REQUIRE(next.job().line() == "up");
+    if (fault == Fault::late_request) CHECK(scene.proxy().deliver() == 1);
+    scene.let_go();
+    CHECK(next.status() == 7);
+    CHECK(next.errors() == "");
+    CHECK(scene.litter() == "");
+  });
+}
+
+TEST_CASE("steps of unknown fate are repeated over a fresh connection, and count once (L16)") {
+  for_each_fault([](Fault fault) {
+    for (Moment moment : {Moment::renew, Moment::release}) {
+      Scene scene;
+      Rlock acquire = scene.direct({"acquire", "--ttl", "1m"});
+      std::string owner = acquire.job().line();
+      REQUIRE(acquire.status() == 0);
+      scene.proxy().aim(moment, fault);
+      TimePoint start = BootClock::now();
+      Rlock step = scene.through({moment == Moment::renew ? "renew" : "release", "--owner", owner});
+      CHECK(step.status() == 0);
+      CHECK(since(start) < 2 * kOneRequest + kLoad);  // renew asks how the lock is held, too
+      CHECK(step.errors() == "");
+      CHECK(scene.proxy().struck() == 1);
+      if (moment == Moment::renew) {
+        Rlock release = scene.direct({"release", "--owner", owner});
+        CHECK(release.status() == 0);
+      }
+      CHECK(scene.history() == scene.last_grant() + "\n");
+      check_aftermath(scene, fault);
+    }
+  });
+}

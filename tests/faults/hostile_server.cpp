@@ -1,0 +1,275 @@
+// The real rlock on a real terminal, before a server that means it no good: bounded memory, an exit
+// code, nothing raw, no password. [FAULTS 37, 38]
+#include <doctest/doctest.h>
+
+#include <exception>
+#include <functional>
+#include <thread>
+
+#include "faults/on_terminal.hpp"
+#include "fuzz/property.hpp"
+#include "support/fake_server.hpp"
+#include "support/job.hpp"
+
+using namespace rlock;
+using test::FakeServer;
+using test::Shown;
+using util::Millis;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr Millis kPatience{60'000};
+// Of one reply 16 MiB are read; the copies of it (as text, escaped, as JSON) make several times
+// that.
+constexpr size_t kMemory = size_t{256} << 20;
+const std::string kEvil =
+    "\x1b]0;evil\x07\x1b[31m\xe2\x80\xae\xc2\x9b"
+    "2J\xff\r\n\b";
+
+std::string bulk(const std::string& text) {
+  return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+std::string number(long long value) {
+  return ":" + std::to_string(value) + "\r\n";
+}
+std::string array(const Words& elements) {
+  std::string text = "*" + std::to_string(elements.size()) + "\r\n";
+  for (const std::string& element : elements) text += element;
+  return text;
+}
+
+std::string record_of(const std::string& text) {
+  std::string escaped;
+  for (unsigned char c : text) {
+    char hex[8];
+    std::snprintf(hex, sizeof hex, "\\u%04x", static_cast<unsigned>(c));
+    escaped += hex;
+  }
+  return "{\"host\":\"" + escaped + "\",\"user\":\"" + text + "\",\"pid\":-1,\"command\":\"" +
+         escaped + "\",\"reason\":\"" + escaped + "\"}";
+}
+
+std::string holder(const std::string& record) {
+  return array({bulk(kEvil), bulk(kEvil), number(-1), number(INT64_MAX), number(INT64_MIN),
+                number(INT64_MAX), number(INT64_MIN), number(-7), bulk("9"), bulk(record),
+                number(INT64_MAX)});
+}
+
+std::string waiter(const std::string& record) {
+  return array({bulk(kEvil), number(0), number(INT64_MIN), number(INT64_MIN), bulk(record)});
+}
+
+std::string snapshot(const std::string& record, int more) {
+  return array({number(1), number(INT64_MAX), array({holder(record)}), number(-1),
+                array({waiter(record)}), number(more), number(more)});
+}
+
+// Everything that rlock asks with takes up one of these.
+FakeServer::Script always(const std::string& mark, const std::string& reply) {
+  return [=](FakeServer::Peer& peer, int) {
+    if (!peer.next("SETNAME\r\n$5\r\nrlock\r\n")) return;
+    peer.send("+OK\r\n+OK\r\n");
+    while (peer.next(mark)) peer.send(reply);
+  };
+}
+
+Shown before(const FakeServer& server, Words words) {
+  words.insert(words.begin(), RLOCK);
+  words.insert(words.end(), {"--connect-timeout", "300ms", "--url",
+                             "redis://:canary-secret@127.0.0.1:" + std::to_string(server.port())});
+  return test::on_terminal(words, kPatience, kMemory);
+}
+
+// Without the ends of lines that the terminal makes, and the returns of rlock's live line.
+std::string plain(const std::string& text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    std::string after = text.substr(i + 1, 7);
+    bool own = after.empty() || after[0] == '\n' || after[0] == ' ' || after == "rlock: ";
+    if (text[i] != '\r' || !own) out += text[i];
+  }
+  return out;
+}
+
+void check(const Shown& shown) {
+  CAPTURE(shown.text.substr(0, 500));
+  CHECK(shown.code >= 0);
+  CHECK(fuzz::harmless(plain(shown.text)));
+  CHECK(shown.text.find("canary") == std::string::npos);
+}
+
+const Words kCommands[] = {{"status", "x"},
+                           {"status"},
+                           {"status", "--json", "x"},
+                           {"queue", "x"},
+                           {"queue", "--json", "x"},
+                           {"history", "x"},
+                           {"history", "--json", "x"},
+                           {"force-unlock", "--yes", "x"},
+                           {"release", "x", "--owner", "0123456789abcdef0123456789abcdef"},
+                           {"renew", "x", "--owner", "0123456789abcdef0123456789abcdef"},
+                           {"acquire", "x", "--ttl", "1m"},
+                           {"-v", "run", "x", "-c", "true"}};
+
+// The commands do not wait for each other.
+void for_each_command(const std::function<void(const Words&)>& story) {
+  std::vector<std::thread> threads;
+  for (const Words& words : kCommands) {
+    threads.emplace_back([&story, &words] {
+      CAPTURE(words[0]);
+      try {
+        story(words);
+      } catch (const std::exception& error) {
+        FAIL_CHECK(error.what());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+
+TEST_CASE(
+    "what is no reply, or one without measure, is refused by every command: 69, memory bounded "
+    "(37)") {
+  const std::string nested = [] {
+    std::string text;
+    for (int i = 0; i < 10'000; ++i) text += "*1\r\n";
+    return text;
+  }();
+  const std::pair<std::string, std::string> replies[] = {
+      {"a huge array", "*100000000\r\n"},
+      {"a huge string", "$4000000000\r\n" + std::string(size_t{20} << 20, 'x')},
+      {"nested arrays", nested},
+      {"not Redis", "HTTP/1.1 400 \x1b[31m\r\n\r\n"},
+      {"a huge error", "-ERR " + std::string(size_t{8} << 20, '\x1b') + "\r\n"},
+      {"an evil error", "-" + kEvil.substr(0, kEvil.size() - 3) + "\r\n"},
+      {"an evil line", "+" + kEvil.substr(0, kEvil.size() - 3) + "\r\n"}};
+  for_each_command([&](const Words& words) {
+    for (const auto& [what, reply] : replies) {
+      CAPTURE(what);
+      FakeServer server(always("\r\n", reply));
+      Shown shown = before(server, words);
+      check(shown);
+      CHECK(shown.code == 69);
+      CHECK(shown.text.size() < 4096);
+    }
+  });
+}
+
+TEST_CASE("a reply that breaks off is tried again and then refused, whatever the command (37)") {
+  for_each_command([](const Words& words) {
+    FakeServer server([](FakeServer::Peer& peer, int) {
+      peer.next("SETNAME");
+      peer.send("+OK\r\n+OK\r\n*7\r\n:1\r\n$1000\r\n\x1b[31m");
+    });
+    Shown shown = before(server, words);
+    check(shown);
+    CHECK(shown.code == 69);
+    CHECK(server.connections() > 1);
+  });
+}
+
+TEST_CASE("replies of the right shape and an evil content are shown, and nothing of it raw (37)") {
+  const std::string record = record_of(kEvil);
+  const std::string huge = record_of(std::string(size_t{200} << 10, '\x1b'));
+  const std::string run =
+      bulk("run -1 99999999999999999999 x " + kEvil + " " + kEvil + " " + record);
+  struct Row {
+    Words words;
+    const char* mark;
+    std::string reply;
+    int code;
+  };
+  const Row rows[] = {
+      {{"status", "x"}, "EVALSHA", snapshot(record, 0), 0},
+      {{"status", "x"}, "EVALSHA", snapshot(huge, 0), 0},
+      {{"status", "--json", "x"}, "EVALSHA", snapshot(record, 0), 0},
+      {{"queue", "x"}, "EVALSHA", snapshot(record, 0), 0},
+      {{"queue", "--json", "x"}, "EVALSHA", snapshot(huge, 0), 0},
+      {{"history", "x"}, "LRANGE", array({run, bulk(kEvil), bulk("skip x " + kEvil)}), 0},
+      {{"history", "--json", "x"}, "LRANGE", array({run, run}), 0},
+      {{"status"}, "SCAN", array({bulk("0"), array({bulk("rlock:{" + kEvil + "}:meta")})}), 0},
+      {{"-v", "run", "-n", "x", "-c", "true"},
+       "EVALSHA",
+       array({bulk("busy"), number(-1), holder(record)}),
+       75},
+      {{"-v", "run", "-w", "1", "x", "-c", "true"},
+       "EVALSHA",
+       array({bulk("gone"), bulk("removed"), bulk(record)}),
+       75},
+      {{"acquire", "-n", "--ttl", "1m", "x"},
+       "EVALSHA",
+       array({bulk("busy"), number(-1), holder(huge)}),
+       75},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.words[0]);
+    CAPTURE(row.reply.substr(0, 100));
+    FakeServer server(always(row.mark, row.reply));
+    Shown shown = before(server, row.words);
+    check(shown);
+    CHECK(shown.code == row.code);
+  }
+}
+
+TEST_CASE("a listing without an end is given up, and the memory for it is bounded (37)") {
+  const std::string record(size_t{100} << 10, 'x');
+  struct Row {
+    Words words;
+    FakeServer::Script script;
+  };
+  auto scan = [](FakeServer::Peer& peer, int connection) {
+    if (!peer.next("SETNAME")) return;
+    peer.send("+OK\r\n+OK\r\n");
+    for (int page = 0; peer.next("SCAN"); ++page) {
+      Words names;
+      for (int i = 0; i < 1'000; ++i) {
+        names.push_back(bulk("rlock:{" + std::to_string(connection) + "." + std::to_string(page) +
+                             "." + std::to_string(i) + "}:meta"));
+      }
+      peer.send(array({bulk("7"), array(names)}));
+    }
+  };
+  const Row rows[] = {{{"status", "x"}, always("EVALSHA", snapshot(record, 1))},
+                      {{"queue", "x"}, always("EVALSHA", snapshot(record, 1))},
+                      {{"force-unlock", "--yes", "x"}, always("EVALSHA", snapshot(record, 1))},
+                      {{"status"}, scan}};
+  for (const Row& row : rows) {
+    CAPTURE(row.words[0]);
+    FakeServer server(row.script);
+    Shown shown = before(server, row.words);
+    check(shown);
+    CHECK(shown.code == 69);
+    CHECK(shown.text.find("more than can be believed") != std::string::npos);
+  }
+}
+
+TEST_CASE(
+    "a server that always wants to sweep first does not keep a bounded wait for ever (37, L12)") {
+  FakeServer server(always("EVALSHA", array({bulk("more")})));
+  for (const Words& words :
+       {Words{"run", "-n", "x", "-c", "true"}, {"run", "-w", "1", "x", "-c", "true"}}) {
+    Shown shown = before(server, words);
+    check(shown);
+    CHECK(shown.took < Millis(30'000));
+  }
+}
+
+TEST_CASE("a password that a server quotes back is shown nowhere (38)") {
+  for_each_command([](const Words& words) {
+    for (const std::string code : {"ERR", "NOPERM", "WRONGTYPE", "LOADING"}) {
+      CAPTURE(code);
+      FakeServer server(always("\r\n", "-" + code + " you sent canary-secret\r\n"));
+      test::Scratch folder;
+      Words all = words;
+      if (words[0] == "-v") all.insert(all.begin(), {"--event-log", folder.file("events")});
+      Shown shown = before(server, all);
+      CHECK(shown.code >= 64);
+      check(shown);
+      CHECK(test::read_file(folder.file("events")).find("canary") == std::string::npos);
+    }
+  });
+}

@@ -1,0 +1,79 @@
+// The words of the command line, a line each.
+#include <algorithm>
+
+#include "cli/acquire_settings.hpp"
+#include "cli/parse.hpp"
+#include "cli/record.hpp"
+#include "cli/run_settings.hpp"
+#include "fuzz/property.hpp"
+#include "util/text.hpp"
+
+using namespace rlock;
+using fuzz::need;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+const char* nothing_set(const char*) {
+  return nullptr;
+}
+
+Words words_in(std::string_view text) {
+  Words words;
+  while (!text.empty()) {
+    size_t end = std::min(text.find('\n'), text.size());
+    words.emplace_back(text.substr(0, text.substr(0, end).find('\0')));  // as argv has it
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+void check_message(const util::Error& error) {
+  need(error.kind == util::ErrorKind::usage || error.kind == util::ErrorKind::config,
+       "a bad word is a usage error");
+  need(fuzz::harmless_line(util::printable(error.text)), "the message about a word is harmless");
+}
+
+// Byte for byte. (L17)
+void check_command(const cli::Invocation& invocation, const Words& words) {
+  auto dashes = std::find(words.begin(), words.end(), "--");
+  need(invocation.after_dashes.has_value() == (dashes != words.end()), "-- begins the command");
+  if (dashes == words.end()) return;
+  need(std::equal(dashes + 1, words.end(), invocation.after_dashes->begin(),
+                  invocation.after_dashes->end()),
+       "the command's words are left alone");
+}
+
+void check_settings(const cli::Invocation& invocation) {
+  if (invocation.command == cli::CommandId::run) {
+    auto settings = cli::run_settings(invocation, nothing_set);
+    if (!settings) return check_message(settings.error());
+    need(!settings->plan.argv.empty(), "a run has a command");
+    need(settings->plan.claim.ttl >= util::Millis(1000), "a lease lasts a second at least");
+    need(util::is_utf8(settings->plan.claim.record), "a record is UTF-8");
+    need(settings->plan.claim.record.size() < 8192, "a record is short");
+    need(settings->conflict_code >= 0 && settings->conflict_code <= 255, "a code is a code");
+  }
+  if (invocation.command == cli::CommandId::acquire) {
+    auto settings = cli::acquire_settings(invocation);
+    if (!settings) check_message(settings.error());
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Words words = words_in(fuzz::text_of(data, size));
+  auto wish = cli::parse(words);
+  (void)cli::asks_for_json(words);
+  if (!wish) {
+    check_message(wish.error());
+  } else if (const auto* invocation = std::get_if<cli::Invocation>(&*wish)) {
+    check_command(*invocation, words);
+    check_settings(*invocation);
+  }
+  std::string command = cli::command_text(words);
+  need(command.size() <= 200 && util::is_utf8(command), "a shown command line is short UTF-8");
+  return 0;
+}

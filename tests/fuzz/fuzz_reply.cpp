@@ -1,0 +1,133 @@
+// What a server answers: the first byte is the size of the pieces that come in, the rest are
+// replies. Each is read as the answer to every request, and shown in every way.
+#include <algorithm>
+
+#include "cli/describe.hpp"
+#include "cli/json.hpp"
+#include "cli/past.hpp"
+#include "cli/record.hpp"
+#include "cli/render.hpp"
+#include "cli/render_history.hpp"
+#include "cli/waiting_line.hpp"
+#include "fuzz/property.hpp"
+#include "redis/decode.hpp"
+#include "redis/reply.hpp"
+#include "util/text.hpp"
+
+using namespace rlock;
+using fuzz::need;
+
+namespace {
+
+constexpr size_t kWidth = 80;
+
+lock::LockName some_name() {
+  return *lock::LockName::parse("nightly");
+}
+
+void check_people(const std::string& text) {
+  need(fuzz::harmless(text), "what people see is harmless");
+}
+
+void check_lines(const std::string& text) {
+  check_people(text);
+  for (size_t start = 0; start < text.size();) {
+    size_t end = std::min(text.find('\n', start), text.size());
+    need(util::character_count(text.substr(start, end - start)) <= kWidth,
+         "a line keeps its width");
+    start = end + 1;
+  }
+}
+
+void check_json(const std::string& text) {
+  need(fuzz::is_json_line(text), "--json is a line of JSON");
+}
+
+void check_holder(const std::optional<lock::Holder>& holder) {
+  std::string phrase = cli::holder_phrase(holder);
+  check_people(phrase);
+  need(util::character_count(phrase) < 1000, "a holder is told in short");
+}
+
+void show_acquire(const redisReply& reply) {
+  auto answer = redis::decode_acquire(reply);
+  if (!answer) return;
+  if (const auto* queued = std::get_if<lock::Queued>(&*answer)) {
+    check_people(cli::waiting_text(some_name(), *queued, util::Millis(1)));
+    check_holder(queued->holder);
+  }
+  if (const auto* busy = std::get_if<lock::Busy>(&*answer)) check_holder(busy->holder);
+  if (const auto* gone = std::get_if<lock::Gone>(&*answer))
+    check_people(cli::note_text(gone->note));
+}
+
+void show_ends(const redisReply& reply) {
+  auto renewed = redis::decode_renew(reply, "self");
+  if (renewed && std::holds_alternative<lock::Lost>(*renewed)) {
+    check_people(cli::lost_phrase(std::get<lock::Lost>(*renewed)));
+  }
+  if (auto released = redis::decode_release(reply)) check_people(cli::note_text(released->note));
+  (void)redis::decode_cancel(reply);
+  (void)redis::decode_wake(reply);
+  auto forced = redis::decode_force(reply);
+  if (forced && std::holds_alternative<lock::Forced>(*forced)) {
+    check_json(cli::force_unlock_json(some_name(), std::get<lock::Forced>(*forced)));
+  }
+}
+
+void show_snapshot(const redisReply& reply) {
+  auto snapshot = redis::decode_snapshot(reply);
+  if (!snapshot) return;
+  check_lines(cli::queue_table(snapshot->waiters, kWidth));
+  check_json(cli::queue_json(some_name(), snapshot->waiters, std::nullopt));
+  std::vector<cli::LockView> locks;
+  locks.push_back({"nightly", *std::move(snapshot)});
+  check_lines(cli::status_table(locks, kWidth));
+  check_people(cli::lock_details(locks.front(), kWidth));
+  check_json(cli::status_json(locks));
+}
+
+void show_lists(const redisReply& reply) {
+  if (auto rows = redis::decode_history(reply)) {
+    auto chronicle = cli::chronicle_of(*rows, 20);
+    check_lines(cli::history_table(chronicle, kWidth));
+    check_json(cli::history_json(some_name(), chronicle));
+  }
+  if (auto page = redis::decode_names(reply, "rlock:")) {
+    for (const std::string& name : page->names) check_people(cli::in_quotes(name));
+  }
+}
+
+void show(const redisReply& reply) {
+  if (reply.type == REDIS_REPLY_ERROR) {
+    util::Error error = redis::decode_error({reply.str, static_cast<size_t>(reply.len)});
+    check_people(util::printable(error.text));
+    need(error.text.size() < 1000, "an error is told in short");
+    check_json(cli::error_json(error, {"nightly"}));
+  }
+  show_acquire(reply);
+  show_ends(reply);
+  show_snapshot(reply);
+  show_lists(reply);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const size_t piece = data[0] + size_t{1};
+  redis::ReplyReader reader;
+  for (size_t at = 1; at < size; at += piece) {
+    reader.feed(reinterpret_cast<const char*>(data) + at, std::min(piece, size - at));
+    while (true) {
+      auto reply = reader.next();
+      if (!reply) {
+        check_people(util::printable(reply.error().text));
+        return 0;
+      }
+      if (*reply == nullptr) break;
+      show(**reply);
+    }
+  }
+  return 0;
+}

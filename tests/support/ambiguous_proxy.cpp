@@ -1,0 +1,305 @@
+#include "support/ambiguous_proxy.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+
+#include "lua/scripts.hpp"
+
+namespace rlock::test {
+namespace {
+
+using util::BootClock;
+using util::Millis;
+using util::TimePoint;
+
+constexpr Millis kLateReply{1'200};
+constexpr Millis kTrickle{400};
+constexpr int kServerPatience = 20'000;  // ms, for answers to what deliver() sends
+
+// ---- the protocol, as far as a wire must know it ----
+
+// The number of a line `$12\r\n`, and where the line ends; nullopt while it is incomplete.
+struct Header {
+  long number;
+  size_t size;
+};
+std::optional<Header> header_of(std::string_view bytes) {
+  size_t end = bytes.find("\r\n");
+  if (end == std::string_view::npos) return std::nullopt;
+  return Header{std::atol(std::string(bytes.substr(1, end - 1)).c_str()), end + 2};
+}
+
+// The size of the whole reply (or request) at the front of `bytes`, 0 while it is incomplete;
+// `words` gets the bulk strings in it.
+size_t whole(std::string_view bytes, std::vector<std::string_view>& words) {
+  auto header = header_of(bytes);
+  if (!header) return 0;
+  size_t size = header->size;
+  if (bytes.front() == '$' && header->number >= 0) {
+    auto length = static_cast<size_t>(header->number);
+    if (bytes.size() < size + length + 2) return 0;
+    words.push_back(bytes.substr(size, length));
+    return size + length + 2;
+  }
+  if (bytes.front() != '*') return size;
+  for (long left = header->number; left > 0; --left) {
+    size_t element = whole(bytes.substr(size), words);
+    if (element == 0) return 0;
+    size += element;
+  }
+  return size;
+}
+
+// ---- sockets ----
+
+util::Fd connect_to(const std::string& path) {
+  util::Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) fd.reset();
+  return fd;
+}
+
+bool read_into(const util::Fd& fd, std::string& bytes) {
+  char buffer[16384];
+  ssize_t got = recv(fd.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+  if (got > 0) bytes.append(buffer, static_cast<size_t>(got));
+  return got > 0 || (got < 0 && errno == EAGAIN);
+}
+
+// All messages here are far smaller than a socket's buffer.
+void send_all(const util::Fd& fd, std::string_view bytes) {
+  [[maybe_unused]] ssize_t sent = send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+}
+
+void reset_connection(util::Fd& fd) {
+  linger at_once{1, 0};
+  setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  fd.reset();
+}
+
+}  // namespace
+
+// One client and its connection to the server.
+struct AmbiguousProxy::Link {
+  struct Asked {
+    Moment moment;
+    std::optional<Fault> fault;
+    bool wake;  // a BLPOP
+  };
+  struct Due {
+    TimePoint at;
+    std::string bytes;
+  };
+
+  util::Fd client;
+  util::Fd server;
+  std::string requests;  // read from the client, not yet a whole one
+  std::string replies;   // read from the server
+  std::deque<Asked> asked;
+  std::deque<Due> to_client;
+  std::string kept;   // of late_request
+  bool deaf = false;  // reads nothing from the client any more
+  bool mute = false;  // says nothing to the client any more
+
+  bool over() const { return !client && kept.empty(); }
+};
+
+AmbiguousProxy::AmbiguousProxy(std::string server_socket)
+    : server_socket_(std::move(server_socket)),
+      listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+      stop_(eventfd(0, EFD_CLOEXEC)) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  bool listening = bind(listener_.get(), generic, length) == 0 &&
+                   listen(listener_.get(), 16) == 0 &&
+                   getsockname(listener_.get(), generic, &length) == 0;
+  if (!listening || !stop_) throw std::runtime_error("a proxy cannot listen");
+  port_ = ntohs(address.sin_port);
+  thread_ = std::thread([this] { serve(); });
+}
+
+AmbiguousProxy::~AmbiguousProxy() {
+  eventfd_write(stop_.get(), 1);
+  thread_.join();
+}
+
+void AmbiguousProxy::aim(Moment moment, Fault fault, Often often) {
+  std::lock_guard lock(mutex_);
+  moment_ = moment;
+  fault_ = fault;
+  strikes_left_ = often == Often::once ? 1 : INT_MAX;
+  struck_ = 0;
+}
+
+int AmbiguousProxy::deliver() {
+  std::lock_guard lock(mutex_);
+  int delivered = 0;
+  for (Link& link : links_) {
+    if (link.kept.empty()) continue;
+    send_all(link.server, link.kept);
+    link.kept.clear();
+    pollfd answered{link.server.get(), POLLIN, 0};
+    if (poll(&answered, 1, kServerPatience) == 1) ++delivered;
+  }
+  return delivered;
+}
+
+void AmbiguousProxy::serve() {
+  std::vector<pollfd> fds;
+  while (true) {
+    int timeout = 0;
+    {
+      std::lock_guard lock(mutex_);
+      links_.remove_if([](const Link& link) { return link.over(); });
+      fds = {{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+      for (const Link& link : links_) {
+        if (!link.deaf) fds.push_back({link.client.get(), POLLIN, 0});
+        fds.push_back({link.server.get(), POLLIN, 0});
+      }
+      timeout = util::poll_timeout(BootClock::now(), next_due());
+    }
+    poll(fds.data(), fds.size(), timeout);
+    if (fds[0].revents != 0) return;
+    std::lock_guard lock(mutex_);
+    if (fds[1].revents != 0) accept_client();
+    for (Link& link : links_) {
+      flush_due(link, BootClock::now());
+      if (!link.deaf) read_requests(link);
+      read_replies(link);
+    }
+  }
+}
+
+void AmbiguousProxy::accept_client() {
+  Link link;
+  link.client.reset(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  link.server = connect_to(server_socket_);
+  int one = 1;
+  setsockopt(link.client.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  if (link.client && link.server) links_.push_back(std::move(link));
+}
+
+TimePoint AmbiguousProxy::next_due() const {
+  TimePoint due = TimePoint::max();
+  for (const Link& link : links_) {
+    if (!link.to_client.empty()) due = std::min(due, link.to_client.front().at);
+  }
+  return due;
+}
+
+void AmbiguousProxy::flush_due(Link& link, TimePoint now) {
+  while (!link.to_client.empty() && link.to_client.front().at <= now) {
+    if (link.client) send_all(link.client, link.to_client.front().bytes);
+    link.to_client.pop_front();
+  }
+}
+
+void AmbiguousProxy::read_requests(Link& link) {
+  if (!link.client || !read_into(link.client, link.requests)) {
+    link.client.reset();
+    return;
+  }
+  std::vector<std::string_view> words;
+  while (!link.requests.empty() && !link.deaf && link.client) {
+    words.clear();
+    size_t size = whole(link.requests, words);
+    if (size == 0) return;
+    Moment moment = moment_of(words);
+    bool wake = !words.empty() && words.front() == "BLPOP";
+    link.asked.push_back({moment, std::nullopt, wake});
+    pass_request(link, std::string_view(link.requests).substr(0, size), moment);
+    link.requests.erase(0, size);
+  }
+}
+
+void AmbiguousProxy::pass_request(Link& link, std::string_view request, Moment moment) {
+  if (!strikes(moment)) return send_all(link.server, request);
+  switch (fault_) {
+    case Fault::lose_request:
+      return reset_connection(link.client);
+    case Fault::stop_reading:
+      link.deaf = true;
+      return;
+    case Fault::late_request:
+      link.kept = request;
+      link.deaf = true;
+      return;
+    default:
+      link.asked.back().fault = fault_;
+      return send_all(link.server, request);
+  }
+}
+
+void AmbiguousProxy::read_replies(Link& link) {
+  if (!link.client) return;
+  if (!read_into(link.server, link.replies)) {
+    link.client.reset();
+    return;
+  }
+  std::vector<std::string_view> words;
+  while (!link.replies.empty() && link.client) {
+    words.clear();
+    size_t size = whole(link.replies, words);
+    if (size == 0) return;
+    pass_reply(link, link.replies.substr(0, size));
+    link.replies.erase(0, size);
+  }
+}
+
+void AmbiguousProxy::pass_reply(Link& link, std::string reply) {
+  if (link.asked.empty()) return;
+  Link::Asked asked = link.asked.front();
+  link.asked.pop_front();
+  if (asked.wake && reply.starts_with("*2")) woken_ = true;
+  if (asked.fault == Fault::lose_reply) return reset_connection(link.client);
+  if (asked.fault == Fault::swallow_reply) link.mute = true;
+  if (link.mute) return;
+  TimePoint at = BootClock::now();
+  if (asked.fault == Fault::late_reply) at += kLateReply;
+  if (asked.fault != Fault::trickle_reply) {
+    link.to_client.push_back({at, std::move(reply)});
+  } else {
+    for (char byte : reply) link.to_client.push_back({at += kTrickle, std::string(1, byte)});
+  }
+  flush_due(link, BootClock::now());
+}
+
+Moment AmbiguousProxy::moment_of(const std::vector<std::string_view>& words) {
+  constexpr size_t kHow = 3 + 9 + 2;  // EVALSHA digest 9, the keys, owner, entry
+  auto runs = [&](const lua::Script& script) {
+    return words.size() > kHow && (words[1] == script.sha1 || words[1] == script.text);
+  };
+  if (runs(lua::acquire)) {
+    return std::exchange(woken_, false) ? Moment::claim : Moment::acquire;
+  }
+  if (runs(lua::renew)) return Moment::renew;
+  if (runs(lua::release)) return words[kHow] == "released" ? Moment::release : Moment::cancel;
+  if (runs(lua::force_unlock)) return Moment::force_unlock;
+  return Moment::other;
+}
+
+bool AmbiguousProxy::strikes(Moment moment) {
+  if (moment != moment_ || strikes_left_ == 0) return false;
+  --strikes_left_;
+  ++struck_;
+  return true;
+}
+
+}  // namespace rlock::test

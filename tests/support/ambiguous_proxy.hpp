@@ -1,0 +1,79 @@
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "util/clock.hpp"
+#include "util/fd.hpp"
+
+namespace rlock::test {
+
+// What a client asks for, as far as a fault can be aimed at it. A claim is the first acquire after
+// a wake, as a waiter sends it.
+enum class Moment { acquire, claim, renew, release, cancel, force_unlock, other };
+
+enum class Fault {
+  lose_request,   // it never arrives, and the connection is reset
+  lose_reply,     // it is carried out, its reply lost, and the connection reset
+  stop_reading,   // it never arrives, and nobody says so
+  swallow_reply,  // it is carried out, and nobody says so
+  late_request,   // it arrives when the test says deliver()
+  late_reply,     // 1.2 s late
+  trickle_reply   // a byte each 0.4 s
+};
+
+enum class Often { once, always };
+
+// Stands on a free port of 127.0.0.1 between clients and the real server on a unix socket, and is a
+// faithful wire until it meets the moment that the test aims a fault at. [FAULTS 12-17]
+class AmbiguousProxy {
+ public:
+  explicit AmbiguousProxy(std::string server_socket);
+  AmbiguousProxy(const AmbiguousProxy&) = delete;
+  AmbiguousProxy& operator=(const AmbiguousProxy&) = delete;
+  ~AmbiguousProxy();
+
+  std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
+
+  void aim(Moment moment, Fault fault, Often often = Often::once);
+  // How often the fault has struck.
+  int struck() const { return struck_; }
+  // Hands the requests of late_request to the server and waits for its answers; how many there
+  // were.
+  int deliver();
+
+ private:
+  struct Link;
+
+  void serve();
+  void accept_client();
+  void flush_due(Link& link, util::TimePoint now);
+  void read_requests(Link& link);
+  void read_replies(Link& link);
+  void pass_request(Link& link, std::string_view request, Moment moment);
+  void pass_reply(Link& link, std::string reply);
+  Moment moment_of(const std::vector<std::string_view>& words);
+  bool strikes(Moment moment);
+  util::TimePoint next_due() const;
+
+  std::string server_socket_;
+  util::Fd listener_;
+  util::Fd stop_;
+  int port_ = 0;
+  std::mutex mutex_;  // of everything below but struck_
+  std::list<Link> links_;
+  Moment moment_ = Moment::other;
+  Fault fault_ = Fault::lose_request;
+  int strikes_left_ = 0;
+  bool woken_ = false;  // a wake has passed since the last acquire
+  std::atomic<int> struck_{0};
+  std::thread thread_;
+};
+
+}  // namespace rlock::test
