@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "redis/redis_store.hpp"
+#include "redis/mutated.hpp"
 #include "redis/resolver.hpp"
 #include "redis/url.hpp"
 
@@ -46,7 +46,7 @@ Result<lock::MakeStore> open(const OpenOptions& options) {
   server->connect_timeout = options.connect_timeout;
   server->addresses = std::make_shared<AddressMemory>();
   return lock::MakeStore([server = std::move(*server), prefix = options.prefix] {
-    return std::make_unique<RedisStore>(server, prefix);
+    return std::make_unique<RedisStore>(server, prefix, mutated({}));
   });
 }
 

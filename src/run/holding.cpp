@@ -10,6 +10,7 @@
 #include "run/proc.hpp"
 #include "run/release.hpp"
 #include "run/supervisor.hpp"
+#include "util/mutant.hpp"
 
 namespace rlock::run {
 namespace {
@@ -134,6 +135,7 @@ FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::L
   lock::LeaseMonitor monitor(settings(plan), acquired.sent_at);
   FreshLease fresh;
   fresh.granted_at = acquired.sent_at;
+  if (mutant(util::Mutant::no_check_after_wait)) return fresh;
   if (monitor.deadline() - poller.now() >= plan.claim.ttl / 2) return fresh;
   fresh.granted_at.reset();
   while (poller.now() < monitor.terminate_at()) {

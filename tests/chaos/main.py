@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Runs rlock on several hosts under faults and checks what was seen. RLOCK, CHAOS_JOB and CHAOS_CLOCK_LIBRARY name what the
+build made. Exit codes: 0 nothing found, 1 a violation, 77 skipped.
+"""
+import argparse
+import collections
+import os
+import random
+import shutil
+import sys
+import tempfile
+import threading
+import time
+
+import checker
+import clock
+import history
+import hosts as host_kinds
+import nemesis
+import topology
+from freezer import Freezer
+
+LOOK_EVERY = 2.0  # s, with --until-caught
+DRAIN = 120  # s: whoever waits without end gets the lock first
+SETTLE = 25  # s: heartbeat, claim, and the last lease
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mode", choices=nemesis.MODES, default="durable")
+    parser.add_argument("--fault", action="append", choices=nemesis.ROWS, help="this one alone; several times for several")
+    parser.add_argument("--calm", action="store_true", help="no faults at all")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--topology", choices=topology.TOPOLOGIES, default="single")
+    parser.add_argument("--hosts", type=int, default=4)
+    parser.add_argument("--workers", type=int, default=3, help="on each host")
+    parser.add_argument("--locks", type=int, default=3)
+    parser.add_argument("--ttl", type=float, action="append", help="seconds; drawn from 1, 1.5 and 2 without it")
+    parser.add_argument("--every", type=float, default=0.5, help="mean seconds between two faults")
+    parser.add_argument("--at-least", type=int, default=1, help="holds, else the run has shown nothing")
+    parser.add_argument("--until-caught", action="store_true", help="end at the first violation")
+    parser.add_argument("--keep", metavar="FOLDER", help="leave what was recorded there")
+    return parser.parse_args()
+
+
+class Pacemaker(threading.Thread):
+    """Notes when this machine came late: then nobody else could be in time either."""
+
+    STEP, LATE = 0.02, 0.06  # s
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.lags = []
+
+    def run(self):
+        while True:
+            before = clock.now()
+            time.sleep(self.STEP)
+            late = (clock.now() - before) / 1e9 - self.STEP
+            if late > self.LATE:
+                self.lags.append(history.Fault("lag", before, clock.now()))
+
+
+class Campaign:
+    def __init__(self, options, folder):
+        self.options, self.folder = options, folder
+        self.seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**9)
+        self.chance = random.Random(self.seed)
+        self.names, self.checks = nemesis.MODES[options.mode]
+        self.names = options.fault or self.names
+        self.pacemaker = Pacemaker()
+        self.freezer = None
+        self.left = []
+
+    def build(self):
+        needs_clock = "clock_shifted" in self.names
+        self.hosts = host_kinds.make(self.options.hosts)
+        if "host_frozen" in self.names:
+            try:
+                self.freezer = Freezer(self.hosts.hosts)
+            except OSError as error:
+                print(f"no host can be frozen: {error}")
+        library = os.environ["CHAOS_CLOCK_LIBRARY"] if needs_clock else None
+        self.servers = topology.make(self.options.topology, self.hosts, self.folder, library)
+        self.servers.start()
+        locks = [f"lock{number}" for number in range(self.options.locks)]
+        operator = {**os.environ, "RLOCK_URL": "unix://" + os.path.join(self.folder, "redis.socket"), "RLOCK_CONFIG": "/dev/null"}
+        settings = {"locks": locks, "rlock": os.environ["RLOCK"], "operator": operator}
+        self.nemesis = nemesis.Nemesis(self.chance, self.hosts, self.servers, self.freezer, settings)
+        mutant = {name: os.environ[name] for name in ("RLOCK_MUTANT",) if name in os.environ}
+        for host in self.hosts.hosts:
+            host.tell(host=host.number, folder=self.folder, locks=locks, rlock=os.environ["RLOCK"], job=os.environ["CHAOS_JOB"],
+                      url=self.servers.url(host.number), ttls=self.options.ttl or [1, 1.5, 2], seed=self.seed,
+                      workers=self.options.workers, environment=mutant)
+
+    def able_faults(self):
+        able = [name for name in self.names if not self.nemesis.able(name)]
+        for name in sorted(set(self.names) - set(able)):
+            print(f"without {name}: {self.nemesis.able(name)}")
+        return able if not self.options.calm else []
+
+    def torment(self):
+        """Until the time is over; True when a look in between found a violation."""
+        names = self.able_faults()
+        end, look = clock.now() + self.options.seconds * 1e9, clock.now() + LOOK_EVERY * 1e9
+        while clock.now() < end:
+            left = self.nemesis.settle()
+            pause = self.chance.uniform(0.3, 1.7) * self.options.every
+            time.sleep(max(0.0, min(pause, left if left is not None else pause)))
+            if names and (left is None or left > 0.05):
+                self.nemesis.strike(self.chance.choice(names))
+            if self.options.until_caught and clock.now() > look:
+                if self.violations():
+                    return True
+                look = clock.now() + LOOK_EVERY * 1e9
+        return False
+
+    def drain(self):
+        self.nemesis.settle(all_of_them=True)
+        for host in self.hosts.hosts:
+            host.tell(finish=DRAIN)
+        self.left += [f"host {host.number}: a run did not end" for host in self.hosts.hosts if not host.hear().get("drained")]
+        end = time.monotonic() + SETTLE
+        while (wrong := self.leftovers()) and time.monotonic() < end:
+            time.sleep(0.2)
+        self.left += wrong
+
+    def leftovers(self):
+        wrong = self.servers.leftovers()
+        for host in self.hosts.hosts:
+            host.tell(finish=1)
+            wrong += [f"host {host.number}: still runs: {words}" for words in host.hear().get("left", [])]
+        return wrong
+
+    def read(self):
+        faults = self.nemesis.done + self.nemesis.under_way() + list(self.pacemaker.lags)
+        return history.read(self.folder, faults, self.servers.ledgers(), clock.wall_offset())
+
+    def violations(self):
+        return checker.check(self.read(), self.checks)
+
+    def run(self):
+        self.pacemaker.start()
+        self.build()
+        try:
+            caught = self.torment()
+            if not caught:
+                self.drain()
+        finally:
+            self.nemesis.settle(all_of_them=True)
+            self.servers.stop()
+            self.hosts.close()
+            if self.freezer is not None:
+                self.freezer.close()
+        return self.report()
+
+    def report(self):
+        seen = self.read()
+        found = checker.check(seen, self.checks)
+        overlaps = sum(1 for _ in checker.check_m(seen))
+        lost = collections.Counter(run.code for run in seen.runs)
+        beyond = sum(1 for run in seen.runs for hold in [run.owner] if hold and run.words().count("renewed") >= 3)
+        print("faults:", ", ".join(f"{count} {name}" for name, count in sorted(self.nemesis.counts.items())) or "none")
+        print("exit codes:", ", ".join(f"{code}: {count}" for code, count in sorted(lost.items(), key=str)))
+        n = len(seen.holds)
+        print(f"{n} holds ({beyond} longer than a ttl), {len(seen.runs)} runs, {overlaps} overlaps, {len(found) + len(self.left)} "
+              f"violations of {' '.join(self.checks)}; the true rate is below 3/n = {3 / max(n, 1):.4f} where there are none")
+        for violation in [*found[:20], *(f"left: {text}" for text in self.left[:20])]:
+            print("violation", violation)
+        if n < self.options.at_least:
+            print(f"too few holds to show anything: {self.options.at_least} were wanted")
+        return 1 if found or self.left or n < self.options.at_least else 0
+
+
+def main():
+    options = arguments()
+    folder = options.keep or tempfile.mkdtemp(prefix="rlock-chaos-")
+    os.makedirs(folder, exist_ok=True)
+    campaign = Campaign(options, folder)
+    print(f"seed {campaign.seed}, mode {options.mode}", flush=True)
+    try:
+        return campaign.run()
+    finally:
+        if not options.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
