@@ -35,7 +35,7 @@ def arguments():
     parser.add_argument("--topology", choices=topology.TOPOLOGIES, default="single")
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--workers", type=int, default=3, help="on each host")
-    parser.add_argument("--locks", type=int, default=3)
+    parser.add_argument("--locks", type=int, default=4)
     parser.add_argument("--ttl", type=float, action="append", help="seconds; drawn from 1, 1.5 and 2 without it")
     parser.add_argument("--every", type=float, default=0.5, help="mean seconds between two faults")
     parser.add_argument("--at-least", type=int, default=1, help="holds, else the run has shown nothing")

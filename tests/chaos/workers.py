@@ -13,7 +13,7 @@ import time
 import clock
 
 # Longer than the lease is what catches bugs; most are short, so that there are many.
-HOLDS = ((0.55, 0.01, 0.08), (0.2, 0.08, 0.6), (0.25, 0.6, 3.0))
+HOLDS = ((0.72, 0.01, 0.08), (0.16, 0.08, 0.6), (0.12, 0.6, 3.0))
 RENEWAL_RACES = (1 / 3, 2 / 3, 1.0)  # x ttl: the command ends as a renewal is due [FAULTS 11]
 KINDS = ("plain", "plain", "plain", "stubborn", "group", "session")
 
