@@ -86,7 +86,8 @@ util::Result<Finish> Supervisor::run(Child& child) {
     return std::move(pid).error();
   }
   started_ = util::BootClock::now();
-  next_thread_try_ = started_ + kThreadAfter;
+  // A lease that is due for renewal when the command starts cannot wait for the thread.
+  next_thread_try_ = std::min(started_ + kThreadAfter, parts_.lease.next_attempt());
   parts_.quarry.command = *pid;
   parts_.quarry.guard = parts_.guard.pid();
   close_foreign_descriptors();
