@@ -134,8 +134,11 @@ FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::L
                        lock::Poller& poller) {
   lock::LeaseMonitor monitor(settings(plan), acquired.sent_at);
   FreshLease fresh;
+  if (mutant(util::Mutant::no_check_after_wait)) {
+    fresh.granted_at = poller.now();
+    return fresh;
+  }
   fresh.granted_at = acquired.sent_at;
-  if (mutant(util::Mutant::no_check_after_wait)) return fresh;
   if (monitor.deadline() - poller.now() >= plan.claim.ttl / 2) return fresh;
   fresh.granted_at.reset();
   while (poller.now() < monitor.terminate_at()) {

@@ -16,7 +16,7 @@ enum class Mutant {
   renewal_ignored,      // whatever comes of a renewal, the lease counts as extended
   deadline_from_reply,  // not from before the request was sent
   guard_off,
-  no_check_after_wait,  // a lease that ended meanwhile is not noticed before the command starts
+  no_check_after_wait,  // the lease counts as fresh when the command starts
   socket_inherited,
 };
 

@@ -90,7 +90,7 @@ def check_told(history):
 
 
 def check_k(history):
-    ends, freed = lease_ends(history)
+    ends = lease_ends(history)[0]
     for hold in history.holds:
         if not history.ledgers:
             continue
@@ -100,6 +100,13 @@ def check_k(history):
             yield Violation("K", hold.start, f"{hold.lock}: {hold.owner} ran without ever having had a lease")
         elif last > end + SLACK_MS:
             yield Violation("K", hold.last, f"{hold.lock}: {hold.owner} ran {last - end:.0f} ms longer than its lease")
+
+
+def check_ended(history):
+    """Nobody releases before the command is gone. [LESSONS L05]"""
+    freed = lease_ends(history)[1]
+    for hold in history.holds:
+        last = history.server_ms(hold.last)
         released = freed.get((hold.lock, hold.owner))
         if released is not None and last > released + SLACK_MS:
             yield Violation("K", hold.last, f"{hold.lock}: {hold.owner} ran {last - released:.0f} ms after its release")
@@ -136,7 +143,7 @@ def check_left(history):
 
 
 CHECKS = {"M": check_m, "F": check_f, "K": check_k, "left": check_left, "stale": check_stale, "told": check_told,
-          "kept": check_kept, "O": ledger_checks.check_o, "undue": ledger_checks.check_undue, "Q": ledger_checks.check_q,
+          "kept": check_kept, "ended": check_ended, "O": ledger_checks.check_o, "undue": ledger_checks.check_undue, "Q": ledger_checks.check_q,
           "L": ledger_checks.check_l, "E": exits.check_e}
 
 

@@ -150,7 +150,8 @@ def entries_of(words):
     elif command == "HSET" and part == "who":
         for name, text in zip(words[2::2], words[3::2]):
             fields = text.split()
-            if name.startswith("+") and len(fields) == 7 and int(fields[2]) > 0:
+            # ~owner is no owner: it keeps the lock for --min-hold.
+            if name.startswith("+") and name[1:2] != "~" and len(fields) == 7 and int(fields[2]) > 0:
                 yield Entry(0, "token", name[1:], int(fields[2]))
     elif command in ("DEL", "UNLINK") and part in ("holders", "queue"):
         yield Entry(0, "gone", part)
