@@ -1,10 +1,11 @@
 """The invariants of FAULTS.md over a history. Each check yields violations; which of them count is the mode's.
-M one holder · F tokens grow, stale ones are refused · O only the owner ends or extends · L it frees in time · Q first come,
-first served · K the command is dead before its lease ends · E exit codes are true · left: nothing stays behind.
+M one holder · F tokens grow, stale ones are refused · O only the owner ends or extends · L it frees in time ·
+Q first come, first served · K the command is dead before its lease ends · E exit codes are true · left: nothing is.
 """
 import exits
 import ledger_checks
 from violation import Violation
+
 SLACK_MS = 5  # between two clocks, as far as they can be compared
 
 
@@ -23,8 +24,9 @@ def check_m(history):
         latest = None
         for hold in holds:
             if latest and hold.start < latest.last:
-                ms = (latest.last - hold.start) / 1e6
-                yield Violation("M", hold.start, f"{lock}: {hold.owner} began {ms:.1f} ms before {latest.owner} was gone")
+                early = (latest.last - hold.start) / 1e6
+                text = f"{lock}: {hold.owner} began {early:.1f} ms before {latest.owner} was gone"
+                yield Violation("M", hold.start, text)
             if latest is None or hold.last > latest.last:
                 latest = hold
         yield from lost_updates(lock, holds)
@@ -139,12 +141,12 @@ def check_kept(history):
 def check_left(history):
     for hold in history.holds:
         if hold.sockets:
-            yield Violation("left", hold.start, f"{hold.lock}: the command of {hold.owner} has a socket that is not its own")
+            yield Violation("left", hold.start, f"{hold.lock}: the command of {hold.owner} has a socket of rlock's")
 
 
-CHECKS = {"M": check_m, "F": check_f, "K": check_k, "left": check_left, "stale": check_stale, "told": check_told,
-          "kept": check_kept, "ended": check_ended, "O": ledger_checks.check_o, "undue": ledger_checks.check_undue, "Q": ledger_checks.check_q,
-          "L": ledger_checks.check_l, "E": exits.check_e}
+CHECKS = {"M": check_m, "F": check_f, "stale": check_stale, "told": check_told, "K": check_k, "ended": check_ended,
+          "kept": check_kept, "O": ledger_checks.check_o, "undue": ledger_checks.check_undue,
+          "Q": ledger_checks.check_q, "L": ledger_checks.check_l, "E": exits.check_e, "left": check_left}
 
 
 def check(history, names):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The checker against a lock runner that is known to fail: `etcdctl lock` under a holder that is stopped longer than its lease.
+"""The checker against a lock runner that is known to fail: `etcdctl lock`, its holder stopped longer than its lease.
 Exit codes: 0 caught, 1 not caught, 77 no etcd here.
 """
 import os
@@ -15,15 +15,17 @@ import checker
 import history
 from hosts import DIES_WITH_US, free_port
 
-LIMIT, TTL, WORKERS = 60, 2, 3  # s, s
+LIMIT, TTL = 60, 2  # s
+WORKERS = 3
 PROGRAMS = ("etcd", "etcdctl")
 
 
 def serve(folder):
     """An etcd of our own on free ports, and where it listens."""
     client, peer = f"http://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
-    words = ["etcd", "--data-dir", os.path.join(folder, "etcd"), "--listen-client-urls", client, "--advertise-client-urls", client,
-             "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"]
+    words = ["etcd", "--data-dir", os.path.join(folder, "etcd"), "--listen-client-urls", client,
+             "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+             "--initial-cluster", f"default={peer}"]
     with open(os.path.join(folder, "etcd.txt"), "wb") as log:
         server = subprocess.Popen(DIES_WITH_US + words, stdout=log, stderr=log)
     while etcdctl(client, "endpoint", "health").wait() != 0:
@@ -35,7 +37,8 @@ def serve(folder):
 
 def etcdctl(client, *words, **options):
     env = dict(os.environ, ETCDCTL_API="3", ETCDCTL_ENDPOINTS=client)
-    return subprocess.Popen(["etcdctl", *words], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+    return subprocess.Popen(["etcdctl", *words], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                            **options)
 
 
 class Workers:
@@ -50,9 +53,10 @@ class Workers:
         self.running = [runner for runner in self.running if runner.poll() is None]
         while len(self.running) < WORKERS:
             self.count += 1
-            job = ["env", f"RLOCK_OWNER=etcd{self.count}", f"RLOCK_TOKEN={self.count}", os.environ["CHAOS_JOB"], self.folder, "lock",
-                   str(self.chance.choice((300, 1000, 5000))), "plain", "0"]
-            lock = etcdctl(self.client, "lock", "--ttl", str(TTL), "lock", *job, start_new_session=True)
+            whose = ["env", f"RLOCK_OWNER=etcd{self.count}", f"RLOCK_TOKEN={self.count}"]
+            held = str(self.chance.choice((300, 1000, 5000)))  # ms
+            job = [os.environ["CHAOS_JOB"], self.folder, "lock", held, "plain", "0"]
+            lock = etcdctl(self.client, "lock", "--ttl", str(TTL), "lock", *whose, *job, start_new_session=True)
             self.running.append(lock)
 
     def stop_one(self):

@@ -57,9 +57,9 @@ class Fault:
 
 @dataclass
 class Entry:
-    """A line of a ledger: at `ms` (server clock) `owner`'s lease ends at `value` (hold), it is no holder any more (free), it
-    queues with ticket `value` (queue), leaves the queue (leave), is remembered as ended, by kind `value` (bury); its
-    token is `value` (token); the whole memory is gone (gone)."""
+    """What a script did at `ms` (server clock): `owner`'s lease ends at `value` (hold), it holds no more (free),
+    queues with ticket `value` (queue), leaves the queue (leave), is remembered as ended by kind `value` (bury), has
+    token `value` (token); or a whole part is gone: holders, queue, all (gone)."""
     ms: int
     what: str
     owner: str = ""
@@ -90,8 +90,6 @@ def read_holds(folder):
     holds = {}
     for path in glob.glob(os.path.join(folder, "*.log")):
         lock = os.path.basename(path).removesuffix(".log")
-        if lock == "redis":
-            continue
         for line in read_lines(path):
             word, at, _pid, owner, token, *more = line.split()
             hold = holds.setdefault((lock, owner), Hold(lock, owner, int(token), int(at)))
@@ -167,7 +165,7 @@ class Ledger:
 
     def command(self, words):
         name = words[0].upper()
-        if name == "FLUSHALL":
+        if name in ("FLUSHALL", "FLUSHDB"):
             self.wiped()
         elif name == "MULTI":
             self.settle()

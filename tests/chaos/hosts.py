@@ -3,6 +3,7 @@ where the machine does not grant that, plain processes on the loopback interface
 """
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -122,20 +123,29 @@ class Namespaces:
         return wanted
 
     def faults(self):
-        return {"link_down": self.link_down, "requests_lost": self.requests_lost, "replies_lost": self.replies_lost}
+        found = {"link_down": self.link_down, "requests_lost": self.requests_lost, "replies_lost": self.replies_lost}
+        return found | ({"lossy": self.lossy} if shutil.which("nft") else {})
 
     def link_down(self, number):
         self._in_net("ip", "link", "set", f"h{number}", "down")
         return lambda: self._in_net("ip", "link", "set", f"h{number}", "up")
 
     def requests_lost(self, number):
-        self._in_host(number, "ip", "neigh", "replace", self.address, "lladdr", NOBODY, "nud", "permanent", "dev", "eth0")
+        self._in_host(number, "ip", "neigh", "replace", self.address, "lladdr", NOBODY, "nud", "permanent",
+                      "dev", "eth0")
         return lambda: self._in_host(number, "ip", "neigh", "del", self.address, "dev", "eth0")
 
     def replies_lost(self, number):
         where = self._of(number)
         self._in_net("ip", "neigh", "replace", where, "lladdr", NOBODY, "nud", "permanent", "dev", "br0")
         return lambda: self._in_net("ip", "neigh", "del", where, "dev", "br0")
+
+    def lossy(self, number):
+        """Three packets in ten are lost, each way."""
+        chains = "".join(f"chain {way} {{ type filter hook {way} priority 0; numgen random mod 100 < 30 drop; }} "
+                         for way in ("input", "output"))
+        self._in_host(number, "nft", f"table ip chaos {{ {chains} }}")
+        return lambda: self._in_host(number, "nft", "delete table ip chaos")
 
     def close(self):
         for host in self.hosts:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Shows that the checker can fail: every fault that an rlock built with RLOCK_MUTANTS can be given is run under a fitting
-nemesis and must be caught within a minute. mutants.py [NAME...]
+"""mutants.py [NAME...]: shows that the checker can fail. Every fault that RLOCK_MUTANTS compiles into rlock is run under a
+fitting nemesis, and must be caught within a minute.
 """
 import os
 import re
@@ -14,7 +14,7 @@ LIMIT = 60  # s of run
 # name -> how main.py is to be run
 MUTANTS = {
     "no_renewal": ["--calm"],
-    "renewal_ignored": ["--fault", "requests_lost", "--fault", "link_down", "--fault", "server_stopped", "--locks", "2"],
+    "renewal_ignored": ["--fault", "replies_stall", "--fault", "server_stopped", "--locks", "2"],
     "blind_release": ["--fault", "rlock_stopped"],
     "deadline_from_reply": ["--fault", "replies_delay", "--locks", "2", "--ttl", "1.5"],
     "guard_off": ["--fault", "rlock_stopped", "--locks", "2", "--ttl", "1"],
@@ -29,8 +29,8 @@ MUTANTS = {
 
 def hunt(name):
     """Whether it was caught, in how many seconds, and how."""
-    words = [sys.executable, "-B", os.path.join(HERE, "main.py"), "--until-caught", "--seconds", str(LIMIT), "--every", "0.3",
-             *MUTANTS[name]]
+    words = [sys.executable, "-B", os.path.join(HERE, "main.py"), "--until-caught", "--seconds", str(LIMIT),
+             "--every", "0.3", *MUTANTS[name]]
     begin = time.monotonic()
     told = subprocess.run(words, env={**os.environ, "RLOCK_MUTANT": name}, capture_output=True, text=True, check=False)
     took = time.monotonic() - begin

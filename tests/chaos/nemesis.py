@@ -7,8 +7,9 @@ import history
 
 # Done by a host's agent to one of its runs; each run has one such fault at most.
 PROCESSES = {"rlock_stopped": 1, "guard_stopped": 2, "rlock_killed": 4, "guard_killed": 5, "both_killed": 6,
-             "rlock_signalled": 11, "waiter_killed": 32, "waiters_killed": 32, "waiter_stopped": 33, "waiter_signalled": 34}
-LINKS = {"link_down": 16, "requests_lost": 16, "replies_lost": 15}
+             "rlock_signalled": 11, "waiter_killed": 32, "waiters_killed": 32, "waiter_stopped": 33,
+             "waiter_signalled": 34}
+LINKS = {"link_down": 16, "requests_lost": 16, "replies_lost": 15, "lossy": 16}
 KEEPING = {"server_stopped": 21, "server_killed": 19, "clients_killed": 19, "scripts_flushed": 20, "paused": 21,
            "long_script": 24, "no_memory": 24, "no_replicas": 24, "replies_delay": 12, "replies_stall": 15,
            "replies_trickle": 17, "replies_swallow": 13}
@@ -33,16 +34,14 @@ class Nemesis:
     def __init__(self, chance, hosts, topology, freezer, settings):
         self.chance, self.hosts, self.freezer, self.settings = chance, hosts, freezer, settings
         self.server = topology.faults()
-        self.topology = topology
         self.links = hosts.faults()
         self.pending = []  # a heap of (when, number, undo, fault)
         self.done = []  # history.Fault
-        self.counts = {}
 
     def able(self, name):
         """Why a fault cannot be had here; empty when it can."""
         if name in LINKS and name not in self.links:
-            return "no network namespaces"
+            return "no network namespaces" if not self.links else "no nft"
         return "no cgroup freezer" if name == "host_frozen" and self.freezer is None else ""
 
     def strike(self, name):
@@ -53,9 +52,6 @@ class Nemesis:
         elif not self.busy(name):
             host = self.chance.randrange(len(self.hosts.hosts))
             self.begin(name, host, seconds, self.doer(name, host, seconds))
-        else:
-            return
-        self.counts[name] = self.counts.get(name, 0) + 1
 
     def order(self, name, seconds):
         self.chance.choice(self.hosts.hosts).tell(fault=name, seconds=seconds, seed=self.chance.randrange(10**9))
@@ -81,7 +77,8 @@ class Nemesis:
         if not callable(undo):
             seconds = seconds if name == "paused" else 0
             undo = None
-        heapq.heappush(self.pending, (clock.now() + int(seconds * 1e9), len(self.done) + len(self.pending), undo, fault))
+        order = len(self.done) + len(self.pending)  # so that a heap never compares what undoes
+        heapq.heappush(self.pending, (clock.now() + int(seconds * 1e9), order, undo, fault))
 
     def settle(self, all_of_them=False):
         """Undoes what is over; returns how many seconds the next one has left, None when there is none."""

@@ -12,7 +12,6 @@ import topology
 from hosts import HERE
 
 PROXY_MODES = {"delay": 1.6, "stall": 0, "trickle": 0.4, "swallow": 0}
-LONG_SCRIPT = "local t = redis.call('TIME')[1] repeat until redis.call('TIME')[1] - t >= 2"
 
 
 class OneServer(topology.Topology):
@@ -27,7 +26,8 @@ class OneServer(topology.Topology):
         self.proxied = {number: self.hosts.port(7000 + number) for number in behind}
         words = [sys.executable, "-B", os.path.join(HERE, "proxy.py"), self.hosts.address, str(self.port),
                  self.hosts.address, *map(str, self.proxied.values())]
-        self.proxy = subprocess.Popen(self.hosts.inside() + words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.proxy = subprocess.Popen(self.hosts.inside() + words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      text=True)
         self.proxy.stdout.readline()
 
     def _serve(self):
@@ -35,17 +35,17 @@ class OneServer(topology.Topology):
         os.makedirs(data, exist_ok=True)
         # appendfsync no: what was written outlives the server's process, and no run here outlives the machine.
         words = ["redis-server", "--port", str(self.port), "--bind", self.hosts.address, "--protected-mode", "no",
-                 "--unixsocket", self.socket, "--dir", data, "--save", "", "--appendonly", "yes", "--appendfsync", "no",
-                 "--auto-aof-rewrite-percentage", "0", "--busy-reply-threshold", "200"]
+                 "--unixsocket", self.socket, "--dir", data, "--save", "", "--appendonly", "yes",
+                 "--appendfsync", "no", "--auto-aof-rewrite-percentage", "0", "--busy-reply-threshold", "200"]
         env = dict(os.environ)
         if self.clock_library:
             env |= {"LD_PRELOAD": self.clock_library, "CHAOS_CLOCK": self.clock}
-        with open(os.path.join(self.folder, "redis.log"), "ab") as log:
+        with open(os.path.join(self.folder, "redis.txt"), "ab") as log:
             self.server = subprocess.Popen(self.hosts.inside() + words, stdout=log, stderr=log, env=env)
         give_up = time.monotonic() + 20
         while self._ping() != "PONG":
             if self.server.poll() is not None or time.monotonic() > give_up:
-                raise RuntimeError("redis-server did not come up: see redis.log")
+                raise RuntimeError("redis-server did not come up: see redis.txt")
             time.sleep(0.01)
 
     def _ping(self):
@@ -67,6 +67,9 @@ class OneServer(topology.Topology):
     def url(self, host):
         return f"redis://{self.hosts.address}:{self.proxied.get(host, self.port)}"
 
+    def operator_url(self):
+        return f"unix://{self.socket}"
+
     def ledgers(self):
         found = []
         for life in range(self.lives + 1):
@@ -87,7 +90,10 @@ class OneServer(topology.Topology):
                 **{f"replies_{mode}": self.harmed(mode) for mode in PROXY_MODES}}
 
     def once(self, *words):
-        return lambda seconds, chance: self.call(*words)  # noqa: nothing is to be undone
+        """What needs no undoing."""
+        def do(_seconds, _chance):
+            self.call(*words)
+        return do
 
     def stopped(self, _seconds, _chance):
         self.server.send_signal(signal.SIGSTOP)

@@ -15,16 +15,19 @@ PLAN = {"ttl": 1, "wait": [], "lock": "red"}
 
 
 def good():
-    """Two runs in a row: a (token 10) from 100 to 500 ms, b (token 20) waits from 200 and has it from 501 to 900 ms."""
+    """Two runs: a (token 10) from 100 to 500 ms; b (token 20) waits from 200 and has it from 501 to 900 ms."""
     def run(number, owner, began, ended, fresh):
-        events = [{"event": "acquired", "t_ns": fresh * MS, "owner": owner}, {"event": "exited", "t_ns": ended * MS, "owner": owner}]
+        events = [{"event": "acquired", "t_ns": fresh * MS, "owner": owner},
+                  {"event": "exited", "t_ns": ended * MS, "owner": owner}]
         return Run(number, began * MS, dict(PLAN), 0, ended * MS, 0, [], events)
     holds = [Hold("red", "a", 10, 100 * MS, 500 * MS, 0, 0, 0, [(110 * MS, 1)], [(111 * MS, "accepted", 0)]),
              Hold("red", "b", 20, 505 * MS, 900 * MS, 0, 0, 0, [(510 * MS, 2)], [(511 * MS, "accepted", 10)])]
     ledger = [Entry(100, "hold", "a", 1100), Entry(100, "token", "a", 10), Entry(200, "queue", "b", 15),
-              Entry(501, "free", "a"), Entry(501, "bury", "a", 2), Entry(501, "leave", "b"), Entry(501, "hold", "b", 2501),
-              Entry(501, "token", "b", 20), Entry(502, "hold", "b", 1502), Entry(901, "free", "b"), Entry(901, "bury", "b", 2)]
-    return history.History(holds, [run("0.1", "a", 90, 502, 100), run("0.2", "b", 190, 902, 503)], [], [{"red": ledger}], 0)
+              Entry(501, "free", "a"), Entry(501, "bury", "a", 2), Entry(501, "leave", "b"),
+              Entry(501, "hold", "b", 2501), Entry(501, "token", "b", 20), Entry(502, "hold", "b", 1502),
+              Entry(901, "free", "b"), Entry(901, "bury", "b", 2)]
+    runs = [run("0.1", "a", 90, 502, 100), run("0.2", "b", 190, 902, 503)]
+    return history.History(holds, runs, [], [{"red": ledger}], 0)
 
 
 def entry(seen, what, owner):
@@ -178,7 +181,8 @@ class Checker(unittest.TestCase):
         self.finds("E", "exit code 70")
 
     def test_e_a_lease_ends_without_a_failed_renewal(self):
-        self.seen.runs[0].events.append({"event": "lost", "t_ns": 300 * MS, "owner": "a", "detail": "the lease ended"})
+        lost = {"event": "lost", "t_ns": 300 * MS, "owner": "a", "detail": "the lease ended"}
+        self.seen.runs[0].events.append(lost)
         self.finds("E", "nothing was wrong")
 
     def test_left_a_socket_in_the_command(self):
@@ -197,7 +201,8 @@ class Reading(unittest.TestCase):
             with open(path, "wb") as file:
                 file.write(b"#TS:1\r\n" + b"".join(map(redis_talk.encode, commands)) + b"*2\r\n$3\r\nDE")
             entries = history.read_ledger([path])["red"]
-        self.assertEqual([Entry(500, "hold", "a", 1500), Entry(500, "token", "a", 42), Entry(500, "gone", "all")], entries)
+        wanted = [Entry(500, "hold", "a", 1500), Entry(500, "token", "a", 42), Entry(500, "gone", "all")]
+        self.assertEqual(wanted, entries)
 
 
 if __name__ == "__main__":

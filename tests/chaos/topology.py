@@ -1,4 +1,4 @@
-"""What a run has to know of its servers. A new topology is one new file with a subclass, named in TOPOLOGIES."""
+"""What a run has to know of its servers. A new topology is a file with a subclass, named in TOPOLOGIES."""
 import importlib
 
 TOPOLOGIES = {"single": ("one_server", "OneServer")}
@@ -22,12 +22,16 @@ class Topology:
         """RLOCK_URL for that host's runs."""
         raise NotImplementedError
 
+    def operator_url(self):
+        """RLOCK_URL for an operator whom no fault of the network reaches."""
+        raise NotImplementedError
+
     def faults(self):
         """Name -> what does it, given seconds and a Random: None, or what undoes it."""
         raise NotImplementedError
 
     def ledgers(self):
-        """For each server the files in which it wrote down all that it did, oldest first; none where it keeps none."""
+        """For each server the files in which it wrote down all that it did, oldest first."""
         return []
 
     def leftovers(self):

@@ -98,8 +98,8 @@ class Agent:
     # ---- what the nemesis orders ----
 
     def choose(self, chance, holding, plain):
-        """A run in the wanted state that has no fault yet, and its guard: one fault a run is what rlock promises. `plain`:
-        one whose command has no children: without guard and rlock, or ended by a signal, it leaves them behind."""
+        """A run in the wanted state that has no fault yet, and its guard: one fault a run is what rlock promises.
+        `plain`: one whose command has no children: without guard and rlock, or ended by a signal, it leaves them."""
         with self.lock:
             runs = [run for run in self.live.values() if run.fault is None and not run.plan["closed"]]
         chance.shuffle(runs)
@@ -107,8 +107,9 @@ class Agent:
             if plain and run.plan["kind"] in ("group", "session"):
                 continue
             guard = run.guard()
-            old = "events" in run.plan or os.path.exists(os.path.join(self.config["folder"], f"events-{run.number}"))
-            if old and (guard is not None) == holding and run.process.poll() is None:
+            # With its event log it has become rlock, and takes signals as one.
+            begun = os.path.exists(os.path.join(self.config["folder"], f"events-{run.number}"))
+            if begun and (guard is not None) == holding and run.process.poll() is None:
                 run.fault = True
                 return run, guard
             if guard is not None:
