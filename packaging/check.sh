@@ -37,7 +37,7 @@ join_tests() {
 }
 
 install_packages g++ cmake make ninja-build pkg-config libhiredis-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev \
-  doctest-dev bats jq python3 procps util-linux shellcheck strace redis-tools iproute2 \
+  doctest-dev bats jq python3 procps util-linux shellcheck strace redis-tools iproute2 nftables \
   mandoc bsdextrautils zsh fish bash-completion
 provide_server "$build/server"
 provide_etcd "$build/etcd"

@@ -142,9 +142,9 @@ class Namespaces:
 
     def lossy(self, number):
         """Three packets in ten are lost, each way."""
-        chains = "".join(f"chain {way} {{ type filter hook {way} priority 0; numgen random mod 100 < 30 drop; }} "
-                         for way in ("input", "output"))
-        self._in_host(number, "nft", f"table ip chaos {{ {chains} }}")
+        chains = [f"chain {way} {{ type filter hook {way} priority 0; numgen random mod 100 < 30 drop; }}"
+                  for way in ("input", "output")]
+        self._in_host(number, "nft", "\n".join(["table ip chaos {", *chains, "}"]))
         return lambda: self._in_host(number, "nft", "delete table ip chaos")
 
     def close(self):

@@ -4,6 +4,7 @@ what the build made. Exit codes: 0 nothing found, 1 a violation, or too little s
 """
 import argparse
 import collections
+import contextlib
 import os
 import random
 import shutil
@@ -43,6 +44,9 @@ def arguments():
     parser.add_argument("--at-least", type=int, default=1, help="holds, else the run has shown nothing")
     parser.add_argument("--until-caught", action="store_true", help="end at the first violation")
     parser.add_argument("--keep", metavar="FOLDER", help="leave what was recorded there")
+    missing = [name for name in ("RLOCK", "CHAOS_JOB", "CHAOS_CLOCK_LIBRARY") if name not in os.environ]
+    if missing:
+        parser.error(f"{' and '.join(missing)} must be in the environment: see README.md")
     return parser.parse_args()
 
 
@@ -75,9 +79,12 @@ class Campaign:
         self.freezer = None
         self.left = []
 
-    def build(self):
+    def build(self, end):
+        """`end` gets whatever ends what was built, also when only a part of it could be."""
         needs_clock = "clock_shifted" in self.names
+        end.callback(self.close_freezer)  # last: its groups are empty by then
         self.hosts = host_kinds.make(self.options.hosts)
+        end.callback(self.hosts.close)
         if "host_frozen" in self.names:
             try:
                 self.freezer = Freezer(self.hosts.hosts)
@@ -85,11 +92,13 @@ class Campaign:
                 print(f"no host can be frozen: {error}")
         library = os.environ["CHAOS_CLOCK_LIBRARY"] if needs_clock else None
         self.servers = topology.make(self.options.topology, self.hosts, self.folder, library)
+        end.callback(self.servers.stop)
         self.servers.start()
         locks = [f"lock{number}" for number in range(self.options.locks)]
         operator = {**os.environ, "RLOCK_URL": self.servers.operator_url(), "RLOCK_CONFIG": "/dev/null"}
         settings = {"locks": locks, "rlock": os.environ["RLOCK"], "operator": operator}
         self.nemesis = nemesis.Nemesis(self.chance, self.hosts, self.servers, self.freezer, settings)
+        end.callback(self.nemesis.settle, all_of_them=True)
         for host in self.hosts.hosts:
             host.tell(**self.orders(host, locks))
 
@@ -148,19 +157,16 @@ class Campaign:
     def violations(self):
         return checker.check(self.read(), self.checks)
 
+    def close_freezer(self):
+        if self.freezer is not None:
+            self.freezer.close()
+
     def run(self):
         self.pacemaker.start()
-        self.build()
-        try:
-            caught = self.torment()
-            if not caught:
+        with contextlib.ExitStack() as end:
+            self.build(end)
+            if not self.torment():
                 self.drain()
-        finally:
-            self.nemesis.settle(all_of_them=True)
-            self.servers.stop()
-            self.hosts.close()
-            if self.freezer is not None:
-                self.freezer.close()
         return self.report()
 
     def report(self):

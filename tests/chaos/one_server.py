@@ -15,6 +15,8 @@ PROXY_MODES = {"delay": 1.6, "stall": 0, "trickle": 0.4, "swallow": 0}
 
 
 class OneServer(topology.Topology):
+    server = proxy = None
+
     def start(self):
         self.port = self.hosts.port(6379)
         self.socket = os.path.join(self.folder, "redis.socket")
@@ -58,11 +60,13 @@ class OneServer(topology.Topology):
         return redis_talk.call(self.socket, *words)
 
     def stop(self):
-        self.server.kill()
-        self.server.wait()
-        self.proxy.stdin.close()
-        self.proxy.wait()
-        self.proxy.stdout.close()
+        if self.server is not None:
+            self.server.kill()
+            self.server.wait()
+        if self.proxy is not None:
+            self.proxy.stdin.close()
+            self.proxy.wait()
+            self.proxy.stdout.close()
 
     def url(self, host):
         return f"redis://{self.hosts.address}:{self.proxied.get(host, self.port)}"

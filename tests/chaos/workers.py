@@ -179,7 +179,10 @@ def say(**words):
 
 def main():
     say(up=True)
-    agent = Agent(json.loads(sys.stdin.readline()))
+    config = sys.stdin.readline()
+    if not config:
+        return
+    agent = Agent(json.loads(config))
     for number in range(agent.config["workers"]):
         threading.Thread(target=agent.work, args=(number,), daemon=True).start()
     for line in sys.stdin:
