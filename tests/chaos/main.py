@@ -40,6 +40,7 @@ def arguments():
     parser.add_argument("--workers", type=int, default=3, help="on each host")
     parser.add_argument("--locks", type=int, default=4)
     parser.add_argument("--ttl", type=float, action="append", help="seconds; drawn from 1, 1.5 and 2 without it")
+    parser.add_argument("--hold", type=float, nargs=2, metavar=("LOW", "HIGH"), help="in ttls; mostly short without it")
     parser.add_argument("--every", type=float, default=0.5, help="mean seconds between two faults")
     parser.add_argument("--at-least", type=int, default=1, help="holds, else the run has shown nothing")
     parser.add_argument("--until-caught", action="store_true", help="end at the first violation")
@@ -107,7 +108,8 @@ class Campaign:
         mutant = {name: os.environ[name] for name in ("RLOCK_MUTANT",) if name in os.environ}
         return {"host": host.number, "folder": self.folder, "locks": locks, "rlock": os.environ["RLOCK"],
                 "job": os.environ["CHAOS_JOB"], "url": self.servers.url(host.number), "seed": self.seed,
-                "ttls": self.options.ttl or [1, 1.5, 2], "workers": self.options.workers, "environment": mutant}
+                "ttls": self.options.ttl or [1, 1.5, 2], "workers": self.options.workers, "hold": self.options.hold,
+                "environment": mutant}
 
     def able_faults(self):
         able = [name for name in self.names if not self.nemesis.able(name)]

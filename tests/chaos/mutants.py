@@ -17,12 +17,12 @@ MUTANTS = {
     "renewal_ignored": ["--fault", "replies_stall", "--fault", "server_stopped", "--locks", "2"],
     "blind_release": ["--fault", "rlock_stopped"],
     "deadline_from_reply": ["--fault", "replies_delay", "--locks", "2", "--ttl", "1.5"],
-    "guard_off": ["--fault", "rlock_stopped", "--locks", "2", "--ttl", "1"],
+    "guard_off": ["--fault", "rlock_stopped", "--locks", "2", "--ttl", "1", "--hold", "1", "3"],
     "no_check_after_wait": ["--fault", "replies_delay", "--locks", "2", "--ttl", "1.5"],
     "token_reset": ["--mode", "loss", "--fault", "flushed"],
     "last_come_first_served": ["--calm", "--locks", "2"],
     "socket_inherited": ["--calm"],
-    "unclaimed_grant_runs": ["--fault", "waiter_stopped", "--locks", "2"],
+    "unclaimed_grant_runs": ["--fault", "waiter_stopped", "--locks", "1", "--workers", "2"],
     "forced_out_put_back": ["--mode", "loss", "--fault", "operator_now", "--workers", "1", "--locks", "4"],
 }
 

@@ -61,6 +61,7 @@ class Agent:
     def plan(self, chance):
         ttl = chance.choice(self.config["ttls"])
         _, low, high = chance.choices(HOLDS, [weight for weight, _, _ in HOLDS])[0]
+        low, high = self.config["hold"] or (low, high)
         share = chance.choice(RENEWAL_RACES) if chance.random() < 0.08 else chance.uniform(low, high)
         wait = chance.choices(([], ["-w", "30"], ["-w", "1"], ["-n"]), (4, 4, 1, 1))[0]
         return {"lock": chance.choice(self.config["locks"]), "ttl": ttl, "ms": int(ttl * share * 1000), "wait": wait,
