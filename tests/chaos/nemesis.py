@@ -13,8 +13,8 @@ LINKS = {"link_down": 16, "requests_lost": 16, "replies_lost": 15, "lossy": 16}
 KEEPING = {"server_stopped": 21, "server_killed": 19, "clients_killed": 19, "scripts_flushed": 20, "paused": 21,
            "long_script": 24, "no_memory": 24, "no_replicas": 24, "replies_delay": 12, "replies_stall": 15,
            "replies_trickle": 17, "replies_swallow": 13}
-LOSING = {"flushed": 22, "server_emptied": 22, "evicted": 25}
-OTHERS = {"starved": 9, "operator": 34, "operator_now": 23, "host_frozen": 3, "clock_shifted": 29}
+LOSING = {"flushed": 22, "server_emptied": 22, "overwritten": 23, "evicted": 25}
+OTHERS = {"starved": 9, "operator": 23, "operator_now": 23, "host_frozen": 3, "clock_shifted": 29}
 ROWS = PROCESSES | LINKS | KEEPING | LOSING | OTHERS
 
 # mode -> its faults, and the checks that must hold. [FAULTS, The checker]

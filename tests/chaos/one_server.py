@@ -90,7 +90,7 @@ class OneServer(topology.Topology):
                 "flushed": self.once("FLUSHALL"), "paused": self.paused, "long_script": self.long_script,
                 "no_memory": self.setting("maxmemory", "1", "0"),
                 "no_replicas": self.setting("min-replicas-to-write", "1", "0"),
-                "evicted": self.evicted, "clock_shifted": self.clock_shifted,
+                "evicted": self.evicted, "overwritten": self.overwritten, "clock_shifted": self.clock_shifted,
                 **{f"replies_{mode}": self.harmed(mode) for mode in PROXY_MODES}}
 
     def once(self, *words):
@@ -142,6 +142,21 @@ class OneServer(topology.Topology):
         lock = chance.choice(locks)
         mine = [key for key in keys if key.startswith(lock)]
         self.call("UNLINK", *(mine if chance.random() < 0.5 else [chance.choice(mine)]))
+
+    def overwritten(self, _seconds, chance):
+        """By hand, with something that is no lock: rlock has to leave it alone."""
+        keys = [key for key in self.call("KEYS", "rlock:*") if key.endswith(":holders")]
+        if not keys:
+            return None
+        key, strange = chance.choice(sorted(keys)), "not a lock"
+        self.call("SET", key, strange)
+
+        def end():
+            # A restart without data may have come between.
+            if self.call("GET", key) not in (strange, None):
+                raise RuntimeError(f"{key} was not left alone")
+            self.call("DEL", key)
+        return end
 
     def _shift(self, seconds):
         with open(self.clock, "w+b" if not os.path.exists(self.clock) else "r+b") as file:
