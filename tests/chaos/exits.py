@@ -17,7 +17,10 @@ def check_e(history):
 
 def untruths(run, hold, history, excuses):
     if run.code is not None:
-        yield from untrue_code(run, hold, excused(run, history, excuses, run.began, run.ended))
+        if run.code != BUSY:
+            yield from untrue_code(run, hold, excused(run, history, excuses, run.began, run.ended))
+        elif hold or not (run.plan["wait"] or removed(run, history)):
+            yield "exit code 75, but " + ("its command started" if hold else "it was to wait for ever")
     for event in run.events:
         if event["event"] == "lost" and unprovoked(run, event):
             since = event["t_ns"] - run.plan["ttl"] * 1e9
@@ -27,6 +30,12 @@ def untruths(run, hold, history, excuses):
 
 def excused(run, history, excuses, since, until):
     return bool(run.faults) or excuses.between(history.server_ms(since), history.server_ms(until)) > 0
+
+
+def removed(run, history):
+    """An operator may have broken the lock between the grant and the waiter's claim."""
+    return any(fault.name.startswith("operator") and run.began < fault.end and fault.begin < run.ended
+               for fault in history.faults)
 
 
 def unprovoked(run, event):
@@ -40,9 +49,6 @@ def untrue_code(run, hold, excused_run):
     if code in OWN_CODES:
         if stop != code:
             yield f"exit code {code}, but its command " + (f"said {stop}" if hold else "never started")
-    elif code == BUSY:
-        if hold or not run.plan["wait"]:
-            yield "exit code 75, but " + ("its command started" if hold else "it was to wait for ever")
     elif code == LOST:
         if hold and "lost" not in run.words():
             yield "exit code 76, but its lease was never lost"

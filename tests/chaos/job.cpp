@@ -1,14 +1,14 @@
-// job FOLDER LOCK MILLISECONDS KIND CODE: the command of the chaos runs: it leaves evidence in
-// FOLDER.
-//   LOCK.log      one line a write: WORD NS PID OWNER TOKEN [MORE], CLOCK_BOOTTIME: start, then
-//   every 5 ms
-//                 beat, at its own end stop CODE; overlap: somebody else has LOCK.flock; socket FD:
-//                 a descriptor that is not ours; bump N; accepted, refused HIGHEST: the store's
-//                 answers
-//   LOCK.counter  read, sleep, write without a lock: updates are lost where two run at once
-//   LOCK.store    the protected resource: it refuses a token below the highest it has seen
-// KIND: plain; stubborn, which ignores TERM; group and session, whose grandchild leaves the group
-// or the session and beats, too, until it is told to end.
+// job FOLDER LOCK MILLISECONDS KIND CODE: the command of the chaos runs. It leaves evidence in
+// FOLDER:
+//
+// LOCK.log: WORD NS PID OWNER TOKEN [MORE], each line one write, the time by CLOCK_BOOTTIME.
+//   start, beat every 5 ms, at its own end stop CODE · overlap: somebody else has LOCK.flock
+//   socket FD: one that is not ours · bump N: the counter · accepted, refused HIGHEST: the store
+// LOCK.counter: read, sleep, write without a lock: updates are lost where two run at once.
+// LOCK.store: the protected resource. It refuses a token below the highest it has seen.
+//
+// KIND: plain · stubborn: ignores TERM · group, session: its grandchild leaves the group or the
+// session and beats, too, until it is told to end.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>

@@ -23,6 +23,7 @@ import topology
 from freezer import Freezer
 from violation import Violation
 
+STEP = 0.02  # s: how exact the nemesis is
 LOOK_EVERY = 2.0  # s, with --until-caught
 DRAIN = 120  # s: whoever waits without end gets the lock first
 SETTLE = 25  # s: heartbeat, claim, and the last lease
@@ -54,7 +55,7 @@ def arguments():
 class Pacemaker(threading.Thread):
     """Notes when this machine came late: then nobody else could be in time either."""
 
-    STEP, LATE = 0.02, 0.06  # s
+    LATE = 0.06  # s
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -63,8 +64,8 @@ class Pacemaker(threading.Thread):
     def run(self):
         while True:
             before = clock.now()
-            time.sleep(self.STEP)
-            late = (clock.now() - before) / 1e9 - self.STEP
+            time.sleep(STEP)
+            late = (clock.now() - before) / 1e9 - STEP
             if late > self.LATE:
                 self.lags.append(history.Fault("lag", before, clock.now()))
 
@@ -120,17 +121,18 @@ class Campaign:
     def torment(self):
         """Until the time is over; True when a look in between found a violation."""
         names = self.able_faults()
-        end, look = clock.now() + self.options.seconds * 1e9, clock.now() + LOOK_EVERY * 1e9
+        begin = clock.now()
+        strike, look, end = begin, begin + LOOK_EVERY * 1e9, begin + self.options.seconds * 1e9
         while clock.now() < end:
-            left = self.nemesis.settle()
-            pause = self.chance.uniform(0.3, 1.7) * self.options.every
-            time.sleep(max(0.0, min(pause, left if left is not None else pause)))
-            if names and (left is None or left > 0.05):
+            self.nemesis.settle()
+            if names and clock.now() >= strike:
                 self.nemesis.strike(self.chance.choice(names))
-            if self.options.until_caught and clock.now() > look:
+                strike = clock.now() + self.chance.uniform(0.3, 1.7) * self.options.every * 1e9
+            if self.options.until_caught and clock.now() >= look:
                 if self.violations():
                     return True
                 look = clock.now() + LOOK_EVERY * 1e9
+            time.sleep(STEP)
         return False
 
     def drain(self):

@@ -1,4 +1,4 @@
-"""Draws faults by a seed, does them, and undoes them; the numbers are the rows of FAULTS.md."""
+"""Does faults and undoes them; the numbers are the rows of FAULTS.md."""
 import heapq
 import subprocess
 
@@ -83,14 +83,13 @@ class Nemesis:
         heapq.heappush(self.pending, (clock.now() + int(seconds * 1e9), order, undo, fault))
 
     def settle(self, all_of_them=False):
-        """Undoes what is over; returns how many seconds the next one has left, None when there is none."""
+        """Undoes what is over."""
         while self.pending and (all_of_them or self.pending[0][0] <= clock.now()):
             _, _, undo, fault = heapq.heappop(self.pending)
             if undo is not None:
                 undo()
             fault.end = clock.now()
             self.done.append(fault)
-        return (self.pending[0][0] - clock.now()) / 1e9 if self.pending else None
 
     def under_way(self):
         return [history.Fault(fault.name, fault.begin, clock.now(), fault.host) for *_, fault in self.pending]

@@ -164,6 +164,11 @@ class Checker(unittest.TestCase):
         self.seen.runs[0].code = 75
         self.finds("E", "exit code 75")
 
+    def test_e_removed_by_an_operator(self):
+        self.seen.runs[0].code, self.seen.runs[0].events = 75, []
+        self.seen.faults.append(Fault("operator", 100 * MS, 110 * MS))
+        self.clean_of("E")
+
     def test_e_lost_without_a_loss(self):
         self.seen.runs[0].code = 76
         self.finds("E", "never lost")
