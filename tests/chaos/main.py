@@ -5,6 +5,7 @@ what the build made. Exit codes: 0 nothing found, 1 a violation, or too little s
 import argparse
 import collections
 import contextlib
+import json
 import os
 import random
 import shutil
@@ -177,6 +178,8 @@ class Campaign:
         seen = self.read()
         found = [*checker.check(seen, self.checks), *(Violation("left", 0, text) for text in self.left)]
         n = len(seen.holds)
+        with open(os.path.join(self.folder, "faults.json"), "w", encoding="ascii") as file:
+            json.dump([vars(fault) for fault in seen.faults], file)
         self.print_counts(seen)
         overlaps = len(list(checker.check_m(seen)))
         print(f"{n} holds, {len(seen.runs)} runs, {overlaps} overlaps, {len(found)} violations of "
