@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs every test of rlock on a bare Debian 12 or 13: as released, and the unit and contract tests once
-# more under the address, undefined-behaviour and thread sanitizers. Needs root or sudo only to install
-# what is missing. Closes with the summary of ctest.
+# Runs every test of rlock on a bare Debian 12 or 13: as released, the unit and contract tests once
+# more under the address, undefined-behaviour and thread sanitizers, and the mutants of the chaos runs.
+# Needs root or sudo only to install what is missing. Closes with the summary of ctest.
 set -eu
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -15,12 +15,13 @@ strict="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Werro
 # Under a sanitizer gcc only guesses whether a variable is initialized.
 sanitized="-O1 -g -fno-omit-frame-pointer -Wall -Wextra -Werror -Wno-restrict -Wno-maybe-uninitialized"
 
+mutants=OFF # what compile gives to RLOCK_MUTANTS
 # compile FOLDER BUILD_TYPE FLAGS STATIC TARGET…
 compile() {
   folder=$build/$1 type=$2 flags=$3 static=$4
   shift 4
   cmake -S "$top" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE="$type" -DCMAKE_CXX_FLAGS="$flags" \
-    -DRLOCK_STATIC="$static" &&
+    -DRLOCK_STATIC="$static" -DRLOCK_MUTANTS="$mutants" &&
     cmake --build "$folder" --parallel "$(nproc)" --target "$@"
 }
 
@@ -31,16 +32,17 @@ test_programs() {
   done
 }
 
-# One summary for all three builds: the sanitized ones bring their unit and contract tests, ASan the hostile input too.
+# One summary for all builds: the sanitized ones bring their unit and contract tests, ASan the hostile input too.
 join_tests() {
   printf 'subdirs("%s")\n' release asan/tests/unit asan/tests/contract asan/tests/fuzz tsan/tests/unit tsan/tests/contract \
-    >"$build/CTestTestfile.cmake"
+    mutants/tests/chaos >"$build/CTestTestfile.cmake"
 }
 
 install_packages g++ cmake make ninja-build pkg-config libhiredis-dev libssl-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev \
   doctest-dev bats jq python3 procps util-linux shellcheck strace openssl redis-tools vim-tiny less \
   mandoc bsdextrautils zsh fish bash-completion python3-redis nftables iproute2
 provide_server "$build/server"
+provide_etcd "$build/etcd"
 
 quietly "Building as released" compile release Release "$strict" ON all
 programs=$(test_programs unit contract)
@@ -51,6 +53,8 @@ quietly "Building under ASan and UBSan" compile asan Debug \
   "$sanitized -fsanitize=address,undefined -fno-sanitize-recover=undefined" OFF $programs $fuzzers
 # shellcheck disable=SC2086
 quietly "Building under TSan" compile tsan Debug "$sanitized -fsanitize=thread" OFF $programs
+mutants=ON
+quietly "Building with mutants" compile mutants Debug "$strict" ON rlock chaos_job chaos_clock
 join_tests
 say
 ctest --test-dir "$build" --output-on-failure --parallel "$(nproc)"

@@ -65,3 +65,16 @@ provide_server() {
   ln -sf "$(command -v redis-check-rdb)" "$1/redis-server"
   PATH=$1:$PATH
 }
+
+# The same of the package etcd-server. provide_etcd FOLDER: etcd and etcdctl are on PATH, unpacked in FOLDER where the
+# machine has none. One test is skipped without them: that is no reason to fail.
+provide_etcd() {
+  if command -v etcd >/dev/null && command -v etcdctl >/dev/null; then
+    return
+  fi
+  mkdir -p "$1"
+  for package in etcd-server etcd-client; do
+    (cd "$1" && apt-get download -q "$package" && dpkg -x "$package"_*.deb .) >/dev/null 2>&1 || return 0
+  done
+  PATH=$1/usr/bin:$PATH
+}

@@ -1,5 +1,7 @@
 #include "lock/lease.hpp"
 
+#include "util/mutant.hpp"
+
 #include <algorithm>
 
 namespace rlock::lock {
@@ -27,8 +29,9 @@ LeaseMonitor::LeaseMonitor(const Settings& settings, TimePoint granted_at)
 void LeaseMonitor::renewed(TimePoint sent_at) {
   sent_at_ = std::max(sent_at_, sent_at);
   backoff_ = Millis(0);
-  next_attempt_ =
-      settings_.watchdog == Watchdog::none ? TimePoint::max() : sent_at_ + settings_.ttl / 3;
+  next_attempt_ = settings_.watchdog == Watchdog::none || mutant(util::Mutant::no_renewal)
+                      ? TimePoint::max()
+                      : sent_at_ + settings_.ttl / 3;
 }
 
 void LeaseMonitor::failed(TimePoint now) {

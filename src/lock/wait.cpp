@@ -1,5 +1,7 @@
 #include "lock/wait.hpp"
 
+#include "util/mutant.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -63,7 +65,8 @@ std::optional<Result<WaitResult>> WaitLoop::step(Attempt& attempt) {
 std::optional<Result<WaitResult>> WaitLoop::read(Attempt& attempt, AcquireReply reply,
                                                  TimePoint sent_at) {
   if (auto* granted = std::get_if<Granted>(&reply)) {
-    return WaitResult(Acquired{granted->token, sent_at});
+    bool late = mutant(util::Mutant::deadline_from_reply);
+    return WaitResult(Acquired{granted->token, late ? poller_.now() : sent_at});
   }
   if (auto* busy = std::get_if<Busy>(&reply)) return WaitResult(std::move(*busy));
   if (auto* gone = std::get_if<Gone>(&reply)) {

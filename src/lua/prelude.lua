@@ -164,9 +164,10 @@ local function add_holder(owner, line, ends)
   call('ZADD', LIMITS, int(line.limit), owner)
 end
 
--- After an end that counts as a use: the lock stays taken until min-hold is over.
+-- After an end that counts as a use: the lock stays taken until min-hold is over, and no longer where the
+-- clock was set back meanwhile.
 local function cool_down(owner, line)
-  local ends = line.since + line.min_hold
+  local ends = math.min(line.since, now) + line.min_hold
   if line.state ~= 'held' or ends <= now then return end
   local ghost = '~' .. owner
   local record = call('HGET', WHO, owner) or ''

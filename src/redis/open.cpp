@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "redis/mutated.hpp"
 #include "redis/plain_store.hpp"
 #include "redis/redis_store.hpp"
 #include "redis/redisson_store.hpp"
@@ -56,7 +57,9 @@ lock::MakeStore maker(const Server& server, const OpenOptions& options) {
     case Format::native:
       break;
   }
-  return [server, prefix = options.prefix] { return std::make_unique<RedisStore>(server, prefix); };
+  return [server, prefix = options.prefix] {
+    return std::make_unique<RedisStore>(server, prefix, mutated({}));
+  };
 }
 
 }  // namespace

@@ -90,7 +90,8 @@ util::Result<Finish> Supervisor::run(Child& child) {
     return std::move(pid).error();
   }
   started_ = util::BootClock::now();
-  next_thread_try_ = started_ + kThreadAfter;
+  // A lease that is due for renewal when the command starts cannot wait for the thread.
+  next_thread_try_ = std::min(started_ + kThreadAfter, parts_.lease.next_attempt());
   parts_.quarry.command = *pid;
   parts_.quarry.guard = parts_.guard.pid();
   close_foreign_descriptors();
@@ -302,7 +303,17 @@ void Supervisor::settle_with_guard() {
   if (ending_) return;
   Lease::View lease = parts_.lease.view();
   finish_.lost = LeaseEnd{lease.lost, lease.trouble, true};
-  ending_ = Ending{Cause::lease, TimePoint::min()};
+  tell(EventKind::lost, describe(*finish_.lost));
+  if (!ended_by_itself()) ending_ = Ending{Cause::lease, TimePoint::min()};
+}
+
+// Before the guard came, which only ever kills. Descendants that were waited for it may have ended.
+bool Supervisor::ended_by_itself() const {
+  siginfo_t info{};
+  auto id = static_cast<id_t>(parts_.quarry.command);
+  waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT);
+  bool killed = info.si_code != CLD_EXITED && info.si_status == SIGKILL;
+  return info.si_pid != 0 && !killed && parts_.plan.until == Until::command;
 }
 
 // Killed while it hung in exec counts as never started, as does a failed exec.

@@ -76,6 +76,7 @@ class Supervisor {
   TimePoint next_look() const;
   Finish finish();
   void settle_with_guard();
+  bool ended_by_itself() const;
   bool ever_started() const;
   CommandEnd reap();
   void tell(EventKind kind, std::string detail = {});

@@ -223,6 +223,19 @@ void keys_outlive_min_hold(Lab& lab) {
   }
 }
 
+// FAULTS 29
+void min_hold_and_a_clock_set_back(Lab& lab) {
+  lab.granted('A');
+  lab.pass(-60s);
+  lab.release('A');
+  need(lab.holders().empty(), "a run without min-hold keeps the lock after its end");
+  lab.granted('B', holding(1s));
+  lab.pass(-60s);
+  lab.release('B');
+  lab.pass(1s);
+  lab.granted('C');
+}
+
 void no_min_hold_for_an_unclaimed_grant(Lab& lab) {
   lab.granted('A');
   lab.queued('B', holding(60s));
@@ -253,6 +266,8 @@ const std::vector<Named>& mode_cases() {
       {"16: min-hold keeps the lock, and the head starts on time (L14)", min_hold_keeps_it},
       {"16: min-hold survives a crash and takes one slot", min_hold_after_a_crash},
       {"16: the keys live as long as a min-hold", keys_outlive_min_hold},
+      {"16: min-hold is no longer where the server's clock is set back",
+       min_hold_and_a_clock_set_back},
       {"16: a grant nobody claimed has no min-hold", no_min_hold_for_an_unclaimed_grant},
   };
   return cases;

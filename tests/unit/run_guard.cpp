@@ -89,6 +89,23 @@ TEST_CASE("a stopped rlock does not keep the command alive past its lease") {
   CHECK(read_file(scratch.file("result")).find("by_guard") != std::string::npos);
 }
 
+TEST_CASE("a command that ended by itself while rlock was stopped keeps its code (L01)") {
+  Scratch scratch;
+  std::string trace = scratch.file("trace");
+  std::string result = scratch.file("result");
+  // What it leaves behind shows when the guard has come: after the command's own end.
+  Job job(held({"ttl=1000", "trace=" + trace, "result=" + result},
+               shell("setsid sleep 60 & echo on; sleep 0.2; exit 6")));
+  CHECK(job.line() == "on");
+  CHECK(let_go(job.pid()));
+  send_signal(job.pid(), SIGSTOP);
+  CHECK(job.rest().empty());
+  CHECK(job.at_end());
+  send_signal(job.pid(), SIGCONT);
+  CHECK(job.status() == 6);
+  CHECK(count_calls(read_file(trace), "event-lost") == 1);
+}
+
 TEST_CASE("a stop that is shorter than the lease harms nobody") {
   Job job(held({"ttl=3000"}, shell("echo on; sleep 0.4; exit 6")));
   CHECK(job.line() == "on");

@@ -1,0 +1,154 @@
+"""The invariants of FAULTS.md over a history. Each check yields violations; which of them count is the mode's.
+M one holder · F tokens grow, stale ones are refused · O only the owner ends or extends · L it frees in time ·
+Q first come, first served · K the command is dead before its lease ends · E exit codes are true · left: nothing is.
+"""
+import exits
+import ledger_checks
+from violation import Violation
+
+SLACK_MS = 5  # between two clocks, as far as they can be compared
+
+
+def by_lock(holds):
+    locks = {}
+    for hold in holds:
+        locks.setdefault(hold.lock, []).append(hold)
+    return locks
+
+
+def check_m(history):
+    for hold in history.holds:
+        if hold.overlaps:
+            yield Violation("M", hold.start, f"{hold.lock}: {hold.owner} found the lock's file taken")
+    for lock, holds in by_lock(history.holds).items():
+        latest = None
+        for hold in holds:
+            if latest and hold.start < latest.last:
+                early = (latest.last - hold.start) / 1e6
+                text = f"{lock}: {hold.owner} began {early:.1f} ms before {latest.owner} was gone"
+                yield Violation("M", hold.start, text)
+            if latest is None or hold.last > latest.last:
+                latest = hold
+        yield from lost_updates(lock, holds)
+
+
+def lost_updates(lock, holds):
+    bumps = sorted(bump for hold in holds for bump in hold.bumps)
+    for (_, before), (at, after) in zip(bumps, bumps[1:]):
+        if after <= before:
+            yield Violation("M", at, f"{lock}: the counter went from {before} to {after}: an update was lost")
+
+
+def check_f(history):
+    for lock, holds in by_lock(history.holds).items():
+        seen = {}
+        for hold in holds:
+            if seen.setdefault(hold.token, hold.owner) != hold.owner:
+                yield Violation("F", hold.start, f"{lock}: token {hold.token} was given twice")
+        yield from resource_fooled(lock, holds)
+    for ledger in history.ledgers:
+        for lock, entries in ledger.items():
+            yield from tokens_fall(lock, entries)
+
+
+def resource_fooled(lock, holds):
+    """Stale writes are refused, and no newer one was taken for stale."""
+    writes = sorted((at, word, hold.token) for hold in holds for at, word, _ in hold.stores)
+    highest = 0
+    for at, word, token in writes:
+        if word == "accepted" and token < highest:
+            yield Violation("F", at, f"{lock}: the resource took token {token} after {highest}")
+        highest = max(highest, token if word == "accepted" else 0)
+
+
+def tokens_fall(lock, entries):
+    first, last = {}, 0
+    for entry in entries:
+        if entry.what == "token" and entry.owner not in first:
+            first[entry.owner] = entry.value
+            if entry.value <= last:
+                yield Violation("F", 0, f"{lock}: token {entry.value} was issued after {last}")
+            last = max(last, entry.value)
+
+
+def check_stale(history):
+    """Where leases are kept nobody ever comes to the resource with an old token."""
+    for hold in history.holds:
+        for at, word, highest in hold.stores:
+            if word == "refused":
+                yield Violation("F", at, f"{hold.lock}: a holder came with token {hold.token} after {highest}")
+
+
+def check_told(history):
+    """Where nobody else touches the data no server ever tells an owner that its lease is gone before its time."""
+    for run in history.runs:
+        fresh = 0
+        for event in run.events:
+            if event["event"] in ("acquired", "renewed"):
+                fresh = event["t_ns"]
+            told = event["event"] == "lost" and event.get("detail") in ("deleted", "taken by another owner")
+            if told and event["t_ns"] - fresh < run.plan["ttl"] * 0.9e9:
+                yield Violation("O", event["t_ns"], f"run {run.number}: {event['detail']} in the middle of its lease")
+
+
+def check_k(history):
+    ends = lease_ends(history)[0]
+    for hold in history.holds:
+        if not history.ledgers:
+            continue
+        end = ends.get((hold.lock, hold.owner))
+        last = history.server_ms(hold.last)
+        if end is None:
+            yield Violation("K", hold.start, f"{hold.lock}: {hold.owner} ran without ever having had a lease")
+        elif last > end + SLACK_MS:
+            yield Violation("K", hold.last, f"{hold.lock}: {hold.owner} ran {last - end:.0f} ms longer than its lease")
+
+
+def check_ended(history):
+    """Nobody releases before the command is gone. [LESSONS L05]"""
+    freed = lease_ends(history)[1]
+    for hold in history.holds:
+        last = history.server_ms(hold.last)
+        released = freed.get((hold.lock, hold.owner))
+        if released is not None and last > released + SLACK_MS:
+            yield Violation("K", hold.last, f"{hold.lock}: {hold.owner} ran {last - released:.0f} ms after its release")
+
+
+def lease_ends(history):
+    """For each lock and owner: the latest end of its lease, and when it was released."""
+    ends, freed = {}, {}
+    for ledger in history.ledgers:
+        for lock, entries in ledger.items():
+            for entry in entries:
+                if entry.what == "hold":
+                    ends[lock, entry.owner] = max(entry.value, ends.get((lock, entry.owner), 0))
+                    freed.pop((lock, entry.owner), None)
+                elif entry.what == "bury" and entry.value == 2:
+                    freed[lock, entry.owner] = entry.ms
+    return ends, freed
+
+
+def check_kept(history):
+    """K where the server's clock is not to be trusted: by what the owner was told itself."""
+    runs = {run.owner: run for run in history.runs if run.owner}
+    for hold in history.holds:
+        run = runs.get(hold.owner)
+        told = [event["t_ns"] for event in run.events if event["event"] in ("acquired", "renewed")] if run else []
+        if told and hold.last > max(told) + (run.plan["ttl"] * 1000 + SLACK_MS) * 1e6:
+            yield Violation("K", hold.last, f"{hold.lock}: {hold.owner} ran longer than a ttl after its last renewal")
+
+
+def check_left(history):
+    for hold in history.holds:
+        if hold.sockets:
+            yield Violation("left", hold.start, f"{hold.lock}: the command of {hold.owner} has a socket of rlock's")
+
+
+CHECKS = {"M": check_m, "F": check_f, "stale": check_stale, "told": check_told, "K": check_k, "ended": check_ended,
+          "kept": check_kept, "O": ledger_checks.check_o, "undue": ledger_checks.check_undue,
+          "Q": ledger_checks.check_q, "L": ledger_checks.check_l, "E": exits.check_e, "left": check_left}
+
+
+def check(history, names):
+    """The violations of those checks, in that order."""
+    return [violation for name in names for violation in CHECKS[name](history)]

@@ -1,0 +1,206 @@
+"""What was seen in a run, from the jobs' logs, rlock's event logs, the agents' notes, the nemesis's notes, and the
+server's own ledger (its append-only file, which names every lease in the order in which it was given).
+"""
+import glob
+import json
+import os
+from dataclasses import dataclass, field
+
+import redis_talk
+
+META_LIFE_MS = 30 * 24 * 3600 * 1000  # each script ends by letting :meta live this long: that tells its time
+
+
+@dataclass
+class Hold:
+    """A command under a lock: all processes of one owner."""
+    lock: str
+    owner: str
+    token: int
+    start: int  # ns
+    last: int = 0  # the latest moment at which any of them surely ran
+    stop: int | None = None  # the exit code it announced
+    overlaps: int = 0
+    sockets: int = 0
+    bumps: list = field(default_factory=list)
+    stores: list = field(default_factory=list)  # (ns, accepted or refused, the highest token before)
+
+
+@dataclass
+class Run:
+    """An rlock process."""
+    number: str
+    began: int
+    plan: dict
+    host: int = 0
+    ended: int | None = None
+    code: int | None = None
+    faults: list = field(default_factory=list)
+    events: list = field(default_factory=list)
+
+    def words(self):
+        return [event["event"] for event in self.events]
+
+    @property
+    def owner(self):
+        return self.events[0]["owner"] if self.events else None
+
+
+@dataclass
+class Fault:
+    """Something that the nemesis did, or that this machine did to us (`lag`)."""
+    name: str
+    begin: int
+    end: int
+    host: int | None = None
+
+
+@dataclass
+class Entry:
+    """What a script did at `ms` (server clock): `owner`'s lease ends at `value` (hold), it holds no more (free),
+    queues with ticket `value` (queue), leaves the queue (leave), is remembered as ended by kind `value` (bury), has
+    token `value` (token); or a whole part is gone: holders, queue, all (gone)."""
+    ms: int
+    what: str
+    owner: str = ""
+    value: int = 0
+
+
+@dataclass
+class History:
+    holds: list = field(default_factory=list)
+    runs: list = field(default_factory=list)
+    faults: list = field(default_factory=list)
+    ledgers: list = field(default_factory=list)  # for each server: lock -> entries
+    wall_offset: int = 0  # ns from CLOCK_BOOTTIME to the server's clock
+
+    def server_ms(self, moment):
+        return (moment + self.wall_offset) / 1e6
+
+
+def read_lines(path):
+    """Whole lines only: the last one may be in the making."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if line.endswith("\n"):
+                yield line
+
+
+def read_holds(folder):
+    holds = {}
+    for path in glob.glob(os.path.join(folder, "*.log")):
+        lock = os.path.basename(path).removesuffix(".log")
+        for line in read_lines(path):
+            word, at, _pid, owner, token, *more = line.split()
+            hold = holds.setdefault((lock, owner), Hold(lock, owner, int(token), int(at)))
+            hold.last = max(hold.last, int(at))
+            if word == "stop":
+                hold.stop = int(more[0])
+            elif word == "overlap":
+                hold.overlaps += 1
+            elif word == "socket":
+                hold.sockets += 1
+            elif word == "bump":
+                hold.bumps.append((int(at), int(more[0])))
+            elif word in ("accepted", "refused"):
+                hold.stores.append((int(at), word, int(more[0])))
+    return sorted(holds.values(), key=lambda hold: hold.start)
+
+
+def read_runs(folder):
+    runs = {}
+    for path in glob.glob(os.path.join(folder, "runs-*.jsonl")):
+        for line in read_lines(path):
+            note = json.loads(line)
+            number = note["run"]
+            if note["what"] == "begin":
+                runs[number] = Run(number, note["at"], note, note["host"])
+            elif note["what"] == "end":
+                runs[number].ended, runs[number].code = note["at"], note["code"]
+            else:
+                runs[number].faults.append(note)
+    for run in runs.values():
+        path = os.path.join(folder, f"events-{run.number}")
+        if os.path.exists(path):
+            run.events = [json.loads(line) for line in read_lines(path)]
+    return sorted(runs.values(), key=lambda run: run.began)
+
+
+def split_key(key):
+    """The lock and the part of one of its keys."""
+    name, _, part = key.partition("}:")
+    return name.partition("{")[2], part
+
+
+def entries_of(words):
+    """What one command of a ledger says, without its time."""
+    command, key = words[0].upper(), words[1] if len(words) > 1 else ""
+    part = split_key(key)[1]
+    adds = {"holders": "hold", "queue": "queue", "released": "bury"}
+    takes = {"holders": "free", "queue": "leave"}
+    if command == "ZADD" and part in adds:
+        for value, owner in zip(words[2::2], words[3::2]):
+            number = int(float(value))
+            yield Entry(0, adds[part], owner, number % 8 if part == "released" else number)
+    elif command == "ZREM" and part in takes:
+        for owner in words[2:]:
+            yield Entry(0, takes[part], owner)
+    elif command == "HSET" and part == "who":
+        for name, text in zip(words[2::2], words[3::2]):
+            fields = text.split()
+            # ~owner is no owner: it keeps the lock for --min-hold.
+            if name.startswith("+") and name[1:2] != "~" and len(fields) == 7 and int(fields[2]) > 0:
+                yield Entry(0, "token", name[1:], int(fields[2]))
+    elif command in ("DEL", "UNLINK") and part in ("holders", "queue"):
+        yield Entry(0, "gone", part)
+
+
+class Ledger:
+    """Collects the entries of one server; a transaction is one script, with one time."""
+
+    def __init__(self):
+        self.locks = {}
+        self.ms = {}
+        self.pending = []
+
+    def command(self, words):
+        name = words[0].upper()
+        if name in ("FLUSHALL", "FLUSHDB"):
+            self.wiped()
+        elif name == "MULTI":
+            self.settle()
+        elif name == "PEXPIREAT" and words[1].endswith("}:meta"):
+            self.ms[split_key(words[1])[0]] = int(words[2]) - META_LIFE_MS
+        elif len(words) > 1:
+            self.pending += [(split_key(words[1])[0], entry) for entry in entries_of(words)]
+        if name == "EXEC":
+            self.settle()
+
+    def settle(self):
+        for lock, entry in self.pending:
+            entry.ms = self.ms.get(lock, 0)
+            self.locks.setdefault(lock, []).append(entry)
+        self.pending = []
+
+    def wiped(self):
+        self.settle()
+        for lock, entries in self.locks.items():
+            entries.append(Entry(self.ms.get(lock, 0), "gone", "all"))
+
+
+def read_ledger(paths):
+    """One server's; between two files it lost everything."""
+    ledger = Ledger()
+    for number, path in enumerate(paths):
+        if number > 0:
+            ledger.wiped()
+        for words in redis_talk.read_commands(path):
+            ledger.command(words)
+    ledger.settle()
+    return ledger.locks
+
+
+def read(folder, faults, ledgers, wall_offset):
+    """The jobs' side first: whatever it shows, the ledger then has."""
+    holds, runs = read_holds(folder), read_runs(folder)
+    return History(holds, runs, list(faults), [read_ledger(paths) for paths in ledgers], wall_offset)

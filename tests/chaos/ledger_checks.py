@@ -1,0 +1,121 @@
+"""O, Q and L: what the servers' own ledgers say of who had a lease, who waited, and when."""
+from excuses import Excuses
+from violation import Violation
+
+LATE_MS = 1000  # FAULTS, L: for whoever has to notice that a lease has ended
+FORGETTABLE = 1  # tombstones up to this kind (expired, requeued) let their owner come back
+
+
+class Book:
+    """One lock at one server, replayed entry by entry."""
+
+    def __init__(self):
+        self.wipe()
+
+    def wipe(self):
+        self.holders = {}  # owner -> lease end
+        self.queue = {}  # owner -> (ticket, when it came)
+        self.left = {}  # who left the queue in this very script -> the same
+        self.known = set()  # who has ever been a holder
+        self.buried = {}  # owner -> kind of its tombstone
+        self.removed = {}  # holders removed in this script, not buried yet -> lease end
+        self.free_since = None  # ms, while there is no holder
+        self.ms = 0
+
+    def turn_to(self, ms):
+        """The next script; what the last one removed without a tombstone."""
+        if ms == self.ms:
+            return {}
+        undue = {owner: end - self.ms for owner, end in self.removed.items() if end > self.ms}
+        self.ms, self.left, self.removed = ms, {}, {}
+        return undue
+
+    def waits(self, entry):
+        """Of a holder that is new: its ticket and when it came, None where it did not wait."""
+        return self.left.get(entry.owner)
+
+    def apply(self, entry):
+        owner = entry.owner
+        if entry.what == "hold":
+            self.holders[owner] = entry.value
+            self.known.add(owner)
+            self.removed.pop(owner, None)
+        elif entry.what == "free" and owner in self.holders:
+            self.remove(owner)
+        elif entry.what == "bury":
+            self.buried[owner] = entry.value
+            self.removed.pop(owner.partition(":")[0], None)
+        elif entry.what == "queue":
+            self.queue.setdefault(owner, (entry.value, entry.ms))
+        elif entry.what == "leave" and owner in self.queue:
+            self.left[owner] = self.queue.pop(owner)
+        elif entry.what == "gone":
+            self.lose(owner)
+
+    def remove(self, owner):
+        end = self.holders.pop(owner)
+        self.removed[owner] = end
+        if not self.holders:
+            self.free_since = min(end, self.ms)
+
+    def lose(self, part):
+        if part == "all":
+            self.wipe()
+        elif part == "queue":
+            self.queue = {}
+        else:
+            for owner in list(self.holders):
+                self.remove(owner)
+
+
+def scripts(history):
+    for ledger in history.ledgers:
+        for lock, entries in ledger.items():
+            yield lock, entries, Book()
+
+
+def check_o(history):
+    """An owner that was released, cancelled, removed or forced out never holds the lock again."""
+    for lock, entries, book in scripts(history):
+        for entry in entries:
+            book.turn_to(entry.ms)
+            back = entry.what == "hold" and entry.owner not in book.holders
+            if back and book.buried.get(entry.owner, 0) > FORGETTABLE:
+                yield Violation("O", 0, f"{lock}: {entry.owner} was brought back after its end")
+            book.apply(entry)
+
+
+def check_undue(history):
+    """Nobody's lease is removed before its end but with a tombstone, which its owner or an operator leaves."""
+    for lock, entries, book in scripts(history):
+        for entry in entries:
+            for owner, left in book.turn_to(entry.ms).items():
+                yield Violation("O", 0, f"{lock}: {owner} lost its lease {left} ms early, by nobody's right")
+            book.apply(entry)
+
+
+def check_q(history):
+    for lock, entries, book in scripts(history):
+        for entry in entries:
+            book.turn_to(entry.ms)
+            if entry.what == "hold" and entry.owner not in book.known:
+                place = book.waits(entry)
+                passed = [o for o, (ticket, _) in book.queue.items() if place is None or ticket < place[0]]
+                if passed:
+                    yield Violation("Q", 0, f"{lock}: {entry.owner} was served before {len(passed)} who came earlier")
+            book.apply(entry)
+
+
+def check_l(history):
+    """A lock that is free is granted to whoever waits for it, within a second."""
+    excuses = Excuses(history)
+    for lock, entries, book in scripts(history):
+        for entry in entries:
+            book.turn_to(entry.ms)
+            place = book.waits(entry)
+            if entry.what == "hold" and place and not book.holders and book.free_since:
+                since = max(book.free_since, place[1])
+                late = entry.ms - since - excuses.between(since, entry.ms)
+                if late > LATE_MS:
+                    yield Violation("L", 0, f"{lock}: free for {entry.ms - since} ms while {entry.owner} waited")
+            book.apply(entry)

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""Runs rlock on several hosts under faults and checks what was seen. RLOCK, CHAOS_JOB and CHAOS_CLOCK_LIBRARY name
+what the build made. Exit codes: 0 nothing found, 1 a violation, or too little seen.
+"""
+import argparse
+import collections
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+
+import checker
+import clock
+import history
+import hosts as host_kinds
+import nemesis
+import topology
+from freezer import Freezer
+from violation import Violation
+
+STEP = 0.02  # s: how exact the nemesis is
+LOOK_EVERY = 2.0  # s, with --until-caught
+DRAIN = 120  # s: whoever waits without end gets the lock first
+SETTLE = 25  # s: heartbeat, claim, and the last lease
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mode", choices=nemesis.MODES, default="durable")
+    parser.add_argument("--fault", action="append", choices=nemesis.ROWS, help="this one; again for several")
+    parser.add_argument("--calm", action="store_true", help="no faults at all")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--topology", choices=topology.TOPOLOGIES, default="single")
+    parser.add_argument("--hosts", type=int, default=4)
+    parser.add_argument("--workers", type=int, default=3, help="on each host")
+    parser.add_argument("--locks", type=int, default=4)
+    parser.add_argument("--ttl", type=float, action="append", help="seconds; drawn from 1, 1.5 and 2 without it")
+    parser.add_argument("--hold", type=float, nargs=2, metavar=("LOW", "HIGH"), help="in ttls; mostly short without it")
+    parser.add_argument("--every", type=float, default=0.5, help="mean seconds between two faults")
+    parser.add_argument("--at-least", type=int, default=1, help="holds, else the run has shown nothing")
+    parser.add_argument("--until-caught", action="store_true", help="end at the first violation")
+    parser.add_argument("--keep", metavar="FOLDER", help="leave what was recorded there")
+    missing = [name for name in ("RLOCK", "CHAOS_JOB", "CHAOS_CLOCK_LIBRARY") if name not in os.environ]
+    if missing:
+        parser.error(f"{' and '.join(missing)} must be in the environment: see README.md")
+    return parser.parse_args()
+
+
+class Pacemaker(threading.Thread):
+    """Notes when this machine came late: then nobody else could be in time either."""
+
+    LATE = 0.06  # s
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.lags = []
+
+    def run(self):
+        while True:
+            before = clock.now()
+            time.sleep(STEP)
+            late = (clock.now() - before) / 1e9 - STEP
+            if late > self.LATE:
+                self.lags.append(history.Fault("lag", before, clock.now()))
+
+
+class Campaign:
+    def __init__(self, options, folder):
+        self.options, self.folder = options, folder
+        self.seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**9)
+        self.chance = random.Random(self.seed)
+        self.names, self.checks = nemesis.MODES[options.mode]
+        self.names = options.fault or self.names
+        self.pacemaker = Pacemaker()
+        self.freezer = None
+        self.left = []
+
+    def build(self, end):
+        """`end` gets whatever ends what was built, also when only a part of it could be."""
+        needs_clock = "clock_shifted" in self.names
+        end.callback(self.close_freezer)  # last: its groups are empty by then
+        self.hosts = host_kinds.make(self.options.hosts)
+        end.callback(self.hosts.close)
+        if "host_frozen" in self.names:
+            try:
+                self.freezer = Freezer(self.hosts.hosts)
+            except OSError as error:
+                print(f"no host can be frozen: {error}")
+        library = os.environ["CHAOS_CLOCK_LIBRARY"] if needs_clock else None
+        self.servers = topology.make(self.options.topology, self.hosts, self.folder, library)
+        end.callback(self.servers.stop)
+        self.servers.start()
+        locks = [f"lock{number}" for number in range(self.options.locks)]
+        operator = {**os.environ, "RLOCK_URL": self.servers.operator_url(), "RLOCK_CONFIG": "/dev/null"}
+        settings = {"locks": locks, "rlock": os.environ["RLOCK"], "operator": operator}
+        self.nemesis = nemesis.Nemesis(self.chance, self.hosts, self.servers, self.freezer, settings)
+        end.callback(self.nemesis.settle, all_of_them=True)
+        for host in self.hosts.hosts:
+            host.tell(**self.orders(host, locks))
+
+    def orders(self, host, locks):
+        """What an agent has to know."""
+        mutant = {name: os.environ[name] for name in ("RLOCK_MUTANT",) if name in os.environ}
+        return {"host": host.number, "folder": self.folder, "locks": locks, "rlock": os.environ["RLOCK"],
+                "job": os.environ["CHAOS_JOB"], "url": self.servers.url(host.number), "seed": self.seed,
+                "ttls": self.options.ttl or [1, 1.5, 2], "workers": self.options.workers, "hold": self.options.hold,
+                "environment": mutant}
+
+    def able_faults(self):
+        able = [name for name in self.names if not self.nemesis.able(name)]
+        for name in sorted(set(self.names) - set(able)):
+            print(f"without {name}: {self.nemesis.able(name)}")
+        return able if not self.options.calm else []
+
+    def torment(self):
+        """Until the time is over; True when a look in between found a violation."""
+        names = self.able_faults()
+        begin = clock.now()
+        strike, look, end = begin, begin + LOOK_EVERY * 1e9, begin + self.options.seconds * 1e9
+        while clock.now() < end:
+            self.nemesis.settle()
+            if names and clock.now() >= strike:
+                self.nemesis.strike(self.chance.choice(names))
+                strike = clock.now() + self.chance.uniform(0.3, 1.7) * self.options.every * 1e9
+            if self.options.until_caught and clock.now() >= look:
+                if self.violations():
+                    return True
+                look = clock.now() + LOOK_EVERY * 1e9
+            time.sleep(STEP)
+        return False
+
+    def drain(self):
+        self.nemesis.settle(all_of_them=True)
+        for host in self.hosts.hosts:
+            host.tell(finish=DRAIN)
+        for host in self.hosts.hosts:
+            if not host.hear().get("drained"):
+                self.left.append(f"host {host.number}: a run did not end")
+        end = time.monotonic() + SETTLE
+        while (wrong := self.leftovers()) and time.monotonic() < end:
+            time.sleep(0.2)
+        self.left += wrong
+
+    def leftovers(self):
+        wrong = self.servers.leftovers()
+        for host in self.hosts.hosts:
+            host.tell(finish=1)
+            wrong += [f"host {host.number}: still runs: {words}" for words in host.hear().get("left", [])]
+        return wrong
+
+    def read(self):
+        faults = self.nemesis.done + self.nemesis.under_way() + list(self.pacemaker.lags)
+        return history.read(self.folder, faults, self.servers.ledgers(), clock.wall_offset())
+
+    def violations(self):
+        return checker.check(self.read(), self.checks)
+
+    def close_freezer(self):
+        if self.freezer is not None:
+            self.freezer.close()
+
+    def run(self):
+        self.pacemaker.start()
+        with contextlib.ExitStack() as end:
+            self.build(end)
+            if not self.torment():
+                self.drain()
+        return self.report()
+
+    def report(self):
+        seen = self.read()
+        found = [*checker.check(seen, self.checks), *(Violation("left", 0, text) for text in self.left)]
+        n = len(seen.holds)
+        with open(os.path.join(self.folder, "faults.json"), "w", encoding="ascii") as file:
+            json.dump([vars(fault) for fault in seen.faults], file)
+        self.print_counts(seen)
+        overlaps = len(list(checker.check_m(seen)))
+        print(f"{n} holds, {len(seen.runs)} runs, {overlaps} overlaps, {len(found)} violations of "
+              f"{' '.join(self.checks)}; without any the true rate is below 3/n = {3 / max(n, 1):.4f}")
+        for violation in found[:20]:
+            print("violation", violation)
+        if n < self.options.at_least:
+            print(f"too few holds to show anything: {self.options.at_least} were wanted")
+        return 1 if found or n < self.options.at_least else 0
+
+    def print_counts(self, seen):
+        faults = collections.Counter(fault["fault"] for run in seen.runs for fault in run.faults)
+        faults.update(fault.name for fault in seen.faults)
+        codes = collections.Counter(run.code for run in seen.runs if run.code is not None)
+        # Renewals come each third of the ttl.
+        long = sum(run.words().count("renewed") >= 3 for run in seen.runs)
+        print("faults:", ", ".join(f"{count} {name}" for name, count in sorted(faults.items())) or "none")
+        print("exit codes:", ", ".join(f"{code}: {count}" for code, count in sorted(codes.items())))
+        print(f"{long} holds were longer than their ttl")
+
+
+def main():
+    options = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # through every `finally`
+    folder = options.keep or tempfile.mkdtemp(prefix="rlock-chaos-")
+    os.makedirs(folder, exist_ok=True)
+    campaign = Campaign(options, folder)
+    print(f"seed {campaign.seed}, mode {options.mode}", flush=True)
+    try:
+        return campaign.run()
+    finally:
+        if not options.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""Does faults and undoes them; the numbers are the rows of FAULTS.md."""
+import heapq
+import subprocess
+
+import clock
+import history
+
+# Done by a host's agent to one of its runs; each run has one such fault at most.
+PROCESSES = {"rlock_stopped": 1, "guard_stopped": 2, "rlock_killed": 4, "guard_killed": 5, "both_killed": 6,
+             "rlock_signalled": 11, "waiter_killed": 32, "waiters_killed": 32, "waiter_stopped": 33,
+             "waiter_signalled": 34}
+LINKS = {"link_down": 16, "requests_lost": 16, "replies_lost": 15, "lossy": 16}
+KEEPING = {"server_stopped": 21, "server_killed": 19, "clients_killed": 19, "scripts_flushed": 20, "paused": 21,
+           "long_script": 24, "no_memory": 24, "no_replicas": 24, "replies_delay": 12, "replies_stall": 15,
+           "replies_trickle": 17, "replies_swallow": 13}
+LOSING = {"flushed": 22, "server_emptied": 22, "overwritten": 23, "evicted": 25}
+OTHERS = {"starved": 9, "operator": 23, "operator_now": 23, "host_frozen": 3, "clock_shifted": 29}
+ROWS = PROCESSES | LINKS | KEEPING | LOSING | OTHERS
+
+# mode -> its faults, and the checks that must hold. [FAULTS, The checker]
+MODES = {
+    "durable": ([*PROCESSES, *PROCESSES, *LINKS, *KEEPING, "starved", "operator"],
+                ["M", "F", "stale", "O", "undue", "told", "K", "ended", "L", "Q", "E", "left"]),
+    "loss": ([*LOSING, *LOSING, "operator_now", "rlock_stopped", "clients_killed", "replies_swallow"],
+             ["F", "O", "K", "left"]),
+    "clock": (["clock_shifted", "rlock_stopped", "waiter_killed", "clients_killed"], ["F", "O", "kept", "left"]),
+    "frozen": (["host_frozen", "host_frozen", "rlock_stopped", "guard_killed"], ["F", "O", "left"]),
+}
+LONGEST = 2.5  # s: longer than the longest ttl of a run
+HOGS = 2
+
+
+class Nemesis:
+    def __init__(self, chance, hosts, topology, freezer, settings):
+        self.chance, self.hosts, self.freezer, self.settings = chance, hosts, freezer, settings
+        self.server = topology.faults()
+        self.links = hosts.faults()
+        self.pending = []  # a heap of (when, number, undo, fault)
+        self.done = []  # history.Fault
+
+    def able(self, name):
+        """Why a fault cannot be had here; empty when it can."""
+        if name in LINKS and name not in self.links:
+            return "no network namespaces" if not self.links else "no nft"
+        return "no cgroup freezer" if name == "host_frozen" and self.freezer is None else ""
+
+    def strike(self, name):
+        seconds = self.chance.uniform(0.1, LONGEST) if self.chance.random() < 0.8 else 0.05
+        if name in PROCESSES:
+            for _ in range(5 if name == "waiters_killed" else 1):
+                self.order(name.replace("waiters", "waiter"), seconds)
+        elif not self.busy(name):
+            host = self.chance.randrange(len(self.hosts.hosts))
+            self.begin(name, host, seconds, self.doer(name, host, seconds))
+
+    def order(self, name, seconds):
+        if name == "waiter_stopped":
+            seconds *= 2  # past a grant and its claim
+        self.chance.choice(self.hosts.hosts).tell(fault=name, seconds=seconds, seed=self.chance.randrange(10**9))
+
+    def busy(self, name):
+        """One fault of the servers at a time, and one of the hosts' surroundings."""
+        kind = name in self.server
+        return any((fault.name in self.server) == kind for *_, fault in self.pending)
+
+    def doer(self, name, host, seconds):
+        if name in self.server:
+            return lambda: self.server[name](seconds, self.chance)
+        if name in self.links:
+            return lambda: self.links[name](host)
+        if name == "host_frozen":
+            return lambda: self.freezer.freeze(host)
+        return {"starved": self.starve, "operator": self.force_unlock,
+                "operator_now": lambda: self.force_unlock("--now")}[name]
+
+    def begin(self, name, host, seconds, do):
+        fault = history.Fault(name, clock.now(), clock.now(), host)
+        undo = do()
+        if not callable(undo):
+            seconds = seconds if name == "paused" else 0
+            undo = None
+        order = len(self.done) + len(self.pending)  # so that a heap never compares what undoes
+        heapq.heappush(self.pending, (clock.now() + int(seconds * 1e9), order, undo, fault))
+
+    def settle(self, all_of_them=False):
+        """Undoes what is over."""
+        while self.pending and (all_of_them or self.pending[0][0] <= clock.now()):
+            _, _, undo, fault = heapq.heappop(self.pending)
+            if undo is not None:
+                undo()
+            fault.end = clock.now()
+            self.done.append(fault)
+
+    def under_way(self):
+        return [history.Fault(fault.name, fault.begin, clock.now(), fault.host) for *_, fault in self.pending]
+
+    def starve(self):
+        words = ["setpriv", "--pdeathsig", "KILL", "sh", "-c", "while :; do :; done"]
+        hogs = [subprocess.Popen(words) for _ in range(HOGS)]
+
+        def end():
+            for hog in hogs:
+                hog.kill()
+                hog.wait()
+        return end
+
+    def force_unlock(self, *options):
+        lock = self.chance.choice(self.settings["locks"])
+        words = [self.settings["rlock"], "force-unlock", "--all", "--yes", *options, lock]
+        subprocess.run(words, env=self.settings["operator"], check=False, capture_output=True, timeout=30)

@@ -1,0 +1,93 @@
+"""proxy.py TARGET_HOST TARGET_PORT LISTEN_HOST PORT...: passes bytes to a server, and harms the replies as the lines
+on stdin say: {"port": P, "mode": "pass|delay|stall|trickle|swallow", "seconds": S}. Ends with its stdin.
+[FAULTS 12-15, 17]
+"""
+import asyncio
+import json
+import sys
+
+modes = {}
+changed = None
+
+
+def mode_of(port):
+    return modes.get(port, ("pass", 0))
+
+
+async def requests(reader, writer):
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+
+
+async def until_passing(port):
+    while mode_of(port)[0] == "stall":
+        await changed.wait()
+
+
+async def deliver(port, data, client):
+    """False when the reply is swallowed and the connection is to be reset."""
+    mode, seconds = mode_of(port)
+    if mode == "swallow":
+        return False
+    if mode == "delay":
+        await asyncio.sleep(seconds)
+    await until_passing(port)
+    if mode == "trickle":
+        for at in range(len(data)):
+            client.write(data[at:at + 1])
+            await client.drain()
+            if mode_of(port)[0] == "trickle":
+                await asyncio.sleep(seconds)
+    else:
+        client.write(data)
+        await client.drain()
+    return True
+
+
+async def replies(port, server, client):
+    while data := await server.read(65536):
+        if not await deliver(port, data, client):
+            client.transport.abort()
+            return
+
+
+async def serve(port, target, client_reader, client):
+    writer = None
+    try:
+        reader, writer = await asyncio.open_connection(*target)
+        ways = [asyncio.ensure_future(requests(client_reader, writer)),
+                asyncio.ensure_future(replies(port, reader, client))]
+        _, left = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        for way in left:
+            way.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
+    except OSError:
+        pass
+    finally:
+        client.close()
+        if writer is not None:
+            writer.close()
+
+
+async def obey():
+    lines = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    while line := await lines.readline():
+        order = json.loads(line)
+        modes[order["port"]] = (order["mode"], order["seconds"])
+        changed.set()
+        changed.clear()
+
+
+async def main():
+    global changed
+    changed = asyncio.Event()
+    target, listen, ports = (sys.argv[1], int(sys.argv[2])), sys.argv[3], map(int, sys.argv[4:])
+    for port in ports:
+        await asyncio.start_server(lambda r, w, port=port: serve(port, target, r, w), listen, port)
+    print("up", flush=True)
+    await obey()
+
+
+asyncio.run(main())

@@ -1,0 +1,44 @@
+// Preloaded into redis-server: its wall clock is off by the seconds that the file named by
+// CHAOS_CLOCK holds now. The file is mapped: the next reading of the clock sees a new number.
+// [FAULTS 29]
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace {
+
+const volatile int* open_shift() {
+  const char* path = std::getenv("CHAOS_CLOCK");
+  int fd = path != nullptr ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+  if (fd < 0) return nullptr;
+  void* memory = mmap(nullptr, sizeof(int), PROT_READ, MAP_SHARED, fd, 0);
+  close(fd);
+  return memory == MAP_FAILED ? nullptr : static_cast<const volatile int*>(memory);
+}
+
+int shift() {
+  static const volatile int* const seconds = open_shift();
+  return seconds != nullptr ? *seconds : 0;
+}
+
+}  // namespace
+
+extern "C" int clock_gettime(clockid_t clock, timespec* out) noexcept {
+  auto result = static_cast<int>(syscall(SYS_clock_gettime, clock, out));
+  bool wall = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
+  if (result == 0 && wall) out->tv_sec += shift();
+  return result;
+}
+
+extern "C" int gettimeofday(timeval* out, void*) noexcept {
+  timespec now{};
+  int result = clock_gettime(CLOCK_REALTIME, &now);
+  out->tv_sec = now.tv_sec;
+  out->tv_usec = now.tv_nsec / 1000;
+  return result;
+}

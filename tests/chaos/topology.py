@@ -1,0 +1,44 @@
+"""What a run has to know of its servers. A new topology is a file with a subclass, named in TOPOLOGIES."""
+import importlib
+
+TOPOLOGIES = {"single": ("one_server", "OneServer")}
+
+
+class Topology:
+    """Servers that hold the locks; started inside a network that Hosts made."""
+
+    def __init__(self, hosts, folder, clock_library):
+        self.hosts, self.folder, self.clock_library = hosts, folder, clock_library
+
+    def start(self):
+        """Returns once every server answers."""
+        raise NotImplementedError
+
+    def stop(self):
+        """Ends every process; what the servers have written stays for the checker."""
+        raise NotImplementedError
+
+    def url(self, host):
+        """RLOCK_URL for that host's runs."""
+        raise NotImplementedError
+
+    def operator_url(self):
+        """RLOCK_URL for an operator whom no fault of the network reaches."""
+        raise NotImplementedError
+
+    def faults(self):
+        """Name -> what does it, given seconds and a Random: None, or what undoes it."""
+        raise NotImplementedError
+
+    def ledgers(self):
+        """For each server the files in which it wrote down all that it did, oldest first."""
+        return []
+
+    def leftovers(self):
+        """What is wrong with what is stored after the drain: a list of texts."""
+        raise NotImplementedError
+
+
+def make(name, hosts, folder, clock_library):
+    module, cls = TOPOLOGIES[name]
+    return getattr(importlib.import_module(module), cls)(hosts, folder, clock_library)
