@@ -37,41 +37,52 @@ bool is_noscript(const redisReply& reply) {
          std::string_view(reply.str, reply.len).starts_with("NOSCRIPT");
 }
 
-// One command in flight on the store's connection, decoded at its end. `script` may be null; else
+// Whoever answers so is no master any more, or cannot be one now. (L34, L44)
+bool is_demoted(const redisReply& reply) {
+  if (reply.type != REDIS_REPLY_ERROR) return false;
+  std::string_view text(reply.str, reply.len);
+  for (std::string_view sign : {"READONLY", "UNBLOCKED", "MASTERDOWN"}) {
+    if (text.find(sign) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+// One command in flight on the store's link, decoded at its end. `script` may be null; else
 // its text is sent once where the server does not know the digest (a restart, SCRIPT FLUSH: L42).
 template <class T>
 class Call final : public lock::Reply<T> {
  public:
   using Decode = std::optional<T> (*)(const redisReply&, const std::string& context);
 
-  Call(Connection& connection, std::vector<std::string> words, std::string what, Decode decode,
+  Call(Link& link, std::vector<std::string> words, std::string what, Decode decode,
        std::string context, const lua::Script* script)
-      : connection_(connection),
+      : link_(link),
         words_(std::move(words)),
         what_(std::move(what)),
         decode_(decode),
         context_(std::move(context)),
         script_(script) {
-    connection_.start(words_);
+    link_.start(words_);
   }
 
   ~Call() override {
-    if (!done_) connection_.drop();
+    if (!done_) link_.drop();
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  void wants(std::vector<pollfd>& out) const override { connection_.wants(out); }
-  TimePoint due() const override { return connection_.due(); }
+  void wants(std::vector<pollfd>& out) const override { link_.wants(out); }
+  TimePoint due() const override { return link_.due(); }
 
   bool advance(TimePoint now) override {
-    while (!done_ && connection_.advance(now)) {
-      auto reply = connection_.take();
+    while (!done_ && link_.advance(now)) {
+      auto reply = link_.take();
       if (reply && script_ != nullptr && is_noscript(**reply)) {
         send_text();
         continue;
       }
       done_ = true;
+      if (reply && is_demoted(**reply)) link_.drop();
       if (reply) {
         reply_ = std::move(*reply);
       } else {
@@ -98,12 +109,12 @@ class Call final : public lock::Reply<T> {
     words_[kCommand] = "EVAL";
     words_[kScript] = script_->text;
     script_ = nullptr;
-    connection_.start(words_);
+    link_.start(words_);
   }
 
   // The transport's errors name the server themselves, a reply does not.
   Error named(Error error) const {
-    error.text = connection_.server().label() + ": " + error.text;
+    error.text = link_.node() + ": " + error.text;
     return error;
   }
 
@@ -112,7 +123,7 @@ class Call final : public lock::Reply<T> {
     return error;
   }
 
-  Connection& connection_;
+  Link& link_;
   std::vector<std::string> words_;
   std::string what_;
   Decode decode_;
@@ -156,8 +167,11 @@ std::pair<std::string, std::string> force_target(const lock::ForceTarget& target
 
 }  // namespace
 
+RedisStore::RedisStore(std::unique_ptr<Link> link, std::string prefix, Scripts scripts)
+    : link_(std::move(link)), prefix_(std::move(prefix)), scripts_(scripts) {}
+
 RedisStore::RedisStore(Server server, std::string prefix, Scripts scripts)
-    : connection_(std::move(server)), prefix_(std::move(prefix)), scripts_(scripts) {}
+    : RedisStore(std::make_unique<Connection>(std::move(server)), std::move(prefix), scripts) {}
 
 std::string RedisStore::base(const lock::LockName& name) const {
   return prefix_ + "{" + name.text() + "}:";
@@ -181,7 +195,7 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
                    call.queueing == lock::Queueing::never ? "never" : "wait",
                    call.max_queue ? number(*call.max_queue) : "", call.record});
   return std::make_unique<Call<lock::AcquireReply>>(
-      connection_, std::move(words), about("acquire", call.name),
+      *link_, std::move(words), about("acquire", call.name),
       plain<lock::AcquireReply, decode_acquire>, "", &scripts_.acquire);
 }
 
@@ -193,7 +207,7 @@ lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) 
   auto decode = [](const redisReply& reply, const std::string& self) {
     return decode_renew(reply, self);
   };
-  return std::make_unique<Call<lock::RenewReply>>(connection_, std::move(words),
+  return std::make_unique<Call<lock::RenewReply>>(*link_, std::move(words),
                                                   about("renew", call.name), decode,
                                                   call.owner.text(), &scripts_.renew);
 }
@@ -202,7 +216,7 @@ lock::InFlight<lock::ReleaseReply> RedisStore::release(const lock::ReleaseCall& 
   auto words = script_call(scripts_.release, call.name,
                            {call.owner.text(), call.entry.text(), "released", call.result});
   return std::make_unique<Call<lock::ReleaseReply>>(
-      connection_, std::move(words), about("release", call.name),
+      *link_, std::move(words), about("release", call.name),
       plain<lock::ReleaseReply, decode_release>, "", &scripts_.release);
 }
 
@@ -211,7 +225,7 @@ lock::InFlight<lock::CancelReply> RedisStore::cancel(const lock::CancelCall& cal
       script_call(scripts_.release, call.name,
                   {call.owner.text(), lock::Entry::outer().text(), word(call.how), call.note});
   return std::make_unique<Call<lock::CancelReply>>(
-      connection_, std::move(words), about("leave the queue of", call.name),
+      *link_, std::move(words), about("leave the queue of", call.name),
       plain<lock::CancelReply, decode_cancel>, "", &scripts_.release);
 }
 
@@ -221,7 +235,7 @@ lock::InFlight<lock::ForceReply> RedisStore::force_unlock(const lock::ForceCall&
       script_call(scripts_.force_unlock, call.name,
                   {target, value, call.pace == lock::Pace::now ? "now" : "confirmed", call.note});
   return std::make_unique<Call<lock::ForceReply>>(
-      connection_, std::move(words), about("force-unlock", call.name),
+      *link_, std::move(words), about("force-unlock", call.name),
       plain<lock::ForceReply, decode_force>, "", &scripts_.force_unlock);
 }
 
@@ -230,27 +244,29 @@ lock::InFlight<lock::Snapshot> RedisStore::inspect(const lock::InspectCall& call
                            {number(call.holders_from), number(call.holders_page),
                             number(call.waiters_from), number(call.waiters_page)});
   return std::make_unique<Call<lock::Snapshot>>(
-      connection_, std::move(words), about("inspect", call.name),
-      plain<lock::Snapshot, decode_snapshot>, "", &scripts_.inspect);
+      *link_, std::move(words), about("inspect", call.name), plain<lock::Snapshot, decode_snapshot>,
+      "", &scripts_.inspect);
 }
 
 lock::InFlight<std::vector<lock::Past>> RedisStore::history(const lock::LockName& name,
                                                             uint64_t rows) {
   std::vector<std::string> words{"LRANGE", base(name) + "history", "0", number(rows - 1)};
   return std::make_unique<Call<std::vector<lock::Past>>>(
-      connection_, std::move(words), about("read the history of", name),
+      *link_, std::move(words), about("read the history of", name),
       plain<std::vector<lock::Past>, decode_history>, "", nullptr);
 }
 
+std::vector<std::string> RedisStore::scan(const std::string& cursor) const {
+  return {"SCAN", cursor.empty() ? "0" : cursor, "MATCH", glob_quoted(prefix_) + "{*}:*", "COUNT",
+          "1000"};
+}
+
 lock::InFlight<lock::NamesPage> RedisStore::list_names(const std::string& cursor) {
-  std::vector<std::string> words{"SCAN",  cursor.empty() ? "0" : cursor,
-                                 "MATCH", glob_quoted(prefix_) + "{*}:*",
-                                 "COUNT", "1000"};
   auto decode = [](const redisReply& reply, const std::string& prefix) {
     return decode_names(reply, prefix);
   };
-  return std::make_unique<Call<lock::NamesPage>>(connection_, std::move(words), "list locks",
-                                                 decode, prefix_, nullptr);
+  return std::make_unique<Call<lock::NamesPage>>(*link_, scan(cursor), "list locks", decode,
+                                                 prefix_, nullptr);
 }
 
 lock::InFlight<lock::Wake> RedisStore::wait_for_wake(const lock::LockName& name,
@@ -258,7 +274,7 @@ lock::InFlight<lock::Wake> RedisStore::wait_for_wake(const lock::LockName& name,
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.3f", std::chrono::duration<double>(slice).count());
   std::vector<std::string> words{"BLPOP", base(name) + "wake:" + owner.text(), seconds};
-  return std::make_unique<Call<lock::Wake>>(connection_, std::move(words), about("wait for", name),
+  return std::make_unique<Call<lock::Wake>>(*link_, std::move(words), about("wait for", name),
                                             plain<lock::Wake, decode_wake>, "", nullptr);
 }
 

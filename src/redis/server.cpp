@@ -13,4 +13,13 @@ std::string Server::label() const {
   return text + (transport == Transport::tcp ? "/" : "?db=") + std::to_string(db);
 }
 
+std::string joined_labels(const std::vector<Server>& servers) {
+  std::string text;
+  for (const Server& server : servers) {
+    if (!text.empty()) text += ',';
+    text += server.label();
+  }
+  return text;
+}
+
 }  // namespace rlock::redis

@@ -131,8 +131,8 @@ teardown_file() {
   RLOCK_URL="unix://$SERVER/s unix://$SERVER/t" refused run name -- touch started
   RLOCK_URL="unix://$SERVER/s,unix://$SERVER/t" refused run name -- touch started
   refused run -u rediss://h name -- touch started
-  refused run -u redis+sentinel://h/m name -- touch started
-  refused run -u redis+cluster://h name -- touch started
+  refused run -u rediss+sentinel://h/m name -- touch started
+  refused run -u rediss+cluster://h name -- touch started
   refused run -u redis://a -u redis://b -u redis://c name -- touch started
 }
 

@@ -216,8 +216,8 @@ TEST_CASE("two URLs and repeated servers make no quorum") {
 TEST_CASE("kinds of server that are not built are refused as usage") {
   const std::vector<std::string> lists[] = {
       {"rediss://db1"},
-      {"redis+sentinel://s1/m"},
-      {"redis+cluster://n1"},
+      {"rediss+sentinel://s1/m"},
+      {"rediss+cluster://n1"},
       {"redis://a", "redis://b", "redis://c"},
   };
   for (const auto& urls : lists) {
