@@ -15,7 +15,7 @@ renewed_since() { [ "$(renewals "$1")" -gt "$2" ]; }
   [ "$output" = works ]
   hold shown --reason why
   run -0 rlock status
-  [[ $output == *shown*why* ]] || fail "$output"
+  [[ $output == *shown*held* && $output == *works*free* ]] || fail "$output"
   start rlock run shown -- true
   eventually waiting 1 shown
   run -0 rlock force-unlock shown --yes
@@ -135,9 +135,10 @@ free() { ! held "$1"; }
   stop s1
   stop s2
   begin=$EPOCHREALTIME
-  ends_with 76 "$holder"
+  eventually gone "$command"
   # Its last renewal cannot be later than the cut.
   [ "$(jq -n "$EPOCHREALTIME - $begin < 3")" = true ] || fail "it outlived its lease"
+  ends_with 76 "$holder"
   run -69 --separate-stderr rlock run alone -- touch started
   [[ $stderr == *majority* ]] || fail "$stderr"
   [ ! -e started ]

@@ -137,3 +137,57 @@ deposed() {
 
 # replicated NODE: both replicas have all that was written so far.
 replicated() { [ "$(at "$1" wait "${2:-2}" 1000)" -ge "${2:-2}" ]; }
+
+# ---- a cluster: three masters c0, c1, c2, each with a replica among c3, c4, c5 ----
+
+# cluster REPLICAS ARG…: $REPLICAS of each master.
+cluster() {
+  local replicas=$1 ports nodes i
+  shift
+  nodes=$((3 * (1 + replicas)))
+  read -ra ports < <(free_ports $((2 * nodes)))
+  local addresses=()
+  for ((i = 0; i < nodes; i++)); do
+    node "c$i" "${ports[i]}" --cluster-enabled yes --cluster-node-timeout 1000 --cluster-port "${ports[nodes + i]}" "$@"
+    addresses+=("127.0.0.1:${ports[i]}")
+  done
+  redis-cli --cluster create "${addresses[@]}" --cluster-replicas "$replicas" --cluster-yes >"$fleet/created" || return
+  for ((i = 0; i < nodes; i++)); do eventually sees_all "c$i"; done
+  [ "$replicas" -eq 0 ] || for i in 0 1 2; do eventually replicas_linked "c$i" "$replicas"; done
+  export RLOCK_URL="redis+cluster://127.0.0.1:${ports[0]},127.0.0.1:${ports[1]},127.0.0.1:${ports[2]}"
+}
+
+sees_all() { at "$1" cluster info | tr -d '\r' | grep -qx cluster_state:ok; }
+
+slot_of() { at c0 cluster keyslot "rlock:{$1}:holders"; }
+id_of() { at "$1" cluster myid; }
+
+# owner_of NAME [ASKED]: the node that serves the lock's slot, by the word of ASKED.
+owner_of() {
+  local slot first last port rest
+  slot=$(slot_of "$1")
+  while read -r first last port rest; do
+    [ "$slot" -lt "$first" ] || [ "$slot" -gt "$last" ] || node_with_port "$port"
+  done < <(at "${2:-c0}" cluster slots | paste -sd' ' | sed 's/ \([0-9]* [0-9]* 127\)/\n\1/g' | awk '{print $1, $2, $4}')
+}
+
+# Some node other than NODE that is a master from the start.
+other_than() {
+  [ "$1" = c1 ] && echo c2 || echo c1
+}
+
+# The steps of a slot's move; a lock's keys are all in one slot.
+open_move() {
+  at "$3" cluster setslot "$1" importing "$(id_of "$2")" >/dev/null
+  at "$2" cluster setslot "$1" migrating "$(id_of "$3")" >/dev/null
+}
+move_keys() {
+  local slot=$1 from=$2 to=$3 most=$4 keys
+  mapfile -t keys < <(at "$from" --raw cluster getkeysinslot "$slot" "$most")
+  [ "${#keys[@]}" -eq 0 ] || [ -z "${keys[0]}" ] ||
+    at "$from" migrate 127.0.0.1 "$(port_of "$to")" '' 0 5000 keys "${keys[@]}" >/dev/null
+}
+close_move() {
+  local node
+  for node in "$3" "$2" c0 c1 c2; do at "$node" cluster setslot "$1" node "$(id_of "$3")" >/dev/null; done
+}
