@@ -16,5 +16,6 @@ extern const Script renew;
 extern const Script release;
 extern const Script force_unlock;
 extern const Script inspect;
+extern const Script wake;
 
 }  // namespace rlock::lua

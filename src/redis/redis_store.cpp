@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "redis/decode.hpp"
+#include "redis/wake_call.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -61,7 +62,8 @@ class Call final : public lock::Reply<T> {
         what_(std::move(what)),
         decode_(decode),
         context_(std::move(context)),
-        script_(script) {
+        script_(script),
+        scripted_(script != nullptr) {
     link_.start(words_);
   }
 
@@ -81,13 +83,9 @@ class Call final : public lock::Reply<T> {
         send_text();
         continue;
       }
-      done_ = true;
-      if (reply && is_demoted(**reply)) link_.drop();
-      if (reply) {
-        reply_ = std::move(*reply);
-      } else {
-        error_ = std::move(reply).error();
-      }
+      done_ = reply_ != nullptr || !reply || !left_wakes(**reply);
+      keep(std::move(reply));
+      if (!done_) push_wakes();
     }
     return done_;
   }
@@ -97,7 +95,8 @@ class Call final : public lock::Reply<T> {
     if (reply_->type == REDIS_REPLY_ERROR) {
       return about_call(named(decode_error(std::string_view(reply_->str, reply_->len))));
     }
-    std::optional<T> value = decode_(*reply_, context_);
+    const redisReply& told = left_wakes(*reply_) ? *reply_->element[1] : *reply_;
+    std::optional<T> value = decode_(told, context_);
     if (!value) {
       return about_call(named({ErrorKind::unavailable, "a reply that no rlock script gives"}));
     }
@@ -105,6 +104,25 @@ class Call final : public lock::Reply<T> {
   }
 
  private:
+  // The first reply is the one that counts; another is that to the wakes, which are hints.
+  void keep(Result<ReplyPtr> reply) {
+    if (reply_) return;
+    if (!reply) {
+      error_ = std::move(reply).error();
+      return;
+    }
+    if (is_demoted(**reply)) link_.drop();
+    reply_ = std::move(*reply);
+  }
+
+  bool left_wakes(const redisReply& reply) const { return scripted_ && has_wakes(reply); }
+
+  void push_wakes() {
+    words_ = wake_call(words_, *reply_);
+    script_ = &lua::wake;
+    link_.start(words_);
+  }
+
   void send_text() {
     words_[kCommand] = "EVAL";
     words_[kScript] = script_->text;
@@ -129,6 +147,7 @@ class Call final : public lock::Reply<T> {
   Decode decode_;
   std::string context_;
   const lua::Script* script_;
+  const bool scripted_;
   bool done_ = false;
   ReplyPtr reply_;
   Error error_;
