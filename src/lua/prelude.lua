@@ -329,7 +329,7 @@ local function set_ends()
   call('PEXPIREAT', META, int(math.max(now + META_LIFE, holders)))
 end
 
-local unsent = {}  -- owner, word, owner, word…
+local unsent = {}  -- owner, word, owner, word...
 
 -- The lists are not declared: a server that wants all keys declared refuses them here.
 local function push_wake(owner, word)
@@ -362,7 +362,7 @@ local function finish(caller)
   end
 end
 
--- A script's reply; with wakes that the client has to push, `wakes REPLY owner word…`.
+-- A script's reply; with wakes that the client has to push, `wakes REPLY owner word...`.
 local function told(reply)
   if #unsent == 0 then return reply end
   return {'wakes', reply, unpack(unsent)}

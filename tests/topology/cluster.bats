@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# shellcheck disable=SC2154 # set by the helpers
 # A cluster of three masters. [FAULTS 28; LESSONS L35; PROTOCOL, case 18]
 load topology
 
@@ -9,7 +10,7 @@ names="alpha beta gamma delta epsilon zeta"
   local name owners=
   for name in $names; do
     owners+="$(owner_of "$name") "
-    run -0 rlock run "$name" -- sh -c 'echo "$RLOCK_NAME"'
+    run -0 rlock run "$name" -- printenv RLOCK_NAME
     [ "$output" = "$name" ]
   done
   for name in c0 c1 c2; do [[ $owners == *$name* ]] || fail "no lock is on $name: $owners"; done

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# shellcheck disable=SC2154 # set by the helpers
 # A Sentinel group. [FAULTS 26, 27; LESSONS L33, L34, L44]
 load topology
 
@@ -11,7 +12,7 @@ renewed_since() { [ "$(renewals "$1")" -gt "$2" ]; }
 
 @test "every command over a Sentinel group" {
   group
-  run -0 rlock run works -- sh -c 'echo "$RLOCK_NAME"'
+  run -0 rlock run works -- printenv RLOCK_NAME
   [ "$output" = works ]
   hold shown --reason why
   run -0 rlock status
@@ -79,6 +80,7 @@ free() { ! held "$1"; }
 # and did not pass on may overlap: counted, not refused.
 contend() {
   local code
+  # shellcheck disable=SC2016 # for the inner shell
   until [ -e enough ]; do
     code=0
     rlock run -w 60 race -- flock -n -E 9 race.flock sh -c 'echo "$RLOCK_TOKEN" >>tokens; sleep 0.02' 2>>troubles || code=$?
@@ -90,9 +92,9 @@ taken_since() { [ "$(wc -l <tokens)" -gt "$1" ]; }
 
 @test "FAULTS 27 kill -9 of the master among claims and hand-overs: tokens grow, every run ends well" {
   group
-  local contenders=() i
+  local contenders=() _
   touch tokens
-  for i in 1 2 3 4; do
+  for _ in 1 2 3 4; do
     contend 3>&- 4>&- &
     contenders+=($!)
     started+=($!)
@@ -104,7 +106,7 @@ taken_since() { [ "$(wc -l <tokens)" -gt "$1" ]; }
   touch enough
   wait "${contenders[@]}"
   sort -nuc tokens
-  [ -z "$(grep -vxE '0|9' codes)" ] || fail "$(sort codes | uniq -c; cat troubles)"
+  ! grep -qvxE '0|9' codes || fail "$(sort codes | uniq -c; cat troubles)"
   echo "# $(wc -l <tokens) runs, $(grep -cx 9 codes || true) overlapped a lease that the fail-over lost" >&3
   run -1 rlock status -q race
 }
@@ -204,8 +206,9 @@ taken_since() { [ "$(wc -l <tokens)" -gt "$1" ]; }
 }
 
 @test "77: passwords of the servers and of the sentinels are two things" {
-  group_password=canary1
-  sentinel_password=canary2
+  # shellcheck disable=SC2034 # read by group
+  local group_password=canary1 sentinel_password=canary2 sentinel_lines
+  # shellcheck disable=SC2034 # read by group
   sentinel_lines="requirepass $sentinel_password
 sentinel sentinel-pass $sentinel_password"
   group
