@@ -11,6 +11,9 @@ using util::Result;
 using util::Retry;
 using util::TimePoint;
 
+// Connections kept: a hostile node could send us anywhere.
+constexpr size_t kMostNodes = 16;
+
 std::string_view error_in(const ReplyPtr& reply) {
   if (reply->type != REDIS_REPLY_ERROR) return {};
   return {reply->str, static_cast<size_t>(reply->len)};
@@ -54,7 +57,9 @@ size_t ClusterLink::node_at(const HostPort& at) {
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].at == at) return i;
   }
-  nodes_.push_back({at, Connection(server_at(at))});
+  Server server = server_at(at);
+  if (nodes_.size() == kMostNodes) nodes_.erase(nodes_.begin());
+  nodes_.push_back({at, Connection(std::move(server))});
   return nodes_.size() - 1;
 }
 
