@@ -134,7 +134,7 @@ blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clien
   group
   hold torn -t 30 --event-log log
   replicated r0
-  # Past the start, where the second connection opens: nothing then hastens the next renewal.
+  # Its connection to the master is open: nothing but the sentinels tells that it is one no more.
   eventually happened log renewed
   stop r0
   eventually deposed r0
@@ -147,6 +147,8 @@ blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clien
   eventually test -s up
   go_on r0
   ends_with 76 "$holder"
+  # Told so by the new master, not by the end of the lease.
+  happened log lost taken || fail "$(cat log)"
   kill "$taker"
   ends_with 143 "$taker"
 }
@@ -170,8 +172,9 @@ blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clien
 
 @test "a sentinel that is cut off with the old master is not believed: the command ends inside its lease" {
   group
-  hold alone -t 3
+  hold alone -t 3 --event-log log
   local begin
+  eventually happened log renewed
   stop s1
   stop s2
   begin=$EPOCHREALTIME
