@@ -97,8 +97,11 @@ void ClusterLink::heard(Result<ReplyPtr> reply) {
   }
   std::string_view error = error_in(*reply);
   if (auto redirect = redirect_in(error)) return follow(*redirect);
-  // This node's view of the cluster may be the odd one.
-  if (error.starts_with("CLUSTERDOWN")) distrust();
+  if (error.starts_with("CLUSTERDOWN")) {
+    distrust();  // this node's view of the cluster may be the odd one
+  } else if (redirects_ == 0) {
+    home_->set(nodes_[current_].at);
+  }
   end(std::move(reply));
 }
 

@@ -136,6 +136,14 @@ TEST_CASE("MOVED is remembered, also by the next link, and a dead seed is passed
   CHECK(home->get() == HostPort{"127.0.0.1", real.port()});
 }
 
+TEST_CASE("a seed that serves us is stayed with") {
+  test::RedisServer first({}, test::Listen::unix_socket_and_tcp);
+  test::RedisServer second({}, test::Listen::unix_socket_and_tcp);
+  ClusterLink link = link_to({first.port(), second.port()});
+  CHECK(said(call(link, {"SET", "k", "v"})) == "OK");
+  CHECK(said(call(link, {"GET", "k"})) == "v");
+}
+
 TEST_CASE("a silent seed leaves time for the others") {
   test::RedisServer real({}, test::Listen::unix_socket_and_tcp);
   FakeServer silent([](FakeServer::Peer& peer, int) { peer.await_hang_up(); });
