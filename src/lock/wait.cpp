@@ -36,7 +36,7 @@ Error silent(const LockName& name, const std::string& server) {
 }  // namespace
 
 Result<WaitResult> WaitLoop::acquire(AcquireCall call, const WaitLimits& limits) {
-  Attempt attempt{std::move(call), limits, poller_.now(), std::nullopt, std::nullopt, Millis(0)};
+  Attempt attempt{std::move(call), limits, poller_.now(), {}, {}, {}, Millis(0)};
   while (true) {
     if (auto result = step(attempt)) return std::move(*result);
   }
@@ -52,14 +52,14 @@ std::optional<Result<WaitResult>> WaitLoop::step(Attempt& attempt) {
     auto reply = request->take();
     if (!reply) return recover(attempt, std::move(reply).error());
     attempt.answered = poller_.now();
+    attempt.trouble.reset();
     attempt.backoff = Millis(0);
     return read(attempt, std::move(*reply), sent_at);
   }
   request.reset();
   if (driven == Drive::interrupted) return leave(attempt, WaitResult(Interrupted{}));
-  // A try that had hardly time for an answer hides what the one before it heard.
-  bool hurried = until - sent_at < kSilence && attempt.trouble;
-  return recover(attempt, hurried ? *attempt.trouble : silent(attempt.call.name, store_.server()));
+  // The last try is cut short by the deadline: what an earlier one heard tells more.
+  return recover(attempt, attempt.trouble.value_or(silent(attempt.call.name, store_.server())));
 }
 
 std::optional<Result<WaitResult>> WaitLoop::read(Attempt& attempt, AcquireReply reply,

@@ -57,8 +57,8 @@ class WaitLoop {
     TimePoint started;
     std::optional<TimePoint> answered;  // the last answer of the server
     std::optional<Holder> holder;
+    std::optional<util::Error> trouble;  // since the last answer
     Millis backoff{0};
-    std::optional<util::Error> trouble{};  // the last one
   };
 
   std::optional<util::Result<WaitResult>> step(Attempt& attempt);

@@ -78,14 +78,14 @@ end
 if held_until(owner) then
   reply = claim(read_line(owner))
   finish(owner)
-  return reply
+  return told(reply)
 end
 
 if not place_of(owner) then
   admit()
   if more then
     finish(owner)
-    return {'more'}
+    return told({'more'})
   end
   local waiters = n_queue > 0 and call('ZCARD', QUEUE) or 0
   if waiters == 0 and fits(limit) then
@@ -94,12 +94,12 @@ if not place_of(owner) then
     grant(owner, line, now + ttl)
     call('HSET', WHO, owner, record)
     finish(owner)
-    return {'granted', line.token}
+    return told({'granted', line.token})
   end
   if queueing == 'never' or (max_queue ~= '' and waiters >= tonumber(max_queue)) then
     note_skip(record)
     finish(owner)
-    return {'busy', waiters, some_holder()}
+    return told({'busy', waiters, some_holder()})
   end
   take_place()
 end
@@ -112,4 +112,4 @@ else
   reply = more and {'more'} or place()
 end
 finish(owner)
-return reply
+return told(reply)

@@ -9,7 +9,7 @@ touch()
 sweep()
 if more then
   finish()
-  return {'more'}
+  return told({'more'})
 end
 
 local function wanted(owner)
@@ -50,10 +50,10 @@ for _, owner in ipairs(holders) do
 end
 if #holders == 0 or #victims == 0 or (target == 'sole' and #holders > 1) then
   finish()
-  if done_before() then return {'forced', {}, {}, false} end
-  if #holders == 0 then return {'free'} end
-  if #victims == 0 then return {'nomatch'} end
-  return {'several', #holders}
+  if done_before() then return told({'forced', {}, {}, false}) end
+  if #holders == 0 then return told({'free'}) end
+  if #victims == 0 then return told({'nomatch'}) end
+  return told({'several', #holders})
 end
 
 local broken, counting = {}, {}
@@ -63,4 +63,4 @@ for _, owner in ipairs(victims) do
 end
 admit()
 finish()
-return {'forced', broken, counting, granted[1] or false}
+return told({'forced', broken, counting, granted[1] or false})

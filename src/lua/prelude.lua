@@ -330,9 +330,17 @@ local function set_ends()
   call('PEXPIREAT', META, int(math.max(now + META_LIFE, holders)))
 end
 
+local unsent = {}  -- owner, word, owner, word...
+
+-- The lists are not declared: a server that wants all keys declared refuses them here.
 local function push_wake(owner, word)
   local key = BASE .. 'wake:' .. owner
   local length = redis.pcall('RPUSH', key, word)
+  if type(length) == 'table' then
+    unsent[#unsent + 1] = owner
+    unsent[#unsent + 1] = word
+    return
+  end
   if length ~= 1 then redis.pcall('LTRIM', key, -1, -1) end
   redis.pcall('PEXPIRE', key, WAKE_LIFE)
 end
@@ -353,6 +361,12 @@ local function finish(caller)
   for _, w in ipairs(wakes) do
     if w[1] ~= caller then push_wake(w[1], w[2]) end
   end
+end
+
+-- A script's reply; with wakes that the client has to push, `wakes REPLY owner word...`.
+local function told(reply)
+  if #unsent == 0 then return reply end
+  return {'wakes', reply, unpack(unsent)}
 end
 
 local function count_entries(owner)

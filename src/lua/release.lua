@@ -78,4 +78,4 @@ sweep()
 reply = reply or nothing_to_end()
 admit()
 finish()
-return reply
+return told(reply)

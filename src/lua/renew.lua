@@ -66,4 +66,4 @@ else
 end
 admit()
 finish(owner)
-return reply
+return told(reply)

@@ -16,6 +16,7 @@ extern const Script renew;
 extern const Script release;
 extern const Script force_unlock;
 extern const Script inspect;
+extern const Script wake;
 
 // Which commands of the native scripts this user may not run.
 extern const Script probe;

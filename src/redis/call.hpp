@@ -10,8 +10,9 @@
 #include "lock/store.hpp"
 #include "lua/scripts.hpp"
 #include "redis/acl.hpp"
-#include "redis/connection.hpp"
 #include "redis/decode.hpp"
+#include "redis/link.hpp"
+#include "redis/wake_call.hpp"
 
 // What the stores of every format are made of: one command in flight, decoded at its end.
 namespace rlock::redis {
@@ -25,47 +26,54 @@ inline bool is_noscript(const redisReply& reply) {
          std::string_view(reply.str, reply.len).starts_with("NOSCRIPT");
 }
 
-// One command in flight on the store's connection, decoded at its end. `script` may be null; else
+// Whoever answers so is no master any more, or cannot be one now. (L34, L44)
+inline bool is_demoted(const redisReply& reply) {
+  if (reply.type != REDIS_REPLY_ERROR) return false;
+  std::string_view text(reply.str, reply.len);
+  for (std::string_view sign : {"READONLY", "UNBLOCKED", "MASTERDOWN"}) {
+    if (text.find(sign) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+// One command in flight on the store's link, decoded at its end. `script` may be null; else
 // its text is sent once where the server does not know the digest (a restart, SCRIPT FLUSH: L42).
 template <class T>
 class Call final : public lock::Reply<T> {
  public:
   using Decode = std::optional<T> (*)(const redisReply&, const std::string& context);
 
-  Call(Connection& connection, std::vector<std::string> words, std::string what, Decode decode,
+  Call(Link& link, std::vector<std::string> words, std::string what, Decode decode,
        std::string context, const lua::Script* script)
-      : connection_(connection),
+      : link_(link),
         words_(std::move(words)),
         what_(std::move(what)),
         decode_(decode),
         context_(std::move(context)),
         script_(script),
         unsent_text_(script) {
-    connection_.start(words_);
+    link_.start(words_);
   }
 
   ~Call() override {
-    if (!done_) connection_.drop();
+    if (!done_) link_.drop();
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  void wants(std::vector<pollfd>& out) const override { connection_.wants(out); }
-  util::TimePoint due() const override { return connection_.due(); }
+  void wants(std::vector<pollfd>& out) const override { link_.wants(out); }
+  util::TimePoint due() const override { return link_.due(); }
 
   bool advance(util::TimePoint now) override {
-    while (!done_ && connection_.advance(now)) {
-      auto reply = connection_.take();
+    while (!done_ && link_.advance(now)) {
+      auto reply = link_.take();
       if (reply && unsent_text_ != nullptr && is_noscript(**reply)) {
         send_text();
         continue;
       }
-      done_ = true;
-      if (reply) {
-        reply_ = std::move(*reply);
-      } else {
-        error_ = std::move(reply).error();
-      }
+      done_ = reply_ != nullptr || !reply || !left_wakes(**reply);
+      keep(std::move(reply));
+      if (!done_) push_wakes();
     }
     return done_;
   }
@@ -75,7 +83,8 @@ class Call final : public lock::Reply<T> {
     if (reply_->type == REDIS_REPLY_ERROR) {
       return about_call(named(refusal({reply_->str, reply_->len})));
     }
-    std::optional<T> value = decode_(*reply_, context_);
+    const redisReply& told = left_wakes(*reply_) ? *reply_->element[1] : *reply_;
+    std::optional<T> value = decode_(told, context_);
     if (!value) {
       return about_call(
           named({util::ErrorKind::unavailable, "a reply that no rlock script gives"}));
@@ -84,11 +93,30 @@ class Call final : public lock::Reply<T> {
   }
 
  private:
+  // The first reply is the one that counts; another is that to the wakes, which are hints.
+  void keep(util::Result<ReplyPtr> reply) {
+    if (reply_) return;
+    if (!reply) {
+      error_ = std::move(reply).error();
+      return;
+    }
+    if (is_demoted(**reply)) link_.drop();
+    reply_ = std::move(*reply);
+  }
+
+  bool left_wakes(const redisReply& reply) const { return script_ != nullptr && has_wakes(reply); }
+
+  void push_wakes() {
+    words_ = wake_call(words_, *reply_);
+    unsent_text_ = &lua::wake;
+    link_.start(words_);
+  }
+
   void send_text() {
     words_[kCommand] = "EVAL";
-    words_[kScript] = script_->text;
+    words_[kScript] = unsent_text_->text;
     unsent_text_ = nullptr;
-    connection_.start(words_);
+    link_.start(words_);
   }
 
   // Which command of a script an ACL denies, the server does not always say.
@@ -103,11 +131,9 @@ class Call final : public lock::Reply<T> {
 
   // The transport's errors name the server themselves, a reply does not.
   util::Error named(util::Error error) const {
-    const Server& server = connection_.server();
     // Some servers, and what stands before them, quote what they were sent. [FAULTS 38]
-    bool secret = !server.password.empty() && error.text.find(server.password) != error.text.npos;
-    error.text =
-        server.label() + ": " + (secret ? "an error that quotes the password" : error.text);
+    bool secret = link_.is_secret(error.text);
+    error.text = link_.node() + ": " + (secret ? "an error that quotes the password" : error.text);
     return error;
   }
 
@@ -116,7 +142,7 @@ class Call final : public lock::Reply<T> {
     return error;
   }
 
-  Connection& connection_;
+  Link& link_;
   std::vector<std::string> words_;
   std::string what_;
   Decode decode_;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "redis/link.hpp"
 #include "redis/reply.hpp"
 #include "redis/server.hpp"
 #include "util/clock.hpp"
@@ -17,33 +18,28 @@ namespace rlock::redis {
 // it; set-up (AUTH, SELECT, CLIENT SETNAME) goes out in one write with the first command, and every
 // reply is read. Any failure of the transport closes it: the next command starts afresh. [DESIGN,
 // Transport]
-class Connection {
+class Connection final : public Link {
  public:
   explicit Connection(Server server);
   Connection(Connection&&) noexcept;
   Connection& operator=(Connection&&) noexcept;
-  ~Connection();
+  ~Connection() override;
 
-  // Sends `words`; a command still in flight is abandoned together with its socket.
-  void start(const std::vector<std::string>& words);
-
+  void start(const std::vector<std::string>& words) override;
   // Waits for what the server says by itself, a message of a channel, over the socket as it is;
   // without one it fails. A wait that found nothing may be followed by another.
   void listen();
   // There is a socket, as far as this side knows.
   bool is_open() const;
-
-  // As lock::Request has them, for the command in flight.
-  void wants(std::vector<pollfd>& out) const;
-  util::TimePoint due() const;
-  bool advance(util::TimePoint now);
-
-  // Once, after advance() returned true. An error reply of the server is a value here
-  // (REDIS_REPLY_ERROR); failed transport or set-up is an Error with the exit code's kind.
-  util::Result<ReplyPtr> take();
-
-  // Closes the socket; what was in flight is abandoned.
-  void drop();
+  void wants(std::vector<pollfd>& out) const override;
+  util::TimePoint due() const override;
+  bool advance(util::TimePoint now) override;
+  util::Result<ReplyPtr> take() override;
+  // Closes the socket.
+  void drop() override;
+  std::string label() const override { return server().label(); }
+  std::string node() const override { return server().label(); }
+  bool is_secret(std::string_view text) const override { return tells_password(server(), text); }
 
   const Server& server() const;
 

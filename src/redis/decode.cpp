@@ -302,8 +302,11 @@ util::Error decode_error(std::string_view text) {
        {"NOAUTH", "NOPERM", "WRONGPASS", "unauthenticated", "user executing the script"}) {
     if (contains(text, sign)) return {ErrorKind::denied, words};
   }
+  if (text.starts_with("MOVED ") || text.starts_with("ASK ")) {
+    return {ErrorKind::unavailable, "it is a node of a cluster: write redis+cluster://HOST"};
+  }
   for (std::string_view sign : {"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN",
-                                "UNBLOCKED", "max number of clients"}) {
+                                "UNBLOCKED", "READONLY", "NOREPLICAS", "max number of clients"}) {
     if (contains(text, sign)) return {ErrorKind::unavailable, words, Retry::later};
   }
   return {ErrorKind::unavailable, words};

@@ -91,8 +91,8 @@ std::optional<std::string> force_owner(const lock::ForceTarget& target) {
 
 }  // namespace
 
-ForeignStore::ForeignStore(Server server, Scripts scripts)
-    : connection_(std::move(server)), scripts_(scripts) {}
+ForeignStore::ForeignStore(std::unique_ptr<Link> link, Scripts scripts)
+    : link_(std::move(link)), scripts_(scripts) {}
 
 template <class T, class Read>
 lock::InFlight<T> ForeignStore::call(const lua::Script& script, const char* verb,
@@ -100,7 +100,7 @@ lock::InFlight<T> ForeignStore::call(const lua::Script& script, const char* verb
                                      Read read) {
   std::vector<std::string> words{"EVALSHA", std::string(script.sha1), "1", name.text()};
   std::move(arguments.begin(), arguments.end(), std::back_inserter(words));
-  auto asked = std::make_unique<Call<Told>>(connection_, std::move(words), about(verb, name),
+  auto asked = std::make_unique<Call<Told>>(*link_, std::move(words), about(verb, name),
                                             without_context<Told, decode_told>, "", &script);
   return std::make_unique<Asked<T>>(std::move(asked), [this, read](Told told) -> T {
     if (told.holder) told.holder->owner = shown(std::move(told.holder->owner));

@@ -1,11 +1,12 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "lock/store.hpp"
 #include "lua/scripts.hpp"
-#include "redis/connection.hpp"
+#include "redis/link.hpp"
 #include "util/random.hpp"
 
 namespace rlock::redis {
@@ -39,10 +40,10 @@ class ForeignStore : public lock::LockStore {
                                                   uint64_t rows) override;
   // ErrorKind::usage: nothing tells which keys are locks.
   lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
-  std::string server() const override { return connection_.server().label(); }
+  std::string server() const override { return link_->label(); }
 
  protected:
-  ForeignStore(Server server, Scripts scripts);
+  ForeignStore(std::unique_ptr<Link> link, Scripts scripts);
 
   // How long a waiter sleeps before it looks again, at most; 0: until the lease ends.
   virtual lock::Millis retry_after() = 0;
@@ -55,7 +56,7 @@ class ForeignStore : public lock::LockStore {
   lock::InFlight<T> call(const lua::Script& script, const char* verb, const lock::LockName& name,
                          std::vector<std::string> arguments, Read read);
 
-  Connection connection_;
+  std::unique_ptr<Link> link_;
   Scripts scripts_;
   std::string released_;  // the last owner that a release was sent for
 };

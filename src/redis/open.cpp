@@ -3,43 +3,160 @@
 #include <algorithm>
 #include <utility>
 
+#include "redis/cluster_store.hpp"
 #include "redis/mutated.hpp"
 #include "redis/plain_store.hpp"
 #include "redis/redis_store.hpp"
 #include "redis/redisson_store.hpp"
 #include "redis/resolver.hpp"
+#include "redis/sentinel_link.hpp"
 #include "redis/url.hpp"
 
 namespace rlock::redis {
 namespace {
 
+using lock::MakeStore;
 using util::Error;
 using util::ErrorKind;
 using util::Result;
+using SharedTls = std::shared_ptr<const Tls>;
 
 Error not_built(const char* what) {
   return {ErrorKind::usage, std::string(what) + " not built yet"};
 }
 
+Error no_channel() {
+  return {ErrorKind::usage,
+          "--format redisson needs the URL of one server: waiters listen to a channel of it"};
+}
+
+// What the options say of each server, whatever the URL.
+class Introduction {
+ public:
+  explicit Introduction(const OpenOptions& options) : options_(options) {}
+
+  Server told(Server server) const {
+    if (options_.user) server.user = *options_.user;
+    if (options_.password) server.password = *options_.password;
+    return server;
+  }
+
+  Server reachable(Server server) const {
+    server.connect_timeout = options_.connect_timeout;
+    server.addresses = std::make_shared<AddressMemory>();
+    return server;
+  }
+
+  std::vector<Server> all(const std::vector<HostPort>& places, Server server) const {
+    std::vector<Server> servers;
+    for (const HostPort& place : places) {
+      server.host = place.host;
+      server.port = place.port;
+      servers.push_back(reachable(server));
+    }
+    return servers;
+  }
+
+  static Server of(const Credentials& who, SharedTls tls) {
+    Server server;
+    server.user = who.user;
+    server.password = who.password;
+    server.tls = std::move(tls);
+    return server;
+  }
+
+  Result<SharedTls> tls(Security security) const {
+    if (security == Security::plain) return SharedTls();
+    return Tls::make(options_.tls);
+  }
+
+ private:
+  const OpenOptions& options_;
+};
+
+// The one server of a URL.
 struct ToServer {
   const OpenOptions& options;
 
   Result<Server> operator()(const SingleUrl& url) const {
-    Server server = url.server;
-    if (url.security == Security::tls) {
-      auto tls = Tls::make(options.tls);
-      if (!tls) return std::move(tls).error();
-      server.tls = *std::move(tls);
-    }
-    if (options.user) server.user = *options.user;
-    if (options.password) server.password = *options.password;
-    return server;
+    Introduction introduction(options);
+    auto tls = introduction.tls(url.security);
+    if (!tls) return std::move(tls).error();
+    Server server = introduction.told(url.server);
+    server.tls = *std::move(tls);
+    return introduction.reachable(std::move(server));
+  }
+  // Its server knows no users: a password in the environment is meant for another one.
+  Result<Server> operator()(const LocalUrl& url) const {
+    auto server = local_server(url.folder, options.local_start);
+    if (!server) return std::move(server).error();
+    return Introduction(options).reachable(*std::move(server));
   }
   Result<Server> operator()(const SentinelUrl&) const { return not_built("Sentinel URLs are"); }
   Result<Server> operator()(const ClusterUrl&) const { return not_built("Cluster URLs are"); }
-  // Its server knows no users: a password in the environment is meant for another one.
-  Result<Server> operator()(const LocalUrl& url) const {
-    return local_server(url.folder, options.local_start);
+};
+
+// What a kind of URL leads to: a maker of stores.
+struct ToStore {
+  const OpenOptions& options;
+
+  Result<MakeStore> operator()(const auto& url) const {
+    auto server = ToServer{options}(url);
+    if (!server) return std::move(server).error();
+    return alone(*std::move(server));
+  }
+
+  Result<MakeStore> operator()(const SentinelUrl& url) const {
+    Introduction introduction(options);
+    auto tls = introduction.tls(url.security);
+    if (!tls) return std::move(tls).error();
+    Server master = introduction.told(Introduction::of(url.credentials, *tls));
+    master.db = url.db;
+    master.connect_timeout = options.connect_timeout;
+    auto sentinels =
+        introduction.all(url.sentinels, Introduction::of(url.sentinel_credentials, *tls));
+    auto link = [=, name = url.master] {
+      return std::make_unique<SentinelLink>(Sentinels(sentinels, name), master);
+    };
+    if (options.format == Format::redisson) return no_channel();
+    if (options.format == Format::plain) {
+      return MakeStore([link] { return std::make_unique<PlainStore>(link()); });
+    }
+    return MakeStore([link, prefix = options.prefix] {
+      return std::make_unique<RedisStore>(link(), prefix, mutated({}));
+    });
+  }
+
+  Result<MakeStore> operator()(const ClusterUrl& url) const {
+    Introduction introduction(options);
+    auto tls = introduction.tls(url.security);
+    if (!tls) return std::move(tls).error();
+    Server node = introduction.told(Introduction::of(url.credentials, *std::move(tls)));
+    auto link = [seeds = introduction.all(url.nodes, node), home = std::make_shared<Home>()] {
+      return std::make_unique<ClusterLink>(seeds, home);
+    };
+    if (options.format == Format::redisson) return no_channel();
+    if (options.format == Format::plain) {
+      return MakeStore([link] { return std::make_unique<PlainStore>(link()); });
+    }
+    return MakeStore(
+        [link, prefix = options.prefix] { return std::make_unique<ClusterStore>(link(), prefix); });
+  }
+
+ private:
+  MakeStore alone(const Server& server) const {
+    switch (options.format) {
+      case Format::plain:
+        return
+            [server] { return std::make_unique<PlainStore>(std::make_unique<Connection>(server)); };
+      case Format::redisson:
+        return [server] { return std::make_unique<RedissonStore>(server); };
+      case Format::native:
+        break;
+    }
+    return [server, prefix = options.prefix] {
+      return std::make_unique<RedisStore>(server, prefix, mutated({}));
+    };
   }
 };
 
@@ -47,20 +164,6 @@ struct UsesTls {
   bool operator()(const LocalUrl&) const { return false; }
   bool operator()(const auto& url) const { return url.security == Security::tls; }
 };
-
-lock::MakeStore maker(const Server& server, const OpenOptions& options) {
-  switch (options.format) {
-    case Format::plain:
-      return [server] { return std::make_unique<PlainStore>(server); };
-    case Format::redisson:
-      return [server] { return std::make_unique<RedissonStore>(server); };
-    case Format::native:
-      break;
-  }
-  return [server, prefix = options.prefix] {
-    return std::make_unique<RedisStore>(server, prefix, mutated({}));
-  };
-}
 
 }  // namespace
 
@@ -71,18 +174,16 @@ Result<std::vector<Server>> servers(const OpenOptions& options) {
   for (const Url& url : *urls) {
     auto server = std::visit(ToServer{options}, url);
     if (!server) return std::move(server).error();
-    server->connect_timeout = options.connect_timeout;
-    server->addresses = std::make_shared<AddressMemory>();
     servers.push_back(*std::move(server));
   }
   return servers;
 }
 
-Result<lock::MakeStore> open(const OpenOptions& options) {
-  auto all = servers(options);
-  if (!all) return std::move(all).error();
-  if (all->size() > 1) return not_built("a quorum of several servers is");
-  return maker(all->front(), options);
+Result<MakeStore> open(const OpenOptions& options) {
+  auto urls = parse_urls(options.urls);
+  if (!urls) return std::move(urls).error();
+  if (urls->size() > 1) return not_built("a quorum of several servers is");
+  return std::visit(ToStore{options}, urls->front());
 }
 
 bool is_unverified(const OpenOptions& options) {

@@ -29,8 +29,8 @@ class Sleep final : public lock::Reply<lock::Wake> {
 
 }  // namespace
 
-PlainStore::PlainStore(Server server)
-    : ForeignStore(std::move(server),
+PlainStore::PlainStore(std::unique_ptr<Link> link)
+    : ForeignStore(std::move(link),
                    {lua::plain_acquire, lua::plain_renew, lua::plain_release, lua::plain_inspect}) {
 }
 

@@ -8,7 +8,7 @@ namespace rlock::redis {
 // node-redlock, redlock-rb and bsm/redislock hold. A waiter looks again after a while, with jitter.
 class PlainStore final : public ForeignStore {
  public:
-  explicit PlainStore(Server server);
+  explicit PlainStore(std::unique_ptr<Link> link);
   // Asks nobody: it lets `slice` pass.
   lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName& name, const lock::Owner& owner,
                                            lock::Millis slice) override;

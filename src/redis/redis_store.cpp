@@ -47,8 +47,11 @@ std::pair<std::string, std::string> force_target(const lock::ForceTarget& target
 
 }  // namespace
 
+RedisStore::RedisStore(std::unique_ptr<Link> link, std::string prefix, Scripts scripts)
+    : link_(std::move(link)), prefix_(std::move(prefix)), scripts_(scripts) {}
+
 RedisStore::RedisStore(Server server, std::string prefix, Scripts scripts)
-    : connection_(std::move(server)), prefix_(std::move(prefix)), scripts_(scripts) {}
+    : RedisStore(std::make_unique<Connection>(std::move(server)), std::move(prefix), scripts) {}
 
 std::string RedisStore::base(const lock::LockName& name) const {
   return prefix_ + "{" + name.text() + "}:";
@@ -72,7 +75,7 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
                    call.queueing == lock::Queueing::never ? "never" : "wait",
                    call.max_queue ? number(*call.max_queue) : "", call.record});
   return std::make_unique<Call<lock::AcquireReply>>(
-      connection_, std::move(words), about("acquire", call.name),
+      *link_, std::move(words), about("acquire", call.name),
       without_context<lock::AcquireReply, decode_acquire>, "", &scripts_.acquire);
 }
 
@@ -84,7 +87,7 @@ lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) 
   auto decode = [](const redisReply& reply, const std::string& self) {
     return decode_renew(reply, self);
   };
-  return std::make_unique<Call<lock::RenewReply>>(connection_, std::move(words),
+  return std::make_unique<Call<lock::RenewReply>>(*link_, std::move(words),
                                                   about("renew", call.name), decode,
                                                   call.owner.text(), &scripts_.renew);
 }
@@ -93,7 +96,7 @@ lock::InFlight<lock::ReleaseReply> RedisStore::release(const lock::ReleaseCall& 
   auto words = script_call(scripts_.release, call.name,
                            {call.owner.text(), call.entry.text(), "released", call.result});
   return std::make_unique<Call<lock::ReleaseReply>>(
-      connection_, std::move(words), about("release", call.name),
+      *link_, std::move(words), about("release", call.name),
       without_context<lock::ReleaseReply, decode_release>, "", &scripts_.release);
 }
 
@@ -102,7 +105,7 @@ lock::InFlight<lock::CancelReply> RedisStore::cancel(const lock::CancelCall& cal
       script_call(scripts_.release, call.name,
                   {call.owner.text(), lock::Entry::outer().text(), word(call.how), call.note});
   return std::make_unique<Call<lock::CancelReply>>(
-      connection_, std::move(words), about("leave the queue of", call.name),
+      *link_, std::move(words), about("leave the queue of", call.name),
       without_context<lock::CancelReply, decode_cancel>, "", &scripts_.release);
 }
 
@@ -112,7 +115,7 @@ lock::InFlight<lock::ForceReply> RedisStore::force_unlock(const lock::ForceCall&
       script_call(scripts_.force_unlock, call.name,
                   {target, value, call.pace == lock::Pace::now ? "now" : "confirmed", call.note});
   return std::make_unique<Call<lock::ForceReply>>(
-      connection_, std::move(words), about("force-unlock", call.name),
+      *link_, std::move(words), about("force-unlock", call.name),
       without_context<lock::ForceReply, decode_force>, "", &scripts_.force_unlock);
 }
 
@@ -121,7 +124,7 @@ lock::InFlight<lock::Snapshot> RedisStore::inspect(const lock::InspectCall& call
                            {number(call.holders_from), number(call.holders_page),
                             number(call.waiters_from), number(call.waiters_page)});
   return std::make_unique<Call<lock::Snapshot>>(
-      connection_, std::move(words), about("inspect", call.name),
+      *link_, std::move(words), about("inspect", call.name),
       without_context<lock::Snapshot, decode_snapshot>, "", &scripts_.inspect);
 }
 
@@ -129,19 +132,21 @@ lock::InFlight<std::vector<lock::Past>> RedisStore::history(const lock::LockName
                                                             uint64_t rows) {
   std::vector<std::string> words{"LRANGE", base(name) + "history", "0", number(rows - 1)};
   return std::make_unique<Call<std::vector<lock::Past>>>(
-      connection_, std::move(words), about("read the history of", name),
+      *link_, std::move(words), about("read the history of", name),
       without_context<std::vector<lock::Past>, decode_history>, "", nullptr);
 }
 
+std::vector<std::string> RedisStore::scan(const std::string& cursor) const {
+  return {"SCAN", cursor.empty() ? "0" : cursor, "MATCH", glob_quoted(prefix_) + "{*}:*", "COUNT",
+          "1000"};
+}
+
 lock::InFlight<lock::NamesPage> RedisStore::list_names(const std::string& cursor) {
-  std::vector<std::string> words{"SCAN",  cursor.empty() ? "0" : cursor,
-                                 "MATCH", glob_quoted(prefix_) + "{*}:*",
-                                 "COUNT", "1000"};
   auto decode = [](const redisReply& reply, const std::string& prefix) {
     return decode_names(reply, prefix);
   };
-  return std::make_unique<Call<lock::NamesPage>>(connection_, std::move(words), "list locks",
-                                                 decode, prefix_, nullptr);
+  return std::make_unique<Call<lock::NamesPage>>(*link_, scan(cursor), "list locks", decode,
+                                                 prefix_, nullptr);
 }
 
 lock::InFlight<lock::Wake> RedisStore::wait_for_wake(const lock::LockName& name,
@@ -149,7 +154,7 @@ lock::InFlight<lock::Wake> RedisStore::wait_for_wake(const lock::LockName& name,
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.3f", std::chrono::duration<double>(slice).count());
   std::vector<std::string> words{"BLPOP", base(name) + "wake:" + owner.text(), seconds};
-  return std::make_unique<Call<lock::Wake>>(connection_, std::move(words), about("wait for", name),
+  return std::make_unique<Call<lock::Wake>>(*link_, std::move(words), about("wait for", name),
                                             without_context<lock::Wake, decode_wake>, "", nullptr);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,10 @@ struct Scripts {
   lua::Script inspect = lua::inspect;
 };
 
-// The native format on one server, over one connection: one request in flight at a time. [PROTOCOL]
-class RedisStore final : public lock::LockStore {
+// The native format over one link: one request in flight at a time. [PROTOCOL]
+class RedisStore : public lock::LockStore {
  public:
+  RedisStore(std::unique_ptr<Link> link, std::string prefix, Scripts scripts = {});
   RedisStore(Server server, std::string prefix, Scripts scripts = {});
 
   lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall& call) override;
@@ -34,14 +36,20 @@ class RedisStore final : public lock::LockStore {
   lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
   lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName& name, const lock::Owner& owner,
                                            lock::Millis slice) override;
-  std::string server() const override { return connection_.server().label(); }
+  std::string server() const override { return link_->label(); }
+
+ protected:
+  Link& link() { return *link_; }
+  const std::string& prefix() const { return prefix_; }
+  // A page of the names at one server.
+  std::vector<std::string> scan(const std::string& cursor) const;
 
  private:
   std::string base(const lock::LockName& name) const;
   std::vector<std::string> script_call(const lua::Script& script, const lock::LockName& name,
                                        std::vector<std::string> arguments) const;
 
-  Connection connection_;
+  std::unique_ptr<Link> link_;
   std::string prefix_;
   Scripts scripts_;
 };

@@ -61,8 +61,9 @@ std::optional<Wake> decode_subscribed(const redisReply& reply) {
 }  // namespace
 
 RedissonStore::RedissonStore(Server server)
-    : ForeignStore(server, {lua::redisson_acquire, lua::redisson_renew, lua::redisson_release,
-                            lua::redisson_inspect}),
+    : ForeignStore(std::make_unique<Connection>(server),
+                   {lua::redisson_acquire, lua::redisson_renew, lua::redisson_release,
+                    lua::redisson_inspect}),
       channel_(std::move(server)) {}
 
 lock::InFlight<Wake> RedissonStore::wait_for_wake(const lock::LockName& name, const lock::Owner&,

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "redis/connection.hpp"
 #include "redis/foreign_store.hpp"
 
 namespace rlock::redis {

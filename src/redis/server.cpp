@@ -13,4 +13,17 @@ std::string Server::label() const {
   return text + (transport == Transport::tcp ? "/" : "?db=") + std::to_string(db);
 }
 
+bool tells_password(const Server& server, std::string_view text) {
+  return !server.password.empty() && text.find(server.password) != text.npos;
+}
+
+std::string joined_labels(const std::vector<Server>& servers) {
+  std::string text;
+  for (const Server& server : servers) {
+    if (!text.empty()) text += ',';
+    text += server.label();
+  }
+  return text;
+}
+
 }  // namespace rlock::redis

@@ -2,12 +2,15 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "util/clock.hpp"
 
 namespace rlock::redis {
 
 enum class Transport { tcp, unix_socket };
+enum class Role { any, master };
 
 class AddressMemory;
 class Tls;
@@ -21,6 +24,8 @@ struct Server {
   std::string user;  // empty: the default user
   std::string password;
   int db = 0;
+  // What it must be, asked at each connect: a master that was deposed must not be taken for one.
+  Role role = Role::any;
   util::Millis connect_timeout{2000};
   std::shared_ptr<const Tls> tls;  // null: plain
   // Shared by the copies, so that a further connection survives a silent name server; may be null.
@@ -29,5 +34,11 @@ struct Server {
   // `db1:6379`, `[::1]:6379`, `/run/redis.sock`, with `/2` for another database: never a password.
   std::string label() const;
 };
+
+// Whether `text` has its password in it.
+bool tells_password(const Server& server, std::string_view text);
+
+// `h1:26379,h2:26379`.
+std::string joined_labels(const std::vector<Server>& servers);
 
 }  // namespace rlock::redis

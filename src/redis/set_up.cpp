@@ -65,12 +65,20 @@ Error select_refused(std::string_view text, const Server& server) {
           server.label() + ": no such database " + std::to_string(server.db) + " (" + words + ")"};
 }
 
+bool is_master(const redisReply& reply) {
+  if (reply.type != REDIS_REPLY_ARRAY || reply.elements == 0) return false;
+  const redisReply& role = *reply.element[0];
+  return role.type == REDIS_REPLY_STRING &&
+         std::string_view(role.str, static_cast<size_t>(role.len)) == "master";
+}
+
 }  // namespace
 
 std::vector<SetUp> set_up_steps(const Server& server) {
   std::vector<SetUp> steps;
   if (!server.user.empty() || !server.password.empty()) steps.push_back(SetUp::auth);
   if (server.db != 0) steps.push_back(SetUp::select);
+  if (server.role == Role::master) steps.push_back(SetUp::role);
   steps.push_back(SetUp::set_name);
   return steps;
 }
@@ -82,6 +90,8 @@ std::string encode(SetUp step, const Server& server) {
       return encode({"AUTH", server.user, server.password});
     case SetUp::select:
       return encode({"SELECT", std::to_string(server.db)});
+    case SetUp::role:
+      return encode({"ROLE"});
     case SetUp::set_name:
       break;
   }
@@ -89,11 +99,14 @@ std::string encode(SetUp step, const Server& server) {
 }
 
 std::optional<Error> verdict(SetUp step, const redisReply& reply, const Server& server) {
-  if (reply.type != REDIS_REPLY_ERROR) return std::nullopt;
+  if (reply.type != REDIS_REPLY_ERROR) {
+    if (step != SetUp::role || is_master(reply)) return std::nullopt;
+    return not_ready(server, "it is a replica, not the master");
+  }
   std::string_view text(reply.str, static_cast<size_t>(reply.len));
   if (auto error = turned_away(text, server)) return error;
-  // A user may lack CLIENT, and what is not ready says so to the real command as well.
-  if (step == SetUp::set_name) return std::nullopt;
+  // A user may lack CLIENT or ROLE; what is not ready, or a replica, refuses the real command too.
+  if (step == SetUp::set_name || step == SetUp::role) return std::nullopt;
   if (starting_up(text)) return not_ready(server, code_of(text));
   return step == SetUp::auth ? auth_refused(text, server) : select_refused(text, server);
 }

@@ -11,7 +11,7 @@
 // How a connection introduces itself: commands that go out in one write with the first real one.
 namespace rlock::redis {
 
-enum class SetUp { auth, select, set_name };
+enum class SetUp { auth, select, role, set_name };
 
 // In the order of sending; never empty, so that each fresh connection has an answer to wait for.
 std::vector<SetUp> set_up_steps(const Server& server);

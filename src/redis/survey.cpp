@@ -7,6 +7,7 @@
 #include "lock/poller.hpp"
 #include "lua/scripts.hpp"
 #include "redis/call.hpp"
+#include "redis/connection.hpp"
 #include "util/random.hpp"
 
 namespace rlock::redis {

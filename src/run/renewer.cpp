@@ -140,11 +140,13 @@ void Renewer::settle_renewal(TimePoint now) {
   renewal_.next = woken_ ? now : doors_.lease.next_attempt();
 }
 
-// A wake is a hint that an operator broke the lock: the renewal that it hastens tells the truth.
+// A wake is a hint that an operator broke the lock, a broken connection one that the server
+// restarted or that another is master: the renewal that either hastens tells the truth.
 void Renewer::settle_listener(TimePoint now) {
   if (!settled(listener_, now)) return;
   auto wake = take<lock::Wake>(listener_);
   if (!wake) {
+    if (listener_backoff_ == Millis(0)) hasten(now);
     listener_backoff_ =
         std::clamp(listener_backoff_ * 2, kFirstListenerBackoff, kLongestListenerBackoff);
     listener_.next = now + listener_backoff_;
@@ -152,7 +154,10 @@ void Renewer::settle_listener(TimePoint now) {
   }
   listener_backoff_ = Millis(0);
   listener_.next = now;
-  if (*wake == lock::Wake::slept) return;
+  if (*wake == lock::Wake::woken) hasten(now);
+}
+
+void Renewer::hasten(TimePoint now) {
   woken_ = true;  // a renewal in flight may have been too early to see it
   renewal_.next = now;
 }

@@ -57,6 +57,7 @@ class Renewer {
   bool wait();
   void settle_renewal(TimePoint now);
   void settle_listener(TimePoint now);
+  void hasten(TimePoint now);
   void heard(TimePoint sent_at, util::Result<lock::RenewReply> reply);
   void failed(util::Error why);
   void tell(EventKind kind, std::string detail) const;

@@ -131,11 +131,13 @@ bool own_group(const Quarry& quarry) {
 }  // namespace
 
 void signal_command(const Quarry& quarry, int signal) noexcept {
-  if (own_group(quarry)) {
-    kill(-quarry.command, signal);
-    return;
-  }
-  signal_tree(quarry, signal);
+  if (!own_group(quarry)) return signal_tree(quarry, signal);
+  kill(-quarry.command, signal);
+  // timeout(1), setsid(1) and shells with job control made groups of their own.
+  find_all(quarry);
+  victims.for_each([&](pid_t pid) {
+    if (getpgid(pid) != quarry.command) kill(pid, signal);
+  });
 }
 
 void signal_tree(const Quarry& quarry, int signal) noexcept {

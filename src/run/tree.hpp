@@ -47,7 +47,8 @@ struct Survivors {
 // For messages; allocates: not for the guard.
 std::vector<std::string> describe(const Survivors& survivors);
 
-// Sends `signal` once: to the command's group where it has one of its own, else to its tree.
+// Sends `signal` once to every process of the command: to its group, where it has one of its own,
+// and to what of its tree has left that.
 void signal_command(const Quarry& quarry, int signal) noexcept;
 
 // Sends `signal` once to every process of the tree, whatever its group.

@@ -13,4 +13,5 @@ if ! compile >"$top/build/bench.log" 2>&1; then
   cat "$top/build/bench.log" >&2
   exit 1
 fi
-exec /usr/bin/python3 "$top/tests/bench/bench.py" "$build" "${1:-300}"
+/usr/bin/python3 "$top/tests/bench/bench.py" "$build" "${1:-300}"
+/usr/bin/python3 "$top/tests/bench/fail_over.py" "$build"

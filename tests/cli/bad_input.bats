@@ -129,8 +129,6 @@ teardown_file() {
   refused run -u "unix://$SERVER/s" -u "unix://$SERVER/t" name -- touch started
   RLOCK_URL="unix://$SERVER/s unix://$SERVER/t" refused run name -- touch started
   RLOCK_URL="unix://$SERVER/s,unix://$SERVER/t" refused run name -- touch started
-  refused run -u redis+sentinel://h/m name -- touch started
-  refused run -u redis+cluster://h name -- touch started
   refused run -u redis://a -u redis://b -u redis://c name -- touch started
 }
 

@@ -52,6 +52,17 @@ trapping() {
   nothing_left slow-end
 }
 
+@test "L05 TERM ends what left the command's group, too" {
+  mkfifo up
+  start rlock run strays -- sh -c 'setsid sh -c "echo \$\$ >up; exec sleep 1000" & exec sleep 1000'
+  holder=$!
+  local stray
+  stray=$(next_line up)
+  kill -TERM "$holder"
+  ends_with 143 "$holder"
+  eventually gone "$stray"
+}
+
 @test "L04 signals reach the whole group of the command" {
   mkfifo up
   start setsid -w rlock run group -- sh -c 'sh -c "echo \$\$ >up; exec sleep 1000"; true'

@@ -50,6 +50,21 @@ void wrong_types(Lab& lab) {
   }
 }
 
+// PROTOCOL, Keys: the wake lists are the only keys that a script computes.
+void undeclared_keys_refused(Lab&) {
+  const Mutation refused{"redis.pcall('RPUSH', key, word)",
+                         "(#KEYS > 9 and redis.pcall('RPUSH', key, word) or {err = 'undeclared'})"};
+  Lab lab(std::vector<Mutation>{refused});
+  lab.granted('A');
+  lab.queued('B');
+  lab.queued('C');
+  need(lab.release('A').ending == lock::Ending::released, "the release is not told");
+  need(lab.woken('B'), "nobody pushed the wake");
+  lab.granted('B');
+  need(std::holds_alternative<lock::Forced>(lab.force()), "the force-unlock is not told");
+  need(lab.woken('B'), "the victim is not woken");
+}
+
 void wrong_wake(Lab& lab) {
   lab.granted('A');
   lab.queued('B');
@@ -93,6 +108,8 @@ const std::vector<Named>& server_cases() {
       {"11: with memory full everything but a new acquisition works", memory_full},
       {"12: a key of a wrong type stops each script before it writes", wrong_types},
       {"12: a wake of a wrong type does not stop a release", wrong_wake},
+      {"a server that refuses undeclared keys: the client pushes the wakes",
+       undeclared_keys_refused},
       {"13: with the limits deleted shared does not join exclusive", limits_deleted},
       {"13: a head whose heartbeat was deleted is skipped", heartbeat_deleted},
       {"SCRIPT FLUSH is invisible (L42)", script_flush},

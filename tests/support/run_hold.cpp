@@ -4,9 +4,9 @@
 //
 // ttl, kill_after, max_run (ms) · watchdog=none · on_lost=ignore · until=descendants · around=held
 // · grant_after (ms), queue=1 (never granted) · renew=ok|silent|error|taken|forced|deleted|full,
-// good_renewals (so many are ok first) · release=ok|error-once|silent|forced · woken_after (ms) ·
-// trace=FILE (`BOOTTIME_NS CALL` a line) · result=FILE (one line: what the outcome was). The exit
-// code is as the command line's.
+// good_renewals (so many are ok first) · release=ok|error-once|silent|forced · woken_after (ms)
+// · ear=broken (the first wait for a wake fails) · trace=FILE (`BOOTTIME_NS CALL` a line) ·
+// result=FILE (one line: what the outcome was). The exit code is as the command line's.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -89,6 +89,7 @@ lock::InFlight<lock::ReleaseReply> release(const std::string& word, int call) {
 test::FakeStore::Script script(const Settings& set) {
   static std::atomic<long> good_renewals{set.number("good_renewals")};
   static std::atomic<int> releases{0};
+  static std::atomic<bool> broken{set.text("ear") == "broken"};
   test::FakeStore::Script script;
   script.acquire = [&set] {
     if (set.number("queue") != 0)
@@ -99,6 +100,7 @@ test::FakeStore::Script script(const Settings& set) {
   script.renew = [&set] { return renew(good_renewals-- > 0 ? "ok" : set.text("renew", "ok")); };
   script.release = [&set] { return release(set.text("release", "ok"), releases++); };
   script.wake = [&set](Millis) {
+    if (broken.exchange(false)) return answer<lock::Wake>(trouble());
     if (set.number("woken_after") == 0) return silence<lock::Wake>();
     return answer<lock::Wake>(lock::Wake::woken, set.ms("woken_after"));
   };

@@ -11,20 +11,24 @@
 
 namespace rlock::test {
 
-// Drives one command to its end; ErrorKind::busy when it is still in flight after `limit`.
-inline util::Result<redis::ReplyPtr> call(redis::Connection& connection,
-                                          const std::vector<std::string>& words,
-                                          util::Millis limit = util::Millis(10'000)) {
-  connection.start(words);
+// Drives what was started to its end; ErrorKind::busy when it is still in flight after `limit`.
+template <class Asked>
+auto finish(Asked& asked, util::Millis limit = util::Millis(10'000)) -> decltype(asked.take()) {
   auto until = util::BootClock::now() + limit;
-  while (!connection.advance(util::BootClock::now())) {
+  while (!asked.advance(util::BootClock::now())) {
     if (util::BootClock::now() >= until) return util::Error{util::ErrorKind::busy, "in flight"};
     std::vector<pollfd> fds;
-    connection.wants(fds);
+    asked.wants(fds);
     poll(fds.data(), fds.size(),
-         util::poll_timeout(util::BootClock::now(), std::min(until, connection.due())));
+         util::poll_timeout(util::BootClock::now(), std::min(until, asked.due())));
   }
-  return connection.take();
+  return asked.take();
+}
+
+inline util::Result<redis::ReplyPtr> call(redis::Link& link, const std::vector<std::string>& words,
+                                          util::Millis limit = util::Millis(10'000)) {
+  link.start(words);
+  return finish(link, limit);
 }
 
 // The reply as text: a status or string as it is, a number in decimal; an Error's text after "! ".

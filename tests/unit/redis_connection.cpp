@@ -4,13 +4,16 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "redis/redis_store.hpp"
 #include "redis_call.hpp"
+#include "support/fake_server.hpp"
 
 using namespace rlock;
 using redis::Connection;
 using test::at_port;
 using test::at_socket;
 using test::call;
+using test::FakeServer;
 using test::Listen;
 using test::RedisServer;
 using test::said;
@@ -208,4 +211,23 @@ TEST_CASE("a large command and a large reply pass in pieces") {
   const std::string large(8 << 20, 'x');
   CHECK(said(call(connection, {"SET", "k", large})) == "OK");
   CHECK(said(call(connection, {"GET", "k"})) == large);
+}
+
+TEST_CASE(
+    "a server that has become a replica is left: the name may lead to a new master (L34, L44)") {
+  FakeServer fake([](FakeServer::Peer& peer, int number) {
+    peer.await("EVALSHA");
+    peer.send("+OK\r\n");
+    peer.send(number == 0 ? "-READONLY You can't write against a read only replica.\r\n"
+                          : "*1\r\n$5\r\nfreed\r\n");
+    peer.await_hang_up();
+  });
+  redis::RedisStore store(at_port(fake.port()), "rlock:");
+  auto owner = *lock::Owner::parse("0123456789abcdef0123456789abcdef");
+  const lock::ReleaseCall release{*lock::LockName::parse("job"), owner};
+  auto refused = test::finish(*store.release(release));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().retry == Retry::later);
+  CHECK(test::finish(*store.release(release)));
+  CHECK(fake.connections() == 2);
 }

@@ -42,7 +42,7 @@ lock::AcquireCall call(char digit, lock::Queueing queueing = lock::Queueing::wai
 // Both kinds of store, each on an empty server.
 void with_each(const std::function<void(lock::LockStore&, test::RedisServer&)>& body) {
   test::RedisServer server;
-  redis::PlainStore plain(test::at_socket(server));
+  redis::PlainStore plain(std::make_unique<redis::Connection>(test::at_socket(server)));
   redis::RedissonStore redisson(test::at_socket(server));
   for (lock::LockStore* store :
        {static_cast<lock::LockStore*>(&plain), static_cast<lock::LockStore*>(&redisson)}) {
@@ -83,7 +83,7 @@ TEST_CASE("a busy lock names its holder, and no place in a queue that is not the
 
 TEST_CASE("a plain waiter looks again within 50 to 250 ms, sooner where the lease ends before") {
   test::RedisServer server;
-  redis::PlainStore store(test::at_socket(server));
+  redis::PlainStore store(std::make_unique<redis::Connection>(test::at_socket(server)));
   ask(store.acquire(call('a')));
   for (int i = 0; i < 50; ++i) {
     auto again = *std::get<lock::Queued>(ask(store.acquire(call('b')))).look_again;

@@ -60,6 +60,15 @@ TEST_CASE("one failed renewal does not drop the lock (L08)") {
   CHECK(job.status() == 3);
 }
 
+TEST_CASE(
+    "a broken connection hastens the renewal: the server may have lost the lease (FAULTS 22, 26)") {
+  Scratch scratch;
+  // The usual renewal is due after 20 s.
+  Job job(held({"ttl=60000", "ear=broken", "trace=" + scratch.file("trace")}, shell("sleep 2")));
+  CHECK(job.status() == 0);
+  CHECK(count_calls(read_file(scratch.file("trace")), "renew") == 1);
+}
+
 TEST_CASE("a command that heeds TERM may tidy up inside its lease") {
   Job job(held({"ttl=1500", "renew=error", "kill_after=400"},
                shell("trap 'echo tidy; exit 0' TERM; echo on; while :; do sleep 0.05; done")));

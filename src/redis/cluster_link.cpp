@@ -1,0 +1,157 @@
+#include "redis/cluster_link.hpp"
+
+#include <string_view>
+
+namespace rlock::redis {
+namespace {
+
+using util::Error;
+using util::ErrorKind;
+using util::Result;
+using util::Retry;
+using util::TimePoint;
+
+// Connections kept: a hostile node could send us anywhere.
+constexpr size_t kMostNodes = 16;
+
+std::string_view error_in(const ReplyPtr& reply) {
+  if (reply->type != REDIS_REPLY_ERROR) return {};
+  return {reply->str, static_cast<size_t>(reply->len)};
+}
+
+HostPort place_of(const Server& server) {
+  return {server.host, server.port};
+}
+
+}  // namespace
+
+std::optional<HostPort> Home::get() const {
+  std::lock_guard lock(mutex_);
+  return at_;
+}
+
+void Home::set(std::optional<HostPort> at) {
+  std::lock_guard lock(mutex_);
+  at_ = std::move(at);
+}
+
+ClusterLink::ClusterLink(std::vector<Server> seeds, std::shared_ptr<Home> home)
+    : seeds_(std::move(seeds)), home_(std::move(home)) {
+  // A silent seed must leave time for the others and for the node they send us to.
+  for (Server& seed : seeds_) seed.connect_timeout /= static_cast<int>(seeds_.size() + 1);
+  current_ = node_at(place_of(seeds_.front()));
+}
+
+Server ClusterLink::server_at(const HostPort& at) const {
+  for (const Server& seed : seeds_) {
+    if (place_of(seed) == at) return seed;
+  }
+  Server server = seeds_.front();
+  server.host = at.host.empty() ? connection().server().host : at.host;
+  server.port = at.port;
+  server.addresses = nullptr;
+  return server;
+}
+
+size_t ClusterLink::node_at(const HostPort& at) {
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].at == at) return i;
+  }
+  Server server = server_at(at);
+  if (nodes_.size() == kMostNodes) nodes_.erase(nodes_.begin());
+  nodes_.push_back({at, Connection(std::move(server))});
+  return nodes_.size() - 1;
+}
+
+HostPort ClusterLink::next_seed() {
+  return place_of(seeds_[seed_++ % seeds_.size()]);
+}
+
+void ClusterLink::start(const std::vector<std::string>& words) {
+  if (in_flight_) drop();
+  words_ = words;
+  redirects_ = 0;
+  failures_ = 0;
+  result_.reset();
+  in_flight_ = true;
+  auto home = home_->get();
+  ask(home ? *home : next_seed(), Asking::no);
+}
+
+void ClusterLink::ask(const HostPort& at, Asking asking) {
+  current_ = node_at(at);
+  asking_ = asking;
+  connection().start(asking == Asking::yes ? std::vector<std::string>{"ASKING"} : words_);
+}
+
+bool ClusterLink::advance(TimePoint now) {
+  while (in_flight_ && connection().advance(now)) heard(connection().take());
+  return !in_flight_;
+}
+
+void ClusterLink::heard(Result<ReplyPtr> reply) {
+  if (!reply) return unreachable(std::move(reply).error());
+  if (asking_ == Asking::yes) {
+    asking_ = Asking::no;
+    return connection().start(words_);
+  }
+  std::string_view error = error_in(*reply);
+  if (auto redirect = redirect_in(error)) return follow(*redirect);
+  if (error.starts_with("CLUSTERDOWN")) {
+    distrust();  // this node's view of the cluster may be the odd one
+  } else if (redirects_ == 0) {
+    home_->set(nodes_[current_].at);
+  }
+  end(std::move(reply));
+}
+
+void ClusterLink::follow(const Redirect& redirect) {
+  if (++redirects_ > kMostRedirects) {
+    distrust();
+    return end(Error{ErrorKind::unavailable,
+                     node() + ": the nodes do not agree on who has the lock", Retry::later});
+  }
+  HostPort to = place_of(server_at(redirect.to));
+  if (redirect.kind == Redirect::Kind::ask) return ask(to, Asking::yes);
+  home_->set(to);
+  ask(to, Asking::no);
+}
+
+// Any seed may be dead; each gets its turn. What refuses our password refuses it everywhere.
+void ClusterLink::unreachable(Error why) {
+  distrust();
+  if (why.kind != ErrorKind::unavailable || ++failures_ > seeds_.size()) return end(std::move(why));
+  ask(next_seed(), Asking::no);
+}
+
+// The next command begins at a seed again.
+void ClusterLink::distrust() {
+  home_->set(std::nullopt);
+}
+
+void ClusterLink::end(Result<ReplyPtr> result) {
+  in_flight_ = false;
+  result_ = std::move(result);
+}
+
+Result<ReplyPtr> ClusterLink::take() {
+  if (!result_) return Error{ErrorKind::internal, label() + ": no reply to take"};
+  return *std::exchange(result_, std::nullopt);
+}
+
+void ClusterLink::wants(std::vector<pollfd>& out) const {
+  if (in_flight_) connection().wants(out);
+}
+
+TimePoint ClusterLink::due() const {
+  return in_flight_ ? connection().due() : TimePoint::max();
+}
+
+void ClusterLink::drop() {
+  in_flight_ = false;
+  result_.reset();
+  connection().drop();
+  distrust();
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "redis/cluster_link.hpp"
+#include "redis/redis_store.hpp"
+
+namespace rlock::redis {
+
+// The native format on a cluster: one lock is one slot, only the list of all locks is everywhere.
+class ClusterStore final : public RedisStore {
+ public:
+  ClusterStore(std::unique_ptr<ClusterLink> link, std::string prefix);
+
+  // The first page is empty: it finds the masters, which the cursor then carries.
+  lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
+
+ private:
+  ClusterLink& cluster();
+
+  std::optional<Connection> listed_;  // to the master whose names are read
+};
+
+}  // namespace rlock::redis

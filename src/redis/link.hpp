@@ -1,0 +1,45 @@
+#pragma once
+
+#include <poll.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "redis/reply.hpp"
+#include "util/clock.hpp"
+#include "util/result.hpp"
+
+namespace rlock::redis {
+
+// The way to the server that a command belongs to: one server, whoever is master now, or the node
+// of a cluster that has the key. One command in flight.
+class Link {
+ public:
+  virtual ~Link() = default;
+
+  // Sends `words`; a command still in flight is abandoned.
+  virtual void start(const std::vector<std::string>& words) = 0;
+
+  // As lock::Request has them, for the command in flight.
+  virtual void wants(std::vector<pollfd>& out) const = 0;
+  virtual util::TimePoint due() const = 0;
+  virtual bool advance(util::TimePoint now) = 0;
+
+  // Once, after advance() returned true. An error reply of the server is a value here
+  // (REDIS_REPLY_ERROR); failed transport or set-up is an Error with the exit code's kind.
+  virtual util::Result<ReplyPtr> take() = 0;
+
+  // Gives up what is in flight and does not trust the server at the far end any more: the next
+  // command starts afresh.
+  virtual void drop() = 0;
+
+  // Where the user pointed us, the same over a fail-over; never a password.
+  virtual std::string label() const = 0;
+  // The server that is asked now or was asked last: for messages.
+  virtual std::string node() const = 0;
+  // Whether `text` has the password in it that is used there.
+  virtual bool is_secret(std::string_view text) const = 0;
+};
+
+}  // namespace rlock::redis

@@ -1,0 +1,74 @@
+#include "redis/sentinel_link.hpp"
+
+#include <utility>
+
+namespace rlock::redis {
+
+using util::Result;
+using util::TimePoint;
+
+SentinelLink::SentinelLink(Sentinels sentinels, Server master)
+    : sentinels_(std::move(sentinels)),
+      master_(std::move(master)),
+      database_(master_.db == 0 ? "" : "/" + std::to_string(master_.db)) {
+  master_.role = Role::master;
+}
+
+void SentinelLink::start(const std::vector<std::string>& words) {
+  if (phase_ == Phase::asking || phase_ == Phase::talking) drop();
+  words_ = words;
+  error_.reset();
+  sentinels_.start();
+  phase_ = Phase::asking;
+}
+
+bool SentinelLink::advance(TimePoint now) {
+  if (phase_ == Phase::asking && sentinels_.advance(now)) {
+    auto master = sentinels_.take();
+    if (master) {
+      elected(*std::move(master));
+    } else {
+      error_ = std::move(master).error();
+      phase_ = Phase::ended;
+    }
+  }
+  if (phase_ == Phase::talking && connection_->advance(now)) phase_ = Phase::ended;
+  return phase_ == Phase::ended || phase_ == Phase::idle;
+}
+
+void SentinelLink::elected(HostPort master) {
+  bool same = connection_ && connection_->server().host == master.host &&
+              connection_->server().port == master.port;
+  if (!same) {
+    master_.host = std::move(master.host);
+    master_.port = master.port;
+    connection_.emplace(master_);
+  }
+  connection_->start(words_);
+  phase_ = Phase::talking;
+}
+
+Result<ReplyPtr> SentinelLink::take() {
+  phase_ = Phase::idle;
+  if (error_) return *std::exchange(error_, std::nullopt);
+  return connection_->take();
+}
+
+void SentinelLink::wants(std::vector<pollfd>& out) const {
+  if (phase_ == Phase::asking) sentinels_.wants(out);
+  if (phase_ == Phase::talking) connection_->wants(out);
+}
+
+TimePoint SentinelLink::due() const {
+  if (phase_ == Phase::asking) return sentinels_.due();
+  if (phase_ == Phase::talking) return connection_->due();
+  return phase_ == Phase::idle ? TimePoint::max() : TimePoint::min();
+}
+
+void SentinelLink::drop() {
+  phase_ = Phase::idle;
+  sentinels_.drop();
+  if (connection_) connection_->drop();
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,139 @@
+#include "redis/sentinels.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+namespace rlock::redis {
+namespace {
+
+using util::Error;
+using util::ErrorKind;
+using util::Result;
+using util::Retry;
+using util::TimePoint;
+
+std::string_view text_of(const redisReply& reply) {
+  return reply.str == nullptr ? std::string_view()
+                              : std::string_view(reply.str, static_cast<size_t>(reply.len));
+}
+
+// {host, port}; nullopt for a nil (no such master) and for whatever else.
+std::optional<HostPort> address_in(const redisReply& reply) {
+  if (reply.type != REDIS_REPLY_ARRAY || reply.elements != 2) return std::nullopt;
+  HostPort at{std::string(text_of(*reply.element[0])), 0};
+  std::string_view digits = text_of(*reply.element[1]);
+  std::from_chars(digits.data(), digits.data() + digits.size(), at.port);
+  if (at.host.empty() || at.port < 1 || at.port > 65535) return std::nullopt;
+  return at;
+}
+
+Error no_vote(const redisReply& reply, const std::string& sentinel, const std::string& master) {
+  if (reply.type != REDIS_REPLY_ERROR) {
+    return {ErrorKind::unavailable, "sentinel " + sentinel + " knows no master \"" + master + "\"",
+            Retry::later};
+  }
+  std::string_view text = text_of(reply);
+  auto kind = text.starts_with("NOPERM") || text.starts_with("NOAUTH") ? ErrorKind::denied
+                                                                       : ErrorKind::unavailable;
+  return {kind, "sentinel " + sentinel + ": " + std::string(text), Retry::later};
+}
+
+}  // namespace
+
+Sentinels::Sentinels(std::vector<Server> sentinels, std::string master)
+    : master_(std::move(master)),
+      label_(joined_labels(sentinels) + "/" + master_),
+      // The other half of the time is for the master itself.
+      patience_(sentinels.front().connect_timeout / 2) {
+  voters_.reserve(sentinels.size());
+  for (Server& sentinel : sentinels) voters_.emplace_back(std::move(sentinel));
+}
+
+void Sentinels::start() {
+  give_up_.reset();
+  elected_.reset();
+  for (Voter& voter : voters_) {
+    voter.vote.reset();
+    voter.refusal.reset();
+    voter.asked = true;
+    voter.connection.start({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", master_});
+  }
+}
+
+void Sentinels::wants(std::vector<pollfd>& out) const {
+  for (const Voter& voter : voters_) {
+    if (voter.asked) voter.connection.wants(out);
+  }
+}
+
+TimePoint Sentinels::due() const {
+  TimePoint earliest = give_up_.value_or(TimePoint::min());
+  for (const Voter& voter : voters_) {
+    if (voter.asked) earliest = std::min(earliest, voter.connection.due());
+  }
+  return earliest;
+}
+
+bool Sentinels::advance(TimePoint now) {
+  if (!give_up_) give_up_ = now + patience_;
+  for (Voter& voter : voters_) {
+    if (voter.asked && voter.connection.advance(now)) read(voter);
+  }
+  elect();
+  return elected_ || all_heard() || now >= *give_up_;
+}
+
+void Sentinels::read(Voter& voter) {
+  voter.asked = false;
+  auto reply = voter.connection.take();
+  if (!reply) {
+    voter.refusal = std::move(reply).error();
+    return;
+  }
+  voter.vote = address_in(**reply);
+  if (!voter.vote) voter.refusal = no_vote(**reply, voter.connection.label(), master_);
+}
+
+void Sentinels::elect() {
+  auto refused = std::count_if(voters_.begin(), voters_.end(),
+                               [](const Voter& voter) { return voter.refusal.has_value(); });
+  auto electorate = static_cast<std::ptrdiff_t>(voters_.size()) - refused;
+  for (const Voter& candidate : voters_) {
+    if (!candidate.vote) continue;
+    auto votes = std::count_if(voters_.begin(), voters_.end(),
+                               [&](const Voter& voter) { return voter.vote == candidate.vote; });
+    if (2 * votes > electorate) elected_ = candidate.vote;
+  }
+}
+
+bool Sentinels::all_heard() const {
+  return std::none_of(voters_.begin(), voters_.end(), [](const Voter& v) { return v.asked; });
+}
+
+Result<HostPort> Sentinels::take() {
+  if (elected_) return *elected_;
+  return undecided();
+}
+
+void Sentinels::drop() {
+  for (Voter& voter : voters_) {
+    if (std::exchange(voter.asked, false)) voter.connection.drop();
+  }
+}
+
+// A wrong password will not mend itself; everything else may be a fail-over under way.
+Error Sentinels::undecided() const {
+  const Error* why = nullptr;
+  for (const Voter& voter : voters_) {
+    if (!voter.refusal) continue;
+    if (voter.refusal->kind == ErrorKind::denied) return *voter.refusal;
+    if (why == nullptr) why = &*voter.refusal;
+  }
+  std::string text = "no majority of the sentinels " + label_ + " names a master";
+  if (why != nullptr) text += " (" + why->text + ")";
+  return {ErrorKind::unavailable, std::move(text), Retry::later};
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,232 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2154 # set by the helpers
+# A Sentinel group. [FAULTS 26, 27; LESSONS L33, L34, L44]
+load topology
+
+events() { jq -r .event "$1"; }
+happened() { grep -q "\"event\":\"$2\".*${3:-}" "$1"; }
+
+# renewed_again LOG COUNT: more than COUNT renewals so far.
+renewals() { events "$1" | grep -cx renewed || true; }
+renewed_since() { [ "$(renewals "$1")" -gt "$2" ]; }
+
+@test "every command over a Sentinel group" {
+  group
+  run -0 rlock run works -- printenv RLOCK_NAME
+  [ "$output" = works ]
+  hold shown --reason why
+  run -0 rlock status
+  [[ $output == *shown*held* && $output == *works*free* ]] || fail "$output"
+  start rlock run shown -- true
+  eventually waiting 1 shown
+  run -0 rlock force-unlock shown --yes
+  ends_with 76 "$holder"
+  ends_with 0 "$!"
+  run -0 rlock history works
+  [[ $output == *"$(id -un)"* ]] || fail "$output"
+  local owner
+  owner=$(rlock acquire steps --ttl 1m)
+  run -0 rlock renew steps --owner "$owner" --ttl 2m
+  run -0 rlock release steps --owner "$owner"
+  run -0 rlock run --no-reentrant outer -- rlock run inner -- true
+  run -0 rlock run nested -- rlock run nested -- true
+}
+
+@test "L34 FAULTS 27 kill -9 of the master: the command goes on, its lease moves to the new one" {
+  group
+  hold kept --event-log log
+  replicated r0
+  crash r0
+  eventually deposed r0
+  eventually renewed_since log "$(renewals log)"
+  run -75 rlock run -n kept -- true
+  let_go kept
+  run -1 rlock status -q kept
+  [ "$(rlock history --json kept | jq '.runs | length')" -eq 1 ]
+}
+
+@test "FAULTS 27 kill -9 of the master under a queue: the order is kept" {
+  group
+  hold queue
+  local first second
+  start rlock run queue -- sh -c 'echo 1 >>order'
+  first=$!
+  eventually waiting 1 queue
+  start rlock run queue -- sh -c 'echo 2 >>order'
+  second=$!
+  eventually waiting 2 queue
+  replicated r0
+  crash r0
+  eventually deposed r0
+  let_go queue
+  ends_with 0 "$first"
+  ends_with 0 "$second"
+  [ "$(tr -d '\n' <order)" = 12 ]
+}
+
+@test "FAULTS 27 a command that ends while there is no master: released at the new one" {
+  group
+  hold ended -t 10
+  replicated r0
+  crash r0
+  let_go ended
+  eventually deposed r0
+  eventually free ended
+}
+
+free() { ! held "$1"; }
+
+# Takes the lock again and again until there is a file `enough`. A lease that the old master granted
+# and did not pass on may overlap: counted, not refused.
+contend() {
+  local code
+  # shellcheck disable=SC2016 # for the inner shell
+  until [ -e enough ]; do
+    code=0
+    rlock run --connect-timeout 30s -w 60 race -- flock -n -E 9 race.flock sh -c 'echo "$RLOCK_TOKEN" >>tokens; sleep 0.02' 2>>troubles || code=$?
+    echo "$code" >>codes
+  done
+}
+
+taken_since() { [ "$(wc -l <tokens)" -gt "$1" ]; }
+
+@test "FAULTS 27 kill -9 of the master among claims and hand-overs: tokens grow, every run ends well" {
+  group
+  local contenders=() _
+  touch tokens
+  for _ in 1 2 3 4; do
+    contend 3>&- 4>&- &
+    contenders+=($!)
+    started+=($!)
+  done
+  eventually taken_since 20
+  crash r0
+  eventually deposed r0
+  eventually taken_since $(($(wc -l <tokens) + 20))
+  touch enough
+  wait "${contenders[@]}"
+  sort -nuc tokens
+  ! grep -qvxE '0|9' codes || fail "$(sort codes | uniq -c; cat troubles)"
+  echo "# $(wc -l <tokens) runs, $(grep -cx 9 codes || true) overlapped a lease that the fail-over lost" >&3
+  run -1 rlock status -q race
+}
+
+blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clients://p')" -eq "$2" ]; }
+
+@test "L44 SENTINEL FAILOVER while held and while queued: nobody loses anything" {
+  group
+  hold planned --event-log log
+  local waiter
+  start rlock run planned -- true
+  waiter=$!
+  eventually waiting 1 planned
+  replicated r0
+  at s0 sentinel failover "$master_name"
+  eventually deposed r0
+  # The waiter, and the holder's ear for operators.
+  eventually blocked_at "$(master)" 2
+  eventually blocked_at r0 0
+  let_go planned
+  ends_with 0 "$waiter"
+}
+
+@test "L34 a deposed master is not believed, though it still says master and its connections live" {
+  group
+  hold torn -t 30 --event-log log
+  replicated r0
+  # Its connection to the master is open: nothing but the sentinels tells that it is one no more.
+  eventually happened log renewed
+  stop r0
+  eventually deposed r0
+  local new taker
+  new=$(master)
+  # What a fail-over loses.
+  at "$new" flushall >/dev/null
+  start rlock run torn -- sh -c 'echo up >up; exec sleep 60'
+  taker=$!
+  eventually test -s up
+  go_on r0
+  ends_with 76 "$holder"
+  # Told so by the new master, not by the end of the lease.
+  happened log lost taken || fail "$(cat log)"
+  kill "$taker"
+  ends_with 143 "$taker"
+}
+
+@test "FAULTS 26 a lock that the fail-over lost is put back where nobody had it since" {
+  group
+  hold lost --event-log log
+  # From now on nothing reaches the replicas but the link itself.
+  local token new
+  token=$(rlock status --json lost | jq '.locks[0].holders[0].token')
+  replicated r0
+  crash r0
+  eventually deposed r0
+  new=$(master)
+  at "$new" flushall >/dev/null
+  eventually happened log renewed "put back"
+  [ "$(rlock status --json lost | jq '.locks[0].holders[0].token')" = "$token" ]
+  let_go lost
+  run -0 rlock run lost -- sh -c "[ \"\$RLOCK_TOKEN\" -gt $token ]"
+}
+
+@test "a sentinel that is cut off with the old master is not believed: the command ends inside its lease" {
+  group
+  hold alone -t 3 --event-log log
+  local begin
+  eventually happened log renewed
+  stop s1
+  stop s2
+  begin=$EPOCHREALTIME
+  eventually gone "$command"
+  # Its last renewal cannot be later than the cut.
+  [ "$(jq -n "$EPOCHREALTIME - $begin < 3")" = true ] || fail "it outlived its lease"
+  ends_with 76 "$holder"
+  run -69 --separate-stderr rlock run alone -- touch started
+  [[ $stderr == *majority* ]] || fail "$stderr"
+  [ ! -e started ]
+  go_on s1
+  go_on s2
+  eventually rlock run -n alone -- true
+}
+
+@test "sentinels may be dead or silent as long as most of the others agree" {
+  group
+  stop s0
+  run -0 rlock run lock -- true
+  go_on s0
+  crash s0
+  run -0 rlock run lock -- true
+  crash s1
+  run -0 rlock run lock -- true
+  crash s2
+  run -69 --separate-stderr rlock run lock -- touch started
+  says lock "$master_name" "Connection refused"
+  [ ! -e started ]
+}
+
+@test "69: no such master" {
+  group
+  RLOCK_URL=${RLOCK_URL/%$master_name/another} run -69 --separate-stderr rlock run lock -- touch started
+  says lock 'knows no master "another"'
+  [ ! -e started ]
+}
+
+@test "77: passwords of the servers and of the sentinels are two things" {
+  # shellcheck disable=SC2034 # read by group
+  local group_password=canary1 sentinel_password=canary2 sentinel_lines
+  # shellcheck disable=SC2034 # read by group
+  sentinel_lines="requirepass $sentinel_password
+sentinel sentinel-pass $sentinel_password"
+  group
+  local hosts=${RLOCK_URL#redis+sentinel://}
+  RLOCK_URL="redis+sentinel://:canary1@$hosts?sentinel_password=canary2" run -0 rlock run lock -- true
+  RLOCK_PASSWORD=canary1 RLOCK_URL="redis+sentinel://$hosts?sentinel_password=canary2" run -0 rlock run lock -- true
+  local url
+  for url in "$hosts" ":canary1@$hosts" ":canary1@$hosts?sentinel_password=wrong" ":canary2@$hosts?sentinel_password=canary2"; do
+    RLOCK_URL="redis+sentinel://$url" run -77 --separate-stderr rlock run lock -- touch started
+    says lock
+    [[ $stderr != *canary* ]] || fail "$stderr"
+    [ ! -e started ]
+  done
+}

@@ -1,0 +1,193 @@
+# shellcheck shell=bash
+# Sentinel groups and clusters for the tests, on top of the helpers of tests/cli: real servers on free
+# ports of 127.0.0.1, each in a folder under $fleet with a unix socket of its own, ended by pid.
+load ../cli/helpers/helpers
+
+export LC_ALL=C
+master_name=the-master
+
+# A file of these has no single server of its own.
+setup_file() { :; }
+teardown_file() { :; }
+
+setup() {
+  here=$BATS_TEST_TMPDIR
+  started=()
+  # A path in the test's own folder may be too long for a socket.
+  fleet=$(mktemp -d)
+  cd "$here" || return
+}
+
+teardown() {
+  local pid folder
+  for pid in "${started[@]}"; do
+    kill -KILL "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
+  done
+  for folder in "$fleet"/*/; do
+    [ ! -s "${folder}pid" ] || end_server "${folder%/}"
+  done
+  rm -rf "$fleet"
+}
+
+# free_ports N: on one line.
+free_ports() {
+  /usr/bin/python3 - "$1" <<'PYTHON'
+import socket, sys
+probes = [socket.socket() for _ in range(int(sys.argv[1]))]
+for probe in probes:
+    probe.bind(("127.0.0.1", 0))
+print(*(probe.getsockname()[1] for probe in probes))
+PYTHON
+}
+
+# at NODE ARG…: redis-cli at one of the fleet's servers.
+at() {
+  local node=$1
+  shift
+  redis-cli -s "$fleet/$node/s" --no-auth-warning "$@"
+}
+
+pid_of() { cat "$fleet/$1/pid"; }
+port_of() { cat "$fleet/$1/port"; }
+
+# node NAME PORT ARG…
+node() {
+  local name=$1 port=$2
+  shift 2
+  serve "$fleet/$name" --port "$port" --bind 127.0.0.1 --repl-diskless-sync-delay 0 "$@"
+  echo "$port" >"$fleet/$name/port"
+}
+
+stop() { kill -STOP "$(pid_of "$1")"; }
+go_on() { kill -CONT "$(pid_of "$1")"; }
+crash() { end_server "$fleet/$1"; }
+
+# node_with_port PORT
+node_with_port() {
+  local file
+  file=$(grep -lx "$1" "$fleet"/*/port)
+  basename "$(dirname "$file")"
+}
+
+# ---- a Sentinel group: r0 (the first master), r1, r2 and the sentinels s0, s1, s2 ----
+
+# sentinel NAME PORT: watches r0.
+sentinel() {
+  local folder=$fleet/$1
+  mkdir "$folder"
+  cat >"$folder/conf" <<CONF
+port $2
+bind 127.0.0.1
+unixsocket $folder/s
+dir $folder
+daemonize yes
+pidfile $folder/pid
+logfile $folder/log
+${sentinel_lines:-}
+sentinel monitor $master_name 127.0.0.1 $(port_of r0) 2
+sentinel down-after-milliseconds $master_name 1000
+sentinel failover-timeout $master_name 3000
+${group_password:+sentinel auth-pass $master_name $group_password}
+CONF
+  redis-server "$folder/conf" --sentinel >/dev/null 3>&- 4>&-
+  echo "$2" >"$folder/port"
+  eventually test -S "$folder/s"
+  eventually test -s "$folder/pid"
+}
+
+# group ARG…: of the data servers; $group_password is theirs, $sentinel_lines the sentinels' own.
+group() {
+  local ports i
+  read -ra ports < <(free_ports 6)
+  for i in 0 1 2; do
+    local role=()
+    [ "$i" -eq 0 ] || role=(--replicaof 127.0.0.1 "${ports[0]}")
+    node "r$i" "${ports[i]}" ${group_password:+--requirepass "$group_password" --masterauth "$group_password"} \
+      "${role[@]}" "$@"
+  done
+  eventually replicas_linked r0 2
+  for i in 0 1 2; do sentinel "s$i" "${ports[3 + i]}"; done
+  for i in 0 1 2; do eventually knows_all "s$i"; done
+  export RLOCK_URL="redis+sentinel://127.0.0.1:${ports[3]},127.0.0.1:${ports[4]},127.0.0.1:${ports[5]}/$master_name"
+}
+
+replicas_linked() {
+  [ "$(at "$1" ${group_password:+-a "$group_password"} info replication | grep -c 'state=online')" -ge "$2" ]
+}
+
+knows_all() {
+  local facts
+  facts=$(at "$1" ${sentinel_password:+-a "$sentinel_password"} sentinel master "$master_name" | paste - - )
+  grep -qP '^num-slaves\t2$' <<<"$facts" && grep -qP '^num-other-sentinels\t2$' <<<"$facts"
+}
+
+# The master by the word of each sentinel that runs: empty as long as they differ.
+master() {
+  local ports
+  ports=$(for s in s0 s1 s2; do at "$s" sentinel get-master-addr-by-name "$master_name" | tail -1; done | sort -u)
+  [[ $ports != *$'\n'* ]] && node_with_port "$ports"
+}
+
+# deposed NODE: another one is master by the word of all, and says so itself.
+deposed() {
+  local now
+  now=$(master) && [ "$now" != "$1" ] && [ "$(at "$now" role | head -1)" = master ]
+}
+
+# replicated NODE: both replicas have all that was written so far.
+replicated() { [ "$(at "$1" wait "${2:-2}" 1000)" -ge "${2:-2}" ]; }
+
+# ---- a cluster: three masters c0, c1, c2, each with a replica among c3, c4, c5 ----
+
+# cluster REPLICAS ARG…: $REPLICAS of each master.
+cluster() {
+  local replicas=$1 ports nodes i
+  shift
+  nodes=$((3 * (1 + replicas)))
+  read -ra ports < <(free_ports $((2 * nodes)))
+  local addresses=()
+  for ((i = 0; i < nodes; i++)); do
+    node "c$i" "${ports[i]}" --cluster-enabled yes --cluster-node-timeout 1000 --cluster-port "${ports[nodes + i]}" "$@"
+    addresses+=("127.0.0.1:${ports[i]}")
+  done
+  redis-cli --cluster create "${addresses[@]}" --cluster-replicas "$replicas" --cluster-yes >"$fleet/created" || return
+  for ((i = 0; i < nodes; i++)); do eventually sees_all "c$i"; done
+  [ "$replicas" -eq 0 ] || for i in 0 1 2; do eventually replicas_linked "c$i" "$replicas"; done
+  export RLOCK_URL="redis+cluster://127.0.0.1:${ports[0]},127.0.0.1:${ports[1]},127.0.0.1:${ports[2]}"
+}
+
+sees_all() { at "$1" cluster info | tr -d '\r' | grep -qx cluster_state:ok; }
+
+slot_of() { at c0 cluster keyslot "rlock:{$1}:holders"; }
+id_of() { at "$1" cluster myid; }
+
+# owner_of NAME [ASKED]: the node that serves the lock's slot, by the word of ASKED.
+owner_of() {
+  local slot first last port rest
+  slot=$(slot_of "$1")
+  while read -r first last port rest; do
+    [ "$slot" -lt "$first" ] || [ "$slot" -gt "$last" ] || node_with_port "$port"
+  done < <(at "${2:-c0}" cluster slots | paste -sd' ' | sed 's/ \([0-9]* [0-9]* 127\)/\n\1/g' | awk '{print $1, $2, $4}')
+}
+
+# Some node other than NODE that is a master from the start.
+other_than() {
+  [ "$1" = c1 ] && echo c2 || echo c1
+}
+
+# The steps of a slot's move; a lock's keys are all in one slot.
+open_move() {
+  at "$3" cluster setslot "$1" importing "$(id_of "$2")" >/dev/null
+  at "$2" cluster setslot "$1" migrating "$(id_of "$3")" >/dev/null
+}
+move_keys() {
+  local slot=$1 from=$2 to=$3 most=$4 keys
+  mapfile -t keys < <(at "$from" --raw cluster getkeysinslot "$slot" "$most")
+  [ "${#keys[@]}" -eq 0 ] || [ -z "${keys[0]}" ] ||
+    at "$from" migrate 127.0.0.1 "$(port_of "$to")" '' 0 5000 keys "${keys[@]}" >/dev/null
+}
+close_move() {
+  local node
+  for node in "$3" "$2" c0 c1 c2; do at "$node" cluster setslot "$1" node "$(id_of "$3")" >/dev/null; done
+}

@@ -1,0 +1,154 @@
+// The way through a cluster where a real one cannot be made to misbehave; tests/topology has those.
+#include <doctest/doctest.h>
+
+#include <atomic>
+
+#include "redis/cluster_link.hpp"
+#include "redis/cluster_store.hpp"
+#include "redis_call.hpp"
+#include "support/fake_server.hpp"
+
+using namespace rlock;
+using redis::ClusterLink;
+using redis::Home;
+using redis::HostPort;
+using redis::Redirect;
+using test::at_port;
+using test::call;
+using test::FakeServer;
+using test::said;
+using util::ErrorKind;
+using util::Millis;
+using util::Retry;
+
+namespace {
+
+const std::string kNamed = "+OK\r\n";  // to CLIENT SETNAME
+const std::string kPing = "*1\r\n$4\r\nPING\r\n";
+
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+std::string redirect(const char* word, int port) {
+  return std::string("-") + word + " 1 127.0.0.1:" + std::to_string(port) + "\r\n";
+}
+
+ClusterLink link_to(const std::vector<int>& ports, Millis connect_timeout = Millis(5'000)) {
+  std::vector<redis::Server> seeds;
+  for (int port : ports) seeds.push_back(at_port(port, connect_timeout));
+  return {seeds, std::make_shared<Home>()};
+}
+
+}  // namespace
+
+TEST_CASE("redirects are read, whatever shape a node gives its address") {
+  auto moved = redis::redirect_in("MOVED 3999 10.0.0.1:6381");
+  REQUIRE(moved);
+  CHECK(moved->kind == Redirect::Kind::moved);
+  CHECK(moved->to == HostPort{"10.0.0.1", 6381});
+  CHECK(redis::redirect_in("ASK 3999 ::1:6381")->to == HostPort{"::1", 6381});
+  CHECK(redis::redirect_in("MOVED 3999 :6381")->to == HostPort{"", 6381});
+  CHECK(redis::redirect_in("MOVED 3999 ?:6381")->to == HostPort{"", 6381});
+  for (const char* other : {"", "MOVED", "MOVED 1", "MOVED 1 h", "MOVED 1 h:0", "MOVED 1 h:99999",
+                            "TRYAGAIN Multiple keys", "ERR MOVED 1 h:1"}) {
+    CHECK_FALSE(redis::redirect_in(other));
+  }
+}
+
+TEST_CASE("the masters with slots are read from CLUSTER NODES") {
+  auto masters = redis::masters_in(
+      "a 10.0.0.1:6379@16379,db1 myself,master - 0 0 1 connected 0-5460\n"
+      "b 10.0.0.2:6379@16379 slave a 0 0 1 connected\n"
+      "c 10.0.0.3:6379@16379 master,fail - 0 0 2 disconnected\n"
+      "d :6379@16379 master - 0 0 3 connected 5461 [5462->-a]\n"
+      "nonsense\n");
+  CHECK(masters == std::vector<HostPort>{{"10.0.0.1", 6379}, {"", 6379}});
+}
+
+TEST_CASE("at most five redirects: nodes that send us round in a circle are an error") {
+  std::atomic<int> port{0};
+  std::atomic<int> asked{0};
+  FakeServer node([&](FakeServer::Peer& peer, int) {
+    for (int i = 1; peer.await(repeated(kPing, i)); ++i) {
+      asked = i;
+      peer.send((i == 1 ? kNamed : "") + redirect("MOVED", port));
+    }
+  });
+  port = node.port();
+  ClusterLink link = link_to({node.port()});
+  auto reply = call(link, {"PING"});
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().kind == ErrorKind::unavailable);
+  CHECK(reply.error().retry == Retry::later);
+  CHECK(asked == 1 + ClusterLink::kMostRedirects);
+}
+
+TEST_CASE("after ASK a script that the new node does not know is sent there as text (L42)") {
+  const std::string asking = "*1\r\n$6\r\nASKING\r\n";
+  const std::string text = "$4\r\nEVAL\r\n";
+  FakeServer target([&](FakeServer::Peer& peer, int) {
+    peer.await(asking);
+    peer.send(kNamed + "+OK\r\n");
+    peer.await("EVALSHA");
+    peer.send("-NOSCRIPT No matching script.\r\n");
+    // What follows the last argument of the release.
+    peer.await("exit:0\r\n" + asking);
+    peer.send("+OK\r\n");
+    peer.await(text);
+    peer.send("*1\r\n$5\r\nfreed\r\n");
+    peer.await_hang_up();
+  });
+  FakeServer home([&](FakeServer::Peer& peer, int) {
+    peer.await("EVALSHA");
+    peer.send(kNamed + redirect("ASK", target.port()));
+    peer.await(text);
+    peer.send(redirect("ASK", target.port()));
+    peer.await_hang_up();
+  });
+  redis::ClusterStore store(std::make_unique<ClusterLink>(link_to({home.port()})), "rlock:");
+  auto owner = *lock::Owner::parse("0123456789abcdef0123456789abcdef");
+  auto request =
+      store.release({*lock::LockName::parse("job"), owner, lock::Entry::outer(), "exit:0"});
+  auto reply = test::finish(*request);
+  REQUIRE_MESSAGE(reply, reply.error().text);
+  CHECK(reply->ending == lock::Ending::released);
+}
+
+TEST_CASE("MOVED is remembered, also by the next link, and a dead seed is passed over") {
+  test::RedisServer real({}, test::Listen::unix_socket_and_tcp);
+  FakeServer seed([&](FakeServer::Peer& peer, int) {
+    peer.await(kPing);
+    peer.send(kNamed + redirect("MOVED", real.port()));
+    peer.await_hang_up();
+  });
+  auto home = std::make_shared<Home>();
+  // Port 1 is tcpmux, which nobody runs.
+  const std::vector<redis::Server> seeds{at_port(1), at_port(seed.port())};
+  for (int i = 0; i < 2; ++i) {
+    ClusterLink link(seeds, home);
+    CHECK(said(call(link, {"PING"})) == "PONG");
+    CHECK(said(call(link, {"PING"})) == "PONG");
+  }
+  CHECK(seed.connections() == 1);
+  CHECK(home->get() == HostPort{"127.0.0.1", real.port()});
+}
+
+TEST_CASE("a seed that serves us is stayed with") {
+  test::RedisServer first({}, test::Listen::unix_socket_and_tcp);
+  test::RedisServer second({}, test::Listen::unix_socket_and_tcp);
+  ClusterLink link = link_to({first.port(), second.port()});
+  CHECK(said(call(link, {"SET", "k", "v"})) == "OK");
+  CHECK(said(call(link, {"GET", "k"})) == "v");
+}
+
+TEST_CASE("a silent seed leaves time for the others") {
+  test::RedisServer real({}, test::Listen::unix_socket_and_tcp);
+  FakeServer silent([](FakeServer::Peer& peer, int) { peer.await_hang_up(); });
+  ClusterLink link = link_to({silent.port(), real.port()}, Millis(3'000));
+  auto before = util::BootClock::now();
+  CHECK(said(call(link, {"PING"})) == "PONG");
+  CHECK(util::BootClock::now() - before < Millis(3'000));
+}

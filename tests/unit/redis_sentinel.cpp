@@ -1,0 +1,143 @@
+// The vote of sentinels that are scripted; tests/topology has real ones.
+#include <doctest/doctest.h>
+
+#include "redis/sentinel_link.hpp"
+#include "redis_call.hpp"
+#include "support/fake_server.hpp"
+
+using namespace rlock;
+using redis::HostPort;
+using redis::SentinelLink;
+using redis::Sentinels;
+using test::at_port;
+using test::call;
+using test::FakeServer;
+using test::RedisServer;
+using test::said;
+using util::ErrorKind;
+using util::Millis;
+using util::Retry;
+
+namespace {
+
+const std::string kNamed = "+OK\r\n";  // to CLIENT SETNAME
+const std::string kQuestion = "GET-MASTER-ADDR-BY-NAME\r\n$1\r\nm\r\n";
+
+std::string address(int port) {
+  std::string digits = std::to_string(port);
+  return "*2\r\n$9\r\n127.0.0.1\r\n$" + std::to_string(digits.size()) + "\r\n" + digits + "\r\n";
+}
+
+// A sentinel of one opinion; an empty one is silence.
+FakeServer::Script that_says(const std::string& opinion) {
+  return [opinion](FakeServer::Peer& peer, int) {
+    peer.await(kQuestion);
+    if (!opinion.empty()) peer.send(kNamed + opinion);
+    peer.await_hang_up();
+  };
+}
+
+// 0 stands for one that is dead.
+Sentinels asked(const std::vector<int>& ports, Millis connect_timeout = Millis(1'000)) {
+  std::vector<redis::Server> servers;
+  // Port 1 is tcpmux, which nobody runs.
+  for (int port : ports) servers.push_back(at_port(port == 0 ? 1 : port, connect_timeout));
+  return {servers, "m"};
+}
+
+util::Result<HostPort> vote(const std::vector<int>& ports, Millis connect_timeout = Millis(1'000)) {
+  Sentinels sentinels = asked(ports, connect_timeout);
+  sentinels.start();
+  return test::finish(sentinels);
+}
+
+const HostPort kOld{"127.0.0.1", 7001};
+const HostPort kNew{"127.0.0.1", 7002};
+
+}  // namespace
+
+TEST_CASE("the master is whom most of the sentinels that can answer name") {
+  FakeServer old1(that_says(address(kOld.port)));
+  FakeServer new1(that_says(address(kNew.port)));
+  FakeServer new2(that_says(address(kNew.port)));
+  FakeServer silent1(that_says(""));
+  FakeServer silent2(that_says(""));
+  FakeServer ignorant(that_says("*-1\r\n"));
+  auto elects = [](const std::vector<int>& ports, const HostPort& master) {
+    auto elected = vote(ports);
+    return elected && *elected == master;
+  };
+  SUBCASE("alone") {
+    CHECK(elects({old1.port()}, kOld));
+  }
+  SUBCASE("one is behind the times") {
+    CHECK(elects({old1.port(), new1.port(), new2.port()}, kNew));
+  }
+  SUBCASE("one is silent: nobody waits for it") {
+    // Longer than finish() drives it.
+    auto elected = vote({silent1.port(), new1.port(), new2.port()}, std::chrono::hours(1));
+    CHECK((elected && *elected == kNew));
+  }
+  SUBCASE("dead ones and those that know nothing do not vote") {
+    CHECK(elects({0, new1.port(), ignorant.port()}, kNew));
+  }
+  SUBCASE("the others are silent: it may be cut off together with a deposed master (L34)") {
+    auto elected = vote({old1.port(), silent1.port(), silent2.port()});
+    REQUIRE_FALSE(elected);
+    CHECK(elected.error().kind == ErrorKind::unavailable);
+    CHECK(elected.error().retry == Retry::later);
+    CHECK(elected.error().text.find("no majority") != std::string::npos);
+  }
+  SUBCASE("they are at odds") {
+    CHECK_FALSE(vote({old1.port(), new1.port()}));
+  }
+}
+
+TEST_CASE("sentinels that know no such master say so, and one that refuses us is a denial") {
+  FakeServer ignorant(that_says("*-1\r\n"));
+  FakeServer strict(that_says("-NOPERM no permissions\r\n"));
+  auto none = vote({ignorant.port()});
+  REQUIRE_FALSE(none);
+  CHECK(none.error().text.find("knows no master \"m\"") != std::string::npos);
+  auto denied = vote({ignorant.port(), strict.port()});
+  REQUIRE_FALSE(denied);
+  CHECK(denied.error().kind == ErrorKind::denied);
+}
+
+TEST_CASE("hostile answers of a sentinel are no address (FAULTS 37)") {
+  for (const char* opinion :
+       {"*2\r\n$0\r\n\r\n$4\r\n7001\r\n", "*2\r\n$1\r\nh\r\n$2\r\n-1\r\n", "*2\r\n:1\r\n:2\r\n",
+        "*1\r\n$1\r\nh\r\n", ":7\r\n", "*2\r\n$1\r\nh\r\n$5\r\n99999\r\n"}) {
+    FakeServer sentinel(that_says(opinion));
+    CHECK_FALSE(vote({sentinel.port()}));
+  }
+}
+
+TEST_CASE(
+    "the sentinels are asked before each command, though the old master still answers (L34)") {
+  RedisServer first({}, test::Listen::unix_socket_and_tcp);
+  RedisServer second({}, test::Listen::unix_socket_and_tcp);
+  FakeServer sentinel([&](FakeServer::Peer& peer, int) {
+    const std::string question = "*3\r\n$8\r\nSENTINEL\r\n$23\r\n" + kQuestion;
+    peer.await(question);
+    peer.send(kNamed + address(first.port()));
+    peer.await(question + question);
+    peer.send(address(second.port()));
+    peer.await_hang_up();
+  });
+  SentinelLink link(asked({sentinel.port()}), at_port(0));
+  CHECK(said(call(link, {"SET", "k", "1"})) == "OK");
+  CHECK(said(call(link, {"SET", "k", "2"})) == "OK");
+  CHECK(first.cli({"GET", "k"}) == "1");
+  CHECK(second.cli({"GET", "k"}) == "2");
+}
+
+TEST_CASE("a server that the sentinels name but that is a replica is refused by its ROLE") {
+  RedisServer real({"--replicaof", "127.0.0.1", "1"}, test::Listen::unix_socket_and_tcp);
+  FakeServer sentinel(that_says(address(real.port())));
+  SentinelLink link(asked({sentinel.port()}), at_port(0));
+  auto reply = call(link, {"GET", "k"});
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().retry == Retry::later);
+  CHECK(reply.error().text.find("replica") != std::string::npos);
+}
