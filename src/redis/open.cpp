@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "lock/quorum.hpp"
 #include "redis/redis_store.hpp"
 #include "redis/resolver.hpp"
 #include "redis/url.hpp"
@@ -35,19 +36,34 @@ struct ToServer {
   }
 };
 
+lock::MakeStore maker(Server server, const std::string& prefix) {
+  return
+      [server = std::move(server), prefix] { return std::make_unique<RedisStore>(server, prefix); };
+}
+
+lock::MakeStore quorum_maker(std::vector<lock::MakeStore> makers) {
+  auto random = std::make_shared<util::SystemRandom>();
+  return [makers = std::move(makers), random] {
+    return std::make_unique<lock::QuorumStore>(makers,
+                                               lock::QuorumSources{*random, util::wall_micros});
+  };
+}
+
 }  // namespace
 
 Result<lock::MakeStore> open(const OpenOptions& options) {
   auto urls = parse_urls(options.urls);
   if (!urls) return std::move(urls).error();
-  if (urls->size() > 1) return not_built("a quorum of several servers is");
-  auto server = std::visit(ToServer{options}, urls->front());
-  if (!server) return std::move(server).error();
-  server->connect_timeout = options.connect_timeout;
-  server->addresses = std::make_shared<AddressMemory>();
-  return lock::MakeStore([server = std::move(*server), prefix = options.prefix] {
-    return std::make_unique<RedisStore>(server, prefix);
-  });
+  std::vector<lock::MakeStore> makers;
+  for (const Url& url : *urls) {
+    auto server = std::visit(ToServer{options}, url);
+    if (!server) return std::move(server).error();
+    server->connect_timeout = options.connect_timeout;
+    server->addresses = std::make_shared<AddressMemory>();
+    server->part = urls->size() > 1 ? Part::of_quorum : Part::alone;
+    makers.push_back(maker(*std::move(server), options.prefix));
+  }
+  return makers.size() == 1 ? std::move(makers.front()) : quorum_maker(std::move(makers));
 }
 
 }  // namespace rlock::redis

@@ -145,6 +145,7 @@ std::string glob_quoted(std::string_view text) {
 
 const char* word(lock::CancelHow how) {
   if (how == lock::CancelHow::removed) return "removed";
+  if (how == lock::CancelHow::yielded) return "yielded";
   return how == lock::CancelHow::timed_out ? "timed_out" : "cancelled";
 }
 
@@ -180,6 +181,7 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
                    number(call.ttl), number(call.min_hold), flag(call.attended),
                    call.queueing == lock::Queueing::never ? "never" : "wait",
                    call.max_queue ? number(*call.max_queue) : "", call.record});
+  if (call.attempt > 0) words.push_back(number(call.attempt));
   return std::make_unique<Call<lock::AcquireReply>>(
       connection_, std::move(words), about("acquire", call.name),
       plain<lock::AcquireReply, decode_acquire>, "", &scripts_.acquire);
@@ -190,6 +192,7 @@ lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) 
       scripts_.renew, call.name,
       {call.owner.text(), call.entry.text(), number(call.token.value), number(call.limit.value()),
        number(call.ttl), number(call.min_hold), flag(call.attended), call.record});
+  if (call.attempt > 0) words.push_back(number(call.attempt));
   auto decode = [](const redisReply& reply, const std::string& self) {
     return decode_renew(reply, self);
   };
@@ -210,6 +213,10 @@ lock::InFlight<lock::CancelReply> RedisStore::cancel(const lock::CancelCall& cal
   auto words =
       script_call(scripts_.release, call.name,
                   {call.owner.text(), lock::Entry::outer().text(), word(call.how), call.note});
+  if (call.how == lock::CancelHow::yielded) {
+    words.push_back(number(call.attempt));
+    words.push_back(number(call.ticket.value));
+  }
   return std::make_unique<Call<lock::CancelReply>>(
       connection_, std::move(words), about("leave the queue of", call.name),
       plain<lock::CancelReply, decode_cancel>, "", &scripts_.release);

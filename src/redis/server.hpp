@@ -9,6 +9,9 @@ namespace rlock::redis {
 
 enum class Transport { tcp, unix_socket };
 
+// Of a quorum: it votes only when it is known to remember. [restart_guard]
+enum class Part { alone, of_quorum };
+
 class AddressMemory;
 
 // Where one server is and how we introduce ourselves there.
@@ -20,6 +23,7 @@ struct Server {
   std::string user;  // empty: the default user
   std::string password;
   int db = 0;
+  Part part = Part::alone;
   util::Millis connect_timeout{2000};
   // Shared by the copies, so that a further connection survives a silent name server; may be null.
   std::shared_ptr<AddressMemory> addresses;
