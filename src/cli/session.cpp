@@ -4,6 +4,7 @@
 #include <set>
 
 #include "cli/connect.hpp"
+#include "lock/quorum.hpp"
 
 namespace rlock::cli {
 
@@ -14,7 +15,12 @@ Result<Session> Session::open(const Choices& choices) {
   if (!settings) return std::move(settings).error();
   auto make_store = redis::open(*settings);
   if (!make_store) return std::move(make_store).error();
-  return Session(*std::move(make_store), settings->prefix, settings->connect_timeout);
+  return Session(*std::move(make_store), *settings);
+}
+
+util::Status Session::fits(const lock::AcquireCall& claim) const {
+  if (servers_ == 1) return util::Done{};
+  return lock::fits_quorum(claim);
 }
 
 Result<lock::Snapshot> inspect_holders(Session& session, const lock::LockName& name) {

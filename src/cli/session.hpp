@@ -20,6 +20,9 @@ class Session {
   lock::LockStore& store() { return *store_; }
   const lock::MakeStore& make_store() const { return make_store_; }
   util::Millis connect_timeout() const { return connect_timeout_; }
+  uint64_t servers() const { return servers_; }  // more than one: a quorum
+  // Whether this kind of server can hold what `claim` wants; ErrorKind::usage says why not.
+  util::Status fits(const lock::AcquireCall& claim) const;
 
   // `start` sends the request, once for each try.
   template <class Start>
@@ -38,16 +41,18 @@ class Session {
   }
 
  private:
-  Session(lock::MakeStore make_store, std::string prefix, util::Millis connect_timeout)
+  Session(lock::MakeStore make_store, const redis::OpenOptions& options)
       : make_store_(std::move(make_store)),
         store_(make_store_()),
-        prefix_(std::move(prefix)),
-        connect_timeout_(connect_timeout) {}
+        prefix_(options.prefix),
+        connect_timeout_(options.connect_timeout),
+        servers_(options.urls.size()) {}
 
   lock::MakeStore make_store_;
   std::unique_ptr<lock::LockStore> store_;
   std::string prefix_;
   util::Millis connect_timeout_;
+  uint64_t servers_;
   lock::SystemPoller poller_;
 };
 

@@ -41,15 +41,22 @@ class Refused final : public Reply<T> {
   Error error_;
 };
 
-template <class T>
-InFlight<T> refused(const char* verb, const LockName& name, const char* why) {
-  return std::make_unique<Refused<T>>(
-      Error{ErrorKind::usage, std::string("cannot ") + verb + " \"" + name.text() + "\": " + why});
+Error unfit(const char* verb, const LockName& name, const char* why) {
+  return {ErrorKind::usage,
+          std::string("cannot ") + verb + " \"" + name.text() + "\" over several servers: " + why};
 }
 
-constexpr const char* kTooLong = "a lease over several servers lasts 60 s at most";
+constexpr const char* kTooLong = "a lease lasts 60s at most there";
 
 }  // namespace
+
+util::Status fits_quorum(const AcquireCall& call) {
+  if (call.limit != Limit::exclusive()) {
+    return unfit("acquire", call.name, "--slots and --shared would admit too many holders");
+  }
+  if (call.ttl > kLongestQuorumLease) return unfit("acquire", call.name, kTooLong);
+  return util::Done{};
+}
 
 class QuorumStore::Acquiring final : public Reply<AcquireReply> {
  public:
@@ -90,12 +97,9 @@ QuorumStore::Claim& QuorumStore::claim_of(const AcquireCall& call) {
 }
 
 InFlight<AcquireReply> QuorumStore::acquire(const AcquireCall& call) {
-  if (call.limit != Limit::exclusive()) {
-    return refused<AcquireReply>("acquire", call.name,
-                                 "over several servers a lock has one holder: --slots and --shared "
-                                 "would admit too many");
+  if (auto fit = fits_quorum(call); !fit) {
+    return std::make_unique<Refused<AcquireReply>>(std::move(fit).error());
   }
-  if (call.ttl > kLongestQuorumLease) return refused<AcquireReply>("acquire", call.name, kTooLong);
   Claim& claim = claim_of(call);
   AcquireCall numbered = call;
   numbered.ticket = claim.ticket;
@@ -105,7 +109,9 @@ InFlight<AcquireReply> QuorumStore::acquire(const AcquireCall& call) {
 }
 
 InFlight<RenewReply> QuorumStore::renew(const RenewCall& call) {
-  if (call.ttl > kLongestQuorumLease) return refused<RenewReply>("renew", call.name, kTooLong);
+  if (call.ttl > kLongestQuorumLease) {
+    return std::make_unique<Refused<RenewReply>>(unfit("renew", call.name, kTooLong));
+  }
   // A holder that may have lost the lock puts nothing back.
   auto ask = [call](LockStore& store, size_t, TimePoint now) {
     RenewCall one = call;

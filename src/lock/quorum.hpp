@@ -9,6 +9,9 @@ namespace rlock::lock {
 // The longest lease over a quorum: for so long a server that lost its memory does not vote.
 inline constexpr Millis kLongestQuorumLease{60'000};
 
+// Whether a quorum can hold what `call` wants; ErrorKind::usage says why not.
+util::Status fits_quorum(const AcquireCall& call);
+
 // Where chance and the clock of this host enter. Both may be called from several threads.
 struct QuorumSources {
   util::Random& random;
