@@ -30,10 +30,24 @@ std::vector<Row> by_owner(const Ballots<Snapshot>& ballots, std::vector<Row> Sna
   return out;
 }
 
+// A server that was late to hear of the majority's token has a number of its own.
+Token agreed_token(const Ballots<Snapshot>& ballots, const std::string& owner) {
+  std::map<Token, size_t> tokens;
+  Token best{};
+  for (const auto& ballot : ballots) {
+    if (!ballot || !*ballot) continue;
+    for (const Holder& holder : (*ballot)->holders) {
+      if (holder.owner == owner && ++tokens[holder.token] >= tokens[best]) best = holder.token;
+    }
+  }
+  return best;
+}
+
 void add_holders(Snapshot& all, const Ballots<Snapshot>& ballots, const Electorate& electorate) {
   auto newer = [](const Holder& a, const Holder& b) { return a.token > b.token; };
   const uint64_t silent = all.silent.size();
   for (Holder& holder : by_owner(ballots, &Snapshot::holders, newer)) {
+    holder.token = agreed_token(ballots, holder.owner);
     bool may_hold = holder.servers + silent >= electorate.majority();
     (may_hold ? all.holders : all.partial).push_back(std::move(holder));
   }

@@ -34,7 +34,8 @@ Error silent(const LockName& name, const std::string& server) {
 }  // namespace
 
 Result<WaitResult> WaitLoop::acquire(AcquireCall call, const WaitLimits& limits) {
-  Attempt attempt{std::move(call), limits, poller_.now(), std::nullopt, std::nullopt, Millis(0)};
+  Attempt attempt{std::move(call), limits,       poller_.now(), std::nullopt,
+                  std::nullopt,    std::nullopt, Millis(0)};
   while (true) {
     if (auto result = step(attempt)) return std::move(*result);
   }
@@ -50,11 +51,14 @@ std::optional<Result<WaitResult>> WaitLoop::step(Attempt& attempt) {
     auto reply = request->take();
     if (!reply) return recover(attempt, std::move(reply).error());
     attempt.answered = poller_.now();
+    attempt.trouble.reset();
     attempt.backoff = Millis(0);
     return read(attempt, std::move(*reply), sent_at);
   }
   request.reset();
   if (driven == Drive::interrupted) return leave(attempt, WaitResult(Interrupted{}));
+  // What was said before tells more than the silence after it.
+  if (attempt.trouble) return recover(attempt, *attempt.trouble);
   return recover(attempt, silent(attempt.call.name, store_.server()));
 }
 
@@ -104,6 +108,7 @@ std::optional<Result<WaitResult>> WaitLoop::recover(Attempt& attempt, Error erro
   }
   if (hopeless || now >= until) return leave(attempt, std::move(error));
   observer_.trouble(error);
+  attempt.trouble = std::move(error);
   attempt.backoff = grown(attempt.backoff);
   if (poller_.pause(std::min(until, now + attempt.backoff)) == Drive::interrupted) {
     return leave(attempt, WaitResult(Interrupted{}));

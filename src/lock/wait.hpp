@@ -57,6 +57,7 @@ class WaitLoop {
     TimePoint started;
     std::optional<TimePoint> answered;  // the last answer of the server
     std::optional<Holder> holder;
+    std::optional<util::Error> trouble;  // since then
     Millis backoff{0};
   };
 

@@ -13,9 +13,9 @@ local function lost(how) return {'lost', how, note_of(owner), some_holder()} end
 local function write_back(line)
   if stamp == 0 then return end
   note_stamp(owner, stamp)
-  line.token = math.max(line.token, token)
+  line.token = token
   meta.last = math.max(meta.last, token)
-  note_grant(line.token, line)
+  note_grant(token, line)
 end
 
 -- Of one that still holds it; the lease is never shortened here.

@@ -62,8 +62,8 @@ std::optional<Error> vote_refused(const redisReply& info, bool synchronous, cons
   // Whole seconds are told: the last of them counts in full.
   uint64_t left = kRestartGuardSeconds - *uptime;
   return Error{ErrorKind::unavailable,
-               server.label() + ": started " + std::to_string(*uptime) +
-                   " s ago and may have forgotten leases: does not vote until " + clock_in(left),
+               server.label() + ": does not vote until " + clock_in(left) + ": it started " +
+                   std::to_string(*uptime) + " s ago and may have forgotten leases",
                util::Retry::later};
 }
 

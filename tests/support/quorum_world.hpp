@@ -141,7 +141,7 @@ class SimServer {
     holder_->confirmed = true;
     holder_->ends = std::max(holder_->ends, world_.now() + call.ttl);
     if (rules_.write_back) {
-      holder_->token = std::max(holder_->token, call.token);
+      if (call.attempt > 0) holder_->token = call.token;
       last_ = std::max(last_, call.token.value);
       grant_ = std::max(grant_, call.token.value);
     }
