@@ -37,6 +37,7 @@ class Connection::State {
   bool advance(TimePoint now);
   Result<ReplyPtr> take();
   void drop();
+  bool is_open() const { return static_cast<bool>(fd_); }
   const Server& server() const { return server_; }
 
  private:
@@ -226,6 +227,9 @@ Result<ReplyPtr> Connection::take() {
 }
 void Connection::drop() {
   state_->drop();
+}
+bool Connection::is_open() const {
+  return state_->is_open();
 }
 const Server& Connection::server() const {
   return state_->server();

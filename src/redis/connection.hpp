@@ -39,6 +39,9 @@ class Connection {
   // Closes the socket; what was in flight is abandoned.
   void drop();
 
+  // Whether the next command finds a socket, as far as is known.
+  bool is_open() const;
+
   const Server& server() const;
 
  private:

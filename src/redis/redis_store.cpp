@@ -174,6 +174,15 @@ std::vector<std::string> RedisStore::script_call(const lua::Script& script,
   return words;
 }
 
+// A server of a quorum may hang, and nobody is there any more when it says that it lacks the
+// script. Over a fresh connection it would not read that much before it notices; but what it took
+// over an older one, it took by scripts that it knew.
+void RedisStore::for_good(std::vector<std::string>& words) const {
+  if (connection_.server().part == Part::alone || !connection_.is_open()) return;
+  words[kCommand] = "EVAL";
+  words[kScript] = scripts_.release.text;
+}
+
 lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& call) {
   auto words =
       script_call(scripts_.acquire, call.name,
@@ -204,6 +213,7 @@ lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) 
 lock::InFlight<lock::ReleaseReply> RedisStore::release(const lock::ReleaseCall& call) {
   auto words = script_call(scripts_.release, call.name,
                            {call.owner.text(), call.entry.text(), "released", call.result});
+  for_good(words);
   return std::make_unique<Call<lock::ReleaseReply>>(
       connection_, std::move(words), about("release", call.name),
       plain<lock::ReleaseReply, decode_release>, "", &scripts_.release);
@@ -217,6 +227,7 @@ lock::InFlight<lock::CancelReply> RedisStore::cancel(const lock::CancelCall& cal
     words.push_back(number(call.attempt));
     words.push_back(number(call.ticket.value));
   }
+  for_good(words);
   return std::make_unique<Call<lock::CancelReply>>(
       connection_, std::move(words), about("leave the queue of", call.name),
       plain<lock::CancelReply, decode_cancel>, "", &scripts_.release);
