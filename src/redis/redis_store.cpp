@@ -213,7 +213,6 @@ lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) 
 lock::InFlight<lock::ReleaseReply> RedisStore::release(const lock::ReleaseCall& call) {
   auto words = script_call(scripts_.release, call.name,
                            {call.owner.text(), call.entry.text(), "released", call.result});
-  for_good(words);
   return std::make_unique<Call<lock::ReleaseReply>>(
       connection_, std::move(words), about("release", call.name),
       plain<lock::ReleaseReply, decode_release>, "", &scripts_.release);
