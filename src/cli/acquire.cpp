@@ -112,6 +112,7 @@ int acquire_command(const Invocation& invocation) {
   if (!settings) return fail(settings.error(), choices);
   auto session = Session::open(choices);
   if (!session) return fail(session.error(), choices);
+  if (auto fit = session->fits(settings->plan.claim); !fit) return fail(fit.error(), choices);
   auto signals = run::Signals::take();
   if (!signals) return fail(signals.error(), choices);
   return acquire(*std::move(settings), *session, *signals, choices);

@@ -69,6 +69,23 @@ Json holders_json(const std::vector<lock::Holder>& holders) {
   return out;
 }
 
+// With where each lease stands.
+Json quorum_holders_json(const std::vector<lock::Holder>& holders) {
+  Json out = holders_json(holders);
+  for (size_t i = 0; i < holders.size(); ++i) out[i]["servers"] = holders[i].servers;
+  return out;
+}
+
+Json quorum_json(const lock::Snapshot& snapshot) {
+  Json silent = Json::array();
+  for (const lock::Silent& server : snapshot.silent) {
+    silent.push_back({{"server", server.server}, {"error", server.why}});
+  }
+  return {{"servers", snapshot.servers},
+          {"silent", std::move(silent)},
+          {"partial", quorum_holders_json(snapshot.partial)}};
+}
+
 Json failed_lock_json(const LockView& lock) {
   return {{"name", lock.name},
           {"state", Json()},
@@ -85,13 +102,18 @@ Json lock_json(const LockView& lock) {
   const lock::Snapshot& snapshot = *lock.snapshot;
   auto limit = limit_of(snapshot);
   bool native = lock.format == redis::Format::native;  // elsewhere nobody knows who waits
-  return {{"name", lock.name},
-          {"state", word_of(state_of(snapshot))},
-          {"mode", limit ? Json(word_of(limit->mode())) : Json()},
-          {"slots", slots_json(limit)},
-          {"holders", holders_json(snapshot.holders)},
-          {"waiters", native ? Json(snapshot.live_waiters) : Json()},
-          {"format", word_of(lock.format)}};
+  Json json{{"name", lock.name},
+            {"state", word_of(state_of(snapshot))},
+            {"mode", limit ? Json(word_of(limit->mode())) : Json()},
+            {"slots", slots_json(limit)},
+            {"holders", holders_json(snapshot.holders)},
+            {"waiters", native ? Json(snapshot.live_waiters) : Json()},
+            {"format", word_of(lock.format)}};
+  if (snapshot.servers > 1) {
+    json["holders"] = quorum_holders_json(snapshot.holders);
+    json["quorum"] = quorum_json(snapshot);
+  }
+  return json;
 }
 
 Json waiter_json(const lock::Waiter& waiter, size_t position) {
@@ -147,9 +169,12 @@ std::string status_json(const std::vector<LockView>& locks) {
 }
 
 std::string queue_json(const lock::LockName& name, const std::vector<lock::Waiter>& waiters,
-                       const std::optional<std::optional<std::string>>& removed) {
+                       const std::optional<std::optional<std::string>>& removed, uint64_t servers) {
   Json list = Json::array();
-  for (const lock::Waiter& waiter : waiters) list.push_back(waiter_json(waiter, list.size() + 1));
+  for (const lock::Waiter& waiter : waiters) {
+    list.push_back(waiter_json(waiter, list.size() + 1));
+    if (servers > 1) list.back()["servers"] = waiter.servers;
+  }
   Json json{{"schema", kSchema}, {"name", name.text()}, {"waiters", std::move(list)}};
   if (removed) json["removed"] = or_null(*removed);
   return line(json);

@@ -13,9 +13,11 @@ namespace rlock::cli {
 
 std::string status_json(const std::vector<LockView>& locks);
 
-// `removed`: the waiter that --remove took out; outer none: --remove was not given.
+// `removed`: the waiter that --remove took out; outer none: --remove was not given. Over several
+// servers each waiter has the number of those where it waits.
 std::string queue_json(const lock::LockName& name, const std::vector<lock::Waiter>& waiters,
-                       const std::optional<std::optional<std::string>>& removed);
+                       const std::optional<std::optional<std::string>>& removed,
+                       uint64_t servers = 1);
 
 std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced);
 

@@ -37,17 +37,19 @@ Result<QueueSettings> settings_of(const Invocation& invocation) {
   return settings;
 }
 
-std::string list_text(const QueueSettings& settings, const std::vector<lock::Waiter>& waiters) {
+std::string list_text(const QueueSettings& settings, const std::vector<lock::Waiter>& waiters,
+                      uint64_t servers) {
   constexpr size_t kWidth = 80;
   if (waiters.empty()) return "nobody waits for " + in_quotes(settings.name.text()) + "\n";
-  return queue_table(waiters, columns(STDOUT_FILENO, kWidth));
+  return queue_table(waiters, columns(STDOUT_FILENO, kWidth), servers);
 }
 
 int list(const QueueSettings& settings, Session& session, const Choices& choices) {
   auto waiters = inspect_waiters(session, settings.name);
   if (!waiters) return fail(waiters.error(), choices, {settings.name.text()});
-  if (choices.has(Opt::json)) return deliver(queue_json(settings.name, *waiters, std::nullopt));
-  return deliver(choices.has(Opt::quiet) ? "" : list_text(settings, *waiters));
+  if (choices.has(Opt::json))
+    return deliver(queue_json(settings.name, *waiters, std::nullopt, session.servers()));
+  return deliver(choices.has(Opt::quiet) ? "" : list_text(settings, *waiters, session.servers()));
 }
 
 // The queue as it is afterwards, with who was taken out.
@@ -57,8 +59,8 @@ int tell_removed(const QueueSettings& settings, bool removed, Session& session,
   if (choices.has(Opt::json)) {
     auto waiters = inspect_waiters(session, settings.name);
     if (!waiters) return fail(waiters.error(), choices, {settings.name.text()});
-    return deliver(
-        queue_json(settings.name, *waiters, removed ? std::optional(owner) : std::nullopt));
+    return deliver(queue_json(settings.name, *waiters,
+                              removed ? std::optional(owner) : std::nullopt, session.servers()));
   }
   if (choices.has(Opt::quiet)) return 0;
   std::string name = in_quotes(settings.name.text());

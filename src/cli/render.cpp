@@ -73,6 +73,29 @@ std::string own_mode(lock::Limit limit) {
   return text + ", at most " + std::to_string(limit.value()) + " together";
 }
 
+// `[2 of 5] ` where not all servers know of it.
+std::string some_of(uint64_t here, uint64_t servers) {
+  if (here >= servers) return {};
+  return "[" + std::to_string(here) + " of " + std::to_string(servers) + "] ";
+}
+
+// How the servers of a quorum differ about a lock.
+std::string quorum_details(const lock::Snapshot& snapshot, size_t width) {
+  std::string text;
+  auto add = [&](const std::string& line) { text += "  " + clipped_line(line, width - 2); };
+  const std::string of = " of " + std::to_string(snapshot.servers);
+  for (const lock::Holder& holder : snapshot.holders) {
+    add("servers  its lease stands at " + std::to_string(holder.servers) + of);
+  }
+  for (const lock::Holder& holder : snapshot.partial) {
+    Record record = decode_record(holder.record);
+    add("partial  " + or_dash(who_text(record)) + ", pid " + pid_text(record) + ": at " +
+        std::to_string(holder.servers) + of + " servers, too few to hold it");
+  }
+  for (const lock::Silent& server : snapshot.silent) add("silent   " + server.why);
+  return text;
+}
+
 std::string mode_text(const lock::Snapshot& snapshot) {
   auto limit = limit_of(snapshot);
   if (!limit) return {};
@@ -140,15 +163,17 @@ std::string lock_details(const LockView& lock, size_t width) {
     if (i > 0) text += "\n";
     text += holder_details(snapshot.holders[i], width);
   }
+  if (snapshot.servers > 1) text += quorum_details(snapshot, width);
   return text;
 }
 
-std::string queue_table(const std::vector<lock::Waiter>& waiters, size_t width) {
+std::string queue_table(const std::vector<lock::Waiter>& waiters, size_t width, uint64_t servers) {
   Table table({{"#", 6}, {"OWNER", 32}, {"WHO", 20}, {"WAITING", 7}, {"COMMAND", 0}});
   for (size_t i = 0; i < waiters.size(); ++i) {
     Record record = decode_record(waiters[i].record);
     table.add({std::to_string(i + 1), waiters[i].owner, or_dash(who_text(record)),
-               util::format_duration(waiters[i].waiting), what_text(record)});
+               util::format_duration(waiters[i].waiting),
+               some_of(waiters[i].servers, servers) + what_text(record)});
   }
   return table.text(width);
 }

@@ -15,6 +15,8 @@ std::string status_table(const std::vector<LockView>& locks, size_t width);
 std::string lock_details(const LockView& lock, size_t width);
 std::string holder_details(const lock::Holder& holder, size_t width);
 
-std::string queue_table(const std::vector<lock::Waiter>& waiters, size_t width);
+// `servers`: of how many each waiter tells where it waits.
+std::string queue_table(const std::vector<lock::Waiter>& waiters, size_t width,
+                        uint64_t servers = 1);
 
 }  // namespace rlock::cli

@@ -120,6 +120,7 @@ int run_command(const Invocation& invocation) {
   if (!settings) return refuse(settings.error());
   auto session = Session::open(invocation.choices);
   if (!session) return refuse(session.error());
+  if (auto fit = session->fits(settings->plan.claim); !fit) return refuse(fit.error());
   auto log = open_log(*settings);
   if (!log) return refuse(log.error());
   auto signals = run::Signals::take();

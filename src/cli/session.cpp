@@ -5,6 +5,7 @@
 
 #include "cli/connect.hpp"
 #include "cli/terminal.hpp"
+#include "lock/quorum.hpp"
 
 namespace rlock::cli {
 
@@ -18,6 +19,11 @@ Result<Session> Session::open(const Choices& choices) {
     say("warning: --insecure: the server's certificate is not verified, anybody may answer for it");
   }
   return open(*std::move(settings));
+}
+
+util::Status Session::fits(const lock::AcquireCall& claim) const {
+  if (servers() == 1) return util::Done{};
+  return lock::fits_quorum(claim);
 }
 
 Result<Session> Session::open(redis::OpenOptions options) {

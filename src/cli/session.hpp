@@ -24,6 +24,9 @@ class Session {
   lock::LockStore& store() { return *store_; }
   const lock::MakeStore& make_store() const { return make_store_; }
   util::Millis connect_timeout() const { return options_.connect_timeout; }
+  size_t servers() const { return options_.urls.size(); }  // more than one: a quorum
+  // Whether this kind of server can hold what `claim` wants; ErrorKind::usage says why not.
+  util::Status fits(const lock::AcquireCall& claim) const;
 
   // `start` sends the request, once for each try.
   template <class Start>

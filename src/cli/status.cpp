@@ -123,6 +123,12 @@ bool held(const LockView& lock, const std::optional<lock::Owner>& owner) {
   });
 }
 
+// The table has no room for what one lock in full says.
+void warn_of_silent(const std::vector<LockView>& locks) {
+  if (locks.empty() || !locks.front().snapshot) return;
+  for (const lock::Silent& server : locks.front().snapshot->silent) say(server.why);
+}
+
 std::string text_of(const std::vector<LockView>& locks, const StatusSettings& settings) {
   constexpr size_t kWidth = 80;
   const size_t width = columns(STDOUT_FILENO, kWidth);
@@ -157,6 +163,7 @@ int status_command(const Invocation& invocation) {
   for (const LockView& lock : *locks) {
     if (!lock.snapshot) fail(lock.snapshot.error(), Choices{}, {lock.name});
   }
+  if (settings->names.empty() && !settings->json) warn_of_silent(*locks);
   return deliver(text_of(*locks, *settings), code_of(*locks, *settings));
 }
 

@@ -52,6 +52,7 @@ struct Holder {
   Attended attended = Attended::yes;
   std::string
       record{};  // opaque bytes of whoever holds it: who, where, what (made and read by cli)
+  uint64_t servers = 1;  // where its lease stands
 };
 
 struct Waiter {
@@ -60,6 +61,8 @@ struct Waiter {
   ServerTime since{};
   Millis waiting{0};
   std::string record{};
+  Ticket ticket{};
+  uint64_t servers = 1;  // where it waits
 };
 
 // How an owner came to its end at the server. [PROTOCOL, :released] unknown: where nothing is
@@ -81,7 +84,8 @@ struct AcquireCall {
   Queueing queueing = Queueing::wait;
   std::optional<uint64_t> max_queue{};  // busy at once where so many wait already
   std::string record{};
-  Ticket ticket{};  // the place it had, when the server lost it
+  Ticket ticket{};       // the place it had, when the server lost it
+  uint64_t attempt = 0;  // to a server of a quorum: the number of the try; 0 elsewhere
 };
 
 struct Granted {
@@ -118,6 +122,9 @@ struct RenewCall {
   Millis min_hold{0};
   Attended attended = Attended::yes;
   std::string record{};
+  // Until when the holder knows that its lease stands: after that a quorum puts nothing back.
+  TimePoint valid_until = TimePoint::min();
+  uint64_t attempt = 0;  // to a server of a quorum: writes the token back for this try; 0 elsewhere
 };
 
 enum class Renewal { extended, put_back };
@@ -155,12 +162,16 @@ struct ReleaseReply {
   std::string note{};
 };
 
-enum class CancelHow { cancelled, timed_out, removed };  // timed_out: a skip in the history
+// timed_out: a skip in the history. yielded, to a server of a quorum: an attempt came to nothing;
+// what it took goes back, and the owner may come again with the next one.
+enum class CancelHow { cancelled, timed_out, removed, yielded };
 struct CancelCall {
   LockName name;
   Owner owner;
   CancelHow how = CancelHow::cancelled;
-  std::string note{};  // with removed: who did it and why
+  std::string note{};    // with removed: who did it and why
+  uint64_t attempt = 0;  // with yielded: which one
+  Ticket ticket{};       // with yielded: the place to keep; 0 to leave nothing
 };
 enum class CancelReply {
   left_queue,
@@ -201,6 +212,11 @@ struct InspectCall {
   uint64_t holders_page = 128;
   uint64_t waiters_page = 128;  // 0 where only a status is wanted
 };
+// A server of a quorum that said nothing of use.
+struct Silent {
+  std::string server;
+  std::string why;
+};
 struct Snapshot {
   bool known = false;           // some key of the lock exists
   std::vector<Holder> holders;  // live ones, cooldown included
@@ -209,6 +225,11 @@ struct Snapshot {
   uint64_t live_waiters = 0;
   bool more_holders = false;
   bool more_waiters = false;
+  // Of a quorum: how many were asked, who said nothing, and who has leases on too few of them to
+  // hold the lock.
+  uint64_t servers = 1;
+  std::vector<Silent> silent{};
+  std::vector<Holder> partial{};
 };
 
 // ---- history: the last runs and the skips between them, newest first ----

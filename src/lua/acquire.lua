@@ -1,20 +1,24 @@
 -- acquire: joins the queue, keeps the place there alive, claims a grant. May be sent again.
--- ARGV: owner, ticket it had or 0, limit, ttl, min-hold, attended 0|1, wait|never, max-queue or '', record
+-- ARGV: owner, ticket it had or 0, limit, ttl, min-hold, attended 0|1, wait|never, max-queue or '', record,
+--       over a quorum: the number of the attempt
 -- Returns: granted token | queued ticket position look-again-or--1 holder | busy waiters holder
 --          | gone kind note | more
-local owner, brought, limit, ttl, min_hold, attended, queueing, max_queue, record = unpack(ARGV)
+local owner, brought, limit, ttl, min_hold, attended, queueing, max_queue, record, attempt = unpack(ARGV)
 limit, ttl, min_hold = tonumber(limit), tonumber(ttl), tonumber(min_hold)
+local stamp = 2 * tonumber(attempt or 0)
 
 local function gone()
   local buried = tombstone(owner)
   if buried and buried > REQUEUED then return {'gone', KINDS[buried], note_of(owner)} end
   if tombstone(owner .. ':0') then return {'gone', 'released', ''} end
+  if is_late(owner, stamp) then return {'gone', 'cancelled', ''} end
   return nil
 end
 
 local function claim(line)
   if not line then return {'gone', 'expired', ''} end
   if line.state == 'revoked' then return {'gone', 'forced', note_of(owner)} end
+  note_stamp(owner, stamp)
   local entries = live_entries(owner)
   entries['0'] = math.max(entries['0'] or 0, now + ttl)
   line.state = 'held'
@@ -23,14 +27,17 @@ local function claim(line)
   return {'granted', line.token}
 end
 
+-- The ticket of a quorum is its client's: the same on all servers, and no token of theirs.
 local function take_place()
   local ticket, missed = tonumber(brought), tombstone(owner)
-  if ticket == 0 or missed == REQUEUED then
-    ticket = issue()
-  elseif missed == EXPIRED then
-    bury(owner, REQUEUED)
+  if stamp == 0 then
+    if ticket == 0 or missed == REQUEUED then
+      ticket = issue()
+    elseif missed == EXPIRED then
+      bury(owner, REQUEUED)
+    end
+    meta.last = math.max(meta.last, ticket)
   end
-  meta.last = math.max(meta.last, ticket)
   if meta.created == 0 then meta.created = now_us end
   n_queue = n_queue + 1
   call('ZADD', QUEUE, int(ticket), owner)
@@ -91,6 +98,7 @@ if not place_of(owner) then
   if waiters == 0 and fits(limit) then
     local line = {state = 'held', limit = limit, since = now, ttl = ttl, min_hold = min_hold,
                   attended = attended}
+    note_stamp(owner, stamp)
     grant(owner, line, now + ttl)
     call('HSET', WHO, owner, record)
     finish(owner)
@@ -105,6 +113,7 @@ if not place_of(owner) then
 end
 
 call('ZADD', ALIVE, int(now + HEARTBEAT), owner)
+note_stamp(owner, stamp)
 admit()
 if held_until(owner) then
   reply = claim(read_line(owner))

@@ -1,6 +1,6 @@
 -- inspect: what a lock looks like now, a page of it. Reads only, so what has ended is left out, not swept.
 -- ARGV: first holder, holders a page, first waiter, waiters a page
--- Returns: known 0|1, live holders, {holder…}, live waiters, {owner limit since waiting record}…,
+-- Returns: known 0|1, live holders, {holder…}, live waiters, {owner limit since waiting record ticket}…,
 --          more holders 0|1, more waiters 0|1
 local holders_from, holders_page, waiters_from, waiters_page = unpack(ARGV)
 local after = '(' .. int(now)
@@ -17,11 +17,12 @@ local function page_of_waiters()
   local page = {}
   if tonumber(waiters_page) == 0 then return page, 0 end
   local last = waiters_from + waiters_page - 1
-  for _, owner in ipairs(call('ZRANGE', QUEUE, waiters_from, int(last))) do
-    local line = read_line(owner)
+  local places = call('ZRANGE', QUEUE, waiters_from, int(last), 'WITHSCORES')
+  for i = 1, #places, 2 do
+    local owner, line = places[i], read_line(places[i])
     if line and tonumber(call('ZSCORE', ALIVE, owner) or 0) > now then
       page[#page + 1] = {owner, line.limit, line.since, now - line.since,
-                         call('HGET', WHO, owner) or ''}
+                         call('HGET', WHO, owner) or '', tonumber(places[i + 1])}
     end
   end
   return page, call('ZCARD', QUEUE) > last + 1 and 1 or 0

@@ -129,6 +129,14 @@ local function bury(owner, kind, lease_end)
   call('ZADD', RELEASED, int(keep * 8 + kind), owner)
 end
 
+-- Over a quorum an owner numbers its attempts from 1. `#owner` in WHO is the newest stamp seen: twice the attempt,
+-- and one more once that attempt was given back. What is older comes late and changes nothing. 0: one server, no stamps.
+local function stamp_of(owner) return tonumber(call('HGET', WHO, '#' .. owner) or 0) end
+local function is_late(owner, stamp) return stamp > 0 and stamp < stamp_of(owner) end
+local function note_stamp(owner, stamp)
+  if stamp > 0 then call('HSET', WHO, '#' .. owner, int(stamp)) end
+end
+
 local function note_of(owner) return call('HGET', WHO, '!' .. owner) or '' end
 
 -- A row of HISTORY, newest first: what it is, numbers, and the record of whoever it was.
@@ -235,8 +243,12 @@ local function sweep_tombstones()
   local old = call('ZRANGEBYSCORE', RELEASED, '-inf', int(now * 8 + 7), 'LIMIT', 0, SWEEP)
   if #old == 0 then return end
   call('ZREM', RELEASED, unpack(old))
-  for i, owner in ipairs(old) do old[i] = '!' .. owner end
-  call('HDEL', WHO, unpack(old))
+  local fields = {}
+  for _, owner in ipairs(old) do
+    fields[#fields + 1] = '!' .. owner
+    if not (held_until(owner) or place_of(owner)) then fields[#fields + 1] = '#' .. owner end
+  end
+  call('HDEL', WHO, unpack(fields))
 end
 
 -- Someone deleted a part by hand: an unknown limit is exclusive.
@@ -273,17 +285,19 @@ local function note_grant(token, line)
   note_hold(line)
 end
 
--- Makes `owner` a holder with a fresh token until `ends`.
+-- Makes `owner` a holder with a fresh token until `ends`. Over a quorum the grant counts when the majority's token is
+-- written back (renew): one server's alone is no sign that anybody had the lock.
 local function grant(owner, line, ends)
   line.token = issue()
   line.since = now
-  note_grant(line.token, line)
+  if stamp_of(owner) == 0 then note_grant(line.token, line) end
   add_holder(owner, line, ends)
   call('HSET', WHO, '+' .. owner, line_text(line), '@' .. owner, '0=' .. int(ends))
 end
 
--- Grants to the waiters in front as far as they fit; dead ones are dropped on the way.
-local function admit()
+-- Grants to the waiters in front as far as they fit; dead ones are dropped on the way. `aside`: who has just given a
+-- grant back, and would get it again at once.
+local function admit(aside)
   if n_queue == 0 then return end
   for _ = 1, ADMIT do
     local head = call('ZRANGE', QUEUE, 0, 0)[1]
@@ -292,7 +306,7 @@ local function admit()
     if not line or tonumber(call('ZSCORE', ALIVE, head) or 0) <= now then
       remove_waiter(head)
       bury(head, EXPIRED)
-    elseif fits(line.limit) then
+    elseif head ~= aside and fits(line.limit) then
       call('ZREM', QUEUE, head)
       call('ZREM', ALIVE, head)
       line.state = 'granted'

@@ -1,10 +1,11 @@
 -- release, cancel: an owner's end, whatever it has: a lease, a grant, a place in the queue, nothing. Always
 -- leaves a tombstone, so that a late acquire cannot make a ghost; a repeat succeeds.
--- ARGV: owner, entry, released|cancelled|timed_out|removed, note (with removed) or what the run came to
---       (with released: one word, `exit:7`, `signal:9`, or `-`)
+-- ARGV: owner, entry, released|cancelled|timed_out|removed|yielded, note (with removed) or what the run came to
+--       (with released: one word, `exit:7`, `signal:9`, or `-`); with yielded: attempt, ticket or 0
+-- yielded: over a quorum an attempt came to no majority; it gives back what it took here, and the owner may come back.
 -- Returns: freed | kept (by other entries) | left_queue | holds (removed only, nothing done)
 --          | absent kind-before note   (kind: see KINDS, or unknown)
-local owner, entry, how, note = unpack(ARGV)
+local owner, entry, how, note, attempt, ticket = unpack(ARGV)
 local kind = how == 'released' and WAS_RELEASED or how == 'removed' and REMOVED or CANCELLED
 
 local ends = tonumber(held_until(owner) or 0)
@@ -15,6 +16,8 @@ if kind == REMOVED and not queued then
   local again = note ~= '' and tombstone(owner) == REMOVED and note_of(owner) == note
   return again and {'left_queue'} or {'absent', 'unknown', ''}
 end
+local stamp = how == 'yielded' and 2 * tonumber(attempt) + 1 or 0
+if stamp > 0 and stamp <= stamp_of(owner) then return {'absent', 'unknown', ''} end
 
 -- Only an entry ends: the others keep the lock, as long as their own leases say.
 local function leave(entries)
@@ -59,6 +62,23 @@ local function leave_queue()
   return {'left_queue'}
 end
 
+-- With a ticket the place in the queue is kept, or taken again.
+local function yield(line)
+  note_stamp(owner, stamp)
+  if ticket == '0' or not line then
+    remove_waiter(owner)
+    bury(owner, EXPIRED)
+  elseif ends > now then
+    n_queue = n_queue + 1
+    call('ZADD', QUEUE, ticket, owner)
+    call('ZADD', ALIVE, int(now + HEARTBEAT), owner)
+    line.state = 'waiting'
+    call('HSET', WHO, '+' .. owner, line_text(line))
+    call('HDEL', WHO, '@' .. owner)
+  end
+  return {ends > now and 'freed' or queued and 'left_queue' or 'absent', 'unknown', ''}
+end
+
 -- The outer run may not have put its lease back yet: an inner one ends its own entry alone.
 local function nothing_to_end()
   local before = tombstone(owner)
@@ -67,7 +87,12 @@ local function nothing_to_end()
 end
 
 local reply
-if ends > now then
+local line = stamp > 0 and read_line(owner)
+if stamp > 0 and not (line and line.state == 'revoked') then
+  touch()
+  if ends > now then remove_holder(owner) end
+  reply = yield(line)
+elseif ends > now then
   reply = end_hold()
 elseif queued then
   reply = leave_queue()
@@ -76,6 +101,6 @@ else
 end
 sweep()
 reply = reply or nothing_to_end()
-admit()
-finish()
+admit(stamp > 0 and owner or nil)
+finish(stamp > 0 and owner or nil)
 return told(reply)

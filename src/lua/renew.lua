@@ -1,11 +1,22 @@
--- renew: extends a lease, enters a held lock, puts a lease back that the server's data lost.
--- ARGV: owner, entry, token or 0 (never put back), limit, ttl, min-hold, attended 0|1, record
+-- renew: extends a lease, enters a held lock, puts a lease back that the server's data lost. With an attempt it writes
+-- the token of a quorum back, and with that the grant counts here.
+-- ARGV: owner, entry, token or 0 (never put back), limit, ttl, min-hold, attended 0|1, record,
+--       to write back over a quorum: the number of the attempt
 -- Returns: extended | put_back | upgrade
 --          | lost (deleted|taken|full|expired|released|cancelled|removed|forced) note holder
-local owner, entry, token, limit, ttl, min_hold, attended, record = unpack(ARGV)
+local owner, entry, token, limit, ttl, min_hold, attended, record, attempt = unpack(ARGV)
 token, limit, ttl, min_hold = tonumber(token), tonumber(limit), tonumber(ttl), tonumber(min_hold)
+local stamp = 2 * tonumber(attempt or 0)
 
 local function lost(how) return {'lost', how, note_of(owner), some_holder()} end
+
+local function write_back(line)
+  if stamp == 0 then return end
+  note_stamp(owner, stamp)
+  line.token = token
+  meta.last = math.max(meta.last, token)
+  note_grant(token, line)
+end
 
 -- Of one that still holds it; the lease is never shortened here.
 local function extend(line)
@@ -18,6 +29,7 @@ local function extend(line)
   local ends = math.max(write_entries(owner, entries), tonumber(held_until(owner)))
   line.state = 'held'
   if entry == '0' then line.ttl = ttl end
+  write_back(line)
   if min_hold > line.min_hold then
     line.min_hold = min_hold
     note_hold(line)
@@ -47,6 +59,11 @@ local function put_back()
                 attended = attended}
   local entries = {['0'] = now + lease_of(entry, ttl), [entry] = now + lease_of(entry, ttl)}
   call('ZREM', RELEASED, owner)
+  if place_of(owner) then
+    call('ZREM', QUEUE, owner)
+    call('ZREM', ALIVE, owner)
+  end
+  note_stamp(owner, stamp)
   call('HSET', WHO, owner, record, '+' .. owner, line_text(line))
   add_holder(owner, line, write_entries(owner, entries))
   meta.last = math.max(meta.last, token)
@@ -55,6 +72,7 @@ local function put_back()
   return {'put_back'}
 end
 
+if is_late(owner, stamp) then return lost('released') end
 touch()
 local reply
 if tonumber(held_until(owner) or 0) > now then

@@ -61,6 +61,7 @@ class Connection::State {
   TimePoint set_up_deadline_;
   std::vector<SetUp> steps_;  // of this socket's set-up
   size_t next_step_ = 0;      // whose answer comes next
+  SetUpNotes notes_;
   std::unique_ptr<Stream> stream_;
   std::string command_;
   std::string out_;
@@ -113,6 +114,7 @@ void Connection::State::connected(util::Fd fd) {
   stream_ = make_stream(server_, std::move(fd));
   steps_ = set_up_steps(server_);
   next_step_ = 0;
+  notes_ = {};
   out_.clear();
   for (SetUp step : steps_) out_ += encode(step, server_);
   out_ += command_;
@@ -174,7 +176,7 @@ void Connection::State::read_replies() {
 
 void Connection::State::take_in(ReplyPtr reply) {
   if (!setting_up()) return end(std::move(reply));
-  auto error = verdict(steps_[next_step_++], *reply, server_);
+  auto error = verdict(steps_[next_step_++], *reply, server_, notes_);
   if (error) return end(std::move(*error));
   if (!setting_up()) dialer_.answered();
 }

@@ -39,6 +39,7 @@ class Connection final : public Link {
   void drop() override;
   std::string label() const override { return server().label(); }
   std::string node() const override { return server().label(); }
+  bool may_be_left() const override { return server().part == Part::of_quorum && is_open(); }
   bool is_secret(std::string_view text) const override { return tells_password(server(), text); }
 
   const Server& server() const;

@@ -109,11 +109,9 @@ std::vector<lock::Holder> holders_of(Item list) {
 }
 
 lock::Waiter waiter_of(Item item) {
-  return {std::string(item.at(0).text()),
-          limit_of(item.at(1)),
-          {item.at(2).number()},
-          span_of(item.at(3)),
-          std::string(item.at(4).text())};
+  return {std::string(item.at(0).text()), limit_of(item.at(1)),
+          {item.at(2).number()},          span_of(item.at(3)),
+          std::string(item.at(4).text()), {item.at(5).count()}};
 }
 
 lock::Queued queued_of(Item item) {

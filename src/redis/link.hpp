@@ -38,6 +38,8 @@ class Link {
   virtual std::string label() const = 0;
   // The server that is asked now or was asked last: for messages.
   virtual std::string node() const = 0;
+  // Whether the far end is talked to already and may hang while others decide without it.
+  virtual bool may_be_left() const { return false; }
   // Whether `text` has the password in it that is used there.
   virtual bool is_secret(std::string_view text) const = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lock/quorum.hpp"
 #include "redis/cluster_store.hpp"
 #include "redis/mutated.hpp"
 #include "redis/plain_store.hpp"
@@ -96,6 +97,18 @@ struct ToServer {
   Result<Server> operator()(const ClusterUrl&) const { return not_built("Cluster URLs are"); }
 };
 
+MakeStore native(const Server& server, const std::string& prefix) {
+  return [server, prefix] { return std::make_unique<RedisStore>(server, prefix, mutated({})); };
+}
+
+MakeStore quorum_of(std::vector<MakeStore> makers) {
+  auto random = std::make_shared<util::SystemRandom>();
+  return [makers = std::move(makers), random] {
+    return std::make_unique<lock::QuorumStore>(makers,
+                                               lock::QuorumSources{*random, util::wall_micros});
+  };
+}
+
 // What a kind of URL leads to: a maker of stores.
 struct ToStore {
   const OpenOptions& options;
@@ -154,9 +167,7 @@ struct ToStore {
       case Format::native:
         break;
     }
-    return [server, prefix = options.prefix] {
-      return std::make_unique<RedisStore>(server, prefix, mutated({}));
-    };
+    return native(server, options.prefix);
   }
 };
 
@@ -182,8 +193,16 @@ Result<std::vector<Server>> servers(const OpenOptions& options) {
 Result<MakeStore> open(const OpenOptions& options) {
   auto urls = parse_urls(options.urls);
   if (!urls) return std::move(urls).error();
-  if (urls->size() > 1) return not_built("a quorum of several servers is");
-  return std::visit(ToStore{options}, urls->front());
+  if (urls->size() == 1) return std::visit(ToStore{options}, urls->front());
+  if (options.format != Format::native) return not_built("a quorum of other formats is");
+  std::vector<MakeStore> makers;
+  for (const Url& url : *urls) {
+    auto server = std::visit(ToServer{options}, url);
+    if (!server) return std::move(server).error();
+    server->part = Part::of_quorum;
+    makers.push_back(native(*std::move(server), options.prefix));
+  }
+  return quorum_of(std::move(makers));
 }
 
 bool is_unverified(const OpenOptions& options) {

@@ -36,6 +36,7 @@ std::string glob_quoted(std::string_view text) {
 
 const char* word(lock::CancelHow how) {
   if (how == lock::CancelHow::removed) return "removed";
+  if (how == lock::CancelHow::yielded) return "yielded";
   return how == lock::CancelHow::timed_out ? "timed_out" : "cancelled";
 }
 
@@ -67,6 +68,15 @@ std::vector<std::string> RedisStore::script_call(const lua::Script& script,
   return words;
 }
 
+// A server of a quorum may hang, and nobody is there any more when it says that it lacks the
+// script. Over a fresh connection it would not read that much before it notices; but what it took
+// over an older one, it took by scripts that it knew.
+void RedisStore::for_good(std::vector<std::string>& words) const {
+  if (!link_->may_be_left()) return;
+  words[kCommand] = "EVAL";
+  words[kScript] = scripts_.release.text;
+}
+
 lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& call) {
   auto words =
       script_call(scripts_.acquire, call.name,
@@ -74,6 +84,7 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
                    number(call.ttl), number(call.min_hold), flag(call.attended),
                    call.queueing == lock::Queueing::never ? "never" : "wait",
                    call.max_queue ? number(*call.max_queue) : "", call.record});
+  if (call.attempt > 0) words.push_back(number(call.attempt));
   return std::make_unique<Call<lock::AcquireReply>>(
       *link_, std::move(words), about("acquire", call.name),
       without_context<lock::AcquireReply, decode_acquire>, "", &scripts_.acquire);
@@ -84,6 +95,7 @@ lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) 
       scripts_.renew, call.name,
       {call.owner.text(), call.entry.text(), number(call.token.value), number(call.limit.value()),
        number(call.ttl), number(call.min_hold), flag(call.attended), call.record});
+  if (call.attempt > 0) words.push_back(number(call.attempt));
   auto decode = [](const redisReply& reply, const std::string& self) {
     return decode_renew(reply, self);
   };
@@ -104,6 +116,11 @@ lock::InFlight<lock::CancelReply> RedisStore::cancel(const lock::CancelCall& cal
   auto words =
       script_call(scripts_.release, call.name,
                   {call.owner.text(), lock::Entry::outer().text(), word(call.how), call.note});
+  if (call.how == lock::CancelHow::yielded) {
+    words.push_back(number(call.attempt));
+    words.push_back(number(call.ticket.value));
+  }
+  for_good(words);
   return std::make_unique<Call<lock::CancelReply>>(
       *link_, std::move(words), about("leave the queue of", call.name),
       without_context<lock::CancelReply, decode_cancel>, "", &scripts_.release);

@@ -12,6 +12,9 @@ namespace rlock::redis {
 enum class Transport { tcp, unix_socket };
 enum class Role { any, master };
 
+// Of a quorum: it votes only when it is known to remember. [restart_guard]
+enum class Part { alone, of_quorum };
+
 class AddressMemory;
 class Tls;
 
@@ -26,6 +29,7 @@ struct Server {
   int db = 0;
   // What it must be, asked at each connect: a master that was deposed must not be taken for one.
   Role role = Role::any;
+  Part part = Part::alone;
   util::Millis connect_timeout{2000};
   std::shared_ptr<const Tls> tls;  // null: plain
   // Shared by the copies, so that a further connection survives a silent name server; may be null.

@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "redis/restart_guard.hpp"
+
 namespace rlock::redis {
 namespace {
 
@@ -46,6 +48,11 @@ bool starting_up(std::string_view text) {
   return text.starts_with("LOADING") || text.starts_with("MASTERDOWN") || text.starts_with("BUSY");
 }
 
+bool starting_up(const redisReply& reply) {
+  return reply.type == REDIS_REPLY_ERROR &&
+         starting_up(std::string_view(reply.str, static_cast<size_t>(reply.len)));
+}
+
 Error auth_refused(std::string_view text, const Server& server) {
   if (text.starts_with("WRONGPASS") || has(text, "invalid password")) {
     return denied(server, "wrong user name or password (WRONGPASS)");
@@ -80,6 +87,10 @@ std::vector<SetUp> set_up_steps(const Server& server) {
   if (server.db != 0) steps.push_back(SetUp::select);
   if (server.role == Role::master) steps.push_back(SetUp::role);
   steps.push_back(SetUp::set_name);
+  if (server.part == Part::of_quorum) {
+    steps.push_back(SetUp::durability);
+    steps.push_back(SetUp::uptime);
+  }
   return steps;
 }
 
@@ -92,13 +103,22 @@ std::string encode(SetUp step, const Server& server) {
       return encode({"SELECT", std::to_string(server.db)});
     case SetUp::role:
       return encode({"ROLE"});
+    case SetUp::durability:
+      return encode({"CONFIG", "GET", "append*"});
+    case SetUp::uptime:
+      return encode({"INFO", "server"});
     case SetUp::set_name:
       break;
   }
   return encode({"CLIENT", "SETNAME", "rlock"});
 }
 
-std::optional<Error> verdict(SetUp step, const redisReply& reply, const Server& server) {
+std::optional<Error> verdict(SetUp step, const redisReply& reply, const Server& server,
+                             SetUpNotes& notes) {
+  if (step == SetUp::durability) notes.synchronous = writes_synchronously(reply);
+  if (step == SetUp::uptime && !starting_up(reply)) {
+    return vote_refused(reply, notes.synchronous, server);
+  }
   if (reply.type != REDIS_REPLY_ERROR) {
     if (step != SetUp::role || is_master(reply)) return std::nullopt;
     return not_ready(server, "it is a replica, not the master");
@@ -106,7 +126,9 @@ std::optional<Error> verdict(SetUp step, const redisReply& reply, const Server& 
   std::string_view text(reply.str, static_cast<size_t>(reply.len));
   if (auto error = turned_away(text, server)) return error;
   // A user may lack CLIENT or ROLE; what is not ready, or a replica, refuses the real command too.
-  if (step == SetUp::set_name || step == SetUp::role) return std::nullopt;
+  if (step == SetUp::set_name || step == SetUp::role || step == SetUp::durability) {
+    return std::nullopt;
+  }
   if (starting_up(text)) return not_ready(server, code_of(text));
   return step == SetUp::auth ? auth_refused(text, server) : select_refused(text, server);
 }

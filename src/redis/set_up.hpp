@@ -11,15 +11,21 @@
 // How a connection introduces itself: commands that go out in one write with the first real one.
 namespace rlock::redis {
 
-enum class SetUp { auth, select, role, set_name };
+enum class SetUp { auth, select, role, set_name, durability, uptime };
 
 // In the order of sending; never empty, so that each fresh connection has an answer to wait for.
 std::vector<SetUp> set_up_steps(const Server& server);
 
 std::string encode(SetUp step, const Server& server);
 
+// What earlier answers of the same set-up said.
+struct SetUpNotes {
+  bool synchronous = false;  // each write is on the server's disk before its answer
+};
+
 // Why the connection is of no use after this answer to `step`; nullopt: go on. No words of a
 // refused AUTH are passed on: some servers quote the command back, password and all. [FAULTS 38]
-std::optional<util::Error> verdict(SetUp step, const redisReply& reply, const Server& server);
+std::optional<util::Error> verdict(SetUp step, const redisReply& reply, const Server& server,
+                                   SetUpNotes& notes);
 
 }  // namespace rlock::redis

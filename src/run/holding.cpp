@@ -146,8 +146,10 @@ FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::L
   fresh.granted_at.reset();
   while (poller.now() < monitor.terminate_at()) {
     TimePoint sent_at = poller.now();
-    auto request = store.renew(renew_call(
-        plan, {plan.claim.owner, acquired.token, plan.claim.limit, plan.claim.min_hold}));
+    lock::RenewCall call =
+        renew_call(plan, {plan.claim.owner, acquired.token, plan.claim.limit, plan.claim.min_hold});
+    call.valid_until = monitor.deadline();
+    auto request = store.renew(call);
     lock::Drive driven = poller.drive(*request, monitor.attempt_deadline(sent_at));
     if (driven == lock::Drive::interrupted) return fresh;
     if (driven == lock::Drive::done) {

@@ -110,6 +110,7 @@ void Renewer::send_what_is_due(TimePoint now) {
     woken_ = false;
     renewal_.sent_at = util::BootClock::now();
     renewal_.give_up_at = doors_.lease.attempt_deadline(renewal_.sent_at);
+    call_.valid_until = doors_.lease.view().deadline;
     renewal_.request = renewal_.store->renew(call_);
   }
   if (!listener_.request && now >= listener_.next) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 namespace rlock::util {
 
@@ -19,6 +20,9 @@ struct BootClock {
 using TimePoint = BootClock::time_point;
 using Nanos = std::chrono::nanoseconds;
 using Millis = std::chrono::milliseconds;
+
+// Microseconds since 1970 by this host's clock: for a place in a queue, never for a deadline.
+uint64_t wall_micros() noexcept;
 
 // Milliseconds from now until then for poll(2): rounded up, never negative, -1 for
 // TimePoint::max().

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import secrets
+import signal
 import socket
 import statistics
 import subprocess
@@ -23,14 +24,14 @@ RELEASE_IF_OURS = "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call(
 
 
 @contextlib.contextmanager
-def redis_server():
+def redis_server(*options):
     """A private server on a free loopback port; ended by its pid."""
     with tempfile.TemporaryDirectory() as folder:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
-                   "--dir", folder, "--logfile", os.path.join(folder, "log")]
+                   "--dir", folder, "--logfile", os.path.join(folder, "log"), *options]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         try:
             client = redis.Redis(port=port)
@@ -195,6 +196,11 @@ def evalsha_us(client):
     return client.info("commandstats").get("cmdstat_evalsha", {"usec": 0})["usec"]
 
 
+def evalsha_calls(client):
+    stats = client.info("commandstats")
+    return sum(stats.get(name, {"calls": 0})["calls"] for name in ("cmdstat_evalsha", "cmdstat_eval"))
+
+
 def server_cost_with(client, waiters):
     """Server microseconds for release, claim, the nudged head's look and one newcomer."""
     client.flushall()
@@ -273,6 +279,40 @@ def waiter_memory(port):
         process.wait()
 
 
+def quorum_run(ports):
+    return [RLOCK, *(word for port in ports for word in ("-u", f"redis://127.0.0.1:{port}")), "run", "bench", "--", "true"]
+
+
+def quorum():
+    """Five servers beside one of them, then with two of the five hanging."""
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(redis_server("--appendonly", "yes", "--appendfsync", "always"))
+                   for _ in range(5)]
+        ports = [port for port, _, _ in servers]
+        times = {"one": [], "five": [], "five, two hang": []}
+        timed(quorum_run(ports))
+        before = sum(evalsha_calls(client) for _, client, _ in servers)
+        for _ in range(ROUNDS):
+            times["one"].append(timed(quorum_run(ports[:1])))
+            times["five"].append(timed(quorum_run(ports)))
+        calls = (sum(evalsha_calls(client) for _, client, _ in servers) - before) / ROUNDS - 2
+        hung = [client.info("server")["process_id"] for _, client, _ in servers[3:]]
+        try:
+            for pid in hung:
+                os.kill(pid, signal.SIGSTOP)
+            for _ in range(ROUNDS):
+                times["five, two hang"].append(timed(quorum_run(ports)))
+        finally:
+            for pid in hung:
+                os.kill(pid, signal.SIGCONT)
+        median = {name: statistics.median(values) for name, values in times.items()}
+    print("whole run of `true` over a quorum (each write synced), median ms:  "
+          + "  ".join(f"{name} {value / 1000:.2f}" for name, value in median.items()))
+    print(f"  five : one = {median['five'] / median['one']:.2f}, two hang : one = "
+          f"{median['five, two hang'] / median['one']:.2f}   (to reach: 1.50)")
+    print(f"  messages a grant and release: {calls:.1f}   (to reach: 15)")
+
+
 with redis_server() as (server_port, server_client, server_folder):
     whole_run(server_port, server_folder)
     whole_run_tls(server_client, server_folder)
@@ -281,3 +321,4 @@ with redis_server() as (server_port, server_client, server_folder):
     waiter_memory(server_port)
     server_cost(server_client)
     shared_cost(server_client)
+quorum()

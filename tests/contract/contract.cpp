@@ -12,12 +12,13 @@ const std::vector<Named>& mode_cases();
 const std::vector<Named>& crowd_cases();
 const std::vector<Named>& server_cases();
 const std::vector<Named>& history_cases();
+const std::vector<Named>& quorum_cases();
 
 const std::vector<Named>& cases() {
   static const std::vector<Named> all = [] {
     std::vector<Named> list;
-    for (auto* part :
-         {&end_cases(), &mode_cases(), &crowd_cases(), &server_cases(), &history_cases()}) {
+    for (auto* part : {&end_cases(), &mode_cases(), &crowd_cases(), &server_cases(),
+                       &history_cases(), &quorum_cases()}) {
       list.insert(list.end(), part->begin(), part->end());
     }
     return list;
@@ -152,6 +153,28 @@ const std::vector<Mutant>& mutants() {
       {"entries without a lease of their own",
        {{"return math.min(ttl, INNER_LEASE)", "return ttl"}},
        "an inner run's lease"},
+      {"an older attempt is heeded",
+       {{"return stamp > 0 and stamp < stamp_of(owner)", "return false"},
+        {"stamp > 0 and stamp <= stamp_of(owner)", "false"}},
+       "20: the bytes of an older attempt"},
+      {"a give-back of an unknown owner is forgotten",
+       {{"local function yield(line)\n  note_stamp(owner, stamp)", "local function yield(line)"}},
+       "20: an acquire later"},
+      {"a write-back without the owner check",
+       {{"if not fits(limit) then return 'full' end", ""}},
+       "20: a late write-back"},
+      {"the token is not written back",
+       {{"meta.last = math.max(meta.last, token)\n  note_grant(token, line)\nend",
+         "note_grant(token, line)\nend"}},
+       "20: the token of the majority"},
+      {"a grant of one server counts as one",
+       {{"if stamp_of(owner) == 0 then note_grant(line.token, line) end",
+         "note_grant(line.token, line)"}},
+       "20: a grant that was given back"},
+      {"whoever gives back is granted at once", {{"head ~= aside and ", ""}}, "20: who gives back"},
+      {"the server's own ticket",
+       {{"if stamp == 0 then\n    if", "if true then\n    if"}},
+       "20: the client's ticket"},
   };
   return list;
 }

@@ -120,6 +120,7 @@ lock::AcquireCall Lab::call(char letter, const Ask& ask) const {
   call.queueing = ask.queueing;
   call.max_queue = ask.max_queue;
   call.ticket = ask.ticket;
+  call.attempt = ask.attempt;
   call.record = std::string("record of ") + letter;
   return call;
 }
@@ -144,6 +145,7 @@ lock::RenewReply Lab::renew(char letter, lock::Token token, const Ask& ask,
   renew.limit = ask.limit;
   renew.ttl = ask.ttl;
   renew.min_hold = ask.min_hold;
+  renew.attempt = ask.attempt;
   renew.record = std::string("record of ") + letter;
   return sure(drive(store_.renew(renew)));
 }
@@ -158,6 +160,13 @@ std::vector<lock::Past> Lab::history() {
 
 lock::CancelReply Lab::cancel(char letter, lock::CancelHow how) {
   return sure(drive(store_.cancel({name_, owner(letter), how, "by the operator"})));
+}
+
+lock::CancelReply Lab::yield(char letter, uint64_t attempt, lock::Ticket ticket) {
+  lock::CancelCall call{name_, owner(letter), lock::CancelHow::yielded};
+  call.attempt = attempt;
+  call.ticket = ticket;
+  return sure(drive(store_.cancel(call)));
 }
 
 lock::ForceReply Lab::force(const lock::ForceTarget& target, lock::Pace pace) {

@@ -47,6 +47,7 @@ struct Ask {
   lock::Queueing queueing = lock::Queueing::wait;
   std::optional<uint64_t> max_queue;
   lock::Ticket ticket;
+  uint64_t attempt = 0;  // as to a server of a quorum
 };
 
 // One lock "job" on a server emptied for the case.
@@ -62,6 +63,8 @@ class Lab {
                              const std::string& result = "-");
   std::vector<lock::Past> history();
   lock::CancelReply cancel(char owner, lock::CancelHow how = lock::CancelHow::cancelled);
+  // As a client of a quorum does: gives back what an attempt took, with the place to keep or 0.
+  lock::CancelReply yield(char owner, uint64_t attempt, lock::Ticket ticket);
   lock::ForceReply force(const lock::ForceTarget& target = lock::Sole{},
                          lock::Pace pace = lock::Pace::confirmed);
   lock::Snapshot inspect();

@@ -43,6 +43,37 @@ restart() {
   serve "$own_server" "$@"
 }
 
+# quorum N ARG…: N servers of the test's own take the place of the file's. They may vote at once: what they acknowledge
+# is on disk, unless ARGs say otherwise.
+quorum() {
+  local count=$1 i
+  shift
+  quorum_folder=$(mktemp -d)
+  RLOCK_URL=
+  for ((i = 1; i <= count; i++)); do
+    serve "$quorum_folder/$i" --appendonly yes --appendfsync always "$@"
+    RLOCK_URL+="unix://$quorum_folder/$i/s "
+  done
+  export RLOCK_URL
+}
+
+# signal_server SIGNAL N…: to servers of the quorum.
+signal_server() {
+  local signal=$1 i pid
+  shift
+  for i in "$@"; do
+    pid=$(cat "$quorum_folder/$i/pid")
+    [ "$pid" -gt 1 ] && kill "-$signal" "$pid"
+  done
+}
+
+# at_server N COMMAND…: with redis, keys and the like at the Nth server of the quorum.
+at_server() {
+  local SERVER=$quorum_folder/$1
+  shift
+  "$@"
+}
+
 redis() { redis-cli -s "$SERVER/s" "$@"; }
 
 # reset_server: nothing stored, nothing configured by an earlier test.
@@ -86,7 +117,7 @@ setup() {
 }
 
 teardown() {
-  local pid
+  local pid folder
   for pid in "${started[@]}"; do
     kill -KILL "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
@@ -94,6 +125,10 @@ teardown() {
   if [ -n "${own_server:-}" ]; then
     end_server "$own_server"
     rm -rf "$own_server"
+  fi
+  if [ -n "${quorum_folder:-}" ]; then
+    for folder in "$quorum_folder"/*; do end_server "$folder"; done
+    rm -rf "$quorum_folder"
   fi
 }
 

@@ -1,0 +1,70 @@
+#include "redis/restart_guard.hpp"
+
+#include <time.h>
+
+#include <charconv>
+#include <cstdio>
+#include <string_view>
+
+namespace rlock::redis {
+namespace {
+
+using util::Error;
+using util::ErrorKind;
+
+std::string_view text_of(const redisReply& reply) {
+  return reply.str == nullptr ? std::string_view()
+                              : std::string_view(reply.str, static_cast<size_t>(reply.len));
+}
+
+std::optional<uint64_t> uptime_in(std::string_view info) {
+  constexpr std::string_view kField = "\nuptime_in_seconds:";
+  size_t at = info.find(kField);
+  if (at == info.npos) return std::nullopt;
+  std::string_view digits = info.substr(at + kField.size());
+  uint64_t seconds = 0;
+  auto [stop, trouble] = std::from_chars(digits.data(), digits.data() + digits.size(), seconds);
+  return trouble == std::errc() ? std::optional(seconds) : std::nullopt;
+}
+
+// `07:12:33 UTC`, so many seconds from now.
+std::string clock_in(uint64_t seconds) {
+  time_t then = time(nullptr) + static_cast<time_t>(seconds);
+  tm utc{};
+  char text[32] = "";
+  if (gmtime_r(&then, &utc) != nullptr) strftime(text, sizeof text, "%H:%M:%S UTC", &utc);
+  return text;
+}
+
+}  // namespace
+
+bool writes_synchronously(const redisReply& reply) {
+  if (reply.type != REDIS_REPLY_ARRAY) return false;
+  bool on = false;
+  bool always = false;
+  for (size_t i = 0; i + 1 < reply.elements; i += 2) {
+    std::string_view key = text_of(*reply.element[i]);
+    std::string_view value = text_of(*reply.element[i + 1]);
+    if (key == "appendonly") on = value == "yes";
+    if (key == "appendfsync") always = value == "always";
+  }
+  return on && always;
+}
+
+std::optional<Error> vote_refused(const redisReply& info, bool synchronous, const Server& server) {
+  if (synchronous) return std::nullopt;
+  auto uptime = uptime_in(text_of(info));
+  if (!uptime) {
+    return Error{ErrorKind::denied,
+                 server.label() + ": does not vote: it does not say since when it runs (INFO)"};
+  }
+  if (*uptime >= kRestartGuardSeconds) return std::nullopt;
+  // Whole seconds are told: the last of them counts in full.
+  uint64_t left = kRestartGuardSeconds - *uptime;
+  return Error{ErrorKind::unavailable,
+               server.label() + ": does not vote until " + clock_in(left) + ": it started " +
+                   std::to_string(*uptime) + " s ago and may have forgotten leases",
+               util::Retry::later};
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,248 @@
+# Three and more real servers as one. [DESIGN, Servers: Quorum] FAULTS 30, 31; L38, L39, L40
+load helpers/helpers.bash
+
+setup_file() { :; }
+teardown_file() { :; }
+
+# no_trace NAME N…: at these servers.
+no_trace() {
+  local name=$1 i
+  shift
+  for i in "$@"; do
+    [ "$(at_server "$i" redis exists "rlock:{$name}:holders" "rlock:{$name}:queue")" -eq 0 ] || return
+    at_server "$i" nothing_left "$name" || return
+  done
+}
+# in_use N: a quorum whose servers have seen a run before and know its scripts. Bytes that lie unread at a hung server
+# can only name them.
+in_use() {
+  local i
+  quorum "$1"
+  for ((i = 1; i <= $1; i++)); do RLOCK_URL="unix://$quorum_folder/$i/s" rlock run warm -- true; done
+}
+held_at() { [ "$(at_server "$1" redis zcard "rlock:{$2}:holders")" -eq 1 ]; }
+renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
+
+@test "a run over three servers: exit code, one token, nothing left" {
+  in_use 3
+  run -7 rlock run job -- sh -c 'echo "$RLOCK_TOKEN" >token; rlock status --json job >status; exit 7'
+  [ "$(jq '.locks[0].holders[0].token' status)" = "$(cat token)" ]
+  [ "$(jq '.locks[0].holders | length' status)" -eq 1 ]
+  no_trace job 1 2 3
+  rlock run job -- sh -c 'echo "$RLOCK_TOKEN" >later'
+  [ "$(cat later)" -gt "$(cat token)" ]
+}
+
+@test "a waiter is handed the lock, and waiters are served in order" {
+  in_use 5
+  hold job
+  start rlock run job -- sh -c 'echo first >>order'
+  first=$!
+  eventually waiting 1 job
+  start rlock run job -- sh -c 'echo second >>order'
+  second=$!
+  eventually waiting 2 job
+  let_go job
+  ends_with 0 "$first"
+  ends_with 0 "$second"
+  [ "$(cat order)" = $'first\nsecond' ]
+  eventually no_trace job 1 2 3 4 5
+}
+
+@test "many contenders on one lock never overlap, and their tokens grow" {
+  in_use 5
+  for i in 1 2 3 4 5 6; do
+    start bash -ec 'for ((k = 0; k < 5; k++)); do
+      rlock run job -- sh -c "exec 9>lock; flock -n 9 || echo overlap; echo \$RLOCK_TOKEN" >>out
+    done'
+  done
+  for pid in "${started[@]}"; do ends_with 0 "$pid"; done
+  [ "$(wc -l <out)" -eq 30 ]
+  sort -n -c out
+}
+
+@test "status, queue and history tell of all servers, and where they differ" {
+  in_use 5
+  hold job
+  start rlock run job -- true
+  eventually waiting 1 job
+  run rlock status job
+  [[ $output == *"its lease stands at 5 of 5"* ]]
+  at_server 2 redis flushall
+  run rlock status --json job
+  [ "$(jq '.locks[0].holders[0].servers' <<<"$output")" -eq 4 ]
+  [ "$(jq '.locks[0].quorum.servers' <<<"$output")" -eq 5 ]
+  run rlock queue job
+  [[ $output == *"[4 of 5]"* ]]
+  signal_server KILL 3
+  run rlock status job
+  [[ $output == *"its lease stands at 3 of 5"* ]]
+  [[ $output == *"silent   $quorum_folder/3/s"* ]]
+  run -0 rlock status -q job
+  let_go job
+  ends_with 0 "${started[1]}"
+  [ "$(rlock history --json job | jq '.runs | length')" -eq 2 ]
+  [ "$(rlock status --json | jq -r '.locks[].name')" = $'job\nwarm' ]
+}
+
+@test "an operator breaks the lock, and takes a waiter out of the line" {
+  in_use 3
+  hold job
+  start rlock run job -- true
+  waiter=$!
+  eventually waiting 1 job
+  rlock queue --remove "$(rlock queue --json job | jq -r '.waiters[0].owner')" job
+  ends_with 75 "$waiter"
+  run -0 rlock force-unlock --yes --reason stuck job
+  ends_with 76 "$holder"
+  eventually no_trace job 1 2 3
+}
+
+@test "two of five servers dead: acquire, renew and release go on" {
+  in_use 5
+  hold job -t 2s --event-log log
+  signal_server KILL 1 4
+  eventually renewed 3 log
+  run -75 rlock run -n job -- true
+  start rlock run job -- touch served
+  waiter=$!
+  eventually waiting 1 job
+  let_go job
+  ends_with 0 "$waiter"
+  [ -e served ]
+  eventually no_trace job 2 3 5
+}
+
+@test "two of five servers hang: acquire, renew and release go on, and nothing stays there" {
+  in_use 5
+  hold job -t 2s --event-log log
+  signal_server STOP 1 4
+  eventually renewed 3 log
+  start rlock run job -- touch served
+  waiter=$!
+  eventually waiting 1 job
+  let_go job
+  ends_with 0 "$waiter"
+  rlock run other -- true
+  signal_server CONT 1 4
+  eventually no_trace job 1 2 3 4 5
+  eventually no_trace other 1 2 3 4 5
+}
+
+@test "a majority that hangs: 69 in time, and nothing stays anywhere" {
+  in_use 5
+  signal_server STOP 1 2 3
+  begin=$SECONDS
+  run -69 --separate-stderr rlock run -w 30 job -- touch started
+  ((SECONDS - begin <= 10))
+  says '"job"' "only 2 of 5 servers" "$quorum_folder/3/s"
+  [ ! -e started ]
+  signal_server CONT 1 2 3
+  eventually no_trace job 1 2 3 4 5
+}
+
+@test "a majority that hangs while queued: 69 or 75 in time, and nothing stays anywhere" {
+  in_use 3
+  hold job
+  start rlock run -w 3 job -- touch started
+  waiter=$!
+  eventually waiting 1 job
+  signal_server STOP 2 3
+  code=0
+  wait "$waiter" || code=$?
+  [ "$code" -eq 69 ] || [ "$code" -eq 75 ]
+  [ ! -e started ]
+  signal_server CONT 2 3
+  let_go job
+  eventually no_trace job 1 2 3
+}
+
+@test "a holder that loses the majority ends its command in time: 76" {
+  in_use 3
+  hold job -t 2s -k 200ms
+  signal_server STOP 2 3
+  ends_with 76 "$holder"
+  gone "$command"
+  signal_server CONT 2 3
+}
+
+@test "a renewal takes a server back that lost the lock" {
+  in_use 3
+  hold job -t 2s
+  at_server 2 redis flushall
+  eventually held_at 2 job
+  signal_server KILL 3
+  run -75 rlock run -n job -- true
+  let_go job
+  eventually no_trace job 1 2
+}
+
+@test "a server that has just started and may have forgotten does not vote" {
+  quorum 3
+  end_server "$quorum_folder/3"
+  rm -rf "${quorum_folder:?}/3"
+  serve "$quorum_folder/3" --appendonly no
+  rlock run job -- true
+  run rlock status job
+  [[ $output == *"does not vote until"* ]]
+  signal_server KILL 2
+  run -69 --separate-stderr rlock run job -- touch started
+  says '"job"' "$quorum_folder/3/s: does not vote until" "may have forgotten leases"
+  [ ! -e started ]
+}
+
+@test "a user that may not read CONFIG cannot tell that a young server remembers" {
+  quorum 3
+  for i in 1 2 3; do at_server "$i" redis acl setuser default -config >/dev/null; done
+  run -69 --separate-stderr rlock run job -- true
+  says "does not vote until"
+  for i in 1 2 3; do at_server "$i" redis acl setuser default +config -info >/dev/null; done
+  rlock run job -- true
+}
+
+@test "what a quorum cannot hold is refused" {
+  quorum 3
+  for wrong in "--slots 2" --shared "-t 61s"; do
+    # shellcheck disable=SC2086 # options
+    run -64 --separate-stderr rlock run $wrong job -- touch started
+    says '"job"' "several servers"
+  done
+  run -64 rlock acquire -t 15m job
+  [ ! -e started ]
+  [ -z "$(at_server 1 keys job)" ]
+}
+
+@test "a busy lock is not waited for with -n, and that leaves nothing" {
+  in_use 5
+  hold job
+  run -75 --separate-stderr rlock run -n job -- true
+  says '"job"' "busy" "pid"
+  run -75 rlock run --max-queue 0 job -- true
+  [ "$(waiters job)" -eq 0 ]
+  let_go job
+  eventually no_trace job 1 2 3 4 5
+}
+
+@test "a wait that a signal ends leaves every line" {
+  in_use 5
+  hold job
+  start rlock run job -- true
+  waiter=$!
+  eventually waiting 1 job
+  kill -TERM "$waiter"
+  ends_with 143 "$waiter"
+  for i in 1 2 3 4 5; do [ "$(at_server "$i" redis exists "rlock:{job}:queue")" -eq 0 ]; done
+  let_go job
+}
+
+@test "steps and nested runs" {
+  in_use 3
+  owner=$(rlock acquire -t 30s job)
+  rlock renew --owner "$owner" job
+  run -75 rlock run -n job -- true
+  rlock release --owner "$owner" job
+  rlock release --owner "$owner" job
+  run -76 rlock renew --owner "$owner" job
+  run -3 rlock run job -- rlock run -n job -- sh -c 'exit 3'
+  eventually no_trace job 1 2 3
+}

@@ -1,0 +1,152 @@
+// What a client of a quorum relies on at each of its servers. PROTOCOL, Quorum; case 20
+#include "contract/lab.hpp"
+
+namespace rlock::contract {
+namespace {
+
+using namespace std::chrono_literals;
+using lock::CancelReply;
+using lock::Gone;
+using lock::Lost;
+using lock::LostHow;
+
+Ask attempt(uint64_t number, uint64_t ticket = 1000) {
+  Ask ask;
+  ask.attempt = number;
+  ask.ticket = {ticket};
+  return ask;
+}
+
+lock::Token confirmed(Lab& lab, char owner, uint64_t number) {
+  lock::Token token = lab.granted(owner, attempt(number));
+  as<lock::Renewal>(lab.renew(owner, token, attempt(number)), "the token is not written back");
+  return token;
+}
+
+// A client reconnected: its acquire and release of attempt 1 lie unread while attempt 2 is granted.
+void old_bytes(Lab& lab) {
+  lock::Token token = confirmed(lab, 'A', 2);
+  as<Gone>(lab.acquire('A', attempt(1)), "an older acquire is heeded");
+  lab.yield('A', 1, {});
+  need(lab.holders() == "A", "an older give-back freed a newer grant");
+  as<Lost>(lab.renew('A', token, attempt(1)), "an older write-back is heeded");
+  lab.yield('A', 2, {});
+  need(lab.holders().empty(), "the give-back of the grant itself is not heeded");
+}
+
+void give_back_first(Lab& lab) {
+  need(lab.yield('A', 1, {1000}) == CancelReply::absent, "A had something");
+  as<Gone>(lab.acquire('A', attempt(1)), "the acquire that was given back before takes the lock");
+  need(lab.holders().empty() && lab.waiters().empty(), "a ghost");
+  lab.granted('A', attempt(2));
+}
+
+void late_write_back(Lab& lab) {
+  lock::Token token = lab.granted('A', attempt(1));
+  lab.yield('A', 1, {});
+  confirmed(lab, 'B', 1);
+  as<Lost>(lab.renew('A', token, attempt(1)), "written back though it was given back");
+  need(lab.holders() == "B", "the write-back of another changed the holder");
+  // Nor of one that never gave back, where another holds it.
+  as<Lost>(lab.renew('C', {token.value + 5'000'000}, attempt(1)), "written back over a holder");
+  need(lab.holders() == "B", "the write-back of another changed the holder");
+}
+
+void token_grows(Lab& lab) {
+  lock::Token own = lab.granted('A', attempt(1));
+  lock::Token agreed{own.value + 60'000'000};  // of a server whose clock is ahead
+  as<lock::Renewal>(lab.renew('A', agreed, attempt(1)), "not written back");
+  need(lab.inspect().holders.front().token == agreed, "the holder shows another token");
+  lab.release('A');
+  need(lab.granted('B', attempt(1)) > agreed, "the next token is not greater than the majority's");
+}
+
+void token_after_amnesia(Lab& lab) {
+  lock::Token token = confirmed(lab, 'A', 1);
+  lab.cli({"FLUSHALL"});
+  lab.pass(1s);
+  need(lab.granted('B', attempt(1)) > token, "the token fell after a loss of memory");
+}
+
+// L40: a rival's grant that came to nothing must not keep the holder from coming back.
+void rivals_grant(Lab& lab) {
+  lock::Token token = confirmed(lab, 'A', 1);
+  lab.pass(31s);
+  lab.granted('B', attempt(1));
+  lab.yield('B', 1, {2000});
+  need(as<lock::Renewal>(lab.renew('A', token), "the holder does not get back what is free") ==
+           lock::Renewal::put_back,
+       "not put back");
+  need(lab.holders() == "A" && lab.waiters() == "B", "A holds, B waits");
+}
+
+void confirmed_rival(Lab& lab) {
+  lock::Token token = confirmed(lab, 'A', 1);
+  lab.pass(31s);
+  confirmed(lab, 'B', 1);
+  lab.release('B');
+  need(as<Lost>(lab.renew('A', token), "put back though B had it").how == LostHow::taken,
+       "not told that it was taken");
+}
+
+void place_is_kept(Lab& lab) {
+  lab.granted('A', attempt(1, 1000));
+  lab.queued('B', attempt(1, 500));
+  lab.queued('C', attempt(1, 2000));
+  need(lab.yield('A', 1, {1000}) == CancelReply::gave_back, "A had the lock");
+  need(lab.holders() == "B" && lab.waiters() == "AC", "A does not wait where its ticket says");
+  need(lab.woken('B'), "B is not told");
+  lab.yield('B', 1, {500});
+  need(lab.holders().empty() && lab.waiters() == "BAC", "B, who gave back, is granted again");
+  lab.granted('B', attempt(2, 500));
+}
+
+void common_ticket(Lab& lab) {
+  Ask longer = attempt(1);
+  longer.ttl = 60s;
+  lab.granted('A', longer);
+  lab.queued('B', attempt(1, 7000));
+  lab.queued('C', attempt(1, 6000));
+  need(lab.waiters() == "CB", "the order is the server's own");
+  lab.pass(16s);  // both miss their heartbeat
+  lab.queued('B', attempt(2, 7000));
+  lab.pass(16s);
+  lab.queued('B', attempt(3, 7000));
+  lab.queued('C', attempt(2, 8000));
+  need(lab.waiters() == "BC", "a second miss changed the client's ticket");
+}
+
+void nothing_stays(Lab& lab) {
+  lab.granted('A', attempt(1));
+  Ask ask = attempt(1);
+  ask.queueing = lock::Queueing::never;
+  as<lock::Busy>(lab.acquire('B', ask), "not busy");
+  lab.yield('B', 1, {});
+  lab.yield('A', 1, {});
+  need(lab.holders().empty() && lab.waiters().empty(), "something stays");
+  lab.pass(61s);
+  lab.granted('C');
+  lab.release('C');
+  const std::string fields = lab.cli({"HKEYS", lab.key("who")});
+  need(fields.find('#') == std::string::npos, "the number of an attempt is kept for ever");
+}
+
+}  // namespace
+
+const std::vector<Named>& quorum_cases() {
+  static const std::vector<Named> list{
+      {"20: the bytes of an older attempt, read after a newer one, change nothing", old_bytes},
+      {"20: an acquire later than its give-back takes nothing", give_back_first},
+      {"20: a late write-back changes nothing", late_write_back},
+      {"20: the token of the majority is written back", token_grows},
+      {"20: the token grows after amnesia", token_after_amnesia},
+      {"20: a grant that was given back is no grant (L40)", rivals_grant},
+      {"20: a confirmed grant since then is one (L41)", confirmed_rival},
+      {"20: who gives back keeps the place and is not granted again at once", place_is_kept},
+      {"20: the client's ticket decides, whatever was missed", common_ticket},
+      {"20: an attempt that came to nothing leaves nothing for ever (L37)", nothing_stays},
+  };
+  return list;
+}
+
+}  // namespace rlock::contract

@@ -1,0 +1,401 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <queue>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lock/quorum.hpp"
+
+// Servers of a quorum in memory, with a clock and a network of the test's own: messages are late,
+// lost, doubled and out of order; servers stop, and start again with nothing. They keep the rules
+// of the scripts as far as a quorum needs them, and a rule can be left out to see what it is good
+// for.
+namespace rlock::test {
+
+using namespace std::chrono_literals;
+using lock::Millis;
+using lock::TimePoint;
+using util::Nanos;
+
+struct Rules {
+  bool owner_check = true;    // a write-back is heeded only from whoever holds it, or may
+  bool write_back = true;     // the majority's token reaches the servers
+  bool attempts = true;       // what belongs to an older attempt changes nothing
+  bool common_ticket = true;  // the client's, not the server's own
+};
+
+struct Weather {
+  double loss = 0;      // of a message
+  double twice = 0;     // delivered again, later
+  double late = 0;      // by seconds
+  Nanos usual{1ms};     // up to so long on the way
+  double stops = 0;     // chance a second that a server hangs for a while
+  double restarts = 0;  // chance a second that a server starts again, empty
+  double forgets = 0;   // a grant before its token was written back (an operator, a flush)
+  Millis skew{0};       // of the servers' clocks, to either side
+};
+
+// Time, chance, and what is to happen.
+class World {
+ public:
+  explicit World(uint64_t seed) : random_(seed) {}
+  TimePoint now() const { return now_; }
+  double chance() { return std::uniform_real_distribution<>(0, 1)(random_); }
+  bool chance(double p) { return p > 0 && chance() < p; }
+  Nanos up_to(Nanos longest) {
+    return Nanos(static_cast<Nanos::rep>(chance() * static_cast<double>(longest.count())));
+  }
+  uint64_t next() { return random_(); }
+
+  void at(TimePoint when, std::function<void()> what) {
+    events_.push({std::max(when, now_), order_++, std::move(what)});
+  }
+  void after(Nanos pause, std::function<void()> what) { at(now_ + pause, std::move(what)); }
+  TimePoint next_event() const { return events_.empty() ? TimePoint::max() : events_.top().when; }
+  // Everything that is due by then.
+  void go_to(TimePoint when) {
+    now_ = std::max(now_, when);
+    while (!events_.empty() && events_.top().when <= now_) {
+      auto what = events_.top().what;
+      events_.pop();
+      what();
+    }
+  }
+
+ private:
+  struct Event {
+    TimePoint when;
+    uint64_t order;
+    std::function<void()> what;
+    bool operator<(const Event& other) const {
+      return std::tie(when, order) > std::tie(other.when, other.order);
+    }
+  };
+  std::mt19937_64 random_;
+  TimePoint now_{1000s};
+  uint64_t order_ = 0;
+  std::priority_queue<Event> events_;
+};
+
+// One server. Only exclusive locks, and only one of them.
+class SimServer {
+ public:
+  SimServer(World& world, const Rules& rules, const Weather& weather, Millis offset)
+      : world_(world), rules_(rules), weather_(weather), offset_(offset) {}
+
+  lock::AcquireReply acquire(const lock::AcquireCall& call) {
+    sweep();
+    const std::string& owner = call.owner.text();
+    if (ended_.contains(owner) || late(owner, 2 * call.attempt)) {
+      return lock::Gone{lock::Ending::cancelled, {}};
+    }
+    if (!held_by(owner) && !queue_place(owner)) {
+      if (queue_.empty() && !holder_) {
+        stamp(owner, 2 * call.attempt);
+        grant(owner, call.ttl);
+        return lock::Granted{holder_->token};
+      }
+      if (call.queueing == lock::Queueing::never) return lock::Busy{someone(), queue_.size()};
+      uint64_t ticket = rules_.common_ticket ? call.ticket.value : ++own_tickets_;
+      queue_.insert({ticket, owner});
+    }
+    stamp(owner, 2 * call.attempt);
+    alive_[owner] = world_.now() + 15s;
+    admit("");
+    if (held_by(owner)) {
+      holder_->ends = std::max(holder_->ends, world_.now() + call.ttl);
+      return lock::Granted{holder_->token};
+    }
+    uint64_t position = 1;
+    for (const auto& [ticket, waiter] : queue_) {
+      if (waiter == owner) break;
+      ++position;
+    }
+    std::optional<Millis> look;
+    if (holder_) look = left() + position * 50ms;
+    return lock::Queued{call.ticket, position, look, someone()};
+  }
+
+  lock::RenewReply renew(const lock::RenewCall& call) {
+    sweep();
+    const std::string& owner = call.owner.text();
+    if (late(owner, 2 * call.attempt)) return lock::Lost{lock::LostHow::released, {}, {}};
+    if (!held_by(owner)) {
+      if (rules_.owner_check) {
+        if (ended_.contains(owner)) return lock::Lost{lock::LostHow::released, {}, {}};
+        if (call.token.value == 0 || grant_ > call.token.value) {
+          return lock::Lost{lock::LostHow::taken, {}, {}};
+        }
+        if (holder_) return lock::Lost{lock::LostHow::full, {}, {}};
+      }
+      leave_queue(owner);
+      holder_ = Hold{owner, world_.now(), call.token};
+    }
+    if (call.attempt > 0) stamp(owner, 2 * call.attempt);
+    holder_->confirmed = true;
+    holder_->ends = std::max(holder_->ends, world_.now() + call.ttl);
+    if (rules_.write_back) {
+      if (call.attempt > 0) holder_->token = call.token;
+      last_ = std::max(last_, call.token.value);
+      grant_ = std::max(grant_, call.token.value);
+    }
+    return lock::Renewal::extended;
+  }
+
+  lock::ReleaseReply release(const lock::ReleaseCall& call) {
+    sweep();
+    const bool held = held_by(call.owner.text());
+    end(call.owner.text());
+    return {held ? lock::Ending::released : lock::Ending::expired, {}};
+  }
+
+  lock::CancelReply cancel(const lock::CancelCall& call) {
+    sweep();
+    const std::string& owner = call.owner.text();
+    const bool held = held_by(owner);
+    if (call.how != lock::CancelHow::yielded) {
+      end(owner);
+      return held ? lock::CancelReply::gave_back : lock::CancelReply::absent;
+    }
+    if (ended_.contains(owner)) return lock::CancelReply::absent;
+    if (rules_.attempts && 2 * call.attempt + 1 <= stamps_[owner]) return lock::CancelReply::absent;
+    stamp(owner, 2 * call.attempt + 1);
+    if (held) holder_.reset();
+    if (call.ticket.value == 0) leave_queue(owner);
+    if (held && call.ticket.value != 0) {
+      queue_.insert({rules_.common_ticket ? call.ticket.value : ++own_tickets_, owner});
+      alive_[owner] = world_.now() + 15s;
+    }
+    admit(owner);
+    return held ? lock::CancelReply::gave_back : lock::CancelReply::absent;
+  }
+
+  // Blocks until woken; `tell` is called at most once.
+  void listen(const std::string& owner, Nanos slice, std::function<void(lock::Wake)> tell) {
+    if (wakes_.erase(owner) > 0) return tell(lock::Wake::woken);
+    const uint64_t number = ++listeners_seen_;
+    listeners_[owner] = {number, tell};
+    world_.after(slice, [this, owner, number, tell] {
+      auto found = listeners_.find(owner);
+      if (found == listeners_.end() || found->second.number != number) return;
+      listeners_.erase(found);
+      tell(lock::Wake::slept);
+    });
+  }
+
+  void restart_empty() {
+    holder_.reset();
+    queue_.clear();
+    alive_.clear();
+    ended_.clear();
+    stamps_.clear();
+    wakes_.clear();
+    listeners_.clear();
+    last_ = grant_ = 0;
+    votes_from_ = world_.now() + 60s;
+  }
+  bool votes() const { return world_.now() >= votes_from_; }
+  void hang_until(TimePoint then) { hangs_until_ = std::max(hangs_until_, then); }
+  TimePoint answers_from() const { return hangs_until_; }
+  bool empty() {
+    sweep();
+    return !holder_ && queue_.empty();
+  }
+
+ private:
+  struct Hold {
+    std::string owner;
+    TimePoint ends;
+    lock::Token token;
+    bool confirmed = false;
+  };
+  struct Listener {
+    uint64_t number;
+    std::function<void(lock::Wake)> tell;
+  };
+
+  bool held_by(const std::string& owner) const { return holder_ && holder_->owner == owner; }
+  bool queue_place(const std::string& owner) const {
+    return std::any_of(queue_.begin(), queue_.end(),
+                       [&](const auto& p) { return p.second == owner; });
+  }
+  void leave_queue(const std::string& owner) {
+    std::erase_if(queue_, [&](const auto& place) { return place.second == owner; });
+  }
+  bool late(const std::string& owner, uint64_t stamp) {
+    return rules_.attempts && stamp > 0 && stamp < stamps_[owner];
+  }
+  void stamp(const std::string& owner, uint64_t stamp) {
+    stamps_[owner] = std::max(stamps_[owner], stamp);
+  }
+  Millis left() const { return std::chrono::ceil<Millis>(holder_->ends - world_.now()); }
+  std::optional<lock::Holder> someone() const {
+    if (!holder_) return std::nullopt;
+    lock::Holder holder;
+    holder.owner = holder_->owner;
+    return holder;
+  }
+
+  void grant(const std::string& owner, Nanos ttl) {
+    const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(
+        world_.now().time_since_epoch() + offset_);
+    last_ = std::max(last_ + 1, static_cast<uint64_t>(micros.count()));
+    holder_ = Hold{owner, world_.now() + ttl, {last_}};
+    if (!world_.chance(weather_.forgets)) return;
+    world_.after(world_.up_to(4 * weather_.usual), [this, token = last_] {
+      if (!holder_ || holder_->confirmed || holder_->token.value != token) return;
+      holder_.reset();
+      admit("");
+    });
+  }
+
+  void admit(const std::string& aside) {
+    if (holder_ || queue_.empty()) return;
+    const std::string head = queue_.begin()->second;
+    if (head == aside) return;
+    queue_.erase(queue_.begin());
+    grant(head, 2s);
+    wake(head);
+  }
+
+  void wake(const std::string& owner) {
+    auto found = listeners_.find(owner);
+    if (found == listeners_.end()) {
+      wakes_.insert(owner);
+      return;
+    }
+    auto tell = found->second.tell;
+    listeners_.erase(found);
+    tell(lock::Wake::woken);
+  }
+
+  void sweep() {
+    if (holder_ && holder_->ends <= world_.now()) holder_.reset();
+    std::erase_if(queue_, [&](const auto& place) { return alive_[place.second] <= world_.now(); });
+  }
+
+  void end(const std::string& owner) {
+    if (held_by(owner)) holder_.reset();
+    leave_queue(owner);
+    ended_.insert(owner);
+    admit("");
+  }
+
+  World& world_;
+  const Rules& rules_;
+  const Weather& weather_;
+  Millis offset_;
+  std::optional<Hold> holder_;
+  std::set<std::pair<uint64_t, std::string>> queue_;
+  std::map<std::string, TimePoint> alive_;
+  std::set<std::string> ended_;
+  std::map<std::string, uint64_t> stamps_;
+  std::set<std::string> wakes_;
+  std::map<std::string, Listener> listeners_;
+  uint64_t listeners_seen_ = 0;
+  uint64_t last_ = 0;
+  uint64_t grant_ = 0;
+  uint64_t own_tickets_ = 0;
+  TimePoint votes_from_ = TimePoint::min();
+  TimePoint hangs_until_ = TimePoint::min();
+};
+
+// A reply that the network may bring.
+template <class T>
+class SimReply final : public lock::Reply<T> {
+ public:
+  using Slot = std::shared_ptr<std::optional<util::Result<T>>>;
+  explicit SimReply(Slot slot) : slot_(std::move(slot)) {}
+  void wants(std::vector<pollfd>&) const override {}
+  TimePoint due() const override { return *slot_ ? TimePoint::min() : TimePoint::max(); }
+  bool advance(TimePoint) override { return slot_->has_value(); }
+  util::Result<T> take() override { return **slot_; }
+
+ private:
+  Slot slot_;
+};
+
+// A client's connection to a simulated server.
+class SimStore final : public lock::LockStore {
+ public:
+  SimStore(World& world, SimServer& server, const Weather& weather, uint64_t& messages)
+      : world_(world), server_(server), weather_(weather), messages_(messages) {}
+
+  lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall& call) override {
+    return send<lock::AcquireReply>([call](SimServer& server) { return server.acquire(call); });
+  }
+  lock::InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override {
+    return send<lock::RenewReply>([call](SimServer& server) { return server.renew(call); });
+  }
+  lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall& call) override {
+    return send<lock::ReleaseReply>([call](SimServer& server) { return server.release(call); });
+  }
+  lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall& call) override {
+    return send<lock::CancelReply>([call](SimServer& server) { return server.cancel(call); });
+  }
+  lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName&, const lock::Owner& owner,
+                                           Millis slice) override {
+    auto slot = std::make_shared<std::optional<util::Result<lock::Wake>>>();
+    ++messages_;
+    world_.after(world_.up_to(weather_.usual), [&server = server_, &world = world_, slot, slice,
+                                                owner, back = world_.up_to(weather_.usual)] {
+      server.listen(owner.text(), slice, [&world, slot, back](lock::Wake wake) {
+        world.after(back, [slot, wake] { *slot = util::Result<lock::Wake>(wake); });
+      });
+    });
+    return std::make_unique<SimReply<lock::Wake>>(slot);
+  }
+  lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall&) override { return nullptr; }
+  lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall&) override { return nullptr; }
+  lock::InFlight<std::vector<lock::Past>> history(const lock::LockName&, uint64_t) override {
+    return nullptr;
+  }
+  lock::InFlight<lock::NamesPage> list_names(const std::string&) override { return nullptr; }
+  std::string server() const override { return "sim"; }
+
+ private:
+  Nanos on_the_way() {
+    return world_.up_to(weather_.usual) +
+           (world_.chance(weather_.late) ? world_.up_to(8s) : Nanos(0));
+  }
+
+  // What is sent reaches the server some time, whether or not the client still waits.
+  template <class T, class Do>
+  lock::InFlight<T> send(Do carry_out) {
+    auto slot = std::make_shared<std::optional<util::Result<T>>>();
+    ++messages_;
+    if (!world_.chance(weather_.loss)) deliver<T>(carry_out, slot, on_the_way());
+    if (world_.chance(weather_.twice)) deliver<T>(carry_out, slot, on_the_way() + world_.up_to(3s));
+    return std::make_unique<SimReply<T>>(slot);
+  }
+
+  template <class T, class Do, class Slot>
+  void deliver(Do carry_out, Slot slot, Nanos after) {
+    const bool answered = !world_.chance(weather_.loss);
+    const Nanos back = on_the_way();
+    TimePoint arrives = std::max(world_.now() + after, server_.answers_from());
+    world_.at(arrives, [&world = world_, &server = server_, carry_out, slot, answered, back] {
+      util::Result<T> reply(carry_out(server));
+      if (!server.votes()) {
+        reply = util::Error{util::ErrorKind::unavailable, "sim: does not vote", util::Retry::later};
+      }
+      if (!answered) return;
+      world.after(back, [slot, reply] {
+        if (!*slot) *slot = reply;
+      });
+    });
+  }
+
+  World& world_;
+  SimServer& server_;
+  const Weather& weather_;
+  uint64_t& messages_;
+};
+
+}  // namespace rlock::test

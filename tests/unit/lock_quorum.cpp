@@ -1,0 +1,150 @@
+#include <doctest/doctest.h>
+
+#include "lock/quorum_judge.hpp"
+
+namespace rlock::lock {
+namespace {
+
+using util::Error;
+using util::ErrorKind;
+using util::Retry;
+
+Electorate five() {
+  return {{"a:1", "b:1", "c:1", "d:1", "e:1"}};
+}
+
+Error down(Retry retry = Retry::later) {
+  return {ErrorKind::unavailable, "cannot connect to b:1: refused", retry};
+}
+
+}  // namespace
+
+TEST_CASE("a renewal stands when a majority has extended it, and not a moment before") {
+  Ballots<RenewReply> ballots(5);
+  ballots[0] = RenewReply(Renewal::extended);
+  ballots[3] = RenewReply(Renewal::put_back);
+  CHECK_FALSE(judge(ballots, five(), Polls::open).has_value());
+  ballots[4] = RenewReply(Renewal::extended);
+  auto reply = judge(ballots, five(), Polls::open);
+  REQUIRE(reply.has_value());
+  CHECK(std::get<Renewal>(**reply) == Renewal::extended);
+}
+
+TEST_CASE("a lease is lost when so many servers say so that no majority is left") {
+  Ballots<RenewReply> ballots(5);
+  ballots[0] = RenewReply(Lost{LostHow::expired, {}, {}});
+  ballots[1] = RenewReply(Lost{LostHow::forced, {}, "by hand"});
+  CHECK_FALSE(judge(ballots, five(), Polls::open).has_value());
+  ballots[2] = RenewReply(Lost{LostHow::expired, {}, {}});
+  auto reply = judge(ballots, five(), Polls::open);
+  REQUIRE(reply.has_value());
+  CHECK(std::get<Lost>(**reply).how == LostHow::forced);
+}
+
+TEST_CASE("servers that fail leave the lease unknown, not lost") {
+  Ballots<RenewReply> ballots(5, util::Result<RenewReply>(down()));
+  ballots[0] = RenewReply(Lost{LostHow::expired, {}, {}});
+  ballots[1] = RenewReply(Renewal::extended);
+  auto reply = judge(ballots, five(), Polls::closed);
+  REQUIRE(reply.has_value());
+  REQUIRE_FALSE(*reply);
+  CHECK(reply->error().kind == ErrorKind::unavailable);
+  CHECK(reply->error().retry == Retry::later);
+  CHECK(reply->error().text.find("only 2 of 5 servers") != std::string::npos);
+}
+
+TEST_CASE("a refusal that cannot pass decides only where it takes the majority away") {
+  std::vector<std::optional<Error>> errors(5);
+  errors[0] = Error{ErrorKind::denied, "a:1 refused us"};
+  errors[1] = down();
+  errors[2] = down();
+  CHECK(too_few(five(), errors).kind == ErrorKind::unavailable);
+  errors[1] = errors[2] = Error{ErrorKind::denied, "NOPERM"};
+  CHECK(too_few(five(), errors).kind == ErrorKind::denied);
+  CHECK(too_few(five(), errors).retry == Retry::never);
+}
+
+TEST_CASE("a release is confirmed by a majority") {
+  Ballots<ReleaseReply> ballots(5);
+  ballots[0] = ballots[1] = ReleaseReply{};
+  ballots[2] = ReleaseReply{Ending::expired, {}};
+  CHECK_FALSE(judge(ballots, five(), Polls::open).has_value());
+  ballots[3] = ReleaseReply{};
+  CHECK((*judge(ballots, five(), Polls::open))->ending == Ending::released);
+}
+
+TEST_CASE("an owner holds the lock where a majority may have its lease") {
+  auto with = [](std::vector<std::string> owners) {
+    Snapshot snapshot;
+    snapshot.known = true;
+    for (std::string& owner : owners) {
+      Holder holder;
+      holder.owner = std::move(owner);
+      snapshot.holders.push_back(std::move(holder));
+    }
+    return util::Result<Snapshot>(snapshot);
+  };
+  Ballots<Snapshot> ballots{with({"x"}), with({"y"}), with({"x"}), with({"x"}), with({})};
+  auto all = judge(ballots, five(), Polls::closed);
+  REQUIRE((all && *all));
+  REQUIRE((*all)->holders.size() == 1);
+  CHECK((*all)->holders[0].owner == "x");
+  CHECK((*all)->holders[0].servers == 3);
+  REQUIRE((*all)->partial.size() == 1);
+  CHECK((*all)->partial[0].owner == "y");
+
+  ballots[3] = util::Result<Snapshot>(down());
+  all = judge(ballots, five(), Polls::closed);
+  CHECK((*all)->holders.size() == 1);
+  REQUIRE((*all)->silent.size() == 1);
+  CHECK((*all)->silent[0].server == "d:1");
+}
+
+TEST_CASE("waiters come in the order of their tickets, each once") {
+  auto with = [](std::vector<std::pair<std::string, uint64_t>> places) {
+    Snapshot snapshot;
+    for (auto& [owner, ticket] : places) {
+      Waiter waiter;
+      waiter.owner = owner;
+      waiter.ticket = {ticket};
+      snapshot.waiters.push_back(waiter);
+    }
+    return util::Result<Snapshot>(snapshot);
+  };
+  Ballots<Snapshot> ballots{with({{"a", 9}, {"b", 10}}), with({{"b", 10}}), with({{"c", 8}}),
+                            with({{"c", 8}, {"a", 9}}), with({})};
+  auto all = judge(ballots, five(), Polls::closed);
+  REQUIRE((*all)->waiters.size() == 3);
+  CHECK((*all)->waiters[0].owner == "c");
+  CHECK((*all)->waiters[1].owner == "a");
+  CHECK((*all)->waiters[2].owner == "b");
+}
+
+TEST_CASE("a run under another number at a slow server is told once") {
+  PastRun run{{100}, {1000}, {2000}, "released", "exit:0", "me"};
+  PastRun late = run;
+  late.token = {90};
+  PastRun other{{50}, {10}, {20}, "released", "exit:0", "you"};
+  using History = std::vector<Past>;
+  Ballots<History> ballots{History{run}, History{late}, History{run, other}, History{}, History{}};
+  auto all = judge(ballots, five(), Polls::closed);
+  REQUIRE((*all)->size() == 2);
+  CHECK(std::get<PastRun>((**all)[0]).token.value == 100);
+}
+
+TEST_CASE("the names of all servers are listed, each server's to its end") {
+  Ballots<NamesPage> ballots(5);
+  ballots[0] = NamesPage{{"x"}, "17"};
+  ballots[1] = NamesPage{{"y"}, ""};
+  ballots[2] = util::Result<NamesPage>(down());
+  ballots[3] = ballots[4] = NamesPage{};
+  auto page = judge(ballots, five(), Polls::closed);
+  REQUIRE((page && *page));
+  CHECK((*page)->names.size() == 2);
+  CHECK(cursor_at((*page)->cursor, 0) == "17");
+  CHECK_FALSE(cursor_at((*page)->cursor, 1).has_value());
+  CHECK_FALSE(cursor_at((*page)->cursor, 2).has_value());
+  CHECK(cursor_at("", 2) == "");
+}
+
+}  // namespace rlock::lock
