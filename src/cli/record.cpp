@@ -89,12 +89,34 @@ Record own_record() {
   return record;
 }
 
+namespace {
+
+// Others can read it in `status`: user:password@ in a URL becomes user:***@. [FAULTS 38]
+std::string without_passwords(std::string_view text) {
+  constexpr std::string_view kScheme = "://";
+  std::string out;
+  for (size_t at = text.find(kScheme); at != text.npos; at = text.find(kScheme)) {
+    out += text.substr(0, at + kScheme.size());
+    text.remove_prefix(at + kScheme.size());
+    std::string_view authority = text.substr(0, text.find_first_of("/?# \t\n'\""));
+    size_t end = authority.rfind('@');
+    size_t colon = authority.substr(0, end).find(':');
+    if (end == authority.npos || colon == authority.npos) continue;
+    out.append(authority.substr(0, colon + 1)).append("***");
+    text.remove_prefix(end);
+  }
+  return out.append(text);
+}
+
+}  // namespace
+
 std::string command_text(const std::vector<std::string>& argv) {
   std::string text;
   for (const std::string& word : argv) {
     if (!text.empty()) text += ' ';
     // A longer word is cut below anyway: do not copy a megabyte to keep 200 bytes.
-    text += shell_quoted(std::string_view(word).substr(0, kLongestCommand + 1));
+    std::string safe = without_passwords(std::string_view(word).substr(0, 8 * kLongestCommand));
+    text += shell_quoted(std::string_view(safe).substr(0, kLongestCommand + 1));
     if (text.size() > kLongestCommand) break;
   }
   std::string valid = util::to_utf8(text);

@@ -47,7 +47,7 @@ std::optional<Told> decode_told(const redisReply& reply) {
 template <class T>
 class Asked final : public lock::Reply<T> {
  public:
-  Asked(std::unique_ptr<Call<Told>> call, std::function<T(Told)> read)
+  Asked(std::unique_ptr<Call<Told>> call, std::function<T(Told&)> read)
       : call_(std::move(call)), read_(std::move(read)) {}
   void wants(std::vector<pollfd>& out) const override { call_->wants(out); }
   util::TimePoint due() const override { return call_->due(); }
@@ -55,12 +55,12 @@ class Asked final : public lock::Reply<T> {
   util::Result<T> take() override {
     auto told = call_->take();
     if (!told) return std::move(told).error();
-    return read_(*std::move(told));
+    return read_(*told);
   }
 
  private:
   std::unique_ptr<Call<Told>> call_;
-  std::function<T(Told)> read_;
+  std::function<T(Told&)> read_;
 };
 
 // What these locks cannot answer.
@@ -102,15 +102,15 @@ lock::InFlight<T> ForeignStore::call(const lua::Script& script, const char* verb
   std::move(arguments.begin(), arguments.end(), std::back_inserter(words));
   auto asked = std::make_unique<Call<Told>>(*link_, std::move(words), about(verb, name),
                                             without_context<Told, decode_told>, "", &script);
-  return std::make_unique<Asked<T>>(std::move(asked), [this, read](Told told) -> T {
+  return std::make_unique<Asked<T>>(std::move(asked), [this, read](Told& told) -> T {
     if (told.holder) told.holder->owner = shown(std::move(told.holder->owner));
-    return read(std::move(told));
+    return read(told);
   });
 }
 
 lock::InFlight<lock::AcquireReply> ForeignStore::acquire(const lock::AcquireCall& call) {
   bool waits = call.queueing == lock::Queueing::wait;
-  auto read = [waits, retry = retry_after()](Told told) -> lock::AcquireReply {
+  auto read = [waits, retry = retry_after()](Told& told) -> lock::AcquireReply {
     if (!told.holder) return lock::Granted{};
     if (!waits) return lock::Busy{std::move(told.holder)};
     lock::Queued queued;
@@ -126,7 +126,7 @@ lock::InFlight<lock::AcquireReply> ForeignStore::acquire(const lock::AcquireCall
 
 lock::InFlight<lock::RenewReply> ForeignStore::renew(const lock::RenewCall& call) {
   bool outer = call.entry == lock::Entry::outer();
-  auto read = [outer](Told told) -> lock::RenewReply {
+  auto read = [outer](Told& told) -> lock::RenewReply {
     if (told.holder) return lock::Lost{lock::LostHow::taken, std::move(told.holder), {}};
     if (told.word == "gone") return lock::Lost{lock::LostHow::gone, std::nullopt, {}};
     if (!outer) return lock::Upgrade{};
@@ -139,7 +139,7 @@ lock::InFlight<lock::RenewReply> ForeignStore::renew(const lock::RenewCall& call
 lock::InFlight<lock::ReleaseReply> ForeignStore::release(const lock::ReleaseCall& call) {
   // Where the reply of the first one was lost nothing remembers that it did its work.
   bool again = std::exchange(released_, call.owner.text()) == call.owner.text();
-  auto read = [again](const Told& told) -> lock::ReleaseReply {
+  auto read = [again](Told& told) -> lock::ReleaseReply {
     bool ours = told.word == "freed" || (again && told.word == "gone");
     return {ours ? lock::Ending::released : lock::Ending::unknown, {}};
   };
@@ -148,7 +148,7 @@ lock::InFlight<lock::ReleaseReply> ForeignStore::release(const lock::ReleaseCall
 }
 
 lock::InFlight<lock::CancelReply> ForeignStore::cancel(const lock::CancelCall& call) {
-  auto read = [](const Told& told) {
+  auto read = [](Told& told) {
     return told.word == "freed" ? lock::CancelReply::gave_back : lock::CancelReply::absent;
   };
   return this->call<lock::CancelReply>(scripts_.release, "give back", call.name,
@@ -157,7 +157,7 @@ lock::InFlight<lock::CancelReply> ForeignStore::cancel(const lock::CancelCall& c
 
 lock::InFlight<lock::ForceReply> ForeignStore::force_unlock(const lock::ForceCall& call) {
   bool by_token = std::holds_alternative<lock::Token>(call.target);
-  auto read = [by_token](Told told) -> lock::ForceReply {
+  auto read = [by_token](Told& told) -> lock::ForceReply {
     if (by_token || told.word == "held") return lock::NoMatch{};
     if (!told.holder) return lock::NotHeld{};
     return lock::Forced{{std::move(*told.holder)}, {}, {}};
@@ -169,7 +169,7 @@ lock::InFlight<lock::ForceReply> ForeignStore::force_unlock(const lock::ForceCal
 }
 
 lock::InFlight<lock::Snapshot> ForeignStore::inspect(const lock::InspectCall& call) {
-  auto read = [](Told told) {
+  auto read = [](Told& told) {
     lock::Snapshot snapshot;
     snapshot.known = told.holder.has_value();
     snapshot.live_holders = told.holder ? 1 : 0;

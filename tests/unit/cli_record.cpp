@@ -69,6 +69,8 @@ TEST_CASE("the command line is quoted as a shell reads it") {
   CHECK(command_text({"make", "-j2", "deploy"}) == "make -j2 deploy");
   CHECK(command_text({"sh", "-c", "echo 'a b'"}) == "sh -c 'echo '\\''a b'\\'''");
   CHECK(command_text({"x", ""}) == "x ''");
+  CHECK(command_text({"app", "--db=pg://me:secret@db/x", "redis://:pw@h", "http://h:80/@"}) ==
+        "app '--db=pg://me:***@db/x' 'redis://:***@h' http://h:80/@");
   CHECK(command_text({"x", "$(rm)", "*"}) == "x '$(rm)' '*'");
 }
 
