@@ -120,7 +120,7 @@ PY
   [ ! -e started ]
 }
 
-@test "L02 every way to fail has a code of its own" {
+@test "L02 L48 every way to fail has a code of its own" {
   hold distinct
   local codes=()
   codes+=("$(rlock run -n distinct -- true 2>/dev/null; echo $?)")

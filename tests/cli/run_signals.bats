@@ -85,7 +85,7 @@ trapping() {
   ends_with 3 "$holder"
 }
 
-@test "a killed rlock takes the command down, also its children in other sessions" {
+@test "L48 a killed rlock takes the command down, also its children in other sessions" {
   mkfifo up
   start rlock run tree -- sh -c 'setsid sh -c "echo \$\$ >up; exec sleep 1000" & timeout 1000 sh -c "echo \$\$ >up; exec sleep 1000" & wait'
   holder=$!

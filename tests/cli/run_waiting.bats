@@ -45,6 +45,18 @@ queue_up() {
   nothing_left order
 }
 
+@test "L11 the lock is handed over by the release itself, not fetched by a waiter that polls" {
+  hold pushed
+  start rlock run pushed -- true
+  waiter=$!
+  eventually waiting 1 pushed
+  kill -STOP "$waiter"
+  let_go pushed
+  [ "$(rlock status --json pushed | jq '.locks[0].holders[0].pid')" -eq "$waiter" ]
+  kill -CONT "$waiter"
+  ends_with 0 "$waiter"
+}
+
 @test "L28 a wait that timed out leaves nothing in the queue" {
   hold given-up
   run -75 rlock run -w 0.3 given-up -- true

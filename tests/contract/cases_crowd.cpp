@@ -52,6 +52,23 @@ void max_queue_leaves_nothing(Lab& lab) {
   need(lab.waiters() == "B", "left something");
 }
 
+// L23: each waiter's heartbeat counts from its own last look, by the server's clock.
+void independent_deadlines(Lab& lab) {
+  lab.granted('A');
+  auto due = [&](char owner) {
+    return std::stoll(lab.cli({"ZSCORE", lab.key("alive"), Lab::owner(owner).text()}));
+  };
+  lab.queued('B');
+  const long long first = due('B');
+  lab.pass(5s);
+  lab.queued('C');
+  need(due('C') == first + 5'000, "a heartbeat counts from another waiter's");
+  need(due('B') == first, "another waiter's look moves a heartbeat");
+  lab.pass(3s);
+  lab.queued('B');
+  need(due('B') == first + 8'000 && due('C') == first + 5'000, "heartbeats stack");
+}
+
 // PROTOCOL case 14, L24: 10,000 waiters died; the one alive behind them is served at once.
 void ten_thousand_dead(Lab& lab) {
   lab.granted('A');
@@ -178,6 +195,7 @@ const std::vector<Named>& crowd_cases() {
       {"a resent acquire changes nothing (L30)", resent_acquire},
       {"a refused wait leaves nothing", no_wait_leaves_nothing},
       {"a full queue leaves nothing", max_queue_leaves_nothing},
+      {"waiters' deadlines are independent and never stack (L23)", independent_deadlines},
       {"14: the one alive behind 10,000 dead is served at once (L24)", ten_thousand_dead},
       {"15: the receiver of a hand-over dies", head_dies_after_the_hand_over},
       {"15: holder and head die", holder_and_head_die},
