@@ -177,7 +177,7 @@ bool contains(std::string_view text, std::string_view part) {
 }
 
 // Redis 7 adds where in the script it happened, "… script: SHA1, on @user_script:1.": of no use to
-// whoever reads the message. Valkey has a "script: " in words of its own.
+// whoever reads the message. Later ones and Valkey have a "script: " in words of their own.
 std::string_view without_script_position(std::string_view text) {
   size_t at = text.rfind(" script: ");
   if (at == text.npos || text.find(", on @", at) == text.npos) return text;

@@ -18,7 +18,7 @@ teardown_file() {
 
 @test "names: empty, too long, control characters, braces, not UTF-8" {
   local name
-  for name in '' "$(printf 'x%.0s' {1..201})" $'a\nb' $'a\tb' $'\x7f' $'\u0085' 'a{b' 'a}b' '{}' $'\xff' $'a\xc3' $'\xed\xa0\x80'; do
+  for name in '' "$(printf 'x%.0s' {1..201})" $'a\nb' $'a\tb' $'\x7f' $'\xc2\x85' 'a{b' 'a}b' '{}' $'\xff' $'a\xc3' $'\xed\xa0\x80'; do
     refused run "$name" -- touch started
     refused status "$name"
     refused queue "$name"
