@@ -41,11 +41,12 @@ clone() {
 
 # Whatever of the guest still runs dies with its pid 1, and unshare ends when all of it is dead; its mounts are gone then.
 finish() {
-  local init
-  if [ -n "$guest" ] && read -r init <"/proc/$guest/task/$guest/children" && [ "$init" -gt 1 ]; then
-    kill -KILL "$init"
+  local init=""
+  if [ -n "$guest" ]; then
+    read -r init _ 2>/dev/null <"/proc/$guest/task/$guest/children" || true
+    [ "${init:-0}" -le 1 ] || kill -KILL "$init" || true
     wait "$guest" || true
-  fi 2>/dev/null
+  fi
   rm -rf --one-file-system "$folder"
 }
 
