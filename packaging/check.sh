@@ -42,6 +42,7 @@ install_packages g++ cmake make ninja-build pkg-config libhiredis-dev libssl-dev
   doctest-dev bats jq python3 procps util-linux shellcheck strace openssl redis-tools vim-tiny less \
   mandoc bsdextrautils zsh fish bash-completion python3-redis nftables iproute2
 provide_server "$build/server"
+provide_valkey "$build/server"
 provide_etcd "$build/etcd"
 
 quietly "Building as released" compile release Release "$strict" ON all

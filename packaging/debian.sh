@@ -57,13 +57,29 @@ install_packages() {
 # program is in redis-tools, under the name of redis-check-rdb, and goes by the name it is called with.
 # provide_server FOLDER: redis-server is on PATH, from FOLDER where the machine has none.
 provide_server() {
-  if command -v redis-server >/dev/null || command -v valkey-server >/dev/null; then
+  if command -v redis-server >/dev/null; then
     return
   fi
   install_packages redis-tools
   mkdir -p "$1"
   ln -sf "$(command -v redis-check-rdb)" "$1/redis-server"
   PATH=$1:$PATH
+}
+
+# The package valkey-tools has the server program too, and no service. provide_valkey FOLDER: valkey-server is on PATH where the
+# machine's apt sources have it: Debian 13 has, Debian 12 only in its backports.
+provide_valkey() {
+  if command -v valkey-server >/dev/null; then
+    return
+  fi
+  if apt-cache show valkey-tools >/dev/null 2>&1; then
+    install_packages valkey-tools
+    mkdir -p "$1"
+    ln -sf "$(command -v valkey-check-rdb)" "$1/valkey-server"
+    PATH=$1:$PATH
+  else
+    say 'valkey-server was not found, nor valkey-tools to install: the suites run against Redis alone'
+  fi
 }
 
 # The same of the package etcd-server. provide_etcd FOLDER: etcd and etcdctl are on PATH, unpacked in FOLDER where the

@@ -90,6 +90,9 @@ Result<lock::Snapshot> inspect_holders(Session& session, const lock::LockName& n
 Result<std::optional<Session>> find_foreign(const Session& session, const lock::LockName& name) {
   for (redis::Format format : {redis::Format::plain, redis::Format::redisson}) {
     auto other = session.in_format(format);
+    // Not every kind of server has locks of every format: a cluster and a quorum none of
+    // Redisson's.
+    if (!other && other.error().kind == util::ErrorKind::usage) continue;
     if (!other) return std::move(other).error();
     auto seen = inspect_holders(*other, name);
     bool looked = seen || seen.error().kind == util::ErrorKind::foreign ||

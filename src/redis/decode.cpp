@@ -176,9 +176,12 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// Redis 7 adds where in the script it happened: of no use to whoever reads the message.
+// Redis 7 adds where in the script it happened, "… script: SHA1, on @user_script:1.": of no use to
+// whoever reads the message. Later ones and Valkey have a "script: " in words of their own.
 std::string_view without_script_position(std::string_view text) {
-  return text.substr(0, text.find(" script: "));
+  size_t at = text.rfind(" script: ");
+  if (at == text.npos || text.find(", on @", at) == text.npos) return text;
+  return text.substr(0, at);
 }
 
 }  // namespace
@@ -292,12 +295,12 @@ util::Error decode_error(std::string_view text) {
   using util::ErrorKind;
   using util::Retry;
   constexpr size_t kLongest = 300;  // a server's own are shorter, and it is told in one line
-  std::string words(without_script_position(text.substr(0, kLongest)));
+  std::string words(without_script_position(text).substr(0, kLongest));
   if (contains(text, "WRONGTYPE")) {
     return {ErrorKind::foreign, "a key of this lock holds something else: " + words};
   }
-  for (std::string_view sign :
-       {"NOAUTH", "NOPERM", "WRONGPASS", "unauthenticated", "user executing the script"}) {
+  for (std::string_view sign : {"NOAUTH", "NOPERM", "WRONGPASS", "unauthenticated",
+                                "user executing the script", "ACL failure in script"}) {
     if (contains(text, sign)) return {ErrorKind::denied, words};
   }
   if (text.starts_with("MOVED ") || text.starts_with("ASK ")) {

@@ -93,7 +93,7 @@ remember() {
 @test "names that a terminal cannot show, and those read as options, are not offered" {
   reset_server
   redis set 'rlock:{bad'$'\e''[2Jname}:meta' x
-  redis set 'rlock:{right'$'\u202e''left}:meta' x
+  redis set 'rlock:{right'$'\xe2\x80\xae''left}:meta' x
   redis set 'rlock:{-dash}:meta' x
   redis set 'rlock:{fine}:meta' x
   run -0 rlock __complete run

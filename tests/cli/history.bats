@@ -79,7 +79,7 @@ past() { rlock history --json "$1" | jq -c "$2"; }
 
 @test "the table keeps to 80 columns, and text from a record never reaches a terminal raw" {
   run -0 rlock run --reason why "wide" -- sh -c ": $(printf 'x%.0s' {1..300})"
-  run -0 rlock run wide -- sh -c $': \e[31mred\a\u202e\r'
+  run -0 rlock run wide -- sh -c $': \e[31mred\a\xe2\x80\xae\r'
   rlock history wide >shown
   [ "$(wc -L <shown)" -le 80 ] || fail "$(cat shown)"
   run ! grep -qP '[\x00-\x09\x0b-\x1f\x7f]|\xe2\x80\xae' shown

@@ -173,7 +173,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
 }
 
 @test "text from a holder never reaches a terminal raw" {
-  hold evil --reason $'\e[31mred\a\u202e\r'
+  hold evil --reason $'\e[31mred\a\xe2\x80\xae\r'
   rlock status evil >shown
   run ! grep -qP '[\x00-\x09\x0b-\x1f\x7f]|\xe2\x80\xae' shown
   rlock status --json evil | jq -e .

@@ -61,6 +61,12 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   sort -n -c out
 }
 
+@test "status of a lock that nobody holds: 1, no format of other clients stands in the way" {
+  quorum 3
+  run -1 --separate-stderr rlock status -q job
+  silent
+}
+
 @test "status, queue and history tell of all servers, and where they differ" {
   in_use 5
   hold job

@@ -63,7 +63,7 @@ void skips_share_a_row(Lab& lab) {
   lab.cancel('E');
   const auto history = lab.history();
   need(history.size() == 1, "skips do not share a row");
-  const auto& skips = as<Skips>(history[0], "no skips");
+  const auto skips = as<Skips>(history[0], "no skips");
   need(skips.count == 3 && skips.record == "record of D", "not counted");
   need(skips.last.ms - skips.first.ms == 3000, "not when");
   lab.release('A');

@@ -40,7 +40,9 @@ struct Bench {
   TimePoint start = poller.now();
 
   void answers(AcquireReply reply, Millis delay = 1ms) {
-    store.acquires.push_back({delay, util::Result<AcquireReply>(std::move(reply))});
+    auto& step = store.acquires.emplace_back();
+    step.delay = delay;
+    step.answer.emplace(std::move(reply));
   }
   void fails(ErrorKind kind, Retry retry) {
     store.acquires.push_back({1ms, util::Result<AcquireReply>(Error{kind, "trouble", retry})});

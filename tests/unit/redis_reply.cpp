@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <random>
 
+#include "redis/decode.hpp"
+
 using rlock::redis::encode;
 using rlock::redis::ReplyPtr;
 using rlock::redis::ReplyReader;
@@ -119,5 +121,21 @@ TEST_CASE("random bytes neither crash the reader nor make it grow") {
       ++replies;
     }
     CHECK(replies <= bytes.size());
+  }
+}
+
+TEST_CASE(
+    "an ACL's denial in a script is one, as Redis and as Valkey word it; where in the script is "
+    "left out") {
+  const std::string position =
+      " script: 7f138bd2666846b291aee65b69a1da3e85a3c9ba, on @user_script:1.";
+  for (const std::string words :
+       {"ERR The user executing the script can't run this command or subcommand",
+        "ERR ACL failure in script: User u has no permissions to run the 'exists' command"}) {
+    for (const std::string& text : {words, words + position}) {
+      rlock::util::Error error = rlock::redis::decode_error(text);
+      CHECK(error.kind == rlock::util::ErrorKind::denied);
+      CHECK(error.text == words);
+    }
   }
 }

@@ -1,0 +1,78 @@
+#!/bin/bash
+# run.sh [REVISION [COMMAND…]]: what Debian 13 says to a commit. Installs a bare trixie in a temporary folder, clones
+# REVISION (HEAD) into it, runs COMMAND (packaging/check.sh) there, and ends with its exit code.
+# Needs root, debootstrap, git, Debian's mirror, 5 GB in TMPDIR, and for check.sh an hour on two cores: not in the suite.
+# Processes and mounts live in namespaces that end with this script, however it ends; the folder goes too.
+#
+#   sudo tests/debian13/run.sh                             every test, on Debian 13
+#   sudo tests/debian13/run.sh HEAD packaging/try.sh       build and first run
+#   sudo SUITE=bookworm tests/debian13/run.sh              the same on Debian 12
+set -euo pipefail
+
+suite=${SUITE:-trixie}
+mirror=${MIRROR:-http://deb.debian.org/debian}
+self=$(realpath "$0")
+top=$(dirname "$(dirname "$(dirname "$self")")")
+
+refuse() {
+  echo "run.sh: $*" >&2
+  exit 64
+}
+
+# The half in the namespaces: pid 1 of its own processes, among mounts that nobody else sees.
+inside() {
+  local root=$1
+  shift
+  mount -t proc proc "$root/proc"
+  mount --rbind /sys "$root/sys"
+  mount --rbind /dev "$root/dev"
+  exec chroot "$root" env -i -C /srv/rlock HOME=/root TERM=dumb LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@" </dev/null
+}
+
+install_base() {
+  debootstrap --variant=minbase --include=ca-certificates "$suite" "$1" "$mirror"
+  cp /etc/resolv.conf "$1/etc/resolv.conf"
+}
+
+clone() {
+  git clone --quiet --no-checkout "$top" "$1/srv/rlock"
+  git -C "$1/srv/rlock" checkout --quiet --detach "$2"
+}
+
+# Whatever of the guest still runs dies with its pid 1, and unshare ends when all of it is dead; its mounts are gone then.
+finish() {
+  local init=""
+  if [ -n "$guest" ]; then
+    read -r init _ 2>/dev/null <"/proc/$guest/task/$guest/children" || true
+    [ "${init:-0}" -le 1 ] || kill -KILL "$init" || true
+    wait "$guest" || true
+  fi
+  rm -rf --one-file-system "$folder"
+}
+
+if [ "${1:-}" = --inside ]; then
+  shift
+  inside "$@"
+fi
+
+[ "$(id -u)" -eq 0 ] || refuse "needs root"
+for program in debootstrap git; do
+  command -v "$program" >/dev/null || refuse "needs $program"
+done
+commit=$(git -C "$top" rev-parse --verify --quiet "${1:-HEAD}^{commit}") || refuse "no such revision: $1"
+shift $(($# > 0))
+[ $# -gt 0 ] || set -- packaging/check.sh
+
+folder=$(mktemp -d)
+guest=
+trap finish EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+install_base "$folder"
+clone "$folder" "$commit"
+# In the background, since a trap waits for the end of what is in the foreground.
+unshare --mount --propagation private --pid --fork "$self" --inside "$folder" "$@" &
+guest=$!
+wait "$guest"
