@@ -68,7 +68,7 @@ int hand_out(const run::Taken& taken, const AcquireSettings& settings,
              std::optional<run::Attendant> attendant, Session& session, const Choices& choices) {
   const lock::AcquireCall& claim = settings.plan.claim;
   if (attendant) {
-    auto entrusted = attendant->entrust(taken);
+    auto entrusted = attendant->entrust(taken, claim.owner);
     if (!entrusted) return give_back(std::move(entrusted).error(), settings, session, choices);
   }
   auto told = hand_over(choices.has(Opt::json) ? acquire_json(claim, taken.token, wall_clock())

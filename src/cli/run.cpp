@@ -10,8 +10,6 @@
 #include "cli/terminal.hpp"
 #include "cli/verdict.hpp"
 
-#include <algorithm>
-
 namespace rlock::cli {
 namespace {
 
@@ -49,9 +47,9 @@ void nest(run::Plan& plan, const Session& session, Reentry reentry) {
 }
 
 // A lease that ended in silence: who has the lock now, where the server answers again. `ours`:
-// under which owners this run may have held it.
+// under whom this run held it.
 void ask_who_took_it(run::LeaseEnd& lease, const lock::LockName& name,
-                     const std::vector<std::string>& ours, const Session& session) {
+                     const std::optional<lock::Owner>& ours, const Session& session) {
   constexpr Millis kBound{1000};
   if (lease.told) return;
   auto store = session.make_store()();
@@ -59,7 +57,7 @@ void ask_who_took_it(run::LeaseEnd& lease, const lock::LockName& name,
   auto seen = lock::finish(poller, store->inspect({name}), poller.now() + kBound, store->server());
   if (!seen) return;
   for (lock::Holder& holder : seen->holders) {
-    bool own = std::find(ours.begin(), ours.end(), holder.owner) != ours.end();
+    bool own = ours && ours->text() == holder.owner;
     if (own || holder.state == lock::HolderState::cooldown) continue;
     lease.told = lock::Lost{lock::LostHow::taken, std::move(holder), {}};
     return;
@@ -90,8 +88,6 @@ int hold(RunSettings settings, Session& session, run::Signals& signals, Talk tal
   run::Plan& plan = settings.plan;
   const lock::LockName name = plan.claim.name;
   nest(plan, session, settings.reentry);
-  std::vector<std::string> owners{plan.claim.owner.text()};
-  if (plan.around) owners.push_back(plan.around->owner.text());
   RunContext context{name.text(),  session.server(), plan.argv.front(), settings.conflict_code,
                      plan.max_run, Millis(0),        session.format()};
   RunObserver observer(name, talk, std::move(log));
@@ -109,7 +105,9 @@ int hold(RunSettings settings, Session& session, run::Signals& signals, Talk tal
   }
   observer.end();
   context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - start);
-  if (run::LeaseEnd* lease = lost_lease(outcome)) ask_who_took_it(*lease, name, owners, session);
+  if (run::LeaseEnd* lease = lost_lease(outcome)) {
+    ask_who_took_it(*lease, name, observer.holds_as(), session);
+  }
   return conclude(judge(outcome, context), talk);
 }
 

@@ -82,10 +82,16 @@ void RunObserver::redraw() {
 void RunObserver::event(const run::Event& event) {
   std::lock_guard guard(mutex_);
   if (log_) log_->append(event);
+  if (event.as) holds_as_ = event.as;
   if (event.kind != run::EventKind::enqueued) line_.erase();
   // A renewal every few seconds is no news.
   bool news = event.kind != run::EventKind::renewed && event.kind != run::EventKind::enqueued;
   if (talk_ == Talk::verbose && news) say(event_line(name_.text(), event));
+}
+
+std::optional<lock::Owner> RunObserver::holds_as() const {
+  std::lock_guard guard(mutex_);
+  return holds_as_;
 }
 
 bool RunObserver::was_queued() const {

@@ -25,6 +25,9 @@ class RunObserver final : public run::Observer {
   void event(const run::Event& event) override;
   void stopping(util::Millis left) override;
 
+  // Under whom the lock was acquired or entered.
+  std::optional<lock::Owner> holds_as() const;
+
   // A server answered that the lock is held.
   bool was_queued() const;
 
@@ -44,6 +47,7 @@ class RunObserver final : public run::Observer {
   std::optional<lock::Queued> queued_;
   std::optional<std::string> trouble_;
   util::TimePoint seen_;
+  std::optional<lock::Owner> holds_as_;
 };
 
 }  // namespace rlock::cli

@@ -2,6 +2,7 @@
 
 #include "lock/quorum_acquire.hpp"
 #include "lock/quorum_poll.hpp"
+#include "lock/refused.hpp"
 
 namespace rlock::lock {
 namespace {
@@ -26,20 +27,6 @@ Electorate electorate_of(const std::vector<Member>& members) {
   for (const Member& member : members) electorate.servers.push_back(member.store->server());
   return electorate;
 }
-
-// A request that is refused before anybody is asked.
-template <class T>
-class Refused final : public Reply<T> {
- public:
-  explicit Refused(Error error) : error_(std::move(error)) {}
-  void wants(std::vector<pollfd>&) const override {}
-  TimePoint due() const override { return TimePoint::min(); }
-  bool advance(TimePoint) override { return true; }
-  Result<T> take() override { return std::move(error_); }
-
- private:
-  Error error_;
-};
 
 Error unfit(const char* verb, const LockName& name, const char* why) {
   return {ErrorKind::usage,

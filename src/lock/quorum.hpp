@@ -21,7 +21,7 @@ struct QuorumSources {
 // Three and more independent servers as one: what a majority of them says is so. Exclusive mode
 // only, leases of at most kLongestQuorumLease; ErrorKind::usage otherwise. [DESIGN, Servers:
 // Quorum; PROTOCOL, Quorum]
-class QuorumStore final : public LockStore {
+class QuorumStore : public LockStore {
  public:
   // A maker for each server; they are called when a server is first needed.
   QuorumStore(std::vector<MakeStore> makers, QuorumSources sources);
@@ -39,6 +39,12 @@ class QuorumStore final : public LockStore {
   InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) override;
   std::string server() const override;
 
+ protected:
+  std::vector<MakeStore> makers_;
+  QuorumSources sources_;
+  std::vector<Member> members_;
+  Electorate electorate_;
+
  private:
   // One acquisition: its place in the line and its tries.
   struct Claim {
@@ -51,10 +57,6 @@ class QuorumStore final : public LockStore {
 
   Claim& claim_of(const AcquireCall& call);
 
-  std::vector<MakeStore> makers_;
-  QuorumSources sources_;
-  std::vector<Member> members_;
-  Electorate electorate_;
   Ears ears_;
   std::optional<Claim> claim_;
 };

@@ -14,15 +14,10 @@ using util::Result;
 
 constexpr Millis kShortestLimit{50};
 constexpr Millis kLongestLimit{2000};
-// When a majority has answered and its answers leave it open, a slow server gets as long again.
 constexpr Millis kLeastGrace{10};
-// Where several tries share the servers so that none has a majority: 5-15 ms, doubled each time.
+// 5-15 ms, doubled each time.
 constexpr Millis kSplitPause{5};
 constexpr uint64_t kMostDoublings = 5;
-// One that does not wait tries so often: each time one of the rivals is likely to get through.
-constexpr uint64_t kMostSplits = 6;
-// What was sent on the way out is on its way by then.
-constexpr Millis kGiveBack{50};
 
 const std::optional<Holder>& holder_in(const AcquireReply& reply) {
   static const std::optional<Holder> none;
@@ -64,6 +59,15 @@ void add(Tally& tally, const AcquireReply& reply) {
 
 Millis server_limit(Millis ttl) {
   return std::clamp(ttl / 20, kShortestLimit, kLongestLimit);
+}
+
+Millis straggler_grace(util::Nanos since_asked) {
+  return std::max(kLeastGrace, std::chrono::duration_cast<Millis>(since_asked));
+}
+
+Millis split_pause(uint64_t splits, util::Random& random) {
+  Millis least = kSplitPause * (1 << std::min(splits, kMostDoublings));
+  return least + Millis(static_cast<Millis::rep>(random.next() % 100) * 2 * least.count() / 100);
 }
 
 Tally tally(const Ballots<AcquireReply>& ballots) {
@@ -130,7 +134,7 @@ void QuorumAcquire::hear(TimePoint now) {
   const size_t open = asking_->open();
   const bool enough = heard.answered() >= majority;
   if (enough && close_at_ == TimePoint::max()) {
-    close_at_ = now + std::max<util::Nanos>(kLeastGrace, now - *started_);
+    close_at_ = now + straggler_grace(now - *started_);
   }
   const bool out_of_reach = heard.granted + open < majority;
   if ((enough && out_of_reach) || open == 0 || now >= close_at_) not_granted(heard, now);
@@ -199,11 +203,9 @@ void QuorumAcquire::not_granted(const Tally& heard, TimePoint now) {
   give_back(try_again(heard, pause), now, waits() ? now : now + pause);
 }
 
-// Never fast enough to spin, never in step with a rival.
 Millis QuorumAcquire::pause_after_split() {
   split_ = true;
-  Millis least = kSplitPause * (1 << std::min(try_.splits, kMostDoublings));
-  return least + Millis(static_cast<Millis::rep>(random_.next() % 100) * 2 * least.count() / 100);
+  return split_pause(try_.splits, random_);
 }
 
 // Where something of this try may be. What is silent is asked, too, where nothing may stay behind;

@@ -8,6 +8,19 @@ namespace rlock::lock {
 // The longest that one server is waited for: 5 % of the ttl within 50 ms and 2 s.
 Millis server_limit(Millis ttl);
 
+// Since a majority has answered and its answers leave it open: how long a slow server still gets,
+// as long again.
+Millis straggler_grace(util::Nanos since_asked);
+
+// Where several tries share the servers so that none has a majority: never fast enough to spin,
+// never in step with a rival.
+Millis split_pause(uint64_t splits, util::Random& random);
+// One that does not wait tries so often: each time one of the rivals is likely to get through.
+inline constexpr uint64_t kMostSplits = 6;
+
+// What was sent on the way out is on its way by then.
+inline constexpr Millis kGiveBack{50};
+
 // What the answers to one acquire come to.
 struct Tally {
   size_t granted = 0;

@@ -124,8 +124,8 @@ std::optional<Result<ReleaseReply>> judge(const Ballots<ReleaseReply>& ballots,
   if (polls == Polls::open) return std::nullopt;
   if (answers(ballots) < electorate.majority()) return too_few(electorate, errors_of(ballots));
   // It need not have been held everywhere: where it was released it had been held till then.
-  for (Ending ending :
-       {Ending::forced, Ending::released, Ending::removed, Ending::cancelled, Ending::expired}) {
+  for (Ending ending : {Ending::forced, Ending::released, Ending::removed, Ending::cancelled,
+                        Ending::expired, Ending::unknown}) {
     if (const ReleaseReply* reply = find(ballots, ended(ending))) return *reply;
   }
   return ReleaseReply{Ending::expired, {}};

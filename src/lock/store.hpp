@@ -90,6 +90,7 @@ struct AcquireCall {
 
 struct Granted {
   Token token{};
+  std::optional<Owner> as{};  // where a try has an owner of its own: the one that holds the lock
 };
 struct Queued {
   Ticket ticket{};

@@ -66,7 +66,8 @@ std::optional<Result<WaitResult>> WaitLoop::read(Attempt& attempt, AcquireReply 
                                                  TimePoint sent_at) {
   if (auto* granted = std::get_if<Granted>(&reply)) {
     bool late = mutant(util::Mutant::deadline_from_reply);
-    return WaitResult(Acquired{granted->token, late ? poller_.now() : sent_at});
+    return WaitResult(Acquired{granted->token, late ? poller_.now() : sent_at,
+                               granted->as.value_or(attempt.call.owner)});
   }
   if (auto* busy = std::get_if<Busy>(&reply)) return WaitResult(std::move(*busy));
   if (auto* gone = std::get_if<Gone>(&reply)) {

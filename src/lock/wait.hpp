@@ -18,6 +18,7 @@ struct WaitLimits {
 struct Acquired {
   Token token;
   TimePoint sent_at;  // before the request that was granted: where the lease counts from
+  Owner owner;        // who holds it: the caller's, or that of the try which won
 };
 struct TimedOut {
   std::optional<Holder> holder;

@@ -1,11 +1,13 @@
 #include "redis/connection.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "redis/dialer.hpp"
+#include "redis/plain_probe.hpp"
 #include "redis/set_up.hpp"
 #include "redis/stream.hpp"
 #include "util/duration.hpp"
@@ -48,10 +50,12 @@ class Connection::State {
   void begin(TimePoint now);
   void connected(util::Fd fd);
   void talk();
+  void look_for_plain_port(TimePoint now);
   std::optional<Error> send_rest();
   void read_replies();
   void take_in(ReplyPtr reply);
   void end(Result<ReplyPtr> result);
+  void cut_off(Error why);
   void fail(const std::string& why);
   void fail(Error why);
 
@@ -59,8 +63,10 @@ class Connection::State {
   Dialer dialer_;
   Phase phase_ = Phase::idle;
   TimePoint set_up_deadline_;
-  std::vector<SetUp> steps_;  // of this socket's set-up
-  size_t next_step_ = 0;      // whose answer comes next
+  TimePoint probe_at_;                 // when silence to a TLS greeting is no delay any more
+  std::optional<PlainProbe> probe_{};  // of this socket's set-up
+  std::vector<SetUp> steps_;           // of this socket's set-up
+  size_t next_step_ = 0;               // whose answer comes next
   SetUpNotes notes_;
   std::unique_ptr<Stream> stream_;
   std::string command_;
@@ -87,6 +93,7 @@ void Connection::State::listen() {
 void Connection::State::drop() {
   phase_ = Phase::idle;
   dialer_.stop();
+  probe_.reset();
   stream_.reset();
   reader_ = ReplyReader();
   steps_.clear();
@@ -106,6 +113,9 @@ void Connection::State::begin(TimePoint now) {
   drop();
   command_ = std::move(command);
   set_up_deadline_ = now + server_.connect_timeout;
+  // A server that has answered before is known: a renewal looks for no other trouble.
+  const bool known = server_.tls == nullptr || server_.addresses->last();
+  probe_at_ = known ? TimePoint::max() : now + server_.connect_timeout / 3;
   dialer_.start(now, set_up_deadline_);
   phase_ = Phase::dialing;
 }
@@ -133,6 +143,7 @@ bool Connection::State::advance(TimePoint now) {
     }
   }
   if (phase_ == Phase::talking) talk();
+  if (phase_ == Phase::talking && now >= probe_at_) look_for_plain_port(now);
   if (phase_ == Phase::talking && setting_up() && now >= set_up_deadline_) {
     fail("timed out after " + util::format_duration(server_.connect_timeout) + " (connected, but " +
          stream_->silence() + ")");
@@ -144,7 +155,19 @@ void Connection::State::talk() {
   // What a server says before it hangs up tells more than the broken pipe does.
   std::optional<Error> trouble = send_rest();
   read_replies();
-  if (trouble && phase_ == Phase::talking) fail(std::move(*trouble));
+  if (trouble && phase_ == Phase::talking) cut_off(std::move(*trouble));
+}
+
+// A plain Redis stays silent: it waits for the end of a line, which a TLS greeting has not.
+void Connection::State::look_for_plain_port(TimePoint now) {
+  if (stream_->heard()) {
+    probe_.reset();
+    probe_at_ = TimePoint::max();
+    return;
+  }
+  if (!probe_) probe_.emplace(server_, now, set_up_deadline_);
+  if (!probe_->answers(now)) return;
+  fail(Error{ErrorKind::denied, "TLS: it speaks none: a plain port, for redis:// ?"});
 }
 
 // Why the socket takes nothing any more, if it does not.
@@ -162,8 +185,10 @@ void Connection::State::read_replies() {
     size_t got = 0;
     io = stream_->read_some(buffer.data(), buffer.size(), got);
     if (io == Io::would_block) return;
-    if (io == Io::closed) return fail("the server closed the connection");
-    if (io == Io::failed) return fail(stream_->trouble());
+    if (io == Io::closed) {
+      return cut_off({ErrorKind::unavailable, "the server closed the connection", Retry::later});
+    }
+    if (io == Io::failed) return cut_off(stream_->trouble());
     reader_.feed(buffer.data(), got);
     while (phase_ == Phase::talking) {
       auto reply = reader_.next();
@@ -189,6 +214,13 @@ void Connection::State::end(Result<ReplyPtr> result) {
   result_ = std::move(result);
 }
 
+// A port for TLS hangs up on whoever does not greet it.
+void Connection::State::cut_off(Error why) {
+  const bool plain = server_.tls == nullptr && server_.transport == Transport::tcp;
+  if (plain && setting_up() && !stream_->heard()) why.text += " (a port for TLS, for rediss:// ?)";
+  fail(std::move(why));
+}
+
 void Connection::State::fail(const std::string& why) {
   fail(Error{ErrorKind::unavailable, why, Retry::later});
 }
@@ -209,11 +241,15 @@ void Connection::State::wants(std::vector<pollfd>& out) const {
   if (phase_ == Phase::dialing) dialer_.wants(out);
   if (phase_ != Phase::talking) return;
   out.push_back(stream_->wants(unsent().empty() ? Sending::over : Sending::under_way));
+  if (probe_) probe_->wants(out);
 }
 
 TimePoint Connection::State::due() const {
   if (phase_ == Phase::dialing) return dialer_.due();
-  if (phase_ == Phase::talking) return setting_up() ? set_up_deadline_ : TimePoint::max();
+  if (phase_ == Phase::talking && setting_up()) {
+    return std::min(set_up_deadline_, probe_ ? probe_->due() : probe_at_);
+  }
+  if (phase_ == Phase::talking) return TimePoint::max();
   return phase_ == Phase::idle ? TimePoint::max() : TimePoint::min();
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "lock/quorum.hpp"
+#include "lock/redlock.hpp"
 #include "redis/cluster_store.hpp"
 #include "redis/mutated.hpp"
 #include "redis/plain_store.hpp"
@@ -101,11 +101,15 @@ MakeStore native(const Server& server, const std::string& prefix) {
   return [server, prefix] { return std::make_unique<RedisStore>(server, prefix, mutated({})); };
 }
 
-MakeStore quorum_of(std::vector<MakeStore> makers) {
+MakeStore plain(const Server& server) {
+  return [server] { return std::make_unique<PlainStore>(std::make_unique<Connection>(server)); };
+}
+
+template <class Store>
+MakeStore over(std::vector<MakeStore> makers) {
   auto random = std::make_shared<util::SystemRandom>();
   return [makers = std::move(makers), random] {
-    return std::make_unique<lock::QuorumStore>(makers,
-                                               lock::QuorumSources{*random, util::wall_micros});
+    return std::make_unique<Store>(makers, lock::QuorumSources{*random, util::wall_micros});
   };
 }
 
@@ -160,8 +164,7 @@ struct ToStore {
   MakeStore alone(const Server& server) const {
     switch (options.format) {
       case Format::plain:
-        return
-            [server] { return std::make_unique<PlainStore>(std::make_unique<Connection>(server)); };
+        return plain(server);
       case Format::redisson:
         return [server] { return std::make_unique<RedissonStore>(server); };
       case Format::native:
@@ -194,15 +197,17 @@ Result<MakeStore> open(const OpenOptions& options) {
   auto urls = parse_urls(options.urls);
   if (!urls) return std::move(urls).error();
   if (urls->size() == 1) return std::visit(ToStore{options}, urls->front());
-  if (options.format != Format::native) return not_built("a quorum of other formats is");
+  if (options.format == Format::redisson) return no_channel();
+  const bool redlock = options.format == Format::plain;
   std::vector<MakeStore> makers;
   for (const Url& url : *urls) {
     auto server = std::visit(ToServer{options}, url);
     if (!server) return std::move(server).error();
     server->part = Part::of_quorum;
-    makers.push_back(native(*std::move(server), options.prefix));
+    makers.push_back(redlock ? plain(*server) : native(*server, options.prefix));
   }
-  return quorum_of(std::move(makers));
+  return redlock ? over<lock::RedlockStore>(std::move(makers))
+                 : over<lock::QuorumStore>(std::move(makers));
 }
 
 bool is_unverified(const OpenOptions& options) {

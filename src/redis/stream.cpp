@@ -15,7 +15,9 @@ class PlainStream final : public Stream {
 
   Io write_some(std::string_view& bytes) override { return noted(redis::write_some(fd_, bytes)); }
   Io read_some(char* buffer, size_t size, size_t& got) override {
-    return noted(redis::read_some(fd_, buffer, size, got));
+    Io io = noted(redis::read_some(fd_, buffer, size, got));
+    heard_ = heard_ || got > 0;
+    return io;
   }
   bool is_quiet() override { return redis::is_quiet(fd_); }
 
@@ -24,6 +26,7 @@ class PlainStream final : public Stream {
     return {fd_.get(), static_cast<short>(events), 0};
   }
 
+  bool heard() const override { return heard_; }
   const char* silence() const override { return "no answer"; }
 
   util::Error trouble() const override {
@@ -38,6 +41,7 @@ class PlainStream final : public Stream {
 
   util::Fd fd_;
   int error_ = 0;
+  bool heard_ = false;
 };
 
 }  // namespace

@@ -28,6 +28,9 @@ class Stream {
   // What to poll for, with or without bytes that write_some() has left over.
   virtual pollfd wants(Sending sending) const = 0;
 
+  // Whether a byte has come from the peer; under TLS, of the handshake, too.
+  virtual bool heard() const = 0;
+
   // What a peer that has not answered in time did not do.
   virtual const char* silence() const = 0;
 

@@ -181,7 +181,9 @@ std::unique_ptr<Stream> Tls::wrap(util::Fd fd, const std::string& host) const {
   if (is_numeric(name)) {
     set = ssl.X509_VERIFY_PARAM_set1_ip_asc(ssl.SSL_get0_param(session.get()), name.c_str());
   } else {
-    ssl.SSL_set_hostflags(session.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    // A common name is not meant for hosts: only a certificate's alternative names are.
+    ssl.SSL_set_hostflags(
+        session.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     set = ssl.SSL_set1_host(session.get(), name.c_str());
     // Refused for a name of more than 255 bytes, which no certificate has either.
     ssl.SSL_ctrl(session.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,

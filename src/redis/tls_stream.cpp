@@ -69,6 +69,7 @@ int TlsStream::wire_read(BIO* bio, char* buffer, int size) {
   size_t got = 0;
   stream.last_io_ = redis::read_some(stream.fd_, buffer, static_cast<size_t>(size), got);
   stream.error_ = errno;
+  stream.heard_ = stream.heard_ || got > 0;
   if (got > 0) return static_cast<int>(got);
   if (stream.last_io_ == Io::closed) return 0;
   return stream.last_io_ == Io::would_block ? stream.waiting(bio, BIO_FLAGS_READ) : -1;
@@ -140,7 +141,6 @@ pollfd TlsStream::wants(Sending sending) const {
   return {fd_.get(), static_cast<short>(events), 0};
 }
 
-// A plain Redis waits for the end of a line that a TLS greeting has not.
 const char* TlsStream::silence() const {
   return ssl_.SSL_is_init_finished(session_.get()) != 0 ? "no answer"
                                                         : "no TLS handshake: a plain port?";

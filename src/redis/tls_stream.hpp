@@ -44,6 +44,7 @@ class TlsStream final : public Stream {
   Io read_some(char* buffer, size_t size, size_t& got) override;
   bool is_quiet() override;
   pollfd wants(Sending sending) const override;
+  bool heard() const override { return heard_; }
   const char* silence() const override;
   util::Error trouble() const override;
 
@@ -63,7 +64,8 @@ class TlsStream final : public Stream {
   SslPtr session_;
   Io last_io_ = Io::done;  // of the socket
   int error_ = 0;          // its errno
-  bool broken_ = false;    // TLS itself: the session can do no more
+  bool heard_ = false;
+  bool broken_ = false;  // TLS itself: the session can do no more
   short write_awaits_ = POLLOUT;
   short read_awaits_ = POLLIN;
   std::optional<util::Error> trouble_;

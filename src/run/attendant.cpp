@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -56,8 +57,11 @@ util::Result<Attendant> Attendant::start(const lock::AcquireCall& claim, Watched
   return Attendant(std::move(ours));
 }
 
-util::Status Attendant::entrust(const Taken& taken) {
-  if (send(line_.get(), &taken, sizeof taken, MSG_NOSIGNAL) < 0) return no_answer();
+util::Status Attendant::entrust(const Taken& taken, const lock::Owner& owner) {
+  Entrusted all{taken, {}};
+  std::copy_n(owner.text().begin(), std::min(owner.text().size(), all.owner.size()),
+              all.owner.begin());
+  if (send(line_.get(), &all, sizeof all, MSG_NOSIGNAL) < 0) return no_answer();
   pollfd fd{line_.get(), POLLIN, 0};
   int ready = 0;
   while ((ready = poll(&fd, 1, kReadyWithin)) < 0 && errno == EINTR) continue;

@@ -19,8 +19,9 @@ class Attendant {
   static util::Result<Attendant> start(const lock::AcquireCall& claim, Watched watched,
                                        const lock::MakeStore& make_store, Signals& signals);
 
-  // It renews from now on. ErrorKind::system where it cannot: then it does not hold on to the lock.
-  util::Status entrust(const Taken& taken);
+  // It renews from now on, for `owner`. ErrorKind::system where it cannot: then it does not hold on
+  // to the lock.
+  util::Status entrust(const Taken& taken, const lock::Owner& owner);
   // The owner is known to the caller. Without this the attendant releases what it was entrusted
   // with when this object, or this process, is gone.
   void keep();

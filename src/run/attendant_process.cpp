@@ -39,19 +39,21 @@ lock::RenewCall renew_call(const lock::AcquireCall& claim, lock::Token token) {
 
 class Attendance {
  public:
-  Attendance(const AttendantTask& task, util::Fd line) : task_(task), line_(std::move(line)) {}
+  Attendance(const AttendantTask& task, util::Fd line)
+      : task_(task), claim_(task.claim), line_(std::move(line)) {}
 
   void run() {
-    Taken taken;
-    if (!entrusted(taken)) return;
+    Entrusted entrusted;
+    if (!hear(entrusted)) return;
+    const Taken& taken = entrusted.taken;
     auto page = map_page();
     if (!page) return;
     // There is no command to end: the page's guard does not exist.
-    Lease lease({task_.claim.ttl, Millis(0), lock::Watchdog::renew}, taken.granted_at,
-                OnLost::ignore, **page);
+    Lease lease({claim_.ttl, Millis(0), lock::Watchdog::renew}, taken.granted_at, OnLost::ignore,
+                **page);
     Observer nobody;
     auto renewer =
-        Renewer::make(renew_call(task_.claim, taken.token), {task_.make_store, nobody, lease});
+        Renewer::make(renew_call(claim_, taken.token), {task_.make_store, nobody, lease});
     if (!renewer || !(*renewer)->start()) return;
     if (send(line_.get(), "r", 1, MSG_NOSIGNAL) != 1) kept_ = false;
     End end = watch(lease, **renewer);
@@ -61,11 +63,18 @@ class Attendance {
 
  private:
   // False when nothing was acquired, or a signal ended this process before.
-  bool entrusted(Taken& taken) const {
+  bool hear(Entrusted& entrusted) {
     std::array<pollfd, 2> fds{{{task_.signals.fd(), POLLIN, 0}, {line_.get(), POLLIN, 0}}};
     poll(fds.data(), fds.size(), -1);
     if (fds[0].revents != 0) return false;
-    return recv(line_.get(), &taken, sizeof taken, 0) == static_cast<ssize_t>(sizeof taken);
+    if (recv(line_.get(), &entrusted, sizeof entrusted, 0) !=
+        static_cast<ssize_t>(sizeof entrusted)) {
+      return false;
+    }
+    auto owner = lock::Owner::parse({entrusted.owner.data(), entrusted.owner.size()});
+    if (!owner) return false;
+    claim_.owner = *std::move(owner);
+    return true;
   }
 
   End watch(const Lease& lease, const Renewer& renewer) {
@@ -106,12 +115,13 @@ class Attendance {
   // Nobody waits for this: it may take as long as the lease.
   void release(TimePoint deadline) const {
     auto store = task_.make_store();
-    const lock::ReleaseCall call{task_.claim.name, task_.claim.owner};
+    const lock::ReleaseCall call{claim_.name, claim_.owner};
     [[maybe_unused]] auto released =
         release_until(*store, call, std::max(deadline, BootClock::now() + kShortestRelease));
   }
 
   const AttendantTask& task_;
+  lock::AcquireCall claim_;  // with the owner under which the lock was granted
   util::Fd line_;
   bool kept_ = true;  // until the caller is gone without a word
 };

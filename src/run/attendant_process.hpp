@@ -1,11 +1,20 @@
 #pragma once
 
+#include <array>
+
 #include "lock/store.hpp"
 #include "run/signals.hpp"
+#include "run/take.hpp"
 #include "run/watched.hpp"
 #include "util/fd.hpp"
 
 namespace rlock::run {
+
+// What it is entrusted with, as it comes down the line.
+struct Entrusted {
+  Taken taken;
+  std::array<char, 32> owner;  // its digits
+};
 
 // What an attendant has to do and with what.
 struct AttendantTask {
@@ -15,9 +24,9 @@ struct AttendantTask {
   Signals& signals;
 };
 
-// The attendant after its fork. `line` brings a Taken, is answered with a byte once the renewals
-// are under way, and then brings another byte; its end before that one: release. Forked from a
-// process with one thread, so it may do anything but return.
+// The attendant after its fork. `line` brings an Entrusted, is answered with a byte once the
+// renewals are under way, and then brings another byte; its end before that one: release. Forked
+// from a process with one thread, so it may do anything but return.
 [[noreturn]] void attendant_process(const AttendantTask& task, util::Fd line) noexcept;
 
 }  // namespace rlock::run

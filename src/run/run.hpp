@@ -113,7 +113,7 @@ struct Event {
   TimePoint at;                     // CLOCK_BOOTTIME
   lock::Token token;                // 0 until acquired
   std::string detail;               // for people: why, how; may be hostile text
-  std::optional<lock::Owner> as{};  // with `entered`: under whom this run goes on
+  std::optional<lock::Owner> as{};  // with `acquired` and `entered`: under whom this run goes on
 };
 
 // Called from the main thread and from the renewal thread: implementations lock for themselves.

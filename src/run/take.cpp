@@ -37,7 +37,7 @@ Outcome not_acquired(lock::WaitResult result, Signals& signals) {
 
 }  // namespace
 
-std::variant<Taken, Outcome> take_lock(const Plan& plan, lock::LockStore& store, Observer& observer,
+std::variant<Taken, Outcome> take_lock(Plan& plan, lock::LockStore& store, Observer& observer,
                                        Signals& signals) {
   lock::SystemPoller poller(signals.fd());
   util::SystemRandom random;
@@ -47,7 +47,9 @@ std::variant<Taken, Outcome> take_lock(const Plan& plan, lock::LockStore& store,
   if (!waited) return Outcome(std::move(waited).error());
   const auto* acquired = std::get_if<lock::Acquired>(&*waited);
   if (acquired == nullptr) return not_acquired(std::move(*waited), signals);
-  observer.event({EventKind::acquired, util::BootClock::now(), acquired->token, {}});
+  plan.claim.owner = acquired->owner;
+  observer.event(
+      {EventKind::acquired, util::BootClock::now(), acquired->token, {}, acquired->owner});
 
   auto fresh = fresh_lease(plan, *acquired, store, poller);
   // A signal that came with the grant ends the wait too: nothing must start.

@@ -11,6 +11,7 @@ setup_file() {
   authority "$PKI"
   issue "$PKI" server "subjectAltName=DNS:localhost,IP:127.0.0.1"
   issue "$PKI" elsewhere "subjectAltName=DNS:elsewhere.example,IP:192.0.2.1"
+  issue "$PKI" localhost "extendedKeyUsage=serverAuth"
   issue "$PKI" expired "subjectAltName=DNS:localhost,IP:127.0.0.1" -startdate 20200101000000Z -enddate 20200201000000Z
   issue "$PKI" client "extendedKeyUsage=clientAuth"
   self_signed "$PKI" alone "subjectAltName=DNS:localhost,IP:127.0.0.1"
@@ -81,6 +82,10 @@ refuses() {
   RLOCK_URL=rediss://127.0.0.1:$PORT refuses 77 "not for 127.0.0.1"
   present server
   RLOCK_URL=rediss://127.0.0.2:$PORT refuses 77 "not for 127.0.0.2"
+  # The common name of one without alternative names.
+  present localhost
+  refuses 77 "not for localhost"
+  present server
   RLOCK_CACERT=$PKI/other/ca.crt refuses 77 "no authority that is trusted here"
   RLOCK_CACERT='' refuses 77 "no authority that is trusted here"
 }
@@ -89,9 +94,15 @@ refuses() {
   own
   listen "$own_server" port
   local options=(--connect-timeout 500ms)
+  RLOCK_URL=rediss://localhost:$PORT refuses 77 "localhost:$PORT" "a plain port"
+  redis-cli -s "$own_server/s" config set requirepass canary >/dev/null
+  RLOCK_URL=rediss://:canary@localhost:$PORT refuses 77 "a plain port"
+  [[ $stderr != *canary* ]]
+  # One that is silent to everybody.
+  kill -STOP "$(cat "$own_server/pid")"
   RLOCK_URL=rediss://localhost:$PORT refuses 69 "a plain port?"
   serve_tls "$here/tls"
-  RLOCK_URL=redis://localhost:$PORT refuses 69 "localhost:$PORT"
+  RLOCK_URL=redis://localhost:$PORT refuses 69 "localhost:$PORT" "a port for TLS"
   end_server "$here/tls"
 }
 

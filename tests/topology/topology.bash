@@ -5,6 +5,7 @@ load ../cli/helpers/helpers
 
 export LC_ALL=C
 master_name=the-master
+cli_options=() # to reach a port
 
 # A file of these has no single server of its own.
 setup_file() { :; }
@@ -72,12 +73,15 @@ node_with_port() {
 
 # ---- a Sentinel group: r0 (the first master), r1, r2 and the sentinels s0, s1, s2 ----
 
+# listens PORT: what a sentinel has in its file for that.
+listens() { echo "port $1"; }
+
 # sentinel NAME PORT: watches r0.
 sentinel() {
   local folder=$fleet/$1
   mkdir "$folder"
   cat >"$folder/conf" <<CONF
-port $2
+$(listens "$2")
 bind 127.0.0.1
 unixsocket $folder/s
 dir $folder
@@ -151,7 +155,7 @@ cluster() {
     node "c$i" "${ports[i]}" --cluster-enabled yes --cluster-node-timeout 1000 --cluster-port "${ports[nodes + i]}" "$@"
     addresses+=("127.0.0.1:${ports[i]}")
   done
-  redis-cli --cluster create "${addresses[@]}" --cluster-replicas "$replicas" --cluster-yes >"$fleet/created" || return
+  redis-cli "${cli_options[@]}" --cluster create "${addresses[@]}" --cluster-replicas "$replicas" --cluster-yes >"$fleet/created" || return
   for ((i = 0; i < nodes; i++)); do eventually sees_all "c$i"; done
   [ "$replicas" -eq 0 ] || for i in 0 1 2; do eventually replicas_linked "c$i" "$replicas"; done
   export RLOCK_URL="redis+cluster://127.0.0.1:${ports[0]},127.0.0.1:${ports[1]},127.0.0.1:${ports[2]}"

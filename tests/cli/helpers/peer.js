@@ -1,4 +1,4 @@
-// peer.js SOCKET take NAME MS | extend NAME TOKEN MS | drop NAME TOKEN | work NAME SECONDS TRACE
+// peer.js SOCKET[,SOCKET…] take NAME MS | extend NAME TOKEN MS | drop NAME TOKEN | work NAME SECONDS TRACE
 //
 // Another client of the same lock: the npm package redlock, found through NODE_PATH. As peer.py. The package wants a
 // client with evalsha and eval; this one speaks just enough of the protocol for these.
@@ -13,7 +13,14 @@ class Client {
     this.text = '';
     this.socket = net.connect(path);
     this.socket.setEncoding('latin1');
+    this.socket.on('error', (error) => this.fail(error));
     this.socket.on('data', (data) => { this.text += data; this.read(); });
+  }
+
+  // A server that is dead answers so at once.
+  fail(error) {
+    this.dead = error;
+    this.pending.splice(0).forEach((done) => done(error));
   }
 
   // Replies of these scripts are short: a number, nil, a status or an error.
@@ -39,6 +46,7 @@ class Client {
   }
 
   send(words, done) {
+    if (this.dead) return process.nextTick(done, this.dead);
     this.pending.push(done);
     this.socket.write(`*${words.length}\r\n` + words.map((w) => `$${Buffer.byteLength(String(w))}\r\n${w}\r\n`).join(''));
   }
@@ -48,9 +56,8 @@ class Client {
   on() {}
 }
 
-const [path, verb, name, ...rest] = process.argv.slice(2);
-const client = new Client(path);
-const redlock = new Redlock([client], { retryCount: 0 });
+const [paths, verb, name, ...rest] = process.argv.slice(2);
+const redlock = new Redlock(paths.split(',').map((path) => new Client(path)), { retryCount: 0 });
 const known = (token) => new Redlock.Lock(redlock, [name], token, Date.now() + 1000, 1);
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 

@@ -1,0 +1,181 @@
+#!/usr/bin/env bats
+# --format plain over three and more servers: Redlock, beside the npm package redlock. [DESIGN, Formats] FAULTS 30, 31;
+# L38, L39
+load helpers/helpers
+
+setup_file() {
+  FOLDER=$(mktemp -d)
+  export FOLDER
+  # Pinned; a few kilobytes. Where it cannot be had the tests that want it say so.
+  npm install --prefix "$FOLDER/node" --cache "$FOLDER/npm" --fetch-retries 0 --fetch-timeout 20000 \
+    --no-audit --no-fund --ignore-scripts redlock@4.2.0 >"$FOLDER/npm.log" 2>&1 || true
+  export NODE_PATH=$FOLDER/node/node_modules
+}
+teardown_file() { rm -rf "$FOLDER"; }
+
+needs_node_redlock() {
+  node -e 'require("redlock")' 2>/dev/null && return
+  skip "no npm package redlock: $(tail -n 1 "$FOLDER/npm.log")"
+}
+
+# peer VERB …: node-redlock over the servers of the quorum. See helpers/peer.py
+peer() {
+  local sockets=("$quorum_folder"/*/s)
+  local IFS=,
+  node "$BATS_TEST_DIRNAME/helpers/peer.js" "${sockets[*]}" "$@"
+}
+
+# at_most MS NAME: no server keeps NAME longer.
+at_most() {
+  local i
+  for ((i = 1; i <= 3; i++)); do [ "$(at_server "$i" redis pttl "$2")" -le "$1" ] || return; done
+}
+# value N NAME: the owner that the Nth server has.
+value() { at_server "$1" redis get "$2"; }
+nowhere() {
+  local name=$1 i
+  shift
+  for i in "$@"; do [ "$(at_server "$i" redis exists "$name")" -eq 0 ] || return; done
+}
+
+plain() { rlock "$1" --format plain "${@:2}"; }
+
+@test "a run holds one value at all servers, without a token, and leaves nothing" {
+  quorum 3
+  # shellcheck disable=SC2016
+  run -7 plain run job -- sh -c 'echo "$RLOCK_OWNER ${RLOCK_TOKEN-none}" >told
+    for s in "$0"/*/s; do redis-cli -s "$s" get job; done >stored; exit 7' "$quorum_folder"
+  read -r owner token <told
+  [ "$token" = none ]
+  [ "$(cat stored)" = "$owner"$'\n'"$owner"$'\n'"$owner" ]
+  nowhere job 1 2 3
+}
+
+@test "node-redlock and rlock exclude each other over three servers; none extends or releases the other's" {
+  needs_node_redlock
+  quorum 3
+  local token owner stranger=00000000000000000000000000000000
+  token=$(peer take theirs 60000)
+  [ -n "$token" ]
+  run -75 plain run -n theirs -- touch started
+  [ ! -e started ]
+  [ "$(rlock status --format plain --json theirs | jq -r '.locks[0].holders[0] | "\(.owner) \(.servers)"')" = "$token 3" ]
+  run -76 plain renew --ttl 60 --owner "$stranger" theirs
+  run -76 plain release --owner "$stranger" theirs
+  at_most 60000 theirs
+  peer extend theirs "$token" 90000
+  peer drop theirs "$token"
+
+  owner=$(plain acquire --ttl 30 ours)
+  run -1 peer take ours 60000
+  [ -z "$output" ]
+  run -1 peer extend ours stranger 600000
+  run -1 peer drop ours stranger
+  at_most 30000 ours
+  plain release --owner "$owner" ours
+  token=$(peer take ours 60000)
+  peer drop ours "$token"
+}
+
+@test "a run that waits has its turn when node-redlock is done, as the try that won" {
+  needs_node_redlock
+  quorum 3
+  local token
+  token=$(peer take turn 60000)
+  # shellcheck disable=SC2016
+  start rlock run -v --format plain --event-log events turn -- sh -c 'echo "$RLOCK_OWNER" >owner
+    redis-cli -s "$0/1/s" get turn >stored' "$quorum_folder" 2>wait.log
+  eventually grep -q "waiting for" wait.log
+  peer drop turn "$token"
+  ends_with 0 "${started[0]}"
+  [ "$(cat owner)" = "$(cat stored)" ]
+  [ "$(jq -r 'select(.event == "acquired") | .owner' events)" = "$(cat owner)" ]
+  # A fresh value for each try. [PROTOCOL, Quorum]
+  [ "$(jq -r 'select(.event == "enqueued") | .owner' events)" != "$(cat owner)" ]
+  nowhere turn 1 2 3
+}
+
+@test "a minority that is dead or hung changes nothing: acquire, renewal, release" {
+  quorum 5
+  rlock run --format plain warm -- true
+  signal_server KILL 1
+  signal_server STOP 2
+  # shellcheck disable=SC2016
+  run -0 plain run -t 1 --event-log events job -- sh -c 'until grep -q "\"renewed\"" events; do sleep 0.05; done'
+  signal_server CONT 2
+  nowhere job 3 4 5
+  eventually nowhere job 2
+}
+
+@test "a majority that is dead: 69, and what was taken goes back; a hung one: 69 as well" {
+  quorum 3
+  signal_server KILL 1 2
+  run --separate-stderr -69 rlock run --format plain --connect-timeout 500ms job -- touch started
+  says '"job"' "only 1 of 3 servers"
+  [ ! -e started ]
+  nowhere job 3
+}
+
+@test "another's majority is busy (75), and what was taken beside it goes back" {
+  quorum 3
+  at_server 1 redis set job other px 60000
+  at_server 2 redis set job other px 60000
+  run -75 plain run -n job -- touch started
+  run -75 plain run -w 0.3 job -- touch started
+  [ ! -e started ]
+  nowhere job 3
+  [ "$(value 1 job)" = other ]
+}
+
+@test "a majority that lost the lock ends the run with 76; what is left is released" {
+  quorum 3
+  start rlock run --format plain -t 1 job -- sh -c 'echo >held; exec sleep 60'
+  eventually test -e held
+  at_server 1 redis del job
+  at_server 2 redis del job
+  ends_with 76 "${started[0]}"
+  nowhere job 1 2 3
+}
+
+@test "force-unlock frees it everywhere; an attendant renews and releases the value that won" {
+  quorum 3
+  local owner
+  sleep 60 &
+  started+=($!)
+  at_server 1 redis set job other px 1000
+  at_server 2 redis set job other px 1000
+  owner=$(plain acquire --ttl 2 --renew-while "${started[0]}" job)
+  [ "$(value 3 job)" = "$owner" ]
+  plain force-unlock --yes job
+  nowhere job 1 2 3
+  at_server 1 redis set again other px 1000
+  at_server 2 redis set again other px 1000
+  owner=$(plain acquire --ttl 2 --renew-while "${started[0]}" again)
+  [ "$(value 3 again)" = "$owner" ]
+  kill -KILL "${started[0]}"
+  eventually nowhere again 1 2 3
+}
+
+@test "contenders over five servers never overlap" {
+  quorum 5
+  local i pid
+  for i in 1 2 3 4; do
+    # shellcheck disable=SC2016
+    start bash -ec 'for ((k = 0; k < 4; k++)); do
+      rlock run --format plain job -- sh -c "exec 9>lock; flock -n 9 || echo overlap; echo served" >>out
+    done'
+  done
+  for pid in "${started[@]}"; do ends_with 0 "$pid"; done
+  [ "$(grep -c served out)" -eq 16 ]
+  run ! grep -q overlap out
+  nowhere job 1 2 3 4 5
+}
+
+@test "redisson over several URLs is refused (64), and longer leases than a minute; history has none" {
+  quorum 3
+  run --separate-stderr -64 rlock run --format redisson job -- touch started
+  says "redisson" "one server"
+  run --separate-stderr -64 rlock run --format plain -t 61 job -- touch started
+  says "60s at most"
+  [ ! -e started ]
+}

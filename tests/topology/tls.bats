@@ -1,0 +1,81 @@
+#!/usr/bin/env bats
+# rediss+sentinel:// and rediss+cluster://: every port is one for TLS. Nodes and sentinels announce addresses, so the
+# certificates are for those.
+load topology
+load ../cli/helpers/authority
+
+setup_file() {
+  command -v openssl >/dev/null || skip "openssl is not installed"
+  PKI=$(mktemp -d)
+  authority "$PKI"
+  issue "$PKI" server "subjectAltName=DNS:localhost,IP:127.0.0.1"
+  issue "$PKI" named "subjectAltName=DNS:localhost"
+  export PKI RLOCK_CACERT=$PKI/ca.crt
+}
+teardown_file() { rm -rf "$PKI"; }
+
+certificate() { echo --tls-cert-file "$PKI/$1.crt" --tls-key-file "$PKI/$1.key" --tls-ca-cert-file "$PKI/ca.crt"; }
+
+# As in topology, but for the port.
+node() {
+  local name=$1 port=$2
+  shift 2
+  # Words on purpose.
+  # shellcheck disable=SC2046
+  serve "$fleet/$name" --port 0 --tls-port "$port" --bind 127.0.0.1 --repl-diskless-sync-delay 0 \
+    --tls-replication yes --tls-cluster yes --tls-auth-clients no $(certificate server) "$@"
+  echo "$port" >"$fleet/$name/port"
+}
+
+listens() {
+  echo "port 0"
+  echo "tls-port $1"
+  printf '%s\n' "tls-replication yes" "tls-auth-clients no" "tls-cert-file $PKI/server.crt" \
+    "tls-key-file $PKI/server.key" "tls-ca-cert-file $PKI/ca.crt"
+}
+
+setup() {
+  here=$BATS_TEST_TMPDIR
+  started=()
+  fleet=$(mktemp -d)
+  cli_options=(--tls --cacert "$PKI/ca.crt")
+  cd "$here" || return
+}
+
+present() { at "$1" config set tls-cert-file "$PKI/$2.crt" tls-key-file "$PKI/$2.key"; }
+
+@test "rediss+sentinel://: a run, renewed over a failover; 77 where a sentinel or the master is not to be trusted" {
+  group
+  export RLOCK_URL=rediss${RLOCK_URL#redis}
+  run -7 --separate-stderr rlock run job -- sh -c 'exit 7'
+  silent
+  hold job -t 20
+  replicated r0
+  crash r0
+  eventually deposed r0
+  let_go job
+  local node
+  node=$(master)
+  present "$node" named
+  run -77 --separate-stderr rlock run job -- touch started
+  [[ $stderr == *"not for 127.0.0.1"* ]] || fail "$stderr"
+  present "$node" server
+  RLOCK_CACERT='' run -77 --separate-stderr rlock run job -- touch started
+  [[ $stderr == *"no authority that is trusted here"* ]] || fail "$stderr"
+  [ ! -e started ]
+}
+
+@test "rediss+cluster://: locks on every master, redirected over TLS; 77 where a node is not to be trusted" {
+  cluster 0
+  export RLOCK_URL=rediss${RLOCK_URL#redis}
+  local name
+  for name in one two three four five; do
+    run -7 --separate-stderr rlock run "$name" -- sh -c 'exit 7'
+    silent
+  done
+  [ "$(rlock status | wc -l)" -eq 6 ]
+  for name in c0 c1 c2; do present "$name" named; done
+  run -77 --separate-stderr rlock run one -- touch started
+  [[ $stderr == *"not for 127.0.0.1"* ]] || fail "$stderr"
+  [ ! -e started ]
+}
