@@ -1,7 +1,8 @@
 """What a run has to know of its servers. A new topology is a file with a subclass, named in TOPOLOGIES."""
 import importlib
 
-TOPOLOGIES = {"single": ("one_server", "OneServer")}
+TOPOLOGIES = {"single": ("one_server", "OneServer"), "quorum3": ("quorum", "QuorumOfThree"),
+              "quorum5": ("quorum", "QuorumOfFive")}
 
 
 class Topology:
@@ -29,6 +30,18 @@ class Topology:
     def faults(self):
         """Name -> what does it, given seconds and a Random: None, or what undoes it."""
         raise NotImplementedError
+
+    def room(self, _name, pending):
+        """Whether one more fault of the servers may begin, beside those that have not ended."""
+        return not pending
+
+    def lasts(self, _name, seconds):
+        """How long a fault of the servers goes on, where `seconds` were drawn."""
+        return seconds
+
+    def excuses(self, _name):
+        """Whether a fault of the servers may make rlock late, or fail."""
+        return True
 
     def ledgers(self):
         """For each server the files in which it wrote down all that it did, oldest first."""
