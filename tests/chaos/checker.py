@@ -48,9 +48,24 @@ def check_f(history):
             if seen.setdefault(hold.token, hold.owner) != hold.owner:
                 yield Violation("F", hold.start, f"{lock}: token {hold.token} was given twice")
         yield from resource_fooled(lock, holds)
+        yield from earlier_tokens(history, lock, holds)
     for ledger in history.ledgers if len(history.ledgers) == 1 else []:  # a majority issues a token, not one server
         for lock, entries in ledger.items():
             yield from tokens_fall(lock, entries)
+
+
+def earlier_tokens(history, lock, holds):
+    """Whoever came when another's grant was known has the larger token."""
+    runs = {run.owner: run for run in history.runs if run.owner}
+    known = sorted((event["t_ns"], hold.token) for hold in holds if hold.owner in runs
+                   for event in runs[hold.owner].events if event["event"] == "acquired")
+    came = sorted((runs[hold.owner].began, hold.token) for hold in holds if hold.owner in runs)
+    highest = 0
+    for began, token in came:
+        while known and known[0][0] < began:
+            highest = max(highest, known.pop(0)[1])
+        if token <= highest:
+            yield Violation("F", began, f"{lock}: token {token} was issued when {highest} was known")
 
 
 def resource_fooled(lock, holds):

@@ -15,9 +15,11 @@ KEEPING = {"server_stopped": 21, "server_killed": 19, "clients_killed": 19, "scr
            "long_script": 24, "no_memory": 24, "no_replicas": 24, "replies_delay": 12, "replies_stall": 15,
            "replies_trickle": 17, "replies_swallow": 13}
 LOSING = {"flushed": 22, "server_emptied": 22, "overwritten": 23, "evicted": 25}
+FAILOVER = {"master_killed": 27, "master_stopped": 27, "planned_failover": 27, "writes_lost": 26}
+SLOTS = {"slot_moved": 28}
 MAJORITY = {"majority_stopped": 31, "majority_killed": 31}
 OTHERS = {"starved": 9, "operator": 23, "operator_now": 23, "host_frozen": 3, "clock_shifted": 29}
-ROWS = PROCESSES | LINKS | KEEPING | LOSING | MAJORITY | OTHERS
+ROWS = PROCESSES | LINKS | KEEPING | LOSING | FAILOVER | SLOTS | MAJORITY | OTHERS
 
 # mode -> its faults, and the checks that must hold. [FAULTS, The checker]
 MODES = {
@@ -31,8 +33,11 @@ MODES = {
                  ["M", "F", "stale", "grows", "O", "K", "ended", "handed", "E", "left"]),
     "majority": (["majority_stopped", "majority_killed", *PROCESSES, "replies_delay"],
                  ["M", "F", "stale", "grows", "O", "K", "ended", "handed", "E", "left"]),
+    "sentinel": ([*FAILOVER, *FAILOVER, *PROCESSES, *LINKS, "clients_killed", "operator"], ["F", "O", "kept", "left"]),
+    "cluster": ([*FAILOVER, *SLOTS, *SLOTS, *PROCESSES, *LINKS, "clients_killed", "operator"],
+                ["F", "O", "kept", "left"]),
 }
-TOPOLOGIES = {"minority": "quorum5", "majority": "quorum5"}  # one server where nothing is said
+TOPOLOGIES = {"minority": "quorum5", "majority": "quorum5", "sentinel": "sentinel", "cluster": "cluster"}  # one server where nothing is said
 LONGEST = 2.5  # s: longer than the longest ttl of a run
 HOGS = 2
 
@@ -119,5 +124,5 @@ class Nemesis:
 
     def force_unlock(self, *options):
         lock = self.chance.choice(self.settings["locks"])
-        words = [self.settings["rlock"], "force-unlock", "--all", "--yes", *options, lock]
+        words = [*self.hosts.inside(), self.settings["rlock"], "force-unlock", "--all", "--yes", *options, lock]
         subprocess.run(words, env=self.settings["operator"], check=False, capture_output=True, timeout=30)

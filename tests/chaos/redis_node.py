@@ -23,14 +23,17 @@ class Node:
     def data(self):
         return os.path.join(self.folder, f"data-{self.life}")
 
+    def command(self):
+        return ["redis-server", "--port", str(self.port), "--bind", self.hosts.address, "--protected-mode", "no",
+                "--unixsocket", self.socket, "--dir", self.data, "--save", "", "--auto-aof-rewrite-percentage", "0",
+                "--busy-reply-threshold", "200", *self.words]
+
     def serve(self):
         """Returns once it answers."""
         os.makedirs(self.data, exist_ok=True)
-        words = ["redis-server", "--port", str(self.port), "--bind", self.hosts.address, "--protected-mode", "no",
-                 "--unixsocket", self.socket, "--dir", self.data, "--save", "", "--auto-aof-rewrite-percentage", "0",
-                 "--busy-reply-threshold", "200", *self.words]
         with open(os.path.join(self.folder, "redis.txt"), "ab") as log:
-            self.process = subprocess.Popen(self.hosts.inside() + words, stdout=log, stderr=log, env=self.environment)
+            self.process = subprocess.Popen(self.hosts.inside() + self.command(), stdout=log, stderr=log,
+                                            env=self.environment)
         give_up = time.monotonic() + 20
         while self.answer("PING") != "PONG":
             if self.process.poll() is not None or time.monotonic() > give_up:

@@ -1,8 +1,10 @@
 """What a run has to know of its servers. A new topology is a file with a subclass, named in TOPOLOGIES."""
 import importlib
+import time
 
 TOPOLOGIES = {"single": ("one_server", "OneServer"), "quorum3": ("quorum", "QuorumOfThree"),
-              "quorum5": ("quorum", "QuorumOfFive")}
+              "quorum5": ("quorum", "QuorumOfFive"), "sentinel": ("sentinel", "SentinelGroup"),
+              "cluster": ("cluster", "Cluster")}
 
 
 class Topology:
@@ -50,6 +52,15 @@ class Topology:
     def leftovers(self):
         """What is wrong with what is stored after the drain: a list of texts."""
         raise NotImplementedError
+
+
+def eventually(what, *arguments):
+    """Waits for a state that tells nobody of its change."""
+    give_up = time.monotonic() + 60
+    while not what(*arguments):
+        if time.monotonic() > give_up:
+            raise RuntimeError(f"did not come true: {what.__name__}")
+        time.sleep(0.02)
 
 
 def make(name, hosts, folder, clock_library):
