@@ -4,6 +4,8 @@ Q first come, first served · K the command is dead before its lease ends · E e
 """
 import exits
 import ledger_checks
+from excuses import Excuses
+from ledger_checks import LATE_MS
 from violation import Violation
 
 SLACK_MS = 5  # between two clocks, as far as they can be compared
@@ -46,9 +48,24 @@ def check_f(history):
             if seen.setdefault(hold.token, hold.owner) != hold.owner:
                 yield Violation("F", hold.start, f"{lock}: token {hold.token} was given twice")
         yield from resource_fooled(lock, holds)
-    for ledger in history.ledgers:
+        yield from earlier_tokens(history, lock, holds)
+    for ledger in history.ledgers if len(history.ledgers) == 1 else []:  # a majority issues a token, not one server
         for lock, entries in ledger.items():
             yield from tokens_fall(lock, entries)
+
+
+def earlier_tokens(history, lock, holds):
+    """Whoever came when another's grant was known has the larger token."""
+    runs = {run.owner: run for run in history.runs if run.owner}
+    known = sorted((event["t_ns"], hold.token) for hold in holds if hold.owner in runs
+                   for event in runs[hold.owner].events if event["event"] == "acquired")
+    came = sorted((runs[hold.owner].began, hold.token) for hold in holds if hold.owner in runs)
+    highest = 0
+    for began, token in came:
+        while known and known[0][0] < began:
+            highest = max(highest, known.pop(0)[1])
+        if token <= highest:
+            yield Violation("F", began, f"{lock}: token {token} was issued when {highest} was known")
 
 
 def resource_fooled(lock, holds):
@@ -69,6 +86,14 @@ def tokens_fall(lock, entries):
             if entry.value <= last:
                 yield Violation("F", 0, f"{lock}: token {entry.value} was issued after {last}")
             last = max(last, entry.value)
+
+
+def check_grows(history):
+    """Where holds never overlap their tokens grow."""
+    for lock, holds in by_lock(history.holds).items():
+        for before, after in zip(holds, holds[1:]):
+            if after.token <= before.token:
+                yield Violation("F", after.start, f"{lock}: token {after.token} came after {before.token}")
 
 
 def check_stale(history):
@@ -115,16 +140,28 @@ def check_ended(history):
 
 
 def lease_ends(history):
-    """For each lock and owner: the latest end of its lease, and when it was released."""
+    """For each lock and owner: the latest moment at which a majority of the servers keeps others out, and when it was
+    first released at one."""
     ends, freed = {}, {}
     for ledger in history.ledgers:
-        for lock, entries in ledger.items():
-            for entry in entries:
-                if entry.what == "hold":
-                    ends[lock, entry.owner] = max(entry.value, ends.get((lock, entry.owner), 0))
-                    freed.pop((lock, entry.owner), None)
-                elif entry.what == "bury" and entry.value == 2:
-                    freed[lock, entry.owner] = entry.ms
+        own_ends, own_freed = lease_ends_at(ledger)
+        for whose, end in own_ends.items():
+            ends.setdefault(whose, []).append(end)
+        for whose, ms in own_freed.items():
+            freed[whose] = min(ms, freed.get(whose, ms))
+    least = len(history.ledgers) // 2 + 1
+    return {whose: sorted(each)[-least] for whose, each in ends.items() if len(each) >= least}, freed
+
+
+def lease_ends_at(ledger):
+    ends, freed = {}, {}
+    for lock, entries in ledger.items():
+        for entry in entries:
+            if entry.what == "hold":
+                ends[lock, entry.owner] = max(entry.value, ends.get((lock, entry.owner), 0))
+                freed.pop((lock, entry.owner), None)
+            elif entry.what == "bury" and entry.value == 2:
+                freed[lock, entry.owner] = entry.ms
     return ends, freed
 
 
@@ -138,14 +175,30 @@ def check_kept(history):
             yield Violation("K", hold.last, f"{hold.lock}: {hold.owner} ran longer than a ttl after its last renewal")
 
 
+def check_handed(history):
+    """L by what the commands say, where no single server knows who holds the lock: whoever waits has it a second
+    after it is free."""
+    excuses, runs = Excuses(history), {run.owner: run for run in history.runs if run.owner}
+    ends, freed = lease_ends(history)
+    for lock, holds in by_lock(history.holds).items():
+        for before, after in zip(holds, holds[1:]):
+            free = freed.get((lock, before.owner), ends.get((lock, before.owner)))
+            if after.owner not in runs or free is None:
+                continue
+            since = max(free, history.server_ms(runs[after.owner].began))
+            late = history.server_ms(after.start) - since
+            if late - excuses.between(since, history.server_ms(after.start)) > LATE_MS:
+                yield Violation("L", after.start, f"{lock}: free for {late:.0f} ms while {after.owner} waited")
+
+
 def check_left(history):
     for hold in history.holds:
         if hold.sockets:
             yield Violation("left", hold.start, f"{hold.lock}: the command of {hold.owner} has a socket of rlock's")
 
 
-CHECKS = {"M": check_m, "F": check_f, "stale": check_stale, "told": check_told, "K": check_k, "ended": check_ended,
-          "kept": check_kept, "O": ledger_checks.check_o, "undue": ledger_checks.check_undue,
+CHECKS = {"M": check_m, "F": check_f, "grows": check_grows, "stale": check_stale, "told": check_told, "K": check_k, "ended": check_ended,
+          "kept": check_kept, "handed": check_handed, "O": ledger_checks.check_o, "undue": ledger_checks.check_undue,
           "Q": ledger_checks.check_q, "L": ledger_checks.check_l, "E": exits.check_e, "left": check_left}
 
 

@@ -9,7 +9,7 @@ LONGEST_MS = 120000  # no fault lasts longer
 class Excuses:
     def __init__(self, history):
         self.spans = []  # (begin, end of its effect, worth), server ms
-        for fault in history.faults:
+        for fault in filter(lambda fault: fault.excuses, history.faults):
             begin, end = history.server_ms(fault.begin), history.server_ms(fault.end)
             after = 0 if fault.name == "lag" else SLICE_MS
             self.spans.append((begin, end + after, end - begin + after))

@@ -53,6 +53,7 @@ class Fault:
     begin: int
     end: int
     host: int | None = None
+    excuses: bool = True  # whether rlock may be late for it, or fail
 
 
 @dataclass

@@ -37,7 +37,7 @@ def arguments():
     parser.add_argument("--calm", action="store_true", help="no faults at all")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--topology", choices=topology.TOPOLOGIES, default="single")
+    parser.add_argument("--topology", choices=topology.TOPOLOGIES, help="else the mode's own")
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--workers", type=int, default=3, help="on each host")
     parser.add_argument("--locks", type=int, default=4)
@@ -94,7 +94,8 @@ class Campaign:
             except OSError as error:
                 print(f"no host can be frozen: {error}")
         library = os.environ["CHAOS_CLOCK_LIBRARY"] if needs_clock else None
-        self.servers = topology.make(self.options.topology, self.hosts, self.folder, library)
+        kind = self.options.topology or nemesis.TOPOLOGIES.get(self.options.mode, "single")
+        self.servers = topology.make(kind, self.hosts, self.folder, library)
         end.callback(self.servers.stop)
         self.servers.start()
         locks = [f"lock{number}" for number in range(self.options.locks)]

@@ -1,4 +1,5 @@
 """Does faults and undoes them; the numbers are the rows of FAULTS.md."""
+import dataclasses
 import heapq
 import subprocess
 
@@ -14,8 +15,11 @@ KEEPING = {"server_stopped": 21, "server_killed": 19, "clients_killed": 19, "scr
            "long_script": 24, "no_memory": 24, "no_replicas": 24, "replies_delay": 12, "replies_stall": 15,
            "replies_trickle": 17, "replies_swallow": 13}
 LOSING = {"flushed": 22, "server_emptied": 22, "overwritten": 23, "evicted": 25}
+FAILOVER = {"master_killed": 27, "master_stopped": 27, "planned_failover": 27, "writes_lost": 26}
+SLOTS = {"slot_moved": 28}
+MAJORITY = {"majority_stopped": 31, "majority_killed": 31}
 OTHERS = {"starved": 9, "operator": 23, "operator_now": 23, "host_frozen": 3, "clock_shifted": 29}
-ROWS = PROCESSES | LINKS | KEEPING | LOSING | OTHERS
+ROWS = PROCESSES | LINKS | KEEPING | LOSING | FAILOVER | SLOTS | MAJORITY | OTHERS
 
 # mode -> its faults, and the checks that must hold. [FAULTS, The checker]
 MODES = {
@@ -25,7 +29,15 @@ MODES = {
              ["F", "O", "K", "left"]),
     "clock": (["clock_shifted", "rlock_stopped", "waiter_killed", "clients_killed"], ["F", "O", "kept", "left"]),
     "frozen": (["host_frozen", "host_frozen", "rlock_stopped", "guard_killed"], ["F", "O", "left"]),
+    "minority": ([*PROCESSES, *LINKS, *KEEPING, *KEEPING, "server_emptied", "starved", "operator"],
+                 ["M", "F", "stale", "grows", "O", "K", "ended", "handed", "E", "left"]),
+    "majority": (["majority_stopped", "majority_killed", *PROCESSES, "replies_delay"],
+                 ["M", "F", "stale", "grows", "O", "K", "ended", "handed", "E", "left"]),
+    "sentinel": ([*FAILOVER, *FAILOVER, *PROCESSES, *LINKS, "clients_killed", "operator"], ["F", "O", "kept", "left"]),
+    "cluster": ([*FAILOVER, *SLOTS, *SLOTS, *PROCESSES, *LINKS, "clients_killed", "operator"],
+                ["F", "O", "kept", "left"]),
 }
+TOPOLOGIES = {"minority": "quorum5", "majority": "quorum5", "sentinel": "sentinel", "cluster": "cluster"}  # one server where nothing is said
 LONGEST = 2.5  # s: longer than the longest ttl of a run
 HOGS = 2
 
@@ -33,7 +45,7 @@ HOGS = 2
 class Nemesis:
     def __init__(self, chance, hosts, topology, freezer, settings):
         self.chance, self.hosts, self.freezer, self.settings = chance, hosts, freezer, settings
-        self.server = topology.faults()
+        self.topology, self.server = topology, topology.faults()
         self.links = hosts.faults()
         self.pending = []  # a heap of (when, number, undo, fault)
         self.done = []  # history.Fault
@@ -42,6 +54,8 @@ class Nemesis:
         """Why a fault cannot be had here; empty when it can."""
         if name in LINKS and name not in self.links:
             return "no network namespaces" if not self.links else "no nft"
+        if name not in PROCESSES | LINKS | OTHERS | self.server:
+            return f"not with {type(self.topology).__name__}"
         return "no cgroup freezer" if name == "host_frozen" and self.freezer is None else ""
 
     def strike(self, name):
@@ -50,6 +64,7 @@ class Nemesis:
             for _ in range(5 if name == "waiters_killed" else 1):
                 self.order(name.replace("waiters", "waiter"), seconds)
         elif not self.busy(name):
+            seconds = self.topology.lasts(name, seconds) if name in self.server else seconds
             host = self.chance.randrange(len(self.hosts.hosts))
             self.begin(name, host, seconds, self.doer(name, host, seconds))
 
@@ -59,9 +74,11 @@ class Nemesis:
         self.chance.choice(self.hosts.hosts).tell(fault=name, seconds=seconds, seed=self.chance.randrange(10**9))
 
     def busy(self, name):
-        """One fault of the servers at a time, and one of the hosts' surroundings."""
-        kind = name in self.server
-        return any((fault.name in self.server) == kind for *_, fault in self.pending)
+        """As many faults of the servers at a time as the topology bears, and one of the hosts' surroundings."""
+        pending = [fault.name for *_, fault in self.pending]
+        if name in self.server:
+            return not self.topology.room(name, [other for other in pending if other in self.server])
+        return any(other not in self.server for other in pending)
 
     def doer(self, name, host, seconds):
         if name in self.server:
@@ -74,7 +91,8 @@ class Nemesis:
                 "operator_now": lambda: self.force_unlock("--now")}[name]
 
     def begin(self, name, host, seconds, do):
-        fault = history.Fault(name, clock.now(), clock.now(), host)
+        excuses = name not in self.server or self.topology.excuses(name)
+        fault = history.Fault(name, clock.now(), clock.now(), host, excuses)
         undo = do()
         if not callable(undo):
             seconds = seconds if name == "paused" else 0
@@ -92,7 +110,7 @@ class Nemesis:
             self.done.append(fault)
 
     def under_way(self):
-        return [history.Fault(fault.name, fault.begin, clock.now(), fault.host) for *_, fault in self.pending]
+        return [dataclasses.replace(fault, end=clock.now()) for *_, fault in self.pending]
 
     def starve(self):
         words = ["setpriv", "--pdeathsig", "KILL", "sh", "-c", "while :; do :; done"]
@@ -106,5 +124,5 @@ class Nemesis:
 
     def force_unlock(self, *options):
         lock = self.chance.choice(self.settings["locks"])
-        words = [self.settings["rlock"], "force-unlock", "--all", "--yes", *options, lock]
+        words = [*self.hosts.inside(), self.settings["rlock"], "force-unlock", "--all", "--yes", *options, lock]
         subprocess.run(words, env=self.settings["operator"], check=False, capture_output=True, timeout=30)

@@ -1,86 +1,57 @@
 """One redis-server that forgets nothing when it is killed, with a proxy before it for every other host."""
 import json
 import os
-import signal
 import struct
 import subprocess
 import sys
-import time
 
 import redis_talk
 import topology
 from hosts import HERE
+from redis_node import KEEPS, Node
 
 PROXY_MODES = {"delay": 1.6, "stall": 0, "trickle": 0.4, "swallow": 0}
 
 
 class OneServer(topology.Topology):
-    server = proxy = None
+    """`number` tells it from others on the same network."""
+    proxy = None
+
+    def __init__(self, hosts, folder, clock_library, number=0, words=KEEPS):
+        super().__init__(hosts, folder, clock_library)
+        os.makedirs(folder, exist_ok=True)
+        self.number = number
+        self.clock = os.path.join(folder, "clock")
+        shifted = {"LD_PRELOAD": clock_library, "CHAOS_CLOCK": self.clock} if clock_library else {}
+        self.node = Node(hosts, folder, hosts.port(6379 + number), words, shifted)
+        self.call = self.node.call
 
     def start(self):
-        self.port = self.hosts.port(6379)
-        self.socket = os.path.join(self.folder, "redis.socket")
-        self.clock = os.path.join(self.folder, "clock")
-        self.lives = 0
         self._shift(0)
-        self._serve()
+        self.node.serve()
         behind = [host.number for host in self.hosts.hosts if host.number % 2 == 1]
-        self.proxied = {number: self.hosts.port(7000 + number) for number in behind}
-        words = [sys.executable, "-B", os.path.join(HERE, "proxy.py"), self.hosts.address, str(self.port),
+        self.proxied = {number: self.hosts.port(7000 + 100 * self.number + number) for number in behind}
+        words = [sys.executable, "-B", os.path.join(HERE, "proxy.py"), self.hosts.address, str(self.node.port),
                  self.hosts.address, *map(str, self.proxied.values())]
         self.proxy = subprocess.Popen(self.hosts.inside() + words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                       text=True)
         self.proxy.stdout.readline()
 
-    def _serve(self):
-        data = os.path.join(self.folder, f"data-{self.lives}")
-        os.makedirs(data, exist_ok=True)
-        # appendfsync no: what was written outlives the server's process, and no run here outlives the machine.
-        words = ["redis-server", "--port", str(self.port), "--bind", self.hosts.address, "--protected-mode", "no",
-                 "--unixsocket", self.socket, "--dir", data, "--save", "", "--appendonly", "yes",
-                 "--appendfsync", "no", "--auto-aof-rewrite-percentage", "0", "--busy-reply-threshold", "200"]
-        env = dict(os.environ)
-        if self.clock_library:
-            env |= {"LD_PRELOAD": self.clock_library, "CHAOS_CLOCK": self.clock}
-        with open(os.path.join(self.folder, "redis.txt"), "ab") as log:
-            self.server = subprocess.Popen(self.hosts.inside() + words, stdout=log, stderr=log, env=env)
-        give_up = time.monotonic() + 20
-        while self._ping() != "PONG":
-            if self.server.poll() is not None or time.monotonic() > give_up:
-                raise RuntimeError("redis-server did not come up: see redis.txt")
-            time.sleep(0.01)
-
-    def _ping(self):
-        try:
-            return self.call("PING")
-        except (OSError, redis_talk.Refused):
-            return None
-
-    def call(self, *words):
-        return redis_talk.call(self.socket, *words)
-
     def stop(self):
-        if self.server is not None:
-            self.server.kill()
-            self.server.wait()
+        self.node.kill()
         if self.proxy is not None:
             self.proxy.stdin.close()
             self.proxy.wait()
             self.proxy.stdout.close()
 
     def url(self, host):
-        return f"redis://{self.hosts.address}:{self.proxied.get(host, self.port)}"
+        return f"redis://{self.hosts.address}:{self.proxied.get(host, self.node.port)}"
 
     def operator_url(self):
-        return f"unix://{self.socket}"
+        return f"unix://{self.node.socket}"
 
     def ledgers(self):
-        found = []
-        for life in range(self.lives + 1):
-            folder = os.path.join(self.folder, f"data-{life}", "appendonlydir")
-            names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-            found += [os.path.join(folder, name) for name in names if name.endswith(".incr.aof")]
-        return [found]
+        return [self.node.ledger()]
 
     # ---- faults ----
 
@@ -100,17 +71,17 @@ class OneServer(topology.Topology):
         return do
 
     def stopped(self, _seconds, _chance):
-        self.server.send_signal(signal.SIGSTOP)
-        return lambda: self.server.send_signal(signal.SIGCONT)
+        self.node.pause()
+        return self.node.go_on
 
     def killed(self, _seconds, _chance):
-        self.server.kill()
-        self.server.wait()
-        return self._serve
+        self.node.kill()
+        return self.node.serve
 
-    def emptied(self, seconds, chance):
-        self.lives += 1
-        return self.killed(seconds, chance)
+    def emptied(self, _seconds, _chance):
+        self.node.kill()
+        self.node.life += 1
+        return self.node.serve
 
     def clients_killed(self, _seconds, _chance):
         self.call("CLIENT", "KILL", "TYPE", "normal")
@@ -120,7 +91,7 @@ class OneServer(topology.Topology):
 
     def long_script(self, _seconds, _chance):
         """The server answers BUSY meanwhile; the script has not written and can be killed."""
-        line = redis_talk.start(self.socket, "EVAL", "while true do end", "0")
+        line = redis_talk.start(self.node.socket, "EVAL", "while true do end", "0")
 
         def end():
             self.call("SCRIPT", "KILL")
@@ -178,9 +149,4 @@ class OneServer(topology.Topology):
         self.proxy.stdin.flush()
 
     def leftovers(self):
-        keys = self.call("KEYS", "*")
-        wrong = [f"{key} lives for ever" for key in keys if self.call("PTTL", key) == -1]
-        wrong += [f"{key} still has members" for key in keys
-                  if key.endswith((":queue", ":alive")) and self.call("ZCARD", key) > 0]
-        clients = self.call("CLIENT", "LIST").splitlines()
-        return wrong + [f"a connection is left: {line}" for line in clients if "redis.socket" not in line]
+        return self.node.leftovers()

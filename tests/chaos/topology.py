@@ -1,7 +1,10 @@
 """What a run has to know of its servers. A new topology is a file with a subclass, named in TOPOLOGIES."""
 import importlib
+import time
 
-TOPOLOGIES = {"single": ("one_server", "OneServer")}
+TOPOLOGIES = {"single": ("one_server", "OneServer"), "quorum3": ("quorum", "QuorumOfThree"),
+              "quorum5": ("quorum", "QuorumOfFive"), "sentinel": ("sentinel", "SentinelGroup"),
+              "cluster": ("cluster", "Cluster")}
 
 
 class Topology:
@@ -30,6 +33,18 @@ class Topology:
         """Name -> what does it, given seconds and a Random: None, or what undoes it."""
         raise NotImplementedError
 
+    def room(self, _name, pending):
+        """Whether one more fault of the servers may begin, beside those that have not ended."""
+        return not pending
+
+    def lasts(self, _name, seconds):
+        """How long a fault of the servers goes on, where `seconds` were drawn."""
+        return seconds
+
+    def excuses(self, _name):
+        """Whether a fault of the servers may make rlock late, or fail."""
+        return True
+
     def ledgers(self):
         """For each server the files in which it wrote down all that it did, oldest first."""
         return []
@@ -37,6 +52,15 @@ class Topology:
     def leftovers(self):
         """What is wrong with what is stored after the drain: a list of texts."""
         raise NotImplementedError
+
+
+def eventually(what, *arguments):
+    """Waits for a state that tells nobody of its change."""
+    give_up = time.monotonic() + 60
+    while not what(*arguments):
+        if time.monotonic() > give_up:
+            raise RuntimeError(f"did not come true: {what.__name__}")
+        time.sleep(0.02)
 
 
 def make(name, hosts, folder, clock_library):

@@ -1,0 +1,83 @@
+"""A redis-server of the test's own, reached by its unix socket whatever the network does."""
+import os
+import signal
+import subprocess
+import time
+
+import redis_talk
+
+# What was written outlives the server's process, and no run here outlives the machine.
+KEEPS = ("--appendonly", "yes", "--appendfsync", "no")
+
+
+class Node:
+    def __init__(self, hosts, folder, port, words=KEEPS, environment=None):
+        self.hosts, self.folder, self.port, self.words = hosts, folder, port, list(words)
+        self.environment = {**os.environ, **(environment or {})}
+        os.makedirs(folder, exist_ok=True)
+        self.socket = os.path.join(folder, "redis.socket")
+        self.life = 0  # each begins without data
+        self.process = None
+
+    @property
+    def data(self):
+        return os.path.join(self.folder, f"data-{self.life}")
+
+    def command(self):
+        return ["redis-server", "--port", str(self.port), "--bind", self.hosts.address, "--protected-mode", "no",
+                "--unixsocket", self.socket, "--dir", self.data, "--save", "", "--auto-aof-rewrite-percentage", "0",
+                "--busy-reply-threshold", "200", *self.words]
+
+    def serve(self):
+        """Returns once it answers."""
+        os.makedirs(self.data, exist_ok=True)
+        with open(os.path.join(self.folder, "redis.txt"), "ab") as log:
+            self.process = subprocess.Popen(self.hosts.inside() + self.command(), stdout=log, stderr=log,
+                                            env=self.environment)
+        give_up = time.monotonic() + 20
+        while self.answer("PING") != "PONG":
+            if self.process.poll() is not None or time.monotonic() > give_up:
+                raise RuntimeError(f"redis-server did not come up: see {self.folder}/redis.txt")
+            time.sleep(0.01)
+
+    def call(self, *words):
+        return redis_talk.call(self.socket, *words)
+
+    def answer(self, *words):
+        """None instead of an error."""
+        try:
+            return self.call(*words)
+        except (OSError, redis_talk.Refused):
+            return None
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def ledger(self):
+        """The files in which it wrote down all that it did, oldest first."""
+        found = []
+        for life in range(self.life + 1):
+            folder = os.path.join(self.folder, f"data-{life}", "appendonlydir")
+            names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+            found += [os.path.join(folder, name) for name in names if name.endswith(".incr.aof")]
+        return found
+
+    def leftovers(self):
+        keys = self.call("KEYS", "*")
+        wrong = [f"{key} lives for ever" for key in keys if self.call("PTTL", key) == -1]
+        wrong += [f"{key} still has members" for key in keys
+                  if key.endswith((":queue", ":alive")) and self.call("ZCARD", key) > 0]
+        return wrong + [f"a connection is left: {line}" for line in self.clients()]
+
+    def clients(self):
+        """Those that are neither of the test itself nor servers."""
+        ours = ("redis.socket", "name=sentinel-", "flags=S", "flags=M")
+        return [line for line in self.call("CLIENT", "LIST").splitlines() if not any(word in line for word in ours)]

@@ -1,0 +1,69 @@
+"""A master, two replicas, and three sentinels that watch them."""
+import os
+
+import topology
+from redis_node import Node
+from replicated import Replicated, facts, replicas
+
+NAME = "the-master"
+
+
+class Watcher(Node):
+    def command(self):
+        return ["redis-server", os.path.join(self.folder, "conf"), "--sentinel"]
+
+    def watch(self, port):
+        lines = [f"port {self.port}", f"bind {self.hosts.address}", "protected-mode no", f"unixsocket {self.socket}",
+                 f"dir {self.folder}", f"sentinel monitor {NAME} {self.hosts.address} {port} 2",
+                 f"sentinel down-after-milliseconds {NAME} 1000", f"sentinel failover-timeout {NAME} 3000"]
+        with open(os.path.join(self.folder, "conf"), "w", encoding="ascii") as conf:
+            conf.write("\n".join(lines) + "\n")
+        self.serve()
+
+    def master_port(self):
+        address = self.answer("SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME)
+        return address and address[1]
+
+    def knows_all(self):
+        words = self.call("SENTINEL", "MASTER", NAME)
+        known = dict(zip(words[::2], words[1::2]))
+        return (known["num-slaves"], known["num-other-sentinels"]) == ("2", "2")
+
+
+class SentinelGroup(Replicated):
+    def __init__(self, hosts, folder, clock_library):
+        super().__init__(hosts, folder, clock_library)
+        self.watchers = [Watcher(hosts, os.path.join(folder, f"sentinel-{number}"), hosts.port(26379 + number))
+                         for number in range(3)]
+
+    def start(self):
+        self.add("node-0")
+        for name in ("node-1", "node-2"):
+            self.add(name, "--replicaof", self.hosts.address, str(self.nodes[0].port))
+        topology.eventually(lambda: replicas(self.nodes[0]) == 2)
+        for watcher in self.watchers:
+            watcher.watch(self.nodes[0].port)
+        for watcher in self.watchers:
+            topology.eventually(watcher.knows_all)
+
+    def stop(self):
+        for watcher in self.watchers:
+            watcher.kill()
+        super().stop()
+
+    def url(self, _host):
+        addresses = ",".join(f"{self.hosts.address}:{watcher.port}" for watcher in self.watchers)
+        return f"redis+sentinel://{addresses}/{NAME}"
+
+    def masters(self):
+        return [self.at(self.watchers[0].master_port())]
+
+    def sound(self):
+        ports = {watcher.master_port() for watcher in self.watchers}
+        if len(ports) != 1:
+            return False
+        master = self.at(ports.pop())
+        return facts(master, "replication").get("role") == "master" and replicas(master) == 2
+
+    def planned(self, _master):
+        self.watchers[0].answer("SENTINEL", "FAILOVER", NAME)  # refused while one is still under way
