@@ -19,14 +19,18 @@ refuse() {
   exit 64
 }
 
-# The half in the namespaces: pid 1 of its own processes, among mounts that nobody else sees.
+# The half in the namespaces: pid 1 of its own processes, among mounts that nobody else sees. The folder becomes their
+# root: out of a mere chroot a test that enters a mount namespace would come back to the host.
 inside() {
-  local root=$1
+  mount --bind "$1" "$1"
+  cd "$1"
   shift
-  mount -t proc proc "$root/proc"
-  mount --rbind /sys "$root/sys"
-  mount --rbind /dev "$root/dev"
-  exec chroot "$root" env -i -C /srv/rlock HOME=/root TERM=dumb LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@" </dev/null
+  mount -t proc proc proc
+  mount --rbind /sys sys
+  mount --rbind /dev dev
+  pivot_root . .
+  umount --lazy .
+  exec chroot . env -i -C /srv/rlock HOME=/root TERM=dumb LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@" </dev/null
 }
 
 install_base() {
