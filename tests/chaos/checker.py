@@ -198,8 +198,8 @@ def check_left(history):
             yield Violation("left", hold.start, f"{hold.lock}: the command of {hold.owner} has a socket of rlock's")
 
 
-CHECKS = {"M": check_m, "F": check_f, "grows": check_grows, "stale": check_stale, "told": check_told, "K": check_k, "ended": check_ended,
-          "kept": check_kept, "handed": check_handed, "O": ledger_checks.check_o, "undue": ledger_checks.check_undue,
+CHECKS = {"M": check_m, "F": check_f, "grows": check_grows, "stale": check_stale, "told": check_told,
+          "K": check_k, "ended": check_ended, "kept": check_kept, "handed": check_handed, "O": ledger_checks.check_o, "undue": ledger_checks.check_undue,
           "Q": ledger_checks.check_q, "L": ledger_checks.check_l, "E": exits.check_e, "left": check_left}
 
 

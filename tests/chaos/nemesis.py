@@ -37,7 +37,8 @@ MODES = {
     "cluster": ([*FAILOVER, *SLOTS, *SLOTS, *PROCESSES, *LINKS, "clients_killed", "operator"],
                 ["F", "O", "kept", "left"]),
 }
-TOPOLOGIES = {"minority": "quorum5", "majority": "quorum5", "sentinel": "sentinel", "cluster": "cluster"}  # one server where nothing is said
+# One server where nothing is said.
+TOPOLOGIES = {"minority": "quorum5", "majority": "quorum5", "sentinel": "sentinel", "cluster": "cluster"}
 LONGEST = 2.5  # s: longer than the longest ttl of a run
 HOGS = 2
 
