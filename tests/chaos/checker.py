@@ -4,7 +4,7 @@ Q first come, first served · K the command is dead before its lease ends · E e
 """
 import exits
 import ledger_checks
-from excuses import Excuses
+from excuses import CLAIM_MS, Excuses
 from ledger_checks import LATE_MS
 from violation import Violation
 
@@ -160,7 +160,7 @@ def lease_ends_at(ledger):
             if entry.what == "hold":
                 ends[lock, entry.owner] = max(entry.value, ends.get((lock, entry.owner), 0))
                 freed.pop((lock, entry.owner), None)
-            elif entry.what == "bury" and entry.value == 2:
+            elif entry.what == "bury" and entry.value == 2 and entry.ms:
                 freed[lock, entry.owner] = entry.ms
     return ends, freed
 
@@ -176,8 +176,8 @@ def check_kept(history):
 
 
 def check_handed(history):
-    """L by what the commands say, where no single server knows who holds the lock: whoever waits has it a second
-    after it is free."""
+    """L by what the commands say, where no single server knows who holds the lock: it is handed on within
+    max(ttl, claim) and a second. A minority of ill servers is no excuse."""
     excuses, runs = Excuses(history), {run.owner: run for run in history.runs if run.owner}
     ends, freed = lease_ends(history)
     for lock, holds in by_lock(history.holds).items():
@@ -187,7 +187,8 @@ def check_handed(history):
                 continue
             since = max(free, history.server_ms(runs[after.owner].began))
             late = history.server_ms(after.start) - since
-            if late - excuses.between(since, history.server_ms(after.start)) > LATE_MS:
+            bound = LATE_MS + max(CLAIM_MS, runs[after.owner].plan["ttl"] * 1000)
+            if late - excuses.between(since, history.server_ms(after.start)) > bound:
                 yield Violation("L", after.start, f"{lock}: free for {late:.0f} ms while {after.owner} waited")
 
 
@@ -197,8 +198,8 @@ def check_left(history):
             yield Violation("left", hold.start, f"{hold.lock}: the command of {hold.owner} has a socket of rlock's")
 
 
-CHECKS = {"M": check_m, "F": check_f, "grows": check_grows, "stale": check_stale, "told": check_told, "K": check_k, "ended": check_ended,
-          "kept": check_kept, "handed": check_handed, "O": ledger_checks.check_o, "undue": ledger_checks.check_undue,
+CHECKS = {"M": check_m, "F": check_f, "grows": check_grows, "stale": check_stale, "told": check_told,
+          "K": check_k, "ended": check_ended, "kept": check_kept, "handed": check_handed, "O": ledger_checks.check_o, "undue": ledger_checks.check_undue,
           "Q": ledger_checks.check_q, "L": ledger_checks.check_l, "E": exits.check_e, "left": check_left}
 
 

@@ -58,7 +58,7 @@ class Fault:
 
 @dataclass
 class Entry:
-    """What a script did at `ms` (server clock): `owner`'s lease ends at `value` (hold), it holds no more (free),
+    """What a script did at `ms` (server clock; 0: not known): `owner`'s lease ends at `value` (hold), it holds no more (free),
     queues with ticket `value` (queue), leaves the queue (leave), is remembered as ended by kind `value` (bury), has
     token `value` (token); or a whole part is gone: holders, queue, all (gone)."""
     ms: int
@@ -187,6 +187,7 @@ class Ledger:
         self.settle()
         for lock, entries in self.locks.items():
             entries.append(Entry(self.ms.get(lock, 0), "gone", "all"))
+        self.ms = {}  # what only ends things on an empty server names no time
 
 
 def read_ledger(paths):

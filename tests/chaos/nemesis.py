@@ -30,14 +30,15 @@ MODES = {
     "clock": (["clock_shifted", "rlock_stopped", "waiter_killed", "clients_killed"], ["F", "O", "kept", "left"]),
     "frozen": (["host_frozen", "host_frozen", "rlock_stopped", "guard_killed"], ["F", "O", "left"]),
     "minority": ([*PROCESSES, *LINKS, *KEEPING, *KEEPING, "server_emptied", "starved", "operator"],
-                 ["M", "F", "stale", "grows", "O", "K", "ended", "handed", "E", "left"]),
+                 ["M", "F", "stale", "grows", "O", "K", "ended", "handed", "left"]),
     "majority": (["majority_stopped", "majority_killed", *PROCESSES, "replies_delay"],
-                 ["M", "F", "stale", "grows", "O", "K", "ended", "handed", "E", "left"]),
+                 ["M", "F", "stale", "grows", "O", "K", "ended", "handed", "left"]),
     "sentinel": ([*FAILOVER, *FAILOVER, *PROCESSES, *LINKS, "clients_killed", "operator"], ["F", "O", "kept", "left"]),
     "cluster": ([*FAILOVER, *SLOTS, *SLOTS, *PROCESSES, *LINKS, "clients_killed", "operator"],
                 ["F", "O", "kept", "left"]),
 }
-TOPOLOGIES = {"minority": "quorum5", "majority": "quorum5", "sentinel": "sentinel", "cluster": "cluster"}  # one server where nothing is said
+# One server where nothing is said.
+TOPOLOGIES = {"minority": "quorum5", "majority": "quorum5", "sentinel": "sentinel", "cluster": "cluster"}
 LONGEST = 2.5  # s: longer than the longest ttl of a run
 HOGS = 2
 

@@ -144,6 +144,29 @@ class Checker(unittest.TestCase):
         self.seen.faults.append(Fault("lag", 600 * MS, 700 * MS))
         self.finds("L", "free for 1600 ms")
 
+    def test_f_tokens_do_not_grow_from_hold_to_hold(self):
+        self.b.token = 9
+        self.finds("F", "token 9 came after 10", "grows")
+
+    def test_f_a_newcomer_has_an_older_token(self):
+        self.b.token = 9
+        self.seen.runs[1].began = 300 * MS
+        self.finds("F", "token 9 was issued when 10 was known")
+
+    def test_l_nobody_hands_the_lock_on(self):
+        self.b.start = 4000 * MS
+        self.finds("L", "free for 3499 ms", "handed")
+
+    def test_l_a_minority_of_servers_is_no_excuse(self):
+        self.b.start = 4000 * MS
+        self.seen.faults.append(Fault("server_stopped", 600 * MS, 3900 * MS, 0, False))
+        self.finds("L", "free for", "handed")
+
+    def test_k_a_majority_of_servers_no_longer_keeps_others_out(self):
+        short = [Entry(502, "hold", "b", 800)]
+        self.seen.ledgers += [{"red": short}, {"red": short}]
+        self.finds("K", "b ran 100 ms longer", "K")
+
     def test_q_somebody_is_passed_over(self):
         self.ledger.insert(3, Entry(150, "queue", "c", 12))
         self.finds("Q", "b was served before 1")
