@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# shellcheck disable=SC2154 # set by the helpers
 # rlock doctor at a Sentinel group and at a cluster: real servers, each warning and failure provoked.
 load topology
 
