@@ -3,6 +3,7 @@
 #include "cli/commands.hpp"
 #include "cli/connect.hpp"
 #include "cli/describe.hpp"
+#include "cli/doctor_group.hpp"
 #include "cli/doctor_json.hpp"
 #include "redis/acl.hpp"
 #include "redis/open.hpp"
@@ -11,9 +12,8 @@
 namespace rlock::cli {
 namespace {
 
-using util::Error;
+using redis::Standing;
 using util::ErrorKind;
-using util::Result;
 
 constexpr int kFailed = 1;
 
@@ -46,16 +46,51 @@ bool failed(const std::vector<Diagnosis>& servers, const std::optional<Check>& t
          });
 }
 
-// No server to examine where its private one cannot be started.
-Result<std::vector<redis::Survey>> survey_all(const redis::OpenOptions& options) {
-  auto servers = redis::servers(options);
-  if (!servers) return std::move(servers).error();
-  std::vector<redis::Survey> surveys;
-  for (const redis::Server& server : *servers) {
-    surveys.push_back(redis::survey(server, options.prefix));
+// Each place with all that is found there.
+class Examination {
+ public:
+  explicit Examination(const redis::OpenOptions& options) : options_(options) {}
+
+  void operator()(const redis::Server& server) {
+    const bool quorum = options_.urls.size() > 1;
+    examine(server, quorum ? Standing::of_quorum : Standing::alone);
+    const bool local = options_.urls[surveys_.size() - 1].starts_with("local:");
+    if (local) found_.back().checks.push_back(local_check(server));
   }
-  return surveys;
-}
+
+  void operator()(const redis::SentinelGroup& group) {
+    const redis::GroupSurvey survey = redis::survey_group(group);
+    found_.push_back(diagnose(survey));
+    standing_ = Standing::of_sentinels;
+    if (survey.master) examine(*survey.master, standing_);
+  }
+
+  void operator()(const redis::ClusterSeeds& cluster) {
+    const redis::ClusterSurvey survey = redis::survey_cluster(cluster);
+    found_.push_back(diagnose(survey));
+    standing_ = Standing::of_cluster;
+    for (const redis::Server& master : survey.masters) examine(master, standing_);
+  }
+
+  const std::vector<Diagnosis>& found() const { return found_; }
+  std::string acl_rule() const { return redis::least_acl(options_.prefix, standing_); }
+  std::optional<Check> together() const {
+    if (options_.urls.size() == 1) return std::nullopt;
+    return independence_check(surveys_);
+  }
+
+ private:
+  void examine(const redis::Server& server, Standing standing) {
+    standing_ = standing;
+    surveys_.push_back(redis::survey(server, options_.prefix, standing));
+    found_.push_back(diagnose(surveys_.back(), options_.prefix, standing));
+  }
+
+  const redis::OpenOptions& options_;
+  Standing standing_ = Standing::alone;
+  std::vector<redis::Survey> surveys_;
+  std::vector<Diagnosis> found_;
+};
 
 bool no_names(const Invocation& invocation) {
   return invocation.names.empty() && !invocation.after_dashes;
@@ -70,20 +105,16 @@ int doctor_command(const Invocation& invocation) {
   }
   auto options = connection_options(choices, system_getenv);
   if (!options) return fail(options.error(), choices);
-  auto surveys = survey_all(*options);
-  if (!surveys) return fail(surveys.error(), choices);
-  std::vector<Diagnosis> servers;
-  for (size_t i = 0; i < surveys->size(); ++i) {
-    const redis::Survey& survey = (*surveys)[i];
-    servers.push_back(diagnose(survey, options->prefix));
-    bool local = options->urls[i].starts_with("local:");
-    if (local) servers.back().checks.push_back(local_check(survey.server));
-  }
-  std::optional<Check> together;
-  if (surveys->size() > 1) together = independence_check(*surveys);
+  // No server to examine where its private one cannot be started.
+  auto places = redis::places(*options);
+  if (!places) return fail(places.error(), choices);
+  Examination examination(*options);
+  for (const redis::Place& place : *places) std::visit(examination, place);
+  const std::vector<Diagnosis>& servers = examination.found();
+  const std::optional<Check> together = examination.together();
   const int code = failed(servers, together) ? kFailed : 0;
   if (choices.has(Opt::json)) {
-    return deliver(doctor_json(servers, together, redis::least_acl(options->prefix)), code);
+    return deliver(doctor_json(servers, together, examination.acl_rule()), code);
   }
   return deliver(choices.has(Opt::quiet) ? std::string() : text_of(servers, together), code);
 }

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <map>
 
-#include "redis/acl.hpp"
 #include "util/duration.hpp"
 
 namespace rlock::cli {
@@ -55,14 +54,14 @@ Check version(const Survey& survey) {
   return {"version", Grade::ok, name};
 }
 
-Check commands(const Survey& survey, const std::string& prefix) {
+Check commands(const Survey& survey, const std::string& acl_rule) {
   if (!survey.denied.empty()) {
     std::string list;
     for (const std::string& command : survey.denied) {
       list.append(list.empty() ? "" : ", ").append(command);
     }
     return {"commands", Grade::fail, "this user may not: " + list,
-            "ACL SETUSER NAME on >PASSWORD " + redis::least_acl(prefix)};
+            "ACL SETUSER NAME on >PASSWORD " + acl_rule};
   }
   if (survey.trouble) {
     return {"commands", Grade::fail, survey.trouble->text, "it cannot hold locks as it is"};
@@ -143,6 +142,7 @@ bool stays_here(const redis::Server& server) {
 }
 
 Check privacy(const redis::Server& server) {
+  if (server.tls != nullptr) return {"tls", Grade::ok, "its certificate was checked"};
   if (stays_here(server)) return {"tls", Grade::ok, "not needed: it does not leave this machine"};
   return {"tls", Grade::warn, "none: password and command lines can be read on the way",
           "use rediss://, or a network that nobody else is on"};
@@ -162,12 +162,13 @@ std::string_view word_of(Grade grade) {
   return "fail";
 }
 
-Diagnosis diagnose(const Survey& survey, const std::string& prefix) {
+Diagnosis diagnose(const Survey& survey, const std::string& prefix, redis::Standing standing) {
   Diagnosis diagnosis{survey.server.label(), {reachable(survey)}};
   if (survey.no_contact) return diagnosis;
   for (Check& check :
-       std::array{version(survey), commands(survey, prefix), role(survey), eviction(survey),
-                  persistence(survey), clock(survey), round_trip(survey), privacy(survey.server)}) {
+       std::array{version(survey), commands(survey, redis::least_acl(prefix, standing)),
+                  role(survey), eviction(survey), persistence(survey), clock(survey),
+                  round_trip(survey), privacy(survey.server)}) {
     diagnosis.checks.push_back(std::move(check));
   }
   return diagnosis;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "redis/acl.hpp"
 #include "redis/survey.hpp"
 
 // What a server's answers mean for locks. [CLI.md, doctor]
@@ -23,8 +24,9 @@ struct Diagnosis {
   std::vector<Check> checks;
 };
 
-// Of one server. `prefix` is for the ACL rule.
-Diagnosis diagnose(const redis::Survey& survey, const std::string& prefix);
+// Of one server. `prefix` and `standing` are for the ACL rule.
+Diagnosis diagnose(const redis::Survey& survey, const std::string& prefix,
+                   redis::Standing standing = redis::Standing::alone);
 
 // Of a server of `local:`, which nobody but rlock starts: how it is ended.
 Check local_check(const redis::Server& server);

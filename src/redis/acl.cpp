@@ -47,8 +47,11 @@ size_t line_number(std::string_view error) {
 
 }  // namespace
 
-std::string least_acl(std::string_view prefix) {
+std::string least_acl(std::string_view prefix, Standing standing) {
   Commands commands(std::begin(kDirect), std::end(kDirect));
+  if (standing == Standing::of_quorum) commands.insert({"info", "config|get"});
+  if (standing == Standing::of_sentinels) commands.insert("role");
+  if (standing == Standing::of_cluster) commands.insert({"asking", "cluster|nodes"});
   for (const lua::Script& script :
        {lua::acquire, lua::renew, lua::release, lua::force_unlock, lua::inspect}) {
     collect(script.text, commands);

@@ -97,6 +97,37 @@ struct ToServer {
   Result<Server> operator()(const ClusterUrl&) const { return not_built("Cluster URLs are"); }
 };
 
+// What a URL names, whatever its kind.
+struct ToPlace {
+  const OpenOptions& options;
+
+  Result<Place> operator()(const auto& url) const {
+    auto server = ToServer{options}(url);
+    if (!server) return std::move(server).error();
+    return Place(*std::move(server));
+  }
+
+  Result<Place> operator()(const SentinelUrl& url) const {
+    Introduction introduction(options);
+    auto tls = introduction.tls(url.security);
+    if (!tls) return std::move(tls).error();
+    Server master = introduction.told(Introduction::of(url.credentials, *tls));
+    master.db = url.db;
+    master.connect_timeout = options.connect_timeout;
+    return Place(SentinelGroup{
+        introduction.all(url.sentinels, Introduction::of(url.sentinel_credentials, *tls)),
+        url.master, std::move(master)});
+  }
+
+  Result<Place> operator()(const ClusterUrl& url) const {
+    Introduction introduction(options);
+    auto tls = introduction.tls(url.security);
+    if (!tls) return std::move(tls).error();
+    Server node = introduction.told(Introduction::of(url.credentials, *std::move(tls)));
+    return Place(ClusterSeeds{introduction.all(url.nodes, node)});
+  }
+};
+
 MakeStore native(const Server& server, const std::string& prefix) {
   return [server, prefix] { return std::make_unique<RedisStore>(server, prefix, mutated({})); };
 }
@@ -124,16 +155,10 @@ struct ToStore {
   }
 
   Result<MakeStore> operator()(const SentinelUrl& url) const {
-    Introduction introduction(options);
-    auto tls = introduction.tls(url.security);
-    if (!tls) return std::move(tls).error();
-    Server master = introduction.told(Introduction::of(url.credentials, *tls));
-    master.db = url.db;
-    master.connect_timeout = options.connect_timeout;
-    auto sentinels =
-        introduction.all(url.sentinels, Introduction::of(url.sentinel_credentials, *tls));
-    auto link = [=, name = url.master] {
-      return std::make_unique<SentinelLink>(Sentinels(sentinels, name), master);
+    auto place = ToPlace{options}(url);
+    if (!place) return std::move(place).error();
+    auto link = [group = std::get<SentinelGroup>(*std::move(place))] {
+      return std::make_unique<SentinelLink>(Sentinels(group.sentinels, group.name), group.master);
     };
     if (options.format == Format::redisson) return no_channel();
     if (options.format == Format::plain) {
@@ -145,12 +170,11 @@ struct ToStore {
   }
 
   Result<MakeStore> operator()(const ClusterUrl& url) const {
-    Introduction introduction(options);
-    auto tls = introduction.tls(url.security);
-    if (!tls) return std::move(tls).error();
-    Server node = introduction.told(Introduction::of(url.credentials, *std::move(tls)));
-    auto link = [seeds = introduction.all(url.nodes, node), home = std::make_shared<Home>()] {
-      return std::make_unique<ClusterLink>(seeds, home);
+    auto place = ToPlace{options}(url);
+    if (!place) return std::move(place).error();
+    auto link = [cluster = std::get<ClusterSeeds>(*std::move(place)),
+                 home = std::make_shared<Home>()] {
+      return std::make_unique<ClusterLink>(cluster.seeds, home);
     };
     if (options.format == Format::redisson) return no_channel();
     if (options.format == Format::plain) {
@@ -181,16 +205,16 @@ struct UsesTls {
 
 }  // namespace
 
-Result<std::vector<Server>> servers(const OpenOptions& options) {
+Result<std::vector<Place>> places(const OpenOptions& options) {
   auto urls = parse_urls(options.urls);
   if (!urls) return std::move(urls).error();
-  std::vector<Server> servers;
+  std::vector<Place> places;
   for (const Url& url : *urls) {
-    auto server = std::visit(ToServer{options}, url);
-    if (!server) return std::move(server).error();
-    servers.push_back(*std::move(server));
+    auto place = std::visit(ToPlace{options}, url);
+    if (!place) return std::move(place).error();
+    places.push_back(*std::move(place));
   }
-  return servers;
+  return places;
 }
 
 Result<MakeStore> open(const OpenOptions& options) {

@@ -6,6 +6,7 @@
 
 #include "lock/store.hpp"
 #include "redis/local.hpp"
+#include "redis/place.hpp"
 #include "redis/tls.hpp"
 
 namespace rlock::redis {
@@ -24,8 +25,8 @@ struct OpenOptions {
   LocalStart local_start = LocalStart::allowed;
 };
 
-// The servers of the URLs, as open() would use them.
-util::Result<std::vector<Server>> servers(const OpenOptions& options);
+// What the URLs name, as open() would use them, one for each.
+util::Result<std::vector<Place>> places(const OpenOptions& options);
 
 // Checks the URLs and gives a maker of stores; connects to nothing yet, but starts the server of a
 // `local:` URL where none runs. ErrorKind::usage: a bad URL, or a kind of server that is not built;

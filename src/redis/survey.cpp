@@ -4,10 +4,9 @@
 #include <charconv>
 #include <chrono>
 
-#include "lock/poller.hpp"
 #include "lua/scripts.hpp"
-#include "redis/call.hpp"
-#include "redis/connection.hpp"
+#include "redis/ask.hpp"
+#include "redis/decode.hpp"
 #include "util/random.hpp"
 
 namespace rlock::redis {
@@ -16,24 +15,6 @@ namespace {
 using util::Error;
 using util::ErrorKind;
 using util::Result;
-using Words = std::vector<std::string>;
-
-constexpr util::Millis kAnswer{3'000};  // for one command: a server this slow is stuck
-
-void flatten(const redisReply& reply, Words& words) {
-  if (reply.type == REDIS_REPLY_INTEGER) words.push_back(std::to_string(reply.integer));
-  if (reply.type == REDIS_REPLY_STRING || reply.type == REDIS_REPLY_STATUS) {
-    words.emplace_back(reply.str, reply.len);
-  }
-  if (reply.type != REDIS_REPLY_ARRAY) return;
-  for (size_t i = 0; i < reply.elements; ++i) flatten(*reply.element[i], words);
-}
-
-std::optional<Words> decode_words(const redisReply& reply) {
-  Words words;
-  flatten(reply, words);
-  return words;
-}
 
 std::map<std::string, std::string, std::less<>> read_info(std::string_view text) {
   std::map<std::string, std::string, std::less<>> info;
@@ -53,9 +34,15 @@ int64_t number(const std::string& text) {
   return value;
 }
 
+// As decode_error words it.
+bool lies_elsewhere(const Error& error) {
+  return error.text.find("it is a node of a cluster") != std::string::npos;
+}
+
 class Surveyor {
  public:
-  Surveyor(const Server& server, const std::string& prefix) : connection_(server), prefix_(prefix) {
+  Surveyor(const Server& server, const std::string& prefix, Standing standing)
+      : asker_(server), prefix_(prefix), standing_(standing) {
     survey_.server = server;
   }
 
@@ -77,13 +64,8 @@ class Surveyor {
 
  private:
   Result<Words> ask(const Words& words, const lua::Script* script = nullptr) {
-    auto call = std::make_unique<Call<Words>>(connection_, words, "ask",
-                                              without_context<Words, decode_words>, "", script);
-    return lock::finish<Words>(poller_, std::move(call), poller_.now() + timeout(),
-                               connection_.server().label());
+    return asker_.ask(words, script);
   }
-
-  util::Millis timeout() const { return connection_.server().connect_timeout + kAnswer; }
 
   void measure() {
     constexpr size_t kTimes = 5;
@@ -119,12 +101,23 @@ class Surveyor {
     }
   }
 
+  Result<Words> probe(const std::string& base) {
+    return ask(
+        {"EVALSHA", std::string(lua::probe.sha1), "3", base + "set", base + "hash", base + "list"},
+        &lua::probe);
+  }
+
   void try_commands() {
+    // A master of a cluster has some of the slots: a name of ours comes to lie there soon.
+    const int names = standing_ == Standing::of_cluster ? 1000 : 0;
     util::SystemRandom random;
-    const std::string base = prefix_ + "{doctor-" + util::random_hex(random) + "}:";
-    Words call{"EVALSHA",    std::string(lua::probe.sha1), "3", base + "set", base + "hash",
-               base + "list"};
-    auto failed = ask(call, &lua::probe);
+    auto fresh = [&] { return prefix_ + "{doctor-" + util::random_hex(random) + "}:"; };
+    std::string base = fresh();
+    auto failed = probe(base);
+    for (int i = 0; i < names && !failed && lies_elsewhere(failed.error()); ++i) {
+      base = fresh();
+      failed = probe(base);
+    }
     if (failed) {
       for (size_t i = 0; i + 1 < failed->size(); i += 2) {
         note((*failed)[i], decode_error((*failed)[i + 1]));
@@ -139,9 +132,9 @@ class Surveyor {
     }
   }
 
-  Connection connection_;
+  Asker asker_;
   const std::string& prefix_;
-  lock::SystemPoller poller_;
+  const Standing standing_;
   Survey survey_;
 };
 
@@ -152,8 +145,8 @@ std::string Survey::about(std::string_view field) const {
   return found == info.end() ? std::string() : found->second;
 }
 
-Survey survey(const Server& server, const std::string& prefix) {
-  return Surveyor(server, prefix).look();
+Survey survey(const Server& server, const std::string& prefix, Standing standing) {
+  return Surveyor(server, prefix, standing).look();
 }
 
 }  // namespace rlock::redis

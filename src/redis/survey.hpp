@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "redis/acl.hpp"
 #include "redis/server.hpp"
 #include "util/clock.hpp"
 #include "util/result.hpp"
@@ -29,6 +30,7 @@ struct Survey {
 
 // Asks, and leaves nothing at the server. Bounded by the server's connect timeout and a few
 // seconds.
-Survey survey(const Server& server, const std::string& prefix);
+Survey survey(const Server& server, const std::string& prefix,
+              Standing standing = Standing::alone);
 
 }  // namespace rlock::redis

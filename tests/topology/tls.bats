@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# shellcheck disable=SC2154,SC2030,SC2031,SC2034 # set and read by the helpers; each test is a function of its own
 # rediss+sentinel:// and rediss+cluster://: every port is one for TLS. Nodes and sentinels announce addresses, so the
 # certificates are for those.
 load topology
