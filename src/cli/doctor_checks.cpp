@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 
+#include "redis/tls.hpp"
 #include "util/duration.hpp"
 
 namespace rlock::cli {
@@ -142,6 +143,10 @@ bool stays_here(const redis::Server& server) {
 }
 
 Check privacy(const redis::Server& server) {
+  if (server.tls != nullptr && server.tls->verify() == redis::Verify::nothing) {
+    return {"tls", Grade::warn, "its certificate is not verified: anybody may answer for it",
+            "--cacert FILE in the place of --insecure"};
+  }
   if (server.tls != nullptr) return {"tls", Grade::ok, "its certificate was checked"};
   if (stays_here(server)) return {"tls", Grade::ok, "not needed: it does not leave this machine"};
   return {"tls", Grade::warn, "none: password and command lines can be read on the way",

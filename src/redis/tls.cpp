@@ -171,6 +171,10 @@ Result<std::shared_ptr<const Tls>> Tls::make(const TlsOptions& options) {
   return std::shared_ptr<const Tls>(new Tls(std::move(parts)));
 }
 
+Verify Tls::verify() const {
+  return parts_->options.verify;
+}
+
 std::unique_ptr<Stream> Tls::wrap(util::Fd fd, const std::string& host) const {
   const OpenSsl& ssl = parts_->ssl;
   const TlsOptions& options = parts_->options;

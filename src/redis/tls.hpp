@@ -39,6 +39,8 @@ class Tls {
   // `host`, a name or a numeric address.
   std::unique_ptr<Stream> wrap(util::Fd fd, const std::string& host) const;
 
+  Verify verify() const;
+
  private:
   struct Parts;
   explicit Tls(std::unique_ptr<Parts> parts);

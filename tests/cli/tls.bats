@@ -157,6 +157,7 @@ refuses() {
   says "warning" "not verified"
   run -0 --separate-stderr rlock status -q lock --insecure || [ "$status" -eq 1 ]
   says "not verified"
+  [[ $(rlock doctor --insecure 2>&1) == *"warn  tls"*"not verified"* ]]
   RLOCK_INSECURE=1 run -0 --separate-stderr rlock run -q lock -- true
   says "not verified"
   echo 'insecure = true' >file
