@@ -114,7 +114,7 @@ const std::vector<Mutant>& mutants() {
        "L:",
        kFault},
       {"whoever waits is never admitted",
-       {{"elseif fits(line.limit) then", "elseif false then"}},
+       {{"head ~= aside and fits(line.limit)", "false"}},
        "no stuck queue:",
        kPlain},
       {"a renewal extends every lease",
