@@ -16,8 +16,8 @@ struct ScriptMutant {
 };
 
 constexpr std::array<ScriptMutant, 5> kScriptMutants{{
-    {"blind_release", "local reply\nif ends > now then\n  reply = end_hold()",
-     "call('DEL', HOLDERS, LIMITS)\nlocal reply\nif ends > now then\n  reply = end_hold()"},
+    {"blind_release", "local reply\nlocal line = stamp > 0",
+     "call('DEL', HOLDERS, LIMITS)\nlocal reply\nlocal line = stamp > 0"},
     {"token_reset", "math.max(meta.last + 1, now_us)", "meta.last + 1"},
     {"last_come_first_served",
      "call('ZRANGE', QUEUE, 0, 0)[1]\n    if not head then return end\n    local line",

@@ -4,17 +4,20 @@ fitting nemesis, and must be caught within a minute.
 """
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT = 60  # s of run
+NOT_BUILT_IN = f"ended by signal {signal.SIGABRT:d}"  # mutated.cpp finds no place to change
 
 # name -> how main.py is to be run
 MUTANTS = {
     "no_renewal": ["--calm"],
-    "renewal_ignored": ["--fault", "replies_stall", "--fault", "server_stopped", "--locks", "2"],
+    "renewal_ignored": ["--fault", "link_down", "--fault", "server_stopped", "--locks", "2", "--ttl", "1",
+                        "--hold", "2", "4"],
     "blind_release": ["--fault", "rlock_stopped"],
     "deadline_from_reply": ["--fault", "replies_delay", "--locks", "2", "--ttl", "1.5"],
     "guard_off": ["--fault", "rlock_stopped", "--locks", "2", "--ttl", "1", "--hold", "1", "3"],
@@ -36,6 +39,8 @@ def hunt(name):
     took = time.monotonic() - begin
     broken = sorted(set(re.findall(r"^violation (\w+)", told.stdout, re.MULTILINE)))
     example = re.search(r"^violation (.*)", told.stdout, re.MULTILINE)
+    if NOT_BUILT_IN in told.stdout:
+        return False, "was not built in: the rule that it breaks has changed its words"
     if told.returncode == 1 and broken:
         return True, f"caught in {took:.0f} s by {' '.join(broken)} ({example.group(1)})"
     return False, f"SURVIVED {took:.0f} s\n{told.stdout}{told.stderr}"
