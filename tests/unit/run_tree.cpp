@@ -65,11 +65,12 @@ TEST_CASE("the tree: children of children, those in other sessions, nobody else"
   how.before_exec = [] { setenv("RLOCK_OWNER", kOwner.c_str(), 1); };
   auto born = run::born_now();
   Job stranger(shell("echo on; sleep 60"));
-  Job job(
-      shell("setsid sh -c 'env -i sleep 60 & sleep 61' & (setsid sleep 62 &); echo on; sleep 63"),
-      how);
+  // All are up before the hunt: one killed between fork and exec of its child orphans it.
+  Job job(shell("setsid sh -c 'env -i sh -c \"echo on; exec sleep 60\" & sleep 61' & "
+                "(setsid sh -c 'echo on; exec sleep 62' &); echo on; sleep 63"),
+          how);
   CHECK(stranger.line() == "on");
-  CHECK(job.line() == "on");
+  for (int one = 0; one < 3; ++one) CHECK(job.line() == "on");
   run::Quarry whom = quarry(job.pid());
   whom.born_from = born;
   run::Survivors survivors = run::kill_tree(whom, util::BootClock::now() + kPatience);
