@@ -56,7 +56,7 @@ std::optional<LeaseEnd> late_news(const lock::ReleaseReply& reply) {
 bool ended_from_outside(const Use& use, const Finish& finish) {
   return use.nested() && finish.lost && finish.lost->told &&
          finish.lost->told->how == lock::LostHow::forced &&
-         std::holds_alternative<Signaled>(*finish.end);
+         std::holds_alternative<Signaled>(finish.end);
 }
 
 Outcome outcome(const Use& use, Finish finish, const util::Result<lock::ReleaseReply>& released) {
@@ -66,7 +66,7 @@ Outcome outcome(const Use& use, Finish finish, const util::Result<lock::ReleaseR
     if (finish.exec_error != 0) return CannotExec{finish.exec_error};
     if (!finish.lost && released) finish.lost = late_news(*released);
     if (ended_from_outside(use, finish)) return LeaseLost{std::move(*finish.lost), false, {}};
-    return Ended{*finish.end, std::move(finish.lost), std::move(unreleased)};
+    return Ended{finish.end, std::move(finish.lost), std::move(unreleased)};
   }
   switch (*finish.ended_for) {
     case Cause::lease:
@@ -77,7 +77,7 @@ Outcome outcome(const Use& use, Finish finish, const util::Result<lock::ReleaseR
     case Cause::no_guard:
       return std::move(*finish.error);
   }
-  return LeaseLost{std::move(*finish.lost), !finish.end, std::move(finish.survivors)};
+  return LeaseLost{std::move(*finish.lost), !finish.started, std::move(finish.survivors)};
 }
 
 // One word for the history. What could not be executed is told as a shell tells it.
@@ -87,10 +87,10 @@ std::string result_of(const util::Result<Finish>& finish) {
   if (finish->ended_for == Cause::run_limit) return "max-run";
   if (finish->ended_for) return "-";
   if (finish->exec_error != 0) return finish->exec_error == ENOENT ? "exit:127" : "exit:126";
-  if (const auto* exited = std::get_if<Exited>(&*finish->end)) {
+  if (const auto* exited = std::get_if<Exited>(&finish->end)) {
     return "exit:" + std::to_string(exited->code);
   }
-  return "signal:" + std::to_string(std::get<Signaled>(*finish->end).signal);
+  return "signal:" + std::to_string(std::get<Signaled>(finish->end).signal);
 }
 
 util::Result<lock::ReleaseReply> release(const Holding& holding, std::string result,

@@ -279,16 +279,15 @@ Finish Supervisor::finish() {
   settle_with_guard();
   if (ending_ && !ending_->killed) kill_everything();
   finish_.exec_error = std::max(parts_.page.exec_error.load(), 0);
-  bool started = ever_started();
-  CommandEnd end = reap();
+  finish_.started = ever_started();
+  finish_.end = reap();
   reap_strangers();
-  if (ending_ || std::holds_alternative<Signaled>(end)) {
+  if (ending_ || std::holds_alternative<Signaled>(finish_.end)) {
     parts_.terminal.restore_after(parts_.quarry.command);
   }
-  if (started) finish_.end = end;
   if (ending_) finish_.ended_for = ending_->cause;
   finish_.survivors = describe(survivors_);
-  if (started) tell(EventKind::exited, describe(end));
+  if (finish_.started) tell(EventKind::exited, describe(finish_.end));
   return std::move(finish_);
 }
 
@@ -316,9 +315,10 @@ bool Supervisor::ended_by_itself() const {
   return info.si_pid != 0 && !killed && parts_.plan.until == Until::command;
 }
 
-// Killed while it hung in exec counts as never started, as does a failed exec.
+// A failed exec is no start, nor is one that hung until we killed it: as far as /proc can tell.
 bool Supervisor::ever_started() const {
   if (parts_.page.exec_error.load() != 0) return false;
+  if (!ending_ || !proc_is_ours()) return true;
   auto stat = read_stat(parts_.quarry.command);
   return !stat || !stat->before_exec();
 }

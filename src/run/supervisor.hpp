@@ -18,8 +18,9 @@ enum class Cause { lease, run_limit, no_renewal, no_guard };
 
 // What became of the command; it is reaped, and so is all that had to end with it.
 struct Finish {
-  std::optional<CommandEnd> end;  // none: it never started
-  int exec_error = 0;             // errno when it could not be executed
+  CommandEnd end;        // of its process, also when that never got through its exec
+  bool started = false;  // whether that ran the command, not only tried to
+  int exec_error = 0;    // errno when it could not be executed
   std::optional<Cause> ended_for;
   std::optional<LeaseEnd> lost;      // also when that did not end the command
   std::optional<util::Error> error;  // with no_renewal and no_guard

@@ -42,6 +42,15 @@ class Namespaces(Case):
         self.assertEqual(got.returncode, 71, got)
         self.assert_nothing_left("below")
 
+    def test_case_01_with_the_proc_of_another_namespace(self):
+        """1: `unshare -pf` without a /proc of its own: what that shows of our pids is of strangers, and not believed."""
+        needs_root("unshare", "-pf", "true")
+        for script, code in ("exit 7", 7), ("kill -KILL $$", 128 + signal.SIGKILL):
+            for _ in range(5):
+                got = self.run_program(["unshare", "-pf", RLOCK, "run", "foreign", "--", "sh", "-c", script])
+                self.assertEqual((got.returncode, got.stderr), (code, ""))
+        self.assert_nothing_left("foreign")
+
 
 if __name__ == "__main__":
     unittest.main()

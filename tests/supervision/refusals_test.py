@@ -79,6 +79,23 @@ class Refusals(Case):
         argv = [*self.delayed("/bin/true", 300_000), RLOCK, "run", "-t", "5", "slow", "--", "/bin/true"]
         self.assertEqual(self.run_program(argv).returncode, 0)
 
+    def test_case_03_killed_by_others_during_the_exec(self):
+        """3: an exec that hangs and is killed, by a user or for want of memory: that signal is told, no exit code."""
+        needs_root(*self.delayed("/bin/true", 0), "true")
+        script = self.folder + "/command"
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\nexec sleep 1000\n")
+        os.chmod(script, 0o755)
+        for _ in range(3):
+            hanging = [*self.delayed(script, 1_500_000), RLOCK, "run", "hung", "--", script]
+            holder = self.start(hanging, stderr=subprocess.DEVNULL)  # strace wonders, too
+            runner = child_of(holder.pid, "rlock")
+            child_of(runner, "lease-guard")
+            # The guard has its own name by now; the command has rlock's until its exec.
+            send(child_of(runner, "rlock"), signal.SIGKILL)
+            self.assert_ends(holder, -signal.SIGKILL)
+        self.assert_nothing_left("hung")
+
     def test_each_system_call_of_the_start_fails_once(self):
         """2: whatever fails between grant and command: the command's code or 71, and no key left."""
         needs_root("strace", "-qq", "-o", "/dev/null", "true")
