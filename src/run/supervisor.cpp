@@ -134,9 +134,7 @@ bool Supervisor::descendants_left() {
   return descendant_ > 0;
 }
 
-// Once the command has ended its group may be empty, while others go on.
 void Supervisor::signal(int number) {
-  if (ended_) return signal_tree(parts_.quarry, number);
   signal_command(parts_.quarry, number);
 }
 
@@ -262,6 +260,7 @@ bool Supervisor::awaits_thread() const {
 
 void Supervisor::kill_everything() {
   survivors_ = kill_tree(parts_.quarry, util::BootClock::now() + kKillingTime);
+  if (survivors_.unseen != 0) return;  // to be tried again
   ending_->killed = true;
   tell(EventKind::killed, word(ending_->cause));
 }

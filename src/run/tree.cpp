@@ -73,24 +73,38 @@ bool is_victim(const Quarry& quarry, pid_t pid, const ProcessStat& stat) {
   return belongs(quarry, pid, stat) && !is_local_server(pid);
 }
 
-// One look at every process; true when it found victims that were not known.
-bool find_more(const Quarry& quarry) noexcept {
-  bool found = false;
-  for_each_number_in("/proc", [&](pid_t pid) {
-    if (spared(quarry, pid) || victims.contains(pid)) return;
-    auto stat = read_stat(pid);
-    if (!stat || !stat->alive() || stat->born < quarry.born_from) return;
-    if (is_victim(quarry, pid, *stat)) found |= victims.add(pid);
-  });
-  return found;
+// What a look at every process came to.
+struct Look {
+  bool found = false;  // victims that were not known
+  int refused = 0;     // errno: not every process could be looked at
+};
+
+// Of opening a file below /proc: not that there is no such process, or that it is another user's.
+bool out_of_means(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOMEM;
 }
 
-// The closure: a child may be listed before its parent, and be born while we look.
-void find_all(const Quarry& quarry) noexcept {
+Look find_more(const Quarry& quarry) noexcept {
+  Look look;
+  bool listed = for_each_number_in("/proc", [&](pid_t pid) {
+    if (spared(quarry, pid) || victims.contains(pid)) return;
+    auto stat = read_stat(pid);
+    if (!stat && out_of_means(errno)) look.refused = errno;
+    if (!stat || !stat->alive() || stat->born < quarry.born_from) return;
+    if (is_victim(quarry, pid, *stat)) look.found |= victims.add(pid);
+  });
+  if (!listed) look.refused = errno;
+  return look;
+}
+
+// The closure: a child may be listed before its parent, and be born while we look. Returns the
+// errno of a look that was refused, 0 when there was none.
+int find_all(const Quarry& quarry) noexcept {
   constexpr int kRounds = 32;  // a fork bomb must not keep us from killing what is known
   victims.clear();
-  for (int round = 0; round < kRounds && find_more(quarry); ++round) {
-  }
+  Look look{true, 0};
+  for (int round = 0; round < kRounds && look.found; ++round) look = find_more(quarry);
+  return look.refused;
 }
 
 // True when a victim that we may kill was still alive.
@@ -124,25 +138,30 @@ void kill_namespace() noexcept {
   if (getpid() == 1) kill(-1, SIGKILL);
 }
 
-bool own_group(const Quarry& quarry) {
-  return quarry.grouping == Grouping::own && quarry.command > 1;
+// What needs no look at /proc. While rlock is there it leaves the command unreaped, which keeps its
+// number from being given to a stranger.
+void signal_known(const Quarry& quarry, int signal) noexcept {
+  if (quarry.runner <= 0 || quarry.command <= 1) return;
+  bool own_group = quarry.grouping == Grouping::own;
+  if (own_group) kill(-quarry.command, signal);
+  if (!own_group || getpgid(quarry.command) != quarry.command) kill(quarry.command, signal);
+}
+
+bool signalled_as_known(const Quarry& quarry, pid_t pid) noexcept {
+  if (pid == quarry.command) return true;
+  return quarry.grouping == Grouping::own && getpgid(pid) == quarry.command;
 }
 
 }  // namespace
 
 void signal_command(const Quarry& quarry, int signal) noexcept {
-  if (!own_group(quarry)) return signal_tree(quarry, signal);
-  kill(-quarry.command, signal);
+  signal_known(quarry, signal);
+  if (!proc_is_ours()) return;
   // timeout(1), setsid(1) and shells with job control made groups of their own.
   find_all(quarry);
   victims.for_each([&](pid_t pid) {
-    if (getpgid(pid) != quarry.command) kill(pid, signal);
+    if (!signalled_as_known(quarry, pid)) kill(pid, signal);
   });
-}
-
-void signal_tree(const Quarry& quarry, int signal) noexcept {
-  find_all(quarry);
-  victims.for_each([signal](pid_t pid) { kill(pid, signal); });
 }
 
 pid_t find_descendant(const Quarry& quarry) noexcept {
@@ -167,16 +186,15 @@ pid_t find_descendant(const Quarry& quarry) noexcept {
 
 Survivors kill_tree(const Quarry& quarry, util::TimePoint until) noexcept {
   Survivors survivors;
-  // While rlock is there its zombie keeps the command's number from being given to a stranger.
-  if (quarry.runner > 0 && own_group(quarry)) kill(-quarry.command, SIGKILL);
+  signal_known(quarry, SIGKILL);
   if (!proc_is_ours()) {
     if (quarry.command > 1) kill(quarry.command, SIGKILL);
     kill_namespace();
     return survivors;
   }
   for (long pause = 1;; pause = std::min(pause * 2, 16L)) {
-    find_all(quarry);
-    if (!kill_found(survivors)) return survivors;
+    survivors.unseen = find_all(quarry);
+    if (!kill_found(survivors) && survivors.unseen == 0) return survivors;
     if (util::BootClock::now() >= until) break;
     nap(pause);
   }
@@ -206,6 +224,9 @@ std::vector<std::string> describe(const Survivors& survivors) {
     line += one.error == 0 ? ": killed, but hangs in the kernel"
                            : std::string(": ") + std::strerror(one.error);
     lines.push_back(std::move(line));
+  }
+  if (survivors.unseen != 0) {
+    lines.push_back(std::string("what else it started: /proc: ") + std::strerror(survivors.unseen));
   }
   return lines;
 }

@@ -38,6 +38,7 @@ struct Survivors {
   };
   std::array<One, 16> first{};
   size_t count = 0;
+  int unseen = 0;  // errno where /proc could not be searched to the end: there may be others
 
   void add(pid_t pid, int error) noexcept {
     if (count < first.size()) first[count++] = {pid, error};
@@ -47,18 +48,16 @@ struct Survivors {
 // For messages; allocates: not for the guard.
 std::vector<std::string> describe(const Survivors& survivors);
 
-// Sends `signal` once to every process of the command: to its group, where it has one of its own,
-// and to what of its tree has left that.
+// Sends `signal` once to every process of the command: to itself and its group, where it has one of
+// its own, whatever /proc shows, and to the rest of its tree. The command is not reaped yet.
 void signal_command(const Quarry& quarry, int signal) noexcept;
-
-// Sends `signal` once to every process of the tree, whatever its group.
-void signal_tree(const Quarry& quarry, int signal) noexcept;
 
 // A live child of ours that is neither the command nor the guard; dead ones are reaped on the way.
 // Every orphan of the command becomes our child, so that 0 means: none of its descendants is left.
 pid_t find_descendant(const Quarry& quarry) noexcept;
 
-// Kills the group, then the tree, again and again until none is left, at most until `until`.
+// Kills the command and its group, then the tree, again and again until none is left and all could
+// be looked at, at most until `until`.
 Survivors kill_tree(const Quarry& quarry, util::TimePoint until) noexcept;
 
 // Whether `pid` is a descendant of `ancestor`; false when it is gone already.

@@ -1,0 +1,63 @@
+"""On a terminal, where /proc is refused, missing or another namespace's: the command itself is reached all the same."""
+import signal
+import unittest
+
+from support import RLOCK, Case, child_of, gone, needs_root, read, send, until
+from terminal import Terminal
+
+REFUSED = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", "/proc", "-e", "trace=openat",
+           "-e", "inject=openat:error=ENFILE"]
+MISSING = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc; exec "$@"', "sh"]
+FOREIGN = ["unshare", "-pf", "--kill-child"]
+
+
+class Proc(Case):
+    def held(self, before, *options):
+        """A terminal whose command is up."""
+        needs_root(*before, "true")
+        command = ["sh", "-c", "echo $$. >pid; echo on; exec sleep 1000"]
+        terminal = Terminal([*before, RLOCK, "run", *options, "held", "--", *command], self.environment)
+        self.addCleanup(terminal.end)
+        terminal.see("on\r\n")
+        return terminal
+
+    def command(self):
+        return int(read("pid").strip(".\n"))
+
+    def test_refused_to_rlock(self):
+        """The command is ended in time, and what could not be looked for is told of. K"""
+        terminal = self.held(REFUSED, "--max-run", "300ms", "-k", "100ms")
+        self.assertEqual(terminal.status(), 124)
+        self.assertIn("could not end what else it started: /proc: Too many open files", terminal.shown)
+        self.assertTrue(gone(self.command()))
+
+    def test_refused_to_the_guard(self):
+        """rlock is stopped past its lease: the guard ends the command. M K"""
+        terminal = self.held(REFUSED, "-t", "1")
+        rlock = child_of(terminal.pid, "rlock")
+        send(rlock, signal.SIGSTOP)
+        until(lambda: gone(self.command()), "the end of the command")
+        send(rlock, signal.SIGCONT)
+        self.assertEqual(terminal.status(), 76)
+
+    def test_a_signal_where_it_is_refused(self):
+        """kill(1) reaches the command."""
+        terminal = self.held(REFUSED)
+        send(child_of(terminal.pid, "rlock"), signal.SIGTERM)
+        self.assertEqual(terminal.status(), -signal.SIGTERM)
+
+    def test_a_signal_where_it_is_missing(self):
+        """kill(1) reaches the command."""
+        terminal = self.held(MISSING)
+        send(terminal.pid, signal.SIGTERM)
+        self.assertEqual(terminal.status(), -signal.SIGTERM)
+
+    def test_a_signal_where_it_is_foreign(self):
+        """kill(1) reaches the command, and nobody of those numbers outside."""
+        terminal = self.held(FOREIGN)
+        send(child_of(terminal.pid, "rlock"), signal.SIGINT)
+        self.assertEqual(terminal.status(), 128 + signal.SIGINT)
+
+
+if __name__ == "__main__":
+    unittest.main()
