@@ -21,11 +21,20 @@ constexpr auto kThreadRetry = 100ms;
 // For what does not die at once of KILL; after that it is reported.
 constexpr auto kKillingTime = 5s;
 
-// The terminal's driver sends to the whole foreground group, the command included; only a hangup
-// goes to the session's leader alone.
+// The terminal's driver sends to the whole foreground group; only a hangup goes to the session's
+// leader alone. Other signals of the kernel, as of alarm(2) and of limits, are for one process.
 bool reached_the_group(const signalfd_siginfo& info) {
-  bool hangup_for_leader = info.ssi_signo == SIGHUP && getsid(0) == getpid();
-  return info.ssi_code == SI_KERNEL && !hangup_for_leader;
+  if (info.ssi_code != SI_KERNEL) return false;
+  switch (info.ssi_signo) {
+    case SIGINT:
+    case SIGQUIT:
+    case SIGWINCH:
+      return true;
+    case SIGHUP:
+      return getsid(0) != getpid();
+    default:
+      return false;
+  }
 }
 
 // What the server told, as far as a running command is concerned.
@@ -154,10 +163,21 @@ void Supervisor::read_signals() {
 }
 
 void Supervisor::forward(const signalfd_siginfo& info) {
-  if (parts_.terminal.exists() && reached_the_group(info)) return;
+  if (parts_.terminal.exists() && reached_the_group(info)) {
+    return pass_on_from_terminal(static_cast<int>(info.ssi_signo));
+  }
   // `kill 0` in the command reached us too: it needs no echo.
   if (info.ssi_pid != 0 && descends_from(static_cast<pid_t>(info.ssi_pid), getpid())) return;
   signal(static_cast<int>(info.ssi_signo));
+}
+
+// Where the command is in our group it got the signal, and what becomes of the groups that it made
+// is its own affair, as in a shell. One that left it (setsid, timeout), or whose descendants alone
+// are left, has nobody else to tell it.
+void Supervisor::pass_on_from_terminal(int number) {
+  pid_t group = getpgrp();
+  if (!command_ended() && getpgid(parts_.quarry.command) == group) return;
+  signal_outside(parts_.quarry, number, {group, parts_.terminal.foreground()});
 }
 
 void Supervisor::tend_children() {

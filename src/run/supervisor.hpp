@@ -64,6 +64,7 @@ class Supervisor {
   void signal(int number);
   void read_signals();
   void forward(const signalfd_siginfo& info);
+  void pass_on_from_terminal(int number);
   void tend_children();
   void announce_stop();
   void reap_strangers();

@@ -43,8 +43,12 @@ Terminal Terminal::open() {
   return terminal;
 }
 
+pid_t Terminal::foreground() const {
+  return tcgetpgrp(fd_.get());
+}
+
 bool Terminal::ours() const {
-  return tcgetpgrp(fd_.get()) == getpgrp();
+  return foreground() == getpgrp();
 }
 
 void Terminal::give_to(pid_t group) const {
@@ -80,7 +84,7 @@ bool Terminal::left_alone_by(pid_t command) const {
 void Terminal::stop_with(pid_t command) const {
   pid_t group = getpgid(command);
   if (group <= 0) return;
-  if (tcgetpgrp(fd_.get()) == group) give_to(getpgrp());
+  if (foreground() == group) give_to(getpgrp());
   raise(SIGTSTP);
   stop();
   if (ours()) give_to(group);
@@ -89,7 +93,7 @@ void Terminal::stop_with(pid_t command) const {
 
 void Terminal::restore_after(pid_t command_group) {
   if (!exists()) return;
-  if (command_group > 0 && tcgetpgrp(fd_.get()) == command_group) give_to(getpgrp());
+  if (command_group > 0 && foreground() == command_group) give_to(getpgrp());
   if (!before_ || !ours()) return;
   termios now{};
   if (tcgetattr(fd_.get(), &now) != 0 || std::memcmp(&now, &*before_, sizeof now) == 0) return;

@@ -26,6 +26,9 @@ class Terminal {
   // Whether a stop would have an effect: not in an orphaned group, which nobody would resume.
   bool can_stop() const;
 
+  // The group that has the terminal; -1 when there is none.
+  pid_t foreground() const;
+
   // Whether a command that has stopped leads a group of its own by itself (a shell with job
   // control): the kernel has not stopped us with it.
   bool left_alone_by(pid_t command) const;

@@ -164,6 +164,19 @@ void signal_command(const Quarry& quarry, int signal) noexcept {
   });
 }
 
+void signal_outside(const Quarry& quarry, int signal, std::array<pid_t, 2> groups) noexcept {
+  auto reach = [&](pid_t pid) {
+    pid_t group = getpgid(pid);
+    if (group != groups[0] && group != groups[1]) kill(pid, signal);
+  };
+  if (quarry.command > 1) reach(quarry.command);
+  if (!proc_is_ours()) return;
+  find_all(quarry);
+  victims.for_each([&](pid_t pid) {
+    if (pid != quarry.command) reach(pid);
+  });
+}
+
 pid_t find_descendant(const Quarry& quarry) noexcept {
   pid_t found = 0;
   bool reaped = true;

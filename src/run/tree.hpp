@@ -52,6 +52,10 @@ std::vector<std::string> describe(const Survivors& survivors);
 // its own, whatever /proc shows, and to the rest of its tree. The command is not reaped yet.
 void signal_command(const Quarry& quarry, int signal) noexcept;
 
+// Sends `signal` once to every process of the tree outside of these groups, which have it already.
+// The command among them, as far as it has left both.
+void signal_outside(const Quarry& quarry, int signal, std::array<pid_t, 2> groups) noexcept;
+
 // A live child of ours that is neither the command nor the guard; dead ones are reaped on the way.
 // Every orphan of the command becomes our child, so that 0 means: none of its descendants is left.
 pid_t find_descendant(const Quarry& quarry) noexcept;

@@ -36,6 +36,48 @@ class AtATerminal(Case):
         lines = terminal.shown.replace("^C", "").replace("^\\", "").split()
         self.assertEqual(lines, ["ready", "28", "2", "3", "12"])
 
+    def on(self, *argv):
+        """A terminal with ARGV on it, which has said `on`."""
+        terminal = Terminal(list(argv), self.environment)
+        self.addCleanup(terminal.end)
+        terminal.see("on\r\n")
+        return terminal
+
+    def test_a_command_outside_of_the_group_gets_the_keys(self):
+        r"""^C and ^\ reach a command that has left the group of the terminal, as setsid and timeout do."""
+        for keys, number in ("\x03", signal.SIGINT), ("\x1c", signal.SIGQUIT):
+            for outside in ["setsid"], ["timeout", "1000"]:
+                with self.subTest(number=number, outside=outside):
+                    terminal = self.on(RLOCK, "run", "out", "--", *outside, "sh", "-c", "echo on; exec sleep 1000")
+                    terminal.type(keys)
+                    self.assertIn(terminal.status(), (-number, 128 + number))  # timeout makes a code of it
+
+    def test_what_is_waited_for_gets_the_keys(self):
+        """^C with --wait-descendants, when the command itself has ended: the code stays the command's."""
+        script = "echo $$. >pid; setsid -f sh -c 'echo on; exec sleep 1000'; exit 5"
+        terminal = self.on(RLOCK, "run", "--wait-descendants", "-v", "left", "--", "sh", "-c", script)
+        until(lambda: gone(int(read("pid").strip(".\n"))), "the end of the command")
+        terminal.type("\x03")
+        self.assertEqual(terminal.status(), 5)
+
+    def test_what_the_command_put_apart_does_not_get_the_keys(self):
+        """^C ends a command in our group; a daemon of its own it has to end itself."""
+        script = ("setsid -f sh -c 'echo $$. >pid; exec sleep 1000 </dev/null >/dev/null 2>&1'; "
+                  "until [ -s pid ]; do sleep 0.01; done; echo on; cat")
+        terminal = self.on(RLOCK, "run", "apart", "--", "sh", "-c", script)
+        terminal.type("\x03")
+        self.assertEqual(terminal.status(), -signal.SIGINT)
+        daemon = int(read("pid").strip(".\n"))
+        self.assertFalse(gone(daemon))
+        send(daemon, signal.SIGKILL)
+
+    def test_a_signal_of_the_kernel_that_is_not_the_terminals(self):
+        """alarm(2), set by whoever executes rlock: the command is told of it, as it is without a terminal."""
+        alarm = "import os, signal, sys; signal.alarm(1); os.execvp(sys.argv[1], sys.argv[1:])"
+        terminal = Terminal(["python3", "-c", alarm, RLOCK, "run", "alarm", "--", "sleep", "1000"], self.environment)
+        self.addCleanup(terminal.end)
+        self.assertEqual(terminal.status(), -signal.SIGALRM)
+
     def interrupt(self, line):
         """^C in the middle of LINE's first turn; there must be no second."""
         shell = self.shell()
