@@ -63,7 +63,7 @@ Outcome outcome(const Use& use, Finish finish, const util::Result<lock::ReleaseR
   std::optional<util::Error> unreleased;
   if (!released) unreleased = released.error();
   if (!finish.ended_for) {
-    if (finish.exec_error != 0) return CannotExec{finish.exec_error};
+    if (finish.exec_error != 0) return CannotExec{finish.exec_error, std::move(unreleased)};
     if (!finish.lost && released) finish.lost = late_news(*released);
     if (ended_from_outside(use, finish)) return LeaseLost{std::move(*finish.lost), false, {}};
     return Ended{*finish.end, std::move(finish.lost), std::move(unreleased)};
