@@ -55,10 +55,7 @@ TimePoint LeaseMonitor::attempt_deadline(TimePoint sent_at) const {
 }
 
 TimePoint LeaseMonitor::terminate_at() const {
-  // Without a watchdog nothing is left to wait for: the grace is what the user asked for.
-  TimePoint earliest =
-      settings_.watchdog == Watchdog::none ? sent_at_ : sent_at_ + settings_.ttl / 2;
-  return std::max(earliest, kill_at() - settings_.kill_after);
+  return std::max(sent_at_ + settings_.ttl / 2, kill_at() - settings_.kill_after);
 }
 
 }  // namespace rlock::lock

@@ -20,7 +20,7 @@ class LeaseMonitor {
  public:
   struct Settings {
     Millis ttl;
-    Millis kill_after;  // from TERM to KILL; clamped so that half the lease is left to renew in
+    Millis kill_after;  // from TERM to KILL; clamped so that half the lease is left before TERM
     Watchdog watchdog = Watchdog::renew;
   };
 

@@ -100,6 +100,11 @@ next_is_alone() {
   nothing_left short
 }
 
+@test "--no-renew: a --kill-after as long as the lease does not end the command at its start" {
+  run -6 --separate-stderr rlock run -t 20 -k 20 --no-renew grace -- sh -c 'sleep 0.5; exit 6'
+  silent
+}
+
 @test "--no-renew: a command that is quicker keeps its code" {
   run -6 --separate-stderr rlock run -t 5 --no-renew short -- sh -c 'exit 6'
   silent

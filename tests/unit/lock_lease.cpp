@@ -70,6 +70,13 @@ TEST_CASE("a long --kill-after leaves half of the lease to renew in (L06)") {
   CHECK(monitor(30s, 5s).terminate_at() == monitor(30s, 5s).kill_at() - 5s);
 }
 
+TEST_CASE(
+    "a --kill-after that does not fit into a lease without a watchdog leaves half of it, too") {
+  for (Millis grace : {8s, 30s, 600s}) {
+    CHECK(monitor(10s, grace, Watchdog::none).terminate_at() == kStart + 5s);
+  }
+}
+
 TEST_CASE("without a watchdog nothing is renewed") {
   auto lease = monitor(30s, 5s, Watchdog::none);
   CHECK(lease.next_attempt() == TimePoint::max());

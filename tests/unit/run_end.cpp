@@ -96,5 +96,5 @@ TEST_CASE("the release is retried, and a silent server does not hold us for ever
   Job missing(held({"release=silent", "ttl=1000", "result=" + scratch.file("result")},
                    {"no-such-command-here"}));
   CHECK(missing.status() == 127);
-  CHECK(read_file(scratch.file("result")) == "cannot exec unreleased\n");
+  CHECK(read_file(scratch.file("result")).ends_with("cannot exec unreleased\n"));
 }
