@@ -97,7 +97,7 @@ complete -c rlock -n '__rlock_in run acquire' -s w -l wait -x -d 'wait at most t
 complete -c rlock -n '__rlock_in run acquire' -s E -l conflict-exit-code -x -d 'exit with N (0-255) instead when the lock is busy'
 complete -c rlock -n '__rlock_in run' -s c -x -d 'run TEXT with $SHELL, else /bin/sh, instead of a COMMAND'
 complete -c rlock -n '__rlock_in run acquire renew' -s t -l ttl -x -d 'the lease, at least 1s; run renews it while the command runs'
-complete -c rlock -n '__rlock_in run' -l no-renew -d 'do not renew: the command is ended when the first lease ends, exit 76'
+complete -c rlock -n '__rlock_in run' -l no-renew -d 'do not renew: the command is ended inside the first lease, exit 76; of 30s it has 22s'
 complete -c rlock -n '__rlock_in run' -l max-run -x -d 'end a command that runs longer than this, exit 124'
 complete -c rlock -n '__rlock_in run' -s k -l kill-after -x -d 'from TERM to KILL when rlock ends the command'
 complete -c rlock -n '__rlock_in run' -l on-lost -x -a 'terminate ignore' -d 'what a lost lease does to the command'

@@ -50,7 +50,7 @@ int conclude(const run::Outcome& outcome, const RunContext& context, const Choic
   if (verdict.signal) run::die_by(*verdict.signal);
   if (!choices.has(Opt::json)) return verdict.code;
   const Error busy{util::ErrorKind::busy, verdict.message};
-  return deliver(error_json(busy, {context.name}), verdict.code);
+  return deliver(error_json(busy, {context.name}, verdict.code), verdict.code);
 }
 
 // Nobody knows the owner: the lock goes back.

@@ -206,9 +206,10 @@ std::string history_json(const lock::LockName& name, const Chronicle& chronicle)
                {"skips", skips_json(chronicle.skips)}});
 }
 
-std::string error_json(const util::Error& error, const Subject& subject) {
-  Json inner{
-      {"code", exit_code(error.kind)}, {"kind", kind_word(error.kind)}, {"message", error.text}};
+std::string error_json(const util::Error& error, const Subject& subject, std::optional<int> code) {
+  Json inner{{"code", code.value_or(exit_code(error.kind))},
+             {"kind", kind_word(error.kind)},
+             {"message", error.text}};
   if (subject.lock) inner["lock"] = *subject.lock;
   if (subject.owner) inner["owner"] = *subject.owner;
   return line({{"schema", kSchema}, {"error", std::move(inner)}});

@@ -31,7 +31,9 @@ struct Subject {
   std::optional<std::string> lock{};
   std::optional<std::string> owner{};
 };
-std::string error_json(const util::Error& error, const Subject& subject);
+// `code`: what rlock exits with, where that is not the error's own.
+std::string error_json(const util::Error& error, const Subject& subject,
+                       std::optional<int> code = {});
 
 // One line of the event log. [CLI.md, --event-log]
 struct LoggedEvent {

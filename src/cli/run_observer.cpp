@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 #include "cli/describe.hpp"
 #include "cli/terminal.hpp"
 #include "util/duration.hpp"
@@ -45,7 +47,7 @@ void RunObserver::queued(const lock::Queued& queued) {
   if (live_) {
     redraw();
   } else if (begins && talk_ == Talk::verbose) {
-    say(waiting_text(name_, queued, Millis(0)));
+    mention(waiting_text(name_, queued, Millis(0)));
   }
 }
 
@@ -57,7 +59,7 @@ void RunObserver::trouble(const util::Error& error) {
   if (live_) {
     redraw();
   } else if (news && talk_ == Talk::verbose) {
-    say(in_quotes(name_.text()) + ": trying again: " + *trouble_);
+    mention(in_quotes(name_.text()) + ": trying again: " + *trouble_);
   }
 }
 
@@ -86,7 +88,15 @@ void RunObserver::event(const run::Event& event) {
   if (event.kind != run::EventKind::enqueued) line_.erase();
   // A renewal every few seconds is no news.
   bool news = event.kind != run::EventKind::renewed && event.kind != run::EventKind::enqueued;
-  if (talk_ == Talk::verbose && news) say(event_line(name_.text(), event));
+  if (talk_ == Talk::verbose && news) mention(event_line(name_.text(), event));
+}
+
+// Without waiting: a lease, a kill or a release may be due, and the renewals share the mutex.
+// [SUPERVISION, The terminal]
+void RunObserver::mention(std::string_view message) {
+  constexpr size_t kMostUnsaid = size_t{64} * 1024;
+  if (unsaid_.size() < kMostUnsaid) unsaid_ += said(message);
+  unsaid_.erase(0, write_stderr(unsaid_, Millis(0)));
 }
 
 std::optional<lock::Owner> RunObserver::holds_as() const {
@@ -112,6 +122,7 @@ void RunObserver::stopping(Millis left) {
 void RunObserver::end() {
   std::lock_guard guard(mutex_);
   line_.erase();
+  if (!unsaid_.empty()) write_stderr(std::exchange(unsaid_, {}), kLastWords);
 }
 
 }  // namespace rlock::cli

@@ -31,11 +31,13 @@ class RunObserver final : public run::Observer {
   // A server answered that the lock is held.
   bool was_queued() const;
 
-  // Erases the live line, before a last message is printed.
+  // Erases the live line and prints what stderr did not take before, within kLastWords: nothing is
+  // held any more, and a last message follows.
   void end();
 
  private:
   void redraw();
+  void mention(std::string_view message);
 
   const lock::LockName name_;
   const Talk talk_;
@@ -46,6 +48,7 @@ class RunObserver final : public run::Observer {
   WaitingLine line_;
   std::optional<lock::Queued> queued_;
   std::optional<std::string> trouble_;
+  std::string unsaid_;  // lines that stderr had no room for
   util::TimePoint seen_;
   std::optional<lock::Owner> holds_as_;
 };

@@ -67,23 +67,28 @@ util::Error cannot_print(int error) {
 
 }  // namespace
 
-void write_stderr(std::string_view text, util::Millis bound) {
+size_t write_stderr(std::string_view text, util::Millis bound) {
   // What a terminal or pipe that polls writable takes at once.
   constexpr size_t kChunk = 512;
   TtouBlocked blocked;
   util::Fd own = unblocking(STDERR_FILENO);
   const int fd = own ? own.get() : STDERR_FILENO;
   const TimePoint until = BootClock::now() + bound;
-  while (!text.empty() && writable(fd, until)) {
-    ssize_t n = write(fd, text.data(), std::min(text.size(), kChunk));
-    if (n < 0 && errno != EAGAIN && errno != EINTR) return;
-    if (n > 0) text.remove_prefix(static_cast<size_t>(n));
+  size_t written = 0;
+  while (written < text.size() && writable(fd, until)) {
+    ssize_t n = write(fd, text.data() + written, std::min(text.size() - written, kChunk));
+    if (n < 0 && errno != EAGAIN && errno != EINTR) break;
+    if (n > 0) written += static_cast<size_t>(n);
   }
+  return written;
 }
 
 void say(std::string_view message) {
-  constexpr util::Millis kBound{1000};
-  write_stderr("rlock: " + std::string(message) + "\n", kBound);
+  write_stderr(said(message), kLastWords);
+}
+
+std::string said(std::string_view message) {
+  return "rlock: " + std::string(message) + "\n";
 }
 
 util::Status print(std::string_view text) {

@@ -10,12 +10,16 @@
 namespace rlock::cli {
 
 // Writes to stderr for at most `bound`, then gives up: a full pipe or a stopped terminal must hold
-// up neither a kill nor a release. Never raises SIGTTOU (`stty tostop`). [SUPERVISION, The
-// terminal]
-void write_stderr(std::string_view text, util::Millis bound);
+// up neither a kill nor a release. Returns how much was written. Never raises SIGTTOU (`stty
+// tostop`). [SUPERVISION, The terminal]
+size_t write_stderr(std::string_view text, util::Millis bound);
 
-// One line `rlock: …` on stderr, within a second.
+// For what is said when nothing is held any more.
+inline constexpr util::Millis kLastWords{1000};
+
+// One line `rlock: …` on stderr, within kLastWords.
 void say(std::string_view message);
+std::string said(std::string_view message);  // that line
 
 // All of `text` to stdout, waiting as long as the reader takes. ErrorKind::system when it cannot be
 // written (a full disk), Done for a reader that has gone.

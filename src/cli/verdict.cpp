@@ -143,12 +143,14 @@ class Judge {
   }
 
   Verdict operator()(const run::CannotExec& failed) const {
-    return {failed.error == ENOENT ? kNotFound : kCannotExecute,
-            {},
-            Weight::error,
-            "cannot run \"" + util::printable(context_.command) +
-                "\": " + std::strerror(failed.error) +
-                (context_.unlocked ? "; held no lock " : "; released ") + lock_at(context_)};
+    std::string message =
+        "cannot run \"" + util::printable(context_.command) + "\": " + std::strerror(failed.error);
+    if (failed.unreleased) {
+      message += "; " + lock_at(context_) + ": " + unreleased_text(failed.unreleased);
+    } else {
+      message += (context_.unlocked ? "; held no lock " : "; released ") + lock_at(context_);
+    }
+    return {failed.error == ENOENT ? kNotFound : kCannotExecute, {}, Weight::error, message};
   }
 
   Verdict operator()(const util::Error& error) const {

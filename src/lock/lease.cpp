@@ -9,7 +9,12 @@ namespace {
 
 constexpr Millis kFirstBackoff{10};
 constexpr Millis kLongestBackoff{500};
-constexpr Millis kLongestAttempt{2000};
+
+// Shorter attempts would give up what is only a little slow.
+Millis least_attempt(Millis ttl) {
+  constexpr Millis kMost{2000};
+  return std::min(kMost, ttl / 6);
+}
 
 }  // namespace
 
@@ -21,33 +26,36 @@ Millis kill_margin(Millis ttl) {
   return std::clamp(ttl / 5, Millis(250), Millis(2000));
 }
 
-LeaseMonitor::LeaseMonitor(const Settings& settings, TimePoint granted_at)
+LeaseMonitor::LeaseMonitor(const Settings& settings, TimePoint granted_at, TimePoint answered_at)
     : settings_(settings), sent_at_(granted_at), next_attempt_(TimePoint::max()) {
-  renewed(granted_at);
+  renewed(granted_at, answered_at);
 }
 
-void LeaseMonitor::renewed(TimePoint sent_at) {
+void LeaseMonitor::renewed(TimePoint sent_at, TimePoint answered_at) {
   sent_at_ = std::max(sent_at_, sent_at);
   backoff_ = Millis(0);
+  known_ = std::min<util::Nanos>(2 * (answered_at - sent_at), settings_.ttl / 3);
+  tried_ = util::Nanos(0);
   next_attempt_ = settings_.watchdog == Watchdog::none || mutant(util::Mutant::no_renewal)
                       ? TimePoint::max()
                       : sent_at_ + settings_.ttl / 3;
 }
 
-void LeaseMonitor::failed(TimePoint now) {
+void LeaseMonitor::failed(TimePoint sent_at, TimePoint now) {
+  if (now >= attempt_deadline(sent_at)) tried_ = 2 * (now - sent_at);
   backoff_ = std::clamp(backoff_ * 2, kFirstBackoff, kLongestBackoff);
   next_attempt_ = now + std::min(backoff_, settings_.ttl / 20);
 }
 
 TimePoint LeaseMonitor::attempt_deadline(TimePoint sent_at) const {
-  return sent_at + std::min(kLongestAttempt, settings_.ttl / 6);
+  // Half of what is left: the server may be a dead one, while another takes its place.
+  util::Nanos left = terminate_at() - sent_at;
+  util::Nanos least = least_attempt(settings_.ttl);
+  return sent_at + std::max({least, known_, std::min(tried_, left / 2)});
 }
 
 TimePoint LeaseMonitor::terminate_at() const {
-  // Without a watchdog nothing is left to wait for: the grace is what the user asked for.
-  TimePoint earliest =
-      settings_.watchdog == Watchdog::none ? sent_at_ : sent_at_ + settings_.ttl / 2;
-  return std::max(earliest, kill_at() - settings_.kill_after);
+  return std::max(sent_at_ + settings_.ttl / 2, kill_at() - settings_.kill_after);
 }
 
 }  // namespace rlock::lock

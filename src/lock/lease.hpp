@@ -20,19 +20,21 @@ class LeaseMonitor {
  public:
   struct Settings {
     Millis ttl;
-    Millis kill_after;  // from TERM to KILL; clamped so that half the lease is left to renew in
+    Millis kill_after;  // from TERM to KILL; clamped so that half the lease is left before TERM
     Watchdog watchdog = Watchdog::renew;
   };
 
-  // `granted_at`: before the request was sent that was granted.
-  LeaseMonitor(const Settings& settings, TimePoint granted_at);
+  // `granted_at`: before the request was sent that was granted. `answered_at`: when it was known.
+  LeaseMonitor(const Settings& settings, TimePoint granted_at, TimePoint answered_at);
 
-  void renewed(TimePoint sent_at);
+  void renewed(TimePoint sent_at, TimePoint answered_at);
   // The attempt that ended now failed; the next one comes after a small backoff.
-  void failed(TimePoint now);
+  void failed(TimePoint sent_at, TimePoint now);
 
   TimePoint next_attempt() const { return next_attempt_; }
-  // An attempt that got no answer by then is given up for one over a fresh connection.
+  // An attempt that got no answer by then is given up for one over a fresh connection. It has twice
+  // the time of the server's last answer, and twice that of an attempt that was given up: a slow
+  // server costs no lease. [FAULTS 17, 21; LESSONS L08]
   TimePoint attempt_deadline(TimePoint sent_at) const;
 
   TimePoint deadline() const { return lease_deadline(sent_at_, settings_.ttl); }
@@ -45,6 +47,8 @@ class LeaseMonitor {
   TimePoint sent_at_;
   TimePoint next_attempt_;
   Millis backoff_{0};
+  util::Nanos known_{0};  // what an attempt may take, by the last answer
+  util::Nanos tried_{0};  // the same, by the last attempt that was given up since
 };
 
 }  // namespace rlock::lock

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -21,6 +20,7 @@
 #include "redis/local_process.hpp"
 #include "redis/socket.hpp"
 #include "util/clock.hpp"
+#include "util/file.hpp"
 #include "util/local_server.hpp"
 
 namespace rlock::redis {
@@ -58,10 +58,8 @@ Result<std::string> default_folder() {
 
 // Absolute, since the command or a nested run may work in another folder.
 Result<std::string> absolute(const std::string& folder) {
-  if (folder.starts_with('/')) return folder;
-  std::array<char, PATH_MAX> here;
-  if (getcwd(here.data(), here.size()) == nullptr) return unfit(folder, std::strerror(errno));
-  return std::string(here.data()) + "/" + folder;
+  auto path = util::absolute(folder);
+  return path ? path : unfit(folder, path.error().text);
 }
 
 Status make_folders(const std::string& folder) {

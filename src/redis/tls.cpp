@@ -11,6 +11,7 @@
 
 #include "redis/openssl.hpp"
 #include "redis/tls_stream.hpp"
+#include "util/file.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -67,6 +68,10 @@ class Setter {
     std::string folder = options.cacertdir;
     if (!folder.empty()) {
       if (auto ok = check_path("CA folder", folder, true); !ok) return ok;
+      // It is read at each handshake, in whatever folder this process works by then.
+      auto path = util::absolute(folder);
+      if (!path) return unusable("CA folder", folder, path.error().text);
+      folder = *std::move(path);
     } else if (options.cacert.empty()) {
       folder = kSystemAuthorities;
     }

@@ -63,7 +63,7 @@ Outcome outcome(const Use& use, Finish finish, const util::Result<lock::ReleaseR
   std::optional<util::Error> unreleased;
   if (!released) unreleased = released.error();
   if (!finish.ended_for) {
-    if (finish.exec_error != 0) return CannotExec{finish.exec_error};
+    if (finish.exec_error != 0) return CannotExec{finish.exec_error, std::move(unreleased)};
     if (!finish.lost && released) finish.lost = late_news(*released);
     if (ended_from_outside(use, finish)) return LeaseLost{std::move(*finish.lost), false, {}};
     return Ended{finish.end, std::move(finish.lost), std::move(unreleased)};
@@ -135,7 +135,7 @@ util::Result<Finish> supervise(const Holding& holding, Lease& lease, std::option
 
 FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::LockStore& store,
                        lock::Poller& poller) {
-  lock::LeaseMonitor monitor(settings(plan), acquired.sent_at);
+  lock::LeaseMonitor monitor(settings(plan), acquired.sent_at, poller.now());
   FreshLease fresh;
   if (mutant(util::Mutant::no_check_after_wait)) {
     fresh.granted_at = poller.now();
@@ -164,7 +164,7 @@ FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::L
       }
       fresh.lost.last_trouble = std::move(reply).error();
     }
-    monitor.failed(poller.now());
+    monitor.failed(sent_at, poller.now());
     if (poller.pause(monitor.next_attempt()) == lock::Drive::interrupted) return fresh;
   }
   return fresh;

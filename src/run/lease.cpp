@@ -4,7 +4,7 @@ namespace rlock::run {
 
 Lease::Lease(const lock::LeaseMonitor::Settings& settings, TimePoint granted_at, OnLost on_lost,
              Page& page)
-    : monitor_(settings, granted_at), on_lost_(on_lost), page_(page) {
+    : monitor_(settings, granted_at, util::BootClock::now()), on_lost_(on_lost), page_(page) {
   publish();
 }
 
@@ -13,16 +13,16 @@ void Lease::publish() {
   page_.set_kill_at(on_lost_ == OnLost::ignore ? TimePoint::max() : monitor_.guard_kill_at());
 }
 
-void Lease::renewed(TimePoint sent_at) {
+void Lease::renewed(TimePoint sent_at, TimePoint answered_at) {
   std::lock_guard hold(mutex_);
-  monitor_.renewed(sent_at);
+  monitor_.renewed(sent_at, answered_at);
   trouble_.reset();
   publish();
 }
 
-void Lease::failed(TimePoint now, util::Error why) {
+void Lease::failed(TimePoint sent_at, TimePoint now, util::Error why) {
   std::lock_guard hold(mutex_);
-  monitor_.failed(now);
+  monitor_.failed(sent_at, now);
   trouble_ = std::move(why);
 }
 

@@ -23,12 +23,12 @@ class Lease {
     std::optional<util::Error> trouble;  // of the last renewal, when that failed
   };
 
-  // `granted_at`: before the request was sent that was granted.
+  // `granted_at`: before the request was sent that was granted; its answer has just come.
   Lease(const lock::LeaseMonitor::Settings& settings, TimePoint granted_at, OnLost on_lost,
         Page& page);
 
-  void renewed(TimePoint sent_at);
-  void failed(TimePoint now, util::Error why);
+  void renewed(TimePoint sent_at, TimePoint answered_at);
+  void failed(TimePoint sent_at, TimePoint now, util::Error why);
   void lost(lock::Lost how);
 
   TimePoint next_attempt() const;

@@ -137,7 +137,7 @@ bool Renewer::wait() {
 
 void Renewer::settle_renewal(TimePoint now) {
   if (!settled(renewal_, now)) return;
-  heard(renewal_.sent_at, take<lock::RenewReply>(renewal_));
+  heard(now, take<lock::RenewReply>(renewal_));
   renewal_.next = woken_ ? now : doors_.lease.next_attempt();
 }
 
@@ -163,9 +163,9 @@ void Renewer::hasten(TimePoint now) {
   renewal_.next = now;
 }
 
-void Renewer::heard(TimePoint sent_at, util::Result<lock::RenewReply> reply) {
-  if (mutant(util::Mutant::renewal_ignored)) return doors_.lease.renewed(sent_at);
-  if (!reply) return failed(std::move(reply).error());
+void Renewer::heard(TimePoint now, util::Result<lock::RenewReply> reply) {
+  if (mutant(util::Mutant::renewal_ignored)) return doors_.lease.renewed(renewal_.sent_at, now);
+  if (!reply) return failed(now, std::move(reply).error());
   if (auto* how = std::get_if<lock::Lost>(&*reply)) {
     doors_.lease.lost(std::move(*how));
     over_ = true;
@@ -173,17 +173,18 @@ void Renewer::heard(TimePoint sent_at, util::Result<lock::RenewReply> reply) {
     return;
   }
   if (std::holds_alternative<lock::Upgrade>(*reply)) {
-    return failed({util::ErrorKind::internal,
+    return failed(now,
+                  {util::ErrorKind::internal,
                    renewal_.store->server() + ": holds the lock in a mode that was not asked for"});
   }
-  doors_.lease.renewed(sent_at);
+  doors_.lease.renewed(renewal_.sent_at, now);
   bool put_back = std::get<lock::Renewal>(*reply) == lock::Renewal::put_back;
   tell(EventKind::renewed, put_back ? "put back: the server had lost it" : "");
 }
 
-void Renewer::failed(util::Error why) {
+void Renewer::failed(TimePoint now, util::Error why) {
   std::string detail = why.text;
-  doors_.lease.failed(util::BootClock::now(), std::move(why));
+  doors_.lease.failed(renewal_.sent_at, now, std::move(why));
   tell(EventKind::renew_failed, std::move(detail));
 }
 

@@ -58,8 +58,8 @@ class Renewer {
   void settle_renewal(TimePoint now);
   void settle_listener(TimePoint now);
   void hasten(TimePoint now);
-  void heard(TimePoint sent_at, util::Result<lock::RenewReply> reply);
-  void failed(util::Error why);
+  void heard(TimePoint now, util::Result<lock::RenewReply> reply);
+  void failed(TimePoint now, util::Error why);
   void tell(EventKind kind, std::string detail) const;
 
   lock::RenewCall call_;

@@ -88,9 +88,10 @@ struct RunLimit {
   std::optional<util::Error> unreleased;
   std::vector<std::string> survivors;
 };
-// 126 / 127: exec failed with this errno; the lock was released.
+// 126 / 127: exec failed with this errno.
 struct CannotExec {
   int error = 0;
+  std::optional<util::Error> unreleased{};
 };
 using Outcome =
     std::variant<Ended, NotAcquired, WaitSignaled, LeaseLost, RunLimit, CannotExec, util::Error>;

@@ -12,4 +12,7 @@ namespace rlock::util {
 // does more than `most` bytes.
 Result<std::string> read_to_end(const Fd& file, size_t most);
 
+// `path` as a process in another folder finds it. ErrorKind::system where this folder has no name.
+Result<std::string> absolute(const std::string& path);
+
 }  // namespace rlock::util

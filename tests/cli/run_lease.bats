@@ -100,6 +100,11 @@ next_is_alone() {
   nothing_left short
 }
 
+@test "--no-renew: a --kill-after as long as the lease does not end the command at its start" {
+  run -6 --separate-stderr rlock run -t 20 -k 20 --no-renew grace -- sh -c 'sleep 0.5; exit 6'
+  silent
+}
+
 @test "--no-renew: a command that is quicker keeps its code" {
   run -6 --separate-stderr rlock run -t 5 --no-renew short -- sh -c 'exit 6'
   silent
@@ -153,4 +158,17 @@ free() { ! held "$1"; }
   sleep 2.5
   kill -CONT "$(cat "$own_server/pid")"
   let_go stalled
+}
+
+# ns EVENT: when it was logged first.
+ns() { jq -r --arg event "$1" 'select(.event == $event) | .t_ns' events | head -n 1; }
+
+@test "a full pipe on stderr delays neither start, kill nor release of a run with -v" {
+  mkfifo full
+  exec 8<>full
+  dd if=/dev/zero of=full bs=65536 count=1 conv=notrunc status=none
+  run -124 sh -c 'rlock run -v --event-log events --max-run 1 -k 200ms piped -- sh -c "trap \"\" TERM; sleep 1000; :" 2>full'
+  exec 8<&-
+  # Each line may wait for a second where it waits at all, and there are five of them.
+  [ $((($(ns released) - $(ns acquired)) / 1000000)) -lt 4000 ] || fail "$(cat events)"
 }

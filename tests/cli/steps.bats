@@ -103,7 +103,8 @@ EOF
     says taken "nightly import" "pid $holder"
     [ -z "$output" ]
   done
-  run -3 rlock acquire taken --ttl 1m -n -E 3
+  run -3 --separate-stderr rlock acquire taken --ttl 1m -n -E 3 --json
+  jq -e '.error.code == 3 and .error.kind == "busy"' <<<"$output"
   run -75 --separate-stderr rlock acquire taken --ttl 1m -n -q
   silent
   run -75 --separate-stderr rlock acquire taken --ttl 1m -n --json

@@ -139,6 +139,18 @@ refuses() {
   RLOCK_SNI=wrong.example refuses 77 "not for wrong.example"
 }
 
+@test "a CA folder named by a relative path serves the process that renews, which works elsewhere" {
+  unset RLOCK_CACERT
+  mkdir authorities
+  cp "$PKI/ca.crt" "authorities/$(openssl x509 -hash -noout -in "$PKI/ca.crt").0"
+  start sleep 1000
+  local job=$!
+  rlock acquire --cacertdir authorities relative --renew-while "$job" -t 1 >owner
+  run -75 rlock run --cacertdir authorities -w 3 relative -- true
+  kill -KILL "$job"
+  RLOCK_CACERTDIR=authorities run -0 rlock run -w 30 relative -- true
+}
+
 @test "the name of the URL goes out as SNI" {
   openssl s_server -accept 127.0.0.1:0 -cert "$PKI/elsewhere.crt" -key "$PKI/elsewhere.key" -servername localhost \
     -cert2 "$PKI/server.crt" -key2 "$PKI/server.key" >said 2>&1 3>&- 4>&- </dev/zero &

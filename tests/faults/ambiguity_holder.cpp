@@ -79,6 +79,24 @@ TEST_CASE("a renewal of unknown fate is repeated, and the command never notices 
   });
 }
 
+// Each answer takes longer than the sixth of the lease that an attempt has from a quick server.
+TEST_CASE("a renewal keeps the lease where every answer comes late (17, 21, L08)") {
+  Scene scene;
+  scene.proxy().aim(Moment::any, Fault::late_reply, Often::always);
+  Rlock rlock = scene.through({"run", "-t", "7", "-k", "0", "--event-log", scene.event_log()},
+                              scene.lasting());
+  REQUIRE(rlock.job().line() == "up");
+  auto renewed_twice = [&] {
+    std::string events = scene.events();
+    return events.find("\"renewed\"") != events.rfind("\"renewed\"");
+  };
+  CHECK(eventually(renewed_twice));
+  scene.let_go();
+  CHECK(rlock.status() == 7);
+  CHECK(rlock.errors() == "");
+  check_one_run(scene);
+}
+
 TEST_CASE("a renewal that comes after the release does not bring the lock back (12, L09)") {
   Scene scene;
   scene.proxy().aim(Moment::renew, Fault::late_request, Often::always);

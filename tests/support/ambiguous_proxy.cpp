@@ -296,7 +296,8 @@ Moment AmbiguousProxy::moment_of(const std::vector<std::string_view>& words) {
 }
 
 bool AmbiguousProxy::strikes(Moment moment) {
-  if (moment != moment_ || strikes_left_ == 0) return false;
+  bool aimed_at = moment_ == Moment::any || moment_ == moment;
+  if (!aimed_at || strikes_left_ == 0) return false;
   --strikes_left_;
   ++struck_;
   return true;

@@ -16,7 +16,7 @@ namespace rlock::test {
 
 // What a client asks for, as far as a fault can be aimed at it. A claim is the first acquire after
 // a wake, as a waiter sends it.
-enum class Moment { acquire, claim, renew, release, cancel, force_unlock, other };
+enum class Moment { acquire, claim, renew, release, cancel, force_unlock, other, any };
 
 enum class Fault {
   lose_request,   // it never arrives, and the connection is reset

@@ -163,7 +163,8 @@ Told tell(const run::RunLimit&) {
   return {124, 0, "run limit"};
 }
 Told tell(const run::CannotExec& failed) {
-  return {failed.error == ENOENT ? 127 : 126, 0, "cannot exec"};
+  std::string text = failed.unreleased ? "cannot exec unreleased" : "cannot exec";
+  return {failed.error == ENOENT ? 127 : 126, 0, text};
 }
 Told tell(const util::Error& error) {
   return {71, 0, "error " + error.text};

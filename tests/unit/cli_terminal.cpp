@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "cli/run_observer.hpp"
 #include "util/fd.hpp"
 
 using namespace rlock;
@@ -34,6 +35,12 @@ class CapturedStderr {
     while (write(STDERR_FILENO, block.data(), block.size()) > 0) {
     }
     fcntl(STDERR_FILENO, F_SETFL, flags);
+  }
+  void drain() {
+    fcntl(read_.get(), F_SETFL, O_NONBLOCK);
+    std::array<char, 4096> block{};
+    while (read(read_.get(), block.data(), block.size()) > 0) {
+    }
   }
   std::string text() {
     std::array<char, 4096> buffer{};
@@ -67,4 +74,21 @@ TEST_CASE("what is no terminal has the width asked for") {
   CapturedStderr captured;
   CHECK(columns(STDERR_FILENO, 80) == 80);
   CHECK_FALSE(is_terminal(STDERR_FILENO));
+}
+
+TEST_CASE("a full pipe on stderr delays no event of -v, and gets them all when it is read") {
+  CapturedStderr captured;
+  captured.fill();
+  RunObserver observer(*lock::LockName::parse("full"), Talk::verbose, std::nullopt);
+  auto start = util::BootClock::now();
+  for (auto kind : {run::EventKind::acquired, run::EventKind::terminating, run::EventKind::killed,
+                    run::EventKind::exited, run::EventKind::released}) {
+    observer.event({kind, start, {}, {}});
+  }
+  CHECK(util::BootClock::now() - start < kLastWords);
+  captured.drain();
+  observer.end();
+  std::string text = captured.text();
+  CHECK(text.starts_with("rlock: \"full\": acquired\n"));
+  CHECK(text.ends_with("rlock: \"full\": released\n"));
 }

@@ -134,6 +134,16 @@ TEST_CASE("a command that cannot be executed is 126, one that is not found 127")
   CHECK(contains(verdict(run::CannotExec{EACCES}).message, "\"backup\": Permission denied"));
 }
 
+TEST_CASE(
+    "a command that cannot be executed is not said to have released what it could not (L16)") {
+  util::Error silent{util::ErrorKind::unavailable, "db1:6379: no answer in time"};
+  Verdict got = verdict(run::CannotExec{ENOENT, silent});
+  CHECK(got.code == 127);
+  CHECK(contains(got.message, "the release could not be confirmed (db1:6379: no answer in time)"));
+  CHECK_FALSE(contains(got.message, "released "));
+  check_complete(got);
+}
+
 TEST_CASE("--max-run ends with 124 and says how long it was") {
   Verdict got = verdict(run::RunLimit{});
   CHECK(got.code == 124);

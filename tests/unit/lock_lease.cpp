@@ -10,7 +10,7 @@ namespace {
 constexpr TimePoint kStart{1000s};
 
 LeaseMonitor monitor(Millis ttl, Millis kill_after, Watchdog watchdog = Watchdog::renew) {
-  return LeaseMonitor({ttl, kill_after, watchdog}, kStart);
+  return LeaseMonitor({ttl, kill_after, watchdog}, kStart, kStart);
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ TEST_CASE("margins are a fifth of the ttl between 250 ms and 2 s") {
 TEST_CASE("a lease is renewed every third of the ttl") {
   auto lease = monitor(30s, 5s);
   CHECK(lease.next_attempt() == kStart + 10s);
-  lease.renewed(kStart + 10s);
+  lease.renewed(kStart + 10s, kStart + 10s);
   CHECK(lease.next_attempt() == kStart + 20s);
   CHECK(lease.deadline() == lease_deadline(kStart + 10s, 30s));
 }
@@ -39,7 +39,7 @@ TEST_CASE("failed renewals are tried again at once and more slowly, not only onc
   TimePoint now = kStart + 10s;
   Millis before{0};
   for (int i = 0; i < 20; ++i) {
-    lease.failed(now);
+    lease.failed(now, now);
     auto gap = std::chrono::duration_cast<Millis>(lease.next_attempt() - now);
     CHECK(gap >= before);
     CHECK(gap <= 500ms);
@@ -48,8 +48,8 @@ TEST_CASE("failed renewals are tried again at once and more slowly, not only onc
   }
   CHECK(before == 500ms);
   CHECK(lease.deadline() == lease_deadline(kStart, 30s));
-  lease.renewed(now);
-  lease.failed(now);
+  lease.renewed(now, now);
+  lease.failed(now, now);
   CHECK(lease.next_attempt() - now <= 10ms);
 }
 
@@ -70,6 +70,13 @@ TEST_CASE("a long --kill-after leaves half of the lease to renew in (L06)") {
   CHECK(monitor(30s, 5s).terminate_at() == monitor(30s, 5s).kill_at() - 5s);
 }
 
+TEST_CASE(
+    "a --kill-after that does not fit into a lease without a watchdog leaves half of it, too") {
+  for (Millis grace : {8s, 30s, 600s}) {
+    CHECK(monitor(10s, grace, Watchdog::none).terminate_at() == kStart + 5s);
+  }
+}
+
 TEST_CASE("without a watchdog nothing is renewed") {
   auto lease = monitor(30s, 5s, Watchdog::none);
   CHECK(lease.next_attempt() == TimePoint::max());
@@ -78,7 +85,42 @@ TEST_CASE("without a watchdog nothing is renewed") {
 
 TEST_CASE("a renewal that is answered late never moves the deadline back") {
   auto lease = monitor(30s, 5s);
-  lease.renewed(kStart + 12s);
-  lease.renewed(kStart + 10s);
+  lease.renewed(kStart + 12s, kStart + 12s);
+  lease.renewed(kStart + 10s, kStart + 10s);
   CHECK(lease.deadline() == lease_deadline(kStart + 12s, 30s));
+}
+
+TEST_CASE("an attempt that took all its time doubles the next one's (17, 21, L08)") {
+  auto lease = monitor(60s, 5s);
+  TimePoint now = kStart + 20s;
+  for (Millis limit : {2s, 4s, 8s}) {
+    CHECK(lease.attempt_deadline(now) == now + limit);
+    lease.failed(now, now + limit);
+    now += limit;
+  }
+  // An error that comes at once tells nothing of the server's speed, and takes nothing back.
+  lease.failed(now, now + 1s);
+  // Others may take a dead server's place: there is time to ask again.
+  CHECK(lease.attempt_deadline(now) == now + (lease.terminate_at() - now) / 2);
+  for (Millis late : {-1s, 0s, 30s}) {
+    now = lease.terminate_at() + late;
+    CHECK(lease.attempt_deadline(now) == now + 2s);
+  }
+  lease.renewed(now, now + 10ms);
+  CHECK(lease.attempt_deadline(now) == now + 2s);
+}
+
+TEST_CASE("a server that takes long for each answer is given that time (17, 21, L08)") {
+  LeaseMonitor lease({6s, 1s}, kStart, kStart + 1200ms);
+  for (int i = 0; i < 5; ++i) {
+    TimePoint sent_at = lease.next_attempt();
+    TimePoint answered_at = sent_at + 1200ms;
+    REQUIRE(answered_at < lease.attempt_deadline(sent_at));
+    REQUIRE(answered_at < lease.terminate_at());
+    lease.renewed(sent_at, answered_at);
+  }
+  // One answer that took most of the lease does not make the next attempt the only one.
+  TimePoint sent_at = lease.next_attempt();
+  lease.renewed(sent_at, sent_at + 5s);
+  CHECK(lease.attempt_deadline(sent_at) == sent_at + 2s);
 }

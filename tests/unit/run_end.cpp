@@ -93,4 +93,8 @@ TEST_CASE("the release is retried, and a silent server does not hold us for ever
       held({"release=silent", "ttl=1000", "result=" + scratch.file("result")}, {"/bin/true"}));
   CHECK(silent.status() == 0);
   CHECK(read_file(scratch.file("result")) == "ended unreleased\n");
+  Job missing(held({"release=silent", "ttl=1000", "result=" + scratch.file("result")},
+                   {"no-such-command-here"}));
+  CHECK(missing.status() == 127);
+  CHECK(read_file(scratch.file("result")).ends_with("cannot exec unreleased\n"));
 }
