@@ -28,9 +28,6 @@ class RunObserver final : public run::Observer {
   // Under whom the lock was acquired or entered.
   std::optional<lock::Owner> holds_as() const;
 
-  // A server answered that the lock is held.
-  bool was_queued() const;
-
   // Erases the live line, before a last message is printed.
   void end();
 
