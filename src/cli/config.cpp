@@ -215,7 +215,7 @@ void add_layer(Invocation& invocation, const ConfigFile& file, Decided& decided)
     if (setting.literal) {
       invocation.choices.set_password(setting.values.front());
     } else {
-      invocation.choices.set(setting.id, setting.values);
+      invocation.choices.set_from_file(setting.id, setting.values);
     }
   }
   for (const Setting& setting : file.settings) decided.add(setting.id, setting.values);

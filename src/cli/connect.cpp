@@ -10,6 +10,7 @@
 
 #include "cli/format.hpp"
 #include "cli/values.hpp"
+#include "redis/url.hpp"
 #include "util/fd.hpp"
 #include "util/file.hpp"
 #include "util/text.hpp"
@@ -54,7 +55,24 @@ Result<std::string> read_password(const std::string& path) {
   return text;
 }
 
-util::Status set_password(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
+const char* no_variable(const char*) {
+  return nullptr;
+}
+
+// Flag over environment: a URL that says itself who we are is another server's than the user and
+// password of the environment, which it must not even be told.
+Getenv credentials_environment(const Choices& choices, Getenv getenv) {
+  if (!choices.is_flag(Opt::url)) return getenv;
+  const auto& urls = choices.all(Opt::url);
+  bool any = std::any_of(urls.begin(), urls.end(), [](const std::string& text) {
+    auto url = redis::parse_url(text);
+    return url && redis::own_credentials(*url) != redis::Credentials{};
+  });
+  return any ? no_variable : getenv;
+}
+
+util::Status set_credentials(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
+  out.user = choices.has(Opt::user) ? choices.last(Opt::user) : variable(getenv, "RLOCK_USER");
   if (auto path = choices.last(Opt::password_file)) {
     auto password = read_password(*path);
     if (!password) return std::move(password).error();
@@ -144,7 +162,6 @@ Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv get
                  "no server given: use --url URL, RLOCK_URL or rlock.toml; "
                  "--url local: is a private server on this machine"};
   }
-  out.user = choices.has(Opt::user) ? choices.last(Opt::user) : variable(getenv, "RLOCK_USER");
   auto prefix =
       choices.has(Opt::prefix) ? choices.last(Opt::prefix) : variable(getenv, "RLOCK_PREFIX");
   if (prefix) out.prefix = *std::move(prefix);
@@ -152,7 +169,8 @@ Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv get
   auto format = format_choice(choices);
   if (!format) return std::move(format).error();
   out.format = *format;
-  if (auto ok = set_password(out, choices, getenv); !ok) return std::move(ok).error();
+  auto who = set_credentials(out, choices, credentials_environment(choices, getenv));
+  if (!who) return std::move(who).error();
   if (auto ok = set_tls(out, choices, getenv); !ok) return std::move(ok).error();
   if (auto ok = set_connect_timeout(out, choices); !ok) return std::move(ok).error();
   return out;

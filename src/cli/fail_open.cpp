@@ -38,10 +38,10 @@ std::vector<std::string> without_lock(const run::Use& use) {
 
 }  // namespace
 
-bool unanswered(const run::Outcome& outcome, const RunObserver& observer) {
+bool unanswered(const run::Outcome& outcome) {
   const auto* error = std::get_if<util::Error>(&outcome);
   return error != nullptr && error->kind == util::ErrorKind::unavailable &&
-         error->retry == util::Retry::later && !observer.was_queued();
+         error->retry == util::Retry::later && error->answered == util::Answered::no;
 }
 
 run::Outcome run_unlocked(run::Plan plan, RunObserver& observer, run::Signals& signals) {

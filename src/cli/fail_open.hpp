@@ -5,9 +5,9 @@
 
 namespace rlock::cli {
 
-// --fail-open: whether `outcome` is that no server answered, not one that said no. One that told a
-// waiter its place has answered: somebody holds the lock.
-bool unanswered(const run::Outcome& outcome, const RunObserver& observer);
+// --fail-open: whether `outcome` is that no server answered at all. One that refuses, is not ready
+// or told a waiter its place has answered: somebody may hold the lock.
+bool unanswered(const run::Outcome& outcome);
 
 // Runs the plan's command without the lock, but supervised as ever: signals, --max-run, exit code,
 // event log.

@@ -22,6 +22,12 @@ class Choices {
   }
   const std::vector<std::string>& all(Opt id) const { return values_[index(id)]; }
   void set(Opt id, std::vector<std::string> values) { values_[index(id)] = std::move(values); }
+  void set_from_file(Opt id, std::vector<std::string> values) {
+    set(id, std::move(values));
+    from_file_[index(id)] = true;
+  }
+  // Given on the command line.
+  bool is_flag(Opt id) const { return has(id) && !from_file_[index(id)]; }
   // From a configuration file; there is no such option, since argv is public.
   const std::optional<std::string>& password() const { return password_; }
   void set_password(std::string password) { password_ = std::move(password); }
@@ -29,6 +35,7 @@ class Choices {
  private:
   static size_t index(Opt id) { return static_cast<size_t>(id); }
   std::array<std::vector<std::string>, kOptCount> values_;
+  std::array<bool, kOptCount> from_file_{};
   std::optional<std::string> password_;
 };
 

@@ -97,7 +97,7 @@ int hold(RunSettings settings, Session& session, run::Signals& signals, Talk tal
   if (settings.wait) plan.limits.deadline = start + *settings.wait;
   run::Outcome outcome =
       run::hold_and_run(plan, session.store(), session.make_store(), observer, signals);
-  if (settings.contact == Contact::fail_open && unanswered(outcome, observer)) {
+  if (settings.contact == Contact::fail_open && unanswered(outcome)) {
     observer.end();
     say(unlocked_warning(std::get<util::Error>(outcome), context));
     context.unlocked = true;

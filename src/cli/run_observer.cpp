@@ -104,11 +104,6 @@ std::optional<lock::Owner> RunObserver::holds_as() const {
   return holds_as_;
 }
 
-bool RunObserver::was_queued() const {
-  std::lock_guard guard(mutex_);
-  return queued_.has_value();
-}
-
 // For whoever typed ^Z: nobody else stops a run and looks at a terminal.
 void RunObserver::stopping(Millis left) {
   if (!live_) return;

@@ -28,9 +28,6 @@ class RunObserver final : public run::Observer {
   // Under whom the lock was acquired or entered.
   std::optional<lock::Owner> holds_as() const;
 
-  // A server answered that the lock is held.
-  bool was_queued() const;
-
   // Erases the live line and prints what stderr did not take before, within kLastWords: nothing is
   // held any more, and a last message follows.
   void end();

@@ -125,6 +125,7 @@ bool QuorumAcquire::advance(TimePoint now) {
 
 void QuorumAcquire::hear(TimePoint now) {
   asking_->advance(now);
+  answered_ = asking_->answered();
   const Tally heard = tally(asking_->ballots());
   const size_t majority = electorate_.majority();
   if (heard.granted >= majority) {

@@ -5,6 +5,7 @@
 namespace rlock::lock {
 namespace {
 
+using util::Answered;
 using util::Error;
 using util::ErrorKind;
 using util::Result;
@@ -72,13 +73,14 @@ Error too_few(const Electorate& electorate, const std::vector<std::optional<Erro
               "only " + std::to_string(of_use) + " of " + std::to_string(electorate.size()) +
                   " servers are of use now, " + std::to_string(electorate.majority()) +
                   " are needed",
-              Retry::later};
+              Retry::later, of_use > 0 ? Answered::yes : Answered::no};
   size_t may_pass = 0;
   const Error* final = nullptr;
   for (size_t i = 0; i < errors.size(); ++i) {
     if (!errors[i]) continue;
     error.text += (error.text.ends_with("needed") ? ": " : "; ") +
                   trouble_at(electorate.servers[i], *errors[i]);
+    error.answered = std::max(error.answered, errors[i]->answered);
     if (errors[i]->retry == Retry::later) {
       ++may_pass;
     } else if (final == nullptr) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -89,6 +90,14 @@ class Broadcast {
 
   const Ballots<T>& ballots() const { return ballots_; }
   size_t open() const { return open_; }  // servers that may still say something
+
+  util::Answered answered() const {
+    auto spoke = [](const auto& ballot) {
+      return ballot && (*ballot || ballot->error().answered == util::Answered::yes);
+    };
+    bool any = std::any_of(ballots_.begin(), ballots_.end(), spoke);
+    return any ? util::Answered::yes : util::Answered::no;
+  }
 
  private:
   struct Leg {

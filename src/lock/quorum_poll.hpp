@@ -37,6 +37,7 @@ class Poll final : public Reply<T> {
     return result_.has_value();
   }
 
+  util::Answered answered() const override { return broadcast_.answered(); }
   util::Result<T> take() override { return *std::move(result_); }
 
  private:

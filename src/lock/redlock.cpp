@@ -14,6 +14,7 @@ class RedlockStore::Acquiring final : public Reply<AcquireReply> {
   void wants(std::vector<pollfd>& out) const override { request_.wants(out); }
   TimePoint due() const override { return request_.due(); }
   bool advance(TimePoint now) override { return request_.advance(now); }
+  util::Answered answered() const override { return request_.answered(); }
   util::Result<AcquireReply> take() override {
     claim_.splits = request_.split() ? claim_.splits + 1 : 0;
     return request_.take();

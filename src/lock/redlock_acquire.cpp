@@ -41,6 +41,7 @@ bool RedlockAcquire::advance(TimePoint now) {
 
 void RedlockAcquire::hear(TimePoint now) {
   asking_->advance(now);
+  answered_ = asking_->answered();
   const Tally heard = tally(asking_->ballots());
   const size_t majority = electorate_.majority();
   if (heard.granted >= majority) {

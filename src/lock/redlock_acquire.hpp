@@ -15,6 +15,7 @@ class RedlockAcquire final : public Reply<AcquireReply> {
   void wants(std::vector<pollfd>& out) const override;
   TimePoint due() const override;
   bool advance(TimePoint now) override;
+  util::Answered answered() const override { return answered_; }
   util::Result<AcquireReply> take() override { return *std::move(result_); }
   // Nobody is known to have had a majority: the next try comes a little later.
   bool split() const { return split_; }
@@ -37,6 +38,7 @@ class RedlockAcquire final : public Reply<AcquireReply> {
   std::optional<Broadcast<AcquireReply>> asking_;
   std::optional<Broadcast<CancelReply>> giving_back_;
   bool split_ = false;
+  util::Answered answered_ = util::Answered::no;
   std::optional<util::Result<AcquireReply>> result_;
 };
 

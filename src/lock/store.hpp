@@ -25,6 +25,8 @@ class Request {
   virtual TimePoint due() const = 0;
   // Goes as far as it can without blocking; true once the result is there.
   virtual bool advance(TimePoint now) = 0;
+  // Of one that is not done, since it waits for more servers: whether any has spoken.
+  virtual util::Answered answered() const { return util::Answered::no; }
 };
 
 template <class T>

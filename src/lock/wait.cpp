@@ -56,10 +56,13 @@ std::optional<Result<WaitResult>> WaitLoop::step(Attempt& attempt) {
     attempt.backoff = Millis(0);
     return read(attempt, std::move(*reply), sent_at);
   }
+  const util::Answered answered = request->answered();
   request.reset();
   if (driven == Drive::interrupted) return leave(attempt, WaitResult(Interrupted{}));
   // The last try is cut short by the deadline: what an earlier one heard tells more.
-  return recover(attempt, attempt.trouble.value_or(silent(attempt.call.name, store_.server())));
+  Error error = attempt.trouble.value_or(silent(attempt.call.name, store_.server()));
+  error.answered = std::max(error.answered, answered);
+  return recover(attempt, std::move(error));
 }
 
 std::optional<Result<WaitResult>> WaitLoop::read(Attempt& attempt, AcquireReply reply,
@@ -110,6 +113,8 @@ std::optional<Result<WaitResult>> WaitLoop::wait(Attempt& attempt, const Queued&
 // A moment's trouble keeps the place in the queue; what cannot pass ends the acquisition.
 std::optional<Result<WaitResult>> WaitLoop::recover(Attempt& attempt, Error error) {
   TimePoint now = poller_.now();
+  if (attempt.answered) error.answered = util::Answered::yes;
+  if (attempt.trouble) error.answered = std::max(error.answered, attempt.trouble->answered);
   bool hopeless = error.kind != ErrorKind::unavailable ||
                   (!attempt.answered && error.retry == util::Retry::never);
   TimePoint until = attempt.started + attempt.limits.first_contact;

@@ -134,6 +134,7 @@ class Call final : public lock::Reply<T> {
     // Some servers, and what stands before them, quote what they were sent. [FAULTS 38]
     bool secret = link_.is_secret(error.text);
     error.text = link_.node() + ": " + (secret ? "an error that quotes the password" : error.text);
+    error.answered = util::Answered::yes;
     return error;
   }
 

@@ -1,5 +1,6 @@
 #include "redis/cluster_link.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 namespace rlock::redis {
@@ -72,6 +73,7 @@ void ClusterLink::start(const std::vector<std::string>& words) {
   words_ = words;
   redirects_ = 0;
   failures_ = 0;
+  answered_ = util::Answered::no;
   result_.reset();
   in_flight_ = true;
   auto home = home_->get();
@@ -109,7 +111,8 @@ void ClusterLink::follow(const Redirect& redirect) {
   if (++redirects_ > kMostRedirects) {
     distrust();
     return end(Error{ErrorKind::unavailable,
-                     node() + ": the nodes do not agree on who has the lock", Retry::later});
+                     node() + ": the nodes do not agree on who has the lock", Retry::later,
+                     util::Answered::yes});
   }
   HostPort to = place_of(server_at(redirect.to));
   if (redirect.kind == Redirect::Kind::ask) return ask(to, Asking::yes);
@@ -120,6 +123,7 @@ void ClusterLink::follow(const Redirect& redirect) {
 // Any seed may be dead; each gets its turn. What refuses our password refuses it everywhere.
 void ClusterLink::unreachable(Error why) {
   distrust();
+  why.answered = answered_ = std::max(answered_, why.answered);
   if (why.kind != ErrorKind::unavailable || ++failures_ > seeds_.size()) return end(std::move(why));
   ask(next_seed(), Asking::no);
 }

@@ -76,6 +76,7 @@ class ClusterLink final : public Link {
   Asking asking_ = Asking::no;  // the answer to ASKING comes next
   int redirects_ = 0;
   size_t failures_ = 0;  // nodes that could not be reached for this command
+  util::Answered answered_ = util::Answered::no;  // one of those said so itself
   std::optional<util::Result<ReplyPtr>> result_;
 };
 

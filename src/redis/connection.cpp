@@ -192,7 +192,7 @@ void Connection::State::read_replies() {
     reader_.feed(buffer.data(), got);
     while (phase_ == Phase::talking) {
       auto reply = reader_.next();
-      if (!reply) return fail(reply.error().text);
+      if (!reply) return fail(std::move(reply).error());
       if (*reply == nullptr) break;
       take_in(std::move(*reply));
     }
@@ -202,7 +202,10 @@ void Connection::State::read_replies() {
 void Connection::State::take_in(ReplyPtr reply) {
   if (!setting_up()) return end(std::move(reply));
   auto error = verdict(steps_[next_step_++], *reply, server_, notes_);
-  if (error) return end(std::move(*error));
+  if (error) {
+    error->answered = util::Answered::yes;
+    return end(std::move(*error));
+  }
   if (!setting_up()) dialer_.answered();
 }
 

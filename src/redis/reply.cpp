@@ -37,7 +37,7 @@ redisReplyObjectFunctions* bounded_functions(const redisReplyObjectFunctions& or
 }
 
 util::Error refused(std::string why) {
-  return {util::ErrorKind::unavailable, std::move(why), util::Retry::later};
+  return {util::ErrorKind::unavailable, std::move(why), util::Retry::later, util::Answered::yes};
 }
 
 }  // namespace

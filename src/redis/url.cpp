@@ -197,6 +197,15 @@ Result<Url> parse_url(std::string_view text) {
   return kind->parse(*parts, kind->security);
 }
 
+Credentials own_credentials(const Url& url) {
+  if (const auto* single = std::get_if<SingleUrl>(&url)) {
+    return {single->server.user, single->server.password};
+  }
+  if (const auto* sentinel = std::get_if<SentinelUrl>(&url)) return sentinel->credentials;
+  const auto* cluster = std::get_if<ClusterUrl>(&url);
+  return cluster == nullptr ? Credentials{} : cluster->credentials;
+}
+
 Result<std::vector<Url>> parse_urls(const std::vector<std::string>& texts) {
   if (texts.empty()) {
     return Error{ErrorKind::config,

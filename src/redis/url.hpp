@@ -59,6 +59,9 @@ using Url = std::variant<SingleUrl, SentinelUrl, ClusterUrl, LocalUrl>;
 // ErrorKind::usage says what is wrong and how to write it.
 util::Result<Url> parse_url(std::string_view text);
 
+// Who to be at its servers, nobody where it does not say. Those of the sentinels are apart.
+Credentials own_credentials(const Url& url);
+
 // One, or three and more that are all different servers. ErrorKind::config for none at all,
 // ErrorKind::usage for two, for repeated servers and for a malformed one.
 util::Result<std::vector<Url>> parse_urls(const std::vector<std::string>& texts);

@@ -33,6 +33,12 @@ util::Error silent(const Plan& plan, const lock::LockStore& store) {
       util::Retry::later};
 }
 
+// Who answered before has answered, though it is gone by now.
+util::Error heard_more(const util::Error& before, util::Error error) {
+  error.answered = std::max(error.answered, before.answered);
+  return error;
+}
+
 EnterResult read(const lock::RenewReply& reply, const Entered& entered) {
   if (std::holds_alternative<lock::Upgrade>(reply)) return lock::Upgrade{};
   if (std::holds_alternative<lock::Lost>(reply)) return Outdated{};
@@ -71,8 +77,9 @@ util::Result<EnterResult> enter(const Plan& plan, lock::LockStore& store, lock::
       // An answer that took half the lease is asked for again. [LESSONS L07]
       bool fresh = poller.now() - sent_at < plan.claim.ttl / 2;
       if (reply && fresh) return read(*reply, {use, sent_at});
-      if (!reply) trouble = std::move(reply).error();
+      if (!reply) trouble = heard_more(trouble, std::move(reply).error());
     }
+    trouble.answered = std::max(trouble.answered, request->answered());
     request.reset();
     if (driven != lock::Drive::interrupted) driven = poller.pause(poller.now() + kPause);
     bool over = trouble.retry == util::Retry::never || poller.now() >= until;

@@ -24,11 +24,16 @@ enum class ErrorKind {
 // trouble).
 enum class Retry { never, later };
 
+// Whether a server of the lock spoke: one that refuses, or is not ready, has answered.
+// (--fail-open)
+enum class Answered { no, yes };
+
 struct Error {
   ErrorKind kind = ErrorKind::internal;
   std::string
       text;  // what, where, why; one line, no password, may hold hostile bytes from a server
   Retry retry = Retry::never;
+  Answered answered = Answered::no;
 };
 
 // A value or an Error. Reading the value of a failed Result is a programming error.

@@ -101,3 +101,13 @@ try() {
   run -0 --separate-stderr rlock run lock -- true
   silent
 }
+
+@test "a password in --url is not overruled by that of another server in the environment, nor is that one sent" {
+  own --requirepass right
+  local foreign
+  for foreign in RLOCK_PASSWORD REDISCLI_AUTH; do
+    run -0 --separate-stderr env RLOCK_USER=other "$foreign=other" rlock run -u "unix://:right@$own_server/s" job -- true
+    silent
+    run -77 env "$foreign=other" RLOCK_URL="unix://:right@$own_server/s" rlock run job -- true
+  done
+}

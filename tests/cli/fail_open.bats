@@ -86,6 +86,72 @@ warned() {
   [ ! -e started ]
 }
 
+# refuses WORD: the test's own server answers with WORD by now.
+refuses() { [[ $(redis get key 2>&1) == *"$1"* ]]; }
+
+# answered TEXT OPTION…: --fail-open starts nothing where servers are in trouble, and says which, with TEXT.
+answered() {
+  local text=$1
+  shift
+  run -69 --separate-stderr rlock run --connect-timeout 1s --fail-open "$@" job -- touch started
+  says '"job"' "$text"
+  [ ! -e started ]
+}
+
+@test "a server that is BUSY with a script has answered, waited for or not" {
+  own --lua-time-limit 10
+  start redis-cli -s "$own_server/s" eval 'while true do end' 0
+  eventually refuses BUSY
+  answered BUSY -n
+  answered BUSY -w 60
+  answered BUSY --format plain -n
+}
+
+@test "a server that is LOADING its data has answered" {
+  own --rdbcompression no
+  redis eval 'for i = 1, 300 do redis.call("SET", i, string.rep(tostring(i), 2000)) end' 0 >/dev/null
+  redis save >/dev/null
+  # A moment for each key, looking up after each.
+  restart --key-load-delay 50000 --loading-process-events-interval-bytes 1024
+  eventually refuses LOADING
+  answered LOADING -n
+}
+
+@test "a replica has answered: READONLY, and MASTERDOWN" {
+  # Nobody listens at port 1.
+  own --replicaof 127.0.0.1 1
+  answered READONLY -n
+  redis config set replica-serve-stale-data no >/dev/null
+  answered MASTERDOWN -n
+}
+
+@test "a server without room for another client has answered" {
+  own --maxclients 1
+  start redis-cli -s "$own_server/s" subscribe channel >full
+  eventually test -s full
+  answered maxclients -n
+}
+
+@test "servers of a quorum that may not vote yet have answered, also where the others are silent" {
+  quorum 3 --appendonly no
+  answered "does not vote until" -n
+  signal_server STOP 3
+  answered "" -n
+  answered "" -n --format plain
+}
+
+@test "one server of a quorum has answered, where the others are silent; where all are, nobody has" {
+  quorum 3
+  rlock run warm -- true
+  signal_server STOP 2 3
+  answered "" -n
+  answered "" -n --ttl 2s
+  answered "" -n --format plain
+  signal_server STOP 1
+  run -0 --separate-stderr rlock run -n --connect-timeout 300ms --fail-open job -- touch started
+  [ -e started ]
+}
+
 @test "a server that told a waiter its place has answered: gone later, it is 69" {
   own
   hold held

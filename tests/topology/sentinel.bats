@@ -205,6 +205,20 @@ blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clien
   [ ! -e started ]
 }
 
+@test "--fail-open: a master that refuses has answered, sentinels alone have not" {
+  group
+  at r0 config set min-replicas-to-write 3 >/dev/null
+  run -69 --separate-stderr rlock run --fail-open lock -- touch started
+  says lock NOREPLICAS
+  [ ! -e started ]
+  crash r1
+  crash r2
+  crash r0
+  run -0 --separate-stderr rlock run --fail-open lock -- touch started
+  [[ $stderr == *"without the lock"* ]] || fail "$stderr"
+  [ -e started ]
+}
+
 @test "69: no such master" {
   group
   RLOCK_URL=${RLOCK_URL/%$master_name/another} run -69 --separate-stderr rlock run lock -- touch started

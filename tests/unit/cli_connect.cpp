@@ -151,6 +151,42 @@ TEST_CASE("the password comes from the file, RLOCK_PASSWORD or REDISCLI_AUTH, in
   CHECK(password_of(with_url()) == std::nullopt);
 }
 
+TEST_CASE(
+    "a URL given as a flag that says who we are rules out the user and password of the "
+    "environment") {
+  using Who = std::pair<std::optional<std::string>, std::optional<std::string>>;
+  auto who = [](const Choices& choices) {
+    auto options = connection_options(choices, fake_getenv);
+    REQUIRE(options);
+    return Who{options->user, options->password};
+  };
+  const Who of_environment{"cache", "secret"};
+  for (const char* password : {"RLOCK_PASSWORD", "REDISCLI_AUTH"}) {
+    variables = {{"RLOCK_USER", "cache"}, {password, "secret"}};
+    for (const char* url : {"redis://u:right@a", "redis://:right@a", "unix://:right@/s",
+                            "redis+sentinel://:right@a/m", "redis+cluster://:right@a,b"}) {
+      CAPTURE(url);
+      Choices flag;
+      flag.set(Opt::url, {url});
+      CHECK(who(flag) == Who{});
+      flag.set(Opt::user, {"flag"});
+      CHECK(who(flag) == Who{"flag", std::nullopt});
+      Choices file;
+      file.set_from_file(Opt::url, {url});
+      CHECK(who(file) == of_environment);
+      variables["RLOCK_URL"] = url;
+      CHECK(who({}) == of_environment);
+    }
+    for (const char* url : {"redis://a", "redis+sentinel://a/m?sentinel_password=other"}) {
+      CAPTURE(url);
+      Choices flag;
+      flag.set(Opt::url, {url});
+      CHECK(who(flag) == of_environment);
+    }
+  }
+  variables.clear();
+}
+
 TEST_CASE("a password file that cannot be read is a configuration error") {
   Scratch empty("\n");
   for (const std::string& path : {std::string("/nonexistent/secret"), std::string("/tmp"),

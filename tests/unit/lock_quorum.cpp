@@ -64,6 +64,16 @@ TEST_CASE("a refusal that cannot pass decides only where it takes the majority a
   CHECK(too_few(five(), errors).retry == Retry::never);
 }
 
+TEST_CASE("a quorum has answered where any server has, be it to refuse (--fail-open)") {
+  using util::Answered;
+  std::vector<std::optional<Error>> errors(5, down());
+  CHECK(too_few(five(), errors).answered == Answered::no);
+  errors[3]->answered = Answered::yes;
+  CHECK(too_few(five(), errors).answered == Answered::yes);
+  errors[3].reset();
+  CHECK(too_few(five(), errors).answered == Answered::yes);
+}
+
 TEST_CASE("a release is confirmed by a majority") {
   Ballots<ReleaseReply> ballots(5);
   ballots[0] = ballots[1] = ReleaseReply{};

@@ -202,6 +202,24 @@ TEST_CASE("what cannot pass ends the acquisition, and whatever it took goes back
   }
 }
 
+TEST_CASE("who has answered once has answered, though nobody is there at the end (--fail-open)") {
+  using util::Answered;
+  const Error gone{ErrorKind::unavailable, "connection refused", Retry::later};
+  auto outcome = [&](util::Result<AcquireReply> first) {
+    Bench bench;
+    bench.store.acquires.push_back({1ms, std::move(first)});
+    for (int i = 0; i < 100; ++i) bench.store.acquires.push_back({1ms, gone});
+    auto result = bench.run(bench.within(1s));
+    REQUIRE_FALSE(result);
+    CHECK(result.error().text == gone.text);
+    return result.error().answered;
+  };
+  CHECK(outcome(gone) == Answered::no);
+  CHECK(outcome(Error{ErrorKind::unavailable, "LOADING", Retry::later, Answered::yes}) ==
+        Answered::yes);
+  CHECK(outcome(AcquireReply(More{})) == Answered::yes);
+}
+
 TEST_CASE("a waiter keeps its place over an outage") {
   Bench bench;
   bench.answers(place(2));
