@@ -64,12 +64,10 @@ Result<std::vector<lock::Holder>> victims(const ForceSettings& settings, Session
 }
 
 // The holders that were shown are those that are broken, even if the lock changes hands meanwhile
-// or a request has to be sent again.
-std::vector<lock::ForceTarget> pinned(const lock::ForceTarget& target,
-                                      const std::vector<lock::Holder>& shown) {
+// or a request has to be sent again. An owner names its cool-down too.
+std::vector<lock::ForceTarget> pinned(const std::vector<lock::Holder>& shown) {
   std::vector<lock::ForceTarget> targets;
   for (const lock::Holder& holder : shown) {
-    if (holder.state == lock::HolderState::cooldown) return {target};
     targets.emplace_back(lock::Owner::foreign(holder.owner));
   }
   return targets;
@@ -114,7 +112,7 @@ Result<lock::ForceReply> force_each(const ForceSettings& settings,
                                     const std::vector<lock::Holder>& shown, Session& session) {
   lock::Forced all;
   lock::ForceReply otherwise = lock::NotHeld{};
-  for (const lock::ForceTarget& target : pinned(settings.target, shown)) {
+  for (const lock::ForceTarget& target : pinned(shown)) {
     auto reply = force(settings, target, session);
     if (!reply) return reply;
     auto* forced = std::get_if<lock::Forced>(&*reply);

@@ -172,6 +172,42 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   let_go prompted
 }
 
+# asked NAME [OPTION…]: force-unlock NAME has shown what it breaks, and waits until answer() types there. What is
+# started meanwhile must not inherit descriptor 8.
+asked() {
+  rm -f answer question
+  mkfifo answer
+  exec 8<>answer
+  start sh -c 'exec "$@" <answer >question 8>&-' sh \
+    python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" rlock force-unlock "$@"
+  operator=$!
+  eventually test -s question
+}
+
+answer() {
+  echo "$1" >&8
+  exec 8>&-
+}
+
+@test "L20 a cool-down was shown: whoever holds the lock by the time of the answer is not broken" {
+  needs_terminal
+  local options
+  for options in "" --all; do
+    rlock run --min-hold 1h cool -- true
+    # shellcheck disable=SC2086 # none or one
+    asked cool $options
+    rlock force-unlock --yes cool
+    hold cool 8>&-
+    answer y
+    ends_with 75 "$operator"
+    grep -q 'in its cool-down' question
+    grep -q 'nothing was changed' question
+    held cool
+    let_go cool
+    rm held.cool go.cool
+  done
+}
+
 @test "text from a holder never reaches a terminal raw" {
   hold evil --reason $'\e[31mred\a\xe2\x80\xae\r'
   rlock status evil >shown
