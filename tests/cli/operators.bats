@@ -208,6 +208,37 @@ answer() {
   done
 }
 
+# breaks NAME [OPTION…]: force-unlock NAME with the answer y, all that it says.
+breaks() {
+  asked "$@"
+  answer y
+  ends_with 0 "$operator"
+  cat question
+}
+
+@test "L20 force-unlock tells what becomes of whoever holds the lock, before and after" {
+  needs_terminal
+  hold run --reason precious
+  run -0 breaks run
+  [[ $output == *"its holder is told to end. Break it?"*"told to end; the next one starts"* ]] || fail "$output"
+  ends_with 76 "$holder"
+  rm held.run go.run
+  hold run
+  run -0 breaks run --now
+  [[ $output == *"its holder is told to end. Break it?"*"may overlap"* ]] || fail "$output"
+  ends_with 76 "$holder"
+  rlock acquire steps --ttl 1h
+  run -0 breaks steps
+  [[ $output == *"nobody is told: its steps may go on"*"Break it?"*"freed at once; nobody is told"*"may overlap"* ]] ||
+    fail "$output"
+  rlock run --min-hold 1h cool -- true
+  run -0 breaks cool --now
+  [[ $output == *"it only cools down. Break it?"*"freed at once"* && $output != *overlap* ]] || fail "$output"
+  redis set other stranger px 3600000
+  run -0 breaks other
+  [[ $output == *"cannot be told and may go on. Break it?"*"cannot be told"*"may overlap"* ]] || fail "$output"
+}
+
 @test "text from a holder never reaches a terminal raw" {
   hold evil --reason $'\e[31mred\a\xe2\x80\xae\r'
   rlock status evil >shown
