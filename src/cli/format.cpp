@@ -1,5 +1,7 @@
 #include "cli/format.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "cli/describe.hpp"
@@ -56,6 +58,11 @@ util::Status check_format(const Choices& choices) {
                                        std::string(word_of(*format)) + ": " + lack.why};
   }
   return util::Done{};
+}
+
+bool is_native_only(Opt option) {
+  return std::any_of(std::begin(kLacks), std::end(kLacks),
+                     [&](const Lack& lack) { return lack.option == option; });
 }
 
 Result<std::optional<lock::Owner>> owner_choice(const Choices& choices) {
