@@ -4,6 +4,7 @@
 #include "cli/confirm.hpp"
 #include "cli/describe.hpp"
 #include "cli/force_settings.hpp"
+#include "cli/format.hpp"
 #include "cli/json.hpp"
 #include "cli/render.hpp"
 #include "cli/session.hpp"
@@ -212,8 +213,11 @@ util::Status settle_format(Session& session, const ForceSettings& settings) {
   if (!seen->holders.empty()) return util::Done{};
   auto other = find_foreign(session, settings.name);
   if (!other) return std::move(other).error();
-  if (*other) session = **std::move(other);
-  return util::Done{};
+  if (!*other) return util::Done{};
+  session = **std::move(other);
+  if (!std::holds_alternative<lock::Token>(settings.target)) return util::Done{};
+  return usage("--token: " + in_quotes(settings.name.text()) + " is held in the " +
+               std::string(word_of(session.format())) + " format, which has no fencing tokens");
 }
 
 }  // namespace

@@ -70,7 +70,9 @@ Result<std::optional<lock::Owner>> owner_choice(const Choices& choices) {
   if (!text) return std::optional<lock::Owner>();
   auto format = format_choice(choices);
   if (!format) return std::move(format).error();
-  if (*format != Format::native) return std::optional(lock::Owner::foreign(*text));
+  if (text->empty()) return Error{ErrorKind::usage, "--owner is empty"};
+  bool any = !choices.has(Opt::format) || *format != Format::native;
+  if (any) return std::optional(lock::Owner::foreign(*std::move(text)));
   auto owner = lock::Owner::parse(*text);
   if (!owner) return std::move(owner).error();
   return std::optional(*std::move(owner));

@@ -21,7 +21,8 @@ util::Status check_format(const Choices& choices);
 // Whether only the native format has room for what the option asks for.
 bool is_native_only(Opt option);
 
-// --owner, where it was given: 32 hexadecimal digits, or with another client's format any text.
+// --owner, where it was given: without --format any text, since the lock may be another client's;
+// with it, what that format has.
 util::Result<std::optional<lock::Owner>> owner_choice(const Choices& choices);
 
 }  // namespace rlock::cli
