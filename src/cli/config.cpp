@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cli/config_file.hpp"
+#include "cli/format.hpp"
 #include "cli/run_settings.hpp"
 #include "redis/url.hpp"
 #include "util/file.hpp"
@@ -36,7 +37,7 @@ enum class Chosen { by_default, by_name };
 
 struct ConfigFile {
   std::string path;
-  std::vector<Setting> settings;
+  std::vector<Setting> settings;  // in the order of their lines
 };
 
 std::optional<std::string> variable(Getenv getenv, std::string_view name) {
@@ -125,33 +126,39 @@ Result<std::optional<ConfigFile>> load(const std::string& path, Chosen chosen) {
   if (holds_password(*settings)) {
     if (auto ok = check_readers(path, info); !ok) return std::move(ok).error();
   }
+  std::sort(settings->begin(), settings->end(),
+            [](const Setting& one, const Setting& other) { return one.line < other.line; });
   return std::optional(ConfigFile{path, *std::move(settings)});
 }
 
 // ---- its values ----
 
-// What the command would say to the value alone. The files that a value names are looked at when
-// they are used.
-Status try_value(const Setting& setting) {
-  const OptionRow& row = row_of(setting.id);
-  if (setting.values.empty() || row.metavar == "FILE" || row.metavar == "DIR") return Done{};
+Status try_connection(const Setting& setting) {
   Choices choices;
   choices.set(Opt::url, {"local:"});
   choices.set(setting.id, setting.values);
-  if (row.section == Section::command) {
-    auto settings = run_settings({CommandId::run, choices, {"name"}, {{"true"}}}, no_environment);
-    return settings ? Status(Done{}) : std::move(settings).error();
-  }
   auto options = connection_options(choices, no_environment);
   if (!options) return std::move(options).error();
   auto urls = redis::parse_urls(options->urls);
   return urls ? Status(Done{}) : std::move(urls).error();
 }
 
-// Told here, with their line, not when a command that uses them comes along.
+Status try_run(const Choices& choices) {
+  auto settings = run_settings({CommandId::run, choices, {"name"}, {{"true"}}}, no_environment);
+  return settings ? Status(Done{}) : std::move(settings).error();
+}
+
+// Told here, with their line, not when a command that uses them comes along: a connection option as
+// the command would say it to the value alone, one of run's beside those above it in the file. The
+// files that a value names are looked at when they are used.
 Status check_values(const ConfigFile& file) {
+  Choices of_run;
   for (const Setting& setting : file.settings) {
-    auto ok = try_value(setting);
+    const OptionRow& row = row_of(setting.id);
+    if (setting.values.empty() || row.metavar == "FILE" || row.metavar == "DIR") continue;
+    bool runs = row.section == Section::command;
+    if (runs) of_run.set(setting.id, setting.values);
+    auto ok = runs ? try_run(of_run) : try_connection(setting);
     if (ok) continue;
     return Error{ErrorKind::config,
                  file.path + ":" + std::to_string(setting.line) + ": " + ok.error().text};
@@ -171,6 +178,12 @@ class Decided {
     if (values.empty()) return;  // a flag that is false rules nothing else out
     for (const auto& [one, other] : kRivals) {
       if (id == one || id == other) mark(id == one ? other : one);
+    }
+    // Nor is what only the native format has room for meant for other clients' locks.
+    if (id == Opt::format && values.back() != word_of(redis::Format::native)) {
+      for (const OptionRow& row : options()) {
+        if (is_native_only(row.id)) mark(row.id);
+      }
     }
     // A URL that brings its own user or password is not meant for those of a weaker layer.
     if (id == Opt::url && any_credentials(values)) {

@@ -23,6 +23,7 @@ util::Status set_target(ForceSettings& settings, const Choices& choices) {
   if (*owner) settings.target.emplace<lock::Owner>(**std::move(owner));
   auto token = number_choice(choices, Opt::token, kGreatestToken);
   if (!token) return std::move(token).error();
+  if (*token == 0U) return Error{ErrorKind::usage, "--token: no holder has the token 0"};
   if (*token) settings.target = lock::Token{**token};
   return util::Done{};
 }

@@ -4,6 +4,7 @@
 #include "cli/confirm.hpp"
 #include "cli/describe.hpp"
 #include "cli/force_settings.hpp"
+#include "cli/format.hpp"
 #include "cli/json.hpp"
 #include "cli/render.hpp"
 #include "cli/session.hpp"
@@ -64,15 +65,42 @@ Result<std::vector<lock::Holder>> victims(const ForceSettings& settings, Session
 }
 
 // The holders that were shown are those that are broken, even if the lock changes hands meanwhile
-// or a request has to be sent again.
-std::vector<lock::ForceTarget> pinned(const lock::ForceTarget& target,
-                                      const std::vector<lock::Holder>& shown) {
+// or a request has to be sent again. An owner names its cool-down too.
+std::vector<lock::ForceTarget> pinned(const std::vector<lock::Holder>& shown) {
   std::vector<lock::ForceTarget> targets;
   for (const lock::Holder& holder : shown) {
-    if (holder.state == lock::HolderState::cooldown) return {target};
     targets.emplace_back(lock::Owner::foreign(holder.owner));
   }
   return targets;
+}
+
+// What breaking a lock does to its holder, the worst last.
+enum class Effect { cools, told, untold, foreign };
+
+Effect effect_on(const lock::Holder& holder, redis::Format format) {
+  if (format != redis::Format::native) return Effect::foreign;
+  if (holder.state == lock::HolderState::cooldown) return Effect::cools;
+  return holder.attended == lock::Attended::yes ? Effect::told : Effect::untold;
+}
+
+Effect worst_effect(const std::vector<lock::Holder>& holders, redis::Format format) {
+  Effect worst = Effect::cools;
+  for (const lock::Holder& holder : holders) worst = std::max(worst, effect_on(holder, format));
+  return worst;
+}
+
+std::string question(Effect effect) {
+  switch (effect) {
+    case Effect::cools:
+      return "it only cools down";
+    case Effect::told:
+      return "its holder is told to end";
+    case Effect::untold:
+      return "nobody is told: its steps may go on beside the next holder";
+    case Effect::foreign:
+      break;
+  }
+  return "its holder cannot be told and may go on";
 }
 
 util::Status consent(const ForceSettings& settings, const std::vector<lock::Holder>& shown,
@@ -85,9 +113,8 @@ util::Status consent(const ForceSettings& settings, const std::vector<lock::Hold
     write_stderr("rlock: " + text, util::Millis(1000));
   }
   if (settings.yes) return util::Done{};
-  switch (confirm(session.format() == redis::Format::native
-                      ? "rlock: its command will be ended. Break it? [y/N] "
-                      : "rlock: its holder cannot be told and may go on. Break it? [y/N] ")) {
+  const Effect effect = worst_effect(shown, session.format());
+  switch (confirm("rlock: " + question(effect) + ". Break it? [y/N] ")) {
     case Answer::yes:
       return util::Done{};
     case Answer::no:
@@ -114,7 +141,7 @@ Result<lock::ForceReply> force_each(const ForceSettings& settings,
                                     const std::vector<lock::Holder>& shown, Session& session) {
   lock::Forced all;
   lock::ForceReply otherwise = lock::NotHeld{};
-  for (const lock::ForceTarget& target : pinned(settings.target, shown)) {
+  for (const lock::ForceTarget& target : pinned(shown)) {
     auto reply = force(settings, target, session);
     if (!reply) return reply;
     auto* forced = std::get_if<lock::Forced>(&*reply);
@@ -130,23 +157,31 @@ Result<lock::ForceReply> force_each(const ForceSettings& settings,
   return all.broken.empty() ? otherwise : lock::ForceReply(std::move(all));
 }
 
-std::string holder_line(const lock::Holder& holder, const lock::Forced& forced) {
+std::string outcome(const lock::Holder& holder, const lock::Forced& forced, redis::Format format) {
   const auto& counting = forced.counting;
-  bool waits = std::find(counting.begin(), counting.end(), holder.owner) != counting.end();
-  return "was " + holder_phrase(holder, Tell::duration) + "\n" +
-         (waits ? "  told to end; the next one starts when it has confirmed, or in " +
-                      util::format_duration(holder.left) + " when its lease ends\n"
-                : "  freed at once\n");
+  if (std::find(counting.begin(), counting.end(), holder.owner) != counting.end()) {
+    return "told to end; the next one starts when it has confirmed, or in " +
+           util::format_duration(holder.left) + " when its lease ends";
+  }
+  switch (effect_on(holder, format)) {
+    case Effect::cools:
+      return "freed at once";
+    case Effect::told:  // with --now
+      return "freed at once and told to end: it and the next one may overlap";
+    case Effect::untold:
+      return "freed at once; nobody is told: its steps and the next holder may overlap";
+    case Effect::foreign:
+      break;
+  }
+  return "freed at once; its holder cannot be told: it and the next one may overlap";
 }
 
 std::string forced_text(const ForceSettings& settings, const lock::Forced& forced,
                         redis::Format format) {
   std::string text = "broke " + in_quotes(settings.name.text()) + "\n";
-  for (const lock::Holder& holder : forced.broken) text += "  " + holder_line(holder, forced);
-  if (format != redis::Format::native) {
-    text += "  its holder cannot be told: it and the next one may overlap\n";
-  } else if (settings.pace == lock::Pace::now) {
-    text += "  --now: the command that held it and the next one may overlap\n";
+  for (const lock::Holder& holder : forced.broken) {
+    text += "  was " + holder_phrase(holder, Tell::duration) + "\n";
+    text += "  " + outcome(holder, forced, format) + "\n";
   }
   if (forced.next) text += "  next: owner " + util::printable(*forced.next) + "\n";
   return text;
@@ -178,8 +213,11 @@ util::Status settle_format(Session& session, const ForceSettings& settings) {
   if (!seen->holders.empty()) return util::Done{};
   auto other = find_foreign(session, settings.name);
   if (!other) return std::move(other).error();
-  if (*other) session = **std::move(other);
-  return util::Done{};
+  if (!*other) return util::Done{};
+  session = **std::move(other);
+  if (!std::holds_alternative<lock::Token>(settings.target)) return util::Done{};
+  return usage("--token: " + in_quotes(settings.name.text()) + " is held in the " +
+               std::string(word_of(session.format())) + " format, which has no fencing tokens");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "cli/format.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "cli/describe.hpp"
@@ -58,12 +60,19 @@ util::Status check_format(const Choices& choices) {
   return util::Done{};
 }
 
+bool is_native_only(Opt option) {
+  return std::any_of(std::begin(kLacks), std::end(kLacks),
+                     [&](const Lack& lack) { return lack.option == option; });
+}
+
 Result<std::optional<lock::Owner>> owner_choice(const Choices& choices) {
   auto text = choices.last(Opt::owner);
   if (!text) return std::optional<lock::Owner>();
   auto format = format_choice(choices);
   if (!format) return std::move(format).error();
-  if (*format != Format::native) return std::optional(lock::Owner::foreign(*text));
+  if (text->empty()) return Error{ErrorKind::usage, "--owner is empty"};
+  bool any = !choices.has(Opt::format) || *format != Format::native;
+  if (any) return std::optional(lock::Owner::foreign(*std::move(text)));
   auto owner = lock::Owner::parse(*text);
   if (!owner) return std::move(owner).error();
   return std::optional(*std::move(owner));

@@ -18,7 +18,11 @@ util::Result<redis::Format> format_choice(const Choices& choices);
 // ErrorKind::usage says why an option that was given makes no sense with --format.
 util::Status check_format(const Choices& choices);
 
-// --owner, where it was given: 32 hexadecimal digits, or with another client's format any text.
+// Whether only the native format has room for what the option asks for.
+bool is_native_only(Opt option);
+
+// --owner, where it was given: without --format any text, since the lock may be another client's;
+// with it, what that format has.
 util::Result<std::optional<lock::Owner>> owner_choice(const Choices& choices);
 
 }  // namespace rlock::cli

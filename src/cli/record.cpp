@@ -91,21 +91,36 @@ Record own_record() {
 
 namespace {
 
-// Others can read it in `status`: user:password@ in a URL becomes user:***@. [FAULTS 38]
-std::string without_passwords(std::string_view text) {
+// `user:***` of user:password. A lone one may be a token and is masked whole, as is one with the
+// passwords that go with a token; but over ssh it is a name.
+std::string masked(std::string_view userinfo, bool ssh) {
+  const size_t end = userinfo.find_first_of(":/?#@");
+  if (end == userinfo.npos) return ssh ? std::string(userinfo) : "***";
+  const std::string_view password = userinfo.substr(end + 1);
+  const bool token = userinfo[end] != ':' || password.empty() || password == "x-oauth-basic";
+  return token ? "***" : std::string(userinfo.substr(0, end + 1)) + "***";
+}
+
+// Others can read it in `status` and `history`. A password may have an unescaped / or @ in it, so
+// what stands before the last @ of a URL's word goes: rather too much than a part of it. At least
+// the first `most` bytes. [FAULTS 38]
+std::string without_passwords(std::string_view text, size_t most) {
   constexpr std::string_view kScheme = "://";
   std::string out;
-  for (size_t at = text.find(kScheme); at != text.npos; at = text.find(kScheme)) {
+  size_t at = text.find(kScheme);
+  while (at != text.npos && out.size() + at < most) {
     out += text.substr(0, at + kScheme.size());
     text.remove_prefix(at + kScheme.size());
-    std::string_view authority = text.substr(0, text.find_first_of("/?# \t\n'\""));
-    size_t end = authority.rfind('@');
-    size_t colon = authority.substr(0, end).find(':');
-    if (end == authority.npos || colon == authority.npos) continue;
-    out.append(authority.substr(0, colon + 1)).append("***");
-    text.remove_prefix(end);
+    const std::string_view word = text.substr(0, text.find_first_of(" \t\n"));
+    const size_t end = word.rfind('@');
+    if (end != word.npos) {
+      out += masked(word.substr(0, end), out.ends_with("ssh://"));
+      text.remove_prefix(end);
+    }
+    at = text.find(kScheme);
   }
-  return out.append(text);
+  if (out.size() < most) out += text.substr(0, most - out.size());
+  return out;
 }
 
 }  // namespace
@@ -115,7 +130,7 @@ std::string command_text(const std::vector<std::string>& argv) {
   for (const std::string& word : argv) {
     if (!text.empty()) text += ' ';
     // A longer word is cut below anyway: do not copy a megabyte to keep 200 bytes.
-    std::string safe = without_passwords(std::string_view(word).substr(0, 8 * kLongestCommand));
+    std::string safe = without_passwords(word, kLongestCommand + 1);
     text += shell_quoted(std::string_view(safe).substr(0, kLongestCommand + 1));
     if (text.size() > kLongestCommand) break;
   }

@@ -140,7 +140,7 @@ std::string holder_details(const lock::Holder& holder, size_t width) {
   add("owner    ", holder.owner);
   add("token    ", holder.token.value == 0 ? "" : std::to_string(holder.token.value));
   if (holder.state == lock::HolderState::revoked) {
-    add("state    ", "broken by an operator; its command is being ended");
+    add("state    ", "broken by an operator; its holder is told to end");
   } else if (holder.state == lock::HolderState::cooldown) {
     add("state    ", "its command has ended; the lock is in its cool-down");
   }

@@ -40,7 +40,11 @@ end
 
 -- The reply to this very request was lost, and it came again: the note tells.
 local function done_before()
-  return target == 'owner' and note ~= '' and tombstone(value) == FORCED and note_of(value) == note
+  if target ~= 'owner' or note == '' then return false end
+  for _, owner in ipairs({value, '~' .. value}) do
+    if tombstone(owner) == FORCED and note_of(owner) == note then return true end
+  end
+  return false
 end
 
 local holders = call('ZRANGE', HOLDERS, 0, -1)

@@ -115,6 +115,26 @@ EOT
   ends_with 0 "$waiter"
 }
 
+@test "what only the native format has room for is no default of other formats, where a stronger layer asks for those" {
+  configure "$user_file" <<<$'[run]\nmin-hold = "1s"\nreason = "from the file"\nslots = 2\nmax-queue = 3\nttl = "20s"'
+  local form
+  for form in plain redisson; do
+    run -0 --separate-stderr rlock run --format "$form" lock -- true
+    silent
+    run -64 --separate-stderr rlock run --format "$form" --min-hold 1s lock -- true
+    says --min-hold "--format $form"
+  done
+}
+
+@test "settings of one file that exclude each other are told with the line of the later one" {
+  configure "$user_file" <<<$'[run]\nwait = "10m"\nttl = "1m"\nnonblock = true'
+  refused "$user_file:4:" --nonblock --wait
+  configure "$user_file" <<<$'[run]\nslots = 2\nshared = true'
+  refused "$user_file:3:" --slots --shared
+  configure "$user_file" <<<$'[run]\nslots = 2\nformat = "plain"'
+  refused "$user_file:3:" --slots "--format plain"
+}
+
 @test "a mistake is told with file, line and key, before anything is done" {
   configure "$user_file" <<<$'\nprefx = "x:"'
   refused "$user_file:2:" '"prefx"' "did you mean prefix?"

@@ -162,6 +162,27 @@ listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' |
   [[ $output == *"not held"* ]]
 }
 
+@test "L20 a lock found by its shape is named by the owner that status prints; no token names it" {
+  redis set p host:123 px 60000 >/dev/null
+  redis hset r uuid:31 1 >/dev/null
+  redis pexpire r 60000 >/dev/null
+  run -0 rlock status -q --owner host:123 p
+  run -1 rlock status -q --owner host:124 p
+  run -75 --separate-stderr rlock force-unlock p --owner host:124 --yes
+  local name
+  for name in p r; do
+    run -64 --separate-stderr rlock force-unlock "$name" --token 0 --yes
+    says --token
+    run -64 --separate-stderr rlock force-unlock "$name" --token 7 --yes
+    says "$name" --token format
+    run -64 --separate-stderr rlock force-unlock "$name" --owner '' --yes
+    says --owner
+    exists "$name"
+    run -0 rlock force-unlock "$name" --owner "$(rlock status --json "$name" | jq -r '.locks[0].holders[0].owner')" --yes
+    absent "$name"
+  done
+}
+
 @test "a run inside a run of the same lock would wait for itself: 64; --no-reentrant waits; an old RLOCK_HELD rules nothing" {
   local form held
   for form in "${forms[@]}"; do

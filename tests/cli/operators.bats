@@ -172,6 +172,73 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   let_go prompted
 }
 
+# asked NAME [OPTION…]: force-unlock NAME has shown what it breaks, and waits until answer() types there. What is
+# started meanwhile must not inherit descriptor 8.
+asked() {
+  rm -f answer question
+  mkfifo answer
+  exec 8<>answer
+  start sh -c 'exec "$@" <answer >question 8>&-' sh \
+    python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" rlock force-unlock "$@"
+  operator=$!
+  eventually test -s question
+}
+
+answer() {
+  echo "$1" >&8
+  exec 8>&-
+}
+
+@test "L20 a cool-down was shown: whoever holds the lock by the time of the answer is not broken" {
+  needs_terminal
+  local options
+  for options in "" --all; do
+    rlock run --min-hold 1h cool -- true
+    # shellcheck disable=SC2086 # none or one
+    asked cool $options
+    rlock force-unlock --yes cool
+    hold cool 8>&-
+    answer y
+    ends_with 75 "$operator"
+    grep -q 'in its cool-down' question
+    grep -q 'nothing was changed' question
+    held cool
+    let_go cool
+    rm held.cool go.cool
+  done
+}
+
+# breaks NAME [OPTION…]: force-unlock NAME with the answer y, all that it says.
+breaks() {
+  asked "$@"
+  answer y
+  ends_with 0 "$operator"
+  cat question
+}
+
+@test "L20 force-unlock tells what becomes of whoever holds the lock, before and after" {
+  needs_terminal
+  hold run --reason precious
+  run -0 breaks run
+  [[ $output == *"its holder is told to end. Break it?"*"told to end; the next one starts"* ]] || fail "$output"
+  ends_with 76 "$holder"
+  rm held.run go.run
+  hold run
+  run -0 breaks run --now
+  [[ $output == *"its holder is told to end. Break it?"*"may overlap"* ]] || fail "$output"
+  ends_with 76 "$holder"
+  rlock acquire steps --ttl 1h
+  run -0 breaks steps
+  [[ $output == *"nobody is told: its steps may go on"*"Break it?"*"freed at once; nobody is told"*"may overlap"* ]] ||
+    fail "$output"
+  rlock run --min-hold 1h cool -- true
+  run -0 breaks cool --now
+  [[ $output == *"it only cools down. Break it?"*"freed at once"* && $output != *overlap* ]] || fail "$output"
+  redis set other stranger px 3600000
+  run -0 breaks other
+  [[ $output == *"cannot be told and may go on. Break it?"*"cannot be told"*"may overlap"* ]] || fail "$output"
+}
+
 @test "text from a holder never reaches a terminal raw" {
   hold evil --reason $'\e[31mred\a\xe2\x80\xae\r'
   rlock status evil >shown

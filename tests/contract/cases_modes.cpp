@@ -200,6 +200,17 @@ void min_hold_keeps_it(Lab& lab) {
   lab.granted('B');
 }
 
+// The reply was lost, and the request came again when another held the lock already. [L20]
+void min_hold_broken_twice(Lab& lab) {
+  lab.granted('A', holding(60s));
+  lab.release('A');
+  lab.queued('B');
+  const auto first = as<lock::Forced>(lab.force(Lab::owner('A')), "not forced");
+  need(first.broken.size() == 1 && first.next == Lab::owner('B').text(), "B is not the next");
+  const auto again = as<lock::Forced>(lab.force(Lab::owner('A')), "denied");
+  need(again.broken.empty() && lab.holders() == "B", "B was broken for A");
+}
+
 void min_hold_after_a_crash(Lab& lab) {
   Ask slots = with(Limit::slots(2));
   slots.min_hold = 60s;
@@ -264,6 +275,7 @@ const std::vector<Named>& mode_cases() {
       {"9: exclusive inside shared is an upgrade", exclusive_inside_shared},
       {"10: a short lease does not shorten the keys of a long one", long_lease_beside_short},
       {"16: min-hold keeps the lock, and the head starts on time (L14)", min_hold_keeps_it},
+      {"a cool-down is broken by its owner, once", min_hold_broken_twice},
       {"16: min-hold survives a crash and takes one slot", min_hold_after_a_crash},
       {"16: the keys live as long as a min-hold", keys_outlive_min_hold},
       {"16: min-hold is no longer where the server's clock is set back",
