@@ -25,6 +25,9 @@ class Request {
   virtual TimePoint due() const = 0;
   // Goes as far as it can without blocking; true once the result is there.
   virtual bool advance(TimePoint now) = 0;
+  // For one that nobody waits for any more: reads what has come and sends nothing. True when the
+  // answer is complete, so that the connection is free for another request.
+  virtual bool settled(TimePoint) { return false; }
 };
 
 template <class T>
