@@ -71,4 +71,22 @@ TEST_CASE("a wait that ends at the servers in mid-wait is followed by another (L
   CHECK(*wake == Wake::woken);
 }
 
+TEST_CASE("a try of Redlock that pauses beside a server that hangs sleeps meanwhile") {
+  Trio trio;
+  Holder rival;
+  rival.owner = "other";
+  trio.stores[0]->acquires.push_back({1ms, Result<AcquireReply>(Busy{rival, 0})});
+  trio.stores[1]->acquires.push_back({1ms, Result<AcquireReply>(Granted{})});
+  for (size_t i : {0, 1}) {
+    trio.stores[i]->cancels.push_back({1ms, Result<CancelReply>(CancelReply::gave_back)});
+  }
+  AcquireCall call{trio.name, trio.owner};
+  call.queueing = Queueing::never;
+  RedlockAcquire one(trio.members, trio.electorate, trio.random, {call, kMostSplits - 1});
+  CHECK(trio.drive(one) > kGiveBack);
+  auto reply = one.take();
+  REQUIRE(reply);
+  CHECK(std::holds_alternative<More>(*reply));
+}
+
 }  // namespace rlock::lock
