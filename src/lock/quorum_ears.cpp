@@ -61,17 +61,24 @@ class Ears::Listening final : public Reply<Wake> {
     return static_cast<size_t>(std::count(woken_.begin(), woken_.end(), true));
   }
 
+  // A wait that ends at the server in the middle of ours is followed by another: no ear is ever
+  // deaf for want of one.
   void hear(size_t i, TimePoint now) {
     Ear& ear = ears_.ears_[i];
-    if (ear.deaf || woken_[i]) return;
-    if (!ear.request) {
-      ear.request = ear.store->wait_for_wake(name_, *ears_.owner_, std::max(slice_, kLeastBlock));
+    while (!ear.deaf && !woken_[i]) {
+      if (!ear.request) {
+        ear.request = ear.store->wait_for_wake(name_, *ears_.owner_, std::max(slice_, kLeastBlock));
+      }
+      if (!ear.request->advance(now)) return;
+      auto wake = ear.request->take();
+      ear.request.reset();
+      heard(i, std::move(wake), now);
     }
-    if (!ear.request->advance(now)) return;
-    auto wake = ear.request->take();
-    ear.request.reset();
+  }
+
+  void heard(size_t i, util::Result<Wake> wake, TimePoint now) {
     if (!wake) {
-      ear.deaf = true;
+      ears_.ears_[i].deaf = true;
       failures_.resize(woken_.size());
       failures_[i] = std::move(wake);
     } else if (*wake == Wake::woken) {

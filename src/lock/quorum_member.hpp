@@ -13,22 +13,26 @@
 // One request to all servers of a quorum at once. [DESIGN, Servers: Quorum]
 namespace rlock::lock {
 
+// What comes of an earlier request that a server has not answered: it is driven to its end, or left
+// as it is. Then nothing more of it is sent, since that could take what the next request gives
+// back, and that next one goes over a fresh connection, since it must not wait for a hung server.
+enum class Turn { after, instead };
+
 // A server of a quorum, over one connection.
 struct Member {
   std::unique_ptr<LockStore> store;
   std::unique_ptr<Request> behind{};  // an earlier request, for which the majority did not wait
   TimePoint behind_until{};
 
-  // Drives what is behind; true when the next request finds the connection free.
-  bool ready(TimePoint now) {
-    if (behind && (behind->advance(now) || now >= behind_until)) behind.reset();
-    return behind == nullptr;
+  // Sees to what is behind; true when the next request may be sent.
+  bool ready(TimePoint now, Turn turn) {
+    if (!behind) return true;
+    bool over = turn == Turn::instead ? behind->settled(now) : behind->advance(now);
+    if (!over && turn == Turn::after && now < behind_until) return false;
+    behind.reset();
+    return true;
   }
 };
-
-// What comes of an earlier request that a server has not answered: it is waited for, or left for a
-// fresh connection, since what is sent now must not wait for a hung server.
-enum class Turn { after, instead };
 
 // To one server, sent at `now`; null where this one is not asked.
 template <class T>
@@ -126,9 +130,7 @@ class Broadcast {
 
   bool send(size_t i, TimePoint now) {
     Member& member = members_[i];
-    bool ready = member.ready(now);
-    if (turn_ == Turn::instead) member.behind.reset();
-    if (!ready && turn_ == Turn::after) return false;
+    if (!member.ready(now, turn_)) return false;
     legs_[i].request = ask_(*member.store, i, now);
     legs_[i].give_up_at = now + limit_;
     if (!legs_[i].request) close(i, std::nullopt);

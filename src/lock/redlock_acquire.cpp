@@ -36,7 +36,7 @@ bool RedlockAcquire::advance(TimePoint now) {
   if (asking_) hear(now);
   if (!giving_back_) return result_.has_value();
   giving_back_->advance(now);
-  return now >= pause_until_ && (now >= close_at_ || giving_back_->open() == 0);
+  return now >= close_at_ || (giving_back_->open() == 0 && now >= pause_until_);
 }
 
 void RedlockAcquire::hear(TimePoint now) {
@@ -87,7 +87,7 @@ void RedlockAcquire::try_again(const Tally& heard, TimePoint now) {
 // long: the next try, or the way out, does not wait for those that hang.
 void RedlockAcquire::give_back(Result<AcquireReply> then, TimePoint now) {
   result_ = std::move(then);
-  close_at_ = now + kGiveBack;
+  close_at_ = std::max(pause_until_, now + kGiveBack);
   asking_.reset();  // its connections are wanted
   giving_back_.emplace(
       members_,

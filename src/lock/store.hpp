@@ -27,6 +27,9 @@ class Request {
   virtual bool advance(TimePoint now) = 0;
   // Of one that is not done, since it waits for more servers: whether any has spoken.
   virtual util::Answered answered() const { return util::Answered::no; }
+  // For one that nobody waits for any more: reads what has come and sends nothing. True when the
+  // answer is complete, so that the connection is free for another request.
+  virtual bool settled(TimePoint) { return false; }
 };
 
 template <class T>

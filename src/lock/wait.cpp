@@ -19,9 +19,11 @@ constexpr Millis kSilence{1000};
 constexpr Millis kAttempt{2000};
 constexpr Millis kFirstBackoff{20};
 constexpr Millis kLongestBackoff{1000};
+// Giving back: as long as the wait may still last, and no longer than this.
 constexpr Millis kGiveBack{5000};
-// Nothing was ever answered: one short try, since the request may have arrived all the same.
-constexpr Millis kGiveBackUnanswered{500};
+// After that, after a signal, and where nothing was ever answered: time enough for a server that
+// answers. What one that does not may keep ends with the heartbeat.
+constexpr Millis kGiveBackBriefly{500};
 
 Millis grown(Millis backoff) {
   return std::clamp(backoff * 2, kFirstBackoff, kLongestBackoff);
@@ -42,12 +44,16 @@ Result<WaitResult> WaitLoop::acquire(AcquireCall call, const WaitLimits& limits)
   }
 }
 
+// The first answer has a time of its own, and one try is due to those who do not wait.
+TimePoint WaitLoop::Attempt::ends(TimePoint sent_at) const {
+  if (!answered) return started + limits.first_contact;
+  return waits() ? std::min(limits.deadline, sent_at + kAttempt) : sent_at + kAttempt;
+}
+
 std::optional<Result<WaitResult>> WaitLoop::step(Attempt& attempt) {
   TimePoint sent_at = poller_.now();
-  TimePoint until =
-      attempt.answered ? sent_at + kAttempt : attempt.started + attempt.limits.first_contact;
   auto request = store_.acquire(attempt.call);
-  Drive driven = drive_ticking(*request, until);
+  Drive driven = drive_ticking(*request, attempt.ends(sent_at));
   if (driven == Drive::done) {
     auto reply = request->take();
     if (!reply) return recover(attempt, std::move(reply).error());
@@ -59,6 +65,10 @@ std::optional<Result<WaitResult>> WaitLoop::step(Attempt& attempt) {
   const util::Answered answered = request->answered();
   request.reset();
   if (driven == Drive::interrupted) return leave(attempt, WaitResult(Interrupted{}));
+  const bool in_time = !attempt.trouble && attempt.answered && attempt.waits();
+  if (in_time && poller_.now() >= attempt.limits.deadline) {
+    return leave(attempt, WaitResult(TimedOut{attempt.holder}));
+  }
   // The last try is cut short by the deadline: what an earlier one heard tells more.
   Error error = attempt.trouble.value_or(silent(attempt.call.name, store_.server()));
   error.answered = std::max(error.answered, answered);
@@ -137,14 +147,15 @@ std::optional<Result<WaitResult>> WaitLoop::recover(Attempt& attempt, Error erro
 Result<WaitResult> WaitLoop::leave(const Attempt& attempt, Result<WaitResult> with) {
   CancelCall call{attempt.call.name, attempt.call.owner};
   if (with && std::holds_alternative<TimedOut>(*with)) call.how = CancelHow::timed_out;
-  if (attempt.answered) {
-    auto given = give_back(call, poller_.now() + kGiveBack);
-    if (!given) observer_.trouble(given.error());
-  } else {
-    auto once = store_.cancel(call);
-    (void)finish(poller_, std::move(once), poller_.now() + kGiveBackUnanswered, store_.server(),
-                 Heed::nothing);
+  const TimePoint brief = poller_.now() + kGiveBackBriefly;
+  if (!attempt.answered) {
+    (void)finish(poller_, store_.cancel(call), brief, store_.server(), Heed::nothing);
+    return with;
   }
+  const bool interrupted = with && std::holds_alternative<Interrupted>(*with);
+  const TimePoint left = std::min(attempt.limits.deadline, poller_.now() + kGiveBack);
+  auto given = give_back(call, interrupted ? brief : std::max(brief, left));
+  if (!given) observer_.trouble(given.error());
   return with;
 }
 

@@ -38,8 +38,8 @@ class WaitObserver {
 
 // Acquires: asks, waits for the wake at the server, asks again, keeps the place in the queue over
 // reconnects. Whatever it does not return as Acquired it has given back, as far as a server
-// answered: on a timed-out wait, an interrupt or an error nothing stays in the queue. [PROTOCOL,
-// acquire]
+// answered in what is left of the wait, or in half a second: on a timed-out wait, an interrupt or
+// an error nothing stays in the queue. [PROTOCOL, acquire]
 class WaitLoop {
  public:
   WaitLoop(LockStore& store, Poller& poller, util::Random& random, WaitObserver& observer)
@@ -60,6 +60,10 @@ class WaitLoop {
     std::optional<Holder> holder;
     std::optional<util::Error> trouble;  // since the last answer
     Millis backoff{0};
+
+    bool waits() const { return call.queueing == Queueing::wait; }
+    // Until when a request that is sent now is waited for.
+    TimePoint ends(TimePoint sent_at) const;
   };
 
   std::optional<util::Result<WaitResult>> step(Attempt& attempt);

@@ -36,6 +36,10 @@ inline bool is_demoted(const redisReply& reply) {
   return false;
 }
 
+// for_good: what gives back. Where others may decide without this server nobody is there any more
+// when it says that it lacks the script: the text goes along.
+enum class Purpose { usual, for_good };
+
 // One command in flight on the store's link, decoded at its end. `script` may be null; else
 // its text is sent once where the server does not know the digest (a restart, SCRIPT FLUSH: L42).
 template <class T>
@@ -44,7 +48,7 @@ class Call final : public lock::Reply<T> {
   using Decode = std::optional<T> (*)(const redisReply&, const std::string& context);
 
   Call(Link& link, std::vector<std::string> words, std::string what, Decode decode,
-       std::string context, const lua::Script* script)
+       std::string context, const lua::Script* script, Purpose purpose = Purpose::usual)
       : link_(link),
         words_(std::move(words)),
         what_(std::move(what)),
@@ -52,7 +56,11 @@ class Call final : public lock::Reply<T> {
         context_(std::move(context)),
         script_(script),
         unsent_text_(script) {
-    link_.start(words_);
+    if (purpose == Purpose::for_good && link_.may_be_left()) {
+      start_for_good();
+    } else {
+      link_.start(words_);
+    }
   }
 
   ~Call() override {
@@ -74,6 +82,14 @@ class Call final : public lock::Reply<T> {
       done_ = reply_ != nullptr || !reply || !left_wakes(**reply);
       keep(std::move(reply));
       if (!done_) push_wakes();
+    }
+    return done_;
+  }
+
+  bool settled(util::TimePoint) override {
+    if (!done_ && link_.settle()) {
+      keep(link_.take());
+      done_ = true;
     }
     return done_;
   }
@@ -112,9 +128,24 @@ class Call final : public lock::Reply<T> {
     link_.start(words_);
   }
 
+  // A server that comes to its senses when we are gone reads a command of any length over a quiet
+  // connection. Over a fresh one it notices that once it has answered the set-up, and has read 16
+  // kB by then: less than a text, but enough for the digest.
+  void start_for_good() {
+    if (link_.is_open()) return send_text();
+    link_.start(words_);
+    link_.follow(with_text());
+  }
+
+  std::vector<std::string> with_text() const {
+    std::vector<std::string> words = words_;
+    words[kCommand] = "EVAL";
+    words[kScript] = unsent_text_->text;
+    return words;
+  }
+
   void send_text() {
-    words_[kCommand] = "EVAL";
-    words_[kScript] = unsent_text_->text;
+    words_ = with_text();
     unsent_text_ = nullptr;
     link_.start(words_);
   }

@@ -32,11 +32,13 @@ class Connection::State {
   }
 
   void start(const std::vector<std::string>& words);
+  void follow(const std::vector<std::string>& words);
   void listen();
   bool is_open() const { return stream_ != nullptr; }
   void wants(std::vector<pollfd>& out) const;
   TimePoint due() const;
   bool advance(TimePoint now);
+  bool settle();
   Result<ReplyPtr> take();
   void drop();
   const Server& server() const { return server_; }
@@ -70,6 +72,7 @@ class Connection::State {
   SetUpNotes notes_;
   std::unique_ptr<Stream> stream_;
   std::string command_;
+  bool followed_ = false;  // by what nobody reads the answer of
   std::string out_;
   size_t sent_ = 0;
   ReplyReader reader_;
@@ -79,7 +82,13 @@ class Connection::State {
 void Connection::State::start(const std::vector<std::string>& words) {
   if (phase_ != Phase::idle) drop();
   command_ = encode(words);
+  followed_ = false;
   phase_ = Phase::asked;
+}
+
+void Connection::State::follow(const std::vector<std::string>& words) {
+  command_ += encode(words);
+  followed_ = true;
 }
 
 void Connection::State::listen() {
@@ -151,6 +160,11 @@ bool Connection::State::advance(TimePoint now) {
   return phase_ == Phase::ended || phase_ == Phase::idle;
 }
 
+bool Connection::State::settle() {
+  if (phase_ == Phase::talking && unsent().empty()) read_replies();
+  return phase_ == Phase::ended;
+}
+
 void Connection::State::talk() {
   // What a server says before it hangs up tells more than the broken pipe does.
   std::optional<Error> trouble = send_rest();
@@ -211,7 +225,7 @@ void Connection::State::take_in(ReplyPtr reply) {
 
 void Connection::State::end(Result<ReplyPtr> result) {
   // Bytes beyond the reply would be taken for the next command's.
-  bool usable = result && reader_.empty() && unsent().empty();
+  bool usable = result && reader_.empty() && unsent().empty() && !followed_;
   if (!usable) drop();
   phase_ = Phase::ended;
   result_ = std::move(result);
@@ -264,6 +278,9 @@ Connection::~Connection() = default;
 void Connection::start(const std::vector<std::string>& words) {
   state_->start(words);
 }
+void Connection::follow(const std::vector<std::string>& words) {
+  state_->follow(words);
+}
 void Connection::listen() {
   state_->listen();
 }
@@ -278,6 +295,9 @@ TimePoint Connection::due() const {
 }
 bool Connection::advance(TimePoint now) {
   return state_->advance(now);
+}
+bool Connection::settle() {
+  return state_->settle();
 }
 Result<ReplyPtr> Connection::take() {
   return state_->take();

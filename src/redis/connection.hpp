@@ -26,20 +26,22 @@ class Connection final : public Link {
   ~Connection() override;
 
   void start(const std::vector<std::string>& words) override;
+  // The socket is not used again after the command.
+  void follow(const std::vector<std::string>& words) override;
   // Waits for what the server says by itself, a message of a channel, over the socket as it is;
   // without one it fails. A wait that found nothing may be followed by another.
   void listen();
-  // There is a socket, as far as this side knows.
-  bool is_open() const;
+  bool is_open() const override;
   void wants(std::vector<pollfd>& out) const override;
   util::TimePoint due() const override;
   bool advance(util::TimePoint now) override;
+  bool settle() override;
   util::Result<ReplyPtr> take() override;
   // Closes the socket.
   void drop() override;
   std::string label() const override { return server().label(); }
   std::string node() const override { return server().label(); }
-  bool may_be_left() const override { return server().part == Part::of_quorum && is_open(); }
+  bool may_be_left() const override { return server().part == Part::of_quorum; }
   bool is_secret(std::string_view text) const override { return tells_password(server(), text); }
 
   const Server& server() const;

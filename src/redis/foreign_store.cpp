@@ -52,6 +52,7 @@ class Asked final : public lock::Reply<T> {
   void wants(std::vector<pollfd>& out) const override { call_->wants(out); }
   util::TimePoint due() const override { return call_->due(); }
   bool advance(util::TimePoint now) override { return call_->advance(now); }
+  bool settled(util::TimePoint now) override { return call_->settled(now); }
   util::Result<T> take() override {
     auto told = call_->take();
     if (!told) return std::move(told).error();
@@ -100,14 +101,10 @@ lock::InFlight<T> ForeignStore::call(const lua::Script& script, const char* verb
                                      Read read) {
   std::vector<std::string> words{"EVALSHA", std::string(script.sha1), "1", name.text()};
   std::move(arguments.begin(), arguments.end(), std::back_inserter(words));
-  // A server of a quorum may hang, and nobody is there any more when it says that it lacks the
-  // script.
-  if (&script == &scripts_.release && link_->may_be_left()) {
-    words[kCommand] = "EVAL";
-    words[kScript] = script.text;
-  }
-  auto asked = std::make_unique<Call<Told>>(*link_, std::move(words), about(verb, name),
-                                            without_context<Told, decode_told>, "", &script);
+  const auto purpose = &script == &scripts_.release ? Purpose::for_good : Purpose::usual;
+  auto asked =
+      std::make_unique<Call<Told>>(*link_, std::move(words), about(verb, name),
+                                   without_context<Told, decode_told>, "", &script, purpose);
   return std::make_unique<Asked<T>>(std::move(asked), [this, read](Told& told) -> T {
     if (told.holder) told.holder->owner = shown(std::move(told.holder->owner));
     return read(told);

@@ -21,12 +21,18 @@ class Link {
   // Sends `words`; a command still in flight is abandoned.
   virtual void start(const std::vector<std::string>& words) = 0;
 
+  // Right after start(): `words` go out in the same write, and no answer of theirs is read.
+  virtual void follow(const std::vector<std::string>& /*words*/) {}
+
   // As lock::Request has them, for the command in flight.
   virtual void wants(std::vector<pollfd>& out) const = 0;
   virtual util::TimePoint due() const = 0;
   virtual bool advance(util::TimePoint now) = 0;
 
-  // Once, after advance() returned true. An error reply of the server is a value here
+  // As lock::Request has it: reads what has come, sends nothing. True: take() what it is.
+  virtual bool settle() { return false; }
+
+  // Once, after advance() or settle() returned true. An error reply of the server is a value here
   // (REDIS_REPLY_ERROR); failed transport or set-up is an Error with the exit code's kind.
   virtual util::Result<ReplyPtr> take() = 0;
 
@@ -38,8 +44,10 @@ class Link {
   virtual std::string label() const = 0;
   // The server that is asked now or was asked last: for messages.
   virtual std::string node() const = 0;
-  // Whether the far end is talked to already and may hang while others decide without it.
+  // Whether others may decide without this server, so that nobody is left to hear what it answers.
   virtual bool may_be_left() const { return false; }
+  // There is a connection, as far as this side knows.
+  virtual bool is_open() const { return false; }
   // Whether `text` has the password in it that is used there.
   virtual bool is_secret(std::string_view text) const = 0;
 };

@@ -68,15 +68,6 @@ std::vector<std::string> RedisStore::script_call(const lua::Script& script,
   return words;
 }
 
-// A server of a quorum may hang, and nobody is there any more when it says that it lacks the
-// script. Over a fresh connection it would not read that much before it notices; but what it took
-// over an older one, it took by scripts that it knew.
-void RedisStore::for_good(std::vector<std::string>& words) const {
-  if (!link_->may_be_left()) return;
-  words[kCommand] = "EVAL";
-  words[kScript] = scripts_.release.text;
-}
-
 lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& call) {
   auto words =
       script_call(scripts_.acquire, call.name,
@@ -109,7 +100,8 @@ lock::InFlight<lock::ReleaseReply> RedisStore::release(const lock::ReleaseCall& 
                            {call.owner.text(), call.entry.text(), "released", call.result});
   return std::make_unique<Call<lock::ReleaseReply>>(
       *link_, std::move(words), about("release", call.name),
-      without_context<lock::ReleaseReply, decode_release>, "", &scripts_.release);
+      without_context<lock::ReleaseReply, decode_release>, "", &scripts_.release,
+      Purpose::for_good);
 }
 
 lock::InFlight<lock::CancelReply> RedisStore::cancel(const lock::CancelCall& call) {
@@ -120,10 +112,9 @@ lock::InFlight<lock::CancelReply> RedisStore::cancel(const lock::CancelCall& cal
     words.push_back(number(call.attempt));
     words.push_back(number(call.ticket.value));
   }
-  for_good(words);
   return std::make_unique<Call<lock::CancelReply>>(
       *link_, std::move(words), about("leave the queue of", call.name),
-      without_context<lock::CancelReply, decode_cancel>, "", &scripts_.release);
+      without_context<lock::CancelReply, decode_cancel>, "", &scripts_.release, Purpose::for_good);
 }
 
 lock::InFlight<lock::ForceReply> RedisStore::force_unlock(const lock::ForceCall& call) {

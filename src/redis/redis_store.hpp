@@ -48,7 +48,6 @@ class RedisStore : public lock::LockStore {
   std::string base(const lock::LockName& name) const;
   std::vector<std::string> script_call(const lua::Script& script, const lock::LockName& name,
                                        std::vector<std::string> arguments) const;
-  void for_good(std::vector<std::string>& words) const;
 
   std::unique_ptr<Link> link_;
   std::string prefix_;

@@ -21,6 +21,11 @@ in_use() {
   for ((i = 1; i <= $1; i++)); do RLOCK_URL="unix://$quorum_folder/$i/s" rlock run warm -- true; done
 }
 held_at() { [ "$(at_server "$1" redis zcard "rlock:{$2}:holders")" -eq 1 ]; }
+# ended_at N NAME: that server has heard of an end, and nobody holds the lock there.
+ended_at() {
+  [ "$(at_server "$1" redis zcard "rlock:{$2}:released")" -eq 1 ] || return
+  [ "$(at_server "$1" redis zcard "rlock:{$2}:holders")" -eq 0 ]
+}
 renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
 
 @test "a run over three servers: exit code, one token, nothing left" {
@@ -133,6 +138,20 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   signal_server CONT 1 4
   eventually no_trace job 1 2 3 4 5
   eventually no_trace other 1 2 3 4 5
+}
+
+@test "a server that was slow, and knows no script, is not taken by the release (L38, L42)" {
+  in_use 3
+  at_server 3 redis script flush >/dev/null
+  signal_server STOP 3
+  # It answers the acquire while nobody reads, and has the release to read when nobody is left.
+  # shellcheck disable=SC2016
+  rlock run -t 60s job -- sh -c 'kill -CONT "$1"; redis-cli -s "$2" ping; kill -STOP "$1"' sh \
+    "$(cat "$quorum_folder/3/pid")" "$quorum_folder/3/s"
+  signal_server CONT 3
+  eventually ended_at 3 job
+  signal_server KILL 1
+  rlock run -n job -- true
 }
 
 @test "a majority that hangs: 69 in time, and nothing stays anywhere" {

@@ -65,6 +65,25 @@ queue_up() {
   nothing_left given-up
 }
 
+@test "L12 a server that hangs stretches neither -w nor a wait that TERM ends (FAULTS 34)" {
+  own
+  local server begin timed
+  server=$(cat "$own_server/pid")
+  hold stopped -t 60s
+  start rlock run -w 2 stopped -- touch started
+  timed=$!
+  queue_up stopped endless
+  kill -STOP "$server"
+  begin=$SECONDS
+  ends_with 75 "$timed"
+  kill -TERM "$waiter"
+  ends_with 143 "$waiter"
+  kill -CONT "$server"
+  ((SECONDS - begin <= 5))
+  [ ! -e started ]
+  let_go stopped
+}
+
 @test "L12 stale wake-ups do not stretch the deadline of a wait" {
   hold contended
   start rlock run -w 1 contended -- touch started

@@ -134,10 +134,38 @@ TEST_CASE("a cancel that gets lost is sent again (L28)") {
   bench.answers(place(1));
   bench.store.cancels.push_back(
       {1ms, util::Result<CancelReply>(Error{ErrorKind::unavailable, "reset", Retry::later})});
-  bench.store.cancels.push_back({});
-  bench.gives_back(CancelReply::left_queue);
-  REQUIRE(bench.run(bench.within(1s)));
-  CHECK(bench.store.cancelled == 3);
+  SUBCASE("at the end of the wait") {
+    bench.gives_back(CancelReply::left_queue);
+    REQUIRE(bench.run(bench.within(1s)));
+    CHECK(bench.store.cancelled == 2);
+  }
+  SUBCASE("before it, also to a server that has been silent") {
+    bench.wakes_after(1ms);
+    bench.fails(ErrorKind::denied, Retry::never);
+    bench.store.cancels.push_back({});
+    bench.gives_back(CancelReply::left_queue);
+    REQUIRE_FALSE(bench.run(bench.within(60s)));
+    CHECK(bench.store.cancelled == 3);
+  }
+}
+
+TEST_CASE(
+    "a server that hangs does not stretch -w, nor a wait that a signal ends (L12, FAULTS 34)") {
+  Bench bench;
+  bench.answers(place(1));
+  SUBCASE("while the waiter sleeps") {}
+  SUBCASE("while it asks again") {
+    bench.wakes_after(900ms);
+  }
+  SUBCASE("interrupted") {
+    bench.poller.interrupt_at(bench.start + 500ms);
+  }
+  auto result = bench.run(bench.within(1s));
+  REQUIRE(result);
+  CHECK(
+      (std::holds_alternative<TimedOut>(*result) || std::holds_alternative<Interrupted>(*result)));
+  CHECK(bench.store.cancelled == 1);
+  CHECK(bench.poller.now() - bench.start <= 1500ms);
 }
 
 TEST_CASE("a refused wait is told at once") {

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "redis/redis_store.hpp"
 #include "redis_call.hpp"
 #include "support/fake_server.hpp"
@@ -25,6 +27,18 @@ namespace {
 
 std::string connected_clients(const RedisServer& server) {
   return server.cli({"CLIENT", "LIST", "TYPE", "normal"});
+}
+
+// Drives a request that is not answered, until `so` is true.
+template <class Condition>
+void drive_until(lock::Request& request, Condition so) {
+  const auto until = util::BootClock::now() + std::chrono::seconds(60);
+  while (!so() && util::BootClock::now() < until) {
+    REQUIRE_FALSE(request.advance(util::BootClock::now()));
+    std::vector<pollfd> fds;
+    request.wants(fds);
+    poll(fds.data(), fds.size(), 5);
+  }
 }
 
 }  // namespace
@@ -230,4 +244,44 @@ TEST_CASE(
   CHECK(refused.error().retry == Retry::later);
   CHECK(test::finish(*store.release(release)));
   CHECK(fake.connections() == 2);
+}
+
+TEST_CASE("what nobody waits for any more is read to its end, and sends nothing (L38, L42)") {
+  std::atomic<bool> asked = false;
+  std::atomic<bool> abandoned = false;
+  FakeServer fake([&](FakeServer::Peer& peer, int) {
+    asked = peer.next("EVALSHA");
+    while (!abandoned) continue;
+    peer.send("+OK\r\n-NOSCRIPT No matching script.\r\n");
+    CHECK(peer.next("*4\r\n$6\r\nLRANGE"));
+    peer.send("*0\r\n");
+    peer.await_hang_up();
+    CHECK(peer.received().find("EVAL") == std::string::npos);
+  });
+  redis::RedisStore store(at_port(fake.port()), "rlock:");
+  const auto name = *lock::LockName::parse("job");
+  auto acquire = store.acquire({name, *lock::Owner::parse("0123456789abcdef0123456789abcdef")});
+  CHECK_FALSE(acquire->settled(util::BootClock::now()));
+  drive_until(*acquire, [&] { return asked.load(); });
+  abandoned = true;
+  while (!acquire->settled(util::BootClock::now())) continue;
+  acquire.reset();
+  CHECK(test::finish(*store.history(name, 1)));
+  CHECK(fake.connections() == 1);
+}
+
+TEST_CASE(
+    "over a fresh connection to a server of a quorum a release brings its script (L38, L42)") {
+  std::atomic<bool> heard = false;
+  FakeServer fake([&](FakeServer::Peer& peer, int) {
+    heard = peer.await("EVALSHA") && peer.await(lua::release.text);
+    peer.await_hang_up();
+  });
+  redis::Server server = at_port(fake.port());
+  server.part = redis::Part::of_quorum;
+  redis::RedisStore store(server, "rlock:");
+  auto owner = *lock::Owner::parse("0123456789abcdef0123456789abcdef");
+  auto release = store.release({*lock::LockName::parse("job"), owner});
+  drive_until(*release, [&] { return heard.load(); });
+  CHECK(heard);
 }
