@@ -121,7 +121,9 @@ void Connection::State::begin(TimePoint now) {
 }
 
 void Connection::State::connected(util::Fd fd) {
-  stream_ = make_stream(server_, std::move(fd));
+  auto stream = make_stream(server_, std::move(fd));
+  if (!stream) return fail(std::move(stream).error());
+  stream_ = *std::move(stream);
   steps_ = set_up_steps(server_);
   next_step_ = 0;
   notes_ = {};
