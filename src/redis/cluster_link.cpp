@@ -72,6 +72,7 @@ void ClusterLink::start(const std::vector<std::string>& words) {
   words_ = words;
   redirects_ = 0;
   failures_ = 0;
+  arrived_ = false;
   result_.reset();
   in_flight_ = true;
   auto home = home_->get();
@@ -119,6 +120,7 @@ void ClusterLink::follow(const Redirect& redirect) {
 
 // Any seed may be dead; each gets its turn. What refuses our password refuses it everywhere.
 void ClusterLink::unreachable(Error why) {
+  arrived_ = may_have_arrived();
   distrust();
   if (why.kind != ErrorKind::unavailable || ++failures_ > seeds_.size()) return end(std::move(why));
   ask(next_seed(), Asking::no);

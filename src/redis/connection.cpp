@@ -39,6 +39,7 @@ class Connection::State {
   bool advance(TimePoint now);
   Result<ReplyPtr> take();
   void drop();
+  bool may_have_arrived() const { return handed_over_; }
   const Server& server() const { return server_; }
 
  private:
@@ -72,6 +73,7 @@ class Connection::State {
   std::string command_;
   std::string out_;
   size_t sent_ = 0;
+  bool handed_over_ = false;  // the command as a whole
   ReplyReader reader_;
   std::optional<Result<ReplyPtr>> result_;
 };
@@ -79,6 +81,7 @@ class Connection::State {
 void Connection::State::start(const std::vector<std::string>& words) {
   if (phase_ != Phase::idle) drop();
   command_ = encode(words);
+  handed_over_ = false;
   phase_ = Phase::asked;
 }
 
@@ -177,6 +180,7 @@ std::optional<Error> Connection::State::send_rest() {
   std::string_view rest = unsent();
   Io io = stream_->write_some(rest);
   sent_ = out_.size() - rest.size();
+  handed_over_ = rest.empty();
   return io == Io::failed ? std::optional(stream_->trouble()) : std::nullopt;
 }
 
@@ -280,6 +284,9 @@ bool Connection::advance(TimePoint now) {
 }
 Result<ReplyPtr> Connection::take() {
   return state_->take();
+}
+bool Connection::may_have_arrived() const {
+  return state_->may_have_arrived();
 }
 void Connection::drop() {
   state_->drop();

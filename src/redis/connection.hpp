@@ -35,6 +35,7 @@ class Connection final : public Link {
   util::TimePoint due() const override;
   bool advance(util::TimePoint now) override;
   util::Result<ReplyPtr> take() override;
+  bool may_have_arrived() const override;
   // Closes the socket.
   void drop() override;
   std::string label() const override { return server().label(); }

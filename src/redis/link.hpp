@@ -30,6 +30,10 @@ class Link {
   // (REDIS_REPLY_ERROR); failed transport or set-up is an Error with the exit code's kind.
   virtual util::Result<ReplyPtr> take() = 0;
 
+  // Whether the server may have carried out the command started last: it was handed to the network
+  // as a whole, if only once of several tries. Until the next start().
+  virtual bool may_have_arrived() const = 0;
+
   // Gives up what is in flight and does not trust the server at the far end any more: the next
   // command starts afresh.
   virtual void drop() = 0;
