@@ -27,7 +27,7 @@ lock::Holder holder_in(const redisReply& reply) {
   lock::Holder holder;
   if (owner.type == REDIS_REPLY_STRING) holder.owner.assign(owner.str, owner.len);
   holder.entries = static_cast<uint64_t>(std::max(0LL, reply.element[kEntries]->integer));
-  holder.left = Millis(reply.element[kLeft]->integer);
+  holder.left = bounded_span(reply.element[kLeft]->integer);
   return holder;
 }
 

@@ -164,6 +164,22 @@ TEST_CASE("L30 a release whose connection was cut before the reply may have done
   CHECK(ask(store.release({name(), owner('a')})).ending == Ending::released);
 }
 
+TEST_CASE("a time left that no lease has overflows nothing (FAULTS 37)") {
+  for (const char* left : {"9223372036854775807", "-9223372036854775808"}) {
+    CAPTURE(left);
+    test::FakeServer server([left](test::FakeServer::Peer& peer, int) {
+      peer.await("\r\njob\r\n");
+      peer.send("+OK\r\n*4\r\n$4\r\nheld\r\n$1\r\nx\r\n:1\r\n:" + std::string(left) + "\r\n");
+      peer.await_hang_up();
+    });
+    redis::RedissonStore store(test::at_port(server.port()));
+    auto queued = std::get<lock::Queued>(ask(store.acquire(call('a'))));
+    CHECK(*queued.look_again > Millis(0));
+    CHECK(queued.holder->left + Millis(1) > Millis::min());
+    CHECK(queued.holder->left < Millis::max());
+  }
+}
+
 TEST_CASE("an entry cannot be made, and changes nothing") {
   with_each([](lock::LockStore& store, test::RedisServer&) {
     ask(store.acquire(call('a')));
