@@ -1,7 +1,6 @@
 #include "redis/foreign_store.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <utility>
 
@@ -43,26 +42,6 @@ std::optional<Told> decode_told(const redisReply& reply) {
                    : told.word == "granted" || told.word == "extended" || told.word == "gone";
   return known ? std::optional(std::move(told)) : std::nullopt;
 }
-
-// One call of a script, read in the words of the lock by `read`.
-template <class T>
-class Asked final : public lock::Reply<T> {
- public:
-  Asked(std::unique_ptr<Call<Told>> call, std::function<T(Told&)> read)
-      : call_(std::move(call)), read_(std::move(read)) {}
-  void wants(std::vector<pollfd>& out) const override { call_->wants(out); }
-  util::TimePoint due() const override { return call_->due(); }
-  bool advance(util::TimePoint now) override { return call_->advance(now); }
-  util::Result<T> take() override {
-    auto told = call_->take();
-    if (!told) return std::move(told).error();
-    return read_(*told);
-  }
-
- private:
-  std::unique_ptr<Call<Told>> call_;
-  std::function<T(Told&)> read_;
-};
 
 // A release, which notes in `released` for whom it may have reached a server. Where it has not, a
 // lease that is gone at the next try ended without us.
@@ -129,7 +108,7 @@ lock::InFlight<T> ForeignStore::call(const lua::Script& script, const char* verb
   }
   auto asked = std::make_unique<Call<Told>>(*link_, std::move(words), about(verb, name),
                                             without_context<Told, decode_told>, "", &script);
-  return std::make_unique<Asked<T>>(std::move(asked), [this, read](Told& told) -> T {
+  return std::make_unique<Asked<Told, T>>(std::move(asked), [this, read](Told& told) -> T {
     if (told.holder) told.holder->owner = shown(std::move(told.holder->owner));
     return read(told);
   });

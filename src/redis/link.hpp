@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "redis/reply.hpp"
@@ -47,5 +48,11 @@ class Link {
   // Whether `text` has the password in it that is used there.
   virtual bool is_secret(std::string_view text) const = 0;
 };
+
+// What the far end said, fit for a message: some servers, and what stands before them, quote what
+// they were sent. [FAULTS 38]
+inline std::string tellable(const Link& link, std::string said) {
+  return link.is_secret(said) ? "an error that quotes the password" : std::move(said);
+}
 
 }  // namespace rlock::redis

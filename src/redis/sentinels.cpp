@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "redis/decode.hpp"
+
 namespace rlock::redis {
 namespace {
 
@@ -29,15 +31,13 @@ std::optional<HostPort> address_in(const redisReply& reply) {
   return at;
 }
 
-Error no_vote(const redisReply& reply, const std::string& sentinel, const std::string& master) {
+Error no_vote(const redisReply& reply, const Connection& sentinel, const std::string& master) {
+  const std::string who = "sentinel " + sentinel.label();
   if (reply.type != REDIS_REPLY_ERROR) {
-    return {ErrorKind::unavailable, "sentinel " + sentinel + " knows no master \"" + master + "\"",
-            Retry::later};
+    return {ErrorKind::unavailable, who + " knows no master \"" + master + "\"", Retry::later};
   }
-  std::string_view text = text_of(reply);
-  auto kind = text.starts_with("NOPERM") || text.starts_with("NOAUTH") ? ErrorKind::denied
-                                                                       : ErrorKind::unavailable;
-  return {kind, "sentinel " + sentinel + ": " + std::string(text), Retry::later};
+  Error error = decode_error(text_of(reply));
+  return {error.kind, who + ": " + tellable(sentinel, std::move(error.text)), Retry::later};
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ void Sentinels::read(Voter& voter) {
   }
   voter.vote = address_in(**reply);
   voter.abstains = (*reply)->type == REDIS_REPLY_NIL;
-  if (!voter.vote) voter.trouble = no_vote(**reply, voter.connection.label(), master_);
+  if (!voter.vote) voter.trouble = no_vote(**reply, voter.connection, master_);
 }
 
 void Sentinels::elect() {

@@ -128,6 +128,22 @@ TEST_CASE("sentinels that know no such master say so, and one that refuses us is
   CHECK(denied.error().kind == ErrorKind::denied);
 }
 
+TEST_CASE("what a sentinel says is told without the password that it quotes (FAULTS 38)") {
+  FakeServer sentinel([](FakeServer::Peer& peer, int) {
+    peer.await(kQuestion);
+    peer.send("+OK\r\n" + kNamed + "-ERR you said canary\r\n");
+    peer.await_hang_up();
+  });
+  redis::Server server = at_port(sentinel.port());
+  server.password = "canary";
+  Sentinels sentinels({server}, "m");
+  sentinels.start();
+  auto none = test::finish(sentinels);
+  REQUIRE_FALSE(none);
+  CHECK(none.error().text.find("quotes the password") != std::string::npos);
+  CHECK(none.error().text.find("canary") == std::string::npos);
+}
+
 TEST_CASE("hostile answers of a sentinel are no address (FAULTS 37)") {
   for (const char* opinion :
        {"*2\r\n$0\r\n\r\n$4\r\n7001\r\n", "*2\r\n$1\r\nh\r\n$2\r\n-1\r\n", "*2\r\n:1\r\n:2\r\n",
