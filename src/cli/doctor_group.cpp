@@ -43,7 +43,7 @@ Check agreement(const GroupSurvey& survey) {
   }
   if (!survey.master) {
     return {"master", Grade::fail, named.empty() ? "nobody names one" : "no majority: " + named,
-            "runs wait until most sentinels name the same master"};
+            "runs wait until most of the sentinels in the URL name the same master"};
   }
   if (one_word) return {"master", Grade::ok, survey.master->label() + ", by the word of all"};
   return {"master", Grade::warn, named, "a failover is under way, or a sentinel is cut off"};

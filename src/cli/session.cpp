@@ -119,20 +119,26 @@ Result<std::vector<lock::Waiter>> inspect_waiters(Session& session, const lock::
 }
 
 // Pages without a name of ours cost nothing here: the server may hold a hundred million other keys.
-Result<std::vector<std::string>> all_names(Session& session) {
+Result<AllNames> all_names(Session& session) {
   std::set<std::string> names;
+  std::vector<util::Error> missing;
   std::string cursor;
   Budget budget;
   do {
     auto page = session.ask([&](auto& store) { return store.list_names(cursor); });
-    if (!page) return std::move(page).error();
+    if (!page) {
+      if (cursor.empty()) return std::move(page).error();
+      missing.push_back(std::move(page).error());
+      cursor = session.store().list_past(cursor);
+      continue;
+    }
     for (std::string& name : page->names) {
       const size_t size = name.size();
       if (names.insert(std::move(name)).second && !budget.spend(size)) return too_much(session);
     }
     cursor = page->cursor;
   } while (!cursor.empty());
-  return std::vector<std::string>(names.begin(), names.end());
+  return AllNames{{names.begin(), names.end()}, std::move(missing)};
 }
 
 }  // namespace rlock::cli

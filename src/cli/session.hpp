@@ -71,7 +71,11 @@ util::Result<std::optional<Session>> find_foreign(const Session& session,
 util::Result<std::vector<lock::Waiter>> inspect_waiters(Session& session,
                                                         const lock::LockName& name);
 
-// The names of all locks under the prefix, each once, sorted.
-util::Result<std::vector<std::string>> all_names(Session& session);
+// The names of all locks under the prefix, each once, sorted, as far as they could be had.
+struct AllNames {
+  std::vector<std::string> names;
+  std::vector<util::Error> missing;  // one for each server of a cluster whose part is not there
+};
+util::Result<AllNames> all_names(Session& session);
 
 }  // namespace rlock::cli

@@ -60,6 +60,11 @@ Result<StatusSettings> settings_of(const Invocation& invocation) {
   return settings;
 }
 
+struct Looked {
+  std::vector<LockView> locks;
+  std::vector<Error> missing{};  // why other locks are not told
+};
+
 // Does the failure of one lock spoil only that one, or is the server out of reach?
 bool spoils_all(const Error& error) {
   return error.kind != ErrorKind::foreign;
@@ -89,29 +94,30 @@ util::Status add_foreign(std::vector<LockView>& locks, const Session& session,
   return util::Done{};
 }
 
-Result<std::vector<LockView>> look_at_named(Session& session, const StatusSettings& settings) {
+Result<Looked> look_at_named(Session& session, const StatusSettings& settings) {
   auto locks = look_at(session, settings.names);
-  if (!locks || !settings.any_format) return locks;
-  auto ok = add_foreign(*locks, session, settings.names);
-  if (!ok) return std::move(ok).error();
-  return locks;
+  if (!locks) return std::move(locks).error();
+  if (settings.any_format) {
+    auto ok = add_foreign(*locks, session, settings.names);
+    if (!ok) return std::move(ok).error();
+  }
+  return Looked{*std::move(locks)};
 }
 
 // What vanished between the listing and the look is left out, and so is a key that no lock can
 // have.
-Result<std::vector<LockView>> look_at_all(Session& session) {
-  auto texts = all_names(session);
-  if (!texts) return std::move(texts).error();
+Result<Looked> look_at_all(Session& session) {
+  auto all = all_names(session);
+  if (!all) return std::move(all).error();
   std::vector<lock::LockName> names;
-  for (const std::string& text : *texts) {
+  for (const std::string& text : all->names) {
     if (auto name = lock::LockName::parse(text)) names.push_back(*std::move(name));
   }
   auto locks = look_at(session, names);
-  if (locks) {
-    std::erase_if(*locks,
-                  [](const LockView& lock) { return lock.snapshot && !lock.snapshot->known; });
-  }
-  return locks;
+  if (!locks) return std::move(locks).error();
+  std::erase_if(*locks,
+                [](const LockView& lock) { return lock.snapshot && !lock.snapshot->known; });
+  return Looked{*std::move(locks), std::move(all->missing)};
 }
 
 bool held(const LockView& lock, const std::optional<lock::Owner>& owner) {
@@ -129,18 +135,25 @@ void warn_of_silent(const std::vector<LockView>& locks) {
   for (const lock::Silent& server : locks.front().snapshot->silent) say(server.why);
 }
 
-std::string text_of(const std::vector<LockView>& locks, const StatusSettings& settings) {
+std::string table_of(const Looked& looked, size_t width) {
+  if (!looked.locks.empty()) return status_table(looked.locks, width);
+  return looked.missing.empty() ? "no locks\n" : "";
+}
+
+std::string text_of(const Looked& looked, const StatusSettings& settings) {
   constexpr size_t kWidth = 80;
   const size_t width = columns(STDOUT_FILENO, kWidth);
-  if (settings.json) return status_json(locks);
+  if (settings.json) return status_json(looked.locks);
   if (settings.quiet) return {};
-  if (settings.names.empty()) return locks.empty() ? "no locks\n" : status_table(locks, width);
+  if (settings.names.empty()) return table_of(looked, width);
   std::string text;
-  for (const LockView& lock : locks) text += lock_details(lock, width);
+  for (const LockView& lock : looked.locks) text += lock_details(lock, width);
   return text;
 }
 
-int code_of(const std::vector<LockView>& locks, const StatusSettings& settings) {
+int code_of(const Looked& looked, const StatusSettings& settings) {
+  const std::vector<LockView>& locks = looked.locks;
+  if (!looked.missing.empty()) return exit_code(looked.missing.front().kind);
   for (const LockView& lock : locks) {
     if (!lock.snapshot) return exit_code(lock.snapshot.error().kind);
   }
@@ -158,13 +171,15 @@ int status_command(const Invocation& invocation) {
   if (!settings) return fail(settings.error(), choices);
   auto session = Session::open(choices);
   if (!session) return fail(session.error(), choices);
-  auto locks = settings->names.empty() ? look_at_all(*session) : look_at_named(*session, *settings);
-  if (!locks) return fail(locks.error(), choices);
-  for (const LockView& lock : *locks) {
+  auto looked =
+      settings->names.empty() ? look_at_all(*session) : look_at_named(*session, *settings);
+  if (!looked) return fail(looked.error(), choices);
+  for (const Error& why : looked->missing) fail(why, Choices{});
+  for (const LockView& lock : looked->locks) {
     if (!lock.snapshot) fail(lock.snapshot.error(), Choices{}, {lock.name});
   }
-  if (settings->names.empty() && !settings->json) warn_of_silent(*locks);
-  return deliver(text_of(*locks, *settings), code_of(*locks, *settings));
+  if (settings->names.empty() && !settings->json) warn_of_silent(looked->locks);
+  return deliver(text_of(*looked, *settings), code_of(*looked, *settings));
 }
 
 }  // namespace rlock::cli

@@ -279,6 +279,9 @@ class LockStore {
   virtual InFlight<std::vector<Past>> history(const LockName& name, uint64_t rows) = 0;
   // Names of the locks under the prefix, a page at a time; cursor empty for the first.
   virtual InFlight<NamesPage> list_names(const std::string& cursor) = 0;
+  // Where list_names() goes on when the server that has the page at `cursor` cannot be had; empty:
+  // there is no other one.
+  virtual std::string list_past(const std::string& /*cursor*/) const { return {}; }
   // Blocks at the server until this owner is woken or `slice` is over: a hint, never the truth.
   virtual InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) = 0;
   // Where it is, for messages: no password.

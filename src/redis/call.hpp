@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -162,9 +163,7 @@ class Call final : public lock::Reply<T> {
 
   // The transport's errors name the server themselves, a reply does not.
   util::Error named(util::Error error) const {
-    // Some servers, and what stands before them, quote what they were sent. [FAULTS 38]
-    bool secret = link_.is_secret(error.text);
-    error.text = link_.node() + ": " + (secret ? "an error that quotes the password" : error.text);
+    error.text = link_.node() + ": " + tellable(link_, std::move(error.text));
     error.answered = util::Answered::yes;
     return error;
   }
@@ -184,6 +183,29 @@ class Call final : public lock::Reply<T> {
   bool done_ = false;
   ReplyPtr reply_;
   util::Error error_;
+};
+
+// A call whose reply `read` puts in the words of the lock.
+template <class Told, class T>
+class Asked final : public lock::Reply<T> {
+ public:
+  using Read = std::function<util::Result<T>(Told&)>;
+
+  Asked(std::unique_ptr<Call<Told>> call, Read read)
+      : call_(std::move(call)), read_(std::move(read)) {}
+  void wants(std::vector<pollfd>& out) const override { call_->wants(out); }
+  util::TimePoint due() const override { return call_->due(); }
+  bool advance(util::TimePoint now) override { return call_->advance(now); }
+  bool settled(util::TimePoint now) override { return call_->settled(now); }
+  util::Result<T> take() override {
+    auto told = call_->take();
+    if (!told) return std::move(told).error();
+    return read_(*told);
+  }
+
+ private:
+  std::unique_ptr<Call<Told>> call_;
+  Read read_;
 };
 
 // Adapts a decoder that needs no context.

@@ -74,6 +74,7 @@ void ClusterLink::start(const std::vector<std::string>& words) {
   redirects_ = 0;
   failures_ = 0;
   answered_ = util::Answered::no;
+  arrived_ = false;
   result_.reset();
   in_flight_ = true;
   auto home = home_->get();
@@ -122,6 +123,7 @@ void ClusterLink::follow(const Redirect& redirect) {
 
 // Any seed may be dead; each gets its turn. What refuses our password refuses it everywhere.
 void ClusterLink::unreachable(Error why) {
+  arrived_ = may_have_arrived();
   distrust();
   why.answered = answered_ = std::max(answered_, why.answered);
   if (why.kind != ErrorKind::unavailable || ++failures_ > seeds_.size()) return end(std::move(why));

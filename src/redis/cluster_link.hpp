@@ -38,6 +38,7 @@ class ClusterLink final : public Link {
   util::TimePoint due() const override;
   bool advance(util::TimePoint now) override;
   util::Result<ReplyPtr> take() override;
+  bool may_have_arrived() const override { return arrived_ || arrives_here(); }
   void drop() override;
   std::string label() const override { return joined_labels(seeds_); }
   std::string node() const override { return connection().label(); }
@@ -55,6 +56,7 @@ class ClusterLink final : public Link {
     Connection connection;
   };
 
+  bool arrives_here() const { return asking_ == Asking::no && connection().may_have_arrived(); }
   Connection& connection() { return nodes_[current_].connection; }
   const Connection& connection() const { return nodes_[current_].connection; }
   size_t node_at(const HostPort& at);
@@ -75,8 +77,9 @@ class ClusterLink final : public Link {
   bool in_flight_ = false;
   Asking asking_ = Asking::no;  // the answer to ASKING comes next
   int redirects_ = 0;
-  size_t failures_ = 0;  // nodes that could not be reached for this command
-  util::Answered answered_ = util::Answered::no;  // one of those said so itself
+  util::Answered answered_ = util::Answered::no;  // a node that could not be reached said so itself
+  bool arrived_ = false;  // perhaps, at a node that was lost before it answered
+  size_t failures_ = 0;   // nodes that could not be reached for this command
   std::optional<util::Result<ReplyPtr>> result_;
 };
 

@@ -1,10 +1,8 @@
 #include "redis/cluster_store.hpp"
 
-#include <functional>
-#include <string_view>
 #include <utility>
 
-#include "redis/decode.hpp"
+#include "redis/call.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -13,7 +11,8 @@ using lock::NamesPage;
 using util::Error;
 using util::ErrorKind;
 using util::Result;
-using util::TimePoint;
+
+constexpr const char* kListing = "list locks";
 
 // Of a list_names: SCAN's own cursor, then the masters still to be read, the current one first:
 // `17 10.0.0.1:6379 10.0.0.2:6379`.
@@ -42,55 +41,14 @@ std::string without_first(const std::string& masters) {
   return space == std::string::npos ? "" : masters.substr(space + 1);
 }
 
-// One command of the listing.
-class ListCall final : public lock::Reply<NamesPage> {
- public:
-  using ToPage = std::function<Result<NamesPage>(const redisReply&)>;
+std::optional<std::string> decode_text(const redisReply& reply) {
+  if (reply.type != REDIS_REPLY_STRING) return std::nullopt;
+  return std::string(reply.str, reply.len);
+}
 
-  ListCall(Link& link, const std::vector<std::string>& words, ToPage to_page)
-      : link_(link), to_page_(std::move(to_page)) {
-    link_.start(words);
-  }
-  ~ListCall() override {
-    if (!done_) link_.drop();
-  }
-  ListCall(const ListCall&) = delete;
-  ListCall& operator=(const ListCall&) = delete;
-
-  void wants(std::vector<pollfd>& out) const override { link_.wants(out); }
-  TimePoint due() const override { return link_.due(); }
-  bool advance(TimePoint now) override {
-    done_ = done_ || link_.advance(now);
-    return done_;
-  }
-
-  Result<NamesPage> take() override {
-    auto page = read();
-    if (page) return page;
-    Error error = std::move(page).error();
-    error.text = "cannot list locks: " + error.text;
-    return error;
-  }
-
- private:
-  Result<NamesPage> read() {
-    auto reply = link_.take();
-    if (!reply) return std::move(reply).error();
-    if ((*reply)->type != REDIS_REPLY_ERROR) return to_page_(**reply);
-    Error error = decode_error(std::string_view((*reply)->str, (*reply)->len));
-    error.text = link_.node() + ": " + error.text;
-    return error;
-  }
-
-  Link& link_;
-  ToPage to_page_;
-  bool done_ = false;
-};
-
-Result<NamesPage> first_page(const redisReply& reply, const ClusterLink& cluster) {
+Result<NamesPage> first_page(const std::string& nodes, const ClusterLink& cluster) {
   std::string masters;
-  std::string_view text(reply.str == nullptr ? "" : reply.str, reply.len);
-  for (const HostPort& at : masters_in(text)) {
+  for (const HostPort& at : masters_in(nodes)) {
     Server server = cluster.server_at(at);
     if (!masters.empty()) masters += ' ';
     masters += server.host + ":" + std::to_string(server.port);
@@ -109,25 +67,35 @@ ClusterLink& ClusterStore::cluster() {
   return static_cast<ClusterLink&>(link());
 }
 
+lock::InFlight<NamesPage> ClusterStore::list_masters() {
+  auto nodes = std::make_unique<Call<std::string>>(
+      cluster(), std::vector<std::string>{"CLUSTER", "NODES"}, kListing,
+      without_context<std::string, decode_text>, "", nullptr);
+  return std::make_unique<Asked<std::string, NamesPage>>(
+      std::move(nodes), [this](std::string& text) { return first_page(text, cluster()); });
+}
+
 lock::InFlight<NamesPage> ClusterStore::list_names(const std::string& cursor) {
-  if (cursor.empty()) {
-    return std::make_unique<ListCall>(
-        cluster(), std::vector<std::string>{"CLUSTER", "NODES"},
-        [this](const redisReply& reply) { return first_page(reply, cluster()); });
-  }
+  if (cursor.empty()) return list_masters();
   auto [scanned, masters] = cursor_of(cursor);
   HostPort at = first_of(masters);
   if (!listed_ || listed_->server().host != at.host || listed_->server().port != at.port) {
     listed_.emplace(cluster().server_at(at));
   }
-  auto to_page = [masters = masters, prefix = prefix()](const redisReply& reply) {
-    auto page = decode_names(reply, prefix).value_or(NamesPage{});
-    bool more = !page.cursor.empty();
-    page.cursor =
-        more ? cursor_text(page.cursor, masters) : cursor_text("0", without_first(masters));
-    return Result<NamesPage>(std::move(page));
+  auto decode = [](const redisReply& reply, const std::string& prefix) {
+    return decode_names(reply, prefix);
   };
-  return std::make_unique<ListCall>(*listed_, scan(scanned), std::move(to_page));
+  auto page = std::make_unique<Call<NamesPage>>(*listed_, scan(scanned), kListing, decode, prefix(),
+                                                nullptr);
+  return std::make_unique<Asked<NamesPage, NamesPage>>(
+      std::move(page), [masters = masters, after = list_past(cursor)](NamesPage& one) {
+        one.cursor = one.cursor.empty() ? after : cursor_text(one.cursor, masters);
+        return std::move(one);
+      });
+}
+
+std::string ClusterStore::list_past(const std::string& cursor) const {
+  return cursor.empty() ? "" : cursor_text("0", without_first(cursor_of(cursor).masters));
 }
 
 }  // namespace rlock::redis

@@ -16,9 +16,12 @@ class ClusterStore final : public RedisStore {
 
   // The first page is empty: it finds the masters, which the cursor then carries.
   lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
+  // The next master's names.
+  std::string list_past(const std::string& cursor) const override;
 
  private:
   ClusterLink& cluster();
+  lock::InFlight<lock::NamesPage> list_masters();
 
   std::optional<Connection> listed_;  // to the master whose names are read
 };

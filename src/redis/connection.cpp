@@ -41,6 +41,7 @@ class Connection::State {
   bool settle();
   Result<ReplyPtr> take();
   void drop();
+  bool may_have_arrived() const { return handed_over_; }
   const Server& server() const { return server_; }
 
  private:
@@ -75,6 +76,7 @@ class Connection::State {
   bool followed_ = false;  // by what nobody reads the answer of
   std::string out_;
   size_t sent_ = 0;
+  bool handed_over_ = false;  // the command as a whole
   ReplyReader reader_;
   std::optional<Result<ReplyPtr>> result_;
 };
@@ -83,6 +85,7 @@ void Connection::State::start(const std::vector<std::string>& words) {
   if (phase_ != Phase::idle) drop();
   command_ = encode(words);
   followed_ = false;
+  handed_over_ = false;
   phase_ = Phase::asked;
 }
 
@@ -130,7 +133,9 @@ void Connection::State::begin(TimePoint now) {
 }
 
 void Connection::State::connected(util::Fd fd) {
-  stream_ = make_stream(server_, std::move(fd));
+  auto stream = make_stream(server_, std::move(fd));
+  if (!stream) return fail(std::move(stream).error());
+  stream_ = *std::move(stream);
   steps_ = set_up_steps(server_);
   next_step_ = 0;
   notes_ = {};
@@ -189,6 +194,7 @@ std::optional<Error> Connection::State::send_rest() {
   std::string_view rest = unsent();
   Io io = stream_->write_some(rest);
   sent_ = out_.size() - rest.size();
+  handed_over_ = rest.empty();
   return io == Io::failed ? std::optional(stream_->trouble()) : std::nullopt;
 }
 
@@ -301,6 +307,9 @@ bool Connection::settle() {
 }
 Result<ReplyPtr> Connection::take() {
   return state_->take();
+}
+bool Connection::may_have_arrived() const {
+  return state_->may_have_arrived();
 }
 void Connection::drop() {
   state_->drop();

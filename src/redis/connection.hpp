@@ -37,6 +37,7 @@ class Connection final : public Link {
   bool advance(util::TimePoint now) override;
   bool settle() override;
   util::Result<ReplyPtr> take() override;
+  bool may_have_arrived() const override;
   // Closes the socket.
   void drop() override;
   std::string label() const override { return server().label(); }

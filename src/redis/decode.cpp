@@ -75,10 +75,8 @@ lock::Limit limit_of(Item item) {
   return lock::Limit::slots(std::max<uint64_t>(1, item.count()));
 }
 
-// Within what can be added up: 285,000 years.
 Millis span_of(Item item) {
-  constexpr int64_t kMost = int64_t{1} << 53;
-  return Millis(std::clamp(item.number(), -kMost, kMost));
+  return bounded_span(item.number());
 }
 
 lock::Holder holder_of(Item item) {
@@ -289,6 +287,11 @@ std::optional<lock::NamesPage> decode_names(const redisReply& reply, std::string
     if (!name.empty()) page.names.emplace_back(name);
   }
   return page;
+}
+
+Millis bounded_span(int64_t millis) {
+  constexpr int64_t kMost = int64_t{1} << 53;  // 285,000 years
+  return Millis(std::clamp(millis, -kMost, kMost));
 }
 
 util::Error decode_error(std::string_view text) {

@@ -23,6 +23,9 @@ std::optional<std::vector<lock::Past>> decode_history(const redisReply& reply);
 // `prefix`: keys of other shapes are passed over.
 std::optional<lock::NamesPage> decode_names(const redisReply& reply, std::string_view prefix);
 
+// A server's milliseconds, within what can be added up. [FAULTS 37]
+lock::Millis bounded_span(int64_t millis);
+
 // An error reply as the exit code's kind, with the server's own words.
 util::Error decode_error(std::string_view text);
 

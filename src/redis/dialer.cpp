@@ -32,6 +32,8 @@ void Dialer::start(TimePoint now, TimePoint deadline) {
   stop();
   deadline_ = deadline;
   first_failure_.clear();
+  // One that was left for a remembered address may have ended hours ago.
+  if (resolution_ && resolution_->is_stale(now, server_.connect_timeout)) resolution_.reset();
   // Half for the name server where there is another resort, so that the rest is left for that;
   // nothing where it was waited for in vain before: whoever drives us may give up sooner than half.
   bool in_vain = resolution_.has_value();

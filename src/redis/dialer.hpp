@@ -21,7 +21,8 @@ class Dialer {
   explicit Dialer(const Server& server) : server_(server) {}
 
   void start(util::TimePoint now, util::TimePoint deadline);
-  // Gives up; a look-up in flight is kept for the next start: one thread at most.
+  // Gives up; a look-up in flight is kept for the next start: one thread at most. What it finds
+  // meanwhile is good for as long as a connect may take.
   void stop();
 
   void wants(std::vector<pollfd>& out) const;

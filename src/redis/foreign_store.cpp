@@ -1,10 +1,10 @@
 #include "redis/foreign_store.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <utility>
 
+#include "lock/refused.hpp"
 #include "redis/call.hpp"
 
 namespace rlock::redis {
@@ -26,7 +26,7 @@ lock::Holder holder_in(const redisReply& reply) {
   lock::Holder holder;
   if (owner.type == REDIS_REPLY_STRING) holder.owner.assign(owner.str, owner.len);
   holder.entries = static_cast<uint64_t>(std::max(0LL, reply.element[kEntries]->integer));
-  holder.left = Millis(reply.element[kLeft]->integer);
+  holder.left = bounded_span(reply.element[kLeft]->integer);
   return holder;
 }
 
@@ -43,40 +43,40 @@ std::optional<Told> decode_told(const redisReply& reply) {
   return known ? std::optional(std::move(told)) : std::nullopt;
 }
 
-// One call of a script, read in the words of the lock by `read`.
-template <class T>
-class Asked final : public lock::Reply<T> {
+// A release, which notes in `released` for whom it may have reached a server. Where it has not, a
+// lease that is gone at the next try ended without us.
+class Releasing final : public lock::Reply<lock::ReleaseReply> {
  public:
-  Asked(std::unique_ptr<Call<Told>> call, std::function<T(Told&)> read)
-      : call_(std::move(call)), read_(std::move(read)) {}
-  void wants(std::vector<pollfd>& out) const override { call_->wants(out); }
-  util::TimePoint due() const override { return call_->due(); }
-  bool advance(util::TimePoint now) override { return call_->advance(now); }
-  bool settled(util::TimePoint now) override { return call_->settled(now); }
-  util::Result<T> take() override {
-    auto told = call_->take();
-    if (!told) return std::move(told).error();
-    return read_(*told);
+  Releasing(lock::InFlight<lock::ReleaseReply> asked, const Link& link, const lock::Owner& owner,
+            std::string& released)
+      : asked_(std::move(asked)),
+        link_(link),
+        owner_(owner.text()),
+        released_(released),
+        again_(released == owner_) {}
+  void wants(std::vector<pollfd>& out) const override { asked_->wants(out); }
+  util::TimePoint due() const override { return asked_->due(); }
+  bool advance(util::TimePoint now) override {
+    bool ended = asked_->advance(now);
+    released_ = again_ || link_.may_have_arrived() ? owner_ : "";
+    return ended;
   }
+  bool settled(util::TimePoint now) override { return asked_->settled(now); }
+  util::Result<lock::ReleaseReply> take() override { return asked_->take(); }
 
  private:
-  std::unique_ptr<Call<Told>> call_;
-  std::function<T(Told&)> read_;
+  lock::InFlight<lock::ReleaseReply> asked_;
+  const Link& link_;
+  std::string owner_;
+  std::string& released_;
+  bool again_;
 };
 
 // What these locks cannot answer.
 template <class T>
-class Refused final : public lock::Reply<T> {
- public:
-  explicit Refused(const char* why) : why_(why) {}
-  void wants(std::vector<pollfd>&) const override {}
-  util::TimePoint due() const override { return util::TimePoint::min(); }
-  bool advance(util::TimePoint) override { return true; }
-  util::Result<T> take() override { return util::Error{util::ErrorKind::usage, why_}; }
-
- private:
-  const char* why_;
-};
+lock::InFlight<T> refused(const char* why) {
+  return std::make_unique<lock::Refused<T>>(util::Error{util::ErrorKind::usage, why});
+}
 
 // Sooner where the lease ends before; 0 is for ever to nobody here.
 Millis look_again(Millis retry, const lock::Holder& holder) {
@@ -105,7 +105,7 @@ lock::InFlight<T> ForeignStore::call(const lua::Script& script, const char* verb
   auto asked =
       std::make_unique<Call<Told>>(*link_, std::move(words), about(verb, name),
                                    without_context<Told, decode_told>, "", &script, purpose);
-  return std::make_unique<Asked<T>>(std::move(asked), [this, read](Told& told) -> T {
+  return std::make_unique<Asked<Told, T>>(std::move(asked), [this, read](Told& told) -> T {
     if (told.holder) told.holder->owner = shown(std::move(told.holder->owner));
     return read(told);
   });
@@ -141,13 +141,14 @@ lock::InFlight<lock::RenewReply> ForeignStore::renew(const lock::RenewCall& call
 
 lock::InFlight<lock::ReleaseReply> ForeignStore::release(const lock::ReleaseCall& call) {
   // Where the reply of the first one was lost nothing remembers that it did its work.
-  bool again = std::exchange(released_, call.owner.text()) == call.owner.text();
+  bool again = released_ == call.owner.text();
   auto read = [again](Told& told) -> lock::ReleaseReply {
     bool ours = told.word == "freed" || (again && told.word == "gone");
     return {ours ? lock::Ending::released : lock::Ending::unknown, {}};
   };
-  return this->call<lock::ReleaseReply>(scripts_.release, "release", call.name,
-                                        {stored(call.owner)}, read);
+  auto asked = this->call<lock::ReleaseReply>(scripts_.release, "release", call.name,
+                                              {stored(call.owner)}, read);
+  return std::make_unique<Releasing>(std::move(asked), *link_, call.owner, released_);
 }
 
 lock::InFlight<lock::CancelReply> ForeignStore::cancel(const lock::CancelCall& call) {
@@ -183,11 +184,11 @@ lock::InFlight<lock::Snapshot> ForeignStore::inspect(const lock::InspectCall& ca
 }
 
 lock::InFlight<std::vector<lock::Past>> ForeignStore::history(const lock::LockName&, uint64_t) {
-  return std::make_unique<Refused<std::vector<lock::Past>>>("locks of this format have no history");
+  return refused<std::vector<lock::Past>>("locks of this format have no history");
 }
 
 lock::InFlight<lock::NamesPage> ForeignStore::list_names(const std::string&) {
-  return std::make_unique<Refused<lock::NamesPage>>(
+  return refused<lock::NamesPage>(
       "a NAME is needed: nothing tells which keys are locks of this format");
 }
 

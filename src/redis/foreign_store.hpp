@@ -29,7 +29,7 @@ class ForeignStore : public lock::LockStore {
   // An entry other than the outer one cannot be made: Upgrade while the owner holds the lock.
   lock::InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override;
   // Ending::unknown where this owner does not hold it; a release that is sent again over this store
-  // finds its own work done.
+  // finds its own work done, if the one before may have reached a server.
   lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall& call) override;
   lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall& call) override;
   // Frees at once: nobody can be told. A token matches no holder.
@@ -58,7 +58,7 @@ class ForeignStore : public lock::LockStore {
 
   std::unique_ptr<Link> link_;
   Scripts scripts_;
-  std::string released_;  // the last owner that a release was sent for
+  std::string released_;  // the owner of the last release, if that may have reached a server
 };
 
 }  // namespace rlock::redis

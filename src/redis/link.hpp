@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "redis/reply.hpp"
@@ -36,6 +37,10 @@ class Link {
   // (REDIS_REPLY_ERROR); failed transport or set-up is an Error with the exit code's kind.
   virtual util::Result<ReplyPtr> take() = 0;
 
+  // Whether the server may have carried out the command started last: it was handed to the network
+  // as a whole, if only once of several tries. Until the next start().
+  virtual bool may_have_arrived() const = 0;
+
   // Gives up what is in flight and does not trust the server at the far end any more: the next
   // command starts afresh.
   virtual void drop() = 0;
@@ -51,5 +56,11 @@ class Link {
   // Whether `text` has the password in it that is used there.
   virtual bool is_secret(std::string_view text) const = 0;
 };
+
+// What the far end said, fit for a message: some servers, and what stands before them, quote what
+// they were sent. [FAULTS 38]
+inline std::string tellable(const Link& link, std::string said) {
+  return link.is_secret(said) ? "an error that quotes the password" : std::move(said);
+}
 
 }  // namespace rlock::redis

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <pwd.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -160,15 +161,22 @@ Status await_server(const Server& server, pid_t pid, const std::string& log, Tim
   return Done{};
 }
 
+// Its files as the server starts, and some hundred acquisitions; less where we may not write as
+// much (ulimit -f), which does not bind the server.
+size_t room_to_try() {
+  constexpr size_t kRoom = size_t{64} * 1024;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return kRoom;
+  return static_cast<size_t>(std::min<rlim_t>(kRoom, limit.rlim_cur));
+}
+
 // A server that cannot write ends, and would say why only in a log that cannot be written either.
 Status check_room(const Fd& lock, const std::string& folder) {
-  constexpr size_t kRoom =
-      size_t{64} * 1024;  // its files as it starts, and some hundred acquisitions
-  const std::string zeros(kRoom, '\0');
-  ssize_t written = pwrite(lock.get(), zeros.data(), kRoom, 0);
+  const std::string zeros(room_to_try(), '\0');
+  ssize_t written = pwrite(lock.get(), zeros.data(), zeros.size(), 0);
   const int error = written < 0 ? errno : ENOSPC;
   bool emptied = ftruncate(lock.get(), 0) == 0;
-  if (written == static_cast<ssize_t>(kRoom) && emptied) return Done{};
+  if (written == static_cast<ssize_t>(zeros.size()) && emptied) return Done{};
   return Error{ErrorKind::unavailable,
                "local: its server cannot write to " + folder + ": " + std::strerror(error)};
 }

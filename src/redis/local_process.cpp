@@ -1,7 +1,5 @@
 #include "redis/local_process.hpp"
 
-#include "util/local_server.hpp"
-
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -12,7 +10,11 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string_view>
+
+#include "redis/local_limits.hpp"
+#include "util/local_server.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -29,6 +31,7 @@ constexpr int kReportFd = 4;
 struct Report {
   pid_t pid = 0;
   int error = 0;
+  std::optional<Lethal> limit{};
 };
 
 // Relative names: the server starts in its folder, so neither blanks in the path nor the length
@@ -111,8 +114,9 @@ struct Exec {
   arrange_descriptors(exec.null, exec.log, exec.lock, exec.report);
   reset_signals();
   umask(077);
-  Report report{getpid(), 0};
-  if (chdir(exec.folder) == 0) {
+  Report report{getpid()};
+  report.limit = lift_limits();
+  if (!report.limit && chdir(exec.folder) == 0) {
     if (write(kReportFd, &report, sizeof report) < 0) _exit(1);
     execve(exec.argv[0], exec.argv, exec.environment);
   }
@@ -136,6 +140,13 @@ Error cannot_start(const std::string& program, int error) {
   return {ErrorKind::system, "cannot start " + program + " for local: " + std::strerror(error)};
 }
 
+Error would_end(Lethal limit) {
+  const char* which =
+      limit == Lethal::cpu_time ? "CPU time (ulimit -Ht)" : "file size (ulimit -Hf)";
+  return {ErrorKind::system, std::string("local: its server would be ended by the hard limit on ") +
+                                 which + " here; start it once from where there is none"};
+}
+
 util::Result<pid_t> read_report(const Fd& pipe, const std::string& program) {
   Report report;
   pid_t pid = 0;
@@ -143,6 +154,7 @@ util::Result<pid_t> read_report(const Fd& pipe, const std::string& program) {
     ssize_t got = read(pipe.get(), &report, sizeof report);
     if (got < 0 && errno == EINTR) continue;
     if (got != static_cast<ssize_t>(sizeof report)) break;
+    if (report.limit) return would_end(*report.limit);
     if (report.error != 0) return cannot_start(program, report.error);
     pid = report.pid;
   }

@@ -19,8 +19,9 @@ struct LocalProcess {
   const util::Fd& log;
 };
 
-// Starts the server in a session of its own, no child of ours: default signals, a clean environment
-// and no descriptor but the log and the lock. Its pid; ErrorKind::system when it cannot be started.
+// Starts the server in a session of its own, no child of ours: default signals, a clean
+// environment, no descriptor but the log and the lock, and no limit of ours that may be lifted. Its
+// pid; ErrorKind::system when it cannot be started, or would be ended by a limit that may not.
 util::Result<pid_t> start_local_process(const LocalProcess& process);
 
 }  // namespace rlock::redis

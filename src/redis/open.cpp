@@ -22,8 +22,10 @@ using util::ErrorKind;
 using util::Result;
 using SharedTls = std::shared_ptr<const Tls>;
 
-Error not_built(const char* what) {
-  return {ErrorKind::usage, std::string(what) + " not built yet"};
+Error no_member(const char* what) {
+  return {ErrorKind::usage,
+          "a quorum is made of single servers, redis://, rediss://, unix:// or local:, not of " +
+              std::string(what)};
 }
 
 Error no_channel() {
@@ -93,8 +95,8 @@ struct ToServer {
     if (!server) return std::move(server).error();
     return Introduction(options).reachable(*std::move(server));
   }
-  Result<Server> operator()(const SentinelUrl&) const { return not_built("Sentinel URLs are"); }
-  Result<Server> operator()(const ClusterUrl&) const { return not_built("Cluster URLs are"); }
+  Result<Server> operator()(const SentinelUrl&) const { return no_member("Sentinel groups"); }
+  Result<Server> operator()(const ClusterUrl&) const { return no_member("clusters"); }
 };
 
 // What a URL names, whatever its kind.

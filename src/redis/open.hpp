@@ -29,7 +29,7 @@ struct OpenOptions {
 util::Result<std::vector<Place>> places(const OpenOptions& options);
 
 // Checks the URLs and gives a maker of stores; connects to nothing yet, but starts the server of a
-// `local:` URL where none runs. ErrorKind::usage: a bad URL, or a kind of server that is not built;
+// `local:` URL where none runs. ErrorKind::usage: a bad URL, or one that cannot be part of a quorum;
 // ErrorKind::config: TLS is asked for and cannot be had.
 util::Result<lock::MakeStore> open(const OpenOptions& options);
 

@@ -44,7 +44,7 @@ bool PlainProbe::answers(util::TimePoint now) {
     auto fd = dialer_.take();
     over_ = !fd;
     if (fd) {
-      stream_ = make_stream(server_, *std::move(fd));
+      stream_ = *make_stream(server_, *std::move(fd));  // a plain one: always there
       unsent_ = kPing;
     }
   }

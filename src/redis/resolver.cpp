@@ -82,6 +82,7 @@ struct Resolution::Shared {
   util::Fd event;
   std::mutex mutex;
   std::optional<Outcome> outcome;
+  util::TimePoint done_at;
   std::shared_ptr<Shared> for_thread;  // the thread's own share, until it has taken it
 };
 
@@ -106,6 +107,7 @@ void* Resolution::look_up(void* argument) {
   {
     std::lock_guard lock(shared->mutex);
     shared->outcome = std::move(outcome);
+    shared->done_at = util::BootClock::now();
   }
   eventfd_write(shared->event.get(), 1);
   return nullptr;
@@ -118,6 +120,11 @@ int Resolution::fd() const {
 bool Resolution::done() const {
   std::lock_guard lock(shared_->mutex);
   return shared_->outcome.has_value();
+}
+
+bool Resolution::is_stale(util::TimePoint now, util::Millis age) const {
+  std::lock_guard lock(shared_->mutex);
+  return shared_->outcome && now - shared_->done_at > age;
 }
 
 Resolution::Outcome Resolution::take() {

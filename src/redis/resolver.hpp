@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "redis/socket.hpp"
+#include "util/clock.hpp"
 #include "util/result.hpp"
 
 namespace rlock::redis {
@@ -36,6 +37,8 @@ class Resolution {
   // Readable when the result is there.
   int fd() const;
   bool done() const;
+  // Done, and longer than `age` ago.
+  bool is_stale(util::TimePoint now, util::Millis age) const;
 
   struct Outcome {
     std::vector<Address> addresses;

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <string_view>
@@ -17,14 +18,16 @@ std::string_view text_of(const redisReply& reply) {
                               : std::string_view(reply.str, static_cast<size_t>(reply.len));
 }
 
+// The server counts by its wall clock: less than nothing where that was set back since.
 std::optional<uint64_t> uptime_in(std::string_view info) {
   constexpr std::string_view kField = "\nuptime_in_seconds:";
   size_t at = info.find(kField);
   if (at == info.npos) return std::nullopt;
   std::string_view digits = info.substr(at + kField.size());
-  uint64_t seconds = 0;
+  int64_t seconds = 0;
   auto [stop, trouble] = std::from_chars(digits.data(), digits.data() + digits.size(), seconds);
-  return trouble == std::errc() ? std::optional(seconds) : std::nullopt;
+  if (trouble != std::errc()) return std::nullopt;
+  return static_cast<uint64_t>(std::max<int64_t>(0, seconds));
 }
 
 // `07:12:33 UTC`, so many seconds from now.
@@ -63,7 +66,7 @@ std::optional<Error> vote_refused(const redisReply& info, bool synchronous, cons
   uint64_t left = kRestartGuardSeconds - *uptime;
   return Error{ErrorKind::unavailable,
                server.label() + ": does not vote until " + clock_in(left) + ": it started " +
-                   std::to_string(*uptime) + " s ago and may have forgotten leases",
+                   std::to_string(*uptime) + " s ago by its clock and may have forgotten leases",
                util::Retry::later};
 }
 

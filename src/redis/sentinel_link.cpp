@@ -18,6 +18,7 @@ void SentinelLink::start(const std::vector<std::string>& words) {
   if (phase_ == Phase::asking || phase_ == Phase::talking) drop();
   words_ = words;
   error_.reset();
+  elected_ = false;
   sentinels_.start();
   phase_ = Phase::asking;
 }
@@ -45,6 +46,7 @@ void SentinelLink::elected(HostPort master) {
     connection_.emplace(master_);
   }
   connection_->start(words_);
+  elected_ = true;
   phase_ = Phase::talking;
 }
 

@@ -23,6 +23,7 @@ class SentinelLink final : public Link {
   util::TimePoint due() const override;
   bool advance(util::TimePoint now) override;
   util::Result<ReplyPtr> take() override;
+  bool may_have_arrived() const override { return elected_ && connection_->may_have_arrived(); }
   void drop() override;
   std::string label() const override { return sentinels_.label() + database_; }
   std::string node() const override { return connection_ ? connection_->node() : label(); }
@@ -39,6 +40,7 @@ class SentinelLink final : public Link {
   Phase phase_ = Phase::idle;
   std::vector<std::string> words_;
   std::optional<Connection> connection_;  // to the master elected last
+  bool elected_ = false;                  // for this command
   std::optional<util::Error> error_;
 };
 

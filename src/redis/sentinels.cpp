@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "redis/decode.hpp"
+
 namespace rlock::redis {
 namespace {
 
@@ -29,15 +31,13 @@ std::optional<HostPort> address_in(const redisReply& reply) {
   return at;
 }
 
-Error no_vote(const redisReply& reply, const std::string& sentinel, const std::string& master) {
+Error no_vote(const redisReply& reply, const Connection& sentinel, const std::string& master) {
+  const std::string who = "sentinel " + sentinel.label();
   if (reply.type != REDIS_REPLY_ERROR) {
-    return {ErrorKind::unavailable, "sentinel " + sentinel + " knows no master \"" + master + "\"",
-            Retry::later};
+    return {ErrorKind::unavailable, who + " knows no master \"" + master + "\"", Retry::later};
   }
-  std::string_view text = text_of(reply);
-  auto kind = text.starts_with("NOPERM") || text.starts_with("NOAUTH") ? ErrorKind::denied
-                                                                       : ErrorKind::unavailable;
-  return {kind, "sentinel " + sentinel + ": " + std::string(text), Retry::later};
+  Error error = decode_error(text_of(reply));
+  return {error.kind, who + ": " + tellable(sentinel, std::move(error.text)), Retry::later};
 }
 
 }  // namespace
@@ -56,7 +56,8 @@ void Sentinels::start() {
   elected_.reset();
   for (Voter& voter : voters_) {
     voter.vote.reset();
-    voter.refusal.reset();
+    voter.abstains = false;
+    voter.trouble.reset();
     voter.asked = true;
     voter.connection.start({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", master_});
   }
@@ -89,22 +90,22 @@ void Sentinels::read(Voter& voter) {
   voter.asked = false;
   auto reply = voter.connection.take();
   if (!reply) {
-    voter.refusal = std::move(reply).error();
+    voter.trouble = std::move(reply).error();
     return;
   }
   voter.vote = address_in(**reply);
-  if (!voter.vote) voter.refusal = no_vote(**reply, voter.connection.label(), master_);
+  voter.abstains = (*reply)->type == REDIS_REPLY_NIL;
+  if (!voter.vote) voter.trouble = no_vote(**reply, voter.connection, master_);
 }
 
 void Sentinels::elect() {
-  auto refused = std::count_if(voters_.begin(), voters_.end(),
-                               [](const Voter& voter) { return voter.refusal.has_value(); });
-  auto electorate = static_cast<std::ptrdiff_t>(voters_.size()) - refused;
+  auto abstaining = std::count_if(voters_.begin(), voters_.end(),
+                                  [](const Voter& voter) { return voter.abstains; });
   for (const Voter& candidate : voters_) {
     if (!candidate.vote) continue;
     auto votes = std::count_if(voters_.begin(), voters_.end(),
                                [&](const Voter& voter) { return voter.vote == candidate.vote; });
-    if (2 * votes > electorate) elected_ = candidate.vote;
+    if (is_majority(votes, voters_.size(), abstaining)) elected_ = candidate.vote;
   }
 }
 
@@ -127,9 +128,9 @@ void Sentinels::drop() {
 Error Sentinels::undecided() const {
   const Error* why = nullptr;
   for (const Voter& voter : voters_) {
-    if (!voter.refusal) continue;
-    if (voter.refusal->kind == ErrorKind::denied) return *voter.refusal;
-    if (why == nullptr) why = &*voter.refusal;
+    if (!voter.trouble) continue;
+    if (voter.trouble->kind == ErrorKind::denied) return *voter.trouble;
+    if (why == nullptr) why = &*voter.trouble;
   }
   std::string text = "no majority of the sentinels " + label_ + " names a master";
   if (why != nullptr) text += " (" + why->text + ")";

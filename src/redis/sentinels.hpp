@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,10 +14,17 @@
 
 namespace rlock::redis {
 
+// Whether so many of `named` sentinels, `abstaining` of which know no such master, elect one.
+constexpr bool is_majority(std::ptrdiff_t votes, size_t named, std::ptrdiff_t abstaining) {
+  return 2 * votes > static_cast<std::ptrdiff_t>(named) - abstaining;
+}
+
 // Who is master now, by a vote of the sentinels that the user named: all are asked at once, and
-// more than half must name the same server. One that refuses or knows no such master does not vote;
-// a silent one counts against, so that a sentinel that is cut off together with a deposed master is
-// not believed. Driven like a lock::Request. [DESIGN, Sentinel]
+// more than half must name the same server. Only one that answers that it knows no such master does
+// not vote. Whoever cannot be heard, be it silence, a reset, a firewall's refusal, a dead name
+// server or a password that it refuses, counts against: it may know of another master, and a
+// sentinel that is cut off together with a deposed one is not believed. Driven like a
+// lock::Request. [DESIGN, Sentinel]
 class Sentinels {
  public:
   Sentinels(std::vector<Server> sentinels, std::string master);
@@ -40,7 +48,8 @@ class Sentinels {
     Connection connection;
     bool asked = false;  // and has not answered yet
     std::optional<HostPort> vote;
-    std::optional<util::Error> refusal;
+    bool abstains = false;               // knows no such master
+    std::optional<util::Error> trouble;  // why there is no vote
   };
 
   void read(Voter& voter);

@@ -46,8 +46,10 @@ class PlainStream final : public Stream {
 
 }  // namespace
 
-std::unique_ptr<Stream> make_stream(const Server& server, util::Fd fd) {
-  if (server.tls == nullptr) return std::make_unique<PlainStream>(std::move(fd));
+util::Result<std::unique_ptr<Stream>> make_stream(const Server& server, util::Fd fd) {
+  if (server.tls == nullptr) {
+    return std::unique_ptr<Stream>(std::make_unique<PlainStream>(std::move(fd)));
+  }
   return server.tls->wrap(std::move(fd), server.host);
 }
 

@@ -39,7 +39,8 @@ class Stream {
   virtual util::Error trouble() const = 0;
 };
 
-// As server.tls wants it; a handshake goes out with the first write.
-std::unique_ptr<Stream> make_stream(const Server& server, util::Fd fd);
+// As server.tls wants it; a handshake goes out with the first write. ErrorKind::denied: as
+// Tls::wrap() has it.
+util::Result<std::unique_ptr<Stream>> make_stream(const Server& server, util::Fd fd);
 
 }  // namespace rlock::redis

@@ -5,6 +5,7 @@
 
 #include "redis/ask.hpp"
 #include "redis/cluster_reply.hpp"
+#include "redis/sentinels.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -19,6 +20,7 @@ SentinelSurvey survey_sentinel(const Server& server, const std::string& name) {
   if (!master) {
     survey.trouble = std::move(master).error();
   } else if (master->size() != 2) {
+    survey.abstains = true;
     survey.trouble =
         Error{ErrorKind::unavailable, server.label() + ": it knows no master \"" + name + "\""};
   } else {
@@ -61,13 +63,13 @@ GroupSurvey survey_group(const SentinelGroup& group) {
     survey.sentinels.push_back(survey_sentinel(server, group.name));
   }
   const auto& all = survey.sentinels;
-  const auto silent = std::count_if(all.begin(), all.end(),
-                                    [](const auto& one) { return one.trouble.has_value(); });
+  const auto abstaining =
+      std::count_if(all.begin(), all.end(), [](const auto& one) { return one.abstains; });
   for (const SentinelSurvey& candidate : all) {
     if (candidate.trouble) continue;
     const auto votes = std::count_if(
         all.begin(), all.end(), [&](const auto& one) { return one.master == candidate.master; });
-    if (2 * votes > static_cast<std::ptrdiff_t>(all.size()) - silent) {
+    if (is_majority(votes, all.size(), abstaining)) {
       survey.master = at(candidate.master, group.master);
     }
   }

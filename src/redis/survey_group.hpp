@@ -12,6 +12,7 @@ namespace rlock::redis {
 struct SentinelSurvey {
   Server server;
   std::optional<util::Error> trouble{};    // then it named no master
+  bool abstains = false;                   // since it knows none of that name
   std::optional<util::Error> no_quorum{};  // that could agree on a failover, by its word
   std::string master{};                    // `host:port`
 };
@@ -19,7 +20,7 @@ struct SentinelSurvey {
 struct GroupSurvey {
   std::string label;
   std::vector<SentinelSurvey> sentinels{};
-  std::optional<Server> master{};  // that most of those who answer name
+  std::optional<Server> master{};  // by the vote of Sentinels
 };
 GroupSurvey survey_group(const SentinelGroup& group);
 

@@ -135,6 +135,11 @@ bool is_numeric(const std::string& host) {
          inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
 }
 
+// OpenSSL takes an empty name for "any", and a dot in front for "any below".
+bool proves_nothing(const std::string& name) {
+  return name.empty() || name.starts_with('.');
+}
+
 // A dot at the end is for the resolver; certificates and SNI do without it.
 std::string name_of(std::string host) {
   if (host.ends_with('.')) host.pop_back();
@@ -166,6 +171,9 @@ Tls::Tls(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Tls::~Tls() = default;
 
 Result<std::shared_ptr<const Tls>> Tls::make(const TlsOptions& options) {
+  if (!options.sni.empty() && proves_nothing(name_of(options.sni))) {
+    return Error{ErrorKind::config, "--sni \"" + options.sni + "\" is not the name of a host"};
+  }
   auto ssl = openssl();
   if (!ssl) return std::move(ssl).error();
   auto parts = std::make_unique<Parts>(**ssl);
@@ -180,12 +188,15 @@ Verify Tls::verify() const {
   return parts_->options.verify;
 }
 
-std::unique_ptr<Stream> Tls::wrap(util::Fd fd, const std::string& host) const {
+Result<std::unique_ptr<Stream>> Tls::wrap(util::Fd fd, const std::string& host) const {
   const OpenSsl& ssl = parts_->ssl;
   const TlsOptions& options = parts_->options;
+  std::string name = name_of(options.sni.empty() ? host : options.sni);
+  if (proves_nothing(name)) {
+    return Error{ErrorKind::denied, "TLS: no certificate can be for a host \"" + host + "\""};
+  }
   SslPtr session(ssl.SSL_new(parts_->context.get()), FreeSsl{&ssl});
   if (session == nullptr) throw std::bad_alloc();
-  std::string name = name_of(options.sni.empty() ? host : options.sni);
   int set = 0;
   if (is_numeric(name)) {
     set = ssl.X509_VERIFY_PARAM_set1_ip_asc(ssl.SSL_get0_param(session.get()), name.c_str());
@@ -200,8 +211,8 @@ std::unique_ptr<Stream> Tls::wrap(util::Fd fd, const std::string& host) const {
   }
   if (set != 1) throw std::bad_alloc();
   auto own = options.cert.empty() ? OwnCertificate::none : OwnCertificate::shown;
-  return std::make_unique<TlsStream>(ssl, std::move(session), parts_->wire, std::move(fd),
-                                     TlsPeer{name, own});
+  return std::unique_ptr<Stream>(std::make_unique<TlsStream>(ssl, std::move(session), parts_->wire,
+                                                             std::move(fd), TlsPeer{name, own}));
 }
 
 }  // namespace rlock::redis

@@ -36,8 +36,9 @@ class Tls {
   ~Tls();
 
   // TLS over a connected socket: the peer must prove by a chain to a trusted authority that it is
-  // `host`, a name or a numeric address.
-  std::unique_ptr<Stream> wrap(util::Fd fd, const std::string& host) const;
+  // `host`, a name or a numeric address. ErrorKind::denied: `host` is neither, so that nothing
+  // could be proved.
+  util::Result<std::unique_ptr<Stream>> wrap(util::Fd fd, const std::string& host) const;
 
   Verify verify() const;
 

@@ -70,6 +70,7 @@ Result<HostPort> host_port(std::string_view scheme, std::string_view text, int u
   auto host = percent_decoded(raw->host);
   if (!host || has_blanks(*host)) return bad_url(scheme, "the host name is malformed");
   if (host->empty()) return bad_url(scheme, "the host is missing; there is no default");
+  if (host->front() == '.') return bad_url(scheme, "a host name does not begin with a dot");
   if (!raw->port) return HostPort{lower(*host), usual_port};
   auto port = number(*raw->port, 1, 65535);
   if (!port) return bad_url(scheme, "the port must be a number from 1 to 65535");

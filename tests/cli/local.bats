@@ -190,6 +190,38 @@ refused() {
   [ ! -e started ]
 }
 
+# soft PID LIMIT, hard PID LIMIT: as /proc tells them.
+soft() { sed -n "s/^$2  *\([^ ]*\) .*/\1/p" "/proc/$1/limits"; }
+hard() { sed -n "s/^$2  *[^ ]* *\([^ ]*\) .*/\1/p" "/proc/$1/limits"; }
+
+@test "the first caller's limits do not bind the server that everybody uses then" {
+  local pid limit
+  run -0 --separate-stderr bash -c 'ulimit -Sn 64; ulimit -St 77; ulimit -Sf 10; ulimit -Sv 4000000; ulimit -Sd 4000000
+    exec nice -n 10 rlock run --url "local:$1" first -- true' bash "$here/locks"
+  silent
+  pid=$(server_pid "$here/locks")
+  started+=("$pid")
+  for limit in "Max open files" "Max cpu time" "Max file size" "Max address space" "Max data size"; do
+    [ "$(soft "$pid" "$limit")" = "$(hard self "$limit")" ] || fail "$limit: $(soft "$pid" "$limit")"
+  done
+  [ "$(id -u)" -ne 0 ] || [ "$(ps -o ni= -p "$pid" | tr -d ' ')" -eq 0 ]
+}
+
+@test "a hard limit that would end the server is told, and it is not started" {
+  [ "$(hard self "Max cpu time")" = unlimited ] || skip "there is a limit on CPU time here"
+  local lowly=() option
+  # Root may lift even a hard limit, where it has that capability.
+  [ "$(id -u)" -ne 0 ] || lowly=(setpriv --bounding-set=-sys_resource)
+  for option in t f; do
+    run -71 --separate-stderr "${lowly[@]}" bash -c 'ulimit "-$1" 77; exec rlock run --url "local:$2" lock -- touch started' \
+      bash "$option" "$here/locks"
+    says local: "ulimit -H$option"
+    [ ! -e started ]
+    [ ! -e locks/rlock.sock ]
+  done
+  begin "$here/locks"
+}
+
 @test "a full disk is told as such, and nothing is forgotten when there is room again" {
   mkdir small
   # shellcheck disable=SC2016 # for the inner shell

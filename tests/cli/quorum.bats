@@ -271,3 +271,14 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   run -3 rlock run job -- rlock run -n job -- sh -c 'exit 3'
   eventually no_trace job 1 2 3
 }
+
+@test "a Sentinel group and a cluster are no members of a quorum, and the message says what is" {
+  local url format
+  for url in redis+sentinel://s1/m redis+cluster://n1; do
+    for format in native plain; do
+      run -64 --separate-stderr rlock run --format "$format" -u redis://127.0.0.1:1 -u "$url" -u unix:///nowhere lock -- touch started
+      says "a quorum is made of single servers" redis:// rediss:// unix:// local:
+      [ ! -e started ]
+    done
+  done
+}

@@ -151,6 +151,18 @@ refuses() {
   RLOCK_CACERTDIR=authorities run -0 rlock run -w 30 relative -- true
 }
 
+@test "FAULTS 39: a name that every certificate would fit is refused, not taken for no verification" {
+  present elsewhere
+  local name
+  for name in . .. .example .elsewhere.example; do
+    RLOCK_SNI=$name refuses 78 "--sni \"$name\""
+    options=(--sni "$name")
+    refuses 78 "--sni \"$name\""
+    options=()
+    RLOCK_URL=rediss://$name:$PORT refuses 64 "begin with a dot"
+  done
+}
+
 @test "the name of the URL goes out as SNI" {
   openssl s_server -accept 127.0.0.1:0 -cert "$PKI/elsewhere.crt" -key "$PKI/elsewhere.key" -servername localhost \
     -cert2 "$PKI/server.crt" -key2 "$PKI/server.key" >said 2>&1 3>&- 4>&- </dev/zero &

@@ -158,3 +158,21 @@ renewed_since() { [ "$(grep -c '"event":"renewed"' "$1")" -gt "$2" ]; }
 }
 
 cluster_down() { at "$1" cluster info | grep -q cluster_state:fail; }
+
+@test "FAULTS 28 status on a cluster with a dead master: the rest is listed, the missing one named, 69" {
+  # The others go on serving their slots.
+  cluster 0 --cluster-require-full-coverage no
+  local dead left= name
+  dead=$(owner_of alpha)
+  for name in $names; do
+    run -0 rlock run "$name" -- true
+    [ "$(owner_of "$name")" = "$dead" ] || left+="$name "
+  done
+  crash "$dead"
+  run -69 --separate-stderr rlock status --connect-timeout 1s
+  for name in $left; do [[ $output == *"$name "* ]] || fail "no $name in: $output"; done
+  [[ $output != *alpha* && $output != *"no locks"* ]] || fail "$output"
+  [[ $stderr == "rlock: cannot list locks: "*"127.0.0.1:$(port_of "$dead")"* ]] || fail "$stderr"
+  run -69 --separate-stderr rlock status --json --connect-timeout 1s
+  [ "$(jq -r '[.locks[].name] | join(" ")' <<<"$output") " = "$(tr ' ' '\n' <<<"${left% }" | sort | paste -sd' ') " ] || fail "$output"
+}

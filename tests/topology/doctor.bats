@@ -20,10 +20,13 @@ is() { [ "$(grade "$2")" = "$1" ]; }
   crash s2
   [ "$(grade sentinels)" = warn ]
   [ "$(grade master)" = ok ]
-  crash s1
+  [ "$(at s0 sentinel set "$master_name" quorum 3)" = OK ]
   eventually is warn failover
   run -0 rlock doctor
-  [[ $output == *"warn  sentinels     1 of 3 answer"* ]] || fail "$output"
+  [[ $output == *"warn  sentinels     2 of 3 answer"* ]] || fail "$output"
+  crash s1
+  run -1 rlock doctor
+  [[ $output == *"warn  sentinels     1 of 3 answer"*"fail  master        no majority"* ]] || fail "$output"
   crash s0
   run -1 rlock doctor
   [[ $output == *"fail  sentinels     0 of 3 answer"*"fail  master        nobody names one"* ]] || fail "$output"

@@ -117,6 +117,41 @@ TEST_CASE("after ASK a script that the new node does not know is sent there as t
   CHECK(reply->ending == lock::Ending::released);
 }
 
+TEST_CASE(
+    "a master whose list is none is an error, not an empty one, and is passed over (FAULTS 37, "
+    "38)") {
+  for (const char* list : {":7\r\n", "*-1\r\n", "*1\r\n$1\r\n0\r\n", "-ERR you said canary\r\n"}) {
+    CAPTURE(list);
+    FakeServer master([list](FakeServer::Peer& peer, int) {
+      peer.await("SCAN");
+      peer.send("+OK\r\n" + kNamed + list);
+      peer.await_hang_up();
+    });
+    FakeServer seed([&](FakeServer::Peer& peer, int) {
+      peer.await("NODES");
+      std::string nodes = "id 127.0.0.1:" + std::to_string(master.port()) +
+                          "@1 master - 0 0 1 connected 0-5460\nid 127.0.0.1:1@1 master - 0 0 2 "
+                          "connected 5461-16383\n";
+      peer.send("+OK\r\n" + kNamed + "$" + std::to_string(nodes.size()) + "\r\n" + nodes + "\r\n");
+      peer.await_hang_up();
+    });
+    redis::Server server = at_port(seed.port());
+    server.password = "canary";
+    auto link =
+        std::make_unique<ClusterLink>(std::vector<redis::Server>{server}, std::make_shared<Home>());
+    redis::ClusterStore store(std::move(link), "rlock:");
+    auto masters = test::finish(*store.list_names(""));
+    REQUIRE_MESSAGE(masters, masters.error().text);
+    auto page = test::finish(*store.list_names(masters->cursor));
+    REQUIRE_FALSE(page);
+    CHECK(page.error().text.starts_with("cannot list locks: 127.0.0.1:" +
+                                        std::to_string(master.port())));
+    CHECK(page.error().text.find("canary") == std::string::npos);
+    CHECK(store.list_past(masters->cursor) == "0 127.0.0.1:1");
+    CHECK(store.list_past("0 127.0.0.1:1").empty());
+  }
+}
+
 TEST_CASE("MOVED is remembered, also by the next link, and a dead seed is passed over") {
   test::RedisServer real({}, test::Listen::unix_socket_and_tcp);
   FakeServer seed([&](FakeServer::Peer& peer, int) {

@@ -1,10 +1,12 @@
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <functional>
 
 #include "lock/poller.hpp"
 #include "redis/plain_store.hpp"
 #include "redis/redisson_store.hpp"
+#include "support/fake_server.hpp"
 #include "unit/redis_call.hpp"
 
 using namespace rlock;
@@ -134,6 +136,48 @@ TEST_CASE(
     CHECK(ask(store.release({name(), owner('a')})).ending == Ending::released);
     CHECK(ask(store.release({name(), owner('b')})).ending == Ending::unknown);
   });
+}
+
+TEST_CASE("a release that never reached the server does not answer for a lease that had ended") {
+  with_each([](lock::LockStore& store, test::RedisServer& server) {
+    const std::string away = server.socket_path() + ".away";
+    server.cli({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+    std::filesystem::rename(server.socket_path(), away);
+    lock::SystemPoller poller;
+    auto unsent = store.release({name(), owner('a')});
+    CHECK_FALSE(lock::finish(poller, std::move(unsent), poller.now() + kLong, "server"));
+    std::filesystem::rename(away, server.socket_path());
+    CHECK(ask(store.release({name(), owner('a')})).ending == Ending::unknown);
+  });
+}
+
+TEST_CASE("L30 a release whose connection was cut before the reply may have done its work") {
+  test::FakeServer server([](test::FakeServer::Peer& peer, int connection) {
+    peer.await("\r\njob\r\n");
+    if (connection > 0) peer.send("+OK\r\n*1\r\n$4\r\ngone\r\n");
+    if (connection > 0) peer.await_hang_up();
+  });
+  redis::PlainStore store(std::make_unique<redis::Connection>(test::at_port(server.port())));
+  lock::SystemPoller poller;
+  auto cut = store.release({name(), owner('a')});
+  CHECK_FALSE(lock::finish(poller, std::move(cut), poller.now() + kLong, "server"));
+  CHECK(ask(store.release({name(), owner('a')})).ending == Ending::released);
+}
+
+TEST_CASE("a time left that no lease has overflows nothing (FAULTS 37)") {
+  for (const char* left : {"9223372036854775807", "-9223372036854775808"}) {
+    CAPTURE(left);
+    test::FakeServer server([left](test::FakeServer::Peer& peer, int) {
+      peer.await("\r\njob\r\n");
+      peer.send("+OK\r\n*4\r\n$4\r\nheld\r\n$1\r\nx\r\n:1\r\n:" + std::string(left) + "\r\n");
+      peer.await_hang_up();
+    });
+    redis::RedissonStore store(test::at_port(server.port()));
+    auto queued = std::get<lock::Queued>(ask(store.acquire(call('a'))));
+    CHECK(*queued.look_again > Millis(0));
+    CHECK(queued.holder->left + Millis(1) > Millis::min());
+    CHECK(queued.holder->left < Millis::max());
+  }
 }
 
 TEST_CASE("an entry cannot be made, and changes nothing") {

@@ -6,6 +6,10 @@
 #include <poll.h>
 
 #include <cstring>
+#include <memory>
+#include <vector>
+
+#include "redis/dialer.hpp"
 
 using namespace rlock::redis;
 
@@ -51,6 +55,30 @@ TEST_CASE("a look-up ends with addresses or with the reason why there are none")
     auto outcome = resolution->take();
     CHECK(outcome.addresses.empty() != outcome.failure.empty());
   }
+}
+
+TEST_CASE("a look-up that ended long before a connect begins is asked anew") {
+  Server server;
+  server.host = "rlock-test.invalid";
+  server.addresses = std::make_shared<AddressMemory>();
+  server.addresses->keep(known_addresses("127.0.0.1", 1).front());
+  const auto limit = server.connect_timeout;
+  Dialer dialer(server);
+  const auto begin = rlock::util::BootClock::now();
+  dialer.start(begin, begin + limit);
+  std::vector<pollfd> fds;
+  dialer.wants(fds);
+  REQUIRE(fds.size() == 1);
+  REQUIRE(poll(fds.data(), 1, 30'000) == 1);
+  dialer.stop();
+  // A fresh one is waited for, one in flight or just done is not.
+  const auto now = rlock::util::BootClock::now();
+  dialer.start(now, now + limit);
+  CHECK(dialer.due() == now);
+  dialer.stop();
+  const auto later = now + std::chrono::hours(1);
+  dialer.start(later, later + limit);
+  CHECK(dialer.due() == later + limit / 2);
 }
 
 TEST_CASE("a look-up may be abandoned") {

@@ -56,12 +56,11 @@ const HostPort kNew{"127.0.0.1", 7002};
 
 }  // namespace
 
-TEST_CASE("the master is whom most of the sentinels that can answer name") {
+TEST_CASE("the master is whom most of the named sentinels name (FAULTS 27)") {
   FakeServer old1(that_says(address(kOld.port)));
   FakeServer new1(that_says(address(kNew.port)));
   FakeServer new2(that_says(address(kNew.port)));
   FakeServer silent1(that_says(""));
-  FakeServer silent2(that_says(""));
   FakeServer ignorant(that_says("*-1\r\n"));
   auto elects = [](const std::vector<int>& ports, const HostPort& master) {
     auto elected = vote(ports);
@@ -78,19 +77,44 @@ TEST_CASE("the master is whom most of the sentinels that can answer name") {
     auto elected = vote({silent1.port(), new1.port(), new2.port()}, std::chrono::hours(1));
     CHECK((elected && *elected == kNew));
   }
-  SUBCASE("dead ones and those that know nothing do not vote") {
-    CHECK(elects({0, new1.port(), ignorant.port()}, kNew));
+  SUBCASE("one is dead") {
+    CHECK(elects({0, new1.port(), new2.port()}, kNew));
   }
-  SUBCASE("the others are silent: it may be cut off together with a deposed master (L34)") {
-    auto elected = vote({old1.port(), silent1.port(), silent2.port()});
+  SUBCASE("one that knows nothing does not vote") {
+    CHECK(elects({ignorant.port(), new1.port()}, kNew));
+    CHECK_FALSE(vote({0, new1.port(), ignorant.port()}));
+  }
+  SUBCASE("they are at odds") {
+    CHECK_FALSE(vote({old1.port(), new1.port()}));
+  }
+}
+
+TEST_CASE("one that is cut off together with a deposed master is not believed (L34; FAULTS 27)") {
+  FakeServer old(that_says(address(kOld.port)));
+  FakeServer silent(that_says(""));
+  FakeServer resets([](FakeServer::Peer& peer, int) { peer.await(kQuestion); });
+  FakeServer refuses(that_says("-NOAUTH Authentication required.\r\n"));
+  FakeServer other(that_says(":7\r\n"));
+  FakeServer none([](FakeServer::Peer& peer, int) { peer.send("SSH-2.0-x\r\n"); });
+  const int unheard[] = {silent.port(), resets.port(), other.port(), none.port(), 0};
+  for (int one : unheard) {
+    auto elected = vote({old.port(), one, 0});
     REQUIRE_FALSE(elected);
     CHECK(elected.error().kind == ErrorKind::unavailable);
     CHECK(elected.error().retry == Retry::later);
     CHECK(elected.error().text.find("no majority") != std::string::npos);
   }
-  SUBCASE("they are at odds") {
-    CHECK_FALSE(vote({old1.port(), new1.port()}));
-  }
+  // It could tell of another master, were the password right.
+  CHECK_FALSE(vote({old.port(), refuses.port()}));
+}
+
+TEST_CASE("a sentinel whose name no name server knows any more counts against") {
+  FakeServer old(that_says(address(kOld.port)));
+  redis::Server nameless = at_port(1, Millis(1'000));
+  nameless.host = "s2.invalid";
+  Sentinels sentinels({at_port(old.port(), Millis(1'000)), nameless}, "m");
+  sentinels.start();
+  CHECK_FALSE(test::finish(sentinels));
 }
 
 TEST_CASE("sentinels that know no such master say so, and one that refuses us is a denial") {
@@ -102,6 +126,22 @@ TEST_CASE("sentinels that know no such master say so, and one that refuses us is
   auto denied = vote({ignorant.port(), strict.port()});
   REQUIRE_FALSE(denied);
   CHECK(denied.error().kind == ErrorKind::denied);
+}
+
+TEST_CASE("what a sentinel says is told without the password that it quotes (FAULTS 38)") {
+  FakeServer sentinel([](FakeServer::Peer& peer, int) {
+    peer.await(kQuestion);
+    peer.send("+OK\r\n" + kNamed + "-ERR you said canary\r\n");
+    peer.await_hang_up();
+  });
+  redis::Server server = at_port(sentinel.port());
+  server.password = "canary";
+  Sentinels sentinels({server}, "m");
+  sentinels.start();
+  auto none = test::finish(sentinels);
+  REQUIRE_FALSE(none);
+  CHECK(none.error().text.find("quotes the password") != std::string::npos);
+  CHECK(none.error().text.find("canary") == std::string::npos);
 }
 
 TEST_CASE("hostile answers of a sentinel are no address (FAULTS 37)") {

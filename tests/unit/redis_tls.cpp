@@ -51,6 +51,26 @@ bool mentions(const util::Error& error, std::string_view part) {
 
 }  // namespace
 
+TEST_CASE("a name that any certificate would fit is no name of a host (FAULTS 39)") {
+  for (const char* name : {".", "..", ".example.com", ".example.com."}) {
+    CAPTURE(name);
+    redis::TlsOptions options;
+    options.sni = name;
+    auto refused = redis::Tls::make(options);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().kind == ErrorKind::config);
+    // As a node of a cluster may have it in a redirection.
+    auto tls = redis::Tls::make({});
+    REQUIRE(tls);
+    auto stream = (*tls)->wrap(util::Fd(), name);
+    REQUIRE_FALSE(stream);
+    CHECK(stream.error().kind == ErrorKind::denied);
+  }
+  redis::TlsOptions rooted;
+  rooted.sni = "db1.example.";
+  CHECK(redis::Tls::make(rooted));
+}
+
 TEST_CASE("a handshake that nobody answers ends at the connect timeout") {
   Ended ended = ping([](auto& peer, int) { peer.await_hang_up(); }, kPatience);
   CHECK(ended.error.kind == ErrorKind::unavailable);
