@@ -63,10 +63,13 @@ class AtATerminal(Case):
     def test_what_the_command_put_apart_does_not_get_the_keys(self):
         """^C ends a command in our group; a daemon of its own it has to end itself."""
         script = ("setsid -f sh -c 'echo $$. >pid; exec sleep 1000 </dev/null >/dev/null 2>&1'; "
-                  "until [ -s pid ]; do sleep 0.01; done; echo on; cat")
+                  f"until [ -s pid ]; do sleep 0.01; done; echo on; exec {PROBE} signals")
         terminal = self.on(RLOCK, "run", "apart", "--", "sh", "-c", script)
+        terminal.see("ready\r\n")
         terminal.type("\x03")
-        self.assertEqual(terminal.status(), -signal.SIGINT)
+        terminal.see("2\r\n")
+        terminal.type("\x04")
+        self.assertEqual(terminal.status(), 0)
         daemon = int(read("pid").strip(".\n"))
         self.assertFalse(gone(daemon))
         send(daemon, signal.SIGKILL)
