@@ -83,7 +83,8 @@ Outcome outcome(const Use& use, Finish finish, const util::Result<lock::ReleaseR
       return RunLimit{std::move(unreleased), std::move(finish.survivors)};
     case Cause::no_renewal:
     case Cause::no_guard:
-      return std::move(*finish.error);
+      return Unprotected{std::move(*finish.error), std::move(unreleased),
+                         std::move(finish.survivors)};
   }
   return LeaseLost{std::move(*finish.lost), !finish.started, std::move(finish.survivors)};
 }

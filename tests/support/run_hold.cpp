@@ -165,6 +165,9 @@ Told tell(const run::RunLimit&) {
 Told tell(const run::CannotExec& failed) {
   return {failed.error == ENOENT ? 127 : 126, 0, "cannot exec"};
 }
+Told tell(const run::Unprotected& end) {
+  return {71, 0, "unprotected " + end.why.text};
+}
 Told tell(const util::Error& error) {
   return {71, 0, "error " + error.text};
 }
