@@ -168,6 +168,16 @@ class AtATerminal(Case):
         shell.see(PROMPT)
         self.assertEqual(shell.says("true"), "")
 
+    def test_a_stop_that_the_caller_blocked(self):
+        """^Z stops neither rlock nor the command, which inherits the block."""
+        block = "import os, signal, sys; signal.pthread_sigmask(0, {signal.SIGTSTP}); os.execvp(sys.argv[1], sys.argv[1:])"
+        shell = self.shell()
+        shell.enter(f"python3 -c '{block}' rlock run blocked -- sh -c 'echo o''n; read line; echo go''t $line'")
+        shell.see("on\r\n")
+        shell.type("\x1aline\n")
+        self.assertNotIn("rlock:", shell.see("got line"))
+        shell.assert_usable()
+
     def test_case_18_background_reader(self):
         """18: a reader in the background stops with rlock, and reads when it is brought back."""
         shell = self.shell()
