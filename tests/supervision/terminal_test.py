@@ -170,7 +170,8 @@ class AtATerminal(Case):
 
     def test_a_stop_that_the_caller_blocked(self):
         """^Z stops neither rlock nor the command, which inherits the block."""
-        block = "import os, signal, sys; signal.pthread_sigmask(0, {signal.SIGTSTP}); os.execvp(sys.argv[1], sys.argv[1:])"
+        block = ("import os, signal, sys; signal.pthread_sigmask(0, {signal.SIGTSTP}); "
+                 "os.execvp(sys.argv[1], sys.argv[1:])")
         shell = self.shell()
         shell.enter(f"python3 -c '{block}' rlock run blocked -- sh -c 'echo o''n; read line; echo go''t $line'")
         shell.see("on\r\n")
