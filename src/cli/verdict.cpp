@@ -153,6 +153,12 @@ class Judge {
     return {failed.error == ENOENT ? kNotFound : kCannotExecute, {}, Weight::error, message};
   }
 
+  Verdict operator()(const run::Unprotected& end) const {
+    std::string message = error_text(end.why, context_) + survivors_text(end.survivors);
+    if (end.unreleased) message += "; " + unreleased_text(end.unreleased);
+    return {exit_code(end.why.kind), {}, Weight::error, message};
+  }
+
   Verdict operator()(const util::Error& error) const {
     return {exit_code(error.kind), {}, Weight::error, error_text(error, context_)};
   }

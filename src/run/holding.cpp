@@ -1,6 +1,7 @@
 #include "run/holding.hpp"
 
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +26,12 @@ lock::LeaseMonitor::Settings settings(const Plan& plan) {
   return {plan.claim.ttl, plan.kill_after, plan.watchdog};
 }
 
+// Before there is a guard: children then are jobs that the caller started before `exec rlock`.
+bool has_children() {
+  siginfo_t info{};
+  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 Quarry quarry_of(const Use& use, const Terminal& terminal) {
   Quarry quarry;
   // A nested run has the owner of the run around it: only the entry is its own.
@@ -34,6 +41,7 @@ Quarry quarry_of(const Use& use, const Terminal& terminal) {
   quarry.session = getsid(0);
   quarry.grouping = terminal.exists() ? Grouping::callers : Grouping::own;
   quarry.born_from = born_now();
+  quarry.older_jobs = has_children();
   return quarry;
 }
 
@@ -75,7 +83,8 @@ Outcome outcome(const Use& use, Finish finish, const util::Result<lock::ReleaseR
       return RunLimit{std::move(unreleased), std::move(finish.survivors)};
     case Cause::no_renewal:
     case Cause::no_guard:
-      return std::move(*finish.error);
+      return Unprotected{std::move(*finish.error), std::move(unreleased),
+                         std::move(finish.survivors)};
   }
   return LeaseLost{std::move(*finish.lost), !finish.started, std::move(finish.survivors)};
 }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "util/fd.hpp"
 
@@ -71,6 +72,25 @@ bool for_each_number_in(const char* folder, Visit visit) noexcept {
       at += entry->d_reclen;
       int number = number_from(entry->d_name);
       if (number >= 0) visit(number);
+    }
+  }
+}
+
+// Calls visit(pid) for each child of this thread, the dead ones too. It may miss some of them when
+// others end meanwhile. [proc(5), children]
+template <class Visit>
+void for_each_child(Visit visit) noexcept {
+  util::Fd list(open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC));
+  if (!list) return;
+  char buffer[4096];
+  pid_t pid = 0;
+  for (ssize_t got; (got = read(list.get(), buffer, sizeof buffer)) > 0;) {
+    for (const char* at = buffer; at != buffer + got; ++at) {
+      if (*at >= '0' && *at <= '9') {
+        pid = pid * 10 + (*at - '0');
+      } else if (pid != 0) {
+        visit(std::exchange(pid, 0));
+      }
     }
   }
 }

@@ -93,8 +93,14 @@ struct CannotExec {
   int error = 0;
   std::optional<util::Error> unreleased{};
 };
-using Outcome =
-    std::variant<Ended, NotAcquired, WaitSignaled, LeaseLost, RunLimit, CannotExec, util::Error>;
+// The command was ended because guard or renewal thread could not be had.
+struct Unprotected {
+  util::Error why;
+  std::optional<util::Error> unreleased;
+  std::vector<std::string> survivors;
+};
+using Outcome = std::variant<Ended, NotAcquired, WaitSignaled, LeaseLost, RunLimit, CannotExec,
+                             Unprotected, util::Error>;
 
 enum class EventKind {
   enqueued,

@@ -167,7 +167,7 @@ void Supervisor::forward(const signalfd_siginfo& info) {
     return pass_on_from_terminal(static_cast<int>(info.ssi_signo));
   }
   // `kill 0` in the command reached us too: it needs no echo.
-  if (info.ssi_pid != 0 && descends_from(static_cast<pid_t>(info.ssi_pid), getpid())) return;
+  if (info.ssi_pid != 0 && of_the_command(parts_.quarry, static_cast<pid_t>(info.ssi_pid))) return;
   signal(static_cast<int>(info.ssi_signo));
 }
 
@@ -209,7 +209,11 @@ void Supervisor::reap_strangers() {
   while (true) {
     siginfo_t info{};
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
-    if (info.si_pid == parts_.quarry.command || info.si_pid == parts_.guard.pid()) return;
+    if (info.si_pid == parts_.quarry.command || info.si_pid == parts_.guard.pid()) {
+      // Younger ones stand behind it for as long as descendants are waited for.
+      if (ended_) bury_orphans(parts_.quarry);
+      return;
+    }
     waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG);
   }
 }

@@ -18,7 +18,10 @@ namespace {
 util::Fd watch_for_stops() {
   struct sigaction action {};
   if (sigaction(SIGTSTP, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return {};
+  // Blocked by the caller: then it stops neither us nor the command, which inherits that.
   sigset_t stop;
+  if (pthread_sigmask(SIG_BLOCK, nullptr, &stop) != 0 || sigismember(&stop, SIGTSTP) == 1)
+    return {};
   sigemptyset(&stop);
   sigaddset(&stop, SIGTSTP);
   return util::Fd(signalfd(-1, &stop, SFD_NONBLOCK | SFD_CLOEXEC));
@@ -98,7 +101,7 @@ void Terminal::restore_after(pid_t command_group) {
   termios now{};
   if (tcgetattr(fd_.get(), &now) != 0 || std::memcmp(&now, &*before_, sizeof now) == 0) return;
   SignalBlock no_stop(SIGTTOU);
-  tcsetattr(fd_.get(), TCSADRAIN, &*before_);
+  tcsetattr(fd_.get(), TCSANOW, &*before_);  // output that a ^S holds back would be waited for
 }
 
 }  // namespace rlock::run

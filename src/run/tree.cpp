@@ -59,10 +59,15 @@ bool spared(const Quarry& quarry, pid_t pid) {
   return pid <= 1 || pid == quarry.runner || pid == quarry.guard || pid == getpid();
 }
 
+// Of a child of rlock, or of what descends from it: whether it may come from the command.
+bool may_be_the_commands(const Quarry& quarry, pid_t pid) {
+  return !quarry.older_jobs || environ_contains(pid, quarry.mark_text());
+}
+
 bool belongs(const Quarry& quarry, pid_t pid, const ProcessStat& stat) {
   // Once rlock is gone the number may be a stranger's.
   if (pid == quarry.command && quarry.runner > 0) return true;
-  if (quarry.runner > 0 && stat.parent == quarry.runner) return true;
+  if (quarry.runner > 0 && stat.parent == quarry.runner && !quarry.older_jobs) return true;
   if (stat.parent > 1 && victims.contains(stat.parent)) return true;
   bool in_group = quarry.grouping == Grouping::own && stat.group == quarry.command &&
                   stat.session == quarry.session;
@@ -187,10 +192,10 @@ pid_t find_descendant(const Quarry& quarry) noexcept {
       if (found != 0 || pid == quarry.command || spared(quarry, pid)) return;
       auto stat = read_stat(pid);
       if (!stat || stat->parent != quarry.runner || is_local_server(pid)) return;
-      if (stat->alive()) {
-        found = pid;
-      } else {
+      if (!stat->alive()) {
         reaped |= waitpid(pid, nullptr, WNOHANG) == pid;
+      } else if (may_be_the_commands(quarry, pid)) {
+        found = pid;
       }
     });
   }
@@ -213,6 +218,16 @@ Survivors kill_tree(const Quarry& quarry, util::TimePoint until) noexcept {
   }
   add_hanging(survivors);
   return survivors;
+}
+
+void bury_orphans(const Quarry& quarry) noexcept {
+  for_each_child([&](pid_t pid) {
+    if (pid != quarry.command && pid != quarry.guard) waitpid(pid, nullptr, WNOHANG);
+  });
+}
+
+bool of_the_command(const Quarry& quarry, pid_t pid) noexcept {
+  return descends_from(pid, quarry.runner) && may_be_the_commands(quarry, pid);
 }
 
 bool descends_from(pid_t pid, pid_t ancestor) noexcept {

@@ -26,6 +26,9 @@ struct Quarry {
   pid_t session = -1;           // the command's, as long as it does not leave it
   Grouping grouping = Grouping::own;
   uint64_t born_from = 0;  // older processes are nobody of ours (clock ticks since boot)
+  // The caller started jobs before it executed rlock. They, and the orphans that they leave, are
+  // children of rlock: the command's are only those that bear the mark.
+  bool older_jobs = false;
 
   std::string_view mark_text() const { return {mark.data(), mark.size()}; }
 };
@@ -63,6 +66,13 @@ pid_t find_descendant(const Quarry& quarry) noexcept;
 // Kills the command and its group, then the tree, again and again until none is left and all could
 // be looked at, at most until `until`.
 Survivors kill_tree(const Quarry& quarry, util::TimePoint until) noexcept;
+
+// Reaps the dead children of the calling thread, all but the command and the guard. Where the
+// kernel keeps no list of children (CONFIG_PROC_CHILDREN) it reaps none.
+void bury_orphans(const Quarry& quarry) noexcept;
+
+// Whether `pid` is a process of the command's; false when it is gone already.
+bool of_the_command(const Quarry& quarry, pid_t pid) noexcept;
 
 // Whether `pid` is a descendant of `ancestor`; false when it is gone already.
 bool descends_from(pid_t pid, pid_t ancestor) noexcept;

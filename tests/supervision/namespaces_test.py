@@ -43,7 +43,7 @@ class Namespaces(Case):
         self.assert_nothing_left("below")
 
     def test_case_01_with_the_proc_of_another_namespace(self):
-        """1: `unshare -pf` without a /proc of its own: what that shows of our pids is of strangers, and not believed."""
+        """1: `unshare -pf` without a /proc of its own: what that shows of our pids is strangers', not believed."""
         needs_root("unshare", "-pf", "true")
         for script, code in ("exit 7", 7), ("kill -KILL $$", 128 + signal.SIGKILL):
             for _ in range(5):

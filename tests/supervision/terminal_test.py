@@ -63,10 +63,13 @@ class AtATerminal(Case):
     def test_what_the_command_put_apart_does_not_get_the_keys(self):
         """^C ends a command in our group; a daemon of its own it has to end itself."""
         script = ("setsid -f sh -c 'echo $$. >pid; exec sleep 1000 </dev/null >/dev/null 2>&1'; "
-                  "until [ -s pid ]; do sleep 0.01; done; echo on; cat")
+                  f"until [ -s pid ]; do sleep 0.01; done; echo on; exec {PROBE} signals")
         terminal = self.on(RLOCK, "run", "apart", "--", "sh", "-c", script)
+        terminal.see("ready\r\n")
         terminal.type("\x03")
-        self.assertEqual(terminal.status(), -signal.SIGINT)
+        terminal.see("2\r\n")
+        terminal.type("\x04")
+        self.assertEqual(terminal.status(), 0)
         daemon = int(read("pid").strip(".\n"))
         self.assertFalse(gone(daemon))
         send(daemon, signal.SIGKILL)
@@ -164,6 +167,17 @@ class AtATerminal(Case):
         shell.enter("exit 4")
         shell.see(PROMPT)
         self.assertEqual(shell.says("true"), "")
+
+    def test_a_stop_that_the_caller_blocked(self):
+        """^Z stops neither rlock nor the command, which inherits the block."""
+        block = ("import os, signal, sys; signal.pthread_sigmask(0, {signal.SIGTSTP}); "
+                 "os.execvp(sys.argv[1], sys.argv[1:])")
+        shell = self.shell()
+        shell.enter(f"python3 -c '{block}' rlock run blocked -- sh -c 'echo o''n; read line; echo go''t $line'")
+        shell.see("on\r\n")
+        shell.type("\x1aline\n")
+        self.assertNotIn("rlock:", shell.see("got line"))
+        shell.assert_usable()
 
     def test_case_18_background_reader(self):
         """18: a reader in the background stops with rlock, and reads when it is brought back."""

@@ -166,6 +166,9 @@ Told tell(const run::CannotExec& failed) {
   std::string text = failed.unreleased ? "cannot exec unreleased" : "cannot exec";
   return {failed.error == ENOENT ? 127 : 126, 0, text};
 }
+Told tell(const run::Unprotected& end) {
+  return {71, 0, "unprotected " + end.why.text};
+}
 Told tell(const util::Error& error) {
   return {71, 0, "error " + error.text};
 }

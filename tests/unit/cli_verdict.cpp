@@ -51,6 +51,16 @@ TEST_CASE("a command that a signal ended ends rlock by the same signal") {
   CHECK(verdict(run::WaitSignaled{SIGINT}).signal == SIGINT);
 }
 
+TEST_CASE("a run ended for want of guard or thread tells of what runs on and stays locked (71)") {
+  util::Error none{util::ErrorKind::system, "cannot start the guard: fork: no"};
+  util::Error gone{util::ErrorKind::unavailable, "connection refused"};
+  Verdict got = verdict(run::Unprotected{none, gone, {"process 5 (other)"}});
+  CHECK(got.code == 71);
+  CHECK(contains(got.message, "could not end process 5 (other)"));
+  CHECK(contains(got.message, "release could not be confirmed"));
+  check_complete(got);
+}
+
 TEST_CASE("a skip names the holder and is a notice, not an error (L19, L21, L50)") {
   for (const run::Outcome& outcome :
        {run::Outcome(run::NotAcquired{lock::Busy{test::holder(), 0}}),

@@ -1,0 +1,74 @@
+"""Children that rlock did not start: the caller's jobs from before `exec rlock`, and the command's orphans."""
+import os
+import signal
+import unittest
+
+from support import RLOCK, Case, gone, processes, read, send, stat_of, until
+
+# An older job that makes an orphan when it is told to.
+OLDER = "(read -r _ <go; sh -c 'sleep 1000 & echo $!. >orphan'; exec sleep 1000) & echo $!. >older; exec "
+TELLING = "echo >go; until [ -s orphan ]; do sleep 0.01; done; echo on; exec sleep 1000"
+
+
+class Adopted(Case):
+    def setUp(self):
+        super().setUp()
+        os.mkfifo("go")
+
+    def pid_in(self, file):
+        until(lambda: read(file).endswith(".\n"), file)
+        return int(read(file).strip(".\n"))
+
+    def below_older(self, *words):
+        return self.start(["sh", "-c", OLDER + '"$@"', "sh", RLOCK, "run", *words])
+
+    def assert_older_jobs_live(self):
+        for file in "older", "orphan":
+            pid = self.pid_in(file)
+            self.assertFalse(gone(pid), file)
+            send(pid, signal.SIGKILL)
+
+    def test_older_jobs_are_not_killed(self):
+        """--max-run ends the command, not a job of the caller's, nor that one's orphans."""
+        holder = self.below_older("--max-run", "2", "-k", "50ms", "older", "--", "sh", "-c", TELLING)
+        self.assert_ends(holder, 124)
+        self.assert_older_jobs_live()
+
+    def test_older_jobs_are_not_signalled(self):
+        """TERM is for the command."""
+        holder = self.below_older("older", "--", "sh", "-c", TELLING)
+        self.pid_in("orphan")
+        send(holder.pid, signal.SIGTERM)
+        self.assert_ends(holder, -signal.SIGTERM)
+        self.assert_older_jobs_live()
+
+    def test_older_jobs_are_not_waited_for(self):
+        """--wait-descendants means the command's."""
+        holder = self.below_older("--wait-descendants", "older", "--", "sh", "-c", TELLING.replace("1000", "0.3"))
+        self.assert_ends(holder, 0)
+        self.assert_older_jobs_live()
+
+    def test_older_jobs_may_signal(self):
+        """`(sleep 60; kill $$) & exec rlock …`: unlike the command's own `kill 0` it is passed on."""
+        script = '(read -r _ <go; kill -TERM $$) & exec "$@"'
+        command = ["sh", "-c", "echo >go; exec sleep 1000"]
+        holder = self.start(["sh", "-c", script, "sh", RLOCK, "run", "older", "--", *command])
+        self.assert_ends(holder, -signal.SIGTERM)
+
+    def test_orphans_are_buried_while_another_descendant_lives(self):
+        """Of those that --wait-descendants waits for the dead ones do not fill the table of processes."""
+        service = "i=0; while [ $i -lt 10 ]; do (sleep 0.01 &); i=$((i + 1)); done; : >made; exec sleep 1000"
+        holder = self.start([RLOCK, "run", "--wait-descendants", "orphans", "--", "sh", "-c",
+                             f"setsid -f sh -c '{service}'; exit 5"])
+
+        def children():
+            return [stat[0] for stat in map(stat_of, processes()) if stat and stat[1] == holder.pid]
+        until(lambda: os.path.exists("made"), "the orphans")
+        # The command itself, the guard, and the service.
+        until(lambda: sorted(children()) == ["S", "S", "Z"], "their burial")
+        send(holder.pid, signal.SIGTERM)
+        self.assert_ends(holder, 5)
+
+
+if __name__ == "__main__":
+    unittest.main()
