@@ -9,6 +9,7 @@
 #include <array>
 
 #include "run/descriptors.hpp"
+#include "run/enter.hpp"
 #include "run/release.hpp"
 #include "run/renewer.hpp"
 #include "run/take.hpp"
@@ -26,17 +27,6 @@ constexpr auto kShortestRelease = 1s;
 
 enum class End { release, lost };
 
-lock::RenewCall renew_call(const lock::AcquireCall& claim, lock::Token token) {
-  lock::RenewCall call{claim.name, claim.owner};
-  call.token = token;
-  call.limit = claim.limit;
-  call.ttl = claim.ttl;
-  call.min_hold = claim.min_hold;
-  call.attended = claim.attended;
-  call.record = claim.record;
-  return call;
-}
-
 class Attendance {
  public:
   Attendance(const AttendantTask& task, util::Fd line)
@@ -46,14 +36,10 @@ class Attendance {
     Entrusted entrusted;
     if (!hear(entrusted)) return;
     const Taken& taken = entrusted.taken;
-    auto page = map_page();
-    if (!page) return;
-    // There is no command to end: the page's guard does not exist.
-    Lease lease({claim_.ttl, Millis(0), lock::Watchdog::renew}, taken.granted_at, OnLost::ignore,
-                **page);
+    Lease lease({claim_.ttl, Millis(0), lock::Watchdog::renew}, taken.granted_at, nullptr);
     Observer nobody;
-    auto renewer =
-        Renewer::make(renew_call(claim_, taken.token), {task_.make_store, nobody, lease});
+    const Use use{claim_.owner, taken.token, claim_.limit, claim_.min_hold};
+    auto renewer = Renewer::make(renew_call(claim_, use), {task_.make_store, nobody, lease});
     if (!renewer || !(*renewer)->start()) return;
     if (send(line_.get(), "r", 1, MSG_NOSIGNAL) != 1) kept_ = false;
     End end = watch(lease, **renewer);
