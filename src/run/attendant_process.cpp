@@ -48,11 +48,17 @@ class Attendance {
   }
 
  private:
-  // False when nothing was acquired, or a signal ended this process before.
+  // False when nothing was acquired, or this process or the one that is watched is to end or has
+  // ended before.
   bool hear(Entrusted& entrusted) {
-    std::array<pollfd, 2> fds{{{task_.signals.fd(), POLLIN, 0}, {line_.get(), POLLIN, 0}}};
-    poll(fds.data(), fds.size(), -1);
-    if (fds[0].revents != 0) return false;
+    std::array<pollfd, 3> fds{{{task_.signals.fd(), POLLIN, 0},
+                               {task_.watched.fd(), POLLIN, 0},
+                               {line_.get(), POLLIN, 0}}};
+    do {
+      TimePoint now = BootClock::now();
+      poll(fds.data(), fds.size(), util::poll_timeout(now, now + look_after()));
+      if (fds[0].revents != 0 || task_.watched.ended()) return false;
+    } while (fds[2].revents == 0);
     if (recv(line_.get(), &entrusted, sizeof entrusted, 0) !=
         static_cast<ssize_t>(sizeof entrusted)) {
       return false;
