@@ -88,8 +88,12 @@ int acquire(AcquireSettings settings, Session& session, run::Signals& signals,
   plan.limits.first_contact = session.connect_timeout();
   if (settings.waiting.wait) plan.limits.deadline = start + *settings.waiting.wait;
   RunObserver observer(plan.claim.name, talk_of(choices), std::nullopt);
-  auto taken = run::take_lock(plan, session.store(), observer, signals);
+  const int call_off = *attendant ? (*attendant)->fd() : -1;
+  auto taken = run::take_lock(plan, session.store(), observer, signals, call_off);
   observer.end();
+  if (std::holds_alternative<run::CalledOff>(taken)) {
+    return fail((*attendant)->gone(), choices, subject_of(settings));
+  }
   if (const auto* without = std::get_if<run::Outcome>(&taken)) {
     RunContext context{plan.claim.name.text(),
                        session.server(),

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+
 #include "lock/store.hpp"
 
 namespace rlock::lock {
@@ -19,16 +21,22 @@ class Poller {
   virtual Drive pause(TimePoint until, Heed heed = Heed::interrupts) = 0;
 };
 
-// Real time. `interrupt_fd` readable (or hung up) ends a drive early; -1 for none. Never reads it.
+// Real time. An interrupt that is readable (or hung up) ends a drive early; -1 for none. Never
+// reads them.
 class SystemPoller final : public Poller {
  public:
-  explicit SystemPoller(int interrupt_fd = -1) : interrupt_fd_(interrupt_fd) {}
+  using Interrupts = std::array<int, 2>;
+
+  explicit SystemPoller(int interrupt_fd = -1, int other_fd = -1)
+      : interrupts_{interrupt_fd, other_fd} {}
   TimePoint now() const override { return util::BootClock::now(); }
   Drive drive(Request& request, TimePoint deadline, Heed heed = Heed::interrupts) override;
   Drive pause(TimePoint until, Heed heed = Heed::interrupts) override;
 
  private:
-  int interrupt_fd_;
+  const Interrupts& heeded(Heed heed) const;
+
+  Interrupts interrupts_;
 };
 
 // Drives to the end: the result, or ErrorKind::unavailable (Retry::later) at the deadline or

@@ -22,10 +22,6 @@ util::Error cannot_start(const char* what, int error) {
                                        ": " + std::strerror(error)};
 }
 
-util::Error no_answer() {
-  return {util::ErrorKind::system, "the process that renews did not get started"};
-}
-
 // Twice, so that it is init's child and not the caller's. The middle one's exit code is an errno.
 int fork_away(const AttendantTask& task, util::Fd& line, util::Fd& ours) {
   pid_t middle = fork();
@@ -54,19 +50,27 @@ util::Result<Attendant> Attendant::start(const lock::AcquireCall& claim, Watched
   util::Fd theirs(ends[1]);
   int error = fork_away({claim, watched, make_store, signals}, theirs, ours);
   if (error != 0) return cannot_start("fork", error);
-  return Attendant(std::move(ours));
+  return Attendant(std::move(ours), std::move(watched));
+}
+
+util::Error Attendant::gone() const {
+  if (watched_.ended()) {
+    return {util::ErrorKind::busy, "not acquired: process " + std::to_string(watched_.pid()) +
+                                       ", which it was for, has ended"};
+  }
+  return {util::ErrorKind::system, "the process that renews did not get started, or was ended"};
 }
 
 util::Status Attendant::entrust(const Taken& taken, const lock::Owner& owner) {
   Entrusted all{taken, {}};
   std::copy_n(owner.text().begin(), std::min(owner.text().size(), all.owner.size()),
               all.owner.begin());
-  if (send(line_.get(), &all, sizeof all, MSG_NOSIGNAL) < 0) return no_answer();
+  if (send(line_.get(), &all, sizeof all, MSG_NOSIGNAL) < 0) return gone();
   pollfd fd{line_.get(), POLLIN, 0};
   int ready = 0;
   while ((ready = poll(&fd, 1, kReadyWithin)) < 0 && errno == EINTR) continue;
   char word = 0;
-  if (ready <= 0 || recv(line_.get(), &word, 1, 0) != 1) return no_answer();
+  if (ready <= 0 || recv(line_.get(), &word, 1, 0) != 1) return gone();
   return util::Done{};
 }
 

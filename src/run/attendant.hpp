@@ -19,16 +19,24 @@ class Attendant {
   static util::Result<Attendant> start(const lock::AcquireCall& claim, Watched watched,
                                        const lock::MakeStore& make_store, Signals& signals);
 
-  // It renews from now on, for `owner`. ErrorKind::system where it cannot: then it does not hold on
-  // to the lock.
+  // Readable, before it is entrusted with anything, once the process that is watched has ended, or
+  // the attendant itself.
+  int fd() const { return line_.get(); }
+  // Why there is nothing to wait for then: ErrorKind::busy for the process, else ErrorKind::system.
+  util::Error gone() const;
+
+  // It renews from now on, for `owner`. gone() where it cannot: then it does not hold on to the
+  // lock.
   util::Status entrust(const Taken& taken, const lock::Owner& owner);
   // The owner is known to the caller. Without this the attendant releases what it was entrusted
   // with when this object, or this process, is gone.
   void keep();
 
  private:
-  explicit Attendant(util::Fd line) : line_(std::move(line)) {}
+  Attendant(util::Fd line, Watched watched)
+      : line_(std::move(line)), watched_(std::move(watched)) {}
   util::Fd line_;
+  Watched watched_;
 };
 
 }  // namespace rlock::run

@@ -9,6 +9,7 @@
 #include <array>
 
 #include "run/descriptors.hpp"
+#include "run/enter.hpp"
 #include "run/release.hpp"
 #include "run/renewer.hpp"
 #include "run/take.hpp"
@@ -26,17 +27,6 @@ constexpr auto kShortestRelease = 1s;
 
 enum class End { release, lost };
 
-lock::RenewCall renew_call(const lock::AcquireCall& claim, lock::Token token) {
-  lock::RenewCall call{claim.name, claim.owner};
-  call.token = token;
-  call.limit = claim.limit;
-  call.ttl = claim.ttl;
-  call.min_hold = claim.min_hold;
-  call.attended = claim.attended;
-  call.record = claim.record;
-  return call;
-}
-
 class Attendance {
  public:
   Attendance(const AttendantTask& task, util::Fd line)
@@ -46,14 +36,10 @@ class Attendance {
     Entrusted entrusted;
     if (!hear(entrusted)) return;
     const Taken& taken = entrusted.taken;
-    auto page = map_page();
-    if (!page) return;
-    // There is no command to end: the page's guard does not exist.
-    Lease lease({claim_.ttl, Millis(0), lock::Watchdog::renew}, taken.granted_at, OnLost::ignore,
-                **page);
+    Lease lease({claim_.ttl, Millis(0), lock::Watchdog::renew}, taken.granted_at, nullptr);
     Observer nobody;
-    auto renewer =
-        Renewer::make(renew_call(claim_, taken.token), {task_.make_store, nobody, lease});
+    const Use use{claim_.owner, taken.token, claim_.limit, claim_.min_hold};
+    auto renewer = Renewer::make(renew_call(claim_, use), {task_.make_store, nobody, lease});
     if (!renewer || !(*renewer)->start()) return;
     if (send(line_.get(), "r", 1, MSG_NOSIGNAL) != 1) kept_ = false;
     End end = watch(lease, **renewer);
@@ -62,11 +48,17 @@ class Attendance {
   }
 
  private:
-  // False when nothing was acquired, or a signal ended this process before.
+  // False when nothing was acquired, or this process or the one that is watched is to end or has
+  // ended before.
   bool hear(Entrusted& entrusted) {
-    std::array<pollfd, 2> fds{{{task_.signals.fd(), POLLIN, 0}, {line_.get(), POLLIN, 0}}};
-    poll(fds.data(), fds.size(), -1);
-    if (fds[0].revents != 0) return false;
+    std::array<pollfd, 3> fds{{{task_.signals.fd(), POLLIN, 0},
+                               {task_.watched.fd(), POLLIN, 0},
+                               {line_.get(), POLLIN, 0}}};
+    do {
+      TimePoint now = BootClock::now();
+      poll(fds.data(), fds.size(), util::poll_timeout(now, now + look_after()));
+      if (fds[0].revents != 0 || task_.watched.ended()) return false;
+    } while (fds[2].revents == 0);
     if (recv(line_.get(), &entrusted, sizeof entrusted, 0) !=
         static_cast<ssize_t>(sizeof entrusted)) {
       return false;

@@ -17,7 +17,7 @@ Use entry_of(const Plan& plan) {
 }
 
 lock::RenewCall enter_call(const Plan& plan, const Use& use) {
-  lock::RenewCall call = renew_call(plan, use);
+  lock::RenewCall call = renew_call(plan.claim, use);
   // Narrower than it is held: that can only be refused, and must put nothing back in that mode.
   if (plan.claim.limit.value() < use.limit.value()) {
     call.limit = plan.claim.limit;
@@ -47,14 +47,14 @@ EnterResult read(const lock::RenewReply& reply, const Entered& entered) {
 
 }  // namespace
 
-lock::RenewCall renew_call(const Plan& plan, const Use& use) {
-  lock::RenewCall call{plan.claim.name, use.owner, use.entry};
+lock::RenewCall renew_call(const lock::AcquireCall& claim, const Use& use) {
+  lock::RenewCall call{claim.name, use.owner, use.entry};
   call.token = use.token;
   call.limit = use.limit;
-  call.ttl = plan.claim.ttl;
+  call.ttl = claim.ttl;
   call.min_hold = use.min_hold;
-  call.attended = plan.claim.attended;
-  call.record = plan.claim.record;
+  call.attended = claim.attended;
+  call.record = claim.record;
   return call;
 }
 

@@ -24,7 +24,7 @@ util::Result<EnterResult> enter(const Plan& plan, lock::LockStore& store, lock::
 // Gives the entry back; one short try, after which it ends by itself.
 void leave(const Plan& plan, const Use& use, lock::LockStore& store, lock::Poller& poller);
 
-// The request that renews a use of the lock.
-lock::RenewCall renew_call(const Plan& plan, const Use& use);
+// The request that renews a use of the lock that `claim` asked for.
+lock::RenewCall renew_call(const lock::AcquireCall& claim, const Use& use);
 
 }  // namespace rlock::run

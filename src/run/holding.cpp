@@ -125,7 +125,7 @@ util::Result<Finish> supervise(const Holding& holding, Lease& lease, std::option
   Terminal terminal = Terminal::open();
   Quarry quarry = quarry_of(holding.use, terminal);
   Child child(holding.plan.argv, holding.plan.environment(holding.use));
-  auto renewer = Renewer::make(renew_call(holding.plan, holding.use),
+  auto renewer = Renewer::make(renew_call(holding.plan.claim, holding.use),
                                {holding.make_store, holding.observer, lease});
   if (!renewer) return std::move(renewer).error();
   if (auto watched = holding.signals.watch_command(); !watched) return std::move(watched).error();
@@ -155,8 +155,8 @@ FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::L
   fresh.granted_at.reset();
   while (poller.now() < monitor.terminate_at()) {
     TimePoint sent_at = poller.now();
-    lock::RenewCall call =
-        renew_call(plan, {plan.claim.owner, acquired.token, plan.claim.limit, plan.claim.min_hold});
+    lock::RenewCall call = renew_call(
+        plan.claim, {plan.claim.owner, acquired.token, plan.claim.limit, plan.claim.min_hold});
     call.valid_until = monitor.deadline();
     auto request = store.renew(call);
     lock::Drive driven = poller.drive(*request, monitor.attempt_deadline(sent_at));
@@ -181,7 +181,9 @@ FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::L
 
 Outcome run_held(const Holding& holding) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  Lease lease(settings(holding.plan), holding.granted_at, holding.plan.on_lost, holding.page);
+  // Where a lost lease is to be ignored the guard heeds the death of rlock alone.
+  Page* fence = holding.plan.on_lost == OnLost::terminate ? &holding.page : nullptr;
+  Lease lease(settings(holding.plan), holding.granted_at, fence);
   std::optional<Guard> guard;  // outlives the release: the next in line need not wait for its end
   auto finish = supervise(holding, lease, guard);
   auto released = release(holding, result_of(finish), lease.view().deadline);

@@ -2,15 +2,13 @@
 
 namespace rlock::run {
 
-Lease::Lease(const lock::LeaseMonitor::Settings& settings, TimePoint granted_at, OnLost on_lost,
-             Page& page)
-    : monitor_(settings, granted_at, util::BootClock::now()), on_lost_(on_lost), page_(page) {
+Lease::Lease(const lock::LeaseMonitor::Settings& settings, TimePoint granted_at, Page* fence)
+    : monitor_(settings, granted_at, util::BootClock::now()), fence_(fence) {
   publish();
 }
 
-// Where a lost lease is to be ignored the guard heeds the death of rlock alone.
 void Lease::publish() {
-  page_.set_kill_at(on_lost_ == OnLost::ignore ? TimePoint::max() : monitor_.guard_kill_at());
+  if (fence_ != nullptr) fence_->set_kill_at(monitor_.guard_kill_at());
 }
 
 void Lease::renewed(TimePoint sent_at, TimePoint answered_at) {

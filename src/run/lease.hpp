@@ -24,8 +24,8 @@ class Lease {
   };
 
   // `granted_at`: before the request was sent that was granted; its answer has just come.
-  Lease(const lock::LeaseMonitor::Settings& settings, TimePoint granted_at, OnLost on_lost,
-        Page& page);
+  // `fence` is told when the guard has to kill; none where a lost lease ends no command.
+  Lease(const lock::LeaseMonitor::Settings& settings, TimePoint granted_at, Page* fence);
 
   void renewed(TimePoint sent_at, TimePoint answered_at);
   void failed(TimePoint sent_at, TimePoint now, util::Error why);
@@ -42,8 +42,7 @@ class Lease {
   lock::LeaseMonitor monitor_;
   std::optional<lock::Lost> lost_;
   std::optional<util::Error> trouble_;
-  const OnLost on_lost_;
-  Page& page_;
+  Page* const fence_;
 };
 
 }  // namespace rlock::run

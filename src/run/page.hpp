@@ -40,7 +40,7 @@ class Page {
   std::atomic<int> exec_error{0};  // by the command: errno, or kTooLate
 
  private:
-  std::atomic<int64_t> kill_at_ns_{0};
+  std::atomic<int64_t> kill_at_ns_{util::TimePoint::max().time_since_epoch().count()};
   static_assert(std::atomic<int64_t>::is_always_lock_free);
 };
 

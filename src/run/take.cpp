@@ -1,5 +1,7 @@
 #include "run/take.hpp"
 
+#include <poll.h>
+
 #include "run/holding.hpp"
 #include "util/random.hpp"
 
@@ -28,25 +30,38 @@ class WaitEvents final : public lock::WaitObserver {
   bool told_ = false;
 };
 
-Outcome not_acquired(lock::WaitResult result, Signals& signals) {
+bool readable(int fd) {
+  pollfd polled{fd, POLLIN, 0};
+  return fd >= 0 && poll(&polled, 1, 0) > 0;
+}
+
+std::variant<Taken, CalledOff, Outcome> interrupted(int signal, int call_off) {
+  if (signal == 0 && readable(call_off)) return CalledOff{};
+  return Outcome(WaitSignaled{signal});
+}
+
+Outcome not_acquired(lock::WaitResult result) {
   if (auto* busy = std::get_if<lock::Busy>(&result)) return NotAcquired{std::move(*busy)};
   if (auto* late = std::get_if<lock::TimedOut>(&result)) return NotAcquired{std::move(*late)};
-  if (auto* gone = std::get_if<lock::Gone>(&result)) return NotAcquired{std::move(*gone)};
-  return WaitSignaled{signals.next_number()};
+  return NotAcquired{std::get<lock::Gone>(std::move(result))};
 }
 
 }  // namespace
 
-std::variant<Taken, Outcome> take_lock(Plan& plan, lock::LockStore& store, Observer& observer,
-                                       Signals& signals) {
-  lock::SystemPoller poller(signals.fd());
+std::variant<Taken, CalledOff, Outcome> take_lock(Plan& plan, lock::LockStore& store,
+                                                  Observer& observer, Signals& signals,
+                                                  int call_off) {
+  lock::SystemPoller poller(signals.fd(), call_off);
   util::SystemRandom random;
   WaitEvents events(observer);
   lock::WaitLoop wait(store, poller, random, events);
   auto waited = wait.acquire(plan.claim, plan.limits);
   if (!waited) return Outcome(std::move(waited).error());
   const auto* acquired = std::get_if<lock::Acquired>(&*waited);
-  if (acquired == nullptr) return not_acquired(std::move(*waited), signals);
+  if (std::holds_alternative<lock::Interrupted>(*waited)) {
+    return interrupted(signals.next_number(), call_off);
+  }
+  if (acquired == nullptr) return not_acquired(std::move(*waited));
   plan.claim.owner = acquired->owner;
   observer.event(
       {EventKind::acquired, util::BootClock::now(), acquired->token, {}, acquired->owner});
@@ -54,11 +69,12 @@ std::variant<Taken, Outcome> take_lock(Plan& plan, lock::LockStore& store, Obser
   auto fresh = fresh_lease(plan, *acquired, store, poller);
   // A signal that came with the grant ends the wait too: nothing must start.
   int signal = signals.next_number();
-  if (signal == 0 && fresh.granted_at) return Taken{acquired->token, *fresh.granted_at};
+  bool unwanted = signal != 0 || readable(call_off);
+  if (!unwanted && fresh.granted_at) return Taken{acquired->token, *fresh.granted_at};
   // Where no server answers the lease ends by itself, and nothing has run under it.
   [[maybe_unused]] auto given_back =
       wait.give_back({plan.claim.name, plan.claim.owner}, poller.now() + kGiveBack);
-  if (signal != 0) return Outcome(WaitSignaled{signal});
+  if (unwanted) return interrupted(signal, call_off);
   return Outcome(LeaseLost{std::move(fresh.lost), true, {}});
 }
 

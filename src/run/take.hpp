@@ -12,10 +12,15 @@ struct Taken {
   TimePoint granted_at;  // from where the lease counts
 };
 
+// Nobody wants the lock any more.
+struct CalledOff {};
+
 // Waits for plan.claim as plan.limits say. Either the lock, with at least half of its lease left,
 // or what the wait came to; then everything was given back as far as a server answered. With the
-// lock, plan.claim has the owner under which it was granted.
-std::variant<Taken, Outcome> take_lock(Plan& plan, lock::LockStore& store, Observer& observer,
-                                       Signals& signals);
+// lock, plan.claim has the owner under which it was granted. CalledOff once the descriptor
+// `call_off` is readable or hung up; -1 for none.
+std::variant<Taken, CalledOff, Outcome> take_lock(Plan& plan, lock::LockStore& store,
+                                                  Observer& observer, Signals& signals,
+                                                  int call_off = -1);
 
 }  // namespace rlock::run

@@ -19,6 +19,7 @@ class Watched {
   // kernel has no pidfd for us.
   static util::Result<Watched> open(pid_t pid, By by = By::pidfd);
 
+  pid_t pid() const { return pid_; }
   bool ended() const;
   // Readable once it has ended; -1 where that has to be looked for now and then.
   int fd() const { return pidfd_.get(); }

@@ -391,6 +391,46 @@ EOF
   let_go contested
 }
 
+@test "--renew-while: a process that ends in the wait takes its place in the queue along, 75" {
+  job
+  hold awaited
+  start rlock acquire awaited --renew-while "$job" >owner 2>err
+  local waiter=$!
+  eventually waiting 1 awaited
+  end_job
+  ends_with 75 "$waiter"
+  grep -q "^rlock: \"awaited\": not acquired: process $job, .* has ended" err || fail "$(cat err)"
+  [ "$(waiters awaited)" -eq 0 ]
+  eventually unattended awaited
+  # While the lock is granted to it.
+  left_alone() { [ "$(attendants awaited)" = "$waiter" ]; }
+  job
+  start rlock acquire awaited --renew-while "$job" >owner 2>err
+  waiter=$!
+  eventually waiting 1 awaited
+  kill -STOP "$waiter"
+  end_job
+  let_go awaited
+  eventually left_alone
+  kill -CONT "$waiter"
+  ends_with 75 "$waiter"
+  [ ! -s owner ]
+  free awaited
+}
+
+@test "--renew-while: a process that renews and is ended in the wait ends the wait, 71" {
+  job
+  hold bereft
+  start rlock acquire bereft --renew-while "$job" 2>err
+  local waiter=$!
+  eventually waiting 1 bereft
+  local pid
+  for pid in $(attendants bereft); do [ "$pid" = "$waiter" ] || kill -KILL "$pid"; done
+  ends_with 71 "$waiter"
+  [ "$(waiters bereft)" -eq 0 ]
+  let_go bereft
+}
+
 @test "--renew-while: an acquire that is killed before it could print leaves no lock behind" {
   job
   # A full pipe holds up the print.
