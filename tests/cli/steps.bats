@@ -241,13 +241,15 @@ EOF
   [ "$(field hidden command)" = null ]
 }
 
-@test "renew -v tells the lease that stands, also where --ttl is shorter" {
+@test "-v: renew tells the lease that stands, also where --ttl is shorter; release that it is over" {
   local owner
   owner=$(rlock acquire told --ttl 10m)
   run -0 --separate-stderr rlock renew told --owner "$owner" --ttl 2s -v
   says told "lasts 9m" "left as it is"
   run -0 --separate-stderr rlock renew told --owner "$owner" --ttl 20m -v
   says told "renewed for 20m"
+  run -0 --separate-stderr rlock release told --owner "$owner" -v
+  says told released
 }
 
 @test "release: 0, again 0, and 76 when it was no longer ours" {
