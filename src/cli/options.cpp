@@ -63,8 +63,8 @@ constexpr std::array<CommandRow, 10> kCommands{{
     {CommandId::renew, "renew", "renew [options] NAME --owner ID",
      "extend a lock that acquire holds",
      "Extends the lease of the owner that rlock acquire printed, to --ttl from now, else to the "
-     "length it had. With --token a lease that ended, or that the server lost, is put back "
-     "where nobody can have had it since.\n"
+     "length it had; never shortens it. With --token and --ttl a lease that ended, or that the "
+     "server lost, is put back where nobody can have had it since.\n"
      "Exit status: 0. 76 when the lock is no longer this owner's: says what became of it, and who "
      "has it.",
      "rlock renew deploy --owner \"$owner\"\n"

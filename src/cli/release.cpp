@@ -2,6 +2,7 @@
 #include "cli/describe.hpp"
 #include "cli/held_by.hpp"
 #include "cli/record.hpp"
+#include "cli/terminal.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -42,7 +43,10 @@ int release_command(const Invocation& invocation) {
   const lock::ReleaseCall call{whose->name, whose->owner};
   auto reply = session->ask([&](auto& store) { return store.release(call); });
   if (!reply) return fail(reply.error(), choices, subject);
-  if (reply->ending == lock::Ending::released) return 0;
+  if (reply->ending == lock::Ending::released) {
+    if (choices.has(Opt::verbose)) say(in_quotes(whose->name.text()) + ": released");
+    return 0;
+  }
   auto now = present_holder(*session, whose->name);
   return fail(no_longer_held(*whose, how_ended(*reply), now, session->server()), choices, subject);
 }

@@ -207,6 +207,8 @@ EOF
   run -76 --separate-stderr rlock renew handed --owner "$owner"
   says handed "the next one"
   run -76 --separate-stderr rlock renew handed --owner "$owner" --token "$token"
+  says handed "the next one"
+  run -76 --separate-stderr rlock renew handed --owner "$owner" --token "$token" --ttl 1m
   says handed "taken by $(id -un)@$(hostname)"
   run -76 --separate-stderr rlock renew handed --owner "$owner" --json
   jq -e --arg owner "$owner" '.error.code == 76 and .error.kind == "lost" and .error.owner == $owner' <<<"$output"
@@ -223,6 +225,32 @@ EOF
   redis flushall >/dev/null
   run -0 rlock renew wiped --owner "$owner" --token "$token" --ttl 1m
   held wiped
+}
+
+@test "a lease that the server lost is put back with the length that is asked for, and shows no command" {
+  own
+  local owner token
+  rlock acquire hidden --ttl 15m --hide-command --json >lease
+  owner=$(jq -r .owner lease) token=$(jq -r .token lease)
+  redis flushall >/dev/null
+  run -76 --separate-stderr rlock renew hidden --owner "$owner" --token "$token" -q
+  says hidden "no longer held" "--ttl"
+  free hidden
+  run -0 --separate-stderr rlock renew hidden --owner "$owner" --token "$token" --ttl 15m
+  says hidden "put back" 15m
+  [ "$(field hidden ttl_ms)" -gt 890000 ]
+  [ "$(field hidden command)" = null ]
+}
+
+@test "-v: renew tells the lease that stands, also where --ttl is shorter; release that it is over" {
+  local owner
+  owner=$(rlock acquire told --ttl 10m)
+  run -0 --separate-stderr rlock renew told --owner "$owner" --ttl 2s -v
+  says told "lasts 9m" "left as it is"
+  run -0 --separate-stderr rlock renew told --owner "$owner" --ttl 20m -v
+  says told "renewed for 20m"
+  run -0 --separate-stderr rlock release told --owner "$owner" -v
+  says told released
 }
 
 @test "release: 0, again 0, and 76 when it was no longer ours" {
