@@ -18,8 +18,6 @@ set(CPACK_DEBIAN_PACKAGE_CONFLICTS ruby-lockfile) # has another rlock(1)
 set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
 set(CPACK_RPM_PACKAGE_LICENSE MIT)
 set(CPACK_RPM_PACKAGE_GROUP Applications/System)
-set(CPACK_RPM_PACKAGE_RECOMMENDS openssl-libs)
-set(CPACK_RPM_PACKAGE_SUGGESTS valkey)
 # Folders of other packages.
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/share/man /usr/share/man/man1 /usr/share/man/man5
   /usr/share/man/man7 /usr/share/bash-completion /usr/share/bash-completion/completions /usr/share/zsh
