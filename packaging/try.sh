@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds rlock on a bare Debian 12 or 13 and shows its main job on `--url local:`. Needs root or sudo
+# Builds rlock on a bare Debian 12 or 13 and shows its main job on a private server. Needs root or sudo
 # only to install what is missing. Leaves those packages and build/try behind, and no process.
 set -euo pipefail
 
@@ -9,32 +9,16 @@ top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 
 build=$top/build/try
 scratch=$(mktemp -d)
-was_running=unknown
 
 compile() {
   cmake -S "$top" -B "$build" -DCMAKE_BUILD_TYPE=Release -DRLOCK_TESTS=OFF &&
     cmake --build "$build" --parallel "$(nproc)"
 }
 
-# ---- the server of local: stays for the next run by design; ours of today is ended, an older one not ----
-
-state_folder() {
-  if [ "$(id -u)" -eq 0 ]; then
-    echo /var/lib/rlock
-  else
-    echo "$(getent passwd "$(id -u)" | cut -d: -f6)/.local/state/rlock"
-  fi
-}
-
-local_server() { redis-cli -s "$state/rlock.sock" "$@" 2>/dev/null; }
-
 finish() {
   for pid in $(jobs -p); do kill "$pid" || true; done
   wait
-  if [ "$was_running" = no ]; then
-    local_server shutdown nosave || true
-    [ "$was_there" = yes ] || rm -rf "$state"
-  fi
+  redis-cli -s "$scratch/state/rlock.sock" shutdown nosave 2>/dev/null || true
   rm -rf "$scratch" "$log"
 }
 
@@ -68,9 +52,9 @@ JOB
 # Three at once; one holds the lock when this returns, the others have skipped.
 race() {
   declare -A hosts
-  title "Three hosts come to one cron line at once: rlock run --url local: -n nightly -- job HOST"
+  title "Three hosts come to one cron line at once: rlock run -n nightly -- job HOST"
   for host in alpha beta gamma; do
-    rlock run --url local: -n nightly -- "$scratch/job" "$host" &
+    rlock run -n nightly -- "$scratch/job" "$host" &
     hosts[$!]=$host
   done
   read -r line <"$scratch/running"
@@ -115,16 +99,13 @@ provide_server "$build/server"
 quietly "Building in $build" compile
 PATH=$build/src:$PATH
 
-state=$(state_folder)
-was_there=no
-[ ! -d "$state" ] || was_there=yes
-was_running=no
-[ "$(local_server ping || true)" != PONG ] || was_running=yes
-
-export RLOCK_URL=local:
+# A server of this show's own: that of plain local: may serve others of this user.
+export RLOCK_URL=local:$scratch/state
+say
+say "export RLOCK_URL=$RLOCK_URL"
 write_job
 race
-title "Meanwhile, for operators and scripts (RLOCK_URL=local: is set)"
+title "Meanwhile, for operators and scripts"
 show 0 "rlock status nightly"
 show 0 "rlock status --json nightly"
 show 75 "rlock run -n nightly -- echo never"

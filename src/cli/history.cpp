@@ -27,6 +27,7 @@ Result<HistorySettings> settings_of(const Invocation& invocation) {
   HistorySettings settings{*std::move(name)};
   auto runs = number_choice(invocation.choices, Opt::runs, kMost);
   if (!runs) return std::move(runs).error();
+  if (*runs == 0U) return util::Error{util::ErrorKind::usage, "--runs must be at least 1"};
   settings.runs = runs->value_or(settings.runs);
   return settings;
 }

@@ -93,7 +93,8 @@ constexpr std::array<CommandRow, 10> kCommands{{
      "Shows what it breaks, asks, and breaks the lock NAME. The holder's command is ended and its "
      "rlock exits 76 and says who did it and why; the next one starts when the holder has "
      "confirmed "
-     "or its lease ends.\n"
+     "or its lease ends. Of a lock of acquire nothing ends the steps: they hear of it from their "
+     "next rlock renew or release, and where nothing renews it the next one starts at once.\n"
      "Exit status: 0, also when NAME is not held. 64 when several hold it and none was chosen, or "
      "off a terminal without --yes. 75 when --owner or --token no longer match: nothing changed.",
      "rlock force-unlock deploy\n"

@@ -75,6 +75,8 @@ past() { rlock history --json "$1" | jq -c "$2"; }
   says --runs
   run -64 rlock history
   run -64 rlock history one two
+  run -64 --separate-stderr rlock history -n 0 some
+  says --runs
 }
 
 @test "the table keeps to 80 columns, and text from a record never reaches a terminal raw" {
