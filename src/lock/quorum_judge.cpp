@@ -1,6 +1,7 @@
 #include "lock/quorum_judge.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rlock::lock {
 namespace {
@@ -56,6 +57,33 @@ Lost telling(const Ballots<RenewReply>& ballots) {
     if (lost != nullptr && (best == nullptr || rank(lost->how) < rank(best->how))) best = lost;
   }
   return best == nullptr ? Lost{} : *best;
+}
+
+std::string why_not(const RenewReply& reply) {
+  if (const auto* lost = std::get_if<Lost>(&reply)) return word(lost->how);
+  return "refused";
+}
+
+// That some servers refused and others were silent, so that neither side has a majority. May pass.
+Error undecided(const Ballots<RenewReply>& ballots, const Electorate& electorate) {
+  auto renewed = [](const RenewReply& reply) { return std::holds_alternative<Renewal>(reply); };
+  std::string text = "held at " + std::to_string(count(ballots, renewed)) + " of " +
+                     std::to_string(electorate.size()) + " servers now, " +
+                     std::to_string(electorate.majority()) + " are needed";
+  const char* before = ": ";
+  for (size_t i = 0; i < ballots.size(); ++i) {
+    const std::string& server = electorate.servers[i];
+    if (ballots[i] && *ballots[i] && renewed(**ballots[i])) continue;
+    text += std::exchange(before, "; ");
+    if (!ballots[i]) {
+      text += server + ": no answer yet";
+    } else if (!*ballots[i]) {
+      text += trouble_at(server, ballots[i]->error());
+    } else {
+      text += server + ": " + why_not(**ballots[i]);
+    }
+  }
+  return {ErrorKind::unavailable, text, Retry::later};
 }
 
 }  // namespace
@@ -114,6 +142,7 @@ std::optional<Result<RenewReply>> judge(const Ballots<RenewReply>& ballots,
     return RenewReply(telling(ballots));
   }
   if (polls == Polls::open) return std::nullopt;
+  if (answers(ballots) >= electorate.majority()) return undecided(ballots, electorate);
   return too_few(electorate, errors_of(ballots));
 }
 

@@ -143,6 +143,8 @@ enum class LostHow {
   forced,    // broken by an operator
   gone,      // ended, deleted or lost at the server: where nothing is remembered
 };
+// A word or two for a message: `deleted`, `taken by another owner`.
+const char* word(LostHow how);
 struct Lost {
   LostHow how = LostHow::deleted;
   std::optional<Holder> by{};  // who has it now

@@ -1,13 +1,20 @@
 #include "redis/restart_guard.hpp"
 
+#include "lock/quorum.hpp"
+
 #include <time.h>
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <string_view>
 
 namespace rlock::redis {
+
+static_assert(std::chrono::seconds(kRestartGuardSeconds) == lock::kLongestQuorumLease,
+              "a shorter one lets a server vote that forgot a lease, a longer one helps nobody");
+
 namespace {
 
 using util::Error;

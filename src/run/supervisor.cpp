@@ -42,26 +42,6 @@ bool others_may_run(const lock::Lost& lost) {
   return lost.how == lock::LostHow::taken || lost.how == lock::LostHow::full;
 }
 
-const char* word(lock::LostHow how) {
-  switch (how) {
-    case lock::LostHow::deleted:
-      return "deleted";
-    case lock::LostHow::taken:
-      return "taken by another owner";
-    case lock::LostHow::full:
-      return "no room beside the present holders";
-    case lock::LostHow::expired:
-      return "expired";
-    case lock::LostHow::released:
-      return "released by its owner id";
-    case lock::LostHow::forced:
-      return "broken by an operator";
-    case lock::LostHow::gone:
-      return "gone at the server";
-  }
-  return "lost";
-}
-
 std::string describe(const LeaseEnd& end) {
   if (end.told) return word(end.told->how);
   if (end.by_guard) return "the lease ended while rlock was stopped";

@@ -53,6 +53,21 @@ TEST_CASE("servers that fail leave the lease unknown, not lost") {
   CHECK(reply->error().text.find("only 2 of 5 servers") != std::string::npos);
 }
 
+TEST_CASE("a renewal that is split tells who said no, and who said nothing") {
+  Ballots<RenewReply> ballots(3);
+  ballots[0] = RenewReply(Renewal::extended);
+  ballots[1] = RenewReply(Lost{LostHow::deleted, {}, {}});
+  ballots[2] = util::Result<RenewReply>(
+      Error{ErrorKind::unavailable, "c:1: no answer in 300ms", Retry::later});
+  auto reply = judge(ballots, {{"a:1", "b:1", "c:1"}}, Polls::closed);
+  REQUIRE(reply.has_value());
+  REQUIRE_FALSE(*reply);
+  CHECK(reply->error().kind == ErrorKind::unavailable);
+  CHECK(reply->error().retry == Retry::later);
+  CHECK(reply->error().text ==
+        "held at 1 of 3 servers now, 2 are needed: b:1: deleted; c:1: no answer in 300ms");
+}
+
 TEST_CASE("a refusal that cannot pass decides only where it takes the majority away") {
   std::vector<std::optional<Error>> errors(5);
   errors[0] = Error{ErrorKind::denied, "a:1 refused us"};

@@ -1,0 +1,25 @@
+#include "lock/store.hpp"
+
+namespace rlock::lock {
+
+const char* word(LostHow how) {
+  switch (how) {
+    case LostHow::deleted:
+      return "deleted";
+    case LostHow::taken:
+      return "taken by another owner";
+    case LostHow::full:
+      return "no room beside the present holders";
+    case LostHow::expired:
+      return "expired";
+    case LostHow::released:
+      return "released by its owner id";
+    case LostHow::forced:
+      return "broken by an operator";
+    case LostHow::gone:
+      return "gone at the server";
+  }
+  return "lost";
+}
+
+}  // namespace rlock::lock
