@@ -220,7 +220,10 @@ void Connection::State::read_replies() {
 }
 
 void Connection::State::take_in(ReplyPtr reply) {
-  if (!setting_up()) return end(std::move(reply));
+  if (!setting_up()) {
+    handed_over_ = handed_over_ && reply->type != REDIS_REPLY_ERROR;
+    return end(std::move(reply));
+  }
   auto error = verdict(steps_[next_step_++], *reply, server_, notes_);
   if (error) {
     error->answered = util::Answered::yes;

@@ -38,7 +38,8 @@ class Link {
   virtual util::Result<ReplyPtr> take() = 0;
 
   // Whether the server may have carried out the command started last: it was handed to the network
-  // as a whole, if only once of several tries. Until the next start().
+  // as a whole, if only once of several tries, and was not answered with an error. Until the next
+  // start().
   virtual bool may_have_arrived() const = 0;
 
   // Gives up what is in flight and does not trust the server at the far end any more: the next

@@ -29,8 +29,8 @@ struct OpenOptions {
 util::Result<std::vector<Place>> places(const OpenOptions& options);
 
 // Checks the URLs and gives a maker of stores; connects to nothing yet, but starts the server of a
-// `local:` URL where none runs. ErrorKind::usage: a bad URL, or one that cannot be part of a quorum;
-// ErrorKind::config: TLS is asked for and cannot be had.
+// `local:` URL where none runs. ErrorKind::usage: a bad URL, or one that cannot be part of a
+// quorum; ErrorKind::config: TLS is asked for and cannot be had.
 util::Result<lock::MakeStore> open(const OpenOptions& options);
 
 // Whether anybody between us and a server could take its place: TLS is asked for, but verifies

@@ -215,9 +215,10 @@ hard() { sed -n "s/^$2  *[^ ]* *\([^ ]*\) .*/\1/p" "/proc/$1/limits"; }
   for option in t f; do
     run -71 --separate-stderr "${lowly[@]}" bash -c 'ulimit "-$1" 77; exec rlock run --url "local:$2" lock -- touch started' \
       bash "$option" "$here/locks"
+    [ ! -S locks/rlock.sock ] || started+=("$(server_pid "$here/locks")")
     says local: "ulimit -H$option"
     [ ! -e started ]
-    [ ! -e locks/rlock.sock ]
+    [ ! -S locks/rlock.sock ]
   done
   begin "$here/locks"
 }

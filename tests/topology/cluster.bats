@@ -162,7 +162,7 @@ cluster_down() { at "$1" cluster info | grep -q cluster_state:fail; }
 @test "FAULTS 28 status on a cluster with a dead master: the rest is listed, the missing one named, 69" {
   # The others go on serving their slots.
   cluster 0 --cluster-require-full-coverage no
-  local dead left= name
+  local dead name left=""
   dead=$(owner_of alpha)
   for name in $names; do
     run -0 rlock run "$name" -- true

@@ -29,6 +29,14 @@ teardown() {
     [ ! -s "${folder}pid" ] || end_server "${folder%/}"
   done
   rm -rf "$fleet"
+  end_borrowed
+}
+
+# What own and quorum of tests/cli started.
+end_borrowed() {
+  local folder
+  for folder in ${own_server:+"$own_server"} ${quorum_folder:+"$quorum_folder"/*}; do end_server "$folder"; done
+  rm -rf ${own_server:+"$own_server"} ${quorum_folder:+"$quorum_folder"}
 }
 
 # free_ports N: on one line.

@@ -164,6 +164,22 @@ TEST_CASE("L30 a release whose connection was cut before the reply may have done
   CHECK(ask(store.release({name(), owner('a')})).ending == Ending::released);
 }
 
+TEST_CASE("FAULTS 24 a server that still loads its data has released nothing") {
+  test::FakeServer server([](test::FakeServer::Peer& peer, int) {
+    const std::string again = "\r\njob\r\n";
+    peer.next(again);
+    peer.send("-LOADING\r\n-LOADING Redis is loading the dataset in memory\r\n");
+    peer.next(again);
+    peer.send("*1\r\n$4\r\ngone\r\n");
+    peer.await_hang_up();
+  });
+  redis::PlainStore store(std::make_unique<redis::Connection>(test::at_port(server.port())));
+  lock::SystemPoller poller;
+  auto early = store.release({name(), owner('a')});
+  CHECK_FALSE(lock::finish(poller, std::move(early), poller.now() + kLong, "server"));
+  CHECK(ask(store.release({name(), owner('a')})).ending == Ending::unknown);
+}
+
 TEST_CASE("a time left that no lease has overflows nothing (FAULTS 37)") {
   for (const char* left : {"9223372036854775807", "-9223372036854775808"}) {
     CAPTURE(left);
