@@ -465,7 +465,7 @@ EOF
   mkfifo full
   exec 8<>full
   dd if=/dev/zero of=full bs=65536 count=1 conv=notrunc status=none
-  start rlock acquire unprinted --renew-while "$job" -t 1m >full 8<&-
+  start rlock acquire unprinted --renew-while "$job" -t 20 >full 8<&-
   local asker=$!
   eventually held unprinted
   kill -KILL "$asker"
