@@ -15,9 +15,7 @@ class RedlockAcquire final : public Reply<AcquireReply> {
   void wants(std::vector<pollfd>& out) const override;
   TimePoint due() const override;
   bool advance(TimePoint now) override;
-  util::Result<AcquireReply> take() override { return *std::move(result_); }
-  // Nobody is known to have had a majority: the next try comes a little later.
-  bool split() const { return split_; }
+  util::Result<AcquireReply> take() override;
 
  private:
   void hear(TimePoint now);
