@@ -45,28 +45,21 @@ util::Status fits_quorum(const AcquireCall& call) {
   return util::Done{};
 }
 
-class QuorumStore::Acquiring final : public Reply<AcquireReply> {
+// Whoever holds the lock listens no more.
+class QuorumStore::Acquiring final : public QuorumAcquire {
  public:
-  Acquiring(QuorumStore& store, Claim& claim, QuorumAcquire::Try one)
-      : store_(store),
-        claim_(claim),
-        request_(store.members_, store.electorate_, store.sources_.random, std::move(one)) {}
+  Acquiring(QuorumStore& store, Try one)
+      : QuorumAcquire(store.members_, store.electorate_, store.sources_.random, std::move(one)),
+        ears_(store.ears_) {}
 
-  void wants(std::vector<pollfd>& out) const override { request_.wants(out); }
-  TimePoint due() const override { return request_.due(); }
-  bool advance(TimePoint now) override { return request_.advance(now); }
-  util::Answered answered() const override { return request_.answered(); }
   Result<AcquireReply> take() override {
-    claim_.splits = request_.split() ? claim_.splits + 1 : 0;
-    auto reply = request_.take();
-    if (reply && std::holds_alternative<Granted>(*reply)) store_.ears_.close();
+    auto reply = QuorumAcquire::take();
+    if (reply && std::holds_alternative<Granted>(*reply)) ears_.close();
     return reply;
   }
 
  private:
-  QuorumStore& store_;
-  Claim& claim_;
-  QuorumAcquire request_;
+  Ears& ears_;
 };
 
 QuorumStore::QuorumStore(std::vector<MakeStore> makers, QuorumSources sources)
@@ -92,8 +85,7 @@ InFlight<AcquireReply> QuorumStore::acquire(const AcquireCall& call) {
   AcquireCall numbered = call;
   numbered.ticket = claim.ticket;
   numbered.attempt = ++claim.attempts;
-  return std::make_unique<Acquiring>(*this, claim,
-                                     QuorumAcquire::Try{std::move(numbered), claim.splits});
+  return std::make_unique<Acquiring>(*this, QuorumAcquire::Try{std::move(numbered), claim.splits});
 }
 
 InFlight<RenewReply> QuorumStore::renew(const RenewCall& call) {

@@ -41,11 +41,13 @@ Tally tally(const Ballots<AcquireReply>& ballots);
 // One try to get the lock at a majority of the servers: asks all; with a majority's grants writes
 // the greatest token back under the owner check, and the lock is held when a majority has confirmed
 // that and some of the lease is left; else gives back what it took. [PROTOCOL, Quorum]
-class QuorumAcquire final : public Reply<AcquireReply> {
+class QuorumAcquire : public Reply<AcquireReply> {
  public:
   struct Try {
-    AcquireCall call;     // with ticket and attempt
-    uint64_t splits = 0;  // tries before this one in which nobody had a majority
+    AcquireCall call;  // with ticket and attempt
+    // Tries in a row in which nobody is known to have had a majority: before this one, and with it
+    // once it is taken. The next try comes a little later each time.
+    uint64_t& splits;
   };
   QuorumAcquire(std::vector<Member>& members, const Electorate& electorate, util::Random& random,
                 Try one);
@@ -54,9 +56,7 @@ class QuorumAcquire final : public Reply<AcquireReply> {
   TimePoint due() const override;
   bool advance(TimePoint now) override;
   util::Answered answered() const override { return answered_; }
-  util::Result<AcquireReply> take() override { return *std::move(result_); }
-  // Nobody is known to have had a majority: the next try comes a little later.
-  bool split() const { return split_; }
+  util::Result<AcquireReply> take() override;
 
  private:
   void hear(TimePoint now);

@@ -5,26 +5,6 @@
 
 namespace rlock::lock {
 
-class RedlockStore::Acquiring final : public Reply<AcquireReply> {
- public:
-  Acquiring(RedlockStore& store, Claim& claim, QuorumAcquire::Try one)
-      : claim_(claim),
-        request_(store.members_, store.electorate_, store.sources_.random, std::move(one)) {}
-
-  void wants(std::vector<pollfd>& out) const override { request_.wants(out); }
-  TimePoint due() const override { return request_.due(); }
-  bool advance(TimePoint now) override { return request_.advance(now); }
-  util::Answered answered() const override { return request_.answered(); }
-  util::Result<AcquireReply> take() override {
-    claim_.splits = request_.split() ? claim_.splits + 1 : 0;
-    return request_.take();
-  }
-
- private:
-  Claim& claim_;
-  RedlockAcquire request_;
-};
-
 InFlight<AcquireReply> RedlockStore::acquire(const AcquireCall& call) {
   if (auto fit = fits_quorum(call); !fit) {
     return std::make_unique<Refused<AcquireReply>>(std::move(fit).error());
@@ -36,8 +16,8 @@ InFlight<AcquireReply> RedlockStore::acquire(const AcquireCall& call) {
   }
   AcquireCall one = call;
   one.owner = claim_->tried;
-  return std::make_unique<Acquiring>(*this, *claim_,
-                                     QuorumAcquire::Try{std::move(one), claim_->splits});
+  return std::make_unique<RedlockAcquire>(members_, electorate_, sources_.random,
+                                          QuorumAcquire::Try{std::move(one), claim_->splits});
 }
 
 InFlight<CancelReply> RedlockStore::cancel(const CancelCall& call) {

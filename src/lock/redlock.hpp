@@ -28,7 +28,6 @@ class RedlockStore final : public QuorumStore {
     Owner tried;
     uint64_t splits = 0;  // in a row
   };
-  class Acquiring;
 
   std::optional<Claim> claim_;
 };

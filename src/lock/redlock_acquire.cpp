@@ -39,6 +39,11 @@ bool RedlockAcquire::advance(TimePoint now) {
   return now >= close_at_ || (giving_back_->open() == 0 && now >= pause_until_);
 }
 
+Result<AcquireReply> RedlockAcquire::take() {
+  try_.splits = split_ ? try_.splits + 1 : 0;
+  return *std::move(result_);
+}
+
 void RedlockAcquire::hear(TimePoint now) {
   asking_->advance(now);
   answered_ = asking_->answered();

@@ -16,9 +16,7 @@ class RedlockAcquire final : public Reply<AcquireReply> {
   TimePoint due() const override;
   bool advance(TimePoint now) override;
   util::Answered answered() const override { return answered_; }
-  util::Result<AcquireReply> take() override { return *std::move(result_); }
-  // Nobody is known to have had a majority: the next try comes a little later.
-  bool split() const { return split_; }
+  util::Result<AcquireReply> take() override;
 
  private:
   void hear(TimePoint now);

@@ -82,11 +82,13 @@ TEST_CASE("a try of Redlock that pauses beside a server that hangs sleeps meanwh
   }
   AcquireCall call{trio.name, trio.owner};
   call.queueing = Queueing::never;
-  RedlockAcquire one(trio.members, trio.electorate, trio.random, {call, kMostSplits - 1});
+  uint64_t splits = kMostSplits - 1;
+  RedlockAcquire one(trio.members, trio.electorate, trio.random, {call, splits});
   CHECK(trio.drive(one) > kGiveBack);
   auto reply = one.take();
   REQUIRE(reply);
   CHECK(std::holds_alternative<More>(*reply));
+  CHECK(splits == kMostSplits);
 }
 
 }  // namespace rlock::lock
