@@ -5,6 +5,7 @@
 
 #include "lock/redlock.hpp"
 #include "redis/cluster_store.hpp"
+#include "redis/members.hpp"
 #include "redis/mutated.hpp"
 #include "redis/plain_store.hpp"
 #include "redis/redis_store.hpp"
@@ -225,11 +226,13 @@ Result<MakeStore> open(const OpenOptions& options) {
   if (urls->size() == 1) return std::visit(ToStore{options}, urls->front());
   if (options.format == Format::redisson) return no_channel();
   const bool redlock = options.format == Format::plain;
+  auto members = std::make_shared<Members>();
   std::vector<MakeStore> makers;
   for (const Url& url : *urls) {
     auto server = std::visit(ToServer{options}, url);
     if (!server) return std::move(server).error();
     server->part = Part::of_quorum;
+    server->members = members;
     makers.push_back(redlock ? plain(*server) : native(*server, options.prefix));
   }
   return redlock ? over<lock::RedlockStore>(std::move(makers))

@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <string_view>
 
+#include "redis/members.hpp"
+
 namespace rlock::redis {
 
 static_assert(std::chrono::seconds(kRestartGuardSeconds) == lock::kLongestQuorumLease,
@@ -25,16 +27,30 @@ std::string_view text_of(const redisReply& reply) {
                               : std::string_view(reply.str, static_cast<size_t>(reply.len));
 }
 
+// What follows `field` on its line of INFO; empty where there is no such line.
+std::string_view value_in(std::string_view info, std::string_view field) {
+  size_t at = info.find(field);
+  if (at == info.npos) return {};
+  std::string_view rest = info.substr(at + field.size());
+  return rest.substr(0, rest.find_first_of("\r\n"));
+}
+
 // The server counts by its wall clock: less than nothing where that was set back since.
 std::optional<uint64_t> uptime_in(std::string_view info) {
-  constexpr std::string_view kField = "\nuptime_in_seconds:";
-  size_t at = info.find(kField);
-  if (at == info.npos) return std::nullopt;
-  std::string_view digits = info.substr(at + kField.size());
+  std::string_view digits = value_in(info, "\nuptime_in_seconds:");
   int64_t seconds = 0;
   auto [stop, trouble] = std::from_chars(digits.data(), digits.data() + digits.size(), seconds);
   if (trouble != std::errc()) return std::nullopt;
   return static_cast<uint64_t>(std::max<int64_t>(0, seconds));
+}
+
+std::optional<Error> counted_before(std::string_view info, const Server& server) {
+  std::string run_id(value_in(info, "\nrun_id:"));
+  if (run_id.empty() || server.members == nullptr) return std::nullopt;
+  auto other = server.members->enrol(server.label(), run_id);
+  if (!other) return std::nullopt;
+  return Error{ErrorKind::usage, server.label() + " is the same server as " + *other +
+                                     ": a quorum needs independent ones"};
 }
 
 // `07:12:33 UTC`, so many seconds from now.
@@ -62,6 +78,7 @@ bool writes_synchronously(const redisReply& reply) {
 }
 
 std::optional<Error> vote_refused(const redisReply& info, bool synchronous, const Server& server) {
+  if (auto twice = counted_before(text_of(info), server)) return twice;
   if (synchronous) return std::nullopt;
   auto uptime = uptime_in(text_of(info));
   if (!uptime) {

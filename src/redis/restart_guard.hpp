@@ -7,7 +7,7 @@
 #include "redis/server.hpp"
 #include "util/result.hpp"
 
-// Whether a server of a quorum may vote: one that started a moment ago may have forgotten leases
+// Whether a server of a quorum may vote: once, under whatever names; and one that started a moment ago may have forgotten leases
 // that still stand, unless it writes each of them to its append-only file before it answers.
 // [DESIGN, Servers: Quorum]
 namespace rlock::redis {
@@ -20,7 +20,8 @@ inline constexpr uint64_t kRestartGuardSeconds = 60;
 bool writes_synchronously(const redisReply& reply);
 
 // The answer to INFO server, against the above. nullopt: it votes. ErrorKind::unavailable says
-// until when it does not; ErrorKind::denied where it does not tell since when it runs.
+// until when it does not; ErrorKind::denied where it does not tell since when it runs;
+// ErrorKind::usage where it is another member under a second name.
 std::optional<util::Error> vote_refused(const redisReply& info, bool synchronous,
                                         const Server& server);
 

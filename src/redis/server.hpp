@@ -16,6 +16,7 @@ enum class Role { any, master };
 enum class Part { alone, of_quorum };
 
 class AddressMemory;
+class Members;
 class Tls;
 
 // Where one server is and how we introduce ourselves there.
@@ -34,6 +35,8 @@ struct Server {
   std::shared_ptr<const Tls> tls;  // null: plain
   // Shared by the copies, so that a further connection survives a silent name server; may be null.
   std::shared_ptr<AddressMemory> addresses;
+  // Of a quorum: shared by all of its servers; may be null.
+  std::shared_ptr<Members> members;
 
   // `db1:6379`, `[::1]:6379`, `/run/redis.sock`, with `/2` for another database: never a password.
   std::string label() const;

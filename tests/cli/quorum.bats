@@ -38,6 +38,19 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   [ "$(cat later)" -gt "$(cat token)" ]
 }
 
+@test "one server under several names has one vote" {
+  in_use 3
+  ln -s "$quorum_folder/1/s" twin
+  ln -s "$quorum_folder/1/s" triplet
+  local one="unix://$quorum_folder/1/s" two="unix://$quorum_folder/2/s"
+  RLOCK_URL="$one unix://$PWD/twin unix://$PWD/triplet" run -64 --separate-stderr rlock run -n twice -- true
+  [[ $stderr == *"is the same server as "*": a quorum needs independent ones"* ]]
+  no_trace twice 1
+  # Two of three are different ones: a majority.
+  RLOCK_URL="$one unix://$PWD/twin $two" rlock run -n twice -- true
+  no_trace twice 1 2
+}
+
 @test "a waiter is handed the lock, and waiters are served in order" {
   in_use 5
   hold job
