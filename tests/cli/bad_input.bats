@@ -61,7 +61,7 @@ teardown_file() {
   refused queue name --remove not-an-owner
   refused force-unlock name --yes --token x
   refused force-unlock name --yes --token -1
-  refused force-unlock name --yes --owner short
+  refused force-unlock name --yes --owner ''
 }
 
 @test "commands: none, unknown, not built yet" {
