@@ -161,7 +161,9 @@ Result<WaitResult> WaitLoop::leave(const Attempt& attempt, Result<WaitResult> wi
 
 Result<CancelReply> WaitLoop::give_back(const CancelCall& call, TimePoint until) {
   for (Millis backoff{0};;) {
-    TimePoint attempt_end = std::min(until, poller_.now() + kAttempt);
+    // Half of what is left, so that a connection that went silent leaves time for a fresh one.
+    const TimePoint now = poller_.now();
+    const TimePoint attempt_end = now + std::min<TimePoint::duration>(kAttempt, (until - now) / 2);
     auto reply = finish(poller_, store_.cancel(call), attempt_end, store_.server(), Heed::nothing);
     if (reply || reply.error().retry == util::Retry::never) return reply;
     backoff = grown(backoff);

@@ -164,7 +164,7 @@ TEST_CASE(
   REQUIRE(result);
   CHECK(
       (std::holds_alternative<TimedOut>(*result) || std::holds_alternative<Interrupted>(*result)));
-  CHECK(bench.store.cancelled == 1);
+  CHECK(bench.store.cancelled > 1);
   CHECK(bench.poller.now() - bench.start <= 1500ms);
 }
 
