@@ -7,9 +7,9 @@
 #include "redis/server.hpp"
 #include "util/result.hpp"
 
-// Whether a server of a quorum may vote: once, under whatever names; and one that started a moment ago may have forgotten leases
-// that still stand, unless it writes each of them to its append-only file before it answers.
-// [DESIGN, Servers: Quorum]
+// Whether a server of a quorum may vote: once, under whatever names; and one that started a moment
+// ago may have forgotten leases that still stand, unless it writes each of them to its append-only
+// file before it answers. [DESIGN, Servers: Quorum]
 namespace rlock::redis {
 
 // The longest lease over a quorum may have been given just before the restart.
