@@ -16,7 +16,7 @@ NOT_BUILT_IN = f"ended by signal {signal.SIGABRT:d}"  # mutated.cpp finds no pla
 # name -> how main.py is to be run
 MUTANTS = {
     "no_renewal": ["--calm"],
-    "renewal_ignored": ["--fault", "link_down", "--fault", "server_stopped", "--locks", "2", "--ttl", "1",
+    "renewal_ignored": ["--fault", "operator", "--fault", "link_down", "--locks", "2", "--ttl", "1",
                         "--hold", "2", "4"],
     "blind_release": ["--fault", "rlock_stopped"],
     "deadline_from_reply": ["--fault", "replies_delay", "--locks", "2", "--ttl", "1.5"],
