@@ -38,8 +38,8 @@ join_tests() {
     mutants/tests/chaos >"$build/CTestTestfile.cmake"
 }
 
-install_packages g++ cmake make ninja-build pkg-config libhiredis-dev libssl-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev \
-  doctest-dev bats jq python3 procps util-linux shellcheck strace openssl redis-tools vim-tiny less \
+install_build_packages
+install_packages ninja-build doctest-dev bats jq python3 procps util-linux shellcheck strace openssl redis-tools vim-tiny less \
   mandoc bsdextrautils zsh fish bash-completion python3-redis nftables iproute2
 provide_server "$build/server"
 provide_valkey "$build/server"

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# What try.sh and check.sh share: packages of a Debian 12 or 13, and silence about what went well.
+# What the scripts here share: packages of a Debian 12 or 13, and silence about what went well.
 
 step=""
 log=$(mktemp)
@@ -51,6 +51,10 @@ install_packages() {
   # Words on purpose: a list of packages.
   # shellcheck disable=SC2086
   quietly "Installing$missing" install_now $missing
+}
+
+install_build_packages() {
+  install_packages g++ cmake make pkg-config libhiredis-dev libssl-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev
 }
 
 # The package redis-server would start a service on port 6379 that nobody asked for. Debian's server

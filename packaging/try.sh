@@ -94,7 +94,8 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 say "rlock: build and first run on $(. /etc/os-release && echo "$PRETTY_NAME")"
-install_packages g++ cmake make pkg-config libhiredis-dev libssl-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev redis-tools
+install_build_packages
+install_packages redis-tools
 provide_server "$build/server"
 quietly "Building in $build" compile
 PATH=$build/src:$PATH

@@ -42,7 +42,7 @@ class Connection final : public Link {
   void drop() override;
   std::string label() const override { return server().label(); }
   std::string node() const override { return server().label(); }
-  bool may_be_left() const override { return server().part == Part::of_quorum; }
+  bool may_be_left() const override { return server().members != nullptr; }
   bool is_secret(std::string_view text) const override { return tells_password(server(), text); }
 
   const Server& server() const;

@@ -231,7 +231,6 @@ Result<MakeStore> open(const OpenOptions& options) {
   for (const Url& url : *urls) {
     auto server = std::visit(ToServer{options}, url);
     if (!server) return std::move(server).error();
-    server->part = Part::of_quorum;
     server->members = members;
     makers.push_back(redlock ? plain(*server) : native(*server, options.prefix));
   }

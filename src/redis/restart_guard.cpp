@@ -1,7 +1,5 @@
 #include "redis/restart_guard.hpp"
 
-#include "lock/quorum.hpp"
-
 #include <time.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "lock/quorum.hpp"
 #include "redis/members.hpp"
 
 namespace rlock::redis {

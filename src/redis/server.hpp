@@ -12,9 +12,6 @@ namespace rlock::redis {
 enum class Transport { tcp, unix_socket };
 enum class Role { any, master };
 
-// Of a quorum: it votes only when it is known to remember. [restart_guard]
-enum class Part { alone, of_quorum };
-
 class AddressMemory;
 class Members;
 class Tls;
@@ -30,12 +27,12 @@ struct Server {
   int db = 0;
   // What it must be, asked at each connect: a master that was deposed must not be taken for one.
   Role role = Role::any;
-  Part part = Part::alone;
   util::Millis connect_timeout{2000};
   std::shared_ptr<const Tls> tls;  // null: plain
   // Shared by the copies, so that a further connection survives a silent name server; may be null.
   std::shared_ptr<AddressMemory> addresses;
-  // Of a quorum: shared by all of its servers; may be null.
+  // Of a quorum, shared by all of its servers: each votes once, and only when it is known to
+  // remember [restart_guard]. Null for a server that stands alone.
   std::shared_ptr<Members> members;
 
   // `db1:6379`, `[::1]:6379`, `/run/redis.sock`, with `/2` for another database: never a password.

@@ -87,7 +87,7 @@ std::vector<SetUp> set_up_steps(const Server& server) {
   if (server.db != 0) steps.push_back(SetUp::select);
   if (server.role == Role::master) steps.push_back(SetUp::role);
   steps.push_back(SetUp::set_name);
-  if (server.part == Part::of_quorum) {
+  if (server.members != nullptr) {
     steps.push_back(SetUp::durability);
     steps.push_back(SetUp::uptime);
   }

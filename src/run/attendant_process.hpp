@@ -25,9 +25,9 @@ struct AttendantTask {
 };
 
 // The attendant after its fork. `line` brings an Entrusted, is answered with a byte once the
-// renewals are under way, and then brings another byte; its end before that one: release. It
-// ends without an answer when the watched process has ended. Forked
-// from a process with one thread, so it may do anything but return.
+// renewals are under way, and then brings another byte; its end before that one: release. It ends
+// without an answer when the watched process has ended. Forked from a process with one thread, so
+// it may do anything but return.
 [[noreturn]] void attendant_process(const AttendantTask& task, util::Fd line) noexcept;
 
 }  // namespace rlock::run

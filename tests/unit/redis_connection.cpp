@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "redis/members.hpp"
 #include "redis/redis_store.hpp"
 #include "redis_call.hpp"
 #include "support/fake_server.hpp"
@@ -278,7 +279,7 @@ TEST_CASE(
     peer.await_hang_up();
   });
   redis::Server server = at_port(fake.port());
-  server.part = redis::Part::of_quorum;
+  server.members = std::make_shared<redis::Members>();
   redis::RedisStore store(server, "rlock:");
   auto owner = *lock::Owner::parse("0123456789abcdef0123456789abcdef");
   auto release = store.release({*lock::LockName::parse("job"), owner});
