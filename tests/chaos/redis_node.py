@@ -8,6 +8,8 @@ import redis_talk
 
 # What was written outlives the server's process, and no run here outlives the machine.
 KEEPS = ("--appendonly", "yes", "--appendfsync", "no")
+# s: who was killed with a reply unread says so with one packet, which a bad link loses.
+KEEPALIVE = "5"
 
 
 class Node:
@@ -15,6 +17,9 @@ class Node:
         self.hosts, self.folder, self.port, self.words = hosts, folder, port, list(words)
         self.environment = {**os.environ, **(environment or {})}
         os.makedirs(folder, exist_ok=True)
+        # As a deployment has it: a replica that became the master is the master after a restart as well.
+        self.conf = os.path.join(folder, "conf")
+        open(self.conf, "a", encoding="ascii").close()
         self.socket = os.path.join(folder, "redis.socket")
         self.life = 0  # each begins without data
         self.process = None
@@ -24,9 +29,9 @@ class Node:
         return os.path.join(self.folder, f"data-{self.life}")
 
     def command(self):
-        return ["redis-server", "--port", str(self.port), "--bind", self.hosts.address, "--protected-mode", "no",
-                "--unixsocket", self.socket, "--dir", self.data, "--save", "", "--auto-aof-rewrite-percentage", "0",
-                "--busy-reply-threshold", "200", *self.words]
+        return ["redis-server", self.conf, "--port", str(self.port), "--bind", self.hosts.address, "--protected-mode",
+                "no", "--unixsocket", self.socket, "--dir", self.data, "--save", "", "--auto-aof-rewrite-percentage",
+                "0", "--busy-reply-threshold", "200", "--tcp-keepalive", KEEPALIVE, *self.words]
 
     def serve(self):
         """Returns once it answers."""

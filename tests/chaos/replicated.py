@@ -82,7 +82,11 @@ class Replicated(topology.Topology):
         before = offset(master)
         topology.eventually(lambda: offset(master) > before + 2000)  # a few scripts
         master.kill()
-        return master.serve
+
+        def end():
+            master.serve()
+            master.call("ACL", "SETUSER", "default", "+@all")  # it may have been written to the file
+        return end
 
 
 def facts(node, section):

@@ -10,13 +10,13 @@ NAME = "the-master"
 
 class Watcher(Node):
     def command(self):
-        return ["redis-server", os.path.join(self.folder, "conf"), "--sentinel"]
+        return ["redis-server", self.conf, "--sentinel"]
 
     def watch(self, port):
         lines = [f"port {self.port}", f"bind {self.hosts.address}", "protected-mode no", f"unixsocket {self.socket}",
                  f"dir {self.folder}", f"sentinel monitor {NAME} {self.hosts.address} {port} 2",
                  f"sentinel down-after-milliseconds {NAME} 1000", f"sentinel failover-timeout {NAME} 3000"]
-        with open(os.path.join(self.folder, "conf"), "w", encoding="ascii") as conf:
+        with open(self.conf, "w", encoding="ascii") as conf:
             conf.write("\n".join(lines) + "\n")
         self.serve()
 
@@ -37,9 +37,11 @@ class SentinelGroup(Replicated):
                          for number in range(3)]
 
     def start(self):
-        self.add("node-0")
-        for name in ("node-1", "node-2"):
-            self.add(name, "--replicaof", self.hosts.address, str(self.nodes[0].port))
+        for name in ("node-0", "node-1", "node-2"):
+            self.add(name)
+        for node in self.nodes[1:]:
+            node.call("REPLICAOF", self.hosts.address, str(self.nodes[0].port))
+            node.call("CONFIG", "REWRITE")
         topology.eventually(lambda: replicas(self.nodes[0]) == 2)
         for watcher in self.watchers:
             watcher.watch(self.nodes[0].port)
