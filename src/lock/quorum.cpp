@@ -85,7 +85,7 @@ InFlight<AcquireReply> QuorumStore::acquire(const AcquireCall& call) {
   AcquireCall numbered = call;
   numbered.ticket = claim.ticket;
   numbered.attempt = ++claim.attempts;
-  return std::make_unique<Acquiring>(*this, QuorumAcquire::Try{std::move(numbered), claim.splits});
+  return std::make_unique<Acquiring>(*this, QuorumTry::Try{std::move(numbered), claim.splits});
 }
 
 InFlight<RenewReply> QuorumStore::renew(const RenewCall& call) {

@@ -17,7 +17,7 @@ InFlight<AcquireReply> RedlockStore::acquire(const AcquireCall& call) {
   AcquireCall one = call;
   one.owner = claim_->tried;
   return std::make_unique<RedlockAcquire>(members_, electorate_, sources_.random,
-                                          QuorumAcquire::Try{std::move(one), claim_->splits});
+                                          QuorumTry::Try{std::move(one), claim_->splits});
 }
 
 InFlight<CancelReply> RedlockStore::cancel(const CancelCall& call) {
