@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 // Most commands are shorter: they are spared the thread. [SUPERVISION, Where the time goes]
 constexpr auto kThreadAfter = 50ms;
 constexpr auto kThreadRetry = 100ms;
+constexpr auto kUnseenRetry = 100ms;
 // For what does not die at once of KILL; after that it is reported.
 constexpr auto kKillingTime = 5s;
 
@@ -120,7 +121,7 @@ bool Supervisor::over() {
 bool Supervisor::descendants_left() {
   bool lives = descendant_ > 0 && waitpid(descendant_, nullptr, WNOHANG) == 0;
   if (!lives) descendant_ = find_descendant(parts_.quarry);
-  return descendant_ > 0;
+  return descendant_ != 0;
 }
 
 void Supervisor::signal(int number) {
@@ -273,6 +274,7 @@ TimePoint Supervisor::next_look() const {
   Lease::View lease = parts_.lease.view();
   TimePoint next = awaits_thread() ? next_thread_try_ : TimePoint::max();
   if (ending_ && !ending_->killed) next = std::min(next, kill_due(lease));
+  if (descendant_ == kUnseen) next = std::min(next, util::BootClock::now() + kUnseenRetry);
   if (!ending_ && parts_.plan.max_run) next = std::min(next, started_ + *parts_.plan.max_run);
   if (finish_.lost) return next;
   return std::min(next, fenced() ? lease.terminate_at : lease.deadline);

@@ -184,13 +184,14 @@ void signal_outside(const Quarry& quarry, int signal, std::array<pid_t, 2> group
 
 pid_t find_descendant(const Quarry& quarry) noexcept {
   pid_t found = 0;
-  bool reaped = true;
+  bool reaped = true, refused = false;
   // The children of one that died meanwhile may have been passed while they were still its own.
   while (found == 0 && reaped) {
-    reaped = false;
-    for_each_number_in("/proc", [&](pid_t pid) {
+    reaped = refused = false;
+    bool listed = for_each_number_in("/proc", [&](pid_t pid) {
       if (found != 0 || pid == quarry.command || spared(quarry, pid)) return;
       auto stat = read_stat(pid);
+      refused |= !stat && out_of_means(errno);
       if (!stat || stat->parent != quarry.runner || is_local_server(pid)) return;
       if (!stat->alive()) {
         reaped |= waitpid(pid, nullptr, WNOHANG) == pid;
@@ -198,8 +199,9 @@ pid_t find_descendant(const Quarry& quarry) noexcept {
         found = pid;
       }
     });
+    refused |= !listed && out_of_means(errno);
   }
-  return found;
+  return found == 0 && refused ? kUnseen : found;
 }
 
 Survivors kill_tree(const Quarry& quarry, util::TimePoint until) noexcept {

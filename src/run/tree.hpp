@@ -61,6 +61,8 @@ void signal_outside(const Quarry& quarry, int signal, std::array<pid_t, 2> group
 
 // A live child of ours that is neither the command nor the guard; dead ones are reaped on the way.
 // Every orphan of the command becomes our child, so that 0 means: none of its descendants is left.
+// kUnseen: /proc could not be searched to the end, and no live one was found.
+inline constexpr pid_t kUnseen = -1;
 pid_t find_descendant(const Quarry& quarry) noexcept;
 
 // Kills the command and its group, then the tree, again and again until none is left and all could

@@ -40,6 +40,15 @@ class Proc(Case):
         send(rlock, signal.SIGCONT)
         self.assertEqual(terminal.status(), 76)
 
+    def test_descendants_where_it_is_refused_for_a_while(self):
+        """Who cannot be looked for may be there. --wait-descendants"""
+        needs_root(*REFUSED, "true")
+        briefly = [*REFUSED[:-1], REFUSED[-1] + ":when=1..3"]
+        other = f"(sleep 0.5; {RLOCK} run -n --no-reentrant left -- true; echo $? >other) &"
+        done = self.run_program([*briefly, RLOCK, "run", "--wait-descendants", "left", "--", "sh", "-c", other])
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(read("other"), "75\n")
+
     def test_a_signal_where_it_is_refused(self):
         """kill(1) reaches the command."""
         terminal = self.held(REFUSED)
