@@ -74,6 +74,7 @@ class ScriptedStore final : public lock::LockStore {
 
   std::deque<Step<lock::AcquireReply>> acquires;
   std::deque<Step<lock::Wake>> wakes;
+  std::deque<Step<lock::RenewReply>> renews;
   std::deque<Step<lock::CancelReply>> cancels;
   std::vector<lock::AcquireCall> asked;
   std::vector<Millis> slices;
@@ -94,7 +95,7 @@ class ScriptedStore final : public lock::LockStore {
     slices.push_back(slice);
     return play(wakes);
   }
-  lock::InFlight<lock::RenewReply> renew(const lock::RenewCall&) override { return nullptr; }
+  lock::InFlight<lock::RenewReply> renew(const lock::RenewCall&) override { return play(renews); }
   lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall&) override { return nullptr; }
   lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall&) override { return nullptr; }
   lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall&) override { return nullptr; }

@@ -2,6 +2,7 @@
 // request says that it is due.
 #include <doctest/doctest.h>
 
+#include "lock/quorum_acquire.hpp"
 #include "lock/quorum_ears.hpp"
 #include "lock/redlock_acquire.hpp"
 #include "support/scripted_store.hpp"
@@ -89,6 +90,47 @@ TEST_CASE("a try of Redlock that pauses beside a server that hangs sleeps meanwh
   REQUIRE(reply);
   CHECK(std::holds_alternative<More>(*reply));
   CHECK(splits == kMostSplits);
+}
+
+TEST_CASE("a majority that comes when the lease is over is no grant") {
+  Trio trio;
+  AcquireCall call{trio.name, trio.owner};
+  call.queueing = Queueing::never;
+  call.ttl = 40ms;
+  call.attempt = 1;
+  uint64_t splits = 0;
+  bool late = false;
+  SUBCASE("of Redlock: the grants") {
+    SUBCASE("in time") {}
+    SUBCASE("late") {
+      late = true;
+    }
+    for (ScriptedStore* store : trio.stores) {
+      store->acquires.push_back({late ? 45ms : 20ms, Result<AcquireReply>(Granted{})});
+      store->cancels.push_back({1ms, Result<CancelReply>(CancelReply::gave_back)});
+    }
+    RedlockAcquire one(trio.members, trio.electorate, trio.random, {call, splits});
+    trio.drive(one);
+    auto reply = one.take();
+    REQUIRE(reply);
+    CHECK(std::holds_alternative<Granted>(*reply) != late);
+  }
+  SUBCASE("native: what confirms the token") {
+    SUBCASE("in time") {}
+    SUBCASE("late") {
+      late = true;
+    }
+    for (ScriptedStore* store : trio.stores) {
+      store->acquires.push_back({1ms, Result<AcquireReply>(Granted{})});
+      store->renews.push_back({late ? 45ms : 20ms, Result<RenewReply>(Renewal{})});
+      store->cancels.push_back({1ms, Result<CancelReply>(CancelReply::gave_back)});
+    }
+    QuorumAcquire one(trio.members, trio.electorate, trio.random, {call, splits});
+    trio.drive(one);
+    auto reply = one.take();
+    REQUIRE(reply);
+    CHECK(std::holds_alternative<Granted>(*reply) != late);
+  }
 }
 
 }  // namespace rlock::lock
