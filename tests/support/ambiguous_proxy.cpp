@@ -1,6 +1,5 @@
 #include "support/ambiguous_proxy.hpp"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -119,19 +118,8 @@ struct AmbiguousProxy::Link {
 };
 
 AmbiguousProxy::AmbiguousProxy(std::string server_socket)
-    : server_socket_(std::move(server_socket)),
-      listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
-      stop_(eventfd(0, EFD_CLOEXEC)) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  bool listening = bind(listener_.get(), generic, length) == 0 &&
-                   listen(listener_.get(), 16) == 0 &&
-                   getsockname(listener_.get(), generic, &length) == 0;
-  if (!listening || !stop_) throw std::runtime_error("a proxy cannot listen");
-  port_ = ntohs(address.sin_port);
+    : server_socket_(std::move(server_socket)), stop_(eventfd(0, EFD_CLOEXEC)) {
+  if (!stop_) throw std::runtime_error("no eventfd");
   thread_ = std::thread([this] { serve(); });
 }
 
@@ -168,7 +156,7 @@ void AmbiguousProxy::serve() {
     {
       std::lock_guard lock(mutex_);
       links_.remove_if([](const Link& link) { return link.over(); });
-      fds = {{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+      fds = {{stop_.get(), POLLIN, 0}, {listener_.fd.get(), POLLIN, 0}};
       for (const Link& link : links_) {
         if (!link.deaf) fds.push_back({link.client.get(), POLLIN, 0});
         fds.push_back({link.server.get(), POLLIN, 0});
@@ -189,7 +177,7 @@ void AmbiguousProxy::serve() {
 
 void AmbiguousProxy::accept_client() {
   Link link;
-  link.client.reset(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  link.client.reset(accept4(listener_.fd.get(), nullptr, nullptr, SOCK_CLOEXEC));
   link.server = connect_to(server_socket_);
   int one = 1;
   setsockopt(link.client.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/loopback.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 
@@ -39,7 +40,7 @@ class AmbiguousProxy {
   AmbiguousProxy& operator=(const AmbiguousProxy&) = delete;
   ~AmbiguousProxy();
 
-  std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
+  std::string url() const { return "redis://127.0.0.1:" + std::to_string(listener_.port); }
 
   void aim(Moment moment, Fault fault, Often often = Often::once);
   // How often the fault has struck.
@@ -63,9 +64,8 @@ class AmbiguousProxy {
   util::TimePoint next_due() const;
 
   std::string server_socket_;
-  util::Fd listener_;
+  const Listener listener_ = listen_on_loopback();
   util::Fd stop_;
-  int port_ = 0;
   std::mutex mutex_;  // of everything below but struck_
   std::list<Link> links_;
   Moment moment_ = Moment::other;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <thread>
 
+#include "support/loopback.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 
@@ -44,16 +45,15 @@ class FakeServer {
   FakeServer& operator=(const FakeServer&) = delete;
   ~FakeServer();
 
-  int port() const { return port_; }
+  int port() const { return listener_.port; }
   int connections() const { return connections_; }
 
  private:
   void serve();
 
   Script script_;
-  util::Fd listener_;
+  const Listener listener_ = listen_on_loopback();
   util::Fd stop_;
-  int port_ = 0;
   std::atomic<int> connections_{0};
   std::thread thread_;
 };

@@ -1,12 +1,9 @@
 #include "support/redis_server.hpp"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,7 +17,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "util/fd.hpp"
+#include "support/loopback.hpp"
 
 namespace rlock::test {
 namespace {
@@ -46,16 +43,7 @@ std::string new_folder() {
 
 // A port that the kernel calls free; start() tries another one where somebody was quicker.
 int free_port() {
-  util::Fd probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (bind(probe.get(), generic, length) != 0 || getsockname(probe.get(), generic, &length) != 0) {
-    throw std::runtime_error("no free port");
-  }
-  return ntohs(address.sin_port);
+  return listen_on_loopback().port;
 }
 
 std::vector<char*> pointers(std::vector<std::string>& words) {
