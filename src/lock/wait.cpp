@@ -148,14 +148,14 @@ Result<WaitResult> WaitLoop::leave(const Attempt& attempt, Result<WaitResult> wi
   CancelCall call{attempt.call.name, attempt.call.owner};
   if (with && std::holds_alternative<TimedOut>(*with)) call.how = CancelHow::timed_out;
   const TimePoint brief = poller_.now() + kGiveBackBriefly;
-  if (!attempt.answered) {
+  const bool interrupted = with && std::holds_alternative<Interrupted>(*with);
+  if (!attempt.answered && !interrupted) {
     (void)finish(poller_, store_.cancel(call), brief, store_.server(), Heed::nothing);
     return with;
   }
-  const bool interrupted = with && std::holds_alternative<Interrupted>(*with);
   const TimePoint left = std::min(attempt.limits.deadline, poller_.now() + kGiveBack);
   auto given = give_back(call, interrupted ? brief : std::max(brief, left));
-  if (!given) observer_.trouble(given.error());
+  if (!given && attempt.answered) observer_.trouble(given.error());
   return with;
 }
 

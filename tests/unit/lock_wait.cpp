@@ -149,6 +149,20 @@ TEST_CASE("a cancel that gets lost is sent again (L28)") {
   }
 }
 
+TEST_CASE("a cancel that gets lost is sent again, also by who is interrupted before the answer") {
+  Bench bench;
+  bench.store.acquires.push_back({});
+  bench.poller.interrupt_at(bench.start + 50ms);
+  bench.store.cancels.push_back(
+      {1ms, util::Result<CancelReply>(Error{ErrorKind::unavailable, "reset", Retry::later})});
+  bench.gives_back(CancelReply::left_queue);
+  auto result = bench.run();
+  REQUIRE(result);
+  CHECK(std::holds_alternative<Interrupted>(*result));
+  CHECK(bench.store.cancelled == 2);
+  CHECK(bench.watcher.troubles == 0);
+}
+
 TEST_CASE(
     "a server that hangs does not stretch -w, nor a wait that a signal ends (L12, FAULTS 34)") {
   Bench bench;
