@@ -202,7 +202,8 @@ void Supervisor::reap_strangers() {
 void Supervisor::start_renewal(TimePoint now) {
   if (!awaits_thread() || now < next_thread_try_) return;
   next_thread_try_ = now + kThreadRetry;
-  if (auto started = parts_.renewer.start(); !started) finish_.error = std::move(started).error();
+  auto started = parts_.renewer.start();
+  if (!started && !ending_) finish_.error = std::move(started).error();
 }
 
 void Supervisor::judge(TimePoint now) {
