@@ -8,9 +8,10 @@ limit, ttl, min_hold = tonumber(limit), tonumber(ttl), tonumber(min_hold)
 local stamp = 2 * tonumber(attempt or 0)
 
 local function gone()
-  local buried = tombstone(owner)
+  local scores = n_released > 0 and call('ZMSCORE', RELEASED, owner, owner .. ':0') or {}
+  local buried = kind_of(scores[1])
   if buried and buried > REQUEUED then return {'gone', KINDS[buried], note_of(owner)} end
-  if tombstone(owner .. ':0') then return {'gone', 'released', ''} end
+  if scores[2] then return {'gone', 'released', ''} end
   if is_late(owner, stamp) then return {'gone', 'cancelled', ''} end
   return nil
 end
@@ -19,7 +20,7 @@ local function claim(line)
   if not line then return {'gone', 'expired', ''} end
   if line.state == 'revoked' then return {'gone', 'forced', note_of(owner)} end
   note_stamp(owner, stamp)
-  local entries = live_entries(owner)
+  local entries = live_entries(line)
   entries['0'] = math.max(entries['0'] or 0, now + ttl)
   line.state = 'held'
   call('HSET', WHO, '+' .. owner, line_text(line))
@@ -73,10 +74,11 @@ local newcomer = not (held_until(owner) or place_of(owner))
 local lacking = newcomer and denied()
 if lacking then return redis.error_reply('NOPERM this user has no permissions to run ' .. lacking) end
 if not newcomer then touch() end
+local could_end = n_holders > 0
 sweep()
 
 -- Revoked, and its lease ended just now.
-reply = gone()
+if could_end then reply = gone() end
 if reply then
   finish(owner)
   return reply
@@ -99,8 +101,7 @@ if not place_of(owner) then
     local line = {state = 'held', limit = limit, since = now, ttl = ttl, min_hold = min_hold,
                   attended = attended}
     note_stamp(owner, stamp)
-    grant(owner, line, now + ttl)
-    call('HSET', WHO, owner, record)
+    grant(owner, line, now + ttl, stamp, owner, record)
     finish(owner)
     return told({'granted', line.token})
   end

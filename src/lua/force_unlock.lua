@@ -32,7 +32,7 @@ local function break_hold(owner)
   end
   local ends = tonumber(call('ZSCORE', HOLDERS, owner))
   remove_holder(owner)
-  if line and line.state ~= 'cooldown' then note_run(owner, line, 'forced', '-') end
+  if line and line.state ~= 'cooldown' then note_run(line, 'forced', '-') end
   forget(owner)
   bury(owner, FORCED, ends)
   return false

@@ -22,7 +22,7 @@ local function page_of_waiters()
     local owner, line = places[i], read_line(places[i])
     if line and tonumber(call('ZSCORE', ALIVE, owner) or 0) > now then
       page[#page + 1] = {owner, line.limit, line.since, now - line.since,
-                         call('HGET', WHO, owner) or '', tonumber(places[i + 1])}
+                         line.record, tonumber(places[i + 1])}
     end
   end
   return page, call('ZCARD', QUEUE) > last + 1 and 1 or 0

@@ -31,13 +31,13 @@ local function int(n) return string.format('%.0f', n) end
 -- Each key is read once before anything is written: a wrong type stops the script here.
 -- The counts are kept as upper bounds: 0 is sure, and saves the reads of an empty key.
 local n_holders = call('ZCARD', HOLDERS)
-local n_queue = call('ZCARD', QUEUE)
-local n_alive = call('ZCARD', ALIVE)
+local anyone_waits = call('EXISTS', QUEUE, ALIVE, NEVER) > 0
+local n_queue = anyone_waits and call('ZCARD', QUEUE) or 0
+local n_alive = anyone_waits and call('ZCARD', ALIVE) or 0
 local n_released = call('ZCARD', RELEASED)
 local limits_complete = call('ZCARD', LIMITS) == n_holders
 call('HLEN', WHO)
 call('LLEN', HISTORY)
-call('EXISTS', NEVER)
 local stored = call('HMGET', META, 'last', 'grant', 'exclusive', 'created', 'head', 'hold')
 local meta = {
   last = tonumber(stored[1] or 0),       -- number issued
@@ -48,6 +48,9 @@ local meta = {
   hold = tonumber(stored[6] or 0),       -- latest end of a --min-hold
 }
 
+local meta_as_read = {}
+for name, value in pairs(meta) do meta_as_read[name] = value end
+
 local wakes = {}
 local granted = {}
 local more = false
@@ -56,7 +59,7 @@ local function earliest_end()
   if n_holders == 0 then return math.huge end
   return tonumber(call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2] or math.huge)
 end
-local end_before = earliest_end()
+local end_before = n_queue > 0 and earliest_end() or math.huge
 
 -- The first write of whatever must also work when memory is full: it is not refused then, and the
 -- server lets the later ones pass.
@@ -74,15 +77,16 @@ local function issue()
   return meta.last
 end
 
--- `+owner` in WHO: state limit token since ttl min-hold attended.
+-- What WHO tells: `+owner` is state limit token since ttl min-hold attended; `@owner` the entries as id=end,
+-- separated by semicolons; `owner` the record.
 local function read_line(owner)
-  local text = call('HGET', WHO, '+' .. owner)
-  if not text then return nil end
+  local found = call('HMGET', WHO, '+' .. owner, '@' .. owner, owner)
   local state, limit, token, since, ttl, min_hold, attended =
-    string.match(text, '^(%l+) (%d+) (%d+) (%d+) (%d+) (%d+) ([01])$')
+    string.match(found[1] or '', '^(%l+) (%d+) (%d+) (%d+) (%d+) (%d+) ([01])$')
   if not state then return nil end
   return {state = state, limit = tonumber(limit), token = tonumber(token), since = tonumber(since),
-          ttl = tonumber(ttl), min_hold = tonumber(min_hold), attended = attended}
+          ttl = tonumber(ttl), min_hold = tonumber(min_hold), attended = attended,
+          entries = found[2] or '', record = found[3] or ''}
 end
 
 local function line_text(l)
@@ -90,10 +94,9 @@ local function line_text(l)
                        int(l.min_hold), l.attended}, ' ')
 end
 
--- `@owner` in WHO: the entries as id=end, separated by semicolons.
-local function live_entries(owner)
+local function live_entries(line)
   local entries = {}
-  for id, ends in string.gmatch(call('HGET', WHO, '@' .. owner) or '', '(%w+)=(%d+)') do
+  for id, ends in string.gmatch(line.entries, '(%w+)=(%d+)') do
     if tonumber(ends) > now then entries[id] = tonumber(ends) end
   end
   return entries
@@ -116,9 +119,9 @@ local function lease_of(entry, ttl)
 end
 
 -- Kind of the tombstone, or nil.
+local function kind_of(score) return score and tonumber(score) % 8 or nil end
 local function tombstone(owner)
-  local score = n_released > 0 and call('ZSCORE', RELEASED, owner)
-  return score and tonumber(score) % 8 or nil
+  return kind_of(n_released > 0 and call('ZSCORE', RELEASED, owner))
 end
 
 -- Scores are keep-until * 8 + kind. A weaker kind never overwrites a stronger one.
@@ -141,16 +144,15 @@ local function note_of(owner) return call('HGET', WHO, '!' .. owner) or '' end
 
 -- A row of HISTORY, newest first: what it is, numbers, and the record of whoever it was.
 local function write_history(row)
-  call('LPUSH', HISTORY, row)
-  call('LTRIM', HISTORY, 0, RUNS - 1)
+  if call('LPUSH', HISTORY, row) > RUNS then call('LTRIM', HISTORY, 0, RUNS - 1) end
   call('PEXPIREAT', HISTORY, int(now + META_LIFE))
 end
 
 -- run TOKEN SINCE END HOW RESULT RECORD; an unclaimed grant ran nothing.
-local function note_run(owner, line, how, result)
+local function note_run(line, how, result)
   if not line or line.state == 'granted' then return end
   write_history(table.concat({'run', int(line.token), int(line.since), int(now), how, result,
-                              call('HGET', WHO, owner) or ''}, ' '))
+                              line.record}, ' '))
 end
 
 -- skip COUNT FIRST LAST RECORD: skips between two runs share a row, so that they never push runs out.
@@ -178,15 +180,14 @@ local function cool_down(owner, line)
   local ends = math.min(line.since, now) + line.min_hold
   if line.state ~= 'held' or ends <= now then return end
   local ghost = '~' .. owner
-  local record = call('HGET', WHO, owner) or ''
-  call('HSET', WHO, ghost, record, '+' .. ghost,
+  call('HSET', WHO, ghost, line.record, '+' .. ghost,
        line_text({state = 'cooldown', limit = line.limit, token = line.token, since = line.since,
                   ttl = 0, min_hold = 0, attended = '0'}))
   add_holder(ghost, line, ends)
 end
 
 local function remove_holder(owner)
-  call('ZREM', HOLDERS, owner)
+  n_holders = n_holders - call('ZREM', HOLDERS, owner)
   call('ZREM', LIMITS, owner)
 end
 
@@ -200,13 +201,13 @@ local function sweep_holders()
   if n_holders == 0 then return end
   local ended = call('ZRANGEBYSCORE', HOLDERS, '-inf', now, 'LIMIT', 0, SWEEP)
   if #ended == 0 then return end
-  call('ZREM', HOLDERS, unpack(ended))
+  n_holders = n_holders - call('ZREM', HOLDERS, unpack(ended))
   call('ZREM', LIMITS, unpack(ended))
   for _, owner in ipairs(ended) do
     if string.sub(owner, 1, 1) ~= '~' then
       local line = read_line(owner)
       local forced = line and line.state == 'revoked'
-      note_run(owner, line, forced and 'forced' or 'expired', '-')
+      note_run(line, forced and 'forced' or 'expired', '-')
       if line then cool_down(owner, line) end
       bury(owner, forced and FORCED or EXPIRED)
     end
@@ -242,7 +243,7 @@ local function sweep_tombstones()
   if n_released == 0 then return end
   local old = call('ZRANGEBYSCORE', RELEASED, '-inf', int(now * 8 + 7), 'LIMIT', 0, SWEEP)
   if #old == 0 then return end
-  call('ZREM', RELEASED, unpack(old))
+  n_released = n_released - call('ZREM', RELEASED, unpack(old))
   local fields = {}
   for _, owner in ipairs(old) do
     fields[#fields + 1] = '!' .. owner
@@ -270,6 +271,7 @@ end
 
 -- One more holder with this limit would be tolerated by all, itself included.
 local function fits(limit)
+  if n_holders == 0 then return true end
   local least = tonumber(call('ZRANGE', LIMITS, 0, 0, 'WITHSCORES')[2] or limit)
   return call('ZCARD', HOLDERS) + 1 <= math.min(limit, least)
 end
@@ -286,13 +288,13 @@ local function note_grant(token, line)
 end
 
 -- Makes `owner` a holder with a fresh token until `ends`. Over a quorum the grant counts when the majority's token is
--- written back (renew): one server's alone is no sign that anybody had the lock.
-local function grant(owner, line, ends)
+-- written back (renew): one server's alone is no sign that anybody had the lock. Further fields of WHO may follow.
+local function grant(owner, line, ends, stamp, ...)
   line.token = issue()
   line.since = now
-  if stamp_of(owner) == 0 then note_grant(line.token, line) end
+  if stamp == 0 then note_grant(line.token, line) end
   add_holder(owner, line, ends)
-  call('HSET', WHO, '+' .. owner, line_text(line), '@' .. owner, '0=' .. int(ends))
+  call('HSET', WHO, '+' .. owner, line_text(line), '@' .. owner, '0=' .. int(ends), ...)
 end
 
 -- Grants to the waiters in front as far as they fit; dead ones are dropped on the way. `aside`: who has just given a
@@ -310,7 +312,7 @@ local function admit(aside)
       call('ZREM', QUEUE, head)
       call('ZREM', ALIVE, head)
       line.state = 'granted'
-      grant(head, line, now + CLAIM)
+      grant(head, line, now + CLAIM, stamp_of(head))
       granted[#granted + 1] = head
       wake(head, 'granted')
     else
@@ -367,7 +369,9 @@ local function finish(caller)
      (head ~= meta.head or more or earliest_end() < end_before) then
     wake(head, 'look')
   end
-  if meta.created > 0 then
+  local changed = head ~= meta.head
+  for name, value in pairs(meta) do changed = changed or value ~= meta_as_read[name] end
+  if changed and meta.created > 0 then
     call('HSET', META, 'last', int(meta.last), 'grant', int(meta.grant), 'exclusive',
          int(meta.exclusive), 'created', int(meta.created), 'head', head, 'hold', int(meta.hold))
   end
@@ -383,20 +387,20 @@ local function told(reply)
   return {'wakes', reply, unpack(unsent)}
 end
 
-local function count_entries(owner)
+local function count_entries(line)
   local n = 0
-  for _ in pairs(live_entries(owner)) do n = n + 1 end
+  for _ in pairs(live_entries(line)) do n = n + 1 end
   return n
 end
 
 -- A holder for replies: owner state limit token since held left entries attended record ttl.
 local function describe(owner)
   local line = read_line(owner) or {state = 'held', limit = 1, token = 0, since = now, ttl = 0,
-                                    attended = '1'}
+                                    attended = '1', entries = '',
+                                    record = call('HGET', WHO, owner) or ''}
   local ends = tonumber(call('ZSCORE', HOLDERS, owner) or now)
   return {(string.gsub(owner, '^~', '')), line.state, line.limit, line.token, line.since,
-          now - line.since, ends - now, count_entries(owner), line.attended,
-          call('HGET', WHO, owner) or '', line.ttl}
+          now - line.since, ends - now, count_entries(line), line.attended, line.record, line.ttl}
 end
 
 -- One live holder, or false.

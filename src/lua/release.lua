@@ -30,7 +30,7 @@ end
 local function free(line)
   remove_holder(owner)
   local forced = line and line.state == 'revoked'
-  if how == 'released' then note_run(owner, line, forced and 'forced' or how, note) end
+  if how == 'released' then note_run(line, forced and 'forced' or how, note) end
   if how == 'released' and line then cool_down(owner, line) end
   forget(owner)
   bury(owner, forced and FORCED or kind, ends)
@@ -39,10 +39,10 @@ local function free(line)
 end
 
 local function end_hold()
-  local entries = live_entries(owner)
-  entries[entry] = nil
   local line = read_line(owner)
-  if how ~= 'released' or not next(entries) or not line then return free(line) end
+  local entries = line and live_entries(line) or {}
+  entries[entry] = nil
+  if how ~= 'released' or not next(entries) then return free(line) end
   leave(entries)
   if line.state ~= 'revoked' then return {'kept'} end
   -- Others still run under it: they hear of it now, and the last of them confirms.

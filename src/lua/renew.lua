@@ -24,7 +24,7 @@ local function extend(line)
   if line.state == 'revoked' then return lost('forced') end
   if tombstone(owner .. ':' .. entry) then return lost('released') end
   if line.limit > limit then return {'upgrade'} end
-  local entries = live_entries(owner)
+  local entries = live_entries(line)
   entries[entry] = math.max(entries[entry] or 0, now + lease_of(entry, ttl))
   local ends = math.max(write_entries(owner, entries), tonumber(held_until(owner)))
   line.state = 'held'
