@@ -44,6 +44,12 @@ struct Trio {
     return makers;
   }
 
+  std::unique_ptr<QuorumTry> asking(bool native, const AcquireCall& call, uint64_t& splits) {
+    const QuorumTry::Try one{call, splits};
+    if (native) return std::make_unique<QuorumAcquire>(members, electorate, random, one);
+    return std::make_unique<RedlockAcquire>(members, electorate, random, one);
+  }
+
   // To its end. A request that is due in the past makes whoever drives it spin.
   Millis drive(Request& request) {
     while (!request.advance(poller.now())) {
@@ -92,6 +98,60 @@ TEST_CASE("a try of Redlock that pauses beside a server that hangs sleeps meanwh
   CHECK(splits == kMostSplits);
 }
 
+TEST_CASE("who was split from a rival and does not wait tries again later, and later each time") {
+  Trio trio;
+  AcquireCall call{trio.name, trio.owner};
+  call.queueing = Queueing::never;
+  call.attempt = 1;
+  for (uint64_t before : {0, 3}) {
+    for (bool native : {false, true}) {
+      CAPTURE(before);
+      CAPTURE(native);
+      Holder one_rival, other_rival;
+      one_rival.owner = "one";
+      other_rival.owner = "other";
+      trio.stores[0]->acquires = {{1ms, Result<AcquireReply>(Busy{one_rival, 0})}};
+      trio.stores[1]->acquires = {{1ms, Result<AcquireReply>(Granted{})}};
+      trio.stores[2]->acquires = {{1ms, Result<AcquireReply>(Busy{other_rival, 0})}};
+      for (ScriptedStore* store : trio.stores) {
+        store->cancels = {{1ms, Result<CancelReply>(CancelReply::gave_back)}};
+      }
+      trio.start = trio.poller.now();
+      uint64_t splits = before;
+      auto one = trio.asking(native, call, splits);
+      CHECK(trio.drive(*one) == 1ms + 5ms * (1 << before));
+      auto reply = one->take();
+      REQUIRE(reply);
+      CHECK(std::holds_alternative<More>(*reply));
+      CHECK(splits == before + 1);
+    }
+  }
+}
+
+TEST_CASE("a majority that says no is not kept waiting by a server that hangs") {
+  Trio trio;
+  AcquireCall call{trio.name, trio.owner};
+  call.queueing = Queueing::never;
+  call.attempt = 1;
+  Holder rival;
+  rival.owner = "other";
+  for (bool native : {false, true}) {
+    CAPTURE(native);
+    for (ScriptedStore* store : trio.stores) {
+      store->acquires = {{1ms, Result<AcquireReply>(Busy{rival, 0})}};
+      store->cancels = {{1ms, Result<CancelReply>(CancelReply::absent)}};
+    }
+    trio.stores[2]->acquires = {{}};
+    trio.start = trio.poller.now();
+    uint64_t splits = 0;
+    auto one = trio.asking(native, call, splits);
+    CHECK(trio.drive(*one) == 2ms);
+    auto reply = one->take();
+    REQUIRE(reply);
+    CHECK(std::holds_alternative<Busy>(*reply));
+  }
+}
+
 TEST_CASE("a majority that comes when the lease is over is no grant") {
   Trio trio;
   AcquireCall call{trio.name, trio.owner};
@@ -111,14 +171,7 @@ TEST_CASE("a majority that comes when the lease is over is no grant") {
         store->cancels = {{soon, Result<CancelReply>(CancelReply::gave_back)}};
       }
       trio.start = trio.poller.now();
-      std::unique_ptr<QuorumTry> one;
-      if (native) {
-        one = std::make_unique<QuorumAcquire>(trio.members, trio.electorate, trio.random,
-                                              QuorumTry::Try{call, splits});
-      } else {
-        one = std::make_unique<RedlockAcquire>(trio.members, trio.electorate, trio.random,
-                                               QuorumTry::Try{call, splits});
-      }
+      auto one = trio.asking(native, call, splits);
       trio.drive(*one);
       auto reply = one->take();
       REQUIRE(reply);
