@@ -44,7 +44,11 @@ Token agreed_token(const Ballots<Snapshot>& ballots, const std::string& owner) {
 }
 
 void add_holders(Snapshot& all, const Ballots<Snapshot>& ballots, const Electorate& electorate) {
-  auto newer = [](const Holder& a, const Holder& b) { return a.token > b.token; };
+  // One that has not heard of the majority yet still has a grant.
+  auto rank = [](const Holder& holder) {
+    return std::make_pair(holder.state != HolderState::granted, holder.token);
+  };
+  auto newer = [&](const Holder& a, const Holder& b) { return rank(a) > rank(b); };
   const uint64_t silent = all.silent.size();
   for (Holder& holder : by_owner(ballots, &Snapshot::holders, newer)) {
     holder.token = agreed_token(ballots, holder.owner);

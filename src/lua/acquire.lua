@@ -22,7 +22,7 @@ local function claim(line)
   note_stamp(owner, stamp)
   local entries = live_entries(line)
   entries['0'] = math.max(entries['0'] or 0, now + ttl)
-  line.state = 'held'
+  if stamp == 0 then line.state = 'held' end
   call('HSET', WHO, '+' .. owner, line_text(line))
   call('ZADD', HOLDERS, int(write_entries(owner, entries)), owner)
   return {'granted', line.token}
@@ -98,8 +98,9 @@ if not place_of(owner) then
   end
   local waiters = n_queue > 0 and call('ZCARD', QUEUE) or 0
   if waiters == 0 and fits(limit) then
-    local line = {state = 'held', limit = limit, since = now, ttl = ttl, min_hold = min_hold,
-                  attended = attended}
+    -- Over a quorum it is claimed by the write-back.
+    local line = {state = stamp == 0 and 'held' or 'granted', limit = limit, since = now, ttl = ttl,
+                  min_hold = min_hold, attended = attended}
     note_stamp(owner, stamp)
     grant(owner, line, now + ttl, stamp, owner, record)
     finish(owner)

@@ -1,5 +1,5 @@
--- renew: extends a lease, enters a held lock, puts a lease back that the server's data lost. With an attempt it writes
--- the token of a quorum back, and with that the grant counts here.
+-- renew: extends a lease, enters a held lock, puts a lease back that the server's data lost. Over a quorum it writes the
+-- token of the majority back, and with that the grant counts here: with an attempt, or later where that was missed.
 -- ARGV: owner, entry, token or 0 (never put back), limit, ttl, min-hold, attended 0|1, record,
 --       to write back over a quorum: the number of the attempt
 -- Returns: extended | put_back | upgrade
@@ -11,7 +11,8 @@ local stamp = 2 * tonumber(attempt or 0)
 local function lost(how) return {'lost', how, note_of(owner), some_holder()} end
 
 local function write_back(line)
-  if stamp == 0 then return end
+  local missed = line.state == 'granted' and token > 0 and stamp_of(owner) > 0
+  if stamp == 0 and not missed then return end
   note_stamp(owner, stamp)
   line.token = token
   meta.last = math.max(meta.last, token)
@@ -27,9 +28,9 @@ local function extend(line)
   local entries = live_entries(line)
   entries[entry] = math.max(entries[entry] or 0, now + lease_of(entry, ttl))
   local ends = math.max(write_entries(owner, entries), tonumber(held_until(owner)))
+  write_back(line)
   line.state = 'held'
   if entry == '0' then line.ttl = ttl end
-  write_back(line)
   if min_hold > line.min_hold then
     line.min_hold = min_hold
     note_hold(line)

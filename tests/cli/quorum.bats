@@ -167,6 +167,15 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   rlock run -n job -- true
 }
 
+@test "a run is told once, also where a server hears of it only when it is over" {
+  in_use 3
+  signal_server STOP 3
+  rlock run told -- true
+  signal_server CONT 3
+  eventually ended_at 3 told
+  [ "$(rlock history --json told | jq '.runs | length')" -eq 1 ]
+}
+
 @test "a majority that hangs: 69 in time, and nothing stays anywhere" {
   in_use 5
   signal_server STOP 1 2 3

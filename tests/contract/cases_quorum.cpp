@@ -61,6 +61,26 @@ void token_grows(Lab& lab) {
   need(lab.granted('B', attempt(1)) > agreed, "the next token is not greater than the majority's");
 }
 
+// A server that was stopped until the run was over hears of the acquire and of the release alone.
+void unconfirmed_run(Lab& lab) {
+  lab.granted('A', attempt(1));
+  lab.release('A');
+  need(lab.history().empty(), "a run is told that began under no token of the majority");
+  confirmed(lab, 'B', 1);
+  lab.release('B');
+  need(lab.history().size() == 1, "a run of the majority is not told");
+}
+
+void missed_write_back(Lab& lab) {
+  lock::Token own = lab.granted('A', attempt(1));
+  lock::Token agreed{own.value + 60'000'000};
+  as<lock::Renewal>(lab.renew('A', agreed), "not renewed");
+  need(lab.inspect().holders.front().token == agreed, "the holder shows another token");
+  lab.release('A');
+  need(as<lock::PastRun>(lab.history().at(0), "no run").token == agreed, "not under its token");
+  need(lab.granted('B', attempt(1)) > agreed, "the next token is not greater than the majority's");
+}
+
 void token_after_amnesia(Lab& lab) {
   lock::Token token = confirmed(lab, 'A', 1);
   lab.cli({"FLUSHALL"});
@@ -139,6 +159,8 @@ const std::vector<Named>& quorum_cases() {
       {"20: an acquire later than its give-back takes nothing", give_back_first},
       {"20: a late write-back changes nothing", late_write_back},
       {"20: the token of the majority is written back", token_grows},
+      {"20: a run that was never confirmed here is not told", unconfirmed_run},
+      {"20: a renewal brings the token where the write-back was missed", missed_write_back},
       {"20: the token grows after amnesia", token_after_amnesia},
       {"20: a grant that was given back is no grant (L40)", rivals_grant},
       {"20: a confirmed grant since then is one (L41)", confirmed_rival},

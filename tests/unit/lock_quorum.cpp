@@ -125,6 +125,25 @@ TEST_CASE("an owner holds the lock where a majority may have its lease") {
   CHECK((*all)->silent[0].server == "d:1");
 }
 
+TEST_CASE("a holder is one also where a server has not heard of the majority's token") {
+  auto with = [](HolderState state, uint64_t token) {
+    Snapshot snapshot;
+    Holder holder;
+    holder.owner = "x";
+    holder.state = state;
+    holder.token = {token};
+    snapshot.holders.push_back(holder);
+    return util::Result<Snapshot>(snapshot);
+  };
+  Ballots<Snapshot> ballots{with(HolderState::granted, 300), with(HolderState::held, 200),
+                            with(HolderState::held, 200), with(HolderState::held, 200),
+                            with(HolderState::granted, 301)};
+  auto all = judge(ballots, five(), Polls::closed);
+  REQUIRE((*all)->holders.size() == 1);
+  CHECK((*all)->holders[0].state == HolderState::held);
+  CHECK((*all)->holders[0].token == Token{200});
+}
+
 TEST_CASE("waiters come in the order of their tickets, each once") {
   auto with = [](std::vector<std::pair<std::string, uint64_t>> places) {
     Snapshot snapshot;
