@@ -34,6 +34,7 @@ inside() {
 }
 
 install_base() {
+  chmod 755 "$1"  # the root of other users, too
   debootstrap --variant=minbase --include=ca-certificates "$suite" "$1" "$mirror"
   cp /etc/resolv.conf "$1/etc/resolv.conf"
 }
