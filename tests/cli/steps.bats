@@ -5,8 +5,14 @@ load helpers/helpers
 field() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
 free() { ! held "$1"; }
 
-# attendants NAME: the processes that renew NAME in the background.
-attendants() { ps -eo pid=,stat=,args= | awk -v name="$1" '$2 !~ /^Z/ && $3 ~ /rlock$/ && $4 == "acquire" && $5 == name { print $1 }'; }
+# attendants NAME: the processes of this test that renew NAME in the background.
+attendants() {
+  local pid
+  for pid in $(ps -eo pid=,stat=,args= | awk -v name="$1" \
+    '$2 !~ /^Z/ && $3 ~ /rlock$/ && $4 == "acquire" && $5 == name { print $1 }'); do
+    if grep -qsxzF "SERVER=$SERVER" "/proc/$pid/environ"; then echo "$pid"; fi
+  done
+}
 unattended() { [ -z "$(attendants "$1")" ]; }
 
 # A process to renew for: $job. It ends when told to.
