@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -14,16 +13,6 @@
 namespace rlock::test {
 
 using util::BootClock;
-
-Scratch::Scratch() {
-  char pattern[] = "/tmp/rlock-test-XXXXXX";
-  path_ = mkdtemp(pattern);
-}
-
-Scratch::~Scratch() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path);

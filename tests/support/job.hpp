@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "support/scratch.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 
@@ -17,19 +18,6 @@ using util::TimePoint;
 
 // Generous: only a failing test waits so long.
 inline constexpr Millis kPatience{15'000};
-
-// A folder of the test's own, deleted with everything in it.
-class Scratch {
- public:
-  Scratch();
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch();
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 std::string read_file(const std::string& path);
 

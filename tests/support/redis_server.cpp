@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -34,12 +33,6 @@ struct FreeReply {
 };
 using ContextPtr = std::unique_ptr<redisContext, FreeContext>;
 using ReplyPtr = std::unique_ptr<redisReply, FreeReply>;
-
-std::string new_folder() {
-  std::string pattern = std::filesystem::temp_directory_path() / "rlock-test-XXXXXX";
-  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed: " + pattern);
-  return pattern;
-}
 
 // A port that the kernel calls free; start() tries another one where somebody was quicker.
 int free_port() {
@@ -94,8 +87,7 @@ ReplyPtr call(const std::string& path, const std::vector<std::string>& words) {
 
 }  // namespace
 
-RedisServer::RedisServer(std::vector<std::string> args, Listen listen)
-    : folder_(new_folder()), args_(std::move(args)) {
+RedisServer::RedisServer(std::vector<std::string> args, Listen listen) : args_(std::move(args)) {
   constexpr int kPortTries = 5;
   for (int attempt = 1;; ++attempt) {
     if (listen == Listen::unix_socket_and_tcp) port_ = free_port();
@@ -105,7 +97,6 @@ RedisServer::RedisServer(std::vector<std::string> args, Listen listen)
     } catch (const std::runtime_error&) {
       bool port_taken = log().find("Address already in use") != std::string::npos;
       if (port_taken && attempt < kPortTries) continue;
-      std::filesystem::remove_all(folder_);
       throw;
     }
   }
@@ -113,8 +104,6 @@ RedisServer::RedisServer(std::vector<std::string> args, Listen listen)
 
 RedisServer::~RedisServer() {
   kill();
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
 }
 
 void RedisServer::kill() {
@@ -129,7 +118,7 @@ void RedisServer::start() {
   unlink(socket_path().c_str());
   std::vector<std::string> words = command_line();
   std::vector<char*> argv = pointers(words);
-  std::string log_path = folder_ + "/log";
+  std::string log_path = folder_.file("log");
   pid_ = fork();
   if (pid_ == 0) become(argv.data(), log_path.c_str());
   if (pid_ < 0) throw std::runtime_error("fork failed");
@@ -154,7 +143,7 @@ std::vector<std::string> RedisServer::command_line() const {
                                     "--unixsocket",
                                     socket_path(),
                                     "--dir",
-                                    folder_,
+                                    folder_.path(),
                                     "--save",
                                     "",
                                     "--appendonly",
@@ -170,7 +159,7 @@ bool RedisServer::answers() const {
 }
 
 std::string RedisServer::log() const {
-  std::ifstream file(folder_ + "/log");
+  std::ifstream file(folder_.file("log"));
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

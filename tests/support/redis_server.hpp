@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "support/scratch.hpp"
+
 namespace rlock::test {
 
 enum class Listen { unix_socket, unix_socket_and_tcp };
@@ -21,8 +23,8 @@ class RedisServer {
   RedisServer& operator=(const RedisServer&) = delete;
   ~RedisServer();
 
-  const std::string& folder() const { return folder_; }
-  std::string socket_path() const { return folder_ + "/redis.sock"; }
+  const std::string& folder() const { return folder_.path(); }
+  std::string socket_path() const { return folder_.file("redis.sock"); }
   int port() const { return port_; }  // of 127.0.0.1; 0 without TCP
   pid_t pid() const { return pid_; }
 
@@ -39,7 +41,7 @@ class RedisServer {
   bool answers() const;
   std::string log() const;
 
-  std::string folder_;
+  Scratch folder_;
   std::vector<std::string> args_;
   int port_ = 0;
   pid_t pid_ = -1;

@@ -1,7 +1,6 @@
 #include "cli/config.hpp"
 
 #include <doctest/doctest.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include <sstream>
 
 #include "cli/config_file.hpp"
+#include "support/scratch.hpp"
 
 using namespace rlock;
 using namespace rlock::cli;
@@ -30,30 +30,21 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// A folder of this test's own, removed at the end.
+// Configuration files of this test's own, and no variables.
 class Folder {
  public:
-  Folder() {
-    variables.clear();
-    std::string pattern = fs::temp_directory_path() / "rlock-config-XXXXXX";
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  const std::string& path() const { return path_; }
+  Folder() { variables.clear(); }
+  const std::string& path() const { return scratch_.path(); }
 
   std::string write(const std::string& name, const std::string& text, mode_t mode = 0600) const {
-    std::string file = path_ + "/" + name;
+    std::string file = scratch_.file(name);
     std::ofstream(file) << text;
     REQUIRE(chmod(file.c_str(), mode) == 0);
     return file;
   }
 
  private:
-  std::string path_;
+  test::Scratch scratch_;
 };
 
 Invocation call(const Words& words) {

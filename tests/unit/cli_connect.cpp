@@ -1,11 +1,11 @@
 #include "cli/connect.hpp"
 
 #include <doctest/doctest.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <map>
+
+#include "support/scratch.hpp"
 
 using namespace rlock;
 using namespace rlock::cli;
@@ -22,21 +22,13 @@ const char* fake_getenv(const char* name) {
 }
 
 // A file of this test's own, removed at the end.
-class Scratch {
+class SecretFile {
  public:
-  explicit Scratch(const std::string& text) {
-    int fd = mkstemp(path_.data());
-    REQUIRE(fd >= 0);
-    REQUIRE(write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
-    close(fd);
-  }
-  ~Scratch() { unlink(path_.c_str()); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  const std::string& path() const { return path_; }
+  explicit SecretFile(const std::string& text) { std::ofstream(path()) << text; }
+  std::string path() const { return scratch_.file("secret"); }
 
  private:
-  std::string path_ = "/tmp/rlock-test-XXXXXX";
+  test::Scratch scratch_;
 };
 
 Choices with_url() {
@@ -143,7 +135,7 @@ TEST_CASE("the password comes from the file, RLOCK_PASSWORD or REDISCLI_AUTH, in
   CHECK(password_of(with_url()) == "cli");
   variables["RLOCK_PASSWORD"] = "own";
   CHECK(password_of(with_url()) == "own");
-  Scratch file(" s3cret \n\n");
+  SecretFile file(" s3cret \n\n");
   Choices choices = with_url();
   choices.set(Opt::password_file, {file.path()});
   CHECK(password_of(choices) == " s3cret \n");
@@ -188,7 +180,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a password file that cannot be read is a configuration error") {
-  Scratch empty("\n");
+  SecretFile empty("\n");
   for (const std::string& path : {std::string("/nonexistent/secret"), std::string("/tmp"),
                                   std::string("/dev/zero"), empty.path()}) {
     CAPTURE(path);

@@ -18,6 +18,7 @@
 
 #include "redis/open.hpp"
 #include "redis_call.hpp"
+#include "support/scratch.hpp"
 #include "util/fd.hpp"
 
 using namespace rlock;
@@ -41,11 +42,6 @@ std::string field(const std::string& info, const std::string& name) {
 // A folder for one test; a server that was started in it is ended with it.
 class Folder {
  public:
-  Folder() {
-    std::string pattern = fs::temp_directory_path() / "rlock-local-XXXXXX";
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    root_ = pattern;
-  }
   ~Folder() {
     if (fs::exists(path() + "/rlock.sock")) {
       if (auto server = local_server(path())) {
@@ -53,12 +49,11 @@ class Folder {
         (void)call(connection, {"SHUTDOWN", "NOSAVE"});
       }
     }
-    fs::remove_all(root_);
   }
-  std::string path() const { return root_ + "/a b/locks"; }
+  std::string path() const { return root_.file("a b/locks"); }
 
  private:
-  std::string root_;
+  test::Scratch root_;
 };
 
 std::string ask(const std::string& folder, const std::vector<std::string>& words) {
