@@ -87,6 +87,17 @@ void ten_thousand_dead(Lab& lab) {
   need(lab.cli({"ZCARD", lab.key("queue")}) == "0", "the dead are still queued");
 }
 
+// A head that has gone is remembered as such, or every call would wake the next one again.
+void new_head_is_nudged_once(Lab& lab) {
+  lock::Token token = lab.granted('A');
+  lab.queued('B');
+  lab.queued('C');
+  lab.cancel('B');
+  need(lab.woken('C'), "the new head is not told");
+  as<lock::Renewal>(lab.renew('A', token), "not renewed");
+  need(!lab.woken('C'), "the head is woken though nothing has changed");
+}
+
 // PROTOCOL case 15: the hand-over's receiver is dead.
 void head_dies_after_the_hand_over(Lab& lab) {
   lab.granted('A');
@@ -197,6 +208,7 @@ const std::vector<Named>& crowd_cases() {
       {"a full queue leaves nothing", max_queue_leaves_nothing},
       {"waiters' deadlines are independent and never stack (L23)", independent_deadlines},
       {"14: the one alive behind 10,000 dead is served at once (L24)", ten_thousand_dead},
+      {"15: a new head is nudged once", new_head_is_nudged_once},
       {"15: the receiver of a hand-over dies", head_dies_after_the_hand_over},
       {"15: holder and head die", holder_and_head_die},
       {"an ended lease serves the head (L26)", expiry_serves_the_head},
