@@ -64,34 +64,27 @@ Child::Child(std::vector<std::string> argv, const std::vector<std::string>& adde
   environment_.push_back(nullptr);
 }
 
-util::Result<pid_t> Child::start(const Signals& signals, Page& page, Grouping grouping) {
+pid_t Child::start(const Signals& signals, SharedState& state, Grouping grouping) noexcept {
   pid_t parent = getpid();
-  // A ^Z before the exec would stop the child and with it us, who wait for that exec.
-  SignalBlock all;
   // 0.07 ms cheaper than fork; the child calls only what is async-signal-safe and never returns
-  // here.
+  // here. All signals are blocked until it restores them: a ^Z must not stop it before its exec.
   pid_t pid = vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
-  if (pid == 0) become(signals, page, grouping, parent);
-  if (pid < 0) {
-    return util::Error{util::ErrorKind::system,
-                       std::string("cannot start the command: fork: ") + std::strerror(errno)};
-  }
+  if (pid == 0) become(signals, state, grouping, parent);
   return pid;
 }
 
-void Child::become(const Signals& signals, Page& page, Grouping grouping, pid_t parent) noexcept {
+void Child::become(const Signals& signals, SharedState& state, Grouping grouping,
+                   pid_t parent) noexcept {
   if (grouping == Grouping::own) setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // It came too late when rlock is dead already. 0: rlock is outside of our pid namespace.
-  pid_t now = getppid();
-  if (now != parent && now != 0) _exit(127);
-  page.command.store(getpid());
-  if (util::BootClock::now() >= page.kill_at()) {
-    page.exec_error.store(Page::kTooLate);
+  if (getppid() != parent) _exit(127);  // the guard is dead already
+  state.command.store(getpid());
+  if (util::BootClock::now() >= state.kill_at()) {
+    state.exec_error.store(SharedState::kTooLate);
     _exit(127);
   }
   signals.restore_in_child();
-  page.exec_error.store(try_all());
+  state.exec_error.store(try_all());
   _exit(127);
 }
 

@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "run/page.hpp"
+#include "run/process_tree.hpp"
+#include "run/shared_state.hpp"
 #include "run/signals.hpp"
-#include "run/tree.hpp"
-#include "util/result.hpp"
 
 namespace rlock::run {
 
@@ -21,14 +20,14 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Starts it, found as execvp(3) finds it; returns once it runs or has failed to. A failed exec is
-  // told by page.exec_error, and its process is then to be reaped like any other. It never starts
-  // after the page's kill time, and dies with this thread. ErrorKind::system when no process can be
-  // had.
-  util::Result<pid_t> start(const Signals& signals, Page& page, Grouping grouping);
+  // By the guard: starts it, found as execvp(3) finds it; returns once it runs or has failed to. A
+  // failed exec is reported by state.exec_error, and its process is then to be reaped like any other.
+  // It never starts after the state's kill time, and dies with this thread. -1 with errno when no
+  // process can be had. Async-signal-safe.
+  pid_t start(const Signals& signals, SharedState& state, Grouping grouping) noexcept;
 
  private:
-  [[noreturn]] void become(const Signals& signals, Page& page, Grouping grouping,
+  [[noreturn]] void become(const Signals& signals, SharedState& state, Grouping grouping,
                            pid_t parent) noexcept;
   int try_all() noexcept;
   int try_one(const char* path) noexcept;

@@ -1,90 +1,195 @@
 #include "run/guard.hpp"
 
-#include <fcntl.h>
 #include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
-#include "run/guard_process.hpp"
-#include "run/signals.hpp"
+#include "run/proc.hpp"
 
 namespace rlock::run {
 namespace {
+
+using namespace std::chrono_literals;
+using util::BootClock;
+using util::TimePoint;
+
+// An ending that does not go on for so long is not under way: its guard is stopped or starved.
+constexpr auto kLeastProgress = 50ms;
 
 util::Error refused(const char* what, int error) {
   return {util::ErrorKind::system,
           std::string("cannot start the guard: ") + what + ": " + std::strerror(error)};
 }
 
-}  // namespace
-
-util::Result<Guard> Guard::start(Page& page, const Quarry& quarry) {
-  Guard guard(page, quarry);
-  if (auto spawned = guard.spawn(); !spawned) return std::move(spawned).error();
-  return guard;
+// Jobs that the caller started before `exec rlock`.
+Exclusions children_now() {
+  Exclusions children;
+  siginfo_t info{};
+  if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return children;
+  util::Fd list(open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC));
+  auto add = [&](pid_t pid) {
+    children.add(pid);
+    return true;
+  };
+  if (list) for_each_child_in(list.get(), add);
+  return children;
 }
 
-Guard::Guard(Guard&& other) noexcept
-    : page_(other.page_),
-      quarry_(other.quarry_),
-      pipe_(std::move(other.pipe_)),
-      pid_(std::exchange(other.pid_, -1)) {}
+}  // namespace
 
-void Guard::dismiss() const {
-  if (pid_ > 0) kill(pid_, SIGKILL);
+// rlock in the place of a dead guard: its processes have become children of rlock.
+class Guard::Successor final : private ProcessTree::Reaper {
+ public:
+  Successor(const Setup& setup, pid_t session, const Exclusions& older)
+      : state_(setup.state),
+        tree_(setup.grouping, session, older),
+        ending_(tree_, *this, setup.state) {
+    if (proc_is_ours() && !state_.command_ended()) command_ = state_.command;
+    tree_.set_command(command_);
+    ending_.begin(BootClock::now());
+  }
+
+  void round(TimePoint now) {
+    if (ending_.round(now)) state_.phase = Phase::over;
+  }
+  TimePoint next_round() const { return ending_.next_round(); }
+
+ private:
+  void reap() noexcept override {
+    constexpr int kReaps = 64;
+    siginfo_t info{};
+    for (int count = 0; count < kReaps; ++count) {
+      info.si_pid = 0;
+      if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+      if (info.si_pid == command_) command_ended(info);
+      waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG);
+    }
+  }
+
+  void command_ended(const siginfo_t& info) noexcept {
+    if (died_before_exec(command_)) state_.ran = false;
+    note_end(state_, info, false);
+    command_ = 0;
+    tree_.set_command(0);
+  }
+
+  SharedState& state_;
+  ProcessTree tree_;
+  TreeEnding ending_;
+  pid_t command_ = 0;
+};
+
+void Guard::DeleteSuccessor::operator()(Successor* successor) const {
+  delete successor;
+}
+
+Guard::Guard(const Setup& setup, util::Fd line)
+    : setup_(setup), line_(std::move(line)), session_(getsid(0)), older_(children_now()) {}
+
+util::Result<Guard> Guard::start(const Setup& setup) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return refused("socketpair", errno);
+  }
+  util::Fd theirs(ends[1]);
+  Guard guard(setup, util::Fd(ends[0]));
+  util::Fd timer(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (!timer) return refused("timerfd", errno);
+  sigset_t ended;
+  sigemptyset(&ended);
+  sigaddset(&ended, SIGCHLD);
+  util::Fd children(signalfd(-1, &ended, SFD_NONBLOCK | SFD_CLOEXEC));
+  if (!children) return refused("signalfd", errno);
+  // Signals are blocked from birth: a ^Z must not stop the guard before it has left our group.
+  SignalBlock all;
+  pid_t pid = _Fork();
+  if (pid == 0) {
+    guard_process({setup.child, setup.signals, setup.state, setup.grouping, setup.until,
+                   guard.session_, theirs.get(), timer.get(), children.get()});
+  }
+  if (pid < 0) return refused("fork", errno);
+  guard.pid_ = pid;
+  return guard;
 }
 
 Guard::~Guard() {
   if (pid_ <= 0) return;
-  dismiss();
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  kill(pid_, SIGKILL);
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
 }
 
-util::Status Guard::spawn() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return refused("pipe", errno);
-  util::Fd rlock_is_here(ends[0]);
-  pipe_.reset(ends[1]);
-  auto timer = GuardTimer::make();
-  if (!timer) return std::move(timer).error();
-  // Not fork(): other threads may exist, and no handler of theirs may run in the guard.
-  // Signals are blocked from birth: a ^Z must not stop the guard before it has left our group.
-  SignalBlock all;
-  pid_t pid = _Fork();
-  if (pid == 0) guard_process(*page_, quarry_, rlock_is_here.get(), *timer);
-  if (pid < 0) return refused("fork", errno);
-  pid_ = pid;
-  return util::Done{};
+pid_t Guard::command() const {
+  const pid_t command = setup_.state.command;
+  return command > 0 && setup_.state.guard == pid_ ? command : -1;
 }
 
-util::Status Guard::tend() {
+void Guard::read_reports() {
+  char report;
+  while (recv(line_.get(), &report, 1, MSG_DONTWAIT) > 0) continue;
+}
+
+void Guard::signal(std::array<int, 2> signals, std::array<pid_t, 2> skip) {
+  const Order order{Order::Kind::signal, signals, skip};
+  // A guard that takes no order is ending the command, or is dead.
+  send(line_.get(), &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void Guard::end() {
+  if (std::exchange(ending_, true)) return;
+  const Order order{Order::Kind::end, {}, {}};
+  send(line_.get(), &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+  progress_at_ = BootClock::now();
+}
+
+void Guard::tend(TimePoint now) {
+  if (successor_) return successor_->round(now);
+  if (over() || pid_ <= 0) return;
   siginfo_t info{};
-  if (pid_ > 0) {
-    auto id = static_cast<id_t>(pid_);
-    if (waitid(P_PID, id, &info, WEXITED | WSTOPPED | WNOHANG) == 0 && info.si_pid == 0) {
-      return util::Done{};
-    }
+  auto id = static_cast<id_t>(pid_);
+  if (waitid(P_PID, id, &info, WEXITED | WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
     if (info.si_code == CLD_STOPPED) {
       kill(pid_, SIGCONT);
-      return util::Done{};
+    } else {
+      pid_ = -1;
+      if (over()) return;
+      lost_ = !ending_;
+      return succeed(now);
     }
-    pid_ = -1;
   }
-  if (page_->phase.load() != Phase::armed) return util::Done{};
-  return spawn();
+  if (!ending_ || setup_.state.phase == Phase::stuck) return;
+  const uint64_t progress = setup_.state.progress;
+  if (progress != progress_) {
+    progress_ = progress;
+    progress_at_ = now;
+  } else if (now - progress_at_ >= kLeastProgress) {
+    give_up();
+    succeed(now);
+  }
 }
 
-void Guard::await_killed(util::TimePoint until) {
-  while (page_->phase.load() == Phase::killing && util::BootClock::now() < until) {
-    if (auto tended = tend(); !tended || pid_ < 0) return;
-    constexpr timespec kPause{0, 1'000'000};
-    nanosleep(&kPause, nullptr);
-  }
+TimePoint Guard::due() const {
+  if (successor_) return successor_->next_round();
+  if (over() || !ending_ || setup_.state.phase == Phase::stuck) return TimePoint::max();
+  return progress_at_ + kLeastProgress;
+}
+
+void Guard::give_up() {
+  kill(pid_, SIGKILL);
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
+  pid_ = -1;
+}
+
+void Guard::succeed(TimePoint now) {
+  successor_.reset(new Successor(setup_, session_, older_));
+  successor_->round(now);
 }
 
 }  // namespace rlock::run

@@ -2,45 +2,78 @@
 
 #include <sys/types.h>
 
-#include "run/page.hpp"
-#include "run/tree.hpp"
+#include <memory>
+
+#include "run/guard_process.hpp"
 #include "util/fd.hpp"
 #include "util/result.hpp"
 
 namespace rlock::run {
 
-// A small process beside rlock that knows the deadline too. It ends the command's whole tree when
-// the page's kill time passes or when rlock is gone: whatever stops or kills rlock stops its
-// watchdog with it. It knows no server and never allocates. [SUPERVISION, The guard]
+// A small process between rlock and the command, whose parent it is. It knows the deadline too, and
+// ends the command with all that descends from it when the state's kill time passes or when rlock is
+// gone: what stops or kills rlock stops its renewals with it. It knows no server and never
+// allocates. Where the guard itself is dead, all that descends from it has become rlock's to end.
 class Guard {
  public:
-  // `page` outlives the guard. ErrorKind::system when it cannot be forked.
-  static util::Result<Guard> start(Page& page, const Quarry& quarry);
+  struct Setup {
+    Child& child;
+    const Signals& signals;
+    SharedState& state;
+    Grouping grouping;
+    Until until;
+  };
 
-  Guard(Guard&& other) noexcept;
+  // Forks it from the main thread, and it starts the command. Everything in `setup` outlives the
+  // guard. ErrorKind::system when it cannot be forked.
+  static util::Result<Guard> start(const Setup& setup);
+
+  Guard(Guard&&) = default;
   Guard& operator=(Guard&&) = delete;
-  // Ends and reaps it, after the command was reaped: as init of a pid namespace it could not end
-  // before. The page is to be `done` or `killed` by then.
+  // Ends and reaps it.
   ~Guard();
 
   pid_t pid() const { return pid_; }
-  // Its work is done: it ends while others are waited for. The command is reaped by then.
-  void dismiss() const;
-  // To be called at each SIGCHLD: resumes a stopped guard, replaces a dead one while the page is
-  // armed. An error: there is no guard and none can be had.
-  util::Status tend();
-  // Where the guard is killing: until it has finished, at most until `until`. Then the command may
-  // be reaped: nobody signals its pid any more.
-  void await_killed(util::TimePoint until);
+  // The command's number as rlock counts; -1 where that is another one, or not known yet.
+  pid_t command() const;
+  // Readable when the state has changed.
+  int fd() const { return line_.get(); }
+  void read_reports();
+
+  // Sends each signal to all processes of the command, but not to those groups.
+  void signal(std::array<int, 2> signals, std::array<pid_t, 2> skip = {});
+  // Kills all processes of the command. After this tend() is to be called again and again.
+  void end();
+
+  // At each SIGCHLD, and when it is due: resumes a stopped guard, gives up one that does not go on
+  // with an ending, and does the work of a dead one.
+  void tend(util::TimePoint now);
+  // When it is due; TimePoint::max() for never.
+  util::TimePoint due() const;
+  // It died before its work was done, by another hand than ours: the command is being ended.
+  bool was_lost() const { return lost_; }
 
  private:
-  Guard(Page& page, const Quarry& quarry) : page_(&page), quarry_(quarry) {}
-  util::Status spawn();
+  class Successor;
+  struct DeleteSuccessor {
+    void operator()(Successor* successor) const;
+  };
 
-  Page* page_;
-  Quarry quarry_;
-  util::Fd pipe_;  // the end that only rlock has: its closing tells that rlock is gone
-  pid_t pid_ = -1;
+  Guard(const Setup& setup, util::Fd line);
+  bool over() const { return setup_.state.phase == Phase::over; }
+  void give_up();
+  void succeed(util::TimePoint now);
+
+  Setup setup_;
+  util::Fd line_;
+  pid_t pid_ = -1;  // -1: reaped
+  pid_t session_;
+  Exclusions older_;  // children from before `exec rlock`
+  bool lost_ = false;
+  bool ending_ = false;  // was asked to end it all
+  uint64_t progress_ = 0;
+  util::TimePoint progress_at_;
+  std::unique_ptr<Successor, DeleteSuccessor> successor_;
 };
 
 }  // namespace rlock::run

@@ -3,12 +3,17 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
+#include <utility>
 
 #include "run/descriptors.hpp"
 #include "run/proc.hpp"
@@ -18,19 +23,26 @@ namespace rlock::run {
 namespace {
 
 using namespace std::chrono_literals;
+using util::BootClock;
+using util::TimePoint;
 
 // Neither `pkill rlock` nor `pkill -f` with the command line may match: both would go together and
-// leave the grandchildren. At most 15 characters, as PR_SET_NAME takes them.
+// leave the command. At most 15 characters, as PR_SET_NAME takes them.
 constexpr char kName[] = "lease-guard";
 
 // Where the descriptors that it keeps are put, so that the rest can be closed in one call.
-constexpr int kPipe = 0;
+constexpr int kLine = 0;
 constexpr int kTimer = 1;
+constexpr int kChildren = 2;
 
 // Locking memory at once costs the start of every run 0.2 ms; short commands never need it.
-constexpr auto kLockMemoryAfter = 50ms;
-// To wait for what does not die at once of KILL.
-constexpr auto kKillingTime = 5s;
+constexpr auto kSettleAfter = 50ms;
+// As many dead children at once, before the clock is read again.
+constexpr int kReaps = 64;
+// Between looks at another user's processes, which nobody announces the end of.
+constexpr auto kLookEvery = 500ms;
+// rlock is gone, and nobody is left to report to.
+constexpr auto kAlone = 5s;
 
 void overwrite_arguments() noexcept {
   auto stat = read_stat(getpid());
@@ -41,75 +53,228 @@ void overwrite_arguments() noexcept {
   std::memcpy(text, kName, std::min(room - 1, sizeof kName - 1));
 }
 
-void become_the_guard(int pipe, int timer) noexcept {
-  setsid();
-  dup2(pipe, kPipe);
-  dup2(timer, kTimer);
-  close_all_from(kTimer + 1);
-  prctl(PR_SET_NAME, kName);
-  if (proc_is_ours()) overwrite_arguments();
-}
+class GuardProcess final : private ProcessTree::Reaper {
+ public:
+  explicit GuardProcess(const GuardTask& task)
+      : task_(task),
+        state_(task.state),
+        tree_(task.grouping, task.session, excluded_),
+        ending_(tree_, *this, task.state),
+        line_(task.line) {}
 
-void set_timer(int fd, util::TimePoint at) noexcept {
-  auto since_boot = at.time_since_epoch();
-  auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since_boot);
-  itimerspec spec{};
-  spec.it_value.tv_sec = seconds.count();
-  spec.it_value.tv_nsec = (since_boot - seconds).count();
-  timerfd_settime(fd, TFD_TIMER_ABSTIME, &spec, nullptr);
-}
-
-void end_command(Page& page, Quarry quarry) noexcept {
-  if (mutant(util::Mutant::guard_off)) return;
-  if (!page.leave_armed(Phase::killing)) return;
-  quarry.command = page.command.load();
-  kill_tree(quarry, util::BootClock::now() + kKillingTime);
-  page.phase.store(Phase::killed);
-}
-
-// True when rlock is gone.
-bool read_pipe() noexcept {
-  char kicks[16];
-  ssize_t got = read(kPipe, kicks, sizeof kicks);
-  return got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
-}
-
-[[noreturn]] void keep_watch(Page& page, Quarry quarry) noexcept {
-  bool locked = false;
-  while (true) {
-    pollfd fds[2] = {{kPipe, POLLIN, 0}, {kTimer, POLLIN, 0}};
-    if (page.phase.load() == Phase::armed) {
-      set_timer(kTimer, page.kill_at());
-    } else {
-      fds[1].fd = -1;
+  [[noreturn]] void run() noexcept {
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    // Whoever stopped us and killed rlock has not got rid of us.
+    prctl(PR_SET_PDEATHSIG, SIGCONT);
+    start_command();
+    settle();
+    while (true) {
+      reap();
+      act(BootClock::now());
+      wait();
     }
-    constexpr int kWait = static_cast<int>(std::chrono::milliseconds(kLockMemoryAfter).count());
-    if (poll(fds, 2, locked ? -1 : kWait) == 0) {
-      mlockall(MCL_CURRENT);  // a refusal is fine: it may then wait for a page, no more
-      locked = true;
-    }
-    if (fds[0].revents != 0 && read_pipe()) {
-      quarry.runner = -1;  // its number may belong to a stranger by now
-      end_command(page, quarry);
-      _exit(0);
-    }
-    if (util::BootClock::now() >= page.kill_at()) end_command(page, quarry);
   }
-}
+
+ private:
+  void start_command() noexcept {
+    state_.guard = getpid();
+    command_ = task_.child.start(task_.signals, state_, task_.grouping);
+    if (command_ < 0) {
+      state_.fork_error = errno;
+      leave();
+    }
+    tree_.set_command(command_);
+    siginfo_t info{};
+    waitid(P_PID, static_cast<id_t>(command_), &info, WEXITED | WNOHANG | WNOWAIT);
+    if (info.si_pid != 0 && died_before_exec(command_)) state_.ran = false;
+    state_.phase = Phase::running;
+    report();
+  }
+
+  // Only now: before, the command's group would be orphaned, and nobody would resume it after a ^Z.
+  void settle() noexcept {
+    setsid();
+    dup2(task_.line, kLine);
+    dup2(task_.timer, kTimer);
+    dup2(task_.children, kChildren);
+    line_ = kLine;
+    close_all_from(kChildren + 1);
+    prctl(PR_SET_NAME, kName);
+    if (proc_is_ours()) overwrite_arguments();
+    settle_at_ = BootClock::now() + kSettleAfter;
+  }
+
+  // Lost where rlock is gone, or is so far behind that it has enough to read.
+  void report() noexcept { send(line_, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT); }
+
+  [[noreturn]] void leave() noexcept {
+    state_.phase = Phase::over;
+    report();
+    _exit(0);
+  }
+
+  void reap() noexcept override {
+    ++state_.progress;
+    look_for_a_stop();
+    siginfo_t info{};
+    for (int count = 0; count < kReaps; ++count) {
+      info.si_pid = 0;
+      if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) return;
+      if (info.si_pid == command_) command_ended(info);
+    }
+  }
+
+  void command_ended(const siginfo_t& info) noexcept {
+    command_ = 0;
+    tree_.set_command(0);
+    note_end(state_, info, !ending_.under_way());
+    report();
+  }
+
+  // The kernel stops a command that shares rlock's group together with it; one that left it has to
+  // be followed.
+  void look_for_a_stop() noexcept {
+    if (task_.grouping == Grouping::own || command_ <= 0) return;
+    siginfo_t info{};
+    waitid(P_PID, static_cast<id_t>(command_), &info, WSTOPPED | WNOHANG);
+    if (info.si_pid == 0) return;
+    ++state_.stops;
+    report();
+  }
+
+  void act(TimePoint now) noexcept {
+    if (now >= state_.kill_at()) end_by_ourselves(now, true);
+    if (ending_.under_way()) return end_some(now);
+    if (command_ == 0 && nobody_to_wait_for(now)) leave();
+  }
+
+  void end_by_ourselves(TimePoint now, bool lease_over) noexcept {
+    if (ending_.under_way() || mutant(util::Mutant::guard_off)) return;
+    state_.lease_over = lease_over;
+    ending_.begin(now);
+  }
+
+  bool nobody_to_wait_for(TimePoint now) noexcept {
+    if (task_.until == Until::descendants) return tree_.empty();
+    if (!asked_to_end_ || tree_.empty()) return true;
+    if (now < next_look_) return false;
+    // What another user runs for it got no signal, and would go on beside the next holder.
+    tree_.find_refusing(state_.survivors);
+    if (state_.survivors.size() == 0) return true;
+    report_stuck();
+    next_look_ = BootClock::now() + kLookEvery;
+    return false;
+  }
+
+  void end_some(TimePoint now) noexcept {
+    if (ending_.round(now)) leave();
+    const bool stuck = state_.phase == Phase::stuck;
+    if (stuck) report_stuck();
+    if (gone_ && (stuck || now - ending_.began_at() >= kAlone)) _exit(0);
+  }
+
+  void report_stuck() noexcept {
+    state_.phase = Phase::stuck;
+    if (!std::exchange(reported_, true)) report();
+  }
+
+  TimePoint next_step() const noexcept {
+    TimePoint next = settled_ ? TimePoint::max() : settle_at_;
+    if (ending_.under_way()) return std::min(next, ending_.next_round());
+    if (state_.phase == Phase::stuck) next = std::min(next, next_look_);
+    return std::min(next, state_.kill_at());
+  }
+
+  void wait() noexcept {
+    arm(next_step());
+    pollfd fds[3] = {{gone_ ? -1 : kLine, POLLIN, 0}, {kTimer, POLLIN, 0}, {kChildren, POLLIN, 0}};
+    poll(fds, 3, -1);
+    if (fds[0].revents != 0) read_orders();
+    if (fds[2].revents != 0) forget_signals();
+    if (!settled_ && BootClock::now() >= settle_at_) lock_memory();
+  }
+
+  // A moment that is past fires at once.
+  void arm(TimePoint at) noexcept {
+    if (at == armed_) return;
+    armed_ = at;
+    itimerspec spec{};
+    if (at != TimePoint::max()) {
+      auto since_boot = std::max(at.time_since_epoch(), util::Nanos(1));
+      auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since_boot);
+      spec.it_value.tv_sec = seconds.count();
+      spec.it_value.tv_nsec = (since_boot - seconds).count();
+    }
+    timerfd_settime(kTimer, TFD_TIMER_ABSTIME, &spec, nullptr);
+  }
+
+  void lock_memory() noexcept {
+    settled_ = true;
+    tree_.open();
+    mlockall(MCL_CURRENT);  // a refusal is fine: it may then wait for a page, no more
+  }
+
+  static void forget_signals() noexcept {
+    signalfd_siginfo info;
+    while (read(kChildren, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) continue;
+  }
+
+  void read_orders() noexcept {
+    Order order;
+    while (true) {
+      ssize_t got = recv(kLine, &order, sizeof order, MSG_DONTWAIT);
+      if (got == static_cast<ssize_t>(sizeof order)) {
+        obey(order);
+        continue;
+      }
+      if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+      gone_ = true;
+      return end_by_ourselves(BootClock::now(), false);
+    }
+  }
+
+  void obey(const Order& order) noexcept {
+    if (order.kind == Order::Kind::end) return ending_.begin(BootClock::now());
+    for (int number : order.signals) {
+      asked_to_end_ = asked_to_end_ || number == SIGTERM || number == SIGINT;
+    }
+    tree_.signal(order.signals, order.skip);
+  }
+
+  const GuardTask task_;
+  SharedState& state_;
+  Exclusions excluded_;
+  ProcessTree tree_;
+  TreeEnding ending_;
+  int line_;
+  pid_t command_ = 0;  // 0: reaped
+  bool settled_ = false;
+  bool gone_ = false;          // rlock
+  bool asked_to_end_ = false;  // by a TERM or INT that was passed on
+  bool reported_ = false;      // that some cannot be ended
+  TimePoint settle_at_;
+  TimePoint next_look_;
+  TimePoint armed_;
+};
 
 }  // namespace
 
-util::Result<GuardTimer> GuardTimer::make() {
-  GuardTimer timer(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
-  if (timer.fd() >= 0) return timer;
-  return util::Error{util::ErrorKind::system,
-                     std::string("cannot start the guard: timerfd: ") + std::strerror(errno)};
+void note_end(SharedState& state, const siginfo_t& info, bool ended_first) noexcept {
+  state.ended_first = ended_first;
+  state.end_status = info.si_status;
+  state.end_code = info.si_code;
 }
 
-void guard_process(Page& page, Quarry quarry, int rlock_is_here, const GuardTimer& timer) noexcept {
-  quarry.guard = getpid();
-  become_the_guard(rlock_is_here, timer.fd());
-  keep_watch(page, quarry);
+bool died_before_exec(pid_t child) noexcept {
+  if (!proc_is_ours()) return false;
+  auto stat = read_stat(child);
+  return stat && stat->before_exec();
+}
+
+void guard_process(const GuardTask& task) noexcept {
+  // Static: the tree is too large for a stack, and nothing may be allocated here.
+  alignas(GuardProcess) static std::byte room[sizeof(GuardProcess)];
+  (new (room) GuardProcess(task))->run();
 }
 
 }  // namespace rlock::run

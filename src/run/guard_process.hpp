@@ -1,27 +1,47 @@
 #pragma once
 
-#include "run/page.hpp"
-#include "run/tree.hpp"
+#include "run/child.hpp"
+#include "run/process_tree.hpp"
+#include "run/shared_state.hpp"
+#include "run/signals.hpp"
 #include "util/fd.hpp"
 #include "util/result.hpp"
 
 namespace rlock::run {
 
-// Fires at the page's kill time, after a suspend too: poll(2) alone does not count that.
-class GuardTimer {
- public:
-  // ErrorKind::system when refused.
-  static util::Result<GuardTimer> make();
-  int fd() const noexcept { return fd_.get(); }
-
- private:
-  explicit GuardTimer(int fd) : fd_(fd) {}
-  util::Fd fd_;
+// What rlock asks of its guard; a message each.
+struct Order {
+  enum class Kind { signal, end };
+  Kind kind = Kind::end;
+  std::array<int, 2> signals{};  // to the whole tree; 0: none
+  std::array<pid_t, 2> skip{};   // but not to these groups, which have them already; 0: none
 };
 
-// What the guard does after the fork, born with all signals blocked; async-signal-safe throughout.
-// `rlock_is_here` reports end-of-file when rlock is gone.
-[[noreturn]] void guard_process(Page& page, Quarry quarry, int rlock_is_here,
-                                const GuardTimer& timer) noexcept;
+// When the guard leaves: when the command has ended, or all that it started has, too.
+enum class Until { command, descendants };
+
+// What the guard is to do, and with what. The descriptors are made before the fork, where an error
+// can still be reported.
+struct GuardTask {
+  Child& child;
+  const Signals& signals;
+  SharedState& state;
+  Grouping grouping;
+  Until until;
+  pid_t session;  // rlock's
+  int line;       // orders come in, a byte goes out when the state has changed; its end: rlock is gone
+  int timer;      // a timerfd of CLOCK_BOOTTIME: it counts a suspend, too
+  int children;   // a signalfd of SIGCHLD
+};
+
+// The guard after its fork, born with all signals blocked: starts the command and watches over it
+// until it has ended. Async-signal-safe throughout.
+[[noreturn]] void guard_process(const GuardTask& task) noexcept;
+
+// What reaping the command says of its end, into the state. `ended_first`: nobody was ending it.
+void note_end(SharedState& state, const siginfo_t& info, bool ended_first) noexcept;
+
+// Whether the dead, unreaped child died before it got through its exec; as far as /proc can say.
+bool died_before_exec(pid_t child) noexcept;
 
 }  // namespace rlock::run

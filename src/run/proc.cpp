@@ -1,25 +1,21 @@
 #include "run/proc.hpp"
 
-#include <algorithm>
 #include <cstring>
-
-#include "util/clock.hpp"
-#include "util/local_server.hpp"
 
 namespace rlock::run {
 namespace {
 
 constexpr size_t kLongestPath = 48;
 
-// "/proc/PID/FILE" without snprintf, which is not async-signal-safe.
+// "FOLDER/PID/FILE" without snprintf, which is not async-signal-safe.
 struct ProcPath {
-  ProcPath(pid_t pid, std::string_view file) noexcept {
+  ProcPath(pid_t pid, std::string_view file, std::string_view folder = "/proc/") noexcept {
     char digits[12];
     size_t count = 0;
     for (auto rest = static_cast<unsigned>(pid); count == 0 || rest > 0; rest /= 10) {
       digits[count++] = static_cast<char>('0' + rest % 10);
     }
-    append("/proc/");
+    append(folder);
     while (count > 0) append({&digits[--count], 1});
     append("/");
     append(file);
@@ -74,8 +70,8 @@ class Fields {
 
 }  // namespace
 
-std::optional<ProcessStat> read_stat(pid_t pid) noexcept {
-  util::Fd file(open(ProcPath(pid, "stat").text, O_RDONLY | O_CLOEXEC));
+std::optional<ProcessStat> read_stat_in(int folder) noexcept {
+  util::Fd file(openat(folder, "stat", O_RDONLY | O_CLOEXEC));
   char line[1024];
   ssize_t length = file ? read(file.get(), line, sizeof line) : -1;
   if (length <= 0) return std::nullopt;
@@ -99,6 +95,19 @@ std::optional<ProcessStat> read_stat(pid_t pid) noexcept {
   return stat;
 }
 
+std::optional<ProcessStat> read_stat(pid_t pid) noexcept {
+  util::Fd folder(open_process(pid));
+  return folder ? read_stat_in(folder.get()) : std::nullopt;
+}
+
+int open_process(pid_t pid) noexcept {
+  return open(ProcPath(pid, "").text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+int open_children(int tasks, pid_t thread) noexcept {
+  return openat(tasks, ProcPath(thread, "children", "").text, O_RDONLY | O_CLOEXEC);
+}
+
 std::string read_name(pid_t pid) {
   util::Fd file(open(ProcPath(pid, "comm").text, O_RDONLY | O_CLOEXEC));
   char name[64];
@@ -107,40 +116,21 @@ std::string read_name(pid_t pid) {
   return std::string(name, static_cast<size_t>(length - 1));  // without the newline
 }
 
-uint64_t born_now() noexcept {
-  constexpr auto kTick = std::chrono::milliseconds(10);  // USER_HZ is 100 wherever Linux runs
-  return static_cast<uint64_t>(util::BootClock::now().time_since_epoch() / kTick);
-}
-
-bool environ_contains(pid_t pid, std::string_view text) noexcept {
-  util::Fd file(open(ProcPath(pid, "environ").text, O_RDONLY | O_CLOEXEC));
-  if (!file || text.empty()) return false;
-  constexpr size_t kChunk = 16'384;
-  char buffer[256 + kChunk];
-  size_t kept = 0;
-  while (true) {
-    ssize_t got = read(file.get(), buffer + kept, kChunk);
-    if (got <= 0) return false;
-    size_t length = kept + static_cast<size_t>(got);
-    if (memmem(buffer, length, text.data(), text.size()) != nullptr) return true;
-    kept = std::min(length, text.size() - 1);  // a match may straddle two chunks
-    std::memmove(buffer, buffer + length - kept, kept);
-  }
-}
-
-bool is_local_server(pid_t pid) noexcept {
-  static_assert(util::kLocalLockFd == 3, "spelled out below");
-  constexpr std::string_view kFile = util::kLocalLockFile;
-  char target[4096];
-  ssize_t length = readlink(ProcPath(pid, "fd/3").text, target, sizeof target);
-  std::string_view path(target, length > 0 ? static_cast<size_t>(length) : 0);
-  return path.ends_with(kFile) && path.substr(0, path.size() - kFile.size()).ends_with('/');
-}
-
-bool proc_is_ours() noexcept {
+pid_t own_number_in_proc() noexcept {
   char target[16] = {};
   ssize_t length = readlink("/proc/self", target, sizeof target - 1);
-  return length > 0 && number_from(target) == getpid();
+  return length > 0 ? number_from(target) : -1;
+}
+
+bool descends_from(pid_t pid, pid_t ancestor) noexcept {
+  constexpr int kDeepest = 256;
+  for (int level = 0; level < kDeepest && pid > 1; ++level) {
+    auto stat = read_stat(pid);
+    if (!stat) return false;
+    if (stat->parent == ancestor) return true;
+    pid = stat->parent;
+  }
+  return false;
 }
 
 int number_from(const char* name) noexcept {

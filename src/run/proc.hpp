@@ -39,57 +39,70 @@ struct ProcessStat {
 
 // nullopt when there is no such process, or /proc does not show it.
 std::optional<ProcessStat> read_stat(pid_t pid) noexcept;
+// The same of the process whose folder /proc/PID is open as `folder`: that stays one process's.
+std::optional<ProcessStat> read_stat_in(int folder) noexcept;
+
+// /proc/PID, or -1 with errno. pidfd_send_signal(2) takes it.
+int open_process(pid_t pid) noexcept;
+
+// The list of children of one thread of the process whose folder /proc/PID/task is open as `tasks`;
+// -1 with errno where it cannot be had.
+int open_children(int tasks, pid_t thread) noexcept;
 
 // Its short name, for messages; may be hostile text. Allocates.
 std::string read_name(pid_t pid);
 
-// What a process begun now will have as its earliest `born`.
-uint64_t born_now() noexcept;
-
-// Whether the process's initial environment contains `text` (at most 256 bytes).
-bool environ_contains(pid_t pid, std::string_view text) noexcept;
-
-// Whether it is the server of a `local:` URL: nobody's command, whoever's child it has become.
-bool is_local_server(pid_t pid) noexcept;
-
+// Our own number as /proc counts; -1 where it does not show us, or is not mounted.
+pid_t own_number_in_proc() noexcept;
 // Whether /proc counts processes as we do: not after `unshare -p`, nor where it is not mounted.
-bool proc_is_ours() noexcept;
+inline bool proc_is_ours() noexcept {
+  return own_number_in_proc() == getpid();
+}
+
+// Whether `pid` descends from `ancestor`; false when it is gone already.
+bool descends_from(pid_t pid, pid_t ancestor) noexcept;
 
 // The number a file name is, -1 when it is none.
 int number_from(const char* name) noexcept;
 
-// Calls visit(number) for each entry of `folder` that is a number; false when it cannot be read.
+// Calls visit(number) for each entry of the open `folder` that is a number, until that returns
+// false; false when the folder cannot be read.
 template <class Visit>
-bool for_each_number_in(const char* folder, Visit visit) noexcept {
-  util::Fd dir(open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!dir) return false;
+bool for_each_number_in(int folder, Visit visit) noexcept {
   alignas(dirent64) char buffer[8192];
   while (true) {
-    long got = syscall(SYS_getdents64, dir.get(), buffer, sizeof buffer);
+    long got = syscall(SYS_getdents64, folder, buffer, sizeof buffer);
     if (got <= 0) return got == 0;
     for (long at = 0; at < got;) {
       auto* entry = reinterpret_cast<dirent64*>(buffer + at);
       at += entry->d_reclen;
       int number = number_from(entry->d_name);
-      if (number >= 0) visit(number);
+      if (number >= 0 && !visit(number)) return true;
     }
   }
 }
 
-// Calls visit(pid) for each child of this thread, the dead ones too. It may miss some of them when
-// others end meanwhile. [proc(5), children]
+// The same for the folder at `path`.
 template <class Visit>
-void for_each_child(Visit visit) noexcept {
-  util::Fd list(open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC));
-  if (!list) return;
-  char buffer[4096];
+bool for_each_number_in(const char* path, Visit visit) noexcept {
+  util::Fd folder(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return folder && for_each_number_in(folder.get(), visit);
+}
+
+// Calls visit(pid) for each number in the open `list` of children, from its beginning, until that
+// returns false. A small piece at a time: the list may grow at its end as fast as it is read. It may
+// miss some of them when others end meanwhile. [proc(5), children]
+template <class Visit>
+void for_each_child_in(int list, Visit visit) noexcept {
+  char buffer[1024];
   pid_t pid = 0;
-  for (ssize_t got; (got = read(list.get(), buffer, sizeof buffer)) > 0;) {
-    for (const char* at = buffer; at != buffer + got; ++at) {
-      if (*at >= '0' && *at <= '9') {
-        pid = pid * 10 + (*at - '0');
-      } else if (pid != 0) {
-        visit(std::exchange(pid, 0));
+  off_t at = 0;
+  for (ssize_t got; (got = pread(list, buffer, sizeof buffer, at)) > 0; at += got) {
+    for (const char* c = buffer; c != buffer + got; ++c) {
+      if (*c >= '0' && *c <= '9') {
+        pid = pid * 10 + (*c - '0');
+      } else if (pid != 0 && !visit(std::exchange(pid, 0))) {
+        return;
       }
     }
   }

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "util/clock.hpp"
+#include "util/result.hpp"
+
+namespace rlock::run {
+
+// How far the command has come, as its guard sees it.
+enum class Phase : uint32_t {
+  starting,
+  running,  // through its exec, or dead
+  stuck,    // those that are left cannot be ended: see `survivors`
+  over,     // nothing is left to wait for: the guard leaves
+};
+
+// A process of the command's tree that could not be ended.
+struct Survivor {
+  pid_t pid = 0;
+  uid_t user = 0;
+  int error = 0;  // errno of kill(2); 0: it was killed, but hangs in the kernel
+};
+
+// The survivors of the last look, as the guard publishes them. A reader may see two looks mixed.
+class Survivors {
+ public:
+  static constexpr size_t kMost = 16;
+
+  void clear() noexcept { count_ = 0; }
+  void add(const Survivor& one) noexcept {
+    size_t at = count_;
+    if (at == kMost) return;
+    slots_[at] = {one.pid, one.user, one.error};
+    count_ = at + 1;
+  }
+  void copy(const Survivors& other) noexcept {
+    clear();
+    for (size_t i = 0; i < other.size(); ++i) add(other[i]);
+  }
+  size_t size() const noexcept { return count_; }
+  Survivor operator[](size_t at) const noexcept {
+    return {slots_[at].pid, slots_[at].user, slots_[at].error};
+  }
+  // True when none of them can be ended by waiting: they belong to other users.
+  bool all_refused() const noexcept {
+    for (size_t i = 0; i < count_; ++i) {
+      if (slots_[i].error == 0) return false;
+    }
+    return true;
+  }
+
+ private:
+  struct Slot {
+    std::atomic<pid_t> pid{0};
+    std::atomic<uid_t> user{0};
+    std::atomic<int> error{0};
+    Slot& operator=(const Survivor& one) noexcept {
+      pid = one.pid;
+      user = one.user;
+      error = one.error;
+      return *this;
+    }
+  };
+  std::array<Slot, kMost> slots_{};
+  std::atomic<size_t> count_{0};
+};
+
+// What rlock, the guard and the command before its exec share, in a MAP_SHARED page. Each field has
+// one writer, so that no two of them have to agree on anything. rlock writes the guard's fields only
+// once the guard is dead.
+class SharedState {
+ public:
+  static constexpr int kTooLate = -1;  // exec_error: the lease ended before exec
+
+  // ---- by rlock ----
+  void set_kill_at(util::TimePoint at) noexcept { kill_at_ns_ = at.time_since_epoch().count(); }
+  // When the guard ends the command by itself; never where a lost lease is to be ignored.
+  util::TimePoint kill_at() const noexcept {
+    return util::TimePoint(util::BootClock::duration(kill_at_ns_.load()));
+  }
+
+  // ---- by the command ----
+  std::atomic<int> exec_error{0};  // errno, or kTooLate
+
+  // ---- by the guard ----
+  std::atomic<pid_t> guard{0};      // as its own pid namespace counts
+  std::atomic<pid_t> command{0};    // likewise; 0 until it is forked
+  std::atomic<int> fork_error{0};   // why there is no command
+  std::atomic<Phase> phase{Phase::starting};
+  std::atomic<uint64_t> progress{0};  // grows with each step of an ending
+  std::atomic<uint32_t> stops{0};     // how often the command was stopped
+  std::atomic<bool> lease_over{false};   // the guard ended the command by itself: its time was over
+  std::atomic<bool> ended_first{false};  // the command had ended before any ending began
+  std::atomic<bool> ran{true};           // false: it died before it got through its exec
+  std::atomic<int> end_status{0};        // its exit code or signal
+  std::atomic<int> end_code{0};          // CLD_…, once the command was reaped
+  Survivors survivors;
+
+  bool command_ended() const noexcept { return end_code != 0; }
+
+ private:
+  std::atomic<int64_t> kill_at_ns_{util::TimePoint::max().time_since_epoch().count()};
+  static_assert(std::atomic<int64_t>::is_always_lock_free);
+};
+
+struct UnmapState {
+  void operator()(SharedState* state) const noexcept;
+};
+using SharedStatePtr = std::unique_ptr<SharedState, UnmapState>;
+
+// ErrorKind::system where memory is refused.
+util::Result<SharedStatePtr> map_shared_state();
+
+}  // namespace rlock::run
