@@ -50,6 +50,7 @@ run::Outcome run_unlocked(run::Plan plan, RunObserver& observer, run::Signals& s
   plan.on_lost = run::OnLost::ignore;
   plan.watchdog = lock::Watchdog::renew;
   plan.claim.min_hold = {};
+  plan.unlocked = true;
   lock::NoStore store;
   UnlockedObserver unlocked(observer);
   return run::hold_and_run(

@@ -114,6 +114,18 @@ void RunObserver::stopping(Millis left) {
       util::format_duration(left) + " unless it is resumed before");
 }
 
+// Also with -q: the lock is held until somebody acts.
+void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
+  std::string text = in_quotes(name_.text()) + " stays locked: cannot end ";
+  for (const std::string& survivor : survivors) {
+    text += (&survivor == &survivors.front() ? "" : ", ") + util::printable(survivor);
+  }
+  text += ". End it as its owner, or break the lock with \"rlock force-unlock\"; a second TERM or INT to pid " +
+          std::to_string(getpid()) + " makes rlock exit without releasing the lock";
+  std::lock_guard guard(mutex_);
+  mention(text);
+}
+
 void RunObserver::end() {
   std::lock_guard guard(mutex_);
   line_.erase();

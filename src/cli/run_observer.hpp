@@ -24,6 +24,7 @@ class RunObserver final : public run::Observer {
   void tick() override;
   void event(const run::Event& event) override;
   void stopping(util::Millis left) override;
+  void cannot_end(const std::vector<std::string>& survivors) override;
 
   // Under whom the lock was acquired or entered.
   std::optional<lock::Owner> holds_as() const;

@@ -88,6 +88,12 @@ Status set_conduct(RunSettings& settings, const Choices& choices) {
   return util::Done{};
 }
 
+std::string ending_record(const std::string& text, const std::string& why) {
+  Record record = decode_record(text);
+  record.ending = why;
+  return encode_record(record);
+}
+
 std::string record_of(const std::vector<std::string>& argv, const Choices& choices) {
   Record record = own_record();
   if (!choices.has(Opt::hide_command)) record.command = command_text(argv);
@@ -115,6 +121,9 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
   if (auto ok = set_times(settings.plan, choices); !ok) return std::move(ok).error();
   if (auto ok = set_conduct(settings, choices); !ok) return std::move(ok).error();
   settings.plan.claim.record = record_of(settings.plan.argv, choices);
+  settings.plan.record_ending = [record = settings.plan.claim.record](const std::string& why) {
+    return ending_record(record, why);
+  };
   return settings;
 }
 

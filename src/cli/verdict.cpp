@@ -26,12 +26,19 @@ std::string error_text(const util::Error& error, const RunContext& context) {
   return named && placed ? text : lock_at(context) + ": " + text;
 }
 
-std::string survivors_text(const std::vector<std::string>& survivors) {
+std::string survivors_list(const std::vector<std::string>& survivors) {
   std::string text;
   for (const std::string& survivor : survivors) {
-    text += (text.empty() ? "; could not end " : ", ") + util::printable(survivor);
+    text += (text.empty() ? "could not end " : ", ") + util::printable(survivor);
   }
   return text;
+}
+
+// rlock leaves while they run, and does not release the lock.
+std::string survivors_text(const std::vector<std::string>& survivors) {
+  if (survivors.empty()) return {};
+  return "; " + survivors_list(survivors) +
+         "; the lock is not released: it frees itself when its lease ends";
 }
 
 std::string unreleased_text(const std::optional<util::Error>& error) {
@@ -67,6 +74,9 @@ class Judge {
     }
     std::string warning = ended.lost ? lease_text(*ended.lost) + "; the command ended by itself"
                                      : unreleased_text(ended.unreleased);
+    if (!ended.survivors.empty()) {
+      warning += (warning.empty() ? "" : "; ") + survivors_text(ended.survivors).substr(2);
+    }
     if (warning.empty()) return verdict;
     verdict.weight = Weight::error;
     verdict.message =
@@ -126,11 +136,10 @@ class Judge {
   Verdict operator()(const run::LeaseLost& lost) const {
     std::string end =
         lost.never_started ? "; the command was not started" : "; the command was ended";
-    return {kLost,
-            {},
-            Weight::error,
-            "lost " + lock_at(context_) + ": " + lease_text(lost.lease) + end +
-                survivors_text(lost.survivors)};
+    if (!lost.survivors.empty()) {
+      end += "; " + survivors_list(lost.survivors) + ", which may run beside the next holder";
+    }
+    return {kLost, {}, Weight::error, "lost " + lock_at(context_) + ": " + lease_text(lost.lease) + end};
   }
 
   Verdict operator()(const run::RunLimit& limit) const {

@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "run/proc.hpp"
+#include "util/boot_timer.hpp"
 
 namespace rlock::run {
 namespace {
@@ -94,15 +94,15 @@ void Guard::DeleteSuccessor::operator()(Successor* successor) const {
 Guard::Guard(const Setup& setup, util::Fd line)
     : setup_(setup), line_(std::move(line)), session_(getsid(0)), older_(children_now()) {}
 
-util::Result<Guard> Guard::start(const Setup& setup) {
+util::Result<std::unique_ptr<Guard>> Guard::start(const Setup& setup) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return refused("socketpair", errno);
   }
   util::Fd theirs(ends[1]);
-  Guard guard(setup, util::Fd(ends[0]));
-  util::Fd timer(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
-  if (!timer) return refused("timerfd", errno);
+  std::unique_ptr<Guard> guard(new Guard(setup, util::Fd(ends[0])));
+  util::BootTimer timer;
+  if (timer.fd() < 0) return refused("timerfd", errno);
   sigset_t ended;
   sigemptyset(&ended);
   sigaddset(&ended, SIGCHLD);
@@ -113,10 +113,10 @@ util::Result<Guard> Guard::start(const Setup& setup) {
   pid_t pid = _Fork();
   if (pid == 0) {
     guard_process({setup.child, setup.signals, setup.state, setup.grouping, setup.until,
-                   guard.session_, theirs.get(), timer.get(), children.get()});
+                   guard->session_, theirs.get(), timer.fd(), children.get()});
   }
   if (pid < 0) return refused("fork", errno);
-  guard.pid_ = pid;
+  guard->pid_ = pid;
   return guard;
 }
 
@@ -133,7 +133,9 @@ pid_t Guard::command() const {
 
 void Guard::read_reports() {
   char report;
-  while (recv(line_.get(), &report, 1, MSG_DONTWAIT) > 0) continue;
+  ssize_t got = 0;
+  while ((got = recv(line_.get(), &report, 1, MSG_DONTWAIT)) > 0) continue;
+  hung_up_ = got == 0 || (errno != EAGAIN && errno != EINTR);
 }
 
 void Guard::signal(std::array<int, 2> signals, std::array<pid_t, 2> skip) {

@@ -26,10 +26,10 @@ class Guard {
 
   // Forks it from the main thread, and it starts the command. Everything in `setup` outlives the
   // guard. ErrorKind::system when it cannot be forked.
-  static util::Result<Guard> start(const Setup& setup);
+  static util::Result<std::unique_ptr<Guard>> start(const Setup& setup);
 
-  Guard(Guard&&) = default;
-  Guard& operator=(Guard&&) = delete;
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
   // Ends and reaps it.
   ~Guard();
 
@@ -39,6 +39,8 @@ class Guard {
   // Readable when the state has changed.
   int fd() const { return line_.get(); }
   void read_reports();
+  // Nothing more is to be read: the guard has left, or is dead.
+  bool hung_up() const { return hung_up_; }
 
   // Sends each signal to all processes of the command, but not to those groups.
   void signal(std::array<int, 2> signals, std::array<pid_t, 2> skip = {});
@@ -69,6 +71,7 @@ class Guard {
   pid_t pid_ = -1;  // -1: reaped
   pid_t session_;
   Exclusions older_;  // children from before `exec rlock`
+  bool hung_up_ = false;
   bool lost_ = false;
   bool ending_ = false;  // was asked to end it all
   uint64_t progress_ = 0;

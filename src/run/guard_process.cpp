@@ -5,7 +5,6 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,10 +12,12 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "run/descriptors.hpp"
 #include "run/proc.hpp"
+#include "util/boot_timer.hpp"
 #include "util/mutant.hpp"
 
 namespace rlock::run {
@@ -98,6 +99,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     dup2(task_.timer, kTimer);
     dup2(task_.children, kChildren);
     line_ = kLine;
+    timer_.emplace(util::Fd(kTimer));
     close_all_from(kChildren + 1);
     prctl(PR_SET_NAME, kName);
     if (proc_is_ours()) overwrite_arguments();
@@ -128,7 +130,6 @@ class GuardProcess final : private ProcessTree::Reaper {
     command_ = 0;
     tree_.set_command(0);
     note_end(state_, info, !ending_.under_way());
-    report();
   }
 
   // The kernel stops a command that shares rlock's group together with it; one that left it has to
@@ -186,26 +187,12 @@ class GuardProcess final : private ProcessTree::Reaper {
   }
 
   void wait() noexcept {
-    arm(next_step());
+    timer_->arm(next_step());
     pollfd fds[3] = {{gone_ ? -1 : kLine, POLLIN, 0}, {kTimer, POLLIN, 0}, {kChildren, POLLIN, 0}};
     poll(fds, 3, -1);
     if (fds[0].revents != 0) read_orders();
     if (fds[2].revents != 0) forget_signals();
     if (!settled_ && BootClock::now() >= settle_at_) lock_memory();
-  }
-
-  // A moment that is past fires at once.
-  void arm(TimePoint at) noexcept {
-    if (at == armed_) return;
-    armed_ = at;
-    itimerspec spec{};
-    if (at != TimePoint::max()) {
-      auto since_boot = std::max(at.time_since_epoch(), util::Nanos(1));
-      auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since_boot);
-      spec.it_value.tv_sec = seconds.count();
-      spec.it_value.tv_nsec = (since_boot - seconds).count();
-    }
-    timerfd_settime(kTimer, TFD_TIMER_ABSTIME, &spec, nullptr);
   }
 
   void lock_memory() noexcept {
@@ -254,7 +241,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   bool reported_ = false;      // that some cannot be ended
   TimePoint settle_at_;
   TimePoint next_look_;
-  TimePoint armed_;
+  std::optional<util::BootTimer> timer_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "run/child.hpp"
 #include "run/process_tree.hpp"
+#include "run/run.hpp"
 #include "run/shared_state.hpp"
 #include "run/signals.hpp"
 #include "util/fd.hpp"
@@ -16,9 +17,6 @@ struct Order {
   std::array<int, 2> signals{};  // to the whole tree; 0: none
   std::array<pid_t, 2> skip{};   // but not to these groups, which have them already; 0: none
 };
-
-// When the guard leaves: when the command has ended, or all that it started has, too.
-enum class Until { command, descendants };
 
 // What the guard is to do, and with what. The descriptors are made before the fork, where an error
 // can still be reported.

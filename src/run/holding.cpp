@@ -8,7 +8,6 @@
 #include <cerrno>
 
 #include "run/enter.hpp"
-#include "run/proc.hpp"
 #include "run/release.hpp"
 #include "run/supervisor.hpp"
 #include "util/mutant.hpp"
@@ -24,25 +23,6 @@ constexpr Millis kShortestRelease = 250ms;
 
 lock::LeaseMonitor::Settings settings(const Plan& plan) {
   return {plan.claim.ttl, plan.kill_after, plan.watchdog};
-}
-
-// Before there is a guard: children then are jobs that the caller started before `exec rlock`.
-bool has_children() {
-  siginfo_t info{};
-  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
-Quarry quarry_of(const Use& use, const Terminal& terminal) {
-  Quarry quarry;
-  // A nested run has the owner of the run around it: only the entry is its own.
-  const std::string& mark = use.nested() ? use.entry.text() : use.owner.text();
-  std::copy_n(mark.begin(), std::min(mark.size(), quarry.mark.size()), quarry.mark.begin());
-  quarry.runner = getpid();
-  quarry.session = getsid(0);
-  quarry.grouping = terminal.exists() ? Grouping::callers : Grouping::own;
-  quarry.born_from = born_now();
-  quarry.older_jobs = has_children();
-  return quarry;
 }
 
 // Only what the command's own end leaves to be said: an end that rlock made is told by its cause.
@@ -67,14 +47,17 @@ bool ended_from_outside(const Use& use, const Finish& finish) {
          std::holds_alternative<Signaled>(finish.end);
 }
 
-Outcome outcome(const Use& use, Finish finish, const util::Result<lock::ReleaseReply>& released) {
+// `released`: none where the lock was not to be released.
+Outcome outcome(const Use& use, Finish finish,
+                const std::optional<util::Result<lock::ReleaseReply>>& released) {
   std::optional<util::Error> unreleased;
-  if (!released) unreleased = released.error();
+  if (released && !*released) unreleased = released->error();
   if (!finish.ended_for) {
     if (finish.exec_error != 0) return CannotExec{finish.exec_error, std::move(unreleased)};
-    if (!finish.lost && released) finish.lost = late_news(*released);
+    if (!finish.lost && released && *released) finish.lost = late_news(**released);
     if (ended_from_outside(use, finish)) return LeaseLost{std::move(*finish.lost), false, {}};
-    return Ended{finish.end, std::move(finish.lost), std::move(unreleased)};
+    return Ended{finish.end, std::move(finish.lost), std::move(unreleased),
+                 std::move(finish.survivors)};
   }
   switch (*finish.ended_for) {
     case Cause::lease:
@@ -115,27 +98,19 @@ util::Result<lock::ReleaseReply> release(const Holding& holding, std::string res
   return reply;
 }
 
-// Everything that the command's life needs is made before it starts. [SUPERVISION, Order of a run,
-// 3]
-util::Result<Finish> supervise(const Holding& holding, Lease& lease, std::optional<Guard>& guard) {
-  if (holding.plan.until == Until::descendants && !proc_is_ours()) {
-    return util::Error{util::ErrorKind::system,
-                       "cannot wait for descendants: /proc does not show our processes"};
-  }
+// Everything that the command's life needs is made before it starts.
+util::Result<Finish> supervise(const Holding& holding, Lease& lease,
+                               std::unique_ptr<Guard>& guard) {
   Terminal terminal = Terminal::open();
-  Quarry quarry = quarry_of(holding.use, terminal);
   Child child(holding.plan.argv, holding.plan.environment(holding.use));
   auto renewer = Renewer::make(renew_call(holding.plan.claim, holding.use),
                                {holding.make_store, holding.observer, lease});
   if (!renewer) return std::move(renewer).error();
   if (auto watched = holding.signals.watch_command(); !watched) return std::move(watched).error();
-  auto started = Guard::start(holding.page, quarry);
-  if (!started) return std::move(started).error();
-  guard.emplace(std::move(*started));
-  Supervisor supervisor({holding.plan, holding.use.token, holding.signals, holding.observer,
-                         holding.page, *guard, lease, **renewer, terminal, quarry});
+  Supervisor supervisor({holding.plan, holding.use, holding.signals, holding.observer,
+                         holding.state, lease, **renewer, terminal});
   auto finish = supervisor.run(child);
-  guard->dismiss();    // ends beside the release, and is reaped after it
+  guard = supervisor.take_guard();
   (*renewer)->stop();  // before the release: a renewal in flight would bring the lock back
   return finish;
 }
@@ -182,11 +157,13 @@ FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::L
 Outcome run_held(const Holding& holding) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   // Where a lost lease is to be ignored the guard heeds the death of rlock alone.
-  Page* fence = holding.plan.on_lost == OnLost::terminate ? &holding.page : nullptr;
+  SharedState* fence = holding.plan.on_lost == OnLost::terminate ? &holding.state : nullptr;
   Lease lease(settings(holding.plan), holding.granted_at, fence);
-  std::optional<Guard> guard;  // outlives the release: the next in line need not wait for its end
+  std::unique_ptr<Guard> guard;  // outlives the release: the next in line need not wait for its end
   auto finish = supervise(holding, lease, guard);
-  auto released = release(holding, result_of(finish), lease.view().deadline);
+  std::optional<util::Result<lock::ReleaseReply>> released;
+  const bool all_gone = !finish || finish->survivors.empty();
+  if (all_gone) released = release(holding, result_of(finish), lease.view().deadline);
   if (!finish) return std::move(finish).error();
   return outcome(holding.use, std::move(*finish), released);
 }

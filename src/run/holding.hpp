@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "run/page.hpp"
 #include "run/run.hpp"
+#include "run/shared_state.hpp"
 
 namespace rlock::run {
 
@@ -27,10 +27,11 @@ struct Holding {
   const lock::MakeStore& make_store;
   Observer& observer;
   Signals& signals;
-  Page& page;
+  SharedState& state;
 };
 
-// Guard, command, renewal; then the release. The lock is given back on every way out.
+// Guard, command, renewal; then the release. The lock is released on every way out, unless processes
+// of the command are left that could not be ended: then it lasts as long as its lease.
 Outcome run_held(const Holding& holding);
 
 }  // namespace rlock::run

@@ -2,7 +2,7 @@
 
 namespace rlock::run {
 
-Lease::Lease(const lock::LeaseMonitor::Settings& settings, TimePoint granted_at, Page* fence)
+Lease::Lease(const lock::LeaseMonitor::Settings& settings, TimePoint granted_at, SharedState* fence)
     : monitor_(settings, granted_at, util::BootClock::now()), fence_(fence) {
   publish();
 }

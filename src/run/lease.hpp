@@ -5,12 +5,12 @@
 
 #include "lock/lease.hpp"
 #include "lock/store.hpp"
-#include "run/page.hpp"
 #include "run/run.hpp"
+#include "run/shared_state.hpp"
 
 namespace rlock::run {
 
-// The lease as both threads of rlock see it, and through the page the guard: the renewal thread
+// The lease as both threads of rlock see it, and through the shared state the guard: the renewal thread
 // moves it, the main thread acts on it. Every call is one short critical section.
 class Lease {
  public:
@@ -24,8 +24,8 @@ class Lease {
   };
 
   // `granted_at`: before the request was sent that was granted; its answer has just come.
-  // `fence` is told when the guard has to kill; none where a lost lease ends no command.
-  Lease(const lock::LeaseMonitor::Settings& settings, TimePoint granted_at, Page* fence);
+  // `fence` learns when the guard has to kill; none where a lost lease ends no command.
+  Lease(const lock::LeaseMonitor::Settings& settings, TimePoint granted_at, SharedState* fence);
 
   void renewed(TimePoint sent_at, TimePoint answered_at);
   void failed(TimePoint sent_at, TimePoint now, util::Error why);
@@ -42,7 +42,7 @@ class Lease {
   lock::LeaseMonitor monitor_;
   std::optional<lock::Lost> lost_;
   std::optional<util::Error> trouble_;
-  Page* const fence_;
+  SharedState* const fence_;
 };
 
 }  // namespace rlock::run

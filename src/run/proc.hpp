@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "util/fd.hpp"
@@ -65,8 +66,19 @@ bool descends_from(pid_t pid, pid_t ancestor) noexcept;
 // The number a file name is, -1 when it is none.
 int number_from(const char* name) noexcept;
 
-// Calls visit(number) for each entry of the open `folder` that is a number, until that returns
-// false; false when the folder cannot be read.
+// Calls visit(number), and goes on unless that returns false.
+template <class Visit>
+bool goes_on(Visit& visit, int number) noexcept {
+  if constexpr (std::is_void_v<decltype(visit(number))>) {
+    visit(number);
+    return true;
+  } else {
+    return visit(number);
+  }
+}
+
+// Calls visit(number) for each entry of the open `folder` that is a number, as long as it goes on;
+// false when the folder cannot be read.
 template <class Visit>
 bool for_each_number_in(int folder, Visit visit) noexcept {
   alignas(dirent64) char buffer[8192];
@@ -77,7 +89,7 @@ bool for_each_number_in(int folder, Visit visit) noexcept {
       auto* entry = reinterpret_cast<dirent64*>(buffer + at);
       at += entry->d_reclen;
       int number = number_from(entry->d_name);
-      if (number >= 0 && !visit(number)) return true;
+      if (number >= 0 && !goes_on(visit, number)) return true;
     }
   }
 }

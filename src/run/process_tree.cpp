@@ -16,7 +16,7 @@ using util::BootClock;
 using util::TimePoint;
 
 // How long a walk that signals, or only looks, may take.
-constexpr auto kWalkTime = 200ms;
+constexpr auto kWalkTime = 50ms;
 // One round of an ending, before its caller looks after other things again.
 constexpr auto kRound = 20ms;
 // Between rounds: what was killed needs a moment to die.

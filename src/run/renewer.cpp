@@ -62,9 +62,9 @@ TimePoint due(const Flight& flight) {
 util::Result<std::unique_ptr<Renewer>> Renewer::make(const lock::RenewCall& call,
                                                      const Doors& doors) {
   std::unique_ptr<Renewer> renewer(new Renewer(call, doors));
-  renewer->stop_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  renewer->called_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   renewer->lost_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!renewer->stop_ || !renewer->lost_) return refused("eventfd", errno);
+  if (!renewer->called_ || !renewer->lost_) return refused("eventfd", errno);
   return renewer;
 }
 
@@ -81,7 +81,8 @@ util::Status Renewer::start() {
 
 void Renewer::stop() {
   if (!running_) return;
-  ring(stop_);
+  stopping_ = true;
+  ring(called_);
   pthread_join(thread_, nullptr);
   running_ = false;
 }
@@ -96,8 +97,10 @@ void Renewer::loop() {
   renewal_.next = doors_.lease.next_attempt();
   while (!over_) {
     send_what_is_due(util::BootClock::now());
-    if (!wait()) break;
+    const bool called = wait();
+    if (stopping_) break;
     TimePoint now = util::BootClock::now();
+    if (called) answer_call(now);
     settle_listener(now);
     settle_renewal(now);
   }
@@ -122,18 +125,18 @@ void Renewer::send_what_is_due(TimePoint now) {
   }
 }
 
-// Until something can be done; false when the thread is to end.
+// Until something can be done; true when the main thread calls.
 bool Renewer::wait() {
   // A request that is done at once is not to be polled for.
   TimePoint now = util::BootClock::now();
   bool ready = settled(renewal_, now) || settled(listener_, now);
   fds_.clear();
-  fds_.push_back({stop_.get(), POLLIN, 0});
+  fds_.push_back({called_.get(), POLLIN, 0});
   if (renewal_.request && !ready) renewal_.request->wants(fds_);
   if (listener_.request && !ready) listener_.request->wants(fds_);
   TimePoint until = ready ? now : std::min(due(renewal_), due(listener_));
   util::poll_until(fds_, until);
-  return fds_.front().revents == 0;
+  return fds_.front().revents != 0;
 }
 
 void Renewer::settle_renewal(TimePoint now) {
@@ -157,6 +160,25 @@ void Renewer::settle_listener(TimePoint now) {
   listener_backoff_ = Millis(0);
   listener_.next = now;
   if (*wake == lock::Wake::woken) hasten(now);
+}
+
+void Renewer::set_record(const std::string& record) {
+  {
+    std::lock_guard hold(record_mutex_);
+    if (record == new_record_) return;
+    new_record_ = record;
+  }
+  ring(called_);
+}
+
+void Renewer::answer_call(TimePoint now) {
+  uint64_t calls = 0;
+  [[maybe_unused]] ssize_t got = read(called_.get(), &calls, sizeof calls);
+  std::lock_guard hold(record_mutex_);
+  if (new_record_.empty() || new_record_ == call_.record) return;
+  call_.record = new_record_;
+  call_.record_changed = true;
+  hasten(now);
 }
 
 void Renewer::hasten(TimePoint now) {

@@ -2,7 +2,10 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <vector>
 
 #include "lock/store.hpp"
@@ -33,6 +36,8 @@ class Renewer {
   // ErrorKind::system where no thread can be had now.
   util::Status start();
   bool running() const { return running_; }
+  // What others see of this holder from now on; renewed at once where it is another text.
+  void set_record(const std::string& record);
   // Joins the thread: after this no renewal is in flight. [LESSONS L09]
   void stop();
 
@@ -57,6 +62,7 @@ class Renewer {
   bool wait();
   void settle_renewal(TimePoint now);
   void settle_listener(TimePoint now);
+  void answer_call(TimePoint now);
   void hasten(TimePoint now);
   void heard(TimePoint now, util::Result<lock::RenewReply> reply);
   void failed(TimePoint now, util::Error why);
@@ -64,7 +70,10 @@ class Renewer {
 
   lock::RenewCall call_;
   Doors doors_;
-  util::Fd stop_;
+  util::Fd called_;  // to stop, or for a new record
+  std::atomic<bool> stopping_{false};
+  std::mutex record_mutex_;
+  std::string new_record_;  // empty: none since the last call
   util::Fd lost_;
   pthread_t thread_{};
   bool running_ = false;

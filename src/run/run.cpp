@@ -33,10 +33,10 @@ std::optional<std::variant<Entered, Outcome>> take_inside(Plan& plan, lock::Lock
 
 Outcome hold_and_run(Plan plan, lock::LockStore& store, const lock::MakeStore& make_store,
                      Observer& observer, Signals& signals) {
-  auto page = map_page();
-  if (!page) return std::move(page).error();
+  auto state = map_shared_state();
+  if (!state) return std::move(state).error();
   auto hold = [&](const Use& use, TimePoint granted_at) {
-    return run_held({plan, use, granted_at, store, make_store, observer, signals, **page});
+    return run_held({plan, use, granted_at, store, make_store, observer, signals, **state});
   };
   if (plan.around) {
     if (auto inside = take_inside(plan, store, observer, signals)) {

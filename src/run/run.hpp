@@ -39,6 +39,8 @@ struct Plan {
   std::vector<std::string> argv;  // the command, executed directly: argv[0] is looked up in PATH
   // What is added to the command's inherited environment, `NAME=value`; `NAME` alone is taken out.
   std::function<std::vector<std::string>(const Use&)> environment;
+  // The claim's record for others to see while what cannot be ended keeps the lock; none: unchanged.
+  std::function<std::string(const std::string& why)> record_ending{};
   // What an ancestor's run said that it holds; where that is true it is entered, not waited for.
   std::optional<Use> around{};
   Millis kill_after{5'000};
@@ -46,6 +48,7 @@ struct Plan {
   OnLost on_lost = OnLost::terminate;
   Until until = Until::command;
   lock::Watchdog watchdog = lock::Watchdog::renew;
+  bool unlocked = false;  // no lock is held: nothing is kept for anybody
 };
 
 // How the command ended by itself.
@@ -68,6 +71,7 @@ struct Ended {
   CommandEnd end;
   std::optional<LeaseEnd> lost;           // it ended by itself, but without a lease: a warning
   std::optional<util::Error> unreleased;  // the release could not be confirmed
+  std::vector<std::string> survivors{};   // of a TERM or INT; the lock is not released for them
 };
 struct NotAcquired {
   // Upgrade: a run around this one holds the lock in a wider mode, and would be waited for in vain.
@@ -131,6 +135,9 @@ class Observer : public lock::WaitObserver {
   // A ^Z is about to stop rlock with its command, which is ended after `left` unless both are
   // resumed and the lease is renewed before.
   virtual void stopping(Millis left) { (void)left; }
+  // The command was to end, and these processes cannot be ended: the lock is kept and renewed for as
+  // long as they live. Repeated now and then.
+  virtual void cannot_end(const std::vector<std::string>& survivors) { (void)survivors; }
 };
 
 // Runs plan.argv under the lock. `store` made the first contact; `make_store` gives the renewal

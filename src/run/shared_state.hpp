@@ -36,7 +36,7 @@ class Survivors {
   void add(const Survivor& one) noexcept {
     size_t at = count_;
     if (at == kMost) return;
-    slots_[at] = {one.pid, one.user, one.error};
+    slots_[at] = one;
     count_ = at + 1;
   }
   void copy(const Survivors& other) noexcept {

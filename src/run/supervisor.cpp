@@ -5,9 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "run/descriptors.hpp"
 #include "run/proc.hpp"
+#include "run/survivors.hpp"
+#include "util/boot_timer.hpp"
 #include "util/duration.hpp"
 
 namespace rlock::run {
@@ -15,12 +19,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Most commands are shorter: they are spared the thread. [SUPERVISION, Where the time goes]
+// Most commands are shorter: they are spared the thread.
 constexpr auto kThreadAfter = 50ms;
 constexpr auto kThreadRetry = 100ms;
-constexpr auto kUnseenRetry = 100ms;
-// For what does not die at once of KILL; after that it is reported.
-constexpr auto kKillingTime = 5s;
+// Where the lease is lost: for what does not die at once of KILL. After that it is reported.
+constexpr auto kDyingTime = 5s;
+constexpr Millis kFirstReport = 1min;
+constexpr Millis kLongestReport = 60min;
 
 // The terminal's driver sends to the whole foreground group; only a hangup goes to the session's
 // leader alone. Other signals of the kernel, as of alarm(2) and of limits, are for one process.
@@ -38,9 +43,9 @@ bool reached_the_group(const signalfd_siginfo& info) {
   }
 }
 
-// What the server told, as far as a running command is concerned.
+// The command gets no grace beside another holder.
 bool others_may_run(const lock::Lost& lost) {
-  return lost.how == lock::LostHow::taken || lost.how == lock::LostHow::full;
+  return lost.how == lock::LostHow::taken || lost.how == lock::LostHow::full || lost.by;
 }
 
 std::string describe(const LeaseEnd& end) {
@@ -72,19 +77,15 @@ std::string describe(const CommandEnd& end) {
 }  // namespace
 
 util::Result<Finish> Supervisor::run(Child& child) {
-  std::optional<SignalBlock> held;  // so that a ^Z can be told of before it stops us
+  std::optional<SignalBlock> held;  // so that a ^Z can be announced before it stops us
   if (parts_.terminal.stop_fd() >= 0) held.emplace(SIGTSTP);
-  auto pid = child.start(parts_.signals, parts_.page, parts_.quarry.grouping);
-  if (!pid) {
-    parts_.page.leave_armed(Phase::done);
-    return std::move(pid).error();
-  }
+  const Grouping grouping = parts_.terminal.exists() ? Grouping::callers : Grouping::own;
+  auto guard = Guard::start({child, parts_.signals, parts_.state, grouping, parts_.plan.until});
+  if (!guard) return std::move(guard).error();
+  guard_ = *std::move(guard);
   started_ = util::BootClock::now();
   // A lease that is due for renewal when the command starts cannot wait for the thread.
   next_thread_try_ = std::min(started_ + kThreadAfter, parts_.lease.next_attempt());
-  parts_.quarry.command = *pid;
-  parts_.quarry.guard = parts_.guard.pid();
-  close_foreign_descriptors();
   watch();
   held.reset();
   return finish();
@@ -93,47 +94,42 @@ util::Result<Finish> Supervisor::run(Child& child) {
 void Supervisor::watch() {
   while (true) {
     read_signals();
-    if (over()) return;
-    tend_children();
+    guard_->read_reports();
     TimePoint now = util::BootClock::now();
+    tend(now);
+    if (over(now)) return;
     start_renewal(now);
-    judge(now);
-    pollfd fds[3] = {{parts_.signals.fd(), POLLIN, 0},
+    check_limits(now);
+    pollfd fds[4] = {{parts_.signals.fd(), POLLIN, 0},
+                     {guard_->fd(), POLLIN, 0},
                      {parts_.renewer.fd(), POLLIN, 0},
                      {parts_.terminal.stop_fd(), POLLIN, 0}};
-    if (finish_.lost && finish_.lost->told) fds[1].fd = -1;  // heard
-    now = util::BootClock::now();
-    poll(fds, 3, util::poll_timeout(now, next_look()));
-    if (fds[2].revents == 0) continue;
+    if (finish_.lost && finish_.lost->told) fds[2].fd = -1;  // known already
+    if (guard_->hung_up()) fds[1].fd = -1;
+    util::poll_until(fds, next_look());
+    if (fds[3].revents == 0) continue;
     announce_stop();
     parts_.terminal.stop();
   }
 }
 
-bool Supervisor::over() {
-  ended_ = ended_ || command_ended();
-  if (!ended_ || parts_.plan.until == Until::command) return ended_;
-  // What survives a kill is reported, not waited for.
-  return (ending_ && ending_->killed) || !descendants_left();
+bool Supervisor::over(TimePoint now) {
+  if (parts_.state.phase == Phase::over) return true;
+  left_ = left_ || (stuck() && !keeps_lock() && stuck_for_good(now));
+  return left_;
 }
 
-// As long as the one found last lives no other has to be looked for. When it ends SIGCHLD tells.
-bool Supervisor::descendants_left() {
-  bool lives = descendant_ > 0 && waitpid(descendant_, nullptr, WNOHANG) == 0;
-  if (!lives) descendant_ = find_descendant(parts_.quarry);
-  return descendant_ != 0;
+// Where nothing is kept for them: another user's processes outlive any patience of ours.
+bool Supervisor::stuck_for_good(TimePoint now) const {
+  const bool patient = ending_ && ending_->killed && now < ending_->killed_at + kDyingTime;
+  return parts_.state.survivors.all_refused() || !patient;
 }
 
-void Supervisor::signal(int number) {
-  signal_command(parts_.quarry, number);
-}
-
-// The zombie stays: its pid must not be given to a stranger while kills are owed.
-bool Supervisor::command_ended() {
-  siginfo_t info{};
-  auto id = static_cast<id_t>(parts_.quarry.command);
-  waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT);
-  return info.si_pid != 0;
+// What cannot be ended holds the lock as long as rlock can renew it.
+bool Supervisor::keeps_lock() const {
+  if (parts_.plan.unlocked || finish_.lost || parts_.state.lease_over) return false;
+  if (parts_.plan.watchdog == lock::Watchdog::none) return false;
+  return !ending_ || ending_->cause == Cause::run_limit || ending_->cause == Cause::no_guard;
 }
 
 void Supervisor::read_signals() {
@@ -144,57 +140,69 @@ void Supervisor::read_signals() {
 }
 
 void Supervisor::forward(const signalfd_siginfo& info) {
-  if (parts_.terminal.exists() && reached_the_group(info)) {
-    return pass_on_from_terminal(static_cast<int>(info.ssi_signo));
-  }
+  const int number = static_cast<int>(info.ssi_signo);
+  if (parts_.terminal.exists() && reached_the_group(info)) return pass_on_from_terminal(number);
   // `kill 0` in the command reached us too: it needs no echo.
-  if (info.ssi_pid != 0 && of_the_command(parts_.quarry, static_cast<pid_t>(info.ssi_pid))) return;
-  signal(static_cast<int>(info.ssi_signo));
+  const auto sender = static_cast<pid_t>(info.ssi_pid);
+  if (sender != 0 && proc_is_ours() && descends_from(sender, guard_->pid())) return;
+  if (!leaves_at(number)) guard_->signal({number});
+}
+
+// The second TERM or INT, while the lock is kept for what cannot be ended, is the way out.
+bool Supervisor::leaves_at(int number) {
+  if (number != SIGTERM && number != SIGINT) return false;
+  ++stop_requests_;
+  left_ = left_ || (stuck() && stop_requests_ > 1);
+  return left_;
 }
 
 // Where the command is in our group it got the signal, and what becomes of the groups that it made
 // is its own affair, as in a shell. One that left it (setsid, timeout), or whose descendants alone
-// are left, has nobody else to tell it.
+// are left, can only be reached by us.
 void Supervisor::pass_on_from_terminal(int number) {
-  pid_t group = getpgrp();
-  if (!command_ended() && getpgid(parts_.quarry.command) == group) return;
-  signal_outside(parts_.quarry, number, {group, parts_.terminal.foreground()});
+  const pid_t group = getpgrp();
+  const pid_t command = guard_->command();
+  if (!parts_.state.command_ended() && (command <= 0 || getpgid(command) == group)) return;
+  guard_->signal({number}, {group, parts_.terminal.foreground()});
 }
 
-void Supervisor::tend_children() {
-  if (auto tended = parts_.guard.tend(); !tended && !ending_) {
-    finish_.error = std::move(tended).error();
-    begin(Cause::no_guard, util::BootClock::now() + parts_.plan.kill_after);
+void Supervisor::tend(TimePoint now) {
+  guard_->tend(now);
+  if (guard_->was_lost() && !ending_) {
+    finish_.error = util::Error{util::ErrorKind::system, "the guard of the command was killed"};
+    ending_ = Ending{Cause::no_guard, now, true, now};
+    emit(EventKind::killed, word(Cause::no_guard));
   }
-  parts_.quarry.guard = parts_.guard.pid();
-  siginfo_t info{};
-  auto id = static_cast<id_t>(parts_.quarry.command);
-  if (waitid(P_PID, id, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
-    if (parts_.terminal.left_alone_by(parts_.quarry.command)) {
-      announce_stop();
-      parts_.terminal.stop_with(parts_.quarry.command);
-    }
+  if (!alone_ && parts_.state.phase != Phase::starting) {
+    close_foreign_descriptors();
+    alone_ = true;
   }
+  follow_stops();
   reap_strangers();
+}
+
+void Supervisor::follow_stops() {
+  const uint32_t stops = parts_.state.stops;
+  if (std::exchange(stops_seen_, stops) == stops) return;
+  if (!parts_.terminal.left_alone_by(guard_->command())) return;
+  announce_stop();
+  parts_.terminal.stop_with(guard_->command());
 }
 
 // A stopped rlock renews nothing, and its guard keeps the time.
 void Supervisor::announce_stop() {
   if (ending_ || finish_.lost || !fenced() || !parts_.terminal.can_stop()) return;
-  auto left = parts_.page.kill_at() - util::BootClock::now();
+  auto left = parts_.state.kill_at() - util::BootClock::now();
   parts_.observer.stopping(std::max(std::chrono::duration_cast<Millis>(left), Millis(0)));
 }
 
-// As subreaper, or as PID 1, rlock inherits orphans; those it did not start it just buries.
+// As PID 1, or by jobs from before `exec rlock`, rlock inherits orphans; it only reaps those.
 void Supervisor::reap_strangers() {
+  siginfo_t info{};
   while (true) {
-    siginfo_t info{};
+    info.si_pid = 0;
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
-    if (info.si_pid == parts_.quarry.command || info.si_pid == parts_.guard.pid()) {
-      // Younger ones stand behind it for as long as descendants are waited for.
-      if (ended_) bury_orphans(parts_.quarry);
-      return;
-    }
+    if (info.si_pid == guard_->pid()) return;
     waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG);
   }
 }
@@ -206,24 +214,25 @@ void Supervisor::start_renewal(TimePoint now) {
   if (!started && !ending_) finish_.error = std::move(started).error();
 }
 
-void Supervisor::judge(TimePoint now) {
+void Supervisor::check_limits(TimePoint now) {
   Lease::View lease = parts_.lease.view();
-  if (!finish_.lost || (!finish_.lost->told && lease.lost)) judge_lease(lease, now);
+  if (!finish_.lost || (!finish_.lost->told && lease.lost)) check_lease(lease, now);
   if (!ending_ && parts_.plan.max_run && now >= started_ + *parts_.plan.max_run) {
     begin(Cause::run_limit, now + parts_.plan.kill_after);
   }
   if (ending_ && !ending_->killed && now >= kill_due(lease)) kill_everything();
+  if (stuck() && keeps_lock()) report_survivors(now);
 }
 
-void Supervisor::judge_lease(const Lease::View& lease, TimePoint now) {
-  // The guard's word: it is ending the command already.
-  if (parts_.page.phase.load() != Phase::armed) {
+void Supervisor::check_lease(const Lease::View& lease, TimePoint now) {
+  // The guard is ending the command already.
+  if (parts_.state.lease_over) {
     finish_.lost = LeaseEnd{lease.lost, lease.trouble, true};
     return begin(Cause::lease, now);
   }
   if (lease.lost) {
     finish_.lost = LeaseEnd{lease.lost, std::nullopt, false};
-    if (!fenced()) return tell(EventKind::lost, describe(*finish_.lost));
+    if (!fenced()) return emit(EventKind::lost, describe(*finish_.lost));
     TimePoint kill_at = others_may_run(*lease.lost) ? now : now + parts_.plan.kill_after;
     return begin(Cause::lease, std::min(kill_at, lease.kill_at));
   }
@@ -231,12 +240,23 @@ void Supervisor::judge_lease(const Lease::View& lease, TimePoint now) {
     // A renewal may still come through later, and the end is worth one warning.
     if (now < lease.deadline) return;
     finish_.lost = LeaseEnd{std::nullopt, lease.trouble, false};
-    return tell(EventKind::lost, describe(*finish_.lost));
+    return emit(EventKind::lost, describe(*finish_.lost));
   }
   if (now < lease.terminate_at) return;
   if (awaits_thread()) return begin(Cause::no_renewal, lease.kill_at);
   finish_.lost = LeaseEnd{std::nullopt, lease.trouble, false};
   begin(Cause::lease, lease.kill_at);
+}
+
+// A line at once, then ever more seldom; what others see is renewed with the lease.
+void Supervisor::report_survivors(TimePoint now) {
+  if (parts_.plan.record_ending) {
+    parts_.renewer.set_record(parts_.plan.record_ending(summary(parts_.state.survivors)));
+  }
+  if (now < next_report_) return;
+  parts_.observer.cannot_end(describe(parts_.state.survivors));
+  report_every_ = std::clamp(report_every_ * 2, kFirstReport, kLongestReport);
+  next_report_ = now + report_every_;
 }
 
 void Supervisor::begin(Cause cause, TimePoint kill_at) {
@@ -246,13 +266,12 @@ void Supervisor::begin(Cause cause, TimePoint kill_at) {
   }
   ending_ = Ending{cause, kill_at};
   if (kill_at > util::BootClock::now()) {
-    signal(SIGTERM);
-    signal(SIGCONT);  // a stopped one could not act on it
+    guard_->signal({SIGTERM, SIGCONT});  // a stopped one could not act on the first alone
   } else {
     kill_everything();
   }
-  if (finish_.lost) tell(EventKind::lost, describe(*finish_.lost));
-  if (!ending_->killed) tell(EventKind::terminating, word(cause));
+  if (finish_.lost) emit(EventKind::lost, describe(*finish_.lost));
+  if (!ending_->killed) emit(EventKind::terminating, word(cause));
 }
 
 // Whatever the reason, a fenced command does not outlive its lease.
@@ -265,79 +284,74 @@ bool Supervisor::awaits_thread() const {
 }
 
 void Supervisor::kill_everything() {
-  survivors_ = kill_tree(parts_.quarry, util::BootClock::now() + kKillingTime);
-  if (survivors_.unseen != 0) return;  // to be tried again
+  guard_->end();
   ending_->killed = true;
-  tell(EventKind::killed, word(ending_->cause));
+  ending_->killed_at = util::BootClock::now();
+  emit(EventKind::killed, word(ending_->cause));
 }
 
 TimePoint Supervisor::next_look() const {
   Lease::View lease = parts_.lease.view();
-  TimePoint next = awaits_thread() ? next_thread_try_ : TimePoint::max();
+  TimePoint next = std::min(guard_->due(), awaits_thread() ? next_thread_try_ : TimePoint::max());
   if (ending_ && !ending_->killed) next = std::min(next, kill_due(lease));
-  if (descendant_ == kUnseen) next = std::min(next, util::BootClock::now() + kUnseenRetry);
   if (!ending_ && parts_.plan.max_run) next = std::min(next, started_ + *parts_.plan.max_run);
+  if (stuck() && keeps_lock()) {
+    next = std::min(next, next_report_);
+  } else if (stuck() && ending_) {
+    next = std::min(next, ending_->killed_at + kDyingTime);
+  }
   if (finish_.lost) return next;
   return std::min(next, fenced() ? lease.terminate_at : lease.deadline);
 }
 
-Finish Supervisor::finish() {
-  settle_with_guard();
-  if (ending_ && !ending_->killed) kill_everything();
-  finish_.exec_error = std::max(parts_.page.exec_error.load(), 0);
-  finish_.started = ever_started();
-  finish_.end = reap();
-  reap_strangers();
+util::Result<Finish> Supervisor::finish() {
+  if (int error = parts_.state.fork_error; error != 0) {
+    return util::Error{util::ErrorKind::system,
+                       std::string("cannot start the command: fork: ") + std::strerror(error)};
+  }
+  take_over_from_guard();
+  finish_.exec_error = std::max(parts_.state.exec_error.load(), 0);
+  finish_.started = parts_.state.exec_error == 0 && parts_.state.ran;
+  finish_.end = command_end();
   if (ending_ || std::holds_alternative<Signaled>(finish_.end)) {
-    parts_.terminal.restore_after(parts_.quarry.command);
+    parts_.terminal.restore_after(guard_->command());
   }
   if (ending_) finish_.ended_for = ending_->cause;
-  finish_.survivors = describe(survivors_);
-  if (finish_.started) tell(EventKind::exited, describe(finish_.end));
+  if (left_) finish_.survivors = describe(parts_.state.survivors);
+  if (finish_.started) emit(EventKind::exited, describe(finish_.end));
   return std::move(finish_);
 }
 
-// From here on the guard signals nobody, so that the command may be reaped.
-void Supervisor::settle_with_guard() {
-  if (parts_.page.exec_error.load() == Page::kTooLate && !ending_) {
+// What the guard did by itself, where that has not been seen yet.
+void Supervisor::take_over_from_guard() {
+  if (ending_) return;
+  if (parts_.state.exec_error == SharedState::kTooLate) {
     finish_.lost = LeaseEnd{};
     ending_ = Ending{Cause::lease, TimePoint::min()};
+    return;
   }
-  if (parts_.page.leave_armed(Phase::done)) return;
-  parts_.guard.await_killed(util::BootClock::now() + kKillingTime);
-  if (ending_) return;
+  if (!parts_.state.lease_over) return;
   Lease::View lease = parts_.lease.view();
   finish_.lost = LeaseEnd{lease.lost, lease.trouble, true};
-  tell(EventKind::lost, describe(*finish_.lost));
-  if (!ended_by_itself()) ending_ = Ending{Cause::lease, TimePoint::min()};
+  emit(EventKind::lost, describe(*finish_.lost));
+  // Descendants that were waited for it may have ended.
+  const bool by_itself = parts_.state.ended_first && parts_.plan.until == Until::command;
+  if (!by_itself) ending_ = Ending{Cause::lease, TimePoint::min()};
 }
 
-// Before the guard came, which only ever kills. Descendants that were waited for it may have ended.
-bool Supervisor::ended_by_itself() const {
-  siginfo_t info{};
-  auto id = static_cast<id_t>(parts_.quarry.command);
-  waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT);
-  bool killed = info.si_code != CLD_EXITED && info.si_status == SIGKILL;
-  return info.si_pid != 0 && !killed && parts_.plan.until == Until::command;
+CommandEnd Supervisor::command_end() const {
+  switch (parts_.state.end_code) {
+    case CLD_EXITED:
+      return Exited{parts_.state.end_status};
+    case 0:  // nobody could see it: its pid namespace ended with it
+      return Signaled{SIGKILL};
+    default:
+      return Signaled{parts_.state.end_status};
+  }
 }
 
-// A failed exec is no start, nor is one that hung until we killed it: as far as /proc can tell.
-bool Supervisor::ever_started() const {
-  if (parts_.page.exec_error.load() != 0) return false;
-  if (!ending_ || !proc_is_ours()) return true;
-  auto stat = read_stat(parts_.quarry.command);
-  return !stat || !stat->before_exec();
-}
-
-CommandEnd Supervisor::reap() {
-  siginfo_t info{};
-  waitid(P_PID, static_cast<id_t>(parts_.quarry.command), &info, WEXITED);
-  if (info.si_code == CLD_EXITED) return Exited{info.si_status};
-  return Signaled{info.si_status};
-}
-
-void Supervisor::tell(EventKind kind, std::string detail) {
-  parts_.observer.event({kind, util::BootClock::now(), parts_.token, std::move(detail)});
+void Supervisor::emit(EventKind kind, std::string detail) {
+  parts_.observer.event({kind, util::BootClock::now(), parts_.use.token, std::move(detail)});
 }
 
 }  // namespace rlock::run

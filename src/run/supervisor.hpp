@@ -27,26 +27,28 @@ struct Finish {
   std::vector<std::string> survivors;
 };
 
-// Starts the command and watches over it, its guard and the renewal thread until it has ended.
-// [SUPERVISION, Order of a run]
+// Has the guard start the command, and watches over both and the renewal thread until the command
+// and all that had to end with it are gone. What cannot be ended is waited for, and the lock kept,
+// unless the lease is lost.
 class Supervisor {
  public:
   struct Parts {
     const Plan& plan;
-    lock::Token token;
+    const Use& use;
     Signals& signals;
     Observer& observer;
-    Page& page;
-    Guard& guard;
+    SharedState& state;
     Lease& lease;
     Renewer& renewer;
     Terminal& terminal;
-    Quarry quarry;  // the command's pid is filled in here
   };
-  explicit Supervisor(Parts parts) : parts_(std::move(parts)) {}
+  explicit Supervisor(const Parts& parts) : parts_(parts) {}
 
   // ErrorKind::system when no process can be had: then nothing has run.
   util::Result<Finish> run(Child& child);
+  // The guard, which has nothing more to do then: its own end need not be waited for. Null when there
+  // is none.
+  std::unique_ptr<Guard> take_guard() { return std::move(guard_); }
 
  private:
   // An end that is under way: TERM has been sent, KILL comes at `kill_at` unless the lease ends
@@ -55,44 +57,50 @@ class Supervisor {
     Cause cause;
     TimePoint kill_at;
     bool killed = false;
+    TimePoint killed_at{};
   };
 
   void watch();
-  bool over();
-  bool command_ended();
-  bool descendants_left();
-  void signal(int number);
+  bool over(TimePoint now);
+  bool stuck_for_good(TimePoint now) const;
+  bool keeps_lock() const;
   void read_signals();
   void forward(const signalfd_siginfo& info);
   void pass_on_from_terminal(int number);
-  void tend_children();
+  bool leaves_at(int number);
+  void tend(TimePoint now);
+  void follow_stops();
   void announce_stop();
   void reap_strangers();
   void start_renewal(TimePoint now);
-  void judge(TimePoint now);
-  void judge_lease(const Lease::View& lease, TimePoint now);
+  void check_limits(TimePoint now);
+  void check_lease(const Lease::View& lease, TimePoint now);
+  void report_survivors(TimePoint now);
   void begin(Cause cause, TimePoint kill_at);
   TimePoint kill_due(const Lease::View& lease) const;
   bool awaits_thread() const;
   void kill_everything();
   TimePoint next_look() const;
-  Finish finish();
-  void settle_with_guard();
-  bool ended_by_itself() const;
-  bool ever_started() const;
-  CommandEnd reap();
-  void tell(EventKind kind, std::string detail = {});
+  util::Result<Finish> finish();
+  void take_over_from_guard();
+  CommandEnd command_end() const;
+  void emit(EventKind kind, std::string detail = {});
 
   bool fenced() const { return parts_.plan.on_lost == OnLost::terminate; }
+  bool stuck() const { return parts_.state.phase == Phase::stuck; }
 
   Parts parts_;
+  std::unique_ptr<Guard> guard_;
   TimePoint started_;
   TimePoint next_thread_try_;
   std::optional<Ending> ending_;
-  bool ended_ = false;    // the command itself: what it started may be waited for
-  pid_t descendant_ = 0;  // one of those
+  bool alone_ = false;        // the caller's descriptors are closed
+  uint32_t stops_seen_ = 0;   // of the command
+  int stop_requests_ = 0;     // TERM and INT that came to rlock
+  bool left_ = false;         // the survivors are not waited for any more
+  Millis report_every_{0};    // doubles
+  TimePoint next_report_;
   Finish finish_;
-  Survivors survivors_;
 };
 
 }  // namespace rlock::run

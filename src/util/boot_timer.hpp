@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <span>
+#include <utility>
 
 #include "util/clock.hpp"
 #include "util/fd.hpp"
@@ -14,6 +15,8 @@ namespace rlock::util {
 class BootTimer {
  public:
   BootTimer() noexcept;
+  // With a timerfd of CLOCK_BOOTTIME that is not armed.
+  explicit BootTimer(Fd timer) noexcept : fd_(std::move(timer)) {}
 
   // Readable from the time it is armed for until it is armed again; -1 where the system has no
   // descriptor left.

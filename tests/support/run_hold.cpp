@@ -159,8 +159,10 @@ Told tell(const run::LeaseLost& lost) {
   for (const std::string& line : lost.survivors) text += " [" + line + "]";
   return {76, 0, text};
 }
-Told tell(const run::RunLimit&) {
-  return {124, 0, "run limit"};
+Told tell(const run::RunLimit& limit) {
+  std::string text = "run limit";
+  for (const std::string& line : limit.survivors) text += " [" + line + "]";
+  return {124, 0, text};
 }
 Told tell(const run::CannotExec& failed) {
   std::string text = failed.unreleased ? "cannot exec unreleased" : "cannot exec";

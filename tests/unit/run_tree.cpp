@@ -1,34 +1,89 @@
-// Who belongs to a command.
+// The tree of a command, known by descent.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <memory>
+
 #include "run/proc.hpp"
-#include "run/tree.hpp"
+#include "run/process_tree.hpp"
 #include "run_support.hpp"
-#include "util/random.hpp"
 
 using namespace rlock;
 using namespace rlock::test;
+using namespace std::chrono_literals;
+using Listing = run::ProcessTree::Listing;
 
 namespace {
 
-// Of this process alone: other runs of these tests may be under way beside it.
-const std::string kOwner = [] {
-  util::SystemRandom random;
-  return util::random_hex(random);
-}();
+struct ReapAll final : run::ProcessTree::Reaper {
+  void reap() noexcept override {
+    while (waitpid(-1, nullptr, WNOHANG) > 0) continue;
+  }
+};
 
-run::Quarry quarry(pid_t command) {
-  run::Quarry quarry;
-  std::copy_n(kOwner.begin(), quarry.mark.size(), quarry.mark.begin());
-  quarry.runner = -1;
-  quarry.session = getsid(0);
-  quarry.command = command;
-  quarry.born_from = run::born_now();
-  return quarry;
+// In a process of its own, which is a subreaper as the guard is: starts `script` below it, waits
+// until that has said as many words as `words`, ends the tree, and says `gone` or `left`.
+void end_a_tree(const std::string& script, int words, Listing listing) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  int said[2];
+  if (pipe(said) != 0) _exit(1);
+  if (fork() == 0) {
+    dup2(said[1], STDOUT_FILENO);
+    close(said[0]);
+    close(said[1]);
+    execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);
+    _exit(127);
+  }
+  close(said[1]);
+  char word = 0;
+  for (int lines = 0; lines < words && read(said[0], &word, 1) == 1;) lines += word == '\n';
+  static run::Exclusions none;
+  static run::ProcessTree tree(run::Grouping::callers, getsid(0), none);
+  tree.open(listing);
+  ReapAll reaper;
+  run::Survivors survivors;
+  const auto until = util::BootClock::now() + 20s;
+  bool gone = false;
+  while (!gone && util::BootClock::now() < until) {
+    gone = tree.end(reaper, util::BootClock::now() + 20ms, survivors);
+    usleep(1000);
+  }
+  // The end of the pipe: nobody below has it open any more.
+  fcntl(said[0], F_SETFL, O_NONBLOCK);
+  ssize_t rest = 0;
+  while ((rest = read(said[0], &word, 1)) > 0) continue;
+  const char* text = gone && rest == 0 && survivors.size() == 0 ? "gone\n" : "left\n";
+  [[maybe_unused]] ssize_t written = write(STDOUT_FILENO, text, 5);
+  _exit(0);
 }
+
+std::string ended(const std::string& script, int words, Listing listing = Listing::children) {
+  int out[2];
+  REQUIRE(pipe(out) == 0);
+  pid_t child = fork();
+  if (child == 0) {
+    close(out[0]);
+    dup2(out[1], STDOUT_FILENO);
+    end_a_tree(script, words, listing);
+  }
+  close(out[1]);
+  char text[16] = {};
+  ssize_t got = read(out[0], text, sizeof text - 1);
+  close(out[0]);
+  waitpid(child, nullptr, 0);
+  return got > 0 ? std::string(text) : "";
+}
+
+// Children in groups and sessions of their own, orphans, with and without an environment.
+constexpr char kFamily[] =
+    "setsid sh -c 'env -i sh -c \"echo on; exec sleep 60\" & echo on; sleep 61' & "
+    "(setsid sh -c 'echo on; exec sleep 62' &); timeout 63 sh -c 'echo on; sleep 64' & "
+    "bash -mc 'sh -c \"echo on; exec sleep 65\" & wait' & "
+    "setsid sh -c 'while :; do sleep 0.03 & sleep 0.01; done' & echo on; sleep 66";
 
 }  // namespace
 
@@ -41,43 +96,29 @@ TEST_CASE("a stat line is read past a name with brackets and blanks") {
   CHECK(stat->group == getpgrp());
   CHECK(stat->session == getsid(0));
   CHECK(stat->threads == 1);
-  CHECK(stat->born <= run::born_now());
   CHECK_FALSE(stat->before_exec());
   CHECK_FALSE(run::read_stat(0x3ffffff).has_value());
 }
 
-TEST_CASE("a process is found by its owner in a long environment, and only then") {
-  Job::How how;
-  how.before_exec = [] {
-    setenv("AAA_LONG", std::string(60'000, 'x').c_str(), 1);
-    setenv("RLOCK_OWNER", kOwner.c_str(), 1);
-  };
-  Job with(shell("echo on; sleep 60"), how);
-  Job without(shell("echo on; sleep 60"));
-  CHECK(with.line() == "on");
-  CHECK(without.line() == "on");
-  CHECK(run::environ_contains(with.pid(), kOwner));
-  CHECK_FALSE(run::environ_contains(without.pid(), kOwner));
+TEST_CASE("the tree: whatever sessions, groups and environments it makes, and nobody else") {
+  Job stranger(shell("echo on; sleep 60"));
+  CHECK(stranger.line() == "on");
+  CHECK(ended(kFamily, 6) == "gone\n");
+  CHECK(alive(stranger.pid()));
 }
 
-TEST_CASE("the tree: children of children, those in other sessions, nobody else") {
-  Job::How how;
-  how.before_exec = [] { setenv("RLOCK_OWNER", kOwner.c_str(), 1); };
-  auto born = run::born_now();
+TEST_CASE("the tree, where the kernel keeps no lists of children") {
   Job stranger(shell("echo on; sleep 60"));
-  // All are up before the hunt: one killed between fork and exec of its child orphans it.
-  Job job(shell("setsid sh -c 'env -i sh -c \"echo on; exec sleep 60\" & sleep 61' & "
-                "(setsid sh -c 'echo on; exec sleep 62' &); echo on; sleep 63"),
-          how);
   CHECK(stranger.line() == "on");
-  for (int one = 0; one < 3; ++one) CHECK(job.line() == "on");
-  run::Quarry whom = quarry(job.pid());
-  whom.born_from = born;
-  run::Survivors survivors = run::kill_tree(whom, util::BootClock::now() + kPatience);
-  CHECK(survivors.count == 0);
-  CHECK(job.rest().empty());
-  CHECK(job.at_end());
+  CHECK(ended(kFamily, 6, Listing::scan) == "gone\n");
   CHECK(alive(stranger.pid()));
+}
+
+TEST_CASE("a deep tree") {
+  CHECK(ended("f() { if [ $1 -gt 0 ]; then setsid sh -c \"$2\" sh $(($1 - 1)) \"$2\" & fi; "
+              "echo on; sleep 60; }; f 1 'echo on; if [ $1 -gt 0 ]; then sh -c \"$2\" sh $(($1 - 1)) \"$2\" & fi; "
+              "sleep 60'",
+              2) == "gone\n");
 }
 
 TEST_CASE("descent is known over generations") {
