@@ -35,6 +35,7 @@ constexpr char kName[] = "lease-guard";
 constexpr int kLine = 0;
 constexpr int kTimer = 1;
 constexpr int kChildren = 2;
+constexpr int kBeforeExec = 3;
 
 // Locking memory at once costs the start of every run 0.2 ms; short commands never need it.
 constexpr auto kSettleAfter = 50ms;
@@ -69,6 +70,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     prctl(PR_SET_PDEATHSIG, SIGCONT);
     start_command();
     settle();
+    await_exec();
     while (true) {
       reap();
       act(BootClock::now());
@@ -85,25 +87,46 @@ class GuardProcess final : private ProcessTree::Reaper {
       leave();
     }
     tree_.set_command(command_);
-    siginfo_t info{};
-    waitid(P_PID, static_cast<id_t>(command_), &info, WEXITED | WNOHANG | WNOWAIT);
-    if (info.si_pid != 0 && died_before_exec(command_)) state_.ran = false;
-    state_.phase = Phase::running;
-    report();
   }
 
-  // Only now: before, the command's group would be orphaned, and nobody would resume it after a ^Z.
+  // The command is in rlock's session: leaving that before would have taken it along.
   void settle() noexcept {
     setsid();
     dup2(task_.line, kLine);
     dup2(task_.timer, kTimer);
     dup2(task_.children, kChildren);
+    dup2(task_.before_exec[0], kBeforeExec);
     line_ = kLine;
     timer_.emplace(util::Fd(kTimer));
-    close_all_from(kChildren + 1);
+    close_all_from(kBeforeExec + 1);
     prctl(PR_SET_NAME, kName);
     if (proc_is_ours()) overwrite_arguments();
     settle_at_ = BootClock::now() + kSettleAfter;
+  }
+
+  // Until its exec the command shares our memory: nothing but waiting is done meanwhile. It may hang
+  // there, on a dead file server, and is to be ended in time all the same.
+  void await_exec() noexcept {
+    while (true) {
+      const bool ending = ending_.under_way();
+      timer_->arm(state_.kill_at());
+      pollfd fds[3] = {{kBeforeExec, POLLIN, 0},
+                       {gone_ ? -1 : kLine, POLLIN, 0},
+                       {ending ? -1 : kTimer, POLLIN, 0}};
+      poll(fds, 3, -1);
+      if (fds[0].revents != 0) break;
+      if (fds[1].revents != 0) read_order();
+      const TimePoint now = BootClock::now();
+      if (now >= state_.kill_at()) end_by_ourselves(now, true);
+      if (ending_.under_way()) kill(command_, SIGKILL);
+    }
+    close(kBeforeExec);
+    executing_ = false;
+    siginfo_t info{};
+    waitid(P_PID, static_cast<id_t>(command_), &info, WEXITED | WNOHANG | WNOWAIT);
+    if (info.si_pid != 0 && died_before_exec(command_)) state_.ran = false;
+    state_.phase = Phase::running;
+    report();
   }
 
   // Lost where rlock is gone, or is so far behind that it has enough to read.
@@ -190,7 +213,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     timer_->arm(next_step());
     pollfd fds[3] = {{gone_ ? -1 : kLine, POLLIN, 0}, {kTimer, POLLIN, 0}, {kChildren, POLLIN, 0}};
     poll(fds, 3, -1);
-    if (fds[0].revents != 0) read_orders();
+    if (fds[0].revents != 0) read_order();
     if (fds[2].revents != 0) forget_signals();
     if (!settled_ && BootClock::now() >= settle_at_) lock_memory();
   }
@@ -206,18 +229,14 @@ class GuardProcess final : private ProcessTree::Reaper {
     while (read(kChildren, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) continue;
   }
 
-  void read_orders() noexcept {
+  // Of the line that is readable.
+  void read_order() noexcept {
     Order order;
-    while (true) {
-      ssize_t got = recv(kLine, &order, sizeof order, MSG_DONTWAIT);
-      if (got == static_cast<ssize_t>(sizeof order)) {
-        obey(order);
-        continue;
-      }
-      if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-      gone_ = true;
-      return end_by_ourselves(BootClock::now(), false);
-    }
+    ssize_t got = recv(kLine, &order, sizeof order, MSG_DONTWAIT);
+    if (got == static_cast<ssize_t>(sizeof order)) return obey(order);
+    if (got < 0) return;
+    gone_ = true;
+    end_by_ourselves(BootClock::now(), false);
   }
 
   void obey(const Order& order) noexcept {
@@ -225,7 +244,11 @@ class GuardProcess final : private ProcessTree::Reaper {
     for (int number : order.signals) {
       asked_to_end_ = asked_to_end_ || number == SIGTERM || number == SIGINT;
     }
-    tree_.signal(order.signals, order.skip);
+    if (executing_) {
+      for (int number : order.signals) kill(command_, number);
+    } else {
+      tree_.signal(order.signals, order.skip);
+    }
   }
 
   const GuardTask task_;
@@ -235,6 +258,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   TreeEnding ending_;
   int line_;
   pid_t command_ = 0;  // 0: reaped
+  bool executing_ = true;  // the command is on its way to its exec
   bool settled_ = false;
   bool gone_ = false;          // rlock
   bool asked_to_end_ = false;  // by a TERM or INT that was passed on

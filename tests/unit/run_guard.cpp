@@ -102,7 +102,7 @@ TEST_CASE("a command that ended by itself while rlock was stopped keeps its code
   CHECK(job.at_end());
   // Past the lease, and past the moment at which the guard of a living command would kill.
   CHECK(eventually([&] {
-    return util::BootClock::now() > last_call(read_file(trace), "acquire") + 1100ms;
+    return rlock::util::BootClock::now() > last_call(read_file(trace), "acquire") + 1100ms;
   }));
   CHECK(alive(left));
   send_signal(left, SIGKILL);
