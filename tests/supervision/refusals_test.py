@@ -66,11 +66,30 @@ class Refusals(Case):
             file.write("#!/bin/sh\n: >started\n")
         os.chmod(script, 0o755)
         before = time.monotonic()
-        got = self.run_program([*self.delayed(script, 2_500_000), RLOCK, "run", "-t", "1", "hung", "--", script])
+        hanging = [*self.delayed(script, 2_500_000), RLOCK, "run", "--no-renew", "-t", "1", "hung", "--", script]
+        got = self.run_program(hanging)
         self.assertEqual(got.returncode, 76, got)
         self.assertRegex(got.stderr, r'(?m)^rlock: lost "hung".*the command was not started$')  # strace may talk, too
         self.assertFalse(os.path.exists("started"))
         self.assertGreater(time.monotonic() - before, 0.7)
+        self.assert_nothing_left("hung")
+
+    def test_case_03_exec_beyond_the_lease_of_a_stopped_rlock(self):
+        """3: the guard does not hang with the exec, and ends it in time by itself."""
+        needs_root(*self.delayed("/bin/true", 0), "true")
+        script = self.folder + "/command"
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n: >started\n")
+        os.chmod(script, 0o755)
+        holder = self.start([*self.delayed(script, 5_000_000), RLOCK, "run", "-t", "2", "hung", "--", script],
+                            stderr=subprocess.DEVNULL)
+        runner = child_of(holder.pid, "rlock")
+        command = child_of(child_of(runner, "lease-guard"), "rlock")
+        send(runner, signal.SIGSTOP)
+        until(lambda: gone(command), "the end of the command")
+        send(runner, signal.SIGCONT)
+        self.assert_ends(holder, 76)
+        self.assertFalse(os.path.exists("started"))
         self.assert_nothing_left("hung")
 
     def test_case_03_exec_within_the_lease(self):
@@ -80,7 +99,7 @@ class Refusals(Case):
         self.assertEqual(self.run_program(argv).returncode, 0)
 
     def test_case_03_killed_by_others_during_the_exec(self):
-        """3: an exec that hangs and is killed, by a user or for want of memory: that signal is told, no exit code."""
+        """3: an exec that hangs and is killed, by a user or for want of memory: that signal is reported, no exit code."""
         needs_root(*self.delayed("/bin/true", 0), "true")
         script = self.folder + "/command"
         with open(script, "w", encoding="utf-8") as file:
@@ -90,16 +109,15 @@ class Refusals(Case):
             hanging = [*self.delayed(script, 1_500_000), RLOCK, "run", "hung", "--", script]
             holder = self.start(hanging, stderr=subprocess.DEVNULL)  # strace wonders, too
             runner = child_of(holder.pid, "rlock")
-            child_of(runner, "lease-guard")
             # The guard has its own name by now; the command has rlock's until its exec.
-            send(child_of(runner, "rlock"), signal.SIGKILL)
+            send(child_of(child_of(runner, "lease-guard"), "rlock"), signal.SIGKILL)
             self.assert_ends(holder, -signal.SIGKILL)
         self.assert_nothing_left("hung")
 
     def test_each_system_call_of_the_start_fails_once(self):
         """2: whatever fails between grant and command: the command's code or 71, and no key left."""
         needs_root("strace", "-qq", "-o", "/dev/null", "true")
-        for call in "vfork", "pipe2", "timerfd_create", "signalfd4", "mmap", "eventfd2", "clone,clone3":
+        for call in "pipe2", "socketpair", "timerfd_create", "signalfd4", "mmap", "eventfd2", "clone,clone3":
             for nth in range(1, 4):
                 inject = ["strace", "-qq", "-o", "/dev/null", "-e", f"inject={call}:error=EMFILE:when={nth}"]
                 got = self.run_program([*inject, RLOCK, "run", "inject", "--", "sh", "-c", "exit 5"])
@@ -108,7 +126,7 @@ class Refusals(Case):
                 self.assert_nothing_left("inject")
 
     def test_no_guard_any_more(self):
-        """Where a killed guard cannot be replaced the command is ended, 71. [SUPERVISION, The guard]"""
+        """Where the guard is killed and no process can be had the command is ended, 71."""
         needs_root("setpriv", f"--reuid={NOBODY}", "true")
         holder = self.hold("unguarded", LONG, before=as_nobody("--nproc=1000"), stderr=subprocess.PIPE)
         subprocess.run([*as_nobody(), "prlimit", f"--pid={holder.pid}", "--nproc=1"], check=True)
