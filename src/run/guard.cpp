@@ -141,16 +141,22 @@ void Guard::read_reports() {
   hung_up_ = got == 0 || (errno != EAGAIN && errno != EINTR);
 }
 
-void Guard::signal(std::array<int, 2> signals, std::array<pid_t, 2> skip) {
-  const Order order{Order::Kind::signal, signals, skip};
-  // A guard that takes no order is ending the command, or is dead.
+// A guard that takes no order is ending the command, or is dead.
+void Guard::send_order(const Order& order) const {
   send(line_.get(), &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void Guard::signal(std::array<int, 2> signals) {
+  send_order({Order::Kind::signal, signals, {}});
+}
+
+void Guard::pass_on(int key, std::array<pid_t, 2> have) {
+  send_order({Order::Kind::keys, {key}, have});
 }
 
 void Guard::end() {
   if (std::exchange(ending_, true)) return;
-  const Order order{Order::Kind::end, {}, {}};
-  send(line_.get(), &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+  send_order({Order::Kind::end, {}, {}});
   progress_at_ = BootClock::now();
 }
 

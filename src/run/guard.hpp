@@ -42,8 +42,11 @@ class Guard {
   // Nothing more is to be read: the guard has left, or is dead.
   bool hung_up() const { return hung_up_; }
 
-  // Sends each signal to all processes of the command, but not to those groups.
-  void signal(std::array<int, 2> signals, std::array<pid_t, 2> skip = {});
+  // Sends each signal to all processes of the command.
+  void signal(std::array<int, 2> signals);
+  // Passes on a signal of the terminal, which these groups have, rlock's first, to a command that has
+  // left them, or whose descendants alone are left.
+  void pass_on(int key, std::array<pid_t, 2> have);
   // Kills all processes of the command. After this tend() is to be called again and again.
   void end();
 
@@ -63,6 +66,7 @@ class Guard {
 
   Guard(const Setup& setup, util::Fd line);
   bool over() const { return setup_.state.phase == Phase::over; }
+  void send_order(const Order& order) const;
   void give_up();
   void succeed(util::TimePoint now);
 

@@ -241,6 +241,7 @@ class GuardProcess final : private ProcessTree::Reaper {
 
   void obey(const Order& order) noexcept {
     if (order.kind == Order::Kind::end) return ending_.begin(BootClock::now());
+    if (order.kind == Order::Kind::keys && command_has_them(order)) return;
     for (int number : order.signals) {
       asked_to_end_ = asked_to_end_ || number == SIGTERM || number == SIGINT;
     }
@@ -249,6 +250,15 @@ class GuardProcess final : private ProcessTree::Reaper {
     } else {
       tree_.signal(order.signals, order.skip);
     }
+  }
+
+  // Only its parent knows for sure whether it lives. 0: the group is outside of our pid namespace.
+  bool command_has_them(const Order& keys) noexcept {
+    if (executing_) return true;
+    reap();
+    if (command_ == 0) return false;
+    const pid_t group = getpgid(command_);
+    return group == 0 || group == keys.skip[0];
   }
 
   const GuardTask task_;

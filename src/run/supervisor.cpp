@@ -141,7 +141,9 @@ void Supervisor::read_signals() {
 
 void Supervisor::forward(const signalfd_siginfo& info) {
   const int number = static_cast<int>(info.ssi_signo);
-  if (parts_.terminal.exists() && reached_the_group(info)) return pass_on_from_terminal(number);
+  if (parts_.terminal.exists() && reached_the_group(info)) {
+    return guard_->pass_on(number, {getpgrp(), parts_.terminal.foreground()});
+  }
   // `kill 0` in the command reached us too: it needs no echo.
   const auto sender = static_cast<pid_t>(info.ssi_pid);
   if (sender != 0 && proc_is_ours() && descends_from(sender, guard_->pid())) return;
@@ -154,16 +156,6 @@ bool Supervisor::leaves_at(int number) {
   ++stop_requests_;
   left_ = left_ || (stuck() && stop_requests_ > 1);
   return left_;
-}
-
-// Where the command is in our group it got the signal, and what becomes of the groups that it made
-// is its own affair, as in a shell. One that left it (setsid, timeout), or whose descendants alone
-// are left, can only be reached by us.
-void Supervisor::pass_on_from_terminal(int number) {
-  const pid_t group = getpgrp();
-  const pid_t command = guard_->command();
-  if (!parts_.state.command_ended() && (command <= 0 || getpgid(command) == group)) return;
-  guard_->signal({number}, {group, parts_.terminal.foreground()});
 }
 
 void Supervisor::tend(TimePoint now) {

@@ -66,7 +66,6 @@ class Supervisor {
   bool keeps_lock() const;
   void read_signals();
   void forward(const signalfd_siginfo& info);
-  void pass_on_from_terminal(int number);
   bool leaves_at(int number);
   void tend(TimePoint now);
   void follow_stops();
