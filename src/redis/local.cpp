@@ -22,10 +22,12 @@
 #include "redis/socket.hpp"
 #include "util/clock.hpp"
 #include "util/file.hpp"
-#include "util/local_server.hpp"
 
 namespace rlock::redis {
 namespace {
+
+// Open and locked by the server as long as it lives: no second one beside it.
+constexpr char kLockFile[] = "rlock.lock";
 
 using util::BootClock;
 using util::Done;
@@ -110,7 +112,7 @@ void nap() {
 // The lock, or none where another process brought the server up meanwhile.
 Result<std::optional<Fd>> lock_or_server(const std::string& folder, const Address& address,
                                          TimePoint deadline) {
-  std::string path = folder + "/" + util::kLocalLockFile;
+  std::string path = folder + "/" + kLockFile;
   Fd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock) return unfit(folder, "rlock.lock: " + std::string(std::strerror(errno)));
   while (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {

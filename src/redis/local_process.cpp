@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "redis/local_limits.hpp"
-#include "util/local_server.hpp"
+#include "util/guard_socket.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -24,7 +24,7 @@ using util::ErrorKind;
 using util::Fd;
 
 // Where the server finds its two descriptors of ours; everything above is closed.
-constexpr int kLockFd = util::kLocalLockFd;
+constexpr int kLockFd = 3;
 constexpr int kReportFd = 4;
 
 // What comes back through the report pipe; it is closed by a successful exec.
@@ -117,6 +117,7 @@ struct Exec {
   Report report{getpid()};
   report.limit = lift_limits();
   if (!report.limit && chdir(exec.folder) == 0) {
+    util::ask_guards_for_exemption();  // a run's end is not the server's
     if (write(kReportFd, &report, sizeof report) < 0) _exit(1);
     execve(exec.argv[0], exec.argv, exec.environment);
   }
@@ -181,8 +182,7 @@ util::Result<pid_t> start_local_process(const LocalProcess& process) {
 
   char* argv[kOptionCount + 2] = {const_cast<char*>(process.program.c_str())};
   for (size_t i = 0; i < kOptionCount; ++i) argv[i + 1] = const_cast<char*>(kOptions[i]);
-  // Nothing of the caller's: an RLOCK_OWNER in it would have the server killed with a command's
-  // tree.
+  // Nothing of the caller's.
   char language[] = "LC_ALL=C";
   char* environment[] = {language, nullptr};
   pid_t middle = fork_server({process.folder.c_str(), argv, environment, null.get(),

@@ -13,6 +13,7 @@
 #include "run/renewer.hpp"
 #include "run/take.hpp"
 #include "util/boot_timer.hpp"
+#include "util/guard_socket.hpp"
 
 namespace rlock::run {
 namespace {
@@ -122,6 +123,7 @@ class Attendance {
 
 void attendant_process(const AttendantTask& task, util::Fd line) noexcept {
   close_foreign_descriptors();
+  util::ask_guards_for_exemption();  // a run around it may end before
   dup3(STDOUT_FILENO, STDERR_FILENO, O_CLOEXEC);  // /dev/null by now
   // It must not keep a file system from being unmounted. There is always a root.
   [[maybe_unused]] int moved = chdir("/");

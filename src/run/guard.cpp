@@ -30,17 +30,15 @@ util::Error refused(const char* what, int error) {
 }
 
 // Jobs that the caller started before `exec rlock`.
-Exclusions children_now() {
-  Exclusions children;
+void add_children(Exclusions& children) {
   siginfo_t info{};
-  if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return children;
+  if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return;
   util::Fd list(open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC));
   auto add = [&](pid_t pid) {
     children.add(pid);
     return true;
   };
   if (list) for_each_child_in(list.get(), add);
-  return children;
 }
 
 }  // namespace
@@ -50,8 +48,10 @@ class Guard::Successor final : private ProcessTree::Reaper {
  public:
   Successor(const Setup& setup, pid_t session, const Exclusions& older)
       : state_(setup.state),
-        tree_(setup.grouping, session, older),
+        tree_(setup.grouping, session, excluded_),
         ending_(tree_, *this, setup.state) {
+    excluded_.add(older);
+    excluded_.add(state_.exempt);
     if (proc_is_ours() && !state_.command_ended()) command_ = state_.command;
     tree_.set_command(command_);
     ending_.begin(BootClock::now());
@@ -82,6 +82,7 @@ class Guard::Successor final : private ProcessTree::Reaper {
   }
 
   SharedState& state_;
+  Exclusions excluded_;
   ProcessTree tree_;
   TreeEnding ending_;
   pid_t command_ = 0;
@@ -92,7 +93,9 @@ void Guard::DeleteSuccessor::operator()(Successor* successor) const {
 }
 
 Guard::Guard(const Setup& setup, util::Fd line)
-    : setup_(setup), line_(std::move(line)), session_(getsid(0)), older_(children_now()) {}
+    : setup_(setup), line_(std::move(line)), session_(getsid(0)) {
+  add_children(older_);
+}
 
 util::Result<std::unique_ptr<Guard>> Guard::start(const Setup& setup) {
   int ends[2];

@@ -18,6 +18,7 @@
 #include "run/descriptors.hpp"
 #include "run/proc.hpp"
 #include "util/boot_timer.hpp"
+#include "util/guard_socket.hpp"
 #include "util/mutant.hpp"
 
 namespace rlock::run {
@@ -60,7 +61,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   explicit GuardProcess(const GuardTask& task)
       : task_(task),
         state_(task.state),
-        tree_(task.grouping, task.session, excluded_),
+        tree_(task.grouping, task.session, task.state.exempt),
         ending_(tree_, *this, task.state),
         line_(task.line) {}
 
@@ -99,6 +100,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     line_ = kLine;
     timer_.emplace(util::Fd(kTimer));
     close_all_from(kBeforeExec + 1);
+    listener_ = util::listen_as_guard();
     prctl(PR_SET_NAME, kName);
     if (proc_is_ours()) overwrite_arguments();
     settle_at_ = BootClock::now() + kSettleAfter;
@@ -211,11 +213,19 @@ class GuardProcess final : private ProcessTree::Reaper {
 
   void wait() noexcept {
     timer_->arm(next_step());
-    pollfd fds[3] = {{gone_ ? -1 : kLine, POLLIN, 0}, {kTimer, POLLIN, 0}, {kChildren, POLLIN, 0}};
-    poll(fds, 3, -1);
+    pollfd fds[4] = {{gone_ ? -1 : kLine, POLLIN, 0},
+                     {kTimer, POLLIN, 0},
+                     {kChildren, POLLIN, 0},
+                     {listener_, POLLIN, 0}};
+    poll(fds, 4, -1);
     if (fds[0].revents != 0) read_order();
     if (fds[2].revents != 0) forget_signals();
+    if (fds[3].revents != 0) exempt();
     if (!settled_ && BootClock::now() >= settle_at_) lock_memory();
+  }
+
+  void exempt() noexcept {
+    if (pid_t pid = util::accept_exempt(listener_); pid > 1) state_.exempt.add(pid);
   }
 
   void lock_memory() noexcept {
@@ -256,17 +266,18 @@ class GuardProcess final : private ProcessTree::Reaper {
   bool command_has_them(const Order& keys) noexcept {
     if (executing_) return true;
     reap();
-    if (command_ == 0) return false;
+    // It may have died of this very key.
+    if (command_ == 0) return task_.until == Until::command;
     const pid_t group = getpgid(command_);
     return group == 0 || group == keys.skip[0];
   }
 
   const GuardTask task_;
   SharedState& state_;
-  Exclusions excluded_;
   ProcessTree tree_;
   TreeEnding ending_;
   int line_;
+  int listener_ = -1;
   pid_t command_ = 0;  // 0: reaped
   bool executing_ = true;  // the command is on its way to its exec
   bool settled_ = false;

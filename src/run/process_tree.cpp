@@ -83,7 +83,8 @@ void ProcessTree::walk(TimePoint until, Visit visit) noexcept {
   seen_.clear();
   queued_ = 0;
   auto enqueue = [&](pid_t pid, pid_t parent) {
-    if (queued_ < queue_.size() && seen_.add(pid)) queue_[queued_++] = {pid, parent};
+    if (queued_ == queue_.size() || excluded_.contains(pid)) return queued_ < queue_.size();
+    if (seen_.add(pid)) queue_[queued_++] = {pid, parent};
     return queued_ < queue_.size();
   };
   for_each_child([&](pid_t pid) { return enqueue(pid, self_); });

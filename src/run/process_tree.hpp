@@ -16,24 +16,6 @@ namespace rlock::run {
 // Where the command's processes start from: its own group, or rlock's, which others share.
 enum class Grouping { own, callers };
 
-// A few children that are not the command's.
-class Exclusions {
- public:
-  void add(pid_t pid) noexcept {
-    if (count_ < pids_.size()) pids_[count_++] = pid;
-  }
-  bool contains(pid_t pid) const noexcept {
-    for (size_t i = 0; i < count_; ++i) {
-      if (pids_[i] == pid) return true;
-    }
-    return false;
-  }
-
- private:
-  std::array<pid_t, 256> pids_{};
-  size_t count_ = 0;
-};
-
 // A set of pids of fixed size, since the guard cannot allocate. What finds no room in it is found by
 // the next look, when those in it are dead.
 class PidSet {
@@ -74,7 +56,7 @@ class ProcessTree {
  public:
   enum class Listing { children, scan };
 
-  // `session`: rlock's; a group in another session was made by the tree. Children in `excluded`, and
+  // `session`: rlock's; a group in another session was made by the tree. Processes in `excluded`, and
   // what descends from them, are none of the tree.
   ProcessTree(Grouping grouping, pid_t session, const Exclusions& excluded)
       : grouping_(grouping), session_(session), excluded_(excluded) {}

@@ -6,7 +6,36 @@
 #include <cstring>
 #include <new>
 
+#include "run/proc.hpp"
+
 namespace rlock::run {
+
+void Exclusions::add(pid_t pid) noexcept {
+  const size_t at = count_;
+  if (at == all_.size()) return;
+  auto stat = read_stat(pid);
+  all_[at].pid = pid;
+  all_[at].born = stat ? stat->born : 0;
+  count_ = at + 1;
+}
+
+void Exclusions::add(const Exclusions& others) noexcept {
+  for (size_t i = 0; i < others.count_ && count_ < all_.size(); ++i) {
+    One& one = all_[count_];
+    one.pid = others.all_[i].pid.load();
+    one.born = others.all_[i].born.load();
+    ++count_;
+  }
+}
+
+bool Exclusions::contains(pid_t pid) const noexcept {
+  for (size_t i = 0; i < count_; ++i) {
+    if (all_[i].pid != pid) continue;
+    auto stat = read_stat(pid);
+    if (!stat || all_[i].born == 0 || stat->born == all_[i].born) return true;
+  }
+  return false;
+}
 
 void UnmapState::operator()(SharedState* state) const noexcept {
   munmap(state, sizeof(SharedState));

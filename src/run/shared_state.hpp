@@ -71,6 +71,23 @@ class Survivors {
   std::atomic<size_t> count_{0};
 };
 
+// A few processes that are not the command's, though they descend from the same one. A number that
+// another process has got since does not count.
+class Exclusions {
+ public:
+  void add(pid_t pid) noexcept;
+  void add(const Exclusions& others) noexcept;
+  bool contains(pid_t pid) const noexcept;
+
+ private:
+  struct One {
+    std::atomic<pid_t> pid{0};
+    std::atomic<uint64_t> born{0};  // 0: /proc did not show it
+  };
+  std::array<One, 128> all_{};
+  std::atomic<size_t> count_{0};
+};
+
 // What rlock, the guard and the command before its exec share, in a MAP_SHARED page. Each field has
 // one writer, so that no two of them have to agree on anything. rlock writes the guard's fields only
 // once the guard is dead.
@@ -101,6 +118,7 @@ class SharedState {
   std::atomic<int> end_status{0};        // its exit code or signal
   std::atomic<int> end_code{0};          // CLD_…, once the command was reaped
   Survivors survivors;
+  Exclusions exempt;  // who asked to outlive the run
 
   bool command_ended() const noexcept { return end_code != 0; }
 
