@@ -45,6 +45,7 @@ std::string holder_phrase(const lock::Holder& holder, Tell tell) {
   text += time_phrase(holder, tell);
   if (record.command) text += ": " + clipped(*record.command, 200);
   if (record.reason) text += " (reason: " + clipped(*record.reason, 200) + ")";
+  if (record.ending) text += " (ending, " + clipped(*record.ending, 200) + ")";
   if (holder.state == lock::HolderState::revoked) text += " (broken by an operator, ending)";
   return text;
 }

@@ -128,6 +128,8 @@ struct RenewCall {
   Millis min_hold{0};
   Attended attended = Attended::yes;
   std::string record{};
+  // Stored on a put-back alone, but with this on an extension, too: others see what it says now.
+  bool record_changed = false;
   // Until when the holder knows that its lease stands: after that a quorum puts nothing back.
   TimePoint valid_until = TimePoint::min();
   uint64_t attempt = 0;  // to a server of a quorum: writes the token back for this try; 0 elsewhere

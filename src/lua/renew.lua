@@ -1,10 +1,10 @@
 -- renew: extends a lease, enters a held lock, puts a lease back that the server's data lost. Over a quorum it writes the
 -- token of the majority back, and with that the grant counts here: with an attempt, or later where that was missed.
 -- ARGV: owner, entry, token or 0 (never put back), limit, ttl, min-hold, attended 0|1, record,
---       to write back over a quorum: the number of the attempt
+--       to write back over a quorum: the number of the attempt, or 0; 1 where the record is to be stored anew
 -- Returns: extended | put_back | upgrade
 --          | lost (deleted|taken|full|expired|released|cancelled|removed|forced) note holder
-local owner, entry, token, limit, ttl, min_hold, attended, record, attempt = unpack(ARGV)
+local owner, entry, token, limit, ttl, min_hold, attended, record, attempt, changed = unpack(ARGV)
 token, limit, ttl, min_hold = tonumber(token), tonumber(limit), tonumber(ttl), tonumber(min_hold)
 local stamp = 2 * tonumber(attempt or 0)
 
@@ -35,6 +35,7 @@ local function extend(line)
     line.min_hold = min_hold
     note_hold(line)
   end
+  if changed == '1' then call('HSET', WHO, owner, record) end
   call('HSET', WHO, '+' .. owner, line_text(line))
   call('ZADD', HOLDERS, int(ends), owner)
   return {'extended'}

@@ -85,8 +85,8 @@ lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) 
   auto words = script_call(
       scripts_.renew, call.name,
       {call.owner.text(), call.entry.text(), number(call.token.value), number(call.limit.value()),
-       number(call.ttl), number(call.min_hold), flag(call.attended), call.record});
-  if (call.attempt > 0) words.push_back(number(call.attempt));
+       number(call.ttl), number(call.min_hold), flag(call.attended), call.record,
+       number(call.attempt), call.record_changed ? "1" : "0"});
   auto decode = [](const redisReply& reply, const std::string& self) {
     return decode_renew(reply, self);
   };

@@ -116,6 +116,19 @@ void no_token_no_put_back(Lab& lab) {
        "not told expired");
 }
 
+void changed_record(Lab& lab) {
+  const lock::Token token = lab.granted('A');
+  Ask changed;
+  changed.record = "A cannot end";
+  as<lock::Renewal>(lab.renew('A', token), "not extended");
+  need(lab.inspect().holders.front().record == "record of A", "the record changed by itself");
+  as<lock::Renewal>(lab.renew('A', token, changed), "not extended");
+  need(lab.inspect().holders.front().record == "A cannot end", "others see the old record");
+  lab.pass(31s);
+  as<lock::Renewal>(lab.renew('A', token, changed), "not put back");
+  need(lab.inspect().holders.front().record == "A cannot end", "put back with the old record");
+}
+
 // PROTOCOL case 19: nobody starts beside the victim until it confirmed or its lease ended.
 void revocation_without_overlap(Lab& lab) {
   lock::Token token = lab.granted('A');
@@ -215,6 +228,7 @@ const std::vector<Named>& end_cases() {
       {"a lock deleted by hand is lost", deleted_by_hand},
       {"a flushed lock is put back unless another was granted", flushed_while_held},
       {"without a token nothing is put back", no_token_no_put_back},
+      {"a holder changes what others see of it", changed_record},
       {"19: a revoked holder counts until it confirms or its lease ends",
        revocation_without_overlap},
       {"19: a grant revoked before the claim is gone", revoked_before_the_claim},

@@ -146,7 +146,8 @@ lock::RenewReply Lab::renew(char letter, lock::Token token, const Ask& ask,
   renew.ttl = ask.ttl;
   renew.min_hold = ask.min_hold;
   renew.attempt = ask.attempt;
-  renew.record = std::string("record of ") + letter;
+  renew.record_changed = !ask.record.empty();
+  renew.record = renew.record_changed ? ask.record : std::string("record of ") + letter;
   return sure(drive(store_.renew(renew)));
 }
 

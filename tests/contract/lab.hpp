@@ -48,6 +48,7 @@ struct Ask {
   std::optional<uint64_t> max_queue;
   lock::Ticket ticket;
   uint64_t attempt = 0;  // as to a server of a quorum
+  std::string record{};  // with renew: stored anew
 };
 
 // One lock "job" on a server emptied for the case.
