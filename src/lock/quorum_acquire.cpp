@@ -7,6 +7,14 @@ namespace rlock::lock {
 
 using util::Result;
 
+size_t count_renewed(const Ballots<RenewReply>& ballots) {
+  size_t renewed = 0;
+  for (const auto& ballot : ballots) {
+    renewed += ballot && *ballot && std::holds_alternative<Renewal>(**ballot) ? 1 : 0;
+  }
+  return renewed;
+}
+
 void QuorumAcquire::wants(std::vector<pollfd>& out) const {
   if (confirming_) return confirming_->wants(out);
   QuorumTry::wants(out);
@@ -28,22 +36,18 @@ void QuorumAcquire::granted(const Tally& heard, TimePoint) {
   back.attempt = call.attempt;
   back.ahead = kLongestClockGap;
   asking_.reset();
-  confirming_.emplace(
+  confirming_ = std::make_unique<Broadcast<RenewReply>>(
       members_,
       [back = std::move(back)](LockStore& store, size_t, TimePoint) { return store.renew(back); },
       limit_);
 }
 
 void QuorumAcquire::go_on(TimePoint now) {
-  if (!confirming_) return;
+  if (!confirming_ || result_) return;
   confirming_->advance(now);
-  size_t confirmed = 0;
-  for (const auto& ballot : confirming_->ballots()) {
-    confirmed += ballot && *ballot && std::holds_alternative<Renewal>(**ballot) ? 1 : 0;
-  }
+  const size_t confirmed = count_renewed(confirming_->ballots());
   const size_t majority = electorate_.majority();
   if (confirmed >= majority && now < lease_deadline(*started_, try_.call.ttl)) {
-    confirming_.reset();
     result_ = AcquireReply(Granted{token_});
     return;
   }

@@ -298,6 +298,9 @@ class LockStore {
   // Where list_names() goes on when the server that has the page at `cursor` cannot be had; empty:
   // there is no other one.
   virtual std::string list_past(const std::string& /*cursor*/) const { return {}; }
+  // Where a grant needs a majority: whether each server has confirmed the last one by `now`. Reads
+  // what has come, and waits for nothing.
+  virtual bool granted_everywhere(TimePoint /*now*/) { return true; }
   // Blocks at the server until this owner is woken or `slice` is over: a hint, never the truth.
   virtual InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) = 0;
   // Where it is, for messages: no password.

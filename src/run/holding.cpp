@@ -125,8 +125,9 @@ util::Result<Finish> supervise(const Holding& holding, Lease& lease, std::option
   Terminal terminal = Terminal::open();
   Quarry quarry = quarry_of(holding.use, terminal);
   Child child(holding.plan.argv, holding.plan.environment(holding.use));
+  auto everywhere = [&] { return holding.store.granted_everywhere(util::BootClock::now()); };
   auto renewer = Renewer::make(renew_call(holding.plan.claim, holding.use),
-                               {holding.make_store, holding.observer, lease});
+                               {holding.make_store, holding.observer, lease, everywhere});
   if (!renewer) return std::move(renewer).error();
   if (auto watched = holding.signals.watch_command(); !watched) return std::move(watched).error();
   auto started = Guard::start(holding.page, quarry);

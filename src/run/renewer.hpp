@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -21,6 +22,8 @@ class Renewer {
     const lock::MakeStore& make_store;
     Observer& observer;
     Lease& lease;
+    // Asked by start(): where it says no the first renewals come early, to complete the grant.
+    std::function<bool()> granted_everywhere{};
   };
 
   // ErrorKind::system when its descriptors cannot be had; they are made before the command starts.
