@@ -143,10 +143,10 @@ enum class LostHow {
   taken,     // another owner was granted it since
   full,      // no room beside those who hold it now
   expired,   // the lease ended, and this call brought no token to put it back
-  unissued,  // the call brought a token that the server cannot have issued
   released,  // by this owner id
   forced,    // broken by an operator
   gone,      // ended, deleted or lost at the server: where nothing is remembered
+  unissued,  // the call brought a token that the server cannot have issued
 };
 // A word or two for a message: `deleted`, `taken by another owner`.
 const char* word(LostHow how);
@@ -156,7 +156,7 @@ struct Lost {
   LostHow how = LostHow::deleted;
   std::optional<Holder> by{};    // who has it now
   std::string note{};            // of the operator who forced it
-  Since since = Since::unknown;  // who had it: not told where `how` tells it
+  Since since = Since::unknown;  // where `how` does not say it
 };
 // No re-entry: the held limit is larger than the one asked for (exclusive inside shared), or this
 // kind of lock knows no entries.

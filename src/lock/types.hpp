@@ -98,7 +98,7 @@ struct ServerTime {
   auto operator<=>(const ServerTime&) const = default;
 };
 
-// yes: a live rlock hears revocations and confirms them; else a revoked holder is freed at once.
+// yes: a live rlock receives revocations and confirms them; else a revoked holder is freed at once.
 // run: so it is, and its command does not outlive the lease.
 enum class Attended { yes, no, run };
 

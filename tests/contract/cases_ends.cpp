@@ -119,7 +119,8 @@ void no_token_no_put_back(Lab& lab) {
 // Whoever brings it has it from elsewhere, or has mistyped it.
 void unissued_token(Lab& lab) {
   constexpr lock::Token kWrong{9'007'199'254'740'991};
-  need(as<Lost>(lab.renew('A', kWrong), "put back").how == LostHow::unissued, "not told why");
+  need(as<Lost>(lab.renew('A', kWrong), "put back").how == LostHow::unissued,
+       "not for that reason");
   lock::Token before{};
   for (char owner : {'B', 'C', 'D'}) {
     const lock::Token token = lab.granted(owner);
@@ -132,24 +133,25 @@ void unissued_token(Lab& lab) {
   lab.granted('E');
   lab.pass(31s);
   lab.acquire('F');
-  need(as<Lost>(lab.renew('E', kWrong), "put back").how == LostHow::unissued, "not told why");
+  need(as<Lost>(lab.renew('E', kWrong), "put back").how == LostHow::unissued,
+       "not for that reason");
 }
 
 void taken_after_it_was_deleted(Lab& lab) {
   lock::Token token = lab.granted('A');
   lab.cli({"DEL", lab.key("holders")});
   const auto alone = as<Lost>(lab.renew('A', token), "renewed");
-  need(alone.how == LostHow::deleted && alone.since == lock::Since::nobody, "not told alone");
+  need(alone.how == LostHow::deleted && alone.since == lock::Since::nobody, "not deleted alone");
   token = lab.granted('B');
   lab.cli({"DEL", lab.key("holders")});
-  need(lab.inspect().last_grant == token, "the last grant is not told");
+  need(lab.inspect().last_grant == token, "the last grant is not shown");
   lab.granted('C');
   const auto lost = as<Lost>(lab.renew('B', token), "two hold it");
   need(lost.how == LostHow::taken && lost.by && lost.since == lock::Since::unknown,
-       "B does not hear that C has it");
+       "B does not learn that C has it");
   lab.release('C');
   need(as<Lost>(lab.renew('B', token), "put back").how == LostHow::taken,
-       "B does not hear that C had it");
+       "B does not learn that C had it");
 }
 
 void live_run_by_its_id(Lab& lab) {
@@ -179,7 +181,7 @@ void tombstone_of_a_late_release(Lab& lab) {
   lab.pass(31s);
   lab.cancel('Z');  // sweeps
   lab.pass(50s);
-  need(lab.release('A').ending == Ending::forced, "the late release is not told of the force");
+  need(lab.release('A').ending == Ending::forced, "the late release does not show the force");
   lab.pass(11s);
   lab.cancel('Y');  // sweeps
   gone_as(lab, 'A', Ending::forced);
@@ -299,7 +301,7 @@ const std::vector<Named>& end_cases() {
       {"without a token nothing is put back", no_token_no_put_back},
       {"a holder changes what others see of it", changed_record},
       {"a token that was never issued is not put back", unissued_token},
-      {"a lock deleted and then taken is told as taken", taken_after_it_was_deleted},
+      {"a lock deleted and then taken is reported as taken", taken_after_it_was_deleted},
       {"a live run is not released by its id", live_run_by_its_id},
       {"of two ends of an owner the later time stays", tombstone_of_a_late_release},
       {"19: a revoked holder counts until it confirms or its lease ends",

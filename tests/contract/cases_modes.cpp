@@ -251,7 +251,8 @@ void no_min_hold_for_what_never_started(Lab& lab) {
   lab.granted('A', holding(60s));
   lab.release('A', lock::Entry::outer(), "exit:127", lock::ReleaseHow::unused);
   need(lab.holders().empty(), "a command that never started keeps the lock");
-  need(as<lock::PastRun>(lab.history().at(0), "no run").result == "exit:127", "it is not told");
+  need(as<lock::PastRun>(lab.history().at(0), "no run").result == "exit:127",
+       "it is not in the history");
 }
 
 void no_min_hold_for_an_unclaimed_grant(Lab& lab) {
