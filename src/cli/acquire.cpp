@@ -64,10 +64,20 @@ int give_back(Error error, const AcquireSettings& settings, Session& session,
   return fail(error, choices, subject_of(settings));
 }
 
-int hand_out(const run::Taken& taken, const AcquireSettings& settings,
+// A quorum grants by majority: the others have the time of a round trip to confirm.
+bool granted_everywhere(lock::LockStore& store) {
+  constexpr Millis kStragglers{10};
+  if (store.granted_everywhere(BootClock::now())) return true;
+  lock::SystemPoller poller;
+  poller.pause(BootClock::now() + kStragglers);
+  return store.granted_everywhere(BootClock::now());
+}
+
+int hand_out(run::Taken taken, const AcquireSettings& settings,
              std::optional<run::Attendant> attendant, Session& session, const Choices& choices) {
   const lock::AcquireCall& claim = settings.plan.claim;
   if (attendant) {
+    taken.everywhere = granted_everywhere(session.store());
     auto entrusted = attendant->entrust(taken, claim.owner);
     if (!entrusted) return give_back(std::move(entrusted).error(), settings, session, choices);
   }

@@ -3,12 +3,14 @@
 #include "util/mutant.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rlock::lock {
 namespace {
 
 constexpr Millis kFirstBackoff{10};
 constexpr Millis kLongestBackoff{500};
+constexpr Millis kFirstCompletion{1000};
 
 // Shorter attempts would give up what is only a little slow.
 Millis least_attempt(Millis ttl) {
@@ -38,7 +40,20 @@ void LeaseMonitor::renewed(TimePoint sent_at, TimePoint answered_at) {
   tried_ = util::Nanos(0);
   next_attempt_ = settings_.watchdog == Watchdog::none || mutant(util::Mutant::no_renewal)
                       ? TimePoint::max()
-                      : sent_at_ + settings_.ttl / 3;
+                      : sent_at_ + pace();
+}
+
+void LeaseMonitor::complete_grant(TimePoint now) {
+  if (settings_.watchdog == Watchdog::none) return;
+  next_attempt_ = std::min(next_attempt_, now);
+  soon_ = kFirstCompletion;
+}
+
+Millis LeaseMonitor::pace() {
+  const Millis usual = settings_.ttl / 3;
+  if (soon_ >= usual) soon_ = Millis(0);
+  if (soon_ == Millis(0)) return usual;
+  return std::exchange(soon_, 2 * soon_);
 }
 
 void LeaseMonitor::failed(TimePoint sent_at, TimePoint now) {

@@ -31,6 +31,10 @@ class LeaseMonitor {
   // The attempt that ended now failed; the next one comes after a small backoff.
   void failed(TimePoint sent_at, TimePoint now);
 
+  // Some servers have not confirmed the grant: the next renewal, which brings it to them, comes at
+  // `now`, and each after it twice as late as the last, until they come as usual.
+  void complete_grant(TimePoint now);
+
   TimePoint next_attempt() const { return next_attempt_; }
   // An attempt that got no answer by then is given up for one over a fresh connection. It has twice
   // the time of the server's last answer, and twice that of an attempt that was given up: a slow
@@ -43,10 +47,13 @@ class LeaseMonitor {
   TimePoint guard_kill_at() const { return deadline() - kill_margin(settings_.ttl) / 2; }
 
  private:
+  Millis pace();
+
   Settings settings_;
   TimePoint sent_at_;
   TimePoint next_attempt_;
   Millis backoff_{0};
+  Millis soon_{0};        // while a grant is completed: until the next renewal
   util::Nanos known_{0};  // what an attempt may take, by the last answer
   util::Nanos tried_{0};  // the same, by the last attempt that was given up since
 };

@@ -49,17 +49,20 @@ util::Status fits_quorum(const AcquireCall& call) {
 class QuorumStore::Acquiring final : public QuorumAcquire {
  public:
   Acquiring(QuorumStore& store, Try one)
-      : QuorumAcquire(store.members_, store.electorate_, store.sources_.random, std::move(one)),
-        ears_(store.ears_) {}
+      : QuorumAcquire(store.members(), store.electorate_, store.sources_.random, std::move(one)),
+        store_(store) {}
 
   Result<AcquireReply> take() override {
     auto reply = QuorumAcquire::take();
-    if (reply && std::holds_alternative<Granted>(*reply)) ears_.close();
+    if (reply && std::holds_alternative<Granted>(*reply)) {
+      store_.ears_.close();
+      store_.confirming_ = take_confirmations();
+    }
     return reply;
   }
 
  private:
-  Ears& ears_;
+  QuorumStore& store_;
 };
 
 QuorumStore::QuorumStore(std::vector<MakeStore> makers, QuorumSources sources)
@@ -68,6 +71,18 @@ QuorumStore::QuorumStore(std::vector<MakeStore> makers, QuorumSources sources)
       members_(members_of(makers_)),
       electorate_(electorate_of(members_)),
       ears_(makers_, electorate_) {}
+
+// What of the last grant is not confirmed becomes an earlier request like any other.
+std::vector<Member>& QuorumStore::members() {
+  confirming_.reset();
+  return members_;
+}
+
+bool QuorumStore::granted_everywhere(TimePoint now) {
+  if (!confirming_) return true;
+  confirming_->advance(now);
+  return count_renewed(confirming_->ballots()) == members_.size();
+}
 
 QuorumStore::Claim& QuorumStore::claim_of(const AcquireCall& call) {
   if (!claim_ || claim_->owner != call.owner) {
@@ -96,29 +111,30 @@ InFlight<RenewReply> QuorumStore::renew(const RenewCall& call) {
   auto ask = [call](LockStore& store, size_t, TimePoint now) {
     RenewCall one = call;
     if (now >= call.valid_until) one.token = {};
+    one.ahead = kLongestClockGap;
     return store.renew(one);
   };
-  return std::make_unique<Poll<RenewReply>>(members_, electorate_, ask,
+  return std::make_unique<Poll<RenewReply>>(members(), electorate_, ask,
                                             Poll<RenewReply>::Terms{server_limit(call.ttl)});
 }
 
 InFlight<ReleaseReply> QuorumStore::release(const ReleaseCall& call) {
   auto ask = [call](LockStore& store, size_t, TimePoint) { return store.release(call); };
-  return std::make_unique<Poll<ReleaseReply>>(members_, electorate_, ask,
+  return std::make_unique<Poll<ReleaseReply>>(members(), electorate_, ask,
                                               Poll<ReleaseReply>::Terms{kRelease, Turn::instead});
 }
 
 InFlight<CancelReply> QuorumStore::cancel(const CancelCall& call) {
   auto ask = [call](LockStore& store, size_t, TimePoint) { return store.cancel(call); };
   return std::make_unique<Poll<CancelReply>>(
-      members_, electorate_, ask,
+      members(), electorate_, ask,
       Poll<CancelReply>::Terms{kRelease, Turn::instead, Patience::everyone});
 }
 
 InFlight<ForceReply> QuorumStore::force_unlock(const ForceCall& call) {
   auto ask = [call](LockStore& store, size_t, TimePoint) { return store.force_unlock(call); };
   return std::make_unique<Poll<ForceReply>>(
-      members_, electorate_, ask, Poll<ForceReply>::Terms{kLook, Turn::after, Patience::everyone});
+      members(), electorate_, ask, Poll<ForceReply>::Terms{kLook, Turn::after, Patience::everyone});
 }
 
 InFlight<Snapshot> QuorumStore::inspect(const InspectCall& call) {
@@ -127,7 +143,7 @@ InFlight<Snapshot> QuorumStore::inspect(const InspectCall& call) {
   if (whole.waiters_page > 0) whole.waiters_page = kOnePage;
   auto ask = [whole](LockStore& store, size_t, TimePoint) { return store.inspect(whole); };
   return std::make_unique<Poll<Snapshot>>(
-      members_, electorate_, ask, Poll<Snapshot>::Terms{kLook, Turn::after, Patience::everyone});
+      members(), electorate_, ask, Poll<Snapshot>::Terms{kLook, Turn::after, Patience::everyone});
 }
 
 InFlight<std::vector<Past>> QuorumStore::history(const LockName& name, uint64_t rows) {
@@ -135,7 +151,7 @@ InFlight<std::vector<Past>> QuorumStore::history(const LockName& name, uint64_t 
     return store.history(name, rows);
   };
   using Rows = std::vector<Past>;
-  return std::make_unique<Poll<Rows>>(members_, electorate_, ask,
+  return std::make_unique<Poll<Rows>>(members(), electorate_, ask,
                                       Poll<Rows>::Terms{kLook, Turn::after, Patience::everyone});
 }
 
@@ -145,7 +161,7 @@ InFlight<NamesPage> QuorumStore::list_names(const std::string& cursor) {
     return own ? store.list_names(*own) : nullptr;
   };
   return std::make_unique<Poll<NamesPage>>(
-      members_, electorate_, ask, Poll<NamesPage>::Terms{kLook, Turn::after, Patience::everyone});
+      members(), electorate_, ask, Poll<NamesPage>::Terms{kLook, Turn::after, Patience::everyone});
 }
 
 InFlight<Wake> QuorumStore::wait_for_wake(const LockName& name, const Owner& owner, Millis slice) {

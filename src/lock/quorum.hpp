@@ -8,6 +8,8 @@ namespace rlock::lock {
 
 // The longest lease over a quorum: for so long a server that lost its memory does not vote.
 inline constexpr Millis kLongestQuorumLease{60'000};
+// By how much a server's clock may be ahead of another's before that one doubts its tokens.
+inline constexpr Millis kLongestClockGap{60'000};
 
 // Whether a quorum can hold what `call` wants; ErrorKind::usage says why not.
 util::Status fits_quorum(const AcquireCall& call);
@@ -38,6 +40,7 @@ class QuorumStore : public LockStore {
   InFlight<NamesPage> list_names(const std::string& cursor) override;
   InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) override;
   std::string server() const override;
+  bool granted_everywhere(TimePoint now) override;
 
  protected:
   std::vector<MakeStore> makers_;
@@ -56,8 +59,11 @@ class QuorumStore : public LockStore {
   class Acquiring;
 
   Claim& claim_of(const AcquireCall& call);
+  std::vector<Member>& members();
 
   Ears ears_;
+  // Of the last grant, until the next request: the majority was not kept waiting for the others.
+  std::unique_ptr<Broadcast<RenewReply>> confirming_;
   std::optional<Claim> claim_;
 };
 

@@ -1,10 +1,19 @@
 #include "lock/quorum_acquire.hpp"
 
 #include "lock/lease.hpp"
+#include "lock/quorum.hpp"
 
 namespace rlock::lock {
 
 using util::Result;
+
+size_t count_renewed(const Ballots<RenewReply>& ballots) {
+  size_t renewed = 0;
+  for (const auto& ballot : ballots) {
+    renewed += ballot && *ballot && std::holds_alternative<Renewal>(**ballot) ? 1 : 0;
+  }
+  return renewed;
+}
 
 void QuorumAcquire::wants(std::vector<pollfd>& out) const {
   if (confirming_) return confirming_->wants(out);
@@ -25,23 +34,20 @@ void QuorumAcquire::granted(const Tally& heard, TimePoint) {
   back.attended = call.attended;
   back.record = call.record;
   back.attempt = call.attempt;
+  back.ahead = kLongestClockGap;
   asking_.reset();
-  confirming_.emplace(
+  confirming_ = std::make_unique<Broadcast<RenewReply>>(
       members_,
       [back = std::move(back)](LockStore& store, size_t, TimePoint) { return store.renew(back); },
       limit_);
 }
 
 void QuorumAcquire::go_on(TimePoint now) {
-  if (!confirming_) return;
+  if (!confirming_ || result_) return;
   confirming_->advance(now);
-  size_t confirmed = 0;
-  for (const auto& ballot : confirming_->ballots()) {
-    confirmed += ballot && *ballot && std::holds_alternative<Renewal>(**ballot) ? 1 : 0;
-  }
+  const size_t confirmed = count_renewed(confirming_->ballots());
   const size_t majority = electorate_.majority();
   if (confirmed >= majority && now < lease_deadline(*started_, try_.call.ttl)) {
-    confirming_.reset();
     result_ = AcquireReply(Granted{token_});
     return;
   }
@@ -59,6 +65,8 @@ AcquireReply QuorumAcquire::try_again(const Tally& tally, Millis pause) const {
 }
 
 void QuorumAcquire::not_granted(const Tally& heard, TimePoint now) {
+  // A server does not believe in a ticket of the future: the same place at all from here on.
+  if (heard.ticket) try_.call.ticket = std::min(try_.call.ticket, *heard.ticket);
   const size_t majority = electorate_.majority();
   if (heard.gone) return give_back(AcquireReply(*heard.gone), now, now);
   if (heard.answered() < majority) return give_back(too_few_answered(), now, now);

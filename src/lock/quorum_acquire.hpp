@@ -4,6 +4,9 @@
 
 namespace rlock::lock {
 
+// The servers that have extended the lease, or put it back.
+size_t count_renewed(const Ballots<RenewReply>& ballots);
+
 // A try for native locks: with a majority's grants writes the greatest token back under the owner
 // check, and the lock is held when a majority has confirmed that and some of the lease is left;
 // else gives back what it took. [PROTOCOL, Quorum]
@@ -13,6 +16,10 @@ class QuorumAcquire : public QuorumTry {
 
   void wants(std::vector<pollfd>& out) const override;
   TimePoint due() const override;
+
+ protected:
+  // Once granted: with what the other servers still have to say.
+  std::unique_ptr<Broadcast<RenewReply>> take_confirmations() { return std::move(confirming_); }
 
  private:
   void granted(const Tally& heard, TimePoint now) override;
@@ -27,7 +34,7 @@ class QuorumAcquire : public QuorumTry {
   }
   AcquireReply try_again(const Tally& heard, Millis pause) const;
 
-  std::optional<Broadcast<RenewReply>> confirming_;
+  std::unique_ptr<Broadcast<RenewReply>> confirming_;
   Token token_{};
 };
 

@@ -40,7 +40,8 @@ class Attendance {
     Lease lease({claim_.ttl, Millis(0), lock::Watchdog::renew}, taken.granted_at, nullptr);
     Observer nobody;
     const Use use{claim_.owner, taken.token, claim_.limit, claim_.min_hold};
-    auto renewer = Renewer::make(renew_call(claim_, use), {task_.make_store, nobody, lease});
+    auto renewer = Renewer::make(renew_call(claim_, use), {task_.make_store, nobody, lease,
+                                                           [&taken] { return taken.everywhere; }});
     if (!renewer || !(*renewer)->start()) return;
     if (send(line_.get(), "r", 1, MSG_NOSIGNAL) != 1) kept_ = false;
     End end = watch(lease, **renewer);

@@ -86,13 +86,13 @@ std::string result_of(const util::Result<Finish>& finish) {
 }
 
 util::Result<lock::ReleaseReply> release(const Holding& holding, std::string result,
-                                         TimePoint deadline) {
+                                         lock::ReleaseHow how, TimePoint deadline) {
   TimePoint now = util::BootClock::now();
   auto left = std::clamp<util::Nanos>(deadline - now, kShortestRelease, kLongestRelease);
   const Use& use = holding.use;
-  auto reply =
-      release_until(holding.store,
-                    {holding.plan.claim.name, use.owner, use.entry, std::move(result)}, now + left);
+  auto reply = release_until(
+      holding.store, {holding.plan.claim.name, use.owner, use.entry, std::move(result), how},
+      now + left);
   holding.observer.event({EventKind::released, util::BootClock::now(), use.token,
                           reply ? std::string() : "not confirmed: " + reply.error().text});
   return reply;
@@ -103,8 +103,9 @@ util::Result<Finish> supervise(const Holding& holding, Lease& lease,
                                std::unique_ptr<Guard>& guard) {
   Terminal terminal = Terminal::open();
   Child child(holding.plan.argv, holding.plan.environment(holding.use));
+  auto everywhere = [&] { return holding.store.granted_everywhere(util::BootClock::now()); };
   auto renewer = Renewer::make(renew_call(holding.plan.claim, holding.use),
-                               {holding.make_store, holding.observer, lease});
+                               {holding.make_store, holding.observer, lease, everywhere});
   if (!renewer) return std::move(renewer).error();
   if (auto watched = holding.signals.watch_command(); !watched) return std::move(watched).error();
   Supervisor supervisor({holding.plan, holding.use, holding.signals, holding.observer,
@@ -161,9 +162,11 @@ Outcome run_held(const Holding& holding) {
   Lease lease(settings(holding.plan), holding.granted_at, fence);
   std::unique_ptr<Guard> guard;  // outlives the release: the next in line need not wait for its end
   auto finish = supervise(holding, lease, guard);
+  const bool used = finish && finish->started;
+  const auto how = used ? lock::ReleaseHow::released : lock::ReleaseHow::unused;
   std::optional<util::Result<lock::ReleaseReply>> released;
   const bool all_gone = !finish || finish->survivors.empty();
-  if (all_gone) released = release(holding, result_of(finish), lease.view().deadline);
+  if (all_gone) released = release(holding, result_of(finish), how, lease.view().deadline);
   if (!finish) return std::move(finish).error();
   return outcome(holding.use, std::move(*finish), released);
 }

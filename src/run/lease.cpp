@@ -29,6 +29,11 @@ void Lease::lost(lock::Lost how) {
   if (!lost_) lost_ = std::move(how);
 }
 
+void Lease::complete_grant(TimePoint now) {
+  std::lock_guard hold(mutex_);
+  monitor_.complete_grant(now);
+}
+
 TimePoint Lease::next_attempt() const {
   std::lock_guard hold(mutex_);
   return monitor_.next_attempt();

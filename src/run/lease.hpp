@@ -30,6 +30,7 @@ class Lease {
   void renewed(TimePoint sent_at, TimePoint answered_at);
   void failed(TimePoint sent_at, TimePoint now, util::Error why);
   void lost(lock::Lost how);
+  void complete_grant(TimePoint now);
 
   TimePoint next_attempt() const;
   TimePoint attempt_deadline(TimePoint sent_at) const;

@@ -69,6 +69,9 @@ util::Result<std::unique_ptr<Renewer>> Renewer::make(const lock::RenewCall& call
 }
 
 util::Status Renewer::start() {
+  if (doors_.granted_everywhere && !doors_.granted_everywhere()) {
+    doors_.lease.complete_grant(util::BootClock::now());
+  }
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kThreadStack);

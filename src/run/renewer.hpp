@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -24,6 +25,8 @@ class Renewer {
     const lock::MakeStore& make_store;
     Observer& observer;
     Lease& lease;
+    // Asked by start(): where it says no the first renewals come early, to complete the grant.
+    std::function<bool()> granted_everywhere{};
   };
 
   // ErrorKind::system when its descriptors cannot be had; they are made before the command starts.

@@ -47,8 +47,8 @@ Outcome hold_and_run(Plan plan, lock::LockStore& store, const lock::MakeStore& m
   }
   auto taken = take_lock(plan, store, observer, signals);
   if (auto* without = std::get_if<Outcome>(&taken)) return std::move(*without);
-  const auto& [token, granted_at] = std::get<Taken>(taken);
-  return hold({plan.claim.owner, token, plan.claim.limit, plan.claim.min_hold}, granted_at);
+  const auto& got = std::get<Taken>(taken);
+  return hold({plan.claim.owner, got.token, plan.claim.limit, plan.claim.min_hold}, got.granted_at);
 }
 
 }  // namespace rlock::run

@@ -45,7 +45,7 @@ bool reached_the_group(const signalfd_siginfo& info) {
 
 // The command gets no grace beside another holder.
 bool others_may_run(const lock::Lost& lost) {
-  return lost.how == lock::LostHow::taken || lost.how == lock::LostHow::full || lost.by;
+  return lost.by || lost.how == lock::LostHow::taken || lost.how == lock::LostHow::full;
 }
 
 std::string describe(const LeaseEnd& end) {

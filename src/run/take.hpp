@@ -9,7 +9,8 @@ namespace rlock::run {
 // A lock that is held, and nothing runs under it yet.
 struct Taken {
   lock::Token token;
-  TimePoint granted_at;  // from where the lease counts
+  TimePoint granted_at;    // from where the lease counts
+  bool everywhere = true;  // at each server of a quorum
 };
 
 // Nobody wants the lock any more.

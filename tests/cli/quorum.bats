@@ -26,6 +26,8 @@ ended_at() {
   [ "$(at_server "$1" redis zcard "rlock:{$2}:released")" -eq 1 ] || return
   [ "$(at_server "$1" redis zcard "rlock:{$2}:holders")" -eq 0 ]
 }
+# The renewal thread has a connection for revocations after a second.
+started_renewing() { at_server 1 redis client list | grep -q 'cmd=blpop'; }
 renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
 
 @test "a run over three servers: exit code, one token, nothing left" {
@@ -36,6 +38,31 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   no_trace job 1 2 3
   rlock run job -- sh -c 'echo "$RLOCK_TOKEN" >later'
   [ "$(cat later)" -gt "$(cat token)" ]
+}
+
+@test "a grant that a server has not confirmed is completed at once: then one of three may lose it" {
+  in_use 3
+  signal_server KILL 3
+  eventually gone "$(cat "$quorum_folder/3/pid")"
+  hold job -t 60s
+  rm "$quorum_folder/3/s" "$quorum_folder/3/pid"
+  serve "$quorum_folder/3" --appendonly yes --appendfsync always
+  # The usual renewal would come after 20 s.
+  local began=$SECONDS
+  eventually held_at 3 job
+  [ $((SECONDS - began)) -lt 15 ] || fail "completed after $((SECONDS - began)) s"
+  at_server 1 redis flushall
+  run -75 rlock run -n job -- true
+  let_go job
+}
+
+@test "a grant that all servers have confirmed is not renewed early" {
+  in_use 3
+  hold job -t 60s --event-log log
+  eventually started_renewing
+  sleep 0.3
+  [ "$(grep -c '"renewed"' log)" -eq 0 ] || fail "$(cat log)"
+  let_go job
 }
 
 @test "one server under several names has one vote" {

@@ -28,6 +28,7 @@ struct Rules {
   bool write_back = true;     // the majority's token reaches the servers
   bool attempts = true;       // what belongs to an older attempt changes nothing
   bool common_ticket = true;  // the client's, not the server's own
+  bool ticket_bound = true;   // and none of the future
 };
 
 struct Weather {
@@ -102,8 +103,7 @@ class SimServer {
         return lock::Granted{holder_->token};
       }
       if (call.queueing == lock::Queueing::never) return lock::Busy{someone(), queue_.size()};
-      uint64_t ticket = rules_.common_ticket ? call.ticket.value : ++own_tickets_;
-      queue_.insert({ticket, owner});
+      queue_.insert({ticket_of(call.ticket), owner});
     }
     stamp(owner, 2 * call.attempt);
     alive_[owner] = world_.now() + 15s;
@@ -113,13 +113,15 @@ class SimServer {
       return lock::Granted{holder_->token};
     }
     uint64_t position = 1;
+    lock::Ticket stored = call.ticket;
     for (const auto& [ticket, waiter] : queue_) {
+      stored = {ticket};
       if (waiter == owner) break;
       ++position;
     }
     std::optional<Millis> look;
     if (holder_) look = left() + position * 50ms;
-    return lock::Queued{call.ticket, position, look, someone()};
+    return lock::Queued{rules_.common_ticket ? stored : call.ticket, position, look, someone()};
   }
 
   lock::RenewReply renew(const lock::RenewCall& call) {
@@ -169,7 +171,7 @@ class SimServer {
     if (held) holder_.reset();
     if (call.ticket.value == 0) leave_queue(owner);
     if (held && call.ticket.value != 0) {
-      queue_.insert({rules_.common_ticket ? call.ticket.value : ++own_tickets_, owner});
+      queue_.insert({ticket_of(call.ticket), owner});
       alive_[owner] = world_.now() + 15s;
     }
     admit(owner);
@@ -242,10 +244,18 @@ class SimServer {
     return holder;
   }
 
+  uint64_t micros() const {
+    return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
+                                     world_.now().time_since_epoch() + offset_)
+                                     .count());
+  }
+  uint64_t ticket_of(lock::Ticket brought) {
+    if (!rules_.common_ticket) return ++own_tickets_;
+    return rules_.ticket_bound ? std::min(brought.value, micros()) : brought.value;
+  }
+
   void grant(const std::string& owner, Nanos ttl) {
-    const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(
-        world_.now().time_since_epoch() + offset_);
-    last_ = std::max(last_ + 1, static_cast<uint64_t>(micros.count()));
+    last_ = std::max(last_ + 1, micros());
     holder_ = Hold{owner, world_.now() + ttl, {last_}};
     if (!world_.chance(weather_.forgets)) return;
     world_.after(world_.up_to(4 * weather_.usual), [this, token = last_] {

@@ -124,3 +124,22 @@ TEST_CASE("a server that takes long for each answer is given that time (17, 21, 
   lease.renewed(sent_at, sent_at + 5s);
   CHECK(lease.attempt_deadline(sent_at) == sent_at + 2s);
 }
+
+TEST_CASE("a grant that some servers have not confirmed is renewed at once, and soon again") {
+  auto lease = monitor(30s, 5s);
+  TimePoint now = kStart + 50ms;
+  lease.complete_grant(now);
+  for (auto pause : {1s, 2s, 4s, 8s, 10s, 10s}) {
+    REQUIRE(lease.next_attempt() == now);
+    lease.renewed(now, now);
+    now += pause;
+  }
+  auto brief = monitor(1s, 0s);
+  brief.complete_grant(kStart);
+  CHECK(brief.next_attempt() == kStart);
+  brief.renewed(kStart, kStart);
+  CHECK(brief.next_attempt() == kStart + 333ms);
+  auto never = monitor(30s, 5s, Watchdog::none);
+  never.complete_grant(kStart);
+  CHECK(never.next_attempt() == TimePoint::max());
+}

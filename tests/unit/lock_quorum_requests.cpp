@@ -2,6 +2,7 @@
 // request says that it is due.
 #include <doctest/doctest.h>
 
+#include "lock/quorum.hpp"
 #include "lock/quorum_acquire.hpp"
 #include "lock/quorum_ears.hpp"
 #include "lock/redlock_acquire.hpp"
@@ -178,6 +179,62 @@ TEST_CASE("a majority that comes when the lease is over is no grant") {
       CHECK(std::holds_alternative<Granted>(*reply) == (last < late));
     }
   }
+}
+
+TEST_CASE("a grant of the majority is known to be complete once the others have confirmed it") {
+  Trio trio;
+  const Millis soon{1}, later{20};
+  for (ScriptedStore* store : trio.stores) {
+    const bool last = store == trio.stores.back();
+    store->acquires = {{soon, Result<AcquireReply>(Granted{})}};
+    store->renews = {{last ? later : soon, Result<RenewReply>(Renewal{})}};
+  }
+  QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
+  CHECK(quorum.granted_everywhere(trio.poller.now()));
+  auto acquiring = quorum.acquire({trio.name, trio.owner});
+  CHECK(trio.drive(*acquiring) < later);
+  REQUIRE(std::holds_alternative<Granted>(*acquiring->take()));
+  acquiring.reset();
+  CHECK_FALSE(quorum.granted_everywhere(trio.poller.now()));
+  trio.poller.pause(trio.poller.now() + later, Heed::nothing);
+  CHECK(quorum.granted_everywhere(trio.poller.now()));
+}
+
+TEST_CASE("a grant that a server refuses to confirm is not complete") {
+  Trio trio;
+  const Millis soon{1};
+  for (ScriptedStore* store : trio.stores) {
+    store->acquires = {{soon, Result<AcquireReply>(Granted{})}};
+    store->renews = {{soon, Result<RenewReply>(Renewal{})}};
+  }
+  trio.stores.back()->renews = {{soon, Result<RenewReply>(Lost{LostHow::full, {}, {}})}};
+  QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
+  auto acquiring = quorum.acquire({trio.name, trio.owner});
+  trio.drive(*acquiring);
+  REQUIRE(std::holds_alternative<Granted>(*acquiring->take()));
+  trio.poller.pause(trio.poller.now() + 1s, Heed::nothing);
+  CHECK_FALSE(quorum.granted_everywhere(trio.poller.now()));
+}
+
+TEST_CASE("a client whose clock is ahead goes on with the place that the servers gave it") {
+  Trio trio;
+  Holder rival;
+  rival.owner = "other";
+  for (ScriptedStore* store : trio.stores) {
+    Queued place;
+    place.ticket = {store == trio.stores.front() ? 40U : 50U};
+    place.holder = rival;
+    store->acquires = {{1ms, Result<AcquireReply>(place)}};
+  }
+  AcquireCall call{trio.name, trio.owner};
+  call.ticket = {900};
+  call.attempt = 1;
+  uint64_t splits = 0;
+  auto one = trio.asking(true, call, splits);
+  trio.drive(*one);
+  auto reply = one->take();
+  REQUIRE(reply);
+  CHECK(std::get<Queued>(*reply).ticket == Ticket{50});
 }
 
 }  // namespace rlock::lock
