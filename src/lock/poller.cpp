@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "util/boot_timer.hpp"
+
 namespace rlock::lock {
 namespace {
 
@@ -13,7 +15,7 @@ bool poll_until(std::vector<pollfd>& fds, const SystemPoller::Interrupts& interr
                 TimePoint until) {
   const auto requests = static_cast<std::ptrdiff_t>(fds.size());
   for (int fd : interrupts) fds.push_back({fd, POLLIN, 0});  // a negative one is passed over
-  poll(fds.data(), fds.size(), util::poll_timeout(util::BootClock::now(), until));
+  util::poll_until(fds, until);
   return std::any_of(fds.begin() + requests, fds.end(),
                      [](const pollfd& fd) { return fd.revents != 0; });
 }

@@ -1,7 +1,6 @@
 #include "run/attendant_process.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include "run/release.hpp"
 #include "run/renewer.hpp"
 #include "run/take.hpp"
+#include "util/boot_timer.hpp"
 
 namespace rlock::run {
 namespace {
@@ -56,7 +56,7 @@ class Attendance {
                                {line_.get(), POLLIN, 0}}};
     do {
       TimePoint now = BootClock::now();
-      poll(fds.data(), fds.size(), util::poll_timeout(now, now + look_after()));
+      util::poll_until(fds, now + look_after());
       if (fds[0].revents != 0 || task_.watched.ended()) return false;
     } while (fds[2].revents == 0);
     if (recv(line_.get(), &entrusted, sizeof entrusted, 0) !=
@@ -93,7 +93,7 @@ class Attendance {
                                {renewer.fd(), POLLIN, 0},
                                {task_.watched.fd(), POLLIN, 0},
                                {line_.get(), POLLIN, 0}}};
-    poll(fds.data(), fds.size(), util::poll_timeout(BootClock::now(), until));
+    util::poll_until(fds, until);
     if (fds[3].revents != 0) hear_caller();
     return (fds[0].revents & POLLIN) != 0;
   }

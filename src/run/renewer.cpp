@@ -1,7 +1,5 @@
 #include "run/renewer.hpp"
 
-#include "util/mutant.hpp"
-
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -9,6 +7,9 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "util/boot_timer.hpp"
+#include "util/mutant.hpp"
 
 namespace rlock::run {
 namespace {
@@ -131,7 +132,7 @@ bool Renewer::wait() {
   if (renewal_.request && !ready) renewal_.request->wants(fds_);
   if (listener_.request && !ready) listener_.request->wants(fds_);
   TimePoint until = ready ? now : std::min(due(renewal_), due(listener_));
-  poll(fds_.data(), fds_.size(), util::poll_timeout(now, until));
+  util::poll_until(fds_, until);
   return fds_.front().revents == 0;
 }
 
