@@ -23,8 +23,10 @@ std::string proc_of(pid_t pid) {
 
 std::vector<pid_t> threads_of(pid_t pid) {
   std::vector<pid_t> threads;
-  rlock::run::for_each_number_in((proc_of(pid) + "/task").c_str(),
-                                 [&](int thread) { threads.push_back(thread); });
+  rlock::run::for_each_number_in((proc_of(pid) + "/task").c_str(), [&](int thread) {
+    threads.push_back(thread);
+    return true;
+  });
   return threads;
 }
 
@@ -49,6 +51,7 @@ int boot_timers(pid_t pid) {
         info.find("clockid: " + std::to_string(CLOCK_BOOTTIME) + "\n") != std::string::npos;
     const bool armed = info.find("it_value: (0, 0)") == std::string::npos;
     timers += boot && armed ? 1 : 0;
+    return true;
   });
   return timers;
 }
