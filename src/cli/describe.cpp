@@ -45,6 +45,7 @@ std::string holder_phrase(const lock::Holder& holder, Tell tell) {
   text += time_phrase(holder, tell);
   if (record.command) text += ": " + clipped(*record.command, 200);
   if (record.reason) text += " (reason: " + clipped(*record.reason, 200) + ")";
+  if (record.ending) text += " (ending, " + clipped(*record.ending, 200) + ")";
   if (holder.state == lock::HolderState::revoked) text += " (broken by an operator, ending)";
   return text;
 }
@@ -63,18 +64,33 @@ std::string taker_phrase(const lock::Holder& holder) {
   return text + ")";
 }
 
+std::string since_phrase(lock::Since since) {
+  switch (since) {
+    case lock::Since::nobody:
+      return " (nobody had it since)";
+    case lock::Since::another:
+      return " (another had it since)";
+    case lock::Since::unknown:
+      break;
+  }
+  return {};
+}
+
 std::string lost_phrase(const lock::Lost& lost) {
   std::string taker = lost.by ? taker_phrase(*lost.by) : "by another";
   std::string operators = note_text(lost.note);
   switch (lost.how) {
     case LostHow::deleted:
-      return "its keys were deleted at the server (nobody had it since)";
+      return "its keys were deleted at the server" + since_phrase(lost.since);
     case LostHow::taken:
       return std::string("it was taken ").append(taker);
     case LostHow::full:
       return std::string("there is no room beside those who hold it now; taken ").append(taker);
     case LostHow::expired:
-      return "the lease ended (nobody had it since)";
+      return "the lease ended" + since_phrase(lost.since);
+    case LostHow::unissued:
+      return "the server lost its data, and its clock is behind the token of this lock: it was not "
+             "put back";
     case LostHow::released:
       return "it was released under this owner id";
     case LostHow::forced:

@@ -23,6 +23,9 @@ std::string holder_phrase(const std::optional<lock::Holder>& holder);
 // `by bob@web2 (owner 6f1c…, since 2026-11-21T02:53:00.000Z)`
 std::string taker_phrase(const lock::Holder& holder);
 
+// ` (nobody had it since)`; empty where the server does not know.
+std::string since_phrase(lock::Since since);
+
 // What became of a lease: `it was taken by …`, `it was broken by bob@ops: host is gone`.
 std::string lost_phrase(const lock::Lost& lost);
 

@@ -80,7 +80,7 @@ enum class Effect { cools, told, untold, foreign };
 Effect effect_on(const lock::Holder& holder, redis::Format format) {
   if (format != redis::Format::native) return Effect::foreign;
   if (holder.state == lock::HolderState::cooldown) return Effect::cools;
-  return holder.attended == lock::Attended::yes ? Effect::told : Effect::untold;
+  return holder.attended == lock::Attended::no ? Effect::untold : Effect::told;
 }
 
 Effect worst_effect(const std::vector<lock::Holder>& holders, redis::Format format) {

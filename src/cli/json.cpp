@@ -54,12 +54,19 @@ Json left_json(const lock::Holder& holder) {
 
 Json holder_json(const lock::Holder& holder) {
   Record record = decode_record(holder.record);
-  return {{"owner", owner_of(holder)},        {"token", token_or_null(holder.token)},
-          {"host", or_null(record.host)},     {"pid", or_null(record.pid)},
-          {"user", or_null(record.user)},     {"command", or_null(record.command)},
-          {"reason", or_null(record.reason)}, {"since", time_or_null(holder.since)},
-          {"held_ms", held_json(holder)},     {"ttl_ms", left_json(holder)},
-          {"entries", holder.entries},        {"mode", word_of(holder.limit.mode())},
+  return {{"owner", owner_of(holder)},
+          {"token", token_or_null(holder.token)},
+          {"host", or_null(record.host)},
+          {"pid", or_null(record.pid)},
+          {"user", or_null(record.user)},
+          {"command", or_null(record.command)},
+          {"reason", or_null(record.reason)},
+          {"ending", or_null(record.ending)},
+          {"since", time_or_null(holder.since)},
+          {"held_ms", held_json(holder)},
+          {"ttl_ms", left_json(holder)},
+          {"entries", holder.entries},
+          {"mode", word_of(holder.limit.mode())},
           {"slots", slots_json(holder.limit)}};
 }
 

@@ -72,8 +72,9 @@ constexpr std::array<CommandRow, 10> kCommands{{
     {CommandId::release, "release", "release [options] NAME --owner ID",
      "give a lock back that acquire holds",
      "Releases the lock NAME of the owner that rlock acquire printed.\n"
-     "Exit status: 0, also for a lock that this owner has just released. 76 when it was no longer "
-     "this owner's: the lease had ended, or an operator broke the lock.",
+     "Exit status: 0, also for a lock that this owner has just released. 75 for the lock of a live "
+     "rlock run, which only force-unlock breaks. 76 when it was no longer this owner's: the lease "
+     "had ended, or an operator broke the lock.",
      "rlock release deploy --owner \"$owner\""},
     {CommandId::status, "status", "status [options] [NAME...]", "who holds what",
      "Shows who holds each NAME; without NAME, every lock under the prefix.\n"

@@ -63,6 +63,7 @@ std::string encode_record(const Record& record) {
   put(json, "command", record.command);
   if (record.reason) json["reason"] = std::string(cut_at_character(*record.reason, kLongestReason));
   put(json, "at", record.at);
+  if (record.ending) json["ending"] = std::string(cut_at_character(*record.ending, kLongestReason));
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -77,6 +78,7 @@ Record decode_record(std::string_view bytes) {
   record.command = text_at(json, "command");
   record.reason = text_at(json, "reason");
   record.at = text_at(json, "at");
+  record.ending = text_at(json, "ending");
   return record;
 }
 

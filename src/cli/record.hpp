@@ -17,6 +17,8 @@ struct Record {
   std::optional<std::string> command;
   std::optional<std::string> reason;
   std::optional<std::string> at;  // RFC 3339; only in an operator's note
+  // Of a holder whose command is over but whose processes are not: `cannot end pid 4711 of root`.
+  std::optional<std::string> ending{};
 };
 
 // JSON, valid UTF-8.

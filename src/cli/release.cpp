@@ -3,6 +3,7 @@
 #include "cli/held_by.hpp"
 #include "cli/record.hpp"
 #include "cli/terminal.hpp"
+#include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -24,6 +25,16 @@ std::string how_ended(const lock::ReleaseReply& reply) {
   return "its lease has ended, or it never held it";
 }
 
+// Its command would go on beside the next holder.
+util::Error held_by_run(const OwnerOf& whose, const lock::Holder& run, const std::string& server) {
+  const std::string name = in_quotes(whose.name.text());
+  return {util::ErrorKind::busy,
+          name + " at " + util::printable(server) + " is " + holder_phrase(run) +
+              "; a run releases its lock itself when its command has ended; to break it: "
+              "rlock force-unlock " +
+              name + " --owner " + whose.owner.text()};
+}
+
 // Who has it now, for the message alone.
 std::optional<lock::Holder> present_holder(Session& session, const lock::LockName& name) {
   auto seen = inspect_holders(session, name);
@@ -40,9 +51,13 @@ int release_command(const Invocation& invocation) {
   const Subject subject{whose->name.text(), whose->owner.text()};
   auto session = Session::open(choices);
   if (!session) return fail(session.error(), choices, subject);
-  const lock::ReleaseCall call{whose->name, whose->owner};
+  lock::ReleaseCall call{whose->name, whose->owner};
+  call.how = lock::ReleaseHow::by_id;
   auto reply = session->ask([&](auto& store) { return store.release(call); });
   if (!reply) return fail(reply.error(), choices, subject);
+  if (reply->run) {
+    return fail(held_by_run(*whose, *reply->run, session->server()), choices, subject);
+  }
   if (reply->ending == lock::Ending::released) {
     if (choices.has(Opt::verbose)) say(in_quotes(whose->name.text()) + ": released");
     return 0;

@@ -54,6 +54,7 @@ void add_lock(Table& table, const LockView& lock) {
   }
   const lock::Holder& holder = snapshot.holders.front();
   Record record = decode_record(holder.record);
+  if (record.ending && state_of(snapshot) == LockState::held) state = "ending";
   std::string who = or_dash(who_text(record));
   if (snapshot.holders.size() > 1) who += " +" + std::to_string(snapshot.holders.size() - 1);
   table.add(
@@ -139,6 +140,7 @@ std::string holder_details(const lock::Holder& holder, size_t width) {
   add("mode     ", own_mode(holder.limit));
   add("owner    ", holder.owner);
   add("token    ", holder.token.value == 0 ? "" : std::to_string(holder.token.value));
+  if (record.ending) add("state    ", "ending, " + *record.ending);
   if (holder.state == lock::HolderState::revoked) {
     add("state    ", "broken by an operator; its holder is told to end");
   } else if (holder.state == lock::HolderState::cooldown) {

@@ -77,6 +77,10 @@ util::Status complete(RenewSettings& settings, Session& session) {
 
 // Without a token the server does not look whether somebody had the lock in between.
 std::string how_lost(const lock::Lost& lost, lock::Token token) {
+  if (lost.how == lock::LostHow::unissued) {
+    return "the server never issued token " + std::to_string(token.value) +
+           ", and puts nothing back for it";
+  }
   bool ended = lost.how == lock::LostHow::expired || lost.how == lock::LostHow::deleted;
   if (ended && (token.value == 0 || lost.by)) return "its lease has ended";
   return lost_phrase(lost);
@@ -115,7 +119,7 @@ int tell(const RenewSettings& settings, const lock::RenewReply& reply, const Ses
   }
   if (*renewal == lock::Renewal::put_back && !choices.has(Opt::quiet)) {
     say(in_quotes(settings.whose.name.text()) + ": its lease had ended and was put back, for " +
-        util::format_duration(settings.call.ttl) + "; nobody had it since");
+        util::format_duration(settings.call.ttl) + "; the server knows of nobody who had it since");
   } else if (choices.has(Opt::verbose)) {
     say(in_quotes(settings.whose.name.text()) + ": " + how_renewed(settings));
   }

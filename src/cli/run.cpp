@@ -79,22 +79,34 @@ void nest(run::Plan& plan, const Session& session, Reentry reentry) {
   };
 }
 
-// A lease that ended in silence: who has the lock now, where the server answers again. `ours`:
-// under whom this run held it.
-void ask_who_took_it(run::LeaseEnd& lease, const lock::LockName& name,
-                     const std::optional<lock::Owner>& ours, const Session& session) {
+// What a server that remembers the grant of `token` knows of the time after it.
+lock::Since since_grant(const lock::Snapshot& seen, lock::Token token, lock::Limit limit) {
+  if (token.value == 0 || seen.last_grant < token) return lock::Since::unknown;
+  if (seen.last_grant == token) return lock::Since::nobody;
+  return limit == lock::Limit::exclusive() ? lock::Since::another : lock::Since::unknown;
+}
+
+// A lease that ended in silence: who has the lock now or had it, where the server answers again.
+void ask_who_took_it(run::LeaseEnd& lease, const lock::AcquireCall& claim,
+                     const RunObserver& observer, const Session& session) {
   constexpr Millis kBound{1000};
-  if (lease.told) return;
+  if (lease.told && lease.told->how != lock::LostHow::expired) return;
   auto store = session.make_store()();
+  const auto ours = observer.holds_as();
   lock::SystemPoller poller;
-  auto seen = lock::finish(poller, store->inspect({name}), poller.now() + kBound, store->server());
+  auto seen =
+      lock::finish(poller, store->inspect({claim.name}), poller.now() + kBound, store->server());
   if (!seen) return;
   for (lock::Holder& holder : seen->holders) {
     bool own = ours && ours->text() == holder.owner;
-    if (own || holder.state == lock::HolderState::cooldown) continue;
+    bool beside =
+        claim.limit != lock::Limit::exclusive() && holder.limit != lock::Limit::exclusive();
+    if (own || beside || holder.state == lock::HolderState::cooldown) continue;
     lease.told = lock::Lost{lock::LostHow::taken, std::move(holder), {}};
     return;
   }
+  const lock::Since since = since_grant(*seen, observer.token(), claim.limit);
+  (lease.told ? lease.told->since : lease.since) = since;
 }
 
 run::LeaseEnd* lost_lease(run::Outcome& outcome) {
@@ -119,7 +131,8 @@ int refuse(const util::Error& error) {
 int hold(RunSettings settings, Session& session, run::Signals& signals, Talk talk,
          std::optional<EventLog> log) {
   run::Plan& plan = settings.plan;
-  const lock::LockName name = plan.claim.name;
+  const lock::AcquireCall claim = plan.claim;
+  const lock::LockName& name = claim.name;
   nest(plan, session, settings.reentry);
   RunContext context{name.text(),  session.server(), plan.argv.front(), settings.conflict_code,
                      plan.max_run, Millis(0),        session.format()};
@@ -139,7 +152,7 @@ int hold(RunSettings settings, Session& session, run::Signals& signals, Talk tal
   observer.end();
   context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - start);
   if (run::LeaseEnd* lease = lost_lease(outcome)) {
-    ask_who_took_it(*lease, name, observer.holds_as(), session);
+    ask_who_took_it(*lease, claim, observer, session);
   }
   return conclude(judge(outcome, context), talk);
 }

@@ -84,7 +84,10 @@ void RunObserver::redraw() {
 void RunObserver::event(const run::Event& event) {
   std::lock_guard guard(mutex_);
   if (log_) log_->append(event);
-  if (event.as) holds_as_ = event.as;
+  if (event.as) {
+    holds_as_ = event.as;
+    token_ = event.token;
+  }
   if (event.kind != run::EventKind::enqueued) line_.erase();
   // A renewal every few seconds is no news.
   bool news = event.kind != run::EventKind::renewed && event.kind != run::EventKind::enqueued;
@@ -102,6 +105,11 @@ void RunObserver::mention(std::string_view message) {
 std::optional<lock::Owner> RunObserver::holds_as() const {
   std::lock_guard guard(mutex_);
   return holds_as_;
+}
+
+lock::Token RunObserver::token() const {
+  std::lock_guard guard(mutex_);
+  return token_;
 }
 
 // For whoever typed ^Z: nobody else stops a run and looks at a terminal.

@@ -27,6 +27,7 @@ class RunObserver final : public run::Observer {
 
   // Under whom the lock was acquired or entered.
   std::optional<lock::Owner> holds_as() const;
+  lock::Token token() const;
 
   // Erases the live line and prints what stderr did not take before, within kLastWords: nothing is
   // held any more, and a last message follows.
@@ -48,6 +49,7 @@ class RunObserver final : public run::Observer {
   std::string unsaid_;  // lines that stderr had no room for
   util::TimePoint seen_;
   std::optional<lock::Owner> holds_as_;
+  lock::Token token_;
 };
 
 }  // namespace rlock::cli

@@ -114,6 +114,7 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
   if (auto ok = mode_settings(settings.plan.claim, choices); !ok) return std::move(ok).error();
   if (auto ok = set_times(settings.plan, choices); !ok) return std::move(ok).error();
   if (auto ok = set_conduct(settings, choices); !ok) return std::move(ok).error();
+  settings.plan.claim.attended = lock::Attended::run;
   settings.plan.claim.record = record_of(settings.plan.argv, choices);
   return settings;
 }

@@ -44,8 +44,8 @@ std::string lease_text(const run::LeaseEnd& lease) {
   if (lease.told) return lost_phrase(*lease.told);
   std::string text = "the lease ended";
   if (lease.by_guard) text += ", rlock was stopped or starved";
-  if (lease.last_trouble) return text + ": " + util::printable(lease.last_trouble->text);
-  return text + " (nobody had it since)";
+  if (lease.last_trouble) text += ": " + util::printable(lease.last_trouble->text);
+  return text + since_phrase(lease.since);
 }
 
 class Judge {

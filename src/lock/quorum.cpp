@@ -96,6 +96,7 @@ InFlight<RenewReply> QuorumStore::renew(const RenewCall& call) {
   auto ask = [call](LockStore& store, size_t, TimePoint now) {
     RenewCall one = call;
     if (now >= call.valid_until) one.token = {};
+    one.ahead = kLongestClockGap;
     return store.renew(one);
   };
   return std::make_unique<Poll<RenewReply>>(members_, electorate_, ask,

@@ -8,6 +8,8 @@ namespace rlock::lock {
 
 // The longest lease over a quorum: for so long a server that lost its memory does not vote.
 inline constexpr Millis kLongestQuorumLease{60'000};
+// By how much a server's clock may be ahead of another's before that one doubts its tokens.
+inline constexpr Millis kLongestClockGap{60'000};
 
 // Whether a quorum can hold what `call` wants; ErrorKind::usage says why not.
 util::Status fits_quorum(const AcquireCall& call);

@@ -1,6 +1,7 @@
 #include "lock/quorum_acquire.hpp"
 
 #include "lock/lease.hpp"
+#include "lock/quorum.hpp"
 
 namespace rlock::lock {
 
@@ -25,6 +26,7 @@ void QuorumAcquire::granted(const Tally& heard, TimePoint) {
   back.attended = call.attended;
   back.record = call.record;
   back.attempt = call.attempt;
+  back.ahead = kLongestClockGap;
   asking_.reset();
   confirming_.emplace(
       members_,
@@ -59,6 +61,8 @@ AcquireReply QuorumAcquire::try_again(const Tally& tally, Millis pause) const {
 }
 
 void QuorumAcquire::not_granted(const Tally& heard, TimePoint now) {
+  // A server does not believe in a ticket of the future: the same place at all from here on.
+  if (heard.ticket) try_.call.ticket = std::min(try_.call.ticket, *heard.ticket);
   const size_t majority = electorate_.majority();
   if (heard.gone) return give_back(AcquireReply(*heard.gone), now, now);
   if (heard.answered() < majority) return give_back(too_few_answered(), now, now);

@@ -43,20 +43,28 @@ int rank(LostHow how) {
       return 4;
     case LostHow::expired:
       return 5;
+    case LostHow::unissued:
+      return 6;
     case LostHow::gone:
       break;
   }
-  return 6;
+  return 7;
 }
 
-Lost telling(const Ballots<RenewReply>& ballots) {
+// Nobody had it since only where a majority says so: each is about itself alone.
+Lost telling(const Ballots<RenewReply>& ballots, const Electorate& electorate) {
   const Lost* best = nullptr;
+  size_t untouched = 0;
   for (const auto& ballot : ballots) {
     if (!ballot || !*ballot) continue;
     const auto* lost = std::get_if<Lost>(&**ballot);
-    if (lost != nullptr && (best == nullptr || rank(lost->how) < rank(best->how))) best = lost;
+    if (lost == nullptr) continue;
+    if (best == nullptr || rank(lost->how) < rank(best->how)) best = lost;
+    untouched += lost->since == Since::nobody ? 1 : 0;
   }
-  return best == nullptr ? Lost{} : *best;
+  Lost lost = best == nullptr ? Lost{} : *best;
+  lost.since = untouched >= electorate.majority() ? Since::nobody : Since::unknown;
+  return lost;
 }
 
 std::string why_not(const RenewReply& reply) {
@@ -139,7 +147,7 @@ std::optional<Result<RenewReply>> judge(const Ballots<RenewReply>& ballots,
   if (electorate.size() - refused < electorate.majority()) {
     auto upgrade = [](const RenewReply& r) { return std::holds_alternative<Upgrade>(r); };
     if (find(ballots, upgrade) != nullptr) return RenewReply(Upgrade{});
-    return RenewReply(telling(ballots));
+    return RenewReply(telling(ballots, electorate));
   }
   if (polls == Polls::open) return std::nullopt;
   if (answers(ballots) >= electorate.majority()) return undecided(ballots, electorate);
@@ -154,6 +162,8 @@ std::optional<Result<ReleaseReply>> judge(const Ballots<ReleaseReply>& ballots,
   if (count(ballots, ended(Ending::released)) >= electorate.majority()) return ReleaseReply{};
   if (polls == Polls::open) return std::nullopt;
   if (answers(ballots) < electorate.majority()) return too_few(electorate, errors_of(ballots));
+  auto live_run = [](const ReleaseReply& reply) { return reply.run.has_value(); };
+  if (const ReleaseReply* reply = find(ballots, live_run)) return *reply;
   // It need not have been held everywhere: where it was released it had been held till then.
   for (Ending ending : {Ending::forced, Ending::released, Ending::removed, Ending::cancelled,
                         Ending::expired, Ending::unknown}) {

@@ -26,6 +26,7 @@ const std::optional<Holder>& holder_in(const AcquireReply& reply) {
 void add(Tally& tally, const Queued& queued) {
   ++tally.queued;
   tally.position = std::max(tally.position, queued.position);
+  tally.ticket = std::max(tally.ticket.value_or(Ticket{}), queued.ticket);
   if (!queued.look_again) return;
   tally.look_again = std::min(tally.look_again.value_or(*queued.look_again), *queued.look_again);
 }

@@ -25,8 +25,9 @@ struct Tally {
   uint64_t position = 1;
   uint64_t waiters = 0;
   std::optional<Millis> look_again{};
-  std::optional<Gone> gone{};     // removed or forced by an operator
-  std::optional<Holder> rival{};  // the other owner with the most servers; `servers` says how many
+  std::optional<Ticket> ticket{};  // the greatest under which it waits
+  std::optional<Gone> gone{};      // removed or forced by an operator
+  std::optional<Holder> rival{};   // the other owner with the most servers; `servers` says how many
 
   size_t answered() const { return granted + queued + busy + refused; }
 };

@@ -78,6 +78,17 @@ void add_waiters(Snapshot& all, const Ballots<Snapshot>& ballots) {
   }
 }
 
+// What a majority says; else some of them may not have heard of the last one.
+Token last_grant(const Ballots<Snapshot>& ballots, const Electorate& electorate) {
+  std::map<Token, size_t> servers;
+  for (const auto& ballot : ballots) {
+    if (!ballot || !*ballot) continue;
+    const Token token = (*ballot)->last_grant;
+    if (++servers[token] >= electorate.majority()) return token;
+  }
+  return {};
+}
+
 using History = std::vector<Past>;
 
 size_t runs_in(const History& history) {
@@ -136,6 +147,7 @@ std::optional<Result<Snapshot>> judge(const Ballots<Snapshot>& ballots,
   }
   add_holders(all, ballots, electorate);
   add_waiters(all, ballots);
+  all.last_grant = last_grant(ballots, electorate);
   return all;
 }
 

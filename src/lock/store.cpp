@@ -12,6 +12,8 @@ const char* word(LostHow how) {
       return "no room beside the present holders";
     case LostHow::expired:
       return "expired";
+    case LostHow::unissued:
+      return "lost, and its token is ahead of the server's clock";
     case LostHow::released:
       return "released by its owner id";
     case LostHow::forced:

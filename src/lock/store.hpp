@@ -128,6 +128,10 @@ struct RenewCall {
   Millis min_hold{0};
   Attended attended = Attended::yes;
   std::string record{};
+  // Stored on a put-back alone, but with this on an extension, too: others see what it says now.
+  bool record_changed = false;
+  // Over a quorum: by how much the clock that issued the token may be ahead of this server's.
+  Millis ahead{0};
   // Until when the holder knows that its lease stands: after that a quorum puts nothing back.
   TimePoint valid_until = TimePoint::min();
   uint64_t attempt = 0;  // to a server of a quorum: writes the token back for this try; 0 elsewhere
@@ -135,20 +139,24 @@ struct RenewCall {
 
 enum class Renewal { extended, put_back };
 enum class LostHow {
-  deleted,   // by hand, or evicted: nobody had it since
+  deleted,   // by hand, or evicted
   taken,     // another owner was granted it since
   full,      // no room beside those who hold it now
   expired,   // the lease ended, and this call brought no token to put it back
+  unissued,  // the call brought a token that the server cannot have issued
   released,  // by this owner id
   forced,    // broken by an operator
   gone,      // ended, deleted or lost at the server: where nothing is remembered
 };
 // A word or two for a message: `deleted`, `taken by another owner`.
 const char* word(LostHow how);
+// What the server knows of the time since a lease was granted.
+enum class Since { unknown, nobody, another };
 struct Lost {
   LostHow how = LostHow::deleted;
-  std::optional<Holder> by{};  // who has it now
-  std::string note{};          // of the operator who forced it
+  std::optional<Holder> by{};    // who has it now
+  std::string note{};            // of the operator who forced it
+  Since since = Since::unknown;  // who had it: not told where `how` tells it
 };
 // No re-entry: the held limit is larger than the one asked for (exclusive inside shared), or this
 // kind of lock knows no entries.
@@ -157,17 +165,22 @@ using RenewReply = std::variant<Renewal, Lost, Upgrade>;
 
 // ---- release and cancel ----
 
+// unused: nothing ran under it, so that it leaves no cool-down. by_id: by somebody who knows the
+// owner's id, and not of a live run.
+enum class ReleaseHow { released, unused, by_id };
 struct ReleaseCall {
   LockName name;
   Owner owner;
   Entry entry = Entry::outer();
   std::string result =
       "-";  // what the run came to, for the history: `exit:7`, `signal:9`; one word
+  ReleaseHow how = ReleaseHow::released;
 };
 // `ending` tells what the owner had come to: released now or before, or something else earlier.
 struct ReleaseReply {
   Ending ending = Ending::released;
   std::string note{};
+  std::optional<Holder> run{};  // by_id: the live run that has it; nothing was done
 };
 
 // timed_out: a skip in the history. yielded, to a server of a quorum: an attempt came to nothing;
@@ -233,6 +246,7 @@ struct Snapshot {
   uint64_t live_waiters = 0;
   bool more_holders = false;
   bool more_waiters = false;
+  Token last_grant{};  // 0 where nothing is remembered
   // Of a quorum: how many were asked, who said nothing, and who has leases on too few of them to
   // hold the lock.
   uint64_t servers = 1;

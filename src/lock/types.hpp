@@ -98,8 +98,8 @@ struct ServerTime {
   auto operator<=>(const ServerTime&) const = default;
 };
 
-// Attended: a live rlock hears revocations and confirms them; else a revoked holder is freed at
-// once.
-enum class Attended { yes, no };
+// yes: a live rlock hears revocations and confirms them; else a revoked holder is freed at once.
+// run: so it is, and its command does not outlive the lease.
+enum class Attended { yes, no, run };
 
 }  // namespace rlock::lock

@@ -1,5 +1,5 @@
 -- acquire: joins the queue, keeps the place there alive, claims a grant. May be sent again.
--- ARGV: owner, ticket it had or 0, limit, ttl, min-hold, attended 0|1, wait|never, max-queue or '', record,
+-- ARGV: owner, ticket it had or 0, limit, ttl, min-hold, attended 0|1|2, wait|never, max-queue or '', record,
 --       over a quorum: the number of the attempt
 -- Returns: granted token | queued ticket position look-again-or--1 holder | busy waiters holder
 --          | gone kind note | more
@@ -28,7 +28,10 @@ local function claim(line)
   return {'granted', line.token}
 end
 
--- The ticket of a quorum is its client's: the same on all servers, and no token of theirs.
+local function beat() call('ZADD', ALIVE, int(now + HEARTBEAT), owner) end
+
+-- The ticket of a quorum is its client's: the same on all servers, and no token of theirs. Of a client whose clock is
+-- ahead it is the time here: else all who come later would be served before it.
 local function take_place()
   local ticket, missed = tonumber(brought), tombstone(owner)
   if stamp == 0 then
@@ -38,6 +41,8 @@ local function take_place()
       bury(owner, REQUEUED)
     end
     meta.last = math.max(meta.last, ticket)
+  else
+    ticket = math.min(ticket, now_us)
   end
   if meta.created == 0 then meta.created = now_us end
   n_queue = n_queue + 1
@@ -75,6 +80,8 @@ local lacking = newcomer and denied()
 if lacking then return redis.error_reply('NOPERM this user has no permissions to run ' .. lacking) end
 if not newcomer then touch() end
 local could_end = n_holders > 0
+-- In the last millisecond of its heartbeat it is in time, and the sweep must not come first.
+if n_alive > 0 and tonumber(call('ZSCORE', ALIVE, owner) or 0) == now then beat() end
 sweep()
 
 -- Revoked, and its lease ended just now.
@@ -114,7 +121,7 @@ if not place_of(owner) then
   take_place()
 end
 
-call('ZADD', ALIVE, int(now + HEARTBEAT), owner)
+beat()
 note_stamp(owner, stamp)
 admit()
 if held_until(owner) then

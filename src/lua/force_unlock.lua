@@ -25,7 +25,7 @@ local function break_hold(owner)
   local line = read_line(owner)
   if call('HEXISTS', WHO, '!' .. owner) == 0 then call('HSET', WHO, '!' .. owner, note) end
   wake(owner, 'revoked')
-  if line and line.attended == '1' and pace ~= 'now' then
+  if line and line.attended ~= '0' and pace ~= 'now' then
     line.state = 'revoked'
     call('HSET', WHO, '+' .. owner, line_text(line))
     return true

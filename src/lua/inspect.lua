@@ -1,7 +1,7 @@
 -- inspect: what a lock looks like now, a page of it. Reads only, so what has ended is left out, not swept.
 -- ARGV: first holder, holders a page, first waiter, waiters a page
 -- Returns: known 0|1, live holders, {holder…}, live waiters, {owner limit since waiting record ticket}…,
---          more holders 0|1, more waiters 0|1
+--          more holders 0|1, more waiters 0|1, token of the last grant or 0
 local holders_from, holders_page, waiters_from, waiters_page = unpack(ARGV)
 local after = '(' .. int(now)
 
@@ -32,4 +32,4 @@ local live = call('ZCOUNT', HOLDERS, after, '+inf')
 local waiters, more_waiters = page_of_waiters()
 return {call('EXISTS', META, HOLDERS, QUEUE) > 0 and 1 or 0, live, page_of_holders(),
         call('ZCOUNT', ALIVE, after, '+inf'), waiters,
-        live > holders_from + holders_page and 1 or 0, more_waiters}
+        live > holders_from + holders_page and 1 or 0, more_waiters, meta.grant}

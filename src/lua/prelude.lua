@@ -77,12 +77,16 @@ local function issue()
   return meta.last
 end
 
+-- How a holder is attended: by nobody (0), by a process that renews for the steps of another (1), or as a run (2), whose
+-- command does not outlive its lease.
+local RUN = '2'
+
 -- What WHO tells: `+owner` is state limit token since ttl min-hold attended; `@owner` the entries as id=end,
 -- separated by semicolons; `owner` the record.
 local function read_line(owner)
   local found = call('HMGET', WHO, '+' .. owner, '@' .. owner, owner)
   local state, limit, token, since, ttl, min_hold, attended =
-    string.match(found[1] or '', '^(%l+) (%d+) (%d+) (%d+) (%d+) (%d+) ([01])$')
+    string.match(found[1] or '', '^(%l+) (%d+) (%d+) (%d+) (%d+) (%d+) ([012])$')
   if not state then return nil end
   return {state = state, limit = tonumber(limit), token = tonumber(token), since = tonumber(since),
           ttl = tonumber(ttl), min_hold = tonumber(min_hold), attended = attended,
@@ -120,14 +124,14 @@ end
 
 -- Kind of the tombstone, or nil.
 local function kind_of(score) return score and tonumber(score) % 8 or nil end
-local function tombstone(owner)
-  return kind_of(n_released > 0 and call('ZSCORE', RELEASED, owner))
-end
+local function tombstone_score(owner) return n_released > 0 and call('ZSCORE', RELEASED, owner) or nil end
+local function tombstone(owner) return kind_of(tombstone_score(owner)) end
 
--- Scores are keep-until * 8 + kind. A weaker kind never overwrites a stronger one.
+-- Scores are keep-until * 8 + kind. Of two ends of an owner the stronger kind and the later time stay.
 local function bury(owner, kind, lease_end)
-  if (tombstone(owner) or -1) > kind then return end
-  local keep = math.max(now + TOMBSTONE, lease_end or 0)
+  local before = tombstone_score(owner)
+  local keep = math.max(now + TOMBSTONE, lease_end or 0, before and math.floor(tonumber(before) / 8) or 0)
+  kind = math.max(kind, kind_of(before) or kind)
   n_released = n_released + 1
   call('ZADD', RELEASED, int(keep * 8 + kind), owner)
 end

@@ -1,16 +1,25 @@
 -- release, cancel: an owner's end, whatever it has: a lease, a grant, a place in the queue, nothing. Always
 -- leaves a tombstone, so that a late acquire cannot make a ghost; a repeat succeeds.
--- ARGV: owner, entry, released|cancelled|timed_out|removed|yielded, note (with removed) or what the run came to
---       (with released: one word, `exit:7`, `signal:9`, or `-`); with yielded: attempt, ticket or 0
+-- ARGV: owner, entry, released|unused|by_id|cancelled|timed_out|removed|yielded, note (with removed) or what the run came
+--       to (with the first three: one word, `exit:7`, `signal:9`, or `-`); with yielded: attempt, ticket or 0
+-- unused: as released, but nothing ran under it, so that it leaves no cool-down. by_id: as released, by somebody who
+-- knows the owner's id; not of a live run, beside which the next holder would start.
 -- yielded: over a quorum an attempt came to no majority; it gives back what it took here, and the owner may come back.
 -- Returns: freed | kept (by other entries) | left_queue | holds (removed only, nothing done)
+--          | runs holder (by_id only, nothing done)
 --          | absent kind-before note   (kind: see KINDS, or unknown)
 local owner, entry, how, note, attempt, ticket = unpack(ARGV)
+local by_id, unused = how == 'by_id', how == 'unused'
+if by_id or unused then how = 'released' end
 local kind = how == 'released' and WAS_RELEASED or how == 'removed' and REMOVED or CANCELLED
 
 local ends = tonumber(held_until(owner) or 0)
 local queued = place_of(owner)
 if kind == REMOVED and ends > now then return {'holds'} end
+if by_id and ends > now then
+  local line = read_line(owner)
+  if line and line.attended == RUN then return {'runs', describe(owner)} end
+end
 if kind == REMOVED and not queued then
   -- The reply to this very request was lost, and it came again: the note tells.
   local again = note ~= '' and tombstone(owner) == REMOVED and note_of(owner) == note
@@ -31,7 +40,7 @@ local function free(line)
   remove_holder(owner)
   local forced = line and line.state == 'revoked'
   if how == 'released' then note_run(line, forced and 'forced' or how, note) end
-  if how == 'released' and line then cool_down(owner, line) end
+  if how == 'released' and line and not unused then cool_down(owner, line) end
   forget(owner)
   bury(owner, forced and FORCED or kind, ends)
   if forced then return {'absent', 'forced', note_of(owner)} end
@@ -70,7 +79,7 @@ local function yield(line)
     bury(owner, EXPIRED)
   elseif ends > now then
     n_queue = n_queue + 1
-    call('ZADD', QUEUE, ticket, owner)
+    call('ZADD', QUEUE, int(math.min(tonumber(ticket), now_us)), owner)
     call('ZADD', ALIVE, int(now + HEARTBEAT), owner)
     line.state = 'waiting'
     call('HSET', WHO, '+' .. owner, line_text(line))

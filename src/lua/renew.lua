@@ -1,17 +1,25 @@
 -- renew: extends a lease, enters a held lock, puts a lease back that the server's data lost. Over a quorum it writes the
 -- token of the majority back, and with that the grant counts here: with an attempt, or later where that was missed.
--- ARGV: owner, entry, token or 0 (never put back), limit, ttl, min-hold, attended 0|1, record,
---       to write back over a quorum: the number of the attempt
+-- ARGV: owner, entry, token or 0 (never put back), limit, ttl, min-hold, attended 0|1|2, record,
+--       to write back over a quorum: the number of the attempt, or 0; 1 where the record is to be stored anew; over a
+--       quorum: by how many ms the clock that issued the token may be ahead of this one
 -- Returns: extended | put_back | upgrade
---          | lost (deleted|taken|full|expired|released|cancelled|removed|forced) note holder
-local owner, entry, token, limit, ttl, min_hold, attended, record, attempt = unpack(ARGV)
+--          | lost (deleted|taken|full|expired|unissued|released|cancelled|removed|forced) note holder untouched 0|1
+--          (untouched: nobody was granted the lock since it was granted with this token)
+local owner, entry, token, limit, ttl, min_hold, attended, record, attempt, changed, ahead = unpack(ARGV)
 token, limit, ttl, min_hold = tonumber(token), tonumber(limit), tonumber(ttl), tonumber(min_hold)
 local stamp = 2 * tonumber(attempt or 0)
 
-local function lost(how) return {'lost', how, note_of(owner), some_holder()} end
+-- No greater token can have been issued, and none must come back: tokens would never grow beyond it.
+local greatest = math.max(meta.last, now_us + 1000 * tonumber(ahead or 0))
+
+local function lost(how, beside)
+  if beside == nil then beside = some_holder() end
+  return {'lost', how, note_of(owner), beside, token > 0 and meta.grant == token and 1 or 0}
+end
 
 local function write_back(line)
-  local missed = line.state == 'granted' and token > 0 and stamp_of(owner) > 0
+  local missed = line.state == 'granted' and token > 0 and token <= greatest and stamp_of(owner) > 0
   if stamp == 0 and not missed then return end
   note_stamp(owner, stamp)
   line.token = token
@@ -22,7 +30,7 @@ end
 -- Of one that still holds it; the lease is never shortened here.
 local function extend(line)
   if not line then return lost('deleted') end
-  if line.state == 'revoked' then return lost('forced') end
+  if line.state == 'revoked' then return lost('forced', false) end  -- it counts: nobody is in its place
   if tombstone(owner .. ':' .. entry) then return lost('released') end
   if line.limit > limit then return {'upgrade'} end
   local entries = live_entries(line)
@@ -35,6 +43,7 @@ local function extend(line)
     line.min_hold = min_hold
     note_hold(line)
   end
+  if changed == '1' then call('HSET', WHO, owner, record) end
   call('HSET', WHO, '+' .. owner, line_text(line))
   call('ZADD', HOLDERS, int(ends), owner)
   return {'extended'}
@@ -45,9 +54,10 @@ local function refusal(buried)
   if buried and buried > REQUEUED then return KINDS[buried] end
   if tombstone(owner .. ':' .. entry) then return 'released' end
   if token == 0 then return buried and 'expired' or 'deleted' end
-  if not buried and meta.grant >= token and meta.created <= token then return 'deleted' end
+  if token > greatest then return 'unissued' end
   local since = limit == 1 and meta.grant or meta.exclusive
   if since > token then return 'taken' end
+  if not buried and meta.grant >= token and meta.created <= token then return 'deleted' end
   if not fits(limit) then return 'full' end
   return nil
 end

@@ -62,10 +62,16 @@ lock::HolderState state_of(std::string_view word) {
   return lock::HolderState::held;
 }
 
+lock::Attended attended_of(std::string_view word) {
+  if (word == "0") return lock::Attended::no;
+  return word == "2" ? lock::Attended::run : lock::Attended::yes;
+}
+
 lock::LostHow lost_of(std::string_view word) {
   if (word == "taken") return lock::LostHow::taken;
   if (word == "full") return lock::LostHow::full;
   if (word == "expired") return lock::LostHow::expired;
+  if (word == "unissued") return lock::LostHow::unissued;
   if (word == "forced" || word == "removed") return lock::LostHow::forced;
   if (word == "released" || word == "cancelled") return lock::LostHow::released;
   return lock::LostHow::deleted;
@@ -89,7 +95,7 @@ lock::Holder holder_of(Item item) {
   holder.held = span_of(item.at(5));
   holder.left = span_of(item.at(6));
   holder.entries = item.at(7).count();
-  holder.attended = item.at(8).text() == "0" ? lock::Attended::no : lock::Attended::yes;
+  holder.attended = attended_of(item.at(8).text());
   holder.record = item.at(9).text();
   holder.ttl = std::max(Millis(0), span_of(item.at(10)));
   return holder;
@@ -207,6 +213,7 @@ std::optional<lock::RenewReply> decode_renew(const redisReply& reply, std::strin
   lock::Lost lost{lost_of(item.at(1).text()), maybe_holder(item.at(3)),
                   std::string(item.at(2).text())};
   if (lost.by && lost.by->owner == self) lost.by.reset();
+  if (item.at(4).number() == 1 && !lost.by) lost.since = lock::Since::nobody;
   return lost;
 }
 
@@ -216,6 +223,7 @@ std::optional<lock::ReleaseReply> decode_release(const redisReply& reply) {
   if (word == "freed" || word == "kept") return lock::ReleaseReply{};
   // It held nothing yet: it waited, and does not any more.
   if (word == "left_queue") return lock::ReleaseReply{Ending::cancelled, {}};
+  if (word == "runs") return lock::ReleaseReply{Ending::unknown, {}, holder_of(item.at(1))};
   if (word != "absent") return std::nullopt;
   return lock::ReleaseReply{ending_of(item.at(1).text()), std::string(item.at(2).text())};
 }
@@ -247,7 +255,7 @@ std::optional<lock::ForceReply> decode_force(const redisReply& reply) {
 
 std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply) {
   Item item(&reply);
-  if (item.size() != 7) return std::nullopt;
+  if (item.size() < 7) return std::nullopt;
   lock::Snapshot snapshot;
   snapshot.known = item.at(0).number() != 0;
   snapshot.live_holders = item.at(1).count();
@@ -258,6 +266,7 @@ std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply) {
   }
   snapshot.more_holders = item.at(5).number() != 0;
   snapshot.more_waiters = item.at(6).number() != 0;
+  snapshot.last_grant = {item.at(7).count()};
   return snapshot;
 }
 

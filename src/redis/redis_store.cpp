@@ -20,7 +20,8 @@ std::string number(uint64_t value) {
 std::string number(util::Millis value) {
   return std::to_string(value.count());
 }
-std::string flag(lock::Attended attended) {
+const char* word(lock::Attended attended) {
+  if (attended == lock::Attended::run) return "2";
   return attended == lock::Attended::yes ? "1" : "0";
 }
 
@@ -32,6 +33,11 @@ std::string glob_quoted(std::string_view text) {
     out.push_back(c);
   }
   return out;
+}
+
+const char* word(lock::ReleaseHow how) {
+  if (how == lock::ReleaseHow::by_id) return "by_id";
+  return how == lock::ReleaseHow::unused ? "unused" : "released";
 }
 
 const char* word(lock::CancelHow how) {
@@ -72,7 +78,7 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
   auto words =
       script_call(scripts_.acquire, call.name,
                   {call.owner.text(), number(call.ticket.value), number(call.limit.value()),
-                   number(call.ttl), number(call.min_hold), flag(call.attended),
+                   number(call.ttl), number(call.min_hold), word(call.attended),
                    call.queueing == lock::Queueing::never ? "never" : "wait",
                    call.max_queue ? number(*call.max_queue) : "", call.record});
   if (call.attempt > 0) words.push_back(number(call.attempt));
@@ -85,8 +91,8 @@ lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) 
   auto words = script_call(
       scripts_.renew, call.name,
       {call.owner.text(), call.entry.text(), number(call.token.value), number(call.limit.value()),
-       number(call.ttl), number(call.min_hold), flag(call.attended), call.record});
-  if (call.attempt > 0) words.push_back(number(call.attempt));
+       number(call.ttl), number(call.min_hold), word(call.attended), call.record,
+       number(call.attempt), call.record_changed ? "1" : "0", number(call.ahead)});
   auto decode = [](const redisReply& reply, const std::string& self) {
     return decode_renew(reply, self);
   };
@@ -97,7 +103,7 @@ lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) 
 
 lock::InFlight<lock::ReleaseReply> RedisStore::release(const lock::ReleaseCall& call) {
   auto words = script_call(scripts_.release, call.name,
-                           {call.owner.text(), call.entry.text(), "released", call.result});
+                           {call.owner.text(), call.entry.text(), word(call.how), call.result});
   return std::make_unique<Call<lock::ReleaseReply>>(
       *link_, std::move(words), about("release", call.name),
       without_context<lock::ReleaseReply, decode_release>, "", &scripts_.release,

@@ -103,13 +103,13 @@ std::string result_of(const util::Result<Finish>& finish) {
 }
 
 util::Result<lock::ReleaseReply> release(const Holding& holding, std::string result,
-                                         TimePoint deadline) {
+                                         lock::ReleaseHow how, TimePoint deadline) {
   TimePoint now = util::BootClock::now();
   auto left = std::clamp<util::Nanos>(deadline - now, kShortestRelease, kLongestRelease);
   const Use& use = holding.use;
-  auto reply =
-      release_until(holding.store,
-                    {holding.plan.claim.name, use.owner, use.entry, std::move(result)}, now + left);
+  auto reply = release_until(
+      holding.store, {holding.plan.claim.name, use.owner, use.entry, std::move(result), how},
+      now + left);
   holding.observer.event({EventKind::released, util::BootClock::now(), use.token,
                           reply ? std::string() : "not confirmed: " + reply.error().text});
   return reply;
@@ -186,7 +186,10 @@ Outcome run_held(const Holding& holding) {
   Lease lease(settings(holding.plan), holding.granted_at, fence);
   std::optional<Guard> guard;  // outlives the release: the next in line need not wait for its end
   auto finish = supervise(holding, lease, guard);
-  auto released = release(holding, result_of(finish), lease.view().deadline);
+  const bool used = finish && finish->started;
+  auto released =
+      release(holding, result_of(finish),
+              used ? lock::ReleaseHow::released : lock::ReleaseHow::unused, lease.view().deadline);
   if (!finish) return std::move(finish).error();
   return outcome(holding.use, std::move(*finish), released);
 }

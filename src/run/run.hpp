@@ -72,6 +72,7 @@ struct LeaseEnd {
   std::optional<lock::Lost> told;           // by the server
   std::optional<util::Error> last_trouble;  // without `told`: why the last renewal failed
   bool by_guard = false;  // rlock was stopped or starved: the guard ended the command
+  lock::Since since = lock::Since::unknown;  // without `told`: who had the lock
 };
 
 struct Ended {

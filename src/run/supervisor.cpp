@@ -40,7 +40,7 @@ bool reached_the_group(const signalfd_siginfo& info) {
 
 // What the server told, as far as a running command is concerned.
 bool others_may_run(const lock::Lost& lost) {
-  return lost.how == lock::LostHow::taken || lost.how == lock::LostHow::full;
+  return lost.by || lost.how == lock::LostHow::taken || lost.how == lock::LostHow::full;
 }
 
 std::string describe(const LeaseEnd& end) {

@@ -35,6 +35,20 @@ state() { rlock status --json "$1" | jq -r '.locks[0].state'; }
   eventually cooling
 }
 
+@test "a command that cannot be started leaves no cool-down" {
+  echo text >not_executable
+  local command code
+  for command in ./nowhere ./not_executable; do
+    code=127
+    [ -e "$command" ] && code=126
+    run -$code --separate-stderr rlock run -n --min-hold 1h "missing" -- "$command"
+    says 'released "missing"'
+    run -1 rlock status -q missing
+    run -0 rlock run -n missing -- true
+  done
+  [ "$(rlock history --json missing | jq -c '[.runs[].exit_code]')" = '[0,126,0,127]' ]
+}
+
 @test "force-unlock ends a cool-down" {
   rlock run --min-hold 1h ended -- true
   run -0 rlock force-unlock ended --yes

@@ -86,6 +86,52 @@ next_is_alone() {
   [ "$(wc -l <err)" -eq 1 ]
 }
 
+@test "a lease that ended while rlock was stopped: nobody had it since" {
+  guarded alone -t 1
+  kill -STOP "$holder"
+  eventually free alone
+  kill -CONT "$holder"
+  ends_with 76 "$holder"
+  grep -q 'stopped or starved (nobody had it since)' err || fail "$(cat err)"
+}
+
+@test "a lease that ended while rlock was stopped: another had it since" {
+  guarded late -t 1
+  kill -STOP "$holder"
+  run -0 rlock run -w 60 late -- true
+  kill -CONT "$holder"
+  ends_with 76 "$holder"
+  grep -q 'stopped or starved (another had it since)' err || fail "$(cat err)"
+}
+
+@test "--on-lost ignore: a lock that another had meanwhile is not said to have been nobody's" {
+  mkfifo up go
+  start rlock run -t 1 --on-lost ignore stale -- sh -c 'exec 9<>go; echo up >up; read -r _ <&9' 2>err
+  holder=$!
+  next_line up
+  kill -STOP "$holder"
+  eventually free stale
+  run -0 rlock run -w 60 stale -- true
+  echo 1<>go
+  kill -CONT "$holder"
+  ends_with 0 "$holder"
+  grep -q 'warning: lost "stale"' err || fail "$(cat err)"
+  ! grep -q 'nobody had it since' err || fail "$(cat err)"
+}
+
+@test "a lock deleted by hand and taken by another: no grace beside that one" {
+  mkfifo up
+  start rlock run -t 9 -k 5 --event-log events taken -- sh -c 'trap "" TERM; echo up >up; while :; do sleep 0.1; done' 2>err
+  local first=$!
+  next_line up
+  redis del 'rlock:{taken}:holders' >/dev/null
+  hold taken
+  ends_with 76 "$first"
+  grep -q 'it was taken by ' err || fail "$(cat err)"
+  [ $((($(ns killed) - $(ns lost)) / 1000000)) -lt 2000 ] || fail "$(cat events)"
+  let_go taken
+}
+
 @test "after FLUSHALL the lock is put back and the command never notices" {
   hold wiped -t 3
   redis flushall >/dev/null

@@ -71,6 +71,33 @@ EOF
   says cancelled "no longer held"
 }
 
+@test "release --owner does not end a live run: 75, and it names force-unlock" {
+  hold busy
+  local owner
+  owner=$(field busy owner)
+  run -75 --separate-stderr rlock release busy --owner "$owner"
+  says busy "held by" "rlock force-unlock \"busy\" --owner $owner"
+  run -75 rlock run -n busy -- true
+  let_go busy
+  run -0 rlock release busy --owner "$owner"
+  nothing_left busy
+}
+
+@test "a command does not end its own run by release" {
+  run -0 --separate-stderr rlock run self -- sh -c 'rlock release self --owner "$RLOCK_OWNER"; echo $?'
+  [ "$output" = 75 ]
+  says self "force-unlock"
+}
+
+@test "a token that was never issued is not put back, and tokens go on growing" {
+  run -76 --separate-stderr rlock renew typo --owner 00000000000000000000000000000001 --token 9007199254740991 --ttl 1s
+  says typo "never issued token 9007199254740991"
+  local i
+  for i in 1 2 3; do rlock run typo -- sh -c 'echo "$RLOCK_TOKEN"' >>tokens; done
+  sort -n -u -c tokens
+  [ "$(tail -n 1 tokens)" -lt 9007199254740991 ]
+}
+
 @test "acquire prints the owner id and nothing else" {
   run -0 --separate-stderr rlock acquire printed --ttl 1m
   [[ $output =~ ^[0-9a-f]{32}$ ]] || fail "$output"

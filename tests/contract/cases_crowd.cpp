@@ -144,6 +144,20 @@ void dead_waiters_vanish(Lab& lab) {
   need(lab.holders() == "C", "a dead waiter is in the way");
 }
 
+// As long as the clock shows the very millisecond in which its heartbeat ends it is in time.
+void last_millisecond(Lab& lab) {
+  Ask longer;
+  longer.ttl = 60s;
+  lab.granted('A', longer);
+  const lock::Ticket place = lab.queued('B').ticket;
+  lab.pass(1s);
+  lab.queued('C');
+  lab.pass(14s);
+  const lock::Queued again = lab.queued('B');
+  need(again.ticket == place && again.position == 1, "B lost its place");
+  need(lab.waiters() == "BC", "C overtakes B");
+}
+
 // PROTOCOL case 17, L25: one missed claim costs nothing, the second one the place.
 void missed_claims(Lab& lab) {
   lab.granted('A');
@@ -213,6 +227,8 @@ const std::vector<Named>& crowd_cases() {
       {"15: holder and head die", holder_and_head_die},
       {"an ended lease serves the head (L26)", expiry_serves_the_head},
       {"dead waiters vanish (L21, L27)", dead_waiters_vanish},
+      {"a waiter that asks in the last millisecond of its heartbeat keeps its place",
+       last_millisecond},
       {"17: one missed claim keeps the place, a second does not (L25)", missed_claims},
       {"stale wakes are harmless (L43)", stale_wakes},
       {"a wake before the block is not lost (L29)", wake_before_the_block},

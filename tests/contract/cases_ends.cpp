@@ -116,6 +116,88 @@ void no_token_no_put_back(Lab& lab) {
        "not told expired");
 }
 
+// Whoever brings it has it from elsewhere, or has mistyped it.
+void unissued_token(Lab& lab) {
+  constexpr lock::Token kWrong{9'007'199'254'740'991};
+  need(as<Lost>(lab.renew('A', kWrong), "put back").how == LostHow::unissued, "not told why");
+  lock::Token before{};
+  for (char owner : {'B', 'C', 'D'}) {
+    const lock::Token token = lab.granted(owner);
+    need(token > before && token < kWrong, "tokens do not grow any more");
+    need(as<lock::Renewal>(lab.renew(owner, kWrong), "lost") == lock::Renewal::extended,
+         "a holder that brings another token is not renewed");
+    lab.release(owner);
+    before = token;
+  }
+  lab.granted('E');
+  lab.pass(31s);
+  lab.acquire('F');
+  need(as<Lost>(lab.renew('E', kWrong), "put back").how == LostHow::unissued, "not told why");
+}
+
+void taken_after_it_was_deleted(Lab& lab) {
+  lock::Token token = lab.granted('A');
+  lab.cli({"DEL", lab.key("holders")});
+  const auto alone = as<Lost>(lab.renew('A', token), "renewed");
+  need(alone.how == LostHow::deleted && alone.since == lock::Since::nobody, "not told alone");
+  token = lab.granted('B');
+  lab.cli({"DEL", lab.key("holders")});
+  need(lab.inspect().last_grant == token, "the last grant is not told");
+  lab.granted('C');
+  const auto lost = as<Lost>(lab.renew('B', token), "two hold it");
+  need(lost.how == LostHow::taken && lost.by && lost.since == lock::Since::unknown,
+       "B does not hear that C has it");
+  lab.release('C');
+  need(as<Lost>(lab.renew('B', token), "put back").how == LostHow::taken,
+       "B does not hear that C had it");
+}
+
+void live_run_by_its_id(Lab& lab) {
+  const auto by_id = [&lab](char owner) {
+    return lab.release(owner, lock::Entry::outer(), "-", lock::ReleaseHow::by_id);
+  };
+  Ask run;
+  run.attended = lock::Attended::run;
+  lab.granted('A', run);
+  const std::string before = lab.fingerprint();
+  const auto refused = by_id('A');
+  need(refused.run && refused.run->owner == Lab::owner('A').text(), "a live run is released");
+  need(lab.fingerprint() == before, "a refused release wrote something");
+  lab.force();
+  need(by_id('A').run.has_value() && lab.holders() == "A", "a revoked run is confirmed for it");
+  need(lab.release('A').ending == Ending::forced && lab.holders().empty(), "the run cannot end");
+  need(!by_id('A').run, "a run that has ended is taken for a live one");
+  lab.granted('B');
+  need(by_id('B').ending == Ending::released && lab.holders().empty(), "steps cannot be released");
+  need(by_id('B').ending == Ending::released, "a repeated release is refused");
+}
+
+// The lease of a revoked holder lapsed, and its release came late.
+void tombstone_of_a_late_release(Lab& lab) {
+  lab.granted('A');
+  lab.force();
+  lab.pass(31s);
+  lab.cancel('Z');  // sweeps
+  lab.pass(50s);
+  need(lab.release('A').ending == Ending::forced, "the late release is not told of the force");
+  lab.pass(11s);
+  lab.cancel('Y');  // sweeps
+  gone_as(lab, 'A', Ending::forced);
+}
+
+void changed_record(Lab& lab) {
+  const lock::Token token = lab.granted('A');
+  Ask changed;
+  changed.record = "A cannot end";
+  as<lock::Renewal>(lab.renew('A', token), "not extended");
+  need(lab.inspect().holders.front().record == "record of A", "the record changed by itself");
+  as<lock::Renewal>(lab.renew('A', token, changed), "not extended");
+  need(lab.inspect().holders.front().record == "A cannot end", "others see the old record");
+  lab.pass(31s);
+  as<lock::Renewal>(lab.renew('A', token, changed), "not put back");
+  need(lab.inspect().holders.front().record == "A cannot end", "put back with the old record");
+}
+
 // PROTOCOL case 19: nobody starts beside the victim until it confirmed or its lease ended.
 void revocation_without_overlap(Lab& lab) {
   lock::Token token = lab.granted('A');
@@ -215,6 +297,11 @@ const std::vector<Named>& end_cases() {
       {"a lock deleted by hand is lost", deleted_by_hand},
       {"a flushed lock is put back unless another was granted", flushed_while_held},
       {"without a token nothing is put back", no_token_no_put_back},
+      {"a holder changes what others see of it", changed_record},
+      {"a token that was never issued is not put back", unissued_token},
+      {"a lock deleted and then taken is told as taken", taken_after_it_was_deleted},
+      {"a live run is not released by its id", live_run_by_its_id},
+      {"of two ends of an owner the later time stays", tombstone_of_a_late_release},
       {"19: a revoked holder counts until it confirms or its lease ends",
        revocation_without_overlap},
       {"19: a grant revoked before the claim is gone", revoked_before_the_claim},

@@ -247,6 +247,13 @@ void min_hold_and_a_clock_set_back(Lab& lab) {
   lab.granted('C');
 }
 
+void no_min_hold_for_what_never_started(Lab& lab) {
+  lab.granted('A', holding(60s));
+  lab.release('A', lock::Entry::outer(), "exit:127", lock::ReleaseHow::unused);
+  need(lab.holders().empty(), "a command that never started keeps the lock");
+  need(as<lock::PastRun>(lab.history().at(0), "no run").result == "exit:127", "it is not told");
+}
+
 void no_min_hold_for_an_unclaimed_grant(Lab& lab) {
   lab.granted('A');
   lab.queued('B', holding(60s));
@@ -280,6 +287,7 @@ const std::vector<Named>& mode_cases() {
       {"16: the keys live as long as a min-hold", keys_outlive_min_hold},
       {"16: min-hold is no longer where the server's clock is set back",
        min_hold_and_a_clock_set_back},
+      {"16: a command that never started has no min-hold", no_min_hold_for_what_never_started},
       {"16: a grant nobody claimed has no min-hold", no_min_hold_for_an_unclaimed_grant},
   };
   return cases;

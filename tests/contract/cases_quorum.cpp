@@ -48,7 +48,9 @@ void late_write_back(Lab& lab) {
   as<Lost>(lab.renew('A', token, attempt(1)), "written back though it was given back");
   need(lab.holders() == "B", "the write-back of another changed the holder");
   // Nor of one that never gave back, where another holds it.
-  as<Lost>(lab.renew('C', {token.value + 5'000'000}, attempt(1)), "written back over a holder");
+  Ask another = attempt(1);
+  another.ahead = 60s;
+  as<Lost>(lab.renew('C', {token.value + 5'000'000}, another), "written back over a holder");
   need(lab.holders() == "B", "the write-back of another changed the holder");
 }
 
@@ -74,11 +76,45 @@ void unconfirmed_run(Lab& lab) {
 void missed_write_back(Lab& lab) {
   lock::Token own = lab.granted('A', attempt(1));
   lock::Token agreed{own.value + 60'000'000};
-  as<lock::Renewal>(lab.renew('A', agreed), "not renewed");
+  Ask of_another;
+  of_another.ahead = 60s;
+  as<lock::Renewal>(lab.renew('A', agreed, of_another), "not renewed");
   need(lab.inspect().holders.front().token == agreed, "the holder shows another token");
   lab.release('A');
   need(as<lock::PastRun>(lab.history().at(0), "no run").token == agreed, "not under its token");
   need(lab.granted('B', attempt(1)) > agreed, "the next token is not greater than the majority's");
+}
+
+// It was issued by a server whose clock is ahead; this one was away when it was granted.
+void completed_later(Lab& lab) {
+  const lock::Token own = confirmed(lab, 'A', 1);
+  lab.cli({"FLUSHALL"});
+  lab.pass(0s);
+  const lock::Token agreed{own.value + 60'000'000};
+  as<Lost>(lab.renew('A', agreed), "a token of the future is put back");
+  Ask of_another;
+  of_another.ahead = 60s;
+  need(as<lock::Renewal>(lab.renew('A', agreed, of_another), "lost") == lock::Renewal::put_back,
+       "the grant is not completed");
+  need(lab.holders() == "A", "A does not hold it");
+}
+
+void ticket_of_the_future(Lab& lab) {
+  constexpr uint64_t kAhead = 9'000'000'000'000'000;
+  lab.granted('A', attempt(1));
+  const lock::Ticket place = lab.queued('B', attempt(1, kAhead)).ticket;
+  need(place.value < kAhead, "a ticket of the future is believed");
+  lab.pass(1s);
+  lab.queued('C', attempt(1, place.value + 500'000));
+  need(lab.waiters() == "BC", "who comes later is in front");
+  lab.release('A');
+  need(lab.holders() == "B", "B is not the next");
+  lab.pass(1s);
+  lab.yield('B', 1, {kAhead});
+  need(lab.holders() == "C" && lab.waiters() == "B", "C is not the next");
+  lab.pass(1s);
+  lab.queued('D', attempt(1, place.value + 2'500'000));
+  need(lab.waiters() == "BD", "who comes later is in front of one that gave back");
 }
 
 void token_after_amnesia(Lab& lab) {
@@ -161,6 +197,8 @@ const std::vector<Named>& quorum_cases() {
       {"20: the token of the majority is written back", token_grows},
       {"20: a run that was never confirmed here is not told", unconfirmed_run},
       {"20: a renewal brings the token where the write-back was missed", missed_write_back},
+      {"20: a server that was away is brought the lease, also by a clock ahead", completed_later},
+      {"20: a ticket of the future is the time here", ticket_of_the_future},
       {"20: the token grows after amnesia", token_after_amnesia},
       {"20: a grant that was given back is no grant (L40)", rivals_grant},
       {"20: a confirmed grant since then is one (L41)", confirmed_rival},

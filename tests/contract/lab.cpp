@@ -146,12 +146,15 @@ lock::RenewReply Lab::renew(char letter, lock::Token token, const Ask& ask,
   renew.ttl = ask.ttl;
   renew.min_hold = ask.min_hold;
   renew.attempt = ask.attempt;
-  renew.record = std::string("record of ") + letter;
+  renew.ahead = ask.ahead;
+  renew.record_changed = !ask.record.empty();
+  renew.record = renew.record_changed ? ask.record : std::string("record of ") + letter;
   return sure(drive(store_.renew(renew)));
 }
 
-lock::ReleaseReply Lab::release(char letter, const lock::Entry& entry, const std::string& result) {
-  return sure(drive(store_.release({name_, owner(letter), entry, result})));
+lock::ReleaseReply Lab::release(char letter, const lock::Entry& entry, const std::string& result,
+                                lock::ReleaseHow how) {
+  return sure(drive(store_.release({name_, owner(letter), entry, result, how})));
 }
 
 std::vector<lock::Past> Lab::history() {

@@ -47,7 +47,9 @@ struct Ask {
   lock::Queueing queueing = lock::Queueing::wait;
   std::optional<uint64_t> max_queue;
   lock::Ticket ticket;
-  uint64_t attempt = 0;  // as to a server of a quorum
+  uint64_t attempt = 0;   // as to a server of a quorum
+  std::string record{};   // with renew: stored anew
+  lock::Millis ahead{0};  // with renew, as to a server of a quorum
 };
 
 // One lock "job" on a server emptied for the case.
@@ -60,7 +62,8 @@ class Lab {
   lock::RenewReply renew(char owner, lock::Token token, const Ask& ask = {},
                          const lock::Entry& entry = lock::Entry::outer());
   lock::ReleaseReply release(char owner, const lock::Entry& entry = lock::Entry::outer(),
-                             const std::string& result = "-");
+                             const std::string& result = "-",
+                             lock::ReleaseHow how = lock::ReleaseHow::released);
   std::vector<lock::Past> history();
   lock::CancelReply cancel(char owner, lock::CancelHow how = lock::CancelHow::cancelled);
   // As a client of a quorum does: gives back what an attempt took, with the place to keep or 0.

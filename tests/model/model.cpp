@@ -19,6 +19,7 @@ const std::vector<Bounds>& usual_bounds() {
       {"three clients, data loss", {1, 1, 1}, 1, 0, 1, 0},
       {"three clients, an operator", {1, 1, 1}, 1, 0, 0, 1},
       {"exclusive, two slots and shared", {1, 2, kShared}, 1, 0, 0, 0},
+      {"two slots for three, data loss", {2, 2, 2}, 1, 0, 1, 0},
   };
   return list;
 }
@@ -55,6 +56,7 @@ const Bounds kLoss{"", {1, 1}, 2, 0, 1, 0};
 const Bounds kOperator{"", {1, 1}, 1, 0, 0, 1};
 const Bounds kOperatorAndFault{"", {1, 1}, 1, 1, 0, 1};
 const Bounds kMixed{"", {1, 2, kShared}, 1, 0, 0, 0};
+const Bounds kSlotsAndLoss{"", {2, 2, 2}, 1, 0, 1, 0};
 
 const std::vector<Mutant>& mutants() {
   static const std::vector<Mutant> list{
@@ -62,6 +64,10 @@ const std::vector<Mutant>& mutants() {
        {{"if since > token then return 'taken' end", ""}},
        "F:",
        {"", {1, 1}, 2, 1, 0, 0}},
+      {"put back though there is no room",
+       {{"if not fits(limit) then return 'full' end", ""}},
+       "M:",
+       kSlotsAndLoss},
       {"no tombstones",
        {{"call('ZADD', RELEASED, int(keep * 8 + kind), owner)", ""}},
        "L:",
@@ -90,11 +96,11 @@ const std::vector<Mutant>& mutants() {
        "M:",
        kPlain},
       {"force-unlock does not count the revoked holder",
-       {{"if line and line.attended == '1' and pace ~= 'now' then", "if false then"}},
+       {{"if line and line.attended ~= '0' and pace ~= 'now' then", "if false then"}},
        "M:",
        kOperator},
       {"a revoked holder renews",
-       {{"if line.state == 'revoked' then return lost('forced') end", ""}},
+       {{"if line.state == 'revoked' then return lost('forced', false) end", ""}},
        "O:",
        kOperator},
       {"a forced-out owner is put back",

@@ -20,6 +20,9 @@ TEST_CASE("a record comes back as it was written") {
   CHECK(back.command == record.command);
   CHECK(back.reason == record.reason);
   CHECK_FALSE(back.at);
+  CHECK_FALSE(back.ending);
+  record.ending = "cannot end pid 4711 of root";
+  CHECK(decode_record(encode_record(record)).ending == record.ending);
 }
 
 TEST_CASE("a hostile record leaves fields unknown and breaks nothing") {

@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "cli/describe.hpp"
 #include "cli/table.hpp"
 #include "cli/waiting_line.hpp"
 #include "unit/cli_fixture.hpp"
@@ -60,6 +61,25 @@ TEST_CASE("status tells who, where, since when and why (L19, L21)") {
         "NAME     STATE  HELD BY     PID   FOR   WAIT  COMMAND\n"
         "nightly  held   alice@web1  4711  2m3s  2     make deploy (release 7)\n");
   CHECK(lock_details({"x", test::snapshot({}, 0)}, 80) == "x: free, 0 waiting\n");
+}
+
+TEST_CASE("a holder whose processes do not end is shown as ending, and why") {
+  Record record = decode_record(test::holder().record);
+  record.ending = "cannot end pid 4711 of root";
+  lock::Holder ending = test::holder();
+  ending.record = encode_record(record);
+  LockView view{"nightly", test::snapshot({ending}, 2)};
+  CHECK(contains(lock_details(view, 80), "  state    ending, cannot end pid 4711 of root\n"));
+  CHECK(contains(status_table({view}, 80), "nightly  ending  alice@web1"));
+  CHECK(
+      holder_phrase(ending, Tell::duration) ==
+      "held by alice@web1 (pid 4711) for 2m3s: make deploy (reason: release 7) (ending, cannot end "
+      "pid 4711 of root)");
+  ending.state = lock::HolderState::revoked;
+  view = {"nightly", test::snapshot({ending}, 2)};
+  CHECK(contains(lock_details(view, 80), "state    broken by an operator"));
+  CHECK(contains(lock_details(view, 80), "  state    ending, cannot end pid 4711 of root\n"));
+  CHECK(contains(status_table({view}, 80), "nightly  revoked"));
 }
 
 TEST_CASE("the least limit of the holders is the one shown (L18)") {

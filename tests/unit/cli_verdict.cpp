@@ -104,12 +104,29 @@ TEST_CASE("a lost lease says what became of it (L10)") {
   CHECK(
       contains(message({lock::LostHow::taken, test::holder(), ""}),
                "taken by alice@web1 (owner " + test::kOwner + ", since 2026-11-21T02:53:00.007Z)"));
-  CHECK(contains(message({lock::LostHow::expired, {}, ""}), "nobody had it since"));
-  CHECK(contains(message({lock::LostHow::deleted, {}, ""}), "nobody had it since"));
+  message({lock::LostHow::unissued, {}, ""});
   std::string note = encode_record({"ops1", "bob", {}, {}, "host is gone", {}});
   CHECK(contains(message({lock::LostHow::forced, {}, note}), "broken by bob@ops1: host is gone"));
   CHECK(contains(message({lock::LostHow::forced, {}, "junk"}), "broken by an operator"));
   message({lock::LostHow::taken, test::hostile_holder(), "\x1b"});
+}
+
+TEST_CASE("that nobody had the lock since is said on the server's word alone") {
+  for (auto how : {lock::LostHow::expired, lock::LostHow::deleted}) {
+    lock::Lost lost{how, {}, ""};
+    auto message = [&] { return verdict(run::LeaseLost{{lost, {}, false}, false, {}}).message; };
+    CHECK_FALSE(contains(message(), "since"));
+    lost.since = lock::Since::nobody;
+    CHECK(contains(message(), "(nobody had it since)"));
+    lost.since = lock::Since::another;
+    CHECK(contains(message(), "(another had it since)"));
+  }
+  run::LeaseEnd silent{{}, {}, true};
+  auto message = [&] { return verdict(run::LeaseLost{silent, false, {}}).message; };
+  CHECK_FALSE(contains(message(), "since"));
+  silent.since = lock::Since::another;
+  CHECK(
+      contains(message(), "the lease ended, rlock was stopped or starved (another had it since)"));
 }
 
 TEST_CASE("a lease lost in silence tells the last trouble, and what could not be ended") {

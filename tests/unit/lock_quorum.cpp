@@ -41,6 +41,34 @@ TEST_CASE("a lease is lost when so many servers say so that no majority is left"
   CHECK(std::get<Lost>(**reply).how == LostHow::forced);
 }
 
+TEST_CASE("nobody had the lock since where a majority of the servers says so, and not before") {
+  Lost untouched{LostHow::deleted, {}, {}};
+  untouched.since = Since::nobody;
+  Ballots<RenewReply> ballots(3);
+  ballots[0] = RenewReply(untouched);
+  ballots[1] = RenewReply(Lost{LostHow::deleted, {}, {}});
+  const Electorate three{{"a:1", "b:1", "c:1"}};
+  auto reply = judge(ballots, three, Polls::open);
+  REQUIRE(reply.has_value());
+  CHECK(std::get<Lost>(**reply).since == Since::unknown);
+  ballots[1] = RenewReply(untouched);
+  reply = judge(ballots, three, Polls::open);
+  CHECK(std::get<Lost>(**reply).since == Since::nobody);
+}
+
+TEST_CASE("the last grant is the one that a majority of the servers knows") {
+  auto with = [](uint64_t token) {
+    Snapshot snapshot;
+    snapshot.last_grant = {token};
+    return util::Result<Snapshot>(snapshot);
+  };
+  const Electorate three{{"a:1", "b:1", "c:1"}};
+  Ballots<Snapshot> ballots{with(7), with(9), with(7)};
+  CHECK((*judge(ballots, three, Polls::closed))->last_grant == Token{7});
+  ballots[2] = with(8);
+  CHECK((*judge(ballots, three, Polls::closed))->last_grant == Token{});
+}
+
 TEST_CASE("servers that fail leave the lease unknown, not lost") {
   Ballots<RenewReply> ballots(5, util::Result<RenewReply>(down()));
   ballots[0] = RenewReply(Lost{LostHow::expired, {}, {}});
@@ -96,6 +124,18 @@ TEST_CASE("a release is confirmed by a majority") {
   CHECK_FALSE(judge(ballots, five(), Polls::open).has_value());
   ballots[3] = ReleaseReply{};
   CHECK((*judge(ballots, five(), Polls::open))->ending == Ending::released);
+}
+
+TEST_CASE("a live run is not released by its id where any server knows it as one") {
+  Holder run;
+  run.owner = "x";
+  Ballots<ReleaseReply> ballots(3);
+  ballots[0] = ReleaseReply{Ending::unknown, {}, {}};
+  ballots[1] = ReleaseReply{Ending::unknown, {}, run};
+  ballots[2] = ReleaseReply{};
+  auto reply = judge(ballots, {{"a:1", "b:1", "c:1"}}, Polls::closed);
+  REQUIRE((reply && *reply));
+  CHECK((*reply)->run.has_value());
 }
 
 TEST_CASE("an owner holds the lock where a majority may have its lease") {

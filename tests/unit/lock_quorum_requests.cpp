@@ -180,4 +180,25 @@ TEST_CASE("a majority that comes when the lease is over is no grant") {
   }
 }
 
+TEST_CASE("a client whose clock is ahead goes on with the place that the servers gave it") {
+  Trio trio;
+  Holder rival;
+  rival.owner = "other";
+  for (ScriptedStore* store : trio.stores) {
+    Queued place;
+    place.ticket = {store == trio.stores.front() ? 40U : 50U};
+    place.holder = rival;
+    store->acquires = {{1ms, Result<AcquireReply>(place)}};
+  }
+  AcquireCall call{trio.name, trio.owner};
+  call.ticket = {900};
+  call.attempt = 1;
+  uint64_t splits = 0;
+  auto one = trio.asking(true, call, splits);
+  trio.drive(*one);
+  auto reply = one->take();
+  REQUIRE(reply);
+  CHECK(std::get<Queued>(*reply).ticket == Ticket{50});
+}
+
 }  // namespace rlock::lock
