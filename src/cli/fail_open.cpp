@@ -45,7 +45,7 @@ bool unanswered(const run::Outcome& outcome) {
 }
 
 run::Outcome run_unlocked(run::Plan plan, RunObserver& observer, run::Signals& signals) {
-  plan.around.reset();
+  plan.around.clear();
   plan.environment = without_lock;
   plan.on_lost = run::OnLost::ignore;
   plan.watchdog = lock::Watchdog::renew;

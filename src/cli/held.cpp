@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 namespace rlock::cli {
 namespace {
 
-// server,prefix,name,owner,token,limit,min-hold in ms[,entry]...;the next record
+// server,prefix,name,owner,token,limit,min-hold in ms,pid,ms since boot,ms of the ttl that is
+// renewed[,entry]...;the next record
 constexpr char kBetweenRecords = ';';
 constexpr char kBetweenFields = ',';
-constexpr size_t kFields = 7;
+constexpr size_t kFields = 10;
 
 using Fields = std::vector<std::string_view>;
 
@@ -74,9 +76,11 @@ std::optional<HeldPlace> read_place(const Fields& fields) {
   return HeldPlace{*std::move(server), *std::move(prefix), *std::move(name)};
 }
 
+constexpr uint64_t kLongestUptime = 100ULL * 366 * 24 * 60 * 60 * 1'000;  // ms
+constexpr uint64_t kTenYears = 3'650ULL * 24 * 60 * 60 * 1'000;  // the longest duration in options
+
 std::optional<run::Use> read_use(const Fields& fields) {
   constexpr uint64_t kExact = uint64_t{1} << 53;  // beyond that scripts lose digits
-  constexpr uint64_t kTenYears = 3'650ULL * 24 * 60 * 60 * 1'000;  // as --min-hold takes it
   auto owner = lock::Owner::parse(fields[3]);
   auto token = number(fields[4], kExact);
   auto limit = number(fields[5], lock::Limit::shared().value());
@@ -86,13 +90,23 @@ std::optional<run::Use> read_use(const Fields& fields) {
                   util::Millis(*min_hold)};
 }
 
+std::optional<HeldBy> read_by(const Fields& fields) {
+  auto pid = number(fields[7], std::numeric_limits<pid_t>::max());
+  auto at = number(fields[8], kLongestUptime);
+  auto renewing = number(fields[9], kTenYears);
+  if (!pid || !at || !renewing) return std::nullopt;
+  return HeldBy{static_cast<pid_t>(*pid), util::TimePoint(util::Millis(*at)),
+                util::Millis(*renewing)};
+}
+
 std::optional<HeldRecord> read_record(std::string_view text) {
   auto fields = split(text, kBetweenFields);
   if (fields.size() < kFields) return std::nullopt;
   auto place = read_place(fields);
   auto use = read_use(fields);
-  if (!place || !use) return std::nullopt;
-  HeldRecord record{*std::move(place), *std::move(use)};
+  auto by = read_by(fields);
+  if (!place || !use || !by) return std::nullopt;
+  HeldRecord record{*std::move(place), *std::move(use), *by};
   for (size_t i = kFields; i < fields.size(); ++i) {
     if (!lock::Owner::parse(fields[i])) return std::nullopt;  // an entry looks the same
     record.entries.emplace_back(fields[i]);
@@ -100,13 +114,19 @@ std::optional<HeldRecord> read_record(std::string_view text) {
   return record;
 }
 
+// Up: a process must not seem to be younger than its record.
+int64_t ms_since_boot(util::TimePoint at) {
+  return std::chrono::ceil<util::Millis>(at.time_since_epoch()).count();
+}
+
 std::string record_text(const HeldRecord& record) {
-  const auto& [place, use, entries] = record;
+  const auto& [place, use, by, entries] = record;
   std::string text = encoded(place.server);
   for (const std::string& field :
        {encoded(place.prefix), encoded(place.name), use.owner.text(),
         std::to_string(use.token.value), std::to_string(use.limit.value()),
-        std::to_string(use.min_hold.count())}) {
+        std::to_string(use.min_hold.count()), std::to_string(by.pid),
+        std::to_string(ms_since_boot(by.at)), std::to_string(by.renewing.count())}) {
     text += kBetweenFields + field;
   }
   for (const std::string& entry : entries) text += kBetweenFields + entry;
@@ -132,25 +152,34 @@ std::string encode_held(const std::vector<HeldRecord>& records) {
   return text;
 }
 
-std::optional<run::Use> held_around(const std::vector<HeldRecord>& records,
+std::vector<HeldRecord> held_around(const std::vector<HeldRecord>& records,
                                     const HeldPlace& place) {
+  std::vector<HeldRecord> around;
+  auto add = [&](const HeldRecord& record) {
+    auto same = [&](const HeldRecord& one) { return one.use.owner == record.use.owner; };
+    if (std::none_of(around.begin(), around.end(), same)) around.push_back(record);
+  };
   for (const HeldRecord& record : records) {
-    if (record.place == place) return record.use;
+    if (record.place == place) add(record);
   }
-  return std::nullopt;
+  for (const HeldRecord& record : records) {
+    if (record.place.prefix == place.prefix && record.place.name == place.name) add(record);
+  }
+  return around;
 }
 
-std::vector<HeldRecord> held_inside(std::vector<HeldRecord> around, const HeldPlace& place,
-                                    const run::Use& use) {
-  if (!use.nested()) {
-    around.insert(around.begin(), HeldRecord{place, use});
-    return around;
+std::vector<HeldRecord> held_inside(std::vector<HeldRecord> around, HeldRecord own) {
+  auto same_owner = [&](const HeldRecord& one) { return one.use.owner == own.use.owner; };
+  auto same = [&](const HeldRecord& one) { return one.place == own.place && same_owner(one); };
+  auto found = std::find_if(around.begin(), around.end(), same);
+  if (found == around.end()) {
+    // Entered with the server spelled otherwise: runs inside may spell it either way.
+    auto outer = std::find_if(around.begin(), around.end(), same_owner);
+    if (outer != around.end()) own.entries = outer->entries;
+    found = around.insert(around.begin(), own);
   }
-  for (HeldRecord& record : around) {
-    if (record.place != place || record.use.owner != use.owner) continue;
-    record.entries.push_back(use.entry.text());
-    break;
-  }
+  found->by = own.by;
+  if (own.use.nested()) found->entries.push_back(own.use.entry.text());
   return around;
 }
 

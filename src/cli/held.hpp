@@ -7,21 +7,29 @@
 
 #include "run/run.hpp"
 
-// RLOCK_HELD: what a run tells the runs nested in it. [CLI.md, run]
+// RLOCK_HELD: what a run hands on to the runs nested in it.
 namespace rlock::cli {
 
 // Which lock, and where it is.
 struct HeldPlace {
-  std::string server;  // as lock::LockStore::server() tells it
+  std::string server;  // as lock::LockStore::server() spells it
   std::string prefix;
   std::string name;
   bool operator==(const HeldPlace&) const = default;
+};
+
+// The rlock that holds or has entered a lock.
+struct HeldBy {
+  pid_t pid = 0;
+  util::TimePoint at{};      // when it had that number
+  util::Millis renewing{0};  // the ttl that it renews; 0: it does not renew
 };
 
 // A lock that a run around this one held when it started its command.
 struct HeldRecord {
   HeldPlace place;
   run::Use use;
+  HeldBy by{};  // the innermost of the runs with this use
   // Of the nested runs between, outermost first: what an ending of theirs looks for in the
   // environment of a process.
   std::vector<std::string> entries{};
@@ -31,11 +39,11 @@ struct HeldRecord {
 std::vector<HeldRecord> decode_held(std::string_view text);
 std::string encode_held(const std::vector<HeldRecord>& records);
 
-// What the innermost run around us holds there, if any does.
-std::optional<run::Use> held_around(const std::vector<HeldRecord>& records, const HeldPlace& place);
+// Those who may hold the lock there, each owner once: first with the server spelled alike,
+// innermost first. One server has many spellings, so that only it can tell.
+std::vector<HeldRecord> held_around(const std::vector<HeldRecord>& records, const HeldPlace& place);
 
-// The records for a command that runs under `use` of the lock there.
-std::vector<HeldRecord> held_inside(std::vector<HeldRecord> around, const HeldPlace& place,
-                                    const run::Use& use);
+// The records for a command that runs under `own`, which has no entries yet.
+std::vector<HeldRecord> held_inside(std::vector<HeldRecord> around, HeldRecord own);
 
 }  // namespace rlock::cli

@@ -1,5 +1,9 @@
 #include "run/run.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
+
 #include "cli/commands.hpp"
 #include "cli/fail_open.hpp"
 #include "cli/format.hpp"
@@ -9,6 +13,8 @@
 #include "cli/session.hpp"
 #include "cli/terminal.hpp"
 #include "cli/verdict.hpp"
+#include "run/ancestor.hpp"
+#include "run/enter.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -28,21 +34,48 @@ std::string foreign_prefix(redis::Format format) {
   return "{" + std::string(word_of(format)) + "}";
 }
 
-// What runs around this one told it, and what it tells the runs inside.
+// Only a run that can be seen is known to hold its lease; and only to the same spelling of a server
+// is what it does not hold sure to be lost, not merely somewhere else.
+run::Outer outer_run(HeldRecord record, const HeldPlace& place) {
+  constexpr Millis kToRenew{500};  // what a renewal that is due then may take
+  const bool alike = record.place == place;
+  const HeldBy& by = record.by;
+  run::Outer outer{std::move(record.use)};
+  outer.may_put_back = alike && run::is_live_ancestor(by.pid, by.at);
+  const bool awaited = alike && !outer.may_put_back && by.renewing > Millis(0);
+  if (awaited) outer.patience = by.renewing / 3 + kToRenew;
+  return outer;
+}
+
+// `renewing`: what it was asked to renew.
+HeldBy this_run(const run::Use& use, Millis renewing) {
+  if (use.nested()) renewing = std::min(renewing, run::kLongestEntry);
+  return {getpid(), BootClock::now(), renewing};
+}
+
+// What the runs around this one hold, and what the runs inside it will find.
 void nest(run::Plan& plan, const Session& session, Reentry reentry) {
   const char* text = system_getenv("RLOCK_HELD");
   auto around = decode_held(text == nullptr ? "" : text);
   const bool native = session.format() == redis::Format::native;
   HeldPlace place{session.server(), native ? session.prefix() : foreign_prefix(session.format()),
                   plan.claim.name.text()};
-  if (reentry == Reentry::enter) plan.around = held_around(around, place);
-  plan.environment = [around = std::move(around), place = std::move(place)](const run::Use& use) {
+  if (reentry == Reentry::enter) {
+    for (HeldRecord& record : held_around(around, place)) {
+      plan.around.push_back(outer_run(std::move(record), place));
+    }
+  }
+  const bool renews = plan.watchdog == lock::Watchdog::renew;
+  const Millis renewing = renews ? plan.claim.ttl : Millis(0);
+  plan.environment = [around = std::move(around), place = std::move(place),
+                      renewing](const run::Use& use) {
     // Without a value: not set, and not that of a run around this one.
     bool fenced = use.token.value != 0;
     return std::vector<std::string>{
         "RLOCK_NAME=" + place.name, "RLOCK_OWNER=" + use.owner.text(),
         fenced ? "RLOCK_TOKEN=" + std::to_string(use.token.value) : std::string("RLOCK_TOKEN"),
-        "RLOCK_UNLOCKED", "RLOCK_HELD=" + encode_held(held_inside(around, place, use))};
+        "RLOCK_UNLOCKED",
+        "RLOCK_HELD=" + encode_held(held_inside(around, {place, use, this_run(use, renewing)}))};
   };
 }
 

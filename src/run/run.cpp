@@ -15,7 +15,7 @@ std::optional<std::variant<Entered, Outcome>> take_inside(Plan& plan, lock::Lock
   Plan inside = plan;
   inside.claim.ttl = std::min(plan.claim.ttl, kLongestEntry);
   lock::SystemPoller poller(signals.fd());
-  auto result = enter(inside, store, poller);
+  auto result = enter(inside, store, poller, observer);
   if (!result) return Outcome(std::move(result).error());
   if (std::holds_alternative<Outdated>(*result)) return std::nullopt;
   if (auto* upgrade = std::get_if<lock::Upgrade>(&*result)) return Outcome(NotAcquired{*upgrade});
@@ -38,7 +38,7 @@ Outcome hold_and_run(Plan plan, lock::LockStore& store, const lock::MakeStore& m
   auto hold = [&](const Use& use, TimePoint granted_at) {
     return run_held({plan, use, granted_at, store, make_store, observer, signals, **state});
   };
-  if (plan.around) {
+  if (!plan.around.empty()) {
     if (auto inside = take_inside(plan, store, observer, signals)) {
       if (auto* without = std::get_if<Outcome>(&*inside)) return std::move(*without);
       const auto& entered = std::get<Entered>(*inside);

@@ -33,6 +33,16 @@ struct Use {
   bool nested() const { return entry != lock::Entry::outer(); }
 };
 
+// A run that says it holds the lock around this one.
+struct Outer {
+  Use use;
+  // Whether a lease that the server has lost is put back for it: only while it runs, since an old
+  // token must not come back.
+  bool may_put_back = false;
+  // For how long it is given the time to put its lease back itself, where the server has lost that.
+  Millis patience{0};
+};
+
 struct Plan {
   lock::AcquireCall claim;  // name, owner, limit, ttl, record, queueing
   lock::WaitLimits limits;
@@ -41,8 +51,8 @@ struct Plan {
   std::function<std::vector<std::string>(const Use&)> environment;
   // The claim's record for others to see while what cannot be ended keeps the lock; none: unchanged.
   std::function<std::string(const std::string& why)> record_ending{};
-  // What an ancestor's run said that it holds; where that is true it is entered, not waited for.
-  std::optional<Use> around{};
+  // Each is tried in turn: where one does hold the lock it is entered, not waited for.
+  std::vector<Outer> around{};
   Millis kill_after{5'000};
   std::optional<Millis> max_run{};  // counted from the start of the command, not of the wait
   OnLost on_lost = OnLost::terminate;

@@ -149,3 +149,96 @@ has_entries() { [ "$(entries "$2")" = "$1" ]; }
   run -75 rlock run mine -- rlock run -n elsewhere -- true
   let_go elsewhere
 }
+
+# open_port: a free port, which the test's own server opens.
+open_port() {
+  local i port
+  for ((i = 0; i < 50; i++)); do
+    port=$((20000 + RANDOM % 10000))
+    [ "$(redis config set port "$port" 2>&1)" != OK ] || { echo "$port"; return; }
+  done
+  return 1
+}
+
+# A server for local:$here/locks, ended with the test.
+begin_local() {
+  run -0 rlock run --url "local:$here/locks" first -- true
+  started+=("$(redis-cli -s "$here/locks/rlock.sock" info server | tr -d '\r' | sed -n 's/^process_id://p')")
+}
+
+# spelled_otherwise OUTER INNER: a run of URL INNER inside one of URL OUTER enters its lock.
+spelled_otherwise() {
+  # shellcheck disable=SC2016 # for the inner shell
+  RLOCK_URL=$1 run -0 rlock run alias -- sh -c 'echo "$RLOCK_OWNER $RLOCK_TOKEN"; RLOCK_URL=$1 rlock run -w 5 alias -- sh -c "echo \$RLOCK_OWNER \$RLOCK_TOKEN"' sh "$2"
+  [ "${#lines[@]}" -eq 2 ]
+  [ "${lines[0]}" = "${lines[1]}" ] || fail "$output"
+}
+
+@test "a nested run enters however the server is spelled" {
+  spelled_otherwise "unix://$SERVER/s" "unix://$SERVER/../${SERVER##*/}/s"
+  nothing_left alias
+  begin_local
+  spelled_otherwise "local:$here/locks" "local:$here/locks/"
+  own --bind 127.0.0.1
+  local port
+  port=$(open_port) || skip "this server opens no port while it runs"
+  spelled_otherwise "redis://127.0.0.1:$port" "redis://localhost:$port"
+  nothing_left alias
+}
+
+@test "a nested run enters in whatever order a quorum's servers are named" {
+  quorum 3
+  local -a urls
+  read -ra urls <<<"$RLOCK_URL"
+  spelled_otherwise "${urls[*]}" "${urls[2]} ${urls[0]} ${urls[1]}"
+}
+
+@test "another server is another lock, also inside" {
+  local first=$RLOCK_URL
+  own
+  RLOCK_URL=$first run -0 rlock run far -- env RLOCK_URL="$RLOCK_URL" "$RLOCK" run -n far -- printenv RLOCK_HELD
+  [ "$(tr ';' '\n' <<<"$output" | wc -l)" -eq 2 ]
+}
+
+@test "a run inside one that entered under another spelling finds the lock under both, after a FLUSHALL too" {
+  own
+  local alias="unix://$SERVER/../${SERVER##*/}/s"
+  # shellcheck disable=SC2016 # for the inner shells
+  run -0 --separate-stderr rlock run two -- env RLOCK_URL="$alias" "$RLOCK" run two -- sh -c '
+    redis-cli -s "$SERVER/s" flushall >&2
+    echo "$RLOCK_OWNER"
+    rlock run -n two -- printenv RLOCK_OWNER
+    RLOCK_URL=unix://$SERVER/s rlock run -n two -- printenv RLOCK_OWNER'
+  [ "${#lines[@]}" -eq 3 ]
+  [ "$(sort -u <<<"$output" | wc -l)" -eq 1 ] || fail "$output"
+}
+
+@test "a left-over RLOCK_HELD brings no old token back, and leaves no lock without a holder" {
+  own
+  local stale last
+  # shellcheck disable=SC2016 # for the inner shell
+  stale=$(rlock run -t 1 over -- sh -c 'printf %s "$RLOCK_HELD"')
+  last=$(rlock run over -- printenv RLOCK_TOKEN)
+  redis flushall >/dev/null
+  run -0 env RLOCK_HELD="$stale" "$RLOCK" run over -- printenv RLOCK_TOKEN
+  [ "$output" -gt "$last" ] || fail "token $output after $last"
+  nothing_left over
+}
+
+@test "an outer run that cannot be seen puts its lease back itself, and is waited for" {
+  own
+  # shellcheck disable=SC2016 # for the inner shell
+  start rlock run -t 9 unseen -- sh -c 'printf %s "$RLOCK_HELD" >held.new; mv held.new held; exec 9<>go; read -r _ <&9'
+  local outer=$!
+  mkfifo go
+  eventually test -s held
+  local owner
+  owner=$(jq -r '.locks[0].holders[0].owner' <<<"$(rlock status --json unseen)")
+  redis flushall >/dev/null
+  # Not below the outer run: as in a container, or on another host.
+  run -0 --separate-stderr env RLOCK_HELD="$(cat held)" "$RLOCK" run -n -v unseen -- printenv RLOCK_OWNER
+  [ "$output" = "$owner" ] || fail "$output instead of $owner: $stderr"
+  [[ $stderr == *"put it back"* ]] || fail "$stderr"
+  echo 1<>go
+  ends_with 0 "$outer"
+}

@@ -2,11 +2,12 @@
 //
 //   run_hold [KEY=VALUE]... -- COMMAND [ARG]...
 //
-// ttl, kill_after, max_run (ms) · watchdog=none · on_lost=ignore · until=descendants · around=held
-// · grant_after (ms), queue=1 (never granted) · renew=ok|silent|error|taken|forced|deleted|full,
-// good_renewals (so many are ok first) · release=ok|error-once|silent|forced · woken_after (ms)
-// · ear=broken (the first wait for a wake fails) · trace=FILE (`BOOTTIME_NS CALL` a line) ·
-// result=FILE (one line: what the outcome was). The exit code is as the command line's.
+// ttl, kill_after, max_run (ms) · watchdog=none · on_lost=ignore · until=descendants
+// · around=held|unseen, patience (ms) · grant_after (ms), queue=1 (never granted) ·
+// renew=ok|silent|error|taken|forced|deleted|full, good_renewals (so many are ok first) ·
+// release=ok|error-once|silent|forced · woken_after (ms) · ear=broken (the first wait for a wake
+// fails) · trace=FILE (`BOOTTIME_NS CALL` a line) · result=FILE (one line: what the outcome was).
+// The exit code is as the command line's.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -111,6 +112,12 @@ test::FakeStore::Script script(const Settings& set) {
   return script;
 }
 
+// held: by a run that is seen; unseen: it has `patience` (ms) to put its lease back.
+run::Outer outer(const Settings& set, const lock::Owner& owner) {
+  const bool seen = set.text("around") == "held";
+  return {run::Use{owner, {42}}, seen, set.ms("patience")};
+}
+
 run::Plan plan(const Settings& set, std::vector<std::string> command) {
   util::SystemRandom random;
   lock::AcquireCall claim{*lock::LockName::parse("test"), lock::Owner::fresh(random)};
@@ -124,7 +131,7 @@ run::Plan plan(const Settings& set, std::vector<std::string> command) {
   plan.kill_after = set.ms("kill_after", 100);
   if (set.number("max_run") != 0) plan.max_run = set.ms("max_run");
   if (set.text("until") == "descendants") plan.until = run::Until::descendants;
-  if (set.text("around") == "held") plan.around = run::Use{plan.claim.owner, {42}};
+  if (!set.text("around").empty()) plan.around.push_back(outer(set, plan.claim.owner));
   if (set.text("on_lost") == "ignore") plan.on_lost = run::OnLost::ignore;
   if (set.text("watchdog") == "none") plan.watchdog = lock::Watchdog::none;
   return plan;

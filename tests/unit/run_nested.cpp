@@ -30,6 +30,44 @@ TEST_CASE("what a run around us held and holds no longer is acquired like any ot
   }
 }
 
+TEST_CASE("an outer run that is not seen is given the time to put its lease back") {
+  Scratch scratch;
+  const std::string trace = scratch.file("trace");
+  Job job(held({"around=unseen", "patience=600", "renew=deleted", "trace=" + trace},
+               shell("echo $ENTRY")));
+  CHECK(job.line() == "0");
+  CHECK(job.status() == 0);
+  CHECK(count_calls(read_file(trace), "renew") > 2);
+  const auto waited =
+      last_call(read_file(trace), "acquire") - first_call(read_file(trace), "renew");
+  CHECK(waited >= Millis(600));
+}
+
+TEST_CASE("nobody waits for an outer run whose lock another has, or which was broken") {
+  for (const char* how : {"taken", "forced"}) {
+    Scratch scratch;
+    const std::string trace = scratch.file("trace");
+    Job job(
+        held({"around=unseen", "patience=600000", std::string("renew=") + how, "trace=" + trace},
+             shell("echo $ENTRY")));
+    CHECK(job.line() == "0");
+    CHECK(job.status() == 0);
+    CHECK(count_calls(read_file(trace), "renew") == 1);
+  }
+}
+
+TEST_CASE("a signal ends the wait for an outer run") {
+  Scratch scratch;
+  const std::string trace = scratch.file("trace");
+  Job job(held({"around=unseen", "patience=600000", "renew=deleted", "trace=" + trace},
+               shell("echo started")));
+  CHECK(eventually([&] { return count_calls(read_file(trace), "renew") > 1; }));
+  send_signal(job.pid(), SIGTERM);
+  CHECK(job.status() == 128 + SIGTERM);
+  CHECK(job.rest().empty());
+  CHECK(count_calls(read_file(trace), "acquire") == 0);
+}
+
 TEST_CASE("an entry's lease is 30 s at most, whatever was asked for") {
   Job job(held({"around=held", "ttl=900000", "watchdog=none", "kill_after=26500"},
                shell("trap 'exit 0' TERM; echo on; while :; do sleep 0.05; done")));

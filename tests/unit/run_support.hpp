@@ -29,6 +29,13 @@ inline TimePoint last_call(const std::string& trace, const std::string& call) {
   return TimePoint(util::BootClock::duration(ns));
 }
 
+// The same of the first such line.
+inline TimePoint first_call(const std::string& trace, const std::string& call) {
+  size_t at = trace.find(" " + call + "\n");
+  return at == std::string::npos ? TimePoint{}
+                                 : last_call(trace.substr(0, at + call.size() + 2), call);
+}
+
 inline size_t count_calls(const std::string& trace, const std::string& call) {
   size_t count = 0;
   for (size_t at = 0; (at = trace.find(" " + call + "\n", at)) != std::string::npos; ++at) ++count;
