@@ -48,6 +48,7 @@ class Connection::State {
   enum class Phase { idle, asked, dialing, talking, ended };
 
   bool setting_up() const { return next_step_ < steps_.size(); }
+  bool must_come_first(SetUp step) const;
   std::string_view unsent() const { return std::string_view(out_).substr(sent_); }
 
   void begin(TimePoint now);
@@ -73,7 +74,8 @@ class Connection::State {
   SetUpNotes notes_;
   std::unique_ptr<Stream> stream_;
   std::string command_;
-  bool followed_ = false;  // by what nobody reads the answer of
+  bool followed_ = false;   // by what nobody reads the answer of
+  bool held_back_ = false;  // the command, until the set-up was answered
   std::string out_;
   size_t sent_ = 0;
   bool handed_over_ = false;  // the command as a whole
@@ -116,14 +118,12 @@ void Connection::State::drop() {
 // A socket that the server closed meanwhile is replaced before the command is lost in it.
 void Connection::State::begin(TimePoint now) {
   if (stream_ && stream_->is_quiet()) {
-    out_ = std::move(command_);
+    out_ = command_;
     sent_ = 0;
     phase_ = Phase::talking;
     return;
   }
-  std::string command = std::move(command_);
   drop();
-  command_ = std::move(command);
   set_up_deadline_ = now + server_.connect_timeout;
   // A server that has answered before is known: a renewal looks for no other trouble.
   const bool known = server_.tls == nullptr || server_.addresses->last();
@@ -140,10 +140,22 @@ void Connection::State::connected(util::Fd fd) {
   next_step_ = 0;
   notes_ = {};
   out_.clear();
-  for (SetUp step : steps_) out_ += encode(step, server_);
-  out_ += command_;
+  held_back_ = false;
+  for (SetUp step : steps_) {
+    out_ += encode(step, server_);
+    held_back_ = held_back_ || must_come_first(step);
+  }
+  if (!held_back_) out_ += command_;
   sent_ = 0;
   phase_ = Phase::talking;
+}
+
+// A server carries out what follows a refused step all the same: as another user, in another
+// database, on a replica, or as a member of a quorum that forgot its leases. What is given back may
+// go to such a member.
+bool Connection::State::must_come_first(SetUp step) const {
+  if (step == SetUp::durability || step == SetUp::uptime) return !followed_;
+  return step != SetUp::set_name;
 }
 
 bool Connection::State::advance(TimePoint now) {
@@ -166,7 +178,7 @@ bool Connection::State::advance(TimePoint now) {
 }
 
 bool Connection::State::settle() {
-  if (phase_ == Phase::talking && unsent().empty()) read_replies();
+  if (phase_ == Phase::talking && unsent().empty() && !held_back_) read_replies();
   return phase_ == Phase::ended;
 }
 
@@ -194,7 +206,7 @@ std::optional<Error> Connection::State::send_rest() {
   std::string_view rest = unsent();
   Io io = stream_->write_some(rest);
   sent_ = out_.size() - rest.size();
-  handed_over_ = rest.empty();
+  handed_over_ = rest.empty() && !held_back_;
   return io == Io::failed ? std::optional(stream_->trouble()) : std::nullopt;
 }
 
@@ -229,7 +241,9 @@ void Connection::State::take_in(ReplyPtr reply) {
     error->answered = util::Answered::yes;
     return end(std::move(*error));
   }
-  if (!setting_up()) dialer_.answered();
+  if (setting_up()) return;
+  dialer_.answered();
+  if (std::exchange(held_back_, false)) out_ += command_;
 }
 
 void Connection::State::end(Result<ReplyPtr> result) {

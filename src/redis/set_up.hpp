@@ -8,7 +8,7 @@
 #include "redis/server.hpp"
 #include "util/result.hpp"
 
-// How a connection introduces itself: commands that go out in one write with the first real one.
+// How a connection introduces itself, before or together with its first command.
 namespace rlock::redis {
 
 enum class SetUp { auth, select, role, set_name, durability, uptime };

@@ -123,16 +123,20 @@ TEST_CASE(
   for (const char* list : {":7\r\n", "*-1\r\n", "*1\r\n$1\r\n0\r\n", "-ERR you said canary\r\n"}) {
     CAPTURE(list);
     FakeServer master([list](FakeServer::Peer& peer, int) {
+      peer.await("rlock\r\n");
+      peer.send("+OK\r\n" + kNamed);
       peer.await("SCAN");
-      peer.send("+OK\r\n" + kNamed + list);
+      peer.send(list);
       peer.await_hang_up();
     });
     FakeServer seed([&](FakeServer::Peer& peer, int) {
+      peer.await("rlock\r\n");
+      peer.send("+OK\r\n" + kNamed);
       peer.await("NODES");
       std::string nodes = "id 127.0.0.1:" + std::to_string(master.port()) +
                           "@1 master - 0 0 1 connected 0-5460\nid 127.0.0.1:1@1 master - 0 0 2 "
                           "connected 5461-16383\n";
-      peer.send("+OK\r\n" + kNamed + "$" + std::to_string(nodes.size()) + "\r\n" + nodes + "\r\n");
+      peer.send("$" + std::to_string(nodes.size()) + "\r\n" + nodes + "\r\n");
       peer.await_hang_up();
     });
     redis::Server server = at_port(seed.port());

@@ -123,6 +123,38 @@ TEST_CASE("a database that does not exist is an error, not database 0 (L47)") {
   CHECK(reply.error().text.find("no such database 99") != std::string::npos);
 }
 
+TEST_CASE("a command goes nowhere but where the set-up was to lead") {
+  RedisServer real({"--user", "bob", "on", ">right", "~*", "+@all"});
+  redis::Server server = at_socket(real);
+  SUBCASE("no such database") {
+    server.db = 99;
+  }
+  SUBCASE("a wrong password, where the default user needs none") {
+    server.user = "bob";
+    server.password = "wrong";
+  }
+  SUBCASE("a member of a quorum that may have forgotten leases") {
+    server.members = std::make_shared<redis::Members>();
+  }
+  Connection connection(server);
+  CHECK_FALSE(call(connection, {"SET", "k", "v"}));
+  CHECK_FALSE(connection.may_have_arrived());
+  CHECK(real.cli({"DBSIZE"}) == "0");
+}
+
+TEST_CASE("a replica that was to be the master is sent no command") {
+  FakeServer fake([](FakeServer::Peer& peer, int) {
+    peer.await("rlock\r\n");
+    peer.send("*3\r\n$5\r\nslave\r\n:0\r\n*0\r\n+OK\r\n");
+    peer.await_hang_up();
+    CHECK(peer.received().find("SET\r\n") == std::string::npos);
+  });
+  redis::Server server = at_port(fake.port());
+  server.role = redis::Role::master;
+  Connection connection(server);
+  CHECK_FALSE(call(connection, {"SET", "k", "v"}));
+}
+
 TEST_CASE("a user without CLIENT still gets its commands through, and denials of those as values") {
   RedisServer real({"--user", "bob", "on", "nopass", "~*", "+get"});
   redis::Server server = at_socket(real);
