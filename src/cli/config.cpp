@@ -31,7 +31,9 @@ constexpr const char* kSystemFile = "/etc/rlock/rlock.toml";
 constexpr std::string_view kUserFile = "rlock/rlock.toml";
 
 // Of two options that answer one question the stronger layer's rules, whichever of them it gave.
-constexpr std::pair<Opt, Opt> kRivals[] = {{Opt::nonblock, Opt::wait}, {Opt::slots, Opt::shared}};
+constexpr std::pair<Opt, Opt> kRivals[] = {{Opt::nonblock, Opt::wait},
+                                           {Opt::slots, Opt::shared},
+                                           {Opt::password_file, Opt::password_command}};
 
 enum class Chosen { by_default, by_name };
 
@@ -189,6 +191,7 @@ class Decided {
     if (id == Opt::url && any_credentials(values)) {
       mark(Opt::user);
       mark(Opt::password_file);
+      mark(Opt::password_command);
     }
   }
 

@@ -279,6 +279,26 @@ TEST_CASE(
   CHECK(fake.connections() == 2);
 }
 
+TEST_CASE("a proxy that hangs up on CLIENT is spoken to without it from the second try on") {
+  FakeServer proxy([](FakeServer::Peer& peer, int number) {
+    peer.await("ECHO");
+    const bool named = peer.received().find("CLIENT") != std::string::npos;
+    CHECK(named == (number == 0));
+    if (named) return;
+    peer.send("+PONG\r\n+mine\r\n");
+    peer.await_hang_up();
+  });
+  Connection connection(at_port(proxy.port()));
+  auto cut = call(connection, {"ECHO", "mine"});
+  REQUIRE_FALSE(cut);
+  CHECK(cut.error().retry == Retry::later);
+  CHECK(cut.error().text.find("CLIENT SETNAME") != std::string::npos);
+  CHECK(cut.error().text.find("TLS") == std::string::npos);
+  CHECK(said(call(connection, {"ECHO", "mine"})) == "mine");
+  connection.drop();
+  CHECK(said(call(connection, {"ECHO", "mine"})) == "mine");
+}
+
 TEST_CASE("what nobody waits for any more is read to its end, and sends nothing (L38, L42)") {
   std::atomic<bool> asked = false;
   std::atomic<bool> abandoned = false;
