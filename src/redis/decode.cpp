@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 namespace rlock::redis {
@@ -10,6 +11,18 @@ namespace {
 
 using lock::Ending;
 using lock::Millis;
+
+// Some servers give a script's numbers back as text, and as `17.0` or `1.7e+15`.
+int64_t parsed(std::string_view text) {
+  const char* end = text.data() + text.size();
+  int64_t whole = 0;
+  auto [stopped, trouble] = std::from_chars(text.data(), end, whole);
+  if (stopped == end || trouble != std::errc()) return whole;
+  constexpr double kMost = 9'007'199'254'740'992.0;  // what a double holds exactly
+  double real = 0;
+  std::from_chars(text.data(), end, real);
+  return std::abs(real) <= kMost ? static_cast<int64_t>(real) : whole;
+}
 
 // One element of a reply array, read leniently: a missing or strange one reads as empty or 0.
 class Item {
@@ -29,10 +42,7 @@ class Item {
   int64_t number() const {
     if (reply_ == nullptr) return 0;
     if (reply_->type == REDIS_REPLY_INTEGER) return reply_->integer;
-    int64_t value = 0;
-    std::string_view digits = text();
-    std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return value;
+    return parsed(text());
   }
   uint64_t count() const { return static_cast<uint64_t>(std::max<int64_t>(0, number())); }
 

@@ -177,3 +177,28 @@ TEST_CASE("what services refuse is told with what to do, without keys and argume
     CHECK(error.text.find("rlock:{") == std::string::npos);
   }
 }
+
+TEST_CASE("numbers that a server gives as text are read whole, and cursors are any text") {
+  const auto token_of = [](const std::string& number) {
+    ReplyReader reader;
+    const std::string bytes = "*2\r\n$7\r\ngranted\r\n" + number;
+    reader.feed(bytes.data(), bytes.size());
+    auto reply = reader.next();
+    auto granted = rlock::redis::decode_acquire(**reply);
+    return std::get<rlock::lock::Granted>(*granted).token.value;
+  };
+  CHECK(token_of(":1763690000123456\r\n") == 1763690000123456);
+  CHECK(token_of("$16\r\n1763690000123456\r\n") == 1763690000123456);
+  CHECK(token_of("$18\r\n1763690000123456.0\r\n") == 1763690000123456);
+  CHECK(token_of("$20\r\n1.763690000123456e15\r\n") == 1763690000123456);
+  CHECK(token_of("$3\r\nnan\r\n") == 0);
+  for (const std::string cursor : {"_0e1f", "18446744073709551615"}) {
+    ReplyReader reader;
+    const std::string bytes =
+        "*2\r\n$" + std::to_string(cursor.size()) + "\r\n" + cursor + "\r\n*0\r\n";
+    reader.feed(bytes.data(), bytes.size());
+    auto page = rlock::redis::decode_names(**reader.next(), "rlock:");
+    REQUIRE(page);
+    CHECK(page->cursor == cursor);
+  }
+}
