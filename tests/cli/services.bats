@@ -198,6 +198,15 @@ waiting_in() {
   run ! grep -q ' .*[^ ]' runs
 }
 
+@test "a password command of a configuration file runs once, and not for what needs no server" {
+  own --requirepass old
+  printf 'password-command = "echo x >>%s/runs; echo old"\n' "$here" >rlock.toml
+  run -0 rlock run --config "$here/rlock.toml" lock -- true
+  [ "$(wc -l <runs)" -eq 1 ]
+  RLOCK_PASSWORD=old run -0 rlock run --config "$here/rlock.toml" lock -- true
+  [ "$(wc -l <runs)" -eq 1 ]
+}
+
 @test "78: a password command that fails, prints nothing or does not end" {
   run -78 --separate-stderr rlock run --password-command 'exit 3' lock -- touch started
   says 'exit status 3'
