@@ -71,7 +71,7 @@ function __rlock_takes_value
     switch "$argv"
         case '* --*=*'
             return 1
-        case 'run --wait' 'acquire --wait' 'run --conflict-exit-code' 'acquire --conflict-exit-code' 'run --ttl' 'acquire --ttl' 'renew --ttl' 'run --max-run' 'run --kill-after' 'run --on-lost' 'run --min-hold' 'acquire --min-hold' 'run --slots' 'acquire --slots' 'run --max-queue' 'acquire --max-queue' 'run --format' 'acquire --format' 'renew --format' 'release --format' 'status --format' 'force-unlock --format' 'acquire --renew-while' 'run --event-log' 'renew --owner' 'release --owner' 'status --owner' 'force-unlock --owner' 'renew --token' 'force-unlock --token' 'queue --remove' 'history --runs' 'run --reason' 'acquire --reason' 'queue --reason' 'force-unlock --reason' '* --url' '* --user' '* --password-file' '* --cacert' '* --cacertdir' '* --cert' '* --key' '* --sni' '* --prefix' '* --connect-timeout' '* --config'
+        case 'run --wait' 'acquire --wait' 'run --conflict-exit-code' 'acquire --conflict-exit-code' 'run --ttl' 'acquire --ttl' 'renew --ttl' 'run --max-run' 'run --kill-after' 'run --on-lost' 'run --min-hold' 'acquire --min-hold' 'run --slots' 'acquire --slots' 'run --max-queue' 'acquire --max-queue' 'run --format' 'acquire --format' 'renew --format' 'release --format' 'status --format' 'force-unlock --format' 'acquire --renew-while' 'run --event-log' 'renew --owner' 'release --owner' 'status --owner' 'force-unlock --owner' 'renew --token' 'force-unlock --token' 'queue --remove' 'history --runs' 'run --reason' 'acquire --reason' 'queue --reason' 'force-unlock --reason' '* --url' '* --user' '* --password-file' '* --password-command' '* --cacert' '* --cacertdir' '* --cert' '* --key' '* --sni' '* --prefix' '* --connect-timeout' '* --config'
             return 0
         case '* --*'
             return 1
@@ -119,10 +119,12 @@ complete -c rlock -n '__rlock_in force-unlock' -l now -d 'free the lock at once:
 complete -c rlock -n '__rlock_in queue' -l remove -x -d 'take this waiter out of the queue'
 complete -c rlock -n '__rlock_in history' -s n -l runs -x -d 'show so many runs'
 complete -c rlock -n '__rlock_in force-unlock' -l yes -d 'do not ask; needed off a terminal'
+complete -c rlock -n '__rlock_in doctor' -l strict -d 'exit 1 also where a point is only a warning'
 complete -c rlock -n '__rlock_in run acquire queue force-unlock' -l reason -x -d 'why: others see it in status, queue and messages'
 complete -c rlock -s u -l url -x -d 'the server: redis://HOST[:PORT][/DB], rediss:// for TLS, unix:///PATH, local: and others; give three or more for a quorum'
 complete -c rlock -l user -x -d 'ACL user, instead of the URL\'s'
-complete -c rlock -l password-file -r -F -d 'read the password from FILE'
+complete -c rlock -l password-file -r -F -d 'read the password from FILE, at each connect'
+complete -c rlock -l password-command -x -d 'the password is the first line that CMD prints, run by /bin/sh'
 complete -c rlock -l cacert -r -F -d 'TLS: trust the authorities in FILE, instead of the system\'s'
 complete -c rlock -l cacertdir -x -a '(__fish_complete_directories)' -d 'TLS: trust the authorities in DIR, hashed by openssl rehash'
 complete -c rlock -l cert -r -F -d 'TLS: our client certificate'

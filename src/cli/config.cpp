@@ -31,7 +31,9 @@ constexpr const char* kSystemFile = "/etc/rlock/rlock.toml";
 constexpr std::string_view kUserFile = "rlock/rlock.toml";
 
 // Of two options that answer one question the stronger layer's rules, whichever of them it gave.
-constexpr std::pair<Opt, Opt> kRivals[] = {{Opt::nonblock, Opt::wait}, {Opt::slots, Opt::shared}};
+constexpr std::pair<Opt, Opt> kRivals[] = {{Opt::nonblock, Opt::wait},
+                                           {Opt::slots, Opt::shared},
+                                           {Opt::password_file, Opt::password_command}};
 
 enum class Chosen { by_default, by_name };
 
@@ -150,12 +152,13 @@ Status try_run(const Choices& choices) {
 
 // Told here, with their line, not when a command that uses them comes along: a connection option as
 // the command would say it to the value alone, one of run's beside those above it in the file. The
-// files that a value names are looked at when they are used.
+// files that a value names are looked at, and its command runs, when they are used.
 Status check_values(const ConfigFile& file) {
   Choices of_run;
   for (const Setting& setting : file.settings) {
     const OptionRow& row = row_of(setting.id);
-    if (setting.values.empty() || row.metavar == "FILE" || row.metavar == "DIR") continue;
+    const bool used_later = row.metavar == "FILE" || row.metavar == "DIR" || row.metavar == "CMD";
+    if (setting.values.empty() || used_later) continue;
     bool runs = row.section == Section::command;
     if (runs) of_run.set(setting.id, setting.values);
     auto ok = runs ? try_run(of_run) : try_connection(setting);
@@ -189,6 +192,7 @@ class Decided {
     if (id == Opt::url && any_credentials(values)) {
       mark(Opt::user);
       mark(Opt::password_file);
+      mark(Opt::password_command);
     }
   }
 

@@ -147,9 +147,10 @@ Status Reader::add(const OptionRow& row, const toml::key& key, const toml::node&
     if (!literal) word = anchored(row, word);
   }
   if (literal && words->front().empty()) return at(line_of(key), "password is empty");
-  auto same = [&](const Setting& other) { return other.id == row.id; };
-  if (std::any_of(settings_.begin(), settings_.end(), same)) {
-    return at(line_of(key), "password and password-file exclude each other");
+  auto password = [](Opt id) { return id == Opt::password_file || id == Opt::password_command; };
+  auto rival = [&](const Setting& other) { return password(other.id) && password(row.id); };
+  if (std::any_of(settings_.begin(), settings_.end(), rival)) {
+    return at(line_of(key), "password, password-file and password-command exclude each other");
   }
   settings_.push_back({row.id, *std::move(words), line_of(key), literal});
   return Done{};

@@ -1,18 +1,12 @@
 #include "cli/connect.hpp"
 
-#include <fcntl.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
 
 #include "cli/format.hpp"
 #include "cli/values.hpp"
 #include "redis/url.hpp"
-#include "util/fd.hpp"
-#include "util/file.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -39,22 +33,6 @@ std::optional<std::string> variable(Getenv getenv, const char* name) {
   return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
 }
 
-Error bad_password_file(const std::string& path, const std::string& why) {
-  return {ErrorKind::config,
-          "cannot read the password file \"" + util::printable(path) + "\": " + why};
-}
-
-Result<std::string> read_password(const std::string& path) {
-  constexpr size_t kLongest = size_t{64} * 1024;  // /dev/zero must not fill the memory
-  util::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!file) return bad_password_file(path, std::strerror(errno));
-  auto text = util::read_to_end(file, kLongest);
-  if (!text) return bad_password_file(path, text.error().text);
-  if (text->ends_with('\n')) text->pop_back();
-  if (text->empty()) return bad_password_file(path, "it is empty");
-  return text;
-}
-
 const char* no_variable(const char*) {
   return nullptr;
 }
@@ -73,10 +51,16 @@ Getenv credentials_environment(const Choices& choices, Getenv getenv) {
 
 util::Status set_credentials(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
   out.user = choices.has(Opt::user) ? choices.last(Opt::user) : variable(getenv, "RLOCK_USER");
-  if (auto path = choices.last(Opt::password_file)) {
-    auto password = read_password(*path);
-    if (!password) return std::move(password).error();
-    out.password = *std::move(password);
+  auto path = choices.last(Opt::password_file);
+  auto command = choices.last(Opt::password_command);
+  if (path && command) {
+    return Error{ErrorKind::usage, "--password-file and --password-command exclude each other"};
+  }
+  if (path || command) {
+    auto secret = path ? redis::secret_in_file(*path) : redis::secret_of_command(*command);
+    if (!secret) return std::move(secret).error();
+    out.secret = *std::move(secret);
+    out.password = out.secret->current();
     return util::Done{};
   }
   out.password = variable(getenv, "RLOCK_PASSWORD");

@@ -38,8 +38,12 @@ std::string text_of(const std::vector<Diagnosis>& servers, const std::optional<C
   return text;
 }
 
-bool failed(const std::vector<Diagnosis>& servers, const std::optional<Check>& together) {
-  auto bad = [](const Check& check) { return check.grade == Grade::fail; };
+bool failed(const std::vector<Diagnosis>& servers, const std::optional<Check>& together,
+            const Choices& choices) {
+  const bool strict = choices.has(Opt::strict);
+  auto bad = [strict](const Check& check) {
+    return check.grade == Grade::fail || (strict && check.grade == Grade::warn);
+  };
   return (together && bad(*together)) ||
          std::any_of(servers.begin(), servers.end(), [&](const Diagnosis& server) {
            return std::any_of(server.checks.begin(), server.checks.end(), bad);
@@ -112,7 +116,7 @@ int doctor_command(const Invocation& invocation) {
   for (const redis::Place& place : *places) std::visit(examination, place);
   const std::vector<Diagnosis>& servers = examination.found();
   const std::optional<Check> together = examination.together();
-  const int code = failed(servers, together) ? kFailed : 0;
+  const int code = failed(servers, together, choices) ? kFailed : 0;
   if (choices.has(Opt::json)) {
     return deliver(doctor_json(servers, together, examination.acl_rule()), code);
   }

@@ -1,9 +1,12 @@
 #include "cli/doctor_checks.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
 #include <map>
+#include <span>
+#include <utility>
 
 #include "redis/tls.hpp"
 #include "util/duration.hpp"
@@ -24,6 +27,17 @@ struct Version {
   auto operator<=>(const Version&) const = default;
 };
 
+// What to type to have `words` done at the server.
+std::string redis_cli(const redis::Server& server, const std::string& words) {
+  std::string text = "redis-cli";
+  if (server.transport == redis::Transport::unix_socket) {
+    text += " -s " + server.path;
+  } else {
+    text += " -h " + server.host + " -p " + std::to_string(server.port);
+  }
+  return text + (server.tls != nullptr ? " --tls " : " ") + words;
+}
+
 Version parse_version(std::string_view text) {
   Version version;
   const char* end = text.data() + text.size();
@@ -33,18 +47,58 @@ Version parse_version(std::string_view text) {
 }
 
 Check reachable(const Survey& survey) {
-  if (survey.no_contact) {
-    bool denied = survey.no_contact->kind == util::ErrorKind::denied;
-    return {denied ? "access" : "reachable", Grade::fail, survey.no_contact->text,
-            denied ? "check user, password and the server's ACL"
-                   : "check the URL, the server and what lies between"};
+  if (!survey.no_contact) return {"reachable", Grade::ok, "it answers"};
+  const std::string& text = survey.no_contact->text;
+  if (text.find("TLS: ") != text.npos) {
+    const bool named = text.find("it is not for") != text.npos;
+    return {"tls", Grade::fail, text,
+            named ? "--sni NAME, with a name that the certificate has"
+                  : "--cacert FILE, with the authority that signed its certificate"};
   }
-  return {"reachable", Grade::ok, "it answers"};
+  if (survey.no_contact->kind == util::ErrorKind::denied) {
+    return {"access", Grade::fail, text, "check user, password and the server's ACL"};
+  }
+  return {"reachable", Grade::fail, text, "check the URL, the server and what lies between"};
 }
+
+struct Fixed {
+  Version branch;
+  int patch;
+};
+
+// The first releases of each branch in which Lua scripts cannot break out (CVE-2025-49844 and its
+// kin). Branches that were given up are a matter of whoever packages them.
+constexpr Fixed kFixedRedis[] = {{{6, 2}, 20}, {{7, 2}, 11}, {{7, 4}, 6},
+                                 {{8, 0}, 4},  {{8, 2}, 2},  {{8, 6}, 3}};
+constexpr Fixed kFixedValkey[] = {{{7, 2}, 11}, {{8, 0}, 6}, {{8, 1}, 4}};
+
+int patch_of(std::string_view text) {
+  size_t dot = text.rfind('.');
+  int patch = 0;
+  if (dot != text.npos) std::from_chars(text.data() + dot + 1, text.data() + text.size(), patch);
+  return patch;
+}
+
+bool has_open_hole(std::string_view text, std::span<const Fixed> table) {
+  const Version version = parse_version(text);
+  return std::any_of(table.begin(), table.end(), [&](const Fixed& fixed) {
+    return fixed.branch == version && patch_of(text) < fixed.patch;
+  });
+}
+
+// Servers that speak Redis, by the field of INFO that gives them away.
+constexpr std::pair<const char*, const char*> kOthers[] = {{"dragonfly_version", "Dragonfly "},
+                                                           {"garnet_version", "Garnet "},
+                                                           {"kvrocks_version", "Kvrocks "}};
 
 Check version(const Survey& survey) {
   constexpr Version kOldestRedis{6, 2};
   constexpr Version kOldestValkey{7, 2};
+  for (const auto& [field, name] : kOthers) {
+    if (std::string own = survey.about(field); !own.empty()) {
+      return {"version", Grade::ok, name + own};
+    }
+  }
   const std::string valkey = survey.about("valkey_version");
   const std::string text = valkey.empty() ? survey.about("redis_version") : valkey;
   if (text.empty()) return {"version", Grade::warn, "not told", kAllowInfo};
@@ -52,22 +106,60 @@ Check version(const Survey& survey) {
   if (parse_version(text) < (valkey.empty() ? kOldestRedis : kOldestValkey)) {
     return {"version", Grade::fail, name, "needs at least Redis 6.2 or Valkey 7.2"};
   }
+  const std::span<const Fixed> table =
+      valkey.empty() ? std::span<const Fixed>(kFixedRedis) : std::span<const Fixed>(kFixedValkey);
+  if (has_open_hole(text, table)) {
+    return {"version", Grade::warn, name + ": scripts of any user can break out (CVE-2025-49844)",
+            "install the newest release of this branch"};
+  }
   return {"version", Grade::ok, name};
+}
+
+std::string listed(const std::vector<std::string>& commands) {
+  std::string list;
+  for (const std::string& command : commands) {
+    list.append(list.empty() ? "" : ", ").append(command);
+  }
+  return list;
 }
 
 Check commands(const Survey& survey, const std::string& acl_rule) {
   if (!survey.denied.empty()) {
-    std::string list;
-    for (const std::string& command : survey.denied) {
-      list.append(list.empty() ? "" : ", ").append(command);
-    }
-    return {"commands", Grade::fail, "this user may not: " + list,
-            "ACL SETUSER NAME on >PASSWORD " + acl_rule};
+    return {"commands", Grade::fail, "this user may not: " + listed(survey.denied),
+            redis_cli(survey.server, "ACL SETUSER NAME on '>PASSWORD' '" + acl_rule + "'")};
+  }
+  if (!survey.lacking.empty()) {
+    return {"commands", Grade::fail, "the server does not have: " + listed(survey.lacking),
+            "give it these commands back (rename-command, a proxy), or use another server"};
   }
   if (survey.trouble) {
     return {"commands", Grade::fail, survey.trouble->text, "it cannot hold locks as it is"};
   }
   return {"commands", Grade::ok, "this user may run all that rlock runs"};
+}
+
+Check scripts(const Survey& survey) {
+  if (!survey.atomic) return {"scripts", Grade::warn, "not tried", "see the point commands"};
+  if (*survey.atomic) return {"scripts", Grade::ok, "they run one after the other"};
+  return {"scripts", Grade::fail, "they run side by side: two runs can hold one lock",
+          "have the server run scripts alone (Garnet: --lua-transaction-mode; Dragonfly: no "
+          "disable-atomicity), or use another one"};
+}
+
+Check waiting(const Survey& survey) {
+  if (!survey.no_wait) return {"waiting", Grade::ok, "a waiter can block there"};
+  return {"waiting", Grade::warn,
+          survey.no_wait->text + ": each waiter asks about once a second instead",
+          "let BLPOP through, or connect without the proxy that stands before the server"};
+}
+
+// Nothing: the URL names no database, or those of the server are apart.
+std::optional<Check> databases(const Survey& survey) {
+  if (!survey.one_database) return std::nullopt;
+  const std::string db = "/" + std::to_string(survey.server.db);
+  return Check{"databases", Grade::warn,
+               "SELECT changes nothing: " + db + " is the same as no database",
+               "leave " + db + " out of the URL, and tell locks apart by --prefix"};
 }
 
 Check role(const Survey& survey) {
@@ -78,28 +170,43 @@ Check role(const Survey& survey) {
   }
   if (role.empty()) return {"role", Grade::warn, "not told", kAllowInfo};
   if (role == "master") return {"role", Grade::ok, "master"};
+  if (role == "active-replica") {
+    return {"role", Grade::fail,
+            "an active replica: two masters take writes, and after a split one of them is believed",
+            "use a server of its own for locks, without active-replica"};
+  }
   return {"role", Grade::fail, "a replica: what is written here is refused or lost",
           "give the master's address, or redis+sentinel:// to have it looked up"};
 }
 
-Check eviction(const Survey& survey) {  // L45
+// All keys of a lock have an end, so that the volatile policies take them, too.
+Check eviction(const Survey& survey) {
   const std::string policy = survey.about("maxmemory_policy");
   if (policy.empty()) return {"eviction", Grade::warn, "not told", kAllowInfo};
   if (policy == "noeviction") return {"eviction", Grade::ok, policy};
-  return {"eviction", Grade::warn, policy + ": short of memory it deletes keys, locks among them",
-          "CONFIG SET maxmemory-policy noeviction, or a server of its own for locks"};
+  const std::string limit = survey.about("maxmemory");
+  const bool limited = !limit.empty() && limit != "0";
+  return {"eviction", limited ? Grade::fail : Grade::warn,
+          policy + (limited ? ": short of memory it deletes locks that are held"
+                            : ": with a maxmemory it would delete locks that are held"),
+          redis_cli(survey.server, "CONFIG SET maxmemory-policy noeviction")};
 }
 
 Check persistence(const Survey& survey) {
-  constexpr const char* kAdvice = "appendonly yes and appendfsync always";
+  const std::string advice =
+      redis_cli(survey.server, "CONFIG SET appendonly yes appendfsync always");
   const std::string aof = survey.about("aof_enabled");
+  if (aof.empty() && !survey.about("dragonfly_version").empty()) {
+    return {"persistence", Grade::warn, "snapshots alone: a restart forgets the locks since",
+            "a server with an append-only file, where a restart must not free locks"};
+  }
   if (aof.empty()) return {"persistence", Grade::warn, "not told", kAllowInfo};
   if (aof != "1") {
     bool snapshots = survey.save && !survey.save->empty();
     return {"persistence", Grade::warn,
             snapshots ? "snapshots alone: a restart forgets the locks since the last one"
                       : "none: a restart forgets every lock",
-            kAdvice};
+            advice};
   }
   if (!survey.fsync)
     return {"persistence", Grade::warn, "append-only file, fsync not told", kAllowInfo};
@@ -108,7 +215,7 @@ Check persistence(const Survey& survey) {
   return {
       "persistence", Grade::warn,
       "append-only file, fsync " + *survey.fsync + ": a crash of its host forgets the last moments",
-      kAdvice};
+      advice};
 }
 
 Check clock(const Survey& survey) {
@@ -172,10 +279,11 @@ Diagnosis diagnose(const Survey& survey, const std::string& prefix, redis::Stand
   if (survey.no_contact) return diagnosis;
   for (Check& check :
        std::array{version(survey), commands(survey, redis::least_acl(prefix, standing)),
-                  role(survey), eviction(survey), persistence(survey), clock(survey),
-                  round_trip(survey), privacy(survey.server)}) {
+                  scripts(survey), waiting(survey), role(survey), eviction(survey),
+                  persistence(survey), clock(survey), round_trip(survey), privacy(survey.server)}) {
     diagnosis.checks.push_back(std::move(check));
   }
+  if (auto check = databases(survey)) diagnosis.checks.push_back(*std::move(check));
   return diagnosis;
 }
 

@@ -117,7 +117,8 @@ constexpr std::array<CommandRow, 10> kCommands{{
      "works), its role, what it evicts, what a restart forgets, its clock against this host's, the "
      "round trip, who can read along, and whether the servers of a quorum are different ones. It "
      "writes only keys of its own, and leaves none.\n"
-     "Exit status: 0, also with warnings. 1 when any point failed. 64 wrong usage, 78 "
+     "Exit status: 0, also with warnings. 1 when any point failed; with --strict also with a "
+     "warning. 64 wrong usage, 78 "
      "configuration.",
      "rlock doctor\n"
      "rlock doctor --json | jq '.servers[].checks[] | select(.state != \"ok\")'"},
@@ -196,6 +197,8 @@ constexpr std::array<OptionRow, kOptCount> kOptions{{
      kOwn},
     {Opt::runs, 'n', "runs", "N", "", "20", "show so many runs", kHistory, kOwn},
     {Opt::yes, '\0', "yes", "", "", "", "do not ask; needed off a terminal", kForce, kOwn},
+    {Opt::strict, '\0', "strict", "", "", "", "exit 1 also where a point is only a warning",
+     kDoctor, kOwn},
     {Opt::reason, '\0', "reason", "TEXT", "", "",
      "why: others see it in status, queue and messages", kRun | kAcquire | kQueue | kForce, kOwn},
     {Opt::url, 'u', "url", "URL", "RLOCK_URL", "",
@@ -205,7 +208,9 @@ constexpr std::array<OptionRow, kOptCount> kOptions{{
     {Opt::user, '\0', "user", "NAME", "RLOCK_USER", "", "ACL user, instead of the URL's", kEvery,
      kGeneral},
     {Opt::password_file, '\0', "password-file", "FILE", "RLOCK_PASSWORD, REDISCLI_AUTH", "",
-     "read the password from FILE", kEvery, kGeneral},
+     "read the password from FILE, at each connect", kEvery, kGeneral},
+    {Opt::password_command, '\0', "password-command", "CMD", "", "",
+     "the password is the first line that CMD prints, run by /bin/sh", kEvery, kGeneral},
     {Opt::cacert, '\0', "cacert", "FILE", "RLOCK_CACERT", "",
      "TLS: trust the authorities in FILE, instead of the system's", kEvery, kGeneral},
     {Opt::cacertdir, '\0', "cacertdir", "DIR", "RLOCK_CACERTDIR", "/etc/ssl/certs",

@@ -124,17 +124,21 @@ std::string status_table(const std::vector<LockView>& locks, size_t width) {
 std::string holder_details(const lock::Holder& holder, size_t width) {
   Record record = decode_record(holder.record);
   std::string since = rfc3339(holder.since);
-  std::string text = "  " + clipped_line("held by  " + holder_text(record), width - 2);
+  const bool cooling = holder.state == lock::HolderState::cooldown;
+  std::string text =
+      "  " + clipped_line((cooling ? "last run " : "held by  ") + holder_text(record), width - 2);
   auto add = [&](const char* label, const std::string& value) {
     if (!value.empty()) text += "  " + clipped_line(label + value, width - 2);
   };
   add("command  ", record.command.value_or(""));
   add("reason   ", record.reason.value_or(""));
   if (holder.since.ms != 0) {
-    add("for      ",
-        util::format_duration(holder.held) + (since.empty() ? "" : ", since " + since));
+    add(cooling ? "started  " : "for      ",
+        util::format_duration(holder.held) + (cooling ? " ago" : "") +
+            (since.empty() ? "" : (cooling ? ", at " : ", since ") + since));
   }
-  add("lease    ", holder.left < util::Millis(0)
+  add("lease    ", cooling ? ""
+                   : holder.left < util::Millis(0)
                        ? "never ends by itself"
                        : "ends in " + util::format_duration(holder.left) + " unless renewed");
   add("mode     ", own_mode(holder.limit));
@@ -143,8 +147,9 @@ std::string holder_details(const lock::Holder& holder, size_t width) {
   if (record.ending) add("state    ", "ending, " + *record.ending);
   if (holder.state == lock::HolderState::revoked) {
     add("state    ", "broken by an operator; its holder is told to end");
-  } else if (holder.state == lock::HolderState::cooldown) {
-    add("state    ", "its command has ended; the lock is in its cool-down");
+  } else if (cooling) {
+    add("state    ",
+        "its command has ended; free in " + util::format_duration(holder.left) + " (--min-hold)");
   }
   return text;
 }

@@ -63,6 +63,14 @@ void RunObserver::trouble(const util::Error& error) {
   }
 }
 
+void RunObserver::must_poll(const util::Error& error) {
+  std::lock_guard guard(mutex_);
+  if (talk_ == Talk::errors) return;
+  line_.erase();
+  mention("warning: " + util::printable(error.text) +
+          "; the place in the queue is kept, and asked for about once a second");
+}
+
 Millis RunObserver::tick_every() const {
   return live_ ? Millis(1000) : Millis(0);
 }

@@ -20,6 +20,7 @@ class RunObserver final : public run::Observer {
 
   void queued(const lock::Queued& queued) override;
   void trouble(const util::Error& error) override;
+  void must_poll(const util::Error& error) override;
   util::Millis tick_every() const override;
   void tick() override;
   void event(const run::Event& event) override;

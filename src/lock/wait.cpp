@@ -19,6 +19,17 @@ constexpr Millis kSilence{1000};
 constexpr Millis kAttempt{2000};
 constexpr Millis kFirstBackoff{20};
 constexpr Millis kLongestBackoff{1000};
+// A server may refuse to let a waiter block, or answer at once. The first time that may pass; then
+// the waiter asks so seldom that it costs the server five commands a second at most, set-up
+// included, and often enough to claim a grant in time.
+constexpr Millis kFirstRest{200};
+constexpr Millis kRest{1000};
+constexpr Millis kRestSpread{300};
+constexpr int kWarnAfter = 3;  // failed waits in a row
+// Wakes that bring nothing come in small numbers.
+constexpr Millis kBriefRound{200};
+constexpr int kMostBriefRounds = 50;
+constexpr int kMostSweeps = 1000;
 // Giving back: as long as the wait may still last, and no longer than this.
 constexpr Millis kGiveBack{5000};
 // After that, after a signal, and where nothing was ever answered: time enough for a server that
@@ -27,6 +38,14 @@ constexpr Millis kGiveBackBriefly{500};
 
 Millis grown(Millis backoff) {
   return std::clamp(backoff * 2, kFirstBackoff, kLongestBackoff);
+}
+
+// Whether trying again cannot help. A password that was right may be about to change in its file.
+bool is_hopeless(const Error& error, bool answered) {
+  if (error.retry == util::Retry::later) {
+    return error.kind != ErrorKind::unavailable && !(error.kind == ErrorKind::denied && answered);
+  }
+  return error.kind != ErrorKind::unavailable || !answered;
 }
 
 Error silent(const LockName& name, const std::string& server) {
@@ -38,7 +57,7 @@ Error silent(const LockName& name, const std::string& server) {
 }  // namespace
 
 Result<WaitResult> WaitLoop::acquire(AcquireCall call, const WaitLimits& limits) {
-  Attempt attempt{std::move(call), limits, poller_.now(), {}, {}, {}, Millis(0)};
+  Attempt attempt{std::move(call), limits, poller_.now(), {}, {}, {}};
   while (true) {
     if (auto result = step(attempt)) return std::move(*result);
   }
@@ -99,7 +118,8 @@ std::optional<Result<WaitResult>> WaitLoop::read(Attempt& attempt, AcquireReply 
   TimePoint until =
       std::max(attempt.limits.deadline, attempt.started + attempt.limits.first_contact);
   if (poller_.now() >= until) return leave(attempt, WaitResult(TimedOut{attempt.holder}));
-  return std::nullopt;
+  if (++attempt.sweeps <= kMostSweeps) return std::nullopt;
+  return rest(attempt, until, spread(kRest, kRest + kRestSpread));
 }
 
 std::optional<Result<WaitResult>> WaitLoop::wait(Attempt& attempt, const Queued& queued) {
@@ -110,13 +130,43 @@ std::optional<Result<WaitResult>> WaitLoop::wait(Attempt& attempt, const Queued&
   auto request = store_.wait_for_wake(attempt.call.name, attempt.call.owner, blocked);
   Drive driven = drive_ticking(*request, std::min(deadline, now + blocked + kSilence));
   if (driven == Drive::done) {
-    auto wake = request->take();
-    if (!wake) return recover(attempt, std::move(wake).error());
-    return std::nullopt;
+    const TimePoint::duration took = poller_.now() - now;
+    return waited(attempt, request->take(), std::chrono::duration_cast<Millis>(took));
   }
   request.reset();
   if (driven == Drive::interrupted) return leave(attempt, WaitResult(Interrupted{}));
   if (poller_.now() >= deadline) return leave(attempt, WaitResult(TimedOut{attempt.holder}));
+  return std::nullopt;
+}
+
+// The server that has just given a place is there: what goes wrong in waiting costs no place.
+std::optional<Result<WaitResult>> WaitLoop::waited(Attempt& attempt, Result<Wake> wake,
+                                                   Millis took) {
+  attempt.brief_rounds = took < kBriefRound ? attempt.brief_rounds + 1 : 0;
+  if (wake) {
+    attempt.failed_waits = 0;
+    if (attempt.brief_rounds <= kMostBriefRounds) return std::nullopt;
+    return rest(attempt, attempt.limits.deadline, spread(kRest, kRest + kRestSpread));
+  }
+  const ErrorKind kind = wake.error().kind;
+  if (kind == ErrorKind::denied || kind == ErrorKind::foreign) {
+    return recover(attempt, std::move(wake).error());
+  }
+  observer_.trouble(wake.error());
+  if (took >= kRest) attempt.failed_waits = 0;
+  if (++attempt.failed_waits == kWarnAfter && !std::exchange(attempt.must_poll, true)) {
+    observer_.must_poll(wake.error());
+  }
+  const bool first = attempt.failed_waits == 1;
+  return rest(attempt, attempt.limits.deadline,
+              first ? spread(kFirstRest, kFirstRest * 3 / 2) : spread(kRest, kRest + kRestSpread));
+}
+
+std::optional<Result<WaitResult>> WaitLoop::rest(Attempt& attempt, TimePoint until, Millis pause) {
+  if (poller_.pause(std::min(until, poller_.now() + pause)) == Drive::interrupted) {
+    return leave(attempt, WaitResult(Interrupted{}));
+  }
+  if (poller_.now() >= until) return leave(attempt, WaitResult(TimedOut{attempt.holder}));
   return std::nullopt;
 }
 
@@ -125,14 +175,13 @@ std::optional<Result<WaitResult>> WaitLoop::recover(Attempt& attempt, Error erro
   TimePoint now = poller_.now();
   if (attempt.answered) error.answered = util::Answered::yes;
   if (attempt.trouble) error.answered = std::max(error.answered, attempt.trouble->answered);
-  bool hopeless = error.kind != ErrorKind::unavailable ||
-                  (!attempt.answered && error.retry == util::Retry::never);
   TimePoint until = attempt.started + attempt.limits.first_contact;
   if (attempt.answered) {
     bool endless = attempt.limits.deadline == TimePoint::max();
     until = endless ? *attempt.answered + attempt.limits.outage : attempt.limits.deadline;
   }
-  if (hopeless || now >= until) return leave(attempt, std::move(error));
+  if (is_hopeless(error, attempt.answered.has_value()) || now >= until)
+    return leave(attempt, std::move(error));
   observer_.trouble(error);
   attempt.trouble = std::move(error);
   attempt.backoff = grown(attempt.backoff);
@@ -185,9 +234,14 @@ Drive WaitLoop::drive_ticking(Request& request, TimePoint deadline) {
 
 // At least a millisecond: to the server, 0 would mean for ever.
 Millis WaitLoop::slice(const Queued& queued) {
-  auto spread = static_cast<Millis::rep>(random_.next() % (2 * kJitter.count() + 1));
-  Millis usual = kSlice - kJitter + Millis(spread);
+  Millis usual = spread(kSlice - kJitter, kSlice + kJitter);
   return std::max(Millis(1), std::min(usual, queued.look_again.value_or(usual)));
+}
+
+// At random, so that waiters do not come as a herd.
+Millis WaitLoop::spread(Millis least, Millis most) {
+  const auto width = static_cast<uint64_t>((most - least).count()) + 1;
+  return least + Millis(static_cast<Millis::rep>(random_.next() % width));
 }
 
 }  // namespace rlock::lock

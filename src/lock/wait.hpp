@@ -31,6 +31,8 @@ class WaitObserver {
   virtual ~WaitObserver() = default;
   virtual void queued(const Queued&) {}
   virtual void trouble(const util::Error&) {}
+  // Once: the server does not keep a waiter waiting, which asks about once a second from now on.
+  virtual void must_poll(const util::Error&) {}
   // How often tick() comes while waiting; 0 for never.
   virtual Millis tick_every() const { return Millis(0); }
   virtual void tick() {}
@@ -60,6 +62,10 @@ class WaitLoop {
     std::optional<Holder> holder;
     std::optional<util::Error> trouble;  // since the last answer
     Millis backoff{0};
+    int sweeps = 0;          // answered with More
+    int brief_rounds = 0;    // in a row, of asking and waiting
+    int failed_waits = 0;    // in a row
+    bool must_poll = false;  // and the observer knows
 
     bool waits() const { return call.queueing == Queueing::wait; }
     // Until when a request that is sent now is waited for.
@@ -70,10 +76,14 @@ class WaitLoop {
   std::optional<util::Result<WaitResult>> read(Attempt& attempt, AcquireReply reply,
                                                TimePoint sent_at);
   std::optional<util::Result<WaitResult>> wait(Attempt& attempt, const Queued& queued);
+  std::optional<util::Result<WaitResult>> waited(Attempt& attempt, util::Result<Wake> wake,
+                                                 Millis took);
+  std::optional<util::Result<WaitResult>> rest(Attempt& attempt, TimePoint until, Millis pause);
   std::optional<util::Result<WaitResult>> recover(Attempt& attempt, util::Error error);
   util::Result<WaitResult> leave(const Attempt& attempt, util::Result<WaitResult> with);
   Drive drive_ticking(Request& request, TimePoint deadline);
   Millis slice(const Queued& queued);
+  Millis spread(Millis least, Millis most);
 
   LockStore& store_;
   Poller& poller_;

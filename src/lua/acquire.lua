@@ -62,13 +62,16 @@ local function place()
 end
 
 -- What an ACL denies of all that a hold needs: told before anything is written, since a denied release
--- would keep the lock, and a denied wake would go unnoticed. Servers before 7.0 tell when it comes.
+-- would keep the lock, and a denied wake would go unnoticed. Servers before 7.0 tell when it comes. The check
+-- fails for a command that the server does not have; without BLPOP a waiter asks again instead.
 local function denied()
   if not redis.acl_check_cmd then return nil end
   for _, command in ipairs({'BLPOP', 'DEL', 'HDEL', 'HEXISTS', 'HGET', 'HSET', 'LINDEX', 'LPUSH', 'LSET',
-                            'LTRIM', 'PEXPIRE', 'PEXPIREAT', 'RPUSH', 'ZADD', 'ZCOUNT', 'ZMSCORE',
+                            'LTRIM', 'PEXPIRE', 'PEXPIREAT', 'ZADD', 'ZCOUNT', 'ZMSCORE',
                             'ZRANGEBYSCORE', 'ZRANK', 'ZREM', 'ZSCORE'}) do
-    if not redis.acl_check_cmd(command, HOLDERS, HOLDERS) then return command end
+    local known, allowed = pcall(redis.acl_check_cmd, command, HOLDERS, HOLDERS)
+    if known and not allowed then return 'NOPERM this user has no permissions to run ' .. command end
+    if not known and command ~= 'BLPOP' then return 'ERR this server has no command ' .. command end
   end
 end
 
@@ -77,7 +80,7 @@ if reply then return reply end
 
 local newcomer = not (held_until(owner) or place_of(owner))
 local lacking = newcomer and denied()
-if lacking then return redis.error_reply('NOPERM this user has no permissions to run ' .. lacking) end
+if lacking then return redis.error_reply(lacking) end
 if not newcomer then touch() end
 local could_end = n_holders > 0
 -- In the last millisecond of its heartbeat it is in time, and the sweep must not come first.

@@ -1,3 +1,4 @@
+--!df flags=
 -- Locks as redsync, redis-py, node-redlock, redlock-rb and bsm/redislock hold them: a string, the owner's value,
 -- that expires.
 local KEY = KEYS[1]

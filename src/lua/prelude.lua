@@ -1,4 +1,5 @@
---!df flags=allow-undeclared-keys
+--!df flags=
+-- The line above is for Dragonfly: scripts are atomic there, whatever its default, and use the keys they declare.
 -- Shared by all scripts of the native protocol: reading, sweeping, granting, ending. [PROTOCOL]
 -- KEYS: holders limits queue alive who meta released history never, all tagged {NAME}.
 -- All times are the server's, in ms; numbers issued (tickets, tokens) are in microseconds.
@@ -355,13 +356,13 @@ local unsent = {}  -- owner, word, owner, word...
 -- The lists are not declared: a server that wants all keys declared refuses them here.
 local function push_wake(owner, word)
   local key = BASE .. 'wake:' .. owner
-  local length = redis.pcall('RPUSH', key, word)
+  local length = redis.pcall('LPUSH', key, word)
   if type(length) == 'table' then
     unsent[#unsent + 1] = owner
     unsent[#unsent + 1] = word
     return
   end
-  if length ~= 1 then redis.pcall('LTRIM', key, -1, -1) end
+  if length ~= 1 then redis.pcall('LTRIM', key, 0, 0) end
   redis.pcall('PEXPIRE', key, WAKE_LIFE)
 end
 

@@ -32,7 +32,6 @@ try('HEXISTS', HASH, 'a')
 try('HLEN', HASH)
 try('HDEL', HASH, 'a')
 
-try('RPUSH', LIST, 'a')
 try('LPUSH', LIST, 'b')
 try('LINDEX', LIST, 0)
 try('LLEN', LIST)

@@ -1,3 +1,4 @@
+--!df flags=
 -- Locks as Redisson's RLock holds them: a hash that expires, with one field, the owner, counting its entries; a 0
 -- on the lock's channel when it becomes free.
 local KEY = KEYS[1]

@@ -20,6 +20,8 @@ extern const Script wake;
 
 // Which commands of the native scripts this user may not run.
 extern const Script probe;
+// Whether scripts run one after the other.
+extern const Script atomicity;
 
 extern const Script plain_acquire;
 extern const Script plain_renew;

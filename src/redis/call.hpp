@@ -13,6 +13,7 @@
 #include "redis/acl.hpp"
 #include "redis/decode.hpp"
 #include "redis/link.hpp"
+#include "redis/server_error.hpp"
 #include "redis/wake_call.hpp"
 
 // What the stores of every format are made of: one command in flight, decoded at its end.
@@ -151,10 +152,12 @@ class Call final : public lock::Reply<T> {
     link_.start(words_);
   }
 
-  // Which command of a script an ACL denies, the server does not always say.
+  // Which command of a script an ACL denies, or the server lacks, it does not always say.
   util::Error refusal(std::string_view text) const {
     util::Error error = decode_error(text);
-    if (error.kind != util::ErrorKind::denied || script_ == nullptr) return error;
+    const bool of_command =
+        error.kind == util::ErrorKind::denied || error.kind == util::ErrorKind::config;
+    if (!of_command || script_ == nullptr) return error;
     if (std::string command = command_at(text, script_->text); !command.empty()) {
       error.text += ": " + command;
     }

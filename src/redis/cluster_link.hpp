@@ -46,6 +46,7 @@ class ClusterLink final : public Link {
     return tells_password(seeds_.front(), text);
   }
 
+  bool uses_tls() const { return seeds_.front().tls != nullptr; }
   // Where a node is and how to introduce ourselves there. An empty host is the one asked last.
   Server server_at(const HostPort& at) const;
 

@@ -43,8 +43,8 @@ std::optional<Redirect> redirect_in(std::string_view error) {
   return Redirect{word == "ASK" ? Redirect::Kind::ask : Redirect::Kind::moved, std::move(*to)};
 }
 
-// A line: id address@bus-port[,name] flags master ping pong epoch state slots…
-std::vector<HostPort> masters_in(std::string_view nodes) {
+// A line: id address@bus-port[,name[,more]] flags master ping pong epoch state slots…
+std::vector<HostPort> masters_in(std::string_view nodes, Called called) {
   constexpr int kBetweenFlagsAndSlots = 5;
   std::vector<HostPort> masters;
   while (!nodes.empty()) {
@@ -54,6 +54,9 @@ std::vector<HostPort> masters_in(std::string_view nodes) {
     std::string_view flags = next(line, ' ');
     for (int i = 0; i < kBetweenFlagsAndSlots; ++i) next(line, ' ');
     auto at = host_port(next(where, '@'));
+    next(where, ',');
+    std::string_view name = next(where, ',');
+    if (at && called == Called::by_name && !name.empty()) at->host = name;
     if (at && has_flag(flags, "master") && !line.empty()) masters.push_back(std::move(*at));
   }
   return masters;

@@ -19,7 +19,10 @@ struct Redirect {
 // Of `MOVED 3999 10.0.0.1:6381` and `ASK …`; nullopt for any other error.
 std::optional<Redirect> redirect_in(std::string_view error);
 
+// What a node is called where it tells both: its certificate may be for its name alone.
+enum class Called { by_address, by_name };
+
 // The masters that serve slots, of a CLUSTER NODES reply. An empty host is the one that said so.
-std::vector<HostPort> masters_in(std::string_view nodes);
+std::vector<HostPort> masters_in(std::string_view nodes, Called called);
 
 }  // namespace rlock::redis

@@ -48,7 +48,8 @@ std::optional<std::string> decode_text(const redisReply& reply) {
 
 Result<NamesPage> first_page(const std::string& nodes, const ClusterLink& cluster) {
   std::string masters;
-  for (const HostPort& at : masters_in(nodes)) {
+  const Called called = cluster.uses_tls() ? Called::by_name : Called::by_address;
+  for (const HostPort& at : masters_in(nodes, called)) {
     Server server = cluster.server_at(at);
     if (!masters.empty()) masters += ' ';
     masters += server.host + ":" + std::to_string(server.port);

@@ -8,6 +8,7 @@
 
 #include "redis/dialer.hpp"
 #include "redis/plain_probe.hpp"
+#include "redis/secret.hpp"
 #include "redis/set_up.hpp"
 #include "redis/stream.hpp"
 #include "util/duration.hpp"
@@ -22,6 +23,14 @@ using util::Retry;
 using util::TimePoint;
 
 constexpr size_t kReadSize = 16 * size_t{1024};
+
+// Another password than the one that was given, or one at all.
+bool wants_password(const redisReply& reply) {
+  if (reply.type != REDIS_REPLY_ERROR) return false;
+  const std::string_view text(reply.str, static_cast<size_t>(reply.len));
+  return text.starts_with("WRONGPASS") || text.starts_with("NOAUTH") ||
+         text.find("invalid password") != text.npos;
+}
 
 }  // namespace
 
@@ -45,12 +54,15 @@ class Connection::State {
   const Server& server() const { return server_; }
 
  private:
-  enum class Phase { idle, asked, dialing, talking, ended };
+  enum class Phase { idle, asked, fetching, dialing, talking, ended };
 
   bool setting_up() const { return next_step_ < steps_.size(); }
+  bool must_come_first(SetUp step) const;
   std::string_view unsent() const { return std::string_view(out_).substr(sent_); }
 
   void begin(TimePoint now);
+  void dial(TimePoint now);
+  void fetched(TimePoint now);
   void connected(util::Fd fd);
   void talk();
   void look_for_plain_port(TimePoint now);
@@ -58,6 +70,7 @@ class Connection::State {
   void read_replies();
   void take_in(ReplyPtr reply);
   void end(Result<ReplyPtr> result);
+  void refused(Error why);
   void cut_off(Error why);
   void fail(const std::string& why);
   void fail(Error why);
@@ -73,7 +86,9 @@ class Connection::State {
   SetUpNotes notes_;
   std::unique_ptr<Stream> stream_;
   std::string command_;
-  bool followed_ = false;  // by what nobody reads the answer of
+  bool followed_ = false;         // by what nobody reads the answer of
+  bool held_back_ = false;        // the command, until the set-up was answered
+  std::optional<Error> refusal_;  // of the password, for this command: it had one more try
   std::string out_;
   size_t sent_ = 0;
   bool handed_over_ = false;  // the command as a whole
@@ -84,6 +99,7 @@ class Connection::State {
 void Connection::State::start(const std::vector<std::string>& words) {
   if (phase_ != Phase::idle) drop();
   command_ = encode(words);
+  refusal_.reset();
   followed_ = false;
   handed_over_ = false;
   phase_ = Phase::asked;
@@ -116,14 +132,17 @@ void Connection::State::drop() {
 // A socket that the server closed meanwhile is replaced before the command is lost in it.
 void Connection::State::begin(TimePoint now) {
   if (stream_ && stream_->is_quiet()) {
-    out_ = std::move(command_);
+    out_ = command_;
     sent_ = 0;
     phase_ = Phase::talking;
     return;
   }
-  std::string command = std::move(command_);
   drop();
-  command_ = std::move(command);
+  dial(now);
+}
+
+void Connection::State::dial(TimePoint now) {
+  if (server_.secret) server_.password = server_.secret->current();
   set_up_deadline_ = now + server_.connect_timeout;
   // A server that has answered before is known: a renewal looks for no other trouble.
   const bool known = server_.tls == nullptr || server_.addresses->last();
@@ -132,22 +151,52 @@ void Connection::State::begin(TimePoint now) {
   phase_ = Phase::dialing;
 }
 
+// Whoever rotates a password may have done so just now: what the server refused counts only where
+// there is no other one. It is fetched before the connect timeout begins.
+void Connection::State::refused(Error why) {
+  if (server_.secret != nullptr && server_.addresses->let_us_in()) why.retry = Retry::later;
+  if (server_.secret == nullptr || refusal_) return end(std::move(why));
+  drop();
+  refusal_ = std::move(why);
+  server_.secret->fetch(server_.password);
+  phase_ = Phase::fetching;
+}
+
+void Connection::State::fetched(TimePoint now) {
+  if (server_.secret->current() != server_.password) return dial(now);
+  end(*refusal_);
+}
+
 void Connection::State::connected(util::Fd fd) {
   auto stream = make_stream(server_, std::move(fd));
   if (!stream) return fail(std::move(stream).error());
   stream_ = *std::move(stream);
-  steps_ = set_up_steps(server_);
+  const bool nameless = server_.addresses->hangs_up_on_client();
+  steps_ = set_up_steps(server_, nameless ? Naming::refused : Naming::wanted);
   next_step_ = 0;
   notes_ = {};
   out_.clear();
-  for (SetUp step : steps_) out_ += encode(step, server_);
-  out_ += command_;
+  held_back_ = false;
+  for (SetUp step : steps_) {
+    out_ += encode(step, server_);
+    held_back_ = held_back_ || must_come_first(step);
+  }
+  if (!held_back_) out_ += command_;
   sent_ = 0;
   phase_ = Phase::talking;
 }
 
+// A server carries out what follows a refused step all the same: as another user, in another
+// database, on a replica, or as a member of a quorum that forgot its leases. What is given back may
+// go to such a member.
+bool Connection::State::must_come_first(SetUp step) const {
+  if (step == SetUp::durability || step == SetUp::uptime) return !followed_;
+  return step != SetUp::set_name && step != SetUp::ping;
+}
+
 bool Connection::State::advance(TimePoint now) {
   if (phase_ == Phase::asked) begin(now);
+  if (phase_ == Phase::fetching && server_.secret->fetched()) fetched(now);
   if (phase_ == Phase::dialing && dialer_.advance(now)) {
     auto fd = dialer_.take();
     if (fd) {
@@ -166,7 +215,7 @@ bool Connection::State::advance(TimePoint now) {
 }
 
 bool Connection::State::settle() {
-  if (phase_ == Phase::talking && unsent().empty()) read_replies();
+  if (phase_ == Phase::talking && unsent().empty() && !held_back_) read_replies();
   return phase_ == Phase::ended;
 }
 
@@ -194,7 +243,7 @@ std::optional<Error> Connection::State::send_rest() {
   std::string_view rest = unsent();
   Io io = stream_->write_some(rest);
   sent_ = out_.size() - rest.size();
-  handed_over_ = rest.empty();
+  handed_over_ = rest.empty() && !held_back_;
   return io == Io::failed ? std::optional(stream_->trouble()) : std::nullopt;
 }
 
@@ -222,14 +271,20 @@ void Connection::State::read_replies() {
 void Connection::State::take_in(ReplyPtr reply) {
   if (!setting_up()) {
     handed_over_ = handed_over_ && reply->type != REDIS_REPLY_ERROR;
-    return end(std::move(reply));
+    if (server_.secret == nullptr || !wants_password(*reply)) return end(std::move(reply));
+    return refused({ErrorKind::denied, server_.label() + ": the password has run out (NOAUTH)",
+                    Retry::later, util::Answered::yes});
   }
   auto error = verdict(steps_[next_step_++], *reply, server_, notes_);
   if (error) {
     error->answered = util::Answered::yes;
+    if (wants_password(*reply)) return refused(std::move(*error));
     return end(std::move(*error));
   }
-  if (!setting_up()) dialer_.answered();
+  if (setting_up()) return;
+  dialer_.answered();
+  server_.addresses->note_let_in();
+  if (std::exchange(held_back_, false)) out_ += command_;
 }
 
 void Connection::State::end(Result<ReplyPtr> result) {
@@ -240,10 +295,18 @@ void Connection::State::end(Result<ReplyPtr> result) {
   result_ = std::move(result);
 }
 
-// A port for TLS hangs up on whoever does not greet it.
+// Some proxies hang up on CLIENT: the next try goes without it. A port for TLS hangs up on
+// everything that is no greeting.
 void Connection::State::cut_off(Error why) {
+  if (!setting_up()) return fail(std::move(why));
+  const SetUp step = steps_[next_step_];
   const bool plain = server_.tls == nullptr && server_.transport == Transport::tcp;
-  if (plain && setting_up() && !stream_->heard()) why.text += " (a port for TLS, for rediss:// ?)";
+  why.text += std::string(" on ") + word(step);
+  if (step == SetUp::set_name) {
+    server_.addresses->note_hang_up();
+  } else if (plain && !stream_->heard()) {
+    why.text += " (a port for TLS, for rediss:// ?)";
+  }
   fail(std::move(why));
 }
 
@@ -264,6 +327,7 @@ Result<ReplyPtr> Connection::State::take() {
 }
 
 void Connection::State::wants(std::vector<pollfd>& out) const {
+  if (phase_ == Phase::fetching) out.push_back({server_.secret->fd(), POLLIN, 0});
   if (phase_ == Phase::dialing) dialer_.wants(out);
   if (phase_ != Phase::talking) return;
   out.push_back(stream_->wants(unsent().empty() ? Sending::over : Sending::under_way));
@@ -272,6 +336,7 @@ void Connection::State::wants(std::vector<pollfd>& out) const {
 
 TimePoint Connection::State::due() const {
   if (phase_ == Phase::dialing) return dialer_.due();
+  if (phase_ == Phase::fetching && !server_.secret->fetched()) return TimePoint::max();
   if (phase_ == Phase::talking && setting_up()) {
     return std::min(set_up_deadline_, probe_ ? probe_->due() : probe_at_);
   }

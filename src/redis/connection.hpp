@@ -15,7 +15,8 @@
 namespace rlock::redis {
 
 // One connection to one server, one command in flight. It connects by itself when a command needs
-// it; set-up (AUTH, SELECT, CLIENT SETNAME) goes out in one write with the first command, and every
+// it. CLIENT SETNAME goes out in one write with the first command; what decides where and as whom a
+// command runs (AUTH, SELECT, ROLE, a member's vote) is answered before the command is sent. Every
 // reply is read. Any failure of the transport closes it: the next command starts afresh. [DESIGN,
 // Transport]
 class Connection final : public Link {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 namespace rlock::redis {
@@ -10,6 +11,18 @@ namespace {
 
 using lock::Ending;
 using lock::Millis;
+
+// Some servers give a script's numbers back as text, and as `17.0` or `1.7e+15`.
+int64_t parsed(std::string_view text) {
+  const char* end = text.data() + text.size();
+  int64_t whole = 0;
+  auto [stopped, trouble] = std::from_chars(text.data(), end, whole);
+  if (stopped == end || trouble != std::errc()) return whole;
+  constexpr double kMost = 9'007'199'254'740'992.0;  // what a double holds exactly
+  double real = 0;
+  std::from_chars(text.data(), end, real);
+  return std::abs(real) <= kMost ? static_cast<int64_t>(real) : whole;
+}
 
 // One element of a reply array, read leniently: a missing or strange one reads as empty or 0.
 class Item {
@@ -29,10 +42,7 @@ class Item {
   int64_t number() const {
     if (reply_ == nullptr) return 0;
     if (reply_->type == REDIS_REPLY_INTEGER) return reply_->integer;
-    int64_t value = 0;
-    std::string_view digits = text();
-    std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return value;
+    return parsed(text());
   }
   uint64_t count() const { return static_cast<uint64_t>(std::max<int64_t>(0, number())); }
 
@@ -176,18 +186,6 @@ std::optional<lock::Past> past_of(std::string_view row) {
   return run;
 }
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
-// Redis 7 adds where in the script it happened, "… script: SHA1, on @user_script:1.": of no use to
-// whoever reads the message. Later ones and Valkey have a "script: " in words of their own.
-std::string_view without_script_position(std::string_view text) {
-  size_t at = text.rfind(" script: ");
-  if (at == text.npos || text.find(", on @", at) == text.npos) return text;
-  return text.substr(0, at);
-}
-
 }  // namespace
 
 std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply) {
@@ -301,28 +299,6 @@ std::optional<lock::NamesPage> decode_names(const redisReply& reply, std::string
 Millis bounded_span(int64_t millis) {
   constexpr int64_t kMost = int64_t{1} << 53;  // 285,000 years
   return Millis(std::clamp(millis, -kMost, kMost));
-}
-
-util::Error decode_error(std::string_view text) {
-  using util::ErrorKind;
-  using util::Retry;
-  constexpr size_t kLongest = 300;  // a server's own are shorter, and it is told in one line
-  std::string words(without_script_position(text).substr(0, kLongest));
-  if (contains(text, "WRONGTYPE")) {
-    return {ErrorKind::foreign, "a key of this lock holds something else: " + words};
-  }
-  for (std::string_view sign : {"NOAUTH", "NOPERM", "WRONGPASS", "unauthenticated",
-                                "user executing the script", "ACL failure in script"}) {
-    if (contains(text, sign)) return {ErrorKind::denied, words};
-  }
-  if (text.starts_with("MOVED ") || text.starts_with("ASK ")) {
-    return {ErrorKind::unavailable, "it is a node of a cluster: write redis+cluster://HOST"};
-  }
-  for (std::string_view sign : {"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN",
-                                "UNBLOCKED", "READONLY", "NOREPLICAS", "max number of clients"}) {
-    if (contains(text, sign)) return {ErrorKind::unavailable, words, Retry::later};
-  }
-  return {ErrorKind::unavailable, words};
 }
 
 }  // namespace rlock::redis

@@ -26,7 +26,4 @@ std::optional<lock::NamesPage> decode_names(const redisReply& reply, std::string
 // A server's milliseconds, within what can be added up. [FAULTS 37]
 lock::Millis bounded_span(int64_t millis);
 
-// An error reply as the exit code's kind, with the server's own words.
-util::Error decode_error(std::string_view text);
-
 }  // namespace rlock::redis

@@ -59,12 +59,6 @@ Result<std::string> default_folder() {
   return std::string(found->pw_dir) + "/.local/state/rlock";
 }
 
-// Absolute, since the command or a nested run may work in another folder.
-Result<std::string> absolute(const std::string& folder) {
-  auto path = util::absolute(folder);
-  return path ? path : unfit(folder, path.error().text);
-}
-
 Status make_folders(const std::string& folder) {
   for (size_t slash = 1; slash != std::string::npos;) {
     slash = folder.find('/', slash + 1);
@@ -87,7 +81,7 @@ Status check_folder(const std::string& folder) {
 }
 
 Result<std::string> safe_folder(const std::string& asked, LocalStart start) {
-  auto named = asked.empty() ? default_folder() : absolute(asked);
+  auto named = asked.empty() ? default_folder() : Result<std::string>(asked);
   if (!named) return named;
   std::string folder = std::move(*named);
   if (auto fit = check_folder(folder); !fit) {

@@ -42,6 +42,8 @@ class Introduction {
   Server told(Server server) const {
     if (options_.user) server.user = *options_.user;
     if (options_.password) server.password = *options_.password;
+    server.secret = options_.secret;
+    if (server.secret) server.password = server.secret->current();
     return server;
   }
 

@@ -7,6 +7,7 @@
 #include "lock/store.hpp"
 #include "redis/local.hpp"
 #include "redis/place.hpp"
+#include "redis/secret.hpp"
 #include "redis/tls.hpp"
 
 namespace rlock::redis {
@@ -18,6 +19,7 @@ struct OpenOptions {
   std::vector<std::string> urls;        // one: a server; three or more: a quorum
   std::optional<std::string> user;      // over the URL's
   std::optional<std::string> password;  // over the URL's
+  std::shared_ptr<Secret> secret;       // over both
   std::string prefix = "rlock:";
   Format format = Format::native;
   util::Millis connect_timeout{2000};  // to reach one server: resolution, connect and set-up

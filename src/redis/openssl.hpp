@@ -56,6 +56,14 @@ namespace rlock::redis {
   X(SSL_read)                               \
   X(SSL_write)                              \
   X(X509_VERIFY_PARAM_set1_ip_asc)          \
+  X(X509_STORE_CTX_get_current_cert)        \
+  X(X509_get_ext_d2i)                       \
+  X(GENERAL_NAMES_free)                     \
+  X(GENERAL_NAME_get0_value)                \
+  X(OPENSSL_sk_num)                         \
+  X(OPENSSL_sk_value)                       \
+  X(ASN1_STRING_get0_data)                  \
+  X(ASN1_STRING_length)                     \
   X(X509_verify_cert_error_string)
 
 struct OpenSsl {

@@ -52,6 +52,38 @@ std::pair<std::string, std::string> force_target(const lock::ForceTarget& target
   return {std::holds_alternative<lock::Every>(target) ? "every" : "sole", ""};
 }
 
+// BLPOP. What answers it before its time does not block: some proxies, and what only looks like
+// Redis.
+class Blocking final : public lock::Reply<lock::Wake> {
+ public:
+  Blocking(std::unique_ptr<Call<lock::Wake>> call, util::Millis slice, std::string what)
+      : call_(std::move(call)), slice_(slice), what_(std::move(what)) {}
+  void wants(std::vector<pollfd>& out) const override { call_->wants(out); }
+  util::TimePoint due() const override { return call_->due(); }
+  bool advance(util::TimePoint now) override {
+    if (!began_) began_ = now;
+    ended_ = now;
+    return call_->advance(now);
+  }
+  util::Result<lock::Wake> take() override {
+    constexpr util::Millis kClocks{50};  // the server's goes by ticks
+    auto wake = call_->take();
+    const bool early = wake && *wake == lock::Wake::slept &&
+                       ended_ - began_.value_or(ended_) + kClocks + slice_ / 10 < slice_;
+    if (!early) return wake;
+    return util::Error{util::ErrorKind::unavailable,
+                       "cannot " + what_ + ": BLPOP is answered before its time",
+                       util::Retry::later, util::Answered::yes};
+  }
+
+ private:
+  std::unique_ptr<Call<lock::Wake>> call_;
+  util::Millis slice_;
+  std::string what_;
+  std::optional<util::TimePoint> began_;
+  util::TimePoint ended_;
+};
+
 }  // namespace
 
 RedisStore::RedisStore(std::unique_ptr<Link> link, std::string prefix, Scripts scripts)
@@ -168,8 +200,11 @@ lock::InFlight<lock::Wake> RedisStore::wait_for_wake(const lock::LockName& name,
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.3f", std::chrono::duration<double>(slice).count());
   std::vector<std::string> words{"BLPOP", base(name) + "wake:" + owner.text(), seconds};
-  return std::make_unique<Call<lock::Wake>>(*link_, std::move(words), about("wait for", name),
-                                            without_context<lock::Wake, decode_wake>, "", nullptr);
+  auto call =
+      std::make_unique<Call<lock::Wake>>(*link_, std::move(words), about("wait for", name),
+                                         without_context<lock::Wake, decode_wake>, "", nullptr);
+  return std::make_unique<Blocking>(std::move(call), slice,
+                                    about("wait for", name) + " at " + server());
 }
 
 }  // namespace rlock::redis

@@ -1,14 +1,13 @@
 #include "redis/resolver.hpp"
 
 #include <netdb.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "util/detached.hpp"
 #include "util/fd.hpp"
 
 namespace rlock::redis {
@@ -38,22 +37,6 @@ Resolution::Outcome addresses_of(const std::string& host, int port, Names names)
     outcome.addresses.push_back(address);
   }
   return outcome;
-}
-
-// Detached, with every signal blocked: signals are the main thread's.
-int start_thread(void* (*body)(void*), void* argument) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  int error = pthread_create(&thread, &attributes, body, argument);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
-  return error;
 }
 
 }  // namespace
@@ -92,7 +75,7 @@ util::Result<Resolution> Resolution::start(const std::string& host, int port) {
   shared->port = port;
   shared->event.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   shared->for_thread = shared;
-  int error = shared->event ? start_thread(look_up, shared.get()) : errno;
+  int error = shared->event ? util::start_detached(look_up, shared.get()) : errno;
   if (error != 0) {
     shared->for_thread.reset();
     return util::Error{util::ErrorKind::system,

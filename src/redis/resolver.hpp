@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,13 +13,21 @@
 
 namespace rlock::redis {
 
-// The address that a server answered at last: for when its name cannot be resolved later on.
+// What is known of a server from earlier connections: the address that it answered at last, for
+// when its name cannot be resolved later on, whether it let us in, and whether it hangs up on
+// CLIENT, as some proxies do.
 class AddressMemory {
  public:
   void keep(const Address& address);
   std::optional<Address> last() const;
+  bool let_us_in() const { return let_us_in_; }
+  void note_let_in() { let_us_in_ = true; }
+  bool hangs_up_on_client() const { return hangs_up_on_client_; }
+  void note_hang_up() { hangs_up_on_client_ = true; }
 
  private:
+  std::atomic<bool> let_us_in_ = false;
+  std::atomic<bool> hangs_up_on_client_ = false;
   mutable std::mutex mutex_;  // the renewal thread has a connection of its own
   std::optional<Address> last_;
 };

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "redis/decode.hpp"
+#include "redis/server_error.hpp"
 
 namespace rlock::redis {
 namespace {

@@ -1,5 +1,7 @@
 #include "redis/server.hpp"
 
+#include "redis/secret.hpp"
+
 namespace rlock::redis {
 
 std::string Server::label() const {
@@ -14,7 +16,10 @@ std::string Server::label() const {
 }
 
 bool tells_password(const Server& server, std::string_view text) {
-  return !server.password.empty() && text.find(server.password) != text.npos;
+  const auto has = [&](const std::string& password) {
+    return !password.empty() && text.find(password) != text.npos;
+  };
+  return has(server.password) || (server.secret != nullptr && has(server.secret->current()));
 }
 
 std::string joined_labels(const std::vector<Server>& servers) {

@@ -14,6 +14,7 @@ enum class Role { any, master };
 
 class AddressMemory;
 class Members;
+class Secret;
 class Tls;
 
 // Where one server is and how we introduce ourselves there.
@@ -24,6 +25,7 @@ struct Server {
   std::string path;  // of the unix socket
   std::string user;  // empty: the default user
   std::string password;
+  std::shared_ptr<Secret> secret;  // where the password may change: it is asked at each connect
   int db = 0;
   // What it must be, asked at each connect: a master that was deposed must not be taken for one.
   Role role = Role::any;

@@ -65,11 +65,15 @@ Error auth_refused(std::string_view text, const Server& server) {
 
 Error select_refused(std::string_view text, const Server& server) {
   if (text.starts_with("NOPERM")) return denied(server, "this user may not SELECT (NOPERM)");
+  const std::string db = std::to_string(server.db);
+  if (has(text, "unknown command") || has(text, "not allowed in cluster mode")) {
+    return {ErrorKind::config,
+            server.label() + ": it has one database alone: leave /" + db + " out of the URL"};
+  }
   constexpr size_t kLongest = 300;
   bool secret = !server.password.empty() && has(text, server.password);
   std::string words = secret ? code_of(text) : std::string(text.substr(0, kLongest));
-  return {ErrorKind::unavailable,
-          server.label() + ": no such database " + std::to_string(server.db) + " (" + words + ")"};
+  return {ErrorKind::unavailable, server.label() + ": no such database " + db + " (" + words + ")"};
 }
 
 bool is_master(const redisReply& reply) {
@@ -81,12 +85,32 @@ bool is_master(const redisReply& reply) {
 
 }  // namespace
 
-std::vector<SetUp> set_up_steps(const Server& server) {
+const char* word(SetUp step) {
+  switch (step) {
+    case SetUp::auth:
+      return "AUTH";
+    case SetUp::select:
+      return "SELECT";
+    case SetUp::role:
+      return "ROLE";
+    case SetUp::set_name:
+      return "CLIENT SETNAME";
+    case SetUp::ping:
+      return "PING";
+    case SetUp::durability:
+      return "CONFIG GET";
+    case SetUp::uptime:
+      return "INFO";
+  }
+  return "set-up";
+}
+
+std::vector<SetUp> set_up_steps(const Server& server, Naming naming) {
   std::vector<SetUp> steps;
   if (!server.user.empty() || !server.password.empty()) steps.push_back(SetUp::auth);
   if (server.db != 0) steps.push_back(SetUp::select);
   if (server.role == Role::master) steps.push_back(SetUp::role);
-  steps.push_back(SetUp::set_name);
+  steps.push_back(naming == Naming::wanted ? SetUp::set_name : SetUp::ping);
   if (server.members != nullptr) {
     steps.push_back(SetUp::durability);
     steps.push_back(SetUp::uptime);
@@ -107,6 +131,8 @@ std::string encode(SetUp step, const Server& server) {
       return encode({"CONFIG", "GET", "append*"});
     case SetUp::uptime:
       return encode({"INFO", "server"});
+    case SetUp::ping:
+      return encode({"PING"});
     case SetUp::set_name:
       break;
   }
@@ -126,9 +152,7 @@ std::optional<Error> verdict(SetUp step, const redisReply& reply, const Server& 
   std::string_view text(reply.str, static_cast<size_t>(reply.len));
   if (auto error = turned_away(text, server)) return error;
   // A user may lack CLIENT or ROLE; what is not ready, or a replica, refuses the real command too.
-  if (step == SetUp::set_name || step == SetUp::role || step == SetUp::durability) {
-    return std::nullopt;
-  }
+  if (step != SetUp::auth && step != SetUp::select && step != SetUp::uptime) return std::nullopt;
   if (starting_up(text)) return not_ready(server, code_of(text));
   return step == SetUp::auth ? auth_refused(text, server) : select_refused(text, server);
 }

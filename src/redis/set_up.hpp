@@ -8,13 +8,16 @@
 #include "redis/server.hpp"
 #include "util/result.hpp"
 
-// How a connection introduces itself: commands that go out in one write with the first real one.
+// How a connection introduces itself, before or together with its first command.
 namespace rlock::redis {
 
-enum class SetUp { auth, select, role, set_name, durability, uptime };
+enum class SetUp { auth, select, role, set_name, ping, durability, uptime };
+const char* word(SetUp step);
 
 // In the order of sending; never empty, so that each fresh connection has an answer to wait for.
-std::vector<SetUp> set_up_steps(const Server& server);
+// Some proxies hang up on CLIENT SETNAME: a name is of use to operators alone.
+enum class Naming { wanted, refused };
+std::vector<SetUp> set_up_steps(const Server& server, Naming naming);
 
 std::string encode(SetUp step, const Server& server);
 

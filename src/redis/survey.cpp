@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <thread>
 
 #include "lua/scripts.hpp"
 #include "redis/ask.hpp"
-#include "redis/decode.hpp"
+#include "redis/server_error.hpp"
 #include "util/random.hpp"
 
 namespace rlock::redis {
@@ -48,8 +49,12 @@ class Surveyor {
 
   Survey look() {
     auto hello = ask({"PING"});
+    // A proxy that hangs up on CLIENT is spoken to without it the second time.
+    if (!hello && hello.error().retry == util::Retry::later) hello = ask({"PING"});
     // A refused AUTH fails all alike; PING alone is only one of what rlock asks.
-    bool in = hello || (hello.error().kind == ErrorKind::denied && ask({"EVAL", "return 1", "0"}));
+    const Words any_script{"EVAL", "return 1", "1", prefix_ + "{doctor}"};
+    bool in = hello || (hello.error().kind == ErrorKind::denied && ask(any_script)) ||
+              hello.error().kind == ErrorKind::config;
     if (!in) {
       survey_.no_contact = std::move(hello).error();
       return std::move(survey_);
@@ -96,6 +101,8 @@ class Surveyor {
   void note(const std::string& command, Error error) {
     if (error.kind == ErrorKind::denied) {
       survey_.denied.push_back(command);
+    } else if (error.kind == ErrorKind::config && !command.starts_with("evalsha")) {
+      survey_.lacking.push_back(command);
     } else if (!survey_.trouble) {
       survey_.trouble = std::move(error);
     }
@@ -125,11 +132,57 @@ class Surveyor {
     } else {
       note("evalsha or eval", std::move(failed).error());
     }
-    for (const Words& words :
-         {Words{"BLPOP", base + "list", "0.001"}, Words{"LRANGE", base + "list", "0", "0"},
-          Words{"SCAN", "0", "MATCH", base, "COUNT", "1"}}) {
+    for (const Words& words : {Words{"LRANGE", base + "list", "0", "0"},
+                               Words{"SCAN", "0", "MATCH", base, "COUNT", "1"}}) {
       if (auto reply = ask(words); !reply) note(words.front(), std::move(reply).error());
     }
+    try_waiting(base + "list");
+    try_atomicity(base + "hash");
+    if (survey_.server.db != 0) try_databases(base + "hash");
+  }
+
+  // What does not block is answered at once: a waiter has to ask again and again.
+  void try_waiting(const std::string& list) {
+    constexpr util::Millis kShort{100};
+    const util::TimePoint start = util::BootClock::now();
+    auto nothing = ask({"BLPOP", list, "0.2"});
+    if (!nothing && nothing.error().kind == ErrorKind::denied) {
+      note("BLPOP", std::move(nothing).error());
+    } else if (!nothing) {
+      survey_.no_wait = std::move(nothing).error();
+    } else if (util::BootClock::now() - start < kShort) {
+      survey_.no_wait = Error{ErrorKind::unavailable, "BLPOP is answered before its time"};
+    }
+  }
+
+  // Two connections at once: where a script does not run alone, one overwrites what the other
+  // wrote.
+  void try_atomicity(const std::string& hash) {
+    constexpr int kRounds = 10;
+    const Words words{"EVALSHA", std::string(lua::atomicity.sha1), "1", hash};
+    Asker other(survey_.server);
+    if (!ask(words, &lua::atomicity) || !other.ask(words, &lua::atomicity)) return;
+    std::thread beside([&] {
+      for (int i = 0; i < kRounds; ++i) (void)other.ask(words, &lua::atomicity);
+    });
+    for (int i = 0; i < kRounds; ++i) (void)ask(words, &lua::atomicity);
+    beside.join();
+    auto last = ask(words, &lua::atomicity);
+    if (last && !last->empty()) survey_.atomic = number(last->front()) == 2 * kRounds + 3;
+    (void)ask({"EVAL", "return redis.call('DEL', KEYS[1])", "1", hash});
+  }
+
+  // Some services answer SELECT with OK and have one database all the same.
+  void try_databases(const std::string& hash) {
+    Server zero = survey_.server;
+    zero.db = 0;
+    Asker other(zero);
+    const std::string set =
+        "return redis.call('HSET', KEYS[1], 'n', 1), redis.call('PEXPIRE', KEYS[1], 60000)";
+    (void)ask({"EVAL", set, "1", hash});
+    auto seen = other.ask({"EVAL", "return redis.call('HGET', KEYS[1], 'n')", "1", hash});
+    survey_.one_database = seen && !seen->empty();
+    (void)ask({"EVAL", "return redis.call('DEL', KEYS[1])", "1", hash});
   }
 
   Asker asker_;

@@ -22,7 +22,11 @@ struct Survey {
   std::map<std::string, std::string, std::less<>> info;  // INFO, by its own names
   std::optional<std::string> fsync;                      // appendfsync
   std::optional<std::string> save;
-  std::vector<std::string> denied;     // commands that rlock needs
+  std::vector<std::string> denied;     // commands that rlock needs, and this user may not run
+  std::vector<std::string> lacking;    // and the server does not have
+  std::optional<util::Error> no_wait;  // why a waiter cannot block there
+  std::optional<bool> atomic;          // scripts run one after the other
+  bool one_database = false;           // SELECT changes nothing
   std::optional<util::Error> trouble;  // why the commands that are allowed failed all the same
 
   std::string about(std::string_view field) const;  // of `info`; empty where it is not there
@@ -30,7 +34,6 @@ struct Survey {
 
 // Asks, and leaves nothing at the server. Bounded by the server's connect timeout and a few
 // seconds.
-Survey survey(const Server& server, const std::string& prefix,
-              Standing standing = Standing::alone);
+Survey survey(const Server& server, const std::string& prefix, Standing standing = Standing::alone);
 
 }  // namespace rlock::redis

@@ -89,7 +89,8 @@ ClusterSurvey survey_cluster(const ClusterSeeds& cluster) {
     survey.trouble.reset();
     survey.state = word_after(info->front(), "cluster_state");
     survey.slots_served = number_of(info->front(), "cluster_slots_ok");
-    for (const HostPort& master : masters_in(nodes->front())) {
+    const Called called = seed.tls != nullptr ? Called::by_name : Called::by_address;
+    for (const HostPort& master : masters_in(nodes->front(), called)) {
       Server server = seed;
       server.addresses.reset();
       if (!master.host.empty()) server.host = master.host;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "redis/openssl.hpp"
+#include "redis/tls_names.hpp"
 #include "redis/tls_stream.hpp"
 #include "util/file.hpp"
 
@@ -54,7 +55,7 @@ class Setter {
     ssl_.SSL_CTX_ctrl(context_, SSL_CTRL_MODE,
                       SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER, nullptr);
     bool verify = options.verify == Verify::peer;
-    ssl_.SSL_CTX_set_verify(context_, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+    ssl_.SSL_CTX_set_verify(context_, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, note_names);
     if (auto ok = set_authorities(options); !ok) return ok;
     return set_certificate(options);
   }

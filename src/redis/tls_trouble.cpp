@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "redis/tls_names.hpp"
+
 namespace rlock::redis {
 namespace {
 
@@ -15,13 +17,21 @@ Error denied(const std::string& why) {
   return {ErrorKind::denied, why};
 }
 
+// What to ask for instead: servers behind a tunnel, and nodes that are known by their addresses,
+// have certificates for other names.
+std::string meant_for() {
+  const std::string& names = refused_names();
+  return names.empty() ? std::string(" (it names no host)")
+                       : " but for " + names + " (--sni NAME asks for another one)";
+}
+
 Error refused_certificate(const OpenSsl& ssl, const SSL* session, const TlsPeer& peer) {
   long why = ssl.SSL_get_verify_result(session);
   std::string text = "TLS: its certificate is refused: ";
   switch (why) {
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-      return denied(text + "it is not for " + peer.name);
+      return denied(text + "it is not for " + peer.name + meant_for());
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
       return denied(text + "it is self-signed" + kTrustSome);
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:

@@ -119,6 +119,11 @@ Result<Url> local_url(std::string_view folder) {
   if (decoded->starts_with("//")) {
     return Error{ErrorKind::usage, "bad URL (local:): write local:DIR, without '//'"};
   }
+  // Relative to the caller's folder, two callers would have two servers and exclude nobody.
+  if (!decoded->empty() && decoded->front() != '/') {
+    return Error{ErrorKind::usage,
+                 "bad URL (local:): the folder must be absolute, as in local:/var/lib/locks"};
+  }
   return Url(LocalUrl{std::move(*decoded)});
 }
 

@@ -22,6 +22,7 @@ class WaitEvents final : public lock::WaitObserver {
     observer_.queued(place);
   }
   void trouble(const util::Error& error) override { observer_.trouble(error); }
+  void must_poll(const util::Error& error) override { observer_.must_poll(error); }
   Millis tick_every() const override { return observer_.tick_every(); }
   void tick() override { observer_.tick(); }
 

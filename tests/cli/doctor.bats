@@ -16,7 +16,7 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   [[ $output != *" warn "* && $output != *" fail "* ]] || fail "$output"
   [ -z "$stderr" ]
   [ "$(rlock doctor --json | jq -r '[.servers[0].checks[].check] | join(",")')" = \
-    "reachable,version,commands,role,eviction,persistence,clock,round trip,tls" ]
+    "reachable,version,commands,scripts,waiting,role,eviction,persistence,clock,round trip,tls" ]
   [ "$(rlock doctor --json | jq '[.servers[0].checks[] | select(.state != "ok" or .advice != null)] | length')" -eq 0 ]
   [ "$(redis dbsize)" -eq 0 ]
   run -0 rlock doctor -q
@@ -52,7 +52,7 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   run -0 rlock run job -- true
   run -0 rlock run -w 1 job -- true
   for command in evalsha blpop scan lrange time exists del zadd zrem zcard zcount zrange zrangebyscore zrank zscore \
-    zmscore hset hget hmget hdel hlen hexists rpush lpush ltrim lindex lset llen pexpire pexpireat; do
+    zmscore hset hget hmget hdel hlen hexists lpush ltrim lindex lset llen pexpire pexpireat; do
     redis acl setuser least "-$command" >/dev/null
     run -1 rlock doctor
     grep -qiE "this user may not: .*\b$command\b" <<<"$output" || fail "$command: $output"
@@ -80,6 +80,29 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   [ "$(state eviction)" = warn ]
   [[ $(advice eviction) == *noeviction* ]]
   run -0 rlock doctor
+}
+
+@test "with a limit to its memory it fails, and --strict fails for a warning, too" {
+  own --maxmemory-policy allkeys-lru --maxmemory 64mb
+  [ "$(state eviction)" = fail ]
+  run -1 rlock doctor
+  own_server_before=$own_server
+  own --maxmemory-policy allkeys-lru
+  run -0 rlock doctor
+  run -1 rlock doctor --strict
+  end_server "$own_server_before"
+  rm -rf "$own_server_before"
+}
+
+@test "a server without BLPOP is a warning, one without ZADD fails and is told which" {
+  own --rename-command BLPOP ''
+  [ "$(state waiting)" = warn ]
+  run -0 rlock doctor
+  end_server "$own_server"
+  rm -rf "$own_server"
+  own --rename-command ZADD ''
+  run -1 rlock doctor
+  [[ $output == *"fail  commands"*"does not have: ZADD"* ]] || fail "$output"
 }
 
 @test "what a restart forgets is a warning" {

@@ -142,13 +142,13 @@ refused() {
   done
 }
 
-@test "a folder may be relative and hold blanks" {
-  run -0 rlock run --url "local:my locks/of today" lock -- true
+@test "a folder may hold blanks; a relative one would be another for each caller, and is refused" {
+  run -0 rlock run --url "local:$here/my locks/of today" lock -- true
   started+=("$(server_pid "$here/my locks/of today")")
-  # The same one, seen from elsewhere.
-  mkdir elsewhere
-  run -0 --separate-stderr env --chdir=elsewhere rlock run --url "local:../my locks/of today" lock -- true
-  [ "$(grep -c 'Server initialized' 'my locks/of today/rlock.log')" -eq 1 ]
+  run -64 --separate-stderr rlock run --url "local:my locks" lock -- touch started
+  says local: absolute
+  RLOCK_URL=local:locks run -64 rlock status lock
+  [ ! -e started ] && [ ! -e locks ]
 }
 
 @test "a folder that others may enter, a file and a path too long for a socket are refused" {

@@ -69,6 +69,24 @@ refuses() {
   [ -z "$(keys lock)" ]
 }
 
+@test "a database that is not there, or a password that is wrong, frees and takes nothing" {
+  own
+  local owner
+  # The server has the scripts from here on.
+  run -0 rlock run lock -- true
+  owner=$(rlock acquire kept --ttl 60s)
+  RLOCK_URL="unix://$SERVER/s?db=99" run -69 rlock release kept --owner "$owner"
+  held kept
+  redis acl setuser bob on '>right' '~*' '&*' +@all >/dev/null
+  RLOCK_PASSWORD=wrong run -77 rlock --user bob release kept --owner "$owner"
+  held kept
+  redis config resetstat >/dev/null
+  RLOCK_URL="unix://$SERVER/s?db=99" run -69 rlock run -n untouched -- true
+  RLOCK_PASSWORD=wrong run -77 rlock --user bob run -n untouched -- true
+  [[ $(redis info commandstats) != *cmdstat_eval* ]] || fail "$(redis info commandstats)"
+  run -0 rlock release kept --owner "$owner"
+}
+
 @test "another database is another world" {
   hold apart
   RLOCK_URL="unix://$SERVER/s?db=3" run -0 rlock run -n apart -- true

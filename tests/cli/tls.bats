@@ -78,7 +78,7 @@ refuses() {
   present alone
   refuses 77 '"lock"' "localhost:$PORT" "self-signed"
   present elsewhere
-  refuses 77 '"lock"' "localhost:$PORT" "not for localhost"
+  refuses 77 '"lock"' "localhost:$PORT" "not for localhost but for elsewhere.example, 192.0.2.1" --sni
   RLOCK_URL=rediss://127.0.0.1:$PORT refuses 77 "not for 127.0.0.1"
   present server
   RLOCK_URL=rediss://127.0.0.2:$PORT refuses 77 "not for 127.0.0.2"

@@ -52,8 +52,8 @@ void wrong_types(Lab& lab) {
 
 // PROTOCOL, Keys: the wake lists are the only keys that a script computes.
 void undeclared_keys_refused(Lab&) {
-  const Mutation refused{"redis.pcall('RPUSH', key, word)",
-                         "(#KEYS > 9 and redis.pcall('RPUSH', key, word) or {err = 'undeclared'})"};
+  const Mutation refused{"redis.pcall('LPUSH', key, word)",
+                         "(#KEYS > 9 and redis.pcall('LPUSH', key, word) or {err = 'undeclared'})"};
   Lab lab(std::vector<Mutation>{refused});
   lab.granted('A');
   lab.queued('B');

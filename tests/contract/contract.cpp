@@ -54,7 +54,7 @@ const std::vector<Mutant>& mutants() {
       {"limits as first-come", {{"math.min(limit, least)", "limit"}}, "the least limit rules"},
       {"wake before state",
        {{"local function wake(owner, word) wakes[#wakes + 1] = {owner, word} end",
-         "local function wake(owner, word) call('RPUSH', BASE .. 'wake:' .. owner, word) end"}},
+         "local function wake(owner, word) call('LPUSH', BASE .. 'wake:' .. owner, word) end"}},
        "12: a wake"},
       {"sweep without more",
        {{"more = more or #dead == SWEEP", ""}, {"  more = true\nend", "end"}},

@@ -11,6 +11,7 @@
 #include "cli/waiting_line.hpp"
 #include "fuzz/property.hpp"
 #include "redis/decode.hpp"
+#include "redis/server_error.hpp"
 #include "redis/reply.hpp"
 #include "util/text.hpp"
 

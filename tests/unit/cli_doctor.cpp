@@ -22,6 +22,7 @@ Survey fit() {
       {"aof_enabled", "1"},        {"run_id", "aaaaaa"}, {"redis_mode", "standalone"}};
   survey.fsync = "always";
   survey.save = "";
+  survey.atomic = true;
   return survey;
 }
 
@@ -60,12 +61,12 @@ TEST_CASE("versions: Redis from 6.2, Valkey from 7.2 by its own number") {
   for (const char* old : {"2.8.24", "5.0.14", "6.0.16", "6.1.240"}) {
     CHECK(grade(with("redis_version", old), "version") == Grade::fail);
   }
-  for (const char* fit_one : {"6.2.0", "6.10.1", "7.0.15", "8.0.2", "10.0.0"}) {
+  for (const char* fit_one : {"6.2.20", "6.10.1", "7.0.15", "8.0.4", "10.0.0"}) {
     CHECK(grade(with("redis_version", fit_one), "version") == Grade::ok);
   }
   Survey valkey = with("redis_version", "7.2.4");
-  valkey.info["valkey_version"] = "8.0.1";
-  CHECK(check(valkey, "version").detail == "Valkey 8.0.1");
+  valkey.info["valkey_version"] = "8.0.6";
+  CHECK(check(valkey, "version").detail == "Valkey 8.0.6");
   valkey.info["valkey_version"] = "7.1.0";
   CHECK(grade(valkey, "version") == Grade::fail);
 }
@@ -141,4 +142,61 @@ TEST_CASE("one server under two names is no quorum") {
   CHECK(cli::independence_check({fit(), other, fit()}).grade == Grade::fail);
   other.info.clear();
   CHECK(cli::independence_check({fit(), other}).grade == Grade::warn);
+}
+
+TEST_CASE("servers that are not Redis get the reason that is theirs") {
+  CHECK(check(with("dragonfly_version", "df-v1.40.0"), "version").detail == "Dragonfly df-v1.40.0");
+  Survey dragonfly = with("dragonfly_version", "df-v1.40.0");
+  dragonfly.info.erase("aof_enabled");
+  CHECK(check(dragonfly, "persistence").detail.starts_with("snapshots alone"));
+  CHECK(check(with("garnet_version", "1.0.84"), "version").detail == "Garnet 1.0.84");
+  CHECK(check(with("role", "active-replica"), "role").detail.starts_with("an active replica"));
+  CHECK(grade(with("role", "active-replica"), "role") == Grade::fail);
+}
+
+TEST_CASE(
+    "scripts that run side by side are no ground for locks; one that cannot wait is a warning") {
+  Survey garnet = fit();
+  garnet.atomic = false;
+  CHECK(grade(garnet, "scripts") == Grade::fail);
+  Survey proxy = fit();
+  proxy.no_wait = util::Error{util::ErrorKind::config, "it does not know the command blpop"};
+  CHECK(grade(proxy, "waiting") == Grade::warn);
+  Survey renamed = fit();
+  renamed.lacking = {"ZADD"};
+  CHECK(grade(renamed, "commands") == Grade::fail);
+  CHECK(check(renamed, "commands").detail.find("ZADD") != std::string::npos);
+}
+
+TEST_CASE("an eviction policy that has a limit to act on deletes locks that are held") {
+  for (const char* policy : {"allkeys-lru", "volatile-ttl"}) {
+    Survey survey = with("maxmemory_policy", policy);
+    CHECK(grade(survey, "eviction") == Grade::warn);
+    survey.info["maxmemory"] = "1048576";
+    CHECK(grade(survey, "eviction") == Grade::fail);
+    CHECK(check(survey, "eviction").advice ==
+          "redis-cli -h 127.0.0.1 -p 6379 CONFIG SET maxmemory-policy noeviction");
+  }
+}
+
+TEST_CASE("releases with a hole in their scripts are a warning") {
+  for (const char* old : {"6.2.19", "7.2.10", "7.4.5", "8.0.3", "8.2.1"}) {
+    CAPTURE(old);
+    CHECK(grade(with("redis_version", old), "version") == Grade::warn);
+  }
+  for (const char* fixed : {"6.2.20", "7.0.15", "7.2.11", "8.4.0", "9.0.0"}) {
+    CAPTURE(fixed);
+    CHECK(grade(with("redis_version", fixed), "version") == Grade::ok);
+  }
+  CHECK(grade(with("valkey_version", "8.1.3"), "version") == Grade::warn);
+  CHECK(grade(with("valkey_version", "8.1.4"), "version") == Grade::ok);
+}
+
+TEST_CASE("a certificate that is refused is no matter of the password") {
+  Survey survey = fit();
+  survey.no_contact =
+      util::Error{util::ErrorKind::denied, "TLS: its certificate is refused: it is not for h"};
+  CHECK(check(survey, "tls").advice.find("--sni") != std::string::npos);
+  survey.no_contact->text = "TLS: its certificate is refused: it is self-signed";
+  CHECK(check(survey, "tls").advice.find("--cacert") != std::string::npos);
 }

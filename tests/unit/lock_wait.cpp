@@ -24,10 +24,12 @@ struct Watcher final : WaitObserver {
   int queued_seen = 0;
   int troubles = 0;
   int ticks = 0;
+  int polls = 0;
   Millis every{0};
   void queued(const Queued&) override { ++queued_seen; }
   void trouble(const Error&) override { ++troubles; }
   Millis tick_every() const override { return every; }
+  void must_poll(const Error&) override { ++polls; }
   void tick() override { ++ticks; }
 };
 
@@ -260,6 +262,49 @@ TEST_CASE("who has answered once has answered, though nobody is there at the end
   CHECK(outcome(Error{ErrorKind::unavailable, "LOADING", Retry::later, Answered::yes}) ==
         Answered::yes);
   CHECK(outcome(AcquireReply(More{})) == Answered::yes);
+}
+
+TEST_CASE("a waiter that is not let wait asks seldom, but in time for a grant") {
+  Bench bench;
+  util::SystemRandom random;
+  WaitLoop loop(bench.store, bench.poller, random, bench.watcher);
+  util::Result<Wake> wake = Wake::woken;
+  SUBCASE("refused") {
+    wake = Error{ErrorKind::unavailable, "unknown command", Retry::never};
+  }
+  SUBCASE("cut off") {
+    wake = Error{ErrorKind::unavailable, "the server closed the connection", Retry::later};
+  }
+  SUBCASE("woken for nothing") {}
+  for (int i = 0; i < 10'000; ++i) {
+    bench.answers(place(2));
+    bench.store.wakes.push_back({1ms, wake});
+  }
+  bench.gives_back(CancelReply::left_queue);
+  constexpr int kSeconds = 300;
+  auto result = loop.acquire({*LockName::parse("job"), Owner::fresh(random)},
+                             bench.within(std::chrono::seconds(kSeconds)));
+  REQUIRE(result);
+  CHECK(std::holds_alternative<TimedOut>(*result));
+  CHECK(bench.poller.now() - bench.start < std::chrono::seconds(kSeconds + 1));
+  // Each time it asks, waits and, cut off, connects anew: three commands.
+  CHECK(bench.store.asked.size() * 3 < kSeconds * 5);
+  // A grant is to be claimed within two seconds.
+  CHECK(bench.store.asked.size() > kSeconds / 1.5);
+  CHECK(bench.watcher.polls == (wake ? 0 : 1));
+}
+
+TEST_CASE("a wait that fails once in a while is no trouble") {
+  Bench bench;
+  const Error cut{ErrorKind::unavailable, "reset", Retry::later};
+  for (int i = 0; i < 20; ++i) {
+    bench.answers(place(2));
+    bench.store.wakes.push_back({3s, cut});
+  }
+  bench.answers(Granted{{1}});
+  REQUIRE(bench.run());
+  CHECK(bench.poller.now() - bench.start < 20 * 3400ms);
+  CHECK(bench.watcher.polls == 0);
 }
 
 TEST_CASE("a waiter keeps its place over an outage") {

@@ -58,14 +58,19 @@ TEST_CASE("redirects are read, whatever shape a node gives its address") {
   }
 }
 
-TEST_CASE("the masters with slots are read from CLUSTER NODES") {
-  auto masters = redis::masters_in(
-      "a 10.0.0.1:6379@16379,db1 myself,master - 0 0 1 connected 0-5460\n"
+TEST_CASE("the masters with slots are read from CLUSTER NODES, by address or by name") {
+  constexpr const char* kNodes =
+      "a 10.0.0.1:6379@16379,db1,shard-id=f00 myself,master - 0 0 1 connected 0-5460\n"
       "b 10.0.0.2:6379@16379 slave a 0 0 1 connected\n"
       "c 10.0.0.3:6379@16379 master,fail - 0 0 2 disconnected\n"
       "d :6379@16379 master - 0 0 3 connected 5461 [5462->-a]\n"
-      "nonsense\n");
-  CHECK(masters == std::vector<HostPort>{{"10.0.0.1", 6379}, {"", 6379}});
+      "e ?:0@0,db9 master,noaddr - 0 0 4 disconnected 9\n"
+      "f 2001:db8::7:6379@16379,,tls-port=0 master - 0 0 5 connected 10923-16383\n"
+      "nonsense\n";
+  CHECK(redis::masters_in(kNodes, redis::Called::by_address) ==
+        std::vector<HostPort>{{"10.0.0.1", 6379}, {"", 6379}, {"2001:db8::7", 6379}});
+  CHECK(redis::masters_in(kNodes, redis::Called::by_name) ==
+        std::vector<HostPort>{{"db1", 6379}, {"", 6379}, {"2001:db8::7", 6379}});
 }
 
 TEST_CASE("at most five redirects: nodes that send us round in a circle are an error") {
@@ -123,16 +128,20 @@ TEST_CASE(
   for (const char* list : {":7\r\n", "*-1\r\n", "*1\r\n$1\r\n0\r\n", "-ERR you said canary\r\n"}) {
     CAPTURE(list);
     FakeServer master([list](FakeServer::Peer& peer, int) {
+      peer.await("rlock\r\n");
+      peer.send("+OK\r\n" + kNamed);
       peer.await("SCAN");
-      peer.send("+OK\r\n" + kNamed + list);
+      peer.send(list);
       peer.await_hang_up();
     });
     FakeServer seed([&](FakeServer::Peer& peer, int) {
+      peer.await("rlock\r\n");
+      peer.send("+OK\r\n" + kNamed);
       peer.await("NODES");
       std::string nodes = "id 127.0.0.1:" + std::to_string(master.port()) +
                           "@1 master - 0 0 1 connected 0-5460\nid 127.0.0.1:1@1 master - 0 0 2 "
                           "connected 5461-16383\n";
-      peer.send("+OK\r\n" + kNamed + "$" + std::to_string(nodes.size()) + "\r\n" + nodes + "\r\n");
+      peer.send("$" + std::to_string(nodes.size()) + "\r\n" + nodes + "\r\n");
       peer.await_hang_up();
     });
     redis::Server server = at_port(seed.port());

@@ -123,6 +123,38 @@ TEST_CASE("a database that does not exist is an error, not database 0 (L47)") {
   CHECK(reply.error().text.find("no such database 99") != std::string::npos);
 }
 
+TEST_CASE("a command goes nowhere but where the set-up was to lead") {
+  RedisServer real({"--user", "bob", "on", ">right", "~*", "+@all"});
+  redis::Server server = at_socket(real);
+  SUBCASE("no such database") {
+    server.db = 99;
+  }
+  SUBCASE("a wrong password, where the default user needs none") {
+    server.user = "bob";
+    server.password = "wrong";
+  }
+  SUBCASE("a member of a quorum that may have forgotten leases") {
+    server.members = std::make_shared<redis::Members>();
+  }
+  Connection connection(server);
+  CHECK_FALSE(call(connection, {"SET", "k", "v"}));
+  CHECK_FALSE(connection.may_have_arrived());
+  CHECK(real.cli({"DBSIZE"}) == "0");
+}
+
+TEST_CASE("a replica that was to be the master is sent no command") {
+  FakeServer fake([](FakeServer::Peer& peer, int) {
+    peer.await("rlock\r\n");
+    peer.send("*3\r\n$5\r\nslave\r\n:0\r\n*0\r\n+OK\r\n");
+    peer.await_hang_up();
+    CHECK(peer.received().find("SET\r\n") == std::string::npos);
+  });
+  redis::Server server = at_port(fake.port());
+  server.role = redis::Role::master;
+  Connection connection(server);
+  CHECK_FALSE(call(connection, {"SET", "k", "v"}));
+}
+
 TEST_CASE("a user without CLIENT still gets its commands through, and denials of those as values") {
   RedisServer real({"--user", "bob", "on", "nopass", "~*", "+get"});
   redis::Server server = at_socket(real);
@@ -245,6 +277,26 @@ TEST_CASE(
   CHECK(refused.error().retry == Retry::later);
   CHECK(test::finish(*store.release(release)));
   CHECK(fake.connections() == 2);
+}
+
+TEST_CASE("a proxy that hangs up on CLIENT is spoken to without it from the second try on") {
+  FakeServer proxy([](FakeServer::Peer& peer, int number) {
+    peer.await("ECHO");
+    const bool named = peer.received().find("CLIENT") != std::string::npos;
+    CHECK(named == (number == 0));
+    if (named) return;
+    peer.send("+PONG\r\n+mine\r\n");
+    peer.await_hang_up();
+  });
+  Connection connection(at_port(proxy.port()));
+  auto cut = call(connection, {"ECHO", "mine"});
+  REQUIRE_FALSE(cut);
+  CHECK(cut.error().retry == Retry::later);
+  CHECK(cut.error().text.find("CLIENT SETNAME") != std::string::npos);
+  CHECK(cut.error().text.find("TLS") == std::string::npos);
+  CHECK(said(call(connection, {"ECHO", "mine"})) == "mine");
+  connection.drop();
+  CHECK(said(call(connection, {"ECHO", "mine"})) == "mine");
 }
 
 TEST_CASE("what nobody waits for any more is read to its end, and sends nothing (L38, L42)") {

@@ -148,7 +148,7 @@ TEST_CASE("when AUTH is refused the command's own reply is not believed") {
     CAPTURE(row.reply);
     Ended ended = ping(
         [&](auto& peer, int) {
-          peer.await("PING");
+          peer.await("rlock\r\n");
           peer.send(row.reply + std::string("+OK\r\n+PONG\r\n"));
           peer.await_hang_up();
         },
@@ -159,25 +159,34 @@ TEST_CASE("when AUTH is refused the command's own reply is not believed") {
   }
 }
 
-TEST_CASE("set-up and the first command come in one write") {
-  std::string received;
-  {
-    FakeServer fake([&](auto& peer, int) {
-      peer.await("PING\r\n");
-      received = peer.received();
-      peer.send("+OK\r\n+OK\r\n+OK\r\n+PONG\r\n");
-      peer.await_hang_up();
-    });
-    redis::Server server = at_port(fake.port());
-    server.user = "u";
-    server.password = "p";
-    server.db = 2;
-    Connection connection(server);
-    CHECK(said(call(connection, {"PING"})) == "PONG");
-  }
-  CHECK(received ==
-        "*3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$1\r\np\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n2\r\n"
-        "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$5\r\nrlock\r\n*1\r\n$4\r\nPING\r\n");
+TEST_CASE("the client's name and the first command come in one write") {
+  FakeServer fake([](auto& peer, int) {
+    if (!peer.await("PING\r\n")) return;
+    CHECK(peer.received() ==
+          "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$5\r\nrlock\r\n*1\r\n$4\r\nPING\r\n");
+    peer.send("+OK\r\n+PONG\r\n");
+    peer.await_hang_up();
+  });
+  Connection connection(at_port(fake.port()));
+  CHECK(said(call(connection, {"PING"})) == "PONG");
+}
+
+TEST_CASE("user and database are answered before the first command is sent") {
+  FakeServer fake([](auto& peer, int) {
+    if (!peer.await("rlock\r\n")) return;
+    CHECK(peer.received() ==
+          "*3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$1\r\np\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n2\r\n"
+          "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$5\r\nrlock\r\n");
+    peer.send("+OK\r\n+OK\r\n+OK\r\n");
+    if (peer.await("PING\r\n")) peer.send("+PONG\r\n");
+    peer.await_hang_up();
+  });
+  redis::Server server = at_port(fake.port());
+  server.user = "u";
+  server.password = "p";
+  server.db = 2;
+  Connection connection(server);
+  CHECK(said(call(connection, {"PING"})) == "PONG");
 }
 
 TEST_CASE("bytes beyond a reply are never taken for the next command's (L43)") {

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "redis/decode.hpp"
+#include "redis/server_error.hpp"
 
 using rlock::redis::encode;
 using rlock::redis::ReplyPtr;
@@ -137,5 +138,67 @@ TEST_CASE(
       CHECK(error.kind == rlock::util::ErrorKind::denied);
       CHECK(error.text == words);
     }
+  }
+}
+
+TEST_CASE("what services refuse is told with what to do, without keys and arguments") {
+  using rlock::util::ErrorKind;
+  struct Row {
+    const char* reply;
+    ErrorKind kind;
+    const char* advice;
+  };
+  const Row rows[] = {
+      {"ERR Could not find scripting engine 'lua'", ErrorKind::config, "valkey-lua"},
+      {"ERR This instance has Lua scripting support disabled", ErrorKind::config, "--lua"},
+      {"ERR unknown command 'EVALSHA', with args beginning with: 'f00' '9' 'rlock:{x}:holders' ",
+       ErrorKind::config, "another server"},
+      {"ERR unknown command `eval`, with args beginning with: `return 1` `1` `rlock:{x}:a`, ",
+       ErrorKind::config, "another server"},
+      {"ERR unknown command 'LRANGE', with args beginning with: 'rlock:{x}:history' '0' ",
+       ErrorKind::config, "LRANGE"},
+      {"ERR unknown command 'SCAN', with args beginning with: '0' 'MATCH' 'rlock:{*}:*' ",
+       ErrorKind::config, "status NAME"},
+      {"ERR bad lua script for redis cluster, all the keys that the script uses should be passed "
+       "using the KEYS array, and KEYS should not be in expression",
+       ErrorKind::config, "script_check_enable"},
+      {"ERR Unknown Redis command called from script script: f00, on @user_script:7.",
+       ErrorKind::config, "lacks a command"},
+      {"ERR this server has no command ZADD", ErrorKind::config, "ZADD"},
+      {"NOPERM User u has no permissions to run the 'evalsha' command", ErrorKind::denied,
+       "evalsha"},
+      {"NOPERM No permissions to access database", ErrorKind::denied, "db="},
+      {"ERR odd, with args beginning with: 'rlock:{x}:holders'", ErrorKind::unavailable, "odd"}};
+  for (const Row& row : rows) {
+    CAPTURE(row.reply);
+    rlock::util::Error error = rlock::redis::decode_error(row.reply);
+    CHECK(error.kind == row.kind);
+    CHECK(error.text.find(row.advice) != std::string::npos);
+    CHECK(error.text.find("rlock:{") == std::string::npos);
+  }
+}
+
+TEST_CASE("numbers that a server gives as text are read whole, and cursors are any text") {
+  const auto token_of = [](const std::string& number) {
+    ReplyReader reader;
+    const std::string bytes = "*2\r\n$7\r\ngranted\r\n" + number;
+    reader.feed(bytes.data(), bytes.size());
+    auto reply = reader.next();
+    auto granted = rlock::redis::decode_acquire(**reply);
+    return std::get<rlock::lock::Granted>(*granted).token.value;
+  };
+  CHECK(token_of(":1763690000123456\r\n") == 1763690000123456);
+  CHECK(token_of("$16\r\n1763690000123456\r\n") == 1763690000123456);
+  CHECK(token_of("$18\r\n1763690000123456.0\r\n") == 1763690000123456);
+  CHECK(token_of("$20\r\n1.763690000123456e15\r\n") == 1763690000123456);
+  CHECK(token_of("$3\r\nnan\r\n") == 0);
+  for (const std::string cursor : {"_0e1f", "18446744073709551615"}) {
+    ReplyReader reader;
+    const std::string bytes =
+        "*2\r\n$" + std::to_string(cursor.size()) + "\r\n" + cursor + "\r\n*0\r\n";
+    reader.feed(bytes.data(), bytes.size());
+    auto page = rlock::redis::decode_names(**reader.next(), "rlock:");
+    REQUIRE(page);
+    CHECK(page->cursor == cursor);
   }
 }

@@ -130,8 +130,10 @@ TEST_CASE("sentinels that know no such master say so, and one that refuses us is
 
 TEST_CASE("what a sentinel says is told without the password that it quotes (FAULTS 38)") {
   FakeServer sentinel([](FakeServer::Peer& peer, int) {
+    peer.await("rlock\r\n");
+    peer.send("+OK\r\n" + kNamed);
     peer.await(kQuestion);
-    peer.send("+OK\r\n" + kNamed + "-ERR you said canary\r\n");
+    peer.send("-ERR you said canary\r\n");
     peer.await_hang_up();
   });
   redis::Server server = at_port(sentinel.port());

@@ -104,7 +104,7 @@ TEST_CASE("a Cluster URL gives its nodes") {
 TEST_CASE("local: takes a folder or none") {
   CHECK(std::get<redis::LocalUrl>(*parse_url("local:")).folder.empty());
   CHECK(std::get<redis::LocalUrl>(*parse_url("local:/srv/locks")).folder == "/srv/locks");
-  CHECK(std::get<redis::LocalUrl>(*parse_url("local:a%20b")).folder == "a b");
+  CHECK(std::get<redis::LocalUrl>(*parse_url("local:/a%20b")).folder == "/a b");
 }
 
 TEST_CASE("a malformed URL is refused with the reason, and no text quotes it (FAULTS 38)") {
@@ -183,6 +183,7 @@ TEST_CASE("a malformed URL is refused with the reason, and no text quotes it (FA
       {"redis+cluster://n1?x=1", "unknown query key"},
       {"local://tmp/x", "without '//'"},
       {"local:%zz", "%25"},
+      {"local:locks", "absolute"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.url);

@@ -1,0 +1,8 @@
+-- atomicity: reads a number, takes its time, and writes it back one greater. Where scripts run side by side, one of
+-- two gets lost.
+-- KEYS: a hash. Returns: the number written
+local before = tonumber(redis.call('HGET', KEYS[1], 'n') or 0)
+for _ = 1, 2000 do redis.call('HGET', KEYS[1], 'n') end
+redis.call('HSET', KEYS[1], 'n', before + 1)
+redis.call('PEXPIRE', KEYS[1], 60000)
+return before + 1

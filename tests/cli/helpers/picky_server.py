@@ -1,0 +1,94 @@
+"""What stands before a server, or what only looks like one: answers some commands itself.
+
+picky_server.py SOCKET TARGET LOG RULE...
+A RULE is WORD=REPLY: a command that begins with WORD (`BLPOP`, `CLIENT SETNAME`) gets REPLY (`-ERR no`, `*-1`), or is
+hung up on (`close`). All else goes to the server at the socket TARGET. LOG gets a line for each command: the
+seconds since the first one, and its words without the texts of scripts.
+"""
+
+import asyncio
+import sys
+import time
+
+SOCKET, TARGET, LOG = sys.argv[1:4]
+RULES = [rule.split("=", 1) for rule in sys.argv[4:]]
+began = None
+
+
+async def read_command(reader):
+    head = await reader.readline()
+    if not head:
+        return None, b""
+    raw, words = head, []
+    for _ in range(int(head[1:])):
+        size = await reader.readline()
+        word = await reader.readexactly(int(size[1:]) + 2)
+        raw += size + word
+        words.append(word[:-2].decode(errors="replace"))
+    return words, raw
+
+
+async def read_reply(reader):
+    line = await reader.readline()
+    if not line:
+        raise EOFError
+    raw = line
+    if line[:1] == b"$" and int(line[1:]) >= 0:
+        raw += await reader.readexactly(int(line[1:]) + 2)
+    if line[:1] == b"*":
+        for _ in range(max(0, int(line[1:]))):
+            raw += await read_reply(reader)
+    return raw
+
+
+def note(words):
+    global began
+    now = time.monotonic()
+    began = now if began is None else began
+    shown = [word if len(word) < 100 else "..." for word in words]
+    with open(LOG, "a") as log:
+        print(f"{now - began:.3f}", *shown, file=log)
+
+
+def rule_for(words):
+    text = " ".join(words).upper() + " "
+    return next((reply for word, reply in RULES if text.startswith(word + " ")), None)
+
+
+async def serve(reader, writer):
+    there_in, there_out = await asyncio.open_unix_connection(TARGET)
+    following = asyncio.ensure_future(read_command(reader))
+    try:
+        while True:
+            words, raw = await following
+            if words is None:
+                return
+            note(words)
+            reply = rule_for(words)
+            if reply == "close":
+                return
+            following = asyncio.ensure_future(read_command(reader))
+            if reply is not None:
+                writer.write(reply.encode() + b"\r\n")
+                continue
+            there_out.write(raw)
+            answer = asyncio.ensure_future(read_reply(there_in))
+            await asyncio.wait({answer, following}, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done() and following.result()[0] is None:
+                answer.cancel()
+                return
+            writer.write(await answer)
+    except (OSError, EOFError, asyncio.IncompleteReadError):
+        pass
+    finally:
+        following.cancel()
+        there_out.close()
+        writer.close()
+
+
+async def main():
+    async with await asyncio.start_unix_server(serve, SOCKET) as server:
+        await server.serve_forever()
+
+
+asyncio.run(main())

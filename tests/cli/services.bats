@@ -1,0 +1,221 @@
+#!/usr/bin/env bats
+# What services and proxies that speak Redis refuse, in their own words.
+load helpers/helpers
+
+# picky RULE…: what stands before the server from now on; see helpers/picky_server.py.
+picky() {
+  picked=$((${picked:-0} + 1))
+  start python3 "$BATS_TEST_DIRNAME/helpers/picky_server.py" "$here/p$picked" "$SERVER/s" "$here/log$picked" "$@"
+  eventually test -S "$here/p$picked"
+  asked=$here/log$picked
+  : >>"$asked"
+  RLOCK_URL="unix://$here/p$picked"
+}
+
+direct() { RLOCK_URL="unix://$SERVER/s" "$@"; }
+
+# asked_times [WORD]: how many commands (that begin so) have come.
+asked_times() { grep -c "^[0-9.]* ${1:-}" "$asked" || true; }
+asked_at_least() { [ "$(asked_times)" -ge "$1" ]; }
+
+unknown() { echo "$1=-ERR unknown command '$1', with args beginning with: 'rlock:{lock}:holders' "; }
+
+@test "what rlock can do without may be unknown" {
+  local word all=()
+  for word in CLIENT ROLE CONFIG INFO PING LRANGE SCAN; do
+    picky "$(unknown "$word")"
+    run -0 --separate-stderr rlock run lock -- true
+    silent
+    all+=("$(unknown "$word")")
+  done
+  picky "${all[@]}"
+  run -0 --separate-stderr rlock run lock -- true
+  silent
+}
+
+# Refused, hung up on, or answered at once: a waiter that tries again and again must not be what loads the server.
+@test "a waiter that the server does not let wait asks it at most five times a second, and keeps its place" {
+  local reply first second
+  for reply in "-ERR unknown command 'blpop'" '-UNBLOCKED force unblock from blocking operation' \
+    '-MOVED 3999 10.0.0.1:6379' '*-1' close; do
+    picky "BLPOP=$reply"
+    direct hold lock
+    start rlock run lock -- sh -c 'echo 1 >>order' 2>err
+    first=$!
+    direct eventually waiting 1 lock
+    direct start rlock run lock -- sh -c 'echo 2 >>order'
+    second=$!
+    direct eventually waiting 2 lock
+    eventually asked_at_least 21
+    awk -v reply="$reply" 'NR == 21 && $1 < 4 { print reply ": 21 commands in " $1 " s"; exit 1 }' "$asked" >&2
+    let_go lock
+    ends_with 0 "$first"
+    ends_with 0 "$second"
+    [ "$(tr -d '\n' <order)" = 12 ]
+    [ "$(wc -l <err)" -eq 1 ] || fail "$reply: $(cat err) $(cat "$asked")"
+    grep -q 'rlock: warning: .*lock.*once a second' err || fail "$(cat err)"
+    rm -f order held.lock go.lock
+    reset_server
+  done
+}
+
+@test "a server without BLPOP or RPUSH grants a free lock, and its waiters get theirs in turn" {
+  local command
+  for command in BLPOP RPUSH; do
+    own --rename-command "$command" ''
+    run -0 --separate-stderr rlock run -n lock -- true
+    silent
+    hold lock
+    start rlock run -q lock -- touch started
+    eventually waiting 1 lock
+    let_go lock
+    ends_with 0 $!
+    rm started held.lock go.lock
+    end_server "$own_server"
+    rm -rf "$own_server"
+  done
+}
+
+@test "78: what cannot be done without is named, and nothing is written" {
+  local command
+  for command in ZADD HSET LPUSH TIME; do
+    own --rename-command "$command" ''
+    run -78 --separate-stderr rlock run lock -- touch started
+    says lock "lacks a command"
+    [[ ${stderr,,} == *": "*"${command,,}"* && $stderr != *rlock:{* ]] || fail "$stderr"
+    [ "$(redis exists "rlock:{lock}:holders" "rlock:{lock}:queue")" -eq 0 ]
+    end_server "$own_server"
+    rm -rf "$own_server"
+  done
+  [ ! -e started ]
+}
+
+# refused CODE TEXT REPLY: a run that hears REPLY to its scripts ends at once, with one line that has TEXT.
+refused() {
+  picky "EVALSHA=$3" "EVAL=$3"
+  run "-$1" --separate-stderr rlock run lock -- touch started
+  says lock "$2"
+  [[ $stderr != *rlock:{* ]] || fail "$stderr"
+  [ "$(asked_times EVALSHA)" -le 2 ] || fail "$(cat "$asked")"
+  [ ! -e started ]
+}
+
+@test "78 and 77: no scripts, or not these: one line that says what to do" {
+  refused 78 valkey-lua "-ERR Could not find scripting engine 'lua'"
+  refused 78 -- '-ERR This instance has Lua scripting support disabled'
+  refused 78 'another server' "$(unknown eval | sed 's/^eval=//')"
+  refused 78 script_check_enable '-ERR bad lua script for redis cluster, all the keys that the script uses should be passed using the KEYS array'
+  refused 77 evalsha "-NOPERM User u has no permissions to run the 'evalsha' command"
+  refused 77 db= '-NOPERM No permissions to access database'
+}
+
+@test "a script that the server forgets each time is sent each time, once" {
+  picky 'EVALSHA=-NOSCRIPT No matching script. Please use EVAL.'
+  run -0 rlock run lock -- true
+  [ "$(asked_times EVAL\ )" -eq 2 ]
+  [ "$(asked_times EVALSHA)" -eq 2 ]
+}
+
+@test "78: a service with one database says so, and takes nothing" {
+  picky "$(unknown SELECT)"
+  RLOCK_URL+="?db=1" run -78 --separate-stderr rlock run lock -- touch started
+  says lock "leave /1 out"
+  [ "$(asked_times EVALSHA)" -eq 0 ]
+}
+
+@test "what hangs up on CLIENT is spoken to without it" {
+  picky CLIENT=close
+  run -0 --separate-stderr rlock run lock -- true
+  silent
+}
+
+@test "nutcracker: runs and waits through it" {
+  command -v nutcracker >/dev/null || skip "nutcracker is not installed"
+  cat >nutcracker.yml <<-END
+	rlock:
+	  listen: $here/n
+	  redis: true
+	  hash_tag: "{}"
+	  servers:
+	    - $SERVER/s:1
+	END
+  # Its statistics have a port that it cannot do without.
+  start nutcracker -c "$here/nutcracker.yml" -a 127.0.0.1 \
+    -s "$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')" \
+    >nutcracker.log 2>&1
+  eventually test -S n || fail "$(cat nutcracker.log)"
+  export RLOCK_URL="unix://$here/n"
+  run -0 --separate-stderr rlock run lock -- true
+  silent
+  hold lock
+  start rlock run lock -- true 2>err
+  local waiter=$!
+  direct eventually waiting 1 lock
+  eventually grep -q 'once a second' err
+  let_go lock
+  ends_with 0 "$waiter"
+  run -0 rlock status lock
+  nothing_left lock
+}
+
+# rotate OLD NEW: the server wants NEW from each new connection; those that are there it cuts off.
+rotate() {
+  redis-cli -s "$SERVER/s" -a "$1" --no-auth-warning config set requirepass "$2" >/dev/null
+  redis-cli -s "$SERVER/s" -a "$2" --no-auth-warning client kill type normal >/dev/null
+}
+
+# renewed COUNT: so many renewals are in the event log of this test.
+renewed() { [ "$(grep -c '"event":"renewed"' events)" -ge "$1" ]; }
+
+# the_secret OLD: rotated in mid-run, it costs neither a lease nor a place. OPTION… say where rlock has it from.
+outlives_rotation() {
+  hold lock -t 3 --event-log events "$@"
+  start rlock run "$@" lock -- true
+  local waiter=$!
+  eventually waiting_in lock
+  echo new >secret
+  rotate old new
+  eventually renewed $(($(grep -c '"event":"renewed"' events) + 3))
+  let_go lock
+  ends_with 0 "$waiter"
+}
+waiting_in() {
+  [ "$(RLOCK_PASSWORD=$(cat secret) rlock queue --json "$1" | jq '.waiters | length')" -eq 1 ]
+}
+
+@test "a password that is rotated in its file costs neither the lease nor the place in the queue" {
+  own --requirepass old
+  echo old >secret
+  outlives_rotation --password-file secret
+}
+
+@test "--password-command: runs once, and again when the server refuses what it printed" {
+  own --requirepass old
+  echo old >secret
+  outlives_rotation --password-command "echo \"\$\$ \$RLOCK_HELD \$RLOCK_PASSWORD\" >>$here/runs; cat $here/secret"
+  # Once for each rlock, and once more after the rotation.
+  [ "$(wc -l <runs)" -eq 4 ] || fail "$(cat runs)"
+  run ! grep -q ' .*[^ ]' runs
+}
+
+@test "a password command of a configuration file runs once, and not for what needs no server" {
+  own --requirepass old
+  printf 'password-command = "echo x >>%s/runs; echo old"\n' "$here" >rlock.toml
+  run -0 rlock run --config "$here/rlock.toml" lock -- true
+  [ "$(wc -l <runs)" -eq 1 ]
+  RLOCK_PASSWORD=old run -0 rlock run --config "$here/rlock.toml" lock -- true
+  [ "$(wc -l <runs)" -eq 1 ]
+}
+
+@test "78: a password command that fails, prints nothing or does not end" {
+  run -78 --separate-stderr rlock run --password-command 'exit 3' lock -- touch started
+  says 'exit status 3'
+  run -78 --separate-stderr rlock run --password-command 'echo; echo secret' lock -- touch started
+  says 'printed no password'
+  run -78 --separate-stderr rlock run --password-command 'echo $$ >pid; sleep 600' lock -- touch started
+  says 'did not end within 5s'
+  eventually gone "$(cat pid)"
+  run -64 --separate-stderr rlock run --password-command true --password-file secret lock -- touch started
+  says exclude
+  [ ! -e started ]
+}
