@@ -1,6 +1,7 @@
 #include "cli/connect.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -44,10 +45,20 @@ Error bad_password_file(const std::string& path, const std::string& why) {
           "cannot read the password file \"" + util::printable(path) + "\": " + why};
 }
 
+// Others may read it: a secret that is mounted into a container is 0444. Who can write it chooses
+// as whom we log in.
+util::Status check_password_file(const std::string& path, const util::Fd& file) {
+  struct stat info {};
+  if (fstat(file.get(), &info) != 0) return bad_password_file(path, std::strerror(errno));
+  if (!S_ISREG(info.st_mode) || (info.st_mode & 022) == 0) return util::Done{};
+  return bad_password_file(path, "others can write it; chmod go-w " + util::printable(path));
+}
+
 Result<std::string> read_password(const std::string& path) {
   constexpr size_t kLongest = size_t{64} * 1024;  // /dev/zero must not fill the memory
   util::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file) return bad_password_file(path, std::strerror(errno));
+  if (auto ok = check_password_file(path, file); !ok) return std::move(ok).error();
   auto text = util::read_to_end(file, kLongest);
   if (!text) return bad_password_file(path, text.error().text);
   if (text->ends_with('\n')) text->pop_back();
@@ -151,6 +162,16 @@ std::vector<std::string> split_urls(std::string_view text) {
   }
   flush();
   return urls;
+}
+
+std::vector<std::string> split_urls(const std::vector<std::string>& texts) {
+  std::vector<std::string> all;
+  for (const std::string& text : texts) {
+    std::vector<std::string> urls = split_urls(text);
+    if (urls.empty()) urls.push_back(text);
+    all.insert(all.end(), urls.begin(), urls.end());
+  }
+  return all;
 }
 
 Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv getenv) {

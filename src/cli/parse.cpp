@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "cli/connect.hpp"
 #include "cli/describe.hpp"
 #include "cli/suggest.hpp"
 #include "cli/values.hpp"
@@ -168,7 +169,9 @@ Result<Wish> read_options(const CommandRow& command, Words words,
   auto names = names_among(app.remaining(), command);
   if (!names) return std::move(names).error();
   Invocation invocation{command.id, {}, *std::move(names), std::move(after_dashes)};
-  for (const auto& [id, option] : registered) invocation.choices.set(id, option->results());
+  for (const auto& [id, option] : registered) {
+    invocation.choices.set(id, id == Opt::url ? split_urls(option->results()) : option->results());
+  }
   if (invocation.choices.has(Opt::help)) return Wish(Help{command.id});
   if (invocation.choices.has(Opt::version)) return Wish(Version{});
   return Wish(std::move(invocation));
