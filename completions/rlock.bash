@@ -41,11 +41,10 @@ _rlock_rows() {
       '--prefix TEXT'
       '--connect-timeout DUR'
       '--config FILE'
-      '--json '
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     acquire) rows=(
       '-n,--nonblock '
@@ -76,7 +75,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     renew) rows=(
       '-t,--ttl DUR'
@@ -99,7 +98,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     release) rows=(
       '--format native|plain|redisson'
@@ -120,7 +119,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     status) rows=(
       '--format native|plain|redisson'
@@ -141,7 +140,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     queue) rows=(
       '--remove OWNER'
@@ -162,7 +161,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     force-unlock) rows=(
       '--format native|plain|redisson'
@@ -188,7 +187,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     history) rows=(
       '-n,--runs N'
@@ -208,7 +207,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     doctor) rows=(
       '-u,--url URL'
@@ -227,7 +226,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     completion) rows=(
       '-u,--url URL'
@@ -246,7 +245,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     *) rows=(
       '-u,--url URL'
@@ -265,7 +264,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
   esac
 }
