@@ -90,8 +90,9 @@ util::Status set_credentials(redis::OpenOptions& out, const Choices& choices, Ge
     out.password = *std::move(password);
     return util::Done{};
   }
-  out.password = variable(getenv, "RLOCK_PASSWORD");
-  if (!out.password) out.password = variable(getenv, "REDISCLI_AUTH");
+  for (const char* name : kPasswordVariables) {
+    if (!out.password) out.password = variable(getenv, name);
+  }
   if (!out.password) out.password = choices.password();
   return util::Done{};
 }

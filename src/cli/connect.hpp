@@ -13,6 +13,9 @@ namespace rlock::cli {
 using Getenv = const char* (*)(const char*);
 const char* system_getenv(const char* name);
 
+// Where a password comes from when no file names it: read here, and kept from the command.
+inline constexpr const char* kPasswordVariables[] = {"RLOCK_PASSWORD", "REDISCLI_AUTH"};
+
 // Several URLs in one text: apart at white space, or at a comma that a scheme follows (other
 // commas belong to a URL with several hosts). The same rule for --url, RLOCK_URL and a file's url.
 std::vector<std::string> split_urls(std::string_view text);

@@ -34,13 +34,12 @@ Result<HistorySettings> settings_of(const Invocation& invocation) {
 
 std::string text_of(const HistorySettings& settings, const Chronicle& chronicle,
                     const Choices& choices) {
-  constexpr size_t kWidth = 80;
   if (choices.has(Opt::json)) return history_json(settings.name, chronicle);
   if (choices.has(Opt::quiet)) return {};
   if (chronicle.chapters.empty() && !chronicle.skips) {
     return "no runs of " + in_quotes(settings.name.text()) + " are remembered\n";
   }
-  return history_table(chronicle, columns(STDOUT_FILENO, kWidth));
+  return history_table(chronicle, line_width(STDOUT_FILENO));
 }
 
 }  // namespace

@@ -52,15 +52,21 @@ Json left_json(const lock::Holder& holder) {
   return holder.left < util::Millis(0) ? Json() : Json(holder.left.count());
 }
 
+// Whether its holder renews it by itself; null where that is not known, and for a cool-down.
+Json renewed_json(const lock::Holder& holder) {
+  if (holder.since.ms == 0 || holder.state == lock::HolderState::cooldown) return {};
+  return holder.attended == lock::Attended::yes;
+}
+
 Json holder_json(const lock::Holder& holder) {
   Record record = decode_record(holder.record);
-  return {{"owner", owner_of(holder)},        {"token", token_or_null(holder.token)},
-          {"host", or_null(record.host)},     {"pid", or_null(record.pid)},
-          {"user", or_null(record.user)},     {"command", or_null(record.command)},
-          {"reason", or_null(record.reason)}, {"since", time_or_null(holder.since)},
-          {"held_ms", held_json(holder)},     {"ttl_ms", left_json(holder)},
-          {"entries", holder.entries},        {"mode", word_of(holder.limit.mode())},
-          {"slots", slots_json(holder.limit)}};
+  return {{"owner", owner_of(holder)},         {"token", token_or_null(holder.token)},
+          {"host", or_null(record.host)},      {"pid", or_null(record.pid)},
+          {"user", or_null(record.user)},      {"command", or_null(record.command)},
+          {"reason", or_null(record.reason)},  {"since", time_or_null(holder.since)},
+          {"held_ms", held_json(holder)},      {"ttl_ms", left_json(holder)},
+          {"entries", holder.entries},         {"mode", word_of(holder.limit.mode())},
+          {"slots", slots_json(holder.limit)}, {"renewed", renewed_json(holder)}};
 }
 
 Json holders_json(const std::vector<lock::Holder>& holders) {
@@ -108,7 +114,8 @@ Json lock_json(const LockView& lock) {
             {"slots", slots_json(limit)},
             {"holders", holders_json(snapshot.holders)},
             {"waiters", native ? Json(snapshot.live_waiters) : Json()},
-            {"format", word_of(lock.format)}};
+            {"format", word_of(lock.format)},
+            {"known", is_known(lock)}};
   if (snapshot.servers > 1) {
     json["holders"] = quorum_holders_json(snapshot.holders);
     json["quorum"] = quorum_json(snapshot);
@@ -206,21 +213,24 @@ std::string history_json(const lock::LockName& name, const Chronicle& chronicle)
                {"skips", skips_json(chronicle.skips)}});
 }
 
-std::string error_json(const util::Error& error, const Subject& subject, std::optional<int> code) {
+std::string error_json(const util::Error& error, const Subject& subject, std::optional<int> code,
+                       const std::optional<lock::Holder>& holder) {
   Json inner{{"code", code.value_or(exit_code(error.kind))},
              {"kind", kind_word(error.kind)},
              {"message", error.text}};
   if (subject.lock) inner["lock"] = *subject.lock;
   if (subject.owner) inner["owner"] = *subject.owner;
+  if (holder) inner["holder"] = holder_json(*holder);
   return line({{"schema", kSchema}, {"error", std::move(inner)}});
 }
 
 std::string event_json(const LoggedEvent& event) {
-  Json json{{"event", event.event},
-            {"t_ns", event.t_ns},
-            {"name", event.name},
-            {"owner", event.owner},
-            {"token", token_or_null(event.token)}};
+  Json json{{"event", event.event}, {"time", time_or_null(event.time)},
+            {"t_ns", event.t_ns},   {"host", event.host.empty() ? Json() : Json(event.host)},
+            {"pid", event.pid},     {"name", event.name},
+            {"owner", event.owner}, {"token", token_or_null(event.token)}};
+  if (event.waited) json["waited_ms"] = event.waited->count();
+  if (event.held) json["held_ms"] = event.held->count();
   if (!event.detail.empty()) json["detail"] = event.detail;
   return line(json);
 }

@@ -29,6 +29,14 @@ std::string what_text(const Record& record) {
   return text + (text.empty() ? "(" : " (") + *record.reason + ")";
 }
 
+// What a table says in front of the command, where the state alone does not tell.
+std::string remark(const lock::Holder& holder) {
+  if (holder.state == lock::HolderState::cooldown) {
+    return "[free in " + util::format_duration(holder.left) + "] ";
+  }
+  return holder.attended == lock::Attended::yes ? "" : "[not renewed] ";
+}
+
 std::string held_text(const lock::Holder& holder) {
   return holder.since.ms == 0 ? "-" : util::format_duration(holder.held);
 }
@@ -56,8 +64,8 @@ void add_lock(Table& table, const LockView& lock) {
   Record record = decode_record(holder.record);
   std::string who = or_dash(who_text(record));
   if (snapshot.holders.size() > 1) who += " +" + std::to_string(snapshot.holders.size() - 1);
-  table.add(
-      {lock.name, state, who, pid_text(record), held_text(holder), waiting, what_text(record)});
+  table.add({lock.name, state, who, pid_text(record), held_text(holder), waiting,
+             remark(holder) + what_text(record)});
 }
 
 std::string holder_text(const Record& record) {
@@ -77,6 +85,14 @@ std::string own_mode(lock::Limit limit) {
 std::string some_of(uint64_t here, uint64_t servers) {
   if (here >= servers) return {};
   return "[" + std::to_string(here) + " of " + std::to_string(servers) + "] ";
+}
+
+std::string lease_text(const lock::Holder& holder) {
+  const std::string left = util::format_duration(holder.left);
+  if (holder.left < util::Millis(0)) return "never ends by itself";
+  if (holder.state == lock::HolderState::cooldown) return "free in " + left;
+  if (holder.attended == lock::Attended::yes) return "ends in " + left + " unless renewed";
+  return "ends in " + left + "; nothing renews it but rlock renew";
 }
 
 // How the servers of a quorum differ about a lock.
@@ -123,7 +139,9 @@ std::string status_table(const std::vector<LockView>& locks, size_t width) {
 std::string holder_details(const lock::Holder& holder, size_t width) {
   Record record = decode_record(holder.record);
   std::string since = rfc3339(holder.since);
-  std::string text = "  " + clipped_line("held by  " + holder_text(record), width - 2);
+  const bool over = holder.state == lock::HolderState::cooldown;
+  std::string text =
+      "  " + clipped_line((over ? "was held " : "held by  ") + holder_text(record), width - 2);
   auto add = [&](const char* label, const std::string& value) {
     if (!value.empty()) text += "  " + clipped_line(label + value, width - 2);
   };
@@ -133,16 +151,14 @@ std::string holder_details(const lock::Holder& holder, size_t width) {
     add("for      ",
         util::format_duration(holder.held) + (since.empty() ? "" : ", since " + since));
   }
-  add("lease    ", holder.left < util::Millis(0)
-                       ? "never ends by itself"
-                       : "ends in " + util::format_duration(holder.left) + " unless renewed");
+  add("lease    ", lease_text(holder));
   add("mode     ", own_mode(holder.limit));
   add("owner    ", holder.owner);
   add("token    ", holder.token.value == 0 ? "" : std::to_string(holder.token.value));
   if (holder.state == lock::HolderState::revoked) {
     add("state    ", "broken by an operator; its holder is told to end");
   } else if (holder.state == lock::HolderState::cooldown) {
-    add("state    ", "its command has ended; the lock is in its cool-down");
+    add("state    ", "released; it is in its cool-down (--min-hold)");
   }
   return text;
 }
@@ -151,6 +167,9 @@ std::string lock_details(const LockView& lock, size_t width) {
   std::string name = util::shortened(util::printable(lock.name), width);
   if (!lock.snapshot) return clipped_line(lock.name + ": " + lock.snapshot.error().text, width);
   const lock::Snapshot& snapshot = *lock.snapshot;
+  if (!is_known(lock)) {
+    return clipped_line(lock.name + ": never held, or not within 30 days", width);
+  }
   std::string state(word_of(state_of(snapshot)));
   state += mode_text(snapshot);
   state += lock.format == redis::Format::native

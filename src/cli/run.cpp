@@ -40,9 +40,13 @@ void nest(run::Plan& plan, const Session& session, Reentry reentry) {
     // Without a value: not set, and not that of a run around this one.
     bool fenced = use.token.value != 0;
     return std::vector<std::string>{
-        "RLOCK_NAME=" + place.name, "RLOCK_OWNER=" + use.owner.text(),
+        "RLOCK_NAME=" + place.name,
+        "RLOCK_OWNER=" + use.owner.text(),
         fenced ? "RLOCK_TOKEN=" + std::to_string(use.token.value) : std::string("RLOCK_TOKEN"),
-        "RLOCK_UNLOCKED", "RLOCK_HELD=" + encode_held(held_inside(around, place, use))};
+        "RLOCK_UNLOCKED",
+        "RLOCK_HELD=" + encode_held(held_inside(around, place, use)),
+        kPasswordVariables[0],
+        kPasswordVariables[1]};
   };
 }
 
@@ -68,6 +72,33 @@ run::LeaseEnd* lost_lease(run::Outcome& outcome) {
   if (auto* lost = std::get_if<run::LeaseLost>(&outcome)) return &lost->lease;
   auto* ended = std::get_if<run::Ended>(&outcome);
   return ended != nullptr && ended->lost ? &*ended->lost : nullptr;
+}
+
+struct EndEvent {
+  std::string_view operator()(const run::NotAcquired& without) const {
+    if (std::holds_alternative<lock::Busy>(without.why)) return "skipped";
+    if (std::holds_alternative<lock::TimedOut>(without.why)) return "timed-out";
+    return std::holds_alternative<lock::Gone>(without.why) ? "removed" : "failed";
+  }
+  std::string_view operator()(const run::WaitSignaled&) const { return "interrupted"; }
+  std::string_view operator()(const util::Error& error) const {
+    return error.kind == util::ErrorKind::unavailable ? "unreachable" : "failed";
+  }
+  std::string_view operator()(const run::LeaseLost& lost) const {
+    return lost.never_started ? "failed" : "";
+  }
+  std::string_view operator()(const run::CannotExec&) const { return "failed"; }
+  std::string_view operator()(const run::Unprotected&) const { return "failed"; }
+  // Of what did run the events tell already.
+  template <class Ran>
+  std::string_view operator()(const Ran&) const {
+    return {};
+  }
+};
+
+void log_end(RunObserver& observer, const run::Outcome& outcome, const std::string& detail) {
+  std::string_view word = std::visit(EndEvent{}, outcome);
+  if (!word.empty()) observer.finished(word, detail);
 }
 
 int conclude(const Verdict& verdict, Talk talk) {
@@ -99,6 +130,7 @@ int hold(RunSettings settings, Session& session, run::Signals& signals, Talk tal
       run::hold_and_run(plan, session.store(), session.make_store(), observer, signals);
   if (settings.contact == Contact::fail_open && unanswered(outcome)) {
     observer.end();
+    log_end(observer, outcome, std::get<util::Error>(outcome).text);
     say(unlocked_warning(std::get<util::Error>(outcome), context));
     context.unlocked = true;
     outcome = run_unlocked(std::move(plan), observer, signals);
@@ -108,7 +140,9 @@ int hold(RunSettings settings, Session& session, run::Signals& signals, Talk tal
   if (run::LeaseEnd* lease = lost_lease(outcome)) {
     ask_who_took_it(*lease, name, observer.holds_as(), session);
   }
-  return conclude(judge(outcome, context), talk);
+  const Verdict verdict = judge(outcome, context);
+  log_end(observer, outcome, verdict.message);
+  return conclude(verdict, talk);
 }
 
 }  // namespace

@@ -79,12 +79,15 @@ past() { rlock history --json "$1" | jq -c "$2"; }
   says --runs
 }
 
-@test "the table keeps to 80 columns, and text from a record never reaches a terminal raw" {
+@test "the table keeps to the columns of a terminal, and text from a record never reaches a terminal raw" {
   run -0 rlock run --reason why "wide" -- sh -c ": $(printf 'x%.0s' {1..300})"
   run -0 rlock run wide -- sh -c $': \e[31mred\a\xe2\x80\xae\r'
   rlock history wide >shown
-  [ "$(wc -L <shown)" -le 80 ] || fail "$(cat shown)"
   run ! grep -qP '[\x00-\x09\x0b-\x1f\x7f]|\xe2\x80\xae' shown
+  rlock run narrow -- sh -c ": $(printf 'x%.0s' {1..300})"
+  start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" sh -c 'stty cols 80 && rlock history narrow' >shown
+  ends_with 0 $!
+  [ "$(tr -d '\r' <shown | wc -L)" -le 80 ] || fail "$(cat shown)"
   rlock history --json wide | jq -e '.runs | length == 2'
 }
 
