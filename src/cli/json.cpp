@@ -55,7 +55,7 @@ Json left_json(const lock::Holder& holder) {
 // Whether its holder renews it by itself; null where that is not known, and for a cool-down.
 Json renewed_json(const lock::Holder& holder) {
   if (holder.since.ms == 0 || holder.state == lock::HolderState::cooldown) return {};
-  return holder.attended == lock::Attended::yes;
+  return holder.attended != lock::Attended::no;
 }
 
 Json holder_json(const lock::Holder& holder) {
@@ -149,8 +149,17 @@ Json skips_json(const std::optional<lock::Skips>& skips) {
           {"user", or_null(last.user)}};
 }
 
-Json run_json(const Chapter& chapter) {
-  const lock::PastRun& run = chapter.run;
+// Who broke the lock, or the cool-down of a run that had ended, and why.
+Json forced_json(const std::string& note) {
+  if (note.empty()) return {};
+  Record by = decode_record(note);
+  return {{"host", or_null(by.host)},
+          {"user", or_null(by.user)},
+          {"reason", or_null(by.reason)},
+          {"at", or_null(by.at)}};
+}
+
+Json run_json(const lock::PastRun& run, const std::optional<lock::Skips>& skips) {
   Record record = decode_record(run.record);
   RunEnd end = end_of(run);
   return {{"start", time_or_null(run.since)},
@@ -164,7 +173,8 @@ Json run_json(const Chapter& chapter) {
           {"command", or_null(record.command)},
           {"reason", or_null(record.reason)},
           {"token", token_or_null(run.token)},
-          {"skips", skips_json(chapter.skips)}};
+          {"skips", skips_json(skips)},
+          {"forced", forced_json(run.note)}};
 }
 
 }  // namespace
@@ -206,11 +216,26 @@ std::string acquire_json(const lock::AcquireCall& claim, lock::Token token,
 
 std::string history_json(const lock::LockName& name, const Chronicle& chronicle) {
   Json runs = Json::array();
-  for (const Chapter& chapter : chronicle.chapters) runs.push_back(run_json(chapter));
+  for (const Chapter& chapter : chronicle.chapters)
+    runs.push_back(run_json(chapter.run, chapter.skips));
   return line({{"schema", kSchema},
                {"name", name.text()},
                {"runs", std::move(runs)},
                {"skips", skips_json(chronicle.skips)}});
+}
+
+std::string history_json(const std::vector<HistoryLine>& lines) {
+  Json runs = Json::array();
+  Json since = Json::array();
+  for (const HistoryLine& entry : lines) {
+    Json row{{"name", entry.name}};
+    row.update(entry.run ? run_json(*entry.run, entry.skips) : skips_json(entry.skips));
+    (entry.run ? runs : since).push_back(std::move(row));
+  }
+  return line({{"schema", kSchema},
+               {"name", Json()},
+               {"runs", std::move(runs)},
+               {"skipped_since", std::move(since)}});
 }
 
 std::string error_json(const util::Error& error, const Subject& subject, std::optional<int> code,

@@ -25,6 +25,7 @@ std::string acquire_json(const lock::AcquireCall& claim, lock::Token token,
                          lock::ServerTime acquired_at);
 
 std::string history_json(const lock::LockName& name, const Chronicle& chronicle);
+std::string history_json(const std::vector<HistoryLine>& lines);  // of all locks
 
 // What an error is about, as far as that is known.
 struct Subject {

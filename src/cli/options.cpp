@@ -101,14 +101,16 @@ constexpr std::array<CommandRow, 10> kCommands{{
      "off a terminal without --yes. 75 when --owner or --token no longer match: nothing changed.",
      "rlock force-unlock deploy\n"
      "rlock force-unlock deploy --token 1763690000123456 --reason 'host is gone'"},
-    {CommandId::history, "history", "history [options] NAME", "the last runs",
-     "Shows the last runs under the lock NAME, the newest first, with what they came to: exit N, "
+    {CommandId::history, "history", "history [options] [NAME]", "the last runs",
+     "Shows the last runs under the lock NAME, without NAME those of all locks, the newest first, "
+     "with what they came to: exit N, "
      "signal N, released (by rlock release), expired (its lease ended: its host or its rlock "
      "died), "
      "lost, forced (by an operator), max-run. Between them stand those who came and found the lock "
      "busy. The server keeps the last hundred for 30 days.\n"
      "Exit status: 0.",
      "rlock history nightly\n"
+     "rlock history -n 50    # of all locks\n"
      "rlock history nightly -n 1 --json | jq '.runs[0].exit_code'"},
     {CommandId::doctor, "doctor", "doctor [options]", "is this server fit to hold locks?",
      "Asks each server of the URL and says of each point ok, warn or fail, and what to do: whether "

@@ -34,7 +34,7 @@ std::string remark(const lock::Holder& holder) {
   if (holder.state == lock::HolderState::cooldown) {
     return "[free in " + util::format_duration(holder.left) + "] ";
   }
-  return holder.attended == lock::Attended::yes ? "" : "[not renewed] ";
+  return holder.attended == lock::Attended::no ? "[not renewed] " : "";
 }
 
 std::string held_text(const lock::Holder& holder) {
@@ -90,9 +90,10 @@ std::string some_of(uint64_t here, uint64_t servers) {
 std::string lease_text(const lock::Holder& holder) {
   const std::string left = util::format_duration(holder.left);
   if (holder.left < util::Millis(0)) return "never ends by itself";
-  if (holder.state == lock::HolderState::cooldown) return "free in " + left;
-  if (holder.attended == lock::Attended::yes) return "ends in " + left + " unless renewed";
-  return "ends in " + left + "; nothing renews it but rlock renew";
+  if (holder.attended == lock::Attended::no) {
+    return "ends in " + left + "; nothing renews it but rlock renew";
+  }
+  return "ends in " + left + " unless renewed";
 }
 
 // How the servers of a quorum differ about a lock.
@@ -139,26 +140,28 @@ std::string status_table(const std::vector<LockView>& locks, size_t width) {
 std::string holder_details(const lock::Holder& holder, size_t width) {
   Record record = decode_record(holder.record);
   std::string since = rfc3339(holder.since);
-  const bool over = holder.state == lock::HolderState::cooldown;
+  const bool cooling = holder.state == lock::HolderState::cooldown;
   std::string text =
-      "  " + clipped_line((over ? "was held " : "held by  ") + holder_text(record), width - 2);
+      "  " + clipped_line((cooling ? "last run " : "held by  ") + holder_text(record), width - 2);
   auto add = [&](const char* label, const std::string& value) {
     if (!value.empty()) text += "  " + clipped_line(label + value, width - 2);
   };
   add("command  ", record.command.value_or(""));
   add("reason   ", record.reason.value_or(""));
   if (holder.since.ms != 0) {
-    add("for      ",
-        util::format_duration(holder.held) + (since.empty() ? "" : ", since " + since));
+    add(cooling ? "started  " : "for      ",
+        util::format_duration(holder.held) + (cooling ? " ago" : "") +
+            (since.empty() ? "" : (cooling ? ", at " : ", since ") + since));
   }
-  add("lease    ", lease_text(holder));
+  add("lease    ", cooling ? "" : lease_text(holder));
   add("mode     ", own_mode(holder.limit));
   add("owner    ", holder.owner);
   add("token    ", holder.token.value == 0 ? "" : std::to_string(holder.token.value));
   if (holder.state == lock::HolderState::revoked) {
     add("state    ", "broken by an operator; its holder is told to end");
-  } else if (holder.state == lock::HolderState::cooldown) {
-    add("state    ", "released; it is in its cool-down (--min-hold)");
+  } else if (cooling) {
+    add("state    ",
+        "its command has ended; free in " + util::format_duration(holder.left) + " (--min-hold)");
   }
   return text;
 }

@@ -10,7 +10,12 @@ state() { rlock status --json "$1" | jq -r '.locks[0].state'; }
   [ ! -e again ]
   [ "$(state nightly)" = cooldown ]
   run -0 rlock status nightly
-  [[ $output == *cool-down* ]] || fail "$output"
+  [[ $output == *"free in 59m"* && $output != *"held by"* && $output != *renewed* ]] || fail "$output"
+}
+
+@test "--min-hold holds as well after a run that failed" {
+  run -1 rlock run -n --min-hold 1h failed -- false
+  run -75 rlock run -n failed -- true
 }
 
 @test "--min-hold counts from the acquisition: a longer command is not held back" {

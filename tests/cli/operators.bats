@@ -256,7 +256,7 @@ answer() {
     hold cool 8>&-
     answer y
     ends_with 75 "$operator"
-    grep -q 'in its cool-down' question
+    grep -q 'free in .*(--min-hold)' question
     grep -q 'nothing was changed' question
     held cool
     let_go cool

@@ -100,7 +100,7 @@ TEST_CASE("a lock that nobody renews, a cool-down and one that nobody knows are 
   cooling.state = lock::HolderState::cooldown;
   cooling.left = util::Millis(59'000);
   view.snapshot = test::snapshot({cooling}, 0);
-  CHECK(contains(lock_details(view, 80), "free in 59s\n"));
+  CHECK(contains(lock_details(view, 80), "free in 59s (--min-hold)\n"));
   CHECK_FALSE(contains(lock_details(view, 80), "unless renewed"));
   CHECK_FALSE(contains(lock_details(view, 80), "held by"));
   CHECK(contains(status_table({view}, 80), "[free in 59s] "));
