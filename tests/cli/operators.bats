@@ -334,3 +334,12 @@ breaks() {
   done
   [[ $(rlock --version) == *0.1.0* ]]
 }
+
+@test "force-unlock of a holder that may be dead names --now" {
+  hold silent -t 60s
+  kill -STOP "$holder"
+  run -0 rlock force-unlock silent --yes
+  [[ $output == *"when its lease ends; if its host is dead, --now frees it at once"* ]] || fail "$output"
+  kill -CONT "$holder"
+  ends_with 76 "$holder"
+}
