@@ -42,11 +42,10 @@ _rlock_rows() {
       '--prefix TEXT'
       '--connect-timeout DUR'
       '--config FILE'
-      '--json '
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     acquire) rows=(
       '-n,--nonblock '
@@ -78,7 +77,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     renew) rows=(
       '-t,--ttl DUR'
@@ -102,7 +101,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     release) rows=(
       '--format native|plain|redisson'
@@ -124,7 +123,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     status) rows=(
       '--format native|plain|redisson'
@@ -146,7 +145,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     queue) rows=(
       '--remove OWNER'
@@ -168,7 +167,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     force-unlock) rows=(
       '--format native|plain|redisson'
@@ -195,7 +194,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     history) rows=(
       '-n,--runs N'
@@ -216,7 +215,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     doctor) rows=(
       '--strict '
@@ -237,7 +236,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     completion) rows=(
       '-u,--url URL'
@@ -257,7 +256,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
     *) rows=(
       '-u,--url URL'
@@ -277,7 +276,7 @@ _rlock_rows() {
       '-q,--quiet '
       '-v,--verbose '
       '-h,--help '
-      '--version '
+      '-V,--version '
     ) ;;
   esac
 }

@@ -34,6 +34,14 @@ Result<std::optional<run::Attendant>> attendant_for(const AcquireSettings& setti
   return std::optional(*std::move(attendant));
 }
 
+std::optional<lock::Holder> holder_of(const run::Outcome& outcome) {
+  const auto* without = std::get_if<run::NotAcquired>(&outcome);
+  if (without == nullptr) return std::nullopt;
+  if (const auto* busy = std::get_if<lock::Busy>(&without->why)) return busy->holder;
+  const auto* late = std::get_if<lock::TimedOut>(&without->why);
+  return late == nullptr ? std::nullopt : late->holder;
+}
+
 // Why there is no lock: as of a run that did not start.
 int conclude(const run::Outcome& outcome, const RunContext& context, const Choices& choices) {
   if (const auto* error = std::get_if<Error>(&outcome)) {
@@ -50,7 +58,7 @@ int conclude(const run::Outcome& outcome, const RunContext& context, const Choic
   if (verdict.signal) run::die_by(*verdict.signal);
   if (!choices.has(Opt::json)) return verdict.code;
   const Error busy{util::ErrorKind::busy, verdict.message};
-  return deliver(error_json(busy, {context.name}, verdict.code), verdict.code);
+  return deliver(error_json(busy, {context.name}, verdict.code, holder_of(outcome)), verdict.code);
 }
 
 // Nobody knows the owner: the lock goes back.

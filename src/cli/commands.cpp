@@ -10,7 +10,8 @@ namespace rlock::cli {
 int fail(const util::Error& error, const Choices& choices, const Subject& subject) {
   const auto& lock = subject.lock;
   bool named = !lock || error.text.find("\"" + *lock + "\"") != error.text.npos;
-  say((named ? "" : in_quotes(*lock) + ": ") + util::printable(error.text));
+  say((named ? "" : in_quotes(*lock) + ": ") + util::printable(error.text) +
+      std::string(next_step(error.kind)));
   int code = exit_code(error.kind);
   return choices.has(Opt::json) ? deliver(error_json(error, subject), code) : code;
 }

@@ -35,7 +35,7 @@ constexpr std::pair<Opt, Opt> kRivals[] = {{Opt::nonblock, Opt::wait},
                                            {Opt::slots, Opt::shared},
                                            {Opt::password_file, Opt::password_command}};
 
-enum class Chosen { by_default, by_name };
+enum class Origin { user, machine, named };
 
 struct ConfigFile {
   std::string path;
@@ -92,12 +92,17 @@ Status check_writers(const std::string& path, const struct stat& info) {
   return unreadable(path, "others can write it; chmod go-w " + path);
 }
 
+// The group of a file of root's is chosen by an administrator (root:rlock, 0640); that of a user's
+// own may be everyone's.
 Status check_readers(const std::string& path, const struct stat& info) {
   if (info.st_uid != 0 && info.st_uid != geteuid()) {
     return unreadable(path, "it holds a password and belongs to another user");
   }
-  if ((info.st_mode & 077) == 0) return Done{};
-  return unreadable(path, "it holds a password and others can open it; chmod 600 " + path);
+  const bool roots = info.st_uid == 0;
+  if ((info.st_mode & (roots ? 027 : 077)) == 0) return Done{};
+  return unreadable(path, std::string("it holds a password and others can open it; chmod ") +
+                              (roots ? "640 " : "600 ") + path +
+                              ", or put the password in a password-file");
 }
 
 // A folder that we may not enter (a HOME that another user's environment left) has no file for us.
@@ -108,17 +113,19 @@ bool is_missing(const std::string& path, int error) {
 }
 
 // Nothing: there is no such default file.
-Result<std::optional<ConfigFile>> load(const std::string& path, Chosen chosen) {
+Result<std::optional<ConfigFile>> load(const std::string& path, Origin origin) {
   constexpr size_t kLongest = size_t{1024} * 1024;  // /dev/zero must not fill the memory
   Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file) {
     const int error = errno;
-    if (chosen == Chosen::by_default && is_missing(path, error)) return std::optional<ConfigFile>();
-    return unreadable(path, std::strerror(error));
+    if (origin != Origin::named && is_missing(path, error)) return std::optional<ConfigFile>();
+    Error refused = unreadable(path, std::strerror(error));
+    if (error == EACCES && origin == Origin::machine) refused.kind = ErrorKind::denied;
+    return refused;
   }
   struct stat info {};
   if (fstat(file.get(), &info) != 0) return unreadable(path, std::strerror(errno));
-  if (chosen == Chosen::by_default) {
+  if (origin != Origin::named) {
     if (auto ok = check_writers(path, info); !ok) return std::move(ok).error();
   }
   auto text = util::read_to_end(file, kLongest);
@@ -238,6 +245,14 @@ void add_layer(Invocation& invocation, const ConfigFile& file, Decided& decided)
   for (const Setting& setting : file.settings) decided.add(setting.id, setting.values);
 }
 
+// What only this file may have said is not known.
+Error no_url(Error closed) {
+  closed.kind = ErrorKind::config;
+  closed.text +=
+      "; no other place names a server: use --url or RLOCK_URL, or let this user read it";
+  return closed;
+}
+
 std::optional<std::string> named_file(const Choices& choices, Getenv getenv) {
   auto flag = choices.last(Opt::config);
   return flag ? flag : environment_of(row_of(Opt::config), getenv);
@@ -257,20 +272,27 @@ std::vector<std::string> default_config_files(Getenv getenv) {
   return files;
 }
 
-Status apply_config(Invocation& invocation, Getenv getenv,
-                    std::span<const std::string> default_files) {
+Result<Warnings> apply_config(Invocation& invocation, Getenv getenv,
+                              std::span<const std::string> default_files) {
   auto named = named_file(invocation.choices, getenv);
   std::vector<std::string> files(default_files.begin(), default_files.end());
   if (named) files = {*named};
   Decided decided = by_caller(invocation.choices, getenv);
+  Warnings warnings;
   for (const std::string& path : files) {
-    auto file = load(path, named ? Chosen::by_name : Chosen::by_default);
+    const Origin own = &path == &files.back() ? Origin::machine : Origin::user;
+    auto file = load(path, named ? Origin::named : own);
+    if (!file && file.error().kind == ErrorKind::denied) {
+      if (!decided.has(Opt::url)) return no_url(std::move(file).error());
+      warnings.push_back("warning: " + file.error().text + "; going on without it");
+      continue;
+    }
     if (!file) return std::move(file).error();
     if (!*file) continue;
-    if (auto ok = check_values(**file); !ok) return ok;
+    if (auto ok = check_values(**file); !ok) return std::move(ok).error();
     add_layer(invocation, **file, decided);
   }
-  return Done{};
+  return warnings;
 }
 
 }  // namespace rlock::cli

@@ -13,11 +13,15 @@ namespace rlock::cli {
 // the user's, then the machine's.
 std::vector<std::string> default_config_files(Getenv getenv);
 
+using Warnings = std::vector<std::string>;
+
 // Sets what neither a flag nor the environment decides: flag > environment > the files in their
 // order > default. --config or RLOCK_CONFIG: that file alone, and it must be there. A default file
-// that is missing is none. ErrorKind::config names file and line: cannot be read, not safe against
-// other users, bad syntax, unknown key, wrong type or value.
-util::Status apply_config(Invocation& invocation, Getenv getenv,
-                          std::span<const std::string> default_files);
+// that is missing is none; the machine's, which is the last of them, is skipped with a warning
+// where this user may not read it and a server was named without it. ErrorKind::config names file
+// and line: cannot be read, not safe against other users, bad syntax, unknown key, wrong type or
+// value.
+util::Result<Warnings> apply_config(Invocation& invocation, Getenv getenv,
+                                    std::span<const std::string> default_files);
 
 }  // namespace rlock::cli

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "cli/ascii_text.hpp"
+#include "cli/connect.hpp"
 #include "cli/describe.hpp"
 #include "cli/suggest.hpp"
 #include "util/text.hpp"
@@ -144,7 +145,10 @@ Status Reader::add(const OptionRow& row, const toml::key& key, const toml::node&
   for (std::string& word : *words) {
     word = text_.original(word);
     if (word.find('\0') != word.npos) return at(line_of(key), name + " must not hold a NUL");
-    if (!literal) word = anchored(row, word);
+  }
+  if (row.id == Opt::url) words = split_urls(*words);
+  if (!literal) {
+    for (std::string& word : *words) word = anchored(row, word);
   }
   if (literal && words->front().empty()) return at(line_of(key), "password is empty");
   auto password = [](Opt id) { return id == Opt::password_file || id == Opt::password_command; };

@@ -63,8 +63,9 @@ util::Status set_credentials(redis::OpenOptions& out, const Choices& choices, Ge
     out.password = out.secret->current();
     return util::Done{};
   }
-  out.password = variable(getenv, "RLOCK_PASSWORD");
-  if (!out.password) out.password = variable(getenv, "REDISCLI_AUTH");
+  for (const char* name : kPasswordVariables) {
+    if (!out.password) out.password = variable(getenv, name);
+  }
   if (!out.password) out.password = choices.password();
   return util::Done{};
 }
@@ -135,6 +136,16 @@ std::vector<std::string> split_urls(std::string_view text) {
   }
   flush();
   return urls;
+}
+
+std::vector<std::string> split_urls(const std::vector<std::string>& texts) {
+  std::vector<std::string> all;
+  for (const std::string& text : texts) {
+    std::vector<std::string> urls = split_urls(text);
+    if (urls.empty()) urls.push_back(text);
+    all.insert(all.end(), urls.begin(), urls.end());
+  }
+  return all;
 }
 
 Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv getenv) {

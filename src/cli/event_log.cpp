@@ -6,7 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "cli/json.hpp"
+#include "cli/record.hpp"
+#include "cli/timestamp.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -41,6 +42,18 @@ std::string_view word_of(EventKind kind) {
   return "unknown";
 }
 
+namespace {
+
+util::Millis milliseconds_between(util::TimePoint from, util::TimePoint to) {
+  return std::chrono::duration_cast<util::Millis>(to - from);
+}
+
+bool begins_hold(EventKind kind) {
+  return kind == EventKind::acquired || kind == EventKind::entered || kind == EventKind::unlocked;
+}
+
+}  // namespace
+
 util::Result<EventLog> EventLog::open(const std::string& path, const lock::AcquireCall& claim) {
   // Non-blocking: a named pipe that nobody reads must neither hang the start nor a renewal.
   util::Fd file(::open(path.c_str(),
@@ -53,10 +66,43 @@ util::Result<EventLog> EventLog::open(const std::string& path, const lock::Acqui
   return EventLog(std::move(file), claim.name.text(), claim.owner.text());
 }
 
+EventLog::EventLog(util::Fd file, std::string name, std::string owner)
+    : file_(std::move(file)),
+      name_(std::move(name)),
+      owner_(std::move(owner)),
+      host_(own_record().host.value_or("")),
+      opened_(util::BootClock::now()) {}
+
 void EventLog::append(const run::Event& event) {
   if (event.as) owner_ = event.as->text();
-  std::string line = event_json({word_of(event.kind), event.at.time_since_epoch().count(), name_,
-                                 owner_, event.token, event.detail});
+  LoggedEvent logged{word_of(event.kind)};
+  logged.token = event.token;
+  logged.detail = event.detail;
+  if (acquired_) {
+    logged.held = milliseconds_between(*acquired_, event.at);
+  } else if (begins_hold(event.kind)) {
+    acquired_ = event.at;
+    logged.waited = milliseconds_between(opened_, event.at);
+  }
+  write_line(logged, event.at);
+}
+
+void EventLog::append_end(std::string_view word, const std::string& detail) {
+  const util::TimePoint now = util::BootClock::now();
+  LoggedEvent logged{word};
+  logged.detail = detail;
+  logged.waited = milliseconds_between(opened_, now);
+  write_line(logged, now);
+}
+
+void EventLog::write_line(LoggedEvent event, util::TimePoint at) {
+  event.t_ns = at.time_since_epoch().count();
+  event.time = wall_clock();
+  event.host = host_;
+  event.pid = getpid();
+  event.name = name_;
+  event.owner = owner_;
+  const std::string line = event_json(event);
   while (write(file_.get(), line.data(), line.size()) < 0 && errno == EINTR) {
   }
 }

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "cli/json.hpp"
 #include "run/run.hpp"
 #include "util/fd.hpp"
 
@@ -18,14 +20,19 @@ class EventLog {
   static util::Result<EventLog> open(const std::string& path, const lock::AcquireCall& claim);
 
   void append(const run::Event& event);
+  // How a try that did not get the lock ended: `skipped`, `timed-out`, `unreachable` and the like.
+  void append_end(std::string_view word, const std::string& detail);
 
  private:
-  EventLog(util::Fd file, std::string name, std::string owner)
-      : file_(std::move(file)), name_(std::move(name)), owner_(std::move(owner)) {}
+  EventLog(util::Fd file, std::string name, std::string owner);
+  void write_line(LoggedEvent event, util::TimePoint at);
 
   util::Fd file_;
   std::string name_;
   std::string owner_;
+  std::string host_;
+  util::TimePoint opened_;
+  std::optional<util::TimePoint> acquired_;
 };
 
 }  // namespace rlock::cli

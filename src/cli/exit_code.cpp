@@ -28,6 +28,11 @@ int exit_code(ErrorKind kind) {
   return kInternal;
 }
 
+std::string_view next_step(ErrorKind kind) {
+  bool of_server = kind == ErrorKind::unavailable || kind == ErrorKind::denied;
+  return of_server ? "; rlock doctor checks the server" : "";
+}
+
 std::string_view kind_word(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::usage:

@@ -25,6 +25,9 @@ enum ExitCode : int {
 
 int exit_code(util::ErrorKind kind);
 
+// The end of a message: which command tells more. Empty where none does.
+std::string_view next_step(util::ErrorKind kind);
+
 // The word for it in JSON: usage, unreachable, refused, busy, lost or internal. [CLI.md]
 std::string_view kind_word(util::ErrorKind kind);
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "cli/connect.hpp"
 #include "lock/no_store.hpp"
 
 namespace rlock::cli {
@@ -33,7 +34,9 @@ class UnlockedObserver final : public run::Observer {
 // RLOCK_HELD stays: what the runs around this one hold is still true. RLOCK_UNLOCKED tells the
 // command, and marks what it starts for the ending of it all.
 std::vector<std::string> without_lock(const run::Use& use) {
-  return {"RLOCK_NAME", "RLOCK_OWNER", "RLOCK_TOKEN", "RLOCK_UNLOCKED=" + use.owner.text()};
+  return {"RLOCK_NAME",          "RLOCK_OWNER",
+          "RLOCK_TOKEN",         "RLOCK_UNLOCKED=" + use.owner.text(),
+          kPasswordVariables[0], kPasswordVariables[1]};
 }
 
 }  // namespace

@@ -161,7 +161,8 @@ std::string outcome(const lock::Holder& holder, const lock::Forced& forced, redi
   const auto& counting = forced.counting;
   if (std::find(counting.begin(), counting.end(), holder.owner) != counting.end()) {
     return "told to end; the next one starts when it has confirmed, or in " +
-           util::format_duration(holder.left) + " when its lease ends";
+           util::format_duration(holder.left) +
+           " when its lease ends; if its host is dead, --now frees it at once";
   }
   switch (effect_on(holder, format)) {
     case Effect::cools:

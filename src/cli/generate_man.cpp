@@ -35,37 +35,41 @@ std::string heading(const OptionRow& row) {
   return out;
 }
 
-std::string item(const OptionRow& row) {
-  std::string out = ".TP\n" + heading(row) + "\n" + roff(row.help);
-  if (!row.fallback.empty()) out += " (default: " + roff(row.fallback) + ")";
+std::string item(const OptionRow& row, const OptionText& text) {
+  std::string out = ".TP\n" + heading(row) + "\n" + roff(text.help);
+  if (!text.fallback.empty()) out += " (default: " + roff(text.fallback) + ")";
   out += ".\n";
   if (!row.environment.empty()) out += "Environment: " + roff(row.environment) + ".\n";
   return out;
 }
 
-template <class Wanted>
-std::string items(Wanted wanted) {
+std::string general_items() {
   std::string out;
   for (const OptionRow& row : options()) {
-    if (wanted(row)) out += item(row);
+    if (row.section == Section::general) out += item(row, {row.help, row.fallback});
+  }
+  return out;
+}
+
+std::string items_of(CommandId command) {
+  std::string out;
+  for (const OptionRow& row : options()) {
+    bool own = row.section == Section::command && row.serves(command);
+    if (own) out += item(row, text_for(row, command));
   }
   return out;
 }
 
 // What stands in the place of a line of the page: mostly the line itself.
 std::optional<std::string> filled(std::string_view line) {
-  if (line == kGeneral) {
-    return items([](const OptionRow& row) { return row.section == Section::general; });
-  }
+  if (line == kGeneral) return general_items();
   if (line == kAccess) return roff(redis::least_acl("rlock:")) + "\n";
   if (!line.starts_with(kOfCommand) || !line.ends_with('@')) return std::string(line) + "\n";
   line.remove_prefix(kOfCommand.size());
   line.remove_suffix(1);
   const CommandRow* command = find_command(line);
   if (command == nullptr) return std::nullopt;
-  return items([&](const OptionRow& row) {
-    return row.section == Section::command && row.serves(command->id);
-  });
+  return items_of(command->id);
 }
 
 }  // namespace

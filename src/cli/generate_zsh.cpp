@@ -93,8 +93,8 @@ std::string names_spec(const OptionRow& row) {
   return "'" + before + "'{" + letter + "," + name + "}'";
 }
 
-std::string spec(const OptionRow& row) {
-  return names_spec(row) + "[" + description(row.help) + "]" + value_spec(row) + "'\n";
+std::string spec(const OptionRow& row, std::string_view help) {
+  return names_spec(row) + "[" + description(help) + "]" + value_spec(row) + "'\n";
 }
 
 std::string operands_spec(const CommandRow& command) {
@@ -115,7 +115,8 @@ std::string operands_spec(const CommandRow& command) {
 std::string options_of(const CommandRow& command) {
   std::string out = "    " + std::string(command.name) + ")\n      options=(\n";
   for (const OptionRow& row : options()) {
-    if (row.section == Section::command && row.serves(command.id)) out += "        " + spec(row);
+    if (row.section != Section::command || !row.serves(command.id)) continue;
+    out += "        " + spec(row, text_for(row, command.id).help);
   }
   return out + "      )\n      operands=(" + operands_spec(command) + ")\n      ;;\n";
 }
@@ -130,7 +131,7 @@ std::string zsh_completion() {
   }
   out += "  )\n  _describe command commands\n}\n\n_rlock_general_options() {\n  general=(\n";
   for (const OptionRow& row : options()) {
-    if (row.section == Section::general) out += "    " + spec(row);
+    if (row.section == Section::general) out += "    " + spec(row, row.help);
   }
   out += "  )\n}\n\n_rlock_options_of() {\n  case $1 in\n";
   for (const CommandRow& command : commands()) out += options_of(command);

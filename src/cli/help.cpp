@@ -46,7 +46,7 @@ std::string names_of(const OptionRow& row) {
   return names;
 }
 
-void add_option(std::string& out, const OptionRow& row) {
+void add_option(std::string& out, const OptionRow& row, const OptionText& own) {
   std::string names = "  " + names_of(row);
   out += names;
   if (names.size() + 2 > kHelpColumn) {
@@ -54,22 +54,21 @@ void add_option(std::string& out, const OptionRow& row) {
   } else {
     out += std::string(kHelpColumn - names.size(), ' ');
   }
-  std::string text(row.help);
-  if (!row.fallback.empty()) text += " (default: " + std::string(row.fallback) + ")";
+  std::string text(own.help);
+  if (!own.fallback.empty()) text += " (default: " + std::string(own.fallback) + ")";
   if (!row.environment.empty()) text += " [env: " + std::string(row.environment) + "]";
   wrap(out, text, kHelpColumn);
 }
 
 void add_options(std::string& out, CommandId command, Section section) {
   for (const OptionRow& row : options()) {
-    if (row.section == section && row.serves(command)) add_option(out, row);
+    if (row.section != section || !row.serves(command)) continue;
+    add_option(out, row, text_for(row, command));
   }
 }
 
-void add_general_options(std::string& out) {
-  out += "\nConnection and general options (before or after the command word):\n";
-  add_options(out, CommandId::run, Section::general);
-}
+constexpr std::string_view kGeneralTitle =
+    "\nConnection and general options (before or after the command word):\n";
 
 }  // namespace
 
@@ -86,7 +85,10 @@ std::string short_help() {
 std::string general_help() {
   std::string out = "rlock holds a lock that lives in Redis or Valkey while a command runs.\n\n";
   out += short_help();
-  add_general_options(out);
+  out += kGeneralTitle;
+  for (const OptionRow& row : options()) {
+    if (row.section == Section::general) add_option(out, row, {row.help, row.fallback});
+  }
   return out +
          "\nExamples:\n"
          "  export RLOCK_URL=redis://db1\n"
@@ -107,7 +109,8 @@ std::string command_help(CommandId command) {
   std::string own;
   add_options(own, command, Section::command);
   if (!own.empty()) out += "\nOptions:\n" + own;
-  add_general_options(out);
+  out += kGeneralTitle;
+  add_options(out, command, Section::general);
   out += "\nExamples:\n";
   for_lines(row.examples, [&](std::string_view line) { out += "  " + std::string(line) + "\n"; });
   return out;

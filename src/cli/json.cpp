@@ -52,6 +52,12 @@ Json left_json(const lock::Holder& holder) {
   return holder.left < util::Millis(0) ? Json() : Json(holder.left.count());
 }
 
+// Whether its holder renews it by itself; null where that is not known, and for a cool-down.
+Json renewed_json(const lock::Holder& holder) {
+  if (holder.since.ms == 0 || holder.state == lock::HolderState::cooldown) return {};
+  return holder.attended != lock::Attended::no;
+}
+
 Json holder_json(const lock::Holder& holder) {
   Record record = decode_record(holder.record);
   return {{"owner", owner_of(holder)},
@@ -67,7 +73,8 @@ Json holder_json(const lock::Holder& holder) {
           {"ttl_ms", left_json(holder)},
           {"entries", holder.entries},
           {"mode", word_of(holder.limit.mode())},
-          {"slots", slots_json(holder.limit)}};
+          {"slots", slots_json(holder.limit)},
+          {"renewed", renewed_json(holder)}};
 }
 
 Json holders_json(const std::vector<lock::Holder>& holders) {
@@ -115,7 +122,8 @@ Json lock_json(const LockView& lock) {
             {"slots", slots_json(limit)},
             {"holders", holders_json(snapshot.holders)},
             {"waiters", native ? Json(snapshot.live_waiters) : Json()},
-            {"format", word_of(lock.format)}};
+            {"format", word_of(lock.format)},
+            {"known", is_known(lock)}};
   if (snapshot.servers > 1) {
     json["holders"] = quorum_holders_json(snapshot.holders);
     json["quorum"] = quorum_json(snapshot);
@@ -149,8 +157,17 @@ Json skips_json(const std::optional<lock::Skips>& skips) {
           {"user", or_null(last.user)}};
 }
 
-Json run_json(const Chapter& chapter) {
-  const lock::PastRun& run = chapter.run;
+// Who broke the lock, or the cool-down of a run that had ended, and why.
+Json forced_json(const std::string& note) {
+  if (note.empty()) return {};
+  Record by = decode_record(note);
+  return {{"host", or_null(by.host)},
+          {"user", or_null(by.user)},
+          {"reason", or_null(by.reason)},
+          {"at", or_null(by.at)}};
+}
+
+Json run_json(const lock::PastRun& run, const std::optional<lock::Skips>& skips) {
   Record record = decode_record(run.record);
   RunEnd end = end_of(run);
   return {{"start", time_or_null(run.since)},
@@ -164,7 +181,8 @@ Json run_json(const Chapter& chapter) {
           {"command", or_null(record.command)},
           {"reason", or_null(record.reason)},
           {"token", token_or_null(run.token)},
-          {"skips", skips_json(chapter.skips)}};
+          {"skips", skips_json(skips)},
+          {"forced", forced_json(run.note)}};
 }
 
 }  // namespace
@@ -206,28 +224,46 @@ std::string acquire_json(const lock::AcquireCall& claim, lock::Token token,
 
 std::string history_json(const lock::LockName& name, const Chronicle& chronicle) {
   Json runs = Json::array();
-  for (const Chapter& chapter : chronicle.chapters) runs.push_back(run_json(chapter));
+  for (const Chapter& chapter : chronicle.chapters)
+    runs.push_back(run_json(chapter.run, chapter.skips));
   return line({{"schema", kSchema},
                {"name", name.text()},
                {"runs", std::move(runs)},
                {"skips", skips_json(chronicle.skips)}});
 }
 
-std::string error_json(const util::Error& error, const Subject& subject, std::optional<int> code) {
+std::string history_json(const std::vector<HistoryLine>& lines) {
+  Json runs = Json::array();
+  Json since = Json::array();
+  for (const HistoryLine& entry : lines) {
+    Json row{{"name", entry.name}};
+    row.update(entry.run ? run_json(*entry.run, entry.skips) : skips_json(entry.skips));
+    (entry.run ? runs : since).push_back(std::move(row));
+  }
+  return line({{"schema", kSchema},
+               {"name", Json()},
+               {"runs", std::move(runs)},
+               {"skipped_since", std::move(since)}});
+}
+
+std::string error_json(const util::Error& error, const Subject& subject, std::optional<int> code,
+                       const std::optional<lock::Holder>& holder) {
   Json inner{{"code", code.value_or(exit_code(error.kind))},
              {"kind", kind_word(error.kind)},
              {"message", error.text}};
   if (subject.lock) inner["lock"] = *subject.lock;
   if (subject.owner) inner["owner"] = *subject.owner;
+  if (holder) inner["holder"] = holder_json(*holder);
   return line({{"schema", kSchema}, {"error", std::move(inner)}});
 }
 
 std::string event_json(const LoggedEvent& event) {
-  Json json{{"event", event.event},
-            {"t_ns", event.t_ns},
-            {"name", event.name},
-            {"owner", event.owner},
-            {"token", token_or_null(event.token)}};
+  Json json{{"event", event.event}, {"time", time_or_null(event.time)},
+            {"t_ns", event.t_ns},   {"host", event.host.empty() ? Json() : Json(event.host)},
+            {"pid", event.pid},     {"name", event.name},
+            {"owner", event.owner}, {"token", token_or_null(event.token)}};
+  if (event.waited) json["waited_ms"] = event.waited->count();
+  if (event.held) json["held_ms"] = event.held->count();
   if (!event.detail.empty()) json["detail"] = event.detail;
   return line(json);
 }

@@ -25,24 +25,33 @@ std::string acquire_json(const lock::AcquireCall& claim, lock::Token token,
                          lock::ServerTime acquired_at);
 
 std::string history_json(const lock::LockName& name, const Chronicle& chronicle);
+std::string history_json(const std::vector<HistoryLine>& lines);  // of all locks
 
 // What an error is about, as far as that is known.
 struct Subject {
   std::optional<std::string> lock{};
   std::optional<std::string> owner{};
 };
-// `code`: what rlock exits with, where that is not the error's own.
+// `code`: what rlock exits with, where that is not the error's own. `holder`: who keeps a lock
+// busy.
 std::string error_json(const util::Error& error, const Subject& subject,
-                       std::optional<int> code = {});
+                       std::optional<int> code = {},
+                       const std::optional<lock::Holder>& holder = {});
 
-// One line of the event log. [CLI.md, --event-log]
+// One line of the event log; docs/json/event-log.schema.json describes it.
 struct LoggedEvent {
-  std::string_view event;
+  std::string_view event{};
   int64_t t_ns = 0;
-  std::string_view name;
-  std::string_view owner;
-  lock::Token token;
-  std::string_view detail;
+  lock::ServerTime time{};  // this host's wall clock
+  std::string_view host{};
+  int64_t pid = 0;
+  std::string_view name{};
+  std::string_view owner{};
+  lock::Token token{};
+  std::optional<util::Millis>
+      waited{};  // from the start until the lock was there, or was not to be had
+  std::optional<util::Millis> held{};  // since it was acquired
+  std::string_view detail{};
 };
 std::string event_json(const LoggedEvent& event);
 

@@ -32,6 +32,9 @@ struct Fulfil {
     if (invocation.command == CommandId::completion) return completion_command(invocation);
     auto configured = apply_config(invocation, system_getenv, default_config_files(system_getenv));
     if (!configured) return refuse(configured.error(), invocation);
+    if (!invocation.choices.has(Opt::quiet)) {
+      for (const std::string& warning : *configured) say(warning);
+    }
     switch (invocation.command) {
       case CommandId::run:
         return run_command(invocation);

@@ -41,7 +41,7 @@ constexpr std::array<CommandRow, 10> kCommands{{
      "76 the lease was lost, 77 the server refused us, 78 configuration, 124 --max-run ended the "
      "command, 126 it cannot be executed, 127 it was not found.",
      "rlock run nightly -- /usr/local/bin/backup /srv\n"
-     "rlock run -n -q cron:report -- make report     # skip when it runs already\n"
+     "rlock run -qn --min-hold 5m report -- make report   # one host does it\n"
      "rlock run -w 10m --max-run 1h deploy -- ./deploy.sh\n"
      "rlock run db -c 'pg_dump app | gzip >app.gz'"},
     {CommandId::acquire, "acquire", "acquire [options] NAME", "hold a lock across separate steps",
@@ -77,10 +77,12 @@ constexpr std::array<CommandRow, 10> kCommands{{
      "had ended, or an operator broke the lock.",
      "rlock release deploy --owner \"$owner\""},
     {CommandId::status, "status", "status [options] [NAME...]", "who holds what",
-     "Shows who holds each NAME; without NAME, every lock under the prefix.\n"
+     "Shows who holds each NAME; without NAME, every lock under the prefix. In a NAME that is a "
+     "pattern * stands for any text and ? for one character: quote it.\n"
      "Exit status: 0. With -q and a NAME: 0 when it is held (by that owner), 1 when it is not.",
      "rlock status\n"
      "rlock status nightly deploy\n"
+     "rlock status 'team-1/*'\n"
      "rlock status -q nightly && echo running\n"
      "rlock status --json | jq '.locks[] | select(.state == \"held\") | .name'"},
     {CommandId::queue, "queue", "queue [options] NAME", "who waits, in order",
@@ -100,14 +102,16 @@ constexpr std::array<CommandRow, 10> kCommands{{
      "off a terminal without --yes. 75 when --owner or --token no longer match: nothing changed.",
      "rlock force-unlock deploy\n"
      "rlock force-unlock deploy --token 1763690000123456 --reason 'host is gone'"},
-    {CommandId::history, "history", "history [options] NAME", "the last runs",
-     "Shows the last runs under the lock NAME, the newest first, with what they came to: exit N, "
+    {CommandId::history, "history", "history [options] [NAME]", "the last runs",
+     "Shows the last runs under the lock NAME, without NAME those of all locks, the newest first, "
+     "with what they came to: exit N, "
      "signal N, released (by rlock release), expired (its lease ended: its host or its rlock "
      "died), "
      "lost, forced (by an operator), max-run. Between them stand those who came and found the lock "
      "busy. The server keeps the last hundred for 30 days.\n"
      "Exit status: 0.",
      "rlock history nightly\n"
+     "rlock history -n 50    # of all locks\n"
      "rlock history nightly -n 1 --json | jq '.runs[0].exit_code'"},
     {CommandId::doctor, "doctor", "doctor [options]", "is this server fit to hold locks?",
      "Asks each server of the URL and says of each point ok, warn or fail, and what to do: whether "
@@ -144,8 +148,7 @@ constexpr std::array<OptionRow, kOptCount> kOptions{{
      "exit with N (0-255) instead when the lock is busy", kRun | kAcquire, kOwn},
     {Opt::shell_text, 'c', "", "TEXT", "", "",
      "run TEXT with $SHELL, else /bin/sh, instead of a COMMAND", kRun, kOwn},
-    {Opt::ttl, 't', "ttl", "DUR", "", "30s; acquire: none; renew: as it was",
-     "the lease, at least 1s; run renews it while the command runs", kRun | kAcquire | kRenew,
+    {Opt::ttl, 't', "ttl", "DUR", "", "30s", "the lease, at least 1s", kRun | kAcquire | kRenew,
      kOwn},
     {Opt::no_renew, '\0', "no-renew", "", "", "",
      "do not renew: the command is ended inside the first lease, exit 76; of 30s it has 22s", kRun,
@@ -155,22 +158,23 @@ constexpr std::array<OptionRow, kOptCount> kOptions{{
     {Opt::kill_after, 'k', "kill-after", "DUR", "", "5s or a sixth of the ttl, the lesser",
      "from TERM to KILL when rlock ends the command", kRun, kOwn},
     {Opt::on_lost, '\0', "on-lost", "terminate|ignore", "", "terminate",
-     "what a lost lease does to the command", kRun, kOwn},
+     "if the lease is lost: terminate the command, or ignore (let it run, with a warning)", kRun,
+     kOwn},
     {Opt::min_hold, '\0', "min-hold", "DUR", "", "0",
      "keep the lock at least this long after it was acquired, also when the command was quicker",
      kRun | kAcquire, kOwn},
     {Opt::slots, '\0', "slots", "N", "", "1",
-     "up to N holders at once; the least N among them rules", kRun | kAcquire, kOwn},
+     "allow up to N holders; if holders disagree, the smallest N applies", kRun | kAcquire, kOwn},
     {Opt::shared, 's', "shared", "", "", "",
-     "together with other shared holders, but no exclusive one", kRun | kAcquire, kOwn},
-    {Opt::max_queue, '\0', "max-queue", "N", "", "none",
-     "do not wait where N wait already: exit 75", kRun | kAcquire, kOwn},
+     "take a shared lock: any number of shared holders, never beside an exclusive one",
+     kRun | kAcquire, kOwn},
+    {Opt::max_queue, '\0', "max-queue", "N", "", "none", "exit 75 at once where N wait already",
+     kRun | kAcquire, kOwn},
     {Opt::no_reentrant, '\0', "no-reentrant", "", "", "",
      "inside a run that holds NAME already: wait like anyone else", kRun, kOwn},
     {Opt::wait_descendants, '\0', "wait-descendants", "", "", "",
      "hold the lock until everything that the command started has ended, too", kRun, kOwn},
-    {Opt::format, '\0', "format", "native|plain|redisson", "",
-     "native; status, force-unlock: as found",
+    {Opt::format, '\0', "format", "native|plain|redisson", "", "native",
      "whose lock this is: rlock's own; that of redsync, redis-py or node-redlock; that of "
      "Redisson. "
      "In the last two NAME is the key itself",
@@ -184,23 +188,23 @@ constexpr std::array<OptionRow, kOptCount> kOptions{{
      "renew in the background while the process PID lives, then release", kAcquire, kOwn},
     {Opt::event_log, '\0', "event-log", "FILE", "", "",
      "append one JSON object a line to FILE for each event", kRun, kOwn},
-    {Opt::owner, '\0', "owner", "ID", "", "",
-     "only this owner (status: together with -q; renew, release: as acquire printed it)",
+    {Opt::owner, '\0', "owner", "ID", "", "", "only this owner",
      kRenew | kRelease | kStatus | kForce, kOwn},
-    {Opt::token, '\0', "token", "N", "", "",
-     "only the holder with this fencing token; renew: put back what the server lost",
+    {Opt::token, '\0', "token", "N", "", "", "only the holder with this fencing token",
      kRenew | kForce, kOwn},
     {Opt::all, '\0', "all", "", "", "", "every holder", kForce, kOwn},
     {Opt::now, '\0', "now", "", "", "",
      "free the lock at once: the old and the next command may overlap", kForce, kOwn},
     {Opt::remove, '\0', "remove", "OWNER", "", "", "take this waiter out of the queue", kQueue,
      kOwn},
-    {Opt::runs, 'n', "runs", "N", "", "20", "show so many runs", kHistory, kOwn},
-    {Opt::yes, '\0', "yes", "", "", "", "do not ask; needed off a terminal", kForce, kOwn},
+    {Opt::runs, 'n', "runs", "N", "", "20", "how many runs to show", kHistory, kOwn},
+    {Opt::yes, '\0', "yes", "", "", "",
+     "do not ask for confirmation; required when not on a terminal", kForce, kOwn},
     {Opt::strict, '\0', "strict", "", "", "", "exit 1 also where a point is only a warning",
      kDoctor, kOwn},
     {Opt::reason, '\0', "reason", "TEXT", "", "",
-     "why: others see it in status, queue and messages", kRun | kAcquire | kQueue | kForce, kOwn},
+     "free text shown to others in status, queue and messages", kRun | kAcquire | kQueue | kForce,
+     kOwn},
     {Opt::url, 'u', "url", "URL", "RLOCK_URL", "",
      "the server: redis://HOST[:PORT][/DB], rediss:// for TLS, unix:///PATH, local: and others; "
      "give three or more for a quorum",
@@ -222,21 +226,61 @@ constexpr std::array<OptionRow, kOptCount> kOptions{{
     {Opt::sni, '\0', "sni", "NAME", "RLOCK_SNI", "the URL's host",
      "TLS: the name to ask for, and to find in the certificate", kEvery, kGeneral},
     {Opt::insecure, '\0', "insecure", "", "RLOCK_INSECURE", "",
-     "TLS: trust whoever answers, and say so", kEvery, kGeneral},
+     "TLS: do not verify the server's certificate (prints a warning)", kEvery, kGeneral},
     {Opt::prefix, '\0', "prefix", "TEXT", "RLOCK_PREFIX", "rlock:", "what the keys begin with",
      kEvery, kGeneral},
     {Opt::connect_timeout, '\0', "connect-timeout", "DUR", "", "2s",
-     "to reach one server, all told", kEvery, kGeneral},
+     "time limit to reach one server: DNS, connect, TLS and login", kEvery, kGeneral},
     {Opt::config, '\0', "config", "FILE", "RLOCK_CONFIG", "",
      "read this configuration file and no other; else rlock/rlock.toml in ~/.config, then in /etc",
      kEvery, kGeneral},
-    {Opt::json, '\0', "json", "", "", "", "machine output, for every command that prints data",
-     kEvery, kGeneral},
-    {Opt::quiet, 'q', "quiet", "", "", "", "errors only; a skip is none", kEvery, kGeneral},
+    {Opt::json, '\0', "json", "", "", "", "print JSON on standard output", kEvery & ~kRun,
+     kGeneral},
+    {Opt::quiet, 'q', "quiet", "", "", "", "print only errors", kEvery, kGeneral},
     {Opt::verbose, 'v', "verbose", "", "", "", "say on stderr what happens", kEvery, kGeneral},
     {Opt::help, 'h', "help", "", "", "", "this text", kEvery, kGeneral},
-    {Opt::version, '\0', "version", "", "", "", "the version", kEvery, kGeneral},
+    {Opt::version, 'V', "version", "", "", "", "the version", kEvery, kGeneral},
 }};
+
+// Where commands share an option and it means something else under each.
+struct OwnText {
+  Opt id;
+  unsigned commands;
+  OptionText text;
+};
+
+constexpr OwnText kOwnTexts[] = {
+    {Opt::ttl, kRun, {"the lease, at least 1s; it is renewed while the command runs", "30s"}},
+    {Opt::ttl,
+     kAcquire,
+     {"the lease, at least 1s: longer than the steps take from one rlock renew to the next",
+      "none; with --renew-while 30s"}},
+    {Opt::ttl, kRenew, {"the lease from now on, at least 1s", "the length it had"}},
+    {Opt::min_hold,
+     kAcquire,
+     {"keep the lock at least this long after it was acquired, also when it is released before",
+      "0"}},
+    {Opt::format,
+     kStatus | kForce,
+     {"whose lock this is: rlock's own; that of redsync, redis-py or node-redlock; that of "
+      "Redisson. In the last two NAME is the key itself",
+      "as found"}},
+    {Opt::owner, kRenew | kRelease, {"the owner id that rlock acquire printed", ""}},
+    {Opt::owner, kStatus, {"with -q: exit 0 only when this owner holds NAME", ""}},
+    {Opt::owner, kForce, {"break the lock only where this owner holds it", ""}},
+    {Opt::token,
+     kRenew,
+     {"with --ttl: put back a lease of this fencing token that ended or that the server lost", ""}},
+    {Opt::token, kForce, {"break the lock only where its holder has this fencing token", ""}},
+    {Opt::hide_command,
+     kAcquire,
+     {"do not store the command line of the process that asks, or of PID (its first 200 bytes)",
+      ""}},
+    {Opt::reason, kQueue, {"with --remove: free text that the removed waiter reports", ""}},
+    {Opt::reason, kForce, {"free text that the holder and rlock history report", ""}},
+    {Opt::quiet, kStatus, {"print nothing: the exit code says whether NAME is held", ""}},
+    {Opt::quiet, kRun, {"print only errors; a skipped run is not an error", ""}},
+};
 
 constexpr bool in_order() {
   for (size_t i = 0; i < kOptions.size(); ++i) {
@@ -270,6 +314,13 @@ std::span<const OptionRow> options() {
 }
 const OptionRow& row_of(Opt id) {
   return kOptions[static_cast<size_t>(id)];
+}
+
+OptionText text_for(const OptionRow& row, CommandId command) {
+  for (const OwnText& own : kOwnTexts) {
+    if (own.id == row.id && (own.commands & bit(command)) != 0) return own.text;
+  }
+  return {row.help, row.fallback};
 }
 
 const OptionRow* find_option(std::string_view name) {

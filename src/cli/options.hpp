@@ -100,12 +100,19 @@ struct OptionRow {
   }
 };
 
+// What --help and the manual say of an option under one command.
+struct OptionText {
+  std::string_view help;
+  std::string_view fallback;
+};
+
 std::span<const CommandRow> commands();
 const CommandRow& row_of(CommandId id);
 const CommandRow* find_command(std::string_view name);
 
 std::span<const OptionRow> options();
 const OptionRow& row_of(Opt id);
+OptionText text_for(const OptionRow& row, CommandId command);
 const OptionRow* find_option(std::string_view name);
 const OptionRow* find_option(char letter);
 

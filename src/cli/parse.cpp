@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "cli/connect.hpp"
 #include "cli/describe.hpp"
 #include "cli/suggest.hpp"
 #include "cli/values.hpp"
@@ -73,6 +74,9 @@ Error unknown_option(const CommandRow& command, const std::string& word) {
     return usage("unknown option " + in_quotes(shown) + see_help(command.name));
   }
   const OptionRow* row = find_option(shown.substr(2));
+  if (row != nullptr && row->id == Opt::json && command.id == CommandId::run) {
+    return usage("run has no --json: standard output is the command's; use --event-log FILE");
+  }
   if (row != nullptr) {
     return usage(std::string(command.name) + " has no option " + std::string(shown) +
                  see_help(command.name));
@@ -141,11 +145,14 @@ Words with_empty_values_apart(std::span<const std::string> words) {
 }
 
 // What CLI11 did not know: names, and options that this command does not have.
-Result<Words> names_among(const Words& rest, const CommandRow& command) {
+Result<Words> names_among(const Words& rest, const CommandRow& command, bool shell_text) {
   bool forgot_dashes = false;
   for (size_t i = 0; i < rest.size(); ++i) {
     if (is_option(rest[i]) && !forgot_dashes) return unknown_option(command, rest[i]);
     forgot_dashes = command.id == CommandId::run && i > 0;
+  }
+  if (forgot_dashes && shell_text) {
+    return usage("-c takes one word: quote the shell text, as in rlock run NAME -c 'echo hi'");
   }
   if (forgot_dashes) {
     return usage("write -- between NAME and the command: rlock run NAME -- COMMAND [ARG...]");
@@ -165,10 +172,15 @@ Result<Wish> read_options(const CommandRow& command, Words words,
   } catch (const CLI::ParseError& error) {
     return complaint(error, command);
   }
-  auto names = names_among(app.remaining(), command);
+  bool shell_text = std::any_of(registered.begin(), registered.end(), [](const auto& one) {
+    return one.first == Opt::shell_text && one.second->count() > 0;
+  });
+  auto names = names_among(app.remaining(), command, shell_text);
   if (!names) return std::move(names).error();
   Invocation invocation{command.id, {}, *std::move(names), std::move(after_dashes)};
-  for (const auto& [id, option] : registered) invocation.choices.set(id, option->results());
+  for (const auto& [id, option] : registered) {
+    invocation.choices.set(id, id == Opt::url ? split_urls(option->results()) : option->results());
+  }
   if (invocation.choices.has(Opt::help)) return Wish(Help{command.id});
   if (invocation.choices.has(Opt::version)) return Wish(Version{});
   return Wish(std::move(invocation));
@@ -178,7 +190,7 @@ Result<Wish> read_options(const CommandRow& command, Words words,
 Result<Wish> without_command(std::span<const std::string> words) {
   for (const std::string& word : words) {
     if (word == "--help" || word == "-h") return Wish(Help{});
-    if (word == "--version") return Wish(Version{});
+    if (word == "--version" || word == "-V") return Wish(Version{});
   }
   for (size_t i = 0; i < words.size(); i += words_of(words[i])) {
     const std::string& word = words[i];
@@ -208,6 +220,7 @@ Result<Wish> parse(std::span<const std::string> words) {
 
   size_t at = command_index(words);
   if (at == words.size()) return without_command(words);
+  if (words[at] == "version") return Wish(Version{});
   if (words[at] == "help") return help_about(words.subspan(at + 1));
   const CommandRow* command = find_command(words[at]);
   if (command == nullptr) return unknown_command(words[at]);

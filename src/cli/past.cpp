@@ -17,6 +17,10 @@ std::optional<int> number_after(std::string_view label, std::string_view text) {
   return static_cast<int>(value);
 }
 
+int64_t start_of(const HistoryLine& line) {
+  return line.run ? line.run->since.ms : line.skips->first.ms;
+}
+
 }  // namespace
 
 Chronicle chronicle_of(const std::vector<lock::Past>& rows, uint64_t most) {
@@ -32,6 +36,25 @@ Chronicle chronicle_of(const std::vector<lock::Past>& rows, uint64_t most) {
     place = std::get<lock::Skips>(row);
   }
   return chronicle;
+}
+
+std::vector<HistoryLine> lines_of(const std::string& name, const Chronicle& chronicle) {
+  std::vector<HistoryLine> lines;
+  if (chronicle.skips) lines.push_back({name, std::nullopt, chronicle.skips});
+  for (const Chapter& chapter : chronicle.chapters) {
+    lines.push_back({name, chapter.run, chapter.skips});
+  }
+  return lines;
+}
+
+void keep_newest(std::vector<HistoryLine>& lines, uint64_t most) {
+  std::stable_sort(lines.begin(), lines.end(), [](const HistoryLine& a, const HistoryLine& b) {
+    return start_of(a) > start_of(b);
+  });
+  uint64_t runs = 0;
+  auto past = std::find_if(lines.begin(), lines.end(),
+                           [&](const HistoryLine& line) { return line.run && ++runs > most; });
+  lines.erase(past, lines.end());
 }
 
 RunEnd end_of(const lock::PastRun& run) {

@@ -24,6 +24,18 @@ struct Chronicle {
 // At most `most` runs of `rows`, newest first as the server has them.
 Chronicle chronicle_of(const std::vector<lock::Past>& rows, uint64_t most);
 
+// A line of the history of one lock or of many: a run with the skips before its end, or the skips
+// since the last run.
+struct HistoryLine {
+  std::string name;
+  std::optional<lock::PastRun> run{};
+  std::optional<lock::Skips> skips{};
+};
+std::vector<HistoryLine> lines_of(const std::string& name, const Chronicle& chronicle);
+
+// Puts the newest first and keeps `most` runs.
+void keep_newest(std::vector<HistoryLine>& lines, uint64_t most);
+
 // What a run came to, in parts: `how` is released, expired, lost, max-run or forced; the code or
 // the signal is known only where the command ended and its end was told.
 struct RunEnd {

@@ -39,9 +39,8 @@ Result<QueueSettings> settings_of(const Invocation& invocation) {
 
 std::string list_text(const QueueSettings& settings, const std::vector<lock::Waiter>& waiters,
                       uint64_t servers) {
-  constexpr size_t kWidth = 80;
   if (waiters.empty()) return "nobody waits for " + in_quotes(settings.name.text()) + "\n";
-  return queue_table(waiters, columns(STDOUT_FILENO, kWidth), servers);
+  return queue_table(waiters, line_width(STDOUT_FILENO), servers);
 }
 
 int list(const QueueSettings& settings, Session& session, const Choices& choices) {

@@ -40,6 +40,8 @@ bool plain(std::string_view word) {
   return !word.empty() && word.find_first_not_of(kSafe) == word.npos;
 }
 
+}  // namespace
+
 std::string shell_quoted(std::string_view word) {
   if (plain(word)) return std::string(word);
   std::string out = "'";
@@ -52,8 +54,6 @@ std::string shell_quoted(std::string_view word) {
   }
   return out + "'";
 }
-
-}  // namespace
 
 std::string encode_record(const Record& record) {
   Json json = Json::object();

@@ -31,6 +31,9 @@ Record decode_record(std::string_view bytes);
 // Host, user and pid of this process.
 Record own_record();
 
+// A word as a shell reads it.
+std::string shell_quoted(std::string_view word);
+
 // The command line as a shell would read it, at most 200 bytes, cut at a character.
 std::string command_text(const std::vector<std::string>& argv);
 

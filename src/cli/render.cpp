@@ -29,6 +29,14 @@ std::string what_text(const Record& record) {
   return text + (text.empty() ? "(" : " (") + *record.reason + ")";
 }
 
+// What a table says in front of the command, where the state alone does not tell.
+std::string remark(const lock::Holder& holder) {
+  if (holder.state == lock::HolderState::cooldown) {
+    return "[free in " + util::format_duration(holder.left) + "] ";
+  }
+  return holder.attended == lock::Attended::no ? "[not renewed] " : "";
+}
+
 std::string held_text(const lock::Holder& holder) {
   return holder.since.ms == 0 ? "-" : util::format_duration(holder.held);
 }
@@ -57,8 +65,8 @@ void add_lock(Table& table, const LockView& lock) {
   if (record.ending && state_of(snapshot) == LockState::held) state = "ending";
   std::string who = or_dash(who_text(record));
   if (snapshot.holders.size() > 1) who += " +" + std::to_string(snapshot.holders.size() - 1);
-  table.add(
-      {lock.name, state, who, pid_text(record), held_text(holder), waiting, what_text(record)});
+  table.add({lock.name, state, who, pid_text(record), held_text(holder), waiting,
+             remark(holder) + what_text(record)});
 }
 
 std::string holder_text(const Record& record) {
@@ -78,6 +86,15 @@ std::string own_mode(lock::Limit limit) {
 std::string some_of(uint64_t here, uint64_t servers) {
   if (here >= servers) return {};
   return "[" + std::to_string(here) + " of " + std::to_string(servers) + "] ";
+}
+
+std::string lease_text(const lock::Holder& holder) {
+  const std::string left = util::format_duration(holder.left);
+  if (holder.left < util::Millis(0)) return "never ends by itself";
+  if (holder.attended == lock::Attended::no) {
+    return "ends in " + left + "; nothing renews it but rlock renew";
+  }
+  return "ends in " + left + " unless renewed";
 }
 
 // How the servers of a quorum differ about a lock.
@@ -137,10 +154,7 @@ std::string holder_details(const lock::Holder& holder, size_t width) {
         util::format_duration(holder.held) + (cooling ? " ago" : "") +
             (since.empty() ? "" : (cooling ? ", at " : ", since ") + since));
   }
-  add("lease    ", cooling ? ""
-                   : holder.left < util::Millis(0)
-                       ? "never ends by itself"
-                       : "ends in " + util::format_duration(holder.left) + " unless renewed");
+  add("lease    ", cooling ? "" : lease_text(holder));
   add("mode     ", own_mode(holder.limit));
   add("owner    ", holder.owner);
   add("token    ", holder.token.value == 0 ? "" : std::to_string(holder.token.value));
@@ -158,6 +172,9 @@ std::string lock_details(const LockView& lock, size_t width) {
   std::string name = util::shortened(util::printable(lock.name), width);
   if (!lock.snapshot) return clipped_line(lock.name + ": " + lock.snapshot.error().text, width);
   const lock::Snapshot& snapshot = *lock.snapshot;
+  if (!is_known(lock)) {
+    return clipped_line(lock.name + ": never held, or not within 30 days", width);
+  }
   std::string state(word_of(state_of(snapshot)));
   state += mode_text(snapshot);
   state += lock.format == redis::Format::native

@@ -37,29 +37,45 @@ std::string who_of(const Record& record) {
   return who.empty() ? "-" : who;
 }
 
-void add_run(Table& table, const lock::PastRun& run) {
+// What ran, and who broke its lock.
+std::string what_of(const lock::PastRun& run, const Record& record) {
+  const std::string command = record.command.value_or("");
+  const std::string by = note_text(run.note);
+  if (run.note.empty()) return command;
+  const char* what = run.how == "forced" ? "[forced " : "[cool-down forced ";
+  return what + (by.empty() ? "by an operator" : by) + "] " + command;
+}
+
+using Cells = std::vector<std::string>;
+
+Cells run_cells(const lock::PastRun& run) {
   Record record = decode_record(run.record);
-  table.add({short_time(run.since), span(run.since, run.until), end_text(run), who_of(record),
-             record.command.value_or("")});
+  return {short_time(run.since), span(run.since, run.until), end_text(run), who_of(record),
+          what_of(run, record)};
 }
 
 // The last of those who came stands for all.
-void add_skips(Table& table, const std::optional<lock::Skips>& skips) {
-  if (!skips) return;
-  Record record = decode_record(skips->record);
-  table.add({short_time(skips->first), skips->count > 1 ? span(skips->first, skips->last) : "-",
-             std::to_string(skips->count) + (skips->count == 1 ? " skip" : " skips"),
-             who_of(record), record.command.value_or("")});
+Cells skip_cells(const lock::Skips& skips) {
+  Record record = decode_record(skips.record);
+  return {short_time(skips.first), skips.count > 1 ? span(skips.first, skips.last) : "-",
+          std::to_string(skips.count) + (skips.count == 1 ? " skip" : " skips"), who_of(record),
+          record.command.value_or("")};
 }
 
 }  // namespace
 
-std::string history_table(const Chronicle& chronicle, size_t width) {
-  Table table({{"START", 20}, {"FOR", 7}, {"END", 12}, {"WHO", 20}, {"COMMAND", 0}});
-  add_skips(table, chronicle.skips);
-  for (const Chapter& chapter : chronicle.chapters) {
-    add_run(table, chapter.run);
-    add_skips(table, chapter.skips);
+std::string history_table(const std::vector<HistoryLine>& lines, Names names, size_t width) {
+  std::vector<Table::Column> columns{
+      {"START", 20}, {"FOR", 7}, {"END", 12}, {"WHO", 20}, {"COMMAND", 0}};
+  if (names == Names::shown) columns.insert(columns.begin() + 1, {"NAME", 24});
+  Table table(columns);
+  auto add = [&](const std::string& name, Cells cells) {
+    if (names == Names::shown) cells.insert(cells.begin() + 1, name);
+    table.add(std::move(cells));
+  };
+  for (const HistoryLine& line : lines) {
+    if (line.run) add(line.name, run_cells(*line.run));
+    if (line.skips) add(line.name, skip_cells(*line.skips));
   }
   return table.text(width);
 }

@@ -7,8 +7,9 @@
 
 namespace rlock::cli {
 
-// For people, the newest first: lines of at most `width` characters, printable whatever a server
-// sent.
-std::string history_table(const Chronicle& chronicle, size_t width);
+enum class Names { hidden, shown };
+
+// For people: lines of at most `width` characters, printable whatever a server sent.
+std::string history_table(const std::vector<HistoryLine>& lines, Names names, size_t width);
 
 }  // namespace rlock::cli

@@ -72,10 +72,13 @@ void nest(run::Plan& plan, const Session& session, Reentry reentry) {
     // Without a value: not set, and not that of a run around this one.
     bool fenced = use.token.value != 0;
     return std::vector<std::string>{
-        "RLOCK_NAME=" + place.name, "RLOCK_OWNER=" + use.owner.text(),
+        "RLOCK_NAME=" + place.name,
+        "RLOCK_OWNER=" + use.owner.text(),
         fenced ? "RLOCK_TOKEN=" + std::to_string(use.token.value) : std::string("RLOCK_TOKEN"),
         "RLOCK_UNLOCKED",
-        "RLOCK_HELD=" + encode_held(held_inside(around, {place, use, this_run(use, renewing)}))};
+        "RLOCK_HELD=" + encode_held(held_inside(around, {place, use, this_run(use, renewing)})),
+        kPasswordVariables[0],
+        kPasswordVariables[1]};
   };
 }
 
@@ -115,6 +118,33 @@ run::LeaseEnd* lost_lease(run::Outcome& outcome) {
   return ended != nullptr && ended->lost ? &*ended->lost : nullptr;
 }
 
+struct EndEvent {
+  std::string_view operator()(const run::NotAcquired& without) const {
+    if (std::holds_alternative<lock::Busy>(without.why)) return "skipped";
+    if (std::holds_alternative<lock::TimedOut>(without.why)) return "timed-out";
+    return std::holds_alternative<lock::Gone>(without.why) ? "removed" : "failed";
+  }
+  std::string_view operator()(const run::WaitSignaled&) const { return "interrupted"; }
+  std::string_view operator()(const util::Error& error) const {
+    return error.kind == util::ErrorKind::unavailable ? "unreachable" : "failed";
+  }
+  std::string_view operator()(const run::LeaseLost& lost) const {
+    return lost.never_started ? "failed" : "";
+  }
+  std::string_view operator()(const run::CannotExec&) const { return "failed"; }
+  std::string_view operator()(const run::Unprotected&) const { return "failed"; }
+  // Of what did run the events tell already.
+  template <class Ran>
+  std::string_view operator()(const Ran&) const {
+    return {};
+  }
+};
+
+void log_end(RunObserver& observer, const run::Outcome& outcome, const std::string& detail) {
+  std::string_view word = std::visit(EndEvent{}, outcome);
+  if (!word.empty()) observer.finished(word, detail);
+}
+
 int conclude(const Verdict& verdict, Talk talk) {
   bool told =
       verdict.weight == Weight::error || (verdict.weight == Weight::notice && talk != Talk::errors);
@@ -145,6 +175,7 @@ int hold(RunSettings settings, Session& session, run::Signals& signals, Talk tal
       run::hold_and_run(plan, session.store(), session.make_store(), observer, signals);
   if (settings.contact == Contact::fail_open && unanswered(outcome)) {
     observer.end();
+    log_end(observer, outcome, std::get<util::Error>(outcome).text);
     say(unlocked_warning(std::get<util::Error>(outcome), context));
     context.unlocked = true;
     outcome = run_unlocked(std::move(plan), observer, signals);
@@ -154,7 +185,9 @@ int hold(RunSettings settings, Session& session, run::Signals& signals, Talk tal
   if (run::LeaseEnd* lease = lost_lease(outcome)) {
     ask_who_took_it(*lease, claim, observer, session);
   }
-  return conclude(judge(outcome, context), talk);
+  const Verdict verdict = judge(outcome, context);
+  log_end(observer, outcome, verdict.message);
+  return conclude(verdict, talk);
 }
 
 }  // namespace

@@ -36,19 +36,20 @@ RunObserver::RunObserver(lock::LockName name, Talk talk, std::optional<EventLog>
     : name_(std::move(name)),
       talk_(talk),
       live_(talk != Talk::errors && is_terminal(STDERR_FILENO)),
-      log_(std::move(log)) {}
+      log_(std::move(log)) {
+  constexpr Millis kAtOnce{0}, kLater{1000};
+  if (talk == Talk::errors || live_) return;
+  reports_.emplace(talk == Talk::verbose ? kAtOnce : kLater);
+}
 
 void RunObserver::queued(const lock::Queued& queued) {
   std::lock_guard guard(mutex_);
-  bool begins = !queued_;
   queued_ = queued;
   trouble_.reset();
   seen_ = BootClock::now();
-  if (live_) {
-    redraw();
-  } else if (begins && talk_ == Talk::verbose) {
-    mention(waiting_text(name_, queued, Millis(0)));
-  }
+  if (reports_) reports_->begin(seen_);
+  if (live_) redraw();
+  report_if_due();
 }
 
 void RunObserver::trouble(const util::Error& error) {
@@ -72,21 +73,31 @@ void RunObserver::must_poll(const util::Error& error) {
 }
 
 Millis RunObserver::tick_every() const {
-  return live_ ? Millis(1000) : Millis(0);
+  std::lock_guard guard(mutex_);
+  if (live_) return Millis(1000);
+  return reports_ ? reports_->left(BootClock::now()) : Millis(0);
 }
 
 void RunObserver::tick() {
   std::lock_guard guard(mutex_);
-  redraw();
+  if (live_) redraw();
+  report_if_due();
 }
 
 void RunObserver::redraw() {
-  if (trouble_) {
-    line_.draw("waiting for " + in_quotes(name_.text()) + ": trying again: " + *trouble_);
-  } else if (queued_) {
-    auto age = std::chrono::duration_cast<Millis>(BootClock::now() - seen_);
-    line_.draw(waiting_text(name_, *queued_, age));
-  }
+  if (std::string text = state_text(); !text.empty()) line_.draw(text);
+}
+
+// A CI job that said nothing would look hung.
+void RunObserver::report_if_due() {
+  if (reports_ && reports_->due(BootClock::now())) mention(state_text());
+}
+
+std::string RunObserver::state_text() const {
+  if (trouble_) return "waiting for " + in_quotes(name_.text()) + ": trying again: " + *trouble_;
+  if (!queued_) return {};
+  auto age = std::chrono::duration_cast<Millis>(BootClock::now() - seen_);
+  return waiting_text(name_, *queued_, age);
 }
 
 void RunObserver::event(const run::Event& event) {
@@ -140,6 +151,11 @@ void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
           std::to_string(getpid()) + " makes rlock exit without releasing the lock";
   std::lock_guard guard(mutex_);
   mention(text);
+}
+
+void RunObserver::finished(std::string_view event, const std::string& detail) {
+  std::lock_guard guard(mutex_);
+  if (log_) log_->append_end(event, detail);
 }
 
 void RunObserver::end() {

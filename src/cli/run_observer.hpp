@@ -35,8 +35,13 @@ class RunObserver final : public run::Observer {
   // held any more, and a last message follows.
   void end();
 
+  // What else there is for the event log: how the try to get the lock ended.
+  void finished(std::string_view event, const std::string& detail);
+
  private:
   void redraw();
+  void report_if_due();
+  std::string state_text() const;
   void mention(std::string_view message);
 
   const lock::LockName name_;
@@ -46,6 +51,7 @@ class RunObserver final : public run::Observer {
   mutable std::mutex mutex_;  // events also come from the renewal thread
   std::optional<EventLog> log_;
   WaitingLine line_;
+  std::optional<WaitingReports> reports_;  // instead of the live line, where stderr is no terminal
   std::optional<lock::Queued> queued_;
   std::optional<std::string> trouble_;
   std::string unsaid_;  // lines that stderr had no room for

@@ -39,14 +39,27 @@ std::string Table::text(size_t width) const {
   return out;
 }
 
-std::vector<size_t> Table::widths(size_t width) const {
+std::vector<size_t> Table::longest() const {
   std::vector<size_t> out(columns_.size());
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < out.size(); ++i) {
+      out[i] = std::max(out[i], util::character_count(row[i]));
+    }
+  }
+  return out;
+}
+
+std::vector<size_t> Table::widths(size_t width) const {
+  constexpr size_t kLeastOfLast = 20;
+  std::vector<size_t> out = longest();
+  size_t wanted = std::min(out.back(), kLeastOfLast);
+  for (size_t i = 0; i + 1 < out.size(); ++i) wanted += out[i] + kGap;
+  const bool capped = wanted > width;
   size_t used = 0;
   for (size_t i = 0; i < out.size(); ++i) {
-    for (const auto& row : rows_) out[i] = std::max(out[i], util::character_count(row[i]));
-    size_t left = width > used ? width - used : 0;
-    bool last = i + 1 == out.size();
-    out[i] = std::min({out[i], left, last ? left : columns_[i].cap});
+    const size_t left = width > used ? width - used : 0;
+    const bool last = i + 1 == out.size();
+    out[i] = std::min({out[i], left, capped && !last ? columns_[i].cap : left});
     used += out[i] + kGap;
   }
   return out;

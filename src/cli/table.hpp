@@ -5,8 +5,8 @@
 
 namespace rlock::cli {
 
-// Text in columns, two blanks apart, cut to a width: each column is as wide as its longest cell but
-// no wider than its cap; the last one takes what is left.
+// Text in columns, two blanks apart, each as wide as its longest cell; the last one takes what is
+// left. Where that leaves it too little, the others are cut to their caps.
 class Table {
  public:
   struct Column {
@@ -21,6 +21,7 @@ class Table {
   std::string text(size_t width) const;
 
  private:
+  std::vector<size_t> longest() const;  // cell of each column
   std::vector<size_t> widths(size_t width) const;
 
   std::vector<Column> columns_;

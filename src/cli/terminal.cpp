@@ -113,6 +113,12 @@ bool is_foreground_terminal(int fd) {
   return is_terminal(fd) && tcgetpgrp(fd) == getpgrp();
 }
 
+size_t line_width(int fd) {
+  constexpr size_t kUsual = 80;
+  constexpr size_t kAmple = 4000;
+  return is_terminal(fd) ? columns(fd, kUsual) : kAmple;
+}
+
 size_t columns(int fd, size_t otherwise) {
   constexpr size_t kLeast = 20;
   winsize size{};

@@ -37,4 +37,8 @@ bool is_foreground_terminal(int fd);
 // Columns of the terminal at fd, at least 20; `otherwise` where it is none or does not tell.
 size_t columns(int fd, size_t otherwise);
 
+// Characters a line of a listing may have there: elsewhere than on a terminal it is for grep and
+// cut, and has room for all but hostile text.
+size_t line_width(int fd);
+
 }  // namespace rlock::cli

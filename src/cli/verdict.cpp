@@ -92,7 +92,7 @@ class Judge {
     return {context_.conflict_code,
             {},
             Weight::notice,
-            lock_at(context_) + " is busy: " + holder_phrase(busy.holder)};
+            lock_at(context_) + " is busy: " + holder_phrase(busy.holder) + see_status()};
   }
 
   Verdict operator()(const lock::TimedOut& late) const {
@@ -100,7 +100,7 @@ class Judge {
             {},
             Weight::notice,
             lock_at(context_) + " is busy, waited " + util::format_duration(context_.waited) +
-                ": " + holder_phrase(late.holder)};
+                ": " + holder_phrase(late.holder) + see_status()};
   }
 
   Verdict operator()(const lock::Gone& gone) const {
@@ -169,10 +169,17 @@ class Judge {
   }
 
   Verdict operator()(const util::Error& error) const {
-    return {exit_code(error.kind), {}, Weight::error, error_text(error, context_)};
+    return {exit_code(error.kind),
+            {},
+            Weight::error,
+            error_text(error, context_) + std::string(next_step(error.kind))};
   }
 
  private:
+  std::string see_status() const {
+    return "; see rlock status " + util::printable(shell_quoted(context_.name));
+  }
+
   const RunContext& context_;
 };
 

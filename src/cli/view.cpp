@@ -53,4 +53,9 @@ std::string_view word_of(lock::Mode mode) {
   return "exclusive";
 }
 
+bool is_known(const LockView& lock) {
+  if (!lock.snapshot || lock.format != redis::Format::native) return true;
+  return lock.snapshot->known || !lock.snapshot->holders.empty();
+}
+
 }  // namespace rlock::cli

@@ -27,4 +27,7 @@ struct LockView {
   redis::Format format = redis::Format::native;
 };
 
+// Whether anything is remembered of it: a lock that was used within 30 days, or is held.
+bool is_known(const LockView& lock);
+
 }  // namespace rlock::cli

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "cli/describe.hpp"
 #include "cli/terminal.hpp"
 #include "util/text.hpp"
@@ -36,6 +38,22 @@ void WaitingLine::erase() {
   blank.append(drawn_, ' ').append("\r");
   write_stderr(blank, util::Millis(100));
   drawn_ = 0;
+}
+
+void WaitingReports::begin(util::TimePoint now) {
+  if (!next_) next_ = now + first_;
+}
+
+bool WaitingReports::due(util::TimePoint now) {
+  constexpr util::Millis kEvery{60'000};
+  if (!next_ || now < *next_) return false;
+  while (*next_ <= now) *next_ += kEvery;
+  return true;
+}
+
+util::Millis WaitingReports::left(util::TimePoint now) const {
+  if (!next_) return util::Millis(0);
+  return std::max(util::Millis(1), std::chrono::ceil<util::Millis>(*next_ - now));
 }
 
 std::string waiting_text(const lock::LockName& name, const lock::Queued& queued, util::Millis age) {

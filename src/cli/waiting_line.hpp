@@ -4,6 +4,7 @@
 #include <string>
 
 #include "lock/store.hpp"
+#include "util/clock.hpp"
 
 namespace rlock::cli {
 
@@ -26,5 +27,21 @@ class WaitingLine {
 // What waits for what: `waiting for "nightly", 2nd in line: held by alice@web1 (pid 4711) for 2m3s:
 // …`. `age`: how long ago the server said so.
 std::string waiting_text(const lock::LockName& name, const lock::Queued& queued, util::Millis age);
+
+// When a run that waits off a terminal says so: `first` after the wait began, then once a minute.
+class WaitingReports {
+ public:
+  explicit WaitingReports(util::Millis first) : first_(first) {}
+
+  void begin(util::TimePoint now);
+  // True once each time that a line is due.
+  bool due(util::TimePoint now);
+  // How long until the next one; 0 before the wait began.
+  util::Millis left(util::TimePoint now) const;
+
+ private:
+  util::Millis first_;
+  std::optional<util::TimePoint> next_;
+};
 
 }  // namespace rlock::cli

@@ -264,6 +264,7 @@ struct PastRun {
   std::string how;     // released, expired, forced
   std::string result;  // as the release told it; `-` unknown
   std::string record{};
+  std::string note{};  // of the operator who broke the lock, or its cool-down
 };
 // Acquisitions that were refused or timed out between two runs.
 struct Skips {

@@ -21,6 +21,20 @@ local function wanted(owner)
   return true
 end
 
+-- The run is in the history already: its row gets the note.
+local function note_cooldown(line)
+  local mark = 'run ' .. int(line.token) .. ' '
+  for i = 0, RUNS - 1 do
+    local row = call('LINDEX', HISTORY, i)
+    if not row then return end
+    local before, result, record = string.match(row, '^(run %d+ %d+ %d+ %l+ )([^ +]+) (.*)$')
+    if before and string.sub(row, 1, #mark) == mark then
+      call('LSET', HISTORY, i, before .. with_note(result, note) .. ' ' .. record)
+      return
+    end
+  end
+end
+
 local function break_hold(owner)
   local line = read_line(owner)
   if call('HEXISTS', WHO, '!' .. owner) == 0 then call('HSET', WHO, '!' .. owner, note) end
@@ -32,7 +46,7 @@ local function break_hold(owner)
   end
   local ends = tonumber(call('ZSCORE', HOLDERS, owner))
   remove_holder(owner)
-  if line and line.state ~= 'cooldown' then note_run(line, 'forced', '-') end
+  if line and line.state == 'cooldown' then note_cooldown(line) else note_run(owner, line, 'forced', '-') end
   forget(owner)
   bury(owner, FORCED, ends)
   return false

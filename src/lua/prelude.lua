@@ -153,9 +153,14 @@ local function write_history(row)
   call('PEXPIREAT', HISTORY, int(now + META_LIFE))
 end
 
+-- Where an operator broke the lock or its cool-down, RESULT ends in `+` and the length of the note, which stands before
+-- the record.
+local function with_note(result, note) return note == '' and result or result .. '+' .. #note .. ' ' .. note end
+
 -- run TOKEN SINCE END HOW RESULT RECORD; an unclaimed grant ran nothing.
-local function note_run(line, how, result)
+local function note_run(owner, line, how, result)
   if not line or line.state == 'granted' then return end
+  result = with_note(result, how == 'forced' and note_of(owner) or '')
   write_history(table.concat({'run', int(line.token), int(line.since), int(now), how, result,
                               line.record}, ' '))
 end
@@ -212,7 +217,7 @@ local function sweep_holders()
     if string.sub(owner, 1, 1) ~= '~' then
       local line = read_line(owner)
       local forced = line and line.state == 'revoked'
-      note_run(line, forced and 'forced' or 'expired', '-')
+      note_run(owner, line, forced and 'forced' or 'expired', '-')
       if line then cool_down(owner, line) end
       bury(owner, forced and FORCED or EXPIRED)
     end

@@ -39,7 +39,7 @@ end
 local function free(line)
   remove_holder(owner)
   local forced = line and line.state == 'revoked'
-  if how == 'released' then note_run(line, forced and 'forced' or how, note) end
+  if how == 'released' then note_run(owner, line, forced and 'forced' or how, note) end
   if how == 'released' and line and not unused then cool_down(owner, line) end
   forget(owner)
   bury(owner, forced and FORCED or kind, ends)

@@ -168,6 +168,19 @@ lock::ServerTime next_time(std::string_view& text) {
   return {static_cast<int64_t>(next_number(text))};
 }
 
+// `-+57 NOTE RECORD`: the length of an operator's note, which stands before the record.
+void split_note(lock::PastRun& run, std::string_view row) {
+  const size_t plus = run.result.find('+');
+  if (plus != std::string::npos) {
+    std::string_view digits = std::string_view(run.result).substr(plus + 1);
+    const size_t length = std::min<size_t>(next_number(digits), row.size());
+    run.note = row.substr(0, length);
+    row.remove_prefix(std::min(row.size(), length + 1));
+    run.result.resize(plus);
+  }
+  run.record = row;
+}
+
 // A row of :history as the scripts write it; nullopt for a stranger's.
 std::optional<lock::Past> past_of(std::string_view row) {
   std::string_view kind = next_word(row);
@@ -182,7 +195,7 @@ std::optional<lock::Past> past_of(std::string_view row) {
                     next_time(row),
                     std::string(next_word(row)),
                     std::string(next_word(row))};
-  run.record = row;
+  split_note(run, row);
   return run;
 }
 

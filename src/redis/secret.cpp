@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -27,10 +28,20 @@ Error bad_file(const std::string& path, const std::string& why) {
           "cannot read the password file \"" + util::printable(path) + "\": " + why};
 }
 
+// Others may read it: a secret that is mounted into a container is 0444. Who can write it chooses
+// as whom we log in.
+util::Status check_writers(const std::string& path, const util::Fd& file) {
+  struct stat info {};
+  if (fstat(file.get(), &info) != 0) return bad_file(path, std::strerror(errno));
+  if (!S_ISREG(info.st_mode) || (info.st_mode & 022) == 0) return util::Done{};
+  return bad_file(path, "others can write it; chmod go-w " + util::printable(path));
+}
+
 Result<std::string> read_secret(const std::string& path) {
   constexpr size_t kLongest = size_t{64} * 1024;  // /dev/zero must not fill the memory
   util::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file) return bad_file(path, std::strerror(errno));
+  if (auto ok = check_writers(path, file); !ok) return std::move(ok).error();
   auto text = util::read_to_end(file, kLongest);
   if (!text) return bad_file(path, text.error().text);
   if (text->ends_with('\n')) text->pop_back();

@@ -135,6 +135,8 @@ struct Kind {
 
 constexpr Kind kKinds[] = {{"redis", tcp_url, Security::plain},
                            {"rediss", tcp_url, Security::tls},
+                           {"valkey", tcp_url, Security::plain},
+                           {"valkeys", tcp_url, Security::tls},
                            {"unix", unix_url, Security::plain},
                            {"redis+unix", unix_url, Security::plain},
                            {"redis+sentinel", sentinel_url, Security::plain},
@@ -154,8 +156,9 @@ const Kind* kind_of(std::string_view scheme) {
 
 Error unknown_scheme() {
   return {ErrorKind::usage,
-          "bad URL: it must begin with redis://, rediss://, unix://, redis+sentinel://, "
-          "rediss+sentinel://, redis+cluster://, rediss+cluster:// or local:"};
+          "bad URL: it must begin with redis://, rediss://, valkey://, valkeys://, unix://, "
+          "redis+sentinel://, rediss+sentinel://, redis+cluster://, rediss+cluster:// or local:; "
+          "write a blank in a URL as %20"};
 }
 
 // Whether two URLs lead to the same place, whatever the database and the user.
@@ -217,15 +220,15 @@ Result<std::vector<Url>> parse_urls(const std::vector<std::string>& texts) {
                  "no server given: use --url, RLOCK_URL or `url` in rlock.toml; `--url local:` "
                  "starts a private server on this machine"};
   }
-  if (texts.size() == 2) {
-    return Error{ErrorKind::usage,
-                 "two servers make no majority: give one URL, or three and more for a quorum"};
-  }
   std::vector<Url> urls;
   for (const std::string& text : texts) {
     auto url = parse_url(text);
     if (!url) return std::move(url).error();
     urls.push_back(std::move(*url));
+  }
+  if (urls.size() == 2) {
+    return Error{ErrorKind::usage,
+                 "two servers make no majority: give one URL, or three and more for a quorum"};
   }
   if (auto different = all_different(urls); !different) return std::move(different).error();
   return urls;

@@ -32,7 +32,7 @@ util::Error refused(const char* what, int error) {
 // Jobs that the caller started before `exec rlock`.
 void add_children(Exclusions& children) {
   siginfo_t info{};
-  if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return;
+  if (waitid(P_ALL, 0, &info, kDeadChildren) != 0) return;
   util::Fd list(open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC));
   auto add = [&](pid_t pid) {
     children.add(pid);
@@ -68,7 +68,7 @@ class Guard::Successor final : private ProcessTree::Reaper {
     siginfo_t info{};
     for (int count = 0; count < kReaps; ++count) {
       info.si_pid = 0;
-      if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+      if (waitid(P_ALL, 0, &info, kDeadChildren) != 0 || info.si_pid == 0) return;
       if (info.si_pid == command_) command_ended(info);
       waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG);
     }

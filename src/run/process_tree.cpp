@@ -217,7 +217,7 @@ void ProcessTree::find_alive(Survivors& survivors) noexcept {
 
 bool ProcessTree::empty() noexcept {
   siginfo_t info{};
-  if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return errno == ECHILD;
+  if (waitid(P_ALL, 0, &info, kDeadChildren) != 0) return errno == ECHILD;
   open();
   if (self_ <= 0) return false;
   bool found = false;

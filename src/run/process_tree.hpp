@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <sys/wait.h>
 
 #include <array>
 
@@ -12,6 +13,10 @@
 // Reaching every process of the command. Used by the guard, and by rlock where the guard is dead:
 // async-signal-safe throughout.
 namespace rlock::run {
+
+// Options of waitid(2): looks at the dead children of the calling thread. What another thread of rlock
+// started, to print a password, is that thread's to reap.
+inline constexpr int kDeadChildren = WEXITED | WNOHANG | WNOWAIT | __WNOTHREAD;
 
 // Where the command's processes start from: its own group, or rlock's, which others share.
 enum class Grouping { own, callers };

@@ -193,7 +193,7 @@ void Supervisor::reap_strangers() {
   siginfo_t info{};
   while (true) {
     info.si_pid = 0;
-    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+    if (waitid(P_ALL, 0, &info, kDeadChildren) != 0 || info.si_pid == 0) return;
     if (info.si_pid == guard_->pid()) return;
     waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG);
   }

@@ -1,5 +1,6 @@
 #include "util/text.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 
@@ -105,6 +106,30 @@ std::string shortened(std::string_view text, size_t width) {
     while (bytes < text.size() && (byte_at(text, bytes) & 0xC0) == 0x80) ++bytes;
   }
   return std::string(text.substr(0, bytes)) + std::string(kEllipsis);
+}
+
+bool matches(std::string_view pattern, std::string_view text) {
+  std::string_view after_star, retry;  // the last `*` so far: what follows it, and from where on
+  bool star = false;
+  while (!text.empty() || !pattern.empty()) {
+    const bool wild = pattern.starts_with('?');
+    if (pattern.starts_with('*')) {
+      pattern.remove_prefix(1);
+      after_star = pattern;
+      retry = text;
+      star = true;
+    } else if (!text.empty() && (wild || pattern.starts_with(text.front()))) {
+      pattern.remove_prefix(1);
+      text.remove_prefix(wild ? std::max<size_t>(1, utf8_length(text)) : 1);
+    } else if (star && !retry.empty()) {
+      retry.remove_prefix(1);
+      pattern = after_star;
+      text = retry;
+    } else {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace rlock::util

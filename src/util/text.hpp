@@ -22,6 +22,9 @@ std::string printable(std::string_view text);
 // At most `width` characters of text, the last one an ellipsis where something was cut.
 std::string shortened(std::string_view text, size_t width);
 
+// Whether all of `text` fits a pattern in which `*` stands for anything and `?` for one character.
+bool matches(std::string_view pattern, std::string_view text);
+
 // Characters (code points), not bytes.
 size_t character_count(std::string_view text);
 

@@ -139,3 +139,37 @@ teardown_file() {
     [[ $output$stderr != *canary* ]] || fail "$stderr"
   done
 }
+
+@test "forgotten quotes after -c, and --json with run, are refused with what to write instead" {
+  run -64 --separate-stderr rlock run text -c echo hi
+  says "rlock run NAME -c 'echo hi'"
+  run -64 --separate-stderr rlock run --json text -- true
+  says --json --event-log
+  [ -z "$output" ]
+}
+
+@test "rlock version, -V and --version are one" {
+  run -0 rlock --version
+  [[ $output == "rlock "* ]]
+  local all=$output word
+  for word in -V version; do
+    run -0 rlock "$word"
+    [ "$output" = "$all" ]
+  done
+}
+
+@test "busy, 69 and 77 name the next command" {
+  hold "two words"
+  run -75 --separate-stderr rlock run -n "two words" -- true
+  says "; see rlock status 'two words'"
+  run -75 --separate-stderr rlock acquire --ttl 1m -w 0.1 "two words"
+  says "; see rlock status 'two words'"
+  let_go "two words"
+  local nobody="unix://$here/nobody"
+  run -69 --separate-stderr rlock run -u "$nobody" --connect-timeout 0.1 x -- true
+  says "rlock doctor"
+  run -69 --separate-stderr rlock status -u "$nobody" --connect-timeout 0.1
+  says "rlock doctor"
+  run -77 --separate-stderr rlock run -u "unix://nobody:wrong@$SERVER/s" x -- true
+  says "rlock doctor"
+}

@@ -162,13 +162,14 @@ EOT
   configure "$user_file" <<<'password = "canary"'
   run -0 rlock run lock -- true
   local mode
-  for mode in 640 604 644; do
+  for mode in 604 644; do
     chmod "$mode" "$user_file"
-    refused "$user_file" "chmod 600"
+    refused "$user_file" "chmod 6" "password-file"
     [[ $stderr != *canary* ]]
   done
   configure "$user_file" <<<"url = 'unix://:canary@$SERVER/s'"
-  refused "chmod 600"
+  chmod 644 "$user_file"
+  refused "chmod 6"
   chmod 600 "$user_file"
   RLOCK_URL='' run -0 rlock run lock -- true
 }
@@ -179,6 +180,51 @@ EOT
   configure "$user_file" <<<'password-file = "secret"'
   cd /
   run -0 rlock run lock -- true
+}
+
+@test "a machine's file of 0600 stops no user who has a server, and a 0640 one serves its group" {
+  # shellcheck disable=SC2016 # for the inner shell
+  run -0 private_mounts '
+    mount -t tmpfs tmpfs /mnt
+    cp -a /etc/. /mnt
+    mkdir -p /mnt/rlock
+    mount --bind /mnt /etc
+    cp "$RLOCK" /mnt/rlock/bin
+    unset HOME
+    nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
+    server="--url unix:///nonexistent/s --connect-timeout 0.1"
+    echo "password = \"canary\"" >/etc/rlock/rlock.toml
+    chmod 600 /etc/rlock/rlock.toml
+    code=0
+    $nobody /etc/rlock/bin status $server 2>/etc/said || code=$?
+    [ "$code" -eq 69 ]
+    grep -q "warning: .*/etc/rlock/rlock.toml: Permission denied" /etc/said
+    $nobody /etc/rlock/bin status -q x $server 2>/etc/said || code=$?
+    if grep -q warning /etc/said; then exit 1; fi
+    code=0
+    RLOCK_URL= $nobody /etc/rlock/bin status 2>/etc/said || code=$?
+    [ "$code" -eq 78 ]
+    grep -q "/etc/rlock/rlock.toml: Permission denied.*--url or RLOCK_URL" /etc/said
+    chmod 640 /etc/rlock/rlock.toml
+    chgrp 65534 /etc/rlock/rlock.toml
+    for who in "$nobody" ""; do
+      code=0
+      $who /etc/rlock/bin status $server 2>/etc/said || code=$?
+      [ "$code" -eq 69 ]
+      if grep -q rlock.toml /etc/said; then exit 1; fi
+    done
+  '
+}
+
+@test "a password file that others can write is refused, a mounted secret of 0444 is not" {
+  own --requirepass canary
+  echo canary >secret
+  chmod 444 secret
+  run -0 rlock run --password-file secret lock -- true
+  chmod 664 secret
+  run -78 --separate-stderr rlock run --password-file secret lock -- touch started
+  says secret "chmod go-w"
+  [ ! -e started ]
 }
 
 @test "no message shows a password" {

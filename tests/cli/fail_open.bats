@@ -56,7 +56,7 @@ warned() {
 
 @test "the event log tells that there was no lock" {
   run -3 rlock run -u "$nobody" --fail-open --event-log log job -- sh -c 'exit 3'
-  [ "$(jq -rs 'map(.event) | join(" ")' log)" = "unlocked exited" ]
+  [ "$(jq -rs 'map(.event) | join(" ")' log)" = "unreachable unlocked exited" ]
 }
 
 @test "L05 --max-run ends it and all that it started, and a command that is not there is 127" {

@@ -73,18 +73,20 @@ past() { rlock history --json "$1" | jq -c "$2"; }
   [ "$(rlock history -n 1 many | wc -l)" -eq 3 ]
   run -64 --separate-stderr rlock history -n x many
   says --runs
-  run -64 rlock history
   run -64 rlock history one two
   run -64 --separate-stderr rlock history -n 0 some
   says --runs
 }
 
-@test "the table keeps to 80 columns, and text from a record never reaches a terminal raw" {
+@test "the table keeps to the columns of a terminal, and text from a record never reaches a terminal raw" {
   run -0 rlock run --reason why "wide" -- sh -c ": $(printf 'x%.0s' {1..300})"
   run -0 rlock run wide -- sh -c $': \e[31mred\a\xe2\x80\xae\r'
   rlock history wide >shown
-  [ "$(wc -L <shown)" -le 80 ] || fail "$(cat shown)"
   run ! grep -qP '[\x00-\x09\x0b-\x1f\x7f]|\xe2\x80\xae' shown
+  rlock run narrow -- sh -c ": $(printf 'x%.0s' {1..300})"
+  start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" sh -c 'stty cols 80 && rlock history narrow' >shown
+  ends_with 0 $!
+  [ "$(tr -d '\r' <shown | wc -L)" -le 80 ] || fail "$(cat shown)"
   rlock history --json wide | jq -e '.runs | length == 2'
 }
 
@@ -95,4 +97,40 @@ past() { rlock history --json "$1" | jq -c "$2"; }
   run ! grep -qP '[\x00-\x09\x0b-\x1f\x7f]' shown
   rlock history --json odd >json
   python3 -c 'import json; json.loads(open("json", "rb").read().decode("utf-8"))'
+}
+
+@test "who broke a lock, or a cool-down, and why, is in the history" {
+  local by
+  by="$(id -un)@$(hostname)"
+  hold broken
+  rlock force-unlock broken --yes --reason "host is gone"
+  ends_with 76 "$holder"
+  rlock history broken | grep -qF "[forced by $by: host is gone] sh -c" || fail "$(rlock history broken)"
+  rlock release broken --owner "$(rlock acquire broken --ttl 1m)"
+  rlock acquire broken --ttl 1m
+  rlock force-unlock broken --yes --now --reason "left behind"
+  rlock run --min-hold 1h broken -- true
+  rlock force-unlock broken --yes --reason "needed now"
+  [ "$(past broken '[.runs[] | [.how, .exit_code, .forced.reason, .forced.user == "'"$(id -un)"'"]]')" = \
+    '[["released",0,"needed now",true],["forced",null,"left behind",true],["released",null,null,false],["forced",null,"host is gone",true]]' ] ||
+    fail "$(past broken .)"
+  rlock history broken | grep -qF "[cool-down forced by $by: needed now] true" || fail "$(rlock history broken)"
+  rlock history --json broken | jq -e '.runs[0].forced | .host != null and (.at | test("^[0-9-]{10}T.*Z$"))'
+}
+
+@test "history without a name is that of all locks, the newest first" {
+  reset_server
+  run -0 rlock history
+  [ "$output" = "no runs are remembered" ]
+  rlock run first -- true
+  run -3 rlock run second -- sh -c 'exit 3'
+  hold third
+  run -75 rlock run -n third -- true
+  rlock run first -- true
+  run -0 rlock history --json
+  jq -e '.name == null and [.runs[] | [.name, .exit_code]] == [["first",0],["second",3],["first",0]] and
+    [.skipped_since[] | [.name, .count]] == [["third",1]]' <<<"$output" || fail "$output"
+  run -0 rlock history -n 1
+  [[ ${lines[0]} == *NAME* && ${lines[1]} == *first*"exit 0"* && $output != *"exit 3"* ]] || fail "$output"
+  let_go third
 }

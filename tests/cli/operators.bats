@@ -34,8 +34,64 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   run -0 rlock status --json remembered never-seen
   [ "$(jq -c '[.locks[] | [.name, .state, .holders, .waiters]]' <<<"$output")" = \
     '[["remembered","free",[],0],["never-seen","free",[],0]]' ] || fail "$output"
-  run -0 rlock status never-seen
-  [[ $output == *free* ]]
+  run -0 rlock status never-seen remembered
+  [ "${lines[0]}" = "never-seen: never held, or not within 30 days" ] || fail "$output"
+  [[ ${lines[1]} == "remembered: free"* ]] || fail "$output"
+  [ "$(rlock status --json remembered never-seen | jq -c '[.locks[].known]')" = '[true,false]' ]
+}
+
+@test "status cuts no name in a pipe, nor on a terminal that is wide enough" {
+  reset_server
+  local name
+  name=team-1/$(printf 'x%.0s' {1..150})
+  rlock run "$name" -- true
+  rlock status | grep -qF "$name"
+  rlock status "$name" | grep -qF "$name: free"
+  rlock history "$name" | grep -qF "exit 0"
+  needs_terminal
+  name=team-1/nightly-import-of-all-the-things
+  rlock run "$name" -- true
+  start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" sh -c 'stty cols 200 && rlock status "team-1/n*"' >shown
+  ends_with 0 $!
+  grep -qF "$name " shown || fail "$(cat shown)"
+}
+
+@test "a NAME with * or ? is a pattern: a table of what it matches" {
+  reset_server
+  rlock run team-1/deploy -- true
+  rlock run team-1/build -- true
+  rlock run team-2/deploy -- true
+  run -0 rlock status --json 'team-1/*'
+  [ "$(jq -c '[.locks[].name]' <<<"$output")" = '["team-1/build","team-1/deploy"]' ] || fail "$output"
+  run -0 rlock status 'team-?/deploy'
+  [[ $output == *NAME*team-1/deploy*team-2/deploy* && $output != *build* ]] || fail "$output"
+  run -0 rlock status 'team-3/*'
+  [ "$output" = 'no lock matches "team-3/*"' ] || fail "$output"
+  run -0 rlock status 'team-1/b*' unknown
+  [[ $output == *team-1/build* && $output == *unknown* ]] || fail "$output"
+  run -64 --separate-stderr rlock status -q 'team-1/*'
+  says "team-1/*" pattern
+}
+
+@test "a lock that nobody renews is told from one that is renewed, and a cool-down from both" {
+  reset_server
+  local owner renewed
+  owner=$(rlock acquire manual --ttl 10m)
+  hold running
+  run -0 rlock status manual
+  [[ $output == *"nothing renews it"* ]] || fail "$output"
+  run -0 rlock status running
+  [[ $output == *"unless renewed"* ]] || fail "$output"
+  rlock status | grep -q 'manual .*\[not renewed\]'
+  renewed='[.locks[].holders[].renewed]'
+  [ "$(rlock status --json manual running | jq -c "$renewed")" = '[false,true]' ]
+  let_go running
+  rlock release manual --owner "$owner"
+  run -1 rlock run --min-hold 5m cooling -- false
+  run -0 rlock status cooling
+  [[ $output == *cooldown*"free in 4m5"* && $output != *"unless renewed"* ]] || fail "$output"
+  rlock status | grep -q 'cooling .*\[free in 4m5'
+  [ "$(rlock status --json cooling | jq -c "$renewed")" = '[null]' ]
 }
 
 @test "status without a name lists every lock under the prefix, and no other" {
@@ -200,7 +256,7 @@ answer() {
     hold cool 8>&-
     answer y
     ends_with 75 "$operator"
-    grep -q 'in its cool-down' question
+    grep -q 'free in .*(--min-hold)' question
     grep -q 'nothing was changed' question
     held cool
     let_go cool
@@ -277,4 +333,13 @@ breaks() {
     [ -z "$stderr" ]
   done
   [[ $(rlock --version) == *0.1.0* ]]
+}
+
+@test "force-unlock of a holder that may be dead names --now" {
+  hold silent -t 60s
+  kill -STOP "$holder"
+  run -0 rlock force-unlock silent --yes
+  [[ $output == *"when its lease ends; if its host is dead, --now frees it at once"* ]] || fail "$output"
+  kill -CONT "$holder"
+  ends_with 76 "$holder"
 }

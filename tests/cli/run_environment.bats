@@ -136,3 +136,20 @@ load helpers/helpers
   [ ! -e started ]
   [ -z "$(keys unlogged)" ]
 }
+
+@test "the password that rlock logs in with does not reach the command, nor under --fail-open" {
+  own --requirepass canary
+  local variable
+  for variable in RLOCK_PASSWORD REDISCLI_AUTH; do
+    run -0 env "$variable=canary" rlock run secret -- sh -c 'env; tr "\0" "\n" </proc/self/environ'
+    [[ $output == *RLOCK_OWNER* && $output != *canary* ]] || fail "$output"
+    run -0 env "$variable=canary" rlock run -u "unix://$here/nobody" --connect-timeout 0.1 --fail-open secret -- env
+    [[ $output != *canary* ]] || fail "$output"
+  done
+  # What a nested run logs in with: a file, or the URL.
+  (umask 077 && echo canary >password)
+  run -0 rlock run --password-file password secret -- rlock run --password-file "$here/password" secret -- echo inner
+  [ "$output" = inner ]
+  RLOCK_URL="unix://:canary@$SERVER/s" run -0 rlock run secret -- rlock run secret -- echo inner
+  [ "$output" = inner ]
+}

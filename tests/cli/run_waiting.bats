@@ -148,19 +148,39 @@ queue_up() {
   let_go removed
 }
 
-@test "-v says one line when the wait begins, without it nothing is said" {
+@test "-v says one line when the wait begins" {
   hold talked
   start rlock run -v talked -- true 2>verbose
   local first=$!
-  start rlock run talked -- true 2>plain
-  local second=$!
-  eventually waiting 2 talked
+  eventually waiting 1 talked
   eventually test -s verbose
   grep talked verbose | grep -q "$(id -un)@"
   let_go talked
   ends_with 0 "$first"
+}
+
+@test "off a terminal one line after a second says what is waited for, with holder and place; -q: none" {
+  hold patient --reason "nightly import"
+  start rlock run -q patient -- true 2>quiet
+  local first=$! second third owner
+  eventually waiting 1 patient
+  start rlock run patient -- true 2>usual
+  second=$!
+  eventually waiting 2 patient
+  start sh -c 'rlock acquire patient --ttl 1m' >owner 2>steps
+  third=$!
+  eventually test -s steps
+  eventually test -s usual
+  grep -qF "waiting for \"patient\", 2nd in line: held by $(id -un)@$(hostname) (pid $holder) for " usual || fail "$(cat usual)"
+  grep -q '3rd in line' steps || fail "$(cat steps)"
+  let_go patient
+  ends_with 0 "$first"
   ends_with 0 "$second"
-  [ ! -s plain ]
+  ends_with 0 "$third"
+  rlock release patient --owner "$(cat owner)"
+  [ ! -s quiet ] || fail "$(cat quiet)"
+  # A quick machine is done within the minute: then it was one line.
+  [ "$(grep -c . usual)" -eq 1 ] || ((SECONDS > 60)) || fail "$(cat usual)"
 }
 
 @test "L42 SCRIPT FLUSH is invisible, held and queued" {

@@ -141,7 +141,10 @@ EOF
   run -75 --separate-stderr rlock acquire taken --ttl 1m -n -q
   silent
   run -75 --separate-stderr rlock acquire taken --ttl 1m -n --json
-  jq -e '.error.code == 75 and .error.kind == "busy" and .error.lock == "taken"' <<<"$output"
+  jq -e --argjson pid "$holder" --arg host "$(hostname)" '.error | .code == 75 and .kind == "busy" and .lock == "taken" and
+    (.holder | .pid == $pid and .host == $host and .reason == "nightly import" and .held_ms >= 0)' <<<"$output" || fail "$output"
+  run -75 --separate-stderr rlock acquire taken --ttl 1m -w 0.2 --json
+  jq -e --argjson pid "$holder" '.error.holder.pid == $pid' <<<"$output" || fail "$output"
   [ "$(waiters taken)" -eq 0 ]
   let_go taken
 }

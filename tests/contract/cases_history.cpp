@@ -45,9 +45,35 @@ void lost_and_forced_runs(Lab& lab) {
   lab.force();
   lab.release('B', lock::Entry::outer(), "signal:15");
   need(run_at(lab.history(), 0).how == "forced", "the forced run is not told");
+  need(run_at(lab.history(), 0).note == "by the operator", "not who forced it");
+  need(run_at(lab.history(), 0).record == "record of B", "not whom");
+  need(run_at(lab.history(), 0).result == "signal:15", "not what it came to");
   lab.granted('C');
   lab.force(lock::Sole{}, lock::Pace::now);
   need(run_at(lab.history(), 0).how == "forced" && lab.history().size() == 3, "not three runs");
+  need(run_at(lab.history(), 0).note == "by the operator", "not who forced it at once");
+  lab.granted('D');
+  lab.force();
+  lab.pass(31s);
+  lab.granted('E');
+  need(run_at(lab.history(), 0).how == "forced", "one that never confirmed is not told");
+  need(run_at(lab.history(), 0).note == "by the operator", "not who forced the silent one");
+}
+
+void forced_cooldown(Lab& lab) {
+  Ask kept;
+  kept.min_hold = 60s;
+  lab.granted('A', kept);
+  lab.release('A', lock::Entry::outer(), "exit:0");
+  lab.force();
+  lab.granted('B', kept);
+  lab.release('B', lock::Entry::outer(), "exit:1");
+  const auto history = lab.history();
+  need(history.size() == 2, "a forced cool-down is a row of its own");
+  const PastRun& run = run_at(history, 1);
+  need(run.how == "released" && run.result == "exit:0" && run.record == "record of A", "changed");
+  need(run.note == "by the operator", "not who forced the cool-down");
+  need(run_at(history, 0).note.empty(), "a run that nobody forced has a note");
 }
 
 void skips_share_a_row(Lab& lab) {
@@ -97,6 +123,7 @@ const std::vector<Named>& history_cases() {
       {"history: runs, the newest first, with what they came to", runs_newest_first},
       {"history: a repeated release is one run", repeated_release_is_one_run},
       {"history: lost and forced runs are told (L21)", lost_and_forced_runs},
+      {"history: a forced cool-down is noted with its run", forced_cooldown},
       {"history: skips between two runs share a row", skips_share_a_row},
       {"history: a grant that nobody claimed is no run", no_run_for_an_unclaimed_grant},
       {"history: capped and expiring", capped},

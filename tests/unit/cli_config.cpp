@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -299,10 +301,14 @@ TEST_CASE("a file with a password must be closed to others, wherever it holds it
         "url = 'redis+sentinel://:s@h/m'", "url = 'redis+sentinel://h/m?sentinel_password=s'",
         "url = 'redis+cluster://:s@h'"}) {
     CAPTURE(text);
-    for (mode_t mode : {0640, 0604, 0644, 0620, 0601}) {
+    for (mode_t mode : {0604, 0644, 0620, 0601}) {
       std::string path = folder.write("rlock.toml", text, mode);
-      CHECK(contains(refusal({}, run_call({"--config", path})), "chmod 600 " + path));
+      const char* closed = geteuid() == 0 ? "chmod 640 " : "chmod 600 ";
+      CHECK(contains(refusal({}, run_call({"--config", path})), closed + path));
     }
+    std::string of_group = folder.write("rlock.toml", text, 0640);
+    auto read = run_call();
+    CHECK(bool(apply_config(read, fake_getenv, Words{of_group})) == (geteuid() == 0));
     configured(run_call(), {folder.write("rlock.toml", text, 0600)});
     configured(run_call(), {folder.write("rlock.toml", text, 0400)});
   }
@@ -415,4 +421,42 @@ TEST_CASE("the example names every key") {
     CAPTURE(row.name);
     CHECK(known == contains(example, "\n#" + std::string(row.name) + " = "));
   }
+}
+
+TEST_CASE("several URLs in one text: the same for --url, RLOCK_URL and a file") {
+  Folder folder;
+  const Words urls{"redis://a", "redis://b", "valkey://c"};
+  const char* blanks = "redis://a redis://b\tvalkey://c";
+  auto of = [&](const std::string& text) {
+    return configured(run_call(), {folder.write("rlock.toml", text)}).all(Opt::url);
+  };
+  CHECK(of("url = 'redis://a redis://b valkey://c'") == urls);
+  CHECK(of("url = 'redis://a,redis://b,valkey://c'") == urls);
+  CHECK(of("url = ['redis://a redis://b', 'valkey://c']") == urls);
+  CHECK(run_call({"--url", blanks}).choices.all(Opt::url) == urls);
+  CHECK(run_call({"-u", "redis://a, redis://b", "-u", "valkey://c"}).choices.all(Opt::url) == urls);
+  variables["RLOCK_URL"] = blanks;
+  CHECK(connection_options({}, fake_getenv)->urls == urls);
+  CHECK(run_call({"--url", " "}).choices.all(Opt::url) == Words{" "});
+}
+
+TEST_CASE("a machine's file that this user may not read is skipped where a server is named") {
+  Folder folder;
+  std::string closed = folder.write("rlock.toml", "url = 'redis://h'", 0600);
+  // Root may read everything: a child without that right looks.
+  const pid_t child = fork();
+  if (child == 0) {
+    if (chmod(folder.path().c_str(), 0711) != 0) _exit(2);
+    if (geteuid() != 0 ? chmod(closed.c_str(), 0) != 0 : setuid(65534) != 0) _exit(2);
+    auto with_url = run_call({"-u", "redis://own"});
+    auto skipped = apply_config(with_url, fake_getenv, Words{closed});
+    if (!skipped || skipped->size() != 1 || !contains(skipped->front(), closed)) _exit(3);
+    auto without = run_call();
+    auto refused = apply_config(without, fake_getenv, Words{closed});
+    if (refused || refused.error().kind != util::ErrorKind::config) _exit(4);
+    _exit(contains(refused.error().text, "--url or RLOCK_URL") ? 0 : 5);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }

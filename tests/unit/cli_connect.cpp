@@ -1,6 +1,7 @@
 #include "cli/connect.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <map>
@@ -141,6 +142,24 @@ TEST_CASE("the password comes from the file, RLOCK_PASSWORD or REDISCLI_AUTH, in
   CHECK(password_of(choices) == " s3cret \n");
   variables.clear();
   CHECK(password_of(with_url()) == std::nullopt);
+}
+
+TEST_CASE("a password file that others may write is refused, one that they may read is not") {
+  variables.clear();
+  SecretFile file("s");
+  Choices choices = with_url();
+  choices.set(Opt::password_file, {file.path()});
+  for (mode_t mode : {0600, 0440, 0444, 0644}) {
+    REQUIRE(chmod(file.path().c_str(), mode) == 0);
+    CHECK(password_of(choices) == "s");
+  }
+  for (mode_t mode : {0620, 0602, 0666}) {
+    REQUIRE(chmod(file.path().c_str(), mode) == 0);
+    auto refused = connection_options(choices, fake_getenv);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().kind == util::ErrorKind::config);
+    CHECK(refused.error().text.find("chmod go-w " + file.path()) != std::string::npos);
+  }
 }
 
 TEST_CASE(

@@ -39,6 +39,15 @@ bool ascii_line(const std::string& text) {
   return text.ends_with('\n');
 }
 
+std::string hostile_event() {
+  LoggedEvent event{"acquired", 1, {}, "h\x1b"};
+  event.name = "n\xff";
+  event.owner = "o";
+  event.token = {5};
+  event.detail = "\x1b\n\u2028";
+  return event_json(event);
+}
+
 }  // namespace
 
 TEST_CASE("status as JSON is exactly as documented") {
@@ -90,8 +99,7 @@ TEST_CASE("JSON is one valid ASCII line whatever a server sent") {
   for (const std::string& text :
        {status_json(views), queue_json(name("x"), {waiter}, std::nullopt),
         force_unlock_json(name("x"), {{test::hostile_holder()}, {}, "\x1b\xff"}),
-        error_json(error, {"x\x7f"}),
-        event_json({"acquired", 1, "n\xff", "o", {5}, "\x1b\n\u2028"})}) {
+        error_json(error, {"x\x7f"}), hostile_event()}) {
     CAPTURE(text);
     CHECK(ascii_line(text));
     CHECK_FALSE(json::parse(text, nullptr, false).is_discarded());
@@ -109,10 +117,33 @@ TEST_CASE("a token keeps every digit") {
   CHECK(text.find("\"token\":9007199254740991,") != std::string::npos);
 }
 
-TEST_CASE("an event is one object with its name, time, owner and token") {
-  CHECK(event_json({"renew-failed", 123'456'789'012, "x", test::kOwner, {7}, "timed out"}) ==
-        "{\"event\":\"renew-failed\",\"t_ns\":123456789012,\"name\":\"x\",\"owner\":\"" +
-            test::kOwner + "\",\"token\":7,\"detail\":\"timed out\"}\n");
-  CHECK(event_json({"enqueued", 1, "x", "o", {}, ""}) ==
-        "{\"event\":\"enqueued\",\"t_ns\":1,\"name\":\"x\",\"owner\":\"o\",\"token\":null}\n");
+TEST_CASE("an event is one object with its name, times, host, owner, token and durations") {
+  LoggedEvent event{"renew-failed", 123'456'789'012, {1'795'229'580'007}, "web1", 4711};
+  event.name = "x";
+  event.owner = test::kOwner;
+  event.token = {7};
+  event.held = util::Millis(1'500);
+  event.detail = "timed out";
+  CHECK(event_json(event) ==
+        "{\"event\":\"renew-failed\",\"time\":\"2026-11-21T02:53:00.007Z\",\"t_ns\":123456789012,"
+        "\"host\":\"web1\",\"pid\":4711,\"name\":\"x\",\"owner\":\"" +
+            test::kOwner + "\",\"token\":7,\"held_ms\":1500,\"detail\":\"timed out\"}\n");
+  LoggedEvent waiting{"skipped", 1, {}, "", 5};
+  waiting.waited = util::Millis(0);
+  auto read = json::parse(event_json(waiting));
+  CHECK(read["token"].is_null());
+  CHECK(read["host"].is_null());
+  CHECK(read["waited_ms"] == 0);
+  CHECK_FALSE(read.contains("held_ms"));
+  CHECK_FALSE(read.contains("detail"));
+}
+
+TEST_CASE("a busy lock's error has the holder as fields") {
+  const util::Error busy{util::ErrorKind::busy, "busy"};
+  auto read = json::parse(error_json(busy, {"x"}, 3, test::holder()))["error"];
+  CHECK(read["code"] == 3);
+  CHECK(read["holder"]["host"] == "web1");
+  CHECK(read["holder"]["pid"] == 4711);
+  CHECK(read["holder"]["reason"] == "release 7");
+  CHECK_FALSE(json::parse(error_json(busy, {"x"}, 3))["error"].contains("holder"));
 }

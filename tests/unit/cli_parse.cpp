@@ -122,6 +122,16 @@ TEST_CASE("a forgotten -- is told") {
   CHECK(contains(refusal({"run", "x", "ls", "-l"}), "write -- between NAME and the command"));
 }
 
+TEST_CASE("forgotten quotes after -c are pointed out") {
+  CHECK(contains(refusal({"run", "x", "-c", "echo", "hi"}), "quote the shell text"));
+  CHECK(contains(refusal({"run", "-c", "echo", "hi", "x"}), "rlock run NAME -c 'echo hi'"));
+}
+
+TEST_CASE("run has no --json, and says what there is instead") {
+  CHECK(contains(refusal({"run", "--json", "x", "--", "true"}), "--event-log"));
+  CHECK(contains(refusal({"--json", "run", "x", "--", "true"}), "--event-log"));
+}
+
 TEST_CASE("help and version are found anywhere before --") {
   auto help_of = [](const Words& words) {
     auto wish = parse(words);
@@ -135,9 +145,12 @@ TEST_CASE("help and version are found anywhere before --") {
   CHECK(help_of({"help", "queue"}) == CommandId::queue);
   CHECK(help_of({"run", "--help"}) == CommandId::run);
   CHECK(help_of({"--help", "run"}) == CommandId::run);
-  auto version = parse(Words{"--version"});
-  REQUIRE(version);
-  CHECK(std::holds_alternative<Version>(*version));
+  for (const Words& words :
+       {Words{"--version"}, Words{"-V"}, Words{"version"}, Words{"status", "-V"}}) {
+    auto version = parse(words);
+    REQUIRE(version);
+    CHECK(std::holds_alternative<Version>(*version));
+  }
   auto alone = parse(Words{});
   REQUIRE(alone);
   CHECK(std::holds_alternative<ShortHelp>(*alone));

@@ -96,7 +96,7 @@ TEST_CASE("acquire as JSON is exactly as documented") {
 TEST_CASE("the history is a table of runs with the skips between them (L21)") {
   Chronicle story = chronicle_of(
       {skips(1, 100'000), run("released", "exit:7"), skips(2), run("forced", "-")}, 20);
-  CHECK(history_table(story, 80) ==
+  CHECK(history_table(lines_of("nightly", story), Names::hidden, 80) ==
         "START                 FOR   END      WHO         COMMAND\n"
         "2026-11-21T02:54:40Z  -     1 skip   bob@web2    make test\n"
         "2026-11-21T02:53:00Z  1m5s  exit 7   alice@web1  make deploy\n"
@@ -109,7 +109,9 @@ TEST_CASE("the history of a hostile server is printable and within its width") {
   bad.since = {-1};
   bad.until = {INT64_MAX};
   bad.record = test::hostile_holder().record;
-  const std::string text = history_table(chronicle_of({skips(UINT64_MAX), bad}, 20), 80);
+  bad.note = "\x1b{\xff";
+  const std::string text =
+      history_table(lines_of("x", chronicle_of({skips(UINT64_MAX), bad}, 20)), Names::shown, 80);
   for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
     std::string line = text.substr(at, text.find('\n', at) - at);
     CAPTURE(line);
@@ -118,4 +120,47 @@ TEST_CASE("the history of a hostile server is printable and within its width") {
   }
   std::string json = history_json(name("x"), chronicle_of({bad}, 20));
   CHECK_FALSE(nlohmann::json::parse(json, nullptr, false).is_discarded());
+}
+
+TEST_CASE("who broke a lock, or the cool-down of a run that was over, stands with the run") {
+  const std::string note = encode_record({"ops1", "bob", {}, {}, "host is gone", "2026"});
+  lock::PastRun forced = run("forced", "-");
+  forced.note = note;
+  lock::PastRun cooled = run("released", "exit:0");
+  cooled.note = note;
+  const Chronicle story = chronicle_of({forced, cooled, run("released", "exit:1")}, 20);
+  const std::string text = history_table(lines_of("x", story), Names::hidden, 200);
+  CHECK(text.find("forced  alice@web1  [forced by bob@ops1: host is gone] make deploy\n") !=
+        text.npos);
+  CHECK(text.find("exit 0  alice@web1  [cool-down forced by bob@ops1: host is gone] make") !=
+        text.npos);
+  CHECK(text.find("exit 1  alice@web1  make deploy\n") != text.npos);
+  auto read = nlohmann::json::parse(history_json(name("x"), story))["runs"];
+  CHECK(read[0]["forced"] ==
+        nlohmann::json{
+            {"host", "ops1"}, {"user", "bob"}, {"reason", "host is gone"}, {"at", "2026"}});
+  CHECK(read[1]["forced"]["user"] == "bob");
+  CHECK(read[2]["forced"].is_null());
+}
+
+TEST_CASE("the history of all locks: the newest first, no more runs than were asked for") {
+  std::vector<HistoryLine> lines =
+      lines_of("a", chronicle_of({skips(1, 50'000), run("released", "exit:1", 10'000)}, 20));
+  for (HistoryLine& line : lines_of(
+           "b",
+           chronicle_of({run("released", "exit:2", 20'000), run("expired", "-", -10'000)}, 20))) {
+    lines.push_back(std::move(line));
+  }
+  keep_newest(lines, 2);
+  REQUIRE(lines.size() == 3);
+  CHECK((lines[0].name == "a" && !lines[0].run));
+  CHECK((lines[1].name == "b" && lines[1].run->result == "exit:2"));
+  CHECK((lines[2].name == "a" && lines[2].run->result == "exit:1"));
+  CHECK(history_table(lines, Names::shown, 80).find("2026-11-21T02:53:20Z  b     1m5s  exit 2") !=
+        std::string::npos);
+  auto read = nlohmann::json::parse(history_json(lines));
+  CHECK(read["runs"].size() == 2);
+  CHECK(read["runs"][0]["name"] == "b");
+  CHECK(read["skipped_since"][0]["name"] == "a");
+  CHECK(read["skipped_since"][0]["count"] == 1);
 }

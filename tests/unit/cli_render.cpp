@@ -96,11 +96,62 @@ TEST_CASE("the queue is shown in order with the owners that --remove takes") {
         "1  0123456789abcdef0123456789abcdef  bob@web2  1.5s     make test\n");
 }
 
-TEST_CASE("a table gives its last column what is left") {
+TEST_CASE("a table cuts to the caps of its columns only where the last one would have no room") {
   Table table({{"A", 4}, {"B", 0}});
   table.add({"abcdefgh", "0123456789"});
   CHECK(table.text(12) == "A     B\nabc\u2026  01234\u2026\n");
-  CHECK(table.text(80) == "A     B\nabc\u2026  0123456789\n");
+  CHECK(table.text(20) == "A         B\nabcdefgh  0123456789\n");
+}
+
+TEST_CASE("a name is whole wherever the line has room for it") {
+  LockView view{std::string(60, 'n'), test::snapshot({test::holder()}, 2)};
+  CHECK(contains(status_table({view}, 132), view.name));
+  CHECK(contains(status_table({view}, 132), "make deploy"));
+  CHECK_FALSE(contains(status_table({view}, 80), view.name));
+}
+
+TEST_CASE("a lock that nobody renews, a cool-down and one that nobody knows are told apart") {
+  lock::Holder left = test::holder();
+  left.attended = lock::Attended::no;
+  LockView view{"x", test::snapshot({left}, 0)};
+  CHECK(contains(lock_details(view, 80), "ends in 25s; nothing renews it but rlock renew"));
+  CHECK(contains(status_table({view}, 80), "[not renewed] make"));
+  lock::Holder cooling = test::holder();
+  cooling.state = lock::HolderState::cooldown;
+  cooling.left = util::Millis(59'000);
+  view.snapshot = test::snapshot({cooling}, 0);
+  CHECK(contains(lock_details(view, 80), "free in 59s (--min-hold)\n"));
+  CHECK_FALSE(contains(lock_details(view, 80), "unless renewed"));
+  CHECK_FALSE(contains(lock_details(view, 80), "held by"));
+  CHECK(contains(status_table({view}, 80), "[free in 59s] "));
+  lock::Snapshot nothing = test::snapshot({}, 0);
+  nothing.known = false;
+  CHECK(lock_details({"x", nothing}, 80) == "x: never held, or not within 30 days\n");
+}
+
+TEST_CASE("a wait is reported once after a second, then once a minute") {
+  using util::Millis;
+  const util::TimePoint start = util::BootClock::now();
+  WaitingReports reports(Millis(1'000));
+  CHECK_FALSE(reports.due(start));
+  CHECK(reports.left(start) == Millis(0));
+  reports.begin(start);
+  reports.begin(start + Millis(900));
+  CHECK(reports.left(start) == Millis(1'000));
+  CHECK_FALSE(reports.due(start + Millis(999)));
+  CHECK(reports.due(start + Millis(1'000)));
+  CHECK_FALSE(reports.due(start + Millis(1'000)));
+  CHECK_FALSE(reports.due(start + Millis(60'999)));
+  CHECK(reports.left(start + Millis(60'999)) == Millis(1));
+  CHECK(reports.due(start + Millis(61'000)));
+  // A host that was suspended says it once, not once for each minute that it missed.
+  CHECK(reports.due(start + Millis(600'000)));
+  CHECK_FALSE(reports.due(start + Millis(600'000)));
+  CHECK(reports.left(start + Millis(600'000)) == Millis(1'000));
+  WaitingReports verbose{Millis(0)};
+  verbose.begin(start);
+  CHECK(verbose.due(start));
+  CHECK_FALSE(verbose.due(start + Millis(59'999)));
 }
 
 TEST_CASE("the waiting line says what, the place, by whom and for how long") {

@@ -74,6 +74,10 @@ TEST_CASE("a skip names the holder and is a notice, not an error (L19, L21, L50)
                    "(reason: release 7)"));
   }
   CHECK(contains(verdict(run::NotAcquired{lock::TimedOut{}}).message, "waited 3s"));
+  RunContext spaced = context();
+  spaced.name = "a b";
+  CHECK(
+      judge(run::NotAcquired{lock::Busy{}}, spaced).message.ends_with("; see rlock status 'a b'"));
 }
 
 TEST_CASE("-E changes the code of a conflict and of nothing else (L02)") {
@@ -185,5 +189,8 @@ TEST_CASE("an error names lock and server once") {
   Verdict full = verdict(util::Error{util::ErrorKind::unavailable,
                                      "cannot acquire \"nightly\" at db1:6379: timed out"});
   CHECK(full.code == 69);
-  CHECK(full.message == "cannot acquire \"nightly\" at db1:6379: timed out");
+  CHECK(full.message ==
+        "cannot acquire \"nightly\" at db1:6379: timed out; rlock doctor checks the server");
+  util::Error denied{util::ErrorKind::denied, "cannot acquire \"nightly\" at db1:6379: NOPERM"};
+  CHECK(verdict(denied).message.ends_with("; rlock doctor checks the server"));
 }

@@ -101,6 +101,17 @@ TEST_CASE("a Cluster URL gives its nodes") {
   CHECK(cluster.nodes[1] == redis::HostPort{"n2", 7001});
 }
 
+TEST_CASE("valkey:// and valkeys:// are redis:// and rediss:// under other names") {
+  auto plain = std::get<redis::SingleUrl>(*parse_url("valkey://u:p@db1:7000/2"));
+  CHECK(plain.security == redis::Security::plain);
+  CHECK(plain.server.host == "db1");
+  CHECK(plain.server.port == 7000);
+  CHECK(plain.server.db == 2);
+  auto secure = std::get<redis::SingleUrl>(*parse_url("VALKEYS://db1"));
+  CHECK(secure.security == redis::Security::tls);
+  CHECK(secure.server.port == 6379);
+}
+
 TEST_CASE("local: takes a folder or none") {
   CHECK(std::get<redis::LocalUrl>(*parse_url("local:")).folder.empty());
   CHECK(std::get<redis::LocalUrl>(*parse_url("local:/srv/locks")).folder == "/srv/locks");

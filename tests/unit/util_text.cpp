@@ -35,3 +35,28 @@ TEST_CASE("text is shortened by characters, never inside one") {
   CHECK(character_count("\xC3\xBC"
                         "b") == 2);
 }
+
+TEST_CASE("a pattern: * stands for anything, ? for one character") {
+  for (auto [pattern, text] : {std::pair{"team-1/*", "team-1/deploy"},
+                               {"*", ""},
+                               {"*", "a/b"},
+                               {"a*b*c", "a-b-b-c"},
+                               {"a*b*c", "abbc"},
+                               {"f?x", "f\xC3\xBCx"},
+                               {"??", "ab"},
+                               {"*.sql", "x.sql.sql"},
+                               {"a*b", "a*b"}}) {
+    CAPTURE(pattern);
+    CHECK(matches(pattern, text));
+  }
+  for (auto [pattern, text] : {std::pair{"team-1/*", "team-2/deploy"},
+                               {"", "a"},
+                               {"a", ""},
+                               {"?", ""},
+                               {"a*b", "abc"},
+                               {"*x", "y"},
+                               {"f?x", "fx"}}) {
+    CAPTURE(pattern);
+    CHECK_FALSE(matches(pattern, text));
+  }
+}

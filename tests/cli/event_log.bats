@@ -1,0 +1,68 @@
+#!/usr/bin/env bats
+# --event-log: every way a run can go has its event, and each line is what docs/json/event-log.schema.json says.
+load helpers/helpers
+
+top=$BATS_TEST_DIRNAME/../..
+
+# events FILE: its words in order; each line fits the schema.
+events() {
+  "$BATS_TEST_DIRNAME/helpers/conforms.py" "$top/docs/json/event-log.schema.json" <"$1" || return
+  jq -r .event "$1" | paste -sd ' '
+}
+
+@test "a run: times, host, pid and durations" {
+  local before after
+  before=$(date +%s)
+  run -7 rlock run --event-log log logged -- sh -c 'sleep 0.2; exit 7'
+  after=$(date +%s)
+  [ "$(events log)" = "acquired exited released" ] || fail "$(cat log)"
+  jq -se --arg host "$(hostname)" --argjson before "$before" --argjson after "$after" '
+    all(.[]; .host == $host and .pid > 0 and (.time | sub("\\..*"; "Z") | fromdate | . >= $before and . <= $after)) and
+    (map(.pid) | unique | length) == 1 and
+    .[0].waited_ms >= 0 and (.[0] | has("held_ms") | not) and
+    .[1].held_ms >= 200 and .[2].held_ms >= .[1].held_ms and (.[1] | has("waited_ms") | not)' log || fail "$(cat log)"
+}
+
+@test "a skip, a wait that timed out, a waiter that was removed or interrupted: each is an event" {
+  hold taken --reason "nightly import"
+  run -75 rlock run -n --event-log skipped taken -- true
+  [ "$(events skipped)" = skipped ] || fail "$(cat skipped)"
+  jq -e '.token == null and .waited_ms >= 0 and (.detail | contains("nightly import"))' skipped
+  run -75 rlock run -w 0.3 --event-log late taken -- true
+  [ "$(events late)" = "enqueued timed-out" ] || fail "$(cat late)"
+  jq -se '.[1].waited_ms >= 300' late
+  start rlock run --event-log removed taken -- true
+  local waiter=$!
+  eventually waiting 1 taken
+  rlock queue taken --remove "$(rlock queue --json taken | jq -r '.waiters[0].owner')"
+  ends_with 75 "$waiter"
+  [ "$(events removed)" = "enqueued removed" ] || fail "$(cat removed)"
+  start rlock run --event-log interrupted taken -- true
+  waiter=$!
+  eventually waiting 1 taken
+  kill -TERM "$waiter"
+  ends_with 143 "$waiter"
+  [ "$(events interrupted)" = "enqueued interrupted" ] || fail "$(cat interrupted)"
+  let_go taken
+}
+
+@test "a server that nobody reaches is an event, with and without --fail-open" {
+  local nobody="unix://$here/nobody"
+  run -69 rlock run -u "$nobody" --connect-timeout 0.1 --event-log log away -- true
+  [ "$(events log)" = unreachable ] || fail "$(cat log)"
+  jq -e '.detail | contains("nobody")' log
+  rm log
+  run -0 rlock run -u "$nobody" --connect-timeout 0.1 --fail-open --event-log log away -- true
+  [ "$(events log)" = "unreachable unlocked exited" ] || fail "$(cat log)"
+}
+
+@test "a lock that an operator breaks, a command over its limit, one that cannot be executed" {
+  hold broken --event-log forced
+  rlock force-unlock broken --yes
+  ends_with 76 "$holder"
+  [[ $(events forced) == "acquired lost "* ]] || fail "$(cat forced)"
+  run -124 rlock run --max-run 0.1 --event-log limit slow -- sleep 1000
+  [[ $(events limit) == "acquired terminating "* ]] || fail "$(cat limit)"
+  run -127 rlock run --event-log missing none -- "$here/no-such-command"
+  [[ $(events missing) == acquired*failed ]] || fail "$(cat missing)"
+}
