@@ -74,8 +74,8 @@ async def serve(port, target, client_reader, client):
         for way in left:
             way.cancel()
         await asyncio.gather(*ways, return_exceptions=True)
-    except OSError:
-        pass
+    except (OSError, asyncio.CancelledError):
+        pass  # one of the two went away, or the proxy ends
     finally:
         client.close()
         if writer is not None:
