@@ -21,6 +21,7 @@ import history
 import hosts as host_kinds
 import nemesis
 import topology
+import workers
 from freezer import Freezer
 from violation import Violation
 
@@ -41,6 +42,8 @@ def arguments():
     parser.add_argument("--topology", choices=topology.TOPOLOGIES, help="else the mode's own")
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--workers", type=int, default=3, help="on each host")
+    parser.add_argument("--crowd", type=int, default=2500, help="processes that sleep, on every other host")
+    parser.add_argument("--kind", action="append", choices=workers.KINDS, help="of command; again for several")
     parser.add_argument("--locks", type=int, default=4)
     parser.add_argument("--ttl", type=float, action="append", help="seconds; drawn from 1, 1.5 and 2 without it")
     parser.add_argument("--hold", type=float, nargs=2, metavar=("LOW", "HIGH"), help="in ttls; mostly short without it")
@@ -116,6 +119,7 @@ class Campaign:
         return {"host": host.number, "folder": self.folder, "locks": locks, "rlock": os.environ["RLOCK"],
                 "job": os.environ["CHAOS_JOB"], "url": self.servers.url(host.number), "seed": self.seed,
                 "ttls": self.options.ttl or [1, 1.5, 2], "workers": self.options.workers, "hold": self.options.hold,
+                "crowd": self.options.crowd if self.hosts.crowded(host) else 0, "kinds": self.options.kind,
                 "environment": mutant}
 
     def able_faults(self):
@@ -178,7 +182,7 @@ class Campaign:
         wrong = self.servers.leftovers()
         for host in self.hosts.hosts:
             host.tell(finish=1)
-            wrong += [f"host {host.number}: still runs: {words}" for words in host.hear().get("left", [])]
+            wrong += [f"host {host.number}: left behind, or harmed: {words}" for words in host.hear().get("left", [])]
         return wrong
 
     def read(self):

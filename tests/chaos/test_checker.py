@@ -230,6 +230,15 @@ class Checker(unittest.TestCase):
         self.seen.runs[0].code = 69
         self.finds("E", "exit code 69")
 
+    def test_e_unguarded_with_a_guard(self):
+        self.seen.runs[0].code = 71
+        self.finds("E", "nobody had killed its guard")
+
+    def test_e_unguarded(self):
+        self.seen.runs[0].code = 71
+        self.seen.runs[0].faults.append({"fault": "guard_killed", "at": 200 * MS, "seconds": 0, "signal": 9})
+        self.clean_of("E")
+
     def test_e_a_signal_that_nobody_sent(self):
         self.seen.runs[0].code = -6
         self.finds("E", "signal 6")
