@@ -51,7 +51,9 @@ end
 
 -- Why an owner that is not held now may not come back; nil when nobody can have had it since.
 local function refusal(buried)
+  -- The tombstones may have been evicted: an operator's note lies in another key.
   if buried and buried > REQUEUED then return KINDS[buried] end
+  if call('HEXISTS', WHO, '!' .. owner) == 1 then return 'forced' end
   if tombstone(owner .. ':' .. entry) then return 'released' end
   if token == 0 then return buried and 'expired' or 'deleted' end
   if token > greatest then return 'unissued' end

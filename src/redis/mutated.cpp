@@ -25,8 +25,9 @@ constexpr std::array<ScriptMutant, 5> kScriptMutants{{
     {"unclaimed_grant_runs", "if not newcomer then touch() end",
      "if tombstone(owner) == EXPIRED then return {'granted', issue()} end"},
     {"forced_out_put_back",
-     "if buried and buried > REQUEUED then return KINDS[buried] end\n  if tombstone",
-     "if tombstone"},
+     "if buried and buried > REQUEUED then return KINDS[buried] end\n"
+     "  if call('HEXISTS', WHO, '!' .. owner) == 1 then return 'forced' end\n",
+     ""},
 }};
 
 // A digest that no script has: the text is sent each time.

@@ -3,7 +3,7 @@ from excuses import Excuses
 from violation import Violation
 
 OWN_CODES = {0, 1, 7, 42}  # the job's
-BUSY, UNREACHABLE, LOST = 75, 69, 76
+BUSY, UNREACHABLE, LOST, UNGUARDED = 75, 69, 76, 71
 SIGNALLED = ("killed", "signalled")
 
 
@@ -55,6 +55,9 @@ def untrue_code(run, hold, excused_run):
     elif code == UNREACHABLE:
         if not excused_run or hold:
             yield "exit code 69, but " + ("its command started" if hold else "the server was never away")
+    elif code == UNGUARDED:
+        if not any(fault["fault"] == "guard_killed" for fault in run.faults):
+            yield "exit code 71, but nobody had killed its guard"
     elif code < 0:
         if not any(fault["fault"].endswith(SIGNALLED) and fault["signal"] == -code for fault in run.faults):
             yield f"ended by signal {-code} that nobody sent"

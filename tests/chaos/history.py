@@ -60,7 +60,7 @@ class Fault:
 class Entry:
     """What a script did at `ms` (server clock; 0: not known): `owner`'s lease ends at `value` (hold), it holds no more (free),
     queues with ticket `value` (queue), leaves the queue (leave), is remembered as ended by kind `value` (bury), has
-    token `value` (token); or a whole part is gone: holders, queue, all (gone)."""
+    token `value` (token); or a whole part is gone: holders, queue, released, who, all (gone)."""
     ms: int
     what: str
     owner: str = ""
@@ -108,6 +108,12 @@ def read_holds(folder):
     return sorted(holds.values(), key=lambda hold: hold.start)
 
 
+def count_holds(folder):
+    """As many as have begun so far."""
+    paths = glob.glob(os.path.join(folder, "*.log"))
+    return sum(line.startswith("start ") for path in paths for line in read_lines(path))
+
+
 def read_runs(folder):
     runs = {}
     for path in glob.glob(os.path.join(folder, "runs-*.jsonl")):
@@ -152,8 +158,9 @@ def entries_of(words):
             # ~owner is no owner: it keeps the lock for --min-hold.
             if name.startswith("+") and name[1:2] != "~" and len(fields) == 7 and int(fields[2]) > 0:
                 yield Entry(0, "token", name[1:], int(fields[2]))
-    elif command in ("DEL", "UNLINK") and part in ("holders", "queue"):
-        yield Entry(0, "gone", part)
+    elif command in ("DEL", "UNLINK"):
+        parts = {split_key(each)[1] for each in words[1:]}  # of one lock
+        yield from (Entry(0, "gone", lost) for lost in ("holders", "queue", "released", "who") if lost in parts)
 
 
 class Ledger:

@@ -4,6 +4,7 @@ from violation import Violation
 
 LATE_MS = 1000  # FAULTS, L: for whoever has to notice that a lease has ended
 FORGETTABLE = 1  # tombstones up to this kind (expired, requeued) let their owner come back
+FORCED = 5  # who has such a tombstone has an operator's note as well, in another key
 
 
 class Book:
@@ -18,6 +19,8 @@ class Book:
         self.left = {}  # who left the queue in this very script -> the same
         self.known = set()  # who has ever been a holder
         self.buried = {}  # owner -> kind of its tombstone
+        self.noted = set()  # owners that an operator broke
+        self.tokens = {}  # owner -> its newest
         self.removed = {}  # holders removed in this script, not buried yet -> lease end
         self.free_since = None  # ms, while there is no holder
         self.ms = 0
@@ -45,6 +48,10 @@ class Book:
         elif entry.what == "bury":
             self.buried[owner] = entry.value
             self.removed.pop(owner.partition(":")[0], None)
+            if entry.value == FORCED:
+                self.noted.add(owner)
+        elif entry.what == "token":
+            self.tokens[owner] = entry.value
         elif entry.what == "queue":
             self.queue.setdefault(owner, (entry.value, entry.ms))
         elif entry.what == "leave" and owner in self.queue:
@@ -63,6 +70,10 @@ class Book:
             self.wipe()
         elif part == "queue":
             self.queue = {}
+        elif part == "released":
+            self.buried = {}
+        elif part == "who":
+            self.noted = set()
         else:
             for owner in list(self.holders):
                 self.remove(owner)
@@ -75,14 +86,28 @@ def scripts(history):
 
 
 def check_o(history):
-    """An owner that was released, cancelled, removed or forced out never holds the lock again."""
+    """An owner that was released, cancelled, removed or forced out never holds the lock again, for as long as the
+    server's data can know. With the tombstones gone an operator's note keeps it from being put back; it may come anew
+    then, with a larger token. With both gone, by FLUSHALL or one by one, nothing remembers its end."""
     for lock, entries, book in scripts(history):
+        doubtful = {}  # owner -> (ms, the token that it had)
         for entry in entries:
             book.turn_to(entry.ms)
+            late = [owner for owner, (ms, _) in doubtful.items() if ms != entry.ms]
+            yield from (brought_back(lock, owner) for owner in late if doubtful.pop(owner))
             back = entry.what == "hold" and entry.owner not in book.holders
             if back and book.buried.get(entry.owner, 0) > FORGETTABLE:
-                yield Violation("O", 0, f"{lock}: {entry.owner} was brought back after its end")
+                yield brought_back(lock, entry.owner)
+            elif back and entry.owner in book.noted:
+                doubtful[entry.owner] = entry.ms, book.tokens.get(entry.owner, 0)
+            elif entry.what == "token" and entry.owner in doubtful and entry.value > doubtful[entry.owner][1]:
+                del doubtful[entry.owner]
             book.apply(entry)
+        yield from (brought_back(lock, owner) for owner in doubtful)
+
+
+def brought_back(lock, owner):
+    return Violation("O", 0, f"{lock}: {owner} was brought back after its end")
 
 
 def check_undue(history):

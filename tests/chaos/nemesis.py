@@ -1,4 +1,4 @@
-"""Does faults and undoes them; the numbers are the rows of FAULTS.md."""
+"""Does faults and undoes them; the numbers are the rows of FAULTS.md, from 41 on those of README.md."""
 import dataclasses
 import heapq
 import subprocess
@@ -9,7 +9,7 @@ import history
 # Done by a host's agent to one of its runs; each run has one such fault at most.
 PROCESSES = {"rlock_stopped": 1, "guard_stopped": 2, "rlock_killed": 4, "guard_killed": 5, "both_killed": 6,
              "rlock_signalled": 11, "waiter_killed": 32, "waiters_killed": 32, "waiter_stopped": 33,
-             "waiter_signalled": 34}
+             "waiter_signalled": 34, "stranger_marked": 43}
 LINKS = {"link_down": 16, "requests_lost": 16, "replies_lost": 15, "lossy": 16}
 KEEPING = {"server_stopped": 21, "server_killed": 19, "clients_killed": 19, "scripts_flushed": 20, "paused": 21,
            "long_script": 24, "no_memory": 24, "no_replicas": 24, "replies_delay": 12, "replies_stall": 15,

@@ -4,7 +4,11 @@ on stdin say: {"port": P, "mode": "pass|delay|stall|trickle|swallow", "seconds":
 """
 import asyncio
 import json
+import socket
 import sys
+
+# s: who vanishes without a word leaves the server as soon as one that it serves itself (redis_node.py's KEEPALIVE).
+KEEPALIVE = ((socket.TCP_KEEPIDLE, 5), (socket.TCP_KEEPINTVL, 1), (socket.TCP_KEEPCNT, 3))
 
 modes = {}
 changed = None
@@ -52,7 +56,15 @@ async def replies(port, server, client):
             return
 
 
+def notice_death(client):
+    line = client.get_extra_info("socket")
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in KEEPALIVE:
+        line.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
 async def serve(port, target, client_reader, client):
+    notice_death(client)
     writer = None
     try:
         reader, writer = await asyncio.open_connection(*target)
@@ -62,8 +74,8 @@ async def serve(port, target, client_reader, client):
         for way in left:
             way.cancel()
         await asyncio.gather(*ways, return_exceptions=True)
-    except OSError:
-        pass
+    except (OSError, asyncio.CancelledError):
+        pass  # one of the two went away, or the proxy ends
     finally:
         client.close()
         if writer is not None:

@@ -92,6 +92,36 @@ class Checker(unittest.TestCase):
         self.ledger += [Entry(950, "hold", "b", 1950), Entry(960, "free", "b"), Entry(960, "bury", "b", 2)]
         self.clean_of("O")
 
+    def forced_out(self, *lost):
+        """a is broken by an operator, then `lost` vanishes."""
+        entry(self.seen, "bury", "a").value = 5
+        self.ledger += [Entry(940, "gone", part) for part in lost]
+
+    def test_o_a_forced_owner_is_put_back_without_the_tombstones(self):
+        self.forced_out("released")
+        self.ledger += [Entry(950, "token", "a", 10), Entry(950, "hold", "a", 2000)]
+        self.finds("O", "a was brought back", "O")
+
+    def test_o_a_forced_owner_is_put_back_and_extended_without_the_tombstones(self):
+        self.forced_out("released")
+        self.ledger += [Entry(950, "token", "a", 10), Entry(950, "hold", "a", 2000), Entry(960, "token", "a", 11)]
+        self.finds("O", "a was brought back", "O")
+
+    def test_o_a_forced_owner_comes_anew_without_the_tombstones(self):
+        self.forced_out("released")
+        self.ledger += [Entry(950, "hold", "a", 2000), Entry(950, "token", "a", 30)]
+        self.clean_of("O")
+
+    def test_o_a_forced_owner_is_put_back_without_the_note(self):
+        self.forced_out("who")
+        self.ledger += [Entry(950, "token", "a", 10), Entry(950, "hold", "a", 2000)]
+        self.finds("O", "a was brought back", "O")
+
+    def test_o_nothing_remembers_that_an_owner_was_forced_out(self):
+        self.forced_out("who", "released")
+        self.ledger += [Entry(950, "token", "a", 10), Entry(950, "hold", "a", 2000)]
+        self.clean_of("O")
+
     def clean_of(self, *names):
         self.assertEqual([], [str(v) for v in checker.check(self.seen, names)])
 
@@ -200,6 +230,15 @@ class Checker(unittest.TestCase):
         self.seen.runs[0].code = 69
         self.finds("E", "exit code 69")
 
+    def test_e_unguarded_with_a_guard(self):
+        self.seen.runs[0].code = 71
+        self.finds("E", "nobody had killed its guard")
+
+    def test_e_unguarded(self):
+        self.seen.runs[0].code = 71
+        self.seen.runs[0].faults.append({"fault": "guard_killed", "at": 200 * MS, "seconds": 0, "signal": 9})
+        self.clean_of("E")
+
     def test_e_a_signal_that_nobody_sent(self):
         self.seen.runs[0].code = -6
         self.finds("E", "signal 6")
@@ -223,13 +262,15 @@ class Reading(unittest.TestCase):
         due = str(500 + history.META_LIFE_MS)
         commands = [["SELECT", "0"], ["MULTI"], ["ZADD", "rlock:{red}:holders", "1500", "a"],
                     ["HSET", "rlock:{red}:who", "a", "x", "+a", "held 1 42 500 1000 0 1"],
-                    ["PEXPIREAT", "rlock:{red}:meta", due], ["EXEC"], ["FLUSHALL"]]
+                    ["PEXPIREAT", "rlock:{red}:meta", due], ["EXEC"],
+                    ["UNLINK", "rlock:{red}:meta", "rlock:{red}:released", "rlock:{red}:holders"], ["FLUSHALL"]]
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "aof")
             with open(path, "wb") as file:
                 file.write(b"#TS:1\r\n" + b"".join(map(redis_talk.encode, commands)) + b"*2\r\n$3\r\nDE")
             entries = history.read_ledger([path])["red"]
-        wanted = [Entry(500, "hold", "a", 1500), Entry(500, "token", "a", 42), Entry(500, "gone", "all")]
+        wanted = [Entry(500, "hold", "a", 1500), Entry(500, "token", "a", 42), Entry(500, "gone", "holders"),
+                  Entry(500, "gone", "released"), Entry(500, "gone", "all")]
         self.assertEqual(wanted, entries)
 
 

@@ -11,11 +11,17 @@ import threading
 import time
 
 import clock
+from hosts import DIES_WITH_US
 
 # Longer than the lease is what catches bugs; most are short, so that there are many.
 HOLDS = ((0.76, 0.01, 0.08), (0.14, 0.08, 0.6), (0.10, 0.6, 3.0))
 RENEWAL_RACES = (1 / 3, 2 / 3, 1.0)  # x ttl: the command ends as a renewal is due [FAULTS 11]
-KINDS = ("plain", "plain", "plain", "stubborn", "group", "session")
+ALONE = ("plain", "stubborn")  # commands without a descendant
+KINDS = ("plain", "plain", "plain", *ALONE, "group", "session", "forking", "forking", "cleared", "daemon",
+         "disguised", "user")
+
+
+STRANGER_LIVES_ON = 1.0  # s: long enough for a guard that outlives its run to end what it takes for the run's
 
 
 class Run:
@@ -49,6 +55,7 @@ class Agent:
         self.live = {}
         self.count = 0
         self.over = threading.Event()
+        self.harmed = []  # strangers
         self.log = open(os.path.join(config["folder"], f"runs-{config['host']}.jsonl"), "a", encoding="ascii")
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("RLOCK")}
         self.environment |= {"RLOCK_URL": config["url"], "RLOCK_CONFIG": "/dev/null", **config["environment"]}
@@ -65,7 +72,7 @@ class Agent:
         share = chance.choice(RENEWAL_RACES) if chance.random() < 0.08 else chance.uniform(low, high)
         wait = chance.choices(([], ["-w", "30"], ["-w", "1"], ["-n"]), (4, 4, 1, 1))[0]
         return {"lock": chance.choice(self.config["locks"]), "ttl": ttl, "ms": int(ttl * share * 1000), "wait": wait,
-                "kind": chance.choice(KINDS), "code": chance.choice((0, 0, 1, 7, 42)), "closed": chance.random() < 0.05}
+                "kind": chance.choice(self.config["kinds"] or KINDS), "code": chance.choice((0, 0, 1, 7, 42)), "closed": chance.random() < 0.05}
 
     def start(self, plan):
         with self.lock:
@@ -105,7 +112,7 @@ class Agent:
             runs = [run for run in self.live.values() if run.fault is None and not run.plan["closed"]]
         chance.shuffle(runs)
         for run in runs:
-            if plain and run.plan["kind"] in ("group", "session"):
+            if plain and run.plan["kind"] not in ALONE:
                 continue
             guard = run.guard()
             # With its event log it has become rlock, and takes signals as one.
@@ -117,8 +124,35 @@ class Agent:
                 os.close(guard)
         return None, None
 
+    def owner_of(self, run):
+        """None before it has one."""
+        try:
+            with open(os.path.join(self.config["folder"], f"events-{run.number}"), encoding="utf-8") as events:
+                return json.loads(events.readline())["owner"]
+        except (OSError, ValueError, KeyError):
+            return None
+
+    def mark_stranger(self, chance):
+        """A process beside a run, with the run's owner in its environment, has to outlive it. No fault of the run."""
+        with self.lock:
+            runs = list(self.live.values())
+        run = chance.choice(runs) if runs else None
+        owner = self.owner_of(run) if run else None
+        if owner is None:
+            return
+        marked = {"PATH": os.environ["PATH"], "RLOCK_OWNER": owner, "VICTIM": owner}
+        stranger = subprocess.Popen([*DIES_WITH_US, "sleep", "1000"], env=marked, start_new_session=True)
+        run.process.wait()
+        time.sleep(STRANGER_LIVES_ON)
+        if stranger.poll() is not None:
+            self.harmed.append(f"a stranger with the owner {owner} in its environment was ended")
+        stranger.kill()
+        stranger.wait()
+
     def strike(self, order):
         chance = random.Random(order["seed"])
+        if order["fault"] == "stranger_marked":
+            return self.mark_stranger(chance)
         who, what = order["fault"].split("_")
         run, guard = self.choose(chance, holding=who != "waiter", plain=who == "both" or what == "signalled")
         if run is None:
@@ -160,6 +194,22 @@ class Agent:
                 run.process.kill()
 
 
+class Crowd:
+    """Strangers on this host: whoever looks at each of its processes takes his time."""
+
+    def __init__(self, config):
+        self.process = None
+        if config["crowd"]:
+            words = [*DIES_WITH_US, config["job"], "crowd", str(config["crowd"])]
+            self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+            self.process.stdout.readline()
+
+    def end(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+
+
 def processes_left():
     """Command lines of those beside the agent itself; only where the pid namespace is the host's own."""
     left = []
@@ -169,7 +219,7 @@ def processes_left():
                 words = file.read().replace("\0", " ").strip()
         except OSError:
             continue
-        if words and pid != "1":  # a zombie has none
+        if words and pid != "1" and " crowd " not in words:  # a zombie has none
             left.append(words)
     return left
 
@@ -184,6 +234,7 @@ def main():
     if not config:
         return
     agent = Agent(json.loads(config))
+    crowd = Crowd(agent.config)
     for number in range(agent.config["workers"]):
         threading.Thread(target=agent.work, args=(number,), daemon=True).start()
     for line in sys.stdin:
@@ -193,8 +244,9 @@ def main():
         elif order.get("finish"):
             drained = agent.finish(order["finish"])
             time.sleep(0.2)
-            say(drained=drained, left=processes_left())
+            say(drained=drained, left=agent.harmed + processes_left())
     agent.end_all()
+    crowd.end()
     os._exit(0)
 
 

@@ -66,6 +66,7 @@ void forced_victim(Lab& lab) {
   lab.pass(40s);
   need(as<Lost>(lab.renew('B', token), "a lapsed victim renews").how == LostHow::forced,
        "a victim that slept is not told it was forced");
+  gone_as(lab, 'B', Ending::forced);
 }
 
 // L41
@@ -106,6 +107,24 @@ void flushed_while_held(Lab& lab) {
   lock::Token newcomer = lab.granted('C');
   need(newcomer > next, "the token does not grow over a flush");
   need(as<Lost>(lab.renew('B', next), "two hold it").how == LostHow::taken, "not told taken");
+}
+
+// An eviction takes one key at a time. Where the server lost all its data before, its memory is
+// younger than the token and says nothing of it.
+void broken_and_the_tombstones_evicted(Lab& lab) {
+  const lock::Token token = lab.granted('A');
+  lab.cli({"FLUSHALL"});
+  lab.pass(1s);
+  need(as<lock::Renewal>(lab.renew('A', token), "lost") == lock::Renewal::put_back, "not put back");
+  lab.force(lock::Sole{}, Pace::now);
+  lab.cli({"UNLINK", lab.key("released")});
+  const auto lost = as<Lost>(lab.renew('A', token), "whom an operator broke is back");
+  need(lost.how == LostHow::forced && lost.note == "by the operator", "not told who and why");
+  need(lab.holders().empty(), "it holds the lock");
+  lab.cli({"FLUSHALL"});
+  lab.pass(0s);
+  need(as<lock::Renewal>(lab.renew('A', token), "lost") == lock::Renewal::put_back,
+       "nothing is left that could remember the end");
 }
 
 // A renewal without the token (`rlock renew --owner`) never puts back.
@@ -298,6 +317,8 @@ const std::vector<Named>& end_cases() {
       {"5: an ended lease comes back only where nobody had it since (L41)", expired_lease},
       {"a lock deleted by hand is lost", deleted_by_hand},
       {"a flushed lock is put back unless another was granted", flushed_while_held},
+      {"a broken lock stays broken when its tombstone is evicted",
+       broken_and_the_tombstones_evicted},
       {"without a token nothing is put back", no_token_no_put_back},
       {"a holder changes what others see of it", changed_record},
       {"a token that was never issued is not put back", unissued_token},

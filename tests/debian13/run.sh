@@ -1,7 +1,8 @@
 #!/bin/bash
 # run.sh [REVISION [COMMAND…]]: what Debian 13 says to a commit. Installs a bare trixie in a temporary folder, clones
 # REVISION (HEAD) into it, runs COMMAND (packaging/check.sh) there, and ends with its exit code.
-# Needs root, debootstrap, git, Debian's mirror, 5 GB in TMPDIR, and for check.sh an hour on two cores: not in the suite.
+# Needs root, debootstrap, git, 5 GB in TMPDIR, and for check.sh an hour on two cores: not in the suite. Packages come from
+# where apt of this machine gets Debian's, or from MIRROR.
 # Processes and mounts live in namespaces that end with this script, however it ends; the folder goes too.
 #
 #   sudo tests/debian13/run.sh                             every test, on Debian 13
@@ -10,13 +11,20 @@
 set -euo pipefail
 
 suite=${SUITE:-trixie}
-mirror=${MIRROR:-http://deb.debian.org/debian}
+mirror=${MIRROR:-}
 self=$(realpath "$0")
 top=$(dirname "$(dirname "$(dirname "$self")")")
 
 refuse() {
   echo "run.sh: $*" >&2
   exit 64
+}
+
+# Where apt gets the packages of Debian itself.
+configured_mirror() {
+  # shellcheck disable=SC2016  # apt-get expands it
+  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' 'Component: main' |
+    sed -n '1s,/*$,,p'
 }
 
 # The half in the namespaces: pid 1 of its own processes, among mounts that nobody else sees. The folder becomes their
@@ -35,7 +43,11 @@ inside() {
 
 install_base() {
   chmod 755 "$1"  # the root of other users, too
+  local proxy
+  eval "$(apt-config shell proxy Acquire::http::Proxy)"
+  [ -z "${proxy:-}" ] || export http_proxy=$proxy
   debootstrap --variant=minbase --include=ca-certificates "$suite" "$1" "$mirror"
+  [ -z "${proxy:-}" ] || echo "Acquire::http::Proxy \"$proxy\";" >"$1/etc/apt/apt.conf.d/proxy"
   cp /etc/resolv.conf "$1/etc/resolv.conf"
 }
 
@@ -61,9 +73,11 @@ if [ "${1:-}" = --inside ]; then
 fi
 
 [ "$(id -u)" -eq 0 ] || refuse "needs root"
-for program in debootstrap git; do
+for program in debootstrap git apt-get; do
   command -v "$program" >/dev/null || refuse "needs $program"
 done
+[ -n "$mirror" ] || mirror=$(configured_mirror)
+[ -n "$mirror" ] || refuse "apt has no source of Debian's packages: run apt-get update, or set MIRROR"
 commit=$(git -C "$top" rev-parse --verify --quiet "${1:-HEAD}^{commit}") || refuse "no such revision: $1"
 shift $(($# > 0))
 [ $# -gt 0 ] || set -- packaging/check.sh

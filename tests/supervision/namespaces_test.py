@@ -19,9 +19,9 @@ class Namespaces(Case):
         self.assertEqual((got.returncode, got.stdout, got.stderr), (7, "ran\n", ""))
         self.assert_nothing_left("below")
 
-    def test_case_01_fenced(self):
-        """1: stopped past the ttl: the guard, init of the namespace there, ends all; nothing hangs."""
-        holder = self.hold("below", "setsid sleep 1000 & echo on; exec sleep 1001", "-t", "1", before=BELOW,
+    def fenced(self, *before):
+        """rlock stopped past the ttl as soon as its command says that it runs."""
+        holder = self.hold("below", "setsid sleep 1000 & echo on; exec sleep 1001", "-t", "1", before=before,
                            stderr=subprocess.PIPE)
         send(holder.pid, signal.SIGSTOP)
         holder.family.await_end()
@@ -29,6 +29,16 @@ class Namespaces(Case):
         self.assert_ends(holder, 76)
         self.assertRegex(holder.stderr.read(), rb'^rlock: lost "below".*\n$')
         self.assert_nothing_left("below")
+
+    def test_case_01_fenced(self):
+        """1: stopped past the ttl: the guard, init of the namespace there, ends all; nothing hangs."""
+        self.fenced(*BELOW)
+
+    def test_case_01_fenced_in_the_moment_of_the_start(self):
+        """1: the same where rlock is stopped before it has closed what was its command's alone."""
+        slow = ["strace", "-D", "-o", "/dev/null", "-e", "trace=dup3", "-e", "inject=dup3:delay_enter=500000"]
+        needs_root(*slow, "true")
+        self.fenced(*slow, *BELOW)
 
     def test_case_01_killed(self):
         """1: rlock killed: the guard ends the namespace with everything in it."""

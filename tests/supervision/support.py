@@ -99,6 +99,7 @@ class Family:
 
     def __init__(self, path):
         os.mkfifo(path)
+        os.chmod(path, 0o666)  # a command may be another user's
         # For both directions, so that neither this nor a first read has to wait for a writer.
         both = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -207,10 +208,11 @@ class Case(unittest.TestCase):
         return family
 
     def hold(self, name, script, *options, before=(), **how):
-        """rlock, whose command has said `on`; `family` ends with the last process of the command."""
+        """rlock, whose command has said `on`; `family` ends with the last process of the command. The command opens it,
+        not we for rlock: one that is stopped at once has not let go of its stdout yet, and would pass for a survivor."""
         family = self.family()
-        with open(family.path, "wb") as out:
-            holder = self.start([*before, RLOCK, "run", *options, name, "--", "sh", "-c", script], stdout=out, **how)
+        argv = [*before, RLOCK, "run", *options, name, "--", "sh", "-c", f"exec >'{family.path}'; {script}"]
+        holder = self.start(argv, stdout=subprocess.DEVNULL, **how)
         holder.family = family
         family.await_start()
         return holder
