@@ -147,7 +147,6 @@ enum class LostHow {
   released,  // by this owner id
   forced,    // broken by an operator
   gone,      // ended, deleted or lost at the server: where nothing is remembered
-  unissued,  // the call brought a token that the server cannot have issued
 };
 // A word or two for a message: `deleted`, `taken by another owner`.
 const char* word(LostHow how);
