@@ -33,6 +33,7 @@ class FakeStore final : public lock::LockStore {
     std::function<InFlight<lock::ReleaseReply>()> release;
     std::function<InFlight<lock::Wake>(util::Millis slice)> wake;
     std::function<void(const char* call)> trace;
+    bool granted_everywhere = true;
   };
   explicit FakeStore(const Script& script) : script_(script) {}
 
@@ -69,6 +70,7 @@ class FakeStore final : public lock::LockStore {
     script_.trace("listen");
     return script_.wake(slice);
   }
+  bool granted_everywhere(TimePoint) override { return script_.granted_everywhere; }
   std::string server() const override { return "fake:6379"; }
 
  private:

@@ -105,6 +105,8 @@ test::FakeStore::Script script(const Settings& set) {
     if (set.number("woken_after") == 0) return silence<lock::Wake>();
     return answer<lock::Wake>(lock::Wake::woken, set.ms("woken_after"));
   };
+  // partial=1: some servers have not confirmed the grant.
+  script.granted_everywhere = set.number("partial") == 0;
   script.trace = [&set](const char* call) {
     auto now = util::BootClock::now().time_since_epoch().count();
     append_line(set.text("trace"), std::to_string(now) + " " + call);

@@ -22,6 +22,17 @@ TEST_CASE("the lease is renewed for as long as the command runs, and not afterwa
   CHECK(trace.find(" renew\n", trace.find(" release\n")) == std::string::npos);
 }
 
+TEST_CASE("a grant that some servers have not confirmed is renewed at once, another is not") {
+  Scratch scratch;
+  const std::string trace = scratch.file("trace");
+  Job partial(held({"ttl=600000", "partial=1", "trace=" + trace},
+                   shell("until grep -q ' event-renewed$' " + trace + "; do sleep 0.05; done")));
+  CHECK(partial.status() == 0);
+  Job complete(held({"ttl=600000", "trace=" + scratch.file("complete")}, shell("sleep 0.5")));
+  CHECK(complete.status() == 0);
+  CHECK(count_calls(read_file(scratch.file("complete")), "renew") == 0);
+}
+
 TEST_CASE("a short command is spared the renewal's connection") {
   Scratch scratch;
   Job job(held({"trace=" + scratch.file("trace")}, {"/bin/true"}));
