@@ -23,8 +23,8 @@ using util::BootClock;
 
 // Where no descriptor tells the end of the process that is watched.
 constexpr auto kLookEvery = 1s;
-// For a release also when hardly anything is left of the lease.
-constexpr auto kShortestRelease = 1s;
+// For a request also when hardly anything is left of the lease.
+constexpr auto kShortestRequest = 1s;
 
 enum class End { release, process_ended, lost };
 
@@ -96,12 +96,24 @@ class Attendance {
       return false;
     }
     broken_ = true;
-    const bool counts = lost.by && lost.by->owner == claim_.owner.text();
+    const std::optional<bool> counts = still_counts();
     std::optional<Millis> rest;
-    if (counts) rest = std::chrono::duration_cast<Millis>(left);
+    if (counts == true) rest = std::chrono::duration_cast<Millis>(left);
     report(Broken{lost, rest});
-    // Of several holders the reply names only one.
-    return counts || claim_.limit != lock::Limit::exclusive();
+    return counts != false;
+  }
+
+  // Whether the lock, which an operator broke, is still ours until that is confirmed. nullopt: no
+  // server answered.
+  std::optional<bool> still_counts() const {
+    auto store = task_.make_store();
+    lock::SystemPoller poller;
+    auto seen = lock::finish(poller, store->inspect({claim_.name}),
+                             BootClock::now() + kShortestRequest, store->server());
+    if (!seen) return std::nullopt;
+    return std::any_of(seen->holders.begin(), seen->holders.end(), [&](const lock::Holder& holder) {
+      return holder.owner == claim_.owner.text();
+    });
   }
 
   void report(const Notice& notice) const {
@@ -118,7 +130,7 @@ class Attendance {
     lock::SystemPoller poller;
     auto request = store->renew(renew_call(claim_, {claim_.owner, {}, claim_.limit}));
     auto reply = lock::finish(poller, std::move(request),
-                              std::min(deadline, now + kShortestRelease), store->server());
+                              std::min(deadline, now + kShortestRequest), store->server());
     if (!reply || !std::holds_alternative<lock::Renewal>(*reply)) return;
     const auto after = std::chrono::duration_cast<Millis>(now - granted_at);
     write_to_stderr_of(task_.parent->pid(), task_.describe(EndedEarly{after}));
@@ -151,7 +163,7 @@ class Attendance {
     auto store = task_.make_store();
     const lock::ReleaseCall call{claim_.name, claim_.owner};
     [[maybe_unused]] auto released =
-        release_until(*store, call, std::max(deadline, BootClock::now() + kShortestRelease));
+        release_until(*store, call, std::max(deadline, BootClock::now() + kShortestRequest));
   }
 
   const AttendantTask& task_;
