@@ -1,5 +1,6 @@
 #include "cli/acquire_settings.hpp"
 #include "cli/commands.hpp"
+#include "cli/renewal_notice.hpp"
 #include "cli/run_observer.hpp"
 #include "cli/session.hpp"
 #include "cli/terminal.hpp"
@@ -22,14 +23,19 @@ Subject subject_of(const AcquireSettings& settings) {
 }
 
 Result<std::optional<run::Attendant>> attendant_for(const AcquireSettings& settings,
-                                                    const Session& session, run::Signals& signals) {
+                                                    const Session& session, run::Signals& signals,
+                                                    const Choices& choices) {
   if (!settings.renew_while) return std::optional<run::Attendant>();
   auto watched = run::Watched::open(*settings.renew_while);
   if (!watched) {
     return Error{watched.error().kind, "--renew-while: " + watched.error().text};
   }
+  const RenewedWhile subject{settings.plan.claim.name.text(), session.server(), watched->pid()};
+  auto describe = [&](const run::Notice& notice) {
+    return notice_line(notice, subject, choices.has(Opt::quiet));
+  };
   auto attendant = run::Attendant::start(settings.plan.claim, *std::move(watched),
-                                         session.make_store(), signals);
+                                         session.make_store(), signals, describe);
   if (!attendant) return std::move(attendant).error();
   return std::optional(*std::move(attendant));
 }
@@ -99,7 +105,7 @@ int hand_out(run::Taken taken, const AcquireSettings& settings,
 int acquire(AcquireSettings settings, Session& session, run::Signals& signals,
             const Choices& choices) {
   run::Plan& plan = settings.plan;
-  auto attendant = attendant_for(settings, session, signals);
+  auto attendant = attendant_for(settings, session, signals, choices);
   if (!attendant) return fail(attendant.error(), choices, subject_of(settings));
 
   const util::TimePoint start = BootClock::now();

@@ -6,6 +6,7 @@
 #include "cli/force_settings.hpp"
 #include "cli/format.hpp"
 #include "cli/json.hpp"
+#include "cli/record.hpp"
 #include "cli/render.hpp"
 #include "cli/session.hpp"
 #include "cli/terminal.hpp"
@@ -75,12 +76,20 @@ std::vector<lock::ForceTarget> pinned(const std::vector<lock::Holder>& shown) {
 }
 
 // What breaking a lock does to its holder, the worst last.
-enum class Effect { cools, told, untold, foreign };
+enum class Effect { cools, told, steps, untold, foreign };
 
 Effect effect_on(const lock::Holder& holder, redis::Format format) {
   if (format != redis::Format::native) return Effect::foreign;
   if (holder.state == lock::HolderState::cooldown) return Effect::cools;
-  return holder.attended == lock::Attended::no ? Effect::untold : Effect::told;
+  switch (holder.attended) {
+    case lock::Attended::run:
+      return Effect::told;
+    case lock::Attended::yes:
+      return Effect::steps;
+    case lock::Attended::no:
+      break;
+  }
+  return Effect::untold;
 }
 
 Effect worst_effect(const std::vector<lock::Holder>& holders, redis::Format format) {
@@ -89,12 +98,16 @@ Effect worst_effect(const std::vector<lock::Holder>& holders, redis::Format form
   return worst;
 }
 
-std::string question(Effect effect) {
+std::string question(Effect effect, lock::Pace pace) {
   switch (effect) {
     case Effect::cools:
       return "it only cools down";
     case Effect::told:
       return "its holder is told to end";
+    case Effect::steps:
+      return pace == lock::Pace::now
+                 ? "nobody ends its steps: they may go on beside the next holder"
+                 : "nobody ends its steps: the next holder waits for their process or the lease";
     case Effect::untold:
       return "nobody is told: its steps may go on beside the next holder";
     case Effect::foreign:
@@ -114,7 +127,7 @@ util::Status consent(const ForceSettings& settings, const std::vector<lock::Hold
   }
   if (settings.yes) return util::Done{};
   const Effect effect = worst_effect(shown, session.format());
-  switch (confirm("rlock: " + question(effect) + ". Break it? [y/N] ")) {
+  switch (confirm("rlock: " + question(effect, settings.pace) + ". Break it? [y/N] ")) {
     case Answer::yes:
       return util::Done{};
     case Answer::no:
@@ -157,18 +170,30 @@ Result<lock::ForceReply> force_each(const ForceSettings& settings,
   return all.broken.empty() ? otherwise : lock::ForceReply(std::move(all));
 }
 
+std::string process_of(const lock::Holder& holder) {
+  const auto pid = decode_record(holder.record).pid;
+  return pid ? "process " + std::to_string(*pid) : "the process that it is renewed for";
+}
+
 std::string outcome(const lock::Holder& holder, const lock::Forced& forced, redis::Format format) {
   const auto& counting = forced.counting;
+  const Effect effect = effect_on(holder, format);
   if (std::find(counting.begin(), counting.end(), holder.owner) != counting.end()) {
-    return "told to end; the next one starts when it has confirmed, or in " +
-           util::format_duration(holder.left) +
-           " when its lease ends; if its host is dead, --now frees it at once";
+    const std::string ends = util::format_duration(holder.left) + " when its lease ends";
+    const std::string dead = "; if its host is dead, --now frees it at once";
+    if (effect == Effect::steps) {
+      return "nobody ends its steps; the next one starts when " + process_of(holder) +
+             " has ended, or in " + ends + dead;
+    }
+    return "asked to end; the next one starts when it has confirmed, or in " + ends + dead;
   }
-  switch (effect_on(holder, format)) {
+  switch (effect) {
     case Effect::cools:
       return "freed at once";
     case Effect::told:  // with --now
       return "freed at once and told to end: it and the next one may overlap";
+    case Effect::steps:  // with --now
+      return "freed at once; nobody ends its steps: they and the next holder may overlap";
     case Effect::untold:
       return "freed at once; nobody is told: its steps and the next holder may overlap";
     case Effect::foreign:

@@ -160,7 +160,10 @@ std::string holder_details(const lock::Holder& holder, size_t width) {
   add("token    ", holder.token.value == 0 ? "" : std::to_string(holder.token.value));
   if (record.ending) add("state    ", "ending, " + *record.ending);
   if (holder.state == lock::HolderState::revoked) {
-    add("state    ", "broken by an operator; its holder is told to end");
+    add("state    ",
+        holder.attended == lock::Attended::run
+            ? "broken by an operator; its holder is asked to end"
+            : "broken by an operator; it waits for its process or the end of the lease");
   } else if (cooling) {
     add("state    ",
         "its command has ended; free in " + util::format_duration(holder.left) + " (--min-hold)");

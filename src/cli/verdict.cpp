@@ -47,14 +47,6 @@ std::string unreleased_text(const std::optional<util::Error>& error) {
          "): the lock frees itself when its lease ends";
 }
 
-std::string lease_text(const run::LeaseEnd& lease) {
-  if (lease.told) return lost_phrase(*lease.told);
-  std::string text = "the lease ended";
-  if (lease.by_guard) text += ", rlock was stopped or starved";
-  if (lease.last_trouble) text += ": " + util::printable(lease.last_trouble->text);
-  return text + since_phrase(lease.since);
-}
-
 class Judge {
  public:
   explicit Judge(const RunContext& context) : context_(context) {}
@@ -187,6 +179,14 @@ class Judge {
 
 std::string unlocked_warning(const util::Error& error, const RunContext& context) {
   return "warning: " + error_text(error, context) + "; running without the lock (--fail-open)";
+}
+
+std::string lease_text(const run::LeaseEnd& lease) {
+  if (lease.told) return lost_phrase(*lease.told);
+  std::string text = "the lease ended";
+  if (lease.by_guard) text += ", rlock was stopped or starved";
+  if (lease.last_trouble) text += ": " + util::printable(lease.last_trouble->text);
+  return text + since_phrase(lease.since);
 }
 
 Verdict judge(const run::Outcome& outcome, const RunContext& context) {

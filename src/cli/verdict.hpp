@@ -33,6 +33,9 @@ struct Verdict {
 // Before a command starts without the lock: why.
 std::string unlocked_warning(const util::Error& error, const RunContext& context);
 
+// How a lease ended: `it was taken by …`, `the lease ended: …`.
+std::string lease_text(const run::LeaseEnd& lease);
+
 // [CLI.md, Exit codes]
 Verdict judge(const run::Outcome& outcome, const RunContext& context);
 

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "run/attendant_process.hpp"
+#include "run/proc.hpp"
 
 namespace rlock::run {
 namespace {
@@ -38,17 +39,27 @@ int fork_away(const AttendantTask& task, util::Fd& line, util::Fd& ours) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : EAGAIN;
 }
 
+// init is nobody's CI: what it adopts has no parent to be told.
+std::optional<Watched> parent_of(pid_t pid) {
+  auto stat = proc_is_ours() ? read_stat(pid) : std::nullopt;
+  if (!stat || stat->parent <= 1) return std::nullopt;
+  auto parent = Watched::open(stat->parent);
+  return parent ? std::optional(*std::move(parent)) : std::nullopt;
+}
+
 }  // namespace
 
 util::Result<Attendant> Attendant::start(const lock::AcquireCall& claim, Watched watched,
-                                         const lock::MakeStore& make_store, Signals& signals) {
+                                         const lock::MakeStore& make_store, Signals& signals,
+                                         const DescribeNotice& describe) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return cannot_start("socketpair", errno);
   }
   util::Fd ours(ends[0]);
   util::Fd theirs(ends[1]);
-  int error = fork_away({claim, watched, make_store, signals}, theirs, ours);
+  int error = fork_away({claim, watched, parent_of(watched.pid()), make_store, signals, describe},
+                        theirs, ours);
   if (error != 0) return cannot_start("fork", error);
   return Attendant(std::move(ours), std::move(watched));
 }

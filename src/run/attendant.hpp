@@ -1,6 +1,7 @@
 #pragma once
 
 #include "lock/store.hpp"
+#include "run/notice.hpp"
 #include "run/signals.hpp"
 #include "run/take.hpp"
 #include "run/watched.hpp"
@@ -10,14 +11,18 @@
 namespace rlock::run {
 
 // The process that `acquire --renew-while` leaves behind: it renews a lock while another process
-// lives and releases it afterwards. [CLI.md, acquire]
+// lives and releases it afterwards. It cannot end the steps of that process: where an operator
+// breaks the lock it renews no more, and confirms when the process has ended or the lease is over.
+// A lock that is lost is reported on the process's stderr; a process that ends within its first
+// lease on that of its parent.
 class Attendant {
  public:
   // Forks it before anything is acquired, and before this process has a thread or a connection. In
   // a session of its own, without a descriptor of the caller's, it waits to be entrusted with
   // `claim`. ErrorKind::system when no process or descriptor can be had.
   static util::Result<Attendant> start(const lock::AcquireCall& claim, Watched watched,
-                                       const lock::MakeStore& make_store, Signals& signals);
+                                       const lock::MakeStore& make_store, Signals& signals,
+                                       const DescribeNotice& describe);
 
   // Readable, before it is entrusted with anything, once the process that is watched has ended, or
   // the attendant itself.

@@ -11,6 +11,7 @@
 #include "run/enter.hpp"
 #include "run/release.hpp"
 #include "run/renewer.hpp"
+#include "run/step_stderr.hpp"
 #include "run/take.hpp"
 #include "util/boot_timer.hpp"
 #include "util/guard_socket.hpp"
@@ -23,10 +24,10 @@ using util::BootClock;
 
 // Where no descriptor tells the end of the process that is watched.
 constexpr auto kLookEvery = 1s;
-// For a release also when hardly anything is left of the lease.
-constexpr auto kShortestRelease = 1s;
+// For a request also when hardly anything is left of the lease.
+constexpr auto kShortestRequest = 1s;
 
-enum class End { release, lost };
+enum class End { release, process_ended, lost };
 
 class Attendance {
  public:
@@ -46,7 +47,10 @@ class Attendance {
     if (send(line_.get(), "r", 1, MSG_NOSIGNAL) != 1) kept_ = false;
     End end = watch(lease, **renewer);
     (*renewer)->stop();  // before the release: a renewal in flight would bring the lock back
-    if (end == End::release) release(lease.view().deadline);
+    if (end == End::lost) return;
+    const TimePoint deadline = lease.view().deadline;
+    if (end == End::process_ended) report_early_end(taken.granted_at, deadline);
+    release(deadline);
   }
 
  private:
@@ -74,15 +78,64 @@ class Attendance {
   End watch(const Lease& lease, const Renewer& renewer) {
     while (true) {
       Lease::View view = lease.view();
-      // One that was broken goes on counting until it is confirmed; another end needs no word.
-      if (view.lost) {
-        return view.lost->how == lock::LostHow::forced ? End::release : End::lost;
-      }
       TimePoint now = BootClock::now();
-      if (now >= view.deadline) return End::lost;
-      if (!kept_ || task_.watched.ended()) return End::release;
+      if (view.lost && !broken_ && !outlasts(*view.lost, view.deadline - now)) return End::lost;
+      if (now >= view.deadline) {
+        if (!broken_) report(LeaseEnd{std::nullopt, view.trouble});
+        return End::lost;
+      }
+      if (!kept_) return End::release;
+      if (task_.watched.ended()) return broken_ ? End::release : End::process_ended;
       if (signalled(renewer, std::min(view.deadline, now + look_after()))) return End::release;
     }
+  }
+
+  // A lock that an operator broke goes on counting until that is confirmed, unless it was freed at
+  // once: nobody ends the steps, so the next holder waits for their process, or for the lease.
+  bool outlasts(const lock::Lost& lost, util::Nanos left) {
+    if (lost.how != lock::LostHow::forced) {
+      if (lost.how != lock::LostHow::released) report(LeaseEnd{lost, {}});
+      return false;
+    }
+    broken_ = true;
+    const std::optional<bool> counts = still_counts();
+    std::optional<Millis> rest;
+    if (counts == true) rest = std::chrono::duration_cast<Millis>(left);
+    report(Broken{lost, rest});
+    return counts != false;
+  }
+
+  // Whether the lock, which an operator broke, is still ours until that is confirmed. nullopt: no
+  // server answered.
+  std::optional<bool> still_counts() const {
+    auto store = task_.make_store();
+    lock::SystemPoller poller;
+    auto seen = lock::finish(poller, store->inspect({claim_.name}),
+                             BootClock::now() + kShortestRequest, store->server());
+    if (!seen) return std::nullopt;
+    return std::any_of(seen->holders.begin(), seen->holders.end(), [&](const lock::Holder& holder) {
+      return holder.owner == claim_.owner.text();
+    });
+  }
+
+  void report(const Notice& notice) const {
+    if (task_.watched.ended()) return;
+    write_to_stderr_of(task_.watched.pid(), task_.describe(notice));
+  }
+
+  // Where each step is a process of its own, the lock would be lost without a word. Not where the
+  // lock was released just before the end of the process: the server knows.
+  void report_early_end(TimePoint granted_at, TimePoint deadline) const {
+    const TimePoint now = BootClock::now();
+    if (now >= granted_at + claim_.ttl || !task_.parent || task_.parent->ended()) return;
+    auto store = task_.make_store();
+    lock::SystemPoller poller;
+    auto request = store->renew(renew_call(claim_, {claim_.owner, {}, claim_.limit}));
+    auto reply = lock::finish(poller, std::move(request),
+                              std::min(deadline, now + kShortestRequest), store->server());
+    if (!reply || !std::holds_alternative<lock::Renewal>(*reply)) return;
+    const auto after = std::chrono::duration_cast<Millis>(now - granted_at);
+    write_to_stderr_of(task_.parent->pid(), task_.describe(EndedEarly{after}));
   }
 
   util::Nanos look_after() const {
@@ -95,6 +148,7 @@ class Attendance {
                                {renewer.fd(), POLLIN, 0},
                                {task_.watched.fd(), POLLIN, 0},
                                {line_.get(), POLLIN, 0}}};
+    if (broken_) fds[1].fd = -1;  // known
     util::poll_until(fds, until);
     if (fds[3].revents != 0) hear_caller();
     return (fds[0].revents & POLLIN) != 0;
@@ -111,13 +165,14 @@ class Attendance {
     auto store = task_.make_store();
     const lock::ReleaseCall call{claim_.name, claim_.owner};
     [[maybe_unused]] auto released =
-        release_until(*store, call, std::max(deadline, BootClock::now() + kShortestRelease));
+        release_until(*store, call, std::max(deadline, BootClock::now() + kShortestRequest));
   }
 
   const AttendantTask& task_;
   lock::AcquireCall claim_;  // with the owner under which the lock was granted
   util::Fd line_;
-  bool kept_ = true;  // until the caller is gone without a word
+  bool kept_ = true;     // until the caller is gone without a word
+  bool broken_ = false;  // by an operator
 };
 
 }  // namespace

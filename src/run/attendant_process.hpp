@@ -1,8 +1,10 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "lock/store.hpp"
+#include "run/notice.hpp"
 #include "run/signals.hpp"
 #include "run/take.hpp"
 #include "run/watched.hpp"
@@ -20,8 +22,10 @@ struct Entrusted {
 struct AttendantTask {
   const lock::AcquireCall& claim;
   const Watched& watched;
+  const std::optional<Watched> parent;  // of that process
   const lock::MakeStore& make_store;
   Signals& signals;
+  const DescribeNotice& describe;
 };
 
 // The attendant after its fork. `line` brings an Entrusted, is answered with a byte once the

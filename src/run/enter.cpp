@@ -91,6 +91,16 @@ bool may_come_back(const Outer& outer, const lock::Lost& lost) {
   return outer.patience > Millis(0) && lost.how == lock::LostHow::deleted && !lost.by;
 }
 
+// Whether the server has forgotten the outer run's grant: else it refuses that run, too. No answer
+// is no sign.
+bool forgotten(const Plan& plan, const Outer& outer, lock::LockStore& store, lock::Poller& poller,
+               TimePoint until) {
+  lock::InspectCall call{plan.claim.name};
+  call.holders_page = call.waiters_page = 0;
+  auto seen = lock::finish(poller, store.inspect(call), until, store.server());
+  return !seen || seen->last_grant < outer.use.token;
+}
+
 util::Error awaited(const lock::LockStore& store, const Outer& outer) {
   return {util::ErrorKind::unavailable,
           store.server() + ": lost the lease of the run around this one, which is given " +
@@ -143,7 +153,9 @@ util::Result<EnterResult> enter(const Plan& plan, lock::LockStore& store, lock::
     if (lost == nullptr) return result_of(*std::move(answer));
     if (missed == nullptr && may_come_back(outer, *lost)) missed = &outer;
   }
-  if (missed == nullptr) return EnterResult(Outdated{});
+  if (missed == nullptr || !forgotten(plan, *missed, store, poller, until)) {
+    return EnterResult(Outdated{});
+  }
   observer.trouble(awaited(store, *missed));
   return await_put_back(plan, *missed, store, poller);
 }

@@ -287,6 +287,14 @@ breaks() {
   run -0 breaks steps
   [[ $output == *"nobody is told: its steps may go on"*"Break it?"*"freed at once; nobody is told"*"may overlap"* ]] ||
     fail "$output"
+  start sleep 1000
+  rlock acquire renewed --renew-while $!
+  run -0 breaks renewed
+  [[ $output == *"nobody ends its steps: the next holder waits for their process or the lease. Break it?"*"process $!"* ]] ||
+    fail "$output"
+  run -0 breaks renewed --now
+  [[ $output == *"nobody ends its steps: they may go on beside the next holder. Break it?"*"may overlap"* ]] ||
+    fail "$output"
   rlock run --min-hold 1h cool -- true
   run -0 breaks cool --now
   [[ $output == *"it only cools down. Break it?"*"freed at once"* && $output != *overlap* ]] || fail "$output"

@@ -196,7 +196,7 @@ spelled_otherwise() {
 @test "another server is another lock, also inside" {
   local first=$RLOCK_URL
   own
-  RLOCK_URL=$first run -0 rlock run far -- env RLOCK_URL="$RLOCK_URL" "$RLOCK" run -n far -- printenv RLOCK_HELD
+  run -0 env RLOCK_URL="$first" "$RLOCK" run far -- env RLOCK_URL="$RLOCK_URL" "$RLOCK" run -n far -- printenv RLOCK_HELD
   [ "$(tr ';' '\n' <<<"$output" | wc -l)" -eq 2 ]
 }
 

@@ -366,19 +366,106 @@ EOF
   run -0 rlock release finished --owner "$owner"
 }
 
-@test "--renew-while: force-unlock is confirmed at once, and the next one starts" {
-  job
+@test "--renew-while: a broken lock waits for the process, since nobody ends its steps" {
+  start sleep 1000 2>err
+  job=$!
   local owner
   owner=$(rlock acquire forced --renew-while "$job" -t 30)
-  start rlock run -w 20 forced -- touch started
+  start rlock run -w 60 forced -- touch started
   eventually waiting 1 forced
-  # The attendant listens for operators after a second.
   run -0 rlock force-unlock forced --yes --reason "stuck"
+  [[ $output == *"nobody ends its steps; the next one starts when process $job has ended, or in "* ]] || fail "$output"
+  eventually grep -q '^rlock: "forced" at .*broken by .*: stuck; nobody ends the steps of process .*when that process ends' err
+  run -0 rlock status forced
+  [[ $output == *"waits for its process"* ]] || fail "$output"
+  kill -0 "$job"
+  waiting 1 forced
+  [ ! -e started ]
+  end_job
   ends_with 0 "${started[1]}"
   [ -e started ]
   eventually unattended forced
+  [ "$(wc -l <err)" -eq 1 ]
   run -76 --separate-stderr rlock release forced --owner "$owner"
   says forced stuck
+}
+
+@test "--renew-while: a broken lock passes on when its lease ends, though the process lives" {
+  job
+  rlock acquire overdue --renew-while "$job" -t 3 >owner
+  start rlock run -w 60 overdue -- true
+  eventually waiting 1 overdue
+  run -0 rlock force-unlock overdue --yes
+  ends_with 0 "${started[1]}"
+  kill -0 "$job"
+  eventually unattended overdue
+}
+
+@test "--renew-while: force-unlock --now frees the lock at once, and the steps hear of it" {
+  # Through a pipe whose reader is there.
+  mkfifo pipe
+  start cat pipe >err
+  start sleep 1000 2>pipe
+  job=$!
+  rlock acquire now --renew-while "$job" -t 30 >owner
+  run -0 rlock force-unlock now --now --yes
+  [[ $output == *"freed at once; nobody ends its steps: they and the next holder may overlap"* ]] || fail "$output"
+  run -0 rlock run -n now -- true
+  eventually grep -q "nobody ends the steps of process $job: another may hold the lock now" err
+  eventually unattended now
+  kill -0 "$job"
+}
+
+@test "--renew-while: a lock that is lost is reported on the stderr of the process, after what it wrote" {
+  own
+  start sh -c 'echo step >&2; exec sleep 1000' 2>err
+  job=$!
+  eventually test -s err
+  rlock acquire taken --renew-while "$job" -t 3 >owner
+  redis flushall >/dev/null
+  hold taken
+  eventually grep -q "\"taken\" at .* is no longer held: it was taken by .*; the steps of process $job run without the lock" err
+  [ "$(head -1 err)" = step ]
+  eventually unattended taken
+  let_go taken
+}
+
+@test "--renew-while: nothing is written through a descriptor of another user's process" {
+  [ "$(id -u)" -eq 0 ] || skip "needs root"
+  start setpriv --reuid 65534 --clear-groups sleep 1000 2>err
+  job=$!
+  of_nobody() { [ "$(stat -c %u "/proc/$job")" -eq 65534 ]; }
+  eventually of_nobody
+  rlock acquire strange --renew-while "$job" -t 30 >owner
+  run -0 rlock force-unlock strange --now --yes
+  eventually unattended strange
+  [ ! -s err ] || fail "$(cat err)"
+}
+
+# steps_of_one_shell NAME OPTION…: acquires in a shell that ends at once, below one that lives on; err is their stderr.
+steps_of_one_shell() {
+  # shellcheck disable=SC2016 # for the inner shells
+  start sh -c 'sh -c "rlock acquire \"\$@\" --renew-while \$\$ >owner" sh "$@"; exec sleep 1000' sh "$@" 2>err
+}
+
+@test "--renew-while: a process that ends within its first lease is worth a warning" {
+  steps_of_one_shell early
+  eventually grep -q '^rlock: warning: "early" at .*: released, since process .* ended after .*\$PPID' err
+  eventually free early
+  rm owner
+  steps_of_one_shell quiet -q
+  eventually test -s owner
+  eventually free quiet
+  eventually unattended quiet
+  [ ! -s err ] || fail "$(cat err)"
+}
+
+@test "--renew-while: no warning where the lock was released before the process ended" {
+  # shellcheck disable=SC2016 # for the inner shells
+  start sh -c 'sh -c "owner=\$(rlock acquire tidy --renew-while \$\$); rlock release tidy --owner \$owner; echo >done"; exec sleep 1000' 2>err
+  eventually test -s done
+  eventually unattended tidy
+  [ ! -s err ] || fail "$(cat err)"
 }
 
 @test "--renew-while: a TERM to the attendant releases the lock" {
@@ -422,10 +509,12 @@ EOF
 
 @test "--renew-while: an attendant that is cut off ends itself when the lease is over" {
   own
-  job
+  start sleep 1000 2>err
+  job=$!
   rlock acquire severed --renew-while "$job" -t 1 >owner
   kill -STOP "$(cat "$own_server/pid")"
   eventually unattended severed
+  grep -q '"severed" at .* is no longer held: the lease ended' err || fail "$(cat err)"
   kill -0 "$job"
 }
 
