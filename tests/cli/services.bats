@@ -82,7 +82,7 @@ unknown() { echo "$1=-ERR unknown command '$1', with args beginning with: 'rlock
     own --rename-command "$command" ''
     run -78 --separate-stderr rlock run lock -- touch started
     says lock "lacks a command"
-    [[ ${stderr,,} == *": "*"${command,,}"* && $stderr != *rlock:{* ]] || fail "$stderr"
+    [[ ${stderr,,} == *": "*"${command,,}"* && $stderr != *'rlock:{'* ]] || fail "$stderr"
     [ "$(redis exists "rlock:{lock}:holders" "rlock:{lock}:queue")" -eq 0 ]
     end_server "$own_server"
     rm -rf "$own_server"
@@ -95,7 +95,7 @@ refused() {
   picky "EVALSHA=$3" "EVAL=$3"
   run "-$1" --separate-stderr rlock run lock -- touch started
   says lock "$2"
-  [[ $stderr != *rlock:{* ]] || fail "$stderr"
+  [[ $stderr != *'rlock:{'* ]] || fail "$stderr"
   [ "$(asked_times EVALSHA)" -le 2 ] || fail "$(cat "$asked")"
   [ ! -e started ]
 }
