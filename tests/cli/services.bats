@@ -219,3 +219,18 @@ waiting_in() {
   says exclude
   [ ! -e started ]
 }
+
+# verdict CHECK: what the doctor says of one point.
+verdict() { rlock doctor --json "${@:2}" | jq -r --arg check "$1" '.servers[0].checks[] | select(.check == $check) | .state'; }
+
+@test "the doctor sees scripts that do not add up, a SELECT that changes nothing, and a server that does not block" {
+  picky 'EVALSHA=:5'
+  [ "$(verdict scripts)" = fail ]
+  picky 'SELECT=+OK'
+  [ "$(verdict databases -u "$RLOCK_URL?db=1")" = warn ]
+  [ -z "$(direct verdict databases -u "unix://$SERVER/s?db=1")" ]
+  picky 'BLPOP=*-1'
+  [ "$(verdict waiting)" = warn ]
+  [ "$(verdict scripts)" = ok ]
+  [ -z "$(redis --raw keys '*doctor*')" ]
+}
