@@ -215,7 +215,15 @@ bool Connection::State::advance(TimePoint now) {
 }
 
 bool Connection::State::settle() {
-  if (phase_ == Phase::talking && unsent().empty() && !held_back_) read_replies();
+  if (phase_ == Phase::talking && unsent().empty()) read_replies();
+  // The set-up was answered, and the command is not sent any more: the connection is good as it is.
+  if (phase_ == Phase::talking && !held_back_ && unsent() == command_) {
+    out_.clear();
+    sent_ = 0;
+    phase_ = Phase::ended;
+    result_ = Error{ErrorKind::unavailable, server_.label() + ": given up before it was sent",
+                    Retry::later};
+  }
   return phase_ == Phase::ended;
 }
 

@@ -82,7 +82,7 @@ unknown() { echo "$1=-ERR unknown command '$1', with args beginning with: 'rlock
     own --rename-command "$command" ''
     run -78 --separate-stderr rlock run lock -- touch started
     says lock "lacks a command"
-    [[ ${stderr,,} == *": "*"${command,,}"* && $stderr != *rlock:{* ]] || fail "$stderr"
+    [[ ${stderr,,} == *": "*"${command,,}"* && $stderr != *'rlock:{'* ]] || fail "$stderr"
     [ "$(redis exists "rlock:{lock}:holders" "rlock:{lock}:queue")" -eq 0 ]
     end_server "$own_server"
     rm -rf "$own_server"
@@ -95,7 +95,7 @@ refused() {
   picky "EVALSHA=$3" "EVAL=$3"
   run "-$1" --separate-stderr rlock run lock -- touch started
   says lock "$2"
-  [[ $stderr != *rlock:{* ]] || fail "$stderr"
+  [[ $stderr != *'rlock:{'* ]] || fail "$stderr"
   [ "$(asked_times EVALSHA)" -le 2 ] || fail "$(cat "$asked")"
   [ ! -e started ]
 }
@@ -218,4 +218,19 @@ waiting_in() {
   run -64 --separate-stderr rlock run --password-command true --password-file secret lock -- touch started
   says exclude
   [ ! -e started ]
+}
+
+# verdict CHECK: what the doctor says of one point.
+verdict() { rlock doctor --json "${@:2}" | jq -r --arg check "$1" '.servers[0].checks[] | select(.check == $check) | .state'; }
+
+@test "the doctor sees scripts that do not add up, a SELECT that changes nothing, and a server that does not block" {
+  picky 'EVALSHA=:5'
+  [ "$(verdict scripts)" = fail ]
+  picky 'SELECT=+OK'
+  [ "$(verdict databases -u "$RLOCK_URL?db=1")" = warn ]
+  [ -z "$(direct verdict databases -u "unix://$SERVER/s?db=1")" ]
+  picky 'BLPOP=*-1'
+  [ "$(verdict waiting)" = warn ]
+  [ "$(verdict scripts)" = ok ]
+  [ -z "$(redis --raw keys '*doctor*')" ]
 }

@@ -11,8 +11,8 @@
 #include "cli/waiting_line.hpp"
 #include "fuzz/property.hpp"
 #include "redis/decode.hpp"
-#include "redis/server_error.hpp"
 #include "redis/reply.hpp"
+#include "redis/server_error.hpp"
 #include "util/text.hpp"
 
 using namespace rlock;

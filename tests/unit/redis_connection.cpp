@@ -299,6 +299,15 @@ TEST_CASE("a proxy that hangs up on CLIENT is spoken to without it from the seco
   CHECK(said(call(connection, {"ECHO", "mine"})) == "mine");
 }
 
+TEST_CASE("what hangs up on a word of the set-up is told with that word") {
+  FakeServer closed([](FakeServer::Peer& peer, int) { peer.await("ROLE"); });
+  redis::Server server = at_port(closed.port());
+  server.role = redis::Role::master;
+  Connection connection(server);
+  CHECK(said(call(connection, {"PING"})).find("closed the connection on ROLE") !=
+        std::string::npos);
+}
+
 TEST_CASE("what nobody waits for any more is read to its end, and sends nothing (L38, L42)") {
   std::atomic<bool> asked = false;
   std::atomic<bool> abandoned = false;
