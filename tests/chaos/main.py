@@ -10,6 +10,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -29,6 +30,9 @@ STEP = 0.02  # s: how exact the nemesis is
 LOOK_EVERY = 2.0  # s, with --until-caught
 DRAIN = 120  # s: whoever waits without end gets the lock first
 SETTLE = 25  # s: heartbeat, claim, and the last lease
+TTLS = (1, 1.5, 2)  # s, on a machine that is quick
+QUICK = 0.05  # s for a run that does nothing; where it takes longer leases and faults last longer in proportion
+SLOWEST = 4  # times
 LONGER = 3  # times the seconds asked for: how long a busy machine may take to show enough
 
 
@@ -45,7 +49,7 @@ def arguments():
     parser.add_argument("--crowd", type=int, default=2500, help="processes that sleep, on every other host")
     parser.add_argument("--kind", action="append", choices=workers.KINDS, help="of command; again for several")
     parser.add_argument("--locks", type=int, default=4)
-    parser.add_argument("--ttl", type=float, action="append", help="seconds; drawn from 1, 1.5 and 2 without it")
+    parser.add_argument("--ttl", type=float, action="append", help="seconds; without it drawn from 1, 1.5 and 2, or more on a slow machine")
     parser.add_argument("--hold", type=float, nargs=2, metavar=("LOW", "HIGH"), help="in ttls; mostly short without it")
     parser.add_argument("--every", type=float, default=0.5, help="mean seconds between two faults")
     parser.add_argument("--at-least", type=int, default=1,
@@ -87,6 +91,7 @@ class Campaign:
         self.freezer = None
         self.left = []
         self.took = self.count_at = 0.0  # s
+        self.slow = 1.0  # times
         self.enough = False
 
     def build(self, end):
@@ -107,18 +112,32 @@ class Campaign:
         self.servers.start()
         locks = [f"lock{number}" for number in range(self.options.locks)]
         operator = {**os.environ, "RLOCK_URL": self.servers.operator_url(), "RLOCK_CONFIG": "/dev/null"}
-        settings = {"locks": locks, "rlock": os.environ["RLOCK"], "operator": operator}
+        self.slow = 1.0 if self.options.ttl else self.slowness(operator)
+        settings = {"locks": locks, "rlock": os.environ["RLOCK"], "operator": operator, "slow": self.slow}
         self.nemesis = nemesis.Nemesis(self.chance, self.hosts, self.servers, self.freezer, settings)
         end.callback(self.nemesis.settle, all_of_them=True)
         for host in self.hosts.hosts:
             host.tell(**self.orders(host, locks))
+
+    def slowness(self, environment):
+        """How many times longer than on a quick machine things take here and now: a lease of one second is as good as
+        none where a round trip takes a tenth of it."""
+        def took():
+            begin = clock.now()
+            subprocess.run([os.environ["RLOCK"], "run", "-q", "pace", "--", "true"], env=environment, check=False)
+            return (clock.now() - begin) / 1e9
+        slow = min(SLOWEST, max(1.0, max(took() for _ in range(5)) / QUICK))
+        if slow > 1:
+            print(f"this machine is slow: leases and faults last {slow:.1f} times longer")
+        return slow
 
     def orders(self, host, locks):
         """What an agent has to know."""
         mutant = {name: os.environ[name] for name in ("RLOCK_MUTANT",) if name in os.environ}
         return {"host": host.number, "folder": self.folder, "locks": locks, "rlock": os.environ["RLOCK"],
                 "job": os.environ["CHAOS_JOB"], "url": self.servers.url(host.number), "seed": self.seed,
-                "ttls": self.options.ttl or [1, 1.5, 2], "workers": self.options.workers, "hold": self.options.hold,
+                "ttls": self.options.ttl or [round(ttl * self.slow, 3) for ttl in TTLS],
+                "workers": self.options.workers, "hold": self.options.hold,
                 "crowd": self.options.crowd if self.hosts.crowded(host) else 0, "kinds": self.options.kind,
                 "environment": mutant}
 
@@ -153,7 +172,7 @@ class Campaign:
         if seconds < self.options.seconds:
             return True
         if seconds >= self.count_at:
-            self.enough = history.count_holds(self.folder) >= self.options.at_least
+            self.enough = history.count_holds(self.folder) >= self.options.at_least / self.slow
             self.count_at = seconds + LOOK_EVERY
         return not self.enough and seconds < LONGER * self.options.seconds
 
@@ -164,7 +183,7 @@ class Campaign:
     def wanted(self):
         """Holds, by what this machine did in the time."""
         share = max(0.0, 1 - self.late() / self.took) if self.took else 1.0
-        return max(1, int(self.options.at_least * share))
+        return max(1, int(self.options.at_least * share / self.slow))
 
     def drain(self):
         self.nemesis.settle(all_of_them=True)

@@ -39,7 +39,7 @@ MODES = {
 }
 # One server where nothing is said.
 TOPOLOGIES = {"minority": "quorum5", "majority": "quorum5", "sentinel": "sentinel", "cluster": "cluster"}
-LONGEST = 2.5  # s: longer than the longest ttl of a run
+LONGEST = 2.5  # s: longer than the longest ttl of a run, on a machine that is quick
 HOGS = 2
 
 
@@ -60,7 +60,7 @@ class Nemesis:
         return "no cgroup freezer" if name == "host_frozen" and self.freezer is None else ""
 
     def strike(self, name):
-        seconds = self.chance.uniform(0.1, LONGEST) if self.chance.random() < 0.8 else 0.05
+        seconds = self.chance.uniform(0.1, LONGEST * self.settings["slow"]) if self.chance.random() < 0.8 else 0.05
         if name in PROCESSES:
             for _ in range(5 if name == "waiters_killed" else 1):
                 self.order(name.replace("waiters", "waiter"), seconds)
