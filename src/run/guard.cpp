@@ -111,15 +111,12 @@ util::Result<std::unique_ptr<Guard>> Guard::start(const Setup& setup) {
   sigaddset(&ended, SIGCHLD);
   util::Fd children(signalfd(-1, &ended, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!children) return refused("signalfd", errno);
-  int exec[2];
-  if (pipe2(exec, O_CLOEXEC) != 0) return refused("pipe", errno);
-  util::Fd before_exec[2] = {util::Fd(exec[0]), util::Fd(exec[1])};
   // Signals are blocked from birth: a ^Z must not stop the guard before it has left our group.
   SignalBlock all;
   pid_t pid = _Fork();
   if (pid == 0) {
     guard_process({setup.child, setup.signals, setup.state, setup.grouping, setup.until,
-                   guard->session_, theirs.get(), timer.fd(), children.get(), {exec[0], exec[1]}});
+                   guard->session_, theirs.get(), timer.fd(), children.get()});
   }
   if (pid < 0) return refused("fork", errno);
   guard->pid_ = pid;

@@ -1,6 +1,8 @@
 #include "run/guard_process.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -36,7 +38,6 @@ constexpr char kName[] = "lease-guard";
 constexpr int kLine = 0;
 constexpr int kTimer = 1;
 constexpr int kChildren = 2;
-constexpr int kBeforeExec = 3;
 
 // Locking memory at once costs the start of every run 0.2 ms; short commands never need it.
 constexpr auto kSettleAfter = 50ms;
@@ -72,6 +73,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     start_command();
     settle();
     await_exec();
+    close_foreign();
     while (true) {
       reap();
       act(BootClock::now());
@@ -82,9 +84,16 @@ class GuardProcess final : private ProcessTree::Reaper {
  private:
   void start_command() noexcept {
     state_.guard = getpid();
-    command_ = task_.child.start(task_.signals, state_, task_.grouping);
-    if (command_ < 0) {
-      state_.fork_error = errno;
+    // A pipe that the exec closes. It is made here: a copy in rlock, which may be stopped at any
+    // moment, would keep it open.
+    int before_exec[2];
+    if (pipe2(before_exec, O_CLOEXEC) == 0) {
+      command_ = task_.child.start(task_.signals, state_, task_.grouping);
+      close(before_exec[1]);
+      before_exec_ = before_exec[0];
+    }
+    if (command_ <= 0) {
+      state_.start_error = errno;
       leave();
     }
     tree_.set_command(command_);
@@ -96,23 +105,26 @@ class GuardProcess final : private ProcessTree::Reaper {
     dup2(task_.line, kLine);
     dup2(task_.timer, kTimer);
     dup2(task_.children, kChildren);
-    dup2(task_.before_exec[0], kBeforeExec);
     line_ = kLine;
     timer_.emplace(util::Fd(kTimer));
-    close_all_from(kBeforeExec + 1);
-    listener_ = util::listen_as_guard();
     prctl(PR_SET_NAME, kName);
-    if (proc_is_ours()) overwrite_arguments();
     settle_at_ = BootClock::now() + kSettleAfter;
   }
 
-  // Until its exec the command shares our memory: nothing but waiting is done meanwhile. It may hang
-  // there, on a dead file server, and is to be ended in time all the same.
+  void close_foreign() noexcept {
+    close_all_from(kChildren + 1);
+    listener_ = util::listen_as_guard();
+    if (proc_is_ours()) overwrite_arguments();
+  }
+
+  // Until its exec the command shares our memory, errno included: only calls that do not fail are
+  // made meanwhile. It may hang there, on a dead file server, and is to be ended in time all the
+  // same.
   void await_exec() noexcept {
     while (true) {
       const bool ending = ending_.under_way();
       timer_->arm(state_.kill_at());
-      pollfd fds[3] = {{kBeforeExec, POLLIN, 0},
+      pollfd fds[3] = {{before_exec_, POLLIN, 0},
                        {gone_ ? -1 : kLine, POLLIN, 0},
                        {ending ? -1 : kTimer, POLLIN, 0}};
       poll(fds, 3, -1);
@@ -122,7 +134,6 @@ class GuardProcess final : private ProcessTree::Reaper {
       if (now >= state_.kill_at()) end_by_ourselves(now, true);
       if (ending_.under_way()) kill(command_, SIGKILL);
     }
-    close(kBeforeExec);
     executing_ = false;
     siginfo_t info{};
     waitid(P_PID, static_cast<id_t>(command_), &info, WEXITED | WNOHANG | WNOWAIT);
@@ -196,7 +207,8 @@ class GuardProcess final : private ProcessTree::Reaper {
     if (ending_.round(now)) leave();
     const bool stuck = state_.phase == Phase::stuck;
     if (stuck) report_stuck();
-    if (gone_ && (stuck || now - ending_.began_at() >= kAlone)) _exit(0);
+    const bool refused = stuck && state_.survivors.all_refused();
+    if (gone_ && (refused || now - ending_.began_at() >= kAlone)) _exit(0);
   }
 
   void report_stuck() noexcept {
@@ -221,17 +233,21 @@ class GuardProcess final : private ProcessTree::Reaper {
     if (fds[0].revents != 0) read_order();
     if (fds[2].revents != 0) forget_signals();
     if (fds[3].revents != 0) exempt();
-    if (!settled_ && BootClock::now() >= settle_at_) lock_memory();
+    if (!settled_ && BootClock::now() >= settle_at_) stay_in_time();
   }
 
   void exempt() noexcept {
     if (pid_t pid = util::accept_exempt(listener_); pid > 1) state_.exempt.add(pid);
   }
 
-  void lock_memory() noexcept {
+  // Refusals are fine: it may then have to wait, for a page or behind a storm of the command's own.
+  void stay_in_time() noexcept {
     settled_ = true;
     tree_.open();
-    mlockall(MCL_CURRENT);  // a refusal is fine: it may then wait for a page, no more
+    mlockall(MCL_CURRENT);
+    sched_param first{};
+    first.sched_priority = sched_get_priority_min(SCHED_FIFO);
+    sched_setscheduler(0, SCHED_FIFO, &first);
   }
 
   static void forget_signals() noexcept {
@@ -260,6 +276,14 @@ class GuardProcess final : private ProcessTree::Reaper {
     } else {
       tree_.signal(order.signals, order.skip);
     }
+    if (asked_to_end_ && command_ > 0) look_whether_it_may_be_signalled();
+  }
+
+  // The command itself may run as another user, through sudo.
+  void look_whether_it_may_be_signalled() noexcept {
+    if (executing_ || kill(command_, 0) == 0 || errno != EPERM) return;
+    tree_.find_refusing(state_.survivors);
+    report_stuck();
   }
 
   // Only its parent knows for sure whether it lives. 0: the group is outside of our pid namespace.
@@ -278,7 +302,8 @@ class GuardProcess final : private ProcessTree::Reaper {
   TreeEnding ending_;
   int line_;
   int listener_ = -1;
-  pid_t command_ = 0;  // 0: reaped
+  int before_exec_ = -1;
+  pid_t command_ = 0;      // 0: reaped
   bool executing_ = true;  // the command is on its way to its exec
   bool settled_ = false;
   bool gone_ = false;          // rlock

@@ -29,10 +29,9 @@ struct GuardTask {
   Grouping grouping;
   Until until;
   pid_t session;  // rlock's
-  int line;       // orders come in, a byte goes out when the state has changed; its end: rlock is gone
-  int timer;      // a timerfd of CLOCK_BOOTTIME: it counts a suspend, too
-  int children;   // a signalfd of SIGCHLD
-  int before_exec[2];  // a pipe, closed on exec: its reading end hangs up when the command is through
+  int line;   // orders come in, a byte goes out when the state has changed; its end: rlock is gone
+  int timer;  // a timerfd of CLOCK_BOOTTIME: it counts a suspend, too
+  int children;  // a signalfd of SIGCHLD
 };
 
 // The guard after its fork, born with all signals blocked: starts the command and watches over it

@@ -77,9 +77,10 @@ void ProcessTree::for_each_below(int folder, pid_t pid, const ProcessStat& stat,
   });
 }
 
-// Breadth first. Whoever is no longer where we saw it has become a child of ours, or is dead.
+// Breadth first. Whoever is no longer where we saw it has become a child of ours, or is dead. False
+// when time or room did not suffice.
 template <class Visit>
-void ProcessTree::walk(TimePoint until, Visit visit) noexcept {
+bool ProcessTree::walk(TimePoint until, Visit visit) noexcept {
   seen_.clear();
   queued_ = 0;
   auto enqueue = [&](pid_t pid, pid_t parent) {
@@ -88,7 +89,8 @@ void ProcessTree::walk(TimePoint until, Visit visit) noexcept {
     return queued_ < queue_.size();
   };
   for_each_child([&](pid_t pid) { return enqueue(pid, self_); });
-  for (size_t at = 0; at < queued_ && BootClock::now() < until; ++at) {
+  for (size_t at = 0; at < queued_; ++at) {
+    if (BootClock::now() >= until) return false;
     const auto [pid, parent] = queue_[at];
     const bool child = parent == self_;
     util::Fd folder(open_process(pid));
@@ -96,8 +98,10 @@ void ProcessTree::walk(TimePoint until, Visit visit) noexcept {
     if (stat && stat->parent != parent) continue;
     if (!stat && !child) continue;
     visit(Process{pid, child, folder.get(), stat ? &*stat : nullptr});
-    if (stat) for_each_below(folder.get(), pid, *stat, [&](pid_t one) { return enqueue(one, pid); });
+    if (stat)
+      for_each_below(folder.get(), pid, *stat, [&](pid_t one) { return enqueue(one, pid); });
   }
+  return queued_ < queue_.size();
 }
 
 // 0 or errno. A child's number is its own until we reap it; others are held by their folder.
@@ -208,11 +212,10 @@ void ProcessTree::find_refusing(Survivors& survivors) noexcept {
   });
 }
 
-void ProcessTree::find_alive(Survivors& survivors) noexcept {
+bool ProcessTree::find_alive(Survivors& survivors) noexcept {
   survivors.clear();
-  walk(BootClock::now() + kWalkTime, [&](const Process& process) {
-    note(process, send(process, 0), survivors);
-  });
+  return walk(BootClock::now() + kWalkTime,
+              [&](const Process& process) { note(process, send(process, 0), survivors); });
 }
 
 bool ProcessTree::empty() noexcept {
@@ -239,8 +242,14 @@ bool TreeEnding::round(TimePoint now) noexcept {
   if (tree_.end(reaper_, now + kRound, survivors_)) return true;
   now = BootClock::now();
   const bool hanging = now - began_at_ >= kDyingTime;
-  if (hanging && survivors_.size() == 0) tree_.find_alive(survivors_);
-  if (hanging || survivors_.size() > 0) {
+  // Beside one that cannot be ended others may still be dying: only when they are gone it is the
+  // last.
+  bool refused = survivors_.size() > 0;
+  if (refused || hanging) {
+    const bool all_seen = tree_.find_alive(survivors_);
+    refused = all_seen && survivors_.size() > 0 && survivors_.all_refused();
+  }
+  if (hanging || refused) {
     state_.survivors.copy(survivors_);
     state_.phase = Phase::stuck;
   }

@@ -21,8 +21,8 @@ inline constexpr int kDeadChildren = WEXITED | WNOHANG | WNOWAIT | __WNOTHREAD;
 // Where the command's processes start from: its own group, or rlock's, which others share.
 enum class Grouping { own, callers };
 
-// A set of pids of fixed size, since the guard cannot allocate. What finds no room in it is found by
-// the next look, when those in it are dead.
+// A set of pids of fixed size, since the guard cannot allocate. What finds no room in it is found
+// by the next look, when those in it are dead.
 class PidSet {
  public:
   void clear() noexcept {
@@ -92,14 +92,14 @@ class ProcessTree {
   // `survivors`.
   bool end(Reaper& reaper, util::TimePoint until, Survivors& survivors) noexcept;
 
-  // Sends these signals (0: none) once to every process of the tree that is in neither of the groups
-  // `skip` (0: none).
+  // Sends these signals (0: none) once to every process of the tree that is in neither of the
+  // groups `skip` (0: none).
   void signal(std::array<int, 2> signals, std::array<pid_t, 2> skip) noexcept;
 
   // Those of the tree who may not be signalled: another user's.
   void find_refusing(Survivors& survivors) noexcept;
-  // Those of the tree who are alive.
-  void find_alive(Survivors& survivors) noexcept;
+  // Those of the tree who are alive; false when not all of it could be looked at.
+  bool find_alive(Survivors& survivors) noexcept;
 
   // Whether the calling process has no children but the excluded ones.
   bool empty() noexcept;
@@ -121,7 +121,7 @@ class ProcessTree {
   template <class Visit>
   void for_each_below(int folder, pid_t pid, const ProcessStat& stat, Visit visit) noexcept;
   template <class Visit>
-  void walk(util::TimePoint until, Visit visit) noexcept;
+  bool walk(util::TimePoint until, Visit visit) noexcept;
   bool kill_children(util::TimePoint until, Survivors& survivors) noexcept;
   void kill_deeper(util::TimePoint until, Survivors& survivors) noexcept;
   void kill_group_of(const ProcessStat& stat) noexcept;
@@ -134,8 +134,8 @@ class ProcessTree {
   const pid_t session_;
   const Exclusions& excluded_;
   pid_t command_ = 0;
-  pid_t group_ = 0;       // of the command, also once that is reaped
-  pid_t self_ = -1;       // as /proc counts
+  pid_t group_ = 0;  // of the command, also once that is reaped
+  pid_t self_ = -1;  // as /proc counts
   bool numbers_ours_ = false;
   bool opened_ = false;
   Listing listing_ = Listing::children;

@@ -42,8 +42,8 @@ void UnmapState::operator()(SharedState* state) const noexcept {
 }
 
 util::Result<SharedStatePtr> map_shared_state() {
-  void* memory = mmap(nullptr, sizeof(SharedState), PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      mmap(nullptr, sizeof(SharedState), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     return util::Error{util::ErrorKind::system,
                        std::string("cannot share memory with the guard: ") + std::strerror(errno)};

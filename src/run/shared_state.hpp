@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -33,9 +34,11 @@ class Survivors {
   static constexpr size_t kMost = 16;
 
   void clear() noexcept { count_ = 0; }
+  // Where there is no room for all, one that may yet die takes the place of one that may not.
   void add(const Survivor& one) noexcept {
     size_t at = count_;
-    if (at == kMost) return;
+    if (at == kMost && one.error != 0) return;
+    at = std::min(at, kMost - 1);
     slots_[at] = one;
     count_ = at + 1;
   }
@@ -89,8 +92,8 @@ class Exclusions {
 };
 
 // What rlock, the guard and the command before its exec share, in a MAP_SHARED page. Each field has
-// one writer, so that no two of them have to agree on anything. rlock writes the guard's fields only
-// once the guard is dead.
+// one writer, so that no two of them have to agree on anything. rlock writes the guard's fields
+// only once the guard is dead.
 class SharedState {
  public:
   static constexpr int kTooLate = -1;  // exec_error: the lease ended before exec
@@ -108,10 +111,10 @@ class SharedState {
   // ---- by the guard ----
   std::atomic<pid_t> guard{0};      // as its own pid namespace counts
   std::atomic<pid_t> command{0};    // likewise; 0 until it is forked
-  std::atomic<int> fork_error{0};   // why there is no command
+  std::atomic<int> start_error{0};  // errno, where no process could be had for the command
   std::atomic<Phase> phase{Phase::starting};
-  std::atomic<uint64_t> progress{0};  // grows with each step of an ending
-  std::atomic<uint32_t> stops{0};     // how often the command was stopped
+  std::atomic<uint64_t> progress{0};     // grows with each step of an ending
+  std::atomic<uint32_t> stops{0};        // how often the command was stopped
   std::atomic<bool> lease_over{false};   // the guard ended the command by itself: its time was over
   std::atomic<bool> ended_first{false};  // the command had ended before any ending began
   std::atomic<bool> ran{true};           // false: it died before it got through its exec

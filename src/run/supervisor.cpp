@@ -297,9 +297,9 @@ TimePoint Supervisor::next_look() const {
 }
 
 util::Result<Finish> Supervisor::finish() {
-  if (int error = parts_.state.fork_error; error != 0) {
+  if (int error = parts_.state.start_error; error != 0) {
     return util::Error{util::ErrorKind::system,
-                       std::string("cannot start the command: fork: ") + std::strerror(error)};
+                       std::string("cannot start the command: ") + std::strerror(error)};
   }
   take_over_from_guard();
   finish_.exec_error = std::max(parts_.state.exec_error.load(), 0);

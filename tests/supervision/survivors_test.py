@@ -1,0 +1,164 @@
+"""A process of another user in the tree: rlock cannot end it, so it keeps the lock, and says so."""
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+from breed import BREED, Trees
+from support import RLOCK, gone, needs_root, read, send, until
+
+NOBODY = ["setpriv", "--reuid", "nobody", "--clear-groups"]
+LINE = re.compile(r"rlock: .*process (\d+) \(root-breed\) of root", re.M)
+
+
+class OfAnotherUser(Trees):
+    """rlock as nobody; `root-breed` is setuid root, and becomes root for real."""
+
+    def setUp(self):
+        super().setUp()
+        needs_root(*NOBODY, RLOCK, "--version")
+        self.program = os.path.join(self.folder, "root-breed")
+        shutil.copy(BREED, self.program)
+        os.chmod(self.program, 0o4755)
+        if os.statvfs(self.folder).f_flag & os.ST_NOSUID:
+            self.skipTest("no setuid programs in " + self.folder)
+        os.chmod(self.folder, 0o777)
+
+    def run_over(self, name, *options, script="$ROOT & echo on; exec sleep 1000"):
+        """rlock as nobody over a process of root."""
+        life = os.path.join(self.folder, "life")
+        errors = open("errors", "wb")
+        self.addCleanup(errors.close)
+        # Nobody's rlock would wait for this for ever after a failed test.
+        self.addCleanup(self.end_root)
+        holder = self.hold(name, script.replace("$ROOT", f"{self.program} {life} root"), *options,
+                           before=NOBODY, stderr=errors)
+        until(lambda: self.life(life)[1] > 0 and self.roots(), "a process of root")
+        holder.life = life
+        return holder
+
+    def roots(self):
+        mine = os.stat(self.program).st_ino
+        found = []
+        for name in os.listdir("/proc"):
+            try:
+                if name.isdigit() and os.stat(f"/proc/{name}/exe").st_ino == mine and os.stat(f"/proc/{name}").st_uid == 0 \
+                        and f"{self.program}" == os.readlink(f"/proc/{name}/exe"):
+                    found.append(int(name))
+            except OSError:
+                pass
+        return found
+
+    def end_root(self):
+        for pid in self.roots():
+            send(pid, signal.SIGKILL)
+
+    def lines(self):
+        return LINE.findall(read("errors"))
+
+    def assert_kept(self, name, holder):
+        """The line came once, the lock is renewed beyond two leases, and others see why."""
+        root, = until(self.lines, "the line")
+        self.assertEqual(int(root), self.roots()[0])
+        before = self.lease_end(name)
+        until(lambda: self.lease_end(name) > before + 1, "renewals")
+        self.assertIsNone(holder.poll())
+        self.assertEqual(len(self.lines()), 1)
+        status = until(lambda: (text := self.run_program([RLOCK, "status", name]).stdout) and "ending" in text and text, "status")
+        self.assertIn(f"ending, cannot end pid {root} of root", status)
+
+    def test_after_the_run_limit(self):
+        """--max-run with -q: the lock is kept until the process has ended; the code comes then."""
+        holder = self.run_over("limit", "-q", "-t", "1", "--max-run", "1s", "-k", "50ms")
+        self.assert_kept("limit", holder)
+        self.end_root()
+        self.assert_ends(holder, 124)
+        self.assertTrue(self.free("limit"))
+
+    def test_after_a_term(self):
+        """TERM ends the command, and the lock is kept for the rest."""
+        holder = self.run_over("term", "-t", "1")
+        send(holder.pid, signal.SIGTERM)
+        self.assert_kept("term", holder)
+        self.end_root()
+        self.assert_ends(holder, -signal.SIGTERM)
+        self.assertTrue(self.free("term"))
+
+    def test_the_command_itself(self):
+        """As `rlock run … sudo …`: TERM cannot reach it."""
+        holder = self.run_over("itself", "-t", "1", script="echo on; exec $ROOT")
+        send(holder.pid, signal.SIGTERM)
+        self.assert_kept("itself", holder)
+        self.end_root()
+        self.assert_ends(holder, -signal.SIGKILL)
+        self.assertTrue(self.free("itself"))
+
+    def test_a_second_term_leaves(self):
+        """Without a release: the lock lasts as long as its lease."""
+        holder = self.run_over("second", "-t", "3")
+        send(holder.pid, signal.SIGTERM)
+        until(self.lines, "the line")
+        self.assertIsNone(holder.poll())
+        send(holder.pid, signal.SIGTERM)
+        self.assert_ends(holder, -signal.SIGTERM)
+        self.assertFalse(self.free("second"))
+        self.assertEqual(len(self.roots()), 1)
+
+    def test_a_broken_lock_passes_when_its_lease_ends(self):
+        """force-unlock: the victim exits and does not confirm."""
+        holder = self.run_over("broken", "-t", "3")
+        end = self.lease_end("broken")
+        broken = self.run_program([RLOCK, "force-unlock", "broken", "--yes"])
+        next_one = self.run_program([RLOCK, "run", "broken", "--", "date", "+%s.%N"])
+        self.assertGreaterEqual(float(next_one.stdout), end - 0.01)
+        self.assert_ends(holder, 76)
+        self.assertRegex(read("errors"), rf"process {self.roots()[0]} \(root-breed\) of root")
+        self.broken = broken
+
+    def test_a_broken_lock_passes_at_once(self):
+        """force-unlock --now."""
+        holder = self.run_over("now", "-t", "30")
+        started = time.monotonic()
+        self.run_program([RLOCK, "force-unlock", "now", "--now", "--yes"])
+        self.assertEqual(self.run_program([RLOCK, "run", "now", "--", "true"]).returncode, 0)
+        self.assertLess(time.monotonic() - started, 10)
+        self.assert_ends(holder, 76)
+        self.assertRegex(read("errors"), rf"process {self.roots()[0]} \(root-breed\) of root")
+
+    def beside_a_forker(self, name, *options):
+        forker = os.path.join(self.folder, "forker")
+        holder = self.run_over(name, *options, script=f"$ROOT & {BREED} {forker} forker & echo on; exec sleep 1000")
+        until(lambda: self.life(forker)[1] > 5, "a forker")
+        return holder, forker
+
+    def assert_forker_ends(self, forker, before):
+        """Only root's process is left: the last sign of all others is before that moment."""
+        def quiet():
+            last = self.life(forker)[0]
+            time.sleep(0.1)
+            return self.life(forker)[0] == last and last
+        self.assertLess(until(quiet, "the end of the forker") / 1e9, before)
+
+    def test_others_beside_it_end_in_time(self):
+        """Who cannot be ended does not save the rest: rlock stopped."""
+        holder, forker = self.beside_a_forker("beside", "-t", "1")
+        send(holder.pid, signal.SIGSTOP)
+        self.assert_forker_ends(forker, self.lease_end("beside"))
+        send(holder.pid, signal.SIGCONT)
+        self.assert_ends(holder, 76)
+
+    def test_others_beside_it_end_with_rlock(self):
+        """The same, rlock killed."""
+        holder, forker = self.beside_a_forker("beside", "-t", "30")
+        killed = time.time()
+        send(holder.pid, signal.SIGKILL)
+        self.assert_forker_ends(forker, killed + 0.5)
+
+
+if __name__ == "__main__":
+    unittest.main()

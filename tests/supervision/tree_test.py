@@ -1,0 +1,232 @@
+"""Nothing of a command outlives its lease, nor rlock, nor its guard, whatever tree of processes it makes.
+
+RLOCK_TTLS=1,5,10,30 RLOCK_ROUNDS=10 RLOCK_CROWD=6000 runs the whole."""
+import os
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+from breed import KINDS, Trees
+from support import PATIENCE, RLOCK, child_of, gone, needs_root, note, read, send, stopped, until
+
+ROUNDS = int(os.environ.get("RLOCK_ROUNDS", "2"))
+TTLS = [int(ttl) for ttl in os.environ.get("RLOCK_TTLS", "1,5").split(",")]
+CROWD = int(os.environ.get("RLOCK_CROWD", "500"))
+ALL = os.environ.get("KINDS").split(",") if "KINDS" in os.environ else [*KINDS, "ways out"]
+IGNORED = "trap '' TERM INT HUP; "
+
+
+class LeaseEnds(Trees):
+    """The last sign of life comes before the lease's end."""
+
+    def stop_rlock(self, holder):
+        send(holder.pid, signal.SIGSTOP)
+        until(lambda: stopped(holder.pid), "rlock stopped")
+
+    def in_time(self, kind, ttl, stop):
+        """Milliseconds between the last sign of life and the lease's end; negative: too late."""
+        name = "end-" + kind.replace(" ", "")
+        holder = self.plant(name, kind, "-q", "-t", str(ttl), trap=IGNORED, stderr=subprocess.DEVNULL)
+        end = stop(holder, name)
+        left = (end - self.last_sign(holder)) * 1000
+        send(holder.pid, signal.SIGCONT)
+        self.assert_ends(holder, 76)
+        self.server.ask("flushall")
+        return left
+
+    def rlock_stopped(self, holder, name):
+        self.stop_rlock(holder)
+        return self.lease_end(name)
+
+    def server_hung(self, _, name):
+        """Just after a renewal, so that no other one is on its way."""
+        before = self.lease_end(name)
+        until(lambda: self.lease_end(name) > before, "a renewal")
+        end = self.lease_end(name)
+        send(self.server.process.pid, signal.SIGSTOP)
+        self.addCleanup(self.server.process.send_signal, signal.SIGCONT)
+        return end
+
+    def check(self, what, kinds, ttls, stop, rounds=ROUNDS):
+        for kind in kinds:
+            for ttl in ttls:
+                with self.subTest(kind=kind, ttl=ttl):
+                    left = []
+                    for _ in range(rounds):
+                        left.append(self.in_time(kind, ttl, stop))
+                        self.server.process.send_signal(signal.SIGCONT)
+                    note(f"{what}, {kind}, ttl {ttl} s, {CROWD} others: last sign of life {min(left):.1f} to "
+                         f"{max(left):.1f} ms before the lease's end")
+                    self.assertGreater(min(left), 0)
+
+    def test_forker_when_rlock_is_stopped(self):
+        """A grandchild in a session of its own that goes on forking."""
+        self.crowd(CROWD)
+        self.check("rlock stopped", ["forker"], TTLS, self.rlock_stopped)
+
+    def test_forker_when_the_server_hangs(self):
+        """rlock itself has to end what ignores its TERM."""
+        self.crowd(CROWD)
+        def hung_and_back(holder, name):
+            end = self.server_hung(holder, name)
+            holder.family.await_end()
+            send(self.server.process.pid, signal.SIGCONT)
+            return end
+        self.check("server hung", ["forker"], TTLS, hung_and_back)
+
+    def test_every_kind_when_rlock_is_stopped(self):
+        """Storms, bombs, threads that fork, vfork, deep chains, daemons, cleared environments."""
+        self.check("rlock stopped", [kind for kind in ALL if kind != "forker"], TTLS[:1], self.rlock_stopped)
+
+    def test_guard_stopped_again_and_again(self):
+        """rlock resumes its guard, or does its work."""
+        self.stop = threading.Event()
+        def stop_guard(holder, name):
+            guard = child_of(holder.pid, "lease-guard")
+            end = self.server_hung(holder, name)
+            stops = 0
+            def stop_on():
+                nonlocal stops
+                while not gone(guard):
+                    os.kill(guard, signal.SIGSTOP)
+                    stops += 1
+                    time.sleep(0.001)
+            stopper = threading.Thread(target=stop_on)
+            stopper.start()
+            holder.family.await_end()
+            stopper.join(PATIENCE)
+            send(self.server.process.pid, signal.SIGCONT)
+            self.assertGreater(stops, 10)
+            return end
+        self.check("guard stopped in a loop", ["forker", "storm 200"], TTLS[:1], stop_guard)
+
+
+class Killed(Trees):
+    def gone_after(self, kind, kill, *options):
+        holder = self.plant("killed", kind, "-t", "20", *options, stderr=subprocess.DEVNULL)
+        kill(holder)
+        killed = time.time()
+        holder.took = (self.last_sign(holder) - killed) * 1000
+        return holder
+
+    def test_rlock_killed(self):
+        """rlock gone: all gone within 100 ms."""
+        for kind in ALL:
+            with self.subTest(kind=kind):
+                took = []
+                for _ in range(ROUNDS):
+                    holder = self.gone_after(kind, lambda holder: send(holder.pid, signal.SIGKILL))
+                    self.assert_ends(holder, -signal.SIGKILL)
+                    took.append(holder.took)
+                    self.server.ask("flushall")
+                note(f"rlock killed, {kind}: last sign of life after at most {max(took):.1f} ms")
+                self.assertLess(min(took), 100)
+
+    def test_guard_killed(self):
+        """The command is ended or the lock is kept, never neither: rlock releases when nothing is left."""
+        for kind in ALL:
+            with self.subTest(kind=kind):
+                took = []
+                for _ in range(ROUNDS):
+                    holder = self.plant("killed", kind, "-t", "5", stderr=subprocess.DEVNULL)
+                    killed = time.time()
+                    send(child_of(holder.pid, "lease-guard"), signal.SIGKILL)
+                    next_one = self.run_program([RLOCK, "run", "killed", "--", "date", "+%s.%N"])
+                    last = self.last_sign(holder)
+                    self.assertGreater(float(next_one.stdout), last, "two at once")
+                    took.append((last - killed) * 1000)
+                    self.assert_ends(holder, 71)
+                note(f"guard killed, {kind}: last sign of life after at most {max(took):.1f} ms")
+                self.assertLess(min(took), 2000)
+
+    def test_guard_stopped_then_rlock_killed(self):
+        """The guard wakes up when rlock is gone."""
+        for kind in "forker", "ways out":
+            with self.subTest(kind=kind):
+                holder = self.plant("killed", kind, "-t", "20", stderr=subprocess.DEVNULL)
+                guard = child_of(holder.pid, "lease-guard")
+                # rlock first, so that it cannot resume the guard.
+                send(holder.pid, signal.SIGSTOP)
+                until(lambda: stopped(holder.pid), "rlock stopped")
+                send(guard, signal.SIGSTOP)
+                until(lambda: stopped(guard), "the guard stopped")
+                killed = time.time()
+                send(holder.pid, signal.SIGKILL)
+                took = (self.last_sign(holder) - killed) * 1000
+                note(f"guard stopped, then rlock killed, {kind}: last sign of life after {took:.1f} ms")
+                self.assertLess(took, 1000)
+                until(lambda: gone(guard), "the end of the guard")
+                self.server.ask("flushall")
+
+
+class Waiting(Trees):
+    def test_wait_descendants_over_a_cleared_environment(self):
+        """Whatever a descendant did to its environment and session, it is waited for."""
+        got = self.run_program([RLOCK, "run", "--wait-descendants", "wait", "--", "sh", "-c",
+                                "env -i setsid -f sh -c 'sleep 0.5; echo late'; exit 5"])
+        self.assertEqual((got.returncode, got.stdout), (5, "late\n"))
+
+    def test_a_process_with_a_lock_file_of_a_server(self):
+        """fd 3 on a file called rlock.lock means nothing."""
+        os.mkdir("lk")
+        open_it = "exec 3>lk/rlock.lock; "
+        got = self.run_program([RLOCK, "run", "--wait-descendants", "wait", "--", "sh", "-c",
+                                open_it + "setsid -f sh -c 'sleep 0.5; echo late'"])
+        self.assertEqual((got.returncode, got.stdout), (0, "late\n"))
+        holder = self.hold("wait", open_it + "setsid sleep 1000 & echo on; sleep 1000", "--max-run", "1s", "-k", "50ms")
+        self.assert_ends(holder, 124)
+        holder.family.await_end()
+
+
+class Strangers(Trees):
+    def stranger(self, **environment):
+        return self.start(["sleep", "1000"], env=self.environment | environment)
+
+    def test_one_with_the_owner_in_a_variable(self):
+        """It is not the command's: neither signals nor the end of the run reach it."""
+        holder = self.hold("stranger", "echo $RLOCK_OWNER >owner; echo on; exec sleep 1000", "--max-run", "2s", "-k", "50ms")
+        owner = read("owner").strip()
+        strangers = [self.stranger(VICTIM=owner), self.stranger(RLOCK_OWNER=owner),
+                     self.stranger(RLOCK_HELD=f"stranger {owner}")]
+        self.assert_ends(holder, 124)
+        for one in strangers:
+            self.assertIsNone(one.poll())
+
+    def test_one_whose_files_block(self):
+        """Whoever reads its environment hangs for ever: a fifo stands for the lock on its memory."""
+        needs_root("unshare", "-m", "true")
+        os.mkfifo("blocks")
+        script = ("exec 3>&1 >/dev/null; sleep 1000 & for file in environ cmdline maps; do "
+                  "mount --bind blocks /proc/$!/$file || exit 99; done; "
+                  "rlock run -t 2s --max-run 1s -k 50ms blocked -- "
+                  "sh -c 'setsid sleep 1000 & sleep 1001' 3>&-; echo $? >&3; kill $!")
+        started = time.monotonic()
+        got = self.run_program(["unshare", "-m", "sh", "-c", script])
+        self.assertEqual(got.stdout, "124\n", got)
+        self.assertLess(time.monotonic() - started, 10)
+        self.assertTrue(self.free("blocked"))
+
+    def test_no_file_of_a_stranger_is_opened(self):
+        """Only stat and lists of children, and those below rlock alone."""
+        stranger = self.stranger()
+        holder = self.run_program(["strace", "-f", "-qq", "-e", "trace=open,openat,openat2,readlink,readlinkat", "-o", "calls",
+                                   RLOCK, "run", "-t", "1", "--max-run", "1s", "-k", "50ms", "traced", "--", "sh", "-c",
+                                   "env -i setsid sleep 1000 & (setsid sleep 1001 &); sleep 1002"])
+        if "ptrace" in holder.stderr.lower():
+            self.skipTest("no strace here: " + holder.stderr)
+        self.assertEqual(holder.returncode, 124, holder)
+        self.assertIsNone(stranger.poll())
+        calls = [line for line in read("calls").splitlines() if '"' in line]
+        self.assertTrue([line for line in calls if "children" in line])
+        for line in calls:
+            path = line.split('"')[1]
+            self.assertNotIn(f"/proc/{stranger.pid}", path, line)
+            if path.startswith("/proc/self/") or not (path.startswith("/proc/") or not path.startswith("/")):
+                continue
+            self.assertNotIn(path.rpartition("/")[2], ("environ", "cmdline", "maps", "smaps", "exe", "fd"), line)
+
+
+if __name__ == "__main__":
+    unittest.main()
