@@ -102,7 +102,10 @@ class Check {
 
   std::string forced() {
     for (auto& [owner, until] : after_.forced) {
-      if (until == kNever && find(is_.holders, owner) == nullptr) until = now_ + kTombstone;
+      if (until != kNever || find(is_.holders, owner) != nullptr) continue;
+      // Of a lease that lapsed unseen the end is remembered from then on.
+      const Row* had = find(was_.holders, owner);
+      until = std::min(now_, had != nullptr ? had->score : now_) + kTombstone;
     }
     for (const Row& holder : is_.holders) {
       const std::string& owner = holder.member;
