@@ -127,13 +127,15 @@ std::vector<std::string> split_urls(std::string_view text) {
     url.clear();
   };
   for (size_t i = 0; i < text.size(); ++i) {
-    bool space = kWhiteSpace.find(text[i]) != kWhiteSpace.npos;
-    if (space || (text[i] == ',' && scheme_follows(text.substr(i + 1)))) {
+    const bool space = kWhiteSpace.find(text[i]) != kWhiteSpace.npos;
+    const bool between = space || text[i] == ',';
+    if (between && (scheme_follows(text.substr(i + 1)) || (space && url.empty()))) {
       flush();
     } else {
       url += text[i];
     }
   }
+  url.erase(url.find_last_not_of(kWhiteSpace) + 1);
   flush();
   return urls;
 }

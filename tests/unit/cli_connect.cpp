@@ -59,6 +59,9 @@ TEST_CASE("RLOCK_URL splits at white space and at commas that a scheme follows")
   CHECK(split_urls("redis+cluster://a,b,redis+cluster://c,d") ==
         Urls{"redis+cluster://a,b", "redis+cluster://c,d"});
   CHECK(split_urls("local:,local:/dir") == Urls{"local:", "local:/dir"});
+  CHECK(split_urls("local:/my locks/of today  redis://b ") ==
+        Urls{"local:/my locks/of today", "redis://b"});
+  CHECK(split_urls("redis://u:se cret@db1") == Urls{"redis://u:se cret@db1"});
 }
 
 TEST_CASE("without a server the message names every way to give one") {
