@@ -462,8 +462,8 @@ steps_of_one_shell() {
 
 @test "--renew-while: no warning where the lock was released before the process ended" {
   # shellcheck disable=SC2016 # for the inner shells
-  start sh -c 'sh -c "owner=\$(rlock acquire tidy --renew-while \$\$); rlock release tidy --owner \$owner; echo >done"; exec sleep 1000' 2>err
-  eventually test -s done
+  start sh -c 'sh -c "owner=\$(rlock acquire tidy --renew-while \$\$); rlock release tidy --owner \$owner; echo >finished"; exec sleep 1000' 2>err
+  eventually test -s finished
   eventually unattended tidy
   [ ! -s err ] || fail "$(cat err)"
 }

@@ -91,7 +91,7 @@ void show_snapshot(const redisReply& reply) {
 void show_lists(const redisReply& reply) {
   if (auto rows = redis::decode_history(reply)) {
     auto chronicle = cli::chronicle_of(*rows, 20);
-    check_lines(cli::history_table(chronicle, kWidth));
+    check_lines(cli::history_table(cli::lines_of("nightly", chronicle), cli::Names::shown, kWidth));
     check_json(cli::history_json(some_name(), chronicle));
   }
   if (auto page = redis::decode_names(reply, "rlock:")) {
