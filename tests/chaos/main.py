@@ -49,7 +49,8 @@ def arguments():
     parser.add_argument("--crowd", type=int, default=2500, help="processes that sleep, on every other host")
     parser.add_argument("--kind", action="append", choices=workers.KINDS, help="of command; again for several")
     parser.add_argument("--locks", type=int, default=4)
-    parser.add_argument("--ttl", type=float, action="append", help="seconds; without it drawn from 1, 1.5 and 2, or more on a slow machine")
+    parser.add_argument("--ttl", type=float, action="append",
+                        help="seconds; without it drawn from 1, 1.5 and 2, or more on a slow machine")
     parser.add_argument("--hold", type=float, nargs=2, metavar=("LOW", "HIGH"), help="in ttls; mostly short without it")
     parser.add_argument("--every", type=float, default=0.5, help="mean seconds between two faults")
     parser.add_argument("--at-least", type=int, default=1,
@@ -236,8 +237,8 @@ class Campaign:
         for violation in found[:20]:
             print("violation", violation)
         if n < self.options.at_least:
-            print(f"{self.options.at_least} holds were asked for, {n} came in {self.took:.0f} s, of which this machine was "
-                  f"late for {self.late():.0f} s: {self.wanted()} are wanted")
+            print(f"{self.options.at_least} holds were asked for, {n} came in {self.took:.0f} s, of which this machine "
+                  f"was late for {self.late():.0f} s: {self.wanted()} are wanted")
         return 1 if found or n < self.wanted() else 0
 
     def print_counts(self, seen):

@@ -209,7 +209,7 @@ class Case(unittest.TestCase):
 
     def hold(self, name, script, *options, before=(), **how):
         """rlock, whose command has said `on`; `family` ends with the last process of the command. The command opens it,
-        not we for rlock: one that is stopped at once has not let go of its stdout yet, and would pass for a survivor."""
+        not we for rlock: one that is stopped at once has not let go of its stdout, and would pass for a survivor."""
         family = self.family()
         argv = [*before, RLOCK, "run", *options, name, "--", "sh", "-c", f"exec >'{family.path}'; {script}"]
         holder = self.start(argv, stdout=subprocess.DEVNULL, **how)
