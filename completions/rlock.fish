@@ -119,6 +119,7 @@ complete -c rlock -n '__rlock_in force-unlock' -l now -d 'free the lock at once:
 complete -c rlock -n '__rlock_in queue' -l remove -x -d 'take this waiter out of the queue'
 complete -c rlock -n '__rlock_in history' -s n -l runs -x -d 'how many runs to show'
 complete -c rlock -n '__rlock_in force-unlock' -l yes -d 'do not ask for confirmation; required when not on a terminal'
+complete -c rlock -n '__rlock_in doctor' -l strict -d 'exit 1 also where a point is only a warning'
 complete -c rlock -n '__rlock_in run acquire queue force-unlock' -l reason -x -d 'free text shown to others in status, queue and messages'
 complete -c rlock -s u -l url -x -d 'the server: redis://HOST[:PORT][/DB], rediss:// for TLS, unix:///PATH, local: and others; give three or more for a quorum'
 complete -c rlock -l user -x -d 'ACL user, instead of the URL\'s'
