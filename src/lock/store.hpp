@@ -143,10 +143,10 @@ enum class LostHow {
   taken,     // another owner was granted it since
   full,      // no room beside those who hold it now
   expired,   // the lease ended, and this call brought no token to put it back
-  unissued,  // the call brought a token that the server cannot have issued
   released,  // by this owner id
   forced,    // broken by an operator
   gone,      // ended, deleted or lost at the server: where nothing is remembered
+  unissued,  // the call brought a token that the server cannot have issued
 };
 // A word or two for a message: `deleted`, `taken by another owner`.
 const char* word(LostHow how);
