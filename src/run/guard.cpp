@@ -54,6 +54,7 @@ class Guard::Successor final : private ProcessTree::Reaper {
         ending_(tree_, *this, setup.state) {
     if (proc_is_ours() && !state_.command_ended()) command_ = state_.command;
     tree_.set_command(command_);
+    come_first();
     ending_.begin(BootClock::now());
   }
 
@@ -63,15 +64,18 @@ class Guard::Successor final : private ProcessTree::Reaper {
   TimePoint next_round() const { return ending_.next_round(); }
 
  private:
-  void reap() noexcept override {
+  bool reap() noexcept override {
     constexpr int kReaps = 64;
     siginfo_t info{};
     for (int count = 0; count < kReaps; ++count) {
       info.si_pid = 0;
-      if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+      if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
+        return false;
+      }
       if (info.si_pid == command_) command_ended(info);
       waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG);
     }
+    return true;
   }
 
   void command_ended(const siginfo_t& info) noexcept {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -149,15 +148,16 @@ class GuardProcess final : private ProcessTree::Reaper {
     _exit(0);
   }
 
-  void reap() noexcept override {
+  bool reap() noexcept override {
     ++state_.progress;
     look_for_a_stop();
     siginfo_t info{};
     for (int count = 0; count < kReaps; ++count) {
       info.si_pid = 0;
-      if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) return;
+      if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) return false;
       if (info.si_pid == command_) command_ended(info);
     }
+    return true;
   }
 
   void command_ended(const siginfo_t& info) noexcept {
@@ -235,9 +235,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     settled_ = true;
     tree_.open();
     mlockall(MCL_CURRENT);
-    sched_param first{};
-    first.sched_priority = sched_get_priority_min(SCHED_FIFO);
-    sched_setscheduler(0, SCHED_FIFO, &first);
+    come_first();
   }
 
   static void forget_signals() noexcept {
