@@ -206,11 +206,11 @@ class Case(unittest.TestCase):
         self.addCleanup(family.close)
         return family
 
-    def hold(self, name, script, *options, before=(), **how):
-        """rlock, whose command has said `on`; `family` ends with the last process of the command."""
+    def hold(self, name, script, *options, before=(), program=RLOCK, **how):
+        """rlock (`program`), whose command has said `on`; `family` ends with the last process of the command."""
         family = self.family()
         with open(family.path, "wb") as out:
-            holder = self.start([*before, RLOCK, "run", *options, name, "--", "sh", "-c", script], stdout=out, **how)
+            holder = self.start([*before, program, "run", *options, name, "--", "sh", "-c", script], stdout=out, **how)
         holder.family = family
         family.await_start()
         return holder
