@@ -148,6 +148,11 @@ void Guard::signal(std::array<int, 2> signals, std::array<pid_t, 2> skip) {
   send(line_.get(), &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+void Guard::leave() {
+  const Order order{Order::Kind::leave, {}, {}};
+  send(line_.get(), &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void Guard::end() {
   if (std::exchange(ending_, true)) return;
   const Order order{Order::Kind::end, {}, {}};

@@ -44,6 +44,8 @@ class Guard {
 
   // Sends each signal to all processes of the command, but not to those groups.
   void signal(std::array<int, 2> signals, std::array<pid_t, 2> skip = {});
+  // The run has come to its end: what is left of the command's processes goes on.
+  void leave();
   // Kills all processes of the command. After this tend() is to be called again and again.
   void end();
 

@@ -148,6 +148,16 @@ class GuardProcess final : private ProcessTree::Reaper {
     _exit(0);
   }
 
+  bool state_is_over() const noexcept { return state_.phase == Phase::over; }
+
+  // Daemons go on after a run that came to its end, but not where rlock was killed together with
+  // the command: it says which.
+  void leave_the_rest() noexcept {
+    if (tree_.empty()) leave();
+    state_.phase = Phase::over;
+    report();
+  }
+
   bool reap() noexcept override {
     ++state_.progress;
     look_for_a_stop();
@@ -180,11 +190,12 @@ class GuardProcess final : private ProcessTree::Reaper {
   void act(TimePoint now) noexcept {
     if (now >= state_.kill_at()) end_by_ourselves(now, true);
     if (ending_.under_way()) return end_some(now);
-    if (command_ == 0 && nobody_to_wait_for(now)) leave();
+    if (command_ == 0 && !state_is_over() && nobody_to_wait_for(now)) leave_the_rest();
   }
 
   void end_by_ourselves(TimePoint now, bool lease_over) noexcept {
     if (ending_.under_way() || mutant(util::Mutant::guard_off)) return;
+    if (lease_over && state_is_over()) return;
     state_.lease_over = lease_over;
     ending_.begin(now);
   }
@@ -217,6 +228,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   TimePoint next_step() const noexcept {
     TimePoint next = settled_ ? TimePoint::max() : settle_at_;
     if (ending_.under_way()) return std::min(next, ending_.next_round());
+    if (state_is_over()) return next;
     if (state_.phase == Phase::stuck) next = std::min(next, next_look_);
     return std::min(next, state_.kill_at());
   }
@@ -254,6 +266,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   }
 
   void obey(const Order& order) noexcept {
+    if (order.kind == Order::Kind::leave) _exit(0);
     if (order.kind == Order::Kind::end) return ending_.begin(BootClock::now());
     for (int number : order.signals) {
       asked_to_end_ = asked_to_end_ || number == SIGTERM || number == SIGINT;

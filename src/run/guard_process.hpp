@@ -12,7 +12,7 @@ namespace rlock::run {
 
 // What rlock asks of its guard; a message each.
 struct Order {
-  enum class Kind { signal, end };
+  enum class Kind { signal, end, leave };
   Kind kind = Kind::end;
   std::array<int, 2> signals{};  // to the whole tree; 0: none
   std::array<pid_t, 2> skip{};   // but not to these groups, which have them already; 0: none

@@ -3,7 +3,7 @@ import os
 import struct
 import time
 
-from support import Case, child_of, until
+from support import Case, read, until
 
 BREED = os.environ["BREED"]
 # The ways in which shells and tools take a process out of its group, its session, its environment or its family.
@@ -34,7 +34,7 @@ class Trees(Case):
         holder = self.hold(name, trap + script + "echo on; exec sleep 1000", *options, **how)
         holder.life = file
         until(lambda: self.life(file)[1] >= births, f"the births of {kind}")
-        holder.guard = child_of(holder.pid, "lease-guard")
+        holder.guard = int(read(f"/proc/{holder.pid}/task/{holder.pid}/children").split()[0])
         if os.geteuid() == 0:
             until(lambda: os.sched_getscheduler(holder.guard) == os.SCHED_FIFO, "the guard to come first")
         return holder

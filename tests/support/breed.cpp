@@ -148,6 +148,7 @@ pid_t breed() {
   constexpr uid_t kNobody = 65534;
   if (setresuid(0, 0, 0) != 0) _exit(77);
   if (fork() == 0) {
+    setsid();
     if (setresuid(kNobody, kNobody, kNobody) != 0) _exit(77);
     ++life->births;
     beat_on();
