@@ -40,7 +40,7 @@ join_tests() {
 
 install_build_packages
 install_packages ninja-build doctest-dev bats jq python3 procps util-linux shellcheck strace openssl redis-tools vim-tiny less \
-  mandoc bsdextrautils zsh fish bash-completion python3-redis nftables iproute2 sudo
+  mandoc bsdextrautils zsh fish bash-completion python3-redis nftables iproute2
 provide_server "$build/server"
 provide_valkey "$build/server"
 provide_etcd "$build/etcd"

@@ -144,7 +144,7 @@ class OfAnotherUser(Trees):
         """Whether the process of nobody's below root's, which cannot be ended, has ended after --max-run."""
         life = os.path.join(self.folder, "below")
         holder = self.run_over(name, "-t", "1", "--max-run", "1s", "-k", "50ms", program=program,
-                               script=f"$ROOT & {self.program} {life} sudo & echo on; exec sleep 1000")
+                               script=f"trap '' TERM; $ROOT & {self.program} {life} sudo & echo on; exec sleep 1000")
         until(lambda: self.life(life)[1] > 1, "a child of nobody's")
         until(self.lines, "the line")
         time.sleep(0.2)
