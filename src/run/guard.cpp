@@ -54,6 +54,7 @@ class Guard::Successor final : private ProcessTree::Reaper {
     excluded_.add(state_.exempt);
     if (proc_is_ours() && !state_.command_ended()) command_ = state_.command;
     tree_.set_command(command_);
+    come_first();
     ending_.begin(BootClock::now());
   }
 
@@ -63,15 +64,16 @@ class Guard::Successor final : private ProcessTree::Reaper {
   TimePoint next_round() const { return ending_.next_round(); }
 
  private:
-  void reap() noexcept override {
+  bool reap() noexcept override {
     constexpr int kReaps = 64;
     siginfo_t info{};
     for (int count = 0; count < kReaps; ++count) {
       info.si_pid = 0;
-      if (waitid(P_ALL, 0, &info, kDeadChildren) != 0 || info.si_pid == 0) return;
+      if (waitid(P_ALL, 0, &info, kDeadChildren) != 0 || info.si_pid == 0) return false;
       if (info.si_pid == command_) command_ended(info);
       waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG);
     }
+    return true;
   }
 
   void command_ended(const siginfo_t& info) noexcept {
@@ -152,6 +154,10 @@ void Guard::signal(std::array<int, 2> signals) {
 
 void Guard::pass_on(int key, std::array<pid_t, 2> have) {
   send_order({Order::Kind::keys, {key}, have});
+}
+
+void Guard::leave() {
+  send_order({Order::Kind::leave, {}, {}});
 }
 
 void Guard::end() {

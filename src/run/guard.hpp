@@ -44,9 +44,11 @@ class Guard {
 
   // Sends each signal to all processes of the command.
   void signal(std::array<int, 2> signals);
-  // Passes on a signal of the terminal, which these groups have, rlock's first, to a command that has
-  // left them, or whose descendants alone are left.
+  // Passes on a signal of the terminal, which these groups have, rlock's first, to a command that
+  // has left them, or whose descendants alone are left.
   void pass_on(int key, std::array<pid_t, 2> have);
+  // The run has come to its end: what is left of the command's processes goes on.
+  void leave();
   // Kills all processes of the command. After this tend() is to be called again and again.
   void end();
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -151,15 +150,26 @@ class GuardProcess final : private ProcessTree::Reaper {
     _exit(0);
   }
 
-  void reap() noexcept override {
+  bool state_is_over() const noexcept { return state_.phase == Phase::over; }
+
+  // Daemons go on after a run that came to its end, but not where rlock was killed together with
+  // the command: it says which.
+  void leave_the_rest() noexcept {
+    if (tree_.empty()) leave();
+    state_.phase = Phase::over;
+    report();
+  }
+
+  bool reap() noexcept override {
     ++state_.progress;
     look_for_a_stop();
     siginfo_t info{};
     for (int count = 0; count < kReaps; ++count) {
       info.si_pid = 0;
-      if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) return;
+      if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) return false;
       if (info.si_pid == command_) command_ended(info);
     }
+    return true;
   }
 
   void command_ended(const siginfo_t& info) noexcept {
@@ -182,11 +192,12 @@ class GuardProcess final : private ProcessTree::Reaper {
   void act(TimePoint now) noexcept {
     if (now >= state_.kill_at()) end_by_ourselves(now, true);
     if (ending_.under_way()) return end_some(now);
-    if (command_ == 0 && nobody_to_wait_for(now)) leave();
+    if (command_ == 0 && !state_is_over() && nobody_to_wait_for(now)) leave_the_rest();
   }
 
   void end_by_ourselves(TimePoint now, bool lease_over) noexcept {
     if (ending_.under_way() || mutant(util::Mutant::guard_off)) return;
+    if (lease_over && state_is_over()) return;
     state_.lease_over = lease_over;
     ending_.begin(now);
   }
@@ -219,6 +230,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   TimePoint next_step() const noexcept {
     TimePoint next = settled_ ? TimePoint::max() : settle_at_;
     if (ending_.under_way()) return std::min(next, ending_.next_round());
+    if (state_is_over()) return next;
     if (state_.phase == Phase::stuck) next = std::min(next, next_look_);
     return std::min(next, state_.kill_at());
   }
@@ -245,9 +257,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     settled_ = true;
     tree_.open();
     mlockall(MCL_CURRENT);
-    sched_param first{};
-    first.sched_priority = sched_get_priority_min(SCHED_FIFO);
-    sched_setscheduler(0, SCHED_FIFO, &first);
+    come_first();
   }
 
   static void forget_signals() noexcept {
@@ -266,6 +276,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   }
 
   void obey(const Order& order) noexcept {
+    if (order.kind == Order::Kind::leave) _exit(0);
     if (order.kind == Order::Kind::end) return ending_.begin(BootClock::now());
     if (order.kind == Order::Kind::keys && command_has_them(order)) return;
     for (int number : order.signals) {

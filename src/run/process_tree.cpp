@@ -1,5 +1,6 @@
 #include "run/process_tree.hpp"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,6 +18,8 @@ using util::TimePoint;
 
 // How long a walk that signals, or only looks, may take.
 constexpr auto kWalkTime = 50ms;
+// For the dead, while others are still to be killed.
+constexpr auto kReapTime = 2ms;
 // One round of an ending, before its caller looks after other things again.
 constexpr auto kRound = 20ms;
 // Between rounds: what was killed needs a moment to die.
@@ -165,6 +168,12 @@ void ProcessTree::kill_deeper(TimePoint until, Survivors& survivors) noexcept {
   });
 }
 
+// Each dead one that is left over costs the next look several times as much.
+void ProcessTree::reap_some(Reaper& reaper) noexcept {
+  const TimePoint until = BootClock::now() + kReapTime;
+  while (reaper.reap() && BootClock::now() < until) continue;
+}
+
 bool ProcessTree::end(Reaper& reaper, TimePoint until, Survivors& survivors) noexcept {
   open();
   kill_known();
@@ -172,13 +181,13 @@ bool ProcessTree::end(Reaper& reaper, TimePoint until, Survivors& survivors) noe
   survivors.clear();
   bool fresh = true;
   while (fresh && BootClock::now() < until) {
-    reaper.reap();
+    reap_some(reaper);
     fresh = kill_children(until, survivors);
   }
-  reaper.reap();
+  reap_some(reaper);
   if (empty()) return true;
   kill_deeper(until, survivors);
-  reaper.reap();
+  reap_some(reaper);
   return empty();
 }
 
@@ -229,6 +238,12 @@ bool ProcessTree::empty() noexcept {
     return false;
   });
   return !found;
+}
+
+void come_first() noexcept {
+  sched_param first{};
+  first.sched_priority = sched_get_priority_min(SCHED_FIFO);
+  sched_setscheduler(0, SCHED_FIFO, &first);
 }
 
 void TreeEnding::begin(TimePoint now) noexcept {

@@ -78,9 +78,9 @@ class ProcessTree {
     if (command != 0) group_ = command;
   }
 
-  // Reaps the dead children, some of them at a time.
+  // Reaps the dead children, some of them at a time: true when there may be more.
   struct Reaper {
-    virtual void reap() noexcept = 0;
+    virtual bool reap() noexcept = 0;
 
    protected:
     ~Reaper() = default;
@@ -122,6 +122,7 @@ class ProcessTree {
   void for_each_below(int folder, pid_t pid, const ProcessStat& stat, Visit visit) noexcept;
   template <class Visit>
   bool walk(util::TimePoint until, Visit visit) noexcept;
+  static void reap_some(Reaper& reaper) noexcept;
   bool kill_children(util::TimePoint until, Survivors& survivors) noexcept;
   void kill_deeper(util::TimePoint until, Survivors& survivors) noexcept;
   void kill_group_of(const ProcessStat& stat) noexcept;
@@ -146,6 +147,10 @@ class ProcessTree {
   std::array<Place, 4'096> queue_{};
   size_t queued_ = 0;
 };
+
+// Where it is allowed, the calling thread runs before all that is not of real time: a storm of
+// forks would keep it from the processor when it has to act.
+void come_first() noexcept;
 
 // An ending of the tree, a round at a time, so that its caller can do other things between rounds.
 class TreeEnding {

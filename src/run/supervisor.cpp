@@ -297,6 +297,7 @@ TimePoint Supervisor::next_look() const {
 }
 
 util::Result<Finish> Supervisor::finish() {
+  if (!left_) guard_->leave();
   if (int error = parts_.state.start_error; error != 0) {
     return util::Error{util::ErrorKind::system,
                        std::string("cannot start the command: ") + std::strerror(error)};

@@ -34,6 +34,9 @@ class Trees(Case):
         holder = self.hold(name, trap + script + "echo on; exec sleep 1000", *options, **how)
         holder.life = file
         until(lambda: self.life(file)[1] >= births, f"the births of {kind}")
+        holder.guard = int(read(f"/proc/{holder.pid}/task/{holder.pid}/children").split()[0])
+        if os.geteuid() == 0:
+            until(lambda: os.sched_getscheduler(holder.guard) == os.SCHED_FIFO, "the guard to come first")
         return holder
 
     def lease_end(self, name):

@@ -207,11 +207,11 @@ class Case(unittest.TestCase):
         self.addCleanup(family.close)
         return family
 
-    def hold(self, name, script, *options, before=(), **how):
-        """rlock, whose command has said `on`; `family` ends with the last process of the command. The command opens it,
-        not we for rlock: one that is stopped at once has not let go of its stdout, and would pass for a survivor."""
+    def hold(self, name, script, *options, before=(), program=RLOCK, **how):
+        """rlock (`program`), whose command has said `on`; `family` ends with the last process of the command. The command
+        opens it, not we for rlock: one that is stopped at once has not let go of its stdout, and would pass for a survivor."""
         family = self.family()
-        argv = [*before, RLOCK, "run", *options, name, "--", "sh", "-c", f"exec >'{family.path}'; {script}"]
+        argv = [*before, program, "run", *options, name, "--", "sh", "-c", f"exec >'{family.path}'; {script}"]
         holder = self.start(argv, stdout=subprocess.DEVNULL, **how)
         holder.family = family
         family.await_start()

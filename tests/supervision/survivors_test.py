@@ -1,16 +1,13 @@
 """A process of another user in the tree: rlock cannot end it, so it keeps the lock, and says so."""
 import os
-import pwd
 import re
 import shutil
 import signal
-import subprocess
-import threading
 import time
 import unittest
 
 from breed import BREED, Trees
-from support import RLOCK, gone, needs_root, read, send, until
+from support import RLOCK, needs_root, read, send, until
 
 NOBODY = ["setpriv", "--reuid", "nobody", "--clear-groups"]
 LINE = re.compile(r"rlock: .*process (\d+) \(root-breed\) of root", re.M)
@@ -29,7 +26,7 @@ class OfAnotherUser(Trees):
             self.skipTest("no setuid programs in " + self.folder)
         os.chmod(self.folder, 0o777)
 
-    def run_over(self, name, *options, script="$ROOT & echo on; exec sleep 1000"):
+    def run_over(self, name, *options, script="$ROOT & echo on; exec sleep 1000", program=RLOCK):
         """rlock as nobody over a process of root."""
         life = os.path.join(self.folder, "life")
         errors = open("errors", "wb")
@@ -37,7 +34,7 @@ class OfAnotherUser(Trees):
         # Nobody's rlock would wait for this for ever after a failed test.
         self.addCleanup(self.end_root)
         holder = self.hold(name, script.replace("$ROOT", f"{self.program} {life} root"), *options,
-                           before=NOBODY, stderr=errors)
+                           before=NOBODY, stderr=errors, program=program)
         until(lambda: self.life(life)[1] > 0 and self.roots(), "a process of root")
         holder.life = life
         return holder
@@ -113,12 +110,11 @@ class OfAnotherUser(Trees):
         """force-unlock: the victim exits and does not confirm."""
         holder = self.run_over("broken", "-t", "3")
         end = self.lease_end("broken")
-        broken = self.run_program([RLOCK, "force-unlock", "broken", "--yes"])
+        self.run_program([RLOCK, "force-unlock", "broken", "--yes"])
         next_one = self.run_program([RLOCK, "run", "broken", "--", "date", "+%s.%N"])
         self.assertGreaterEqual(float(next_one.stdout), end - 0.01)
         self.assert_ends(holder, 76)
         self.assertRegex(read("errors"), rf"process {self.roots()[0]} \(root-breed\) of root")
-        self.broken = broken
 
     def test_a_broken_lock_passes_at_once(self):
         """force-unlock --now."""
@@ -143,6 +139,29 @@ class OfAnotherUser(Trees):
             time.sleep(0.1)
             return self.life(forker)[0] == last and last
         self.assertLess(until(quiet, "the end of the forker") / 1e9, before)
+
+    def below(self, name, program):
+        """Whether the process of nobody's below root's, which cannot be ended, has ended after --max-run."""
+        life = os.path.join(self.folder, "below")
+        holder = self.run_over(name, "-t", "1", "--max-run", "1s", "-k", "50ms", program=program,
+                               script=f"trap '' TERM; $ROOT & {self.program} {life} sudo & echo on; exec sleep 1000")
+        until(lambda: self.life(life)[1] > 1, "a child of nobody's")
+        until(self.lines, "the line")
+        time.sleep(0.2)
+        last = self.life(life)[0]
+        time.sleep(0.2)
+        ended = self.life(life)[0] == last
+        self.assertIsNone(holder.poll())
+        self.end_root()
+        self.assert_ends(holder, 124)
+        return ended
+
+    def test_what_is_below_it_ends(self):
+        """Its own parent does not die: the walk goes down to it."""
+        self.assertTrue(self.below("below", RLOCK))
+
+    def test_a_walk_that_does_not_go_down_is_noticed(self):
+        self.assertFalse(self.below("below", os.environ["MUTANT_SHALLOW"]))
 
     def test_others_beside_it_end_in_time(self):
         """Who cannot be ended does not save the rest: rlock stopped."""

@@ -9,6 +9,7 @@
 //   deep N      a chain of N processes
 //   daemons     each forks twice into a session of its own, every 10 ms, and beats for 100 ms
 //   root        beats as root for real, where the program is setuid root: nobody else may signal it
+//   sudo        the same, but it only sleeps, and a child that is nobody's beats
 //   many N      N processes that only sleep, and end with this one; says `on` when they are there
 #include <fcntl.h>
 #include <pthread.h>
@@ -143,6 +144,18 @@ pid_t breed() {
   beat_on();
 }
 
+[[noreturn]] void sudo() {
+  constexpr uid_t kNobody = 65534;
+  if (setresuid(0, 0, 0) != 0) _exit(77);
+  if (fork() == 0) {
+    setsid();
+    if (setresuid(kNobody, kNobody, kNobody) != 0) _exit(77);
+    ++life->births;
+    beat_on();
+  }
+  while (true) pause();
+}
+
 [[noreturn]] void many(int count) {
   pid_t parent = getpid();
   for (int i = 0; i < count; ++i) {
@@ -182,5 +195,6 @@ int main(int argc, char** argv) {
   if (kind == "deep") deep(count);
   if (kind == "daemons") daemons();
   if (kind == "root") become_root();
+  if (kind == "sudo") sudo();
   return 64;
 }

@@ -20,8 +20,9 @@ using Listing = run::ProcessTree::Listing;
 namespace {
 
 struct ReapAll final : run::ProcessTree::Reaper {
-  void reap() noexcept override {
+  bool reap() noexcept override {
     while (waitpid(-1, nullptr, WNOHANG) > 0) continue;
+    return false;
   }
 };
 
@@ -116,7 +117,8 @@ TEST_CASE("the tree, where the kernel keeps no lists of children") {
 
 TEST_CASE("a deep tree") {
   CHECK(ended("f() { if [ $1 -gt 0 ]; then setsid sh -c \"$2\" sh $(($1 - 1)) \"$2\" & fi; "
-              "echo on; sleep 60; }; f 1 'echo on; if [ $1 -gt 0 ]; then sh -c \"$2\" sh $(($1 - 1)) \"$2\" & fi; "
+              "echo on; sleep 60; }; f 1 'echo on; if [ $1 -gt 0 ]; then sh -c \"$2\" sh $(($1 - "
+              "1)) \"$2\" & fi; "
               "sleep 60'",
               2) == "gone\n");
 }

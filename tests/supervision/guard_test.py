@@ -1,0 +1,144 @@
+"""What keeps the guard in time and in place, each beside a faulty rlock that the same test notices."""
+import ctypes
+import os
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+from breed import BREED, Trees
+from support import RLOCK, child_of, gone, needs_root, send, stopped, until
+from terminal import Shell, Terminal
+
+PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000
+
+
+class Guard(Trees):
+    def ends_in_time_while_reaping(self, program):
+        """Whether the tree ends before its lease where the dead come faster than they are reaped."""
+        life = os.path.join(self.folder, "life")
+        daemons = f"{BREED} {life} daemons & " * 4
+        holder = self.hold("reaping", daemons + "echo on; exec sleep 1000", "-q", "-t", "10", program=program)
+        guard = child_of(holder.pid, "lease-guard")
+        slow = self.start(["strace", "-qq", "-o", "/dev/null", "-e", "trace=waitid", "-e",
+                           "inject=waitid:delay_exit=5000", "-p", str(guard)], stderr=subprocess.PIPE)
+        time.sleep(0.5)
+        if slow.poll() is not None:
+            self.skipTest("no strace here: " + slow.stderr.read().decode())
+        send(holder.pid, signal.SIGSTOP)
+        until(lambda: stopped(holder.pid), "rlock stopped")
+        end = self.lease_end("reaping")
+        until(lambda: time.time() > end, "the lease's end")
+        in_time = self.life(life)[0] / 1e9 < end - 0.02
+        send(holder.pid, signal.SIGKILL)
+        slow.terminate()
+        holder.family.await_end()
+        return in_time
+
+    def test_reaping_does_not_hold_up_the_end(self):
+        self.assertTrue(self.ends_in_time_while_reaping(RLOCK))
+
+    def test_a_reaping_without_bound_is_noticed(self):
+        self.assertFalse(self.ends_in_time_while_reaping(os.environ["MUTANT_REAPS"]))
+
+    def leads_a_session(self, program):
+        """rlock as the leader of a session, as below `ssh -t`: whether it goes on at ^Z, as there is no shell."""
+        terminal = Terminal([program, "run", "leader", "--", "sh", "-c", "echo on; read -r x; : >got; exec sleep 1000"],
+                            self.environment)
+        self.addCleanup(terminal.end)
+        terminal.see("on\r\n")
+        child_of(terminal.pid, "lease-guard")
+        terminal.type("\x1a")
+        terminal.type("1\n")
+        until(lambda: stopped(terminal.pid) or os.path.exists("got"), "an effect")
+        return not stopped(terminal.pid)
+
+    def test_a_session_leader_is_not_stopped(self):
+        self.assertTrue(self.leads_a_session(RLOCK))
+
+    def test_a_guard_in_the_session_of_rlock_is_noticed(self):
+        self.assertFalse(self.leads_a_session(os.environ["MUTANT_GROUP"]))
+
+    def ends_without_guard(self, program):
+        """The guard is held by a tracer: neither stopped nor dead. Whether --max-run ends the tree all the same."""
+        holder = self.hold("traced", "setsid sleep 1000 & echo on; sleep 1000", "-q", "--max-run", "2s", "-k", "50ms",
+                           program=program)
+        guard = child_of(holder.pid, "lease-guard")
+        done = threading.Event()
+        failed = []
+
+        def trace():
+            libc = ctypes.CDLL(None, use_errno=True)
+            libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+            if libc.ptrace(PTRACE_SEIZE, guard, None, None) or libc.ptrace(PTRACE_INTERRUPT, guard, None, None):
+                failed.append(os.strerror(ctypes.get_errno()))
+            done.set()
+            while not failed:
+                if os.WIFSIGNALED(os.waitpid(guard, WALL)[1]):
+                    return
+        threading.Thread(target=trace, daemon=True).start()
+        done.wait()
+        if failed:
+            self.skipTest("no ptrace here: " + failed[0])
+        try:
+            holder.wait(6)
+        except subprocess.TimeoutExpired:
+            send(guard, signal.SIGKILL)
+            self.assert_ends(holder, 124)
+            return False
+        self.assertEqual(holder.returncode, 124)
+        holder.family.await_end()
+        return True
+
+    def test_a_guard_that_makes_no_progress_is_replaced(self):
+        needs_root()
+        self.assertTrue(self.ends_without_guard(RLOCK))
+
+    def test_trust_in_an_ending_that_began_is_noticed(self):
+        needs_root()
+        self.assertFalse(self.ends_without_guard(os.environ["MUTANT_TRUSTS"]))
+
+
+class Jobs(Trees):
+    """An interactive shell whose job rlock is."""
+
+    def job(self, script):
+        shell = Shell(self)
+        life = os.path.join(self.folder, "life")
+        shell.enter(f"rlock run job -- sh -c '{script.replace('$B', f'{BREED} {life} beat')}' &")
+        until(lambda: self.life(life)[1] >= script.count("$B"), "the job")
+        return shell, shell.rlock(), life
+
+    def assert_quiet(self, life, what):
+        def quiet():
+            last = self.life(life)[0]
+            time.sleep(0.1)
+            return self.life(life)[0] == last
+        until(quiet, what)
+
+    def test_kill_9_of_the_job(self):
+        """`kill -9 %1` takes rlock, the command and their group; the guard, elsewhere, the rest."""
+        shell, rlock, life = self.job("setsid $B & env -i setsid $B & $B")
+        shell.enter("kill -9 %1")
+        until(lambda: gone(rlock), "the end of rlock")
+        self.assert_quiet(life, "the end of all")
+
+    def test_a_shell_that_exits_with_a_stopped_job(self):
+        """Nothing of the group is left: the hangup ends it, as it ends any other job."""
+        shell = Shell(self)
+        life = os.path.join(self.folder, "life")
+        shell.enter(f"rlock run -t 2 job -- sh -c '{BREED} {life} beat & {BREED} {life} beat'")
+        until(lambda: self.life(life)[1] >= 2, "the job")
+        rlock = shell.rlock()
+        shell.type("\x1a")
+        until(lambda: stopped(rlock), "rlock stopped")
+        shell.enter("exit")
+        shell.enter("exit")
+        until(lambda: gone(rlock), "the end of rlock")
+        self.assert_quiet(life, "the end of all")
+        until(lambda: self.free("job"), "the lock's release")
+
+
+if __name__ == "__main__":
+    unittest.main()
