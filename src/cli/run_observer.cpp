@@ -147,8 +147,10 @@ void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
   for (const std::string& survivor : survivors) {
     text += (&survivor == &survivors.front() ? "" : ", ") + util::printable(survivor);
   }
-  text += ". End it as its owner, or break the lock with \"rlock force-unlock\"; a second TERM or INT to pid " +
-          std::to_string(getpid()) + " makes rlock exit without releasing the lock";
+  text +=
+      ". End it as its owner, or break the lock with \"rlock force-unlock\"; a second TERM or INT "
+      "to pid " +
+      std::to_string(getpid()) + " makes rlock exit without releasing the lock";
   std::lock_guard guard(mutex_);
   mention(text);
 }

@@ -131,7 +131,10 @@ class Judge {
     if (!lost.survivors.empty()) {
       end += "; " + survivors_list(lost.survivors) + ", which may run beside the next holder";
     }
-    return {kLost, {}, Weight::error, "lost " + lock_at(context_) + ": " + lease_text(lost.lease) + end};
+    return {kLost,
+            {},
+            Weight::error,
+            "lost " + lock_at(context_) + ": " + lease_text(lost.lease) + end};
   }
 
   Verdict operator()(const run::RunLimit& limit) const {

@@ -179,7 +179,7 @@ class Attendance {
 
 void attendant_process(const AttendantTask& task, util::Fd line) noexcept {
   close_foreign_descriptors();
-  util::ask_guards_for_exemption();  // a run around it may end before
+  util::ask_guards_for_exemption();               // a run around it may end before
   dup3(STDOUT_FILENO, STDERR_FILENO, O_CLOEXEC);  // /dev/null by now
   // It must not keep a file system from being unmounted. There is always a root.
   [[maybe_unused]] int moved = chdir("/");

@@ -118,7 +118,7 @@ util::Result<std::unique_ptr<Guard>> Guard::start(const Setup& setup) {
   pid_t pid = _Fork();
   if (pid == 0) {
     guard_process({setup.child, setup.signals, setup.state, setup.grouping, setup.until,
-                   guard->session_, theirs.get(), timer.fd(), children.get()});
+                   guard->session_, guard->line_.get(), theirs.get(), timer.fd(), children.get()});
   }
   if (pid < 0) return refused("fork", errno);
   guard->pid_ = pid;
@@ -181,27 +181,23 @@ void Guard::tend(TimePoint now) {
       return succeed(now);
     }
   }
-  if (!ending_ || setup_.state.phase == Phase::stuck) return;
+  if (!ending_ || given_up_ || setup_.state.phase == Phase::stuck) return;
   const uint64_t progress = setup_.state.progress;
   if (progress != progress_) {
     progress_ = progress;
     progress_at_ = now;
   } else if (now - progress_at_ >= kLeastProgress) {
-    give_up();
-    succeed(now);
+    // Its children become ours when it is dead, which a debugger may delay.
+    kill(pid_, SIGKILL);
+    given_up_ = true;
   }
 }
 
 TimePoint Guard::due() const {
   if (successor_) return successor_->next_round();
-  if (over() || !ending_ || setup_.state.phase == Phase::stuck) return TimePoint::max();
+  const bool watched = ending_ && !given_up_ && setup_.state.phase != Phase::stuck;
+  if (over() || !watched) return TimePoint::max();
   return progress_at_ + kLeastProgress;
-}
-
-void Guard::give_up() {
-  kill(pid_, SIGKILL);
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
-  pid_ = -1;
 }
 
 void Guard::succeed(TimePoint now) {

@@ -11,8 +11,8 @@
 namespace rlock::run {
 
 // A small process between rlock and the command, whose parent it is. It knows the deadline too, and
-// ends the command with all that descends from it when the state's kill time passes or when rlock is
-// gone: what stops or kills rlock stops its renewals with it. It knows no server and never
+// ends the command with all that descends from it when the state's kill time passes or when rlock
+// is gone: what stops or kills rlock stops its renewals with it. It knows no server and never
 // allocates. Where the guard itself is dead, all that descends from it has become rlock's to end.
 class Guard {
  public:
@@ -52,7 +52,7 @@ class Guard {
   // Kills all processes of the command. After this tend() is to be called again and again.
   void end();
 
-  // At each SIGCHLD, and when it is due: resumes a stopped guard, gives up one that does not go on
+  // At each SIGCHLD, and when it is due: resumes a stopped guard, kills one that does not go on
   // with an ending, and does the work of a dead one.
   void tend(util::TimePoint now);
   // When it is due; TimePoint::max() for never.
@@ -69,7 +69,6 @@ class Guard {
   Guard(const Setup& setup, util::Fd line);
   bool over() const { return setup_.state.phase == Phase::over; }
   void send_order(const Order& order) const;
-  void give_up();
   void succeed(util::TimePoint now);
 
   Setup setup_;
@@ -79,7 +78,8 @@ class Guard {
   Exclusions older_;  // children from before `exec rlock`
   bool hung_up_ = false;
   bool lost_ = false;
-  bool ending_ = false;  // was asked to end it all
+  bool ending_ = false;    // was asked to end it all
+  bool given_up_ = false;  // and killed, since it did not
   uint64_t progress_ = 0;
   util::TimePoint progress_at_;
   std::unique_ptr<Successor, DeleteSuccessor> successor_;

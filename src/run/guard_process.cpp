@@ -66,6 +66,7 @@ class GuardProcess final : private ProcessTree::Reaper {
         line_(task.line) {}
 
   [[noreturn]] void run() noexcept {
+    close(task_.rlocks_end);  // else neither we nor the command before its exec would miss rlock
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     // Whoever stopped us and killed rlock has not got rid of us.
     prctl(PR_SET_PDEATHSIG, SIGCONT);
@@ -138,7 +139,6 @@ class GuardProcess final : private ProcessTree::Reaper {
     waitid(P_PID, static_cast<id_t>(command_), &info, WEXITED | WNOHANG | WNOWAIT);
     if (info.si_pid != 0 && died_before_exec(command_)) state_.ran = false;
     state_.phase = Phase::running;
-    report();
   }
 
   // Lost where rlock is gone, or is so far behind that it has enough to read.
@@ -199,6 +199,14 @@ class GuardProcess final : private ProcessTree::Reaper {
     if (ending_.under_way() || mutant(util::Mutant::guard_off)) return;
     if (lease_over && state_is_over()) return;
     state_.lease_over = lease_over;
+    begin_ending(now);
+  }
+
+  // Who was only signalled before, and refused, is to be reported anew.
+  void begin_ending(TimePoint now) noexcept {
+    if (ending_.under_way()) return;
+    if (state_.phase == Phase::stuck) state_.phase = Phase::running;
+    reported_ = false;
     ending_.begin(now);
   }
 
@@ -230,6 +238,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   TimePoint next_step() const noexcept {
     TimePoint next = settled_ ? TimePoint::max() : settle_at_;
     if (ending_.under_way()) return std::min(next, ending_.next_round());
+    if (state_is_over()) return next;
     if (state_is_over()) return next;
     if (state_.phase == Phase::stuck) next = std::min(next, next_look_);
     return std::min(next, state_.kill_at());
@@ -277,7 +286,7 @@ class GuardProcess final : private ProcessTree::Reaper {
 
   void obey(const Order& order) noexcept {
     if (order.kind == Order::Kind::leave) _exit(0);
-    if (order.kind == Order::Kind::end) return ending_.begin(BootClock::now());
+    if (order.kind == Order::Kind::end) return begin_ending(BootClock::now());
     if (order.kind == Order::Kind::keys && command_has_them(order)) return;
     for (int number : order.signals) {
       asked_to_end_ = asked_to_end_ || number == SIGTERM || number == SIGINT;

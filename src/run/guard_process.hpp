@@ -12,8 +12,8 @@ namespace rlock::run {
 
 // What rlock asks of its guard; a message each.
 struct Order {
-  // keys: a signal of the terminal, which its driver sent to the groups `skip`: where the command is
-  // in the first of them, rlock's, what became of the groups that it made is its own affair.
+  // keys: a signal of the terminal, which its driver sent to the groups `skip`: where the command
+  // is in the first of them, rlock's, what became of the groups that it made is its own affair.
   enum class Kind { signal, keys, end, leave };
   Kind kind = Kind::end;
   std::array<int, 2> signals{};  // to the whole tree; 0: none
@@ -28,7 +28,8 @@ struct GuardTask {
   SharedState& state;
   Grouping grouping;
   Until until;
-  pid_t session;  // rlock's
+  pid_t session;   // rlock's
+  int rlocks_end;  // of `line`: to be closed
   int line;   // orders come in, a byte goes out when the state has changed; its end: rlock is gone
   int timer;  // a timerfd of CLOCK_BOOTTIME: it counts a suspend, too
   int children;  // a signalfd of SIGCHLD

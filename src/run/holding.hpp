@@ -30,8 +30,8 @@ struct Holding {
   SharedState& state;
 };
 
-// Guard, command, renewal; then the release. The lock is released on every way out, unless processes
-// of the command are left that could not be ended: then it lasts as long as its lease.
+// Guard, command, renewal; then the release. The lock is released on every way out, unless
+// processes of the command are left that could not be ended: then it lasts as long as its lease.
 Outcome run_held(const Holding& holding);
 
 }  // namespace rlock::run

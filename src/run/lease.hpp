@@ -10,8 +10,8 @@
 
 namespace rlock::run {
 
-// The lease as both threads of rlock see it, and through the shared state the guard: the renewal thread
-// moves it, the main thread acts on it. Every call is one short critical section.
+// The lease as both threads of rlock see it, and through the shared state the guard: the renewal
+// thread moves it, the main thread acts on it. Every call is one short critical section.
 class Lease {
  public:
   // What the main thread has to know to decide.

@@ -102,8 +102,8 @@ bool for_each_number_in(const char* path, Visit visit) noexcept {
 }
 
 // Calls visit(pid) for each number in the open `list` of children, from its beginning, until that
-// returns false. A small piece at a time: the list may grow at its end as fast as it is read. It may
-// miss some of them when others end meanwhile. [proc(5), children]
+// returns false. A small piece at a time: the list may grow at its end as fast as it is read. It
+// may miss some of them when others end meanwhile. [proc(5), children]
 template <class Visit>
 void for_each_child_in(int list, Visit visit) noexcept {
   char buffer[1024];

@@ -14,8 +14,8 @@
 // async-signal-safe throughout.
 namespace rlock::run {
 
-// Options of waitid(2): looks at the dead children of the calling thread. What another thread of rlock
-// started, to print a password, is that thread's to reap.
+// Options of waitid(2): looks at the dead children of the calling thread. What another thread of
+// rlock started, to print a password, is that thread's to reap.
 inline constexpr int kDeadChildren = WEXITED | WNOHANG | WNOWAIT | __WNOTHREAD;
 
 // Where the command's processes start from: its own group, or rlock's, which others share.
@@ -61,8 +61,8 @@ class ProcessTree {
  public:
   enum class Listing { children, scan };
 
-  // `session`: rlock's; a group in another session was made by the tree. Processes in `excluded`, and
-  // what descends from them, are none of the tree.
+  // `session`: rlock's; a group in another session was made by the tree. Processes in `excluded`,
+  // and what descends from them, are none of the tree.
   ProcessTree(Grouping grouping, pid_t session, const Exclusions& excluded)
       : grouping_(grouping), session_(session), excluded_(excluded) {}
   ProcessTree(const ProcessTree&) = delete;

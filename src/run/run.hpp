@@ -49,7 +49,8 @@ struct Plan {
   std::vector<std::string> argv;  // the command, executed directly: argv[0] is looked up in PATH
   // What is added to the command's inherited environment, `NAME=value`; `NAME` alone is taken out.
   std::function<std::vector<std::string>(const Use&)> environment;
-  // The claim's record for others to see while what cannot be ended keeps the lock; none: unchanged.
+  // The claim's record for others to see while what cannot be ended keeps the lock; none:
+  // unchanged.
   std::function<std::string(const std::string& why)> record_ending{};
   // Each is tried in turn: where one does hold the lock it is entered, not waited for.
   std::vector<Outer> around{};
@@ -146,8 +147,8 @@ class Observer : public lock::WaitObserver {
   // A ^Z is about to stop rlock with its command, which is ended after `left` unless both are
   // resumed and the lease is renewed before.
   virtual void stopping(Millis left) { (void)left; }
-  // The command was to end, and these processes cannot be ended: the lock is kept and renewed for as
-  // long as they live. Repeated now and then.
+  // The command was to end, and these processes cannot be ended: the lock is kept and renewed for
+  // as long as they live. Repeated now and then.
   virtual void cannot_end(const std::vector<std::string>& survivors) { (void)survivors; }
 };
 

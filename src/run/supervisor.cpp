@@ -83,6 +83,7 @@ util::Result<Finish> Supervisor::run(Child& child) {
   auto guard = Guard::start({child, parts_.signals, parts_.state, grouping, parts_.plan.until});
   if (!guard) return std::move(guard).error();
   guard_ = *std::move(guard);
+  close_foreign_descriptors();  // the guard has them for the command
   started_ = util::BootClock::now();
   // A lease that is due for renewal when the command starts cannot wait for the thread.
   next_thread_try_ = std::min(started_ + kThreadAfter, parts_.lease.next_attempt());
@@ -164,10 +165,6 @@ void Supervisor::tend(TimePoint now) {
     finish_.error = util::Error{util::ErrorKind::system, "the guard of the command was killed"};
     ending_ = Ending{Cause::no_guard, now, true, now};
     emit(EventKind::killed, word(Cause::no_guard));
-  }
-  if (!alone_ && parts_.state.phase != Phase::starting) {
-    close_foreign_descriptors();
-    alone_ = true;
   }
   follow_stops();
   reap_strangers();

@@ -46,8 +46,8 @@ class Supervisor {
 
   // ErrorKind::system when no process can be had: then nothing has run.
   util::Result<Finish> run(Child& child);
-  // The guard, which has nothing more to do then: its own end need not be waited for. Null when there
-  // is none.
+  // The guard, which has nothing more to do then: its own end need not be waited for. Null when
+  // there is none.
   std::unique_ptr<Guard> take_guard() { return std::move(guard_); }
 
  private:
@@ -93,11 +93,10 @@ class Supervisor {
   TimePoint started_;
   TimePoint next_thread_try_;
   std::optional<Ending> ending_;
-  bool alone_ = false;        // the caller's descriptors are closed
-  uint32_t stops_seen_ = 0;   // of the command
-  int stop_requests_ = 0;     // TERM and INT that came to rlock
-  bool left_ = false;         // the survivors are not waited for any more
-  Millis report_every_{0};    // doubles
+  uint32_t stops_seen_ = 0;  // of the command
+  int stop_requests_ = 0;    // TERM and INT that came to rlock
+  bool left_ = false;        // the survivors are not waited for any more
+  Millis report_every_{0};   // doubles
   TimePoint next_report_;
   Finish finish_;
 };

@@ -38,8 +38,7 @@ std::vector<std::string> describe(const Survivors& survivors) {
 std::string summary(const Survivors& survivors) {
   if (survivors.size() == 0) return "cannot end processes that /proc does not show";
   const Survivor first = survivors[0];
-  std::string text =
-      "cannot end pid " + std::to_string(first.pid) + " of " + user_name(first.user);
+  std::string text = "cannot end pid " + std::to_string(first.pid) + " of " + user_name(first.user);
   if (survivors.size() > 1) text += " and " + std::to_string(survivors.size() - 1) + " more";
   return text;
 }

@@ -61,7 +61,8 @@ pid_t parent_of(pid_t pid) noexcept {
   // After the name, which may itself hold brackets: ") STATE PARENT ".
   const auto* at = static_cast<const char*>(memrchr(line, ')', static_cast<size_t>(length)));
   pid_t parent = 0;
-  for (at = at == nullptr ? line + length : at + 4; at < line + length && *at >= '0' && *at <= '9'; ++at) {
+  for (at = at == nullptr ? line + length : at + 4; at < line + length && *at >= '0' && *at <= '9';
+       ++at) {
     parent = parent * 10 + (*at - '0');
   }
   return parent;

@@ -2,10 +2,10 @@
 
 #include <sys/types.h>
 
-// A background renewer, or the server of a `local:` URL, that is started inside of a run descends from
-// that run's guard like any of its processes, but serves others, too. By itself it asks each guard
-// above it to be left alone, over a socket that is named by the guard's pid; the kernel vouches for
-// both ends. All of it is async-signal-safe.
+// A background renewer, or the server of a `local:` URL, that is started inside of a run descends
+// from that run's guard like any of its processes, but serves others, too. By itself it asks each
+// guard above it to be left alone, over a socket that is named by the guard's pid; the kernel
+// vouches for both ends. All of it is async-signal-safe.
 namespace rlock::util {
 
 // By a guard: the listening socket; -1 where it cannot be had, and then everybody is ended.

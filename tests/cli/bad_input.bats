@@ -105,7 +105,6 @@ teardown_file() {
   refused release --owner "$owner"
   refused release name
   refused release name --owner x
-  refused history
   refused history one two
   refused history name -n x
 }
