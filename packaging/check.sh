@@ -40,12 +40,12 @@ join_tests() {
 
 install_build_packages
 install_packages ninja-build doctest-dev bats jq python3 procps util-linux shellcheck strace openssl redis-tools vim-tiny less \
-  mandoc bsdextrautils zsh fish bash-completion python3-redis nftables iproute2
-# Not in every Debian; the test that speaks through it is skipped without.
-if apt-cache show nutcracker >/dev/null 2>&1; then install_packages nutcracker; fi
+  mandoc bsdextrautils zsh fish bash-completion python3-redis nftables iproute2 libyaml-0-2
 provide_server "$build/server"
 provide_valkey "$build/server"
-provide_etcd "$build/etcd"
+unpack_program "$build/etcd" etcd etcd-server
+unpack_program "$build/etcd" etcdctl etcd-client
+unpack_program "$build/nutcracker" nutcracker nutcracker
 
 quietly "Building as released" compile release Release "$strict" ON all
 programs=$(test_programs unit contract)

@@ -86,15 +86,17 @@ provide_valkey() {
   fi
 }
 
-# The same of the package etcd-server. provide_etcd FOLDER: etcd and etcdctl are on PATH, unpacked in FOLDER where the
-# machine has none. One test is skipped without them: that is no reason to fail.
-provide_etcd() {
-  if command -v etcd >/dev/null && command -v etcdctl >/dev/null; then
+# Other packages of a test's peers start a service, too, or are not in every Debian. One test is skipped without each: that is no
+# reason to fail. unpack_program FOLDER PROGRAM PACKAGE...: PROGRAM is on PATH, unpacked in FOLDER where the machine has none.
+unpack_program() {
+  folder=$1 program=$2
+  shift 2
+  if command -v "$program" >/dev/null; then
     return
   fi
-  mkdir -p "$1"
-  for package in etcd-server etcd-client; do
-    (cd "$1" && apt-get download -q "$package" && dpkg -x "$package"_*.deb .) >/dev/null 2>&1 || return 0
+  mkdir -p "$folder"
+  for package; do
+    (cd "$folder" && apt-get download -q "$package" && dpkg -x "$package"_*.deb .) >/dev/null 2>&1 || return 0
   done
-  PATH=$1/usr/bin:$PATH
+  PATH=$folder/usr/bin:$folder/usr/sbin:$PATH
 }
