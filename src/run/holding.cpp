@@ -63,7 +63,7 @@ Outcome outcome(const Use& use, Finish finish,
     case Cause::lease:
       break;
     case Cause::run_limit:
-      return RunLimit{std::move(unreleased), std::move(finish.survivors)};
+      return RunLimit{std::move(unreleased), std::move(finish.survivors), std::move(finish.lost)};
     case Cause::no_renewal:
     case Cause::no_guard:
       return Unprotected{std::move(*finish.error), std::move(unreleased),

@@ -103,6 +103,7 @@ struct LeaseLost {
 struct RunLimit {
   std::optional<util::Error> unreleased;
   std::vector<std::string> survivors;
+  std::optional<LeaseEnd> lost{};  // while survivors were waited for
 };
 // 126 / 127: exec failed with this errno.
 struct CannotExec {
