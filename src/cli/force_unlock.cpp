@@ -103,7 +103,7 @@ std::string question(Effect effect, lock::Pace pace) {
     case Effect::cools:
       return "it only cools down";
     case Effect::told:
-      return "its holder is told to end";
+      return "its holder is asked to end";
     case Effect::steps:
       return pace == lock::Pace::now
                  ? "nobody ends its steps: they may go on beside the next holder"
@@ -191,7 +191,7 @@ std::string outcome(const lock::Holder& holder, const lock::Forced& forced, redi
     case Effect::cools:
       return "freed at once";
     case Effect::told:  // with --now
-      return "freed at once and told to end: it and the next one may overlap";
+      return "freed at once and asked to end: it and the next one may overlap";
     case Effect::steps:  // with --now
       return "freed at once; nobody ends its steps: they and the next holder may overlap";
     case Effect::untold:

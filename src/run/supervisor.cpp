@@ -101,6 +101,7 @@ void Supervisor::watch() {
     if (over(now)) return;
     start_renewal(now);
     check_limits(now);
+    if (over(now)) return;  // the lease is lost, and what cannot be ended not waited for
     pollfd fds[4] = {{parts_.signals.fd(), POLLIN, 0},
                      {guard_->fd(), POLLIN, 0},
                      {parts_.renewer.fd(), POLLIN, 0},

@@ -276,12 +276,12 @@ breaks() {
   needs_terminal
   hold run --reason precious
   run -0 breaks run
-  [[ $output == *"its holder is told to end. Break it?"*"told to end; the next one starts"* ]] || fail "$output"
+  [[ $output == *"its holder is asked to end. Break it?"*"asked to end; the next one starts"* ]] || fail "$output"
   ends_with 76 "$holder"
   rm held.run go.run
   hold run
   run -0 breaks run --now
-  [[ $output == *"its holder is told to end. Break it?"*"may overlap"* ]] || fail "$output"
+  [[ $output == *"its holder is asked to end. Break it?"*"may overlap"* ]] || fail "$output"
   ends_with 76 "$holder"
   rlock acquire steps --ttl 1h
   run -0 breaks steps
