@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "cli/record.hpp"
 #include "redis/tls.hpp"
 #include "util/duration.hpp"
 
@@ -31,7 +32,7 @@ struct Version {
 std::string redis_cli(const redis::Server& server, const std::string& words) {
   std::string text = "redis-cli";
   if (server.transport == redis::Transport::unix_socket) {
-    text += " -s " + server.path;
+    text += " -s " + shell_quoted(server.path);
   } else {
     text += " -h " + server.host + " -p " + std::to_string(server.port);
   }
@@ -51,9 +52,12 @@ Check reachable(const Survey& survey) {
   const std::string& text = survey.no_contact->text;
   if (text.find("TLS: ") != text.npos) {
     const bool named = text.find("it is not for") != text.npos;
+    const bool trust =
+        text.find("self-signed") != text.npos || text.find("no authority") != text.npos;
     return {"tls", Grade::fail, text,
-            named ? "--sni NAME, with a name that the certificate has"
-                  : "--cacert FILE, with the authority that signed its certificate"};
+            named   ? "--sni NAME, with a name that the certificate has"
+            : trust ? "--cacert FILE, with the authority that signed its certificate"
+                    : "check the scheme of the URL, --cert and --key, and the certificate's dates"};
   }
   if (survey.no_contact->kind == util::ErrorKind::denied) {
     return {"access", Grade::fail, text, "check user, password and the server's ACL"};
@@ -194,7 +198,8 @@ Check eviction(const Survey& survey) {
 
 Check persistence(const Survey& survey) {
   const std::string advice =
-      redis_cli(survey.server, "CONFIG SET appendonly yes appendfsync always");
+      redis_cli(survey.server, "CONFIG SET appendonly yes") + "; " +
+      redis_cli(survey.server, "CONFIG SET appendfsync always");
   const std::string aof = survey.about("aof_enabled");
   if (aof.empty() && !survey.about("dragonfly_version").empty()) {
     return {"persistence", Grade::warn, "snapshots alone: a restart forgets the locks since",

@@ -31,8 +31,8 @@ class UnlockedObserver final : public run::Observer {
   RunObserver& told_;
 };
 
-// RLOCK_HELD stays: what the runs around this one hold is still true. RLOCK_UNLOCKED tells the
-// command, and marks what it starts for the ending of it all.
+// RLOCK_HELD stays: what the runs around this one hold is still true. RLOCK_UNLOCKED says so to
+// the command.
 std::vector<std::string> without_lock(const run::Use& use) {
   return {"RLOCK_NAME",          "RLOCK_OWNER",
           "RLOCK_TOKEN",         "RLOCK_UNLOCKED=" + use.owner.text(),

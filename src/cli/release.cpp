@@ -32,7 +32,7 @@ util::Error held_by_run(const OwnerOf& whose, const lock::Holder& run, const std
           name + " at " + util::printable(server) + " is " + holder_phrase(run) +
               "; a run releases its lock itself when its command has ended; to break it: "
               "rlock force-unlock " +
-              name + " --owner " + whose.owner.text()};
+              util::printable(shell_quoted(whose.name.text())) + " --owner " + whose.owner.text()};
 }
 
 // Who has it now, for the message alone.

@@ -141,9 +141,13 @@ class Judge {
     std::string message = lock_at(context_) + ": the command ran longer than --max-run";
     if (context_.max_run) message.append(" ").append(util::format_duration(*context_.max_run));
     if (context_.unlocked) message += " (without the lock: --fail-open)";
-    message += " and was ended";
+    message += limit.survivors.empty() ? " and was ended" : " and was to end";
     if (limit.lost) message += "; the lock was lost: " + lease_text(*limit.lost);
-    message += survivors_text(limit.survivors);
+    if (context_.unlocked || limit.lost) {
+      if (!limit.survivors.empty()) message += "; " + survivors_list(limit.survivors);
+    } else {
+      message += survivors_text(limit.survivors);
+    }
     if (limit.unreleased) message += "; " + unreleased_text(limit.unreleased);
     return {kRunLimit, {}, Weight::error, message};
   }

@@ -23,11 +23,13 @@ class Poll final : public Reply<T> {
         patience_(terms.patience) {}
 
   void wants(std::vector<pollfd>& out) const override { broadcast_.wants(out); }
-  TimePoint due() const override { return std::min(broadcast_.due(), close_at_); }
+  TimePoint due() const override {
+    return result_ ? broadcast_.due() : std::min(broadcast_.due(), close_at_);
+  }
 
   bool advance(TimePoint now) override {
-    if (result_) return true;
     broadcast_.advance(now);
+    if (result_) return true;
     bool enough = answers(broadcast_.ballots()) >= electorate_.majority();
     if (patience_ == Patience::everyone && enough) {
       close_at_ = std::min(close_at_, now + kStragglers);
@@ -37,6 +39,7 @@ class Poll final : public Reply<T> {
     return result_.has_value();
   }
 
+  bool lingers() const override { return broadcast_.open() > 0; }
   util::Answered answered() const override { return broadcast_.answered(); }
   util::Result<T> take() override { return *std::move(result_); }
 

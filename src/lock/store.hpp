@@ -27,6 +27,9 @@ class Request {
   virtual bool advance(TimePoint now) = 0;
   // Of one that is not done, since it waits for more servers: whether any has spoken.
   virtual util::Answered answered() const { return util::Answered::no; }
+  // Of one that is done, before it is destroyed: whether servers that its result did not wait for
+  // have still to hear of it. Driven on, it brings them there.
+  virtual bool lingers() const { return false; }
   // For one that nobody waits for any more: reads what has come and sends nothing. True when the
   // answer is complete, so that the connection is free for another request.
   virtual bool settled(TimePoint) { return false; }

@@ -17,6 +17,8 @@ constexpr Millis kJitter{500};
 // A connection that stays silent for longer than the slice is given up.
 constexpr Millis kSilence{1000};
 constexpr Millis kAttempt{2000};
+// A connection gives up at the same moment as the first contact does, and says more.
+constexpr Millis kLastWord{20};
 constexpr Millis kFirstBackoff{20};
 constexpr Millis kLongestBackoff{1000};
 // A server may refuse to let a waiter block, or answer at once. The first time that may pass; then
@@ -65,7 +67,7 @@ Result<WaitResult> WaitLoop::acquire(AcquireCall call, const WaitLimits& limits)
 
 // The first answer has a time of its own, and one try is due to those who do not wait.
 TimePoint WaitLoop::Attempt::ends(TimePoint sent_at) const {
-  if (!answered) return started + limits.first_contact;
+  if (!answered) return started + limits.first_contact + kLastWord;
   return waits() ? std::min(limits.deadline, sent_at + kAttempt) : sent_at + kAttempt;
 }
 
@@ -222,10 +224,10 @@ Result<CancelReply> WaitLoop::give_back(const CancelCall& call, TimePoint until)
 }
 
 Drive WaitLoop::drive_ticking(Request& request, TimePoint deadline) {
-  Millis every = observer_.tick_every();
-  if (every == Millis(0)) return poller_.drive(request, deadline);
+  if (observer_.tick_every() == Millis(0)) return poller_.drive(request, deadline);
   while (true) {
-    TimePoint tick = std::min(deadline, poller_.now() + every);
+    const Millis next = std::max(Millis(1), observer_.tick_every());
+    TimePoint tick = std::min(deadline, poller_.now() + next);
     Drive driven = poller_.drive(request, tick);
     if (driven != Drive::deadline || poller_.now() >= deadline) return driven;
     observer_.tick();

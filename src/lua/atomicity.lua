@@ -1,3 +1,4 @@
+--!df flags=
 -- atomicity: reads a number, takes its time, and writes it back one greater. Where scripts run side by side, one of
 -- two gets lost.
 -- KEYS: a hash. Returns: the number written

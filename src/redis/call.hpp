@@ -73,6 +73,7 @@ class Call final : public lock::Reply<T> {
 
   void wants(std::vector<pollfd>& out) const override { link_.wants(out); }
   util::TimePoint due() const override { return link_.due(); }
+  util::Answered answered() const override { return link_.answered(); }
 
   bool advance(util::TimePoint now) override {
     while (!done_ && link_.advance(now)) {
@@ -199,6 +200,7 @@ class Asked final : public lock::Reply<T> {
   void wants(std::vector<pollfd>& out) const override { call_->wants(out); }
   util::TimePoint due() const override { return call_->due(); }
   bool advance(util::TimePoint now) override { return call_->advance(now); }
+  util::Answered answered() const override { return call_->answered(); }
   bool settled(util::TimePoint now) override { return call_->settled(now); }
   util::Result<T> take() override {
     auto told = call_->take();

@@ -51,6 +51,7 @@ class Connection::State {
   Result<ReplyPtr> take();
   void drop();
   bool may_have_arrived() const { return handed_over_; }
+  util::Answered answered() const { return refusal_ ? util::Answered::yes : util::Answered::no; }
   const Server& server() const { return server_; }
 
  private:
@@ -383,6 +384,9 @@ bool Connection::settle() {
 }
 Result<ReplyPtr> Connection::take() {
   return state_->take();
+}
+util::Answered Connection::answered() const {
+  return state_->answered();
 }
 bool Connection::may_have_arrived() const {
   return state_->may_have_arrived();

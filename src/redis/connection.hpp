@@ -39,6 +39,8 @@ class Connection final : public Link {
   bool settle() override;
   util::Result<ReplyPtr> take() override;
   bool may_have_arrived() const override;
+  // A password that it refused is being fetched anew.
+  util::Answered answered() const override;
   // Closes the socket.
   void drop() override;
   std::string label() const override { return server().label(); }

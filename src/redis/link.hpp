@@ -42,6 +42,9 @@ class Link {
   // start().
   virtual bool may_have_arrived() const = 0;
 
+  // Of a command in flight: whether the server has spoken meanwhile.
+  virtual util::Answered answered() const { return util::Answered::no; }
+
   // Gives up what is in flight and does not trust the server at the far end any more: the next
   // command starts afresh.
   virtual void drop() = 0;

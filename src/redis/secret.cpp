@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -37,14 +38,14 @@ util::Status check_writers(const std::string& path, const util::Fd& file) {
   return bad_file(path, "others can write it; chmod go-w " + util::printable(path));
 }
 
-Result<std::string> read_secret(const std::string& path) {
+Result<std::string> read_secret(const std::string& path, int more_flags = 0) {
   constexpr size_t kLongest = size_t{64} * 1024;  // /dev/zero must not fill the memory
-  util::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  util::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | more_flags));
   if (!file) return bad_file(path, std::strerror(errno));
   if (auto ok = check_writers(path, file); !ok) return std::move(ok).error();
   auto text = util::read_to_end(file, kLongest);
   if (!text) return bad_file(path, text.error().text);
-  if (text->ends_with('\n')) text->pop_back();
+  text->resize(std::min(text->size(), text->find('\n')));
   if (text->empty()) return bad_file(path, "it is empty");
   return text;
 }
@@ -55,7 +56,8 @@ class FileSecret final : public Secret {
       : path_(std::move(path)), last_(std::move(first)) {}
 
   std::string current() override {
-    auto text = read_secret(path_);
+    // A pipe was read once: what it gave stays good, and no writer is waited for.
+    auto text = read_secret(path_, O_NONBLOCK);
     std::lock_guard lock(mutex_);
     if (text) last_ = *std::move(text);
     return last_;

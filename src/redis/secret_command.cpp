@@ -119,8 +119,10 @@ class Command {
 
  private:
   bool reaped() {
-    if (!ended_) ended_ = waitpid(pid_, &status_, WNOHANG) != 0;
-    return ended_;
+    if (ended_) return true;
+    const pid_t got = waitpid(pid_, &status_, WNOHANG);
+    if (got < 0) status_ = 1 << 8;  // how it ended is not known: what it printed is no password
+    return ended_ = got != 0;
   }
 
   // More than the longest line is read, and not kept. Nothing there, or the end: it is closed.

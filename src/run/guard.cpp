@@ -152,6 +152,11 @@ void Guard::signal(std::array<int, 2> signals) {
   send_order({Order::Kind::signal, signals, {}});
 }
 
+void Guard::terminate() {
+  // A stopped one could not act on the first alone.
+  send_order({Order::Kind::terminate, {SIGTERM, SIGCONT}, {}});
+}
+
 void Guard::pass_on(int key, std::array<pid_t, 2> have) {
   send_order({Order::Kind::keys, {key}, have});
 }

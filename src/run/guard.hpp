@@ -44,6 +44,8 @@ class Guard {
 
   // Sends each signal to all processes of the command.
   void signal(std::array<int, 2> signals);
+  // TERM to all processes of the command; what outlives it is killed when the command has ended.
+  void terminate();
   // Passes on a signal of the terminal, which these groups have, rlock's first, to a command that
   // has left them, or whose descendants alone are left.
   void pass_on(int key, std::array<pid_t, 2> have);

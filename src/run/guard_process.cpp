@@ -135,9 +135,6 @@ class GuardProcess final : private ProcessTree::Reaper {
       if (ending_.under_way()) kill(command_, SIGKILL);
     }
     executing_ = false;
-    siginfo_t info{};
-    waitid(P_PID, static_cast<id_t>(command_), &info, WEXITED | WNOHANG | WNOWAIT);
-    if (info.si_pid != 0 && died_before_exec(command_)) state_.ran = false;
     state_.phase = Phase::running;
   }
 
@@ -156,6 +153,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   // the command: it says which.
   void leave_the_rest() noexcept {
     if (tree_.empty()) leave();
+    if (terminating_) return begin_ending(BootClock::now());
     state_.phase = Phase::over;
     report();
   }
@@ -165,14 +163,20 @@ class GuardProcess final : private ProcessTree::Reaper {
     look_for_a_stop();
     siginfo_t info{};
     for (int count = 0; count < kReaps; ++count) {
+      // What its death says of the command can be seen only before it is reaped.
+      const int look_first = command_ > 0 ? WNOWAIT : 0;
       info.si_pid = 0;
-      if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) return false;
+      if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | look_first) != 0 || info.si_pid == 0) {
+        return false;
+      }
       if (info.si_pid == command_) command_ended(info);
+      if (look_first != 0) waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG);
     }
     return true;
   }
 
   void command_ended(const siginfo_t& info) noexcept {
+    if (info.si_code != CLD_EXITED && died_before_exec(command_)) state_.ran = false;
     command_ = 0;
     tree_.set_command(0);
     note_end(state_, info, !ending_.under_way());
@@ -205,33 +209,34 @@ class GuardProcess final : private ProcessTree::Reaper {
   // Who was only signalled before, and refused, is to be reported anew.
   void begin_ending(TimePoint now) noexcept {
     if (ending_.under_way()) return;
-    if (state_.phase == Phase::stuck) state_.phase = Phase::running;
+    if (state_.phase == Phase::refused) state_.phase = Phase::running;
     reported_ = false;
     ending_.begin(now);
   }
 
   bool nobody_to_wait_for(TimePoint now) noexcept {
     if (task_.until == Until::descendants) return tree_.empty();
-    if (!asked_to_end_ || tree_.empty()) return true;
+    if (!asked_to_end_ || terminating_ || tree_.empty()) return true;
     if (now < next_look_) return false;
     // What another user runs for it got no signal, and would go on beside the next holder.
-    tree_.find_refusing(state_.survivors);
-    if (state_.survivors.size() == 0) return true;
-    report_stuck();
+    const bool all_seen = tree_.find_refusing(found_);
     next_look_ = BootClock::now() + kLookEvery;
+    if (found_.size() == 0 && all_seen) return true;
+    report_survivors(Phase::refused);
     return false;
   }
 
   void end_some(TimePoint now) noexcept {
     if (ending_.round(now)) leave();
     const bool stuck = state_.phase == Phase::stuck;
-    if (stuck) report_stuck();
+    if (stuck && !std::exchange(reported_, true)) report();
     const bool refused = stuck && state_.survivors.all_refused();
     if (gone_ && (refused || now - ending_.began_at() >= kAlone)) _exit(0);
   }
 
-  void report_stuck() noexcept {
-    state_.phase = Phase::stuck;
+  void report_survivors(Phase phase) noexcept {
+    state_.survivors.copy(found_);
+    state_.phase = phase;
     if (!std::exchange(reported_, true)) report();
   }
 
@@ -239,8 +244,8 @@ class GuardProcess final : private ProcessTree::Reaper {
     TimePoint next = settled_ ? TimePoint::max() : settle_at_;
     if (ending_.under_way()) return std::min(next, ending_.next_round());
     if (state_is_over()) return next;
-    if (state_is_over()) return next;
-    if (state_.phase == Phase::stuck) next = std::min(next, next_look_);
+    const bool looks = command_ == 0 && task_.until == Until::command;
+    if (looks && state_.phase == Phase::refused) next = std::min(next, next_look_);
     return std::min(next, state_.kill_at());
   }
 
@@ -258,7 +263,8 @@ class GuardProcess final : private ProcessTree::Reaper {
   }
 
   void exempt() noexcept {
-    if (pid_t pid = util::accept_exempt(listener_); pid > 1) state_.exempt.add(pid);
+    const pid_t pid = util::accept_exempt(listener_);
+    if (pid > 1 && (!proc_is_ours() || descends_from(pid, getpid()))) state_.exempt.add(pid);
   }
 
   // Refusals are fine: it may then have to wait, for a page or behind a storm of the command's own.
@@ -288,6 +294,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     if (order.kind == Order::Kind::leave) _exit(0);
     if (order.kind == Order::Kind::end) return begin_ending(BootClock::now());
     if (order.kind == Order::Kind::keys && command_has_them(order)) return;
+    terminating_ = terminating_ || order.kind == Order::Kind::terminate;
     for (int number : order.signals) {
       asked_to_end_ = asked_to_end_ || number == SIGTERM || number == SIGINT;
     }
@@ -302,8 +309,8 @@ class GuardProcess final : private ProcessTree::Reaper {
   // The command itself may run as another user, through sudo.
   void look_whether_it_may_be_signalled() noexcept {
     if (executing_ || kill(command_, 0) == 0 || errno != EPERM) return;
-    tree_.find_refusing(state_.survivors);
-    report_stuck();
+    tree_.find_refusing(found_);
+    report_survivors(Phase::refused);
   }
 
   // Only its parent knows for sure whether it lives. 0: the group is outside of our pid namespace.
@@ -320,6 +327,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   SharedState& state_;
   ProcessTree tree_;
   TreeEnding ending_;
+  Survivors found_;  // who refused a signal
   int line_;
   int listener_ = -1;
   int before_exec_ = -1;
@@ -327,6 +335,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   bool executing_ = true;  // the command is on its way to its exec
   bool settled_ = false;
   bool gone_ = false;          // rlock
+  bool terminating_ = false;   // rlock is ending the command
   bool asked_to_end_ = false;  // by a TERM or INT that was passed on
   bool reported_ = false;      // that some cannot be ended
   TimePoint settle_at_;

@@ -14,7 +14,8 @@ namespace rlock::run {
 struct Order {
   // keys: a signal of the terminal, which its driver sent to the groups `skip`: where the command
   // is in the first of them, rlock's, what became of the groups that it made is its own affair.
-  enum class Kind { signal, keys, end, leave };
+  // terminate: a signal that begins an ending: what outlives the command is killed then.
+  enum class Kind { signal, terminate, keys, end, leave };
   Kind kind = Kind::end;
   std::array<int, 2> signals{};  // to the whole tree; 0: none
   std::array<pid_t, 2> skip{};   // but not to these groups, which have them already; 0: none

@@ -214,9 +214,9 @@ void ProcessTree::signal(std::array<int, 2> signals, std::array<pid_t, 2> skip) 
   });
 }
 
-void ProcessTree::find_refusing(Survivors& survivors) noexcept {
+bool ProcessTree::find_refusing(Survivors& survivors) noexcept {
   survivors.clear();
-  walk(BootClock::now() + kWalkTime, [&](const Process& process) {
+  return walk(BootClock::now() + kWalkTime, [&](const Process& process) {
     if (int error = send(process, 0); error == EPERM) note(process, error, survivors);
   });
 }

@@ -97,7 +97,7 @@ class ProcessTree {
   void signal(std::array<int, 2> signals, std::array<pid_t, 2> skip) noexcept;
 
   // Those of the tree who may not be signalled: another user's.
-  void find_refusing(Survivors& survivors) noexcept;
+  bool find_refusing(Survivors& survivors) noexcept;
   // Those of the tree who are alive; false when not all of it could be looked at.
   bool find_alive(Survivors& survivors) noexcept;
 

@@ -47,7 +47,11 @@ bool settled(Flight& flight, TimePoint now) {
 template <class Reply, class Flight>
 util::Result<Reply> take(Flight& flight) {
   auto request = std::move(flight.request);
-  if (std::exchange(flight.done, false)) return request->take();
+  if (std::exchange(flight.done, false)) {
+    auto reply = request->take();
+    if (request->lingers()) flight.rest = std::move(request);
+    return reply;
+  }
   return util::Error{util::ErrorKind::unavailable, flight.store->server() + ": no answer in time",
                      util::Retry::later};
 }
@@ -108,6 +112,7 @@ void Renewer::loop() {
     settle_renewal(now);
   }
   renewal_.request.reset();
+  renewal_.rest.reset();
   listener_.request.reset();
 }
 
@@ -118,6 +123,7 @@ void Renewer::send_what_is_due(TimePoint now) {
     renewal_.sent_at = util::BootClock::now();
     renewal_.give_up_at = doors_.lease.attempt_deadline(renewal_.sent_at);
     call_.valid_until = doors_.lease.view().deadline;
+    renewal_.rest.reset();
     renewal_.request = renewal_.store->renew(call_);
   }
   if (!listener_.request && now >= listener_.next) {
@@ -138,8 +144,21 @@ bool Renewer::wait() {
   if (renewal_.request && !ready) renewal_.request->wants(fds_);
   if (listener_.request && !ready) listener_.request->wants(fds_);
   TimePoint until = ready ? now : std::min(due(renewal_), due(listener_));
+  until = std::min(until, drive_rest(now));
   util::poll_until(fds_, until);
   return fds_.front().revents != 0;
+}
+
+// Until when there is nothing to do for the servers that a renewal did not wait for.
+TimePoint Renewer::drive_rest(TimePoint now) {
+  if (!renewal_.rest) return TimePoint::max();
+  renewal_.rest->advance(now);
+  if (!renewal_.rest->lingers()) {
+    renewal_.rest.reset();
+    return TimePoint::max();
+  }
+  renewal_.rest->wants(fds_);
+  return renewal_.rest->due();
 }
 
 void Renewer::settle_renewal(TimePoint now) {

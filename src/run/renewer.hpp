@@ -52,6 +52,7 @@ class Renewer {
   struct Flight {
     std::unique_ptr<lock::LockStore> store;  // opened when first needed
     lock::InFlight<T> request;
+    lock::InFlight<T> rest;  // done, but servers that were not waited for have still to hear of it
     bool done = false;
     TimePoint sent_at;
     TimePoint give_up_at;               // for this attempt
@@ -63,6 +64,7 @@ class Renewer {
   void loop();
   void send_what_is_due(TimePoint now);
   bool wait();
+  TimePoint drive_rest(TimePoint now);
   void settle_renewal(TimePoint now);
   void settle_listener(TimePoint now);
   void answer_call(TimePoint now);

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -11,12 +12,14 @@
 namespace rlock::run {
 
 void Exclusions::add(pid_t pid) noexcept {
-  const size_t at = count_;
+  size_t at = 0;
+  // The place of one that has ended is free, where /proc can say so.
+  while (at < count_ && (!proc_is_ours() || read_stat(all_[at].pid))) ++at;
   if (at == all_.size()) return;
   auto stat = read_stat(pid);
   all_[at].pid = pid;
   all_[at].born = stat ? stat->born : 0;
-  count_ = at + 1;
+  count_ = std::max(count_.load(), at + 1);
 }
 
 void Exclusions::add(const Exclusions& others) noexcept {

@@ -17,6 +17,7 @@ namespace rlock::run {
 enum class Phase : uint32_t {
   starting,
   running,  // through its exec, or dead
+  refused,  // a signal did not reach some of them, see `survivors`; nobody is being killed
   stuck,    // those that are left cannot be ended: see `survivors`
   over,     // nothing is left to wait for: the guard leaves
 };

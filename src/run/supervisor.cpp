@@ -117,7 +117,9 @@ void Supervisor::watch() {
 
 bool Supervisor::over(TimePoint now) {
   if (parts_.state.phase == Phase::over) return true;
-  left_ = left_ || (stuck() && !keeps_lock() && stuck_for_good(now));
+  // Who only refused a signal is yet to be killed, or the command just goes on.
+  const bool tried = kill_failed() || (stuck() && !ending_ && parts_.state.command_ended());
+  left_ = left_ || (tried && !keeps_lock() && stuck_for_good(now));
   return left_;
 }
 
@@ -144,6 +146,7 @@ void Supervisor::read_signals() {
 void Supervisor::forward(const signalfd_siginfo& info) {
   const int number = static_cast<int>(info.ssi_signo);
   if (parts_.terminal.exists() && reached_the_group(info)) {
+    if (stuck() && leaves_at(number)) return;
     return guard_->pass_on(number, {getpgrp(), parts_.terminal.foreground()});
   }
   // `kill 0` in the command reached us too: it needs no echo.
@@ -156,8 +159,10 @@ void Supervisor::forward(const signalfd_siginfo& info) {
 bool Supervisor::leaves_at(int number) {
   if (number != SIGTERM && number != SIGINT) return false;
   ++stop_requests_;
-  left_ = left_ || (stuck() && stop_requests_ > 1);
-  return left_;
+  if (!stuck() || stop_requests_ < 2) return false;
+  left_ = true;
+  left_at_ = number;
+  return true;
 }
 
 void Supervisor::tend(TimePoint now) {
@@ -233,9 +238,8 @@ void Supervisor::check_lease(const Lease::View& lease, TimePoint now) {
     return emit(EventKind::lost, describe(*finish_.lost));
   }
   if (now < lease.terminate_at) return;
-  if (awaits_thread()) return begin(Cause::no_renewal, lease.kill_at);
   finish_.lost = LeaseEnd{std::nullopt, lease.trouble, false};
-  begin(Cause::lease, lease.kill_at);
+  begin(awaits_thread() ? Cause::no_renewal : Cause::lease, lease.kill_at);
 }
 
 // A line at once, then ever more seldom; what others see is renewed with the lease.
@@ -256,7 +260,7 @@ void Supervisor::begin(Cause cause, TimePoint kill_at) {
   }
   ending_ = Ending{cause, kill_at};
   if (kill_at > util::BootClock::now()) {
-    guard_->signal({SIGTERM, SIGCONT});  // a stopped one could not act on the first alone
+    guard_->terminate();
   } else {
     kill_everything();
   }
@@ -287,7 +291,7 @@ TimePoint Supervisor::next_look() const {
   if (!ending_ && parts_.plan.max_run) next = std::min(next, started_ + *parts_.plan.max_run);
   if (stuck() && keeps_lock()) {
     next = std::min(next, next_report_);
-  } else if (stuck() && ending_) {
+  } else if (kill_failed() && ending_ && ending_->killed) {
     next = std::min(next, ending_->killed_at + kDyingTime);
   }
   if (finish_.lost) return next;
@@ -309,7 +313,8 @@ util::Result<Finish> Supervisor::finish() {
   }
   if (ending_) finish_.ended_for = ending_->cause;
   if (left_) finish_.survivors = describe(parts_.state.survivors);
-  if (finish_.started) emit(EventKind::exited, describe(finish_.end));
+  const bool runs_on = left_ && !parts_.state.command_ended();
+  if (finish_.started && !runs_on) emit(EventKind::exited, describe(finish_.end));
   return std::move(finish_);
 }
 
@@ -335,7 +340,7 @@ CommandEnd Supervisor::command_end() const {
     case CLD_EXITED:
       return Exited{parts_.state.end_status};
     case 0:  // nobody could see it: its pid namespace ended with it
-      return Signaled{SIGKILL};
+      return Signaled{left_at_ != 0 ? left_at_ : SIGKILL};
     default:
       return Signaled{parts_.state.end_status};
   }

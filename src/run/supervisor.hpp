@@ -86,7 +86,9 @@ class Supervisor {
   void emit(EventKind kind, std::string detail = {});
 
   bool fenced() const { return parts_.plan.on_lost == OnLost::terminate; }
-  bool stuck() const { return parts_.state.phase == Phase::stuck; }
+  bool kill_failed() const { return parts_.state.phase == Phase::stuck; }
+  // Some of the command's processes take no signal of ours.
+  bool stuck() const { return kill_failed() || parts_.state.phase == Phase::refused; }
 
   Parts parts_;
   std::unique_ptr<Guard> guard_;
@@ -95,7 +97,8 @@ class Supervisor {
   std::optional<Ending> ending_;
   uint32_t stops_seen_ = 0;  // of the command
   int stop_requests_ = 0;    // TERM and INT that came to rlock
-  bool left_ = false;        // the survivors are not waited for any more
+  bool left_ = false;       // the survivors are not waited for any more
+  int left_at_ = 0;         // the second TERM or INT, which did that
   Millis report_every_{0};   // doubles
   TimePoint next_report_;
   Finish finish_;

@@ -96,10 +96,13 @@ pid_t accept_exempt(int listener) noexcept {
 }
 
 void ask_guards_for_exemption() noexcept {
-  pid_t ancestor = getppid();
+  pid_t parent = getppid();
+  pid_t ancestor = parent;
   for (int level = 0; level < kDeepest && ancestor > 1; ++level) {
     ask(ancestor);
     ancestor = parent_of(ancestor);
+    // Our parent was on its way out: it is its successor that is asked next.
+    if (ancestor == 0 && getppid() != parent) ancestor = parent = getppid();
   }
 }
 

@@ -44,7 +44,12 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   quorum 3
   # shellcheck disable=SC2016
   run -7 plain run job -- sh -c 'echo "$RLOCK_OWNER ${RLOCK_TOKEN-none}" >told
-    for s in "$0"/*/s; do redis-cli -s "$s" get job; done >stored; exit 7' "$quorum_folder"
+    # The third server may hear of it a moment later.
+    for try in $(seq 200); do
+      for s in "$0"/*/s; do redis-cli -s "$s" get job; done >stored
+      [ "$(sort -u stored | wc -l)" -ne 1 ] || exit 7
+      sleep 0.05
+    done' "$quorum_folder"
   read -r owner token <told
   [ "$token" = none ]
   [ "$(cat stored)" = "$owner"$'\n'"$owner"$'\n'"$owner" ]

@@ -90,9 +90,9 @@ has_entries() { [ "$(entries "$2")" = "$1" ]; }
   mkfifo up
   start rlock run cut -- sh -c 'rlock run cut -- sh -c "echo \$PPID \$\$ >up; setsid sleep 1000; :"; echo $? >inner; rlock run cut -- true && echo fine >outer'
   holder=$!
-  local inner command
-  read -r inner command <<<"$(next_line up)"
-  kill -KILL "$inner"
+  local guard command
+  read -r guard command <<<"$(next_line up)"
+  kill -KILL "$(ps -o ppid= -p "$guard" | tr -d ' ')"
   ends_with 0 "$holder"
   [ "$(cat inner)" = 137 ]
   [ "$(cat outer)" = fine ]

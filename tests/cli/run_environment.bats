@@ -42,7 +42,7 @@ load helpers/helpers
 
 @test "L04 no shell stands between rlock and the command" {
   run -0 rlock run direct -- sh -c 'cat /proc/$PPID/comm'
-  [ "$output" = rlock ]
+  [ "$output" = lease-guard ]
 }
 
 @test "-c gives the text to \$SHELL, else to /bin/sh" {

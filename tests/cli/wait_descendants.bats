@@ -55,7 +55,8 @@ leaving='setsid sh -c "echo up >up; read -r _ <go; echo last >last" & exit 7'
   holder=$!
   local left
   left=$(next_line up)
-  left_alone() { [ "$(ps -o ppid= -p "$left")" -eq "$holder" ]; }
+  # The guard is its parent then, and the holder the guard's.
+  left_alone() { [ "$(ps -o ppid= -p "$(ps -o ppid= -p "$left" | tr -d ' ')")" -eq "$holder" ]; }
   eventually left_alone
   kill -TERM "$holder"
   ends_with 5 "$holder"

@@ -43,7 +43,7 @@ TEST_CASE("a claim of unknown fate costs neither the place nor a second grant (1
     Scene scene;
     Rlock holder = scene.direct({"run"}, scene.lasting());
     REQUIRE(holder.job().line() == "up");
-    Rlock waiter = scene.through({"run", "-w", "30"}, scene.brief());
+    Rlock waiter = scene.through({"run", "-q", "-w", "30"}, scene.brief());
     REQUIRE(eventually([&] { return scene.waiting(1); }));
     scene.proxy().aim(Moment::claim, fault);
     TimePoint start = BootClock::now();
@@ -160,7 +160,7 @@ TEST_CASE("a release that nobody confirms is given up in time, and said (14)") {
     CHECK(mentions(rlock.errors(), "warning: \"" + scene.name() + "\" at 127.0.0.1:"));
     CHECK(mentions(rlock.errors(), "the release could not be confirmed"));
     // What the message says: it frees itself when its lease ends, at the latest.
-    Rlock next = scene.direct({"run", "-w", "30"}, scene.brief());
+    Rlock next = scene.direct({"run", "-q", "-w", "30"}, scene.brief());
     CHECK(next.status() == 7);
     scene.proxy().deliver();
     CHECK(scene.litter() == "");

@@ -67,7 +67,7 @@ TEST_CASE(
     Scene scene;
     Rlock victim = scene.direct({"run"}, scene.lasting());
     REQUIRE(victim.job().line() == "up");
-    Rlock next = scene.direct({"run", "-w", "60"}, scene.lasting());
+    Rlock next = scene.direct({"run", "-q", "-w", "60"}, scene.lasting());
     REQUIRE(eventually([&] { return scene.waiting(1); }));
     scene.proxy().aim(Moment::force_unlock, fault);
     TimePoint start = BootClock::now();

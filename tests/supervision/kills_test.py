@@ -5,7 +5,7 @@ import subprocess
 import time
 import unittest
 
-from support import ROUNDS, Case, child_of, gone, needs_root, note, read, send, until
+from support import RLOCK, ROUNDS, Case, child_of, gone, needs_root, note, read, send, until
 
 # In a group, in a session and in both of its own: whoever kills only the command's group leaves these.
 FAMILY = "timeout 1000 sleep 1001 & setsid sleep 1002 & (setsid sh -c 'sleep 1003 & sleep 1004' &); echo on; sleep 1005"

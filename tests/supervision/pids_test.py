@@ -3,11 +3,9 @@ import os
 import random
 import unittest
 
-from support import ROUNDS, Case, needs_root, note, read
+from support import ROUNDS, Case, needs_root, note
 
 HOLD = os.environ["RUN_HOLD"]
-# The same with one fault: the command is reaped before guard and rlock have settled who may still kill.
-MUTANT = os.environ["REAPS_FIRST"]
 SMALL = 420  # pids, in a namespace of our own
 
 # In the namespace: `ROUNDS` times a few holds whose leases end just when their commands do, and strangers that
@@ -35,30 +33,6 @@ def own_pid_max():
 
 
 class Pids(Case):
-    def stop_where_it_hurts(self, program):
-        """Stops PROGRAM when its command has ended, lets the lease end, and gives the command's number to a
-        stranger where it is free. Whether the stranger survived; None where it could not get the number."""
-        needs_root("unshare", "-fp", "--mount-proc", "true")
-        script = ('"$1" ttl=1500 watchdog=none -- sh -c "echo \\$\\$ >pid" & runner=$!; '
-                  'until [ -s pid ]; do sleep 0.01; done; '
-                  'until [ "$(cut -d" " -f3 /proc/$runner/stat)" = T ]; do sleep 0.01; done; '
-                  'read -r pid <pid; echo $((pid - 1)) >/proc/sys/kernel/ns_last_pid; '
-                  'setsid sleep 1000 & echo $! $pid >stranger; '
-                  'sleep 2; kill -0 $! 2>/dev/null; echo $? >alive; kill -CONT $runner; wait $runner')
-        got = self.run_program(["unshare", "-fp", "--kill-child", "--mount-proc", "sh", "-c", script, "sh", program])
-        self.assertTrue(read("alive"), got)
-        stranger, command = read("stranger").split()
-        os.remove("pid")
-        return read("alive") == "0\n" if stranger == command else None
-
-    def test_case_08_a_recycled_number(self):
-        """8: stopped when its command has ended, rlock still holds the number: no stranger can get it."""
-        self.assertIsNone(self.stop_where_it_hurts(os.environ["STOPS_FIRST"]))
-
-    def test_case_08_the_mutant_is_caught(self):
-        """8: one that reaps first gives the number away, and its guard then kills the stranger."""
-        self.assertIs(self.stop_where_it_hurts(MUTANT), False)
-
     def test_case_08_stress(self):
         """8: pid_max 420: holds whose leases end with their commands, among strangers."""
         needs_root("unshare", "-fp", "--mount-proc", "true")

@@ -25,10 +25,10 @@ class Proc(Case):
         return int(read("pid").strip(".\n"))
 
     def test_refused_to_rlock(self):
-        """The command is ended in time, and what could not be looked for is told of. K"""
+        """The command is ended in time all the same. K"""
         terminal = self.held(REFUSED, "--max-run", "300ms", "-k", "100ms")
         self.assertEqual(terminal.status(), 124)
-        self.assertIn("could not end what else it started: /proc: Too many open files", terminal.shown)
+        self.assertNotIn("could not end", terminal.shown)
         self.assertTrue(gone(self.command()))
 
     def test_refused_to_the_guard(self):

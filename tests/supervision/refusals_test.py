@@ -6,7 +6,7 @@ import subprocess
 import time
 import unittest
 
-from support import RLOCK, Case, child_of, needs_root, note, send
+from support import RLOCK, Case, child_of, needs_root, note, send, until, gone
 
 # Nobody else's: processes are counted for each user, and root's are not limited.
 NOBODY = 61184

@@ -278,7 +278,11 @@ Moment AmbiguousProxy::moment_of(const std::vector<std::string_view>& words) {
     return std::exchange(woken_, false) ? Moment::claim : Moment::acquire;
   }
   if (runs(lua::renew)) return Moment::renew;
-  if (runs(lua::release)) return words[kHow] == "released" ? Moment::release : Moment::cancel;
+  if (runs(lua::release)) {
+    const std::string_view how = words[kHow];
+    const bool release = how == "released" || how == "unused" || how == "by_id";
+    return release ? Moment::release : Moment::cancel;
+  }
   if (runs(lua::force_unlock)) return Moment::force_unlock;
   return Moment::other;
 }
