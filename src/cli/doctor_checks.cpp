@@ -197,9 +197,8 @@ Check eviction(const Survey& survey) {
 }
 
 Check persistence(const Survey& survey) {
-  const std::string advice =
-      redis_cli(survey.server, "CONFIG SET appendonly yes") + "; " +
-      redis_cli(survey.server, "CONFIG SET appendfsync always");
+  const std::string advice = redis_cli(survey.server, "CONFIG SET appendonly yes") + "; " +
+                             redis_cli(survey.server, "CONFIG SET appendfsync always");
   const std::string aof = survey.about("aof_enabled");
   if (aof.empty() && !survey.about("dragonfly_version").empty()) {
     return {"persistence", Grade::warn, "snapshots alone: a restart forgets the locks since",

@@ -232,6 +232,8 @@ void Connection::State::talk() {
   // What a server says before it hangs up tells more than the broken pipe does.
   std::optional<Error> trouble = send_rest();
   read_replies();
+  // The command that was held back until the set-up was answered.
+  if (!trouble && phase_ == Phase::talking && !unsent().empty()) trouble = send_rest();
   if (trouble && phase_ == Phase::talking) cut_off(std::move(*trouble));
 }
 

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -45,7 +44,7 @@ Result<std::string> read_secret(const std::string& path, int more_flags = 0) {
   if (auto ok = check_writers(path, file); !ok) return std::move(ok).error();
   auto text = util::read_to_end(file, kLongest);
   if (!text) return bad_file(path, text.error().text);
-  text->resize(std::min(text->size(), text->find('\n')));
+  if (text->ends_with('\n')) text->pop_back();
   if (text->empty()) return bad_file(path, "it is empty");
   return text;
 }

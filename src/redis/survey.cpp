@@ -1,9 +1,9 @@
 #include "redis/survey.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
-#include <atomic>
 #include <thread>
 
 #include "lua/scripts.hpp"
@@ -171,7 +171,8 @@ class Surveyor {
     count_up(asker_);
     beside.join();
     auto last = ask(words, &lua::atomicity);
-    if (unanswered == 0 && last && !last->empty()) survey_.atomic = number(last->front()) == 2 * kRounds + 3;
+    if (unanswered == 0 && last && !last->empty())
+      survey_.atomic = number(last->front()) == 2 * kRounds + 3;
     (void)ask({"EVAL", "return redis.call('DEL', KEYS[1])", "1", hash});
   }
 

@@ -295,6 +295,8 @@ class GuardProcess final : private ProcessTree::Reaper {
     if (order.kind == Order::Kind::end) return begin_ending(BootClock::now());
     if (order.kind == Order::Kind::keys && command_has_them(order)) return;
     terminating_ = terminating_ || order.kind == Order::Kind::terminate;
+    // What has not begun needs no time to end, and must not begin any more.
+    if (executing_ && terminating_) return begin_ending(BootClock::now());
     for (int number : order.signals) {
       asked_to_end_ = asked_to_end_ || number == SIGTERM || number == SIGINT;
     }

@@ -97,8 +97,8 @@ class Supervisor {
   std::optional<Ending> ending_;
   uint32_t stops_seen_ = 0;  // of the command
   int stop_requests_ = 0;    // TERM and INT that came to rlock
-  bool left_ = false;       // the survivors are not waited for any more
-  int left_at_ = 0;         // the second TERM or INT, which did that
+  bool left_ = false;        // the survivors are not waited for any more
+  int left_at_ = 0;          // the second TERM or INT, which did that
   Millis report_every_{0};   // doubles
   TimePoint next_report_;
   Finish finish_;

@@ -235,7 +235,7 @@ hard() { sed -n "s/^$2  *[^ ]* *\([^ ]*\) .*/\1/p" "/proc/$1/limits"; }
     code=0
     rlock run -n lock -- touch started 2>said || code=$?
     [ "$code" -eq 69 ]
-    grep -q "^rlock: .*small: No space left on device$" said
+    grep -q "^rlock: .*small: No space left on device" said
     [ ! -e started ]
     rm small/filler
     after=$(rlock run -n lock -- sh -c "echo \$RLOCK_TOKEN")
