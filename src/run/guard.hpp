@@ -61,6 +61,8 @@ class Guard {
   util::TimePoint due() const;
   // It died before its work was done, by another hand than ours: the command is being ended.
   bool was_lost() const { return lost_; }
+  // It is dead, and all that descends from it is ours to end and to reap, here.
+  bool is_succeeded() const { return successor_ != nullptr; }
 
  private:
   class Successor;

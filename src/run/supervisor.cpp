@@ -173,7 +173,7 @@ void Supervisor::tend(TimePoint now) {
     emit(EventKind::killed, word(Cause::no_guard));
   }
   follow_stops();
-  reap_strangers();
+  if (!guard_->is_succeeded()) reap_strangers();
 }
 
 void Supervisor::follow_stops() {

@@ -76,6 +76,18 @@ TEST_CASE("a command that ignores TERM is killed when the run limit's grace is o
   CHECK(job.status() == 124);
 }
 
+TEST_CASE("what ignores TERM does not outlive a command that rlock ended by it") {
+  for (const char* why : {"max_run=200", "good_renewals=0"}) {
+    Job job(held({why, "renew=forced", "ttl=3000", "kill_after=900"},
+                 shell("(trap '' TERM; exec sleep 60) & echo on; exec sleep 61")));
+    CHECK(job.line() == "on");
+    const int status = job.status();
+    CHECK((status == 124 || status == 76));
+    CHECK(job.rest().empty());
+    CHECK(job.at_end());
+  }
+}
+
 TEST_CASE("what a command leaves behind lives on when it ended by itself") {
   Job job(held({}, shell("sleep 60 >/dev/null & echo $!")));
   pid_t left = std::stoi(job.line());
