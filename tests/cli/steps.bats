@@ -76,7 +76,7 @@ EOF
   local owner
   owner=$(field busy owner)
   run -75 --separate-stderr rlock release busy --owner "$owner"
-  says busy "held by" "rlock force-unlock \"busy\" --owner $owner"
+  says busy "held by" "rlock force-unlock busy --owner $owner"
   run -75 rlock run -n busy -- true
   let_go busy
   run -0 rlock release busy --owner "$owner"

@@ -7,6 +7,13 @@
 
 namespace rlock::test {
 
+// That sanitizer has a thread of its own in each process, and does not stand a fork of one.
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool kUnderThreadSanitizer = true;
+#else
+inline constexpr bool kUnderThreadSanitizer = false;
+#endif
+
 // `run_hold SETTINGS… -- COMMAND…`
 inline std::vector<std::string> held(std::vector<std::string> settings,
                                      const std::vector<std::string>& command) {

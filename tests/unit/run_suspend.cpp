@@ -60,7 +60,8 @@ bool readable_here() {
 
 }  // namespace
 
-TEST_CASE("the renewal thread waits by the clock that counts through a suspend") {
+TEST_CASE("the renewal thread waits by the clock that counts through a suspend" *
+          doctest::skip(kUnderThreadSanitizer)) {
   if (!readable_here()) return;
   Job job(held({}, shell("echo on; exec sleep 60")));
   REQUIRE(job.line() == "on");
