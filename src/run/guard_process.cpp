@@ -243,7 +243,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   TimePoint next_step() const noexcept {
     TimePoint next = settled_ ? TimePoint::max() : settle_at_;
     if (ending_.under_way()) return std::min(next, ending_.next_round());
-    if (state_is_over()) return next;
+    if (state_is_over() || mutant(util::Mutant::guard_off)) return next;
     const bool looks = command_ == 0 && task_.until == Until::command;
     if (looks && state_.phase == Phase::refused) next = std::min(next, next_look_);
     return std::min(next, state_.kill_at());
