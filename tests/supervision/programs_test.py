@@ -5,7 +5,7 @@ import signal
 import termios
 import unittest
 
-from support import Case, child_of, gone, read, send, stopped, until
+from support import Case, child_of, command_of, gone, read, send, stopped, until
 from terminal import PROMPT, Shell
 
 FAMILY = "setsid sh -c 'echo $$. >left; exec sleep 1000' & echo $$. >first; i=0; " \
@@ -133,7 +133,7 @@ class Programs(Case):
         """16: vim: ^Z, fg, :wq."""
         vim = self.needs("vim", "vim.tiny")
         self.shell.enter(f"rlock run edit -- {vim} -u NONE -N file")
-        editor = child_of(self.shell.rlock(), vim)
+        editor = command_of(self.shell.rlock(), vim)
         self.shell.see("file")
         self.shell.type("ihello\x1b")
         until(self.raw, "raw mode")
@@ -153,7 +153,7 @@ class Programs(Case):
         """16: vim SIGKILLed: the terminal is cooked again."""
         vim = self.needs("vim", "vim.tiny")
         self.shell.enter(f"rlock run edit -- {vim} -u NONE -N file; sh -c 'stty -a' >modes")
-        editor = child_of(self.shell.rlock(), vim)
+        editor = command_of(self.shell.rlock(), vim)
         until(self.raw, "raw mode")
         send(editor, signal.SIGKILL)
         until(lambda: "\n" in read("modes"), "the modes after rlock")
@@ -166,7 +166,7 @@ class Programs(Case):
         self.shell.enter("PS1=in'ner> ' rlock run inner -- bash --norc --noprofile --noediting -i; echo co''de=$?")
         self.shell.see("inner> ")
         self.shell.enter("sleep 1000")
-        shell = child_of(self.shell.rlock(), "bash")
+        shell = command_of(self.shell.rlock(), "bash")
         sleep = child_of(shell, "sleep")
         self.shell.type("\x1a")
         self.shell.see("Stopped")

@@ -6,7 +6,7 @@ import subprocess
 import time
 import unittest
 
-from support import RLOCK, Case, child_of, needs_root, note, send, until, gone
+from support import RLOCK, Case, child_of, command_of, needs_root, note, send, until, gone
 
 # Nobody else's: processes are counted for each user, and root's are not limited.
 NOBODY = 61184
@@ -84,7 +84,7 @@ class Refusals(Case):
         holder = self.start([*self.delayed(script, 5_000_000), RLOCK, "run", "-t", "2", "hung", "--", script],
                             stderr=subprocess.DEVNULL)
         runner = child_of(holder.pid, "rlock")
-        command = child_of(child_of(runner, "lease-guard"), "rlock")
+        command = command_of(runner, "rlock")
         send(runner, signal.SIGSTOP)
         until(lambda: gone(command), "the end of the command")
         send(runner, signal.SIGCONT)
@@ -110,7 +110,7 @@ class Refusals(Case):
             holder = self.start(hanging, stderr=subprocess.DEVNULL)  # strace wonders, too
             runner = child_of(holder.pid, "rlock")
             # The guard has its own name by now; the command has rlock's until its exec.
-            send(child_of(child_of(runner, "lease-guard"), "rlock"), signal.SIGKILL)
+            send(command_of(runner, "rlock"), signal.SIGKILL)
             self.assert_ends(holder, -signal.SIGKILL)
         self.assert_nothing_left("hung")
 

@@ -80,6 +80,11 @@ def child_of(parent, name):
     return until(find, f"a child {name} of {parent}")
 
 
+def command_of(rlock, name):
+    """The pid of the command of that name below rlock's guard, as soon as there is one."""
+    return child_of(child_of(rlock, "lease-guard"), name)
+
+
 def bearing(mark):
     """The processes with `mark` in their environment."""
     return [pid for pid in processes() if mark in read(f"/proc/{pid}/environ")]
