@@ -36,37 +36,37 @@ LeaseMonitor::LeaseMonitor(const Settings& settings, TimePoint granted_at, TimeP
 void LeaseMonitor::renewed(TimePoint sent_at, TimePoint answered_at) {
   sent_at_ = std::max(sent_at_, sent_at);
   backoff_ = Millis(0);
-  known_ = std::min<util::Nanos>(2 * (answered_at - sent_at), settings_.ttl / 3);
-  tried_ = util::Nanos(0);
+  answer_time_ = std::min<Nanos>(2 * (answered_at - sent_at), settings_.ttl / 3);
+  abandoned_time_ = Nanos(0);
   next_attempt_ = settings_.watchdog == Watchdog::none || mutant(util::Mutant::no_renewal)
                       ? TimePoint::max()
-                      : sent_at_ + pace();
+                      : sent_at_ + renew_interval();
 }
 
 void LeaseMonitor::complete_grant(TimePoint now) {
   if (settings_.watchdog == Watchdog::none) return;
   next_attempt_ = std::min(next_attempt_, now);
-  soon_ = kFirstCompletion;
+  completion_pause_ = kFirstCompletion;
 }
 
-Millis LeaseMonitor::pace() {
+Millis LeaseMonitor::renew_interval() {
   const Millis usual = settings_.ttl / 3;
-  if (soon_ >= usual) soon_ = Millis(0);
-  if (soon_ == Millis(0)) return usual;
-  return std::exchange(soon_, 2 * soon_);
+  if (completion_pause_ >= usual) completion_pause_ = Millis(0);
+  if (completion_pause_ == Millis(0)) return usual;
+  return std::exchange(completion_pause_, 2 * completion_pause_);
 }
 
 void LeaseMonitor::failed(TimePoint sent_at, TimePoint now) {
-  if (now >= attempt_deadline(sent_at)) tried_ = 2 * (now - sent_at);
+  if (now >= attempt_deadline(sent_at)) abandoned_time_ = 2 * (now - sent_at);
   backoff_ = std::clamp(backoff_ * 2, kFirstBackoff, kLongestBackoff);
   next_attempt_ = now + std::min(backoff_, settings_.ttl / 20);
 }
 
 TimePoint LeaseMonitor::attempt_deadline(TimePoint sent_at) const {
   // Half of what is left: the server may be a dead one, while another takes its place.
-  util::Nanos left = terminate_at() - sent_at;
-  util::Nanos least = least_attempt(settings_.ttl);
-  return sent_at + std::max({least, known_, std::min(tried_, left / 2)});
+  Nanos left = terminate_at() - sent_at;
+  Nanos least = least_attempt(settings_.ttl);
+  return sent_at + std::max({least, answer_time_, std::min(abandoned_time_, left / 2)});
 }
 
 TimePoint LeaseMonitor::terminate_at() const {

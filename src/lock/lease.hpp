@@ -5,12 +5,12 @@
 namespace rlock::lock {
 
 // The latest moment at which a lease asked for at `sent_at` surely still stands: the server counts
-// from a later moment, but its clock may run 1 % faster. [DESIGN, Life of a lease]
+// from a later moment, but its clock may run 1 % faster. [docs/SUPERVISION.md, "Lease deadlines"]
 TimePoint lease_deadline(TimePoint sent_at, Millis ttl);
 
 // How early the kill comes before the deadline: rlock's whole margin, the guard's half of it.
 // A fifth of the ttl within 250 ms and 2 s: timers of a nice-19 process came up to 1.2 s late.
-// [SUPERVISION, The guard]
+// [docs/SUPERVISION.md, "Lease deadlines"]
 Millis kill_margin(Millis ttl);
 
 enum class Watchdog { renew, none };
@@ -38,7 +38,7 @@ class LeaseMonitor {
   TimePoint next_attempt() const { return next_attempt_; }
   // An attempt that got no answer by then is given up for one over a fresh connection. It has twice
   // the time of the server's last answer, and twice that of an attempt that was given up: a slow
-  // server costs no lease. [FAULTS 17, 21; LESSONS L08]
+  // server costs no lease.
   TimePoint attempt_deadline(TimePoint sent_at) const;
 
   TimePoint deadline() const { return lease_deadline(sent_at_, settings_.ttl); }
@@ -47,15 +47,15 @@ class LeaseMonitor {
   TimePoint guard_kill_at() const { return deadline() - kill_margin(settings_.ttl) / 2; }
 
  private:
-  Millis pace();
+  Millis renew_interval();
 
   Settings settings_;
   TimePoint sent_at_;
   TimePoint next_attempt_;
   Millis backoff_{0};
-  Millis soon_{0};        // while a grant is completed: until the next renewal
-  util::Nanos known_{0};  // what an attempt may take, by the last answer
-  util::Nanos tried_{0};  // the same, by the last attempt that was given up since
+  Millis completion_pause_{0};  // while a grant is completed: until the next renewal
+  Nanos answer_time_{0};        // what an attempt may take, by the last answer
+  Nanos abandoned_time_{0};     // the same, by the last attempt that was given up since
 };
 
 }  // namespace rlock::lock

@@ -4,59 +4,59 @@ namespace rlock::lock {
 namespace {
 
 template <class T>
-class Said final : public Reply<T> {
+class Ready final : public Reply<T> {
  public:
-  explicit Said(T value) : value_(std::move(value)) {}
+  explicit Ready(T value) : value_(std::move(value)) {}
   void wants(std::vector<pollfd>&) const override {}
   TimePoint due() const override { return TimePoint::min(); }
   bool advance(TimePoint) override { return true; }
-  util::Result<T> take() override { return std::move(value_); }
+  Result<T> take() override { return std::move(value_); }
 
  private:
   T value_;
 };
 
-class Never final : public Reply<Wake> {
+class NeverReady final : public Reply<Wake> {
  public:
   void wants(std::vector<pollfd>&) const override {}
   TimePoint due() const override { return TimePoint::max(); }
   bool advance(TimePoint) override { return false; }
-  util::Result<Wake> take() override { return Wake::slept; }
+  Result<Wake> take() override { return Wake::slept; }
 };
 
 template <class T>
-InFlight<T> say(T value) {
-  return std::make_unique<Said<T>>(std::move(value));
+InFlight<T> ready(T value) {
+  return std::make_unique<Ready<T>>(std::move(value));
 }
 
 }  // namespace
 
 InFlight<AcquireReply> NoStore::acquire(const AcquireCall&) {
-  return say<AcquireReply>(Granted{});
+  return ready<AcquireReply>(Granted{});
 }
 InFlight<RenewReply> NoStore::renew(const RenewCall&) {
-  return say<RenewReply>(Renewal::extended);
+  return ready<RenewReply>(Renewal::extended);
 }
 InFlight<ReleaseReply> NoStore::release(const ReleaseCall&) {
-  return say(ReleaseReply{});
+  return ready(ReleaseReply{});
 }
 InFlight<CancelReply> NoStore::cancel(const CancelCall&) {
-  return say(CancelReply::gave_back);
+  return ready(CancelReply::was_granted);
 }
 InFlight<ForceReply> NoStore::force_unlock(const ForceCall&) {
-  return say<ForceReply>(NotHeld{});
+  return ready<ForceReply>(NotHeld{});
 }
 InFlight<Snapshot> NoStore::inspect(const InspectCall&) {
-  return say(Snapshot{});
+  return ready(Snapshot{});
 }
-InFlight<std::vector<Past>> NoStore::history(const LockName&, uint64_t) {
-  return say(std::vector<Past>());
+InFlight<std::vector<HistoryRow>> NoStore::history(const LockName&, uint64_t) {
+  return ready(std::vector<HistoryRow>());
 }
 InFlight<NamesPage> NoStore::list_names(const std::string&) {
-  return say(NamesPage{});
+  return ready(NamesPage{});
 }
 InFlight<Wake> NoStore::wait_for_wake(const LockName&, const Owner&, Millis) {
-  return std::make_unique<Never>();
+  return std::make_unique<NeverReady>();
 }
 
 }  // namespace rlock::lock

@@ -14,7 +14,7 @@ class NoStore final : public LockStore {
   InFlight<CancelReply> cancel(const CancelCall& call) override;
   InFlight<ForceReply> force_unlock(const ForceCall& call) override;
   InFlight<Snapshot> inspect(const InspectCall& call) override;
-  InFlight<std::vector<Past>> history(const LockName& name, uint64_t rows) override;
+  InFlight<std::vector<HistoryRow>> history(const LockName& name, uint64_t rows) override;
   InFlight<NamesPage> list_names(const std::string& cursor) override;
   // Never done: nobody wakes.
   InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) override;

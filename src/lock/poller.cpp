@@ -22,30 +22,30 @@ bool poll_until(std::vector<pollfd>& fds, const SystemPoller::Interrupts& interr
 
 }  // namespace
 
-const SystemPoller::Interrupts& SystemPoller::heeded(Heed heed) const {
-  return heed == Heed::interrupts ? interrupts_ : kNone;
+const SystemPoller::Interrupts& SystemPoller::interrupts_for(Interruptible interruptible) const {
+  return interruptible == Interruptible::yes ? interrupts_ : kNone;
 }
 
-Drive SystemPoller::drive(Request& request, TimePoint deadline, Heed heed) {
+PollResult SystemPoller::drive(Request& request, TimePoint deadline, Interruptible interruptible) {
   std::vector<pollfd> fds;
   while (true) {
-    if (request.advance(now())) return Drive::done;
-    if (now() >= deadline) return Drive::deadline;
+    if (request.advance(now())) return PollResult::done;
+    if (now() >= deadline) return PollResult::deadline;
     fds.clear();
     request.wants(fds);
-    if (poll_until(fds, heeded(heed), std::min(deadline, request.due()))) {
-      return request.advance(now()) ? Drive::done : Drive::interrupted;
+    if (poll_until(fds, interrupts_for(interruptible), std::min(deadline, request.due()))) {
+      return request.advance(now()) ? PollResult::done : PollResult::interrupted;
     }
   }
 }
 
-Drive SystemPoller::pause(TimePoint until, Heed heed) {
+PollResult SystemPoller::pause(TimePoint until, Interruptible interruptible) {
   std::vector<pollfd> fds;
   while (now() < until) {
     fds.clear();
-    if (poll_until(fds, heeded(heed), until)) return Drive::interrupted;
+    if (poll_until(fds, interrupts_for(interruptible), until)) return PollResult::interrupted;
   }
-  return Drive::deadline;
+  return PollResult::deadline;
 }
 
 }  // namespace rlock::lock

@@ -6,8 +6,8 @@
 
 namespace rlock::lock {
 
-enum class Drive { done, deadline, interrupted };
-enum class Heed { interrupts, nothing };  // nothing: while giving back what was taken
+enum class PollResult { done, deadline, interrupted };
+enum class Interruptible { yes, no };  // nothing: while giving back what was taken
 
 // Drives requests in flight: the only place that polls for them, and where a fake clock enters.
 class Poller {
@@ -16,9 +16,10 @@ class Poller {
   virtual TimePoint now() const = 0;
   // Until the request is done, the deadline passes or the interrupt fires. A request that is not
   // done may be driven on later.
-  virtual Drive drive(Request& request, TimePoint deadline, Heed heed = Heed::interrupts) = 0;
+  virtual PollResult drive(Request& request, TimePoint deadline,
+                           Interruptible interruptible = Interruptible::yes) = 0;
   // Lets time pass; done never comes back.
-  virtual Drive pause(TimePoint until, Heed heed = Heed::interrupts) = 0;
+  virtual PollResult pause(TimePoint until, Interruptible interruptible = Interruptible::yes) = 0;
 };
 
 // Real time. An interrupt that is readable (or hung up) ends a drive early; -1 for none. Never
@@ -29,12 +30,13 @@ class SystemPoller final : public Poller {
 
   explicit SystemPoller(int interrupt_fd = -1, int other_fd = -1)
       : interrupts_{interrupt_fd, other_fd} {}
-  TimePoint now() const override { return util::BootClock::now(); }
-  Drive drive(Request& request, TimePoint deadline, Heed heed = Heed::interrupts) override;
-  Drive pause(TimePoint until, Heed heed = Heed::interrupts) override;
+  TimePoint now() const override { return BootClock::now(); }
+  PollResult drive(Request& request, TimePoint deadline,
+                   Interruptible interruptible = Interruptible::yes) override;
+  PollResult pause(TimePoint until, Interruptible interruptible = Interruptible::yes) override;
 
  private:
-  const Interrupts& heeded(Heed heed) const;
+  const Interrupts& interrupts_for(Interruptible interruptible) const;
 
   Interrupts interrupts_;
 };
@@ -42,11 +44,10 @@ class SystemPoller final : public Poller {
 // Drives to the end: the result, or ErrorKind::unavailable (Retry::later) at the deadline or
 // interrupt.
 template <class T>
-util::Result<T> finish(Poller& poller, InFlight<T> request, TimePoint deadline,
-                       const std::string& server, Heed heed = Heed::interrupts) {
-  if (poller.drive(*request, deadline, heed) == Drive::done) return request->take();
-  return util::Error{util::ErrorKind::unavailable, server + ": no answer in time",
-                     util::Retry::later};
+Result<T> finish(Poller& poller, InFlight<T> request, TimePoint deadline, const std::string& server,
+                 Interruptible interruptible = Interruptible::yes) {
+  if (poller.drive(*request, deadline, interruptible) == PollResult::done) return request->take();
+  return Error{ErrorKind::unavailable, server + ": no answer in time", Retry::later};
 }
 
 }  // namespace rlock::lock

@@ -2,7 +2,7 @@
 
 namespace rlock::lock {
 
-const char* word(LostHow how) {
+const char* to_string(LostHow how) {
   switch (how) {
     case LostHow::deleted:
       return "deleted";

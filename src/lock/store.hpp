@@ -15,7 +15,7 @@
 namespace rlock::lock {
 
 // A request in flight: it never blocks; whoever drives it polls for it. Destroying one that is not
-// done abandons it: the server may or may not have carried it out. [DESIGN, Servers]
+// done abandons it: the server may or may not have carried it out.
 class Request {
  public:
   virtual ~Request() = default;
@@ -26,20 +26,20 @@ class Request {
   // Goes as far as it can without blocking; true once the result is there.
   virtual bool advance(TimePoint now) = 0;
   // Of one that is not done, since it waits for more servers: whether any has spoken.
-  virtual util::Answered answered() const { return util::Answered::no; }
+  virtual Answered answered() const { return Answered::no; }
   // Of one that is done, before it is destroyed: whether servers that its result did not wait for
   // have still to hear of it. Driven on, it brings them there.
-  virtual bool lingers() const { return false; }
+  virtual bool has_stragglers() const { return false; }
   // For one that nobody waits for any more: reads what has come and sends nothing. True when the
   // answer is complete, so that the connection is free for another request.
-  virtual bool settled(TimePoint) { return false; }
+  virtual bool finish_reading(TimePoint) { return false; }
 };
 
 template <class T>
 class Reply : public Request {
  public:
   // Once, after advance() returned true.
-  virtual util::Result<T> take() = 0;
+  virtual Result<T> take() = 0;
 };
 
 template <class T>
@@ -57,7 +57,7 @@ struct Holder {
   Millis left{0};  // until the lease ends; negative: it has no end
   Millis ttl{0};   // what its renewals ask for; 0 for a cool-down
   uint64_t entries = 0;
-  Attended attended = Attended::yes;
+  Responsive responsive = Responsive::yes;
   std::string
       record{};  // opaque bytes of whoever holds it: who, where, what (made and read by cli)
   uint64_t servers = 1;  // where its lease stands
@@ -73,9 +73,9 @@ struct Waiter {
   uint64_t servers = 1;  // where it waits
 };
 
-// How an owner came to its end at the server. [PROTOCOL, :released] unknown: where nothing is
-// remembered it may have been any of these.
-enum class Ending { expired, released, cancelled, removed, forced, unknown };
+// How an owner came to its end at the server. [docs/PROTOCOL.md, "Tombstones"] unknown: where
+// nothing is remembered it may have been any of these.
+enum class OwnerEnd { expired, released, cancelled, removed, forced, unknown };
 
 // ---- acquire: ask for the lock, keep the place in the queue alive, claim a grant: one request
 // ----
@@ -88,7 +88,7 @@ struct AcquireCall {
   Limit limit = Limit::exclusive();
   Millis ttl{30'000};
   Millis min_hold{0};
-  Attended attended = Attended::yes;
+  Responsive responsive = Responsive::yes;
   Queueing queueing = Queueing::wait;
   std::optional<uint64_t> max_queue{};  // busy at once where so many wait already
   std::string record{};
@@ -98,7 +98,7 @@ struct AcquireCall {
 
 struct Granted {
   Token token{};
-  std::optional<Owner> as{};  // where a try has an owner of its own: the one that holds the lock
+  std::optional<Owner> owner{};  // where a try has an owner of its own: the one that holds the lock
 };
 struct Queued {
   Ticket ticket{};
@@ -111,13 +111,13 @@ struct Busy {
   uint64_t waiters = 0;
 };
 // The owner has had its end at the server: a late request must not bring it back.
-struct Gone {
-  Ending ending = Ending::released;
+struct OwnerEnded {
+  OwnerEnd ending = OwnerEnd::released;
   std::string note{};  // opaque bytes of whoever forced or removed it
 };
 // Much had to be swept first: ask again at once.
-struct More {};
-using AcquireReply = std::variant<Granted, Queued, Busy, Gone, More>;
+struct RetryNow {};
+using AcquireReply = std::variant<Granted, Queued, Busy, OwnerEnded, RetryNow>;
 
 // ---- renew: extend the lease, put it back after data loss, enter a held lock ----
 
@@ -129,7 +129,7 @@ struct RenewCall {
   Limit limit = Limit::exclusive();
   Millis ttl{30'000};
   Millis min_hold{0};
-  Attended attended = Attended::yes;
+  Responsive responsive = Responsive::yes;
   std::string record{};
   // Stored on a put-back alone, but with this on an extension, too: others see what it says now.
   bool record_changed = false;
@@ -152,14 +152,14 @@ enum class LostHow {
   unissued,  // the call brought a token that the server cannot have issued
 };
 // A word or two for a message: `deleted`, `taken by another owner`.
-const char* word(LostHow how);
+const char* to_string(LostHow how);
 // What the server knows of the time since a lease was granted.
-enum class Since { unknown, nobody, another };
+enum class LaterHolder { unknown, nobody, another };
 struct Lost {
   LostHow how = LostHow::deleted;
-  std::optional<Holder> by{};    // who has it now
-  std::string note{};            // of the operator who forced it
-  Since since = Since::unknown;  // where `how` does not say it
+  std::optional<Holder> by{};                // who has it now
+  std::string note{};                        // of the operator who forced it
+  LaterHolder since = LaterHolder::unknown;  // where `how` does not say it
 };
 // No re-entry: the held limit is larger than the one asked for (exclusive inside shared), or this
 // kind of lock knows no entries.
@@ -181,14 +181,14 @@ struct ReleaseCall {
 };
 // `ending` tells what the owner had come to: released now or before, or something else earlier.
 struct ReleaseReply {
-  Ending ending = Ending::released;
+  OwnerEnd ending = OwnerEnd::released;
   std::string note{};
   std::optional<Holder> run{};  // by_id: the live run that has it; nothing was done
 };
 
 // timed_out: a skip in the history. yielded, to a server of a quorum: an attempt came to nothing;
 // what it took goes back, and the owner may come again with the next one.
-enum class CancelHow { cancelled, timed_out, removed, yielded };
+enum class CancelHow { cancelled, timed_out, removed, attempt_only };
 struct CancelCall {
   LockName name;
   Owner owner;
@@ -198,36 +198,36 @@ struct CancelCall {
   Ticket ticket{};       // with yielded: the place to keep; 0 to leave nothing
 };
 enum class CancelReply {
-  left_queue,
-  gave_back,
+  was_queued,
+  was_granted,
   absent,
   holds
 };  // holds: only with removed, untouched
 
 // ---- operators ----
 
-struct Sole {};  // the only holder
-struct Every {};
-using ForceTarget = std::variant<Sole, Owner, Token, Every>;
+struct OnlyHolder {};  // the only holder
+struct AllHolders {};
+using ForceTarget = std::variant<OnlyHolder, Owner, Token, AllHolders>;
 enum class Pace { confirmed, now };
 
 struct ForceCall {
   LockName name;
-  ForceTarget target = Sole{};
+  ForceTarget target = OnlyHolder{};
   Pace pace = Pace::confirmed;
   std::string note{};  // opaque: who does it and why; the victim reads it
 };
 struct Forced {
   std::vector<Holder> broken;
-  std::vector<std::string> counting;  // of those, the owners that still count until they confirm
-  std::optional<std::string> next;    // granted by this call
+  std::vector<std::string> unconfirmed;  // of those, the owners that still count until they confirm
+  std::optional<std::string> next;       // granted by this call
 };
 struct NotHeld {};
 struct NoMatch {};
-struct Several {
+struct SeveralHolders {
   uint64_t holders = 0;
 };
-using ForceReply = std::variant<Forced, NotHeld, NoMatch, Several, More>;
+using ForceReply = std::variant<Forced, NotHeld, NoMatch, SeveralHolders, RetryNow>;
 
 struct InspectCall {
   LockName name;
@@ -237,7 +237,7 @@ struct InspectCall {
   uint64_t waiters_page = 128;  // 0 where only a status is wanted
 };
 // A server of a quorum that said nothing of use.
-struct Silent {
+struct SilentServer {
   std::string server;
   std::string why;
 };
@@ -253,13 +253,13 @@ struct Snapshot {
   // Of a quorum: how many were asked, who said nothing, and who has leases on too few of them to
   // hold the lock.
   uint64_t servers = 1;
-  std::vector<Silent> silent{};
+  std::vector<SilentServer> silent{};
   std::vector<Holder> partial{};
 };
 
 // ---- history: the last runs and the skips between them, newest first ----
 
-struct PastRun {
+struct Run {
   Token token;
   ServerTime since;
   ServerTime until;
@@ -275,7 +275,7 @@ struct Skips {
   ServerTime last;
   std::string record{};  // of the last one
 };
-using Past = std::variant<PastRun, Skips>;
+using HistoryRow = std::variant<Run, Skips>;
 
 struct NamesPage {
   std::vector<std::string> names;  // may repeat between pages
@@ -296,12 +296,12 @@ class LockStore {
   virtual InFlight<ForceReply> force_unlock(const ForceCall& call) = 0;
   virtual InFlight<Snapshot> inspect(const InspectCall& call) = 0;
   // The newest `rows` of the history.
-  virtual InFlight<std::vector<Past>> history(const LockName& name, uint64_t rows) = 0;
+  virtual InFlight<std::vector<HistoryRow>> history(const LockName& name, uint64_t rows) = 0;
   // Names of the locks under the prefix, a page at a time; cursor empty for the first.
   virtual InFlight<NamesPage> list_names(const std::string& cursor) = 0;
   // Where list_names() goes on when the server that has the page at `cursor` cannot be had; empty:
   // there is no other one.
-  virtual std::string list_past(const std::string& /*cursor*/) const { return {}; }
+  virtual std::string cursor_past_server(const std::string& /*cursor*/) const { return {}; }
   // Where a grant needs a majority: whether each server has confirmed the last one by `now`. Reads
   // what has come, and waits for nothing.
   virtual bool granted_everywhere(TimePoint /*now*/) { return true; }

@@ -9,14 +9,14 @@ namespace {
 
 constexpr size_t kLongestName = 200;
 
-util::Error bad_name(std::string_view text, const char* why) {
-  return {util::ErrorKind::usage,
+Error bad_name(std::string_view text, const char* why) {
+  return {ErrorKind::usage,
           "bad lock name \"" + util::printable(util::shortened(text, 60)) + "\": " + why};
 }
 
 }  // namespace
 
-util::Result<LockName> LockName::parse(std::string_view text) {
+Result<LockName> LockName::parse(std::string_view text) {
   if (text.empty()) return bad_name(text, "it is empty");
   if (text.size() > kLongestName) return bad_name(text, "longer than 200 bytes");
   if (!util::is_utf8(text)) return bad_name(text, "not UTF-8");
@@ -29,13 +29,12 @@ util::Result<LockName> LockName::parse(std::string_view text) {
   return LockName(text);
 }
 
-util::Result<Owner> Owner::parse(std::string_view text) {
+Result<Owner> Owner::parse(std::string_view text) {
   auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   if (text.size() != 32 || !std::all_of(text.begin(), text.end(), hex)) {
-    return util::Error{
-        util::ErrorKind::usage,
-        "bad owner \"" + util::printable(util::shortened(text, 60)) +
-            "\": an owner is 32 hexadecimal digits, as `rlock status --json` prints"};
+    return Error{ErrorKind::usage,
+                 "bad owner \"" + util::printable(util::shortened(text, 60)) +
+                     "\": an owner is 32 hexadecimal digits, as `rlock status --json` prints"};
   }
   return Owner(std::string(text));
 }

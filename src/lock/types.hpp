@@ -10,17 +10,14 @@
 #include "util/random.hpp"
 #include "util/result.hpp"
 
-// The words of the lock. Strong types at every door: a name is never an owner. [STYLE, rule 1]
+// The words of the lock. Strong types at every door: a name is never an owner.
 namespace rlock::lock {
 
-using util::Millis;
-using util::TimePoint;
-
-// 1-200 bytes of UTF-8 without control characters, `{` or `}`. [DESIGN, The native format]
+// 1-200 bytes of UTF-8 without control characters, `{` or `}`.
 class LockName {
  public:
   // ErrorKind::usage says what is wrong with the name.
-  static util::Result<LockName> parse(std::string_view text);
+  static Result<LockName> parse(std::string_view text);
   const std::string& text() const { return text_; }
   bool operator==(const LockName&) const = default;
 
@@ -34,9 +31,9 @@ class Owner {
  public:
   static Owner fresh(util::Random& random) { return Owner(util::random_hex(random)); }
   // 32 lower-case hexadecimal digits; ErrorKind::usage otherwise.
-  static util::Result<Owner> parse(std::string_view text);
+  static Result<Owner> parse(std::string_view text);
   // Of a lock that another client holds, as stored: any bytes.
-  static Owner foreign(std::string text) { return Owner(std::move(text)); }
+  static Owner external(std::string text) { return Owner(std::move(text)); }
   const std::string& text() const { return text_; }
   bool operator==(const Owner&) const = default;
 
@@ -73,7 +70,7 @@ struct Ticket {
 
 enum class Mode { exclusive, slots, shared };
 
-// The most holders that a holder tolerates, itself included. [DESIGN, Modes in one rule]
+// The most holders that a holder tolerates, itself included. [docs/PROTOCOL.md, "Modes"]
 class Limit {
  public:
   static constexpr Limit exclusive() { return Limit(1); }
@@ -100,6 +97,6 @@ struct ServerTime {
 
 // yes: a live rlock receives revocations and confirms them; else a revoked holder is freed at once.
 // run: so it is, and its command does not outlive the lease.
-enum class Attended { yes, no, run };
+enum class Responsive { yes, no, run };
 
 }  // namespace rlock::lock

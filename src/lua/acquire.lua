@@ -3,14 +3,14 @@
 --       over a quorum: the number of the attempt
 -- Returns: granted token | queued ticket position look-again-or--1 holder | busy waiters holder
 --          | gone kind note | more
-local owner, brought, limit, ttl, min_hold, attended, queueing, max_queue, record, attempt = unpack(ARGV)
+local owner, given_ticket, limit, ttl, min_hold, responsive, queueing, max_queue, record, attempt = unpack(ARGV)
 limit, ttl, min_hold = tonumber(limit), tonumber(ttl), tonumber(min_hold)
 local stamp = 2 * tonumber(attempt or 0)
 
-local function gone()
+local function ended_reply()
   local scores = n_released > 0 and call('ZMSCORE', RELEASED, owner, owner .. ':0') or {}
-  local buried = kind_of(scores[1])
-  if buried and buried > REQUEUED then return {'gone', KINDS[buried], note_of(owner)} end
+  local end_kind = kind_of(scores[1])
+  if end_kind and end_kind > REQUEUED then return {'gone', KINDS[end_kind], note_of(owner)} end
   if scores[2] then return {'gone', 'released', ''} end
   if is_late(owner, stamp) then return {'gone', 'cancelled', ''} end
   return nil
@@ -28,17 +28,17 @@ local function claim(line)
   return {'granted', line.token}
 end
 
-local function beat() call('ZADD', ALIVE, int(now + HEARTBEAT), owner) end
+local function refresh_heartbeat() call('ZADD', ALIVE, int(now + HEARTBEAT), owner) end
 
 -- The ticket of a quorum is its client's: the same on all servers, and no token of theirs. Of a client whose clock is
 -- ahead it is the time here: else all who come later would be served before it.
-local function take_place()
-  local ticket, missed = tonumber(brought), tombstone(owner)
+local function join_queue()
+  local ticket, end_kind = tonumber(given_ticket), tombstone(owner)
   if stamp == 0 then
-    if ticket == 0 or missed == REQUEUED then
+    if ticket == 0 or end_kind == REQUEUED then
       ticket = issue()
-    elseif missed == EXPIRED then
-      bury(owner, REQUEUED)
+    elseif end_kind == EXPIRED then
+      add_tombstone(owner, REQUEUED)
     end
     meta.last = math.max(meta.last, ticket)
   else
@@ -49,10 +49,10 @@ local function take_place()
   call('ZADD', QUEUE, int(ticket), owner)
   call('HSET', WHO, owner, record, '+' .. owner,
        line_text({state = 'waiting', limit = limit, token = 0, since = now, ttl = ttl,
-                  min_hold = min_hold, attended = attended}))
+                  min_hold = min_hold, responsive = responsive}))
 end
 
-local function place()
+local function queued_reply()
   local position = call('ZRANK', QUEUE, owner)
   local look_again = -1
   if position < 5 then
@@ -75,20 +75,20 @@ local function denied()
   end
 end
 
-local reply = gone()
+local reply = ended_reply()
 if reply then return reply end
 
-local newcomer = not (held_until(owner) or place_of(owner))
-local lacking = newcomer and denied()
-if lacking then return redis.error_reply(lacking) end
+local newcomer = not (held_until(owner) or queue_ticket(owner))
+local denial = newcomer and denied()
+if denial then return redis.error_reply(denial) end
 if not newcomer then touch() end
 local could_end = n_holders > 0
 -- In the last millisecond of its heartbeat it is in time, and the sweep must not come first.
-if n_alive > 0 and tonumber(call('ZSCORE', ALIVE, owner) or 0) == now then beat() end
+if n_alive > 0 and tonumber(call('ZSCORE', ALIVE, owner) or 0) == now then refresh_heartbeat() end
 sweep()
 
 -- Revoked, and its lease ended just now.
-if could_end then reply = gone() end
+if could_end then reply = ended_reply() end
 if reply then
   finish(owner)
   return reply
@@ -97,40 +97,40 @@ end
 if held_until(owner) then
   reply = claim(read_line(owner))
   finish(owner)
-  return told(reply)
+  return with_wakes(reply)
 end
 
-if not place_of(owner) then
+if not queue_ticket(owner) then
   admit()
-  if more then
+  if must_retry then
     finish(owner)
-    return told({'more'})
+    return with_wakes({'more'})
   end
   local waiters = n_queue > 0 and call('ZCARD', QUEUE) or 0
   if waiters == 0 and fits(limit) then
     -- Over a quorum it is claimed by the write-back.
     local line = {state = stamp == 0 and 'held' or 'granted', limit = limit, since = now, ttl = ttl,
-                  min_hold = min_hold, attended = attended}
+                  min_hold = min_hold, responsive = responsive}
     note_stamp(owner, stamp)
     grant(owner, line, now + ttl, stamp, owner, record)
     finish(owner)
-    return told({'granted', line.token})
+    return with_wakes({'granted', line.token})
   end
   if queueing == 'never' or (max_queue ~= '' and waiters >= tonumber(max_queue)) then
     note_skip(record)
     finish(owner)
-    return told({'busy', waiters, some_holder()})
+    return with_wakes({'busy', waiters, some_holder()})
   end
-  take_place()
+  join_queue()
 end
 
-beat()
+refresh_heartbeat()
 note_stamp(owner, stamp)
 admit()
 if held_until(owner) then
   reply = claim(read_line(owner))
 else
-  reply = more and {'more'} or place()
+  reply = must_retry and {'more'} or queued_reply()
 end
 finish(owner)
-return told(reply)
+return with_wakes(reply)

@@ -7,12 +7,12 @@ local target, value, pace, note = unpack(ARGV)
 
 touch()
 sweep()
-if more then
+if must_retry then
   finish()
-  return told({'more'})
+  return with_wakes({'more'})
 end
 
-local function wanted(owner)
+local function is_target(owner)
   if target == 'owner' then return owner == value or owner == '~' .. value end
   if target == 'token' then
     local line = read_line(owner)
@@ -39,7 +39,7 @@ local function break_hold(owner)
   local line = read_line(owner)
   if call('HEXISTS', WHO, '!' .. owner) == 0 then call('HSET', WHO, '!' .. owner, note) end
   wake(owner, 'revoked')
-  if line and line.attended ~= '0' and pace ~= 'now' then
+  if line and line.responsive ~= '0' and pace ~= 'now' then
     line.state = 'revoked'
     call('HSET', WHO, '+' .. owner, line_text(line))
     return true
@@ -48,7 +48,7 @@ local function break_hold(owner)
   remove_holder(owner)
   if line and line.state == 'cooldown' then note_cooldown(line) else note_run(owner, line, 'forced', '-') end
   forget(owner)
-  bury(owner, FORCED, ends)
+  add_tombstone(owner, FORCED, ends)
   return false
 end
 
@@ -62,23 +62,23 @@ local function done_before()
 end
 
 local holders = call('ZRANGE', HOLDERS, 0, -1)
-local victims = {}
+local targets = {}
 for _, owner in ipairs(holders) do
-  if wanted(owner) then victims[#victims + 1] = owner end
+  if is_target(owner) then targets[#targets + 1] = owner end
 end
-if #holders == 0 or #victims == 0 or (target == 'sole' and #holders > 1) then
+if #holders == 0 or #targets == 0 or (target == 'sole' and #holders > 1) then
   finish()
-  if done_before() then return told({'forced', {}, {}, false}) end
-  if #holders == 0 then return told({'free'}) end
-  if #victims == 0 then return told({'nomatch'}) end
-  return told({'several', #holders})
+  if done_before() then return with_wakes({'forced', {}, {}, false}) end
+  if #holders == 0 then return with_wakes({'free'}) end
+  if #targets == 0 then return with_wakes({'nomatch'}) end
+  return with_wakes({'several', #holders})
 end
 
 local broken, counting = {}, {}
-for _, owner in ipairs(victims) do
+for _, owner in ipairs(targets) do
   broken[#broken + 1] = describe(owner)
   if break_hold(owner) then counting[#counting + 1] = owner end
 end
 admit()
 finish()
-return told({'forced', broken, counting, granted[1] or false})
+return with_wakes({'forced', broken, counting, granted[1] or false})

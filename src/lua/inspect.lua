@@ -5,7 +5,7 @@
 local holders_from, holders_page, waiters_from, waiters_page = unpack(ARGV)
 local after = '(' .. int(now)
 
-local function page_of_holders()
+local function list_holders()
   local page = {}
   local owners = call('ZRANGEBYSCORE', HOLDERS, after, '+inf', 'LIMIT', holders_from, holders_page)
   for i, owner in ipairs(owners) do page[i] = describe(owner) end
@@ -13,23 +13,23 @@ local function page_of_holders()
 end
 
 -- Pages count places in the queue, dead ones included, so that no live waiter is read twice.
-local function page_of_waiters()
+local function list_waiters()
   local page = {}
   if tonumber(waiters_page) == 0 then return page, 0 end
   local last = waiters_from + waiters_page - 1
-  local places = call('ZRANGE', QUEUE, waiters_from, int(last), 'WITHSCORES')
-  for i = 1, #places, 2 do
-    local owner, line = places[i], read_line(places[i])
+  local queue_rows = call('ZRANGE', QUEUE, waiters_from, int(last), 'WITHSCORES')
+  for i = 1, #queue_rows, 2 do
+    local owner, line = queue_rows[i], read_line(queue_rows[i])
     if line and tonumber(call('ZSCORE', ALIVE, owner) or 0) > now then
       page[#page + 1] = {owner, line.limit, line.since, now - line.since,
-                         line.record, tonumber(places[i + 1])}
+                         line.record, tonumber(queue_rows[i + 1])}
     end
   end
   return page, call('ZCARD', QUEUE) > last + 1 and 1 or 0
 end
 
 local live = call('ZCOUNT', HOLDERS, after, '+inf')
-local waiters, more_waiters = page_of_waiters()
-return {call('EXISTS', META, HOLDERS, QUEUE) > 0 and 1 or 0, live, page_of_holders(),
+local waiters, more_waiters = list_waiters()
+return {call('EXISTS', META, HOLDERS, QUEUE) > 0 and 1 or 0, live, list_holders(),
         call('ZCOUNT', ALIVE, after, '+inf'), waiters,
         live > holders_from + holders_page and 1 or 0, more_waiters, meta.grant}

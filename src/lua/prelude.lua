@@ -1,6 +1,6 @@
 --!df flags=
 -- The line above is for Dragonfly: scripts are atomic there, whatever its default, and use the keys they declare.
--- Shared by all scripts of the native protocol: reading, sweeping, granting, ending. [PROTOCOL]
+-- Shared by all scripts of the native protocol: reading, sweeping, granting, ending. [docs/PROTOCOL.md]
 -- KEYS: holders limits queue alive who meta released history never, all tagged {NAME}.
 -- All times are the server's, in ms; numbers issued (tickets, tokens) are in microseconds.
 local HOLDERS, LIMITS, QUEUE, ALIVE, WHO, META, RELEASED, HISTORY, NEVER = unpack(KEYS)
@@ -32,9 +32,9 @@ local function int(n) return string.format('%.0f', n) end
 -- Each key is read once before anything is written: a wrong type stops the script here.
 -- The counts are kept as upper bounds: 0 is sure, and saves the reads of an empty key.
 local n_holders = call('ZCARD', HOLDERS)
-local anyone_waits = call('EXISTS', QUEUE, ALIVE, NEVER) > 0
-local n_queue = anyone_waits and call('ZCARD', QUEUE) or 0
-local n_alive = anyone_waits and call('ZCARD', ALIVE) or 0
+local has_waiters = call('EXISTS', QUEUE, ALIVE, NEVER) > 0
+local n_queue = has_waiters and call('ZCARD', QUEUE) or 0
+local n_alive = has_waiters and call('ZCARD', ALIVE) or 0
 local n_released = call('ZCARD', RELEASED)
 local limits_complete = call('ZCARD', LIMITS) == n_holders
 call('HLEN', WHO)
@@ -54,7 +54,7 @@ for name, value in pairs(meta) do meta_as_read[name] = value end
 
 local wakes = {}
 local granted = {}
-local more = false
+local must_retry = false
 
 local function earliest_end()
   if n_holders == 0 then return math.huge end
@@ -70,7 +70,7 @@ local function held_until(owner)
   return n_holders > 0 and call('ZSCORE', HOLDERS, owner) or nil
 end
 
-local function place_of(owner) return n_queue > 0 and call('ZSCORE', QUEUE, owner) or nil end
+local function queue_ticket(owner) return n_queue > 0 and call('ZSCORE', QUEUE, owner) or nil end
 
 local function issue()
   meta.last = math.max(meta.last + 1, now_us)
@@ -86,17 +86,17 @@ local RUN = '2'
 -- separated by semicolons; `owner` the record.
 local function read_line(owner)
   local found = call('HMGET', WHO, '+' .. owner, '@' .. owner, owner)
-  local state, limit, token, since, ttl, min_hold, attended =
+  local state, limit, token, since, ttl, min_hold, responsive =
     string.match(found[1] or '', '^(%l+) (%d+) (%d+) (%d+) (%d+) (%d+) ([012])$')
   if not state then return nil end
   return {state = state, limit = tonumber(limit), token = tonumber(token), since = tonumber(since),
-          ttl = tonumber(ttl), min_hold = tonumber(min_hold), attended = attended,
+          ttl = tonumber(ttl), min_hold = tonumber(min_hold), responsive = responsive,
           entries = found[2] or '', record = found[3] or ''}
 end
 
 local function line_text(l)
   return table.concat({l.state, int(l.limit), int(l.token), int(l.since), int(l.ttl),
-                       int(l.min_hold), l.attended}, ' ')
+                       int(l.min_hold), l.responsive}, ' ')
 end
 
 local function live_entries(line)
@@ -129,7 +129,7 @@ local function tombstone_score(owner) return n_released > 0 and call('ZSCORE', R
 local function tombstone(owner) return kind_of(tombstone_score(owner)) end
 
 -- Scores are keep-until * 8 + kind. Of two ends of an owner the stronger kind and the later time stay.
-local function bury(owner, kind, lease_end)
+local function add_tombstone(owner, kind, lease_end)
   local before = tombstone_score(owner)
   local keep = math.max(now + TOMBSTONE, lease_end or 0, before and math.floor(tonumber(before) / 8) or 0)
   kind = math.max(kind, kind_of(before) or kind)
@@ -176,7 +176,7 @@ end
 
 local function forget(owner) call('HDEL', WHO, owner, '+' .. owner, '@' .. owner) end
 
-local function wake(owner, word) wakes[#wakes + 1] = {owner, word} end
+local function wake(owner, event) wakes[#wakes + 1] = {owner, event} end
 
 local function add_holder(owner, line, ends)
   n_holders = n_holders + 1
@@ -186,14 +186,14 @@ end
 
 -- After an end that counts as a use: the lock stays taken until min-hold is over, and no longer where the
 -- clock was set back meanwhile.
-local function cool_down(owner, line)
+local function start_cooldown(owner, line)
   local ends = math.min(line.since, now) + line.min_hold
   if line.state ~= 'held' or ends <= now then return end
-  local ghost = '~' .. owner
-  call('HSET', WHO, ghost, line.record, '+' .. ghost,
+  local cooldown_owner = '~' .. owner
+  call('HSET', WHO, cooldown_owner, line.record, '+' .. cooldown_owner,
        line_text({state = 'cooldown', limit = line.limit, token = line.token, since = line.since,
-                  ttl = 0, min_hold = 0, attended = '0'}))
-  add_holder(ghost, line, ends)
+                  ttl = 0, min_hold = 0, responsive = '0'}))
+  add_holder(cooldown_owner, line, ends)
 end
 
 local function remove_holder(owner)
@@ -218,12 +218,12 @@ local function sweep_holders()
       local line = read_line(owner)
       local forced = line and line.state == 'revoked'
       note_run(owner, line, forced and 'forced' or 'expired', '-')
-      if line then cool_down(owner, line) end
-      bury(owner, forced and FORCED or EXPIRED)
+      if line then start_cooldown(owner, line) end
+      add_tombstone(owner, forced and FORCED or EXPIRED)
     end
     forget(owner)
   end
-  more = more or #ended == SWEEP
+  must_retry = must_retry or #ended == SWEEP
 end
 
 local function sweep_waiters()
@@ -246,7 +246,7 @@ local function sweep_waiters()
   call('HDEL', WHO, unpack(fields))
   n_released = n_released + #tombs
   if #tombs > 0 then call('ZADD', RELEASED, unpack(tombs)) end
-  more = more or #dead == SWEEP
+  must_retry = must_retry or #dead == SWEEP
 end
 
 local function sweep_tombstones()
@@ -257,7 +257,7 @@ local function sweep_tombstones()
   local fields = {}
   for _, owner in ipairs(old) do
     fields[#fields + 1] = '!' .. owner
-    if not (held_until(owner) or place_of(owner)) then fields[#fields + 1] = '#' .. owner end
+    if not (held_until(owner) or queue_ticket(owner)) then fields[#fields + 1] = '#' .. owner end
   end
   call('HDEL', WHO, unpack(fields))
 end
@@ -309,7 +309,7 @@ end
 
 -- Grants to the waiters in front as far as they fit; dead ones are dropped on the way. `aside`: who has just given a
 -- grant back, and would get it again at once.
-local function admit(aside)
+local function admit(excluded)
   if n_queue == 0 then return end
   for _ = 1, ADMIT do
     local head = call('ZRANGE', QUEUE, 0, 0)[1]
@@ -317,8 +317,8 @@ local function admit(aside)
     local line = read_line(head)
     if not line or tonumber(call('ZSCORE', ALIVE, head) or 0) <= now then
       remove_waiter(head)
-      bury(head, EXPIRED)
-    elseif head ~= aside and fits(line.limit) then
+      add_tombstone(head, EXPIRED)
+    elseif head ~= excluded and fits(line.limit) then
       call('ZREM', QUEUE, head)
       call('ZREM', ALIVE, head)
       line.state = 'granted'
@@ -329,7 +329,7 @@ local function admit(aside)
       return
     end
   end
-  more = true
+  must_retry = true
 end
 
 local function largest(key)
@@ -359,12 +359,12 @@ end
 local unsent = {}  -- owner, word, owner, word...
 
 -- The lists are not declared: a server that wants all keys declared refuses them here.
-local function push_wake(owner, word)
+local function push_wake(owner, event)
   local key = BASE .. 'wake:' .. owner
-  local length = redis.pcall('LPUSH', key, word)
+  local length = redis.pcall('LPUSH', key, event)
   if type(length) == 'table' then
     unsent[#unsent + 1] = owner
-    unsent[#unsent + 1] = word
+    unsent[#unsent + 1] = event
     return
   end
   if length ~= 1 then redis.pcall('LTRIM', key, 0, 0) end
@@ -376,7 +376,7 @@ end
 local function finish(caller)
   local head = n_queue > 0 and call('ZRANGE', QUEUE, 0, 0)[1] or ''
   if head ~= '' and head ~= caller and
-     (head ~= meta.head or more or earliest_end() < end_before) then
+     (head ~= meta.head or must_retry or earliest_end() < end_before) then
     wake(head, 'look')
   end
   local changed = head ~= meta.head
@@ -392,7 +392,7 @@ local function finish(caller)
 end
 
 -- A script's reply; with wakes that the client has to push, `wakes REPLY owner word...`.
-local function told(reply)
+local function with_wakes(reply)
   if #unsent == 0 then return reply end
   return {'wakes', reply, unpack(unsent)}
 end
@@ -406,11 +406,11 @@ end
 -- A holder for replies: owner state limit token since held left entries attended record ttl.
 local function describe(owner)
   local line = read_line(owner) or {state = 'held', limit = 1, token = 0, since = now, ttl = 0,
-                                    attended = '1', entries = '',
+                                    responsive = '1', entries = '',
                                     record = call('HGET', WHO, owner) or ''}
   local ends = tonumber(call('ZSCORE', HOLDERS, owner) or now)
   return {(string.gsub(owner, '^~', '')), line.state, line.limit, line.token, line.since,
-          now - line.since, ends - now, count_entries(line), line.attended, line.record, line.ttl}
+          now - line.since, ends - now, count_entries(line), line.responsive, line.record, line.ttl}
 end
 
 -- One live holder, or false.

@@ -14,11 +14,11 @@ if by_id or unused then how = 'released' end
 local kind = how == 'released' and WAS_RELEASED or how == 'removed' and REMOVED or CANCELLED
 
 local ends = tonumber(held_until(owner) or 0)
-local queued = place_of(owner)
+local queued = queue_ticket(owner)
 if kind == REMOVED and ends > now then return {'holds'} end
 if by_id and ends > now then
   local line = read_line(owner)
-  if line and line.attended == RUN then return {'runs', describe(owner)} end
+  if line and line.responsive == RUN then return {'runs', describe(owner)} end
 end
 if kind == REMOVED and not queued then
   -- The reply to this very request was lost, and it came again: the note tells.
@@ -29,20 +29,20 @@ local stamp = how == 'yielded' and 2 * tonumber(attempt) + 1 or 0
 if stamp > 0 and stamp <= stamp_of(owner) then return {'absent', 'unknown', ''} end
 
 -- Only an entry ends: the others keep the lock, as long as their own leases say.
-local function leave(entries)
+local function drop_entry(entries)
   call('ZREM', HOLDERS, owner)
   local latest = write_entries(owner, entries)
   call('ZADD', HOLDERS, int(latest), owner)
-  bury(owner .. ':' .. entry, WAS_RELEASED, latest)
+  add_tombstone(owner .. ':' .. entry, WAS_RELEASED, latest)
 end
 
 local function free(line)
   remove_holder(owner)
   local forced = line and line.state == 'revoked'
   if how == 'released' then note_run(owner, line, forced and 'forced' or how, note) end
-  if how == 'released' and line and not unused then cool_down(owner, line) end
+  if how == 'released' and line and not unused then start_cooldown(owner, line) end
   forget(owner)
-  bury(owner, forced and FORCED or kind, ends)
+  add_tombstone(owner, forced and FORCED or kind, ends)
   if forced then return {'absent', 'forced', note_of(owner)} end
   return {'freed'}
 end
@@ -52,7 +52,7 @@ local function end_hold()
   local entries = line and live_entries(line) or {}
   entries[entry] = nil
   if how ~= 'released' or not next(entries) then return free(line) end
-  leave(entries)
+  drop_entry(entries)
   if line.state ~= 'revoked' then return {'kept'} end
   -- Others still run under it: they hear of it now, and the last of them confirms.
   wake(owner, 'revoked')
@@ -63,7 +63,7 @@ local function leave_queue()
   local record = call('HGET', WHO, owner) or ''
   remove_waiter(owner)
   if how == 'timed_out' then note_skip(record) end
-  bury(owner, kind)
+  add_tombstone(owner, kind)
   if kind == REMOVED then
     call('HSET', WHO, '!' .. owner, note)
     wake(owner, 'removed')
@@ -72,11 +72,11 @@ local function leave_queue()
 end
 
 -- With a ticket the place in the queue is kept, or taken again.
-local function yield(line)
+local function cancel_attempt(line)
   note_stamp(owner, stamp)
   if ticket == '0' or not line then
     remove_waiter(owner)
-    bury(owner, EXPIRED)
+    add_tombstone(owner, EXPIRED)
   elseif ends > now then
     n_queue = n_queue + 1
     call('ZADD', QUEUE, int(math.min(tonumber(ticket), now_us)), owner)
@@ -89,9 +89,9 @@ local function yield(line)
 end
 
 -- The outer run may not have put its lease back yet: an inner one ends its own entry alone.
-local function nothing_to_end()
+local function report_absent()
   local before = tombstone(owner)
-  bury(entry == '0' and owner or owner .. ':' .. entry, kind)
+  add_tombstone(entry == '0' and owner or owner .. ':' .. entry, kind)
   return {'absent', before and KINDS[before] or 'unknown', note_of(owner)}
 end
 
@@ -100,7 +100,7 @@ local line = stamp > 0 and read_line(owner)
 if stamp > 0 and not (line and line.state == 'revoked') then
   touch()
   if ends > now then remove_holder(owner) end
-  reply = yield(line)
+  reply = cancel_attempt(line)
 elseif ends > now then
   reply = end_hold()
 elseif queued then
@@ -109,7 +109,7 @@ else
   touch()
 end
 sweep()
-reply = reply or nothing_to_end()
+reply = reply or report_absent()
 admit(stamp > 0 and owner or nil)
 finish(stamp > 0 and owner or nil)
-return told(reply)
+return with_wakes(reply)

@@ -6,16 +6,16 @@
 -- Returns: extended | put_back | upgrade
 --          | lost (deleted|taken|full|expired|unissued|released|cancelled|removed|forced) note holder untouched 0|1
 --          (untouched: nobody was granted the lock since it was granted with this token)
-local owner, entry, token, limit, ttl, min_hold, attended, record, attempt, changed, ahead = unpack(ARGV)
+local owner, entry, token, limit, ttl, min_hold, responsive, record, attempt, changed, ahead = unpack(ARGV)
 token, limit, ttl, min_hold = tonumber(token), tonumber(limit), tonumber(ttl), tonumber(min_hold)
 local stamp = 2 * tonumber(attempt or 0)
 
 -- No greater token can have been issued, and none must come back: tokens would never grow beyond it.
 local greatest = math.max(meta.last, now_us + 1000 * tonumber(ahead or 0))
 
-local function lost(how, beside)
-  if beside == nil then beside = some_holder() end
-  return {'lost', how, note_of(owner), beside, token > 0 and meta.grant == token and 1 or 0}
+local function lost(how, other_holder)
+  if other_holder == nil then other_holder = some_holder() end
+  return {'lost', how, note_of(owner), other_holder, token > 0 and meta.grant == token and 1 or 0}
 end
 
 local function write_back(line)
@@ -50,29 +50,29 @@ local function extend(line)
 end
 
 -- Why an owner that is not held now may not come back; nil when nobody can have had it since.
-local function refusal(buried)
+local function loss_reason(end_kind)
   -- The tombstones may have been evicted: an operator's note lies in another key.
-  if buried and buried > REQUEUED then return KINDS[buried] end
+  if end_kind and end_kind > REQUEUED then return KINDS[end_kind] end
   if call('HEXISTS', WHO, '!' .. owner) == 1 then return 'forced' end
   if tombstone(owner .. ':' .. entry) then return 'released' end
-  if token == 0 then return buried and 'expired' or 'deleted' end
+  if token == 0 then return end_kind and 'expired' or 'deleted' end
   if token > greatest then return 'unissued' end
   local since = limit == 1 and meta.grant or meta.exclusive
   if since > token then return 'taken' end
-  if not buried and meta.grant >= token and meta.created <= token then return 'deleted' end
+  if not end_kind and meta.grant >= token and meta.created <= token then return 'deleted' end
   if not fits(limit) then return 'full' end
   return nil
 end
 
 local function put_back()
-  local why = refusal(tombstone(owner))
+  local why = loss_reason(tombstone(owner))
   if why then return lost(why) end
   local line = {state = 'held', limit = limit, token = token,
                 since = math.min(now, math.floor(token / 1000)), ttl = ttl, min_hold = min_hold,
-                attended = attended}
+                responsive = responsive}
   local entries = {['0'] = now + lease_of(entry, ttl), [entry] = now + lease_of(entry, ttl)}
   call('ZREM', RELEASED, owner)
-  if place_of(owner) then
+  if queue_ticket(owner) then
     call('ZREM', QUEUE, owner)
     call('ZREM', ALIVE, owner)
   end
@@ -97,4 +97,4 @@ else
 end
 admit()
 finish(owner)
-return told(reply)
+return with_wakes(reply)

@@ -3,43 +3,40 @@
 #include <algorithm>
 #include <utility>
 
-#include "lock/redlock.hpp"
-#include "redis/cluster_store.hpp"
-#include "redis/members.hpp"
-#include "redis/mutated.hpp"
-#include "redis/plain_store.hpp"
-#include "redis/redis_store.hpp"
-#include "redis/redisson_store.hpp"
-#include "redis/resolver.hpp"
-#include "redis/sentinel_link.hpp"
-#include "redis/url.hpp"
+#include "lock/quorum/redlock.hpp"
+#include "redis/link/member_registry.hpp"
+#include "redis/link/sentinel_link.hpp"
+#include "redis/net/resolver.hpp"
+#include "redis/net/url.hpp"
+#include "redis/store/cluster_store.hpp"
+#include "redis/store/mutated.hpp"
+#include "redis/store/plain_store.hpp"
+#include "redis/store/redis_store.hpp"
+#include "redis/store/redisson_store.hpp"
 
 namespace rlock::redis {
 namespace {
 
 using lock::MakeStore;
-using util::Error;
-using util::ErrorKind;
-using util::Result;
 using SharedTls = std::shared_ptr<const Tls>;
 
-Error no_member(const char* what) {
+Error not_in_quorum(const char* what) {
   return {ErrorKind::usage,
           "a quorum is made of single servers, redis://, rediss://, unix:// or local:, not of " +
               std::string(what)};
 }
 
-Error no_channel() {
+Error needs_one_server() {
   return {ErrorKind::usage,
           "--format redisson needs the URL of one server: waiters listen to a channel of it"};
 }
 
 // What the options say of each server, whatever the URL.
-class Introduction {
+class ServerBuilder {
  public:
-  explicit Introduction(const OpenOptions& options) : options_(options) {}
+  explicit ServerBuilder(const OpenOptions& options) : options_(options) {}
 
-  Server told(Server server) const {
+  Server with_credentials(Server server) const {
     if (options_.user) server.user = *options_.user;
     if (options_.password) server.password = *options_.password;
     server.secret = options_.secret;
@@ -47,23 +44,23 @@ class Introduction {
     return server;
   }
 
-  Server reachable(Server server) const {
+  Server with_timeouts(Server server) const {
     server.connect_timeout = options_.connect_timeout;
     server.addresses = std::make_shared<AddressMemory>();
     return server;
   }
 
-  std::vector<Server> all(const std::vector<HostPort>& places, Server server) const {
+  std::vector<Server> build_all(const std::vector<HostPort>& targets, Server server) const {
     std::vector<Server> servers;
-    for (const HostPort& place : places) {
-      server.host = place.host;
-      server.port = place.port;
-      servers.push_back(reachable(server));
+    for (const HostPort& target : targets) {
+      server.host = target.host;
+      server.port = target.port;
+      servers.push_back(with_timeouts(server));
     }
     return servers;
   }
 
-  static Server of(const Credentials& who, SharedTls tls) {
+  static Server from_credentials(const Credentials& who, SharedTls tls) {
     Server server;
     server.user = who.user;
     server.password = who.password;
@@ -85,51 +82,49 @@ struct ToServer {
   const OpenOptions& options;
 
   Result<Server> operator()(const SingleUrl& url) const {
-    Introduction introduction(options);
-    auto tls = introduction.tls(url.security);
-    if (!tls) return std::move(tls).error();
-    Server server = introduction.told(url.server);
-    server.tls = *std::move(tls);
-    return introduction.reachable(std::move(server));
+    ServerBuilder builder(options);
+    TRY(auto tls, builder.tls(url.security));
+    Server server = builder.with_credentials(url.server);
+    server.tls = std::move(tls);
+    return builder.with_timeouts(std::move(server));
   }
   // Its server knows no users: a password in the environment is meant for another one.
   Result<Server> operator()(const LocalUrl& url) const {
-    auto server = local_server(url.folder, options.local_start);
-    if (!server) return std::move(server).error();
-    return Introduction(options).reachable(*std::move(server));
+    TRY(auto server, local_server(url.folder, options.local_start));
+    return ServerBuilder(options).with_timeouts(std::move(server));
   }
-  Result<Server> operator()(const SentinelUrl&) const { return no_member("Sentinel groups"); }
-  Result<Server> operator()(const ClusterUrl&) const { return no_member("clusters"); }
+  Result<Server> operator()(const SentinelUrl&) const { return not_in_quorum("Sentinel groups"); }
+  Result<Server> operator()(const ClusterUrl&) const { return not_in_quorum("clusters"); }
 };
 
 // What a URL names, whatever its kind.
-struct ToPlace {
+struct ToTarget {
   const OpenOptions& options;
 
-  Result<Place> operator()(const auto& url) const {
+  Result<ServerTarget> operator()(const auto& url) const {
     auto server = ToServer{options}(url);
     if (!server) return std::move(server).error();
-    return Place(*std::move(server));
+    return ServerTarget(*std::move(server));
   }
 
-  Result<Place> operator()(const SentinelUrl& url) const {
-    Introduction introduction(options);
-    auto tls = introduction.tls(url.security);
-    if (!tls) return std::move(tls).error();
-    Server master = introduction.told(Introduction::of(url.credentials, *tls));
+  Result<ServerTarget> operator()(const SentinelUrl& url) const {
+    ServerBuilder builder(options);
+    TRY(auto tls, builder.tls(url.security));
+    Server master = builder.with_credentials(ServerBuilder::from_credentials(url.credentials, tls));
     master.db = url.db;
     master.connect_timeout = options.connect_timeout;
-    return Place(SentinelGroup{
-        introduction.all(url.sentinels, Introduction::of(url.sentinel_credentials, *tls)),
+    return ServerTarget(SentinelGroup{
+        builder.build_all(url.sentinels,
+                          ServerBuilder::from_credentials(url.sentinel_credentials, tls)),
         url.master, std::move(master)});
   }
 
-  Result<Place> operator()(const ClusterUrl& url) const {
-    Introduction introduction(options);
-    auto tls = introduction.tls(url.security);
-    if (!tls) return std::move(tls).error();
-    Server node = introduction.told(Introduction::of(url.credentials, *std::move(tls)));
-    return Place(ClusterSeeds{introduction.all(url.nodes, node)});
+  Result<ServerTarget> operator()(const ClusterUrl& url) const {
+    ServerBuilder builder(options);
+    TRY(auto tls, builder.tls(url.security));
+    Server node =
+        builder.with_credentials(ServerBuilder::from_credentials(url.credentials, std::move(tls)));
+    return ServerTarget(ClusterSeeds{builder.build_all(url.nodes, node)});
   }
 };
 
@@ -142,10 +137,10 @@ MakeStore plain(const Server& server) {
 }
 
 template <class Store>
-MakeStore over(std::vector<MakeStore> makers) {
+MakeStore quorum_of(std::vector<MakeStore> makers) {
   auto random = std::make_shared<util::SystemRandom>();
   return [makers = std::move(makers), random] {
-    return std::make_unique<Store>(makers, lock::QuorumSources{*random, util::wall_micros});
+    return std::make_unique<Store>(makers, lock::QuorumSources{*random, wall_micros});
   };
 }
 
@@ -156,16 +151,16 @@ struct ToStore {
   Result<MakeStore> operator()(const auto& url) const {
     auto server = ToServer{options}(url);
     if (!server) return std::move(server).error();
-    return alone(*std::move(server));
+    return single_server(*std::move(server));
   }
 
   Result<MakeStore> operator()(const SentinelUrl& url) const {
-    auto place = ToPlace{options}(url);
-    if (!place) return std::move(place).error();
-    auto link = [group = std::get<SentinelGroup>(*std::move(place))] {
+    auto target = ToTarget{options}(url);
+    if (!target) return std::move(target).error();
+    auto link = [group = std::get<SentinelGroup>(*std::move(target))] {
       return std::make_unique<SentinelLink>(Sentinels(group.sentinels, group.name), group.master);
     };
-    if (options.format == Format::redisson) return no_channel();
+    if (options.format == Format::redisson) return needs_one_server();
     if (options.format == Format::plain) {
       return MakeStore([link] { return std::make_unique<PlainStore>(link()); });
     }
@@ -175,13 +170,13 @@ struct ToStore {
   }
 
   Result<MakeStore> operator()(const ClusterUrl& url) const {
-    auto place = ToPlace{options}(url);
-    if (!place) return std::move(place).error();
-    auto link = [cluster = std::get<ClusterSeeds>(*std::move(place)),
-                 home = std::make_shared<Home>()] {
-      return std::make_unique<ClusterLink>(cluster.seeds, home);
+    auto target = ToTarget{options}(url);
+    if (!target) return std::move(target).error();
+    auto link = [cluster = std::get<ClusterSeeds>(*std::move(target)),
+                 last_node = std::make_shared<LastNode>()] {
+      return std::make_unique<ClusterLink>(cluster.seeds, last_node);
     };
-    if (options.format == Format::redisson) return no_channel();
+    if (options.format == Format::redisson) return needs_one_server();
     if (options.format == Format::plain) {
       return MakeStore([link] { return std::make_unique<PlainStore>(link()); });
     }
@@ -190,7 +185,7 @@ struct ToStore {
   }
 
  private:
-  MakeStore alone(const Server& server) const {
+  MakeStore single_server(const Server& server) const {
     switch (options.format) {
       case Format::plain:
         return plain(server);
@@ -210,25 +205,24 @@ struct UsesTls {
 
 }  // namespace
 
-Result<std::vector<Place>> places(const OpenOptions& options) {
-  auto urls = parse_urls(options.urls);
-  if (!urls) return std::move(urls).error();
-  std::vector<Place> places;
-  for (const Url& url : *urls) {
-    auto place = std::visit(ToPlace{options}, url);
-    if (!place) return std::move(place).error();
-    places.push_back(*std::move(place));
+Result<std::vector<ServerTarget>> targets(const OpenOptions& options) {
+  TRY(auto urls, parse_urls(options.urls));
+  std::vector<ServerTarget> targets;
+  for (const Url& url : urls) {
+    auto target = std::visit(ToTarget{options}, url);
+    if (!target) return std::move(target).error();
+    targets.push_back(*std::move(target));
   }
-  return places;
+  return targets;
 }
 
 Result<MakeStore> open(const OpenOptions& options) {
   auto urls = parse_urls(options.urls);
   if (!urls) return std::move(urls).error();
   if (urls->size() == 1) return std::visit(ToStore{options}, urls->front());
-  if (options.format == Format::redisson) return no_channel();
+  if (options.format == Format::redisson) return needs_one_server();
   const bool redlock = options.format == Format::plain;
-  auto members = std::make_shared<Members>();
+  auto members = std::make_shared<MemberRegistry>();
   std::vector<MakeStore> makers;
   for (const Url& url : *urls) {
     auto server = std::visit(ToServer{options}, url);
@@ -236,8 +230,8 @@ Result<MakeStore> open(const OpenOptions& options) {
     server->members = members;
     makers.push_back(redlock ? plain(*server) : native(*server, options.prefix));
   }
-  return redlock ? over<lock::RedlockStore>(std::move(makers))
-                 : over<lock::QuorumStore>(std::move(makers));
+  return redlock ? quorum_of<lock::RedlockStore>(std::move(makers))
+                 : quorum_of<lock::QuorumStore>(std::move(makers));
 }
 
 bool is_unverified(const OpenOptions& options) {

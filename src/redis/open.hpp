@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "lock/store.hpp"
-#include "redis/local.hpp"
-#include "redis/place.hpp"
-#include "redis/secret.hpp"
-#include "redis/tls.hpp"
+#include "redis/link/server_target.hpp"
+#include "redis/local/local.hpp"
+#include "redis/net/secret.hpp"
+#include "redis/net/tls.hpp"
 
 namespace rlock::redis {
 
-// Whose lock it is, and so how it is stored. [DESIGN, Formats]
+// Whose lock it is, and so how it is stored.
 enum class Format { native, plain, redisson };
 
 struct OpenOptions {
@@ -22,18 +22,18 @@ struct OpenOptions {
   std::shared_ptr<Secret> secret;       // over both
   std::string prefix = "rlock:";
   Format format = Format::native;
-  util::Millis connect_timeout{2000};  // to reach one server: resolution, connect and set-up
-  TlsOptions tls;                      // for rediss://
+  Millis connect_timeout{2000};  // to reach one server: resolution, connect and set-up
+  TlsOptions tls;                // for rediss://
   LocalStart local_start = LocalStart::allowed;
 };
 
 // What the URLs name, as open() would use them, one for each.
-util::Result<std::vector<Place>> places(const OpenOptions& options);
+Result<std::vector<ServerTarget>> targets(const OpenOptions& options);
 
 // Checks the URLs and gives a maker of stores; connects to nothing yet, but starts the server of a
 // `local:` URL where none runs. ErrorKind::usage: a bad URL, or one that cannot be part of a
 // quorum; ErrorKind::config: TLS is asked for and cannot be had.
-util::Result<lock::MakeStore> open(const OpenOptions& options);
+Result<lock::MakeStore> open(const OpenOptions& options);
 
 // Whether anybody between us and a server could take its place: TLS is asked for, but verifies
 // nothing.

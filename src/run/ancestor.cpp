@@ -11,15 +11,15 @@ namespace {
 constexpr int kLongestChain = 4096;
 
 // Another process with that number began after the one that had it at `then` was gone.
-bool born_by(const ProcessStat& stat, util::TimePoint then) noexcept {
+bool born_by(const ProcessStat& stat, TimePoint then) noexcept {
   const auto ticks = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
-  const auto since_boot = std::chrono::duration_cast<util::Millis>(then.time_since_epoch());
+  const auto since_boot = std::chrono::duration_cast<Millis>(then.time_since_epoch());
   return stat.born * 1000 / ticks <= static_cast<uint64_t>(since_boot.count());
 }
 
 }  // namespace
 
-bool is_live_ancestor(pid_t pid, util::TimePoint then) noexcept {
+bool is_live_ancestor(pid_t pid, TimePoint then) noexcept {
   if (!proc_is_ours()) return false;
   auto stat = read_stat(getpid());
   for (int i = 0; stat && i < kLongestChain; ++i) {

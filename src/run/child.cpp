@@ -87,20 +87,20 @@ pid_t Child::start(const Signals& signals, SharedState& state, Grouping grouping
   // That sanitizer has no notion of two processes in one memory.
   (void)stack;
   const pid_t pid = _Fork();
-  if (pid == 0) become(start);
+  if (pid == 0) exec_child(start);
   return pid;
 #else
-  return clone(become, stack + sizeof stack, CLONE_VM | SIGCHLD, start);
+  return clone(exec_child, stack + sizeof stack, CLONE_VM | SIGCHLD, start);
 #endif
 }
 
-int Child::become(void* argument) noexcept {
+int Child::exec_child(void* argument) noexcept {
   auto& [child, signals, state, grouping, parent] = *static_cast<Start*>(argument);
   if (grouping == Grouping::own) setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // the guard is dead already
   state.command.store(getpid());
-  if (util::BootClock::now() >= state.kill_at()) {
+  if (BootClock::now() >= state.kill_at()) {
     state.exec_error.store(SharedState::kTooLate);
     _exit(127);
   }

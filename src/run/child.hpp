@@ -29,7 +29,7 @@ class Child {
 
  private:
   struct Start;
-  static int become(void* start) noexcept;
+  static int exec_child(void* start) noexcept;
   int try_all() noexcept;
   int try_one(const char* path) noexcept;
 

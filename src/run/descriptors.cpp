@@ -22,7 +22,7 @@ int highest_tried() {
   return static_cast<int>(std::min(limit.rlim_cur, kMostTried));
 }
 
-void close_if_foreign(int fd) {
+void close_if_inherited(int fd) {
   if (fd <= 2) return;
   int flags = fcntl(fd, F_GETFD);
   if (flags >= 0 && (flags & FD_CLOEXEC) == 0) close(fd);
@@ -30,14 +30,14 @@ void close_if_foreign(int fd) {
 
 }  // namespace
 
-void close_foreign_descriptors() {
+void close_inherited_descriptors() {
   util::Fd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   for (int fd : {0, 1}) {
     if (null) dup3(null.get(), fd, O_CLOEXEC);
   }
-  bool listed = for_each_number_in("/proc/self/fd", [](int fd) { close_if_foreign(fd); });
+  bool listed = for_each_number_in("/proc/self/fd", [](int fd) { close_if_inherited(fd); });
   if (listed) return;
-  for (int fd = 3; fd < highest_tried(); ++fd) close_if_foreign(fd);
+  for (int fd = 3; fd < highest_tried(); ++fd) close_if_inherited(fd);
 }
 
 void close_all_from(unsigned first) noexcept {

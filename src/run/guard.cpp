@@ -18,14 +18,12 @@ namespace rlock::run {
 namespace {
 
 using namespace std::chrono_literals;
-using util::BootClock;
-using util::TimePoint;
 
 // An ending that does not go on for so long is not under way: its guard is stopped or starved.
 constexpr auto kLeastProgress = 50ms;
 
-util::Error refused(const char* what, int error) {
-  return {util::ErrorKind::system,
+Error cannot_start(const char* what, int error) {
+  return {ErrorKind::system,
           std::string("cannot start the guard: ") + what + ": " + std::strerror(error)};
 }
 
@@ -54,12 +52,12 @@ class Guard::Successor final : private ProcessTree::Reaper {
     excluded_.add(state_.exempt);
     if (proc_is_ours() && !state_.command_ended()) command_ = state_.command;
     tree_.set_command(command_);
-    come_first();
+    raise_priority();
     ending_.begin(BootClock::now());
   }
 
   void round(TimePoint now) {
-    if (ending_.round(now)) state_.phase = Phase::over;
+    if (ending_.round(now)) state_.phase = CommandPhase::over;
   }
   TimePoint next_round() const { return ending_.next_round(); }
 
@@ -78,7 +76,7 @@ class Guard::Successor final : private ProcessTree::Reaper {
 
   void command_ended(const siginfo_t& info) noexcept {
     if (died_before_exec(command_)) state_.ran = false;
-    note_end(state_, info, false);
+    record_end(state_, info, false);
     command_ = 0;
     tree_.set_command(0);
   }
@@ -99,20 +97,20 @@ Guard::Guard(const Setup& setup, util::Fd line)
   add_children(older_);
 }
 
-util::Result<std::unique_ptr<Guard>> Guard::start(const Setup& setup) {
+Result<std::unique_ptr<Guard>> Guard::start(const Setup& setup) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    return refused("socketpair", errno);
+    return cannot_start("socketpair", errno);
   }
   util::Fd theirs(ends[1]);
   std::unique_ptr<Guard> guard(new Guard(setup, util::Fd(ends[0])));
   util::BootTimer timer;
-  if (timer.fd() < 0) return refused("timerfd", errno);
+  if (timer.fd() < 0) return cannot_start("timerfd", errno);
   sigset_t ended;
   sigemptyset(&ended);
   sigaddset(&ended, SIGCHLD);
   util::Fd children(signalfd(-1, &ended, SFD_NONBLOCK | SFD_CLOEXEC));
-  if (!children) return refused("signalfd", errno);
+  if (!children) return cannot_start("signalfd", errno);
   // Signals are blocked from birth: a ^Z must not stop the guard before it has left our group.
   SignalBlock all;
   pid_t pid = _Fork();
@@ -120,7 +118,7 @@ util::Result<std::unique_ptr<Guard>> Guard::start(const Setup& setup) {
     guard_process({setup.child, setup.signals, setup.state, setup.grouping, setup.until,
                    guard->session_, guard->line_.get(), theirs.get(), timer.fd(), children.get()});
   }
-  if (pid < 0) return refused("fork", errno);
+  if (pid < 0) return cannot_start("fork", errno);
   guard->pid_ = pid;
   return guard;
 }
@@ -161,8 +159,8 @@ void Guard::pass_on(int key, std::array<pid_t, 2> have) {
   send_order({Order::Kind::keys, {key}, have});
 }
 
-void Guard::leave() {
-  send_order({Order::Kind::leave, {}, {}});
+void Guard::dismiss() {
+  send_order({Order::Kind::dismiss, {}, {}});
 }
 
 void Guard::end() {
@@ -183,10 +181,10 @@ void Guard::tend(TimePoint now) {
       pid_ = -1;
       if (over()) return;
       lost_ = !ending_;
-      return succeed(now);
+      return take_over(now);
     }
   }
-  if (!ending_ || given_up_ || setup_.state.phase == Phase::stuck) return;
+  if (!ending_ || given_up_ || setup_.state.phase == CommandPhase::stuck) return;
   const uint64_t progress = setup_.state.progress;
   if (progress != progress_) {
     progress_ = progress;
@@ -200,12 +198,12 @@ void Guard::tend(TimePoint now) {
 
 TimePoint Guard::due() const {
   if (successor_) return successor_->next_round();
-  const bool watched = ending_ && !given_up_ && setup_.state.phase != Phase::stuck;
+  const bool watched = ending_ && !given_up_ && setup_.state.phase != CommandPhase::stuck;
   if (over() || !watched) return TimePoint::max();
   return progress_at_ + kLeastProgress;
 }
 
-void Guard::succeed(TimePoint now) {
+void Guard::take_over(TimePoint now) {
   successor_.reset(new Successor(setup_, session_, older_));
   successor_->round(now);
 }

@@ -21,12 +21,12 @@ class Guard {
     const Signals& signals;
     SharedState& state;
     Grouping grouping;
-    Until until;
+    ReleaseAfter until;
   };
 
   // Forks it from the main thread, and it starts the command. Everything in `setup` outlives the
   // guard. ErrorKind::system when it cannot be forked.
-  static util::Result<std::unique_ptr<Guard>> start(const Setup& setup);
+  static Result<std::unique_ptr<Guard>> start(const Setup& setup);
 
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
@@ -50,19 +50,19 @@ class Guard {
   // has left them, or whose descendants alone are left.
   void pass_on(int key, std::array<pid_t, 2> have);
   // The run has come to its end: what is left of the command's processes goes on.
-  void leave();
+  void dismiss();
   // Kills all processes of the command. After this tend() is to be called again and again.
   void end();
 
   // At each SIGCHLD, and when it is due: resumes a stopped guard, kills one that does not go on
   // with an ending, and does the work of a dead one.
-  void tend(util::TimePoint now);
+  void tend(TimePoint now);
   // When it is due; TimePoint::max() for never.
-  util::TimePoint due() const;
+  TimePoint due() const;
   // It died before its work was done, by another hand than ours: the command is being ended.
   bool was_lost() const { return lost_; }
   // It is dead, and all that descends from it is ours to end and to reap, here.
-  bool is_succeeded() const { return successor_ != nullptr; }
+  bool has_taken_over() const { return successor_ != nullptr; }
 
  private:
   class Successor;
@@ -71,9 +71,9 @@ class Guard {
   };
 
   Guard(const Setup& setup, util::Fd line);
-  bool over() const { return setup_.state.phase == Phase::over; }
+  bool over() const { return setup_.state.phase == CommandPhase::over; }
   void send_order(const Order& order) const;
-  void succeed(util::TimePoint now);
+  void take_over(TimePoint now);
 
   Setup setup_;
   util::Fd line_;
@@ -85,7 +85,7 @@ class Guard {
   bool ending_ = false;    // was asked to end it all
   bool given_up_ = false;  // and killed, since it did not
   uint64_t progress_ = 0;
-  util::TimePoint progress_at_;
+  TimePoint progress_at_;
   std::unique_ptr<Successor, DeleteSuccessor> successor_;
 };
 

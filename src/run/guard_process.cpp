@@ -26,8 +26,6 @@ namespace rlock::run {
 namespace {
 
 using namespace std::chrono_literals;
-using util::BootClock;
-using util::TimePoint;
 
 // Neither `pkill rlock` nor `pkill -f` with the command line may match: both would go together and
 // leave the command. At most 15 characters, as PR_SET_NAME takes them.
@@ -45,7 +43,7 @@ constexpr int kReaps = 64;
 // Between looks at another user's processes, which nobody announces the end of.
 constexpr auto kLookEvery = 500ms;
 // rlock is gone, and nobody is left to report to.
-constexpr auto kAlone = 5s;
+constexpr auto kOrphanTime = 5s;
 
 void overwrite_arguments() noexcept {
   auto stat = read_stat(getpid());
@@ -73,7 +71,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     start_command();
     settle();
     await_exec();
-    close_foreign();
+    close_inherited();
     while (true) {
       reap();
       act(BootClock::now());
@@ -94,7 +92,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     }
     if (command_ <= 0) {
       state_.start_error = errno;
-      leave();
+      finish_and_exit();
     }
     tree_.set_command(command_);
   }
@@ -111,7 +109,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     settle_at_ = BootClock::now() + kSettleAfter;
   }
 
-  void close_foreign() noexcept {
+  void close_inherited() noexcept {
     close_all_from(kChildren + 1);
     listener_ = util::listen_as_guard();
     if (proc_is_ours()) overwrite_arguments();
@@ -125,7 +123,7 @@ class GuardProcess final : private ProcessTree::Reaper {
       const bool ending = ending_.under_way();
       timer_->arm(state_.kill_at());
       pollfd fds[3] = {{before_exec_, POLLIN, 0},
-                       {gone_ ? -1 : kLine, POLLIN, 0},
+                       {rlock_gone_ ? -1 : kLine, POLLIN, 0},
                        {ending ? -1 : kTimer, POLLIN, 0}};
       poll(fds, 3, -1);
       if (fds[0].revents != 0) break;
@@ -135,32 +133,32 @@ class GuardProcess final : private ProcessTree::Reaper {
       if (ending_.under_way()) kill(command_, SIGKILL);
     }
     executing_ = false;
-    state_.phase = Phase::running;
+    state_.phase = CommandPhase::running;
   }
 
   // Lost where rlock is gone, or is so far behind that it has enough to read.
   void report() noexcept { send(line_, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT); }
 
-  [[noreturn]] void leave() noexcept {
-    state_.phase = Phase::over;
+  [[noreturn]] void finish_and_exit() noexcept {
+    state_.phase = CommandPhase::over;
     report();
     _exit(0);
   }
 
-  bool state_is_over() const noexcept { return state_.phase == Phase::over; }
+  bool state_is_over() const noexcept { return state_.phase == CommandPhase::over; }
 
   // Daemons go on after a run that came to its end, but not where rlock was killed together with
   // the command: it says which.
-  void leave_the_rest() noexcept {
-    if (tree_.empty()) leave();
+  void keep_descendants() noexcept {
+    if (tree_.empty()) finish_and_exit();
     if (terminating_) return begin_ending(BootClock::now());
-    state_.phase = Phase::over;
+    state_.phase = CommandPhase::over;
     report();
   }
 
   bool reap() noexcept override {
     ++state_.progress;
-    look_for_a_stop();
+    check_for_stop();
     siginfo_t info{};
     for (int count = 0; count < kReaps; ++count) {
       // What its death says of the command can be seen only before it is reaped.
@@ -179,12 +177,12 @@ class GuardProcess final : private ProcessTree::Reaper {
     if (info.si_code != CLD_EXITED && died_before_exec(command_)) state_.ran = false;
     command_ = 0;
     tree_.set_command(0);
-    note_end(state_, info, !ending_.under_way());
+    record_end(state_, info, !ending_.under_way());
   }
 
   // The kernel stops a command that shares rlock's group together with it; one that left it has to
   // be followed.
-  void look_for_a_stop() noexcept {
+  void check_for_stop() noexcept {
     if (task_.grouping == Grouping::own || command_ <= 0) return;
     siginfo_t info{};
     waitid(P_PID, static_cast<id_t>(command_), &info, WSTOPPED | WNOHANG);
@@ -195,8 +193,8 @@ class GuardProcess final : private ProcessTree::Reaper {
 
   void act(TimePoint now) noexcept {
     if (now >= state_.kill_at()) end_by_ourselves(now, true);
-    if (ending_.under_way()) return end_some(now);
-    if (command_ == 0 && !state_is_over() && nobody_to_wait_for(now)) leave_the_rest();
+    if (ending_.under_way()) return continue_ending(now);
+    if (command_ == 0 && !state_is_over() && nobody_to_wait_for(now)) keep_descendants();
   }
 
   void end_by_ourselves(TimePoint now, bool lease_over) noexcept {
@@ -209,32 +207,32 @@ class GuardProcess final : private ProcessTree::Reaper {
   // Who was only signalled before, and refused, is to be reported anew.
   void begin_ending(TimePoint now) noexcept {
     if (ending_.under_way()) return;
-    if (state_.phase == Phase::refused) state_.phase = Phase::running;
+    if (state_.phase == CommandPhase::refused) state_.phase = CommandPhase::running;
     reported_ = false;
     ending_.begin(now);
   }
 
   bool nobody_to_wait_for(TimePoint now) noexcept {
-    if (task_.until == Until::descendants) return tree_.empty();
+    if (task_.until == ReleaseAfter::descendants) return tree_.empty();
     if (!asked_to_end_ || terminating_ || tree_.empty()) return true;
     if (now < next_look_) return false;
     // What another user runs for it got no signal, and would go on beside the next holder.
     const bool all_seen = tree_.find_refusing(found_);
     next_look_ = BootClock::now() + kLookEvery;
     if (found_.size() == 0 && all_seen) return true;
-    report_survivors(Phase::refused);
+    report_survivors(CommandPhase::refused);
     return false;
   }
 
-  void end_some(TimePoint now) noexcept {
-    if (ending_.round(now)) leave();
-    const bool stuck = state_.phase == Phase::stuck;
+  void continue_ending(TimePoint now) noexcept {
+    if (ending_.round(now)) finish_and_exit();
+    const bool stuck = state_.phase == CommandPhase::stuck;
     if (stuck && !std::exchange(reported_, true)) report();
     const bool refused = stuck && state_.survivors.all_refused();
-    if (gone_ && (refused || now - ending_.began_at() >= kAlone)) _exit(0);
+    if (rlock_gone_ && (refused || now - ending_.began_at() >= kOrphanTime)) _exit(0);
   }
 
-  void report_survivors(Phase phase) noexcept {
+  void report_survivors(CommandPhase phase) noexcept {
     state_.survivors.copy(found_);
     state_.phase = phase;
     if (!std::exchange(reported_, true)) report();
@@ -244,14 +242,14 @@ class GuardProcess final : private ProcessTree::Reaper {
     TimePoint next = settled_ ? TimePoint::max() : settle_at_;
     if (ending_.under_way()) return std::min(next, ending_.next_round());
     if (state_is_over() || mutant(util::Mutant::guard_off)) return next;
-    const bool looks = command_ == 0 && task_.until == Until::command;
-    if (looks && state_.phase == Phase::refused) next = std::min(next, next_look_);
+    const bool looks = command_ == 0 && task_.until == ReleaseAfter::command;
+    if (looks && state_.phase == CommandPhase::refused) next = std::min(next, next_look_);
     return std::min(next, state_.kill_at());
   }
 
   void wait() noexcept {
     timer_->arm(next_step());
-    pollfd fds[4] = {{gone_ ? -1 : kLine, POLLIN, 0},
+    pollfd fds[4] = {{rlock_gone_ ? -1 : kLine, POLLIN, 0},
                      {kTimer, POLLIN, 0},
                      {kChildren, POLLIN, 0},
                      {listener_, POLLIN, 0}};
@@ -259,7 +257,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     if (fds[0].revents != 0) read_order();
     if (fds[2].revents != 0) forget_signals();
     if (fds[3].revents != 0) exempt();
-    if (!settled_ && BootClock::now() >= settle_at_) stay_in_time();
+    if (!settled_ && BootClock::now() >= settle_at_) lock_memory();
   }
 
   void exempt() noexcept {
@@ -268,11 +266,11 @@ class GuardProcess final : private ProcessTree::Reaper {
   }
 
   // Refusals are fine: it may then have to wait, for a page or behind a storm of the command's own.
-  void stay_in_time() noexcept {
+  void lock_memory() noexcept {
     settled_ = true;
     tree_.open();
     mlockall(MCL_CURRENT);
-    come_first();
+    raise_priority();
   }
 
   static void forget_signals() noexcept {
@@ -284,16 +282,16 @@ class GuardProcess final : private ProcessTree::Reaper {
   void read_order() noexcept {
     Order order;
     ssize_t got = recv(kLine, &order, sizeof order, MSG_DONTWAIT);
-    if (got == static_cast<ssize_t>(sizeof order)) return obey(order);
+    if (got == static_cast<ssize_t>(sizeof order)) return handle_order(order);
     if (got < 0) return;
-    gone_ = true;
+    rlock_gone_ = true;
     end_by_ourselves(BootClock::now(), false);
   }
 
-  void obey(const Order& order) noexcept {
-    if (order.kind == Order::Kind::leave) _exit(0);
+  void handle_order(const Order& order) noexcept {
+    if (order.kind == Order::Kind::dismiss) _exit(0);
     if (order.kind == Order::Kind::end) return begin_ending(BootClock::now());
-    if (order.kind == Order::Kind::keys && command_has_them(order)) return;
+    if (order.kind == Order::Kind::keys && command_got_signal(order)) return;
     terminating_ = terminating_ || order.kind == Order::Kind::terminate;
     // What has not begun needs no time to end, and must not begin any more.
     if (executing_ && terminating_) return begin_ending(BootClock::now());
@@ -305,22 +303,22 @@ class GuardProcess final : private ProcessTree::Reaper {
     } else {
       tree_.signal(order.signals, order.skip);
     }
-    if (asked_to_end_ && command_ > 0) look_whether_it_may_be_signalled();
+    if (asked_to_end_ && command_ > 0) check_may_signal();
   }
 
   // The command itself may run as another user, through sudo.
-  void look_whether_it_may_be_signalled() noexcept {
+  void check_may_signal() noexcept {
     if (executing_ || kill(command_, 0) == 0 || errno != EPERM) return;
     tree_.find_refusing(found_);
-    report_survivors(Phase::refused);
+    report_survivors(CommandPhase::refused);
   }
 
   // Only its parent knows for sure whether it lives. 0: the group is outside of our pid namespace.
-  bool command_has_them(const Order& keys) noexcept {
+  bool command_got_signal(const Order& keys) noexcept {
     if (executing_) return true;
     reap();
     // It may have died of this very key.
-    if (command_ == 0) return task_.until == Until::command;
+    if (command_ == 0) return task_.until == ReleaseAfter::command;
     const pid_t group = getpgid(command_);
     return group == 0 || group == keys.skip[0];
   }
@@ -336,7 +334,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   pid_t command_ = 0;      // 0: reaped
   bool executing_ = true;  // the command is on its way to its exec
   bool settled_ = false;
-  bool gone_ = false;          // rlock
+  bool rlock_gone_ = false;    // rlock
   bool terminating_ = false;   // rlock is ending the command
   bool asked_to_end_ = false;  // by a TERM or INT that was passed on
   bool reported_ = false;      // that some cannot be ended
@@ -347,7 +345,7 @@ class GuardProcess final : private ProcessTree::Reaper {
 
 }  // namespace
 
-void note_end(SharedState& state, const siginfo_t& info, bool ended_first) noexcept {
+void record_end(SharedState& state, const siginfo_t& info, bool ended_first) noexcept {
   state.ended_first = ended_first;
   state.end_status = info.si_status;
   state.end_code = info.si_code;

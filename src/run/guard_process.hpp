@@ -15,7 +15,7 @@ struct Order {
   // keys: a signal of the terminal, which its driver sent to the groups `skip`: where the command
   // is in the first of them, rlock's, what became of the groups that it made is its own affair.
   // terminate: a signal that begins an ending: what outlives the command is killed then.
-  enum class Kind { signal, terminate, keys, end, leave };
+  enum class Kind { signal, terminate, keys, end, dismiss };
   Kind kind = Kind::end;
   std::array<int, 2> signals{};  // to the whole tree; 0: none
   std::array<pid_t, 2> skip{};   // but not to these groups, which have them already; 0: none
@@ -28,7 +28,7 @@ struct GuardTask {
   const Signals& signals;
   SharedState& state;
   Grouping grouping;
-  Until until;
+  ReleaseAfter until;
   pid_t session;   // rlock's
   int rlocks_end;  // of `line`: to be closed
   int line;   // orders come in, a byte goes out when the state has changed; its end: rlock is gone
@@ -41,7 +41,7 @@ struct GuardTask {
 [[noreturn]] void guard_process(const GuardTask& task) noexcept;
 
 // What reaping the command says of its end, into the state. `ended_first`: nobody was ending it.
-void note_end(SharedState& state, const siginfo_t& info, bool ended_first) noexcept;
+void record_end(SharedState& state, const siginfo_t& info, bool ended_first) noexcept;
 
 // Whether the dead, unreaped child died before it got through its exec; as far as /proc can say.
 bool died_before_exec(pid_t child) noexcept;

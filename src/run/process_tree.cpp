@@ -13,8 +13,6 @@ namespace rlock::run {
 namespace {
 
 using namespace std::chrono_literals;
-using util::BootClock;
-using util::TimePoint;
 
 // How long a walk that signals, or only looks, may take.
 constexpr auto kWalkTime = 50ms;
@@ -23,8 +21,8 @@ constexpr auto kReapTime = 2ms;
 // One round of an ending, before its caller looks after other things again.
 constexpr auto kRound = 20ms;
 // Between rounds: what was killed needs a moment to die.
-constexpr util::Nanos kFirstPause = 1ms;
-constexpr util::Nanos kLongestPause = 16ms;
+constexpr Nanos kFirstPause = 1ms;
+constexpr Nanos kLongestPause = 16ms;
 // What has not died of KILL by then hangs in the kernel.
 constexpr auto kDyingTime = 1s;
 constexpr auto kStuckPause = 500ms;
@@ -240,7 +238,7 @@ bool ProcessTree::empty() noexcept {
   return !found;
 }
 
-void come_first() noexcept {
+void raise_priority() noexcept {
   sched_param first{};
   first.sched_priority = sched_get_priority_min(SCHED_FIFO);
   sched_setscheduler(0, SCHED_FIFO, &first);
@@ -266,10 +264,10 @@ bool TreeEnding::round(TimePoint now) noexcept {
   }
   if (hanging || refused) {
     state_.survivors.copy(survivors_);
-    state_.phase = Phase::stuck;
+    state_.phase = CommandPhase::stuck;
   }
   pause_ = std::clamp(pause_ * 2, kFirstPause, kLongestPause);
-  next_round_ = now + (hanging ? util::Nanos(kStuckPause) : pause_);
+  next_round_ = now + (hanging ? Nanos(kStuckPause) : pause_);
   return false;
 }
 

@@ -90,7 +90,7 @@ class ProcessTree {
   // until nobody new is there, and then goes down to those whose parents do not die. Bounded by
   // `until`, also while the tree grows. True when nobody is left. Who cannot be killed is in
   // `survivors`.
-  bool end(Reaper& reaper, util::TimePoint until, Survivors& survivors) noexcept;
+  bool end(Reaper& reaper, TimePoint until, Survivors& survivors) noexcept;
 
   // Sends these signals (0: none) once to every process of the tree that is in neither of the
   // groups `skip` (0: none).
@@ -111,7 +111,7 @@ class ProcessTree {
     int folder;               // /proc/PID; -1: not to be had
     const ProcessStat* stat;  // null: likewise
   };
-  struct Place {
+  struct QueuedProcess {
     pid_t pid;
     pid_t parent;
   };
@@ -121,10 +121,10 @@ class ProcessTree {
   template <class Visit>
   void for_each_below(int folder, pid_t pid, const ProcessStat& stat, Visit visit) noexcept;
   template <class Visit>
-  bool walk(util::TimePoint until, Visit visit) noexcept;
+  bool walk(TimePoint until, Visit visit) noexcept;
   static void reap_some(Reaper& reaper) noexcept;
-  bool kill_children(util::TimePoint until, Survivors& survivors) noexcept;
-  void kill_deeper(util::TimePoint until, Survivors& survivors) noexcept;
+  bool kill_children(TimePoint until, Survivors& survivors) noexcept;
+  void kill_deeper(TimePoint until, Survivors& survivors) noexcept;
   void kill_group_of(const ProcessStat& stat) noexcept;
   void kill_known() noexcept;
   bool made_by_tree(const ProcessStat& stat) const noexcept;
@@ -144,13 +144,13 @@ class ProcessTree {
   PidSet killed_;  // in this call of end()
   PidSet groups_;
   PidSet seen_;
-  std::array<Place, 4'096> queue_{};
+  std::array<QueuedProcess, 4'096> queue_{};
   size_t queued_ = 0;
 };
 
 // Where it is allowed, the calling thread runs before all that is not of real time: a storm of
 // forks would keep it from the processor when it has to act.
-void come_first() noexcept;
+void raise_priority() noexcept;
 
 // An ending of the tree, a round at a time, so that its caller can do other things between rounds.
 class TreeEnding {
@@ -159,13 +159,13 @@ class TreeEnding {
   TreeEnding(ProcessTree& tree, ProcessTree::Reaper& reaper, SharedState& state)
       : tree_(tree), reaper_(reaper), state_(state) {}
 
-  void begin(util::TimePoint now) noexcept;
+  void begin(TimePoint now) noexcept;
   bool under_way() const noexcept { return under_way_; }
-  util::TimePoint began_at() const noexcept { return began_at_; }
+  TimePoint began_at() const noexcept { return began_at_; }
   // When the next round is due.
-  util::TimePoint next_round() const noexcept { return next_round_; }
+  TimePoint next_round() const noexcept { return next_round_; }
   // One round of bounded length, where it is due. True when nobody is left.
-  bool round(util::TimePoint now) noexcept;
+  bool round(TimePoint now) noexcept;
 
  private:
   ProcessTree& tree_;
@@ -173,9 +173,9 @@ class TreeEnding {
   SharedState& state_;
   Survivors survivors_;
   bool under_way_ = false;
-  util::TimePoint began_at_;
-  util::TimePoint next_round_;
-  util::Nanos pause_{0};
+  TimePoint began_at_;
+  TimePoint next_round_;
+  Nanos pause_{0};
 };
 
 }  // namespace rlock::run

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lock/store.hpp"
-#include "run/lease.hpp"
+#include "run/shared_lease.hpp"
 #include "util/fd.hpp"
 #include "util/result.hpp"
 
@@ -18,72 +18,73 @@ namespace rlock::run {
 
 // The renewal thread: extends the lease every third of its ttl, retries over fresh connections
 // until the deadline, and listens over a second connection for an operator who breaks the lock.
-// [DESIGN, Life of a lease; PROTOCOL, force-unlock]
+// [docs/SUPERVISION.md, "Lease deadlines"]
 class Renewer {
  public:
-  struct Doors {
+  struct Dependencies {
     const lock::MakeStore& make_store;
     Observer& observer;
-    Lease& lease;
+    SharedLease& lease;
     // Asked by start(): where it says no the first renewals come early, to complete the grant.
     std::function<bool()> granted_everywhere{};
   };
 
   // ErrorKind::system when its descriptors cannot be had; they are made before the command starts.
-  static util::Result<std::unique_ptr<Renewer>> make(const lock::RenewCall& call,
-                                                     const Doors& doors);
+  static Result<std::unique_ptr<Renewer>> make(const lock::RenewCall& call,
+                                               const Dependencies& deps);
   Renewer(const Renewer&) = delete;
   Renewer& operator=(const Renewer&) = delete;
   ~Renewer() { stop(); }
 
   // ErrorKind::system where no thread can be had now.
-  util::Status start();
+  Status start();
   bool running() const { return running_; }
   // What others see of this holder from now on; renewed at once where it is another text.
   void set_record(const std::string& record);
-  // Joins the thread: after this no renewal is in flight. [LESSONS L09]
+  // Joins the thread: after this no renewal is in flight.
   void stop();
 
   // Readable once the server has said that the lease is lost.
-  int fd() const { return lost_.get(); }
+  int fd() const { return lost_fd_.get(); }
 
  private:
   template <class T>
   struct Flight {
     std::unique_ptr<lock::LockStore> store;  // opened when first needed
     lock::InFlight<T> request;
-    lock::InFlight<T> rest;  // done, but servers that were not waited for have still to hear of it
+    lock::InFlight<T>
+        stragglers;  // done, but servers that were not waited for have still to hear of it
     bool done = false;
     TimePoint sent_at;
     TimePoint give_up_at;               // for this attempt
     TimePoint next = TimePoint::max();  // when the next one is due
   };
 
-  Renewer(const lock::RenewCall& call, const Doors& doors) : call_(call), doors_(doors) {}
-  static void* enter(void* self);
+  Renewer(const lock::RenewCall& call, const Dependencies& deps) : call_(call), deps_(deps) {}
+  static void* thread_main(void* self);
   void loop();
   void send_what_is_due(TimePoint now);
   bool wait();
-  TimePoint drive_rest(TimePoint now);
+  TimePoint drive_stragglers(TimePoint now);
   void settle_renewal(TimePoint now);
   void settle_listener(TimePoint now);
-  void answer_call(TimePoint now);
-  void hasten(TimePoint now);
-  void heard(TimePoint now, util::Result<lock::RenewReply> reply);
-  void failed(TimePoint now, util::Error why);
-  void tell(EventKind kind, std::string detail) const;
+  void handle_notify(TimePoint now);
+  void renew_soon(TimePoint now);
+  void handle_reply(TimePoint now, Result<lock::RenewReply> reply);
+  void failed(TimePoint now, Error why);
+  void emit(EventKind kind, std::string detail) const;
 
   lock::RenewCall call_;
-  Doors doors_;
-  util::Fd called_;  // to stop, or for a new record
+  Dependencies deps_;
+  util::Fd notify_fd_;  // to stop, or for a new record
   std::atomic<bool> stopping_{false};
   std::mutex record_mutex_;
   std::string new_record_;  // empty: none since the last call
-  util::Fd lost_;
+  util::Fd lost_fd_;
   pthread_t thread_{};
   bool running_ = false;
-  bool woken_ = false;  // since the last renewal was sent
-  bool over_ = false;   // lost: nothing is left to renew
+  bool renew_again_ = false;  // since the last renewal was sent
+  bool over_ = false;         // lost: nothing is left to renew
   Flight<lock::RenewReply> renewal_;
   Flight<lock::Wake> listener_;
   Millis listener_backoff_{0};

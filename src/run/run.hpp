@@ -10,20 +10,17 @@
 #include "lock/wait.hpp"
 #include "run/signals.hpp"
 
-// The main job: acquire, run the command under guard and renewal, release. [SUPERVISION]
+// The main job: acquire, run the command under guard and renewal, release. [docs/SUPERVISION.md]
 namespace rlock::run {
-
-using util::Millis;
-using util::TimePoint;
 
 enum class OnLost { terminate, ignore };
 
 // When the lock may be given back: when the command has ended, or all that it started has, too.
-enum class Until { command, descendants };
+enum class ReleaseAfter { command, descendants };
 
 // A lock in use: as whom, and how. A nested run has owner and token of the run around it, and an
 // entry of its own.
-struct Use {
+struct HeldLock {
   lock::Owner owner;
   lock::Token token;
   lock::Limit limit = lock::Limit::exclusive();
@@ -34,13 +31,13 @@ struct Use {
 };
 
 // A run that says it holds the lock around this one.
-struct Outer {
-  Use use;
+struct OuterRun {
+  HeldLock held_lock;
   // Whether a lease that the server has lost is put back for it: only while it runs, since an old
   // token must not come back.
   bool may_put_back = false;
   // For how long it is given the time to put its lease back itself, where the server has lost that.
-  Millis patience{0};
+  Millis put_back_grace{0};
 };
 
 struct Plan {
@@ -48,16 +45,16 @@ struct Plan {
   lock::WaitLimits limits;
   std::vector<std::string> argv;  // the command, executed directly: argv[0] is looked up in PATH
   // What is added to the command's inherited environment, `NAME=value`; `NAME` alone is taken out.
-  std::function<std::vector<std::string>(const Use&)> environment;
+  std::function<std::vector<std::string>(const HeldLock&)> environment;
   // The claim's record for others to see while what cannot be ended keeps the lock; none:
   // unchanged.
   std::function<std::string(const std::string& why)> record_ending{};
   // Each is tried in turn: where one does hold the lock it is entered, not waited for.
-  std::vector<Outer> around{};
+  std::vector<OuterRun> outer_runs{};
   Millis kill_after{5'000};
   std::optional<Millis> max_run{};  // counted from the start of the command, not of the wait
   OnLost on_lost = OnLost::terminate;
-  Until until = Until::command;
+  ReleaseAfter until = ReleaseAfter::command;
   lock::Watchdog watchdog = lock::Watchdog::renew;
   bool unlocked = false;  // no lock is held: nothing is kept for anybody
 };
@@ -73,21 +70,21 @@ using CommandEnd = std::variant<Exited, Signaled>;
 
 // Why the lease is no longer ours: the server said so, or no renewal came through in time.
 struct LeaseEnd {
-  std::optional<lock::Lost> told;           // by the server
-  std::optional<util::Error> last_trouble;  // without `told`: why the last renewal failed
-  bool by_guard = false;  // rlock was stopped or starved: the guard ended the command
-  lock::Since since = lock::Since::unknown;  // without `told`: who had the lock
+  std::optional<lock::Lost> reported;  // by the server
+  std::optional<Error> last_error;     // without `told`: why the last renewal failed
+  bool by_guard = false;               // rlock was stopped or starved: the guard ended the command
+  lock::LaterHolder since = lock::LaterHolder::unknown;  // without `told`: who had the lock
 };
 
 struct Ended {
   CommandEnd end;
-  std::optional<LeaseEnd> lost;           // it ended by itself, but without a lease: a warning
-  std::optional<util::Error> unreleased;  // the release could not be confirmed
-  std::vector<std::string> survivors{};   // of a TERM or INT; the lock is not released for them
+  std::optional<LeaseEnd> lost;          // it ended by itself, but without a lease: a warning
+  std::optional<Error> unreleased;       // the release could not be confirmed
+  std::vector<std::string> survivors{};  // of a TERM or INT; the lock is not released for them
 };
 struct NotAcquired {
   // Upgrade: a run around this one holds the lock in a wider mode, and would be waited for in vain.
-  std::variant<lock::Busy, lock::TimedOut, lock::Gone, lock::Upgrade> why;
+  std::variant<lock::Busy, lock::TimedOut, lock::OwnerEnded, lock::Upgrade> why;
 };
 // A signal ended the wait: out of the queue, nothing ran.
 struct WaitSignaled {
@@ -101,23 +98,23 @@ struct LeaseLost {
 };
 // 124: --max-run ended the command.
 struct RunLimit {
-  std::optional<util::Error> unreleased;
+  std::optional<Error> unreleased;
   std::vector<std::string> survivors;
   std::optional<LeaseEnd> lost{};  // while survivors were waited for
 };
 // 126 / 127: exec failed with this errno.
 struct CannotExec {
   int error = 0;
-  std::optional<util::Error> unreleased{};
+  std::optional<Error> unreleased{};
 };
 // The command was ended because guard or renewal thread could not be had.
 struct Unprotected {
-  util::Error why;
-  std::optional<util::Error> unreleased;
+  Error why;
+  std::optional<Error> unreleased;
   std::vector<std::string> survivors;
 };
-using Outcome = std::variant<Ended, NotAcquired, WaitSignaled, LeaseLost, RunLimit, CannotExec,
-                             Unprotected, util::Error>;
+using RunOutcome = std::variant<Ended, NotAcquired, WaitSignaled, LeaseLost, RunLimit, CannotExec,
+                                Unprotected, Error>;
 
 enum class EventKind {
   enqueued,
@@ -134,10 +131,10 @@ enum class EventKind {
 };
 struct Event {
   EventKind kind;
-  TimePoint at;                     // CLOCK_BOOTTIME
-  lock::Token token;                // 0 until acquired
-  std::string detail;               // for people: why, how; may be hostile text
-  std::optional<lock::Owner> as{};  // with `acquired` and `entered`: under whom this run goes on
+  TimePoint at;                        // CLOCK_BOOTTIME
+  lock::Token token;                   // 0 until acquired
+  std::string detail;                  // for people: why, how; may be hostile text
+  std::optional<lock::Owner> owner{};  // with `acquired` and `entered`: under whom this run goes on
 };
 
 // Called from the main thread and from the renewal thread: implementations lock for themselves.
@@ -156,7 +153,7 @@ class Observer : public lock::WaitObserver {
 // Runs plan.argv under the lock. `store` made the first contact; `make_store` gives the renewal
 // thread its own connections. Signals were blocked by `signals` before. Leaves no process, thread
 // or descriptor of its own behind.
-Outcome hold_and_run(Plan plan, lock::LockStore& store, const lock::MakeStore& make_store,
-                     Observer& observer, Signals& signals);
+RunOutcome hold_and_run(Plan plan, lock::LockStore& store, const lock::MakeStore& make_store,
+                        Observer& observer, Signals& signals);
 
 }  // namespace rlock::run

@@ -14,7 +14,7 @@
 namespace rlock::run {
 
 // How far the command has come, as its guard sees it.
-enum class Phase : uint32_t {
+enum class CommandPhase : uint32_t {
   starting,
   running,  // through its exec, or dead
   refused,  // a signal did not reach some of them, see `survivors`; nobody is being killed
@@ -100,11 +100,9 @@ class SharedState {
   static constexpr int kTooLate = -1;  // exec_error: the lease ended before exec
 
   // ---- by rlock ----
-  void set_kill_at(util::TimePoint at) noexcept { kill_at_ns_ = at.time_since_epoch().count(); }
+  void set_kill_at(TimePoint at) noexcept { kill_at_ns_ = at.time_since_epoch().count(); }
   // When the guard ends the command by itself; never where a lost lease is to be ignored.
-  util::TimePoint kill_at() const noexcept {
-    return util::TimePoint(util::BootClock::duration(kill_at_ns_.load()));
-  }
+  TimePoint kill_at() const noexcept { return TimePoint(BootClock::duration(kill_at_ns_.load())); }
 
   // ---- by the command ----
   std::atomic<int> exec_error{0};  // errno, or kTooLate
@@ -113,7 +111,7 @@ class SharedState {
   std::atomic<pid_t> guard{0};      // as its own pid namespace counts
   std::atomic<pid_t> command{0};    // likewise; 0 until it is forked
   std::atomic<int> start_error{0};  // errno, where no process could be had for the command
-  std::atomic<Phase> phase{Phase::starting};
+  std::atomic<CommandPhase> phase{CommandPhase::starting};
   std::atomic<uint64_t> progress{0};     // grows with each step of an ending
   std::atomic<uint32_t> stops{0};        // how often the command was stopped
   std::atomic<bool> lease_over{false};   // the guard ended the command by itself: its time was over
@@ -127,7 +125,7 @@ class SharedState {
   bool command_ended() const noexcept { return end_code != 0; }
 
  private:
-  std::atomic<int64_t> kill_at_ns_{util::TimePoint::max().time_since_epoch().count()};
+  std::atomic<int64_t> kill_at_ns_{TimePoint::max().time_since_epoch().count()};
   static_assert(std::atomic<int64_t>::is_always_lock_free);
 };
 
@@ -137,6 +135,6 @@ struct UnmapState {
 using SharedStatePtr = std::unique_ptr<SharedState, UnmapState>;
 
 // ErrorKind::system where memory is refused.
-util::Result<SharedStatePtr> map_shared_state();
+Result<SharedStatePtr> map_shared_state();
 
 }  // namespace rlock::run

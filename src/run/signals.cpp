@@ -31,12 +31,12 @@ void set_disposition(int signal, void (*handler)(int), struct sigaction* before)
 
 void block(int signal, sigset_t& blocked, sigset_t& watched) {
   sigaddset(&blocked, signal);
-  // A blocked signal is queued even where it is ignored: nohup would break. [SUPERVISION, Order 2]
+  // A blocked signal is queued even where it is ignored: nohup would break.
   if (!ignored(signal)) sigaddset(&watched, signal);
 }
 
-util::Error refused(const char* what) {
-  return {util::ErrorKind::system,
+Error refused(const char* what) {
+  return {ErrorKind::system,
           std::string("cannot watch signals: ") + what + ": " + std::strerror(errno)};
 }
 
@@ -50,7 +50,7 @@ void open_standard_descriptors() {
   }
 }
 
-util::Result<Signals> Signals::take() {
+Result<Signals> Signals::take() {
   Signals signals;
   sigset_t blocked;
   sigemptyset(&blocked);
@@ -70,11 +70,11 @@ util::Result<Signals> Signals::take() {
   return signals;
 }
 
-util::Status Signals::watch_command() {
+Status Signals::watch_command() {
   sigaddset(&watched_, SIGCHLD);
   if (!ignored(SIGWINCH)) sigaddset(&watched_, SIGWINCH);
   if (signalfd(fd_.get(), &watched_, 0) < 0) return refused("signalfd");
-  return util::Done{};
+  return Done{};
 }
 
 bool Signals::next(signalfd_siginfo& info) {

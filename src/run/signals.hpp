@@ -13,17 +13,17 @@ namespace rlock::run {
 void open_standard_descriptors();
 
 // The signal state that rlock was started with, and rlock's own: every catchable terminating signal
-// is blocked and read from a signalfd, except those inherited as ignored. [SUPERVISION, Order of a
-// run]
+// is blocked and read from a signalfd, except those inherited as ignored. [docs/SUPERVISION.md,
+// "Order of a run"]
 class Signals {
  public:
   // Only what should end a wait is readable at first. ErrorKind::system when the descriptor cannot
   // be had.
-  static util::Result<Signals> take();
+  static Result<Signals> take();
 
   // From now on what matters beside a running command is readable too: SIGCHLD, and SIGWINCH, which
   // some servers take for "stop gracefully".
-  util::Status watch_command();
+  Status watch_command();
 
   // Readable while a signal waits.
   int fd() const { return fd_.get(); }
@@ -58,7 +58,7 @@ class SignalBlock {
 };
 
 // Ends this process as `signal` ended the command: by the same signal, without a core; as PID 1, or
-// where that does not end us, with 128 + signal. [SUPERVISION, The terminal]
+// where that does not end us, with 128 + signal.
 [[noreturn]] void die_by(int signal);
 
 }  // namespace rlock::run

@@ -49,21 +49,21 @@ bool others_may_run(const lock::Lost& lost) {
 }
 
 std::string describe(const LeaseEnd& end) {
-  if (end.told) return word(end.told->how);
+  if (end.reported) return to_string(end.reported->how);
   if (end.by_guard) return "the lease ended while rlock was stopped";
-  if (end.last_trouble) return end.last_trouble->text;
+  if (end.last_error) return end.last_error->text;
   return "the lease ended";
 }
 
-const char* word(Cause cause) {
+const char* to_string(EndCause cause) {
   switch (cause) {
-    case Cause::lease:
+    case EndCause::lease:
       return "lease lost";
-    case Cause::run_limit:
+    case EndCause::run_limit:
       return "run limit reached";
-    case Cause::no_renewal:
+    case EndCause::no_renewal:
       return "no renewal thread";
-    case Cause::no_guard:
+    case EndCause::no_guard:
       return "no guard";
   }
   return "";
@@ -76,15 +76,15 @@ std::string describe(const CommandEnd& end) {
 
 }  // namespace
 
-util::Result<Finish> Supervisor::run(Child& child) {
+Result<CommandResult> Supervisor::run(Child& child) {
   std::optional<SignalBlock> held;  // so that a ^Z can be announced before it stops us
   if (parts_.terminal.stop_fd() >= 0) held.emplace(SIGTSTP);
   const Grouping grouping = parts_.terminal.exists() ? Grouping::callers : Grouping::own;
   auto guard = Guard::start({child, parts_.signals, parts_.state, grouping, parts_.plan.until});
   if (!guard) return std::move(guard).error();
   guard_ = *std::move(guard);
-  close_foreign_descriptors();  // the guard has them for the command
-  started_ = util::BootClock::now();
+  close_inherited_descriptors();  // the guard has them for the command
+  started_ = BootClock::now();
   // A lease that is due for renewal when the command starts cannot wait for the thread.
   next_thread_try_ = std::min(started_ + kThreadAfter, parts_.lease.next_attempt());
   watch();
@@ -96,7 +96,7 @@ void Supervisor::watch() {
   while (true) {
     read_signals();
     guard_->read_reports();
-    TimePoint now = util::BootClock::now();
+    TimePoint now = BootClock::now();
     tend(now);
     if (over(now)) return;
     start_renewal(now);
@@ -106,7 +106,7 @@ void Supervisor::watch() {
                      {guard_->fd(), POLLIN, 0},
                      {parts_.renewer.fd(), POLLIN, 0},
                      {parts_.terminal.stop_fd(), POLLIN, 0}};
-    if (finish_.lost && finish_.lost->told) fds[2].fd = -1;  // known already
+    if (finish_.lost && finish_.lost->reported) fds[2].fd = -1;  // known already
     if (guard_->hung_up()) fds[1].fd = -1;
     util::poll_until(fds, next_look());
     if (fds[3].revents == 0) continue;
@@ -116,16 +116,17 @@ void Supervisor::watch() {
 }
 
 bool Supervisor::over(TimePoint now) {
-  if (parts_.state.phase == Phase::over) return true;
+  if (parts_.state.phase == CommandPhase::over) return true;
   // Who only refused a signal is yet to be killed, or the command just goes on.
-  const bool tried = kill_failed() || (stuck() && !ending_ && parts_.state.command_ended());
-  left_ = left_ || (tried && !keeps_lock() && stuck_for_good(now));
-  return left_;
+  const bool tried = kill_failed() || (stuck() && !termination_ && parts_.state.command_ended());
+  gave_up_ = gave_up_ || (tried && !keeps_lock() && stuck_for_good(now));
+  return gave_up_;
 }
 
 // Where nothing is kept for them: another user's processes outlive any patience of ours.
 bool Supervisor::stuck_for_good(TimePoint now) const {
-  const bool patient = ending_ && ending_->killed && now < ending_->killed_at + kDyingTime;
+  const bool patient =
+      termination_ && termination_->killed && now < termination_->killed_at + kDyingTime;
   return parts_.state.survivors.all_refused() || !patient;
 }
 
@@ -133,7 +134,8 @@ bool Supervisor::stuck_for_good(TimePoint now) const {
 bool Supervisor::keeps_lock() const {
   if (parts_.plan.unlocked || finish_.lost || parts_.state.lease_over) return false;
   if (parts_.plan.watchdog == lock::Watchdog::none) return false;
-  return !ending_ || ending_->cause == Cause::run_limit || ending_->cause == Cause::no_guard;
+  return !termination_ || termination_->cause == EndCause::run_limit ||
+         termination_->cause == EndCause::no_guard;
 }
 
 void Supervisor::read_signals() {
@@ -146,34 +148,34 @@ void Supervisor::read_signals() {
 void Supervisor::forward(const signalfd_siginfo& info) {
   const int number = static_cast<int>(info.ssi_signo);
   if (parts_.terminal.exists() && reached_the_group(info)) {
-    if (stuck() && leaves_at(number)) return;
+    if (stuck() && gives_up_at(number)) return;
     return guard_->pass_on(number, {getpgrp(), parts_.terminal.foreground()});
   }
   // `kill 0` in the command reached us too: it needs no echo.
   const auto sender = static_cast<pid_t>(info.ssi_pid);
   if (sender != 0 && proc_is_ours() && descends_from(sender, guard_->pid())) return;
-  if (!leaves_at(number)) guard_->signal({number});
+  if (!gives_up_at(number)) guard_->signal({number});
 }
 
 // The second TERM or INT, while the lock is kept for what cannot be ended, is the way out.
-bool Supervisor::leaves_at(int number) {
+bool Supervisor::gives_up_at(int number) {
   if (number != SIGTERM && number != SIGINT) return false;
   ++stop_requests_;
   if (!stuck() || stop_requests_ < 2) return false;
-  left_ = true;
-  left_at_ = number;
+  gave_up_ = true;
+  gave_up_signal_ = number;
   return true;
 }
 
 void Supervisor::tend(TimePoint now) {
   guard_->tend(now);
-  if (guard_->was_lost() && !ending_) {
-    finish_.error = util::Error{util::ErrorKind::system, "the guard of the command was killed"};
-    ending_ = Ending{Cause::no_guard, now, true, now};
-    emit(EventKind::killed, word(Cause::no_guard));
+  if (guard_->was_lost() && !termination_) {
+    finish_.error = Error{ErrorKind::system, "the guard of the command was killed"};
+    termination_ = Termination{EndCause::no_guard, now, true, now};
+    emit(EventKind::killed, to_string(EndCause::no_guard));
   }
   follow_stops();
-  if (!guard_->is_succeeded()) reap_strangers();
+  if (!guard_->has_taken_over()) reap_orphans();
 }
 
 void Supervisor::follow_stops() {
@@ -186,13 +188,13 @@ void Supervisor::follow_stops() {
 
 // A stopped rlock renews nothing, and its guard keeps the time.
 void Supervisor::announce_stop() {
-  if (ending_ || finish_.lost || !fenced() || !parts_.terminal.can_stop()) return;
-  auto left = parts_.state.kill_at() - util::BootClock::now();
+  if (termination_ || finish_.lost || !terminates_on_loss() || !parts_.terminal.can_stop()) return;
+  auto left = parts_.state.kill_at() - BootClock::now();
   parts_.observer.stopping(std::max(std::chrono::duration_cast<Millis>(left), Millis(0)));
 }
 
 // As PID 1, or by jobs from before `exec rlock`, rlock inherits orphans; it only reaps those.
-void Supervisor::reap_strangers() {
+void Supervisor::reap_orphans() {
   siginfo_t info{};
   while (true) {
     info.si_pid = 0;
@@ -206,40 +208,40 @@ void Supervisor::start_renewal(TimePoint now) {
   if (!awaits_thread() || now < next_thread_try_) return;
   next_thread_try_ = now + kThreadRetry;
   auto started = parts_.renewer.start();
-  if (!started && !ending_) finish_.error = std::move(started).error();
+  if (!started && !termination_) finish_.error = std::move(started).error();
 }
 
 void Supervisor::check_limits(TimePoint now) {
-  Lease::View lease = parts_.lease.view();
-  if (!finish_.lost || (!finish_.lost->told && lease.lost)) check_lease(lease, now);
-  if (!ending_ && parts_.plan.max_run && now >= started_ + *parts_.plan.max_run) {
-    begin(Cause::run_limit, now + parts_.plan.kill_after);
+  SharedLease::View lease = parts_.lease.view();
+  if (!finish_.lost || (!finish_.lost->reported && lease.lost)) check_lease(lease, now);
+  if (!termination_ && parts_.plan.max_run && now >= started_ + *parts_.plan.max_run) {
+    begin(EndCause::run_limit, now + parts_.plan.kill_after);
   }
-  if (ending_ && !ending_->killed && now >= kill_due(lease)) kill_everything();
+  if (termination_ && !termination_->killed && now >= kill_due(lease)) kill_everything();
   if (stuck() && keeps_lock()) report_survivors(now);
 }
 
-void Supervisor::check_lease(const Lease::View& lease, TimePoint now) {
+void Supervisor::check_lease(const SharedLease::View& lease, TimePoint now) {
   // The guard is ending the command already.
   if (parts_.state.lease_over) {
-    finish_.lost = LeaseEnd{lease.lost, lease.trouble, true};
-    return begin(Cause::lease, now);
+    finish_.lost = LeaseEnd{lease.lost, lease.last_error, true};
+    return begin(EndCause::lease, now);
   }
   if (lease.lost) {
     finish_.lost = LeaseEnd{lease.lost, std::nullopt, false};
-    if (!fenced()) return emit(EventKind::lost, describe(*finish_.lost));
+    if (!terminates_on_loss()) return emit(EventKind::lost, describe(*finish_.lost));
     TimePoint kill_at = others_may_run(*lease.lost) ? now : now + parts_.plan.kill_after;
-    return begin(Cause::lease, std::min(kill_at, lease.kill_at));
+    return begin(EndCause::lease, std::min(kill_at, lease.kill_at));
   }
-  if (!fenced()) {
+  if (!terminates_on_loss()) {
     // A renewal may still come through later, and the end is worth one warning.
     if (now < lease.deadline) return;
-    finish_.lost = LeaseEnd{std::nullopt, lease.trouble, false};
+    finish_.lost = LeaseEnd{std::nullopt, lease.last_error, false};
     return emit(EventKind::lost, describe(*finish_.lost));
   }
   if (now < lease.terminate_at) return;
-  finish_.lost = LeaseEnd{std::nullopt, lease.trouble, false};
-  begin(awaits_thread() ? Cause::no_renewal : Cause::lease, lease.kill_at);
+  finish_.lost = LeaseEnd{std::nullopt, lease.last_error, false};
+  begin(awaits_thread() ? EndCause::no_renewal : EndCause::lease, lease.kill_at);
 }
 
 // A line at once, then ever more seldom; what others see is renewed with the lease.
@@ -253,24 +255,25 @@ void Supervisor::report_survivors(TimePoint now) {
   next_report_ = now + report_every_;
 }
 
-void Supervisor::begin(Cause cause, TimePoint kill_at) {
-  if (ending_) {
-    ending_->kill_at = std::min(ending_->kill_at, kill_at);
+void Supervisor::begin(EndCause cause, TimePoint kill_at) {
+  if (termination_) {
+    termination_->kill_at = std::min(termination_->kill_at, kill_at);
     return;
   }
-  ending_ = Ending{cause, kill_at};
-  if (kill_at > util::BootClock::now()) {
+  termination_ = Termination{cause, kill_at};
+  if (kill_at > BootClock::now()) {
     guard_->terminate();
   } else {
     kill_everything();
   }
   if (finish_.lost) emit(EventKind::lost, describe(*finish_.lost));
-  if (!ending_->killed) emit(EventKind::terminating, word(cause));
+  if (!termination_->killed) emit(EventKind::terminating, to_string(cause));
 }
 
 // Whatever the reason, a fenced command does not outlive its lease.
-TimePoint Supervisor::kill_due(const Lease::View& lease) const {
-  return fenced() ? std::min(ending_->kill_at, lease.kill_at) : ending_->kill_at;
+TimePoint Supervisor::kill_due(const SharedLease::View& lease) const {
+  return terminates_on_loss() ? std::min(termination_->kill_at, lease.kill_at)
+                              : termination_->kill_at;
 }
 
 bool Supervisor::awaits_thread() const {
@@ -279,60 +282,60 @@ bool Supervisor::awaits_thread() const {
 
 void Supervisor::kill_everything() {
   guard_->end();
-  ending_->killed = true;
-  ending_->killed_at = util::BootClock::now();
-  emit(EventKind::killed, word(ending_->cause));
+  termination_->killed = true;
+  termination_->killed_at = BootClock::now();
+  emit(EventKind::killed, to_string(termination_->cause));
 }
 
 TimePoint Supervisor::next_look() const {
-  Lease::View lease = parts_.lease.view();
+  SharedLease::View lease = parts_.lease.view();
   TimePoint next = std::min(guard_->due(), awaits_thread() ? next_thread_try_ : TimePoint::max());
-  if (ending_ && !ending_->killed) next = std::min(next, kill_due(lease));
-  if (!ending_ && parts_.plan.max_run) next = std::min(next, started_ + *parts_.plan.max_run);
+  if (termination_ && !termination_->killed) next = std::min(next, kill_due(lease));
+  if (!termination_ && parts_.plan.max_run) next = std::min(next, started_ + *parts_.plan.max_run);
   if (stuck() && keeps_lock()) {
     next = std::min(next, next_report_);
-  } else if (kill_failed() && ending_ && ending_->killed) {
-    next = std::min(next, ending_->killed_at + kDyingTime);
+  } else if (kill_failed() && termination_ && termination_->killed) {
+    next = std::min(next, termination_->killed_at + kDyingTime);
   }
   if (finish_.lost) return next;
-  return std::min(next, fenced() ? lease.terminate_at : lease.deadline);
+  return std::min(next, terminates_on_loss() ? lease.terminate_at : lease.deadline);
 }
 
-util::Result<Finish> Supervisor::finish() {
-  if (!left_) guard_->leave();
+Result<CommandResult> Supervisor::finish() {
+  if (!gave_up_) guard_->dismiss();
   if (int error = parts_.state.start_error; error != 0) {
-    return util::Error{util::ErrorKind::system,
-                       std::string("cannot start the command: ") + std::strerror(error)};
+    return Error{ErrorKind::system,
+                 std::string("cannot start the command: ") + std::strerror(error)};
   }
   take_over_from_guard();
   finish_.exec_error = std::max(parts_.state.exec_error.load(), 0);
   finish_.started = parts_.state.exec_error == 0 && parts_.state.ran;
   finish_.end = command_end();
-  if (ending_ || std::holds_alternative<Signaled>(finish_.end)) {
+  if (termination_ || std::holds_alternative<Signaled>(finish_.end)) {
     parts_.terminal.restore_after(guard_->command());
   }
-  if (ending_) finish_.ended_for = ending_->cause;
-  if (left_) finish_.survivors = describe(parts_.state.survivors);
-  const bool runs_on = left_ && !parts_.state.command_ended();
+  if (termination_) finish_.ended_for = termination_->cause;
+  if (gave_up_) finish_.survivors = describe(parts_.state.survivors);
+  const bool runs_on = gave_up_ && !parts_.state.command_ended();
   if (finish_.started && !runs_on) emit(EventKind::exited, describe(finish_.end));
   return std::move(finish_);
 }
 
 // What the guard did by itself, where that has not been seen yet.
 void Supervisor::take_over_from_guard() {
-  if (ending_) return;
+  if (termination_) return;
   if (parts_.state.exec_error == SharedState::kTooLate) {
     finish_.lost = LeaseEnd{};
-    ending_ = Ending{Cause::lease, TimePoint::min()};
+    termination_ = Termination{EndCause::lease, TimePoint::min()};
     return;
   }
   if (!parts_.state.lease_over) return;
-  Lease::View lease = parts_.lease.view();
-  finish_.lost = LeaseEnd{lease.lost, lease.trouble, true};
+  SharedLease::View lease = parts_.lease.view();
+  finish_.lost = LeaseEnd{lease.lost, lease.last_error, true};
   emit(EventKind::lost, describe(*finish_.lost));
   // Descendants that were waited for it may have ended.
-  const bool by_itself = parts_.state.ended_first && parts_.plan.until == Until::command;
-  if (!by_itself) ending_ = Ending{Cause::lease, TimePoint::min()};
+  const bool by_itself = parts_.state.ended_first && parts_.plan.until == ReleaseAfter::command;
+  if (!by_itself) termination_ = Termination{EndCause::lease, TimePoint::min()};
 }
 
 CommandEnd Supervisor::command_end() const {
@@ -340,14 +343,14 @@ CommandEnd Supervisor::command_end() const {
     case CLD_EXITED:
       return Exited{parts_.state.end_status};
     case 0:  // nobody could see it: its pid namespace ended with it
-      return Signaled{left_at_ != 0 ? left_at_ : SIGKILL};
+      return Signaled{gave_up_signal_ != 0 ? gave_up_signal_ : SIGKILL};
     default:
       return Signaled{parts_.state.end_status};
   }
 }
 
 void Supervisor::emit(EventKind kind, std::string detail) {
-  parts_.observer.event({kind, util::BootClock::now(), parts_.use.token, std::move(detail)});
+  parts_.observer.event({kind, BootClock::now(), parts_.held_lock.token, std::move(detail)});
 }
 
 }  // namespace rlock::run

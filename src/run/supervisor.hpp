@@ -6,24 +6,24 @@
 
 #include "run/child.hpp"
 #include "run/guard.hpp"
-#include "run/lease.hpp"
 #include "run/renewer.hpp"
 #include "run/run.hpp"
+#include "run/shared_lease.hpp"
 #include "run/terminal.hpp"
 
 namespace rlock::run {
 
 // Why rlock ends a command.
-enum class Cause { lease, run_limit, no_renewal, no_guard };
+enum class EndCause { lease, run_limit, no_renewal, no_guard };
 
 // What became of the command; it is reaped, and so is all that had to end with it.
-struct Finish {
+struct CommandResult {
   CommandEnd end;        // of its process, also when that never got through its exec
   bool started = false;  // whether that ran the command, not only tried to
   int exec_error = 0;    // errno when it could not be executed
-  std::optional<Cause> ended_for;
-  std::optional<LeaseEnd> lost;      // also when that did not end the command
-  std::optional<util::Error> error;  // with no_renewal and no_guard
+  std::optional<EndCause> ended_for;
+  std::optional<LeaseEnd> lost;  // also when that did not end the command
+  std::optional<Error> error;    // with no_renewal and no_guard
   std::vector<std::string> survivors;
 };
 
@@ -34,18 +34,18 @@ class Supervisor {
  public:
   struct Parts {
     const Plan& plan;
-    const Use& use;
+    const HeldLock& held_lock;
     Signals& signals;
     Observer& observer;
     SharedState& state;
-    Lease& lease;
+    SharedLease& lease;
     Renewer& renewer;
     Terminal& terminal;
   };
   explicit Supervisor(const Parts& parts) : parts_(parts) {}
 
   // ErrorKind::system when no process can be had: then nothing has run.
-  util::Result<Finish> run(Child& child);
+  Result<CommandResult> run(Child& child);
   // The guard, which has nothing more to do then: its own end need not be waited for. Null when
   // there is none.
   std::unique_ptr<Guard> take_guard() { return std::move(guard_); }
@@ -53,8 +53,8 @@ class Supervisor {
  private:
   // An end that is under way: TERM has been sent, KILL comes at `kill_at` unless the lease ends
   // before.
-  struct Ending {
-    Cause cause;
+  struct Termination {
+    EndCause cause;
     TimePoint kill_at;
     bool killed = false;
     TimePoint killed_at{};
@@ -66,42 +66,42 @@ class Supervisor {
   bool keeps_lock() const;
   void read_signals();
   void forward(const signalfd_siginfo& info);
-  bool leaves_at(int number);
+  bool gives_up_at(int number);
   void tend(TimePoint now);
   void follow_stops();
   void announce_stop();
-  void reap_strangers();
+  void reap_orphans();
   void start_renewal(TimePoint now);
   void check_limits(TimePoint now);
-  void check_lease(const Lease::View& lease, TimePoint now);
+  void check_lease(const SharedLease::View& lease, TimePoint now);
   void report_survivors(TimePoint now);
-  void begin(Cause cause, TimePoint kill_at);
-  TimePoint kill_due(const Lease::View& lease) const;
+  void begin(EndCause cause, TimePoint kill_at);
+  TimePoint kill_due(const SharedLease::View& lease) const;
   bool awaits_thread() const;
   void kill_everything();
   TimePoint next_look() const;
-  util::Result<Finish> finish();
+  Result<CommandResult> finish();
   void take_over_from_guard();
   CommandEnd command_end() const;
   void emit(EventKind kind, std::string detail = {});
 
-  bool fenced() const { return parts_.plan.on_lost == OnLost::terminate; }
-  bool kill_failed() const { return parts_.state.phase == Phase::stuck; }
+  bool terminates_on_loss() const { return parts_.plan.on_lost == OnLost::terminate; }
+  bool kill_failed() const { return parts_.state.phase == CommandPhase::stuck; }
   // Some of the command's processes take no signal of ours.
-  bool stuck() const { return kill_failed() || parts_.state.phase == Phase::refused; }
+  bool stuck() const { return kill_failed() || parts_.state.phase == CommandPhase::refused; }
 
   Parts parts_;
   std::unique_ptr<Guard> guard_;
   TimePoint started_;
   TimePoint next_thread_try_;
-  std::optional<Ending> ending_;
+  std::optional<Termination> termination_;
   uint32_t stops_seen_ = 0;  // of the command
   int stop_requests_ = 0;    // TERM and INT that came to rlock
-  bool left_ = false;        // the survivors are not waited for any more
-  int left_at_ = 0;          // the second TERM or INT, which did that
+  bool gave_up_ = false;     // the survivors are not waited for any more
+  int gave_up_signal_ = 0;   // the second TERM or INT, which did that
   Millis report_every_{0};   // doubles
   TimePoint next_report_;
-  Finish finish_;
+  CommandResult finish_;
 };
 
 }  // namespace rlock::run

@@ -2,33 +2,33 @@
 
 #include <poll.h>
 
-#include "run/holding.hpp"
+#include "run/run_held.hpp"
 #include "util/random.hpp"
 
 namespace rlock::run {
 namespace {
 
-constexpr Millis kGiveBack{5'000};
+constexpr Millis kCancelTime{5'000};
 
 // Passes the wait on to the observer, and tells once that a wait has begun.
 class WaitEvents final : public lock::WaitObserver {
  public:
   explicit WaitEvents(Observer& observer) : observer_(observer) {}
   void queued(const lock::Queued& place) override {
-    if (!told_) {
-      observer_.event({EventKind::enqueued, util::BootClock::now(), {}, {}});
-      told_ = true;
+    if (!reported_) {
+      observer_.event({EventKind::enqueued, BootClock::now(), {}, {}});
+      reported_ = true;
     }
     observer_.queued(place);
   }
-  void trouble(const util::Error& error) override { observer_.trouble(error); }
-  void must_poll(const util::Error& error) override { observer_.must_poll(error); }
+  void transient_error(const Error& error) override { observer_.transient_error(error); }
+  void must_poll(const Error& error) override { observer_.must_poll(error); }
   Millis tick_every() const override { return observer_.tick_every(); }
   void tick() override { observer_.tick(); }
 
  private:
   Observer& observer_;
-  bool told_ = false;
+  bool reported_ = false;
 };
 
 bool readable(int fd) {
@@ -36,47 +36,46 @@ bool readable(int fd) {
   return fd >= 0 && poll(&polled, 1, 0) > 0;
 }
 
-std::variant<Taken, CalledOff, Outcome> interrupted(int signal, int call_off) {
+std::variant<AcquiredLease, CalledOff, RunOutcome> interrupted(int signal, int call_off) {
   if (signal == 0 && readable(call_off)) return CalledOff{};
-  return Outcome(WaitSignaled{signal});
+  return RunOutcome(WaitSignaled{signal});
 }
 
-Outcome not_acquired(lock::WaitResult result) {
+RunOutcome not_acquired(lock::WaitResult result) {
   if (auto* busy = std::get_if<lock::Busy>(&result)) return NotAcquired{std::move(*busy)};
   if (auto* late = std::get_if<lock::TimedOut>(&result)) return NotAcquired{std::move(*late)};
-  return NotAcquired{std::get<lock::Gone>(std::move(result))};
+  return NotAcquired{std::get<lock::OwnerEnded>(std::move(result))};
 }
 
 }  // namespace
 
-std::variant<Taken, CalledOff, Outcome> take_lock(Plan& plan, lock::LockStore& store,
-                                                  Observer& observer, Signals& signals,
-                                                  int call_off) {
+std::variant<AcquiredLease, CalledOff, RunOutcome> acquire_lock(Plan& plan, lock::LockStore& store,
+                                                                Observer& observer,
+                                                                Signals& signals, int call_off) {
   lock::SystemPoller poller(signals.fd(), call_off);
   util::SystemRandom random;
   WaitEvents events(observer);
   lock::WaitLoop wait(store, poller, random, events);
   auto waited = wait.acquire(plan.claim, plan.limits);
-  if (!waited) return Outcome(std::move(waited).error());
+  if (!waited) return RunOutcome(std::move(waited).error());
   const auto* acquired = std::get_if<lock::Acquired>(&*waited);
   if (std::holds_alternative<lock::Interrupted>(*waited)) {
     return interrupted(signals.next_number(), call_off);
   }
   if (acquired == nullptr) return not_acquired(std::move(*waited));
   plan.claim.owner = acquired->owner;
-  observer.event(
-      {EventKind::acquired, util::BootClock::now(), acquired->token, {}, acquired->owner});
+  observer.event({EventKind::acquired, BootClock::now(), acquired->token, {}, acquired->owner});
 
   auto fresh = fresh_lease(plan, *acquired, store, poller);
   // A signal that came with the grant ends the wait too: nothing must start.
   int signal = signals.next_number();
   bool unwanted = signal != 0 || readable(call_off);
-  if (!unwanted && fresh.granted_at) return Taken{acquired->token, *fresh.granted_at};
+  if (!unwanted && fresh.granted_at) return AcquiredLease{acquired->token, *fresh.granted_at};
   // Where no server answers the lease ends by itself, and nothing has run under it.
-  [[maybe_unused]] auto given_back =
-      wait.give_back({plan.claim.name, plan.claim.owner}, poller.now() + kGiveBack);
+  [[maybe_unused]] auto cancel_reply =
+      wait.cancel({plan.claim.name, plan.claim.owner}, poller.now() + kCancelTime);
   if (unwanted) return interrupted(signal, call_off);
-  return Outcome(LeaseLost{std::move(fresh.lost), true, {}});
+  return RunOutcome(LeaseLost{std::move(fresh.lost), true, {}});
 }
 
 }  // namespace rlock::run

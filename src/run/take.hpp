@@ -7,7 +7,7 @@
 namespace rlock::run {
 
 // A lock that is held, and nothing runs under it yet.
-struct Taken {
+struct AcquiredLease {
   lock::Token token;
   TimePoint granted_at;    // from where the lease counts
   bool everywhere = true;  // at each server of a quorum
@@ -20,8 +20,9 @@ struct CalledOff {};
 // or what the wait came to; then everything was given back as far as a server answered. With the
 // lock, plan.claim has the owner under which it was granted. CalledOff once the descriptor
 // `call_off` is readable or hung up; -1 for none.
-std::variant<Taken, CalledOff, Outcome> take_lock(Plan& plan, lock::LockStore& store,
-                                                  Observer& observer, Signals& signals,
-                                                  int call_off = -1);
+std::variant<AcquiredLease, CalledOff, RunOutcome> acquire_lock(Plan& plan, lock::LockStore& store,
+                                                                Observer& observer,
+                                                                Signals& signals,
+                                                                int call_off = -1);
 
 }  // namespace rlock::run

@@ -10,7 +10,7 @@
 namespace rlock::run {
 
 // The controlling terminal, where there is one: the command then stays in rlock's process group and
-// the kernel's job control reaches both. [SUPERVISION, The terminal]
+// the kernel's job control reaches both. [docs/SUPERVISION.md, "Terminal"]
 class Terminal {
  public:
   // Never fails: without a controlling terminal there is none to look after.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace rlock::util {
+namespace rlock {
 
 BootClock::time_point BootClock::now() noexcept {
   timespec ts{};
@@ -26,4 +26,4 @@ int poll_timeout(TimePoint now, TimePoint then) noexcept {
   return static_cast<int>(std::min<Millis::rep>(left, std::numeric_limits<int>::max()));
 }
 
-}  // namespace rlock::util
+}  // namespace rlock

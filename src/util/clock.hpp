@@ -3,10 +3,10 @@
 #include <chrono>
 #include <cstdint>
 
-namespace rlock::util {
+namespace rlock {
 
-// CLOCK_BOOTTIME: monotonic and counting through suspend, as lease deadlines must. [DESIGN, Life of
-// a lease]
+// CLOCK_BOOTTIME: monotonic and counting through suspend, as lease deadlines must.
+// [docs/SUPERVISION.md, "Lease deadlines"]
 struct BootClock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
@@ -28,4 +28,4 @@ uint64_t wall_micros() noexcept;
 // TimePoint::max().
 int poll_timeout(TimePoint now, TimePoint then) noexcept;
 
-}  // namespace rlock::util
+}  // namespace rlock

@@ -5,12 +5,12 @@
 #include <utility>
 #include <variant>
 
-namespace rlock::util {
+namespace rlock {
 
-// What went wrong, in the classes that a caller can tell apart (exit codes: CLI.md).
+// What went wrong, in the classes that a caller can tell apart (exit codes: rlock(1), EXIT STATUS).
 enum class ErrorKind {
   usage,        // 64: option, name, duration, URL
-  foreign,      // 65: a key of the lock holds something that is not ours
+  wrong_type,   // 65: a key of the lock holds something that is not ours
   unavailable,  // 69: no server answered in time, or it cannot hold locks
   internal,     // 70
   system,       // 71: the system refused: fork, pipe, memory
@@ -59,4 +59,18 @@ class [[nodiscard]] Result {
 struct Done {};
 using Status = Result<Done>;
 
-}  // namespace rlock::util
+}  // namespace rlock
+
+// TRY(declaration, expression): declares the value of a Result, or returns its Error from the
+// calling function. Not in a condition or behind an `if` without braces: it is two statements.
+#define RLOCK_JOIN_TOKENS(a, b) a##b
+#define RLOCK_UNIQUE(name, line) RLOCK_JOIN_TOKENS(name, line)
+#define TRY(declaration, ...) RLOCK_TRY(RLOCK_UNIQUE(result_, __LINE__), declaration, (__VA_ARGS__))
+#define RLOCK_TRY(result, declaration, expression) \
+  auto result = expression;                        \
+  if (!result) return std::move(result).error();   \
+  declaration = *std::move(result)
+
+// TRY_STATUS(expression): returns the Error of a Result whose value nobody needs.
+#define TRY_STATUS(...) \
+  if (auto status = (__VA_ARGS__); !status) return std::move(status).error()

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-// Text from servers and users is hostile until it went through here. [CLI.md, last paragraph]
+// Text from servers and users is hostile until it went through here.
 namespace rlock::util {
 
 // Length in bytes of the well-formed UTF-8 character at the front of text; 0 when there is none.

@@ -1,4 +1,4 @@
-"""The invariants of FAULTS.md over a history. Each check yields violations; which of them count is the mode's.
+"""The invariants of docs/FAULTS.md over a history. Each check yields violations; which of them count is the mode's.
 M one holder · F tokens grow, stale ones are refused · O only the owner ends or extends · L it frees in time ·
 Q first come, first served · K the command is dead before its lease ends · E exit codes are true · left: nothing is.
 """
@@ -130,7 +130,7 @@ def check_k(history):
 
 
 def check_ended(history):
-    """Nobody releases before the command is gone. [LESSONS L05]"""
+    """Nobody releases before the command is gone."""
     freed = lease_ends(history)[1]
     for hold in history.holds:
         last = history.server_ms(hold.last)

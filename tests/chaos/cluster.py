@@ -1,4 +1,4 @@
-"""Three masters with a replica each, whose slots move. [FAULTS 28]"""
+"""Three masters with a replica each, whose slots move."""
 import topology
 from hosts import sh
 from replicated import Replicated, facts, replicas

@@ -1,4 +1,4 @@
-"""A cgroup for each host, so that a whole host can be stopped in one instant. [FAULTS 3]"""
+"""A cgroup for each host, so that a whole host can be stopped in one instant."""
 import os
 import re
 import time

@@ -2,7 +2,7 @@
 from excuses import Excuses
 from violation import Violation
 
-LATE_MS = 1000  # FAULTS, L: for whoever has to notice that a lease has ended
+LATE_MS = 1000  # for whoever has to notice that a lease has ended
 FORGETTABLE = 1  # tombstones up to this kind (expired, requeued) let their owner come back
 FORCED = 5  # who has such a tombstone has an operator's note as well, in another key
 

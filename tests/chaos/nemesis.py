@@ -1,4 +1,4 @@
-"""Does faults and undoes them; the numbers are the rows of FAULTS.md, from 41 on those of README.md."""
+"""Does faults and undoes them; the numbers are the rows of docs/FAULTS.md."""
 import dataclasses
 import heapq
 import subprocess
@@ -21,7 +21,7 @@ MAJORITY = {"majority_stopped": 31, "majority_killed": 31}
 OTHERS = {"starved": 9, "operator": 23, "operator_now": 23, "host_frozen": 3, "clock_shifted": 29}
 ROWS = PROCESSES | LINKS | KEEPING | LOSING | FAILOVER | SLOTS | MAJORITY | OTHERS
 
-# mode -> its faults, and the checks that must hold. [FAULTS, The checker]
+# mode -> its faults, and the checks that must hold. [docs/FAULTS.md, "Chaos runs"]
 MODES = {
     "durable": ([*PROCESSES, *PROCESSES, *LINKS, *KEEPING, "starved", "operator"],
                 ["M", "F", "stale", "O", "undue", "told", "K", "ended", "L", "Q", "E", "left"]),

@@ -1,6 +1,5 @@
 """proxy.py TARGET_HOST TARGET_PORT LISTEN_HOST PORT...: passes bytes to a server, and harms the replies as the lines
 on stdin say: {"port": P, "mode": "pass|delay|stall|trickle|swallow", "seconds": S}. Ends with its stdin.
-[FAULTS 12-15, 17]
 """
 import asyncio
 import json

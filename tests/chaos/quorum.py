@@ -1,4 +1,4 @@
-"""Three or five servers as one, of which a minority is ill at a time, or a majority is gone. [FAULTS 30, 31]"""
+"""Three or five servers as one, of which a minority is ill at a time, or a majority is gone."""
 import os
 import time
 

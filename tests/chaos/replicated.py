@@ -1,4 +1,4 @@
-"""Servers with replicas: fail-over does the same to a lock in a Sentinel group and in a Cluster. [FAULTS 26, 27]"""
+"""Servers with replicas: fail-over does the same to a lock in a Sentinel group and in a Cluster."""
 import topology
 from redis_node import KEEPS, Node
 

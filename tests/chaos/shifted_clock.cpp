@@ -1,6 +1,5 @@
 // Preloaded into redis-server: its wall clock is off by the seconds that the file named by
 // CHAOS_CLOCK holds now. The file is mapped: the next reading of the clock sees a new number.
-// [FAULTS 29]
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

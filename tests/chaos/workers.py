@@ -15,7 +15,7 @@ from hosts import DIES_WITH_US
 
 # Longer than the lease is what catches bugs; most are short, so that there are many.
 HOLDS = ((0.76, 0.01, 0.08), (0.14, 0.08, 0.6), (0.10, 0.6, 3.0))
-RENEWAL_RACES = (1 / 3, 2 / 3, 1.0)  # x ttl: the command ends as a renewal is due [FAULTS 11]
+RENEWAL_RACES = (1 / 3, 2 / 3, 1.0)  # x ttl: the command ends as a renewal is due
 ALONE = ("plain", "stubborn")  # commands without a descendant
 KINDS = ("plain", "plain", "plain", *ALONE, "group", "session", "forking", "forking", "cleared", "daemon",
          "disguised", "user")
@@ -83,7 +83,7 @@ class Agent:
         command = [self.config["job"], folder, plan["lock"], str(plan["ms"]), plan["kind"], str(plan["code"])]
         words = [self.config["rlock"], "run", "-q", "-t", f"{plan['ttl']}s", *plan["wait"], "--event-log",
                  os.path.join(folder, f"events-{number}"), plan["lock"], "--", *command]
-        if plan["closed"]:  # [FAULTS 35]
+        if plan["closed"]:
             words = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *words]
         self.note(what="begin", run=number, host=self.config["host"], **plan)
         with open(os.path.join(folder, f"stderr-{self.config['host']}"), "ab") as errors:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The least ACL rule of rlock(1): it suffices, and nothing of it can be left out. [L36, FAULTS 40]
+# The least ACL rule of rlock(1): it suffices, and nothing of it can be left out. [docs/PROTOCOL.md, "Server permissions"]
 load helpers/helpers
 
 # The page is generated from the code's own rule.
@@ -25,7 +25,7 @@ setup() {
   cd "$here" || return
 }
 
-@test "FAULTS 40: with the least rule everything works, and the server denies nothing" {
+@test "with the least rule everything works, and the server denies nothing" {
   limited "$(rule)"
   hold busy -t 2
   run -75 rlock run -n busy -- true
@@ -75,7 +75,7 @@ try() {
   esac
 }
 
-@test "L46 FAULTS 40 77: without any one command of the rule it is named, nothing runs, nothing is left" {
+@test "exit 77: without any one command of the rule it is named, nothing runs, nothing is left" {
   local least command tried=0
   least=$(rule)
   # All scripts are known to the server, so that the denial is not one of EVAL.
@@ -96,7 +96,7 @@ try() {
   [ "$tried" -gt 30 ]
 }
 
-@test "FAULTS 40: a user who may not set the client's name works all the same" {
+@test "a user who may not set the client's name works all the same" {
   limited "$(rule) -client|setname"
   run -0 --separate-stderr rlock run lock -- true
   silent

@@ -40,7 +40,7 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   [[ $output == *"fail  access"*WRONGPASS* && $output != *canary* ]] || fail "$output"
 }
 
-@test "L36 the rule that it prints is enough to run, and nothing of it can be spared" {
+@test "the rule that it prints is enough to run, and nothing of it can be spared" {
   own
   local rule command
   rule=$(rlock doctor --json | jq -r .acl_rule)
@@ -75,7 +75,7 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   [[ $output == *"fail  role"*replica* ]] || fail "$output"
 }
 
-@test "L45 an eviction policy that deletes keys is a warning, exit 0" {
+@test "an eviction policy that deletes keys is a warning, exit 0" {
   own --maxmemory-policy allkeys-lru
   [ "$(state eviction)" = warn ]
   [[ $(advice eviction) == *noeviction* ]]

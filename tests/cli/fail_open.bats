@@ -59,7 +59,7 @@ warned() {
   [ "$(jq -rs 'map(.event) | join(" ")' log)" = "unreachable unlocked exited" ]
 }
 
-@test "L05 --max-run ends it and all that it started, and a command that is not there is 127" {
+@test "--max-run ends it and all that it started, and a command that is not there is 127" {
   run -124 --separate-stderr rlock run -u "$nobody" --fail-open --max-run 300ms -k 100ms job -- \
     sh -c 'setsid sleep 1000 & echo $! >pid; exec sleep 1000'
   [[ $stderr == *"--max-run"*"without the lock"* ]] || [[ $stderr == *"without the lock"*"--max-run"* ]] || fail "$stderr"

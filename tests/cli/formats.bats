@@ -145,7 +145,7 @@ listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' |
   [ "$(looks both)" = '["held","plain","stranger"]' ]
 }
 
-@test "L20 force-unlock frees what was shown and nothing else, and says that the holder is not told" {
+@test "force-unlock frees what was shown and nothing else, and says that the holder is not told" {
   redis set f 'a b=' px 60000 >/dev/null
   run -64 --separate-stderr rlock force-unlock f
   exists f
@@ -162,7 +162,7 @@ listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' |
   [[ $output == *"not held"* ]]
 }
 
-@test "L20 a lock found by its shape is named by the owner that status prints; no token names it" {
+@test "a lock found by its shape is named by the owner that status prints; no token names it" {
   redis set p host:123 px 60000 >/dev/null
   redis hset r uuid:31 1 >/dev/null
   redis pexpire r 60000 >/dev/null
@@ -228,7 +228,7 @@ listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' |
   done
 }
 
-@test "L42 after SCRIPT FLUSH the scripts are sent again" {
+@test "after SCRIPT FLUSH the scripts are sent again" {
   local form
   for form in "${forms[@]}"; do
     hold "$form" --format "$form"

@@ -29,7 +29,7 @@ past() { rlock history --json "$1" | jq -c "$2"; }
   done
 }
 
-@test "L21 what was lost, killed or forced is told, and nothing runs for ever" {
+@test "what was lost, killed or forced is told, and nothing runs for ever" {
   hold sad -t 1
   kill -KILL "$holder"
   # Its lease ends, and the next one finds it so.

@@ -3,7 +3,7 @@ load helpers/helpers
 
 state() { rlock status --json "$1" | jq -r '.locks[0].state'; }
 
-@test "L14 a quick job does not run again on a host whose clock is late" {
+@test "a quick job does not run again on a host whose clock is late" {
   run -0 rlock run -n --min-hold 1h nightly -- true
   run -75 --separate-stderr rlock run -n --min-hold 1h nightly -- touch again
   says nightly --min-hold

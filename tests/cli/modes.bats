@@ -29,7 +29,7 @@ shown() { rlock status --json "$1" | jq -rc '.locks[0] | [.mode, .slots]'; }
   [ -e served ]
 }
 
-@test "L18 with differing --slots the least rules, and status shows it" {
+@test "with differing --slots the least rules, and status shows it" {
   hold mixed --slots 3
   [ "$(shown mixed)" = '["slots",3]' ]
   run -75 rlock run -n mixed -- true
@@ -97,7 +97,7 @@ shown() { rlock status --json "$1" | jq -rc '.locks[0] | [.mode, .slots]'; }
   run -0 rlock run -n --max-queue 3 x -- true
 }
 
-@test "L21 a dead waiter is no entry that --max-queue counts for long" {
+@test "a dead waiter is no entry that --max-queue counts for long" {
   own
   hold purged -t 5
   start rlock run purged -- true

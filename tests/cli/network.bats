@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Real packets that get lost, in a network of the test's own with nothing but loopback. [FAULTS 15, 16, 18]
+# Real packets that get lost, in a network of the test's own with nothing but loopback. [docs/FAULTS.md, "Faults"]
 load helpers/helpers
 
 # A process that keeps the namespaces; `rlock` runs in them, the test and its redis-cli outside.
@@ -52,19 +52,19 @@ cut_off() {
   [ "$(wc -l <err)" -eq 1 ] || fail "$(cat err)"
 }
 
-@test "15: silence in mid-lease: the command is dead before the next one starts" {
+@test "silence in mid-lease: the command is dead before the next one starts" {
   cut_off meta l4proto tcp drop
 }
 
-@test "16: requests get lost, replies would not: the command is dead before the next one starts" {
+@test "requests get lost, replies would not: the command is dead before the next one starts" {
   cut_off tcp dport 6379 drop
 }
 
-@test "16: replies get lost, requests arrive: the command is dead before the lease that they prolonged ends" {
+@test "replies get lost, requests arrive: the command is dead before the lease that they prolonged ends" {
   cut_off tcp sport 6379 drop
 }
 
-@test "16: connections are reset, then not: the command never notices" {
+@test "connections are reset, then not: the command never notices" {
   hold reset -t 9 --event-log events
   drop tcp dport 6379 reject with tcp reset
   one_more renew-failed
@@ -74,7 +74,7 @@ cut_off() {
   RLOCK_URL=$near nothing_left reset
 }
 
-@test "16: the link is down for less than the lease: the command never notices" {
+@test "the link is down for less than the lease: the command never notices" {
   hold unplugged -t 9 --event-log events
   inside ip link set lo down
   one_more renew-failed
@@ -94,7 +94,7 @@ contend() {
   done
 }
 
-@test "16: with 30 % of all packets lost nobody overlaps, and nothing is left behind" {
+@test "with 30 % of all packets lost nobody overlaps, and nothing is left behind" {
   drop numgen random mod 100 '<' 30 drop
   local pids=() one
   for one in 1 2 3; do
@@ -129,7 +129,7 @@ time.sleep(1000)' >silent
   eventually test -s silent
 }
 
-@test "18: a silent name server does not stretch the first contact" {
+@test "a silent name server does not stretch the first contact" {
   silent_names
   local before=$SECONDS
   RLOCK_URL=redis://other.test:6379 run -69 --separate-stderr rlock run lock -- touch started
@@ -139,7 +139,7 @@ time.sleep(1000)' >silent
   [ ! -e started ]
 }
 
-@test "18: a name server that falls silent in mid-lease does not cost the lease" {
+@test "a name server that falls silent in mid-lease does not cost the lease" {
   silent_names
   RLOCK_URL=redis://db.test:6379 hold named -t 5 --event-log events
   : >hosts

@@ -15,7 +15,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   let_go shown
 }
 
-@test "L18 status --json has every field, and mode and slots show the limit" {
+@test "status --json has every field, and mode and slots show the limit" {
   hold exact -t 20 --reason why
   rlock status --json exact >status
   jq -e --arg user "$(id -un)" --arg host "$(hostname)" --argjson pid "$holder" --arg time "$rfc3339" '
@@ -157,7 +157,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   [ "$(rlock queue --json nobody | jq -c .)" = '{"schema":1,"name":"nobody","waiters":[]}' ]
 }
 
-@test "L20 force-unlock never prompts off a terminal: it needs --yes" {
+@test "force-unlock never prompts off a terminal: it needs --yes" {
   hold unbroken
   run -64 --separate-stderr rlock force-unlock unbroken </dev/null
   [[ $stderr == *--yes* ]] || fail "$stderr"
@@ -165,7 +165,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   let_go unbroken
 }
 
-@test "L20 force-unlock shows what it breaks" {
+@test "force-unlock shows what it breaks" {
   hold broken --reason precious
   rlock status --json broken >before
   rlock force-unlock broken --yes >shown 2>&1
@@ -197,7 +197,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   run -0 rlock force-unlock idle --yes --json
 }
 
-@test "L20 --owner and --token that no longer match: 75, nothing changed" {
+@test "--owner and --token that no longer match: 75, nothing changed" {
   hold matched
   run -75 --separate-stderr rlock force-unlock matched --yes --owner 0123456789abcdef0123456789abcdef
   says matched
@@ -245,7 +245,7 @@ answer() {
   exec 8>&-
 }
 
-@test "L20 a cool-down was shown: whoever holds the lock by the time of the answer is not broken" {
+@test "a cool-down was shown: whoever holds the lock by the time of the answer is not broken" {
   needs_terminal
   local options
   for options in "" --all; do
@@ -272,7 +272,7 @@ breaks() {
   cat question
 }
 
-@test "L20 force-unlock tells what becomes of whoever holds the lock, before and after" {
+@test "force-unlock tells what becomes of whoever holds the lock, before and after" {
   needs_terminal
   hold run --reason precious
   run -0 breaks run

@@ -1,4 +1,4 @@
-# Three and more real servers as one. [DESIGN, Servers: Quorum] FAULTS 30, 31; L38, L39, L40
+# Three and more real servers as one.
 load helpers/helpers.bash
 
 setup_file() { :; }
@@ -169,7 +169,7 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   eventually no_trace other 1 2 3 4 5
 }
 
-@test "a server that was slow, and knows no script, is not taken by the release (L38, L42)" {
+@test "a server that was slow, and knows no script, is not taken by the release" {
   in_use 3
   at_server 3 redis script flush >/dev/null
   signal_server STOP 3

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
-# --format plain over three and more servers: Redlock, beside the npm package redlock. [DESIGN, Formats] FAULTS 30, 31;
-# L38, L39
+# --format plain over three and more servers: Redlock, beside the npm package redlock.
 load helpers/helpers
 
 setup_file() {
@@ -95,7 +94,7 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   ends_with 0 "${started[0]}"
   [ "$(cat owner)" = "$(cat stored)" ]
   [ "$(jq -r 'select(.event == "acquired") | .owner' events)" = "$(cat owner)" ]
-  # A fresh value for each try. [PROTOCOL, Quorum]
+  # A fresh value for each try.
   [ "$(jq -r 'select(.event == "enqueued") | .owner' events)" != "$(cat owner)" ]
   nowhere turn 1 2 3
 }
@@ -112,7 +111,7 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   eventually nowhere job 2
 }
 
-@test "a server that was slow, and knows no script, is not taken by the release (L38, L42)" {
+@test "a server that was slow, and knows no script, is not taken by the release" {
   quorum 3
   signal_server STOP 3
   # It answers the acquire while nobody reads, and has the release to read when nobody is left.

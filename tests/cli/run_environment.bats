@@ -33,14 +33,14 @@ load helpers/helpers
   [ "$second" -gt "$first" ]
 }
 
-@test "L17 the command's words are never parsed by rlock" {
+@test "the command's words are never parsed by rlock" {
   local words=(-n --help -- -w 0 --url redis://x -E 600 '' '[a,b]' '{x}' '$HOME' '*' $'a\nb' --json)
   rlock run verbatim -- printf '<%s>\n' "${words[@]}" >got
   printf '<%s>\n' "${words[@]}" >wanted
   cmp got wanted
 }
 
-@test "L04 no shell stands between rlock and the command" {
+@test "no shell stands between rlock and the command" {
   run -0 rlock run direct -- sh -c 'cat /proc/$PPID/comm'
   [ "$output" = lease-guard ]
 }
@@ -63,7 +63,7 @@ load helpers/helpers
   [ "$(cat err)" = aside ]
 }
 
-@test "L22 the command has the caller's descriptors and none of rlock's" {
+@test "the command has the caller's descriptors and none of rlock's" {
   local list='for fd in /proc/$$/fd/*; do echo "${fd##*/} $(readlink "$fd")"; done'
   sh -c "$list" 7<"$RLOCK" 3>&- </dev/null | grep -v pipe: >wanted
   rlock run fds -- sh -c "$list" 7<"$RLOCK" 3>&- </dev/null | grep -v pipe: >got
@@ -71,7 +71,7 @@ load helpers/helpers
   grep -q "^7 " got
 }
 
-@test "L22 a reader of the command's output sees its end although rlock lives on" {
+@test "a reader of the command's output sees its end although rlock lives on" {
   mkfifo go out
   start sh -c 'exec rlock run closing -- sh -c "exec 9<>go; echo last words; exec >&-; read -r _ <&9" >out'
   holder=$!

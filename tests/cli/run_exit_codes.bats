@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 load helpers/helpers
 
-@test "L01 every exit code of the command passes through exactly" {
+@test "every exit code of the command passes through exactly" {
   local wanted code
   for wanted in {0..255}; do
     code=0
@@ -11,7 +11,7 @@ load helpers/helpers
   nothing_left codes
 }
 
-@test "L01 rlock dies by the signal that ended its command" {
+@test "rlock dies by the signal that ended its command" {
   python3 - <<'PY'
 import signal, subprocess
 for name in "HUP INT QUIT ABRT KILL USR1 SEGV USR2 PIPE ALRM TERM XCPU".split():
@@ -25,25 +25,25 @@ PY
   run -143 --separate-stderr rlock run signal -- sh -c 'kill -TERM $$'
 }
 
-@test "L50 success is silent, cron mails whatever is printed" {
+@test "success is silent, cron mails whatever is printed" {
   run -0 --separate-stderr rlock run quiet -- true
   silent
 }
 
-@test "126: the command cannot be executed, and the lock is free again" {
+@test "exit 126: the command cannot be executed, and the lock is free again" {
   touch plain
   run -126 --separate-stderr rlock run unstarted -- ./plain
   says unstarted ./plain "Permission denied"
   nothing_left unstarted
 }
 
-@test "127: the command was not found, and the lock is free again" {
+@test "exit 127: the command was not found, and the lock is free again" {
   run -127 --separate-stderr rlock run unstarted -- no-such-command-here
   says unstarted no-such-command-here
   nothing_left unstarted
 }
 
-@test "L02 L19 L21 75: busy, and the message names the lock, the server and the holder" {
+@test "exit 75: busy, and the message names the lock, the server and the holder" {
   hold busy --reason "nightly import"
   run -75 --separate-stderr rlock run -n busy -- touch started
   says busy "$SERVER/s" "$(id -un)@" "$holder"
@@ -52,7 +52,7 @@ PY
   let_go busy
 }
 
-@test "L02 75: the wait timed out, and the message names the holder" {
+@test "exit 75: the wait timed out, and the message names the holder" {
   hold slow
   run -75 --separate-stderr rlock run -w 0.2 slow -- touch started
   says slow "$(id -un)@" "$holder"
@@ -60,7 +60,7 @@ PY
   let_go slow
 }
 
-@test "L50 -q skips without a word and keeps the code" {
+@test "-q skips without a word and keeps the code" {
   hold skipped
   run -75 --separate-stderr rlock run -q -n skipped -- true
   silent
@@ -79,7 +79,7 @@ PY
   run -9 --separate-stderr rlock run -E 3 changed -- sh -c 'exit 9'
 }
 
-@test "L03 -E 600 is an error, not 88" {
+@test "-E 600 is an error, not 88" {
   local code
   for code in 600 256 -1 x '' 1.5; do
     run -64 --separate-stderr rlock run -E "$code" changed -- touch started
@@ -88,13 +88,13 @@ PY
   [ ! -e started ]
 }
 
-@test "124: --max-run ends the command" {
+@test "exit 124: --max-run ends the command" {
   run -124 --separate-stderr rlock run --max-run 0.2 limited -- sleep 1000
   says limited
   nothing_left limited
 }
 
-@test "124: --max-run kills what does not hear TERM, --kill-after later" {
+@test "exit 124: --max-run kills what does not hear TERM, --kill-after later" {
   run -124 --separate-stderr rlock run --max-run 0.2 -k 0.2 deaf -- sh -c 'trap "" TERM; while :; do sleep 1000; done'
   says deaf
   nothing_left deaf
@@ -105,7 +105,7 @@ PY
   silent
 }
 
-@test "71: the system refuses to fork, and no key is left" {
+@test "exit 71: the system refuses to fork, and no key is left" {
   strace -o /dev/null true 2>/dev/null || skip "strace may not trace here"
   run -71 --separate-stderr strace -qq -o /dev/null -e trace=clone,clone3,fork,vfork \
     -e inject=clone,clone3,fork,vfork:error=EAGAIN rlock run unforked -- touch started
@@ -114,13 +114,13 @@ PY
   nothing_left unforked
 }
 
-@test "78: no server was given, and the message says where to give one" {
+@test "exit 78: no server was given, and the message says where to give one" {
   RLOCK_URL='' run -78 --separate-stderr rlock run unknown -- touch started
   says --url RLOCK_URL local:
   [ ! -e started ]
 }
 
-@test "L02 L48 every way to fail has a code of its own" {
+@test "every way to fail has a code of its own" {
   hold distinct
   local codes=()
   codes+=("$(rlock run -n distinct -- true 2>/dev/null; echo $?)")

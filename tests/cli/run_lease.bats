@@ -26,7 +26,7 @@ next_is_alone() {
   nothing_left renewed
 }
 
-@test "L06 a holder that was stopped has its command dead before the next one starts" {
+@test "a holder that was stopped has its command dead before the next one starts" {
   local round rounds=${RLOCK_TEST_ROUNDS:-10}
   for ((round = 1; round <= rounds; ++round)); do
     guarded stopped -t 1
@@ -171,7 +171,7 @@ next_is_alone() {
 
 free() { ! held "$1"; }
 
-@test "L10 a lost lease lets the command clean up: TERM first, KILL --kill-after later" {
+@test "a lost lease lets the command clean up: TERM first, KILL --kill-after later" {
   mkfifo up
   start rlock run -t 10 -k 1 tidy -- sh -c 'trap "echo cleaned >cleaned; exit 0" TERM; echo up >up; while :; do sleep 0.05; done' 2>err
   holder=$!
@@ -181,7 +181,7 @@ free() { ! held "$1"; }
   [ "$(cat cleaned)" = cleaned ]
 }
 
-@test "L15 a crash blocks for one short lease, not for a day" {
+@test "a crash blocks for one short lease, not for a day" {
   guarded crashed -t 1
   kill -KILL "$holder"
   run -0 rlock run -w 60 crashed -- true

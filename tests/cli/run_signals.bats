@@ -13,7 +13,7 @@ trapping() {
   command=$(next_line up)
 }
 
-@test "L05 TERM, INT, HUP and QUIT end the job, and the lock is free only after it is gone" {
+@test "TERM, INT, HUP and QUIT end the job, and the lock is free only after it is gone" {
   local signal
   for signal in TERM INT HUP QUIT; do
     rm -f up
@@ -40,7 +40,7 @@ trapping() {
   ends_with 0 "$holder"
 }
 
-@test "L05 a job that answers TERM with a code of its own keeps it, and is waited for" {
+@test "a job that answers TERM with a code of its own keeps it, and is waited for" {
   mkfifo up
   start rlock run slow-end -- sh -c 'trap "echo ending >up; held=\$(rlock status -q slow-end; echo \$?); echo \$held >seen; exit 9" TERM; echo up >up; while :; do sleep 0.05; done'
   holder=$!
@@ -52,7 +52,7 @@ trapping() {
   nothing_left slow-end
 }
 
-@test "L05 TERM ends what left the command's group, too" {
+@test "TERM ends what left the command's group, too" {
   mkfifo up
   start rlock run strays -- sh -c 'setsid sh -c "echo \$\$ >up; exec sleep 1000" & exec sleep 1000'
   holder=$!
@@ -63,7 +63,7 @@ trapping() {
   eventually gone "$stray"
 }
 
-@test "L04 signals reach the whole group of the command" {
+@test "signals reach the whole group of the command" {
   mkfifo up
   start setsid -w rlock run group -- sh -c 'sh -c "echo \$\$ >up; exec sleep 1000"; true'
   local waiting=$! child
@@ -85,7 +85,7 @@ trapping() {
   ends_with 3 "$holder"
 }
 
-@test "L48 a killed rlock takes the command down, also its children in other sessions" {
+@test "a killed rlock takes the command down, also its children in other sessions" {
   mkfifo up
   start rlock run tree -- sh -c 'setsid sh -c "echo \$\$ >up; exec sleep 1000" & timeout 1000 sh -c "echo \$\$ >up; exec sleep 1000" & wait'
   holder=$!

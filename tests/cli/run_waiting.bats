@@ -11,7 +11,7 @@ queue_up() {
   eventually waiting $((before + 1)) "$name"
 }
 
-@test "L49 a try, a timed wait and an endless wait all exist" {
+@test "a try, a timed wait and an endless wait all exist" {
   hold three
   run -75 rlock run -n three -- true
   run -75 rlock run -w 0.1 three -- true
@@ -45,7 +45,7 @@ queue_up() {
   nothing_left order
 }
 
-@test "L11 the lock is handed over by the release itself, not fetched by a waiter that polls" {
+@test "the lock is handed over by the release itself, not fetched by a waiter that polls" {
   hold pushed
   start rlock run pushed -- true
   waiter=$!
@@ -57,7 +57,7 @@ queue_up() {
   ends_with 0 "$waiter"
 }
 
-@test "L28 a wait that timed out leaves nothing in the queue" {
+@test "a wait that timed out leaves nothing in the queue" {
   hold given-up
   run -75 rlock run -w 0.3 given-up -- true
   [ "$(waiters given-up)" -eq 0 ]
@@ -65,7 +65,7 @@ queue_up() {
   nothing_left given-up
 }
 
-@test "L12 a server that hangs stretches neither -w nor a wait that TERM ends (FAULTS 34)" {
+@test "a server that hangs stretches neither -w nor a wait that TERM ends" {
   own
   local server begin timed
   server=$(cat "$own_server/pid")
@@ -84,7 +84,7 @@ queue_up() {
   let_go stopped
 }
 
-@test "L12 stale wake-ups do not stretch the deadline of a wait" {
+@test "stale wake-ups do not stretch the deadline of a wait" {
   hold contended
   start rlock run -w 1 contended -- touch started
   waiter=$!
@@ -100,7 +100,7 @@ queue_up() {
   let_go contended
 }
 
-@test "L13 waiting does not eat the command's run limit" {
+@test "waiting does not eat the command's run limit" {
   hold patient
   queue_up patient late --max-run 10 -t 2
   # Longer than the limit would allow, were it counted from here: the wait is seen to last this long.
@@ -111,7 +111,7 @@ queue_up() {
   [ "$(cat order)" = late ]
 }
 
-@test "L21 a waiter that was killed is skipped and purged" {
+@test "a waiter that was killed is skipped and purged" {
   hold purged
   queue_up purged dead
   kill -KILL "$waiter"
@@ -183,7 +183,7 @@ queue_up() {
   [ "$(grep -c . usual)" -eq 1 ] || ((SECONDS > 60)) || fail "$(cat usual)"
 }
 
-@test "L42 SCRIPT FLUSH is invisible, held and queued" {
+@test "SCRIPT FLUSH is invisible, held and queued" {
   hold scripts -t 1
   queue_up scripts next
   redis script flush >/dev/null
@@ -208,7 +208,7 @@ queue_up() {
   [ "$(tr -d '\n' <order)" = 123 ]
 }
 
-@test "L16 a release over a connection that was cut is made over a fresh one" {
+@test "a release over a connection that was cut is made over a fresh one" {
   hold released
   redis client kill type normal skipme yes >/dev/null
   let_go released

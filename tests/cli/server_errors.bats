@@ -11,13 +11,13 @@ refuses() {
   [ ! -e started ]
 }
 
-@test "69: nothing listens" {
+@test "exit 69: nothing listens" {
   RLOCK_URL="unix://$here/nobody" refuses 69 "$here/nobody" "No such file"
   # Port 1 is tcpmux, which nobody runs.
   RLOCK_URL=redis://127.0.0.1:1 refuses 69 127.0.0.1:1 "Connection refused"
 }
 
-@test "69: the server is silent, said after --connect-timeout" {
+@test "exit 69: the server is silent, said after --connect-timeout" {
   own
   kill -STOP "$(cat "$own_server/pid")"
   run -69 --separate-stderr rlock run --connect-timeout 300ms lock -- touch started
@@ -27,7 +27,7 @@ refuses() {
   [ ! -e started ]
 }
 
-@test "77: no password, a wrong password, a wrong user" {
+@test "exit 77: no password, a wrong password, a wrong user" {
   own --requirepass canary
   refuses 77 "$SERVER/s"
   local wrong
@@ -53,7 +53,7 @@ refuses() {
   [ ! -e started ]
 }
 
-@test "L46 77: an ACL without one needed command; it is named and nothing is left behind" {
+@test "exit 77: an ACL without one needed command; it is named and nothing is left behind" {
   own
   local denied
   for denied in evalsha zadd hset; do
@@ -64,7 +64,7 @@ refuses() {
   done
 }
 
-@test "69: no such database, never a silent fall-back to database 0" {
+@test "exit 69: no such database, never a silent fall-back to database 0" {
   RLOCK_URL="unix://$SERVER/s?db=99" refuses 69 "$SERVER/s"
   [ -z "$(keys lock)" ]
 }
@@ -93,7 +93,7 @@ refuses() {
   let_go apart
 }
 
-@test "65: a key of the lock that is not ours, nothing is written" {
+@test "exit 65: a key of the lock that is not ours, nothing is written" {
   local key
   for key in holders limits queue alive who meta released; do
     reset_server
@@ -105,20 +105,20 @@ refuses() {
   reset_server
 }
 
-@test "69: a read-only replica" {
+@test "exit 69: a read-only replica" {
   own
   redis replicaof 127.0.0.1 1 >/dev/null
   refuses 69 "$SERVER/s"
   [ "$(redis dbsize)" = 0 ]
 }
 
-@test "69: a replica that lost its master" {
+@test "exit 69: a replica that lost its master" {
   own --replica-serve-stale-data no
   redis replicaof 127.0.0.1 1 >/dev/null
   refuses 69 "$SERVER/s"
 }
 
-@test "69: out of memory, and a holder from before can still renew and release" {
+@test "exit 69: out of memory, and a holder from before can still renew and release" {
   own
   hold full -t 1
   redis config set maxmemory 1 >/dev/null
@@ -130,7 +130,7 @@ refuses() {
   nothing_left full
 }
 
-@test "69: the disk refuses to save" {
+@test "exit 69: the disk refuses to save" {
   own --save '3600 1000' --stop-writes-on-bgsave-error yes
   redis config set dir "$own_server" >/dev/null
   mkdir "$own_server/dump.rdb"
@@ -143,7 +143,7 @@ refuses() {
 
 misconf() { [[ $(redis set y 1 2>&1) == *MISCONF* ]]; }
 
-@test "69: the server is still loading its data" {
+@test "exit 69: the server is still loading its data" {
   own
   redis eval 'for i = 1, 20000 do redis.call("SET", "key:" .. i, i) end' 0 >/dev/null
   redis save >/dev/null
@@ -155,13 +155,13 @@ misconf() { [[ $(redis set y 1 2>&1) == *MISCONF* ]]; }
 
 loading() { [[ $(redis ping 2>&1) == *LOADING* ]]; }
 
-@test "69: not a Redis at all" {
+@test "exit 69: not a Redis at all" {
   start python3 "$BATS_TEST_DIRNAME/helpers/babbler.py" "$here/s"
   eventually test -S s
   RLOCK_URL="unix://$here/s" refuses 69 "$here/s"
 }
 
-@test "L16 a server that restarts in mid-hold with its data: the command never notices" {
+@test "a server that restarts in mid-hold with its data: the command never notices" {
   own --appendonly yes --appendfsync always
   hold restarted -t 9
   restart --appendonly yes --appendfsync always

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# A server that is in trouble while the lock is held or waited for. [FAULTS 19-24, 38]
+# A server that is in trouble while the lock is held or waited for. [docs/FAULTS.md, "Faults"]
 load helpers/helpers
 
 # logged EVENT COUNT [TEXT]: so many of them are in the event log of this test (and TEXT in one of them).
@@ -21,7 +21,7 @@ one_more() {
 
 blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
 
-@test "19: connections that the server kills are made anew, and the command never notices" {
+@test "connections that the server kills are made anew, and the command never notices" {
   hold killed -t 3 --event-log events
   one_more renewed redis client kill type normal
   one_more renewed redis client kill type normal
@@ -29,7 +29,7 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
   nothing_left killed
 }
 
-@test "19: waiters whose connections are killed keep their places" {
+@test "waiters whose connections are killed keep their places" {
   hold line
   local who pids=() round
   for who in 1 2 3; do
@@ -50,7 +50,7 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
   nothing_left line
 }
 
-@test "19: a server that closes idle connections is no trouble" {
+@test "a server that closes idle connections is no trouble" {
   own --timeout 1
   hold idle -t 6 --event-log events
   eventually logged renewed 2
@@ -59,7 +59,7 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
   nothing_left idle
 }
 
-@test "20: SCRIPT FLUSH is invisible to holder and waiter (L42)" {
+@test "SCRIPT FLUSH is invisible to holder and waiter" {
   hold flushed -t 3 --event-log events
   start rlock run flushed -- true
   waiter=$!
@@ -72,7 +72,7 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
   nothing_left flushed
 }
 
-@test "21: a script that keeps the server busy for less than the lease is waited for" {
+@test "a script that keeps the server busy for less than the lease is waited for" {
   own --busy-reply-threshold 100
   hold busy -t 9 --event-log events
   start redis-cli -s "$SERVER/s" eval 'while true do end' 0
@@ -84,7 +84,7 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
   [ ! -e started ]
 }
 
-@test "21: CLIENT PAUSE for less than the lease is waited for" {
+@test "CLIENT PAUSE for less than the lease is waited for" {
   own
   hold paused -t 12 --event-log events
   one_more renewed redis client pause 5000
@@ -92,7 +92,7 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
   nothing_left paused
 }
 
-@test "23: a key of the lock that is overwritten by hand ends the command with 76, and is left alone" {
+@test "a key of the lock that is overwritten by hand ends the command with 76, and is left alone" {
   hold overwritten -t 2 2>err
   redis set 'rlock:{overwritten}:holders' precious >/dev/null
   ends_with 76 "$holder"
@@ -102,7 +102,7 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
   reset_server
 }
 
-@test "24: too few replicas: a new holder is refused, one from before goes on where that passes" {
+@test "too few replicas: a new holder is refused, one from before goes on where that passes" {
   own
   hold replicated -t 9 --event-log events
   redis config set min-replicas-to-write 1 >/dev/null
@@ -114,7 +114,7 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
   [ ! -e started ]
 }
 
-@test "24: a release that the server refuses is said, and the lock frees itself" {
+@test "a release that the server refuses is said, and the lock frees itself" {
   own
   hold refused -t 3 2>err
   redis config set min-replicas-to-write 1 >/dev/null
@@ -125,7 +125,7 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
   nothing_left refused
 }
 
-@test "38: a password is not in any command line, log, record, message or what the command inherits" {
+@test "a password is not in any command line, log, record, message or what the command inherits" {
   own --requirepass canary-secret
   redis() { redis-cli -s "$SERVER/s" -a canary-secret --no-auth-warning "$@"; }
   echo canary-secret >password

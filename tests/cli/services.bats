@@ -76,7 +76,7 @@ unknown() { echo "$1=-ERR unknown command '$1', with args beginning with: 'rlock
   done
 }
 
-@test "78: what cannot be done without is named, and nothing is written" {
+@test "exit 78: what cannot be done without is named, and nothing is written" {
   local command
   for command in ZADD HSET LPUSH TIME; do
     own --rename-command "$command" ''
@@ -100,7 +100,7 @@ refused() {
   [ ! -e started ]
 }
 
-@test "78 and 77: no scripts, or not these: one line that says what to do" {
+@test "exit 78 and 77: no scripts, or not these: one line that says what to do" {
   refused 78 valkey-lua "-ERR Could not find scripting engine 'lua'"
   refused 78 -- '-ERR This instance has Lua scripting support disabled'
   refused 78 'another server' "$(unknown eval | sed 's/^eval=//')"
@@ -116,7 +116,7 @@ refused() {
   [ "$(asked_times EVALSHA)" -eq 2 ]
 }
 
-@test "78: a service with one database says so, and takes nothing" {
+@test "exit 78: a service with one database says so, and takes nothing" {
   picky "$(unknown SELECT)"
   RLOCK_URL+="?db=1" run -78 --separate-stderr rlock run lock -- touch started
   says lock "leave /1 out"
@@ -207,7 +207,7 @@ waiting_in() {
   [ "$(wc -l <runs)" -eq 1 ]
 }
 
-@test "78: a password command that fails, prints nothing or does not end" {
+@test "exit 78: a password command that fails, prints nothing or does not end" {
   run -78 --separate-stderr rlock run --password-command 'exit 3' lock -- touch started
   says 'exit status 3'
   run -78 --separate-stderr rlock run --password-command 'echo; echo secret' lock -- touch started

@@ -220,7 +220,7 @@ EOF
   held asked
 }
 
-@test "L41 renew after the lease has ended: 76 without the token, put back with it" {
+@test "renew after the lease has ended: 76 without the token, put back with it" {
   local owner token
   rlock acquire ended --ttl 1 --json >lease
   owner=$(jq -r .owner lease) token=$(jq -r .token lease)
@@ -235,7 +235,7 @@ EOF
   rlock release ended --owner "$owner"
 }
 
-@test "L41 renew after another one had the lock: 76 with the token too, and who has it" {
+@test "renew after another one had the lock: 76 with the token too, and who has it" {
   local owner token
   rlock acquire handed --ttl 1 --json >lease
   owner=$(jq -r .owner lease) token=$(jq -r .token lease)

@@ -23,7 +23,7 @@ SH
   nothing_left counter
 }
 
-@test "L21 five waiters are killed at once, the sixth gets its turn within their heartbeat" {
+@test "five waiters are killed at once, the sixth gets its turn within their heartbeat" {
   local who pids=() since
   hold mass
   for who in 1 2 3 4 5; do

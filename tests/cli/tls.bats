@@ -72,7 +72,7 @@ refuses() {
   done
 }
 
-@test "FAULTS 39 L47 77: expired, self-signed, an unknown authority, another name, another address" {
+@test "exit 77: expired, self-signed, an unknown authority, another name, another address" {
   present expired
   refuses 77 '"lock"' "localhost:$PORT" "certificate has expired"
   present alone
@@ -90,7 +90,7 @@ refuses() {
   RLOCK_CACERT='' refuses 77 "no authority that is trusted here"
 }
 
-@test "FAULTS 39: a plain port behind rediss://, a TLS port behind redis://" {
+@test "a plain port behind rediss://, a TLS port behind redis://" {
   own
   listen "$own_server" port
   local options=(--connect-timeout 500ms)
@@ -106,7 +106,7 @@ refuses() {
   end_server "$here/tls"
 }
 
-@test "FAULTS 39 77: a client certificate that is wanted and missing, or of another authority" {
+@test "exit 77: a client certificate that is wanted and missing, or of another authority" {
   redis config set tls-auth-clients yes >/dev/null
   refuses 77 "localhost:$PORT" "wants a client certificate"
   RLOCK_CERT=$PKI/other/stranger.crt RLOCK_KEY=$PKI/other/stranger.key \
@@ -151,7 +151,7 @@ refuses() {
   RLOCK_CACERTDIR=authorities run -0 rlock run -w 30 relative -- true
 }
 
-@test "FAULTS 39: a name that every certificate would fit is refused, not taken for no verification" {
+@test "a name that every certificate would fit is refused, not taken for no verification" {
   present elsewhere
   local name
   for name in . .. .example .elsewhere.example; do
@@ -193,7 +193,7 @@ refuses() {
   silent
 }
 
-@test "78: a certificate or key that cannot be used is named; nothing that is in it is told" {
+@test "exit 78: a certificate or key that cannot be used is named; nothing that is in it is told" {
   RLOCK_CACERT=none refuses 78 '"none"' "No such file"
   RLOCK_CACERT=$here refuses 78 "not a file"
   RLOCK_CACERT=/dev/zero refuses 78 "not a file"
@@ -210,13 +210,13 @@ refuses() {
   [[ ${stderr//\"canary\"/} != *canary* ]]
 }
 
-@test "FAULTS 38: a password in a URL that TLS refuses is nowhere" {
+@test "a password in a URL that TLS refuses is nowhere" {
   present expired
   RLOCK_URL=rediss://:canary@localhost:$PORT refuses 77 "expired"
   [[ $stderr != *canary* ]]
 }
 
-@test "78: without OpenSSL the message names the package; a plain run does not load it" {
+@test "exit 78: without OpenSSL the message names the package; a plain run does not load it" {
   mkdir broken
   echo "no library" >broken/libssl.so.3
   LD_LIBRARY_PATH=broken refuses 78 "libssl3"
@@ -226,7 +226,7 @@ refuses() {
   run -0 rlock run lock -- sh -c 'grep -q libssl /proc/$PPID/maps'
 }
 
-@test "L22: no socket reaches the command" {
+@test "no socket reaches the command" {
   RLOCK_URL=unix://$SERVER/s run -0 rlock run lock -- ls -l /proc/self/fd
   local plain=${#lines[@]}
   run -0 rlock run lock -- ls -l /proc/self/fd
@@ -252,7 +252,7 @@ refuses() {
   nothing_left broken
 }
 
-@test "L42: a command and replies of more than one TLS record" {
+@test "a command and replies of more than one TLS record" {
   reset_server
   redis eval 'for i = 1, 3000 do redis.call("HSET", string.format("rlock:{lock-%04d}:meta", i), "last", 1) end' 0
   [ "$(rlock status | wc -l)" -eq 3001 ]
@@ -262,7 +262,7 @@ refuses() {
   run -0 rlock run long -- true
 }
 
-@test "L09: renewed longer than its lease, through connections that are killed" {
+@test "renewed longer than its lease, through connections that are killed" {
   hold renewed -t 2
   local end=$((SECONDS + 5))
   while ((SECONDS < end)); do
@@ -274,7 +274,7 @@ refuses() {
   nothing_left renewed
 }
 
-@test "76: a server that is no longer to be trusted when the lease is renewed over a fresh connection" {
+@test "exit 76: a server that is no longer to be trusted when the lease is renewed over a fresh connection" {
   hold spoilt -t 2 -k 300ms
   present expired
   redis client kill type normal >/dev/null

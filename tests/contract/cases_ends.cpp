@@ -7,58 +7,57 @@ namespace {
 using namespace std::chrono_literals;
 using lock::CancelHow;
 using lock::CancelReply;
-using lock::Ending;
-using lock::Gone;
 using lock::Lost;
 using lock::LostHow;
+using lock::OwnerEnd;
+using lock::OwnerEnded;
 using lock::Pace;
 
-void gone_as(Lab& lab, char owner, Ending ending) {
-  need(as<Gone>(lab.acquire(owner), "a late acquire brings the owner back").ending == ending,
+void expect_ended(Lab& lab, char owner, OwnerEnd ending) {
+  need(as<OwnerEnded>(lab.acquire(owner), "a late acquire brings the owner back").ending == ending,
        "the late acquire is told another end");
   need(lab.holders().find(owner) == std::string::npos, "a ghost holds the lock");
   need(lab.waiters().find(owner) == std::string::npos, "a ghost waits");
 }
 
-// L16, L30
 void late_acquire(Lab& lab) {
   lab.granted('A');
   lab.queued('B');
   lab.queued('C');
   lab.release('A');
-  gone_as(lab, 'A', Ending::released);
-  need(lab.cancel('B') == CancelReply::gave_back, "B had been granted");
-  gone_as(lab, 'B', Ending::cancelled);
+  expect_ended(lab, 'A', OwnerEnd::released);
+  need(lab.cancel('B') == CancelReply::was_granted, "B had been granted");
+  expect_ended(lab, 'B', OwnerEnd::cancelled);
   lab.granted('C');
   lab.queued('D');
-  need(lab.cancel('D', CancelHow::removed) == CancelReply::left_queue, "D waited");
+  need(lab.cancel('D', CancelHow::removed) == CancelReply::was_queued, "D waited");
   need(lab.woken('D'), "a removed waiter is not told");
-  need(as<Gone>(lab.acquire('D'), "D is back").note == "by the operator", "D is not told by whom");
-  lab.force(lock::Sole{}, Pace::now);
-  gone_as(lab, 'C', Ending::forced);
+  need(as<OwnerEnded>(lab.acquire('D'), "D is back").note == "by the operator",
+       "D is not told by whom");
+  lab.force(lock::OnlyHolder{}, Pace::now);
+  expect_ended(lab, 'C', OwnerEnd::forced);
   lab.cancel('E');
-  gone_as(lab, 'E', Ending::cancelled);
+  expect_ended(lab, 'E', OwnerEnd::cancelled);
 }
 
-// PROTOCOL case 2
 void repeated_release(Lab& lab) {
   lab.granted('A');
   lab.release('A');
   lab.granted('B');
   lab.release('B');
-  need(lab.release('A').ending == Ending::released, "a repeated release is refused");
+  need(lab.release('A').ending == OwnerEnd::released, "a repeated release is refused");
   lab.granted('C');
-  need(lab.release('A').ending == Ending::released, "a repeated release is refused");
+  need(lab.release('A').ending == OwnerEnd::released, "a repeated release is refused");
   need(lab.holders() == "C", "a repeated release freed another's lock");
 }
 
-void forced_victim(Lab& lab) {
+void forced_holder(Lab& lab) {
   lock::Token token = lab.granted('A');
   as<lock::Forced>(lab.force(), "not forced");
   need(lab.woken('A'), "the victim is not told");
   const auto lost = as<Lost>(lab.renew('A', token), "the victim renews");
   need(lost.how == LostHow::forced && lost.note == "by the operator", "not told who and why");
-  need(lab.release('A').ending == Ending::forced, "the confirmation does not say forced");
+  need(lab.release('A').ending == OwnerEnd::forced, "the confirmation does not say forced");
   need(as<Lost>(lab.renew('A', token), "put back").how == LostHow::forced, "not told forced");
 
   token = lab.granted('B');
@@ -66,10 +65,9 @@ void forced_victim(Lab& lab) {
   lab.pass(40s);
   need(as<Lost>(lab.renew('B', token), "a lapsed victim renews").how == LostHow::forced,
        "a victim that slept is not told it was forced");
-  gone_as(lab, 'B', Ending::forced);
+  expect_ended(lab, 'B', OwnerEnd::forced);
 }
 
-// L41
 void expired_lease(Lab& lab) {
   lock::Token token = lab.granted('A');
   lab.pass(31s);
@@ -116,7 +114,7 @@ void broken_and_the_tombstones_evicted(Lab& lab) {
   lab.cli({"FLUSHALL"});
   lab.pass(1s);
   need(as<lock::Renewal>(lab.renew('A', token), "lost") == lock::Renewal::put_back, "not put back");
-  lab.force(lock::Sole{}, Pace::now);
+  lab.force(lock::OnlyHolder{}, Pace::now);
   lab.cli({"UNLINK", lab.key("released")});
   const auto lost = as<Lost>(lab.renew('A', token), "whom an operator broke is back");
   need(lost.how == LostHow::forced && lost.note == "by the operator", "not told who and why");
@@ -160,13 +158,14 @@ void taken_after_it_was_deleted(Lab& lab) {
   lock::Token token = lab.granted('A');
   lab.cli({"DEL", lab.key("holders")});
   const auto alone = as<Lost>(lab.renew('A', token), "renewed");
-  need(alone.how == LostHow::deleted && alone.since == lock::Since::nobody, "not deleted alone");
+  need(alone.how == LostHow::deleted && alone.since == lock::LaterHolder::nobody,
+       "not deleted alone");
   token = lab.granted('B');
   lab.cli({"DEL", lab.key("holders")});
   need(lab.inspect().last_grant == token, "the last grant is not shown");
   lab.granted('C');
   const auto lost = as<Lost>(lab.renew('B', token), "two hold it");
-  need(lost.how == LostHow::taken && lost.by && lost.since == lock::Since::unknown,
+  need(lost.how == LostHow::taken && lost.by && lost.since == lock::LaterHolder::unknown,
        "B does not learn that C has it");
   lab.release('C');
   need(as<Lost>(lab.renew('B', token), "put back").how == LostHow::taken,
@@ -178,7 +177,7 @@ void live_run_by_its_id(Lab& lab) {
     return lab.release(owner, lock::Entry::outer(), "-", lock::ReleaseHow::by_id);
   };
   Ask run;
-  run.attended = lock::Attended::run;
+  run.responsive = lock::Responsive::run;
   lab.granted('A', run);
   const std::string before = lab.fingerprint();
   const auto refused = by_id('A');
@@ -186,11 +185,12 @@ void live_run_by_its_id(Lab& lab) {
   need(lab.fingerprint() == before, "a refused release wrote something");
   lab.force();
   need(by_id('A').run.has_value() && lab.holders() == "A", "a revoked run is confirmed for it");
-  need(lab.release('A').ending == Ending::forced && lab.holders().empty(), "the run cannot end");
+  need(lab.release('A').ending == OwnerEnd::forced && lab.holders().empty(), "the run cannot end");
   need(!by_id('A').run, "a run that has ended is taken for a live one");
   lab.granted('B');
-  need(by_id('B').ending == Ending::released && lab.holders().empty(), "steps cannot be released");
-  need(by_id('B').ending == Ending::released, "a repeated release is refused");
+  need(by_id('B').ending == OwnerEnd::released && lab.holders().empty(),
+       "steps cannot be released");
+  need(by_id('B').ending == OwnerEnd::released, "a repeated release is refused");
 }
 
 // The lease of a revoked holder lapsed, and its release came late.
@@ -200,10 +200,10 @@ void tombstone_of_a_late_release(Lab& lab) {
   lab.pass(31s);
   lab.cancel('Z');  // sweeps
   lab.pass(50s);
-  need(lab.release('A').ending == Ending::forced, "the late release does not show the force");
+  need(lab.release('A').ending == OwnerEnd::forced, "the late release does not show the force");
   lab.pass(11s);
   lab.cancel('Y');  // sweeps
-  gone_as(lab, 'A', Ending::forced);
+  expect_ended(lab, 'A', OwnerEnd::forced);
 }
 
 void changed_record(Lab& lab) {
@@ -219,12 +219,13 @@ void changed_record(Lab& lab) {
   need(lab.inspect().holders.front().record == "A cannot end", "put back with the old record");
 }
 
-// PROTOCOL case 19: nobody starts beside the victim until it confirmed or its lease ended.
+// Nobody starts beside the victim until it confirmed or its lease ended.
 void revocation_without_overlap(Lab& lab) {
   lock::Token token = lab.granted('A');
   lab.queued('B');
   const auto forced = as<lock::Forced>(lab.force(), "not forced");
-  need(forced.broken.size() == 1 && forced.counting.size() == 1 && !forced.next, "freed at once");
+  need(forced.broken.size() == 1 && forced.unconfirmed.size() == 1 && !forced.next,
+       "freed at once");
   lab.woken('A');  // the wake is lost
   lab.pass(8s);
   lab.queued('B');
@@ -246,7 +247,8 @@ void revoked_before_the_claim(Lab& lab) {
   lab.queued('B');
   lab.release('A');
   as<lock::Forced>(lab.force(), "not forced");
-  need(as<Gone>(lab.acquire('B'), "a revoked grant is claimed").ending == Ending::forced, "why");
+  need(as<OwnerEnded>(lab.acquire('B'), "a revoked grant is claimed").ending == OwnerEnd::forced,
+       "why");
   lab.queued('C');
   lab.cancel('B');
   need(lab.holders() == "C", "its confirmation does not free the lock");
@@ -259,18 +261,19 @@ void revoked_and_lapsed_at_once(Lab& lab) {
   lab.release('A');
   as<lock::Forced>(lab.force(), "not forced");
   lab.pass(2s);
-  need(as<Gone>(lab.acquire('B'), "a forced owner is granted anew").ending == Ending::forced,
-       "not told forced");
+  need(
+      as<OwnerEnded>(lab.acquire('B'), "a forced owner is granted anew").ending == OwnerEnd::forced,
+      "not told forced");
   need(lab.holders().empty() && lab.waiters().empty(), "it is back");
 }
 
 void unattended_is_free_at_once(Lab& lab) {
   Ask unattended;
-  unattended.attended = lock::Attended::no;
+  unattended.responsive = lock::Responsive::no;
   lab.granted('A', unattended);
   lab.queued('B');
   const auto forced = as<lock::Forced>(lab.force(), "not forced");
-  need(forced.counting.empty(), "an unattended holder counts on");
+  need(forced.unconfirmed.empty(), "an unattended holder counts on");
   need(forced.next == Lab::owner('B').text(), "the next is not granted");
   lab.granted('B');
 }
@@ -287,7 +290,7 @@ void force_targets(Lab& lab) {
   shared.limit = lock::Limit::shared();
   lab.granted('B', shared);
   lab.granted('C', shared);
-  need(as<lock::Several>(lab.force(), "several are forced unasked").holders == 2, "not two");
+  need(as<lock::SeveralHolders>(lab.force(), "several are forced unasked").holders == 2, "not two");
   need(lab.holders() == "BC", "a refused force changed something");
   need(as<lock::Forced>(lab.force(Lab::owner('B')), "not forced").broken.size() == 1, "not one");
 }
@@ -298,7 +301,7 @@ void repeated_by_an_operator(Lab& lab) {
   lab.queued('B');
   lab.queued('C');
   for (int time = 1; time <= 2; ++time) {
-    need(lab.cancel('C', CancelHow::removed) == CancelReply::left_queue, "C was not removed");
+    need(lab.cancel('C', CancelHow::removed) == CancelReply::was_queued, "C was not removed");
   }
   const auto first = as<lock::Forced>(lab.force(Lab::owner('A'), Pace::now), "not forced");
   need(first.broken.size() == 1 && first.next == Lab::owner('B').text(), "B is not the next");
@@ -309,12 +312,12 @@ void repeated_by_an_operator(Lab& lab) {
 
 }  // namespace
 
-const std::vector<Named>& end_cases() {
-  static const std::vector<Named> cases{
-      {"1: a late acquire after release, cancel, remove, force makes no ghost", late_acquire},
-      {"2: a repeated release succeeds and frees nobody else", repeated_release},
-      {"4: a forced victim cannot renew, nor after it lapsed", forced_victim},
-      {"5: an ended lease comes back only where nobody had it since (L41)", expired_lease},
+const std::vector<NamedCase>& end_cases() {
+  static const std::vector<NamedCase> cases{
+      {"a late acquire after release, cancel, remove, force makes no ghost", late_acquire},
+      {"a repeated release succeeds and frees nobody else", repeated_release},
+      {"a forced victim cannot renew, nor after it lapsed", forced_holder},
+      {"an ended lease comes back only where nobody had it since", expired_lease},
       {"a lock deleted by hand is lost", deleted_by_hand},
       {"a flushed lock is put back unless another was granted", flushed_while_held},
       {"a broken lock stays broken when its tombstone is evicted",
@@ -325,13 +328,12 @@ const std::vector<Named>& end_cases() {
       {"a lock deleted and then taken is reported as taken", taken_after_it_was_deleted},
       {"a live run is not released by its id", live_run_by_its_id},
       {"of two ends of an owner the later time stays", tombstone_of_a_late_release},
-      {"19: a revoked holder counts until it confirms or its lease ends",
-       revocation_without_overlap},
-      {"19: a grant revoked before the claim is gone", revoked_before_the_claim},
-      {"4: a revoked grant that lapsed is gone for the acquire that finds it",
+      {"a revoked holder counts until it confirms or its lease ends", revocation_without_overlap},
+      {"a grant revoked before the claim is gone", revoked_before_the_claim},
+      {"a revoked grant that lapsed is gone for the acquire that finds it",
        revoked_and_lapsed_at_once},
       {"a holder nobody attends is freed at once", unattended_is_free_at_once},
-      {"force-unlock breaks only what it was pointed at (L20)", force_targets},
+      {"force-unlock breaks only what it was pointed at", force_targets},
       {"a repeated force-unlock or removal succeeds and hits nobody else", repeated_by_an_operator},
   };
   return cases;

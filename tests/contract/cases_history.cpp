@@ -6,12 +6,12 @@ namespace {
 
 using namespace std::chrono_literals;
 using lock::CancelHow;
-using lock::PastRun;
+using lock::Run;
 using lock::Skips;
 
-const PastRun& run_at(const std::vector<lock::Past>& history, size_t i) {
+const Run& run_at(const std::vector<lock::HistoryRow>& history, size_t i) {
   need(i < history.size(), "a run is missing");
-  return as<PastRun>(history[i], "not a run");
+  return as<Run>(history[i], "not a run");
 }
 
 void runs_newest_first(Lab& lab) {
@@ -23,7 +23,7 @@ void runs_newest_first(Lab& lab) {
   const auto history = lab.history();
   need(history.size() == 2, "not two runs");
   need(run_at(history, 0).result == "signal:9", "not the newest first");
-  const PastRun& run = run_at(history, 1);
+  const Run& run = run_at(history, 1);
   need(run.token == first && run.result == "exit:7" && run.how == "released", "not as it ended");
   need(run.until.ms - run.since.ms == 5000, "not its length");
   need(run.record == "record of A", "not who");
@@ -36,7 +36,7 @@ void repeated_release_is_one_run(Lab& lab) {
   need(lab.history().size() == 1, "a repeated release is a second run");
 }
 
-// L21: nothing is running for ever, and what was lost is told.
+// Nothing is running for ever, and what was lost is told.
 void lost_and_forced_runs(Lab& lab) {
   lab.granted('A');
   lab.pass(31s);
@@ -49,7 +49,7 @@ void lost_and_forced_runs(Lab& lab) {
   need(run_at(lab.history(), 0).record == "record of B", "not whom");
   need(run_at(lab.history(), 0).result == "signal:15", "not what it came to");
   lab.granted('C');
-  lab.force(lock::Sole{}, lock::Pace::now);
+  lab.force(lock::OnlyHolder{}, lock::Pace::now);
   need(run_at(lab.history(), 0).how == "forced" && lab.history().size() == 3, "not three runs");
   need(run_at(lab.history(), 0).note == "by the operator", "not who forced it at once");
   lab.granted('D');
@@ -70,7 +70,7 @@ void forced_cooldown(Lab& lab) {
   lab.release('B', lock::Entry::outer(), "exit:1");
   const auto history = lab.history();
   need(history.size() == 2, "a forced cool-down is a row of its own");
-  const PastRun& run = run_at(history, 1);
+  const Run& run = run_at(history, 1);
   need(run.how == "released" && run.result == "exit:0" && run.record == "record of A", "changed");
   need(run.note == "by the operator", "not who forced the cool-down");
   need(run_at(history, 0).note.empty(), "a run that nobody forced has a note");
@@ -118,11 +118,11 @@ void capped(Lab& lab) {
 
 }  // namespace
 
-const std::vector<Named>& history_cases() {
-  static const std::vector<Named> cases{
+const std::vector<NamedCase>& history_cases() {
+  static const std::vector<NamedCase> cases{
       {"history: runs, the newest first, with what they came to", runs_newest_first},
       {"history: a repeated release is one run", repeated_release_is_one_run},
-      {"history: lost and forced runs are told (L21)", lost_and_forced_runs},
+      {"history: lost and forced runs are told", lost_and_forced_runs},
       {"history: a forced cool-down is noted with its run", forced_cooldown},
       {"history: skips between two runs share a row", skips_share_a_row},
       {"history: a grant that nobody claimed is no run", no_run_for_an_unclaimed_grant},

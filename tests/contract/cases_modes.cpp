@@ -19,7 +19,7 @@ Ask with(Limit limit) {
   return ask;
 }
 
-Ask holding(lock::Millis min_hold) {
+Ask holding(Millis min_hold) {
   Ask ask;
   ask.min_hold = min_hold;
   return ask;
@@ -40,7 +40,6 @@ void slots_fill_up(Lab& lab) {
   need(lab.holders() == "ACD", "not three hold it");
 }
 
-// L18
 void least_limit_rules(Lab& lab) {
   lab.granted('A', with(Limit::slots(3)));
   lab.granted('B', with(Limit::slots(2)));
@@ -111,9 +110,9 @@ void outer_released_inner_crashed(Lab& lab) {
   lab.release('A');
   need(lab.holders() == "A", "the inner run does not keep it");
   as<Lost>(lab.renew('A', token), "a released entry is renewed");
-  as<lock::Gone>(lab.acquire('A'), "a released entry is acquired");
+  as<lock::OwnerEnded>(lab.acquire('A'), "a released entry is acquired");
   lab.pass(31s);
-  as<lock::Gone>(lab.acquire('A'), "a ghost by acquire");
+  as<lock::OwnerEnded>(lab.acquire('A'), "a ghost by acquire");
   as<Lost>(lab.renew('A', token), "a ghost by renew");
   need(lab.holders().empty(), "a ghost");
 }
@@ -146,10 +145,10 @@ void revoked_with_an_inner_run(Lab& lab) {
     as<Renewal>(lab.renew('A', token, {}, inner()), "not entered");
     as<lock::Forced>(lab.force(), "not forced");
     need(lab.woken('A'), "nobody is told");
-    need(lab.release('A', first).ending == lock::Ending::forced, "not told forced");
+    need(lab.release('A', first).ending == lock::OwnerEnd::forced, "not told forced");
     need(lab.holders() == "A" && lab.woken('A'), "the other one is not waited for, or not told");
     need(as<Lost>(lab.renew('A', token, {}, last), "renewed").how == LostHow::forced, "not told");
-    need(lab.release('A', last).ending == lock::Ending::forced, "not told forced");
+    need(lab.release('A', last).ending == lock::OwnerEnd::forced, "not told forced");
     need(lab.holders().empty(), "not freed");
     lab.cli({"FLUSHALL"});
     lab.pass(1s);
@@ -187,7 +186,6 @@ void long_lease_beside_short(Lab& lab) {
   }
 }
 
-// L14
 void min_hold_keeps_it(Lab& lab) {
   lab.granted('A', holding(60s));
   lab.queued('B');
@@ -200,7 +198,7 @@ void min_hold_keeps_it(Lab& lab) {
   lab.granted('B');
 }
 
-// The reply was lost, and the request came again when another held the lock already. [L20]
+// The reply was lost, and the request came again when another held the lock already.
 void min_hold_broken_twice(Lab& lab) {
   lab.granted('A', holding(60s));
   lab.release('A');
@@ -234,7 +232,6 @@ void keys_outlive_min_hold(Lab& lab) {
   }
 }
 
-// FAULTS 29
 void min_hold_and_a_clock_set_back(Lab& lab) {
   lab.granted('A');
   lab.pass(-60s);
@@ -251,7 +248,7 @@ void no_min_hold_for_what_never_started(Lab& lab) {
   lab.granted('A', holding(60s));
   lab.release('A', lock::Entry::outer(), "exit:127", lock::ReleaseHow::unused);
   need(lab.holders().empty(), "a command that never started keeps the lock");
-  need(as<lock::PastRun>(lab.history().at(0), "no run").result == "exit:127",
+  need(as<lock::Run>(lab.history().at(0), "no run").result == "exit:127",
        "it is not in the history");
 }
 
@@ -266,30 +263,29 @@ void no_min_hold_for_an_unclaimed_grant(Lab& lab) {
 
 }  // namespace
 
-const std::vector<Named>& mode_cases() {
-  static const std::vector<Named> cases{
+const std::vector<NamedCase>& mode_cases() {
+  static const std::vector<NamedCase> cases{
       {"slots fill up and are handed over", slots_fill_up},
-      {"the least limit rules (L18)", least_limit_rules},
+      {"the least limit rules", least_limit_rules},
       {"a shared waiter behind an exclusive one waits", shared_behind_exclusive_waits},
-      {"3: the late renewal of a released slot is lost", late_renewal_of_released_slot},
-      {"6: flushed slots come back, newest first; one newcomer costs one", flushed_slots},
-      {"7: a nested run puts its outer run back too", flushed_nested},
-      {"8: released outside, crashed inside: no ghost", outer_released_inner_crashed},
+      {"the late renewal of a released slot is lost", late_renewal_of_released_slot},
+      {"flushed slots come back, newest first; one newcomer costs one", flushed_slots},
+      {"a nested run puts its outer run back too", flushed_nested},
+      {"released outside, crashed inside: no ghost", outer_released_inner_crashed},
       {"an inner run's lease is short", inner_lease_is_short},
       {"an inner run ends its own entry alone", inner_released_after_a_flush},
       {"a revoked lock is held until the inner and the outer run confirmed",
        revoked_with_an_inner_run},
       {"an inner run's min-hold counts", inner_min_hold},
-      {"9: exclusive inside shared is an upgrade", exclusive_inside_shared},
-      {"10: a short lease does not shorten the keys of a long one", long_lease_beside_short},
-      {"16: min-hold keeps the lock, and the head starts on time (L14)", min_hold_keeps_it},
+      {"exclusive inside shared is an upgrade", exclusive_inside_shared},
+      {"a short lease does not shorten the keys of a long one", long_lease_beside_short},
+      {"min-hold keeps the lock, and the head starts on time", min_hold_keeps_it},
       {"a cool-down is broken by its owner, once", min_hold_broken_twice},
-      {"16: min-hold survives a crash and takes one slot", min_hold_after_a_crash},
-      {"16: the keys live as long as a min-hold", keys_outlive_min_hold},
-      {"16: min-hold is no longer where the server's clock is set back",
-       min_hold_and_a_clock_set_back},
-      {"16: a command that never started has no min-hold", no_min_hold_for_what_never_started},
-      {"16: a grant nobody claimed has no min-hold", no_min_hold_for_an_unclaimed_grant},
+      {"min-hold survives a crash and takes one slot", min_hold_after_a_crash},
+      {"the keys live as long as a min-hold", keys_outlive_min_hold},
+      {"min-hold is no longer where the server's clock is set back", min_hold_and_a_clock_set_back},
+      {"a command that never started has no min-hold", no_min_hold_for_what_never_started},
+      {"a grant nobody claimed has no min-hold", no_min_hold_for_an_unclaimed_grant},
   };
   return cases;
 }

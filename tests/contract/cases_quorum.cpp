@@ -1,4 +1,4 @@
-// What a client of a quorum relies on at each of its servers. PROTOCOL, Quorum; case 20
+// What a client of a quorum relies on at each of its servers. [docs/PROTOCOL.md, "Quorum"]
 #include "contract/lab.hpp"
 
 namespace rlock::contract {
@@ -6,9 +6,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using lock::CancelReply;
-using lock::Gone;
 using lock::Lost;
 using lock::LostHow;
+using lock::OwnerEnded;
 
 Ask attempt(uint64_t number, uint64_t ticket = 1000) {
   Ask ask;
@@ -26,24 +26,25 @@ lock::Token confirmed(Lab& lab, char owner, uint64_t number) {
 // A client reconnected: its acquire and release of attempt 1 lie unread while attempt 2 is granted.
 void old_bytes(Lab& lab) {
   lock::Token token = confirmed(lab, 'A', 2);
-  as<Gone>(lab.acquire('A', attempt(1)), "an older acquire is heeded");
-  lab.yield('A', 1, {});
+  as<OwnerEnded>(lab.acquire('A', attempt(1)), "an older acquire is heeded");
+  lab.cancel_attempt('A', 1, {});
   need(lab.holders() == "A", "an older give-back freed a newer grant");
   as<Lost>(lab.renew('A', token, attempt(1)), "an older write-back is heeded");
-  lab.yield('A', 2, {});
+  lab.cancel_attempt('A', 2, {});
   need(lab.holders().empty(), "the give-back of the grant itself is not heeded");
 }
 
-void give_back_first(Lab& lab) {
-  need(lab.yield('A', 1, {1000}) == CancelReply::absent, "A had something");
-  as<Gone>(lab.acquire('A', attempt(1)), "the acquire that was given back before takes the lock");
+void cancel_before_acquire(Lab& lab) {
+  need(lab.cancel_attempt('A', 1, {1000}) == CancelReply::absent, "A had something");
+  as<OwnerEnded>(lab.acquire('A', attempt(1)),
+                 "the acquire that was given back before takes the lock");
   need(lab.holders().empty() && lab.waiters().empty(), "a ghost");
   lab.granted('A', attempt(2));
 }
 
 void late_write_back(Lab& lab) {
   lock::Token token = lab.granted('A', attempt(1));
-  lab.yield('A', 1, {});
+  lab.cancel_attempt('A', 1, {});
   confirmed(lab, 'B', 1);
   as<Lost>(lab.renew('A', token, attempt(1)), "written back though it was given back");
   need(lab.holders() == "B", "the write-back of another changed the holder");
@@ -81,7 +82,7 @@ void missed_write_back(Lab& lab) {
   as<lock::Renewal>(lab.renew('A', agreed, of_another), "not renewed");
   need(lab.inspect().holders.front().token == agreed, "the holder shows another token");
   lab.release('A');
-  need(as<lock::PastRun>(lab.history().at(0), "no run").token == agreed, "not under its token");
+  need(as<lock::Run>(lab.history().at(0), "no run").token == agreed, "not under its token");
   need(lab.granted('B', attempt(1)) > agreed, "the next token is not greater than the majority's");
 }
 
@@ -110,7 +111,7 @@ void ticket_of_the_future(Lab& lab) {
   lab.release('A');
   need(lab.holders() == "B", "B is not the next");
   lab.pass(1s);
-  lab.yield('B', 1, {kAhead});
+  lab.cancel_attempt('B', 1, {kAhead});
   need(lab.holders() == "C" && lab.waiters() == "B", "C is not the next");
   lab.pass(1s);
   lab.queued('D', attempt(1, place.value + 2'500'000));
@@ -124,19 +125,19 @@ void token_after_amnesia(Lab& lab) {
   need(lab.granted('B', attempt(1)) > token, "the token fell after a loss of memory");
 }
 
-// L40: a rival's grant that came to nothing must not keep the holder from coming back.
-void rivals_grant(Lab& lab) {
+// A contender's grant that came to nothing must not keep the holder from coming back.
+void contender_grant(Lab& lab) {
   lock::Token token = confirmed(lab, 'A', 1);
   lab.pass(31s);
   lab.granted('B', attempt(1));
-  lab.yield('B', 1, {2000});
+  lab.cancel_attempt('B', 1, {2000});
   need(as<lock::Renewal>(lab.renew('A', token), "the holder does not get back what is free") ==
            lock::Renewal::put_back,
        "not put back");
   need(lab.holders() == "A" && lab.waiters() == "B", "A holds, B waits");
 }
 
-void confirmed_rival(Lab& lab) {
+void confirmed_contender(Lab& lab) {
   lock::Token token = confirmed(lab, 'A', 1);
   lab.pass(31s);
   confirmed(lab, 'B', 1);
@@ -149,10 +150,10 @@ void place_is_kept(Lab& lab) {
   lab.granted('A', attempt(1, 1000));
   lab.queued('B', attempt(1, 500));
   lab.queued('C', attempt(1, 2000));
-  need(lab.yield('A', 1, {1000}) == CancelReply::gave_back, "A had the lock");
+  need(lab.cancel_attempt('A', 1, {1000}) == CancelReply::was_granted, "A had the lock");
   need(lab.holders() == "B" && lab.waiters() == "AC", "A does not wait where its ticket says");
   need(lab.woken('B'), "B is not told");
-  lab.yield('B', 1, {500});
+  lab.cancel_attempt('B', 1, {500});
   need(lab.holders().empty() && lab.waiters() == "BAC", "B, who gave back, is granted again");
   lab.granted('B', attempt(2, 500));
 }
@@ -177,8 +178,8 @@ void nothing_stays(Lab& lab) {
   Ask ask = attempt(1);
   ask.queueing = lock::Queueing::never;
   as<lock::Busy>(lab.acquire('B', ask), "not busy");
-  lab.yield('B', 1, {});
-  lab.yield('A', 1, {});
+  lab.cancel_attempt('B', 1, {});
+  lab.cancel_attempt('A', 1, {});
   need(lab.holders().empty() && lab.waiters().empty(), "something stays");
   lab.pass(61s);
   lab.granted('C');
@@ -189,22 +190,22 @@ void nothing_stays(Lab& lab) {
 
 }  // namespace
 
-const std::vector<Named>& quorum_cases() {
-  static const std::vector<Named> list{
-      {"20: the bytes of an older attempt, read after a newer one, change nothing", old_bytes},
-      {"20: an acquire later than its give-back takes nothing", give_back_first},
-      {"20: a late write-back changes nothing", late_write_back},
-      {"20: the token of the majority is written back", token_grows},
-      {"20: a run that was never confirmed here is not told", unconfirmed_run},
-      {"20: a renewal brings the token where the write-back was missed", missed_write_back},
-      {"20: a server that was away is brought the lease, also by a clock ahead", completed_later},
-      {"20: a ticket of the future is the time here", ticket_of_the_future},
-      {"20: the token grows after amnesia", token_after_amnesia},
-      {"20: a grant that was given back is no grant (L40)", rivals_grant},
-      {"20: a confirmed grant since then is one (L41)", confirmed_rival},
-      {"20: who gives back keeps the place and is not granted again at once", place_is_kept},
-      {"20: the client's ticket decides, whatever was missed", common_ticket},
-      {"20: an attempt that came to nothing leaves nothing for ever (L37)", nothing_stays},
+const std::vector<NamedCase>& quorum_cases() {
+  static const std::vector<NamedCase> list{
+      {"the bytes of an older attempt, read after a newer one, change nothing", old_bytes},
+      {"an acquire later than its give-back takes nothing", cancel_before_acquire},
+      {"a late write-back changes nothing", late_write_back},
+      {"the token of the majority is written back", token_grows},
+      {"a run that was never confirmed here is not told", unconfirmed_run},
+      {"a renewal brings the token where the write-back was missed", missed_write_back},
+      {"a server that was away is brought the lease, also by a clock ahead", completed_later},
+      {"a ticket of the future is the time here", ticket_of_the_future},
+      {"the token grows after amnesia", token_after_amnesia},
+      {"a grant that was given back is no grant", contender_grant},
+      {"a confirmed grant since then is one", confirmed_contender},
+      {"who gives back keeps the place and is not granted again at once", place_is_kept},
+      {"the client's ticket decides, whatever was missed", common_ticket},
+      {"an attempt that came to nothing leaves nothing for ever", nothing_stays},
   };
   return list;
 }

@@ -5,7 +5,6 @@ namespace rlock::contract {
 namespace {
 
 using namespace std::chrono_literals;
-using util::ErrorKind;
 
 void memory_full(Lab& lab) {
   lock::Token token = lab.granted('A');
@@ -13,11 +12,11 @@ void memory_full(Lab& lab) {
   lab.queued('C');
   lab.cli({"CONFIG", "SET", "maxmemory", "1"});
   const std::string before = lab.fingerprint();
-  need(lab.refusal('D').kind == ErrorKind::unavailable, "a new acquisition is not refused");
+  need(lab.acquire_error('D').kind == ErrorKind::unavailable, "a new acquisition is not refused");
   need(lab.fingerprint() == before, "a refused acquisition wrote something");
   need(std::holds_alternative<lock::Renewal>(lab.renew('A', token)), "a renewal is refused");
   lab.queued('B');
-  need(lab.release('A').ending == lock::Ending::released, "a release is refused");
+  need(lab.release('A').ending == lock::OwnerEnd::released, "a release is refused");
   lab.granted('B');
   lab.cancel('C');
   lab.release('B');
@@ -32,7 +31,7 @@ void wrong_types(Lab& lab) {
     lab.queued('B');
     lab.cli({"SET", lab.key(suffix), "not ours"});
     const std::string before = lab.fingerprint();
-    need(lab.refusal('C').kind == ErrorKind::foreign,
+    need(lab.acquire_error('C').kind == ErrorKind::wrong_type,
          std::string(suffix) + ": not refused as foreign");
     for (auto& broken : {+[](Lab& l) { l.release('A'); }, +[](Lab& l) { l.cancel('B'); },
                          +[](Lab& l) { l.force(); }, +[](Lab& l) { l.renew('A', {1}); }}) {
@@ -50,7 +49,7 @@ void wrong_types(Lab& lab) {
   }
 }
 
-// PROTOCOL, Keys: the wake lists are the only keys that a script computes.
+// The wake lists are the only keys that a script computes.
 void undeclared_keys_refused(Lab&) {
   const Mutation refused{"redis.pcall('LPUSH', key, word)",
                          "(#KEYS > 9 and redis.pcall('LPUSH', key, word) or {err = 'undeclared'})"};
@@ -58,7 +57,7 @@ void undeclared_keys_refused(Lab&) {
   lab.granted('A');
   lab.queued('B');
   lab.queued('C');
-  need(lab.release('A').ending == lock::Ending::released, "the release is not told");
+  need(lab.release('A').ending == lock::OwnerEnd::released, "the release is not told");
   need(lab.woken('B'), "nobody pushed the wake");
   lab.granted('B');
   need(std::holds_alternative<lock::Forced>(lab.force()), "the force-unlock is not told");
@@ -69,7 +68,7 @@ void wrong_wake(Lab& lab) {
   lab.granted('A');
   lab.queued('B');
   lab.cli({"SET", lab.key("wake:" + Lab::owner('B').text()), "not ours"});
-  need(lab.release('A').ending == lock::Ending::released, "the release fails");
+  need(lab.release('A').ending == lock::OwnerEnd::released, "the release fails");
   lab.granted('B');
 }
 
@@ -91,7 +90,6 @@ void heartbeat_deleted(Lab& lab) {
   need(lab.holders() == "C", "a head without a heartbeat is in the way");
 }
 
-// L42
 void script_flush(Lab& lab) {
   lab.granted('A');
   lab.cli({"SCRIPT", "FLUSH"});
@@ -103,16 +101,16 @@ void script_flush(Lab& lab) {
 
 }  // namespace
 
-const std::vector<Named>& server_cases() {
-  static const std::vector<Named> cases{
-      {"11: with memory full everything but a new acquisition works", memory_full},
-      {"12: a key of a wrong type stops each script before it writes", wrong_types},
-      {"12: a wake of a wrong type does not stop a release", wrong_wake},
+const std::vector<NamedCase>& server_cases() {
+  static const std::vector<NamedCase> cases{
+      {"with memory full everything but a new acquisition works", memory_full},
+      {"a key of a wrong type stops each script before it writes", wrong_types},
+      {"a wake of a wrong type does not stop a release", wrong_wake},
       {"a server that refuses undeclared keys: the client pushes the wakes",
        undeclared_keys_refused},
-      {"13: with the limits deleted shared does not join exclusive", limits_deleted},
-      {"13: a head whose heartbeat was deleted is skipped", heartbeat_deleted},
-      {"SCRIPT FLUSH is invisible (L42)", script_flush},
+      {"with the limits deleted shared does not join exclusive", limits_deleted},
+      {"a head whose heartbeat was deleted is skipped", heartbeat_deleted},
+      {"SCRIPT FLUSH is invisible", script_flush},
   };
   return cases;
 }

@@ -36,18 +36,19 @@ void need(bool holds, const std::string& what) {
   if (!holds) throw Broken(what);
 }
 
-BentScripts::BentScripts(const std::vector<Mutation>& mutations) {
+MutatedScripts::MutatedScripts(const std::vector<Mutation>& mutations) {
   std::vector<bool> applied(mutations.size(), false);
-  acquire_ = bent(lua::acquire, mutations, applied);
-  renew_ = bent(lua::renew, mutations, applied);
-  release_ = bent(lua::release, mutations, applied);
-  force_unlock_ = bent(lua::force_unlock, mutations, applied);
-  inspect_ = bent(lua::inspect, mutations, applied);
+  acquire_ = mutate(lua::acquire, mutations, applied);
+  renew_ = mutate(lua::renew, mutations, applied);
+  release_ = mutate(lua::release, mutations, applied);
+  force_unlock_ = mutate(lua::force_unlock, mutations, applied);
+  inspect_ = mutate(lua::inspect, mutations, applied);
   all_applied_ = std::find(applied.begin(), applied.end(), false) == applied.end();
 }
 
-std::string BentScripts::bent(const lua::Script& script, const std::vector<Mutation>& mutations,
-                              std::vector<bool>& applied) const {
+std::string MutatedScripts::mutate(const lua::Script& script,
+                                   const std::vector<Mutation>& mutations,
+                                   std::vector<bool>& applied) const {
   std::string text(script.text);
   replace_all(text, "call('TIME')", "call('LRANGE', 'clock', 0, 1)");
   for (size_t i = 0; i < mutations.size(); ++i) {
@@ -59,7 +60,7 @@ std::string BentScripts::bent(const lua::Script& script, const std::vector<Mutat
 }
 
 // A digest that no script has: the text is sent each time.
-redis::Scripts BentScripts::scripts() const {
+redis::Scripts MutatedScripts::scripts() const {
   constexpr std::string_view kUnknown = "0000000000000000000000000000000000000000";
   return {{kUnknown, acquire_},
           {kUnknown, renew_},
@@ -70,9 +71,9 @@ redis::Scripts BentScripts::scripts() const {
 
 Lab::Lab(const std::vector<Mutation>& mutations)
     : server_(shared_server()),
-      bent_(mutations),
+      mutated_(mutations),
       name_(*lock::LockName::parse("job")),
-      store_(at(server_), "rlock:", bent_.scripts()),
+      store_(at(server_), "rlock:", mutated_.scripts()),
       now_ms_(wall_clock_ms()) {
   cli({"CONFIG", "SET", "maxmemory", "0"});
   cli({"FLUSHALL"});
@@ -84,7 +85,7 @@ void Lab::set_clock() {
   cli({"RPUSH", "clock", std::to_string(now_ms_ / 1000), std::to_string(now_ms_ % 1000 * 1000)});
 }
 
-void Lab::pass(lock::Millis time) {
+void Lab::pass(Millis time) {
   now_ms_ += time.count();
   set_clock();
 }
@@ -100,13 +101,13 @@ lock::Owner Lab::owner(char letter) {
 }
 
 template <class T>
-util::Result<T> Lab::drive(lock::InFlight<T> request) {
+Result<T> Lab::drive(lock::InFlight<T> request) {
   lock::SystemPoller poller;
   return lock::finish(poller, std::move(request), poller.now() + std::chrono::seconds(30), "lab");
 }
 
 template <class T>
-T Lab::sure(util::Result<T> result) {
+T Lab::value_or_fail(Result<T> result) {
   if (!result) throw Broken(result.error().text);
   return std::move(*result);
 }
@@ -116,7 +117,7 @@ lock::AcquireCall Lab::call(char letter, const Ask& ask) const {
   call.limit = ask.limit;
   call.ttl = ask.ttl;
   call.min_hold = ask.min_hold;
-  call.attended = ask.attended;
+  call.responsive = ask.responsive;
   call.queueing = ask.queueing;
   call.max_queue = ask.max_queue;
   call.ticket = ask.ticket;
@@ -126,14 +127,14 @@ lock::AcquireCall Lab::call(char letter, const Ask& ask) const {
 }
 
 lock::AcquireReply Lab::acquire(char letter, const Ask& ask) {
-  lock::AcquireReply reply = lock::More{};
-  while (std::holds_alternative<lock::More>(reply)) {
-    reply = sure(drive(store_.acquire(call(letter, ask))));
+  lock::AcquireReply reply = lock::RetryNow{};
+  while (std::holds_alternative<lock::RetryNow>(reply)) {
+    reply = value_or_fail(drive(store_.acquire(call(letter, ask))));
   }
   return reply;
 }
 
-util::Error Lab::refusal(char letter, const Ask& ask) {
+Error Lab::acquire_error(char letter, const Ask& ask) {
   auto reply = drive(store_.acquire(call(letter, ask)));
   need(!reply, "acquire succeeds");
   return reply.error();
@@ -149,35 +150,35 @@ lock::RenewReply Lab::renew(char letter, lock::Token token, const Ask& ask,
   renew.ahead = ask.ahead;
   renew.record_changed = !ask.record.empty();
   renew.record = renew.record_changed ? ask.record : std::string("record of ") + letter;
-  return sure(drive(store_.renew(renew)));
+  return value_or_fail(drive(store_.renew(renew)));
 }
 
 lock::ReleaseReply Lab::release(char letter, const lock::Entry& entry, const std::string& result,
                                 lock::ReleaseHow how) {
-  return sure(drive(store_.release({name_, owner(letter), entry, result, how})));
+  return value_or_fail(drive(store_.release({name_, owner(letter), entry, result, how})));
 }
 
-std::vector<lock::Past> Lab::history() {
-  return sure(drive(store_.history(name_, 100)));
+std::vector<lock::HistoryRow> Lab::history() {
+  return value_or_fail(drive(store_.history(name_, 100)));
 }
 
 lock::CancelReply Lab::cancel(char letter, lock::CancelHow how) {
-  return sure(drive(store_.cancel({name_, owner(letter), how, "by the operator"})));
+  return value_or_fail(drive(store_.cancel({name_, owner(letter), how, "by the operator"})));
 }
 
-lock::CancelReply Lab::yield(char letter, uint64_t attempt, lock::Ticket ticket) {
-  lock::CancelCall call{name_, owner(letter), lock::CancelHow::yielded};
+lock::CancelReply Lab::cancel_attempt(char letter, uint64_t attempt, lock::Ticket ticket) {
+  lock::CancelCall call{name_, owner(letter), lock::CancelHow::attempt_only};
   call.attempt = attempt;
   call.ticket = ticket;
-  return sure(drive(store_.cancel(call)));
+  return value_or_fail(drive(store_.cancel(call)));
 }
 
 lock::ForceReply Lab::force(const lock::ForceTarget& target, lock::Pace pace) {
-  return sure(drive(store_.force_unlock({name_, target, pace, "by the operator"})));
+  return value_or_fail(drive(store_.force_unlock({name_, target, pace, "by the operator"})));
 }
 
 lock::Snapshot Lab::inspect() {
-  return sure(drive(store_.inspect({name_})));
+  return value_or_fail(drive(store_.inspect({name_})));
 }
 
 bool Lab::woken(char letter) {

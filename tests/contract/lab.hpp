@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lock/poller.hpp"
-#include "redis/redis_store.hpp"
+#include "redis/store/redis_store.hpp"
 #include "support/redis_server.hpp"
 
 // What the contract's cases are written in: a real server, real scripts, and a clock of the test's
@@ -25,31 +25,31 @@ struct Mutation {
 };
 
 // The scripts with their TIME replaced by a clock that the test sets, and with a mutation.
-class BentScripts {
+class MutatedScripts {
  public:
-  explicit BentScripts(const std::vector<Mutation>& mutations = {});
+  explicit MutatedScripts(const std::vector<Mutation>& mutations = {});
   redis::Scripts scripts() const;
   // Whether every mutation found its place: one that did not would prove nothing.
   bool all_applied() const { return all_applied_; }
 
  private:
-  std::string bent(const lua::Script& script, const std::vector<Mutation>& mutations,
-                   std::vector<bool>& applied) const;
+  std::string mutate(const lua::Script& script, const std::vector<Mutation>& mutations,
+                     std::vector<bool>& applied) const;
   bool all_applied_ = true;
   std::string acquire_, renew_, release_, force_unlock_, inspect_;
 };
 
 struct Ask {
   lock::Limit limit = lock::Limit::exclusive();
-  lock::Millis ttl{30'000};
-  lock::Millis min_hold{0};
-  lock::Attended attended = lock::Attended::yes;
+  Millis ttl{30'000};
+  Millis min_hold{0};
+  lock::Responsive responsive = lock::Responsive::yes;
   lock::Queueing queueing = lock::Queueing::wait;
   std::optional<uint64_t> max_queue;
   lock::Ticket ticket;
-  uint64_t attempt = 0;   // as to a server of a quorum
-  std::string record{};   // with renew: stored anew
-  lock::Millis ahead{0};  // with renew, as to a server of a quorum
+  uint64_t attempt = 0;  // as to a server of a quorum
+  std::string record{};  // with renew: stored anew
+  Millis ahead{0};       // with renew, as to a server of a quorum
 };
 
 // One lock "job" on a server emptied for the case.
@@ -64,11 +64,11 @@ class Lab {
   lock::ReleaseReply release(char owner, const lock::Entry& entry = lock::Entry::outer(),
                              const std::string& result = "-",
                              lock::ReleaseHow how = lock::ReleaseHow::released);
-  std::vector<lock::Past> history();
+  std::vector<lock::HistoryRow> history();
   lock::CancelReply cancel(char owner, lock::CancelHow how = lock::CancelHow::cancelled);
   // As a client of a quorum does: gives back what an attempt took, with the place to keep or 0.
-  lock::CancelReply yield(char owner, uint64_t attempt, lock::Ticket ticket);
-  lock::ForceReply force(const lock::ForceTarget& target = lock::Sole{},
+  lock::CancelReply cancel_attempt(char owner, uint64_t attempt, lock::Ticket ticket);
+  lock::ForceReply force(const lock::ForceTarget& target = lock::OnlyHolder{},
                          lock::Pace pace = lock::Pace::confirmed);
   lock::Snapshot inspect();
   bool woken(char owner);  // takes the wake that lies there
@@ -78,16 +78,16 @@ class Lab {
   lock::Queued queued(char owner, const Ask& ask = {});  // Broken where it is not
   std::string holders();                                 // the letters, sorted
   std::string waiters();                                 // the letters, in order
-  util::Error refusal(char owner, const Ask& ask = {});  // Broken where acquire succeeds
+  Error acquire_error(char owner, const Ask& ask = {});  // Broken where acquire succeeds
 
   // ---- the server ----
-  void pass(lock::Millis time);
+  void pass(Millis time);
   std::string cli(const std::vector<std::string>& words) { return server_.cli(words); }
   std::string key(const std::string& suffix) const { return "rlock:{job}:" + suffix; }
   // Every key with its bytes and whether it expires: equal before and after means nothing was
   // written.
   std::string fingerprint();
-  bool mutations_applied() const { return bent_.all_applied(); }
+  bool mutations_applied() const { return mutated_.all_applied(); }
 
   lock::LockStore& store() { return store_; }
   const lock::LockName& name() const { return name_; }
@@ -95,14 +95,14 @@ class Lab {
 
  private:
   template <class T>
-  util::Result<T> drive(lock::InFlight<T> request);
+  Result<T> drive(lock::InFlight<T> request);
   template <class T>
-  T sure(util::Result<T> result);
+  T value_or_fail(Result<T> result);
   lock::AcquireCall call(char owner, const Ask& ask) const;
   void set_clock();
 
   test::RedisServer& server_;
-  BentScripts bent_;
+  MutatedScripts mutated_;
   lock::LockName name_;
   redis::RedisStore store_;
   int64_t now_ms_;
@@ -110,12 +110,12 @@ class Lab {
 
 using Case = void (*)(Lab&);
 
-// PROTOCOL.md's numbered cases and what else the native protocol promises.
-struct Named {
+// What the native protocol promises, one case a rule; docs/PROTOCOL.md says why.
+struct NamedCase {
   const char* name;
   Case run;
 };
-const std::vector<Named>& cases();
+const std::vector<NamedCase>& cases();
 
 // Broken with `what` unless it holds.
 void need(bool holds, const std::string& what);

@@ -1,5 +1,5 @@
 // A request whose fate is unknown: each kind of request met by each kind of fault, between the real
-// rlock and the real server. [FAULTS 12-17, L16, L28, L30, L43, L46]
+// rlock and the real server.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -8,18 +8,15 @@
 
 using namespace rlock;
 using namespace rlock::test;
-using util::BootClock;
 
-TEST_CASE(
-    "an acquire of unknown fate ends in one run or in none, and leaves nothing (13, 17, L30, "
-    "L46)") {
+TEST_CASE("an acquire of unknown fate ends in one run or in none, and leaves nothing") {
   for_each_fault([](Fault fault) {
     Scene scene;
-    scene.proxy().aim(Moment::acquire, fault);
+    scene.proxy().inject(RequestKind::acquire, fault);
     TimePoint start = BootClock::now();
     Rlock rlock = scene.through({"run"}, scene.brief());
     int status = rlock.status();
-    CHECK(scene.proxy().struck() == 1);
+    CHECK(scene.proxy().injected() == 1);
     // The first contact is bounded by --connect-timeout, what may have been taken goes back in 0.5
     // s.
     CHECK(since(start) < Millis(2'500) + kLoad);
@@ -38,20 +35,20 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("a claim of unknown fate costs neither the place nor a second grant (13, L28, L43)") {
+TEST_CASE("a claim of unknown fate costs neither the place nor a second grant") {
   for_each_fault([](Fault fault) {
     Scene scene;
     Rlock holder = scene.direct({"run"}, scene.lasting());
     REQUIRE(holder.job().line() == "up");
     Rlock waiter = scene.through({"run", "-q", "-w", "30"}, scene.brief());
     REQUIRE(eventually([&] { return scene.waiting(1); }));
-    scene.proxy().aim(Moment::claim, fault);
+    scene.proxy().inject(RequestKind::claim, fault);
     TimePoint start = BootClock::now();
-    scene.let_go();
+    scene.end_command();
     CHECK(holder.status() == 7);
     CHECK(waiter.status() == 7);
     CHECK(since(start) < Millis(5'000) + kLoad);
-    CHECK(scene.proxy().struck() == 1);
+    CHECK(scene.proxy().injected() == 1);
     CHECK(waiter.errors() == "");
     auto newest_first = scene.history();
     auto end = scene.ran().find('\n');
@@ -62,16 +59,16 @@ TEST_CASE("a claim of unknown fate costs neither the place nor a second grant (1
   });
 }
 
-TEST_CASE("a renewal of unknown fate is repeated, and the command never notices (17, L08)") {
+TEST_CASE("a renewal of unknown fate is repeated, and the command never notices") {
   for_each_fault([](Fault fault) {
     Scene scene;
-    scene.proxy().aim(Moment::renew, fault);
+    scene.proxy().inject(RequestKind::renew, fault);
     Rlock rlock = scene.through({"run", "-t", "9", "-k", "0.2", "--event-log", scene.event_log()},
                                 scene.lasting());
     REQUIRE(rlock.job().line() == "up");
     CHECK(eventually([&] { return mentions(scene.events(), "\"renewed\""); }));
-    CHECK(scene.proxy().struck() == 1);
-    scene.let_go();
+    CHECK(scene.proxy().injected() == 1);
+    scene.end_command();
     CHECK(rlock.status() == 7);
     CHECK(rlock.errors() == "");
     check_one_run(scene);
@@ -80,9 +77,9 @@ TEST_CASE("a renewal of unknown fate is repeated, and the command never notices 
 }
 
 // Each answer takes longer than the sixth of the lease that an attempt has from a quick server.
-TEST_CASE("a renewal keeps the lease where every answer comes late (17, 21, L08)") {
+TEST_CASE("a renewal keeps the lease where every answer comes late") {
   Scene scene;
-  scene.proxy().aim(Moment::any, Fault::late_reply, Often::always);
+  scene.proxy().inject(RequestKind::any, Fault::late_reply, Often::always);
   Rlock rlock = scene.through({"run", "-t", "7", "-k", "0", "--event-log", scene.event_log()},
                               scene.lasting());
   REQUIRE(rlock.job().line() == "up");
@@ -91,31 +88,30 @@ TEST_CASE("a renewal keeps the lease where every answer comes late (17, 21, L08)
     return events.find("\"renewed\"") != events.rfind("\"renewed\"");
   };
   CHECK(eventually(renewed_twice));
-  scene.let_go();
+  scene.end_command();
   CHECK(rlock.status() == 7);
   CHECK(rlock.errors() == "");
   check_one_run(scene);
 }
 
-TEST_CASE("a renewal that comes after the release does not bring the lock back (12, L09)") {
+TEST_CASE("a renewal that comes after the release does not bring the lock back") {
   Scene scene;
-  scene.proxy().aim(Moment::renew, Fault::late_request, Often::always);
+  scene.proxy().inject(RequestKind::renew, Fault::late_request, Often::always);
   Rlock rlock = scene.through({"run", "-t", "9"}, scene.lasting());
   REQUIRE(rlock.job().line() == "up");
-  CHECK(eventually([&] { return scene.proxy().struck() > 0; }));
-  scene.let_go();
+  CHECK(eventually([&] { return scene.proxy().injected() > 0; }));
+  scene.end_command();
   CHECK(rlock.status() == 7);
   CHECK(rlock.errors() == "");
   CHECK(scene.proxy().deliver() >= 1);
-  CHECK(scene.litter() == "");
+  CHECK(scene.leftovers() == "");
   check_one_run(scene);
 }
 
-TEST_CASE(
-    "where no renewal comes through the command is dead before the server ends the lease (15)") {
+TEST_CASE("where no renewal comes through the command is dead before the server ends the lease") {
   for_each_fault([](Fault fault) {
     Scene scene;
-    scene.proxy().aim(Moment::renew, fault, Often::always);
+    scene.proxy().inject(RequestKind::renew, fault, Often::always);
     Rlock rlock = scene.through({"run", "-t", "5"}, scene.lasting());
     REQUIRE(rlock.job().line() == "up");
     TimePoint lease_end = scene.lease_end();
@@ -125,44 +121,43 @@ TEST_CASE(
     CHECK(rlock.status() == 76);
     CHECK(mentions(rlock.errors(), "rlock: lost \"" + scene.name() + "\" at 127.0.0.1:"));
     CHECK(mentions(rlock.errors(), "the command was ended"));
-    CHECK(scene.litter() == "");
+    CHECK(scene.leftovers() == "");
     scene.proxy().deliver();
-    CHECK(scene.litter() == "");
+    CHECK(scene.leftovers() == "");
   });
 }
 
-TEST_CASE(
-    "a release of unknown fate is repeated over a fresh connection, and counts once (14, L16)") {
+TEST_CASE("a release of unknown fate is repeated over a fresh connection, and counts once") {
   for_each_fault([](Fault fault) {
     Scene scene;
-    scene.proxy().aim(Moment::release, fault);
+    scene.proxy().inject(RequestKind::release, fault);
     TimePoint start = BootClock::now();
     Rlock rlock = scene.through({"run"}, scene.brief());
     CHECK(rlock.status() == 7);
     CHECK(since(start) < Millis(5'000) + kLoad);
-    CHECK(scene.proxy().struck() == 1);
+    CHECK(scene.proxy().injected() == 1);
     CHECK(rlock.errors() == "");
     check_one_run(scene);
     check_aftermath(scene, fault);
   });
 }
 
-TEST_CASE("a release that nobody confirms is given up in time, and said (14)") {
+TEST_CASE("a release that nobody confirms is given up in time, and said") {
   for_each_fault([](Fault fault) {
     if (fault == Fault::late_reply) return;  // it is confirmed
     Scene scene;
-    scene.proxy().aim(Moment::release, fault, Often::always);
+    scene.proxy().inject(RequestKind::release, fault, Often::always);
     TimePoint start = BootClock::now();
     Rlock rlock = scene.through({"run", "-t", "8"}, scene.brief());
     CHECK(rlock.status() == 7);
     CHECK(since(start) < Millis(5'000) + kLoad);
-    CHECK(scene.proxy().struck() > 1);
+    CHECK(scene.proxy().injected() > 1);
     CHECK(mentions(rlock.errors(), "warning: \"" + scene.name() + "\" at 127.0.0.1:"));
     CHECK(mentions(rlock.errors(), "the release could not be confirmed"));
     // What the message says: it frees itself when its lease ends, at the latest.
     Rlock next = scene.direct({"run", "-q", "-w", "30"}, scene.brief());
     CHECK(next.status() == 7);
     scene.proxy().deliver();
-    CHECK(scene.litter() == "");
+    CHECK(scene.leftovers() == "");
   });
 }

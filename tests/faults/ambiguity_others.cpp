@@ -6,7 +6,6 @@
 
 using namespace rlock;
 using namespace rlock::test;
-using util::BootClock;
 
 namespace {
 
@@ -15,36 +14,36 @@ constexpr Millis kOneRequest{5'000};
 
 }  // namespace
 
-TEST_CASE("a wait that timed out leaves nothing, whatever becomes of its cancel (L28)") {
+TEST_CASE("a wait that timed out leaves nothing, whatever becomes of its cancel") {
   for_each_fault([](Fault fault) {
     Scene scene;
     Rlock holder = scene.direct({"run"}, scene.lasting());
     REQUIRE(holder.job().line() == "up");
-    scene.proxy().aim(Moment::cancel, fault);
+    scene.proxy().inject(RequestKind::cancel, fault);
     TimePoint start = BootClock::now();
     Rlock waiter = scene.through({"run", "-w", "1"}, scene.brief());
     CHECK(waiter.status() == 75);
     CHECK(since(start) < Millis(1'000 + 5'000) + kLoad);
-    CHECK(scene.proxy().struck() == 1);
+    CHECK(scene.proxy().injected() == 1);
     CHECK(mentions(waiter.errors(), "\"" + scene.name() + "\" at 127.0.0.1:"));
     CHECK(mentions(waiter.errors(), "is busy, waited "));
     CHECK(scene.waiting(0));
     CHECK(scene.count("alive") == "0");
     if (fault == Fault::late_request) CHECK(scene.proxy().deliver() == 1);
-    scene.let_go();
+    scene.end_command();
     CHECK(holder.status() == 7);
     CHECK(holder.errors() == "");
     check_one_run(scene);
-    CHECK(scene.litter() == "");
+    CHECK(scene.leftovers() == "");
   });
 }
 
-TEST_CASE("a signal ends the wait within bounds, whatever becomes of the cancel (34, L28)") {
+TEST_CASE("a signal ends the wait within bounds, whatever becomes of the cancel") {
   for_each_fault([](Fault fault) {
     Scene scene;
     Rlock holder = scene.direct({"run"}, scene.lasting());
     REQUIRE(holder.job().line() == "up");
-    scene.proxy().aim(Moment::cancel, fault);
+    scene.proxy().inject(RequestKind::cancel, fault);
     Rlock waiter = scene.through({"run"}, scene.brief());
     REQUIRE(eventually([&] { return scene.waiting(1); }));
     TimePoint start = BootClock::now();
@@ -53,10 +52,10 @@ TEST_CASE("a signal ends the wait within bounds, whatever becomes of the cancel 
     CHECK(since(start) < Millis(5'000) + kLoad);
     CHECK(scene.waiting(0));
     if (fault == Fault::late_request) CHECK(scene.proxy().deliver() == 1);
-    scene.let_go();
+    scene.end_command();
     CHECK(holder.status() == 7);
     check_one_run(scene);
-    CHECK(scene.litter() == "");
+    CHECK(scene.leftovers() == "");
   });
 }
 
@@ -69,13 +68,13 @@ TEST_CASE(
     REQUIRE(victim.job().line() == "up");
     Rlock next = scene.direct({"run", "-q", "-w", "60"}, scene.lasting());
     REQUIRE(eventually([&] { return scene.waiting(1); }));
-    scene.proxy().aim(Moment::force_unlock, fault);
+    scene.proxy().inject(RequestKind::force_unlock, fault);
     TimePoint start = BootClock::now();
     Rlock operators = scene.through({"force-unlock", "--yes", "--now", "--reason", "3 a.m."});
     std::string said = operators.job().rest(Millis(60'000));
     CHECK(operators.status() == 0);
     CHECK(since(start) < kOneRequest + kLoad);
-    CHECK(scene.proxy().struck() == 1);
+    CHECK(scene.proxy().injected() == 1);
     CHECK(mentions(said, "broke \"" + scene.name() + "\""));
     CHECK(mentions(said, "  was held by "));
     CHECK(victim.status() == 76);
@@ -83,28 +82,29 @@ TEST_CASE(
     // Late or twice, it must not hit the one who came next.
     REQUIRE(next.job().line() == "up");
     if (fault == Fault::late_request) CHECK(scene.proxy().deliver() == 1);
-    scene.let_go();
+    scene.end_command();
     CHECK(next.status() == 7);
     CHECK(next.errors() == "");
-    CHECK(scene.litter() == "");
+    CHECK(scene.leftovers() == "");
   });
 }
 
-TEST_CASE("steps of unknown fate are repeated over a fresh connection, and count once (L16)") {
+TEST_CASE("steps of unknown fate are repeated over a fresh connection, and count once") {
   for_each_fault([](Fault fault) {
-    for (Moment moment : {Moment::renew, Moment::release}) {
+    for (RequestKind moment : {RequestKind::renew, RequestKind::release}) {
       Scene scene;
       Rlock acquire = scene.direct({"acquire", "--ttl", "1m"});
       std::string owner = acquire.job().line();
       REQUIRE(acquire.status() == 0);
-      scene.proxy().aim(moment, fault);
+      scene.proxy().inject(moment, fault);
       TimePoint start = BootClock::now();
-      Rlock step = scene.through({moment == Moment::renew ? "renew" : "release", "--owner", owner});
+      Rlock step =
+          scene.through({moment == RequestKind::renew ? "renew" : "release", "--owner", owner});
       CHECK(step.status() == 0);
       CHECK(since(start) < 2 * kOneRequest + kLoad);  // renew asks how the lock is held, too
       CHECK(step.errors() == "");
-      CHECK(scene.proxy().struck() == 1);
-      if (moment == Moment::renew) {
+      CHECK(scene.proxy().injected() == 1);
+      if (moment == RequestKind::renew) {
         Rlock release = scene.direct({"release", "--owner", owner});
         CHECK(release.status() == 0);
       }

@@ -1,5 +1,5 @@
 // The real rlock on a real terminal, before a server that means it no good: bounded memory, an exit
-// code, nothing raw, no password. [FAULTS 37, 38]
+// code, nothing raw, no password.
 #include <doctest/doctest.h>
 
 #include <exception>
@@ -14,7 +14,6 @@
 using namespace rlock;
 using test::FakeServer;
 using test::Shown;
-using util::Millis;
 
 namespace {
 
@@ -132,8 +131,7 @@ void for_each_command(const std::function<void(const Words&)>& story) {
 }  // namespace
 
 TEST_CASE(
-    "what is no reply, or one without measure, is refused by every command: 69, memory bounded "
-    "(37)") {
+    "what is no reply, or one without measure, is refused by every command: 69, memory bounded") {
   const std::string nested = [] {
     std::string text;
     for (int i = 0; i < 10'000; ++i) text += "*1\r\n";
@@ -159,7 +157,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("a reply that breaks off is tried again and then refused, whatever the command (37)") {
+TEST_CASE("a reply that breaks off is tried again and then refused, whatever the command") {
   for_each_command([](const Words& words) {
     FakeServer server([](FakeServer::Peer& peer, int) {
       peer.next("SETNAME");
@@ -172,7 +170,7 @@ TEST_CASE("a reply that breaks off is tried again and then refused, whatever the
   });
 }
 
-TEST_CASE("replies of the right shape and an evil content are shown, and nothing of it raw (37)") {
+TEST_CASE("replies of the right shape and an evil content are shown, and nothing of it raw") {
   const std::string record = record_of(kEvil);
   const std::string huge = record_of(std::string(size_t{200} << 10, '\x1b'));
   const std::string run =
@@ -215,7 +213,7 @@ TEST_CASE("replies of the right shape and an evil content are shown, and nothing
   }
 }
 
-TEST_CASE("a listing without an end is given up, and the memory for it is bounded (37)") {
+TEST_CASE("a listing without an end is given up, and the memory for it is bounded") {
   const std::string record(size_t{100} << 10, 'x');
   struct Row {
     Words words;
@@ -247,8 +245,7 @@ TEST_CASE("a listing without an end is given up, and the memory for it is bounde
   }
 }
 
-TEST_CASE(
-    "a server that always wants to sweep first does not keep a bounded wait for ever (37, L12)") {
+TEST_CASE("a server that always wants to sweep first does not keep a bounded wait for ever") {
   FakeServer server(always("EVALSHA", array({bulk("more")})));
   for (const Words& words :
        {Words{"run", "-n", "x", "-c", "true"}, {"run", "-w", "1", "x", "-c", "true"}}) {
@@ -258,7 +255,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a password that a server quotes back is shown nowhere (38)") {
+TEST_CASE("a password that a server quotes back is shown nowhere") {
   for_each_command([](const Words& words) {
     for (const std::string code : {"ERR", "NOPERM", "WRONGTYPE", "LOADING"}) {
       CAPTURE(code);

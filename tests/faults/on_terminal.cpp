@@ -14,13 +14,10 @@
 namespace rlock::test {
 namespace {
 
-using util::BootClock;
-using util::Millis;
-
 // False at the end: the last one on the terminal is gone, or patience is.
-bool read_some(int terminal, std::string& text, util::TimePoint until) {
+bool read_some(int terminal, std::string& text, TimePoint until) {
   pollfd readable{terminal, POLLIN, 0};
-  if (poll(&readable, 1, util::poll_timeout(BootClock::now(), until)) <= 0) return false;
+  if (poll(&readable, 1, poll_timeout(BootClock::now(), until)) <= 0) return false;
   char chunk[16384];
   ssize_t got = read(terminal, chunk, sizeof chunk);
   if (got <= 0) return false;
@@ -34,7 +31,7 @@ Shown on_terminal(std::vector<std::string> argv, Millis patience, size_t memory)
   std::vector<char*> words;
   for (std::string& word : argv) words.push_back(word.data());
   words.push_back(nullptr);
-  const util::TimePoint start = BootClock::now();
+  const TimePoint start = BootClock::now();
   int master = -1;
   pid_t pid = forkpty(&master, nullptr, nullptr, nullptr);
   if (pid == 0) {

@@ -11,10 +11,10 @@ namespace rlock::test {
 struct Shown {
   std::string text;  // all that reached the terminal
   int code = -1;     // as a shell shows it; -1: it had to be ended
-  util::Millis took{0};
+  Millis took{0};
 };
 
 // Runs argv to its end, for `patience` and with `memory` bytes (of address space) at most.
-Shown on_terminal(std::vector<std::string> argv, util::Millis patience, size_t memory);
+Shown on_terminal(std::vector<std::string> argv, Millis patience, size_t memory);
 
 }  // namespace rlock::test

@@ -91,14 +91,14 @@ std::vector<std::string> Scene::lasting() const {
           folder_.file("go")};
 }
 
-void Scene::let_go() const {
+void Scene::end_command() const {
   // Both directions: it does not wait for the reader, and a reader that comes later finds the line.
   static thread_local util::Fd fifo;
   fifo.reset(open(folder_.file("go").c_str(), O_RDWR | O_CLOEXEC));
   [[maybe_unused]] ssize_t written = write(fifo.get(), "\n", 1);
 }
 
-std::string Scene::litter() const {
+std::string Scene::leftovers() const {
   for (const char* suffix : {"holders", "limits", "queue", "alive"}) {
     if (count(suffix) != "0") return std::string(suffix) + " holds " + count(suffix);
   }
@@ -121,7 +121,7 @@ std::string Scene::history() const {
 }
 
 TimePoint Scene::lease_end() const {
-  TimePoint before = util::BootClock::now();  // earlier than the server's answer: the stricter one
+  TimePoint before = BootClock::now();  // earlier than the server's answer: the stricter one
   auto time = lines_of(server().cli({"TIME"}));
   auto scores = lines_of(server().cli({"ZRANGE", key("holders"), "-1", "-1", "WITHSCORES"}));
   if (scores.size() < 2 || time.size() < 2) return {};

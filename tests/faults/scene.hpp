@@ -40,10 +40,11 @@ class Scene {
   Rlock through(std::vector<std::string> words, const std::vector<std::string>& more = {});
   Rlock direct(std::vector<std::string> words, const std::vector<std::string>& more = {});
 
-  // A command that notes its token and ends with 7; one that says `up` and stays until let_go().
+  // A command that notes its token and ends with 7; one that says `up` and stays until
+  // end_command().
   std::vector<std::string> brief() const;
   std::vector<std::string> lasting() const;
-  void let_go() const;
+  void end_command() const;
   // The tokens of the commands that ran, a line each.
   std::string ran() const { return read_file(folder_.file("ran")); }
   std::string events() const { return read_file(event_log()); }
@@ -56,7 +57,7 @@ class Scene {
   }
   bool waiting(int waiters) const { return count("queue") == std::to_string(waiters); }
   // Why the lock is not as if nobody had ever been there but for what is remembered; empty: it is.
-  std::string litter() const;
+  std::string leftovers() const;
   // The tokens of the runs in the history, the newest first, a line each.
   std::string history() const;
   // The token of the last grant.

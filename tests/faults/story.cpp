@@ -46,14 +46,14 @@ bool mentions(const std::string& text, const std::string& part) {
 }
 
 Millis since(TimePoint start) {
-  return std::chrono::duration_cast<Millis>(util::BootClock::now() - start);
+  return std::chrono::duration_cast<Millis>(BootClock::now() - start);
 }
 
 void check_aftermath(Scene& scene, Fault fault) {
-  CHECK(scene.litter() == "");
+  CHECK(scene.leftovers() == "");
   std::string history = scene.history();
   if (fault == Fault::late_request) CHECK(scene.proxy().deliver() == 1);
-  CHECK(scene.litter() == "");
+  CHECK(scene.leftovers() == "");
   CHECK(scene.history() == history);
 }
 

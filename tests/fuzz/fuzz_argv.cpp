@@ -1,15 +1,15 @@
 // The words of the command line, a line each.
 #include <algorithm>
 
-#include "cli/acquire_settings.hpp"
-#include "cli/parse.hpp"
-#include "cli/record.hpp"
-#include "cli/run_settings.hpp"
+#include "cli/commands/acquire_settings.hpp"
+#include "cli/options/parse.hpp"
+#include "cli/output/record.hpp"
+#include "cli/settings/run_settings.hpp"
 #include "fuzz/property.hpp"
 #include "util/text.hpp"
 
 using namespace rlock;
-using fuzz::need;
+using fuzz::require;
 
 namespace {
 
@@ -29,31 +29,31 @@ Words words_in(std::string_view text) {
   return words;
 }
 
-void check_message(const util::Error& error) {
-  need(error.kind == util::ErrorKind::usage || error.kind == util::ErrorKind::config,
-       "a bad word is a usage error");
-  need(fuzz::harmless_line(util::printable(error.text)), "the message about a word is harmless");
+void check_message(const Error& error) {
+  require(error.kind == ErrorKind::usage || error.kind == ErrorKind::config,
+          "a bad word is a usage error");
+  require(fuzz::harmless_line(util::printable(error.text)), "the message about a word is harmless");
 }
 
-// Byte for byte. (L17)
+// Byte for byte.
 void check_command(const cli::Invocation& invocation, const Words& words) {
   auto dashes = std::find(words.begin(), words.end(), "--");
-  need(invocation.after_dashes.has_value() == (dashes != words.end()), "-- begins the command");
+  require(invocation.after_dashes.has_value() == (dashes != words.end()), "-- begins the command");
   if (dashes == words.end()) return;
-  need(std::equal(dashes + 1, words.end(), invocation.after_dashes->begin(),
-                  invocation.after_dashes->end()),
-       "the command's words are left alone");
+  require(std::equal(dashes + 1, words.end(), invocation.after_dashes->begin(),
+                     invocation.after_dashes->end()),
+          "the command's words are left alone");
 }
 
 void check_settings(const cli::Invocation& invocation) {
   if (invocation.command == cli::CommandId::run) {
     auto settings = cli::run_settings(invocation, nothing_set);
     if (!settings) return check_message(settings.error());
-    need(!settings->plan.argv.empty(), "a run has a command");
-    need(settings->plan.claim.ttl >= util::Millis(1000), "a lease lasts a second at least");
-    need(util::is_utf8(settings->plan.claim.record), "a record is UTF-8");
-    need(settings->plan.claim.record.size() < 8192, "a record is short");
-    need(settings->conflict_code >= 0 && settings->conflict_code <= 255, "a code is a code");
+    require(!settings->plan.argv.empty(), "a run has a command");
+    require(settings->plan.claim.ttl >= Millis(1000), "a lease lasts a second at least");
+    require(util::is_utf8(settings->plan.claim.record), "a record is UTF-8");
+    require(settings->plan.claim.record.size() < 8192, "a record is short");
+    require(settings->conflict_code >= 0 && settings->conflict_code <= 255, "a code is a code");
   }
   if (invocation.command == cli::CommandId::acquire) {
     auto settings = cli::acquire_settings(invocation);
@@ -65,15 +65,15 @@ void check_settings(const cli::Invocation& invocation) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Words words = words_in(fuzz::text_of(data, size));
-  auto wish = cli::parse(words);
+  auto command_line = cli::parse(words);
   (void)cli::asks_for_json(words);
-  if (!wish) {
-    check_message(wish.error());
-  } else if (const auto* invocation = std::get_if<cli::Invocation>(&*wish)) {
+  if (!command_line) {
+    check_message(command_line.error());
+  } else if (const auto* invocation = std::get_if<cli::Invocation>(&*command_line)) {
     check_command(*invocation, words);
     check_settings(*invocation);
   }
   std::string command = cli::command_text(words);
-  need(command.size() <= 200 && util::is_utf8(command), "a shown command line is short UTF-8");
+  require(command.size() <= 200 && util::is_utf8(command), "a shown command line is short UTF-8");
   return 0;
 }

@@ -1,30 +1,30 @@
 // rlock.toml
-#include "cli/config_file.hpp"
+#include "cli/settings/config_file.hpp"
 #include "fuzz/property.hpp"
 #include "util/text.hpp"
 
 using namespace rlock;
-using fuzz::need;
+using fuzz::require;
 
 namespace {
 
 constexpr const char* kPath = "/etc/rlock/rlock.toml";
 
-void check(const util::Result<std::vector<cli::Setting>>& settings) {
+void check(const Result<std::vector<cli::Setting>>& settings) {
   if (settings) {
     for (const cli::Setting& setting : *settings) {
-      need(setting.line > 0, "a setting has a line");
+      require(setting.line > 0, "a setting has a line");
       for (const std::string& value : setting.values) {
-        need(value.find('\0') == value.npos, "no value holds a NUL");
+        require(value.find('\0') == value.npos, "no value holds a NUL");
       }
     }
     return;
   }
-  const util::Error& error = settings.error();
-  need(error.kind == util::ErrorKind::config, "a bad file is a configuration error");
-  need(error.text.starts_with(std::string(kPath) + ":"), "the message names the file");
-  need(fuzz::harmless_line(util::printable(error.text)), "the message about a file is harmless");
-  need(error.text.find("canary") == error.text.npos, "no message shows a password");
+  const Error& error = settings.error();
+  require(error.kind == ErrorKind::config, "a bad file is a configuration error");
+  require(error.text.starts_with(std::string(kPath) + ":"), "the message names the file");
+  require(fuzz::harmless_line(util::printable(error.text)), "the message about a file is harmless");
+  require(error.text.find("canary") == error.text.npos, "no message shows a password");
 }
 
 }  // namespace

@@ -2,21 +2,21 @@
 // replies. Each is read as the answer to every request, and shown in every way.
 #include <algorithm>
 
-#include "cli/describe.hpp"
-#include "cli/json.hpp"
-#include "cli/past.hpp"
-#include "cli/record.hpp"
-#include "cli/render.hpp"
-#include "cli/render_history.hpp"
-#include "cli/waiting_line.hpp"
+#include "cli/commands/waiting_line.hpp"
+#include "cli/output/history_rows.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/messages.hpp"
+#include "cli/output/record.hpp"
+#include "cli/output/render.hpp"
+#include "cli/output/render_history.hpp"
 #include "fuzz/property.hpp"
-#include "redis/decode.hpp"
-#include "redis/reply.hpp"
-#include "redis/server_error.hpp"
+#include "redis/link/reply.hpp"
+#include "redis/link/server_error.hpp"
+#include "redis/store/decode.hpp"
 #include "util/text.hpp"
 
 using namespace rlock;
-using fuzz::need;
+using fuzz::require;
 
 namespace {
 
@@ -26,48 +26,49 @@ lock::LockName some_name() {
   return *lock::LockName::parse("nightly");
 }
 
-void check_people(const std::string& text) {
-  need(fuzz::harmless(text), "what people see is harmless");
+void check_human_text(const std::string& text) {
+  require(fuzz::harmless(text), "what people see is harmless");
 }
 
 void check_lines(const std::string& text) {
-  check_people(text);
+  check_human_text(text);
   for (size_t start = 0; start < text.size();) {
     size_t end = std::min(text.find('\n', start), text.size());
-    need(util::character_count(text.substr(start, end - start)) <= kWidth,
-         "a line keeps its width");
+    require(util::character_count(text.substr(start, end - start)) <= kWidth,
+            "a line keeps its width");
     start = end + 1;
   }
 }
 
 void check_json(const std::string& text) {
-  need(fuzz::is_json_line(text), "--json is a line of JSON");
+  require(fuzz::is_json_line(text), "--json is a line of JSON");
 }
 
 void check_holder(const std::optional<lock::Holder>& holder) {
   std::string phrase = cli::holder_phrase(holder);
-  check_people(phrase);
-  need(util::character_count(phrase) < 1000, "a holder is told in short");
+  check_human_text(phrase);
+  require(util::character_count(phrase) < 1000, "a holder is told in short");
 }
 
 void show_acquire(const redisReply& reply) {
   auto answer = redis::decode_acquire(reply);
   if (!answer) return;
   if (const auto* queued = std::get_if<lock::Queued>(&*answer)) {
-    check_people(cli::waiting_text(some_name(), *queued, util::Millis(1)));
+    check_human_text(cli::waiting_text(some_name(), *queued, Millis(1)));
     check_holder(queued->holder);
   }
   if (const auto* busy = std::get_if<lock::Busy>(&*answer)) check_holder(busy->holder);
-  if (const auto* gone = std::get_if<lock::Gone>(&*answer))
-    check_people(cli::note_text(gone->note));
+  if (const auto* gone = std::get_if<lock::OwnerEnded>(&*answer))
+    check_human_text(cli::note_text(gone->note));
 }
 
 void show_ends(const redisReply& reply) {
   auto renewed = redis::decode_renew(reply, "self");
   if (renewed && std::holds_alternative<lock::Lost>(*renewed)) {
-    check_people(cli::lost_phrase(std::get<lock::Lost>(*renewed)));
+    check_human_text(cli::lost_phrase(std::get<lock::Lost>(*renewed)));
   }
-  if (auto released = redis::decode_release(reply)) check_people(cli::note_text(released->note));
+  if (auto released = redis::decode_release(reply))
+    check_human_text(cli::note_text(released->note));
   (void)redis::decode_cancel(reply);
   (void)redis::decode_wake(reply);
   auto forced = redis::decode_force(reply);
@@ -84,26 +85,27 @@ void show_snapshot(const redisReply& reply) {
   std::vector<cli::LockView> locks;
   locks.push_back({"nightly", *std::move(snapshot)});
   check_lines(cli::status_table(locks, kWidth));
-  check_people(cli::lock_details(locks.front(), kWidth));
+  check_human_text(cli::lock_details(locks.front(), kWidth));
   check_json(cli::status_json(locks));
 }
 
 void show_lists(const redisReply& reply) {
   if (auto rows = redis::decode_history(reply)) {
-    auto chronicle = cli::chronicle_of(*rows, 20);
-    check_lines(cli::history_table(cli::lines_of("nightly", chronicle), cli::Names::shown, kWidth));
-    check_json(cli::history_json(some_name(), chronicle));
+    auto history = cli::to_history(*rows, 20);
+    check_lines(
+        cli::history_table(cli::lines_of("nightly", history), cli::NameColumn::shown, kWidth));
+    check_json(cli::history_json(some_name(), history));
   }
   if (auto page = redis::decode_names(reply, "rlock:")) {
-    for (const std::string& name : page->names) check_people(cli::in_quotes(name));
+    for (const std::string& name : page->names) check_human_text(cli::in_quotes(name));
   }
 }
 
 void show(const redisReply& reply) {
   if (reply.type == REDIS_REPLY_ERROR) {
-    util::Error error = redis::decode_error({reply.str, static_cast<size_t>(reply.len)});
-    check_people(util::printable(error.text));
-    need(error.text.size() < 1000, "an error is told in short");
+    Error error = redis::decode_error({reply.str, static_cast<size_t>(reply.len)});
+    check_human_text(util::printable(error.text));
+    require(error.text.size() < 1000, "an error is told in short");
     check_json(cli::error_json(error, {"nightly"}));
   }
   show_acquire(reply);
@@ -123,7 +125,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     while (true) {
       auto reply = reader.next();
       if (!reply) {
-        check_people(util::printable(reply.error().text));
+        check_human_text(util::printable(reply.error().text));
         return 0;
       }
       if (*reply == nullptr) break;

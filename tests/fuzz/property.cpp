@@ -8,7 +8,7 @@
 
 namespace rlock::fuzz {
 
-void need(bool holds, const char* what) {
+void require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "broken: %s\n", what);
   std::abort();

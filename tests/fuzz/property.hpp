@@ -4,14 +4,14 @@
 #include <string_view>
 
 // What every target asserts about what it made of hostile bytes. A property that does not hold ends
-// the program, as a fuzzer wants it. [FAULTS 37, CLI.md last paragraph]
+// the program, as a fuzzer wants it.
 namespace rlock::fuzz {
 
 inline std::string_view text_of(const uint8_t* data, size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-void need(bool holds, const char* what);
+void require(bool holds, const char* what);
 
 // Nothing in it that a terminal heeds or that turns text around, but ends of lines. Not by the code
 // under test.

@@ -26,7 +26,7 @@ using Random = std::mt19937_64;
 std::string current;
 
 // Async-signal-safe: whatever broke, the input comes out.
-void tell_input(int signal) {
+void print_input(int signal) {
   constexpr char kDigits[] = "0123456789abcdef";
   [[maybe_unused]] ssize_t written = write(2, "input:", 6);
   for (char c : current) {
@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
   const char* given = std::getenv("RLOCK_FUZZ_SEED");
   const unsigned long seed = given == nullptr ? 1 : std::strtoul(given, nullptr, 10);
   const long rounds = argc > 2 ? std::atol(argv[2]) : 0;
-  for (int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) ::signal(signal, tell_input);
+  for (int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) ::signal(signal, print_input);
   std::vector<std::string> corpus = corpus_in(argv[1]);
   if (corpus.empty()) return 66;
   std::printf("%zu files, %ld mutations, seed %lu\n", corpus.size(), rounds, seed);

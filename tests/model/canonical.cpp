@@ -43,7 +43,7 @@ class Writer {
   void number_the_owners() {
     for (size_t place = 0; place < order_.size(); ++place) {
       const Client& who = world_.clients[static_cast<size_t>(order_[place])];
-      if (who.phase == Phase::done) continue;
+      if (who.phase == ClientPhase::done) continue;
       names_[owner_of(world_, order_[place])] = std::string(1, static_cast<char>('a' + place));
     }
     for (const Message& message : world_.messages) {
@@ -90,11 +90,11 @@ class Writer {
   }
 
   void client(const Client& who) {
-    bool over = who.phase == Phase::done || who.phase == Phase::dead;
+    bool over = who.phase == ClientPhase::done || who.phase == ClientPhase::dead;
     put(static_cast<int>(who.phase), who.limit, over ? 0 : who.rounds_left);
     if (over) return;
     put(rank(who.ticket), rank(who.token), left(who.due), who.stalled, who.punctual);
-    if (who.phase != Phase::holding) return;
+    if (who.phase != ClientPhase::holding) return;
     put(left(who.deadline()), who.lost_at < 0 ? -1 : left(who.lost_at + kRenewEvery + 1));
   }
 

@@ -166,22 +166,24 @@ std::string check_script(const World& before, World& after, const Request& reque
 }
 
 // After data loss a holder does not know yet that another may have been granted the lock: it hears
-// of it at its next renewal, which a healthy one sends within an interval. [FAULTS 22]
-std::string check_beliefs(const World& world) {
-  int64_t believers = 0, least = INT64_MAX, unaware = 0;
+// of it at its next renewal, which a healthy one sends within an interval.
+std::string check_exclusion(const World& world) {
+  int64_t presumed_holders = 0, least = INT64_MAX, unaware = 0;
   bool late = false;
   for (const Client& who : world.clients) {
-    if (who.phase != Phase::holding || world.now >= who.deadline()) continue;
+    if (who.phase != ClientPhase::holding || world.now >= who.deadline()) continue;
     if (who.lost_at >= 0) {
       ++unaware;
       late = late || (who.punctual && world.now > who.lost_at + kRenewEvery);
       continue;
     }
-    ++believers;
+    ++presumed_holders;
     least = std::min(least, who.limit);
   }
-  if (believers > 0 && believers > least) return "M: more believe to hold the lock than it admits";
-  if (late && believers > 0) return "M: an overlap after data loss outlasts the renewal interval";
+  if (presumed_holders > 0 && presumed_holders > least)
+    return "M: more believe to hold the lock than it admits";
+  if (late && presumed_holders > 0)
+    return "M: an overlap after data loss outlasts the renewal interval";
   return "";
 }
 

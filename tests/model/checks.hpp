@@ -12,6 +12,6 @@ std::string check_script(const World& before, World& after, const Request& reque
                          const Reply& reply);
 
 // M: whoever believes to hold the lock, believes rightly.
-std::string check_beliefs(const World& world);
+std::string check_exclusion(const World& world);
 
 }  // namespace rlock::model

@@ -12,29 +12,29 @@ void end_round(World& world, Client& client, const std::string& owner, Moment en
   next.limit = client.limit;
   next.round = client.round + 1;
   next.rounds_left = client.rounds_left - 1;
-  next.phase = next.rounds_left > 0 ? Phase::idle : Phase::done;
+  next.phase = next.rounds_left > 0 ? ClientPhase::idle : ClientPhase::done;
   client = next;
 }
 
 void hold(Client& client, const Request& request, const Reply& reply, bool before_loss,
           Moment now) {
-  client.phase = Phase::holding;
+  client.phase = ClientPhase::holding;
   client.token = reply.number;
   client.sent_at = request.sent_at;
   client.due = request.sent_at + kRenewEvery;
   if (before_loss) client.lost_at = now;
   if (now < client.deadline()) return;
-  client.phase = Phase::leaving;
+  client.phase = ClientPhase::leaving;
   client.due = now;
 }
 
 void tell_acquire(World& world, Client& client, const Request& request, const Reply& reply,
                   bool before_loss) {
-  if (client.phase != Phase::waiting) return;
+  if (client.phase != ClientPhase::waiting) return;
   if (reply.word == "granted") return hold(client, request, reply, before_loss, world.now);
   client.due = world.now;
   if (reply.word == "gone" && reply.how == "forced") {
-    client.phase = Phase::leaving;
+    client.phase = ClientPhase::leaving;
     return;
   }
   if (reply.word == "gone") return end_round(world, client, request.owner, reply.at);
@@ -46,9 +46,9 @@ void tell_acquire(World& world, Client& client, const Request& request, const Re
 
 void tell_renew(World& world, Client& client, const Request& request, const Reply& reply,
                 bool before_loss) {
-  if (client.phase != Phase::holding) return;
+  if (client.phase != ClientPhase::holding) return;
   if (reply.word == "lost" || reply.word == "upgrade") {
-    client.phase = Phase::leaving;
+    client.phase = ClientPhase::leaving;
     client.due = world.now;
     return;
   }
@@ -59,10 +59,10 @@ void tell_renew(World& world, Client& client, const Request& request, const Repl
 
 }  // namespace
 
-void tell(World& world, const Request& request, const Reply& reply, bool before_loss) {
+void handle_reply(World& world, const Request& request, const Reply& reply, bool before_loss) {
   if (request.client < 0) return;
   Client& client = world.clients[static_cast<size_t>(request.client)];
-  if (client.phase == Phase::dead) return;
+  if (client.phase == ClientPhase::dead) return;
   if (request.op == Op::acquire) return tell_acquire(world, client, request, reply, before_loss);
   if (request.op == Op::renew) return tell_renew(world, client, request, reply, before_loss);
   end_round(world, client, request.owner, reply.at);

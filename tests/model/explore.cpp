@@ -32,7 +32,7 @@ World beginning(const Bounds& bounds) {
 // Somebody waits who is well: the lock must come to it.
 bool waits(const World& world) {
   return std::any_of(world.clients.begin(), world.clients.end(), [](const Client& client) {
-    return client.phase == Phase::waiting && !client.stalled;
+    return client.phase == ClientPhase::waiting && !client.stalled;
   });
 }
 
@@ -45,7 +45,7 @@ std::string members(const std::vector<Row>& rows, const Memory* lines) {
   return text.empty() ? " nobody" : text;
 }
 
-std::string told(const World& world, const std::string& what, const Reply& reply) {
+std::string delivered(const World& world, const std::string& what, const Reply& reply) {
   std::string text = what;
   if (!reply.word.empty()) text += " -> " + reply.word + (reply.how.empty() ? "" : " " + reply.how);
   return text + "   [at " + std::to_string(world.now) +
@@ -108,7 +108,7 @@ class Explorer {
         reply = result->reply;
         broken = carry_out(p, std::move(*result++));
       }
-      if (broken.empty()) broken = check_beliefs(p.step.next);
+      if (broken.empty()) broken = check_exclusion(p.step.next);
       settle(p, reply, broken);
       if (!findings_.broken.empty()) return;
     }
@@ -121,8 +121,8 @@ class Explorer {
     const Request& request = *pending.step.request;
     done.reply.at = next.now;
     std::string broken = check_script(pending.before, next, request, done.reply);
-    if (pending.step.answer == Answer::told) tell(next, request, done.reply, false);
-    if (pending.step.answer == Answer::kept) {
+    if (pending.step.answer == Delivery::delivered) handle_reply(next, request, done.reply, false);
+    if (pending.step.answer == Delivery::kept) {
       next.messages[pending.step.message].answered = true;
       next.messages[pending.step.message].reply = done.reply;
     }
@@ -132,11 +132,12 @@ class Explorer {
   void settle(Pending& pending, const Reply& reply, const std::string& broken) {
     ++findings_.transitions;
     Step& step = pending.step;
-    if (!broken.empty()) return report(broken, pending.from, told(step.next, step.what, reply));
+    if (!broken.empty())
+      return report(broken, pending.from, delivered(step.next, step.what, reply));
     size_t to = 0;
     Moment now = step.next.now;
     if (reach(step.next, pending.from, to)) {
-      nodes_[to].what = told(step.next, step.what, reply);
+      nodes_[to].what = delivered(step.next, step.what, reply);
       frontier_.emplace_back(to, std::move(step.next));
     }
     Node& from = nodes_[pending.from];

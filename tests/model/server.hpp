@@ -43,7 +43,7 @@ class Server {
   ReplyPtr receive();
 
   test::RedisServer server_;
-  contract::BentScripts bent_;
+  contract::MutatedScripts bent_;
   std::unique_ptr<redisContext, FreeContext> connection_;
   std::string digest_;
 };

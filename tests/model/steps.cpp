@@ -22,8 +22,8 @@ const char* word(Op op) {
 }
 
 bool active(const Client& client) {
-  return client.phase == Phase::waiting || client.phase == Phase::holding ||
-         client.phase == Phase::leaving;
+  return client.phase == ClientPhase::waiting || client.phase == ClientPhase::holding ||
+         client.phase == ClientPhase::leaving;
 }
 
 // Time does not pass it by.
@@ -55,7 +55,7 @@ class Steps {
   std::string name(int index) const { return owner_of(world_, index); }
 
   Step& add(std::string what) {
-    steps_.push_back({std::move(what), world_, std::nullopt, Answer::dropped, 0, Rank::none});
+    steps_.push_back({std::move(what), world_, std::nullopt, Delivery::dropped, 0, Rank::none});
     return steps_.back();
   }
 
@@ -68,18 +68,18 @@ class Steps {
 
   void requests(int index) {
     switch (client(index).phase) {
-      case Phase::idle:
+      case ClientPhase::idle:
         return ask(index, Op::acquire, Rank::none);
-      case Phase::waiting:
+      case ClientPhase::waiting:
         if (may_ask(index)) ask(index, Op::acquire, Rank::ask);
         return ask(index, Op::cancel, Rank::none);
-      case Phase::holding:
+      case ClientPhase::holding:
         if (may_ask(index)) ask(index, Op::renew, Rank::none);
         return ask(index, Op::release, Rank::release);
-      case Phase::leaving:
+      case ClientPhase::leaving:
         return ask(index, client(index).token == 0 ? Op::cancel : Op::release, Rank::leave);
-      case Phase::done:
-      case Phase::dead:
+      case ClientPhase::done:
+      case ClientPhase::dead:
         return;
     }
   }
@@ -91,7 +91,7 @@ class Steps {
     Step& quick = add(name(index) + " " + word(op));
     prepare(quick.next.clients[static_cast<size_t>(index)], op);
     quick.request = request;
-    quick.answer = Answer::told;
+    quick.answer = Delivery::delivered;
     quick.rank = who.stalled ? Rank::none : rank;
     if (world_.faults_left == 0) return;
     Step& slow = add(name(index) + " " + word(op) + ", slowly");
@@ -104,8 +104,8 @@ class Steps {
   // Whoever lets go has ended its command before.
   static void prepare(Client& who, Op op) {
     who.stalled = false;
-    if (op == Op::acquire) who.phase = Phase::waiting;
-    if (op == Op::release || op == Op::cancel) who.phase = Phase::leaving;
+    if (op == Op::acquire) who.phase = ClientPhase::waiting;
+    if (op == Op::release || op == Op::cancel) who.phase = ClientPhase::leaving;
   }
 
   void faults(int index) {
@@ -113,7 +113,7 @@ class Steps {
     Step& death = add(name(index) + " dies");
     --death.next.faults_left;
     Client& dead = death.next.clients[static_cast<size_t>(index)];
-    dead.phase = Phase::dead;
+    dead.phase = ClientPhase::dead;
     for (Message& message : death.next.messages) {
       if (message.request.client == index) message.abandoned = true;
     }
@@ -133,13 +133,13 @@ class Steps {
       Step& step = add(about + " arrives");
       step.request = message.request;
       step.rank = Rank::message;
-      step.answer = message.abandoned ? Answer::dropped : Answer::kept;
+      step.answer = message.abandoned ? Delivery::dropped : Delivery::kept;
       step.message = at;
       if (message.abandoned) erase(step.next, at);
     } else {
       Step& step = add(about + " is answered");
       erase(step.next, at);
-      tell(step.next, message.request, message.reply, message.before_loss);
+      handle_reply(step.next, message.request, message.reply, message.before_loss);
       step.rank = Rank::message;
     }
     if (!message.abandoned) abandon(at, about);
@@ -177,7 +177,7 @@ class Steps {
     next.forced.clear();
     next.ended.clear();
     for (Client& who : next.clients) {
-      if (who.phase == Phase::holding) who.lost_at = world_.now;
+      if (who.phase == ClientPhase::holding) who.lost_at = world_.now;
     }
     for (Message& message : next.messages) message.before_loss = message.answered;
   }
@@ -193,8 +193,8 @@ class Steps {
     step.next.now = next;
     step.next.scripts_now = 0;
     for (Client& who : step.next.clients) {
-      if (who.phase != Phase::holding || next < who.deadline()) continue;
-      who.phase = Phase::leaving;
+      if (who.phase != ClientPhase::holding || next < who.deadline()) continue;
+      who.phase = ClientPhase::leaving;
       who.due = next;
     }
   }
@@ -202,7 +202,7 @@ class Steps {
   bool somebody_left() const {
     bool client = std::any_of(world_.clients.begin(), world_.clients.end(), active);
     bool idle = std::any_of(world_.clients.begin(), world_.clients.end(),
-                            [](const Client& c) { return c.phase == Phase::idle; });
+                            [](const Client& c) { return c.phase == ClientPhase::idle; });
     return client || idle || !world_.messages.empty();
   }
 
@@ -222,7 +222,7 @@ class Steps {
     for (const Client& who : world_.clients) {
       if (!active(who)) continue;
       if (who.due != kNever && !who.stalled) consider(who.due);
-      if (who.phase == Phase::holding) consider(who.deadline());
+      if (who.phase == ClientPhase::holding) consider(who.deadline());
     }
     return next;
   }

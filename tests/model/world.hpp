@@ -76,10 +76,10 @@ struct Message {
   Reply reply;
 };
 
-enum class Phase { idle, waiting, holding, leaving, done, dead };
+enum class ClientPhase { idle, waiting, holding, leaving, done, dead };
 
 struct Client {
-  Phase phase = Phase::idle;
+  ClientPhase phase = ClientPhase::idle;
   int64_t limit = 1;
   int round = 1;
   int rounds_left = 1;

@@ -1,4 +1,4 @@
-"""The command's own end passes through exactly, also where rlock is PID 1. [L01; SUPERVISION, case 20]"""
+"""The command's own end passes through exactly, also where rlock is PID 1. [docs/SUPERVISION.md, "PID 1 and namespaces"]"""
 import os
 import resource
 import signal
@@ -71,7 +71,7 @@ class Exits(Case):
             return None if got.returncode == 128 + number else f"signal {number}: {got}"
         self.several(check, TERMINATING)
 
-    def test_case_20_pid_1_forwards_every_terminating_signal(self):
+    def test_pid_1_forwards_every_terminating_signal(self):
         """20: TERM → 143, and so on for all that can be caught. Faults are for bugs of our own, PIPE is ours."""
         needs_root(*INIT, "true")
 
@@ -83,7 +83,7 @@ class Exits(Case):
             return None if code == 128 + number else f"signal {number}: {code}"
         self.several(check, [n for n in TERMINATING if n not in FAULTS | {signal.SIGKILL, signal.SIGPIPE}])
 
-    def test_case_20_pid_1_buries_strangers(self):
+    def test_pid_1_reaps_strangers(self):
         """20: whatever is orphaned in the namespace is reaped, and the command's own code stays."""
         needs_root(*INIT, "true")
         orphans = "i=0; while [ $i -lt 50 ]; do (sh -c 'exit 3' &); i=$((i + 1)); done; "

@@ -1,4 +1,4 @@
-"""What the caller handed over is the command's alone. [SUPERVISION, Order of a run, 2 and 5; cases 10 and 11]"""
+"""What the caller handed over is the command's alone. [docs/SUPERVISION.md, "Inherited state"]"""
 import fcntl
 import os
 import select
@@ -27,7 +27,7 @@ class Inherit(Case):
         self.assertTrue(poll.poll(PATIENCE * 1000), "rlock or its guard holds on to it")
         return time.monotonic() - before
 
-    def test_case_10_what_the_command_closes(self):
+    def test_what_the_command_closes(self):
         """10: it closes stdin, stdout and fd 9: writer, reader and flock are free, while rlock goes on."""
         reader, out = os.pipe()
         into, writer = os.pipe()
@@ -60,7 +60,7 @@ class Inherit(Case):
         for fd in reader, writer, lock:
             os.close(fd)
 
-    def test_case_11_signals_of_the_caller(self):
+    def test_signals_of_the_caller(self):
         """11: mask and dispositions are the caller's, and the exit code is kept although CHLD is ignored."""
         seen = [subprocess.run([*before, PROBE, "status"], preexec_fn=peculiar, env=self.environment, check=False,
                                stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout

@@ -1,4 +1,4 @@
-"""rlock killed, starved of memory, or hunted by name. [SUPERVISION, The guard; FAULTS 4, 5, 7]"""
+"""rlock killed, starved of memory, or hunted by name. [docs/SUPERVISION.md, "When rlock or its guard dies"]"""
 import os
 import signal
 import subprocess
@@ -71,15 +71,15 @@ class Kills(Case):
         self.assertEqual(read("hit"), "0\n", "pkill found nothing")
         self.assertIsNone(init.poll(), "the end of the namespace would end everything")
 
-    def test_case_05_pkill_by_name(self):
+    def test_pkill_by_name(self):
         """5: `pkill -9 rlock` leaves the guard, which ends the grandchildren."""
         self.hunt("pkill", "-9", "rlock")
 
-    def test_case_05_pkill_by_command_line(self):
+    def test_pkill_by_command_line(self):
         """5: `pkill -9 -f` likewise."""
         self.hunt("pkill", "-9", "-f", "rlock run hunted")
 
-    def test_case_06_guard_killed_after_the_thread_started(self):
+    def test_guard_killed_after_the_thread_started(self):
         """6: guard killed once the renewal thread runs: rlock ends all that it had below it, and then releases."""
         holder = self.hold("guarded", FAMILY, "-t", "1", "--event-log", "log")
         until(lambda: "renewed" in read("log"), "a renewal")
@@ -93,7 +93,7 @@ class Kills(Case):
         # await_end() returns some time after the end itself, hence the allowance.
         self.assertGreater(int(read("next")), ended - 50_000_000)
 
-    def test_case_04_oom_kill_of_rlock(self):
+    def test_oom_kill_of_rlock(self):
         """4: the OOM killer takes rlock, the guard ends the rest."""
         needs_root("unshare", "-m", "true")
         family = self.family()

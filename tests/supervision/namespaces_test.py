@@ -1,4 +1,4 @@
-"""Below `unshare -p` without a fork: rlock is outside of the pid namespace that its children are in. [Case 1]"""
+"""Below `unshare -p` without a fork: rlock is outside of the pid namespace that its children are in. [docs/SUPERVISION.md, "PID 1 and namespaces"]"""
 import signal
 import subprocess
 import unittest
@@ -13,7 +13,7 @@ class Namespaces(Case):
         super().setUp()
         needs_root(*BELOW, "true")
 
-    def test_case_01_runs(self):
+    def test_runs(self):
         """1: `unshare -p rlock …` runs its command; the code passes through."""
         got = self.run_program([*BELOW, RLOCK, "run", "below", "--", "sh", "-c", "echo ran; exit 7"])
         self.assertEqual((got.returncode, got.stdout, got.stderr), (7, "ran\n", ""))
@@ -30,29 +30,29 @@ class Namespaces(Case):
         self.assertRegex(holder.stderr.read(), rb'^rlock: lost "below".*\n$')
         self.assert_nothing_left("below")
 
-    def test_case_01_fenced(self):
+    def test_fenced(self):
         """1: stopped past the ttl: the guard, init of the namespace there, ends all; nothing hangs."""
         self.fenced(*BELOW)
 
-    def test_case_01_fenced_in_the_moment_of_the_start(self):
+    def test_fenced_in_the_moment_of_the_start(self):
         """1: the same where rlock is stopped before it has closed what was its command's alone."""
         slow = ["strace", "-D", "-o", "/dev/null", "-e", "trace=dup3", "-e", "inject=dup3:delay_enter=500000"]
         needs_root(*slow, "true")
         self.fenced(*slow, *BELOW)
 
-    def test_case_01_killed(self):
+    def test_killed(self):
         """1: rlock killed: the guard ends the namespace with everything in it."""
         holder = self.hold("killed", "setsid sleep 1000 & echo on; exec sleep 1001", "-t", "30", before=BELOW)
         send(holder.pid, signal.SIGKILL)
         holder.family.await_end()
 
     def test_no_thread(self):
-        """A thread is refused there: the command is ended in time, 71. [Order of a run, 3]"""
+        """A thread is refused there: the command is ended in time, 71."""
         got = self.run_program([*BELOW, RLOCK, "run", "-t", "1", "below", "--", "sleep", "1000"])
         self.assertEqual(got.returncode, 71, got)
         self.assert_nothing_left("below")
 
-    def test_case_01_with_the_proc_of_another_namespace(self):
+    def test_with_the_proc_of_another_namespace(self):
         """1: `unshare -pf` without a /proc of its own: what that shows of our pids is strangers', not believed."""
         needs_root("unshare", "-pf", "true")
         for script, code in ("exit 7", 7), ("kill -KILL $$", 128 + signal.SIGKILL):

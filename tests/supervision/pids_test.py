@@ -1,4 +1,4 @@
-"""Recycled pids: who got the number of an ended command is never signalled. [SUPERVISION, case 8; FAULTS 11]"""
+"""Recycled pids: who got the number of an ended command is never signalled. [docs/SUPERVISION.md, "The guard"]"""
 import os
 import random
 import unittest
@@ -33,7 +33,7 @@ def own_pid_max():
 
 
 class Pids(Case):
-    def test_case_08_stress(self):
+    def test_stress(self):
         """8: pid_max 420: holds whose leases end with their commands, among strangers."""
         needs_root("unshare", "-fp", "--mount-proc", "true")
         if not own_pid_max():

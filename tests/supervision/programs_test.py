@@ -1,4 +1,4 @@
-"""Pagers, editors and shells below rlock on a terminal. [SUPERVISION, cases 9, 15-17]"""
+"""Pagers, editors and shells below rlock on a terminal. [docs/SUPERVISION.md, "Terminal"]"""
 import os
 import shutil
 import signal
@@ -71,15 +71,15 @@ class Programs(Case):
                 self.shell.see(PROMPT)
                 self.shell.assert_usable()
 
-    def test_case_09_alone(self):
+    def test_alone(self):
         """9: rlock stopped, killed, key deleted: its command and a setsid child are dead."""
         self.each_fault("")
 
-    def test_case_09_cat(self):
+    def test_cat(self):
         """9: with `| cat`, too."""
         self.each_fault(" | cat")
 
-    def test_case_09_less(self):
+    def test_less(self):
         """9: with `| less`, which goes on until it is left."""
         self.needs("less")
         self.each_fault(" 2>/dev/null | less", "q")
@@ -102,7 +102,7 @@ class Programs(Case):
         self.shell.see(PROMPT)
         self.shell.assert_usable()
 
-    def test_case_15_into_a_pager(self):
+    def test_into_a_pager(self):
         """15: `rlock … | less`: the pager works beside rlock and after it."""
         self.needs("less")
         self.shell.enter("rlock run pager -- seq -f 'num''ber %g' 100 | less")
@@ -113,7 +113,7 @@ class Programs(Case):
         self.shell.see(PROMPT)
         self.shell.assert_usable()
 
-    def test_case_15_pager_as_command(self):
+    def test_pager_as_command(self):
         """15: `… | rlock … less`: keys come from the terminal, its code comes back."""
         self.needs("less")
         self.shell.enter("seq -f 'num''ber %g' 100 | rlock run pager -- less; echo co''de=$?")
@@ -125,11 +125,11 @@ class Programs(Case):
         self.shell.see(PROMPT)
         self.shell.assert_usable()
 
-    def test_case_15_substitution(self):
+    def test_substitution(self):
         """15: `x=$(rlock …)` gets the output, and returns when the command does."""
         self.assertEqual(self.shell.says("x=$(rlock run sub -- echo te''xt); echo \"$? [$x]\""), "0 [text]\n")
 
-    def test_case_16_editor(self):
+    def test_editor(self):
         """16: vim: ^Z, fg, :wq."""
         vim = self.needs("vim", "vim.tiny")
         self.shell.enter(f"rlock run edit -- {vim} -u NONE -N file")
@@ -149,7 +149,7 @@ class Programs(Case):
         self.assertEqual(read("file"), "hello\n")
         self.shell.assert_usable()
 
-    def test_case_16_killed_editor(self):
+    def test_killed_editor(self):
         """16: vim SIGKILLed: the terminal is cooked again."""
         vim = self.needs("vim", "vim.tiny")
         self.shell.enter(f"rlock run edit -- {vim} -u NONE -N file; sh -c 'stty -a' >modes")
@@ -161,7 +161,7 @@ class Programs(Case):
         self.assertIn(" echo ", read("modes"))
         self.shell.assert_usable()
 
-    def test_case_17_inner_shell(self):
+    def test_inner_shell(self):
         """17: bash below rlock: ^C, ^Z and fg work inside, and exit returns its code."""
         self.shell.enter("PS1=in'ner> ' rlock run inner -- bash --norc --noprofile --noediting -i; echo co''de=$?")
         self.shell.see("inner> ")

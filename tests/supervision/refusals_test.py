@@ -1,4 +1,4 @@
-"""The system refuses processes, threads or descriptors, or an exec hangs. [SUPERVISION, cases 2 and 3; FAULTS 10]"""
+"""The system refuses processes, threads or descriptors, or an exec hangs. [docs/SUPERVISION.md, "Order of a run"]"""
 import os
 import re
 import signal
@@ -27,7 +27,7 @@ class Refusals(Case):
         self.assert_nothing_left(name)
         return got
 
-    def test_case_02_no_more_processes(self):
+    def test_no_more_processes(self):
         """2: NPROC at each step: no guard, no command, no renewal thread: 71; with one more it runs."""
         needs_root("setpriv", f"--reuid={NOBODY}", "true")
         for processes, missing in (1, "guard"), (2, "command"), (3, "thread"):
@@ -37,7 +37,7 @@ class Refusals(Case):
         enough = [*as_nobody("--nproc=4"), RLOCK, "run", "-t", "1", "nproc", "--", "sh", "-c", "exec sleep 1.5"]
         self.assertEqual(self.run_program(enough).returncode, 0)
 
-    def test_case_02_no_more_descriptors(self):
+    def test_no_more_descriptors(self):
         """2: NOFILE at each step: 71 until there are enough, and nothing half-started."""
         codes = {}
         for limit in range(3, 24):
@@ -58,7 +58,7 @@ class Refusals(Case):
         return ["strace", "-f", "-qq", "-o", "/dev/null", "-P", command, "-e", "trace=execve",
                 "-e", f"inject=execve:delay_enter={microseconds}"]
 
-    def test_case_03_exec_beyond_the_lease(self):
+    def test_exec_beyond_the_lease(self):
         """3: an exec that hangs past the lease: the command never starts, 76."""
         needs_root(*self.delayed("/bin/true", 0), "true")
         script = self.folder + "/command"
@@ -74,7 +74,7 @@ class Refusals(Case):
         self.assertGreater(time.monotonic() - before, 0.7)
         self.assert_nothing_left("hung")
 
-    def test_case_03_exec_beyond_the_lease_of_a_stopped_rlock(self):
+    def test_exec_beyond_the_lease_of_a_stopped_rlock(self):
         """3: the guard does not hang with the exec, and ends it in time by itself."""
         needs_root(*self.delayed("/bin/true", 0), "true")
         script = self.folder + "/command"
@@ -92,13 +92,13 @@ class Refusals(Case):
         self.assertFalse(os.path.exists("started"))
         self.assert_nothing_left("hung")
 
-    def test_case_03_exec_within_the_lease(self):
+    def test_exec_within_the_lease(self):
         """3: one that hangs for less does start."""
         needs_root(*self.delayed("/bin/true", 0), "true")
         argv = [*self.delayed("/bin/true", 300_000), RLOCK, "run", "-t", "5", "slow", "--", "/bin/true"]
         self.assertEqual(self.run_program(argv).returncode, 0)
 
-    def test_case_03_killed_by_others_during_the_exec(self):
+    def test_killed_by_others_during_the_exec(self):
         """3: an exec that hangs and is killed, by a user or for want of memory: that signal is reported, no exit code."""
         needs_root(*self.delayed("/bin/true", 0), "true")
         script = self.folder + "/command"

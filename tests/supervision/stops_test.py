@@ -1,4 +1,4 @@
-"""rlock stopped or starved: its command is dead before the lease ends. [L06; FAULTS 1, 9]"""
+"""rlock stopped or starved: its command is dead before the lease ends. [docs/SUPERVISION.md, "The guard"]"""
 import signal
 import subprocess
 import time
@@ -48,7 +48,7 @@ class Stops(Case):
     def starved(self, name, script, *before):
         return self.hold(name, script, "-t", str(LEASE), "--no-renew", before=before, stderr=subprocess.DEVNULL)
 
-    def test_case_07_starved_by_hogs(self):
+    def test_starved_by_hogs(self):
         """7: nice 19 and SCHED_IDLE beside 8 hogs: dead before the lease ends, by the guard (rlock being
         stopped) and by rlock itself."""
         started = time.monotonic()

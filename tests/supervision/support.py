@@ -229,7 +229,7 @@ class Case(unittest.TestCase):
         self.assertEqual(process.wait(PATIENCE), code)
 
     def assert_nothing_left(self, name):
-        """Neither a holder nor a waiter; what remembers the lock has an end. [L37]"""
+        """Neither a holder nor a waiter; what remembers the lock has an end."""
         self.assertTrue(self.free(name), f"{name} is still held")
         for key in self.server.ask("keys", f"rlock:{{{name}}}:*").split():
             left = int(self.server.ask("pttl", key))

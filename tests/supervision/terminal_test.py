@@ -1,4 +1,4 @@
-"""What a person at a terminal types at rlock, and shells around it. [SUPERVISION, The terminal; cases 12-14, 18, 19]"""
+"""What a person at a terminal types at rlock, and shells around it. [docs/SUPERVISION.md, "Terminal"]"""
 import re
 import signal
 import unittest
@@ -18,7 +18,7 @@ class AtATerminal(Case):
         shell.see(word + "=")
         return int(shell.see("."))
 
-    def test_case_13_each_arrives_once(self):
+    def test_each_arrives_once(self):
         r"""13: ^C, ^\ and WINCH reach the command once."""
         terminal = Terminal([RLOCK, "run", "once", "--", PROBE, "signals"], self.environment)
         self.addCleanup(terminal.end)
@@ -94,11 +94,11 @@ class AtATerminal(Case):
         shell.assert_usable()
         self.assert_nothing_left("loop")
 
-    def test_case_14_loop_of_bash(self):
+    def test_loop_of_bash(self):
         """14: ^C ends the loop of an interactive bash."""
         self.interrupt(f"for i in 1 2 3; do {TURN}; done")
 
-    def test_case_14_loop_of_a_script(self):
+    def test_loop_of_a_script(self):
         """14: ^C ends the loop of a script in bash and in dash."""
         for shell in "bash", "dash":
             with self.subTest(shell=shell):
@@ -106,11 +106,11 @@ class AtATerminal(Case):
                     file.write(f"for i in 1 2 3; do {TURN}; done\n")
                 self.interrupt(f"{shell} ./script")
 
-    def test_case_14_subshell(self):
+    def test_subshell(self):
         """14: ^C ends a subshell with what comes after rlock in it."""
         self.interrupt(f"({TURN}; echo af''ter; {TURN})")
 
-    def test_case_14_make(self):
+    def test_make(self):
         """14: ^C ends `make -k` with its remaining goals."""
         with open("Makefile", "w", encoding="utf-8") as file:
             file.write("all: one two\none two:\n\t@" + TURN.replace("$", "$$") + "\n")
@@ -187,7 +187,7 @@ class AtATerminal(Case):
         self.assertNotIn("rlock:", shell.see("got line"))
         shell.assert_usable()
 
-    def test_case_18_background_reader(self):
+    def test_background_reader(self):
         """18: a reader in the background stops with rlock, and reads when it is brought back."""
         shell = self.shell()
         shell.enter("rlock run reader -- sh -c 'read line; echo re''ad $line' &")
@@ -198,7 +198,7 @@ class AtATerminal(Case):
         shell.see("read the line")
         shell.assert_usable()
 
-    def test_case_18_background_writer(self):
+    def test_background_writer(self):
         """18: with `stty tostop` a writer in the background stops and resumes; rlock's own words stop nobody."""
         shell = self.shell()
         shell.says("stty tostop")
@@ -212,7 +212,7 @@ class AtATerminal(Case):
         shell.type("\n")
         shell.assert_usable()
 
-    def test_case_19_read_after_a_kill(self):
+    def test_read_after_a_kill(self):
         """19: rlock SIGKILLed in a script: the script's next `read` gets its line."""
         shell = self.shell()
         with open("script", "w", encoding="utf-8") as file:
@@ -237,14 +237,14 @@ class AtATerminal(Case):
         terminal.hang_up()
         return int(read("pid").strip(".\n"))
 
-    def test_case_12_closed_terminal(self):
+    def test_closed_terminal(self):
         """12: without nohup a closed terminal ends the command, and the lock is free."""
         command = self.hang_up()
         until(lambda: gone(command), "the end of the command")
         until(lambda: self.free("hang-up"), "the release")
         self.assert_nothing_left("hang-up")
 
-    def test_case_12_nohup(self):
+    def test_nohup(self):
         """12: with nohup command and lock survive it."""
         command = self.hang_up("nohup")
         # Nothing tells that nothing happens: as long as the command in the other case takes to end.

@@ -19,10 +19,6 @@
 namespace rlock::test {
 namespace {
 
-using util::BootClock;
-using util::Millis;
-using util::TimePoint;
-
 constexpr Millis kLateReply{1'200};
 constexpr Millis kTrickle{400};
 constexpr int kServerPatience = 20'000;  // ms, for answers to what deliver() sends
@@ -42,7 +38,7 @@ std::optional<Header> header_of(std::string_view bytes) {
 
 // The size of the whole reply (or request) at the front of `bytes`, 0 while it is incomplete;
 // `words` gets the bulk strings in it.
-size_t whole(std::string_view bytes, std::vector<std::string_view>& words) {
+size_t message_size(std::string_view bytes, std::vector<std::string_view>& words) {
   auto header = header_of(bytes);
   if (!header) return 0;
   size_t size = header->size;
@@ -54,7 +50,7 @@ size_t whole(std::string_view bytes, std::vector<std::string_view>& words) {
   }
   if (bytes.front() != '*') return size;
   for (long left = header->number; left > 0; --left) {
-    size_t element = whole(bytes.substr(size), words);
+    size_t element = message_size(bytes.substr(size), words);
     if (element == 0) return 0;
     size += element;
   }
@@ -94,8 +90,8 @@ void reset_connection(util::Fd& fd) {
 
 // One client and its connection to the server.
 struct AmbiguousProxy::Link {
-  struct Asked {
-    Moment moment;
+  struct PendingRequest {
+    RequestKind request_kind;
     std::optional<Fault> fault;
     bool wake;  // a BLPOP
   };
@@ -108,19 +104,19 @@ struct AmbiguousProxy::Link {
   util::Fd server;
   std::string requests;  // read from the client, not yet a whole one
   std::string replies;   // read from the server
-  std::deque<Asked> asked;
+  std::deque<PendingRequest> pending;
   std::deque<Due> to_client;
-  std::string kept;   // of late_request
-  bool deaf = false;  // reads nothing from the client any more
-  bool mute = false;  // says nothing to the client any more
+  std::string delayed_request;   // of late_request
+  bool reading_stopped = false;  // reads nothing from the client any more
+  bool writing_stopped = false;  // says nothing to the client any more
 
-  bool over() const { return !client && kept.empty(); }
+  bool over() const { return !client && delayed_request.empty(); }
 };
 
 AmbiguousProxy::AmbiguousProxy(std::string server_socket)
     : server_socket_(std::move(server_socket)), stop_(eventfd(0, EFD_CLOEXEC)) {
   if (!stop_) throw std::runtime_error("no eventfd");
-  thread_ = std::thread([this] { serve(); });
+  thread_ = std::thread([this] { run_connections(); });
 }
 
 AmbiguousProxy::~AmbiguousProxy() {
@@ -128,28 +124,28 @@ AmbiguousProxy::~AmbiguousProxy() {
   thread_.join();
 }
 
-void AmbiguousProxy::aim(Moment moment, Fault fault, Often often) {
+void AmbiguousProxy::inject(RequestKind request_kind, Fault fault, Often often) {
   std::lock_guard lock(mutex_);
-  moment_ = moment;
+  request_kind_ = request_kind;
   fault_ = fault;
-  strikes_left_ = often == Often::once ? 1 : INT_MAX;
-  struck_ = 0;
+  injections_left_ = often == Often::once ? 1 : INT_MAX;
+  injected_ = 0;
 }
 
 int AmbiguousProxy::deliver() {
   std::lock_guard lock(mutex_);
   int delivered = 0;
   for (Link& link : links_) {
-    if (link.kept.empty()) continue;
-    send_all(link.server, link.kept);
-    link.kept.clear();
+    if (link.delayed_request.empty()) continue;
+    send_all(link.server, link.delayed_request);
+    link.delayed_request.clear();
     pollfd answered{link.server.get(), POLLIN, 0};
     if (poll(&answered, 1, kServerPatience) == 1) ++delivered;
   }
   return delivered;
 }
 
-void AmbiguousProxy::serve() {
+void AmbiguousProxy::run_connections() {
   std::vector<pollfd> fds;
   while (true) {
     int timeout = 0;
@@ -158,10 +154,10 @@ void AmbiguousProxy::serve() {
       links_.remove_if([](const Link& link) { return link.over(); });
       fds = {{stop_.get(), POLLIN, 0}, {listener_.fd.get(), POLLIN, 0}};
       for (const Link& link : links_) {
-        if (!link.deaf) fds.push_back({link.client.get(), POLLIN, 0});
+        if (!link.reading_stopped) fds.push_back({link.client.get(), POLLIN, 0});
         fds.push_back({link.server.get(), POLLIN, 0});
       }
-      timeout = util::poll_timeout(BootClock::now(), next_due());
+      timeout = poll_timeout(BootClock::now(), next_due());
     }
     poll(fds.data(), fds.size(), timeout);
     if (fds[0].revents != 0) return;
@@ -169,7 +165,7 @@ void AmbiguousProxy::serve() {
     if (fds[1].revents != 0) accept_client();
     for (Link& link : links_) {
       flush_due(link, BootClock::now());
-      if (!link.deaf) read_requests(link);
+      if (!link.reading_stopped) read_requests(link);
       read_replies(link);
     }
   }
@@ -205,32 +201,32 @@ void AmbiguousProxy::read_requests(Link& link) {
     return;
   }
   std::vector<std::string_view> words;
-  while (!link.requests.empty() && !link.deaf && link.client) {
+  while (!link.requests.empty() && !link.reading_stopped && link.client) {
     words.clear();
-    size_t size = whole(link.requests, words);
+    size_t size = message_size(link.requests, words);
     if (size == 0) return;
-    Moment moment = moment_of(words);
+    RequestKind request_kind = request_kind_of(words);
     bool wake = !words.empty() && words.front() == "BLPOP";
-    link.asked.push_back({moment, std::nullopt, wake});
-    pass_request(link, std::string_view(link.requests).substr(0, size), moment);
+    link.pending.push_back({request_kind, std::nullopt, wake});
+    pass_request(link, std::string_view(link.requests).substr(0, size), request_kind);
     link.requests.erase(0, size);
   }
 }
 
-void AmbiguousProxy::pass_request(Link& link, std::string_view request, Moment moment) {
-  if (!strikes(moment)) return send_all(link.server, request);
+void AmbiguousProxy::pass_request(Link& link, std::string_view request, RequestKind request_kind) {
+  if (!should_inject(request_kind)) return send_all(link.server, request);
   switch (fault_) {
     case Fault::lose_request:
       return reset_connection(link.client);
     case Fault::stop_reading:
-      link.deaf = true;
+      link.reading_stopped = true;
       return;
     case Fault::late_request:
-      link.kept = request;
-      link.deaf = true;
+      link.delayed_request = request;
+      link.reading_stopped = true;
       return;
     default:
-      link.asked.back().fault = fault_;
+      link.pending.back().fault = fault_;
       return send_all(link.server, request);
   }
 }
@@ -244,7 +240,7 @@ void AmbiguousProxy::read_replies(Link& link) {
   std::vector<std::string_view> words;
   while (!link.replies.empty() && link.client) {
     words.clear();
-    size_t size = whole(link.replies, words);
+    size_t size = message_size(link.replies, words);
     if (size == 0) return;
     pass_reply(link, link.replies.substr(0, size));
     link.replies.erase(0, size);
@@ -252,16 +248,16 @@ void AmbiguousProxy::read_replies(Link& link) {
 }
 
 void AmbiguousProxy::pass_reply(Link& link, std::string reply) {
-  if (link.asked.empty()) return;
-  Link::Asked asked = link.asked.front();
-  link.asked.pop_front();
-  if (asked.wake && reply.starts_with("*2")) woken_ = true;
-  if (asked.fault == Fault::lose_reply) return reset_connection(link.client);
-  if (asked.fault == Fault::swallow_reply) link.mute = true;
-  if (link.mute) return;
+  if (link.pending.empty()) return;
+  Link::PendingRequest pending = link.pending.front();
+  link.pending.pop_front();
+  if (pending.wake && reply.starts_with("*2")) woken_ = true;
+  if (pending.fault == Fault::lose_reply) return reset_connection(link.client);
+  if (pending.fault == Fault::swallow_reply) link.writing_stopped = true;
+  if (link.writing_stopped) return;
   TimePoint at = BootClock::now();
-  if (asked.fault == Fault::late_reply) at += kLateReply;
-  if (asked.fault != Fault::trickle_reply) {
+  if (pending.fault == Fault::late_reply) at += kLateReply;
+  if (pending.fault != Fault::trickle_reply) {
     link.to_client.push_back({at, std::move(reply)});
   } else {
     for (char byte : reply) link.to_client.push_back({at += kTrickle, std::string(1, byte)});
@@ -269,29 +265,29 @@ void AmbiguousProxy::pass_reply(Link& link, std::string reply) {
   flush_due(link, BootClock::now());
 }
 
-Moment AmbiguousProxy::moment_of(const std::vector<std::string_view>& words) {
+RequestKind AmbiguousProxy::request_kind_of(const std::vector<std::string_view>& words) {
   constexpr size_t kHow = 3 + 9 + 2;  // EVALSHA digest 9, the keys, owner, entry
   auto runs = [&](const lua::Script& script) {
     return words.size() > kHow && (words[1] == script.sha1 || words[1] == script.text);
   };
   if (runs(lua::acquire)) {
-    return std::exchange(woken_, false) ? Moment::claim : Moment::acquire;
+    return std::exchange(woken_, false) ? RequestKind::claim : RequestKind::acquire;
   }
-  if (runs(lua::renew)) return Moment::renew;
+  if (runs(lua::renew)) return RequestKind::renew;
   if (runs(lua::release)) {
     const std::string_view how = words[kHow];
     const bool release = how == "released" || how == "unused" || how == "by_id";
-    return release ? Moment::release : Moment::cancel;
+    return release ? RequestKind::release : RequestKind::cancel;
   }
-  if (runs(lua::force_unlock)) return Moment::force_unlock;
-  return Moment::other;
+  if (runs(lua::force_unlock)) return RequestKind::force_unlock;
+  return RequestKind::other;
 }
 
-bool AmbiguousProxy::strikes(Moment moment) {
-  bool aimed_at = moment_ == Moment::any || moment_ == moment;
-  if (!aimed_at || strikes_left_ == 0) return false;
-  --strikes_left_;
-  ++struck_;
+bool AmbiguousProxy::should_inject(RequestKind request_kind) {
+  bool aimed_at = request_kind_ == RequestKind::any || request_kind_ == request_kind;
+  if (!aimed_at || injections_left_ == 0) return false;
+  --injections_left_;
+  ++injected_;
   return true;
 }
 

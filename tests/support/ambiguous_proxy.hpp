@@ -17,7 +17,7 @@ namespace rlock::test {
 
 // What a client asks for, as far as a fault can be aimed at it. A claim is the first acquire after
 // a wake, as a waiter sends it.
-enum class Moment { acquire, claim, renew, release, cancel, force_unlock, other, any };
+enum class RequestKind { acquire, claim, renew, release, cancel, force_unlock, other, any };
 
 enum class Fault {
   lose_request,   // it never arrives, and the connection is reset
@@ -32,7 +32,7 @@ enum class Fault {
 enum class Often { once, always };
 
 // Stands on a free port of 127.0.0.1 between clients and the real server on a unix socket, and is a
-// faithful wire until it meets the moment that the test aims a fault at. [FAULTS 12-17]
+// faithful wire until it meets the moment that the test aims a fault at. [docs/FAULTS.md, "Faults"]
 class AmbiguousProxy {
  public:
   explicit AmbiguousProxy(std::string server_socket);
@@ -42,9 +42,9 @@ class AmbiguousProxy {
 
   std::string url() const { return "redis://127.0.0.1:" + std::to_string(listener_.port); }
 
-  void aim(Moment moment, Fault fault, Often often = Often::once);
+  void inject(RequestKind request_kind, Fault fault, Often often = Often::once);
   // How often the fault has struck.
-  int struck() const { return struck_; }
+  int injected() const { return injected_; }
   // Hands the requests of late_request to the server and waits for its answers; how many there
   // were.
   int deliver();
@@ -52,27 +52,27 @@ class AmbiguousProxy {
  private:
   struct Link;
 
-  void serve();
+  void run_connections();
   void accept_client();
-  void flush_due(Link& link, util::TimePoint now);
+  void flush_due(Link& link, TimePoint now);
   void read_requests(Link& link);
   void read_replies(Link& link);
-  void pass_request(Link& link, std::string_view request, Moment moment);
+  void pass_request(Link& link, std::string_view request, RequestKind request_kind);
   void pass_reply(Link& link, std::string reply);
-  Moment moment_of(const std::vector<std::string_view>& words);
-  bool strikes(Moment moment);
-  util::TimePoint next_due() const;
+  RequestKind request_kind_of(const std::vector<std::string_view>& words);
+  bool should_inject(RequestKind request_kind);
+  TimePoint next_due() const;
 
   std::string server_socket_;
   const Listener listener_ = listen_on_loopback();
   util::Fd stop_;
-  std::mutex mutex_;  // of everything below but struck_
+  std::mutex mutex_;  // of everything below but injected_
   std::list<Link> links_;
-  Moment moment_ = Moment::other;
+  RequestKind request_kind_ = RequestKind::other;
   Fault fault_ = Fault::lose_request;
-  int strikes_left_ = 0;
+  int injections_left_ = 0;
   bool woken_ = false;  // a wake has passed since the last acquire
-  std::atomic<int> struck_{0};
+  std::atomic<int> injected_{0};
   std::thread thread_;
 };
 

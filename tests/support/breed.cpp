@@ -27,18 +27,19 @@
 
 namespace {
 
-struct Life {
+struct Counters {
   std::atomic<int64_t> last;
   std::atomic<int64_t> births;
   std::atomic<int64_t> living;  // of a bomb
 };
-Life* life;
+Counters* counters;
 
 void beat() {
   timespec ts{};
   clock_gettime(CLOCK_REALTIME, &ts);
   int64_t now = ts.tv_sec * int64_t{1'000'000'000} + ts.tv_nsec;
-  for (int64_t last = life->last; last < now && !life->last.compare_exchange_weak(last, now);)
+  for (int64_t last = counters->last;
+       last < now && !counters->last.compare_exchange_weak(last, now);)
     continue;
 }
 
@@ -54,10 +55,10 @@ void beat_for(int ms) {
   while (true) beat_for(1'000);
 }
 
-pid_t breed() {
+pid_t fork_counted() {
   pid_t pid = fork();
   if (pid == 0) {
-    ++life->births;
+    ++counters->births;
     beat();
   }
   return pid;
@@ -66,7 +67,7 @@ pid_t breed() {
 [[noreturn]] void forker() {
   setsid();
   while (true) {
-    if (breed() == 0) {
+    if (fork_counted() == 0) {
       beat_for(30);
       _exit(0);
     }
@@ -75,31 +76,31 @@ pid_t breed() {
 }
 
 [[noreturn]] void storm(int count) {
-  for (int i = 1; i < count && breed() != 0; ++i) continue;
+  for (int i = 1; i < count && fork_counted() != 0; ++i) continue;
   while (true) {
     usleep(1'000);
     beat();
-    if (breed() > 0) _exit(0);
+    if (fork_counted() > 0) _exit(0);
   }
 }
 
 [[noreturn]] void bomb() {
   constexpr int kMost = 300;
-  ++life->living;
+  ++counters->living;
   while (true) {
-    for (int i = 0; i < 2 && life->living < kMost; ++i) {
-      if (breed() == 0) ++life->living;
+    for (int i = 0; i < 2 && counters->living < kMost; ++i) {
+      if (fork_counted() == 0) ++counters->living;
     }
     beat_for(3);
-    if (life->living < kMost / 2) continue;
-    --life->living;
+    if (counters->living < kMost / 2) continue;
+    --counters->living;
     _exit(0);
   }
 }
 
 [[noreturn]] void* fork_on(void*) {
   while (true) {
-    if (breed() == 0) {
+    if (fork_counted() == 0) {
       beat_for(20);
       _exit(0);
     }
@@ -116,7 +117,7 @@ pid_t breed() {
 [[noreturn]] void vfork_on() {
   while (true) {
     if (vfork() == 0) {
-      ++life->births;
+      ++counters->births;
       beat_for(200);
       _exit(0);
     }
@@ -124,15 +125,15 @@ pid_t breed() {
 }
 
 [[noreturn]] void deep(int count) {
-  for (int i = 1; i < count && breed() == 0; ++i) continue;
+  for (int i = 1; i < count && fork_counted() == 0; ++i) continue;
   beat_on();
 }
 
 [[noreturn]] void daemons() {
   while (true) {
-    if (breed() == 0) {
+    if (fork_counted() == 0) {
       setsid();
-      if (breed() == 0) beat_for(100);
+      if (fork_counted() == 0) beat_for(100);
       _exit(0);
     }
     beat_for(10);
@@ -150,7 +151,7 @@ pid_t breed() {
   if (fork() == 0) {
     setsid();
     if (setresuid(kNobody, kNobody, kNobody) != 0) _exit(77);
-    ++life->births;
+    ++counters->births;
     beat_on();
   }
   while (true) pause();
@@ -160,13 +161,13 @@ pid_t breed() {
   pid_t parent = getpid();
   for (int i = 0; i < count; ++i) {
     pid_t pid = fork();
-    if (pid < 0) _exit(71);
+    if (pid < 0) _exit(exit 71);
     if (pid > 0) continue;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(0);
     while (true) pause();
   }
-  if (write(STDOUT_FILENO, "on\n", 3) != 3) _exit(71);
+  if (write(STDOUT_FILENO, "on\n", 3) != 3) _exit(exit 71);
   while (true) pause();
 }
 
@@ -177,14 +178,14 @@ int main(int argc, char** argv) {
   const std::string kind = argv[2];
   const int count = argc > 3 ? std::atoi(argv[3]) : 0;
   int fd = open(argv[1], O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0 || ftruncate(fd, sizeof(Life)) != 0) return 71;
-  void* memory = mmap(nullptr, sizeof(Life), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (fd < 0 || ftruncate(fd, sizeof(Counters)) != 0) return 71;
+  void* memory = mmap(nullptr, sizeof(Counters), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) return 71;
   close(fd);
-  life = static_cast<Life*>(memory);
+  counters = static_cast<Counters*>(memory);
   signal(SIGCHLD, SIG_IGN);  // its children leave no zombies
   if (kind == "many") many(count);
-  ++life->births;
+  ++counters->births;
   beat();
   if (kind == "beat") beat_on();
   if (kind == "forker") forker();

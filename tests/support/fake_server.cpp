@@ -62,7 +62,7 @@ void FakeServer::Peer::send(std::string_view bytes) {
   }
 }
 
-void FakeServer::Peer::trickle(std::string_view bytes, util::Millis gap) {
+void FakeServer::Peer::trickle(std::string_view bytes, Millis gap) {
   int one = 1;
   setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   for (char byte : bytes) {
@@ -74,7 +74,7 @@ void FakeServer::Peer::trickle(std::string_view bytes, util::Millis gap) {
 
 FakeServer::FakeServer(Script script) : script_(std::move(script)), stop_(eventfd(0, EFD_CLOEXEC)) {
   if (!stop_) throw std::runtime_error("no eventfd");
-  thread_ = std::thread([this] { serve(); });
+  thread_ = std::thread([this] { run_connections(); });
 }
 
 FakeServer::~FakeServer() {
@@ -82,7 +82,7 @@ FakeServer::~FakeServer() {
   thread_.join();
 }
 
-void FakeServer::serve() {
+void FakeServer::run_connections() {
   while (wait_for(listener_.fd.get(), POLLIN, stop_.get()) == Event::ready) {
     Peer peer(util::Fd(accept4(listener_.fd.get(), nullptr, nullptr, SOCK_CLOEXEC)), stop_.get());
     script_(peer, connections_++);

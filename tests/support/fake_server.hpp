@@ -26,7 +26,7 @@ class FakeServer {
     bool next(std::string_view mark);
     void send(std::string_view bytes);
     // A byte each `gap`.
-    void trickle(std::string_view bytes, util::Millis gap);
+    void trickle(std::string_view bytes, Millis gap);
     void await_hang_up();
     const std::string& received() const { return received_; }
 
@@ -49,7 +49,7 @@ class FakeServer {
   int connections() const { return connections_; }
 
  private:
-  void serve();
+  void run_connections();
 
   Script script_;
   const Listener listener_ = listen_on_loopback();

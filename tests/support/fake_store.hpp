@@ -13,11 +13,10 @@
 namespace rlock::test {
 
 using lock::InFlight;
-using util::Result;
 
 template <class T>
-InFlight<T> answer(Result<T> value, util::Millis after = util::Millis(0)) {
-  return std::make_unique<ScriptedReply<T>>(util::BootClock::now() + after, std::move(value));
+InFlight<T> answer(Result<T> value, Millis after = Millis(0)) {
+  return std::make_unique<ScriptedReply<T>>(BootClock::now() + after, std::move(value));
 }
 template <class T>
 InFlight<T> silence() {
@@ -31,7 +30,7 @@ class FakeStore final : public lock::LockStore {
     std::function<InFlight<lock::AcquireReply>()> acquire;
     std::function<InFlight<lock::RenewReply>()> renew;
     std::function<InFlight<lock::ReleaseReply>()> release;
-    std::function<InFlight<lock::Wake>(util::Millis slice)> wake;
+    std::function<InFlight<lock::Wake>(Millis slice)> wake;
     std::function<void(const char* call)> trace;
     bool granted_everywhere = true;
   };
@@ -51,7 +50,7 @@ class FakeStore final : public lock::LockStore {
   }
   InFlight<lock::CancelReply> cancel(const lock::CancelCall&) override {
     script_.trace("cancel");
-    return answer<lock::CancelReply>(lock::CancelReply::left_queue);
+    return answer<lock::CancelReply>(lock::CancelReply::was_queued);
   }
   InFlight<lock::ForceReply> force_unlock(const lock::ForceCall&) override {
     return answer<lock::ForceReply>(lock::ForceReply(lock::NotHeld{}));
@@ -59,14 +58,14 @@ class FakeStore final : public lock::LockStore {
   InFlight<lock::Snapshot> inspect(const lock::InspectCall&) override {
     return answer<lock::Snapshot>(lock::Snapshot{});
   }
-  InFlight<std::vector<lock::Past>> history(const lock::LockName&, uint64_t) override {
-    return answer<std::vector<lock::Past>>(std::vector<lock::Past>{});
+  InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName&, uint64_t) override {
+    return answer<std::vector<lock::HistoryRow>>(std::vector<lock::HistoryRow>{});
   }
   InFlight<lock::NamesPage> list_names(const std::string&) override {
     return answer<lock::NamesPage>(lock::NamesPage{});
   }
   InFlight<lock::Wake> wait_for_wake(const lock::LockName&, const lock::Owner&,
-                                     util::Millis slice) override {
+                                     Millis slice) override {
     script_.trace("listen");
     return script_.wake(slice);
   }

@@ -12,8 +12,6 @@
 
 namespace rlock::test {
 
-using util::BootClock;
-
 std::string read_file(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
@@ -68,7 +66,7 @@ Job::~Job() {
 
 bool Job::fill(TimePoint until) {
   pollfd fd{out_.get(), POLLIN, 0};
-  if (poll(&fd, 1, util::poll_timeout(BootClock::now(), until)) <= 0) return false;
+  if (poll(&fd, 1, poll_timeout(BootClock::now(), until)) <= 0) return false;
   char chunk[4096];
   ssize_t got = read(out_.get(), chunk, sizeof chunk);
   if (got > 0) {

@@ -13,9 +13,6 @@
 // Programs that a test starts, watches and ends.
 namespace rlock::test {
 
-using util::Millis;
-using util::TimePoint;
-
 // Generous: only a failing test waits so long.
 inline constexpr Millis kPatience{15'000};
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "lock/quorum.hpp"
+#include "lock/quorum/quorum.hpp"
 
 // Servers of a quorum in memory, with a clock and a network of the test's own: messages are late,
 // lost, doubled and out of order; servers stop, and start again with nothing. They keep the rules
@@ -19,9 +19,6 @@
 namespace rlock::test {
 
 using namespace std::chrono_literals;
-using lock::Millis;
-using lock::TimePoint;
-using util::Nanos;
 
 struct Rules {
   bool owner_check = true;    // a write-back is heeded only from whoever holds it, or may
@@ -31,7 +28,7 @@ struct Rules {
   bool ticket_bound = true;   // and none of the future
 };
 
-struct Weather {
+struct NetworkFaults {
   double loss = 0;      // of a message
   double twice = 0;     // delivered again, later
   double late = 0;      // by seconds
@@ -43,9 +40,9 @@ struct Weather {
 };
 
 // Time, chance, and what is to happen.
-class World {
+class SimWorld {
  public:
-  explicit World(uint64_t seed) : random_(seed) {}
+  explicit SimWorld(uint64_t seed) : random_(seed) {}
   TimePoint now() const { return now_; }
   double chance() { return std::uniform_real_distribution<>(0, 1)(random_); }
   bool chance(double p) { return p > 0 && chance() < p; }
@@ -87,14 +84,14 @@ class World {
 // One server. Only exclusive locks, and only one of them.
 class SimServer {
  public:
-  SimServer(World& world, const Rules& rules, const Weather& weather, Millis offset)
-      : world_(world), rules_(rules), weather_(weather), offset_(offset) {}
+  SimServer(SimWorld& world, const Rules& rules, const NetworkFaults& network, Millis offset)
+      : world_(world), rules_(rules), network_(network), offset_(offset) {}
 
   lock::AcquireReply acquire(const lock::AcquireCall& call) {
     sweep();
     const std::string& owner = call.owner.text();
     if (ended_.contains(owner) || late(owner, 2 * call.attempt)) {
-      return lock::Gone{lock::Ending::cancelled, {}};
+      return lock::OwnerEnded{lock::OwnerEnd::cancelled, {}};
     }
     if (!held_by(owner) && !queue_place(owner)) {
       if (queue_.empty() && !holder_) {
@@ -102,7 +99,8 @@ class SimServer {
         grant(owner, call.ttl);
         return lock::Granted{holder_->token};
       }
-      if (call.queueing == lock::Queueing::never) return lock::Busy{someone(), queue_.size()};
+      if (call.queueing == lock::Queueing::never)
+        return lock::Busy{current_holder(), queue_.size()};
       queue_.insert({ticket_of(call.ticket), owner});
     }
     stamp(owner, 2 * call.attempt);
@@ -121,7 +119,8 @@ class SimServer {
     }
     std::optional<Millis> look;
     if (holder_) look = left() + position * 50ms;
-    return lock::Queued{rules_.common_ticket ? stored : call.ticket, position, look, someone()};
+    return lock::Queued{rules_.common_ticket ? stored : call.ticket, position, look,
+                        current_holder()};
   }
 
   lock::RenewReply renew(const lock::RenewCall& call) {
@@ -154,16 +153,16 @@ class SimServer {
     sweep();
     const bool held = held_by(call.owner.text());
     end(call.owner.text());
-    return {held ? lock::Ending::released : lock::Ending::expired, {}};
+    return {held ? lock::OwnerEnd::released : lock::OwnerEnd::expired, {}};
   }
 
   lock::CancelReply cancel(const lock::CancelCall& call) {
     sweep();
     const std::string& owner = call.owner.text();
     const bool held = held_by(owner);
-    if (call.how != lock::CancelHow::yielded) {
+    if (call.how != lock::CancelHow::attempt_only) {
       end(owner);
-      return held ? lock::CancelReply::gave_back : lock::CancelReply::absent;
+      return held ? lock::CancelReply::was_granted : lock::CancelReply::absent;
     }
     if (ended_.contains(owner)) return lock::CancelReply::absent;
     if (rules_.attempts && 2 * call.attempt + 1 <= stamps_[owner]) return lock::CancelReply::absent;
@@ -175,19 +174,19 @@ class SimServer {
       alive_[owner] = world_.now() + 15s;
     }
     admit(owner);
-    return held ? lock::CancelReply::gave_back : lock::CancelReply::absent;
+    return held ? lock::CancelReply::was_granted : lock::CancelReply::absent;
   }
 
   // Blocks until woken; `tell` is called at most once.
-  void listen(const std::string& owner, Nanos slice, std::function<void(lock::Wake)> tell) {
-    if (wakes_.erase(owner) > 0) return tell(lock::Wake::woken);
+  void listen(const std::string& owner, Nanos slice, std::function<void(lock::Wake)> on_wake) {
+    if (wakes_.erase(owner) > 0) return on_wake(lock::Wake::woken);
     const uint64_t number = ++listeners_seen_;
-    listeners_[owner] = {number, tell};
-    world_.after(slice, [this, owner, number, tell] {
+    listeners_[owner] = {number, on_wake};
+    world_.after(slice, [this, owner, number, on_wake] {
       auto found = listeners_.find(owner);
       if (found == listeners_.end() || found->second.number != number) return;
       listeners_.erase(found);
-      tell(lock::Wake::slept);
+      on_wake(lock::Wake::slept);
     });
   }
 
@@ -219,7 +218,7 @@ class SimServer {
   };
   struct Listener {
     uint64_t number;
-    std::function<void(lock::Wake)> tell;
+    std::function<void(lock::Wake)> on_wake;
   };
 
   bool held_by(const std::string& owner) const { return holder_ && holder_->owner == owner; }
@@ -237,7 +236,7 @@ class SimServer {
     stamps_[owner] = std::max(stamps_[owner], stamp);
   }
   Millis left() const { return std::chrono::ceil<Millis>(holder_->ends - world_.now()); }
-  std::optional<lock::Holder> someone() const {
+  std::optional<lock::Holder> current_holder() const {
     if (!holder_) return std::nullopt;
     lock::Holder holder;
     holder.owner = holder_->owner;
@@ -249,26 +248,26 @@ class SimServer {
                                      world_.now().time_since_epoch() + offset_)
                                      .count());
   }
-  uint64_t ticket_of(lock::Ticket brought) {
+  uint64_t ticket_of(lock::Ticket given) {
     if (!rules_.common_ticket) return ++own_tickets_;
-    return rules_.ticket_bound ? std::min(brought.value, micros()) : brought.value;
+    return rules_.ticket_bound ? std::min(given.value, micros()) : given.value;
   }
 
   void grant(const std::string& owner, Nanos ttl) {
     last_ = std::max(last_ + 1, micros());
     holder_ = Hold{owner, world_.now() + ttl, {last_}};
-    if (!world_.chance(weather_.forgets)) return;
-    world_.after(world_.up_to(4 * weather_.usual), [this, token = last_] {
+    if (!world_.chance(network_.forgets)) return;
+    world_.after(world_.up_to(4 * network_.usual), [this, token = last_] {
       if (!holder_ || holder_->confirmed || holder_->token.value != token) return;
       holder_.reset();
       admit("");
     });
   }
 
-  void admit(const std::string& aside) {
+  void admit(const std::string& excluded) {
     if (holder_ || queue_.empty()) return;
     const std::string head = queue_.begin()->second;
-    if (head == aside) return;
+    if (head == excluded) return;
     queue_.erase(queue_.begin());
     grant(head, 2s);
     wake(head);
@@ -280,9 +279,9 @@ class SimServer {
       wakes_.insert(owner);
       return;
     }
-    auto tell = found->second.tell;
+    auto on_wake = found->second.on_wake;
     listeners_.erase(found);
-    tell(lock::Wake::woken);
+    on_wake(lock::Wake::woken);
   }
 
   void sweep() {
@@ -297,9 +296,9 @@ class SimServer {
     admit("");
   }
 
-  World& world_;
+  SimWorld& world_;
   const Rules& rules_;
-  const Weather& weather_;
+  const NetworkFaults& network_;
   Millis offset_;
   std::optional<Hold> holder_;
   std::set<std::pair<uint64_t, std::string>> queue_;
@@ -320,12 +319,12 @@ class SimServer {
 template <class T>
 class SimReply final : public lock::Reply<T> {
  public:
-  using Slot = std::shared_ptr<std::optional<util::Result<T>>>;
+  using Slot = std::shared_ptr<std::optional<Result<T>>>;
   explicit SimReply(Slot slot) : slot_(std::move(slot)) {}
   void wants(std::vector<pollfd>&) const override {}
   TimePoint due() const override { return *slot_ ? TimePoint::min() : TimePoint::max(); }
   bool advance(TimePoint) override { return slot_->has_value(); }
-  util::Result<T> take() override { return **slot_; }
+  Result<T> take() override { return **slot_; }
 
  private:
   Slot slot_;
@@ -334,8 +333,8 @@ class SimReply final : public lock::Reply<T> {
 // A client's connection to a simulated server.
 class SimStore final : public lock::LockStore {
  public:
-  SimStore(World& world, SimServer& server, const Weather& weather, uint64_t& messages)
-      : world_(world), server_(server), weather_(weather), messages_(messages) {}
+  SimStore(SimWorld& world, SimServer& server, const NetworkFaults& network, uint64_t& messages)
+      : world_(world), server_(server), network_(network), messages_(messages) {}
 
   lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall& call) override {
     return send<lock::AcquireReply>([call](SimServer& server) { return server.acquire(call); });
@@ -351,19 +350,19 @@ class SimStore final : public lock::LockStore {
   }
   lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName&, const lock::Owner& owner,
                                            Millis slice) override {
-    auto slot = std::make_shared<std::optional<util::Result<lock::Wake>>>();
+    auto slot = std::make_shared<std::optional<Result<lock::Wake>>>();
     ++messages_;
-    world_.after(world_.up_to(weather_.usual), [&server = server_, &world = world_, slot, slice,
-                                                owner, back = world_.up_to(weather_.usual)] {
+    world_.after(world_.up_to(network_.usual), [&server = server_, &world = world_, slot, slice,
+                                                owner, back = world_.up_to(network_.usual)] {
       server.listen(owner.text(), slice, [&world, slot, back](lock::Wake wake) {
-        world.after(back, [slot, wake] { *slot = util::Result<lock::Wake>(wake); });
+        world.after(back, [slot, wake] { *slot = Result<lock::Wake>(wake); });
       });
     });
     return std::make_unique<SimReply<lock::Wake>>(slot);
   }
   lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall&) override { return nullptr; }
   lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall&) override { return nullptr; }
-  lock::InFlight<std::vector<lock::Past>> history(const lock::LockName&, uint64_t) override {
+  lock::InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName&, uint64_t) override {
     return nullptr;
   }
   lock::InFlight<lock::NamesPage> list_names(const std::string&) override { return nullptr; }
@@ -371,29 +370,29 @@ class SimStore final : public lock::LockStore {
 
  private:
   Nanos on_the_way() {
-    return world_.up_to(weather_.usual) +
-           (world_.chance(weather_.late) ? world_.up_to(8s) : Nanos(0));
+    return world_.up_to(network_.usual) +
+           (world_.chance(network_.late) ? world_.up_to(8s) : Nanos(0));
   }
 
   // What is sent reaches the server some time, whether or not the client still waits.
   template <class T, class Do>
   lock::InFlight<T> send(Do carry_out) {
-    auto slot = std::make_shared<std::optional<util::Result<T>>>();
+    auto slot = std::make_shared<std::optional<Result<T>>>();
     ++messages_;
-    if (!world_.chance(weather_.loss)) deliver<T>(carry_out, slot, on_the_way());
-    if (world_.chance(weather_.twice)) deliver<T>(carry_out, slot, on_the_way() + world_.up_to(3s));
+    if (!world_.chance(network_.loss)) deliver<T>(carry_out, slot, on_the_way());
+    if (world_.chance(network_.twice)) deliver<T>(carry_out, slot, on_the_way() + world_.up_to(3s));
     return std::make_unique<SimReply<T>>(slot);
   }
 
   template <class T, class Do, class Slot>
   void deliver(Do carry_out, Slot slot, Nanos after) {
-    const bool answered = !world_.chance(weather_.loss);
+    const bool answered = !world_.chance(network_.loss);
     const Nanos back = on_the_way();
     TimePoint arrives = std::max(world_.now() + after, server_.answers_from());
     world_.at(arrives, [&world = world_, &server = server_, carry_out, slot, answered, back] {
-      util::Result<T> reply(carry_out(server));
+      Result<T> reply(carry_out(server));
       if (!server.votes()) {
-        reply = util::Error{util::ErrorKind::unavailable, "sim: does not vote", util::Retry::later};
+        reply = Error{ErrorKind::unavailable, "sim: does not vote", Retry::later};
       }
       if (!answered) return;
       world.after(back, [slot, reply] {
@@ -402,9 +401,9 @@ class SimStore final : public lock::LockStore {
     });
   }
 
-  World& world_;
+  SimWorld& world_;
   SimServer& server_;
-  const Weather& weather_;
+  const NetworkFaults& network_;
   uint64_t& messages_;
 };
 

@@ -25,7 +25,6 @@ namespace {
 using namespace rlock;
 using test::answer;
 using test::silence;
-using util::Millis;
 
 class Settings {
  public:
@@ -62,8 +61,8 @@ void append_line(const std::string& file, const std::string& line) {
   [[maybe_unused]] ssize_t written = write(fd.get(), text.data(), text.size());
 }
 
-util::Error trouble() {
-  return {util::ErrorKind::unavailable, "fake:6379: connection refused", util::Retry::later};
+Error unavailable_error() {
+  return {ErrorKind::unavailable, "fake:6379: connection refused", Retry::later};
 }
 
 lock::LostHow how_lost(const std::string& word) {
@@ -76,14 +75,14 @@ lock::LostHow how_lost(const std::string& word) {
 lock::InFlight<lock::RenewReply> renew(const std::string& word) {
   if (word == "ok") return answer<lock::RenewReply>(lock::RenewReply(lock::Renewal::extended));
   if (word == "silent") return silence<lock::RenewReply>();
-  if (word == "error") return answer<lock::RenewReply>(trouble());
+  if (word == "error") return answer<lock::RenewReply>(unavailable_error());
   return answer<lock::RenewReply>(lock::RenewReply(lock::Lost{how_lost(word), std::nullopt, "x"}));
 }
 
 lock::InFlight<lock::ReleaseReply> release(const std::string& word, int call) {
   if (word == "silent") return silence<lock::ReleaseReply>();
-  if (word == "error-once" && call == 0) return answer<lock::ReleaseReply>(trouble());
-  auto ending = word == "forced" ? lock::Ending::forced : lock::Ending::released;
+  if (word == "error-once" && call == 0) return answer<lock::ReleaseReply>(unavailable_error());
+  auto ending = word == "forced" ? lock::OwnerEnd::forced : lock::OwnerEnd::released;
   return answer<lock::ReleaseReply>(lock::ReleaseReply{ending, "x"});
 }
 
@@ -101,23 +100,23 @@ test::FakeStore::Script script(const Settings& set) {
   script.renew = [&set] { return renew(good_renewals-- > 0 ? "ok" : set.text("renew", "ok")); };
   script.release = [&set] { return release(set.text("release", "ok"), releases++); };
   script.wake = [&set](Millis) {
-    if (broken.exchange(false)) return answer<lock::Wake>(trouble());
+    if (broken.exchange(false)) return answer<lock::Wake>(unavailable_error());
     if (set.number("woken_after") == 0) return silence<lock::Wake>();
     return answer<lock::Wake>(lock::Wake::woken, set.ms("woken_after"));
   };
   // partial=1: some servers have not confirmed the grant.
   script.granted_everywhere = set.number("partial") == 0;
   script.trace = [&set](const char* call) {
-    auto now = util::BootClock::now().time_since_epoch().count();
+    auto now = BootClock::now().time_since_epoch().count();
     append_line(set.text("trace"), std::to_string(now) + " " + call);
   };
   return script;
 }
 
 // held: by a run that is seen; unseen: it has `patience` (ms) to put its lease back.
-run::Outer outer(const Settings& set, const lock::Owner& owner) {
+run::OuterRun outer(const Settings& set, const lock::Owner& owner) {
   const bool seen = set.text("around") == "held";
-  return {run::Use{owner, {42}}, seen, set.ms("patience")};
+  return {run::HeldLock{owner, {42}}, seen, set.ms("patience")};
 }
 
 run::Plan plan(const Settings& set, std::vector<std::string> command) {
@@ -125,62 +124,63 @@ run::Plan plan(const Settings& set, std::vector<std::string> command) {
   lock::AcquireCall claim{*lock::LockName::parse("test"), lock::Owner::fresh(random)};
   claim.ttl = set.ms("ttl", 30'000);
   run::Plan plan{std::move(claim), {}, std::move(command), {}};
-  plan.environment = [](const run::Use& use) {
-    return std::vector<std::string>{"RLOCK_NAME=test", "RLOCK_OWNER=" + use.owner.text(),
-                                    "RLOCK_TOKEN=" + std::to_string(use.token.value),
-                                    "ENTRY=" + use.entry.text()};
+  plan.environment = [](const run::HeldLock& held_lock) {
+    return std::vector<std::string>{"RLOCK_NAME=test", "RLOCK_OWNER=" + held_lock.owner.text(),
+                                    "RLOCK_TOKEN=" + std::to_string(held_lock.token.value),
+                                    "ENTRY=" + held_lock.entry.text()};
   };
   plan.kill_after = set.ms("kill_after", 100);
   if (set.number("max_run") != 0) plan.max_run = set.ms("max_run");
-  if (set.text("until") == "descendants") plan.until = run::Until::descendants;
-  if (!set.text("around").empty()) plan.around.push_back(outer(set, plan.claim.owner));
+  if (set.text("until") == "descendants") plan.until = run::ReleaseAfter::descendants;
+  if (!set.text("around").empty()) plan.outer_runs.push_back(outer(set, plan.claim.owner));
   if (set.text("on_lost") == "ignore") plan.on_lost = run::OnLost::ignore;
   if (set.text("watchdog") == "none") plan.watchdog = lock::Watchdog::none;
   return plan;
 }
 
-struct Told {
+struct ResultLine {
   int code;
   int signal;
   std::string text;
 };
 
 std::string describe(const run::LeaseEnd& end) {
-  std::string text = end.told ? " told=" + std::to_string(static_cast<int>(end.told->how)) : "";
-  return text + (end.by_guard ? " by_guard" : "") + (end.last_trouble ? " trouble" : "");
+  std::string text =
+      end.reported ? " told=" + std::to_string(static_cast<int>(end.reported->how)) : "";
+  return text + (end.by_guard ? " by_guard" : "") + (end.last_error ? " trouble" : "");
 }
 
-Told tell(const run::Ended& ended) {
+ResultLine result_line(const run::Ended& ended) {
   std::string text = "ended";
   if (ended.lost) text += " lost" + describe(*ended.lost);
   if (ended.unreleased) text += " unreleased";
   if (auto* how = std::get_if<run::Signaled>(&ended.end)) return {0, how->signal, text};
   return {std::get<run::Exited>(ended.end).code, 0, text};
 }
-Told tell(const run::NotAcquired&) {
+ResultLine result_line(const run::NotAcquired&) {
   return {75, 0, "not acquired"};
 }
-Told tell(const run::WaitSignaled& waited) {
+ResultLine result_line(const run::WaitSignaled& waited) {
   return {0, waited.signal, "wait signaled"};
 }
-Told tell(const run::LeaseLost& lost) {
+ResultLine result_line(const run::LeaseLost& lost) {
   std::string text = "lost" + describe(lost.lease) + (lost.never_started ? " never_started" : "");
   for (const std::string& line : lost.survivors) text += " [" + line + "]";
   return {76, 0, text};
 }
-Told tell(const run::RunLimit& limit) {
+ResultLine result_line(const run::RunLimit& limit) {
   std::string text = "run limit";
   for (const std::string& line : limit.survivors) text += " [" + line + "]";
   return {124, 0, text};
 }
-Told tell(const run::CannotExec& failed) {
+ResultLine result_line(const run::CannotExec& failed) {
   std::string text = failed.unreleased ? "cannot exec unreleased" : "cannot exec";
   return {failed.error == ENOENT ? 127 : 126, 0, text};
 }
-Told tell(const run::Unprotected& end) {
+ResultLine result_line(const run::Unprotected& end) {
   return {71, 0, "unprotected " + end.why.text};
 }
-Told tell(const util::Error& error) {
+ResultLine result_line(const Error& error) {
   return {71, 0, "error " + error.text};
 }
 
@@ -214,8 +214,8 @@ int main(int argc, char** argv) {
   Tracer tracer(set);
   auto outcome =
       run::hold_and_run(plan(set, {argv + command, argv + argc}), *store, make, tracer, *signals);
-  Told told = std::visit([](const auto& what) { return tell(what); }, outcome);
-  append_line(set.text("result"), told.text);
-  if (told.signal != 0) run::die_by(told.signal);
-  return told.code;
+  ResultLine reported = std::visit([](const auto& what) { return result_line(what); }, outcome);
+  append_line(set.text("result"), reported.text);
+  if (reported.signal != 0) run::die_by(reported.signal);
+  return reported.code;
 }

@@ -11,32 +11,30 @@
 // Time and servers as a test wants them: nothing real, everything repeatable.
 namespace rlock::test {
 
-using util::Millis;
-using util::TimePoint;
-
 // A clock that moves only as far as somebody waits.
 class FakePoller final : public lock::Poller {
  public:
   TimePoint now() const override { return now_; }
-  lock::Drive drive(lock::Request& request, TimePoint deadline, lock::Heed heed) override {
-    if (request.advance(now_)) return lock::Drive::done;
+  lock::PollResult drive(lock::Request& request, TimePoint deadline,
+                         lock::Interruptible interruptible) override {
+    if (request.advance(now_)) return lock::PollResult::done;
     TimePoint until = std::min(deadline, request.due());
-    if (interrupted(heed, until)) return lock::Drive::interrupted;
+    if (interrupted(interruptible, until)) return lock::PollResult::interrupted;
     now_ = std::max(now_, until);
-    if (request.advance(now_)) return lock::Drive::done;
-    return lock::Drive::deadline;
+    if (request.advance(now_)) return lock::PollResult::done;
+    return lock::PollResult::deadline;
   }
-  lock::Drive pause(TimePoint until, lock::Heed heed) override {
-    if (interrupted(heed, until)) return lock::Drive::interrupted;
+  lock::PollResult pause(TimePoint until, lock::Interruptible interruptible) override {
+    if (interrupted(interruptible, until)) return lock::PollResult::interrupted;
     now_ = std::max(now_, until);
-    return lock::Drive::deadline;
+    return lock::PollResult::deadline;
   }
 
   void interrupt_at(TimePoint when) { interrupt_ = when; }
 
  private:
-  bool interrupted(lock::Heed heed, TimePoint until) {
-    if (heed == lock::Heed::nothing || interrupt_ > until) return false;
+  bool interrupted(lock::Interruptible interruptible, TimePoint until) {
+    if (interruptible == lock::Interruptible::no || interrupt_ > until) return false;
     now_ = std::max(now_, interrupt_);
     return true;
   }
@@ -49,22 +47,22 @@ class FakePoller final : public lock::Poller {
 template <class T>
 class ScriptedReply final : public lock::Reply<T> {
  public:
-  ScriptedReply(TimePoint at, std::optional<util::Result<T>> answer)
+  ScriptedReply(TimePoint at, std::optional<Result<T>> answer)
       : at_(at), answer_(std::move(answer)) {}
   void wants(std::vector<pollfd>&) const override {}
   TimePoint due() const override { return answer_ ? at_ : TimePoint::max(); }
   bool advance(TimePoint now) override { return answer_ && now >= at_; }
-  util::Result<T> take() override { return std::move(*answer_); }
+  Result<T> take() override { return std::move(*answer_); }
 
  private:
   TimePoint at_;
-  std::optional<util::Result<T>> answer_;
+  std::optional<Result<T>> answer_;
 };
 
 template <class T>
 struct Step {
   Millis delay{0};
-  std::optional<util::Result<T>> answer;
+  std::optional<Result<T>> answer;
 };
 
 // Plays its steps in order; the calls are kept for the test to read.
@@ -99,7 +97,7 @@ class ScriptedStore final : public lock::LockStore {
   lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall&) override { return nullptr; }
   lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall&) override { return nullptr; }
   lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall&) override { return nullptr; }
-  lock::InFlight<std::vector<lock::Past>> history(const lock::LockName&, uint64_t) override {
+  lock::InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName&, uint64_t) override {
     return nullptr;
   }
   lock::InFlight<lock::NamesPage> list_names(const std::string&) override { return nullptr; }

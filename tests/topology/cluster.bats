@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
 # shellcheck disable=SC2154 # set by the helpers
-# A cluster of three masters. [FAULTS 28; LESSONS L35; PROTOCOL, case 18]
+# A cluster of three masters. [docs/PROTOCOL.md, "Cluster"]
 load topology
 
 names="alpha beta gamma delta epsilon zeta"
 
-@test "L35 every command over a cluster, for locks of all its nodes" {
+@test "every command over a cluster, for locks of all its nodes" {
   cluster 0
   local name owners=
   for name in $names; do
@@ -70,7 +70,7 @@ dumped() {
   done | sort
 }
 
-@test "PROTOCOL 18: a slot that moves: nothing, half, all moved; nothing is written, then all goes on" {
+@test "a slot that moves: nothing, half, all moved; nothing is written, then all goes on" {
   cluster 0
   local from to slot step before waiter
   from=$(owner_of mover)
@@ -100,7 +100,7 @@ dumped() {
   run -1 rlock status -q mover
 }
 
-@test "FAULTS 28 a slot moves under a holder and a queue: renewed and handed over at the new node" {
+@test "a slot moves under a holder and a queue: renewed and handed over at the new node" {
   cluster 0
   local from to slot waiter
   from=$(owner_of moved)
@@ -123,7 +123,7 @@ dumped() {
 
 renewed_since() { [ "$(grep -c '"event":"renewed"' "$1")" -gt "$2" ]; }
 
-@test "FAULTS 28 kill -9 of the node while held and while queued: the promoted replica goes on" {
+@test "kill -9 of the node while held and while queued: the promoted replica goes on" {
   cluster 1
   local node waiter
   node=$(owner_of kept)
@@ -143,7 +143,7 @@ renewed_since() { [ "$(grep -c '"event":"renewed"' "$1")" -gt "$2" ]; }
   [ "$(cat order)" = next ]
 }
 
-@test "FAULTS 28 the cluster is down: 69, and the holder's command ends inside its lease" {
+@test "the cluster is down: 69, and the holder's command ends inside its lease" {
   cluster 0
   hold down -t 3
   local node
@@ -159,7 +159,7 @@ renewed_since() { [ "$(grep -c '"event":"renewed"' "$1")" -gt "$2" ]; }
 
 cluster_down() { at "$1" cluster info | grep -q cluster_state:fail; }
 
-@test "FAULTS 28 status on a cluster with a dead master: the rest is listed, the missing one named, 69" {
+@test "status on a cluster with a dead master: the rest is listed, the missing one named, 69" {
   # The others go on serving their slots.
   cluster 0 --cluster-require-full-coverage no
   local dead name left=""

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # shellcheck disable=SC2154 # set by the helpers
-# A Sentinel group. [FAULTS 26, 27; LESSONS L33, L34, L44]
+# A Sentinel group.
 load topology
 
 events() { jq -r .event "$1"; }
@@ -32,7 +32,7 @@ renewed_since() { [ "$(renewals "$1")" -gt "$2" ]; }
   run -0 rlock run nested -- rlock run nested -- true
 }
 
-@test "L34 FAULTS 27 kill -9 of the master: the command goes on, its lease moves to the new one" {
+@test "kill -9 of the master: the command goes on, its lease moves to the new one" {
   group
   hold kept --event-log log
   replicated r0
@@ -45,7 +45,7 @@ renewed_since() { [ "$(renewals "$1")" -gt "$2" ]; }
   [ "$(rlock history --json kept | jq '.runs | length')" -eq 1 ]
 }
 
-@test "FAULTS 27 kill -9 of the master under a queue: the order is kept" {
+@test "kill -9 of the master under a queue: the order is kept" {
   group
   hold queue
   local first second
@@ -64,7 +64,7 @@ renewed_since() { [ "$(renewals "$1")" -gt "$2" ]; }
   [ "$(tr -d '\n' <order)" = 12 ]
 }
 
-@test "FAULTS 27 a command that ends while there is no master: released at the new one" {
+@test "a command that ends while there is no master: released at the new one" {
   group
   hold ended -t 10
   replicated r0
@@ -90,7 +90,7 @@ contend() {
 
 taken_since() { [ "$(wc -l <tokens)" -gt "$1" ]; }
 
-@test "FAULTS 27 kill -9 of the master among claims and hand-overs: tokens grow, every run ends well" {
+@test "kill -9 of the master among claims and hand-overs: tokens grow, every run ends well" {
   group
   local contenders=() _
   touch tokens
@@ -113,7 +113,7 @@ taken_since() { [ "$(wc -l <tokens)" -gt "$1" ]; }
 
 blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clients://p')" -eq "$2" ]; }
 
-@test "L44 SENTINEL FAILOVER while held and while queued: nobody loses anything" {
+@test "SENTINEL FAILOVER while held and while queued: nobody loses anything" {
   group
   hold planned --event-log log
   local waiter
@@ -130,7 +130,7 @@ blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clien
   ends_with 0 "$waiter"
 }
 
-@test "L34 a deposed master is not believed, though it still says master and its connections live" {
+@test "a deposed master is not believed, though it still says master and its connections live" {
   group
   hold torn -t 30 --event-log log
   replicated r0
@@ -153,7 +153,7 @@ blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clien
   ends_with 143 "$taker"
 }
 
-@test "FAULTS 26 a lock that the fail-over lost is put back where nobody had it since" {
+@test "a lock that the fail-over lost is put back where nobody had it since" {
   group
   hold lost --event-log log
   # From now on nothing reaches the replicas but the link itself.
@@ -190,7 +190,7 @@ blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clien
   eventually rlock run -n alone -- true
 }
 
-@test "FAULTS 27 sentinels may be dead or silent as long as most of those named agree" {
+@test "sentinels may be dead or silent as long as most of those named agree" {
   group
   stop s0
   run -0 rlock run lock -- true
@@ -219,14 +219,14 @@ blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clien
   [ -e started ]
 }
 
-@test "69: no such master" {
+@test "exit 69: no such master" {
   group
   RLOCK_URL=${RLOCK_URL/%$master_name/another} run -69 --separate-stderr rlock run lock -- touch started
   says lock 'knows no master "another"'
   [ ! -e started ]
 }
 
-@test "77: passwords of the servers and of the sentinels are two things" {
+@test "exit 77: passwords of the servers and of the sentinels are two things" {
   # shellcheck disable=SC2034 # read by group
   local group_password=canary1 sentinel_password=canary2 sentinel_lines
   # shellcheck disable=SC2034 # read by group

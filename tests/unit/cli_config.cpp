@@ -1,4 +1,4 @@
-#include "cli/config.hpp"
+#include "cli/settings/config.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include <map>
 #include <sstream>
 
-#include "cli/config_file.hpp"
+#include "cli/settings/config_file.hpp"
 #include "support/scratch.hpp"
 
 using namespace rlock;
@@ -50,9 +50,9 @@ class Folder {
 };
 
 Invocation call(const Words& words) {
-  auto wish = parse(words);
-  if (!wish) FAIL(wish.error().text);
-  return std::get<Invocation>(*wish);
+  auto command_line = parse(words);
+  if (!command_line) FAIL(command_line.error().text);
+  return std::get<Invocation>(*command_line);
 }
 
 Invocation run_call(Words flags = {}) {
@@ -68,17 +68,17 @@ Choices configured(Invocation invocation, const Words& files) {
   return invocation.choices;
 }
 
-std::string refusal(const Words& files, Invocation invocation = run_call()) {
+std::string error_of(const Words& files, Invocation invocation = run_call()) {
   auto ok = apply_config(invocation, fake_getenv, files);
   REQUIRE_FALSE(ok);
-  CHECK(ok.error().kind == util::ErrorKind::config);
+  CHECK(ok.error().kind == ErrorKind::config);
   return ok.error().text;
 }
 
-std::string refusal_of(const std::string& text) {
+std::string error_of_text(const std::string& text) {
   Folder folder;
   std::string path = folder.write("rlock.toml", text);
-  std::string said = refusal({path});
+  std::string said = error_of({path});
   CHECK(contains(said, path));
   return said.substr(said.find(path) + path.size());
 }
@@ -97,8 +97,7 @@ std::string example_text() {
 
 }  // namespace
 
-TEST_CASE(
-    "characters beyond ASCII are read in comments and strings, and refused elsewhere (FAULTS 37)") {
+TEST_CASE("characters beyond ASCII are read in comments and strings, and refused elsewhere") {
   for (const char* value : {"\"\u00e9~7e\" # \u00e9", "'\u00e9~7e'", "\"\"\"\\\n  \u00e9~7e\"\"\"",
                             "\"\\u00e9\\u007e7e\" # \u00e9"}) {
     CAPTURE(value);
@@ -147,7 +146,7 @@ TEST_CASE("flag over environment over the user's file over the machine's over th
   CHECK(options->urls == Words{"redis://flag"});
   CHECK(options->user == "of environment");
   CHECK(options->prefix == "of user:");
-  CHECK(options->connect_timeout == util::Millis(7000));
+  CHECK(options->connect_timeout == Millis(7000));
   variables.clear();
   CHECK(configured(run_call(), files).all(Opt::url) == Words{"redis://user"});
   CHECK(configured(run_call(), {files[1]}).all(Opt::url) == Words{"redis://machine"});
@@ -167,10 +166,10 @@ TEST_CASE("a default file that is missing is none, a named one must be there and
   CHECK(configured(run_call(), {other}).last(Opt::user) == "named");
   CHECK(configured(run_call({"--config", other}), {}).last(Opt::prefix) == "other:");
   variables["RLOCK_CONFIG"] = folder.path() + "/none";
-  CHECK(contains(refusal({}), "/none: No such file"));
-  CHECK(contains(refusal({}, run_call({"--config", folder.path()})), "directory"));
-  CHECK(contains(refusal({}, run_call({"--config", ""})), "No such file"));
-  CHECK(contains(refusal({}, run_call({"--config", "/dev/zero"})), "longer than"));
+  CHECK(contains(error_of({}), "/none: No such file"));
+  CHECK(contains(error_of({}, run_call({"--config", folder.path()})), "directory"));
+  CHECK(contains(error_of({}, run_call({"--config", ""})), "No such file"));
+  CHECK(contains(error_of({}, run_call({"--config", "/dev/zero"})), "longer than"));
 }
 
 TEST_CASE("[run] is for run alone, the top for every command") {
@@ -190,7 +189,7 @@ TEST_CASE("strings, numbers and booleans become what the command line would say"
       "[run]\nttl = 60\nmax-run = '1h'\nconflict-exit-code = 7\nhide-command = true\nno-renew = "
       "false");
   CHECK(choices.all(Opt::url) == Words{"redis://a", "redis://b", "redis://c"});
-  CHECK(connection_options(choices, fake_getenv)->connect_timeout == util::Millis(1500));
+  CHECK(connection_options(choices, fake_getenv)->connect_timeout == Millis(1500));
   CHECK(choices.last(Opt::ttl) == "60");
   CHECK(choices.last(Opt::max_run) == "1h");
   CHECK(choices.last(Opt::conflict_exit_code) == "7");
@@ -222,73 +221,73 @@ TEST_CASE("of options that exclude each other the stronger layer's rules") {
 }
 
 TEST_CASE("an unknown key names file and line, and the key that was meant") {
-  CHECK(refusal_of("\nurll = 'x'") == ":2: unknown key \"urll\" (did you mean url?)");
-  CHECK(refusal_of("[run]\ntll = 5") == ":2: unknown key \"tll\" in [run] (did you mean ttl?)");
-  CHECK(contains(refusal_of("pasword = 'x'"), "did you mean password?"));
-  CHECK(contains(refusal_of("[rn]\nttl = 5"), "did you mean run?"));
-  CHECK(contains(refusal_of("xyzzy = 1"), "unknown key \"xyzzy\""));
-  CHECK(contains(refusal_of("ttl = 5"), "belongs in the table [run]"));
-  CHECK(contains(refusal_of("[run]\nurl = 'x'"), "belongs at the top"));
-  CHECK(contains(refusal_of("[run]\npassword = 'x'"), "belongs at the top"));
+  CHECK(error_of_text("\nurll = 'x'") == ":2: unknown key \"urll\" (did you mean url?)");
+  CHECK(error_of_text("[run]\ntll = 5") == ":2: unknown key \"tll\" in [run] (did you mean ttl?)");
+  CHECK(contains(error_of_text("pasword = 'x'"), "did you mean password?"));
+  CHECK(contains(error_of_text("[rn]\nttl = 5"), "did you mean run?"));
+  CHECK(contains(error_of_text("xyzzy = 1"), "unknown key \"xyzzy\""));
+  CHECK(contains(error_of_text("ttl = 5"), "belongs in the table [run]"));
+  CHECK(contains(error_of_text("[run]\nurl = 'x'"), "belongs at the top"));
+  CHECK(contains(error_of_text("[run]\npassword = 'x'"), "belongs at the top"));
   for (const char* key :
        {"quiet", "verbose", "json", "help", "version", "config", "yes", "token"}) {
     CAPTURE(key);
-    CHECK(contains(refusal_of(std::string(key) + " = true"), "for the command line only"));
-    CHECK(contains(refusal_of("[run]\n" + std::string(key) + " = true"), "command line only"));
+    CHECK(contains(error_of_text(std::string(key) + " = true"), "for the command line only"));
+    CHECK(contains(error_of_text("[run]\n" + std::string(key) + " = true"), "command line only"));
   }
-  CHECK(contains(refusal_of("\"\\u001b[31m\" = 1"), "\\x1b"));
-  CHECK(contains(refusal_of("\"\" = 1"), "unknown key \"\""));
+  CHECK(contains(error_of_text("\"\\u001b[31m\" = 1"), "\\x1b"));
+  CHECK(contains(error_of_text("\"\" = 1"), "unknown key \"\""));
 }
 
 TEST_CASE("a value of the wrong type is refused, and the right one is named") {
-  CHECK(refusal_of("\n\nurl = 5") == ":3: url must be a string or an array of strings");
-  CHECK(contains(refusal_of("url = []"), "array of strings"));
-  CHECK(contains(refusal_of("url = ['a', 5]"), "array of strings"));
-  CHECK(contains(refusal_of("prefix = true"), "prefix must be a string"));
-  CHECK(contains(refusal_of("prefix = ['a']"), "prefix must be a string"));
-  CHECK(contains(refusal_of("connect-timeout = true"), "seconds"));
-  CHECK(contains(refusal_of("password = 5"), "password must be a string"));
-  CHECK(contains(refusal_of("password = ''"), "password is empty"));
-  CHECK(contains(refusal_of("user = \"a\\u0000b\""), "NUL"));
-  CHECK(contains(refusal_of("[run]\nnonblock = 'yes'"), "true or false"));
-  CHECK(contains(refusal_of("[run]\nconflict-exit-code = '7'"), "whole number"));
-  CHECK(contains(refusal_of("[run]\nconflict-exit-code = 7.5"), "whole number"));
-  CHECK(contains(refusal_of("[run]\nttl = 1979-05-27"), "duration"));
-  CHECK(contains(refusal_of("run = 5"), "must be a table"));
-  CHECK(contains(refusal_of("[[run]]\nttl = 5"), "must be a table"));
-  CHECK(contains(refusal_of("[run.ttl]\na = 5"), "duration"));
+  CHECK(error_of_text("\n\nurl = 5") == ":3: url must be a string or an array of strings");
+  CHECK(contains(error_of_text("url = []"), "array of strings"));
+  CHECK(contains(error_of_text("url = ['a', 5]"), "array of strings"));
+  CHECK(contains(error_of_text("prefix = true"), "prefix must be a string"));
+  CHECK(contains(error_of_text("prefix = ['a']"), "prefix must be a string"));
+  CHECK(contains(error_of_text("connect-timeout = true"), "seconds"));
+  CHECK(contains(error_of_text("password = 5"), "password must be a string"));
+  CHECK(contains(error_of_text("password = ''"), "password is empty"));
+  CHECK(contains(error_of_text("user = \"a\\u0000b\""), "NUL"));
+  CHECK(contains(error_of_text("[run]\nnonblock = 'yes'"), "true or false"));
+  CHECK(contains(error_of_text("[run]\nconflict-exit-code = '7'"), "whole number"));
+  CHECK(contains(error_of_text("[run]\nconflict-exit-code = 7.5"), "whole number"));
+  CHECK(contains(error_of_text("[run]\nttl = 1979-05-27"), "duration"));
+  CHECK(contains(error_of_text("run = 5"), "must be a table"));
+  CHECK(contains(error_of_text("[[run]]\nttl = 5"), "must be a table"));
+  CHECK(contains(error_of_text("[run.ttl]\na = 5"), "duration"));
 }
 
 TEST_CASE("a bad value is told with its line, whichever command runs") {
-  CHECK(contains(refusal_of("[run]\nttl = '5 parsecs'"), ":2: --ttl: not a duration"));
-  CHECK(contains(refusal_of("[run]\nttl = -5"), ":2: --ttl: not a duration"));
-  CHECK(contains(refusal_of("[run]\nttl = inf"), ":2: --ttl: not a duration"));
-  CHECK(contains(refusal_of("[run]\nttl = 0.5"), ":2: --ttl must be at least 1s"));
-  CHECK(contains(refusal_of("[run]\nconflict-exit-code = 600"), ":2: --conflict-exit-code"));
-  CHECK(contains(refusal_of("[run]\non-lost = 'explode'"), ":2: --on-lost"));
-  CHECK(contains(refusal_of("connect-timeout = 0"), ":1: --connect-timeout"));
-  CHECK(contains(refusal_of("prefix = 'a{b'"), ":1: bad prefix"));
-  CHECK(contains(refusal_of("url = 'http://h'"), ":1: bad URL"));
-  CHECK(contains(refusal_of("url = ['redis://a', 'redis://b']"), ":1: "));
+  CHECK(contains(error_of_text("[run]\nttl = '5 parsecs'"), ":2: --ttl: not a duration"));
+  CHECK(contains(error_of_text("[run]\nttl = -5"), ":2: --ttl: not a duration"));
+  CHECK(contains(error_of_text("[run]\nttl = inf"), ":2: --ttl: not a duration"));
+  CHECK(contains(error_of_text("[run]\nttl = 0.5"), ":2: --ttl must be at least 1s"));
+  CHECK(contains(error_of_text("[run]\nconflict-exit-code = 600"), ":2: --conflict-exit-code"));
+  CHECK(contains(error_of_text("[run]\non-lost = 'explode'"), ":2: --on-lost"));
+  CHECK(contains(error_of_text("connect-timeout = 0"), ":1: --connect-timeout"));
+  CHECK(contains(error_of_text("prefix = 'a{b'"), ":1: bad prefix"));
+  CHECK(contains(error_of_text("url = 'http://h'"), ":1: bad URL"));
+  CHECK(contains(error_of_text("url = ['redis://a', 'redis://b']"), ":1: "));
 }
 
 TEST_CASE("bad syntax is told with its line, but never a part of a password") {
-  CHECK(contains(refusal_of("\nprefix = 'a"), ":2: not TOML: "));
-  CHECK(contains(refusal_of("prefix = 'a'\nprefix = 'b'"), ":2: not TOML: "));
-  CHECK(contains(refusal_of("= 5"), ":1: not TOML"));
+  CHECK(contains(error_of_text("\nprefix = 'a"), ":2: not TOML: "));
+  CHECK(contains(error_of_text("prefix = 'a'\nprefix = 'b'"), ":2: not TOML: "));
+  CHECK(contains(error_of_text("= 5"), ":1: not TOML"));
   // The library's assertions are no match for these.
   for (const char* text :
        {"[#", "[=", "[[[1]]]", "[[[", "[", "[[", "a.#", "a = [#", "a = {#", "\"a\nb"}) {
     CAPTURE(text);
-    CHECK(contains(refusal_of(text), ": not TOML"));
+    CHECK(contains(error_of_text(text), ": not TOML"));
   }
-  CHECK(contains(refusal_of("\xff\xfe"), "not TOML"));
+  CHECK(contains(error_of_text("\xff\xfe"), "not TOML"));
   for (const char* line :
        {"password = canary", "password = falcanary", "password = 0canary", "password = 'canary",
         "password = \"\\canary\"", "url = redis://:canary@h", "url = 'redis://:canary@h:x'",
         "password = ['canary']"}) {
     CAPTURE(line);
-    std::string said = refusal_of(line);
+    std::string said = error_of_text(line);
     CHECK_FALSE(contains(said, "can"));
     CHECK_FALSE(contains(said, "nary"));
   }
@@ -304,7 +303,7 @@ TEST_CASE("a file with a password must be closed to others, wherever it holds it
     for (mode_t mode : {0604, 0644, 0620, 0601}) {
       std::string path = folder.write("rlock.toml", text, mode);
       const char* closed = geteuid() == 0 ? "chmod 640 " : "chmod 600 ";
-      CHECK(contains(refusal({}, run_call({"--config", path})), closed + path));
+      CHECK(contains(error_of({}, run_call({"--config", path})), closed + path));
     }
     std::string of_group = folder.write("rlock.toml", text, 0640);
     auto read = run_call();
@@ -320,7 +319,7 @@ TEST_CASE("a default file that others can write is refused, as ssh does; a named
   Folder folder;
   for (mode_t mode : {0620, 0602, 0666}) {
     std::string path = folder.write("rlock.toml", "prefix = 'p:'", mode);
-    CHECK(contains(refusal({path}), "chmod go-w " + path));
+    CHECK(contains(error_of({path}), "chmod go-w " + path));
     CHECK(configured(run_call({"--config", path}), {}).last(Opt::prefix) == "p:");
   }
 }
@@ -335,8 +334,8 @@ TEST_CASE("a file of another user is refused where it is trusted") {
   std::string secret = folder.write("secret", "password = 's'");
   REQUIRE(chown(plain.c_str(), 65534, 65534) == 0);
   REQUIRE(chown(secret.c_str(), 65534, 65534) == 0);
-  CHECK(contains(refusal({plain}), "another user"));
-  CHECK(contains(refusal({}, run_call({"--config", secret})), "another user"));
+  CHECK(contains(error_of({plain}), "another user"));
+  CHECK(contains(error_of({}, run_call({"--config", secret})), "another user"));
   configured(run_call({"--config", plain}), {});
 }
 
@@ -362,7 +361,7 @@ TEST_CASE("the password: file of a flag, environment, then the files of settings
   variables = {{"REDISCLI_AUTH", "of the environment"}};
   CHECK(password_of(configured(run_call(), {literal})) == "of the environment");
   CHECK(password_of(configured(run_call(), {named})) == "of the environment");
-  CHECK(contains(refusal_of("password = 'a'\npassword-file = 'b'"), "exclude each other"));
+  CHECK(contains(error_of_text("password = 'a'\npassword-file = 'b'"), "exclude each other"));
 }
 
 TEST_CASE("a URL with a password of its own is not overruled by a weaker layer's password") {
@@ -414,7 +413,7 @@ TEST_CASE("the example is accepted as it is, and with each of its keys") {
 TEST_CASE("the example names every key") {
   const std::string example = example_text();
   for (const OptionRow& row : options()) {
-    if (row.name.empty() || !row.serves(CommandId::run)) continue;
+    if (row.name.empty() || !row.applies_to(CommandId::run)) continue;
     std::string table = row.section == Section::command ? "[run]\n" : "";
     auto tried = parse_config("x", table + std::string(row.name) + " = true");
     bool known = tried || !contains(tried.error().text, "unknown key");
@@ -453,7 +452,7 @@ TEST_CASE("a machine's file that this user may not read is skipped where a serve
     if (!skipped || skipped->size() != 1 || !contains(skipped->front(), closed)) _exit(3);
     auto without = run_call();
     auto refused = apply_config(without, fake_getenv, Words{closed});
-    if (refused || refused.error().kind != util::ErrorKind::config) _exit(4);
+    if (refused || refused.error().kind != ErrorKind::config) _exit(4);
     _exit(contains(refused.error().text, "--url or RLOCK_URL") ? 0 : 5);
   }
   int status = -1;

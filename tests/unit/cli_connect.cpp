@@ -1,4 +1,4 @@
-#include "cli/connect.hpp"
+#include "cli/settings/connect.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -70,7 +70,7 @@ TEST_CASE("without a server the message names every way to give one") {
     variables["RLOCK_URL"] = value;
     auto options = connection_options({}, fake_getenv);
     REQUIRE_FALSE(options);
-    CHECK(options.error().kind == util::ErrorKind::config);
+    CHECK(options.error().kind == ErrorKind::config);
     for (const char* part : {"--url", "RLOCK_URL", "rlock.toml", "local:"}) {
       CHECK(options.error().text.find(part) != std::string::npos);
     }
@@ -84,7 +84,7 @@ TEST_CASE("a flag wins over the environment, the environment over the default") 
   CHECK(from_env->urls == Urls{"redis://env"});
   CHECK(from_env->user == "env");
   CHECK(from_env->prefix == "env:");
-  CHECK(from_env->connect_timeout == util::Millis(2000));
+  CHECK(from_env->connect_timeout == Millis(2000));
   Choices choices = with_url();
   choices.set(Opt::user, {"flag"});
   choices.set(Opt::prefix, {"flag:"});
@@ -94,7 +94,7 @@ TEST_CASE("a flag wins over the environment, the environment over the default") 
   CHECK(from_flags->urls == Urls{"redis://a"});
   CHECK(from_flags->user == "flag");
   CHECK(from_flags->prefix == "flag:");
-  CHECK(from_flags->connect_timeout == util::Millis(500));
+  CHECK(from_flags->connect_timeout == Millis(500));
   choices.set(Opt::connect_timeout, {"0"});
   CHECK_FALSE(connection_options(choices, fake_getenv));
 }
@@ -130,7 +130,7 @@ TEST_CASE("a prefix that would break the keys is refused") {
     choices.set(Opt::prefix, {prefix});
     auto options = connection_options(choices, fake_getenv);
     REQUIRE_FALSE(options);
-    CHECK(options.error().kind == util::ErrorKind::usage);
+    CHECK(options.error().kind == ErrorKind::usage);
   }
 }
 
@@ -160,7 +160,7 @@ TEST_CASE("a password file that others may write is refused, one that they may r
     REQUIRE(chmod(file.path().c_str(), mode) == 0);
     auto refused = connection_options(choices, fake_getenv);
     REQUIRE_FALSE(refused);
-    CHECK(refused.error().kind == util::ErrorKind::config);
+    CHECK(refused.error().kind == ErrorKind::config);
     CHECK(refused.error().text.find("chmod go-w " + file.path()) != std::string::npos);
   }
 }
@@ -210,7 +210,7 @@ TEST_CASE("a password file that cannot be read is a configuration error") {
     choices.set(Opt::password_file, {path});
     auto options = connection_options(choices, fake_getenv);
     REQUIRE_FALSE(options);
-    CHECK(options.error().kind == util::ErrorKind::config);
+    CHECK(options.error().kind == ErrorKind::config);
     CHECK(options.error().text.find(path) != std::string::npos);
   }
 }

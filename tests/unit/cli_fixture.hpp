@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "cli/record.hpp"
-#include "cli/view.hpp"
+#include "cli/output/record.hpp"
+#include "cli/output/view.hpp"
 
 namespace rlock::test {
 
@@ -15,8 +15,8 @@ inline lock::Holder holder() {
   out.owner = kOwner;
   out.token = {1'763'690'000'123'456};
   out.since = {1'795'229'580'007};
-  out.held = util::Millis(123'000);
-  out.left = util::Millis(25'000);
+  out.held = Millis(123'000);
+  out.left = Millis(25'000);
   out.entries = 1;
   out.record =
       cli::encode_record({"web1", "alice", 4711, "make deploy", "release 7", std::nullopt});
@@ -27,7 +27,7 @@ inline lock::Waiter waiter() {
   lock::Waiter out;
   out.owner = kOther;
   out.since = {1'795'229'580'007};
-  out.waiting = util::Millis(1'500);
+  out.waiting = Millis(1'500);
   out.record = cli::encode_record({"web2", "bob", 99, "make test", std::nullopt, std::nullopt});
   return out;
 }

@@ -1,4 +1,4 @@
-#include "cli/help.hpp"
+#include "cli/options/help.hpp"
 
 #include <doctest/doctest.h>
 
@@ -42,7 +42,7 @@ TEST_CASE("each command's help names each of its options") {
       if (option.name.empty()) continue;
       CAPTURE(option.name);
       bool named = text.find(" --" + std::string(option.name)) != std::string::npos;
-      CHECK(named == option.serves(command.id));
+      CHECK(named == option.applies_to(command.id));
     }
   }
 }

@@ -1,4 +1,4 @@
-#include "cli/json.hpp"
+#include "cli/output/json.hpp"
 
 #include <doctest/doctest.h>
 
@@ -73,11 +73,11 @@ TEST_CASE("force-unlock as JSON is exactly as documented") {
         "{\"schema\":1,\"name\":\"x\",\"released\":[],\"next\":null}\n");
 }
 
-TEST_CASE("an error as JSON carries code, kind and message (L02)") {
-  using util::ErrorKind;
+TEST_CASE("an error as JSON carries code, kind and message") {
   auto error = [](ErrorKind kind) { return json::parse(error_json({kind, "why"}, {}))["error"]; };
   CHECK(error(ErrorKind::usage) == json{{"code", 64}, {"kind", "usage"}, {"message", "why"}});
-  CHECK(error(ErrorKind::foreign) == json{{"code", 65}, {"kind", "refused"}, {"message", "why"}});
+  CHECK(error(ErrorKind::wrong_type) ==
+        json{{"code", 65}, {"kind", "refused"}, {"message", "why"}});
   CHECK(error(ErrorKind::unavailable)["kind"] == "unreachable");
   CHECK(error(ErrorKind::unavailable)["code"] == 69);
   CHECK(error(ErrorKind::internal)["code"] == 70);
@@ -93,7 +93,7 @@ TEST_CASE("JSON is one valid ASCII line whatever a server sent") {
   lock::Waiter waiter = test::waiter();
   waiter.owner = "\xff\x1b";
   waiter.record = test::hostile_holder().record;
-  const util::Error error{util::ErrorKind::foreign, "-ERR \xff\x1b[31m\u202e"};
+  const Error error{ErrorKind::wrong_type, "-ERR \xff\x1b[31m\u202e"};
   std::vector<LockView> views{{"a\xff\u202e", test::snapshot({test::hostile_holder()}, 0)},
                               {"b", error}};
   for (const std::string& text :
@@ -122,14 +122,14 @@ TEST_CASE("an event is one object with its name, times, host, owner, token and d
   event.name = "x";
   event.owner = test::kOwner;
   event.token = {7};
-  event.held = util::Millis(1'500);
+  event.held = Millis(1'500);
   event.detail = "timed out";
   CHECK(event_json(event) ==
         "{\"event\":\"renew-failed\",\"time\":\"2026-11-21T02:53:00.007Z\",\"t_ns\":123456789012,"
         "\"host\":\"web1\",\"pid\":4711,\"name\":\"x\",\"owner\":\"" +
             test::kOwner + "\",\"token\":7,\"held_ms\":1500,\"detail\":\"timed out\"}\n");
   LoggedEvent waiting{"skipped", 1, {}, "", 5};
-  waiting.waited = util::Millis(0);
+  waiting.waited = Millis(0);
   auto read = json::parse(event_json(waiting));
   CHECK(read["token"].is_null());
   CHECK(read["host"].is_null());
@@ -139,7 +139,7 @@ TEST_CASE("an event is one object with its name, times, host, owner, token and d
 }
 
 TEST_CASE("a busy lock's error has the holder as fields") {
-  const util::Error busy{util::ErrorKind::busy, "busy"};
+  const Error busy{ErrorKind::busy, "busy"};
   auto read = json::parse(error_json(busy, {"x"}, 3, test::holder()))["error"];
   CHECK(read["code"] == 3);
   CHECK(read["holder"]["host"] == "web1");

@@ -1,9 +1,9 @@
-#include "cli/parse.hpp"
+#include "cli/options/parse.hpp"
 
 #include <doctest/doctest.h>
 
-#include "cli/suggest.hpp"
-#include "cli/values.hpp"
+#include "cli/options/suggest.hpp"
+#include "cli/options/values.hpp"
 
 using namespace rlock;
 using namespace rlock::cli;
@@ -13,18 +13,18 @@ namespace {
 using Words = std::vector<std::string>;
 
 Invocation read(const Words& words) {
-  auto wish = parse(words);
-  if (!wish) FAIL(wish.error().text);
-  REQUIRE(std::holds_alternative<Invocation>(*wish));
-  return std::get<Invocation>(*wish);
+  auto command_line = parse(words);
+  if (!command_line) FAIL(command_line.error().text);
+  REQUIRE(std::holds_alternative<Invocation>(*command_line));
+  return std::get<Invocation>(*command_line);
 }
 
-std::string refusal(const Words& words) {
-  auto wish = parse(words);
-  REQUIRE_FALSE(wish);
-  CHECK(wish.error().kind == util::ErrorKind::usage);
-  CHECK(wish.error().text.find('\n') == std::string::npos);
-  return wish.error().text;
+std::string error_of(const Words& words) {
+  auto command_line = parse(words);
+  REQUIRE_FALSE(command_line);
+  CHECK(command_line.error().kind == ErrorKind::usage);
+  CHECK(command_line.error().text.find('\n') == std::string::npos);
+  return command_line.error().text;
 }
 
 bool contains(const std::string& text, const std::string& part) {
@@ -52,7 +52,7 @@ TEST_CASE("an option's value is not taken for the command word") {
   CHECK(read({"--password-file", "status", "queue", "x"}).command == CommandId::queue);
 }
 
-TEST_CASE("everything after the first -- is the command, byte for byte (L17)") {
+TEST_CASE("everything after the first -- is the command, byte for byte") {
   Words command{"ls", "--", "-q", "--help", "[a,b]", "", "--wait=5", "\xff", "++"};
   Words words{"run", "x", "--"};
   words.insert(words.end(), command.begin(), command.end());
@@ -91,53 +91,53 @@ TEST_CASE("an option given twice: the last one counts, a flag is just set") {
 }
 
 TEST_CASE("an unknown word is refused with the one that may have been meant") {
-  CHECK(contains(refusal({"rnu", "x"}), "did you mean run?"));
-  CHECK(contains(refusal({"force_unlock", "x"}), "did you mean force-unlock?"));
-  CHECK(contains(refusal({"run", "--tll", "5", "x"}), "did you mean --ttl?"));
-  CHECK(contains(refusal({"run", "--conflict", "5", "x"}), "did you mean --conflict-exit-code?"));
-  CHECK(contains(refusal({"run", "-z", "x"}), "unknown option \"-z\""));
-  CHECK(contains(refusal({"run", "-nz", "x"}), "unknown option \"-z\""));
-  CHECK(contains(refusal({"--qiet"}), "--quiet"));
-  CHECK_FALSE(contains(refusal({"xyzzy"}), "did you mean"));
-  CHECK_FALSE(contains(refusal({"\x1b[31m"}), "\x1b"));
+  CHECK(contains(error_of({"rnu", "x"}), "did you mean run?"));
+  CHECK(contains(error_of({"force_unlock", "x"}), "did you mean force-unlock?"));
+  CHECK(contains(error_of({"run", "--tll", "5", "x"}), "did you mean --ttl?"));
+  CHECK(contains(error_of({"run", "--conflict", "5", "x"}), "did you mean --conflict-exit-code?"));
+  CHECK(contains(error_of({"run", "-z", "x"}), "unknown option \"-z\""));
+  CHECK(contains(error_of({"run", "-nz", "x"}), "unknown option \"-z\""));
+  CHECK(contains(error_of({"--qiet"}), "--quiet"));
+  CHECK_FALSE(contains(error_of({"xyzzy"}), "did you mean"));
+  CHECK_FALSE(contains(error_of({"\x1b[31m"}), "\x1b"));
 }
 
 TEST_CASE("an option of another command or one not built yet is unknown") {
-  CHECK(contains(refusal({"status", "--ttl", "5"}), "status has no option --ttl"));
+  CHECK(contains(error_of({"status", "--ttl", "5"}), "status has no option --ttl"));
   for (const char* word : {"--frobnicate", "--formats"}) {
     CAPTURE(word);
-    CHECK(contains(refusal({"run", word, "x", "--", "true"}), "unknown option"));
+    CHECK(contains(error_of({"run", word, "x", "--", "true"}), "unknown option"));
   }
-  CHECK(contains(refusal({"operate", "x"}), "unknown command"));
+  CHECK(contains(error_of({"operate", "x"}), "unknown command"));
 }
 
 TEST_CASE("a value that is missing or one too many is named") {
-  CHECK(contains(refusal({"run", "--wait"}), "option --wait needs a value"));
-  CHECK(contains(refusal({"run", "-w"}), "option --wait needs a value"));
-  CHECK(contains(refusal({"run", "-c"}), "option -c needs a value"));
-  CHECK(contains(refusal({"run", "--nonblock=yes", "x"}), "option --nonblock takes no value"));
+  CHECK(contains(error_of({"run", "--wait"}), "option --wait needs a value"));
+  CHECK(contains(error_of({"run", "-w"}), "option --wait needs a value"));
+  CHECK(contains(error_of({"run", "-c"}), "option -c needs a value"));
+  CHECK(contains(error_of({"run", "--nonblock=yes", "x"}), "option --nonblock takes no value"));
 }
 
 TEST_CASE("a forgotten -- is told") {
-  CHECK(contains(refusal({"run", "x", "ls", "-l"}), "write -- between NAME and the command"));
+  CHECK(contains(error_of({"run", "x", "ls", "-l"}), "write -- between NAME and the command"));
 }
 
 TEST_CASE("forgotten quotes after -c are pointed out") {
-  CHECK(contains(refusal({"run", "x", "-c", "echo", "hi"}), "quote the shell text"));
-  CHECK(contains(refusal({"run", "-c", "echo", "hi", "x"}), "rlock run NAME -c 'echo hi'"));
+  CHECK(contains(error_of({"run", "x", "-c", "echo", "hi"}), "quote the shell text"));
+  CHECK(contains(error_of({"run", "-c", "echo", "hi", "x"}), "rlock run NAME -c 'echo hi'"));
 }
 
 TEST_CASE("run has no --json, and says what there is instead") {
-  CHECK(contains(refusal({"run", "--json", "x", "--", "true"}), "--event-log"));
-  CHECK(contains(refusal({"--json", "run", "x", "--", "true"}), "--event-log"));
+  CHECK(contains(error_of({"run", "--json", "x", "--", "true"}), "--event-log"));
+  CHECK(contains(error_of({"--json", "run", "x", "--", "true"}), "--event-log"));
 }
 
 TEST_CASE("help and version are found anywhere before --") {
   auto help_of = [](const Words& words) {
-    auto wish = parse(words);
-    REQUIRE(wish);
-    REQUIRE(std::holds_alternative<Help>(*wish));
-    return std::get<Help>(*wish).command;
+    auto command_line = parse(words);
+    REQUIRE(command_line);
+    REQUIRE(std::holds_alternative<Help>(*command_line));
+    return std::get<Help>(*command_line).command;
   };
   CHECK(help_of({"--help"}) == std::nullopt);
   CHECK(help_of({"-h"}) == std::nullopt);
@@ -154,8 +154,8 @@ TEST_CASE("help and version are found anywhere before --") {
   auto alone = parse(Words{});
   REQUIRE(alone);
   CHECK(std::holds_alternative<ShortHelp>(*alone));
-  CHECK(contains(refusal({"-u", "redis://a"}), "command word is missing"));
-  CHECK(contains(refusal({"help", "rnu"}), "did you mean run?"));
+  CHECK(contains(error_of({"-u", "redis://a"}), "command word is missing"));
+  CHECK(contains(error_of({"help", "rnu"}), "did you mean run?"));
 }
 
 TEST_CASE("--json asks for errors as JSON too, but never for run, whose stdout is the command's") {
@@ -173,7 +173,7 @@ TEST_CASE("the edit distance counts a swap of neighbours once") {
   CHECK(edit_distance("kitten", "sitting") == 3);
 }
 
-TEST_CASE("numbers are decimal, whole and within their bound (L03)") {
+TEST_CASE("numbers are decimal, whole and within their bound") {
   auto code = [](const char* text) {
     Choices choices;
     choices.set(Opt::conflict_exit_code, {text});

@@ -1,11 +1,11 @@
-#include "cli/record.hpp"
+#include "cli/output/record.hpp"
 
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "cli/timestamp.hpp"
+#include "cli/output/timestamp.hpp"
 #include "util/text.hpp"
 
 using namespace rlock;
@@ -75,7 +75,7 @@ TEST_CASE("the command line is quoted as a shell reads it") {
   CHECK(command_text({"x", "$(rm)", "*"}) == "x '$(rm)' '*'");
 }
 
-TEST_CASE("no password and no token in a URL of the command line is told (FAULTS 38)") {
+TEST_CASE("no password and no token in a URL of the command line is told") {
   auto told = [](const std::string& word) { return command_text({word}); };
   CHECK(told("--db=pg://me:secret@db/x") == "'--db=pg://me:***@db/x'");
   CHECK(told("redis://:canary@h") == "'redis://:***@h'");

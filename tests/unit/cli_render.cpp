@@ -1,12 +1,12 @@
-#include "cli/render.hpp"
+#include "cli/output/render.hpp"
 
 #include <doctest/doctest.h>
 
 #include <sstream>
 
-#include "cli/describe.hpp"
-#include "cli/table.hpp"
-#include "cli/waiting_line.hpp"
+#include "cli/commands/waiting_line.hpp"
+#include "cli/output/messages.hpp"
+#include "cli/output/table.hpp"
 #include "unit/cli_fixture.hpp"
 #include "util/text.hpp"
 
@@ -32,7 +32,7 @@ bool contains(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("every line for people fits its width and is printable, hostile or not") {
-  const util::Error error{util::ErrorKind::foreign, "-ERR \x1b[31m" + std::string(300, 'e')};
+  const Error error{ErrorKind::wrong_type, "-ERR \x1b[31m" + std::string(300, 'e')};
   std::vector<LockView> views{
       {std::string(200, 'n'), test::snapshot({test::hostile_holder(), test::holder()}, 12'345)},
       {"\u202e", test::snapshot({}, 0)},
@@ -48,7 +48,7 @@ TEST_CASE("every line for people fits its width and is printable, hostile or not
   }
 }
 
-TEST_CASE("status tells who, where, since when and why (L19, L21)") {
+TEST_CASE("status tells who, where, since when and why") {
   LockView view{"nightly", test::snapshot({test::holder()}, 2)};
   std::string text = lock_details(view, 80);
   for (const char* part : {"nightly: held, exclusive, 2 waiting", "alice@web1, pid 4711",
@@ -72,7 +72,7 @@ TEST_CASE("a holder whose processes do not end is shown as ending, and why") {
   CHECK(contains(lock_details(view, 80), "  state    ending, cannot end pid 4711 of root\n"));
   CHECK(contains(status_table({view}, 80), "nightly  ending  alice@web1"));
   CHECK(
-      holder_phrase(ending, Tell::duration) ==
+      holder_phrase(ending, TimeStyle::duration) ==
       "held by alice@web1 (pid 4711) for 2m3s: make deploy (reason: release 7) (ending, cannot end "
       "pid 4711 of root)");
   ending.state = lock::HolderState::revoked;
@@ -82,7 +82,7 @@ TEST_CASE("a holder whose processes do not end is shown as ending, and why") {
   CHECK(contains(status_table({view}, 80), "nightly  revoked"));
 }
 
-TEST_CASE("the least limit of the holders is the one shown (L18)") {
+TEST_CASE("the least limit of the holders is the one shown") {
   lock::Holder three = test::holder();
   three.limit = lock::Limit::slots(3);
   lock::Holder five = test::holder();
@@ -112,13 +112,13 @@ TEST_CASE("a name is whole wherever the line has room for it") {
 
 TEST_CASE("a lock that nobody renews, a cool-down and one that nobody knows are told apart") {
   lock::Holder left = test::holder();
-  left.attended = lock::Attended::no;
+  left.responsive = lock::Responsive::no;
   LockView view{"x", test::snapshot({left}, 0)};
   CHECK(contains(lock_details(view, 80), "ends in 25s; nothing renews it but rlock renew"));
   CHECK(contains(status_table({view}, 80), "[not renewed] make"));
   lock::Holder cooling = test::holder();
   cooling.state = lock::HolderState::cooldown;
-  cooling.left = util::Millis(59'000);
+  cooling.left = Millis(59'000);
   view.snapshot = test::snapshot({cooling}, 0);
   CHECK(contains(lock_details(view, 80), "free in 59s (--min-hold)\n"));
   CHECK_FALSE(contains(lock_details(view, 80), "unless renewed"));
@@ -130,8 +130,7 @@ TEST_CASE("a lock that nobody renews, a cool-down and one that nobody knows are 
 }
 
 TEST_CASE("a wait is reported once after a second, then once a minute") {
-  using util::Millis;
-  const util::TimePoint start = util::BootClock::now();
+  const TimePoint start = BootClock::now();
   WaitingReports reports(Millis(1'000));
   CHECK_FALSE(reports.due(start));
   CHECK(reports.left(start) == Millis(0));
@@ -159,7 +158,7 @@ TEST_CASE("the waiting line says what, the place, by whom and for how long") {
   queued.position = 2;
   queued.holder = test::holder();
   auto name = *lock::LockName::parse("nightly");
-  CHECK(waiting_text(name, queued, util::Millis(2'000)) ==
+  CHECK(waiting_text(name, queued, Millis(2'000)) ==
         "waiting for \"nightly\", 2nd in line: held by alice@web1 (pid 4711) for 2m5s: make deploy "
         "(reason: release 7)");
   queued.holder.reset();
@@ -172,7 +171,7 @@ TEST_CASE("the waiting line says what, the place, by whom and for how long") {
                                 {21, "21st"},
                                 {111, "111th"}}) {
     queued.position = position;
-    CHECK(waiting_text(name, queued, util::Millis(0)) ==
+    CHECK(waiting_text(name, queued, Millis(0)) ==
           "waiting for \"nightly\", " + std::string(text) + " in line");
   }
 }

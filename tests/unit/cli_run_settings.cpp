@@ -1,12 +1,11 @@
-#include "cli/run_settings.hpp"
+#include "cli/settings/run_settings.hpp"
 
 #include <doctest/doctest.h>
 
-#include "cli/record.hpp"
+#include "cli/output/record.hpp"
 
 using namespace rlock;
 using namespace rlock::cli;
-using util::Millis;
 
 namespace {
 
@@ -19,10 +18,10 @@ const char* empty_getenv(const char*) {
   return nullptr;
 }
 
-util::Result<RunSettings> settings(const Words& words, Getenv getenv = empty_getenv) {
-  auto wish = parse(words);
-  if (!wish) return wish.error();
-  return run_settings(std::get<Invocation>(*wish), getenv);
+Result<RunSettings> settings(const Words& words, Getenv getenv = empty_getenv) {
+  auto command_line = parse(words);
+  if (!command_line) return command_line.error();
+  return run_settings(std::get<Invocation>(*command_line), getenv);
 }
 
 RunSettings good(Words options) {
@@ -33,10 +32,10 @@ RunSettings good(Words options) {
   return *got;
 }
 
-std::string refusal(const Words& words) {
+std::string error_of(const Words& words) {
   auto got = settings(words);
   REQUIRE_FALSE(got);
-  CHECK(got.error().kind == util::ErrorKind::usage);
+  CHECK(got.error().kind == ErrorKind::usage);
   return got.error().text;
 }
 
@@ -55,7 +54,7 @@ TEST_CASE("the defaults are the documented ones") {
   CHECK(good({"-t", "6s"}).plan.kill_after == Millis(1'000));
 }
 
-TEST_CASE("try, timed wait and endless wait all exist (L49)") {
+TEST_CASE("try, timed wait and endless wait all exist") {
   CHECK(good({"-n"}).plan.claim.queueing == lock::Queueing::never);
   CHECK(good({"-w0"}).plan.claim.queueing == lock::Queueing::never);
   CHECK(good({"-n", "-w0"}).wait == Millis(0));
@@ -65,21 +64,21 @@ TEST_CASE("try, timed wait and endless wait all exist (L49)") {
 }
 
 TEST_CASE("a setting without sense is refused, and says which") {
-  CHECK(refusal({"run"}).find("no lock name") != std::string::npos);
-  CHECK(refusal({"run", "--", "true"}).find("no lock name") != std::string::npos);
-  CHECK(refusal({"run", "x"}).find("no command") != std::string::npos);
-  CHECK(refusal({"run", "x", "--"}).find("is empty") != std::string::npos);
-  CHECK(refusal({"run", "x", "--", ""}).find("is empty") != std::string::npos);
-  CHECK(refusal({"run", "x", "-c", "true", "--", "true"}).find("-c") != std::string::npos);
-  CHECK(refusal({"run", "x{y}", "--", "true"}).find("x{y}") != std::string::npos);
-  CHECK(refusal({"run", "-n", "-w5", "x", "--", "true"}).find("exclude") != std::string::npos);
-  CHECK(refusal({"run", "-t", "999ms", "x", "--", "true"}).find("--ttl") != std::string::npos);
-  CHECK(refusal({"run", "-t", "soon", "x", "--", "true"}).find("--ttl") != std::string::npos);
-  CHECK(refusal({"run", "-w-5", "x", "--", "true"}).find("--wait") != std::string::npos);
-  CHECK(refusal({"run", "--on-lost", "explode", "x", "--", "true"}).find("--on-lost") !=
+  CHECK(error_of({"run"}).find("no lock name") != std::string::npos);
+  CHECK(error_of({"run", "--", "true"}).find("no lock name") != std::string::npos);
+  CHECK(error_of({"run", "x"}).find("no command") != std::string::npos);
+  CHECK(error_of({"run", "x", "--"}).find("is empty") != std::string::npos);
+  CHECK(error_of({"run", "x", "--", ""}).find("is empty") != std::string::npos);
+  CHECK(error_of({"run", "x", "-c", "true", "--", "true"}).find("-c") != std::string::npos);
+  CHECK(error_of({"run", "x{y}", "--", "true"}).find("x{y}") != std::string::npos);
+  CHECK(error_of({"run", "-n", "-w5", "x", "--", "true"}).find("exclude") != std::string::npos);
+  CHECK(error_of({"run", "-t", "999ms", "x", "--", "true"}).find("--ttl") != std::string::npos);
+  CHECK(error_of({"run", "-t", "soon", "x", "--", "true"}).find("--ttl") != std::string::npos);
+  CHECK(error_of({"run", "-w-5", "x", "--", "true"}).find("--wait") != std::string::npos);
+  CHECK(error_of({"run", "--on-lost", "explode", "x", "--", "true"}).find("--on-lost") !=
         std::string::npos);
-  // L03: never taken modulo 256.
-  CHECK(refusal({"run", "-E", "600", "x", "--", "true"}).find("600") != std::string::npos);
+  // Never taken modulo 256.
+  CHECK(error_of({"run", "-E", "600", "x", "--", "true"}).find("600") != std::string::npos);
 }
 
 TEST_CASE("modes, --min-hold and --max-queue reach the claim") {
@@ -101,15 +100,15 @@ TEST_CASE("modes, --min-hold and --max-queue reach the claim") {
     Words all{"run"};
     all.insert(all.end(), words.begin(), words.end());
     all.insert(all.end(), {"x", "--", "true"});
-    CHECK(refusal(all).find(words.front()) != std::string::npos);
+    CHECK(error_of(all).find(words.front()) != std::string::npos);
   }
 }
 
 TEST_CASE("re-entry and the end at the command's end are the rule, and options change it") {
   CHECK(good({}).reentry == Reentry::enter);
   CHECK(good({"--no-reentrant"}).reentry == Reentry::wait);
-  CHECK(good({}).plan.until == run::Until::command);
-  CHECK(good({"--wait-descendants"}).plan.until == run::Until::descendants);
+  CHECK(good({}).plan.until == run::ReleaseAfter::command);
+  CHECK(good({"--wait-descendants"}).plan.until == run::ReleaseAfter::descendants);
 }
 
 TEST_CASE("-c runs $SHELL, else /bin/sh") {
@@ -133,6 +132,6 @@ TEST_CASE("the record names the command unless it is hidden") {
   CHECK_FALSE(decode_record(good({"--hide-command"}).plan.claim.record).command);
 }
 
-TEST_CASE("the owner is fresh for each run (L31)") {
+TEST_CASE("the owner is fresh for each run") {
   CHECK_FALSE(good({}).plan.claim.owner == good({}).plan.claim.owner);
 }

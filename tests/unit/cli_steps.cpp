@@ -2,23 +2,22 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include "cli/acquire_settings.hpp"
-#include "cli/held_by.hpp"
-#include "cli/record.hpp"
+#include "cli/commands/acquire_settings.hpp"
+#include "cli/commands/lease_id.hpp"
+#include "cli/output/record.hpp"
 #include "unit/cli_fixture.hpp"
 
 using namespace rlock;
 using namespace rlock::cli;
-using util::Millis;
 
 namespace {
 
 using Words = std::vector<std::string>;
 
 Invocation invocation(const Words& words) {
-  auto wish = parse(words);
-  if (!wish) FAIL(wish.error().text);
-  return std::get<Invocation>(*wish);
+  auto command_line = parse(words);
+  if (!command_line) FAIL(command_line.error().text);
+  return std::get<Invocation>(*command_line);
 }
 
 AcquireSettings good(Words options) {
@@ -28,11 +27,11 @@ AcquireSettings good(Words options) {
   return *std::move(got);
 }
 
-std::string refusal(const Words& words) {
+std::string error_of(const Words& words) {
   Invocation asked = invocation(words);
   auto error = asked.command == CommandId::acquire ? acquire_settings(asked).error()
-                                                   : owner_of(asked).error();
-  CHECK(error.kind == util::ErrorKind::usage);
+                                                   : parse_lease_id(asked).error();
+  CHECK(error.kind == ErrorKind::usage);
   return error.text;
 }
 
@@ -43,23 +42,23 @@ bool contains(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("acquire needs to know how long: --ttl or --renew-while") {
-  CHECK(contains(refusal({"acquire", "x"}), "--renew-while"));
-  CHECK(contains(refusal({"acquire", "x", "-t", "999ms"}), "at least 1s"));
+  CHECK(contains(error_of({"acquire", "x"}), "--renew-while"));
+  CHECK(contains(error_of({"acquire", "x", "-t", "999ms"}), "at least 1s"));
   CHECK(good({"--ttl", "15m"}).plan.claim.ttl == Millis(900'000));
   CHECK(good({"--renew-while", "1"}).plan.claim.ttl == Millis(30'000));
   CHECK(good({"--renew-while", "1", "-t", "5"}).plan.claim.ttl == Millis(5'000));
 }
 
 TEST_CASE("only a lock that is renewed by somebody waits for a confirmation when it is broken") {
-  CHECK(good({"--ttl", "1m"}).plan.claim.attended == lock::Attended::no);
-  CHECK(good({"--renew-while", "1"}).plan.claim.attended == lock::Attended::yes);
+  CHECK(good({"--ttl", "1m"}).plan.claim.responsive == lock::Responsive::no);
+  CHECK(good({"--renew-while", "1"}).plan.claim.responsive == lock::Responsive::yes);
 }
 
 TEST_CASE("a pid that cannot be one is refused") {
   for (const char* pid : {"0", "-1", "x", "", "2147483648"}) {
     CAPTURE(pid);
     CHECK(
-        contains(refusal({"acquire", "x", std::string("--renew-while=") + pid}), "--renew-while"));
+        contains(error_of({"acquire", "x", std::string("--renew-while=") + pid}), "--renew-while"));
   }
 }
 
@@ -85,19 +84,19 @@ TEST_CASE("the record is of the process that asked, or of the one that it is hel
 
 TEST_CASE("renew and release are about one owner of one lock") {
   for (const char* command : {"renew", "release"}) {
-    CHECK(contains(refusal({command, "x"}), "--owner"));
-    CHECK(contains(refusal({command, "x", "--owner", "me"}), "bad owner"));
-    CHECK(contains(refusal({command, "--owner", test::kOwner}), "no lock name"));
-    auto whose = owner_of(invocation({command, "x", "--owner", test::kOwner}));
-    REQUIRE(whose);
-    CHECK(whose->owner.text() == test::kOwner);
+    CHECK(contains(error_of({command, "x"}), "--owner"));
+    CHECK(contains(error_of({command, "x", "--owner", "me"}), "bad owner"));
+    CHECK(contains(error_of({command, "--owner", test::kOwner}), "no lock name"));
+    auto lease = parse_lease_id(invocation({command, "x", "--owner", test::kOwner}));
+    REQUIRE(lease);
+    CHECK(lease->owner.text() == test::kOwner);
   }
 }
 
-TEST_CASE("a lock that is no longer held: which, where, whose, why, and who has it (L19)") {
-  OwnerOf whose{*lock::LockName::parse("x"), *lock::Owner::parse(test::kOther)};
-  auto error = no_longer_held(whose, "its lease has ended", test::holder(), "db1:6379");
-  CHECK(error.kind == util::ErrorKind::lost);
+TEST_CASE("a lock that is no longer held: which, where, whose, why, and who has it") {
+  LeaseId lease{*lock::LockName::parse("x"), *lock::Owner::parse(test::kOther)};
+  auto error = no_longer_held(lease, "its lease has ended", test::holder(), "db1:6379");
+  CHECK(error.kind == ErrorKind::lost);
   CHECK(error.text == "\"x\" at db1:6379 is no longer held by " + test::kOther +
                           ": its lease has ended; it is now held by alice@web1 (pid 4711) since "
                           "2026-11-21T02:53:00.007Z: make deploy (reason: release 7)");

@@ -34,7 +34,7 @@ TEST_CASE("a lease is renewed every third of the ttl") {
   CHECK(lease.deadline() == lease_deadline(kStart + 10s, 30s));
 }
 
-TEST_CASE("failed renewals are tried again at once and more slowly, not only once (L08)") {
+TEST_CASE("failed renewals are tried again at once and more slowly, not only once") {
   auto lease = monitor(30s, 5s);
   TimePoint now = kStart + 10s;
   Millis before{0};
@@ -65,7 +65,7 @@ TEST_CASE("TERM, rlock's kill, the guard's kill and the deadline come in this or
   }
 }
 
-TEST_CASE("a long --kill-after leaves half of the lease to renew in (L06)") {
+TEST_CASE("a long --kill-after leaves half of the lease to renew in") {
   CHECK(monitor(30s, 600s).terminate_at() == kStart + 15s);
   CHECK(monitor(30s, 5s).terminate_at() == monitor(30s, 5s).kill_at() - 5s);
 }
@@ -90,7 +90,7 @@ TEST_CASE("a renewal that is answered late never moves the deadline back") {
   CHECK(lease.deadline() == lease_deadline(kStart + 12s, 30s));
 }
 
-TEST_CASE("an attempt that took all its time doubles the next one's (17, 21, L08)") {
+TEST_CASE("an attempt that took all its time doubles the next one's") {
   auto lease = monitor(60s, 5s);
   TimePoint now = kStart + 20s;
   for (Millis limit : {2s, 4s, 8s}) {
@@ -110,7 +110,7 @@ TEST_CASE("an attempt that took all its time doubles the next one's (17, 21, L08
   CHECK(lease.attempt_deadline(now) == now + 2s);
 }
 
-TEST_CASE("a server that takes long for each answer is given that time (17, 21, L08)") {
+TEST_CASE("a server that takes long for each answer is given that time") {
   LeaseMonitor lease({6s, 1s}, kStart, kStart + 1200ms);
   for (int i = 0; i < 5; ++i) {
     TimePoint sent_at = lease.next_attempt();

@@ -1,15 +1,11 @@
 #include <doctest/doctest.h>
 
-#include "lock/quorum_judge.hpp"
+#include "lock/quorum/merge.hpp"
 
 namespace rlock::lock {
 namespace {
 
-using util::Error;
-using util::ErrorKind;
-using util::Retry;
-
-Electorate five() {
+Quorum five() {
   return {{"a:1", "b:1", "c:1", "d:1", "e:1"}};
 }
 
@@ -20,60 +16,60 @@ Error down(Retry retry = Retry::later) {
 }  // namespace
 
 TEST_CASE("a renewal stands when a majority has extended it, and not a moment before") {
-  Ballots<RenewReply> ballots(5);
-  ballots[0] = RenewReply(Renewal::extended);
-  ballots[3] = RenewReply(Renewal::put_back);
-  CHECK_FALSE(judge(ballots, five(), Polls::open).has_value());
-  ballots[4] = RenewReply(Renewal::extended);
-  auto reply = judge(ballots, five(), Polls::open);
+  Replies<RenewReply> replies(5);
+  replies[0] = RenewReply(Renewal::extended);
+  replies[3] = RenewReply(Renewal::put_back);
+  CHECK_FALSE(merge_replies(replies, five(), Collecting::open).has_value());
+  replies[4] = RenewReply(Renewal::extended);
+  auto reply = merge_replies(replies, five(), Collecting::open);
   REQUIRE(reply.has_value());
   CHECK(std::get<Renewal>(**reply) == Renewal::extended);
 }
 
 TEST_CASE("a lease is lost when so many servers say so that no majority is left") {
-  Ballots<RenewReply> ballots(5);
-  ballots[0] = RenewReply(Lost{LostHow::expired, {}, {}});
-  ballots[1] = RenewReply(Lost{LostHow::forced, {}, "by hand"});
-  CHECK_FALSE(judge(ballots, five(), Polls::open).has_value());
-  ballots[2] = RenewReply(Lost{LostHow::expired, {}, {}});
-  auto reply = judge(ballots, five(), Polls::open);
+  Replies<RenewReply> replies(5);
+  replies[0] = RenewReply(Lost{LostHow::expired, {}, {}});
+  replies[1] = RenewReply(Lost{LostHow::forced, {}, "by hand"});
+  CHECK_FALSE(merge_replies(replies, five(), Collecting::open).has_value());
+  replies[2] = RenewReply(Lost{LostHow::expired, {}, {}});
+  auto reply = merge_replies(replies, five(), Collecting::open);
   REQUIRE(reply.has_value());
   CHECK(std::get<Lost>(**reply).how == LostHow::forced);
 }
 
 TEST_CASE("nobody had the lock since where a majority of the servers says so, and not before") {
   Lost untouched{LostHow::deleted, {}, {}};
-  untouched.since = Since::nobody;
-  Ballots<RenewReply> ballots(3);
-  ballots[0] = RenewReply(untouched);
-  ballots[1] = RenewReply(Lost{LostHow::deleted, {}, {}});
-  const Electorate three{{"a:1", "b:1", "c:1"}};
-  auto reply = judge(ballots, three, Polls::open);
+  untouched.since = LaterHolder::nobody;
+  Replies<RenewReply> replies(3);
+  replies[0] = RenewReply(untouched);
+  replies[1] = RenewReply(Lost{LostHow::deleted, {}, {}});
+  const Quorum three{{"a:1", "b:1", "c:1"}};
+  auto reply = merge_replies(replies, three, Collecting::open);
   REQUIRE(reply.has_value());
-  CHECK(std::get<Lost>(**reply).since == Since::unknown);
-  ballots[1] = RenewReply(untouched);
-  reply = judge(ballots, three, Polls::open);
-  CHECK(std::get<Lost>(**reply).since == Since::nobody);
+  CHECK(std::get<Lost>(**reply).since == LaterHolder::unknown);
+  replies[1] = RenewReply(untouched);
+  reply = merge_replies(replies, three, Collecting::open);
+  CHECK(std::get<Lost>(**reply).since == LaterHolder::nobody);
 }
 
 TEST_CASE("the last grant is the one that a majority of the servers knows") {
   auto with = [](uint64_t token) {
     Snapshot snapshot;
     snapshot.last_grant = {token};
-    return util::Result<Snapshot>(snapshot);
+    return Result<Snapshot>(snapshot);
   };
-  const Electorate three{{"a:1", "b:1", "c:1"}};
-  Ballots<Snapshot> ballots{with(7), with(9), with(7)};
-  CHECK((*judge(ballots, three, Polls::closed))->last_grant == Token{7});
-  ballots[2] = with(8);
-  CHECK((*judge(ballots, three, Polls::closed))->last_grant == Token{});
+  const Quorum three{{"a:1", "b:1", "c:1"}};
+  Replies<Snapshot> replies{with(7), with(9), with(7)};
+  CHECK((*merge_replies(replies, three, Collecting::closed))->last_grant == Token{7});
+  replies[2] = with(8);
+  CHECK((*merge_replies(replies, three, Collecting::closed))->last_grant == Token{});
 }
 
 TEST_CASE("servers that fail leave the lease unknown, not lost") {
-  Ballots<RenewReply> ballots(5, util::Result<RenewReply>(down()));
-  ballots[0] = RenewReply(Lost{LostHow::expired, {}, {}});
-  ballots[1] = RenewReply(Renewal::extended);
-  auto reply = judge(ballots, five(), Polls::closed);
+  Replies<RenewReply> replies(5, Result<RenewReply>(down()));
+  replies[0] = RenewReply(Lost{LostHow::expired, {}, {}});
+  replies[1] = RenewReply(Renewal::extended);
+  auto reply = merge_replies(replies, five(), Collecting::closed);
   REQUIRE(reply.has_value());
   REQUIRE_FALSE(*reply);
   CHECK(reply->error().kind == ErrorKind::unavailable);
@@ -82,12 +78,12 @@ TEST_CASE("servers that fail leave the lease unknown, not lost") {
 }
 
 TEST_CASE("a renewal that is split tells who said no, and who said nothing") {
-  Ballots<RenewReply> ballots(3);
-  ballots[0] = RenewReply(Renewal::extended);
-  ballots[1] = RenewReply(Lost{LostHow::deleted, {}, {}});
-  ballots[2] = util::Result<RenewReply>(
-      Error{ErrorKind::unavailable, "c:1: no answer in 300ms", Retry::later});
-  auto reply = judge(ballots, {{"a:1", "b:1", "c:1"}}, Polls::closed);
+  Replies<RenewReply> replies(3);
+  replies[0] = RenewReply(Renewal::extended);
+  replies[1] = RenewReply(Lost{LostHow::deleted, {}, {}});
+  replies[2] =
+      Result<RenewReply>(Error{ErrorKind::unavailable, "c:1: no answer in 300ms", Retry::later});
+  auto reply = merge_replies(replies, {{"a:1", "b:1", "c:1"}}, Collecting::closed);
   REQUIRE(reply.has_value());
   REQUIRE_FALSE(*reply);
   CHECK(reply->error().kind == ErrorKind::unavailable);
@@ -101,39 +97,38 @@ TEST_CASE("a refusal that cannot pass decides only where it takes the majority a
   errors[0] = Error{ErrorKind::denied, "a:1 refused us"};
   errors[1] = down();
   errors[2] = down();
-  CHECK(too_few(five(), errors).kind == ErrorKind::unavailable);
+  CHECK(too_few_servers(five(), errors).kind == ErrorKind::unavailable);
   errors[1] = errors[2] = Error{ErrorKind::denied, "NOPERM"};
-  CHECK(too_few(five(), errors).kind == ErrorKind::denied);
-  CHECK(too_few(five(), errors).retry == Retry::never);
+  CHECK(too_few_servers(five(), errors).kind == ErrorKind::denied);
+  CHECK(too_few_servers(five(), errors).retry == Retry::never);
 }
 
 TEST_CASE("a quorum has answered where any server has, be it to refuse (--fail-open)") {
-  using util::Answered;
   std::vector<std::optional<Error>> errors(5, down());
-  CHECK(too_few(five(), errors).answered == Answered::no);
+  CHECK(too_few_servers(five(), errors).answered == Answered::no);
   errors[3]->answered = Answered::yes;
-  CHECK(too_few(five(), errors).answered == Answered::yes);
+  CHECK(too_few_servers(five(), errors).answered == Answered::yes);
   errors[3].reset();
-  CHECK(too_few(five(), errors).answered == Answered::yes);
+  CHECK(too_few_servers(five(), errors).answered == Answered::yes);
 }
 
 TEST_CASE("a release is confirmed by a majority") {
-  Ballots<ReleaseReply> ballots(5);
-  ballots[0] = ballots[1] = ReleaseReply{};
-  ballots[2] = ReleaseReply{Ending::expired, {}};
-  CHECK_FALSE(judge(ballots, five(), Polls::open).has_value());
-  ballots[3] = ReleaseReply{};
-  CHECK((*judge(ballots, five(), Polls::open))->ending == Ending::released);
+  Replies<ReleaseReply> replies(5);
+  replies[0] = replies[1] = ReleaseReply{};
+  replies[2] = ReleaseReply{OwnerEnd::expired, {}};
+  CHECK_FALSE(merge_replies(replies, five(), Collecting::open).has_value());
+  replies[3] = ReleaseReply{};
+  CHECK((*merge_replies(replies, five(), Collecting::open))->ending == OwnerEnd::released);
 }
 
 TEST_CASE("a live run is not released by its id where any server knows it as one") {
   Holder run;
   run.owner = "x";
-  Ballots<ReleaseReply> ballots(3);
-  ballots[0] = ReleaseReply{Ending::unknown, {}, {}};
-  ballots[1] = ReleaseReply{Ending::unknown, {}, run};
-  ballots[2] = ReleaseReply{};
-  auto reply = judge(ballots, {{"a:1", "b:1", "c:1"}}, Polls::closed);
+  Replies<ReleaseReply> replies(3);
+  replies[0] = ReleaseReply{OwnerEnd::unknown, {}, {}};
+  replies[1] = ReleaseReply{OwnerEnd::unknown, {}, run};
+  replies[2] = ReleaseReply{};
+  auto reply = merge_replies(replies, {{"a:1", "b:1", "c:1"}}, Collecting::closed);
   REQUIRE((reply && *reply));
   CHECK((*reply)->run.has_value());
 }
@@ -147,10 +142,10 @@ TEST_CASE("an owner holds the lock where a majority may have its lease") {
       holder.owner = std::move(owner);
       snapshot.holders.push_back(std::move(holder));
     }
-    return util::Result<Snapshot>(snapshot);
+    return Result<Snapshot>(snapshot);
   };
-  Ballots<Snapshot> ballots{with({"x"}), with({"y"}), with({"x"}), with({"x"}), with({})};
-  auto all = judge(ballots, five(), Polls::closed);
+  Replies<Snapshot> replies{with({"x"}), with({"y"}), with({"x"}), with({"x"}), with({})};
+  auto all = merge_replies(replies, five(), Collecting::closed);
   REQUIRE((all && *all));
   REQUIRE((*all)->holders.size() == 1);
   CHECK((*all)->holders[0].owner == "x");
@@ -158,8 +153,8 @@ TEST_CASE("an owner holds the lock where a majority may have its lease") {
   REQUIRE((*all)->partial.size() == 1);
   CHECK((*all)->partial[0].owner == "y");
 
-  ballots[3] = util::Result<Snapshot>(down());
-  all = judge(ballots, five(), Polls::closed);
+  replies[3] = Result<Snapshot>(down());
+  all = merge_replies(replies, five(), Collecting::closed);
   CHECK((*all)->holders.size() == 1);
   REQUIRE((*all)->silent.size() == 1);
   CHECK((*all)->silent[0].server == "d:1");
@@ -173,12 +168,12 @@ TEST_CASE("a holder is one also where a server has not heard of the majority's t
     holder.state = state;
     holder.token = {token};
     snapshot.holders.push_back(holder);
-    return util::Result<Snapshot>(snapshot);
+    return Result<Snapshot>(snapshot);
   };
-  Ballots<Snapshot> ballots{with(HolderState::granted, 300), with(HolderState::held, 200),
+  Replies<Snapshot> replies{with(HolderState::granted, 300), with(HolderState::held, 200),
                             with(HolderState::held, 200), with(HolderState::held, 200),
                             with(HolderState::granted, 301)};
-  auto all = judge(ballots, five(), Polls::closed);
+  auto all = merge_replies(replies, five(), Collecting::closed);
   REQUIRE((*all)->holders.size() == 1);
   CHECK((*all)->holders[0].state == HolderState::held);
   CHECK((*all)->holders[0].token == Token{200});
@@ -193,11 +188,11 @@ TEST_CASE("waiters come in the order of their tickets, each once") {
       waiter.ticket = {ticket};
       snapshot.waiters.push_back(waiter);
     }
-    return util::Result<Snapshot>(snapshot);
+    return Result<Snapshot>(snapshot);
   };
-  Ballots<Snapshot> ballots{with({{"a", 9}, {"b", 10}}), with({{"b", 10}}), with({{"c", 8}}),
+  Replies<Snapshot> replies{with({{"a", 9}, {"b", 10}}), with({{"b", 10}}), with({{"c", 8}}),
                             with({{"c", 8}, {"a", 9}}), with({})};
-  auto all = judge(ballots, five(), Polls::closed);
+  auto all = merge_replies(replies, five(), Collecting::closed);
   REQUIRE((*all)->waiters.size() == 3);
   CHECK((*all)->waiters[0].owner == "c");
   CHECK((*all)->waiters[1].owner == "a");
@@ -205,24 +200,24 @@ TEST_CASE("waiters come in the order of their tickets, each once") {
 }
 
 TEST_CASE("a run under another number at a slow server is told once") {
-  PastRun run{{100}, {1000}, {2000}, "released", "exit:0", "me"};
-  PastRun late = run;
+  Run run{{100}, {1000}, {2000}, "released", "exit:0", "me"};
+  Run late = run;
   late.token = {90};
-  PastRun other{{50}, {10}, {20}, "released", "exit:0", "you"};
-  using History = std::vector<Past>;
-  Ballots<History> ballots{History{run}, History{late}, History{run, other}, History{}, History{}};
-  auto all = judge(ballots, five(), Polls::closed);
+  Run other{{50}, {10}, {20}, "released", "exit:0", "you"};
+  using History = std::vector<HistoryRow>;
+  Replies<History> replies{History{run}, History{late}, History{run, other}, History{}, History{}};
+  auto all = merge_replies(replies, five(), Collecting::closed);
   REQUIRE((*all)->size() == 2);
-  CHECK(std::get<PastRun>((**all)[0]).token.value == 100);
+  CHECK(std::get<Run>((**all)[0]).token.value == 100);
 }
 
 TEST_CASE("the names of all servers are listed, each server's to its end") {
-  Ballots<NamesPage> ballots(5);
-  ballots[0] = NamesPage{{"x"}, "17"};
-  ballots[1] = NamesPage{{"y"}, ""};
-  ballots[2] = util::Result<NamesPage>(down());
-  ballots[3] = ballots[4] = NamesPage{};
-  auto page = judge(ballots, five(), Polls::closed);
+  Replies<NamesPage> replies(5);
+  replies[0] = NamesPage{{"x"}, "17"};
+  replies[1] = NamesPage{{"y"}, ""};
+  replies[2] = Result<NamesPage>(down());
+  replies[3] = replies[4] = NamesPage{};
+  auto page = merge_replies(replies, five(), Collecting::closed);
   REQUIRE((page && *page));
   CHECK((*page)->names.size() == 2);
   CHECK(cursor_at((*page)->cursor, 0) == "17");

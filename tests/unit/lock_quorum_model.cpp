@@ -1,6 +1,6 @@
 // The quorum's own logic against servers in memory: clients take, keep, lose and leave the lock in
-// any weather; nobody ever overlaps, and tokens grow. Each rule of PROTOCOL, Quorum is shown to be
-// needed by leaving it out. FAULTS 30, 31; PROTOCOL case 20; L38, L40
+// any weather; nobody ever overlaps, and tokens grow. Each rule of docs/PROTOCOL.md, "Quorum", is
+// shown to be needed by leaving it out.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -12,17 +12,15 @@
 namespace rlock::test {
 namespace {
 
-using util::Result;
-
 constexpr Millis kTtl{1000};
 
 class WorldRandom final : public util::Random {
  public:
-  explicit WorldRandom(World& world) : world_(world) {}
+  explicit WorldRandom(SimWorld& world) : world_(world) {}
   uint64_t next() override { return world_.next(); }
 
  private:
-  World& world_;
+  SimWorld& world_;
 };
 
 // What was seen of all clients together.
@@ -39,7 +37,7 @@ struct Setting {
   size_t servers = 5;
   size_t clients = 4;
   Rules rules{};
-  Weather weather{};
+  NetworkFaults network{};
   Nanos lasts{15s};
   Nanos short_hold{100ms};
   double long_holds = 0.3;  // several leases long
@@ -50,7 +48,7 @@ struct Setting {
 // One who takes the lock again and again.
 class Client {
  public:
-  Client(World& world, WorldRandom& random, const Setting& setting,
+  Client(SimWorld& world, WorldRandom& random, const Setting& setting,
          std::vector<lock::MakeStore> makers, Nanos ahead)
       : world_(world),
         random_(random),
@@ -209,7 +207,7 @@ class Client {
     return false;
   }
 
-  World& world_;
+  SimWorld& world_;
   WorldRandom& random_;
   const Setting& setting_;
   const Nanos ahead_;
@@ -226,35 +224,35 @@ class Client {
   TimePoint next_, sent_at_, deadline_, give_up_, until_, renew_at_, renew_sent_, renew_give_up_;
 };
 
-void trouble(World& world, const Weather& weather, std::deque<SimServer>& servers) {
-  world.after(1s, [&world, &weather, &servers] {
+void inject_faults(SimWorld& world, const NetworkFaults& network, std::deque<SimServer>& servers) {
+  world.after(1s, [&world, &network, &servers] {
     for (SimServer& server : servers) {
-      if (world.chance(weather.stops)) server.hang_until(world.now() + world.up_to(6s));
-      if (world.chance(weather.restarts)) server.restart_empty();
+      if (world.chance(network.stops)) server.hang_until(world.now() + world.up_to(6s));
+      if (world.chance(network.restarts)) server.restart_empty();
     }
-    trouble(world, weather, servers);
+    inject_faults(world, network, servers);
   });
 }
 
 Record live(uint64_t seed, const Setting& setting) {
-  World world(seed);
+  SimWorld world(seed);
   WorldRandom random(world);
   Record record;
   std::deque<SimServer> servers;
   std::vector<lock::MakeStore> makers;
   for (size_t i = 0; i < setting.servers; ++i) {
-    auto skew = std::chrono::duration_cast<Millis>(world.up_to(Nanos(2 * setting.weather.skew)));
+    auto skew = std::chrono::duration_cast<Millis>(world.up_to(Nanos(2 * setting.network.skew)));
     SimServer& server =
-        servers.emplace_back(world, setting.rules, setting.weather, skew - setting.weather.skew);
+        servers.emplace_back(world, setting.rules, setting.network, skew - setting.network.skew);
     makers.push_back([&] {
-      return std::make_unique<SimStore>(world, server, setting.weather, record.messages);
+      return std::make_unique<SimStore>(world, server, setting.network, record.messages);
     });
   }
   std::deque<Client> clients;
   for (size_t i = 0; i < setting.clients; ++i) {
     clients.emplace_back(world, random, setting, makers, i == 0 ? setting.ahead : Nanos(0));
   }
-  trouble(world, setting.weather, servers);
+  inject_faults(world, setting.network, servers);
 
   const TimePoint end = world.now() + setting.lasts;
   while (world.now() < end) {
@@ -273,14 +271,14 @@ Record live(uint64_t seed, const Setting& setting) {
   return record;
 }
 
-Weather storm() {
-  Weather weather;
-  weather.loss = 0.02;
-  weather.twice = 0.03;
-  weather.late = 0.03;
-  weather.stops = 0.02;
-  weather.forgets = 0.02;
-  return weather;
+NetworkFaults storm() {
+  NetworkFaults network;
+  network.loss = 0.02;
+  network.twice = 0.03;
+  network.late = 0.03;
+  network.stops = 0.02;
+  network.forgets = 0.02;
+  return network;
 }
 
 // RLOCK_QUORUM_SEEDS for a longer look.
@@ -322,8 +320,8 @@ Record many(const Setting& setting, uint64_t first, uint64_t seeds) {
 
 TEST_CASE("over a quorum nobody overlaps and tokens grow, whatever the network does") {
   Setting setting;
-  setting.weather = storm();
-  setting.weather.skew = 5s;  // while counters survive no clock is trusted
+  setting.network = storm();
+  setting.network.skew = 5s;  // while counters survive no clock is trusted
   for (size_t servers : {3, 5}) {
     setting.servers = servers;
     Record seen = many(setting, 1, seeds());
@@ -336,8 +334,8 @@ TEST_CASE("over a quorum nobody overlaps and tokens grow, whatever the network d
 
 TEST_CASE("servers that come back empty do not vote, and nobody overlaps") {
   Setting setting;
-  setting.weather = storm();
-  setting.weather.restarts = 0.02;
+  setting.network = storm();
+  setting.network.restarts = 0.02;
   Record seen = many(setting, 5000, seeds());
   MESSAGE("seeds 5000 and on: ", seen.grants, " holds");
   CHECK(seen.overlaps == 0);
@@ -346,9 +344,9 @@ TEST_CASE("servers that come back empty do not vote, and nobody overlaps") {
 
 TEST_CASE("without the owner check a write-back makes two holders") {
   Setting setting;
-  setting.weather = storm();
-  setting.weather.forgets = 0.2;
-  setting.weather.usual = 20ms;
+  setting.network = storm();
+  setting.network.forgets = 0.2;
+  setting.network.usual = 20ms;
   setting.pause = 20ms;
   CHECK(many(setting, 1, 40).overlaps == 0);
   setting.rules.owner_check = false;
@@ -357,8 +355,8 @@ TEST_CASE("without the owner check a write-back makes two holders") {
 
 TEST_CASE("without the write-back tokens do not grow") {
   Setting setting;
-  setting.weather = storm();
-  setting.weather.skew = 5s;
+  setting.network = storm();
+  setting.network.skew = 5s;
   setting.rules.write_back = false;
   CHECK(first_wrong(setting, 50).disorders > 0);
 }
@@ -368,11 +366,11 @@ TEST_CASE("without attempt numbers a late give-back makes two holders") {
   setting.servers = 3;
   setting.clients = 6;
   setting.pause = 20ms;
-  setting.weather = storm();
-  setting.weather.twice = 0.5;
-  setting.weather.loss = 0.1;
-  setting.weather.forgets = 0.3;  // a write-back that fails gives back everywhere
-  setting.weather.usual = 20ms;
+  setting.network = storm();
+  setting.network.twice = 0.5;
+  setting.network.loss = 0.1;
+  setting.network.forgets = 0.3;  // a write-back that fails gives back everywhere
+  setting.network.usual = 20ms;
   CHECK(many(setting, 1, 100).overlaps == 0);
   setting.rules.attempts = false;
   CHECK(first_wrong(setting, 400).overlaps > 0);

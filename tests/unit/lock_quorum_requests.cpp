@@ -2,10 +2,10 @@
 // request says that it is due.
 #include <doctest/doctest.h>
 
-#include "lock/quorum.hpp"
-#include "lock/quorum_acquire.hpp"
-#include "lock/quorum_ears.hpp"
-#include "lock/redlock_acquire.hpp"
+#include "lock/quorum/acquire.hpp"
+#include "lock/quorum/listeners.hpp"
+#include "lock/quorum/quorum.hpp"
+#include "lock/quorum/redlock_acquire.hpp"
 #include "support/scripted_store.hpp"
 
 namespace rlock::lock {
@@ -13,7 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::ScriptedStore;
-using util::Result;
 
 struct Fixed final : util::Random {
   uint64_t next() override { return 500; }
@@ -22,7 +21,7 @@ struct Fixed final : util::Random {
 struct Trio {
   test::FakePoller poller;
   Fixed random;
-  Electorate electorate{{"a:1", "b:1", "c:1"}};
+  Quorum quorum{{"a:1", "b:1", "c:1"}};
   std::vector<Member> members;
   std::vector<ScriptedStore*> stores;
   TimePoint start = poller.now();
@@ -30,7 +29,7 @@ struct Trio {
   Owner owner = Owner::fresh(random);
 
   Trio() {
-    for (size_t i = 0; i < electorate.size(); ++i) {
+    for (size_t i = 0; i < quorum.size(); ++i) {
       auto store = std::make_unique<ScriptedStore>(poller);
       stores.push_back(store.get());
       members.push_back({std::move(store)});
@@ -45,10 +44,10 @@ struct Trio {
     return makers;
   }
 
-  std::unique_ptr<QuorumTry> asking(bool native, const AcquireCall& call, uint64_t& splits) {
-    const QuorumTry::Try one{call, splits};
-    if (native) return std::make_unique<QuorumAcquire>(members, electorate, random, one);
-    return std::make_unique<RedlockAcquire>(members, electorate, random, one);
+  std::unique_ptr<QuorumTry> asking(bool native, const AcquireCall& call, uint64_t& ties) {
+    const QuorumTry::Params one{call, ties};
+    if (native) return std::make_unique<QuorumAcquire>(members, quorum, random, one);
+    return std::make_unique<RedlockAcquire>(members, quorum, random, one);
   }
 
   // To its end. A request that is due in the past makes whoever drives it spin.
@@ -56,7 +55,7 @@ struct Trio {
     while (!request.advance(poller.now())) {
       REQUIRE(request.due() > poller.now());
       REQUIRE(request.due() < start + 1h);
-      poller.pause(request.due(), Heed::nothing);
+      poller.pause(request.due(), Interruptible::no);
     }
     return std::chrono::duration_cast<Millis>(poller.now() - start);
   }
@@ -64,15 +63,15 @@ struct Trio {
 
 }  // namespace
 
-TEST_CASE("a wait that ends at the servers in mid-wait is followed by another (L11, L29)") {
+TEST_CASE("a wait that ends at the servers in mid-wait is followed by another") {
   Trio trio;
   for (ScriptedStore* store : trio.stores) {
     store->wakes.push_back({1s, Result<Wake>(Wake::slept)});
     store->wakes.push_back({500ms, Result<Wake>(Wake::woken)});
   }
   const auto makers = trio.makers();
-  Ears ears(makers, trio.electorate);
-  auto listening = ears.listen(trio.name, trio.owner, 4s);
+  WakeListeners listeners(makers, trio.quorum);
+  auto listening = listeners.listen(trio.name, trio.owner, 4s);
   CHECK(trio.drive(*listening) == 1500ms);
   auto wake = listening->take();
   REQUIRE(wake);
@@ -86,17 +85,17 @@ TEST_CASE("a try of Redlock that pauses beside a server that hangs sleeps meanwh
   trio.stores[0]->acquires.push_back({1ms, Result<AcquireReply>(Busy{rival, 0})});
   trio.stores[1]->acquires.push_back({1ms, Result<AcquireReply>(Granted{})});
   for (size_t i : {0, 1}) {
-    trio.stores[i]->cancels.push_back({1ms, Result<CancelReply>(CancelReply::gave_back)});
+    trio.stores[i]->cancels.push_back({1ms, Result<CancelReply>(CancelReply::was_granted)});
   }
   AcquireCall call{trio.name, trio.owner};
   call.queueing = Queueing::never;
-  uint64_t splits = kMostSplits - 1;
-  RedlockAcquire one(trio.members, trio.electorate, trio.random, {call, splits});
-  CHECK(trio.drive(one) > kGiveBack);
+  uint64_t ties = kMaxTies - 1;
+  RedlockAcquire one(trio.members, trio.quorum, trio.random, {call, ties});
+  CHECK(trio.drive(one) > kCancelTime);
   auto reply = one.take();
   REQUIRE(reply);
-  CHECK(std::holds_alternative<More>(*reply));
-  CHECK(splits == kMostSplits);
+  CHECK(std::holds_alternative<RetryNow>(*reply));
+  CHECK(ties == kMaxTies);
 }
 
 TEST_CASE("who was split from a rival and does not wait tries again later, and later each time") {
@@ -115,16 +114,16 @@ TEST_CASE("who was split from a rival and does not wait tries again later, and l
       trio.stores[1]->acquires = {{1ms, Result<AcquireReply>(Granted{})}};
       trio.stores[2]->acquires = {{1ms, Result<AcquireReply>(Busy{other_rival, 0})}};
       for (ScriptedStore* store : trio.stores) {
-        store->cancels = {{1ms, Result<CancelReply>(CancelReply::gave_back)}};
+        store->cancels = {{1ms, Result<CancelReply>(CancelReply::was_granted)}};
       }
       trio.start = trio.poller.now();
-      uint64_t splits = before;
-      auto one = trio.asking(native, call, splits);
+      uint64_t ties = before;
+      auto one = trio.asking(native, call, ties);
       CHECK(trio.drive(*one) == 1ms + 5ms * (1 << before));
       auto reply = one->take();
       REQUIRE(reply);
-      CHECK(std::holds_alternative<More>(*reply));
-      CHECK(splits == before + 1);
+      CHECK(std::holds_alternative<RetryNow>(*reply));
+      CHECK(ties == before + 1);
     }
   }
 }
@@ -144,8 +143,8 @@ TEST_CASE("a majority that says no is not kept waiting by a server that hangs") 
     }
     trio.stores[2]->acquires = {{}};
     trio.start = trio.poller.now();
-    uint64_t splits = 0;
-    auto one = trio.asking(native, call, splits);
+    uint64_t ties = 0;
+    auto one = trio.asking(native, call, ties);
     CHECK(trio.drive(*one) == 2ms);
     auto reply = one->take();
     REQUIRE(reply);
@@ -159,7 +158,7 @@ TEST_CASE("a majority that comes when the lease is over is no grant") {
   call.queueing = Queueing::never;
   call.ttl = 40ms;
   call.attempt = 1;
-  uint64_t splits = 0;
+  uint64_t ties = 0;
   const Millis late{45}, soon{1};
   for (Millis last : {Millis(20), late}) {
     CAPTURE(last.count());
@@ -169,10 +168,10 @@ TEST_CASE("a majority that comes when the lease is over is no grant") {
       for (ScriptedStore* store : trio.stores) {
         store->acquires = {{native ? soon : last, Result<AcquireReply>(Granted{})}};
         store->renews = {{last, Result<RenewReply>(Renewal{})}};
-        store->cancels = {{soon, Result<CancelReply>(CancelReply::gave_back)}};
+        store->cancels = {{soon, Result<CancelReply>(CancelReply::was_granted)}};
       }
       trio.start = trio.poller.now();
-      auto one = trio.asking(native, call, splits);
+      auto one = trio.asking(native, call, ties);
       trio.drive(*one);
       auto reply = one->take();
       REQUIRE(reply);
@@ -196,7 +195,7 @@ TEST_CASE("a grant of the majority is known to be complete once the others have 
   REQUIRE(std::holds_alternative<Granted>(*acquiring->take()));
   acquiring.reset();
   CHECK_FALSE(quorum.granted_everywhere(trio.poller.now()));
-  trio.poller.pause(trio.poller.now() + later, Heed::nothing);
+  trio.poller.pause(trio.poller.now() + later, Interruptible::no);
   CHECK(quorum.granted_everywhere(trio.poller.now()));
 }
 
@@ -212,7 +211,7 @@ TEST_CASE("a grant that a server refuses to confirm is not complete") {
   auto acquiring = quorum.acquire({trio.name, trio.owner});
   trio.drive(*acquiring);
   REQUIRE(std::holds_alternative<Granted>(*acquiring->take()));
-  trio.poller.pause(trio.poller.now() + 1s, Heed::nothing);
+  trio.poller.pause(trio.poller.now() + 1s, Interruptible::no);
   CHECK_FALSE(quorum.granted_everywhere(trio.poller.now()));
 }
 
@@ -229,8 +228,8 @@ TEST_CASE("a client whose clock is ahead goes on with the place that the servers
   AcquireCall call{trio.name, trio.owner};
   call.ticket = {900};
   call.attempt = 1;
-  uint64_t splits = 0;
-  auto one = trio.asking(true, call, splits);
+  uint64_t ties = 0;
+  auto one = trio.asking(true, call, ties);
   trio.drive(*one);
   auto reply = one->take();
   REQUIRE(reply);

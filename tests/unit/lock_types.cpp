@@ -17,12 +17,12 @@ TEST_CASE("names are 1-200 bytes of UTF-8 without control characters or braces")
         std::string("nul\0", 4)}) {
     auto name = LockName::parse(bad);
     REQUIRE(!name);
-    CHECK(name.error().kind == rlock::util::ErrorKind::usage);
+    CHECK(name.error().kind == rlock::ErrorKind::usage);
     CHECK(name.error().text.find('\n') == std::string::npos);
   }
 }
 
-TEST_CASE("owners are 32 hexadecimal digits, fresh each time (L31)") {
+TEST_CASE("owners are 32 hexadecimal digits, fresh each time") {
   rlock::util::SystemRandom random;
   Owner one = Owner::fresh(random);
   CHECK_FALSE(one == Owner::fresh(random));

@@ -3,23 +3,20 @@
 
 #include <atomic>
 
-#include "redis/cluster_link.hpp"
-#include "redis/cluster_store.hpp"
+#include "redis/link/cluster_link.hpp"
+#include "redis/store/cluster_store.hpp"
 #include "redis_call.hpp"
 #include "support/fake_server.hpp"
 
 using namespace rlock;
 using redis::ClusterLink;
-using redis::Home;
 using redis::HostPort;
+using redis::LastNode;
 using redis::Redirect;
 using test::at_port;
 using test::call;
 using test::FakeServer;
-using test::said;
-using util::ErrorKind;
-using util::Millis;
-using util::Retry;
+using test::reply_text;
 
 namespace {
 
@@ -39,7 +36,7 @@ std::string redirect(const char* word, int port) {
 ClusterLink link_to(const std::vector<int>& ports, Millis connect_timeout = Millis(5'000)) {
   std::vector<redis::Server> seeds;
   for (int port : ports) seeds.push_back(at_port(port, connect_timeout));
-  return {seeds, std::make_shared<Home>()};
+  return {seeds, std::make_shared<LastNode>()};
 }
 
 }  // namespace
@@ -67,9 +64,9 @@ TEST_CASE("the masters with slots are read from CLUSTER NODES, by address or by 
       "e ?:0@0,db9 master,noaddr - 0 0 4 disconnected 9\n"
       "f 2001:db8::7:6379@16379,,tls-port=0 master - 0 0 5 connected 10923-16383\n"
       "nonsense\n";
-  CHECK(redis::masters_in(kNodes, redis::Called::by_address) ==
+  CHECK(redis::masters_in(kNodes, redis::NodeNaming::by_address) ==
         std::vector<HostPort>{{"10.0.0.1", 6379}, {"", 6379}, {"2001:db8::7", 6379}});
-  CHECK(redis::masters_in(kNodes, redis::Called::by_name) ==
+  CHECK(redis::masters_in(kNodes, redis::NodeNaming::by_name) ==
         std::vector<HostPort>{{"db1", 6379}, {"", 6379}, {"2001:db8::7", 6379}});
 }
 
@@ -91,7 +88,7 @@ TEST_CASE("at most five redirects: nodes that send us round in a circle are an e
   CHECK(asked == 1 + ClusterLink::kMostRedirects);
 }
 
-TEST_CASE("after ASK a script that the new node does not know is sent there as text (L42)") {
+TEST_CASE("after ASK a script that the new node does not know is sent there as text") {
   const std::string asking = "*1\r\n$6\r\nASKING\r\n";
   const std::string text = "$4\r\nEVAL\r\n";
   FakeServer target([&](FakeServer::Peer& peer, int) {
@@ -119,12 +116,10 @@ TEST_CASE("after ASK a script that the new node does not know is sent there as t
       store.release({*lock::LockName::parse("job"), owner, lock::Entry::outer(), "exit:0"});
   auto reply = test::finish(*request);
   REQUIRE_MESSAGE(reply, reply.error().text);
-  CHECK(reply->ending == lock::Ending::released);
+  CHECK(reply->ending == lock::OwnerEnd::released);
 }
 
-TEST_CASE(
-    "a master whose list is none is an error, not an empty one, and is passed over (FAULTS 37, "
-    "38)") {
+TEST_CASE("a master whose list is none is an error, not an empty one, and is passed over") {
   for (const char* list : {":7\r\n", "*-1\r\n", "*1\r\n$1\r\n0\r\n", "-ERR you said canary\r\n"}) {
     CAPTURE(list);
     FakeServer master([list](FakeServer::Peer& peer, int) {
@@ -146,8 +141,8 @@ TEST_CASE(
     });
     redis::Server server = at_port(seed.port());
     server.password = "canary";
-    auto link =
-        std::make_unique<ClusterLink>(std::vector<redis::Server>{server}, std::make_shared<Home>());
+    auto link = std::make_unique<ClusterLink>(std::vector<redis::Server>{server},
+                                              std::make_shared<LastNode>());
     redis::ClusterStore store(std::move(link), "rlock:");
     auto masters = test::finish(*store.list_names(""));
     REQUIRE_MESSAGE(masters, masters.error().text);
@@ -156,8 +151,8 @@ TEST_CASE(
     CHECK(page.error().text.starts_with("cannot list locks: 127.0.0.1:" +
                                         std::to_string(master.port())));
     CHECK(page.error().text.find("canary") == std::string::npos);
-    CHECK(store.list_past(masters->cursor) == "0 127.0.0.1:1");
-    CHECK(store.list_past("0 127.0.0.1:1").empty());
+    CHECK(store.cursor_past_server(masters->cursor) == "0 127.0.0.1:1");
+    CHECK(store.cursor_past_server("0 127.0.0.1:1").empty());
   }
 }
 
@@ -168,13 +163,13 @@ TEST_CASE("MOVED is remembered, also by the next link, and a dead seed is passed
     peer.send(kNamed + redirect("MOVED", real.port()));
     peer.await_hang_up();
   });
-  auto home = std::make_shared<Home>();
+  auto home = std::make_shared<LastNode>();
   // Port 1 is tcpmux, which nobody runs.
   const std::vector<redis::Server> seeds{at_port(1), at_port(seed.port())};
   for (int i = 0; i < 2; ++i) {
     ClusterLink link(seeds, home);
-    CHECK(said(call(link, {"PING"})) == "PONG");
-    CHECK(said(call(link, {"PING"})) == "PONG");
+    CHECK(reply_text(call(link, {"PING"})) == "PONG");
+    CHECK(reply_text(call(link, {"PING"})) == "PONG");
   }
   CHECK(seed.connections() == 1);
   CHECK(home->get() == HostPort{"127.0.0.1", real.port()});
@@ -184,15 +179,15 @@ TEST_CASE("a seed that serves us is stayed with") {
   test::RedisServer first({}, test::Listen::unix_socket_and_tcp);
   test::RedisServer second({}, test::Listen::unix_socket_and_tcp);
   ClusterLink link = link_to({first.port(), second.port()});
-  CHECK(said(call(link, {"SET", "k", "v"})) == "OK");
-  CHECK(said(call(link, {"GET", "k"})) == "v");
+  CHECK(reply_text(call(link, {"SET", "k", "v"})) == "OK");
+  CHECK(reply_text(call(link, {"GET", "k"})) == "v");
 }
 
 TEST_CASE("a silent seed leaves time for the others") {
   test::RedisServer real({}, test::Listen::unix_socket_and_tcp);
   FakeServer silent([](FakeServer::Peer& peer, int) { peer.await_hang_up(); });
   ClusterLink link = link_to({silent.port(), real.port()}, Millis(3'000));
-  auto before = util::BootClock::now();
-  CHECK(said(call(link, {"PING"})) == "PONG");
-  CHECK(util::BootClock::now() - before < Millis(3'000));
+  auto before = BootClock::now();
+  CHECK(reply_text(call(link, {"PING"})) == "PONG");
+  CHECK(BootClock::now() - before < Millis(3'000));
 }

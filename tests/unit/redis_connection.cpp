@@ -1,4 +1,4 @@
-#include "redis/connection.hpp"
+#include "redis/link/connection.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -6,8 +6,8 @@
 
 #include <atomic>
 
-#include "redis/members.hpp"
-#include "redis/redis_store.hpp"
+#include "redis/link/member_registry.hpp"
+#include "redis/store/redis_store.hpp"
 #include "redis_call.hpp"
 #include "support/fake_server.hpp"
 
@@ -19,10 +19,7 @@ using test::call;
 using test::FakeServer;
 using test::Listen;
 using test::RedisServer;
-using test::said;
-using util::ErrorKind;
-using util::Millis;
-using util::Retry;
+using test::reply_text;
 
 namespace {
 
@@ -33,9 +30,9 @@ std::string connected_clients(const RedisServer& server) {
 // Drives a request that is not answered, until `so` is true.
 template <class Condition>
 void drive_until(lock::Request& request, Condition so) {
-  const auto until = util::BootClock::now() + std::chrono::seconds(60);
-  while (!so() && util::BootClock::now() < until) {
-    REQUIRE_FALSE(request.advance(util::BootClock::now()));
+  const auto until = BootClock::now() + std::chrono::seconds(60);
+  while (!so() && BootClock::now() < until) {
+    REQUIRE_FALSE(request.advance(BootClock::now()));
     std::vector<pollfd> fds;
     request.wants(fds);
     poll(fds.data(), fds.size(), 5);
@@ -50,8 +47,8 @@ TEST_CASE("commands are answered over a unix socket, over TCP and by the name lo
   by_name.host = "localhost";
   for (const redis::Server& server : {at_socket(real), at_port(real.port()), by_name}) {
     Connection connection(server);
-    CHECK(said(call(connection, {"SET", "k", "v"})) == "OK");
-    CHECK(said(call(connection, {"GET", "k"})) == "v");
+    CHECK(reply_text(call(connection, {"SET", "k", "v"})) == "OK");
+    CHECK(reply_text(call(connection, {"GET", "k"})) == "v");
   }
 }
 
@@ -62,14 +59,14 @@ TEST_CASE("set-up gives user, database and client name before the first command"
   server.password = "p@ss word";
   server.db = 3;
   Connection connection(server);
-  CHECK(said(call(connection, {"ACL", "WHOAMI"})) == "bob");
-  CHECK(said(call(connection, {"CLIENT", "GETNAME"})) == "rlock");
-  CHECK(said(call(connection, {"SET", "k", "v"})) == "OK");
+  CHECK(reply_text(call(connection, {"ACL", "WHOAMI"})) == "bob");
+  CHECK(reply_text(call(connection, {"CLIENT", "GETNAME"})) == "rlock");
+  CHECK(reply_text(call(connection, {"SET", "k", "v"})) == "OK");
   CHECK(real.cli({"EXISTS", "k"}) == "0");
   CHECK(real.cli({"INFO", "keyspace"}).find("db3:keys=1") != std::string::npos);
 }
 
-TEST_CASE("a refused set-up fails the command, and the password is in no text (L47; FAULTS 38)") {
+TEST_CASE("a refused set-up fails the command, and the password is in no text") {
   RedisServer real({"--requirepass", "right"});
   redis::Server server = at_socket(real);
   SUBCASE("no password") {}
@@ -100,7 +97,7 @@ TEST_CASE("a password for a server without one is an error") {
   CHECK(reply.error().text.find("canary") == std::string::npos);
 }
 
-TEST_CASE("a server that quotes AUTH back does not bring the password into a text (FAULTS 38)") {
+TEST_CASE("a server that quotes AUTH back does not bring the password into a text") {
   RedisServer real({"--rename-command", "AUTH", ""});
   redis::Server server = at_socket(real);
   server.password = "canary";
@@ -111,7 +108,7 @@ TEST_CASE("a server that quotes AUTH back does not bring the password into a tex
   CHECK(reply.error().text.find("canary") == std::string::npos);
 }
 
-TEST_CASE("a database that does not exist is an error, not database 0 (L47)") {
+TEST_CASE("a database that does not exist is an error, not database 0") {
   RedisServer real;
   redis::Server server = at_socket(real);
   server.db = 99;
@@ -134,7 +131,7 @@ TEST_CASE("a command goes nowhere but where the set-up was to lead") {
     server.password = "wrong";
   }
   SUBCASE("a member of a quorum that may have forgotten leases") {
-    server.members = std::make_shared<redis::Members>();
+    server.members = std::make_shared<redis::MemberRegistry>();
   }
   Connection connection(server);
   CHECK_FALSE(call(connection, {"SET", "k", "v"}));
@@ -160,11 +157,11 @@ TEST_CASE("a user without CLIENT still gets its commands through, and denials of
   redis::Server server = at_socket(real);
   server.user = "bob";
   Connection connection(server);
-  CHECK(said(call(connection, {"GET", "k"})) == "");
+  CHECK(reply_text(call(connection, {"GET", "k"})) == "");
   auto denied = call(connection, {"SET", "k", "v"});
   REQUIRE(denied);
   CHECK((*denied)->type == REDIS_REPLY_ERROR);
-  CHECK(said(denied).starts_with("NOPERM"));
+  CHECK(reply_text(denied).starts_with("NOPERM"));
 }
 
 TEST_CASE("a full server is a matter of waiting") {
@@ -178,7 +175,7 @@ TEST_CASE("a full server is a matter of waiting") {
   CHECK(reply.error().retry == Retry::later);
 }
 
-TEST_CASE("a connection closed while idle is replaced unnoticed (L16)") {
+TEST_CASE("a connection closed while idle is replaced unnoticed") {
   RedisServer real;
   Connection connection(at_socket(real));
   REQUIRE(call(connection, {"PING"}));
@@ -188,7 +185,7 @@ TEST_CASE("a connection closed while idle is replaced unnoticed (L16)") {
   SUBCASE("restarted") {
     real.start();
   }
-  CHECK(said(call(connection, {"PING"})) == "PONG");
+  CHECK(reply_text(call(connection, {"PING"})) == "PONG");
 }
 
 TEST_CASE("a server that is not there is named with the reason") {
@@ -205,39 +202,38 @@ TEST_CASE("a server that is not there is named with the reason") {
   gone.transport = redis::Transport::unix_socket;
   gone.path = real.folder() + "/none.sock";
   Connection missing(gone);
-  CHECK(said(call(missing, {"PING"})) ==
+  CHECK(reply_text(call(missing, {"PING"})) ==
         "! cannot connect to " + gone.path + ": No such file or directory");
   real.start();
-  CHECK(said(call(tcp, {"PING"})) == "PONG");
+  CHECK(reply_text(call(tcp, {"PING"})) == "PONG");
 }
 
-TEST_CASE("a command in flight may be abandoned for another one (L43)") {
+TEST_CASE("a command in flight may be abandoned for another one") {
   RedisServer real;
   Connection connection(at_socket(real));
   auto blocked = call(connection, {"BLPOP", "list", "0"}, Millis(20));
   REQUIRE_FALSE(blocked);
   REQUIRE(blocked.error().kind == ErrorKind::busy);
-  CHECK(said(call(connection, {"ECHO", "mine"})) == "mine");
+  CHECK(reply_text(call(connection, {"ECHO", "mine"})) == "mine");
   connection.drop();
-  CHECK(said(call(connection, {"ECHO", "again"})) == "again");
+  CHECK(reply_text(call(connection, {"ECHO", "again"})) == "again");
 }
 
-TEST_CASE("a blocked command ends when its client is killed (L44)") {
+TEST_CASE("a blocked command ends when its client is killed") {
   RedisServer real;
   Connection connection(at_socket(real));
   connection.start({"BLPOP", "list", "0"});
   while (connected_clients(real).find("cmd=blpop") == std::string::npos) {
-    REQUIRE_FALSE(connection.advance(util::BootClock::now()));
+    REQUIRE_FALSE(connection.advance(BootClock::now()));
   }
   real.cli({"CLIENT", "KILL", "TYPE", "normal"});
-  while (!connection.advance(util::BootClock::now())) continue;
+  while (!connection.advance(BootClock::now())) continue;
   auto reply = connection.take();
   REQUIRE_FALSE(reply);
   CHECK(reply.error().retry == Retry::later);
 }
 
-TEST_CASE(
-    "no socket takes the place of a closed standard descriptor, and none is inherited (L22)") {
+TEST_CASE("no socket takes the place of a closed standard descriptor, and none is inherited") {
   RedisServer real;
   int saved = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10);
   close(STDIN_FILENO);
@@ -256,12 +252,11 @@ TEST_CASE("a large command and a large reply pass in pieces") {
   RedisServer real({}, Listen::unix_socket_and_tcp);
   Connection connection(at_port(real.port()));
   const std::string large(8 << 20, 'x');
-  CHECK(said(call(connection, {"SET", "k", large})) == "OK");
-  CHECK(said(call(connection, {"GET", "k"})) == large);
+  CHECK(reply_text(call(connection, {"SET", "k", large})) == "OK");
+  CHECK(reply_text(call(connection, {"GET", "k"})) == large);
 }
 
-TEST_CASE(
-    "a server that has become a replica is left: the name may lead to a new master (L34, L44)") {
+TEST_CASE("a server that has become a replica is left: the name may lead to a new master") {
   FakeServer fake([](FakeServer::Peer& peer, int number) {
     peer.await("EVALSHA");
     peer.send("+OK\r\n");
@@ -294,9 +289,9 @@ TEST_CASE("a proxy that hangs up on CLIENT is spoken to without it from the seco
   CHECK(cut.error().retry == Retry::later);
   CHECK(cut.error().text.find("CLIENT SETNAME") != std::string::npos);
   CHECK(cut.error().text.find("TLS") == std::string::npos);
-  CHECK(said(call(connection, {"ECHO", "mine"})) == "mine");
+  CHECK(reply_text(call(connection, {"ECHO", "mine"})) == "mine");
   connection.drop();
-  CHECK(said(call(connection, {"ECHO", "mine"})) == "mine");
+  CHECK(reply_text(call(connection, {"ECHO", "mine"})) == "mine");
 }
 
 TEST_CASE("what hangs up on a word of the set-up is told with that word") {
@@ -304,11 +299,11 @@ TEST_CASE("what hangs up on a word of the set-up is told with that word") {
   redis::Server server = at_port(closed.port());
   server.role = redis::Role::master;
   Connection connection(server);
-  CHECK(said(call(connection, {"PING"})).find("closed the connection on ROLE") !=
+  CHECK(reply_text(call(connection, {"PING"})).find("closed the connection on ROLE") !=
         std::string::npos);
 }
 
-TEST_CASE("what nobody waits for any more is read to its end, and sends nothing (L38, L42)") {
+TEST_CASE("what nobody waits for any more is read to its end, and sends nothing") {
   std::atomic<bool> asked = false;
   std::atomic<bool> abandoned = false;
   FakeServer fake([&](FakeServer::Peer& peer, int) {
@@ -323,24 +318,23 @@ TEST_CASE("what nobody waits for any more is read to its end, and sends nothing 
   redis::RedisStore store(at_port(fake.port()), "rlock:");
   const auto name = *lock::LockName::parse("job");
   auto acquire = store.acquire({name, *lock::Owner::parse("0123456789abcdef0123456789abcdef")});
-  CHECK_FALSE(acquire->settled(util::BootClock::now()));
+  CHECK_FALSE(acquire->finish_reading(BootClock::now()));
   drive_until(*acquire, [&] { return asked.load(); });
   abandoned = true;
-  while (!acquire->settled(util::BootClock::now())) continue;
+  while (!acquire->finish_reading(BootClock::now())) continue;
   acquire.reset();
   CHECK(test::finish(*store.history(name, 1)));
   CHECK(fake.connections() == 1);
 }
 
-TEST_CASE(
-    "over a fresh connection to a server of a quorum a release brings its script (L38, L42)") {
+TEST_CASE("over a fresh connection to a server of a quorum a release brings its script") {
   std::atomic<bool> heard = false;
   FakeServer fake([&](FakeServer::Peer& peer, int) {
     heard = peer.await("EVALSHA") && peer.await(lua::release.text);
     peer.await_hang_up();
   });
   redis::Server server = at_port(fake.port());
-  server.members = std::make_shared<redis::Members>();
+  server.members = std::make_shared<redis::MemberRegistry>();
   redis::RedisStore store(server, "rlock:");
   auto owner = *lock::Owner::parse("0123456789abcdef0123456789abcdef");
   auto release = store.release({*lock::LockName::parse("job"), owner});

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "redis/resolver.hpp"
+#include "redis/net/resolver.hpp"
 #include "redis_call.hpp"
 #include "support/fake_server.hpp"
 
@@ -9,11 +9,7 @@ using redis::Connection;
 using test::at_port;
 using test::call;
 using test::FakeServer;
-using test::said;
-using util::BootClock;
-using util::ErrorKind;
-using util::Millis;
-using util::Retry;
+using test::reply_text;
 
 namespace {
 
@@ -70,7 +66,7 @@ TEST_CASE("a trickled reply to the command leaves the deadline to the driver") {
     peer.await_hang_up();
   });
   Connection connection(at_port(fake.port(), kPatience));
-  CHECK(said(call(connection, {"PING"})) == "PONG");
+  CHECK(reply_text(call(connection, {"PING"})) == "PONG");
 }
 
 TEST_CASE("a name that nobody resolves in time is given up at the deadline, or told why") {
@@ -168,7 +164,7 @@ TEST_CASE("the client's name and the first command come in one write") {
     peer.await_hang_up();
   });
   Connection connection(at_port(fake.port()));
-  CHECK(said(call(connection, {"PING"})) == "PONG");
+  CHECK(reply_text(call(connection, {"PING"})) == "PONG");
 }
 
 TEST_CASE("user and database are answered before the first command is sent") {
@@ -186,18 +182,18 @@ TEST_CASE("user and database are answered before the first command is sent") {
   server.password = "p";
   server.db = 2;
   Connection connection(server);
-  CHECK(said(call(connection, {"PING"})) == "PONG");
+  CHECK(reply_text(call(connection, {"PING"})) == "PONG");
 }
 
-TEST_CASE("bytes beyond a reply are never taken for the next command's (L43)") {
+TEST_CASE("bytes beyond a reply are never taken for the next command's") {
   FakeServer fake([](auto& peer, int number) {
     peer.await("PING\r\n");
     peer.send(number == 0 ? "+OK\r\n+first\r\n+stray\r\n" : "+OK\r\n+second\r\n");
     peer.await_hang_up();
   });
   Connection connection(at_port(fake.port()));
-  CHECK(said(call(connection, {"PING"})) == "first");
-  CHECK(said(call(connection, {"PING"})) == "second");
+  CHECK(reply_text(call(connection, {"PING"})) == "first");
+  CHECK(reply_text(call(connection, {"PING"})) == "second");
   CHECK(fake.connections() >= 1);
 }
 
@@ -209,8 +205,8 @@ TEST_CASE("the address that answered last serves when the name cannot be resolve
   redis::Server server = at_port(fake.port(), Millis(1'000));
   server.addresses = std::make_shared<redis::AddressMemory>();
   Connection numeric(server);
-  REQUIRE(said(call(numeric, {"PING"})) == "PONG");
+  REQUIRE(reply_text(call(numeric, {"PING"})) == "PONG");
   server.host = "rlock-test.invalid";
   Connection named(server);
-  CHECK(said(call(named, {"PING"})) == "PONG");
+  CHECK(reply_text(call(named, {"PING"})) == "PONG");
 }

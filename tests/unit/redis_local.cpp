@@ -1,4 +1,4 @@
-#include "redis/local.hpp"
+#include "redis/local/local.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -25,8 +25,7 @@ using namespace rlock;
 using redis::Connection;
 using redis::local_server;
 using test::call;
-using test::said;
-using util::ErrorKind;
+using test::reply_text;
 
 namespace {
 
@@ -60,7 +59,7 @@ std::string ask(const std::string& folder, const std::vector<std::string>& words
   auto server = local_server(folder);
   if (!server) return "! " + server.error().text;
   Connection connection(*server);
-  return said(call(connection, words));
+  return reply_text(call(connection, words));
 }
 
 pid_t pid_of(const std::string& folder) {
@@ -101,7 +100,7 @@ TEST_CASE("local: keeps the data over a server that was killed, and its stale so
   CHECK(pid_of(folder.path()) != pid);
 }
 
-TEST_CASE("the server of local: has a session, signals and descriptors of its own (L22)") {
+TEST_CASE("the server of local: has a session, signals and descriptors of its own") {
   Folder folder;
   int ours = open("/dev/null", O_RDONLY);  // without CLOEXEC: the caller's descriptors are such
   sigset_t blocked;

@@ -1,4 +1,4 @@
-#include "redis/reply.hpp"
+#include "redis/link/reply.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <random>
 
-#include "redis/decode.hpp"
-#include "redis/server_error.hpp"
+#include "redis/link/server_error.hpp"
+#include "redis/store/decode.hpp"
 
 using rlock::redis::encode;
 using rlock::redis::ReplyPtr;
@@ -134,15 +134,15 @@ TEST_CASE(
        {"ERR The user executing the script can't run this command or subcommand",
         "ERR ACL failure in script: User u has no permissions to run the 'exists' command"}) {
     for (const std::string& text : {words, words + position}) {
-      rlock::util::Error error = rlock::redis::decode_error(text);
-      CHECK(error.kind == rlock::util::ErrorKind::denied);
+      rlock::Error error = rlock::redis::decode_error(text);
+      CHECK(error.kind == rlock::ErrorKind::denied);
       CHECK(error.text == words);
     }
   }
 }
 
 TEST_CASE("what services refuse is told with what to do, without keys and arguments") {
-  using rlock::util::ErrorKind;
+  using rlock::ErrorKind;
   struct Row {
     const char* reply;
     ErrorKind kind;
@@ -171,7 +171,7 @@ TEST_CASE("what services refuse is told with what to do, without keys and argume
       {"ERR odd, with args beginning with: 'rlock:{x}:holders'", ErrorKind::unavailable, "odd"}};
   for (const Row& row : rows) {
     CAPTURE(row.reply);
-    rlock::util::Error error = rlock::redis::decode_error(row.reply);
+    rlock::Error error = rlock::redis::decode_error(row.reply);
     CHECK(error.kind == row.kind);
     CHECK(error.text.find(row.advice) != std::string::npos);
     CHECK(error.text.find("rlock:{") == std::string::npos);

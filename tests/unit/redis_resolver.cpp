@@ -1,4 +1,4 @@
-#include "redis/resolver.hpp"
+#include "redis/net/resolver.hpp"
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "redis/dialer.hpp"
+#include "redis/net/dialer.hpp"
 
 using namespace rlock::redis;
 
@@ -64,7 +64,7 @@ TEST_CASE("a look-up that ended long before a connect begins is asked anew") {
   server.addresses->keep(known_addresses("127.0.0.1", 1).front());
   const auto limit = server.connect_timeout;
   Dialer dialer(server);
-  const auto begin = rlock::util::BootClock::now();
+  const auto begin = rlock::BootClock::now();
   dialer.start(begin, begin + limit);
   std::vector<pollfd> fds;
   dialer.wants(fds);
@@ -72,7 +72,7 @@ TEST_CASE("a look-up that ended long before a connect begins is asked anew") {
   REQUIRE(poll(fds.data(), 1, 30'000) == 1);
   dialer.stop();
   // A fresh one is waited for, one in flight or just done is not.
-  const auto now = rlock::util::BootClock::now();
+  const auto now = rlock::BootClock::now();
   dialer.start(now, now + limit);
   CHECK(dialer.due() == now);
   dialer.stop();

@@ -1,28 +1,26 @@
-#include "redis/restart_guard.hpp"
+#include "redis/link/voting.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
 using namespace rlock;
-using util::ErrorKind;
-using util::Retry;
 
 namespace {
 
-std::optional<util::Error> refused(const std::string& uptime, bool synchronous = false) {
+std::optional<Error> refused(const std::string& uptime, bool synchronous = false) {
   std::string info = "# Server\r\nredis_version:7.0.15\r\nuptime_in_seconds:" + uptime +
                      "\r\nuptime_in_days:0\r\n";
   redisReply reply{};
   reply.type = REDIS_REPLY_STRING;
   reply.str = info.data();
   reply.len = info.size();
-  return redis::vote_refused(reply, synchronous, redis::Server{});
+  return redis::check_vote(reply, synchronous, redis::Server{});
 }
 
 }  // namespace
 
-TEST_CASE("a server whose clock was set back does not vote for now, and is asked again (L38)") {
+TEST_CASE("a server whose clock was set back does not vote for now, and is asked again") {
   for (const char* uptime : {"-1", "-9223372036854775808", "0", "59"}) {
     CAPTURE(uptime);
     auto why = refused(uptime);
@@ -35,7 +33,7 @@ TEST_CASE("a server whose clock was set back does not vote for now, and is asked
   CHECK_FALSE(refused("60"));
 }
 
-TEST_CASE("a server that does not tell since when it runs is refused (FAULTS 37)") {
+TEST_CASE("a server that does not tell since when it runs is refused") {
   for (const char* uptime : {"", "-", "x", "99999999999999999999"}) {
     CAPTURE(uptime);
     auto why = refused(uptime);

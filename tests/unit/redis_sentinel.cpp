@@ -1,7 +1,7 @@
 // The vote of sentinels that are scripted; tests/topology has real ones.
 #include <doctest/doctest.h>
 
-#include "redis/sentinel_link.hpp"
+#include "redis/link/sentinel_link.hpp"
 #include "redis_call.hpp"
 #include "support/fake_server.hpp"
 
@@ -13,10 +13,7 @@ using test::at_port;
 using test::call;
 using test::FakeServer;
 using test::RedisServer;
-using test::said;
-using util::ErrorKind;
-using util::Millis;
-using util::Retry;
+using test::reply_text;
 
 namespace {
 
@@ -45,7 +42,7 @@ Sentinels asked(const std::vector<int>& ports, Millis connect_timeout = Millis(1
   return {servers, "m"};
 }
 
-util::Result<HostPort> vote(const std::vector<int>& ports, Millis connect_timeout = Millis(1'000)) {
+Result<HostPort> vote(const std::vector<int>& ports, Millis connect_timeout = Millis(1'000)) {
   Sentinels sentinels = asked(ports, connect_timeout);
   sentinels.start();
   return test::finish(sentinels);
@@ -56,7 +53,7 @@ const HostPort kNew{"127.0.0.1", 7002};
 
 }  // namespace
 
-TEST_CASE("the master is whom most of the named sentinels name (FAULTS 27)") {
+TEST_CASE("the master is whom most of the named sentinels name") {
   FakeServer old1(that_says(address(kOld.port)));
   FakeServer new1(that_says(address(kNew.port)));
   FakeServer new2(that_says(address(kNew.port)));
@@ -89,7 +86,7 @@ TEST_CASE("the master is whom most of the named sentinels name (FAULTS 27)") {
   }
 }
 
-TEST_CASE("one that is cut off together with a deposed master is not believed (L34; FAULTS 27)") {
+TEST_CASE("one that is cut off together with a deposed master is not believed") {
   FakeServer old(that_says(address(kOld.port)));
   FakeServer silent(that_says(""));
   FakeServer resets([](FakeServer::Peer& peer, int) { peer.await(kQuestion); });
@@ -128,7 +125,7 @@ TEST_CASE("sentinels that know no such master say so, and one that refuses us is
   CHECK(denied.error().kind == ErrorKind::denied);
 }
 
-TEST_CASE("what a sentinel says is told without the password that it quotes (FAULTS 38)") {
+TEST_CASE("what a sentinel says is told without the password that it quotes") {
   FakeServer sentinel([](FakeServer::Peer& peer, int) {
     peer.await("rlock\r\n");
     peer.send("+OK\r\n" + kNamed);
@@ -146,7 +143,7 @@ TEST_CASE("what a sentinel says is told without the password that it quotes (FAU
   CHECK(none.error().text.find("canary") == std::string::npos);
 }
 
-TEST_CASE("hostile answers of a sentinel are no address (FAULTS 37)") {
+TEST_CASE("hostile answers of a sentinel are no address") {
   for (const char* opinion :
        {"*2\r\n$0\r\n\r\n$4\r\n7001\r\n", "*2\r\n$1\r\nh\r\n$2\r\n-1\r\n", "*2\r\n:1\r\n:2\r\n",
         "*1\r\n$1\r\nh\r\n", ":7\r\n", "*2\r\n$1\r\nh\r\n$5\r\n99999\r\n"}) {
@@ -155,8 +152,7 @@ TEST_CASE("hostile answers of a sentinel are no address (FAULTS 37)") {
   }
 }
 
-TEST_CASE(
-    "the sentinels are asked before each command, though the old master still answers (L34)") {
+TEST_CASE("the sentinels are asked before each command, though the old master still answers") {
   RedisServer first({}, test::Listen::unix_socket_and_tcp);
   RedisServer second({}, test::Listen::unix_socket_and_tcp);
   FakeServer sentinel([&](FakeServer::Peer& peer, int) {
@@ -168,8 +164,8 @@ TEST_CASE(
     peer.await_hang_up();
   });
   SentinelLink link(asked({sentinel.port()}), at_port(0));
-  CHECK(said(call(link, {"SET", "k", "1"})) == "OK");
-  CHECK(said(call(link, {"SET", "k", "2"})) == "OK");
+  CHECK(reply_text(call(link, {"SET", "k", "1"})) == "OK");
+  CHECK(reply_text(call(link, {"SET", "k", "2"})) == "OK");
   CHECK(first.cli({"GET", "k"}) == "1");
   CHECK(second.cli({"GET", "k"}) == "2");
 }

@@ -1,4 +1,4 @@
-#include "redis/tls.hpp"
+#include "redis/net/tls.hpp"
 
 #include <doctest/doctest.h>
 
@@ -12,10 +12,6 @@ using redis::Connection;
 using test::at_port;
 using test::call;
 using test::FakeServer;
-using util::BootClock;
-using util::ErrorKind;
-using util::Millis;
-using util::Retry;
 
 // What no real server does in its handshake; those are in tests/cli/tls.bats.
 namespace {
@@ -27,7 +23,7 @@ constexpr Millis kLimit{5'000};
 constexpr std::string_view kRecordHead{"\x16\x03\x03\x10\x00", 5};
 
 struct Ended {
-  util::Error error;
+  Error error;
   Millis took;
 };
 
@@ -45,13 +41,13 @@ Ended ping(FakeServer::Script script, Millis patience) {
   return {reply.error(), took};
 }
 
-bool mentions(const util::Error& error, std::string_view part) {
+bool mentions(const Error& error, std::string_view part) {
   return error.text.find(part) != std::string::npos;
 }
 
 }  // namespace
 
-TEST_CASE("a name that any certificate would fit is no name of a host (FAULTS 39)") {
+TEST_CASE("a name that any certificate would fit is no name of a host") {
   for (const char* name : {".", "..", ".example.com", ".example.com."}) {
     CAPTURE(name);
     redis::TlsOptions options;
@@ -80,7 +76,7 @@ TEST_CASE("a handshake that nobody answers ends at the connect timeout") {
   CHECK(ended.took < kLimit);
 }
 
-TEST_CASE("a trickled handshake does not stretch the connect timeout (FAULTS 17)") {
+TEST_CASE("a trickled handshake does not stretch the connect timeout") {
   // 4096 bytes at 10 ms each would be 40 s.
   auto script = [](auto& peer, int) {
     peer.trickle(std::string(kRecordHead) + std::string(4096, '\2'), Millis(10));
@@ -92,7 +88,7 @@ TEST_CASE("a trickled handshake does not stretch the connect timeout (FAULTS 17)
   CHECK(ended.took < kLimit);
 }
 
-TEST_CASE("a server that answers without TLS is refused and the reason is told (FAULTS 39)") {
+TEST_CASE("a server that answers without TLS is refused and the reason is told") {
   Ended ended = ping([](auto& peer, int) { peer.send("-ERR unknown command\r\n"); }, kLimit);
   CHECK(ended.error.kind == ErrorKind::denied);
   CHECK(ended.error.retry == Retry::never);
@@ -108,7 +104,7 @@ TEST_CASE("a server that hangs up in the handshake is tried again, and raises no
   CHECK(ended.error.retry == Retry::later);
 }
 
-TEST_CASE("hostile handshake bytes end in an error (FAULTS 37)") {
+TEST_CASE("hostile handshake bytes end in an error") {
   auto script = [](auto& peer, int) {
     peer.send(std::string(kRecordHead) + std::string(4096, '\2'));
     peer.await_hang_up();

@@ -1,4 +1,4 @@
-#include "redis/url.hpp"
+#include "redis/net/url.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,6 @@ using namespace rlock;
 using redis::parse_url;
 using redis::parse_urls;
 using redis::Security;
-using util::ErrorKind;
 
 namespace {
 
@@ -118,7 +117,7 @@ TEST_CASE("local: takes a folder or none") {
   CHECK(std::get<redis::LocalUrl>(*parse_url("local:/a%20b")).folder == "/a b");
 }
 
-TEST_CASE("a malformed URL is refused with the reason, and no text quotes it (FAULTS 38)") {
+TEST_CASE("a malformed URL is refused with the reason, and no text quotes it") {
   struct Row {
     const char* url;
     const char* reason;

@@ -10,14 +10,14 @@
 
 using namespace rlock::test;
 
-TEST_CASE("every exit code passes exactly (L01)") {
+TEST_CASE("every exit code passes exactly") {
   for (int code = 0; code < 256; ++code) {
     Job job(held({}, shell("exit " + std::to_string(code))));
     CHECK(job.status() == code);
   }
 }
 
-TEST_CASE("rlock dies by the signal that ended the command, without a core of its own (L01)") {
+TEST_CASE("rlock dies by the signal that ended the command, without a core of its own") {
   for (int signal : {SIGHUP, SIGINT, SIGTERM, SIGKILL, SIGUSR1, SIGSEGV, SIGABRT, SIGPIPE}) {
     Job job(held({}, shell("kill -" + std::to_string(signal) + " $$")));
     CHECK(job.status() == 128 + signal);
@@ -60,8 +60,7 @@ TEST_CASE("the command sees its name, owner and token, once each") {
   CHECK(job.status() == 0);
 }
 
-TEST_CASE(
-    "a run limit ends the command and what it started, with 124; waiting does not count (L13)") {
+TEST_CASE("a run limit ends the command and what it started, with 124; waiting does not count") {
   Job job(held({"max_run=200", "grant_after=400"}, shell("setsid sleep 60 & echo on; sleep 60")));
   CHECK(job.line() == "on");
   CHECK(job.status() == 124);
@@ -96,7 +95,7 @@ TEST_CASE("what a command leaves behind lives on when it ended by itself") {
   send_signal(left, SIGKILL);
 }
 
-TEST_CASE("the release is retried, and a silent server does not hold us for ever (L16)") {
+TEST_CASE("the release is retried, and a silent server does not hold us for ever") {
   Scratch scratch;
   Job job(held({"release=error-once", "trace=" + scratch.file("trace")}, {"/bin/true"}));
   CHECK(job.status() == 0);

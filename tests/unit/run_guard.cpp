@@ -1,4 +1,4 @@
-// Faults of rlock and of its guard. [FAULTS 1-7]
+// Faults of rlock and of its guard. [docs/FAULTS.md, "Faults"]
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ pid_t guard_of(pid_t parent) {
   return guard;
 }
 
-bool let_go(pid_t rlock) {
+bool closed_stdout(pid_t rlock) {
   std::string link = "/proc/" + std::to_string(rlock) + "/fd/1";
   return eventually([&] {
     char target[64] = {};
@@ -35,7 +35,7 @@ bool let_go(pid_t rlock) {
 
 namespace {
 
-// A command whose children leave its process group and session. [FAULTS 7]
+// A command whose children leave its process group and session.
 constexpr char kFamily[] =
     "setsid sleep 60 & timeout 61 sleep 62 & (setsid sh -c 'sleep 63 & sleep 64' &) ; echo on; "
     "sleep 65";
@@ -48,7 +48,7 @@ pid_t await_guard(pid_t parent) {
 
 }  // namespace
 
-TEST_CASE("when rlock is killed the guard ends the command and what left its group (L05)") {
+TEST_CASE("when rlock is killed the guard ends the command and what left its group") {
   Job job(held({}, shell(kFamily)));
   CHECK(job.line() == "on");
   send_signal(job.pid(), SIGKILL);
@@ -78,7 +78,7 @@ TEST_CASE("a stopped rlock does not keep the command alive past its lease") {
   Job job(held({"ttl=1000", "trace=" + scratch.file("trace"), "result=" + scratch.file("result")},
                shell(kFamily)));
   CHECK(job.line() == "on");
-  CHECK(let_go(job.pid()));
+  CHECK(closed_stdout(job.pid()));
   send_signal(job.pid(), SIGSTOP);
   CHECK(job.rest().empty());
   REQUIRE(job.at_end());
@@ -89,21 +89,20 @@ TEST_CASE("a stopped rlock does not keep the command alive past its lease") {
   CHECK(read_file(scratch.file("result")).find("by_guard") != std::string::npos);
 }
 
-TEST_CASE("a command that ended by itself while rlock was stopped keeps its code (L01)") {
+TEST_CASE("a command that ended by itself while rlock was stopped keeps its code") {
   Scratch scratch;
   std::string trace = scratch.file("trace");
   // What it leaves behind goes on, as after any end of its own.
   Job job(held({"ttl=1000", "trace=" + trace},
                shell("setsid sleep 60 >/dev/null & echo $!; sleep 0.2; exit 6")));
   pid_t left = std::stoi(job.line());
-  CHECK(let_go(job.pid()));
+  CHECK(closed_stdout(job.pid()));
   send_signal(job.pid(), SIGSTOP);
   CHECK(job.rest().empty());
   CHECK(job.at_end());
   // Past the lease, and past the moment at which the guard of a living command would kill.
-  CHECK(eventually([&] {
-    return rlock::util::BootClock::now() > last_call(read_file(trace), "acquire") + 1100ms;
-  }));
+  CHECK(eventually(
+      [&] { return rlock::BootClock::now() > last_call(read_file(trace), "acquire") + 1100ms; }));
   CHECK(alive(left));
   send_signal(left, SIGKILL);
   send_signal(job.pid(), SIGCONT);
@@ -113,7 +112,7 @@ TEST_CASE("a command that ended by itself while rlock was stopped keeps its code
 TEST_CASE("a stop that is shorter than the lease harms nobody") {
   Job job(held({"ttl=3000"}, shell("echo on; sleep 0.4; exit 6")));
   CHECK(job.line() == "on");
-  CHECK(let_go(job.pid()));
+  CHECK(closed_stdout(job.pid()));
   send_signal(job.pid(), SIGSTOP);
   usleep(100'000);
   send_signal(job.pid(), SIGCONT);
@@ -181,7 +180,7 @@ TEST_CASE("when rlock and guard are killed at once the direct child dies") {
 }
 
 TEST_CASE("a command that ends at any moment has one truth") {
-  auto seed = static_cast<unsigned>(rlock::util::BootClock::now().time_since_epoch().count());
+  auto seed = static_cast<unsigned>(rlock::BootClock::now().time_since_epoch().count());
   MESSAGE("seed " << seed);
   srand(seed);
   for (int round = 0; round < 12; ++round) {

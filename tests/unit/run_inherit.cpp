@@ -20,7 +20,7 @@ std::string sorted_words(std::string line) {
 
 }  // namespace
 
-TEST_CASE("none of our descriptors reaches the command, every one of the caller's does (L22)") {
+TEST_CASE("none of our descriptors reaches the command, every one of the caller's does") {
   Job::How how;
   how.before_exec = [] {
     dup2(0, 9);
@@ -32,7 +32,7 @@ TEST_CASE("none of our descriptors reaches the command, every one of the caller'
   CHECK(job.status() == 0);
 }
 
-TEST_CASE("standard descriptors that the caller closed are closed for the command too (L22)") {
+TEST_CASE("standard descriptors that the caller closed are closed for the command too") {
   Scratch scratch;
   Job::How how;
   how.before_exec = [] {

@@ -1,4 +1,5 @@
-// As PID 1, and in a pid namespace that begins below rlock. [SUPERVISION, Twenty cases, 1 and 20]
+// As PID 1, and in a pid namespace that begins below rlock. [docs/SUPERVISION.md, "PID 1 and
+// namespaces"]
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -56,7 +57,7 @@ TEST_CASE("below unshare -p a stopped rlock is fenced, without hanging") {
   if (!may_unshare()) return;
   Job job(unshared({"-p"}, held({"ttl=1000"}, shell("setsid sleep 60 & echo on; sleep 61"))));
   CHECK(job.line() == "on");
-  CHECK(let_go(job.pid()));
+  CHECK(closed_stdout(job.pid()));
   send_signal(job.pid(), SIGSTOP);
   CHECK(job.rest().empty());
   CHECK(job.at_end());

@@ -27,7 +27,7 @@ TEST_CASE("CHLD, WINCH and CONT do not end the wait") {
   Job job(held({"queue=1", "trace=" + trace}, shell("echo started")));
   CHECK(eventually([&] { return count_calls(read_file(trace), "event-enqueued") == 1; }));
   for (int signal : {SIGCHLD, SIGWINCH, SIGCONT}) send_signal(job.pid(), signal);
-  CHECK(job.status(rlock::util::Millis(300)) == -1);
+  CHECK(job.status(rlock::Millis(300)) == -1);
   send_signal(job.pid(), SIGTERM);
   CHECK(job.status() == 128 + SIGTERM);
 }
@@ -50,7 +50,7 @@ TEST_CASE("a signal to rlock reaches the command, once") {
   CHECK(job.status() == 0);
 }
 
-TEST_CASE("a signal reaches the whole group of the command (L04)") {
+TEST_CASE("a signal reaches the whole group of the command") {
   Job job(held({}, shell("trap 'wait; echo outer; exit 5' TERM; "
                          "(trap 'echo inner; exit' TERM; echo on; while :; do sleep 0.05; done) & "
                          "wait")));
@@ -61,7 +61,7 @@ TEST_CASE("a signal reaches the whole group of the command (L04)") {
   CHECK(job.status() == 5);
 }
 
-TEST_CASE("the release comes only after the command is gone (L05)") {
+TEST_CASE("the release comes only after the command is gone") {
   Scratch scratch;
   std::string trace = scratch.file("trace");
   Job job(

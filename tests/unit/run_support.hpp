@@ -33,7 +33,7 @@ inline TimePoint last_call(const std::string& trace, const std::string& call) {
   if (at == std::string::npos) return {};
   size_t line = trace.rfind('\n', at);
   long long ns = std::stoll(trace.substr(line == std::string::npos ? 0 : line + 1));
-  return TimePoint(util::BootClock::duration(ns));
+  return TimePoint(BootClock::duration(ns));
 }
 
 // The same of the first such line.
@@ -51,7 +51,7 @@ inline size_t count_calls(const std::string& trace, const std::string& call) {
 
 // Waits until rlock has let go of the stdout that it inherited: stopped before, it would hold the
 // test's pipe open itself.
-bool let_go(pid_t rlock);
+bool closed_stdout(pid_t rlock);
 
 // The child of `parent` that is the guard; -1 when there is none.
 pid_t guard_of(pid_t parent);

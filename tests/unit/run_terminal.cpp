@@ -1,4 +1,4 @@
-// With a controlling terminal. [SUPERVISION, The terminal; FAULTS 36]
+// With a controlling terminal. [docs/SUPERVISION.md, "Terminal"]
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -45,10 +45,10 @@ class TerminalJob {
   }
   // Reads on until `text` has been shown; everything shown so far stays in shown().
   bool shows(const std::string& text) {
-    TimePoint until = rlock::util::BootClock::now() + kPatience;
+    TimePoint until = rlock::BootClock::now() + kPatience;
     while (shown_.find(text) == std::string::npos) {
       pollfd fd{master_.get(), POLLIN, 0};
-      if (poll(&fd, 1, rlock::util::poll_timeout(rlock::util::BootClock::now(), until)) <= 0) break;
+      if (poll(&fd, 1, rlock::poll_timeout(rlock::BootClock::now(), until)) <= 0) break;
       char chunk[4096];
       ssize_t got = read(master_.get(), chunk, sizeof chunk);
       if (got <= 0) break;

@@ -47,10 +47,10 @@ void end_a_tree(const std::string& script, int words, Listing listing) {
   tree.open(listing);
   ReapAll reaper;
   run::Survivors survivors;
-  const auto until = util::BootClock::now() + 20s;
+  const auto until = BootClock::now() + 20s;
   bool gone = false;
-  while (!gone && util::BootClock::now() < until) {
-    gone = tree.end(reaper, util::BootClock::now() + 20ms, survivors);
+  while (!gone && BootClock::now() < until) {
+    gone = tree.end(reaper, BootClock::now() + 20ms, survivors);
     usleep(1000);
   }
   // The end of the pipe: nobody below has it open any more.

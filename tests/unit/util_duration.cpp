@@ -3,11 +3,11 @@
 #include "util/duration.hpp"
 
 using namespace std::chrono_literals;
+using rlock::Millis;
 using rlock::util::format_duration;
-using rlock::util::Millis;
 using rlock::util::parse_duration;
 
-TEST_CASE("durations are read as CLI.md writes them") {
+TEST_CASE("durations are read as rlock(1) describes them") {
   struct Good {
     const char* text;
     Millis value;
@@ -38,7 +38,7 @@ TEST_CASE("what is no duration is refused with what to write") {
                           "ms",    "1,5s"}) {
     auto value = parse_duration(bad);
     CHECK_MESSAGE(!value, bad);
-    if (!value) CHECK(value.error().kind == rlock::util::ErrorKind::usage);
+    if (!value) CHECK(value.error().kind == rlock::ErrorKind::usage);
   }
 }
 

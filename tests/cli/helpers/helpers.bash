@@ -82,7 +82,7 @@ reset_server() { redis flushall >/dev/null; }
 # keys NAME: the keys of a lock.
 keys() { redis --raw keys "rlock:{$1}:*"; }
 
-# Only the memory of the lock and of its runs, and what expires within a minute, may stay behind. [L37]
+# Only the memory of the lock and of its runs, and what expires within a minute, may stay behind.
 nothing_left() {
   local key ttl
   for key in $(keys "$1"); do

@@ -1,0 +1,129 @@
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+
+#include "cli/commands/commands.hpp"
+#include "cli/options/completion/completion.hpp"
+#include "cli/output/console.hpp"
+#include "cli/output/exit_code.hpp"
+#include "cli/settings/config.hpp"
+#include "cli/settings/connect.hpp"
+#include "lock/poller.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+// Somebody pressed TAB and waits: all in all no longer than this, whatever the server does.
+constexpr Millis kTotalTimeout{200};
+constexpr Millis kRequestTimeout{150};
+constexpr size_t kMostNames = 1000;
+
+// Name resolution and the file system have no deadline of their own.
+void exit_silently_after(Millis bound) {
+  struct sigaction action {};
+  action.sa_handler = [](int) { _exit(kSuccess); };
+  sigaction(SIGALRM, &action, nullptr);
+  sigset_t alarm;
+  sigemptyset(&alarm);
+  sigaddset(&alarm, SIGALRM);
+  sigprocmask(SIG_UNBLOCK, &alarm, nullptr);
+  itimerval timer{};
+  timer.it_value.tv_usec = std::chrono::microseconds(bound).count();
+  setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+// A name that a terminal can show, and that is not read as an option when it is typed.
+bool can_be_offered(const std::string& name) {
+  return lock::LockName::parse(name) && util::printable(name) == name && name.front() != '-';
+}
+
+// As many as come in time.
+std::set<std::string> names_at(lock::LockStore& store) {
+  lock::SystemPoller poller;
+  const TimePoint deadline = poller.now() + kRequestTimeout;
+  std::set<std::string> names;
+  std::string cursor;
+  do {
+    auto page = lock::finish(poller, store.list_names(cursor), deadline, store.server());
+    if (!page) break;
+    std::copy_if(page->names.begin(), page->names.end(), std::inserter(names, names.end()),
+                 can_be_offered);
+    cursor = page->cursor;
+  } while (!cursor.empty() && names.size() < kMostNames);
+  return names;
+}
+
+// `words` are those typed before the name: they tell the server and the prefix. Whatever goes
+// wrong, a shell that completes hears nothing of it.
+int print_names(std::span<const std::string> words) {
+  exit_silently_after(kTotalTimeout);
+  auto command_line = parse(words);
+  auto* invocation = command_line ? std::get_if<Invocation>(&*command_line) : nullptr;
+  if (invocation == nullptr) return kSuccess;
+  auto configured = apply_config(*invocation, system_getenv, default_config_files(system_getenv));
+  if (!configured) return kSuccess;
+  auto settings = connection_options(invocation->choices, system_getenv);
+  if (!settings) return kSuccess;
+  settings->connect_timeout = kRequestTimeout;
+  settings->local_start = redis::LocalStart::forbidden;
+  auto make_store = redis::open(*settings);
+  if (!make_store) return kSuccess;
+  std::string lines;
+  for (const std::string& name : names_at(*(*make_store)())) lines += name + "\n";
+  return print_result(lines);
+}
+
+std::string read_standard_input() {
+  std::string text;
+  char buffer[4096];
+  while (true) {
+    ssize_t n = read(STDIN_FILENO, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return text;
+    text.append(buffer, static_cast<size_t>(n));
+  }
+}
+
+// The committed files: a completion script, or the manual page whose template is on stdin.
+int generate(std::string_view what) {
+  if (auto shell = find_shell(what)) return print_result(completion_script(*shell));
+  auto page = what == "man" ? manual_page(read_standard_input()) : std::nullopt;
+  if (page) return print_result(*page);
+  print_message("usage: rlock --generate bash|zsh|fish, or rlock --generate man <TEMPLATE");
+  return kUsage;
+}
+
+Error bad_shell(const std::string& what) {
+  return {ErrorKind::usage, what + ": rlock completion bash|zsh|fish"};
+}
+
+Result<Shell> shell_of(const Invocation& invocation) {
+  const auto& words = invocation.names;
+  if (words.size() != 1 || invocation.after_dashes) return bad_shell("name one shell");
+  auto shell = find_shell(words.front());
+  if (shell) return *shell;
+  return bad_shell("no completion for \"" + util::printable(util::shortened(words.front(), 60)) +
+                   "\"");
+}
+
+}  // namespace
+
+int completion_command(const Invocation& invocation) {
+  auto shell = shell_of(invocation);
+  if (!shell) return fail(shell.error(), invocation.choices);
+  return print_result(completion_script(*shell));
+}
+
+std::optional<int> hidden_command(std::span<const std::string> words) {
+  if (words.empty()) return std::nullopt;
+  if (words.front() == "__complete") return print_names(words.subspan(1));
+  if (words.front() == "--generate" && words.size() == 2) return generate(words[1]);
+  return std::nullopt;
+}
+
+}  // namespace rlock::cli

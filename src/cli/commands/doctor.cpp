@@ -1,0 +1,127 @@
+#include <algorithm>
+
+#include "cli/commands/commands.hpp"
+#include "cli/commands/doctor_group.hpp"
+#include "cli/commands/doctor_json.hpp"
+#include "cli/output/messages.hpp"
+#include "cli/settings/connect.hpp"
+#include "redis/open.hpp"
+#include "redis/store/acl.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using redis::ServerKind;
+
+constexpr int kFailed = 1;
+
+std::string check_line(const Check& check) {
+  std::string line = "  " + std::string(to_string(check.grade));
+  line.resize(8, ' ');
+  line += check.name;
+  line.resize(std::max<size_t>(line.size() + 2, 22), ' ');
+  line += util::printable(check.detail) + "\n";
+  if (!check.advice.empty())
+    line += std::string(22, ' ') + "-> " + util::printable(check.advice) + "\n";
+  return line;
+}
+
+std::string text_of(const std::vector<Diagnosis>& servers,
+                    const std::optional<Check>& independence) {
+  std::string text;
+  for (const Diagnosis& server : servers) {
+    text += util::printable(server.server) + "\n";
+    for (const Check& check : server.checks) text += check_line(check);
+  }
+  if (independence) text += "all servers\n" + check_line(*independence);
+  return text;
+}
+
+bool failed(const std::vector<Diagnosis>& servers, const std::optional<Check>& independence,
+            const Choices& choices) {
+  const bool strict = choices.has(Opt::strict);
+  auto bad = [strict](const Check& check) {
+    return check.grade == Grade::fail || (strict && check.grade == Grade::warn);
+  };
+  return (independence && bad(*independence)) ||
+         std::any_of(servers.begin(), servers.end(), [&](const Diagnosis& server) {
+           return std::any_of(server.checks.begin(), server.checks.end(), bad);
+         });
+}
+
+// Each place with all that is found there.
+class Doctor {
+ public:
+  explicit Doctor(const redis::OpenOptions& options) : options_(options) {}
+
+  void operator()(const redis::Server& server) {
+    const bool quorum = options_.urls.size() > 1;
+    check_server(server, quorum ? ServerKind::quorum_member : ServerKind::single);
+    const bool local = options_.urls[reports_.size() - 1].starts_with("local:");
+    if (local) diagnoses_.back().checks.push_back(local_check(server));
+  }
+
+  void operator()(const redis::SentinelGroup& group) {
+    const redis::GroupReport report = redis::examine_group(group);
+    diagnoses_.push_back(diagnose(report));
+    kind_ = ServerKind::sentinel_master;
+    if (report.master) check_server(*report.master, kind_);
+  }
+
+  void operator()(const redis::ClusterSeeds& cluster) {
+    const redis::ClusterReport report = redis::examine_cluster(cluster);
+    diagnoses_.push_back(diagnose(report));
+    kind_ = ServerKind::cluster_node;
+    for (const redis::Server& master : report.masters) check_server(master, kind_);
+  }
+
+  const std::vector<Diagnosis>& diagnoses() const { return diagnoses_; }
+  std::string acl_rule() const { return redis::least_acl(options_.prefix, kind_); }
+  std::optional<Check> independence() const {
+    if (options_.urls.size() == 1) return std::nullopt;
+    return independence_check(reports_);
+  }
+
+ private:
+  void check_server(const redis::Server& server, ServerKind kind) {
+    kind_ = kind;
+    reports_.push_back(redis::examine_server(server, options_.prefix, kind));
+    diagnoses_.push_back(diagnose(reports_.back(), options_.prefix, kind));
+  }
+
+  const redis::OpenOptions& options_;
+  ServerKind kind_ = ServerKind::single;
+  std::vector<redis::ServerReport> reports_;
+  std::vector<Diagnosis> diagnoses_;
+};
+
+bool no_names(const Invocation& invocation) {
+  return invocation.names.empty() && !invocation.after_dashes;
+}
+
+}  // namespace
+
+int doctor_command(const Invocation& invocation) {
+  const Choices& choices = invocation.choices;
+  if (!no_names(invocation)) {
+    return fail({ErrorKind::usage, "doctor takes no NAME: it looks at the server"}, choices);
+  }
+  auto options = connection_options(choices, system_getenv);
+  if (!options) return fail(options.error(), choices);
+  // No server to examine where its private one cannot be started.
+  auto targets = redis::targets(*options);
+  if (!targets) return fail(targets.error(), choices);
+  Doctor doctor(*options);
+  for (const redis::ServerTarget& target : *targets) std::visit(doctor, target);
+  const std::vector<Diagnosis>& servers = doctor.diagnoses();
+  const std::optional<Check> independence = doctor.independence();
+  const int code = failed(servers, independence, choices) ? kFailed : 0;
+  if (choices.has(Opt::json)) {
+    return print_result(doctor_json(servers, independence, doctor.acl_rule()), code);
+  }
+  return print_result(choices.has(Opt::quiet) ? std::string() : text_of(servers, independence),
+                      code);
+}
+
+}  // namespace rlock::cli

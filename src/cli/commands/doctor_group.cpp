@@ -1,0 +1,97 @@
+#include "cli/commands/doctor_group.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using redis::ClusterReport;
+using redis::GroupReport;
+using redis::SentinelReport;
+
+std::string count_of(size_t some, size_t all) {
+  return std::to_string(some) + " of " + std::to_string(all);
+}
+
+Check sentinels(const GroupReport& report) {
+  size_t answer = 0;
+  std::string errors;
+  bool denied = false;
+  for (const SentinelReport& one : report.sentinels) {
+    if (!one.error) {
+      ++answer;
+      continue;
+    }
+    errors += "; " + one.error->text;
+    denied = denied || one.error->kind == ErrorKind::denied;
+  }
+  const std::string text = count_of(answer, report.sentinels.size()) + " answer" + errors;
+  if (answer == report.sentinels.size()) return {"sentinels", Grade::ok, text};
+  return {"sentinels", answer == 0 ? Grade::fail : Grade::warn, text,
+          denied ? "check sentinel_username and sentinel_password; such a user needs " +
+                       std::string(redis::kSentinelAcl)
+                 : "check these sentinels, and the master's name in the URL"};
+}
+
+Check agreement(const GroupReport& report) {
+  std::string named;
+  bool unanimous = true;
+  const std::string* first = nullptr;
+  for (const SentinelReport& one : report.sentinels) {
+    if (one.error) continue;
+    if (first == nullptr) first = &one.master;
+    unanimous = unanimous && one.master == *first;
+    named += (named.empty() ? "" : ", ") + one.server.label() + " names " + one.master;
+  }
+  if (!report.master) {
+    return {"master", Grade::fail, named.empty() ? "nobody names one" : "no majority: " + named,
+            "runs wait until most of the sentinels in the URL name the same master"};
+  }
+  if (unanimous) return {"master", Grade::ok, report.master->label() + ", by the word of all"};
+  return {"master", Grade::warn, named, "a failover is under way, or a sentinel is cut off"};
+}
+
+Check failover(const GroupReport& report) {
+  for (const SentinelReport& one : report.sentinels) {
+    if (!one.no_quorum) continue;
+    const bool denied = one.no_quorum->kind == ErrorKind::denied;
+    return {"failover", Grade::warn, one.no_quorum->text,
+            denied ? "let the doctor ask (+sentinel|ckquorum)"
+                   : "when the master dies now, nobody is put in its place"};
+  }
+  return {"failover", Grade::ok, "enough sentinels for one"};
+}
+
+Check state(const ClusterReport& report) {
+  if (report.state == "ok") return {"cluster", Grade::ok, "its state is ok"};
+  return {"cluster", Grade::fail,
+          report.state.empty() ? "its state is not told" : "its state is " + report.state,
+          "redis-cli --cluster check HOST:PORT"};
+}
+
+Check slots(const ClusterReport& report) {
+  const std::string text = count_of(report.slots_served, redis::kSlots) + " slots are served";
+  if (report.slots_served == redis::kSlots) return {"slots", Grade::ok, text};
+  return {"slots", Grade::fail, text,
+          "locks whose slot nobody serves cannot be had: redis-cli --cluster fix HOST:PORT"};
+}
+
+}  // namespace
+
+Diagnosis diagnose(const GroupReport& report) {
+  Diagnosis diagnosis{report.label, {sentinels(report), agreement(report)}};
+  if (report.master) diagnosis.checks.push_back(failover(report));
+  return diagnosis;
+}
+
+Diagnosis diagnose(const ClusterReport& report) {
+  if (report.error) {
+    const bool denied = report.error->kind == ErrorKind::denied;
+    return {report.label,
+            {{"cluster", Grade::fail, report.error->text,
+              denied ? "check user and password, and let the doctor ask "
+                       "(+cluster|info +cluster|nodes)"
+                     : "check the URL, and that these are nodes of a cluster"}}};
+  }
+  return {report.label, {state(report), slots(report)}};
+}
+
+}  // namespace rlock::cli

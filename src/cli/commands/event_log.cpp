@@ -1,0 +1,109 @@
+#include "cli/commands/event_log.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "cli/output/record.hpp"
+#include "cli/output/timestamp.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+
+using run::EventKind;
+
+std::string_view to_string(EventKind kind) {
+  switch (kind) {
+    case EventKind::enqueued:
+      return "enqueued";
+    case EventKind::acquired:
+      return "acquired";
+    case EventKind::entered:
+      return "entered";
+    case EventKind::unlocked:
+      return "unlocked";
+    case EventKind::renewed:
+      return "renewed";
+    case EventKind::renew_failed:
+      return "renew-failed";
+    case EventKind::lost:
+      return "lost";
+    case EventKind::terminating:
+      return "terminating";
+    case EventKind::killed:
+      return "killed";
+    case EventKind::exited:
+      return "exited";
+    case EventKind::released:
+      return "released";
+  }
+  return "unknown";
+}
+
+namespace {
+
+Millis milliseconds_between(TimePoint from, TimePoint to) {
+  return std::chrono::duration_cast<Millis>(to - from);
+}
+
+bool begins_hold(EventKind kind) {
+  return kind == EventKind::acquired || kind == EventKind::entered || kind == EventKind::unlocked;
+}
+
+}  // namespace
+
+Result<EventLog> EventLog::open(const std::string& path, const lock::AcquireCall& claim) {
+  // Non-blocking: a named pipe that nobody reads must neither hang the start nor a renewal.
+  util::Fd file(::open(path.c_str(),
+                       O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
+  if (!file) {
+    return Error{ErrorKind::config, "cannot open the event log \"" + util::printable(path) +
+                                        "\": " + std::strerror(errno)};
+  }
+  return EventLog(std::move(file), claim.name.text(), claim.owner.text());
+}
+
+EventLog::EventLog(util::Fd file, std::string name, std::string owner)
+    : file_(std::move(file)),
+      name_(std::move(name)),
+      owner_(std::move(owner)),
+      host_(own_record().host.value_or("")),
+      opened_(BootClock::now()) {}
+
+void EventLog::append(const run::Event& event) {
+  if (event.owner) owner_ = event.owner->text();
+  LoggedEvent logged{to_string(event.kind)};
+  logged.token = event.token;
+  logged.detail = event.detail;
+  if (acquired_) {
+    logged.held = milliseconds_between(*acquired_, event.at);
+  } else if (begins_hold(event.kind)) {
+    acquired_ = event.at;
+    logged.waited = milliseconds_between(opened_, event.at);
+  }
+  write_line(logged, event.at);
+}
+
+void EventLog::append_attempt_end(std::string_view event_name, const std::string& detail) {
+  const TimePoint now = BootClock::now();
+  LoggedEvent logged{event_name};
+  logged.detail = detail;
+  logged.waited = milliseconds_between(opened_, now);
+  write_line(logged, now);
+}
+
+void EventLog::write_line(LoggedEvent event, TimePoint at) {
+  event.t_ns = at.time_since_epoch().count();
+  event.time = wall_clock();
+  event.host = host_;
+  event.pid = getpid();
+  event.name = name_;
+  event.owner = owner_;
+  const std::string line = event_json(event);
+  while (write(file_.get(), line.data(), line.size()) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/output/json.hpp"
+#include "run/run.hpp"
+#include "util/fd.hpp"
+
+namespace rlock::cli {
+
+// The word of an event in the log and in -v lines: `renew-failed`.
+std::string_view to_string(run::EventKind kind);
+
+// One JSON object a line, each appended with a single write, so that several runs may share a file.
+// A write that fails is dropped: a full disk must not end the command.
+class EventLog {
+ public:
+  // ErrorKind::config when the file cannot be opened; nothing is locked yet then.
+  static Result<EventLog> open(const std::string& path, const lock::AcquireCall& claim);
+
+  void append(const run::Event& event);
+  // How a try that did not get the lock ended: `skipped`, `timed-out`, `unreachable` and the like.
+  void append_attempt_end(std::string_view event_name, const std::string& detail);
+
+ private:
+  EventLog(util::Fd file, std::string name, std::string owner);
+  void write_line(LoggedEvent event, TimePoint at);
+
+  util::Fd file_;
+  std::string name_;
+  std::string owner_;
+  std::string host_;
+  TimePoint opened_;
+  std::optional<TimePoint> acquired_;
+};
+
+}  // namespace rlock::cli

@@ -1,0 +1,266 @@
+#include <algorithm>
+
+#include "cli/commands/commands.hpp"
+#include "cli/commands/force_settings.hpp"
+#include "cli/commands/session.hpp"
+#include "cli/output/confirm.hpp"
+#include "cli/output/console.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/messages.hpp"
+#include "cli/output/record.hpp"
+#include "cli/output/render.hpp"
+#include "cli/settings/format.hpp"
+#include "util/duration.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+Error usage(std::string text) {
+  return {ErrorKind::usage, std::move(text)};
+}
+
+bool matches(const lock::Holder& holder, const lock::ForceTarget& target) {
+  if (const auto* owner = std::get_if<lock::Owner>(&target)) return holder.owner == owner->text();
+  if (const auto* token = std::get_if<lock::Token>(&target)) return holder.token == *token;
+  return true;
+}
+
+std::vector<lock::Holder> matching(std::vector<lock::Holder> holders,
+                                   const lock::ForceTarget& target) {
+  std::erase_if(holders, [&](const auto& holder) { return !matches(holder, target); });
+  return holders;
+}
+
+Subject subject_of(const ForceSettings& settings) {
+  const auto* owner = std::get_if<lock::Owner>(&settings.target);
+  return {settings.name.text(), owner == nullptr ? std::nullopt : std::optional(owner->text())};
+}
+
+Error no_match(const ForceSettings& settings) {
+  return {ErrorKind::busy,
+          in_quotes(settings.name.text()) +
+              " is not held by that owner or token (any more): nothing was changed"};
+}
+
+Error several_holders(const ForceSettings& settings, uint64_t holders) {
+  return usage(in_quotes(settings.name.text()) + " has " + std::to_string(holders) +
+               " holders: choose with --owner, --token or --all");
+}
+
+// Those that the call would break, as they stand now; empty when the lock is not held.
+Result<std::vector<lock::Holder>> find_targets(const ForceSettings& settings, Session& session) {
+  TRY(auto seen, inspect_holders(session, settings.name));
+  std::vector<lock::Holder> holders = std::move(seen.holders);
+  if (holders.empty()) return holders;
+  bool sole = std::holds_alternative<lock::OnlyHolder>(settings.target);
+  if (sole && holders.size() > 1) return several_holders(settings, holders.size());
+  holders = matching(std::move(holders), settings.target);
+  if (holders.empty()) return no_match(settings);
+  return holders;
+}
+
+// The holders that were shown are those that are broken, even if the lock changes hands meanwhile
+// or a request has to be sent again. An owner names its cool-down too.
+std::vector<lock::ForceTarget> owner_targets(const std::vector<lock::Holder>& shown) {
+  std::vector<lock::ForceTarget> targets;
+  for (const lock::Holder& holder : shown) {
+    targets.emplace_back(lock::Owner::external(holder.owner));
+  }
+  return targets;
+}
+
+// What breaking a lock does to its holder, the worst last.
+enum class Effect { cooldown_only, notified, unsupervised, not_notified, external };
+
+Effect effect_on(const lock::Holder& holder, redis::Format format) {
+  if (format != redis::Format::native) return Effect::external;
+  if (holder.state == lock::HolderState::cooldown) return Effect::cooldown_only;
+  switch (holder.responsive) {
+    case lock::Responsive::run:
+      return Effect::notified;
+    case lock::Responsive::yes:
+      return Effect::unsupervised;
+    case lock::Responsive::no:
+      break;
+  }
+  return Effect::not_notified;
+}
+
+Effect worst_effect(const std::vector<lock::Holder>& holders, redis::Format format) {
+  Effect worst = Effect::cooldown_only;
+  for (const lock::Holder& holder : holders) worst = std::max(worst, effect_on(holder, format));
+  return worst;
+}
+
+std::string question(Effect effect, lock::Pace pace) {
+  switch (effect) {
+    case Effect::cooldown_only:
+      return "it only cools down";
+    case Effect::notified:
+      return "its holder is asked to end";
+    case Effect::unsupervised:
+      return pace == lock::Pace::now
+                 ? "nobody ends its steps: they may go on beside the next holder"
+                 : "nobody ends its steps: the next holder waits for their process or the lease";
+    case Effect::not_notified:
+      return "nobody is told: its steps may go on beside the next holder";
+    case Effect::external:
+      break;
+  }
+  return "its holder cannot be told and may go on";
+}
+
+Status confirm_break(const ForceSettings& settings, const std::vector<lock::Holder>& shown,
+                     Session& session) {
+  constexpr size_t kWidth = 80;
+  if (!settings.quiet) {
+    std::string text = "force-unlock breaks " + in_quotes(settings.name.text()) + " at " +
+                       util::printable(session.server()) + ":\n";
+    for (const lock::Holder& holder : shown) text += holder_details(holder, kWidth);
+    write_stderr("rlock: " + text, Millis(1000));
+  }
+  if (settings.yes) return Done{};
+  const Effect effect = worst_effect(shown, session.format());
+  switch (confirm("rlock: " + question(effect, settings.pace) + ". Break it? [y/N] ")) {
+    case Confirmation::yes:
+      return Done{};
+    case Confirmation::no:
+      return Error{ErrorKind::busy, "not confirmed: nothing was changed"};
+    case Confirmation::no_terminal:
+      break;
+  }
+  return usage("not on a terminal: add --yes to break " + in_quotes(settings.name.text()));
+}
+
+Result<lock::ForceReply> force(const ForceSettings& settings, const lock::ForceTarget& target,
+                               Session& session) {
+  const lock::ForceCall call{settings.name, target, settings.pace, settings.note};
+  constexpr int kMostSweeps = 100'000;  // of 256 dead waiters each
+  for (int sweeps = 0; sweeps < kMostSweeps; ++sweeps) {
+    auto reply = session.ask([&](auto& store) { return store.force_unlock(call); });
+    if (!reply || !std::holds_alternative<lock::RetryNow>(*reply)) return reply;
+  }
+  return Error{ErrorKind::unavailable, session.server() + ": it never comes to an end of sweeping"};
+}
+
+// All that were broken; where none was, why.
+Result<lock::ForceReply> force_each(const ForceSettings& settings,
+                                    const std::vector<lock::Holder>& shown, Session& session) {
+  lock::Forced all;
+  lock::ForceReply otherwise = lock::NotHeld{};
+  for (const lock::ForceTarget& target : owner_targets(shown)) {
+    auto reply = force(settings, target, session);
+    if (!reply) return reply;
+    auto* forced = std::get_if<lock::Forced>(&*reply);
+    if (forced == nullptr) {
+      otherwise = *std::move(reply);
+      continue;
+    }
+    if (forced->broken.empty()) forced->broken = matching(shown, target);
+    std::move(forced->broken.begin(), forced->broken.end(), std::back_inserter(all.broken));
+    std::move(forced->unconfirmed.begin(), forced->unconfirmed.end(),
+              std::back_inserter(all.unconfirmed));
+    if (forced->next) all.next = std::move(forced->next);
+  }
+  return all.broken.empty() ? otherwise : lock::ForceReply(std::move(all));
+}
+
+std::string process_of(const lock::Holder& holder) {
+  const auto pid = decode_record(holder.record).pid;
+  return pid ? "process " + std::to_string(*pid) : "the process that it is renewed for";
+}
+
+std::string break_result(const lock::Holder& holder, const lock::Forced& forced,
+                         redis::Format format) {
+  const auto& unconfirmed = forced.unconfirmed;
+  const Effect effect = effect_on(holder, format);
+  if (std::find(unconfirmed.begin(), unconfirmed.end(), holder.owner) != unconfirmed.end()) {
+    const std::string ends = util::format_duration(holder.left) + " when its lease ends";
+    const std::string dead = "; if its host is dead, --now frees it at once";
+    if (effect == Effect::unsupervised) {
+      return "nobody ends its steps; the next one starts when " + process_of(holder) +
+             " has ended, or in " + ends + dead;
+    }
+    return "asked to end; the next one starts when it has confirmed, or in " + ends + dead;
+  }
+  switch (effect) {
+    case Effect::cooldown_only:
+      return "freed at once";
+    case Effect::notified:  // with --now
+      return "freed at once and asked to end: it and the next one may overlap";
+    case Effect::unsupervised:  // with --now
+      return "freed at once; nobody ends its steps: they and the next holder may overlap";
+    case Effect::not_notified:
+      return "freed at once; nobody is told: its steps and the next holder may overlap";
+    case Effect::external:
+      break;
+  }
+  return "freed at once; its holder cannot be told: it and the next one may overlap";
+}
+
+std::string forced_text(const ForceSettings& settings, const lock::Forced& forced,
+                        redis::Format format) {
+  std::string text = "broke " + in_quotes(settings.name.text()) + "\n";
+  for (const lock::Holder& holder : forced.broken) {
+    text += "  was " + holder_phrase(holder, TimeStyle::duration) + "\n";
+    text += "  " + break_result(holder, forced, format) + "\n";
+  }
+  if (forced.next) text += "  next: owner " + util::printable(*forced.next) + "\n";
+  return text;
+}
+
+int report_reply(const ForceSettings& settings, const lock::ForceReply& reply, redis::Format format,
+                 const Choices& choices) {
+  const Subject subject = subject_of(settings);
+  if (std::holds_alternative<lock::NoMatch>(reply))
+    return fail(no_match(settings), choices, subject);
+  if (const auto* many = std::get_if<lock::SeveralHolders>(&reply)) {
+    return fail(several_holders(settings, many->holders), choices, subject);
+  }
+  const auto* forced = std::get_if<lock::Forced>(&reply);
+  if (settings.json) {
+    return print_result(
+        force_unlock_json(settings.name, forced == nullptr ? lock::Forced{} : *forced));
+  }
+  if (settings.quiet) return 0;
+  return print_result(forced == nullptr
+                          ? in_quotes(settings.name.text()) + " is not held: nothing to break\n"
+                          : forced_text(settings, *forced, format));
+}
+
+// What is held in no way of rlock's, another client may hold.
+Status detect_format(Session& session, const ForceSettings& settings) {
+  if (!settings.any_format) return Done{};
+  auto seen = inspect_holders(session, settings.name);
+  if (!seen) return std::move(seen).error();
+  if (!seen->holders.empty()) return Done{};
+  TRY(auto other, find_external(session, settings.name));
+  if (!other) return Done{};
+  session = *std::move(other);
+  if (!std::holds_alternative<lock::Token>(settings.target)) return Done{};
+  return usage("--token: " + in_quotes(settings.name.text()) + " is held in the " +
+               std::string(to_string(session.format())) + " format, which has no fencing tokens");
+}
+
+}  // namespace
+
+int force_unlock_command(const Invocation& invocation) {
+  const Choices& choices = invocation.choices;
+  auto settings = force_settings(invocation);
+  if (!settings) return fail(settings.error(), choices);
+  auto session = Session::open(choices);
+  if (!session) return fail(session.error(), choices);
+  const Subject subject = subject_of(*settings);
+  if (auto ok = detect_format(*session, *settings); !ok) return fail(ok.error(), choices, subject);
+  auto shown = find_targets(*settings, *session);
+  if (!shown) return fail(shown.error(), choices, subject);
+  if (shown->empty()) return report_reply(*settings, lock::NotHeld{}, session->format(), choices);
+  if (auto ok = confirm_break(*settings, *shown, *session); !ok)
+    return fail(ok.error(), choices, subject);
+  auto reply = force_each(*settings, *shown, *session);
+  if (!reply) return fail(reply.error(), choices, subject);
+  return report_reply(*settings, *reply, session->format(), choices);
+}
+
+}  // namespace rlock::cli

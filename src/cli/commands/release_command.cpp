@@ -1,0 +1,69 @@
+#include "cli/commands/commands.hpp"
+#include "cli/commands/lease_id.hpp"
+#include "cli/output/console.hpp"
+#include "cli/output/messages.hpp"
+#include "cli/output/record.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+std::string how_ended(const lock::ReleaseReply& reply) {
+  const std::string operators = note_text(reply.note);
+  switch (reply.ending) {
+    case lock::OwnerEnd::forced:
+      return "it was broken " + (operators.empty() ? "by an operator" : operators);
+    case lock::OwnerEnd::removed:
+      return "it was removed from the queue " + (operators.empty() ? "by an operator" : operators);
+    case lock::OwnerEnd::cancelled:
+      return "it waited in the queue, and does not any more";
+    case lock::OwnerEnd::expired:
+    case lock::OwnerEnd::released:
+    case lock::OwnerEnd::unknown:
+      break;
+  }
+  return "its lease has ended, or it never held it";
+}
+
+// Its command would go on beside the next holder.
+Error held_by_run(const LeaseId& lease, const lock::Holder& run, const std::string& server) {
+  const std::string name = in_quotes(lease.name.text());
+  return {ErrorKind::busy,
+          name + " at " + util::printable(server) + " is " + holder_phrase(run) +
+              "; a run releases its lock itself when its command has ended; to break it: "
+              "rlock force-unlock " +
+              util::printable(shell_quoted(lease.name.text())) + " --owner " + lease.owner.text()};
+}
+
+// Who has it now, for the message alone.
+std::optional<lock::Holder> present_holder(Session& session, const lock::LockName& name) {
+  auto seen = inspect_holders(session, name);
+  if (!seen || seen->holders.empty()) return std::nullopt;
+  return seen->holders.front();
+}
+
+}  // namespace
+
+int release_command(const Invocation& invocation) {
+  const Choices& choices = invocation.choices;
+  auto lease = parse_lease_id(invocation);
+  if (!lease) return fail(lease.error(), choices);
+  const Subject subject{lease->name.text(), lease->owner.text()};
+  auto session = Session::open(choices);
+  if (!session) return fail(session.error(), choices, subject);
+  lock::ReleaseCall call{lease->name, lease->owner};
+  call.how = lock::ReleaseHow::by_id;
+  auto reply = session->ask([&](auto& store) { return store.release(call); });
+  if (!reply) return fail(reply.error(), choices, subject);
+  if (reply->run) {
+    return fail(held_by_run(*lease, *reply->run, session->server()), choices, subject);
+  }
+  if (reply->ending == lock::OwnerEnd::released) {
+    if (choices.has(Opt::verbose)) print_message(in_quotes(lease->name.text()) + ": released");
+    return 0;
+  }
+  auto now = present_holder(*session, lease->name);
+  return fail(no_longer_held(*lease, how_ended(*reply), now, session->server()), choices, subject);
+}
+
+}  // namespace rlock::cli

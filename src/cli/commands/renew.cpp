@@ -1,0 +1,140 @@
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "cli/commands/commands.hpp"
+#include "cli/commands/lease_id.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/console.hpp"
+#include "cli/output/messages.hpp"
+#include "cli/output/record.hpp"
+#include "cli/settings/claim_settings.hpp"
+#include "cli/settings/format.hpp"
+#include "util/duration.hpp"
+
+namespace rlock::cli {
+namespace {
+
+struct RenewSettings {
+  LeaseId lease;
+  std::optional<Millis> ttl;
+  lock::RenewCall call;
+  Millis left{0};  // of the lease that stands, before it is renewed
+};
+
+// Of a lease that is put back: whoever runs the steps is known, but not whether acquire was told to
+// hide what they are.
+Record record_without_command() {
+  Record record = own_record();
+  record.pid = getppid();
+  return record;
+}
+
+Result<RenewSettings> settings_of(const Invocation& invocation) {
+  const Choices& choices = invocation.choices;
+  TRY(auto lease, parse_lease_id(invocation));
+  auto ttl = ttl_choice(choices);
+  if (!ttl) return std::move(ttl).error();
+  if (!*ttl && *format_choice(choices) != redis::Format::native) {
+    return Error{ErrorKind::usage,
+                 "renew needs --ttl with --format: such a lock does not tell its length"};
+  }
+  TRY(auto token, number_choice(choices, Opt::token, kGreatestToken));
+  lock::RenewCall call{lease.name, lease.owner};
+  call.token = {token.value_or(0)};
+  call.ttl = ttl->value_or(call.ttl);
+  call.responsive = lock::Responsive::no;
+  call.record = encode_record(record_without_command());
+  return RenewSettings{std::move(lease), *ttl, std::move(call)};
+}
+
+// What only the server knows of a lease that stands: its mode, and its length where no other is
+// wanted. Of one that is put back nothing is known there: it comes back exclusive, which admits
+// nobody whom the old one would not have admitted, and only where --ttl tells its length: a default
+// would vanish between two steps.
+Status complete_call(RenewSettings& settings, Session& session) {
+  TRY(auto seen, inspect_holders(session, settings.lease.name));
+  auto ours = [&](const lock::Holder& holder) {
+    return holder.owner == settings.lease.owner.text();
+  };
+  auto holder = std::find_if(seen.holders.begin(), seen.holders.end(), ours);
+  if (holder == seen.holders.end()) {
+    if (!settings.ttl) settings.call.token = {};
+    return Done{};
+  }
+  settings.call.limit = holder->limit;
+  settings.call.responsive = holder->responsive;
+  settings.call.record = holder->record;
+  settings.left = holder->left;
+  if (!settings.ttl && holder->ttl > Millis(0)) settings.call.ttl = holder->ttl;
+  return Done{};
+}
+
+// Without a token the server does not look whether somebody had the lock in between.
+std::string how_lost(const lock::Lost& lost, lock::Token token) {
+  if (lost.how == lock::LostHow::unissued) {
+    return "the server never issued token " + std::to_string(token.value) +
+           ", and puts nothing back for it";
+  }
+  bool ended = lost.how == lock::LostHow::expired || lost.how == lock::LostHow::deleted;
+  if (ended && (token.value == 0 || lost.by)) return "its lease has ended";
+  return lost_phrase(lost);
+}
+
+Error no_longer_ours(const RenewSettings& settings, const lock::Lost& lost, const Session& session,
+                     const Choices& choices) {
+  bool named = lost.how == lock::LostHow::taken || lost.how == lock::LostHow::full;
+  auto error = no_longer_held(settings.lease, how_lost(lost, settings.call.token),
+                              named ? std::nullopt : lost.by, session.server());
+  bool ended = lost.how == lock::LostHow::expired || lost.how == lock::LostHow::deleted;
+  if (ended && !lost.by && choices.has(Opt::token) && !settings.ttl) {
+    error.text += "; with --ttl DUR it is put back where nobody had it since";
+  }
+  return error;
+}
+
+// Which lease stands now.
+std::string how_renewed(const RenewSettings& settings) {
+  const Millis ttl = settings.call.ttl;
+  if (settings.left <= ttl) return "renewed for " + util::format_duration(ttl);
+  const Millis seconds = settings.left - settings.left % Millis(1000);
+  return "its lease lasts " + util::format_duration(seconds) + " already, longer than " +
+         util::format_duration(ttl) + ": left as it is";
+}
+
+int report_reply(const RenewSettings& settings, const lock::RenewReply& reply,
+                 const Session& session, const Choices& choices) {
+  const Subject subject{settings.lease.name.text(), settings.lease.owner.text()};
+  if (const auto* lost = std::get_if<lock::Lost>(&reply)) {
+    return fail(no_longer_ours(settings, *lost, session, choices), choices, subject);
+  }
+  const auto* renewal = std::get_if<lock::Renewal>(&reply);
+  if (renewal == nullptr) {
+    return fail({ErrorKind::internal, "it changed its mode meanwhile"}, choices, subject);
+  }
+  if (*renewal == lock::Renewal::put_back && !choices.has(Opt::quiet)) {
+    print_message(
+        in_quotes(settings.lease.name.text()) + ": its lease had ended and was put back, for " +
+        util::format_duration(settings.call.ttl) + "; the server knows of nobody who had it since");
+  } else if (choices.has(Opt::verbose)) {
+    print_message(in_quotes(settings.lease.name.text()) + ": " + how_renewed(settings));
+  }
+  return 0;
+}
+
+}  // namespace
+
+int renew_command(const Invocation& invocation) {
+  const Choices& choices = invocation.choices;
+  auto settings = settings_of(invocation);
+  if (!settings) return fail(settings.error(), choices);
+  const Subject subject{settings->lease.name.text(), settings->lease.owner.text()};
+  auto session = Session::open(choices);
+  if (!session) return fail(session.error(), choices, subject);
+  if (auto ok = complete_call(*settings, *session); !ok) return fail(ok.error(), choices, subject);
+  auto reply = session->ask([&](auto& store) { return store.renew(settings->call); });
+  if (!reply) return fail(reply.error(), choices, subject);
+  return report_reply(*settings, *reply, *session, choices);
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,166 @@
+#include "cli/commands/run_observer.hpp"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "cli/output/console.hpp"
+#include "cli/output/messages.hpp"
+#include "util/duration.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+std::string event_line(const std::string& name, const run::Event& event) {
+  std::string text = in_quotes(name) + ": " + std::string(to_string(event.kind));
+  if (event.kind == run::EventKind::acquired || event.kind == run::EventKind::entered) {
+    if (event.token.value == 0) return text;
+    text += ", token " + std::to_string(event.token.value);
+  }
+  if (!event.detail.empty()) text += ": " + util::shortened(util::printable(event.detail), 300);
+  return text;
+}
+
+}  // namespace
+
+Verbosity verbosity_of(const Choices& choices) {
+  if (choices.has(Opt::quiet)) return Verbosity::quiet;
+  return choices.has(Opt::verbose) ? Verbosity::verbose : Verbosity::normal;
+}
+
+RunObserver::RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log)
+    : name_(std::move(name)),
+      verbosity_(verbosity),
+      live_(verbosity != Verbosity::quiet && is_terminal(STDERR_FILENO)),
+      log_(std::move(log)) {
+  constexpr Millis kAtOnce{0}, kLater{1000};
+  if (verbosity == Verbosity::quiet || live_) return;
+  reports_.emplace(verbosity == Verbosity::verbose ? kAtOnce : kLater);
+}
+
+void RunObserver::queued(const lock::Queued& queued) {
+  std::lock_guard guard(mutex_);
+  queued_ = queued;
+  last_error_.reset();
+  queued_at_ = BootClock::now();
+  if (reports_) reports_->begin(queued_at_);
+  if (live_) redraw();
+  report_if_due();
+}
+
+void RunObserver::transient_error(const Error& error) {
+  std::lock_guard guard(mutex_);
+  std::string text = util::printable(error.text);
+  bool news = text != last_error_;
+  last_error_ = std::move(text);
+  if (live_) {
+    redraw();
+  } else if (news && verbosity_ == Verbosity::verbose) {
+    print_or_queue(in_quotes(name_.text()) + ": trying again: " + *last_error_);
+  }
+}
+
+void RunObserver::must_poll(const Error& error) {
+  std::lock_guard guard(mutex_);
+  if (verbosity_ == Verbosity::quiet) return;
+  line_.erase();
+  print_or_queue("warning: " + util::printable(error.text) +
+                 "; the place in the queue is kept, and asked for about once a second");
+}
+
+Millis RunObserver::tick_every() const {
+  std::lock_guard guard(mutex_);
+  if (live_) return Millis(1000);
+  return reports_ ? reports_->remaining(BootClock::now()) : Millis(0);
+}
+
+void RunObserver::tick() {
+  std::lock_guard guard(mutex_);
+  if (live_) redraw();
+  report_if_due();
+}
+
+void RunObserver::redraw() {
+  if (std::string text = state_text(); !text.empty()) line_.draw(text);
+}
+
+// A CI job that said nothing would look hung.
+void RunObserver::report_if_due() {
+  if (reports_ && reports_->due(BootClock::now())) print_or_queue(state_text());
+}
+
+std::string RunObserver::state_text() const {
+  if (last_error_)
+    return "waiting for " + in_quotes(name_.text()) + ": trying again: " + *last_error_;
+  if (!queued_) return {};
+  auto age = std::chrono::duration_cast<Millis>(BootClock::now() - queued_at_);
+  return waiting_text(name_, *queued_, age);
+}
+
+void RunObserver::event(const run::Event& event) {
+  std::lock_guard guard(mutex_);
+  if (log_) log_->append(event);
+  if (event.owner) {
+    held_owner_ = event.owner;
+    token_ = event.token;
+  }
+  if (event.kind != run::EventKind::enqueued) line_.erase();
+  // A renewal every few seconds is no news.
+  bool news = event.kind != run::EventKind::renewed && event.kind != run::EventKind::enqueued;
+  if (verbosity_ == Verbosity::verbose && news) print_or_queue(event_line(name_.text(), event));
+}
+
+// Without waiting: a lease, a kill or a release may be due, and the renewals share the mutex.
+void RunObserver::print_or_queue(std::string_view message) {
+  constexpr size_t kMaxUnprinted = size_t{64} * 1024;
+  if (unprinted_.size() < kMaxUnprinted) unprinted_ += message_line(message);
+  unprinted_.erase(0, write_stderr(unprinted_, Millis(0)));
+}
+
+std::optional<lock::Owner> RunObserver::held_owner() const {
+  std::lock_guard guard(mutex_);
+  return held_owner_;
+}
+
+lock::Token RunObserver::token() const {
+  std::lock_guard guard(mutex_);
+  return token_;
+}
+
+// For whoever typed ^Z: nobody else stops a run and looks at a terminal.
+void RunObserver::stopping(Millis remaining) {
+  if (!live_) return;
+  constexpr Millis kSecond{1000};
+  if (remaining > kSecond) remaining -= remaining % kSecond;
+  std::lock_guard guard(mutex_);
+  print_message(in_quotes(name_.text()) + ": stopped, its lease is not: the command is ended in " +
+                util::format_duration(remaining) + " unless it is resumed before");
+}
+
+// Also with -q: the lock is held until somebody acts.
+void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
+  std::string text = in_quotes(name_.text()) + " stays locked: cannot end ";
+  for (const std::string& survivor : survivors) {
+    text += (&survivor == &survivors.front() ? "" : ", ") + util::printable(survivor);
+  }
+  text +=
+      ". End it as its owner, or break the lock with \"rlock force-unlock\"; a second TERM or INT "
+      "to pid " +
+      std::to_string(getpid()) + " makes rlock exit without releasing the lock";
+  std::lock_guard guard(mutex_);
+  print_or_queue(text);
+}
+
+void RunObserver::log_attempt_end(std::string_view event, const std::string& detail) {
+  std::lock_guard guard(mutex_);
+  if (log_) log_->append_attempt_end(event, detail);
+}
+
+void RunObserver::end() {
+  std::lock_guard guard(mutex_);
+  line_.erase();
+  if (!unprinted_.empty()) write_stderr(std::exchange(unprinted_, {}), kFinalPrintTimeout);
+}
+
+}  // namespace rlock::cli

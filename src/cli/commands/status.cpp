@@ -1,0 +1,205 @@
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "cli/commands/commands.hpp"
+#include "cli/commands/session.hpp"
+#include "cli/output/console.hpp"
+#include "cli/output/exit_code.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/messages.hpp"
+#include "cli/output/render.hpp"
+#include "cli/settings/format.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+struct StatusSettings {
+  std::vector<lock::LockName> names;
+  std::vector<std::string> patterns;  // neither names nor patterns: all locks
+  std::optional<lock::Owner> owner;
+  bool quiet = false;
+  bool json = false;
+  bool any_format = true;  // other clients' locks are recognised by their shape
+};
+
+Status set_names(StatusSettings& settings, const Invocation& invocation) {
+  std::vector<std::string> texts = invocation.names;
+  const auto& more = invocation.after_dashes;
+  if (more) texts.insert(texts.end(), more->begin(), more->end());
+  for (const std::string& text : texts) {
+    TRY(auto name, lock::LockName::parse(text));
+    if (text.find_first_of("*?") == text.npos) {
+      settings.names.push_back(std::move(name));
+    } else {
+      settings.patterns.push_back(text);
+    }
+  }
+  return Done{};
+}
+
+Result<StatusSettings> settings_of(const Invocation& invocation) {
+  const Choices& choices = invocation.choices;
+  StatusSettings settings;
+  TRY_STATUS(set_names(settings, invocation));
+  settings.quiet = choices.has(Opt::quiet);
+  settings.json = choices.has(Opt::json);
+  settings.any_format = !choices.has(Opt::format);
+  TRY(auto owner, owner_choice(choices));
+  settings.owner = std::move(owner);
+  if (settings.quiet && !settings.patterns.empty()) {
+    return Error{ErrorKind::usage, "status -q takes names of locks, not the pattern " +
+                                       in_quotes(settings.patterns.front())};
+  }
+  if (settings.quiet && settings.names.empty()) {
+    return Error{ErrorKind::usage,
+                 "status -q needs a NAME: its exit code tells whether that is held"};
+  }
+  if (settings.owner && !settings.quiet) {
+    return Error{ErrorKind::usage, "status --owner needs -q: rlock status -q NAME --owner ID"};
+  }
+  return settings;
+}
+
+bool is_listing(const StatusSettings& settings) {
+  return settings.names.empty() || !settings.patterns.empty();
+}
+
+struct StatusResult {
+  std::vector<LockView> locks{};
+  std::vector<Error> missing{};  // why other locks are not told
+};
+
+// Does the failure of one lock spoil only that one, or is the server out of reach?
+bool affects_all_locks(const Error& error) {
+  return error.kind != ErrorKind::wrong_type;
+}
+
+Result<std::vector<LockView>> inspect_locks(Session& session,
+                                            const std::vector<lock::LockName>& names) {
+  std::vector<LockView> locks;
+  for (const lock::LockName& name : names) {
+    auto snapshot = inspect_holders(session, name);
+    if (!snapshot && affects_all_locks(snapshot.error())) return std::move(snapshot).error();
+    locks.push_back({name.text(), std::move(snapshot), session.format()});
+  }
+  return locks;
+}
+
+// Those that nobody holds as rlock does, another client may hold.
+Status add_external(std::vector<LockView>& locks, const Session& session,
+                    const std::vector<lock::LockName>& names) {
+  for (size_t i = 0; i < locks.size(); ++i) {
+    if (!locks[i].snapshot || !locks[i].snapshot->holders.empty()) continue;
+    TRY(auto other, find_external(session, names[i]));
+    if (!other) continue;
+    locks[i].snapshot = inspect_holders(*other, names[i]);
+    locks[i].format = other->format();
+  }
+  return Done{};
+}
+
+Result<StatusResult> collect_named(Session& session, const StatusSettings& settings) {
+  TRY(auto locks, inspect_locks(session, settings.names));
+  if (settings.any_format) {
+    TRY_STATUS(add_external(locks, session, settings.names));
+  }
+  return StatusResult{std::move(locks)};
+}
+
+bool is_wanted(const std::string& name, const StatusSettings& settings) {
+  const auto& patterns = settings.patterns;
+  return patterns.empty() ||
+         std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return util::matches(pattern, name); });
+}
+
+// What vanished between the listing and the look is left out, and so is a key that no lock can
+// have.
+Result<StatusResult> collect_listed(Session& session, const StatusSettings& settings) {
+  TRY(auto all, all_names(session));
+  std::vector<lock::LockName> names;
+  for (const std::string& text : all.names) {
+    auto name = lock::LockName::parse(text);
+    if (name && is_wanted(text, settings)) names.push_back(*std::move(name));
+  }
+  TRY(auto locks, inspect_locks(session, names));
+  std::erase_if(locks, [](const LockView& lock) { return lock.snapshot && !lock.snapshot->known; });
+  return StatusResult{std::move(locks), std::move(all.missing)};
+}
+
+Result<StatusResult> collect_locks(Session& session, const StatusSettings& settings) {
+  Result<StatusResult> listed =
+      is_listing(settings) ? collect_listed(session, settings) : StatusResult{};
+  if (!listed || settings.names.empty()) return listed;
+  auto named = collect_named(session, settings);
+  if (!named) return named;
+  named->missing = std::move(listed->missing);
+  std::move(listed->locks.begin(), listed->locks.end(), std::back_inserter(named->locks));
+  return named;
+}
+
+bool is_held(const LockView& lock, const std::optional<lock::Owner>& owner) {
+  if (!lock.snapshot) return false;
+  const auto& holders = lock.snapshot->holders;
+  return std::any_of(holders.begin(), holders.end(), [&](const lock::Holder& holder) {
+    bool theirs = !owner || holder.owner == owner->text();
+    return theirs && holder.state != lock::HolderState::cooldown;
+  });
+}
+
+// The table has no room for what one lock in full says.
+void warn_of_silent(const std::vector<LockView>& locks) {
+  if (locks.empty() || !locks.front().snapshot) return;
+  for (const lock::SilentServer& server : locks.front().snapshot->silent) print_message(server.why);
+}
+
+std::string table_of(const StatusResult& result, const StatusSettings& settings, size_t width) {
+  if (!result.locks.empty()) return status_table(result.locks, width);
+  if (!result.missing.empty()) return {};
+  if (settings.patterns.empty()) return "no locks\n";
+  return "no lock matches " + in_quotes(settings.patterns.front()) + "\n";
+}
+
+std::string text_of(const StatusResult& result, const StatusSettings& settings) {
+  const size_t width = line_width(STDOUT_FILENO);
+  if (settings.json) return status_json(result.locks);
+  if (settings.quiet) return {};
+  if (is_listing(settings)) return table_of(result, settings, width);
+  std::string text;
+  for (const LockView& lock : result.locks) text += lock_details(lock, width);
+  return text;
+}
+
+int code_of(const StatusResult& result, const StatusSettings& settings) {
+  const std::vector<LockView>& locks = result.locks;
+  if (!result.missing.empty()) return exit_code(result.missing.front().kind);
+  for (const LockView& lock : locks) {
+    if (!lock.snapshot) return exit_code(lock.snapshot.error().kind);
+  }
+  if (!settings.quiet) return kSuccess;
+  bool all = std::all_of(locks.begin(), locks.end(),
+                         [&](const LockView& lock) { return is_held(lock, settings.owner); });
+  return all ? kSuccess : kNotHeld;
+}
+
+}  // namespace
+
+int status_command(const Invocation& invocation) {
+  const Choices& choices = invocation.choices;
+  auto settings = settings_of(invocation);
+  if (!settings) return fail(settings.error(), choices);
+  auto session = Session::open(choices);
+  if (!session) return fail(session.error(), choices);
+  auto result = collect_locks(*session, *settings);
+  if (!result) return fail(result.error(), choices);
+  for (const Error& why : result->missing) fail(why, Choices{});
+  for (const LockView& lock : result->locks) {
+    if (!lock.snapshot) fail(lock.snapshot.error(), Choices{}, {lock.name});
+  }
+  if (is_listing(*settings) && !settings->json) warn_of_silent(result->locks);
+  return print_result(text_of(*result, *settings), code_of(*result, *settings));
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,8 @@
+#pragma once
+
+namespace rlock::cli {
+
+// The whole program; the exit code.
+int run_program(int argc, char** argv);
+
+}  // namespace rlock::cli

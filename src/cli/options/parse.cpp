@@ -1,0 +1,236 @@
+#include "cli/options/parse.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/options/suggest.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/messages.hpp"
+#include "cli/settings/connect.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Error usage(std::string text) {
+  return {ErrorKind::usage, std::move(text)};
+}
+
+std::string in_quotes(std::string_view word) {
+  return cli::in_quotes(util::shortened(word, 60));
+}
+
+std::string see_help(std::string_view command) {
+  return "; see rlock " + std::string(command) + (command.empty() ? "--help" : " --help");
+}
+
+bool is_option(std::string_view word) {
+  return word.size() > 1 && word.front() == '-';
+}
+
+// How many words the option at the front takes up: two where its value is the next word.
+size_t word_count(std::string_view option) {
+  if (option.starts_with("--")) {
+    if (option.find('=') != option.npos) return 1;
+    const OptionRow* row = find_option(option.substr(2));
+    return row != nullptr && row->takes_value() ? 2 : 1;
+  }
+  for (size_t i = 1; i < option.size(); ++i) {
+    const OptionRow* row = find_option(option[i]);
+    if (row == nullptr) return 1;
+    if (row->takes_value()) return i + 1 == option.size() ? 2 : 1;
+  }
+  return 1;
+}
+
+// Index of the first word that is neither an option nor an option's value.
+size_t command_index(std::span<const std::string> words) {
+  size_t i = 0;
+  while (i < words.size() && is_option(words[i])) i += word_count(words[i]);
+  return std::min(i, words.size());
+}
+
+std::string suggestion_text(std::string_view word, std::span<const std::string_view> candidates,
+                            std::string_view dashes) {
+  auto found = suggestion(word, candidates);
+  if (!found) return {};
+  return " (did you mean " + std::string(dashes) + std::string(*found) + "?)";
+}
+
+Error unknown_command(const std::string& word) {
+  std::vector<std::string_view> names;
+  for (const CommandRow& row : commands()) names.push_back(row.name);
+  return usage("unknown command " + in_quotes(word) + suggestion_text(word, names, "") +
+               see_help(""));
+}
+
+Error unknown_option(const CommandRow& command, const std::string& word) {
+  std::string_view shown = std::string_view(word).substr(0, word.find('='));
+  if (!shown.starts_with("--")) {
+    return usage("unknown option " + in_quotes(shown) + see_help(command.name));
+  }
+  const OptionRow* row = find_option(shown.substr(2));
+  if (row != nullptr && row->id == Opt::json && command.id == CommandId::run) {
+    return usage("run has no --json: standard output is the command's; use --event-log FILE");
+  }
+  if (row != nullptr) {
+    return usage(std::string(command.name) + " has no option " + std::string(shown) +
+                 see_help(command.name));
+  }
+  std::vector<std::string_view> names;
+  for (const OptionRow& option : options()) {
+    if (option.applies_to(command.id) && !option.name.empty()) names.push_back(option.name);
+  }
+  return usage("unknown option " + in_quotes(shown) +
+               suggestion_text(shown.substr(2), names, "--") + see_help(command.name));
+}
+
+// CLI11's messages begin with the option's name, with or without its dashes; the rest differs
+// between its releases.
+Error to_usage_error(const CLI::ParseError& error, const CommandRow& command) {
+  std::string text = error.what();
+  std::string word = text.substr(0, text.find_first_of(": "));
+  std::string name = word.substr(std::min(word.size(), word.find_first_not_of('-')));
+  const OptionRow* row = name.size() == 1 ? find_option(name.front()) : find_option(name);
+  if (row == nullptr) return usage(util::printable(text) + see_help(command.name));
+  return usage("option " + shown_name(row->id) +
+               (row->takes_value() ? " needs a value" : " takes no value") +
+               see_help(command.name));
+}
+
+// Whether one of the words may name this option.
+bool is_mentioned(const OptionRow& row, const Words& words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    if (!is_option(word)) return false;
+    if (!word.starts_with("--")) return row.letter != '\0' && word.find(row.letter) != word.npos;
+    return !row.name.empty() && word.substr(2, word.find('=') - 2) == row.name;
+  });
+}
+
+// Only options of the chosen command that are mentioned: each one registered costs start-up time.
+// Values are read raw from results(), since CLI11's conversions give a meaning to some texts ("{}",
+// "[a,b]").
+using Registered = std::vector<std::pair<Opt, CLI::Option*>>;
+
+Registered register_options(CLI::App& app, CommandId command, const Words& words) {
+  Registered registered;
+  for (const OptionRow& row : options()) {
+    if (!row.applies_to(command) || !is_mentioned(row, words)) continue;
+    std::string names = row.letter == '\0' ? "" : std::string("-") + row.letter;
+    if (!row.name.empty()) names += (names.empty() ? "--" : ",--") + std::string(row.name);
+    CLI::Option* option = row.takes_value() ? app.add_option(names) : app.add_flag(names);
+    if (row.takes_value()) {
+      option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    } else {
+      option->disable_flag_override();
+    }
+    registered.emplace_back(row.id, option);
+  }
+  return registered;
+}
+
+// CLI11 takes the next word for the value of `--reason=`.
+Words split_empty_values(std::span<const std::string> words) {
+  Words out;
+  for (const std::string& word : words) {
+    bool empty_value = word.starts_with("--") && word.find('=') == word.size() - 1;
+    out.push_back(empty_value ? word.substr(0, word.size() - 1) : word);
+    if (empty_value) out.emplace_back();
+  }
+  return out;
+}
+
+// What CLI11 did not know: names, and options that this command does not have.
+Result<Words> collect_names(const Words& rest, const CommandRow& command, bool shell_text) {
+  bool forgot_dashes = false;
+  for (size_t i = 0; i < rest.size(); ++i) {
+    if (is_option(rest[i]) && !forgot_dashes) return unknown_option(command, rest[i]);
+    forgot_dashes = command.id == CommandId::run && i > 0;
+  }
+  if (forgot_dashes && shell_text) {
+    return usage("-c takes one word: quote the shell text, as in rlock run NAME -c 'echo hi'");
+  }
+  if (forgot_dashes) {
+    return usage("write -- between NAME and the command: rlock run NAME -- COMMAND [ARG...]");
+  }
+  return rest;
+}
+
+Result<CommandLine> read_options(const CommandRow& command, Words words,
+                                 std::optional<Words> after_dashes) {
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  Registered registered = register_options(app, command.id, words);
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::ParseError& error) {
+    return to_usage_error(error, command);
+  }
+  bool shell_text = std::any_of(registered.begin(), registered.end(), [](const auto& one) {
+    return one.first == Opt::shell_text && one.second->count() > 0;
+  });
+  TRY(auto names, collect_names(app.remaining(), command, shell_text));
+  Invocation invocation{command.id, {}, std::move(names), std::move(after_dashes)};
+  for (const auto& [id, option] : registered) {
+    invocation.choices.set(id, id == Opt::url ? split_urls(option->results()) : option->results());
+  }
+  if (invocation.choices.has(Opt::help)) return CommandLine(Help{command.id});
+  if (invocation.choices.has(Opt::version)) return CommandLine(Version{});
+  return CommandLine(std::move(invocation));
+}
+
+// No command word: only --help and --version mean something.
+Result<CommandLine> parse_without_command(std::span<const std::string> words) {
+  for (const std::string& word : words) {
+    if (word == "--help" || word == "-h") return CommandLine(Help{});
+    if (word == "--version" || word == "-V") return CommandLine(Version{});
+  }
+  for (size_t i = 0; i < words.size(); i += word_count(words[i])) {
+    const std::string& word = words[i];
+    bool known = word.starts_with("--")
+                     ? find_option(std::string_view(word).substr(2, word.find('=') - 2)) != nullptr
+                     : find_option(word[1]) != nullptr;
+    if (!known) return unknown_option(row_of(CommandId::run), word);
+  }
+  if (words.empty()) return CommandLine(ShortHelp{});
+  return usage("a command word is missing, as in rlock run" + see_help(""));
+}
+
+Result<CommandLine> parse_help(std::span<const std::string> words) {
+  if (words.empty() || is_option(words.front())) return CommandLine(Help{});
+  const CommandRow* command = find_command(words.front());
+  if (command == nullptr) return unknown_command(words.front());
+  return CommandLine(Help{command->id});
+}
+
+}  // namespace
+
+Result<CommandLine> parse(std::span<const std::string> words) {
+  auto dashes = std::find(words.begin(), words.end(), "--");
+  std::optional<Words> after;
+  if (dashes != words.end()) after.emplace(dashes + 1, words.end());
+  words = words.first(static_cast<size_t>(dashes - words.begin()));
+
+  size_t at = command_index(words);
+  if (at == words.size()) return parse_without_command(words);
+  if (words[at] == "version") return CommandLine(Version{});
+  if (words[at] == "help") return parse_help(words.subspan(at + 1));
+  const CommandRow* command = find_command(words[at]);
+  if (command == nullptr) return unknown_command(words[at]);
+  Words others(words.begin(), words.end());
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(at));
+  return read_options(*command, split_empty_values(others), std::move(after));
+}
+
+bool asks_for_json(std::span<const std::string> words) {
+  auto dashes = std::find(words.begin(), words.end(), "--");
+  auto at = command_index(words.first(static_cast<size_t>(dashes - words.begin())));
+  bool prints_data = at >= words.size() || words[at] != row_of(CommandId::run).name;
+  return prints_data && std::find(words.begin(), dashes, "--json") != dashes;
+}
+
+}  // namespace rlock::cli

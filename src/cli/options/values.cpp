@@ -1,0 +1,39 @@
+#include "cli/options/values.hpp"
+
+#include <charconv>
+
+#include "util/duration.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+
+std::string shown_name(Opt id) {
+  const OptionRow& row = row_of(id);
+  return row.name.empty() ? std::string("-") + row.letter : "--" + std::string(row.name);
+}
+
+Result<std::optional<Millis>> duration_choice(const Choices& choices, Opt id) {
+  auto text = choices.last(id);
+  if (!text) return std::optional<Millis>();
+  auto value = util::parse_duration(*text);
+  if (!value) {
+    return Error{ErrorKind::usage, shown_name(id) + ": " + util::printable(value.error().text)};
+  }
+  return std::optional(*value);
+}
+
+Result<std::optional<uint64_t>> number_choice(const Choices& choices, Opt id, uint64_t most) {
+  auto text = choices.last(id);
+  if (!text) return std::optional<uint64_t>();
+  uint64_t value = 0;
+  const char* end = text->data() + text->size();
+  auto [stop, error] = std::from_chars(text->data(), end, value);
+  if (error != std::errc() || stop != end || value > most) {
+    return Error{ErrorKind::usage, shown_name(id) + ": not a number from 0 to " +
+                                       std::to_string(most) + ": \"" +
+                                       util::printable(util::shortened(*text, 60)) + "\""};
+  }
+  return std::optional(value);
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,126 @@
+#include "cli/output/console.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "util/fd.hpp"
+
+namespace rlock::cli {
+namespace {
+
+class TtouBlocked {
+ public:
+  TtouBlocked() {
+    sigset_t ttou;
+    sigemptyset(&ttou);
+    sigaddset(&ttou, SIGTTOU);
+    pthread_sigmask(SIG_BLOCK, &ttou, &before_);
+  }
+  ~TtouBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  TtouBlocked(const TtouBlocked&) = delete;
+  TtouBlocked& operator=(const TtouBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+// The same pipe or terminal through a description of our own: O_NONBLOCK on the caller's would
+// reach everyone who shares it. Files do not block; sockets cannot be opened so and are polled
+// only.
+util::Fd open_nonblocking(int fd) {
+  struct stat info {};
+  if (fstat(fd, &info) != 0 || !(S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode))) return {};
+  std::string path = "/proc/self/fd/" + std::to_string(fd);
+  return util::Fd(open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+bool wait_writable(int fd, TimePoint until) {
+  pollfd waited{fd, POLLOUT, 0};
+  int ready = poll(&waited, 1, poll_timeout(BootClock::now(), until));
+  return ready > 0 && (waited.revents & POLLOUT) != 0;
+}
+
+// 0, or the errno that stopped it.
+int write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    ssize_t n = write(fd, text.data(), text.size());
+    if (n > 0) text.remove_prefix(static_cast<size_t>(n));
+    if (n < 0 && errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+Error cannot_print(int error) {
+  return {ErrorKind::system, std::string("cannot write to stdout: ") + std::strerror(error)};
+}
+
+}  // namespace
+
+size_t write_stderr(std::string_view text, Millis bound) {
+  // What a terminal or pipe that polls writable takes at once.
+  constexpr size_t kChunk = 512;
+  TtouBlocked blocked;
+  util::Fd own = open_nonblocking(STDERR_FILENO);
+  const int fd = own ? own.get() : STDERR_FILENO;
+  const TimePoint until = BootClock::now() + bound;
+  size_t written = 0;
+  while (written < text.size() && wait_writable(fd, until)) {
+    ssize_t n = write(fd, text.data() + written, std::min(text.size() - written, kChunk));
+    if (n < 0 && errno != EAGAIN && errno != EINTR) break;
+    if (n > 0) written += static_cast<size_t>(n);
+  }
+  return written;
+}
+
+void print_message(std::string_view message) {
+  write_stderr(message_line(message), kFinalPrintTimeout);
+}
+
+std::string message_line(std::string_view message) {
+  return "rlock: " + std::string(message) + "\n";
+}
+
+Status print(std::string_view text) {
+  int error = write_all(STDOUT_FILENO, text);
+  if (error == 0 || error == EPIPE) return Done{};
+  return cannot_print(error);
+}
+
+Status print_or_fail(std::string_view text) {
+  // What rlock was started with is not close-on-exec: /dev/null took the place of a closed one.
+  bool was_closed = (fcntl(STDOUT_FILENO, F_GETFD) & FD_CLOEXEC) != 0;
+  int error = was_closed ? EBADF : write_all(STDOUT_FILENO, text);
+  if (error != 0) return cannot_print(error);
+  return Done{};
+}
+
+bool is_terminal(int fd) {
+  return isatty(fd) == 1;
+}
+
+bool is_foreground_terminal(int fd) {
+  return is_terminal(fd) && tcgetpgrp(fd) == getpgrp();
+}
+
+size_t line_width(int fd) {
+  constexpr size_t kUsual = 80;
+  constexpr size_t kAmple = 4000;
+  return is_terminal(fd) ? columns(fd, kUsual) : kAmple;
+}
+
+size_t columns(int fd, size_t otherwise) {
+  constexpr size_t kLeast = 20;
+  winsize size{};
+  if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return otherwise;
+  return std::max<size_t>(size.ws_col, kLeast);
+}
+
+}  // namespace rlock::cli

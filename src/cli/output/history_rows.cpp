@@ -1,0 +1,68 @@
+#include "cli/output/history_rows.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace rlock::cli {
+namespace {
+
+// The number of `exit:7` for `exit:`; up to 255.
+std::optional<int> number_after(std::string_view label, std::string_view text) {
+  if (!text.starts_with(label)) return std::nullopt;
+  text.remove_prefix(label.size());
+  unsigned value = 0;
+  const char* end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || value > 255) return std::nullopt;
+  return static_cast<int>(value);
+}
+
+int64_t start_of(const HistoryLine& line) {
+  return line.run ? line.run->since.ms : line.skips->first.ms;
+}
+
+}  // namespace
+
+History to_history(const std::vector<lock::HistoryRow>& rows, uint64_t most) {
+  History history;
+  for (const lock::HistoryRow& row : rows) {
+    if (const auto* run = std::get_if<lock::Run>(&row)) {
+      if (history.runs.size() == most) break;
+      history.runs.push_back({*run});
+      continue;
+    }
+    auto& runs = history.runs;
+    auto& target = runs.empty() ? history.skips : runs.back().skips;
+    target = std::get<lock::Skips>(row);
+  }
+  return history;
+}
+
+std::vector<HistoryLine> lines_of(const std::string& name, const History& history) {
+  std::vector<HistoryLine> lines;
+  if (history.skips) lines.push_back({name, std::nullopt, history.skips});
+  for (const RunWithSkips& entry : history.runs) {
+    lines.push_back({name, entry.run, entry.skips});
+  }
+  return lines;
+}
+
+void keep_newest(std::vector<HistoryLine>& lines, uint64_t most) {
+  std::stable_sort(lines.begin(), lines.end(), [](const HistoryLine& a, const HistoryLine& b) {
+    return start_of(a) > start_of(b);
+  });
+  uint64_t runs = 0;
+  auto first_excess = std::find_if(lines.begin(), lines.end(), [&](const HistoryLine& line) {
+    return line.run && ++runs > most;
+  });
+  lines.erase(first_excess, lines.end());
+}
+
+RunEnd end_of(const lock::Run& run) {
+  RunEnd end{run.how, number_after("exit:", run.result), number_after("signal:", run.result)};
+  bool ended_early = run.how == "released" && (run.result == "lost" || run.result == "max-run");
+  if (ended_early) end.how = run.result;
+  return end;
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,270 @@
+#include "cli/output/json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "cli/output/exit_code.hpp"
+#include "cli/output/record.hpp"
+#include "cli/output/timestamp.hpp"
+#include "cli/settings/format.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kSchema = 1;
+
+std::string line(const Json& json) {
+  return json.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json time_or_null(lock::ServerTime time) {
+  std::string text = rfc3339(time);
+  return text.empty() ? Json() : Json(text);
+}
+
+// Beyond 2^53 readers lose digits, and no server of ours issues such a token.
+Json token_or_null(lock::Token token) {
+  constexpr uint64_t kExact = uint64_t{1} << 53;
+  return token.value == 0 || token.value >= kExact ? Json() : Json(token.value);
+}
+
+// A cool-down is stored under the owner with a `~` in front.
+std::string owner_without_mark(const lock::Holder& holder) {
+  return holder.owner.starts_with('~') ? holder.owner.substr(1) : holder.owner;
+}
+
+Json slots_json(const std::optional<lock::Limit>& limit) {
+  if (!limit || limit->mode() == lock::Mode::shared) return {};
+  return limit->value();
+}
+
+Json held_json(const lock::Holder& holder) {
+  return holder.since.ms == 0 ? Json() : Json(holder.held.count());
+}
+
+Json left_json(const lock::Holder& holder) {
+  return holder.left < Millis(0) ? Json() : Json(holder.left.count());
+}
+
+// Whether its holder renews it by itself; null where that is not known, and for a cool-down.
+Json renewed_json(const lock::Holder& holder) {
+  if (holder.since.ms == 0 || holder.state == lock::HolderState::cooldown) return {};
+  return holder.responsive != lock::Responsive::no;
+}
+
+Json holder_json(const lock::Holder& holder) {
+  Record record = decode_record(holder.record);
+  return {{"owner", owner_without_mark(holder)},
+          {"token", token_or_null(holder.token)},
+          {"host", or_null(record.host)},
+          {"pid", or_null(record.pid)},
+          {"user", or_null(record.user)},
+          {"command", or_null(record.command)},
+          {"reason", or_null(record.reason)},
+          {"ending", or_null(record.ending)},
+          {"since", time_or_null(holder.since)},
+          {"held_ms", held_json(holder)},
+          {"ttl_ms", left_json(holder)},
+          {"entries", holder.entries},
+          {"mode", to_string(holder.limit.mode())},
+          {"slots", slots_json(holder.limit)},
+          {"renewed", renewed_json(holder)}};
+}
+
+Json holders_json(const std::vector<lock::Holder>& holders) {
+  Json out = Json::array();
+  for (const lock::Holder& holder : holders) out.push_back(holder_json(holder));
+  return out;
+}
+
+// With where each lease stands.
+Json quorum_holders_json(const std::vector<lock::Holder>& holders) {
+  Json out = holders_json(holders);
+  for (size_t i = 0; i < holders.size(); ++i) out[i]["servers"] = holders[i].servers;
+  return out;
+}
+
+Json quorum_json(const lock::Snapshot& snapshot) {
+  Json silent = Json::array();
+  for (const lock::SilentServer& server : snapshot.silent) {
+    silent.push_back({{"server", server.server}, {"error", server.why}});
+  }
+  return {{"servers", snapshot.servers},
+          {"silent", std::move(silent)},
+          {"partial", quorum_holders_json(snapshot.partial)}};
+}
+
+Json failed_lock_json(const LockView& lock) {
+  return {{"name", lock.name},
+          {"state", Json()},
+          {"mode", Json()},
+          {"slots", Json()},
+          {"holders", Json::array()},
+          {"waiters", Json()},
+          {"format", to_string(lock.format)},
+          {"error", lock.snapshot.error().text}};
+}
+
+Json lock_json(const LockView& lock) {
+  if (!lock.snapshot) return failed_lock_json(lock);
+  const lock::Snapshot& snapshot = *lock.snapshot;
+  auto limit = limit_of(snapshot);
+  bool native = lock.format == redis::Format::native;  // elsewhere nobody knows who waits
+  Json json{{"name", lock.name},
+            {"state", to_string(state_of(snapshot))},
+            {"mode", limit ? Json(to_string(limit->mode())) : Json()},
+            {"slots", slots_json(limit)},
+            {"holders", holders_json(snapshot.holders)},
+            {"waiters", native ? Json(snapshot.live_waiters) : Json()},
+            {"format", to_string(lock.format)},
+            {"known", is_known(lock)}};
+  if (snapshot.servers > 1) {
+    json["holders"] = quorum_holders_json(snapshot.holders);
+    json["quorum"] = quorum_json(snapshot);
+  }
+  return json;
+}
+
+Json waiter_json(const lock::Waiter& waiter, size_t position) {
+  Record record = decode_record(waiter.record);
+  return {{"position", position},
+          {"owner", waiter.owner},
+          {"host", or_null(record.host)},
+          {"pid", or_null(record.pid)},
+          {"user", or_null(record.user)},
+          {"command", or_null(record.command)},
+          {"reason", or_null(record.reason)},
+          {"since", time_or_null(waiter.since)},
+          {"waiting_ms", waiter.waiting.count()},
+          {"mode", to_string(waiter.limit.mode())}};
+}
+
+// Without skips the object is there all the same: {"count":0, …}.
+Json skips_json(const std::optional<lock::Skips>& skips) {
+  const lock::Skips none{};
+  const lock::Skips& shown = skips ? *skips : none;
+  Record last = decode_record(shown.record);
+  return {{"count", shown.count},
+          {"first", time_or_null(shown.first)},
+          {"last", time_or_null(shown.last)},
+          {"host", or_null(last.host)},
+          {"user", or_null(last.user)}};
+}
+
+// Who broke the lock, or the cool-down of a run that had ended, and why.
+Json forced_json(const std::string& note) {
+  if (note.empty()) return {};
+  Record by = decode_record(note);
+  return {{"host", or_null(by.host)},
+          {"user", or_null(by.user)},
+          {"reason", or_null(by.reason)},
+          {"at", or_null(by.at)}};
+}
+
+Json run_json(const lock::Run& run, const std::optional<lock::Skips>& skips) {
+  Record record = decode_record(run.record);
+  RunEnd end = end_of(run);
+  return {{"start", time_or_null(run.since)},
+          {"end", time_or_null(run.until)},
+          {"exit_code", or_null(end.exit_code)},
+          {"signal", or_null(end.signal)},
+          {"how", end.how},
+          {"host", or_null(record.host)},
+          {"user", or_null(record.user)},
+          {"pid", or_null(record.pid)},
+          {"command", or_null(record.command)},
+          {"reason", or_null(record.reason)},
+          {"token", token_or_null(run.token)},
+          {"skips", skips_json(skips)},
+          {"forced", forced_json(run.note)}};
+}
+
+}  // namespace
+
+std::string status_json(const std::vector<LockView>& locks) {
+  Json list = Json::array();
+  for (const LockView& lock : locks) list.push_back(lock_json(lock));
+  return line({{"schema", kSchema}, {"locks", std::move(list)}});
+}
+
+std::string queue_json(const lock::LockName& name, const std::vector<lock::Waiter>& waiters,
+                       const std::optional<std::optional<std::string>>& removed, uint64_t servers) {
+  Json list = Json::array();
+  for (const lock::Waiter& waiter : waiters) {
+    list.push_back(waiter_json(waiter, list.size() + 1));
+    if (servers > 1) list.back()["servers"] = waiter.servers;
+  }
+  Json json{{"schema", kSchema}, {"name", name.text()}, {"waiters", std::move(list)}};
+  if (removed) json["removed"] = or_null(*removed);
+  return line(json);
+}
+
+std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced) {
+  return line({{"schema", kSchema},
+               {"name", name.text()},
+               {"released", holders_json(forced.broken)},
+               {"next", or_null(forced.next)}});
+}
+
+std::string acquire_json(const lock::AcquireCall& claim, lock::Token token,
+                         lock::ServerTime acquired_at) {
+  return line({{"schema", kSchema},
+               {"name", claim.name.text()},
+               {"owner", claim.owner.text()},
+               {"token", token_or_null(token)},
+               {"ttl_ms", claim.ttl.count()},
+               {"acquired_at", time_or_null(acquired_at)}});
+}
+
+std::string history_json(const lock::LockName& name, const History& history) {
+  Json runs = Json::array();
+  for (const RunWithSkips& entry : history.runs) runs.push_back(run_json(entry.run, entry.skips));
+  return line({{"schema", kSchema},
+               {"name", name.text()},
+               {"runs", std::move(runs)},
+               {"skips", skips_json(history.skips)}});
+}
+
+std::string history_json(const std::vector<HistoryLine>& lines) {
+  Json runs = Json::array();
+  Json since = Json::array();
+  for (const HistoryLine& entry : lines) {
+    Json row{{"name", entry.name}};
+    row.update(entry.run ? run_json(*entry.run, entry.skips) : skips_json(entry.skips));
+    (entry.run ? runs : since).push_back(std::move(row));
+  }
+  return line({{"schema", kSchema},
+               {"name", Json()},
+               {"runs", std::move(runs)},
+               {"skipped_since", std::move(since)}});
+}
+
+std::string error_json(const Error& error, const Subject& subject, std::optional<int> code,
+                       const std::optional<lock::Holder>& holder) {
+  Json inner{{"code", code.value_or(exit_code(error.kind))},
+             {"kind", to_string(error.kind)},
+             {"message", error.text}};
+  if (subject.lock) inner["lock"] = *subject.lock;
+  if (subject.owner) inner["owner"] = *subject.owner;
+  if (holder) inner["holder"] = holder_json(*holder);
+  return line({{"schema", kSchema}, {"error", std::move(inner)}});
+}
+
+std::string event_json(const LoggedEvent& event) {
+  Json json{{"event", event.event}, {"time", time_or_null(event.time)},
+            {"t_ns", event.t_ns},   {"host", event.host.empty() ? Json() : Json(event.host)},
+            {"pid", event.pid},     {"name", event.name},
+            {"owner", event.owner}, {"token", token_or_null(event.token)}};
+  if (event.waited) json["waited_ms"] = event.waited->count();
+  if (event.held) json["held_ms"] = event.held->count();
+  if (!event.detail.empty()) json["detail"] = event.detail;
+  return line(json);
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,105 @@
+#include "cli/output/messages.hpp"
+
+#include "cli/output/record.hpp"
+#include "cli/output/timestamp.hpp"
+#include "util/duration.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using lock::LostHow;
+
+std::string clipped(std::string_view text, size_t width) {
+  return util::shortened(util::printable(text), width);
+}
+
+// Some name for whoever it is: the owner id where the record says nothing.
+std::string holder_name(const Record& record, const std::string& owner) {
+  std::string who = util::shortened(who_text(record), 60);
+  return who.empty() ? "owner " + clipped(owner, 40) : who;
+}
+
+std::string time_phrase(const lock::Holder& holder, TimeStyle style) {
+  if (holder.since.ms == 0) return {};
+  std::string since = rfc3339(holder.since);
+  bool start = style == TimeStyle::start && !since.empty();
+  return start ? " since " + since : " for " + util::format_duration(holder.held);
+}
+
+}  // namespace
+
+std::string in_quotes(std::string_view text) {
+  std::string out = "\"";
+  out += util::printable(text);
+  return out += '"';
+}
+
+std::string holder_phrase(const lock::Holder& holder, TimeStyle style) {
+  if (holder.state == lock::HolderState::cooldown) {
+    return "in its cool-down (--min-hold) for another " + util::format_duration(holder.left);
+  }
+  Record record = decode_record(holder.record);
+  std::string text = "held by " + holder_name(record, holder.owner);
+  if (record.pid) text += " (pid " + std::to_string(*record.pid) + ")";
+  text += time_phrase(holder, style);
+  if (record.command) text += ": " + clipped(*record.command, 200);
+  if (record.reason) text += " (reason: " + clipped(*record.reason, 200) + ")";
+  if (record.ending) text += " (ending, " + clipped(*record.ending, 200) + ")";
+  if (holder.state == lock::HolderState::revoked) text += " (broken by an operator, ending)";
+  return text;
+}
+
+std::string holder_phrase(const std::optional<lock::Holder>& holder) {
+  return holder ? holder_phrase(*holder, TimeStyle::start) : "held by another";
+}
+
+std::string taker_phrase(const lock::Holder& holder) {
+  Record record = decode_record(holder.record);
+  std::string text = "by " + holder_name(record, holder.owner);
+  if (who_text(record).empty()) return text;
+  text += " (owner " + clipped(holder.owner, 40);
+  std::string since = rfc3339(holder.since);
+  if (!since.empty()) text += ", since " + since;
+  return text + ")";
+}
+
+std::string since_phrase(lock::LaterHolder since) {
+  switch (since) {
+    case lock::LaterHolder::nobody:
+      return " (nobody had it since)";
+    case lock::LaterHolder::another:
+      return " (another had it since)";
+    case lock::LaterHolder::unknown:
+      break;
+  }
+  return {};
+}
+
+std::string lost_phrase(const lock::Lost& lost) {
+  std::string taker = lost.by ? taker_phrase(*lost.by) : "by another";
+  std::string operators = note_text(lost.note);
+  switch (lost.how) {
+    case LostHow::deleted:
+      return "its keys were deleted at the server" + since_phrase(lost.since);
+    case LostHow::taken:
+      return std::string("it was taken ").append(taker);
+    case LostHow::full:
+      return std::string("there is no room beside those who hold it now; taken ").append(taker);
+    case LostHow::expired:
+      return "the lease ended" + since_phrase(lost.since);
+    case LostHow::unissued:
+      return "the server lost its data, and its clock is behind the token of this lock: it was not "
+             "put back";
+    case LostHow::released:
+      return "it was released under this owner id";
+    case LostHow::forced:
+      return operators.empty() ? "it was broken by an operator"
+                               : std::string("it was broken ").append(operators);
+    case LostHow::gone:
+      return "its key is gone at the server: ended, deleted or lost there";
+  }
+  return "the lease ended";
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,166 @@
+#include "cli/output/record.hpp"
+
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/output/user.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kLongestCommand = 200;
+constexpr size_t kLongestReason = 1000;
+// Ten times what we write ourselves: more is not worth parsing.
+constexpr size_t kLongestRecord = 32 * 1024;
+
+void put(Json& json, const char* key, const std::optional<std::string>& value) {
+  if (value) json[key] = *value;
+}
+
+std::optional<std::string> text_at(const Json& json, const char* key) {
+  auto found = json.find(key);
+  if (found == json.end() || !found->is_string()) return std::nullopt;
+  return found->get<std::string>();
+}
+
+std::optional<int64_t> pid_at(const Json& json) {
+  auto found = json.find("pid");
+  if (found == json.end() || !found->is_number_integer()) return std::nullopt;
+  auto pid = found->get<int64_t>();
+  return pid > 0 && pid <= INT32_MAX ? std::optional(pid) : std::nullopt;
+}
+
+bool needs_no_quotes(std::string_view word) {
+  constexpr std::string_view kSafe =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^";
+  return !word.empty() && word.find_first_not_of(kSafe) == word.npos;
+}
+
+}  // namespace
+
+std::string shell_quoted(std::string_view word) {
+  if (needs_no_quotes(word)) return std::string(word);
+  std::string out = "'";
+  for (char c : word) {
+    if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return out + "'";
+}
+
+std::string encode_record(const Record& record) {
+  Json json = Json::object();
+  put(json, "host", record.host);
+  if (record.pid) json["pid"] = *record.pid;
+  put(json, "user", record.user);
+  put(json, "command", record.command);
+  if (record.reason) json["reason"] = std::string(cut_at_character(*record.reason, kLongestReason));
+  put(json, "at", record.at);
+  if (record.ending) json["ending"] = std::string(cut_at_character(*record.ending, kLongestReason));
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Record decode_record(std::string_view bytes) {
+  if (bytes.size() > kLongestRecord) return {};
+  Json json = Json::parse(util::to_utf8(bytes), nullptr, false);
+  if (!json.is_object()) return {};
+  Record record;
+  record.host = text_at(json, "host");
+  record.user = text_at(json, "user");
+  record.pid = pid_at(json);
+  record.command = text_at(json, "command");
+  record.reason = text_at(json, "reason");
+  record.at = text_at(json, "at");
+  record.ending = text_at(json, "ending");
+  return record;
+}
+
+Record own_record() {
+  Record record;
+  char host[256] = {};
+  if (gethostname(host, sizeof host - 1) == 0) record.host = util::to_utf8(host);
+  record.user = util::to_utf8(user_name());
+  record.pid = getpid();
+  return record;
+}
+
+namespace {
+
+// `user:***` of user:password. A lone one may be a token and is masked whole, as is one with the
+// passwords that go with a token; but over ssh it is a name.
+std::string masked(std::string_view userinfo, bool ssh) {
+  const size_t end = userinfo.find_first_of(":/?#@");
+  if (end == userinfo.npos) return ssh ? std::string(userinfo) : "***";
+  const std::string_view password = userinfo.substr(end + 1);
+  const bool token = userinfo[end] != ':' || password.empty() || password == "x-oauth-basic";
+  return token ? "***" : std::string(userinfo.substr(0, end + 1)) + "***";
+}
+
+// Others can read it in `status` and `history`. A password may have an unescaped / or @ in it, so
+// what stands before the last @ of a URL's word goes: rather too much than a part of it. At least
+// the first `most` bytes.
+std::string without_passwords(std::string_view text, size_t most) {
+  constexpr std::string_view kScheme = "://";
+  std::string out;
+  size_t at = text.find(kScheme);
+  while (at != text.npos && out.size() + at < most) {
+    out += text.substr(0, at + kScheme.size());
+    text.remove_prefix(at + kScheme.size());
+    const std::string_view word = text.substr(0, text.find_first_of(" \t\n"));
+    const size_t end = word.rfind('@');
+    if (end != word.npos) {
+      out += masked(word.substr(0, end), out.ends_with("ssh://"));
+      text.remove_prefix(end);
+    }
+    at = text.find(kScheme);
+  }
+  if (out.size() < most) out += text.substr(0, most - out.size());
+  return out;
+}
+
+}  // namespace
+
+std::string command_text(const std::vector<std::string>& argv) {
+  std::string text;
+  for (const std::string& word : argv) {
+    if (!text.empty()) text += ' ';
+    // A longer word is cut below anyway: do not copy a megabyte to keep 200 bytes.
+    std::string safe = without_passwords(word, kLongestCommand + 1);
+    text += shell_quoted(std::string_view(safe).substr(0, kLongestCommand + 1));
+    if (text.size() > kLongestCommand) break;
+  }
+  std::string valid = util::to_utf8(text);
+  return std::string(cut_at_character(valid, kLongestCommand));
+}
+
+std::string_view cut_at_character(std::string_view text, size_t limit) {
+  if (text.size() <= limit) return text;
+  size_t end = limit;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
+std::string who_text(const Record& record) {
+  std::string who = record.user.value_or("");
+  if (record.host) who += (who.empty() ? "" : "@") + *record.host;
+  return util::printable(who);
+}
+
+std::string note_text(std::string_view note) {
+  Record record = decode_record(note);
+  std::string who = who_text(record);
+  std::string text = who.empty() ? "" : "by " + util::shortened(who, 60);
+  if (record.reason && !record.reason->empty()) {
+    text += (text.empty() ? "" : ": ") + util::shortened(util::printable(*record.reason), 200);
+  }
+  return text;
+}
+
+}  // namespace rlock::cli

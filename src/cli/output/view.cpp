@@ -1,0 +1,61 @@
+#include "cli/output/view.hpp"
+
+#include <algorithm>
+
+namespace rlock::cli {
+
+using lock::HolderState;
+
+LockState state_of(const lock::Snapshot& snapshot) {
+  auto in = [](HolderState state) {
+    return [state](const lock::Holder& holder) { return holder.state == state; };
+  };
+  const auto& holders = snapshot.holders;
+  if (holders.empty()) return LockState::free;
+  if (std::any_of(holders.begin(), holders.end(), in(HolderState::revoked))) {
+    return LockState::revoked;
+  }
+  bool cooling = std::all_of(holders.begin(), holders.end(), in(HolderState::cooldown));
+  return cooling ? LockState::cooldown : LockState::held;
+}
+
+std::string_view to_string(LockState state) {
+  switch (state) {
+    case LockState::free:
+      return "free";
+    case LockState::held:
+      return "held";
+    case LockState::cooldown:
+      return "cooldown";
+    case LockState::revoked:
+      return "revoked";
+  }
+  return "held";
+}
+
+std::optional<lock::Limit> limit_of(const lock::Snapshot& snapshot) {
+  auto least = std::min_element(snapshot.holders.begin(), snapshot.holders.end(),
+                                [](const lock::Holder& a, const lock::Holder& b) {
+                                  return a.limit.value() < b.limit.value();
+                                });
+  return least == snapshot.holders.end() ? std::nullopt : std::optional(least->limit);
+}
+
+std::string_view to_string(lock::Mode mode) {
+  switch (mode) {
+    case lock::Mode::exclusive:
+      return "exclusive";
+    case lock::Mode::slots:
+      return "slots";
+    case lock::Mode::shared:
+      return "shared";
+  }
+  return "exclusive";
+}
+
+bool is_known(const LockView& lock) {
+  if (!lock.snapshot || lock.format != redis::Format::native) return true;
+  return lock.snapshot->known || !lock.snapshot->holders.empty();
+}
+
+}  // namespace rlock::cli

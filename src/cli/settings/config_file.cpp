@@ -1,0 +1,235 @@
+#include "cli/settings/config_file.hpp"
+
+// Debian's library is a shared one; the headers alone cost a run without a file nothing.
+#define TOML_HEADER_ONLY 1
+#define TOML_ENABLE_FORMATTERS 0
+// Its parser (3.3, 3.4) asserts, or lets the compiler assume, what malformed files break (`[#`),
+// before it comes to the error that it has for them.
+#undef NDEBUG
+#define TOML_ASSERT(expr) static_cast<void>(0)
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/options/suggest.hpp"
+#include "cli/output/ascii_text.hpp"
+#include "cli/output/messages.hpp"
+#include "cli/settings/connect.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+enum class ConfigSection : uint8_t { top, run };
+
+constexpr std::string_view kRunTable = "run";
+constexpr std::string_view kPassword = "password";
+
+// Where a file may set the option. How one call talks is no setting of a machine: with `quiet` in a
+// file, `status -q` would mean something else than it says.
+std::optional<ConfigSection> section_of(const OptionRow& row) {
+  if (row.name.empty()) return std::nullopt;
+  switch (row.id) {
+    case Opt::config:
+    case Opt::json:
+    case Opt::quiet:
+    case Opt::verbose:
+    case Opt::help:
+    case Opt::version:
+      return std::nullopt;
+    default:
+      break;
+  }
+  if (row.section == Section::general) return ConfigSection::top;
+  return row.applies_to(CommandId::run) ? std::optional(ConfigSection::run) : std::nullopt;
+}
+
+std::string_view expected_value(const OptionRow& row) {
+  if (!row.takes_value()) return "true or false";
+  if (row.id == Opt::url) return "a string or an array of strings";
+  if (row.metavar == "DUR") return "a duration such as \"10s\", or a number of seconds";
+  if (row.metavar == "N") return "a whole number";
+  return "a string";
+}
+
+// An array of strings, each of them something; nothing for anything else.
+std::optional<Words> strings_of(const toml::array& array) {
+  Words words;
+  for (const toml::node& node : array) {
+    if (!node.is_string()) return std::nullopt;
+    words.push_back(node.as_string()->get());
+  }
+  return words.empty() ? std::nullopt : std::optional(std::move(words));
+}
+
+// The value as words of the command line, nothing when it is of the wrong type.
+std::optional<Words> words_of(const OptionRow& row, const toml::node& node) {
+  if (!row.takes_value()) {
+    if (!node.is_boolean()) return std::nullopt;
+    return node.as_boolean()->get() ? Words{"true"} : Words{};
+  }
+  bool duration = row.metavar == "DUR";
+  if (node.is_integer() && (duration || row.metavar == "N")) {
+    return Words{std::to_string(node.as_integer()->get())};
+  }
+  if (node.is_floating_point() && duration) {
+    return Words{std::to_string(node.as_floating_point()->get())};
+  }
+  if (node.is_array() && row.id == Opt::url) return strings_of(*node.as_array());
+  if (!node.is_string() || row.metavar == "N") return std::nullopt;
+  return Words{node.as_string()->get()};
+}
+
+std::string in_table(ConfigSection section) {
+  return section == ConfigSection::run ? " in [run]" : "";
+}
+
+class Reader {
+ public:
+  Reader(const std::string& path, const AsciiText& text)
+      : path_(path), folder_(path.substr(0, path.rfind('/') + 1)), text_(text) {}
+
+  Status read(const toml::table& table, ConfigSection section);
+  Error syntax_error(const toml::parse_error& error) const;
+  std::vector<Setting> take() { return std::move(settings_); }
+
+ private:
+  Status read_key(const toml::key& key, const toml::node& node, ConfigSection section);
+  Status add(const OptionRow& row, const toml::key& key, const toml::node& node);
+  Error at(unsigned line, const std::string& what) const;
+  Error unknown_key(const toml::key& key, ConfigSection section) const;
+  std::string resolve_path(const OptionRow& row, const std::string& value) const;
+
+  std::string path_;
+  std::string folder_;
+  const AsciiText& text_;  // what the parser saw: all that it says must be translated back
+  std::vector<Setting> settings_;
+};
+
+unsigned line_of(const toml::key& key) {
+  return key.source().begin.line;
+}
+
+Status Reader::read(const toml::table& table, ConfigSection section) {
+  for (auto&& [key, node] : table) {
+    if (auto ok = read_key(key, node, section); !ok) return ok;
+  }
+  return Done{};
+}
+
+Status Reader::read_key(const toml::key& key, const toml::node& node, ConfigSection section) {
+  if (section == ConfigSection::top && key.str() == kRunTable) {
+    if (node.is_table()) return read(*node.as_table(), ConfigSection::run);
+    return at(line_of(key), "run must be a table: [run]");
+  }
+  if (section == ConfigSection::top && key.str() == kPassword) {
+    return add(row_of(Opt::password_file), key, node);
+  }
+  const OptionRow* row = find_option(key.str());
+  if (row == nullptr || section_of(*row) != section) return unknown_key(key, section);
+  return add(*row, key, node);
+}
+
+Status Reader::add(const OptionRow& row, const toml::key& key, const toml::node& node) {
+  const std::string name(key.str());
+  auto words = words_of(row, node);
+  if (!words) return at(line_of(key), name + " must be " + std::string(expected_value(row)));
+  bool literal = name == kPassword;
+  for (std::string& word : *words) {
+    word = text_.original(word);
+    if (word.find('\0') != word.npos) return at(line_of(key), name + " must not hold a NUL");
+  }
+  if (row.id == Opt::url) words = split_urls(*words);
+  if (!literal) {
+    for (std::string& word : *words) word = resolve_path(row, word);
+  }
+  if (literal && words->front().empty()) return at(line_of(key), "password is empty");
+  auto password = [](Opt id) { return id == Opt::password_file || id == Opt::password_command; };
+  auto conflicts = [&](const Setting& other) { return password(other.id) && password(row.id); };
+  if (std::any_of(settings_.begin(), settings_.end(), conflicts)) {
+    return at(line_of(key), "password, password-file and password-command exclude each other");
+  }
+  settings_.push_back({row.id, *std::move(words), line_of(key), literal});
+  return Done{};
+}
+
+Error Reader::at(unsigned line, const std::string& what) const {
+  return {ErrorKind::config, path_ + ":" + std::to_string(line) + ": " + what};
+}
+
+Error Reader::unknown_key(const toml::key& key, ConfigSection section) const {
+  const std::string name = util::shortened(text_.original(key.str()), 60);
+  const std::string text = "unknown key " + in_quotes(name) + in_table(section);
+  const OptionRow* row = find_option(key.str());
+  if (row != nullptr && section_of(*row) == ConfigSection::run) {
+    return at(line_of(key), text + "; it belongs in the table [run]");
+  }
+  if (key.str() == kPassword || (row != nullptr && section_of(*row) == ConfigSection::top)) {
+    return at(line_of(key), text + "; it belongs at the top, before any [table]");
+  }
+  if (row != nullptr) return at(line_of(key), text + "; it is for the command line only");
+  std::vector<std::string_view> names;
+  if (section == ConfigSection::top) names = {kRunTable, kPassword};
+  for (const OptionRow& option : options()) {
+    if (section_of(option) == section) names.push_back(option.name);
+  }
+  auto meant = suggestion(key.str(), names);
+  return at(line_of(key), meant ? text + " (did you mean " + std::string(*meant) + "?)" : text);
+}
+
+// What a file names is found whichever folder rlock is called in.
+std::string Reader::resolve_path(const OptionRow& row, const std::string& value) const {
+  constexpr std::string_view kLocal = "local:";
+  bool local = row.id == Opt::url && value.starts_with(kLocal);
+  if (!local && row.metavar != "FILE" && row.metavar != "DIR") return value;
+  size_t start = local ? kLocal.size() : 0;
+  if (value.size() == start || value[start] == '/') return value;
+  return value.substr(0, start) + folder_ + value.substr(start);
+}
+
+std::string_view line_at(std::string_view text, unsigned number) {
+  for (; number > 1; --number) text.remove_prefix(std::min(text.size(), text.find('\n') + 1));
+  return text.substr(0, text.find('\n'));
+}
+
+// The parser quotes what it stumbled over: not where that may be a password.
+Error Reader::syntax_error(const toml::parse_error& error) const {
+  unsigned line = error.source().begin.line;
+  std::string_view shown = line_at(text_.text(), line);
+  bool secret = shown.find("pass") != shown.npos || shown.find("://") != shown.npos;
+  if (secret) return at(line, "not TOML");
+  // It stumbled over a part of a character.
+  if (text_.has_mark(error.description())) return at(line, "not TOML: a character beyond ASCII");
+  return at(line, "not TOML: " + util::printable(error.description()));
+}
+
+Error not_utf8(const std::string& path, std::string_view text) {
+  const char* begin = text.data();
+  while (size_t length = util::utf8_length(text)) text.remove_prefix(length);
+  auto line = 1 + std::count(begin, text.data(), '\n');
+  return {ErrorKind::config, path + ":" + std::to_string(line) + ": not TOML: not UTF-8"};
+}
+
+}  // namespace
+
+Result<std::vector<Setting>> parse_config(const std::string& path, std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (!util::is_utf8(text)) return not_utf8(path, text);
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  auto ascii = AsciiText::of(text);
+  if (!ascii) return Error{ErrorKind::config, path + ": it uses each of ~^|`;!$*?<> beside UTF-8"};
+  Reader reader(path, *ascii);
+  toml::table table;
+  try {
+    table = toml::parse(ascii->text());
+  } catch (const toml::parse_error& error) {
+    return reader.syntax_error(error);
+  }
+  TRY_STATUS(reader.read(table, ConfigSection::top));
+  return reader.take();
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,167 @@
+#include "cli/settings/connect.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "cli/options/values.hpp"
+#include "cli/settings/format.hpp"
+#include "redis/net/url.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::string_view kWhiteSpace = " \t\r\n";
+
+bool scheme_follows(std::string_view text) {
+  constexpr std::string_view kSchemeLetters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ+-.";
+  text.remove_prefix(std::min(text.size(), text.find_first_not_of(kWhiteSpace)));
+  if (text.starts_with("local:")) return true;
+  size_t end = text.find_first_not_of(kSchemeLetters);
+  return end != text.npos && end > 0 && text.substr(end).starts_with("://");
+}
+
+// Set but empty is not set.
+std::optional<std::string> variable(Getenv getenv, const char* name) {
+  const char* value = getenv(name);
+  return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
+}
+
+const char* no_variable(const char*) {
+  return nullptr;
+}
+
+// Flag over environment: a URL that says itself who we are is another server's than the user and
+// password of the environment, which it must not even be told.
+Getenv credentials_environment(const Choices& choices, Getenv getenv) {
+  if (!choices.is_flag(Opt::url)) return getenv;
+  const auto& urls = choices.all(Opt::url);
+  bool any = std::any_of(urls.begin(), urls.end(), [](const std::string& text) {
+    auto url = redis::parse_url(text);
+    return url && redis::own_credentials(*url) != redis::Credentials{};
+  });
+  return any ? no_variable : getenv;
+}
+
+Status set_credentials(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
+  out.user = choices.has(Opt::user) ? choices.last(Opt::user) : variable(getenv, "RLOCK_USER");
+  auto path = choices.last(Opt::password_file);
+  auto command = choices.last(Opt::password_command);
+  if (path && command) {
+    return Error{ErrorKind::usage, "--password-file and --password-command exclude each other"};
+  }
+  if (path || command) {
+    TRY(auto secret, path ? redis::secret_in_file(*path) : redis::secret_of_command(*command));
+    out.secret = std::move(secret);
+    out.password = out.secret->current();
+    return Done{};
+  }
+  for (const char* name : kPasswordVariables) {
+    if (!out.password) out.password = variable(getenv, name);
+  }
+  if (!out.password) out.password = choices.password();
+  return Done{};
+}
+
+std::string choice_or_variable(const Choices& choices, Opt id, Getenv getenv) {
+  if (auto chosen = choices.last(id)) return *std::move(chosen);
+  return variable(getenv, std::string(row_of(id).environment).c_str()).value_or("");
+}
+
+Result<redis::Verify> verification(const Choices& choices, Getenv getenv) {
+  std::string word = choice_or_variable(choices, Opt::insecure, getenv);
+  if (word.empty() || word == "0" || word == "no" || word == "false") return redis::Verify::peer;
+  if (word == "1" || word == "yes" || word == "true") return redis::Verify::nothing;
+  return Error{ErrorKind::usage, "RLOCK_INSECURE must be 1 or 0"};
+}
+
+Status set_tls(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
+  out.tls.cacert = choice_or_variable(choices, Opt::cacert, getenv);
+  out.tls.cacertdir = choice_or_variable(choices, Opt::cacertdir, getenv);
+  out.tls.cert = choice_or_variable(choices, Opt::cert, getenv);
+  out.tls.key = choice_or_variable(choices, Opt::key, getenv);
+  out.tls.sni = choice_or_variable(choices, Opt::sni, getenv);
+  TRY(auto verify, verification(choices, getenv));
+  out.tls.verify = verify;
+  return Done{};
+}
+
+// A brace would move the hash tag: the keys of one lock would lie on several cluster slots.
+Status check_prefix(const std::string& prefix) {
+  bool valid = util::printable(prefix) == prefix && prefix.find_first_of("{}") == prefix.npos;
+  if (valid) return Done{};
+  return Error{ErrorKind::usage, "bad prefix \"" + util::printable(util::shortened(prefix, 60)) +
+                                     "\": control characters, { and } are not allowed"};
+}
+
+Status set_connect_timeout(redis::OpenOptions& out, const Choices& choices) {
+  TRY(auto timeout, duration_choice(choices, Opt::connect_timeout));
+  if (!timeout) return Done{};
+  if (*timeout == Millis(0)) {
+    return Error{ErrorKind::usage, "--connect-timeout must be longer than 0"};
+  }
+  out.connect_timeout = *timeout;
+  return Done{};
+}
+
+}  // namespace
+
+const char* system_getenv(const char* name) {
+  return ::getenv(name);
+}
+
+std::vector<std::string> split_urls(std::string_view text) {
+  std::vector<std::string> urls;
+  std::string url;
+  auto flush = [&] {
+    if (!url.empty()) urls.push_back(std::move(url));
+    url.clear();
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool space = kWhiteSpace.find(text[i]) != kWhiteSpace.npos;
+    const bool between = space || text[i] == ',';
+    if (between && (scheme_follows(text.substr(i + 1)) || (space && url.empty()))) {
+      flush();
+    } else {
+      url += text[i];
+    }
+  }
+  url.erase(url.find_last_not_of(kWhiteSpace) + 1);
+  flush();
+  return urls;
+}
+
+std::vector<std::string> split_urls(const std::vector<std::string>& texts) {
+  std::vector<std::string> all;
+  for (const std::string& text : texts) {
+    std::vector<std::string> urls = split_urls(text);
+    if (urls.empty()) urls.push_back(text);
+    all.insert(all.end(), urls.begin(), urls.end());
+  }
+  return all;
+}
+
+Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv getenv) {
+  redis::OpenOptions out;
+  out.urls = choices.all(Opt::url);
+  if (out.urls.empty()) out.urls = split_urls(variable(getenv, "RLOCK_URL").value_or(""));
+  if (out.urls.empty()) {
+    return Error{ErrorKind::config,
+                 "no server given: use --url URL, RLOCK_URL or rlock.toml; "
+                 "--url local: is a private server on this machine"};
+  }
+  auto prefix =
+      choices.has(Opt::prefix) ? choices.last(Opt::prefix) : variable(getenv, "RLOCK_PREFIX");
+  if (prefix) out.prefix = *std::move(prefix);
+  TRY_STATUS(check_prefix(out.prefix));
+  TRY(auto format, format_choice(choices));
+  out.format = format;
+  TRY_STATUS(set_credentials(out, choices, credentials_environment(choices, getenv)));
+  TRY_STATUS(set_tls(out, choices, getenv));
+  TRY_STATUS(set_connect_timeout(out, choices));
+  return out;
+}
+
+}  // namespace rlock::cli

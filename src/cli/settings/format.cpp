@@ -1,0 +1,76 @@
+#include "cli/settings/format.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "cli/output/messages.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using redis::Format;
+
+// What other clients' locks have no room for.
+struct NativeOnlyOption {
+  Opt option;
+  const char* why;
+};
+constexpr NativeOnlyOption kNativeOnlyOptions[] = {
+    {Opt::slots, "they have one holder"},           {Opt::shared, "they have one holder"},
+    {Opt::min_hold, "they end with their release"}, {Opt::max_queue, "they have no queue"},
+    {Opt::token, "they have no fencing tokens"},    {Opt::reason, "they have no room for a text"},
+};
+
+}  // namespace
+
+std::string_view to_string(Format format) {
+  switch (format) {
+    case Format::native:
+      return "native";
+    case Format::plain:
+      return "plain";
+    case Format::redisson:
+      return "redisson";
+  }
+  return "native";
+}
+
+Result<Format> format_choice(const Choices& choices) {
+  std::string word = choices.last(Opt::format).value_or("native");
+  for (Format format : {Format::native, Format::plain, Format::redisson}) {
+    if (word == to_string(format)) return format;
+  }
+  return Error{ErrorKind::usage, "--format is native, plain or redisson, not " + in_quotes(word)};
+}
+
+Status check_format(const Choices& choices) {
+  TRY(auto format, format_choice(choices));
+  if (format == Format::native) return Done{};
+  for (const NativeOnlyOption& native_only : kNativeOnlyOptions) {
+    if (!choices.has(native_only.option)) continue;
+    return Error{ErrorKind::usage, "--" + std::string(row_of(native_only.option).name) +
+                                       " makes no sense with --format " +
+                                       std::string(to_string(format)) + ": " + native_only.why};
+  }
+  return Done{};
+}
+
+bool is_native_only(Opt option) {
+  return std::any_of(
+      std::begin(kNativeOnlyOptions), std::end(kNativeOnlyOptions),
+      [&](const NativeOnlyOption& native_only) { return native_only.option == option; });
+}
+
+Result<std::optional<lock::Owner>> owner_choice(const Choices& choices) {
+  auto text = choices.last(Opt::owner);
+  if (!text) return std::optional<lock::Owner>();
+  TRY(auto format, format_choice(choices));
+  if (text->empty()) return Error{ErrorKind::usage, "--owner is empty"};
+  bool any = !choices.has(Opt::format) || format != Format::native;
+  if (any) return std::optional(lock::Owner::external(*std::move(text)));
+  TRY(auto owner, lock::Owner::parse(*text));
+  return std::optional(std::move(owner));
+}
+
+}  // namespace rlock::cli

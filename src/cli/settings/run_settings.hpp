@@ -1,0 +1,29 @@
+#pragma once
+
+#include "cli/options/parse.hpp"
+#include "cli/settings/connect.hpp"
+#include "run/run.hpp"
+
+namespace rlock::cli {
+
+// A lock that a run around this one holds: entered, or waited for like anyone else.
+enum class Reentry { enter, wait };
+
+// Whether the command may run without the lock where no server answers.
+enum class OnNoServer { fail, fail_open };
+
+// What `rlock run` was asked for, understood and checked.
+struct RunSettings {
+  run::Plan plan;
+  int conflict_code = 75;
+  std::optional<Millis> wait{};  // none: for ever; 0: not at all
+  std::optional<std::string> event_log{};
+  Reentry reentry = Reentry::enter;
+  OnNoServer on_no_server = OnNoServer::fail;
+};
+
+// ErrorKind::usage says what is wrong. The wait's deadline is not set yet: it counts from the start
+// of the acquisition. Nor are those parts of the plan that depend on the server.
+Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv);
+
+}  // namespace rlock::cli

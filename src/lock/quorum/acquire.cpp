@@ -1,0 +1,123 @@
+#include "lock/quorum/acquire.hpp"
+
+#include "lock/lease.hpp"
+#include "lock/quorum/quorum.hpp"
+
+namespace rlock::lock {
+
+size_t count_renewed(const Replies<RenewReply>& replies) {
+  size_t renewed = 0;
+  for (const auto& reply : replies) {
+    renewed += reply && *reply && std::holds_alternative<Renewal>(**reply) ? 1 : 0;
+  }
+  return renewed;
+}
+
+void QuorumAcquire::wants(std::vector<pollfd>& out) const {
+  if (confirming_) return confirming_->wants(out);
+  QuorumTry::wants(out);
+}
+
+TimePoint QuorumAcquire::due() const {
+  return confirming_ ? confirming_->due() : QuorumTry::due();
+}
+
+void QuorumAcquire::granted(const Summary& totals, TimePoint) {
+  token_ = totals.greatest;
+  const AcquireCall& call = params_.call;
+  RenewCall back{call.name, call.owner};
+  back.token = token_;
+  back.ttl = call.ttl;
+  back.min_hold = call.min_hold;
+  back.responsive = call.responsive;
+  back.record = call.record;
+  back.attempt = call.attempt;
+  back.ahead = kLongestClockGap;
+  asking_.reset();
+  confirming_ = std::make_unique<Broadcast<RenewReply>>(
+      members_,
+      [back = std::move(back)](LockStore& store, size_t, TimePoint) { return store.renew(back); },
+      limit_);
+}
+
+void QuorumAcquire::advance_try(TimePoint now) {
+  if (!confirming_ || result_) return;
+  confirming_->advance(now);
+  const size_t confirmed = count_renewed(confirming_->replies());
+  const size_t majority = quorum_.majority();
+  if (confirmed >= majority && now < lease_deadline(*started_, params_.call.ttl)) {
+    result_ = AcquireReply(Granted{token_});
+    return;
+  }
+  bool possible = confirmed < majority && confirmed + confirming_->open() >= majority;
+  if (possible) return;
+  const Millis pause = pause_after_tie();
+  cancel_try(try_again({}, pause), now, waits() ? now : now + pause);
+}
+
+// A place in the queue is kept: another try comes after a wake, or when it is time to look again.
+AcquireReply QuorumAcquire::try_again(const Summary& summary, Millis pause) const {
+  if (!waits()) return RetryNow{};
+  return Queued{params_.call.ticket, summary.position,
+                std::min(pause, summary.look_again.value_or(pause)), summary.contender};
+}
+
+void QuorumAcquire::not_granted(const Summary& totals, TimePoint now) {
+  // A server does not believe in a ticket of the future: the same place at all from here on.
+  if (totals.ticket) params_.call.ticket = std::min(params_.call.ticket, *totals.ticket);
+  const size_t majority = quorum_.majority();
+  if (totals.gone) return cancel_try(AcquireReply(*totals.gone), now, now);
+  if (totals.answered() < majority) return cancel_try(too_few_answered(), now, now);
+  const bool contender_holds = totals.contender && totals.contender->servers >= majority;
+  const bool in_line = totals.queued + totals.granted >= majority;
+  if (waits() && in_line && contender_holds) {
+    Queued place{params_.call.ticket, totals.position, totals.look_again, totals.contender};
+    return cancel_try(AcquireReply(std::move(place)), now, now);
+  }
+  const bool enough = contender_holds || params_.ties >= kMaxTies;
+  if (waits() ? !in_line && totals.busy > 0 : enough) {
+    return cancel_try(AcquireReply(Busy{totals.contender, totals.waiters}), now, now);
+  }
+  const Millis pause = pause_after_tie();
+  cancel_try(try_again(totals, pause), now, waits() ? now : now + pause);
+}
+
+// Where something of this try may be. What is silent is asked, too, where nothing may stay behind;
+// one that only waits meets its own grant there in the next try.
+std::vector<bool> QuorumAcquire::servers_to_cancel() const {
+  std::vector<bool> to_cancel(members_.size(), true);
+  if (!asking_ || holds<OwnerEnded>()) return to_cancel;
+  for (size_t i = 0; i < to_cancel.size(); ++i) {
+    const auto& reply = asking_->replies()[i];
+    if (!reply || !*reply) {
+      to_cancel[i] = !holds<Queued>();
+    } else {
+      to_cancel[i] = std::holds_alternative<Granted>(**reply) ||
+                     (std::holds_alternative<Queued>(**reply) && holds<Busy>());
+    }
+  }
+  return to_cancel;
+}
+
+CancelCall QuorumAcquire::cancel_call() const {
+  CancelCall call{params_.call.name, params_.call.owner};
+  if (holds<OwnerEnded>()) return call;
+  call.how = CancelHow::attempt_only;
+  call.attempt = params_.call.attempt;
+  if (waits() && !holds<Busy>()) call.ticket = params_.call.ticket;
+  return call;
+}
+
+// One that stays in line need not hear that its grants are back: it sends on the same connections.
+void QuorumAcquire::cancel_try(Result<AcquireReply> then, TimePoint now, TimePoint pause_until) {
+  result_ = std::move(then);
+  auto make_request = [to_cancel = servers_to_cancel(), call = cancel_call()](
+                          LockStore& store, size_t member, TimePoint) -> InFlight<CancelReply> {
+    return to_cancel[member] ? store.cancel(call) : nullptr;
+  };
+  confirming_.reset();  // its connections are wanted
+  QuorumTry::cancel_try(std::move(make_request), holds<Queued>() ? now : now + kCancelTime,
+                        pause_until);
+}
+
+}  // namespace rlock::lock

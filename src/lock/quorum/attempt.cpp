@@ -1,0 +1,157 @@
+#include "lock/quorum/attempt.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace rlock::lock {
+namespace {
+
+constexpr Millis kShortestLimit{50};
+constexpr Millis kLongestLimit{2000};
+constexpr Millis kLeastGrace{10};
+// 5-15 ms, doubled each time.
+constexpr Millis kTiePause{5};
+constexpr uint64_t kMostDoublings = 5;
+
+const std::optional<Holder>& holder_in(const AcquireReply& reply) {
+  static const std::optional<Holder> none;
+  if (const auto* queued = std::get_if<Queued>(&reply)) return queued->holder;
+  if (const auto* busy = std::get_if<Busy>(&reply)) return busy->holder;
+  return none;
+}
+
+void add(Summary& summary, const Queued& queued) {
+  ++summary.queued;
+  summary.position = std::max(summary.position, queued.position);
+  summary.ticket = std::max(summary.ticket.value_or(Ticket{}), queued.ticket);
+  if (!queued.look_again) return;
+  summary.look_again =
+      std::min(summary.look_again.value_or(*queued.look_again), *queued.look_again);
+}
+
+void add(Summary& summary, const OwnerEnded& gone) {
+  ++summary.refused;
+  bool by_operator = gone.ending == OwnerEnd::removed || gone.ending == OwnerEnd::forced;
+  if (by_operator && !summary.gone) summary.gone = gone;
+}
+
+void add(Summary& summary, const AcquireReply& reply) {
+  if (const auto* granted = std::get_if<Granted>(&reply)) {
+    ++summary.granted;
+    summary.greatest = std::max(summary.greatest, granted->token);
+  } else if (const auto* queued = std::get_if<Queued>(&reply)) {
+    add(summary, *queued);
+  } else if (const auto* busy = std::get_if<Busy>(&reply)) {
+    ++summary.busy;
+    summary.waiters = std::max(summary.waiters, busy->waiters);
+  } else if (const auto* gone = std::get_if<OwnerEnded>(&reply)) {
+    add(summary, *gone);
+  } else {
+    ++summary.refused;  // much had to be swept first
+  }
+}
+
+// Since a majority has answered and its answers leave it open: how long a slow server still gets,
+// as long again.
+Millis straggler_grace(Nanos since_asked) {
+  return std::max(kLeastGrace, std::chrono::duration_cast<Millis>(since_asked));
+}
+
+// Never fast enough to spin, never in step with a rival.
+Millis tie_pause(uint64_t ties, util::Random& random) {
+  Millis least = kTiePause * (1 << std::min(ties, kMostDoublings));
+  return least + Millis(static_cast<Millis::rep>(random.next() % 100) * 2 * least.count() / 100);
+}
+
+}  // namespace
+
+Millis server_limit(Millis ttl) {
+  return std::clamp(ttl / 20, kShortestLimit, kLongestLimit);
+}
+
+Summary summary(const Replies<AcquireReply>& replies) {
+  Summary summary;
+  std::map<std::string, uint64_t> contenders;
+  for (const auto& reply : replies) {
+    if (!reply || !*reply) continue;
+    add(summary, **reply);
+    const auto& holder = holder_in(**reply);
+    if (!holder) continue;
+    const uint64_t servers = ++contenders[holder->owner];
+    if (!summary.contender || servers > summary.contender->servers) {
+      summary.contender = holder;
+      summary.contender->servers = servers;
+    }
+  }
+  return summary;
+}
+
+QuorumTry::QuorumTry(std::vector<Member>& members, const Quorum& quorum, util::Random& random,
+                     Params one)
+    : members_(members),
+      quorum_(quorum),
+      random_(random),
+      params_(std::move(one)),
+      limit_(server_limit(params_.call.ttl)) {
+  asking_.emplace(
+      members_, [this](LockStore& store, size_t, TimePoint) { return store.acquire(params_.call); },
+      limit_);
+}
+
+void QuorumTry::wants(std::vector<pollfd>& out) const {
+  if (cancelling_) return cancelling_->wants(out);
+  if (asking_) asking_->wants(out);
+}
+
+TimePoint QuorumTry::due() const {
+  if (!cancelling_) return asking_ ? std::min(asking_->due(), close_at_) : TimePoint::min();
+  return cancelling_->open() == 0 ? pause_until_ : std::min(cancelling_->due(), close_at_);
+}
+
+bool QuorumTry::advance(TimePoint now) {
+  if (!started_) started_ = now;
+  if (asking_) collect_replies(now);
+  advance_try(now);
+  if (!cancelling_) return result_.has_value();
+  cancelling_->advance(now);
+  return now >= close_at_ || (cancelling_->open() == 0 && now >= pause_until_);
+}
+
+Result<AcquireReply> QuorumTry::take() {
+  params_.ties = tied_ ? params_.ties + 1 : 0;
+  return *std::move(result_);
+}
+
+void QuorumTry::collect_replies(TimePoint now) {
+  asking_->advance(now);
+  answered_ = asking_->answered();
+  const Summary totals = summary(asking_->replies());
+  const size_t majority = quorum_.majority();
+  if (totals.granted >= majority) return granted(totals, now);
+  const size_t open = asking_->open();
+  const bool enough = totals.answered() >= majority;
+  if (enough) close_at_ = std::min(close_at_, now + straggler_grace(now - *started_));
+  const bool out_of_reach = totals.granted + open < majority;
+  if ((enough && out_of_reach) || open == 0 || now >= close_at_) not_granted(totals, now);
+}
+
+Error QuorumTry::too_few_answered() const {
+  Error error = too_few_servers(quorum_, errors_of(asking_->replies()));
+  error.text = "cannot acquire \"" + params_.call.name.text() + "\": " + error.text;
+  return error;
+}
+
+Millis QuorumTry::pause_after_tie() {
+  tied_ = true;
+  return tie_pause(params_.ties, random_);
+}
+
+void QuorumTry::cancel_try(RequestMaker<CancelReply> make_request, TimePoint close_at,
+                           TimePoint pause_until) {
+  pause_until_ = pause_until;
+  close_at_ = std::max(pause_until, close_at);
+  asking_.reset();  // its connections are wanted
+  cancelling_.emplace(members_, std::move(make_request), limit_, OnPending::abandon);
+}
+
+}  // namespace rlock::lock

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "lock/quorum/merge.hpp"
+#include "util/random.hpp"
+
+namespace rlock::lock {
+
+// The longest that one server is waited for: 5 % of the ttl within 50 ms and 2 s.
+Millis server_limit(Millis ttl);
+
+// Where several tries share the servers so that none has a majority, one that does not wait tries
+// so often: each time one of the rivals is likely to get through.
+inline constexpr uint64_t kMaxTies = 6;
+
+// What was sent on the way out is on its way by then.
+inline constexpr Millis kCancelTime{50};
+
+// What the answers to one acquire come to.
+struct Summary {
+  size_t granted = 0;
+  size_t queued = 0;
+  size_t busy = 0;
+  size_t refused = 0;  // the owner has had its end there
+  Token greatest{};
+  uint64_t position = 1;
+  uint64_t waiters = 0;
+  std::optional<Millis> look_again{};
+  std::optional<Ticket> ticket{};    // the greatest under which it waits
+  std::optional<OwnerEnded> gone{};  // removed or forced by an operator
+  std::optional<Holder>
+      contender{};  // the other owner with the most servers; `servers` says how many
+
+  size_t answered() const { return granted + queued + busy + refused; }
+};
+Summary summary(const Replies<AcquireReply>& replies);
+
+// One try to get the lock at a majority of the servers: asks all, and once they have granted it, or
+// cannot any more, leaves it to the kind of try what follows. What goes back goes back last.
+class QuorumTry : public Reply<AcquireReply> {
+ public:
+  struct Params {
+    AcquireCall call;  // with ticket, attempt and owner of this try
+    // Tries in a row in which nobody is known to have had a majority: before this one, and with it
+    // once it is taken. The next try comes a little later each time.
+    uint64_t& ties;
+  };
+
+  QuorumTry(std::vector<Member>& members, const Quorum& quorum, util::Random& random, Params one);
+
+  void wants(std::vector<pollfd>& out) const override;
+  TimePoint due() const override;
+  bool advance(TimePoint now) override;
+  Answered answered() const override { return answered_; }
+  Result<AcquireReply> take() override;
+
+ protected:
+  virtual void granted(const Summary& totals, TimePoint now) = 0;
+  virtual void not_granted(const Summary& totals, TimePoint now) = 0;
+  // What there is to do between the grants and the end.
+  virtual void advance_try(TimePoint) {}
+
+  bool waits() const { return params_.call.queueing == Queueing::wait; }
+  Error too_few_answered() const;
+  Millis pause_after_tie();
+  // The try is over with result_ once that is done, at `close_at` at the latest, but not before
+  // `pause_until`.
+  void cancel_try(RequestMaker<CancelReply> make_request, TimePoint close_at,
+                  TimePoint pause_until);
+
+  std::vector<Member>& members_;
+  const Quorum& quorum_;
+  util::Random& random_;
+  Params params_;
+  Millis limit_;
+  std::optional<TimePoint> started_;
+  std::optional<Broadcast<AcquireReply>> asking_;
+  std::optional<Result<AcquireReply>> result_;
+
+ private:
+  void collect_replies(TimePoint now);
+
+  TimePoint close_at_ = TimePoint::max();  // nobody is waited for any longer
+  TimePoint pause_until_ = TimePoint::min();
+  std::optional<Broadcast<CancelReply>> cancelling_;
+  bool tied_ = false;
+  Answered answered_ = Answered::no;
+};
+
+}  // namespace rlock::lock

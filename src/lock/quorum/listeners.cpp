@@ -1,0 +1,110 @@
+#include "lock/quorum/listeners.hpp"
+
+#include <algorithm>
+
+namespace rlock::lock {
+namespace {
+
+// The releases of one holder come to all servers within a moment; a grant at fewer than a majority
+// would only have to be given back.
+constexpr Millis kMoreWakesTime{25};
+// How long a server lets one wait block, so that a short wait does not cost it a command.
+constexpr Millis kMinBlockTime{5000};
+
+}  // namespace
+
+class WakeListeners::WakeWait final : public Reply<Wake> {
+ public:
+  WakeWait(WakeListeners& listeners, LockName name, Millis slice)
+      : listeners_(listeners),
+        name_(std::move(name)),
+        slice_(slice),
+        woken_(listeners.listeners_.size()) {
+    for (Listener& listener : listeners_.listeners_) listener.failed = false;
+  }
+
+  void wants(std::vector<pollfd>& out) const override {
+    for (const Listener& listener : listeners_.listeners_) {
+      if (listener.request) listener.request->wants(out);
+    }
+  }
+
+  TimePoint due() const override {
+    TimePoint earliest = until_;
+    for (const Listener& listener : listeners_.listeners_) {
+      if (listener.request) earliest = std::min(earliest, listener.request->due());
+    }
+    return earliest;
+  }
+
+  bool advance(TimePoint now) override {
+    if (until_ == TimePoint::min()) until_ = now + slice_;
+    for (size_t i = 0; i < woken_.size(); ++i) poll_listener(i, now);
+    const size_t needed = listeners_.quorum_.majority();
+    const auto failed = static_cast<size_t>(
+        std::count_if(listeners_.listeners_.begin(), listeners_.listeners_.end(),
+                      [](const Listener& listener) { return listener.failed; }));
+    bool useless = woken_count() == 0 && woken_.size() - failed < needed;
+    return woken_count() >= needed || useless || now >= until_;
+  }
+
+  Result<Wake> take() override {
+    if (woken_count() > 0) return Wake::woken;
+    std::vector<std::optional<Error>> errors = errors_of(failures_);
+    if (woken_.size() - static_cast<size_t>(
+                            std::count_if(errors.begin(), errors.end(),
+                                          [](const auto& error) { return error.has_value(); })) <
+        listeners_.quorum_.majority()) {
+      return too_few_servers(listeners_.quorum_, errors);
+    }
+    return Wake::slept;
+  }
+
+ private:
+  size_t woken_count() const {
+    return static_cast<size_t>(std::count(woken_.begin(), woken_.end(), true));
+  }
+
+  // A wait that ends at the server in the middle of ours is followed by another: no ear is ever
+  // deaf for want of one.
+  void poll_listener(size_t i, TimePoint now) {
+    Listener& listener = listeners_.listeners_[i];
+    while (!listener.failed && !woken_[i]) {
+      if (!listener.request) {
+        listener.request = listener.store->wait_for_wake(name_, *listeners_.owner_,
+                                                         std::max(slice_, kMinBlockTime));
+      }
+      if (!listener.request->advance(now)) return;
+      auto wake = listener.request->take();
+      listener.request.reset();
+      handle_wake(i, std::move(wake), now);
+    }
+  }
+
+  void handle_wake(size_t i, Result<Wake> wake, TimePoint now) {
+    if (!wake) {
+      listeners_.listeners_[i].failed = true;
+      failures_.resize(woken_.size());
+      failures_[i] = std::move(wake);
+    } else if (*wake == Wake::woken) {
+      woken_[i] = true;
+      until_ = std::min(until_, now + kMoreWakesTime);
+    }
+  }
+
+  WakeListeners& listeners_;
+  LockName name_;
+  Millis slice_;
+  std::vector<bool> woken_;
+  Replies<Wake> failures_;
+  TimePoint until_ = TimePoint::min();
+};
+
+InFlight<Wake> WakeListeners::listen(const LockName& name, const Owner& owner, Millis slice) {
+  if (owner_ != owner) listeners_.clear();
+  owner_ = owner;
+  while (listeners_.size() < makers_.size()) listeners_.push_back({makers_[listeners_.size()]()});
+  return std::make_unique<WakeWait>(*this, name, slice);
+}
+
+}  // namespace rlock::lock

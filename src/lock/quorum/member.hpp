@@ -1,0 +1,158 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lock/store.hpp"
+#include "util/duration.hpp"
+
+// One request to all servers of a quorum at once.
+namespace rlock::lock {
+
+// What comes of an earlier request that a server has not answered: it is driven to its end, or left
+// as it is. Then nothing more of it is sent, since that could take what the next request gives
+// back, and that next one goes over a fresh connection, since it must not wait for a hung server.
+enum class OnPending { finish, abandon };
+
+// A server of a quorum, over one connection.
+struct Member {
+  std::unique_ptr<LockStore> store;
+  std::unique_ptr<Request> pending{};  // an earlier request, for which the majority did not wait
+  TimePoint pending_until{};
+
+  // Sees to what is behind; true when the next request may be sent.
+  bool ready(TimePoint now, OnPending on_pending) {
+    if (!pending) return true;
+    bool over =
+        on_pending == OnPending::abandon ? pending->finish_reading(now) : pending->advance(now);
+    if (!over && on_pending == OnPending::finish && now < pending_until) return false;
+    pending.reset();
+    return true;
+  }
+};
+
+// To one server, sent at `now`; null where this one is not asked.
+template <class T>
+using RequestMaker = std::function<InFlight<T>(LockStore& store, size_t member, TimePoint now)>;
+
+// What each server said; nothing as long as it is silent, and where it was not asked.
+template <class T>
+using Replies = std::vector<std::optional<Result<T>>>;
+
+template <class T>
+class Broadcast {
+ public:
+  // `limit`: for each server; then it counts as failed and its connection is given up.
+  Broadcast(std::vector<Member>& members, RequestMaker<T> make_request, Millis limit,
+            OnPending on_pending = OnPending::finish)
+      : members_(members),
+        make_request_(std::move(make_request)),
+        limit_(limit),
+        on_pending_(on_pending),
+        requests_(members.size()),
+        replies_(members.size()),
+        open_(members.size()) {}
+  Broadcast(const Broadcast&) = delete;
+  Broadcast& operator=(const Broadcast&) = delete;
+
+  ~Broadcast() {
+    for (size_t i = 0; i < requests_.size(); ++i) {
+      if (!requests_[i].request) continue;
+      members_[i].pending = std::move(requests_[i].request);
+      members_[i].pending_until = requests_[i].give_up_at;
+    }
+  }
+
+  void wants(std::vector<pollfd>& out) const {
+    for (size_t i = 0; i < requests_.size(); ++i) {
+      if (const Request* request = in_flight(i)) request->wants(out);
+    }
+  }
+
+  TimePoint due() const {
+    TimePoint earliest = TimePoint::max();
+    for (size_t i = 0; i < requests_.size(); ++i) {
+      if (requests_[i].closed) continue;
+      const Request* request = in_flight(i);
+      if (request == nullptr) return TimePoint::min();
+      TimePoint until = requests_[i].request ? requests_[i].give_up_at : members_[i].pending_until;
+      earliest = std::min({earliest, until, request->due()});
+    }
+    return earliest;
+  }
+
+  // True when something was said that was not known before.
+  bool advance(TimePoint now) {
+    size_t before = open_;
+    for (size_t i = 0; i < requests_.size(); ++i) {
+      if (!requests_[i].closed) advance(i, now);
+    }
+    return open_ < before;
+  }
+
+  const Replies<T>& replies() const { return replies_; }
+  size_t open() const { return open_; }  // servers that may still say something
+
+  Answered answered() const {
+    auto spoke = [](const auto& reply) {
+      return reply && (*reply || reply->error().answered == Answered::yes);
+    };
+    bool any = std::any_of(replies_.begin(), replies_.end(), spoke);
+    return any ? Answered::yes : Answered::no;
+  }
+
+ private:
+  struct ServerRequest {
+    InFlight<T> request;
+    TimePoint give_up_at;
+    bool closed = false;
+  };
+
+  const Request* in_flight(size_t i) const {
+    if (requests_[i].closed) return nullptr;
+    return requests_[i].request ? requests_[i].request.get() : members_[i].pending.get();
+  }
+
+  void advance(size_t i, TimePoint now) {
+    ServerRequest& sent = requests_[i];
+    if (!sent.request && !send(i, now)) return;
+    if (sent.request->advance(now)) {
+      close(i, sent.request->take());
+    } else if (now >= sent.give_up_at) {
+      close(i,
+            Error{ErrorKind::unavailable,
+                  members_[i].store->server() + ": no answer in " + util::format_duration(limit_),
+                  Retry::later});
+    }
+  }
+
+  bool send(size_t i, TimePoint now) {
+    Member& member = members_[i];
+    if (!member.ready(now, on_pending_)) return false;
+    requests_[i].request = make_request_(*member.store, i, now);
+    requests_[i].give_up_at = now + limit_;
+    if (!requests_[i].request) close(i, std::nullopt);
+    return requests_[i].request != nullptr;
+  }
+
+  void close(size_t i, std::optional<Result<T>> reply) {
+    replies_[i] = std::move(reply);
+    requests_[i].closed = true;
+    requests_[i].request.reset();
+    --open_;
+  }
+
+  std::vector<Member>& members_;
+  RequestMaker<T> make_request_;
+  Millis limit_;
+  OnPending on_pending_;
+  std::vector<ServerRequest> requests_;
+  Replies<T> replies_;
+  size_t open_;
+};
+
+}  // namespace rlock::lock

@@ -1,0 +1,208 @@
+#include "lock/quorum/merge.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rlock::lock {
+namespace {
+
+template <class T, class Holds>
+size_t count(const Replies<T>& replies, Holds holds) {
+  return static_cast<size_t>(std::count_if(replies.begin(), replies.end(), [&](const auto& reply) {
+    return reply && *reply && holds(**reply);
+  }));
+}
+
+// The first answer of which `holds` is true.
+template <class T, class Holds>
+const T* find(const Replies<T>& replies, Holds holds) {
+  for (const auto& reply : replies) {
+    if (reply && *reply && holds(**reply)) return &**reply;
+  }
+  return nullptr;
+}
+
+// The lower, the more it tells.
+int rank(LostHow how) {
+  switch (how) {
+    case LostHow::forced:
+      return 0;
+    case LostHow::taken:
+      return 1;
+    case LostHow::full:
+      return 2;
+    case LostHow::released:
+      return 3;
+    case LostHow::deleted:
+      return 4;
+    case LostHow::expired:
+      return 5;
+    case LostHow::unissued:
+      return 6;
+    case LostHow::gone:
+      break;
+  }
+  return 7;
+}
+
+// Nobody had it since only where a majority says so: each is about itself alone.
+Lost merged_loss(const Replies<RenewReply>& replies, const Quorum& quorum) {
+  const Lost* best = nullptr;
+  size_t untouched = 0;
+  for (const auto& reply : replies) {
+    if (!reply || !*reply) continue;
+    const auto* lost = std::get_if<Lost>(&**reply);
+    if (lost == nullptr) continue;
+    if (best == nullptr || rank(lost->how) < rank(best->how)) best = lost;
+    untouched += lost->since == LaterHolder::nobody ? 1 : 0;
+  }
+  Lost lost = best == nullptr ? Lost{} : *best;
+  lost.since = untouched >= quorum.majority() ? LaterHolder::nobody : LaterHolder::unknown;
+  return lost;
+}
+
+std::string refusal_text(const RenewReply& reply) {
+  if (const auto* lost = std::get_if<Lost>(&reply)) return to_string(lost->how);
+  return "refused";
+}
+
+// That some servers refused and others were silent, so that neither side has a majority. May pass.
+Error no_majority(const Replies<RenewReply>& replies, const Quorum& quorum) {
+  auto renewed = [](const RenewReply& reply) { return std::holds_alternative<Renewal>(reply); };
+  std::string text = "held at " + std::to_string(count(replies, renewed)) + " of " +
+                     std::to_string(quorum.size()) + " servers now, " +
+                     std::to_string(quorum.majority()) + " are needed";
+  const char* before = ": ";
+  for (size_t i = 0; i < replies.size(); ++i) {
+    const std::string& server = quorum.servers[i];
+    if (replies[i] && *replies[i] && renewed(**replies[i])) continue;
+    text += std::exchange(before, "; ");
+    if (!replies[i]) {
+      text += server + ": no answer yet";
+    } else if (!*replies[i]) {
+      text += error_at(server, replies[i]->error());
+    } else {
+      text += server + ": " + refusal_text(**replies[i]);
+    }
+  }
+  return {ErrorKind::unavailable, text, Retry::later};
+}
+
+}  // namespace
+
+std::string error_at(const std::string& server, const Error& error) {
+  size_t named = error.text.find(server);
+  return named == std::string::npos ? server + ": " + error.text : error.text.substr(named);
+}
+
+Error too_few_servers(const Quorum& quorum, const std::vector<std::optional<Error>>& errors) {
+  const auto failed = static_cast<size_t>(
+      std::count_if(errors.begin(), errors.end(), [](const auto& e) { return e.has_value(); }));
+  const size_t available = quorum.size() - failed;
+  Error error{ErrorKind::unavailable,
+              "only " + std::to_string(available) + " of " + std::to_string(quorum.size()) +
+                  " servers are of use now, " + std::to_string(quorum.majority()) + " are needed",
+              Retry::later, available > 0 ? Answered::yes : Answered::no};
+  size_t may_pass = 0;
+  const Error* final = nullptr;
+  for (size_t i = 0; i < errors.size(); ++i) {
+    if (!errors[i]) continue;
+    error.text +=
+        (error.text.ends_with("needed") ? ": " : "; ") + error_at(quorum.servers[i], *errors[i]);
+    error.answered = std::max(error.answered, errors[i]->answered);
+    if (errors[i]->retry == Retry::later) {
+      ++may_pass;
+    } else if (final == nullptr) {
+      final = &*errors[i];
+    }
+  }
+  if (final != nullptr && available + may_pass < quorum.majority()) {
+    error.kind = final->kind;
+    error.retry = Retry::never;
+  }
+  return error;
+}
+
+std::optional<Result<RenewReply>> merge_replies(const Replies<RenewReply>& replies,
+                                                const Quorum& quorum, Collecting collecting) {
+  auto count_of = [&](Renewal wanted) {
+    return count(replies, [wanted](const RenewReply& reply) {
+      const auto* renewal = std::get_if<Renewal>(&reply);
+      return renewal != nullptr && *renewal == wanted;
+    });
+  };
+  const size_t extended = count_of(Renewal::extended), put_back = count_of(Renewal::put_back);
+  if (extended + put_back >= quorum.majority()) {
+    return RenewReply(extended > 0 ? Renewal::extended : Renewal::put_back);
+  }
+  auto refuses = [](const RenewReply& reply) { return !std::holds_alternative<Renewal>(reply); };
+  const size_t refused = count(replies, refuses);
+  if (quorum.size() - refused < quorum.majority()) {
+    auto upgrade = [](const RenewReply& r) { return std::holds_alternative<Upgrade>(r); };
+    if (find(replies, upgrade) != nullptr) return RenewReply(Upgrade{});
+    return RenewReply(merged_loss(replies, quorum));
+  }
+  if (collecting == Collecting::open) return std::nullopt;
+  if (count_answers(replies) >= quorum.majority()) return no_majority(replies, quorum);
+  return too_few_servers(quorum, errors_of(replies));
+}
+
+std::optional<Result<ReleaseReply>> merge_replies(const Replies<ReleaseReply>& replies,
+                                                  const Quorum& quorum, Collecting collecting) {
+  auto ended = [&](OwnerEnd ending) {
+    return [ending](const ReleaseReply& reply) { return reply.ending == ending; };
+  };
+  if (count(replies, ended(OwnerEnd::released)) >= quorum.majority()) return ReleaseReply{};
+  if (collecting == Collecting::open) return std::nullopt;
+  if (count_answers(replies) < quorum.majority())
+    return too_few_servers(quorum, errors_of(replies));
+  auto live_run = [](const ReleaseReply& reply) { return reply.run.has_value(); };
+  if (const ReleaseReply* reply = find(replies, live_run)) return *reply;
+  // It need not have been held everywhere: where it was released it had been held till then.
+  for (OwnerEnd ending : {OwnerEnd::forced, OwnerEnd::released, OwnerEnd::removed,
+                          OwnerEnd::cancelled, OwnerEnd::expired, OwnerEnd::unknown}) {
+    if (const ReleaseReply* reply = find(replies, ended(ending))) return *reply;
+  }
+  return ReleaseReply{OwnerEnd::expired, {}};
+}
+
+std::optional<Result<CancelReply>> merge_replies(const Replies<CancelReply>& replies,
+                                                 const Quorum& quorum, Collecting collecting) {
+  if (collecting == Collecting::open) return std::nullopt;
+  if (count_answers(replies) < quorum.majority())
+    return too_few_servers(quorum, errors_of(replies));
+  auto count_of = [&](CancelReply wanted) {
+    return count(replies, [wanted](CancelReply reply) { return reply == wanted; });
+  };
+  if (count_of(CancelReply::holds) >= quorum.majority()) return CancelReply::holds;
+  for (CancelReply reply : {CancelReply::was_granted, CancelReply::was_queued}) {
+    if (count_of(reply) > 0) return reply;
+  }
+  return CancelReply::absent;
+}
+
+std::optional<Result<ForceReply>> merge_replies(const Replies<ForceReply>& replies,
+                                                const Quorum& quorum, Collecting collecting) {
+  if (collecting == Collecting::open) return std::nullopt;
+  if (count_answers(replies) < quorum.majority())
+    return too_few_servers(quorum, errors_of(replies));
+  auto more = [](const ForceReply& reply) { return std::holds_alternative<RetryNow>(reply); };
+  if (find(replies, more) != nullptr) return ForceReply(RetryNow{});
+  std::optional<Forced> all;
+  for (const auto& reply : replies) {
+    const auto* forced = reply && *reply ? std::get_if<Forced>(&**reply) : nullptr;
+    if (forced == nullptr) continue;
+    if (!all) all = Forced{};
+    if (forced->broken.size() > all->broken.size()) all->broken = forced->broken;
+    if (forced->unconfirmed.size() > all->unconfirmed.size())
+      all->unconfirmed = forced->unconfirmed;
+    if (!all->next) all->next = forced->next;
+  }
+  if (all) return ForceReply(*std::move(all));
+  auto free = [](const ForceReply& reply) { return std::holds_alternative<NotHeld>(reply); };
+  auto other = [&](const ForceReply& reply) { return !free(reply); };
+  if (count(replies, free) >= quorum.majority()) return ForceReply(NotHeld{});
+  return *find(replies, other);
+}
+
+}  // namespace rlock::lock

@@ -1,0 +1,183 @@
+#include "lock/quorum/quorum.hpp"
+
+#include "lock/failed_reply.hpp"
+#include "lock/quorum/acquire.hpp"
+#include "lock/quorum/request.hpp"
+
+namespace rlock::lock {
+namespace {
+
+constexpr Millis kReleaseLimit{1000};
+constexpr Millis kInspectLimit{2000};
+// Servers that disagree about who waits would cut their pages at different places: one for all.
+constexpr uint64_t kWholeListing = 4096;
+
+std::vector<Member> members_of(const std::vector<MakeStore>& makers) {
+  std::vector<Member> members;
+  for (const MakeStore& make : makers) members.push_back({make()});
+  return members;
+}
+
+Quorum quorum_of(const std::vector<Member>& members) {
+  Quorum quorum;
+  for (const Member& member : members) quorum.servers.push_back(member.store->server());
+  return quorum;
+}
+
+Error unsupported(const char* verb, const LockName& name, const char* why) {
+  return {ErrorKind::usage,
+          std::string("cannot ") + verb + " \"" + name.text() + "\" over several servers: " + why};
+}
+
+constexpr const char* kTooLong = "a lease lasts 60s at most there";
+
+}  // namespace
+
+Status fits_quorum(const AcquireCall& call) {
+  if (call.limit != Limit::exclusive()) {
+    return unsupported("acquire", call.name, "--slots and --shared would admit too many holders");
+  }
+  if (call.ttl > kLongestQuorumLease) return unsupported("acquire", call.name, kTooLong);
+  return Done{};
+}
+
+// Whoever holds the lock listens no more.
+class QuorumStore::Acquiring final : public QuorumAcquire {
+ public:
+  Acquiring(QuorumStore& store, Params one)
+      : QuorumAcquire(store.members(), store.quorum_, store.sources_.random, std::move(one)),
+        store_(store) {}
+
+  Result<AcquireReply> take() override {
+    auto reply = QuorumAcquire::take();
+    if (reply && std::holds_alternative<Granted>(*reply)) {
+      store_.listeners_.close();
+      store_.confirming_ = take_confirmations();
+    }
+    return reply;
+  }
+
+ private:
+  QuorumStore& store_;
+};
+
+QuorumStore::QuorumStore(std::vector<MakeStore> makers, QuorumSources sources)
+    : makers_(std::move(makers)),
+      sources_(std::move(sources)),
+      members_(members_of(makers_)),
+      quorum_(quorum_of(members_)),
+      listeners_(makers_, quorum_) {}
+
+// What of the last grant is not confirmed becomes an earlier request like any other.
+std::vector<Member>& QuorumStore::members() {
+  confirming_.reset();
+  return members_;
+}
+
+bool QuorumStore::granted_everywhere(TimePoint now) {
+  if (!confirming_) return true;
+  confirming_->advance(now);
+  return count_renewed(confirming_->replies()) == members_.size();
+}
+
+QuorumStore::Acquisition& QuorumStore::acquisition_of(const AcquireCall& call) {
+  if (!acquisition_ || acquisition_->owner != call.owner) {
+    acquisition_ = Acquisition{call.owner, {sources_.wall_micros()}};
+  }
+  if (call.ticket.value != 0) acquisition_->ticket = call.ticket;
+  return *acquisition_;
+}
+
+InFlight<AcquireReply> QuorumStore::acquire(const AcquireCall& call) {
+  if (auto fit = fits_quorum(call); !fit) {
+    return std::make_unique<FailedReply<AcquireReply>>(std::move(fit).error());
+  }
+  Acquisition& acquisition = acquisition_of(call);
+  AcquireCall numbered = call;
+  numbered.ticket = acquisition.ticket;
+  numbered.attempt = ++acquisition.attempts;
+  return std::make_unique<Acquiring>(*this,
+                                     QuorumTry::Params{std::move(numbered), acquisition.ties});
+}
+
+InFlight<RenewReply> QuorumStore::renew(const RenewCall& call) {
+  if (call.ttl > kLongestQuorumLease) {
+    return std::make_unique<FailedReply<RenewReply>>(unsupported("renew", call.name, kTooLong));
+  }
+  // A holder that may have lost the lock puts nothing back.
+  auto make_request = [call](LockStore& store, size_t, TimePoint now) {
+    RenewCall one = call;
+    if (now >= call.valid_until) one.token = {};
+    one.ahead = kLongestClockGap;
+    return store.renew(one);
+  };
+  return std::make_unique<QuorumRequest<RenewReply>>(
+      members(), quorum_, make_request, QuorumRequest<RenewReply>::Options{server_limit(call.ttl)});
+}
+
+InFlight<ReleaseReply> QuorumStore::release(const ReleaseCall& call) {
+  auto make_request = [call](LockStore& store, size_t, TimePoint) { return store.release(call); };
+  return std::make_unique<QuorumRequest<ReleaseReply>>(
+      members(), quorum_, make_request,
+      QuorumRequest<ReleaseReply>::Options{kReleaseLimit, OnPending::abandon});
+}
+
+InFlight<CancelReply> QuorumStore::cancel(const CancelCall& call) {
+  auto make_request = [call](LockStore& store, size_t, TimePoint) { return store.cancel(call); };
+  return std::make_unique<QuorumRequest<CancelReply>>(
+      members(), quorum_, make_request,
+      QuorumRequest<CancelReply>::Options{kReleaseLimit, OnPending::abandon, WaitFor::everyone});
+}
+
+InFlight<ForceReply> QuorumStore::force_unlock(const ForceCall& call) {
+  auto make_request = [call](LockStore& store, size_t, TimePoint) {
+    return store.force_unlock(call);
+  };
+  return std::make_unique<QuorumRequest<ForceReply>>(
+      members(), quorum_, make_request,
+      QuorumRequest<ForceReply>::Options{kInspectLimit, OnPending::finish, WaitFor::everyone});
+}
+
+InFlight<Snapshot> QuorumStore::inspect(const InspectCall& call) {
+  InspectCall whole = call;
+  whole.holders_page = kWholeListing;
+  if (whole.waiters_page > 0) whole.waiters_page = kWholeListing;
+  auto make_request = [whole](LockStore& store, size_t, TimePoint) { return store.inspect(whole); };
+  return std::make_unique<QuorumRequest<Snapshot>>(
+      members(), quorum_, make_request,
+      QuorumRequest<Snapshot>::Options{kInspectLimit, OnPending::finish, WaitFor::everyone});
+}
+
+InFlight<std::vector<HistoryRow>> QuorumStore::history(const LockName& name, uint64_t rows) {
+  auto make_request = [name, rows](LockStore& store, size_t, TimePoint) {
+    return store.history(name, rows);
+  };
+  using Rows = std::vector<HistoryRow>;
+  return std::make_unique<QuorumRequest<Rows>>(
+      members(), quorum_, make_request,
+      QuorumRequest<Rows>::Options{kInspectLimit, OnPending::finish, WaitFor::everyone});
+}
+
+InFlight<NamesPage> QuorumStore::list_names(const std::string& cursor) {
+  auto make_request = [cursor](LockStore& store, size_t member, TimePoint) -> InFlight<NamesPage> {
+    auto own = cursor_at(cursor, member);
+    return own ? store.list_names(*own) : nullptr;
+  };
+  return std::make_unique<QuorumRequest<NamesPage>>(
+      members(), quorum_, make_request,
+      QuorumRequest<NamesPage>::Options{kInspectLimit, OnPending::finish, WaitFor::everyone});
+}
+
+InFlight<Wake> QuorumStore::wait_for_wake(const LockName& name, const Owner& owner, Millis slice) {
+  return listeners_.listen(name, owner, slice);
+}
+
+std::string QuorumStore::server() const {
+  std::string text;
+  for (const std::string& server : quorum_.servers) {
+    text += (text.empty() ? "" : ",") + server;
+  }
+  return text;
+}
+
+}  // namespace rlock::lock

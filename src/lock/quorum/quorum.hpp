@@ -1,0 +1,70 @@
+#pragma once
+
+#include "lock/quorum/listeners.hpp"
+#include "lock/quorum/member.hpp"
+#include "util/random.hpp"
+
+namespace rlock::lock {
+
+// The longest lease over a quorum: for so long a server that lost its memory does not vote.
+inline constexpr Millis kLongestQuorumLease{60'000};
+// By how much a server's clock may be ahead of another's before that one doubts its tokens.
+inline constexpr Millis kLongestClockGap{60'000};
+
+// Whether a quorum can hold what `call` wants; ErrorKind::usage says why not.
+Status fits_quorum(const AcquireCall& call);
+
+// Where chance and the clock of this host enter. Both may be called from several threads.
+struct QuorumSources {
+  util::Random& random;
+  std::function<uint64_t()> wall_micros;
+};
+
+// Three and more independent servers as one: what a majority of them says is so. Exclusive mode
+// only, leases of at most kLongestQuorumLease; ErrorKind::usage otherwise. [docs/PROTOCOL.md,
+// "Quorum"]
+class QuorumStore : public LockStore {
+ public:
+  // A maker for each server; they are called when a server is first needed.
+  QuorumStore(std::vector<MakeStore> makers, QuorumSources sources);
+  QuorumStore(const QuorumStore&) = delete;
+  QuorumStore& operator=(const QuorumStore&) = delete;
+
+  InFlight<AcquireReply> acquire(const AcquireCall& call) override;
+  InFlight<RenewReply> renew(const RenewCall& call) override;
+  InFlight<ReleaseReply> release(const ReleaseCall& call) override;
+  InFlight<CancelReply> cancel(const CancelCall& call) override;
+  InFlight<ForceReply> force_unlock(const ForceCall& call) override;
+  InFlight<Snapshot> inspect(const InspectCall& call) override;
+  InFlight<std::vector<HistoryRow>> history(const LockName& name, uint64_t rows) override;
+  InFlight<NamesPage> list_names(const std::string& cursor) override;
+  InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) override;
+  std::string server() const override;
+  bool granted_everywhere(TimePoint now) override;
+
+ protected:
+  std::vector<MakeStore> makers_;
+  QuorumSources sources_;
+  std::vector<Member> members_;
+  Quorum quorum_;
+
+ private:
+  // One acquisition: its place in the line and its tries.
+  struct Acquisition {
+    Owner owner;
+    Ticket ticket;
+    uint64_t attempts = 0;
+    uint64_t ties = 0;  // in a row
+  };
+  class Acquiring;
+
+  Acquisition& acquisition_of(const AcquireCall& call);
+  std::vector<Member>& members();
+
+  WakeListeners listeners_;
+  // Of the last grant, until the next request: the majority was not kept waiting for the others.
+  std::unique_ptr<Broadcast<RenewReply>> confirming_;
+  std::optional<Acquisition> acquisition_;
+};
+
+}  // namespace rlock::lock

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "lock/quorum/quorum.hpp"
+
+namespace rlock::lock {
+
+// Locks that other clients hold over three and more independent servers: Redlock. No queue, no
+// token, and no memory of who gave back what, so each try has an owner of its own, and a renewal
+// only extends: it takes nothing where the lease is gone. Its members are stores of the plain
+// format. [docs/PROTOCOL.md, "Other clients' formats"]
+class RedlockStore final : public QuorumStore {
+ public:
+  using QuorumStore::QuorumStore;
+
+  // Granted says under which owner: the first try is the caller's own, each further one is not.
+  InFlight<AcquireReply> acquire(const AcquireCall& call) override;
+  // Of the owner that the last try was made for, where the caller's is asked for.
+  InFlight<CancelReply> cancel(const CancelCall& call) override;
+  // ErrorKind::usage, as the members say.
+  InFlight<std::vector<HistoryRow>> history(const LockName& name, uint64_t rows) override;
+  InFlight<NamesPage> list_names(const std::string& cursor) override;
+  InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) override;
+
+ private:
+  // One acquisition: who wants it, and as whom it was tried last.
+  struct RedlockAcquisition {
+    Owner owner;
+    Owner tried;
+    uint64_t ties = 0;  // in a row
+  };
+
+  std::optional<RedlockAcquisition> redlock_acquisition_;
+};
+
+}  // namespace rlock::lock

@@ -1,0 +1,205 @@
+// What a lock over several servers looks like, to those who only look.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "lock/quorum/merge.hpp"
+
+namespace rlock::lock {
+namespace {
+
+// Each owner once, with the number of servers that know it; `better` chooses whose row is shown.
+template <class Row, class Better>
+std::vector<Row> by_owner(const Replies<Snapshot>& replies, std::vector<Row> Snapshot::*rows,
+                          Better better) {
+  std::map<std::string, Row> owners;
+  for (const auto& reply : replies) {
+    if (!reply || !*reply) continue;
+    for (const Row& row : (**reply).*rows) {
+      auto [known, fresh] = owners.try_emplace(row.owner, row);
+      if (fresh) continue;
+      const uint64_t servers = known->second.servers + 1;
+      if (better(row, known->second)) known->second = row;
+      known->second.servers = servers;
+    }
+  }
+  std::vector<Row> out;
+  for (auto& [owner, row] : owners) out.push_back(std::move(row));
+  return out;
+}
+
+// A server that was late to hear of the majority's token has a number of its own.
+Token agreed_token(const Replies<Snapshot>& replies, const std::string& owner) {
+  std::map<Token, size_t> tokens;
+  Token best{};
+  for (const auto& reply : replies) {
+    if (!reply || !*reply) continue;
+    for (const Holder& holder : (*reply)->holders) {
+      if (holder.owner == owner && ++tokens[holder.token] >= tokens[best]) best = holder.token;
+    }
+  }
+  return best;
+}
+
+void add_holders(Snapshot& all, const Replies<Snapshot>& replies, const Quorum& quorum) {
+  // One that has not heard of the majority yet still has a grant.
+  auto rank = [](const Holder& holder) {
+    return std::make_pair(holder.state != HolderState::granted, holder.token);
+  };
+  auto newer = [&](const Holder& a, const Holder& b) { return rank(a) > rank(b); };
+  const uint64_t silent = all.silent.size();
+  for (Holder& holder : by_owner(replies, &Snapshot::holders, newer)) {
+    holder.token = agreed_token(replies, holder.owner);
+    bool may_hold = holder.servers + silent >= quorum.majority();
+    (may_hold ? all.holders : all.partial).push_back(std::move(holder));
+  }
+  auto more = [](const Holder& a, const Holder& b) { return a.servers > b.servers; };
+  std::stable_sort(all.holders.begin(), all.holders.end(), more);
+  all.live_holders = all.holders.size();
+}
+
+// One that holds the lock may still stand in line at a server that another had taken.
+void add_waiters(Snapshot& all, const Replies<Snapshot>& replies) {
+  auto longer = [](const Waiter& a, const Waiter& b) { return a.waiting > b.waiting; };
+  std::set<std::string> holding;
+  for (const Holder& holder : all.holders) holding.insert(holder.owner);
+  for (Waiter& waiter : by_owner(replies, &Snapshot::waiters, longer)) {
+    if (!holding.contains(waiter.owner)) all.waiters.push_back(std::move(waiter));
+  }
+  std::sort(all.waiters.begin(), all.waiters.end(), [](const Waiter& a, const Waiter& b) {
+    return std::tie(a.ticket, a.owner) < std::tie(b.ticket, b.owner);
+  });
+  for (const auto& reply : replies) {
+    if (!reply || !*reply) continue;
+    all.known = all.known || (*reply)->known;
+    all.live_waiters = std::max(all.live_waiters, (*reply)->live_waiters);
+  }
+}
+
+// What a majority says; else some of them may not have heard of the last one.
+Token last_grant(const Replies<Snapshot>& replies, const Quorum& quorum) {
+  std::map<Token, size_t> servers;
+  for (const auto& reply : replies) {
+    if (!reply || !*reply) continue;
+    const Token token = (*reply)->last_grant;
+    if (++servers[token] >= quorum.majority()) return token;
+  }
+  return {};
+}
+
+using History = std::vector<HistoryRow>;
+
+size_t runs_in(const History& history) {
+  return static_cast<size_t>(
+      std::count_if(history.begin(), history.end(),
+                    [](const HistoryRow& row) { return std::holds_alternative<Run>(row); }));
+}
+
+// A server that was late to hear of a run's token has the run under a number of its own.
+bool same_run(const Run& a, const Run& b) {
+  if (a.token == b.token) return true;
+  return a.record == b.record && a.since <= b.until && b.since <= a.until;
+}
+
+bool knows(const History& history, const Run& wanted) {
+  return std::any_of(history.begin(), history.end(), [&](const HistoryRow& row) {
+    const auto* run = std::get_if<Run>(&row);
+    return run != nullptr && same_run(*run, wanted);
+  });
+}
+
+void insert(History& history, const Run& run) {
+  auto older = std::find_if(history.begin(), history.end(), [&](const HistoryRow& row) {
+    const auto* other = std::get_if<Run>(&row);
+    return other != nullptr && other->token < run.token;
+  });
+  history.insert(older, run);
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words(1);
+  for (char c : text) {
+    if (c == ' ') {
+      words.emplace_back();
+    } else {
+      words.back() += c;
+    }
+  }
+  return words;
+}
+
+}  // namespace
+
+std::optional<Result<Snapshot>> merge_replies(const Replies<Snapshot>& replies,
+                                              const Quorum& quorum, Collecting collecting) {
+  if (collecting == Collecting::open) return std::nullopt;
+  const auto errors = errors_of(replies);
+  if (count_answers(replies) < quorum.majority()) return too_few_servers(quorum, errors);
+  Snapshot all;
+  all.servers = quorum.size();
+  for (size_t i = 0; i < replies.size(); ++i) {
+    if (replies[i] && *replies[i]) continue;
+    const std::string& server = quorum.servers[i];
+    all.silent.push_back(
+        {server, errors[i] ? error_at(server, *errors[i]) : server + ": no answer yet"});
+  }
+  add_holders(all, replies, quorum);
+  add_waiters(all, replies);
+  all.last_grant = last_grant(replies, quorum);
+  return all;
+}
+
+std::optional<Result<History>> merge_replies(const Replies<History>& replies, const Quorum& quorum,
+                                             Collecting collecting) {
+  if (collecting == Collecting::open) return std::nullopt;
+  if (count_answers(replies) < quorum.majority())
+    return too_few_servers(quorum, errors_of(replies));
+  const History* longest = nullptr;
+  for (const auto& reply : replies) {
+    if (!reply || !*reply) continue;
+    if (longest == nullptr || runs_in(**reply) > runs_in(*longest)) longest = &**reply;
+  }
+  History all = *longest;
+  for (const auto& reply : replies) {
+    if (!reply || !*reply) continue;
+    for (const HistoryRow& row : **reply) {
+      const auto* run = std::get_if<Run>(&row);
+      if (run != nullptr && !knows(all, *run)) insert(all, *run);
+    }
+  }
+  return all;
+}
+
+std::optional<Result<NamesPage>> merge_replies(const Replies<NamesPage>& replies,
+                                               const Quorum& quorum, Collecting collecting) {
+  if (collecting == Collecting::open) return std::nullopt;
+  const auto errors = errors_of(replies);
+  const auto failed = std::count_if(errors.begin(), errors.end(),
+                                    [](const auto& error) { return error.has_value(); });
+  if (quorum.size() - static_cast<size_t>(failed) < quorum.majority()) {
+    return too_few_servers(quorum, errors);
+  }
+  NamesPage all;
+  bool over = true;
+  for (size_t i = 0; i < replies.size(); ++i) {
+    if (i > 0) all.cursor += ' ';
+    bool answered = replies[i] && *replies[i];
+    if (answered) {
+      const NamesPage& page = **replies[i];
+      all.names.insert(all.names.end(), page.names.begin(), page.names.end());
+      over = over && page.cursor.empty();
+    }
+    all.cursor += answered && !(*replies[i])->cursor.empty() ? (*replies[i])->cursor : kListingDone;
+  }
+  if (over) all.cursor.clear();
+  return all;
+}
+
+std::optional<std::string> cursor_at(const std::string& cursor, size_t member) {
+  if (cursor.empty()) return cursor;
+  const auto words = words_of(cursor);
+  if (member >= words.size() || words[member] == kListingDone) return std::nullopt;
+  return words[member];
+}
+
+}  // namespace rlock::lock

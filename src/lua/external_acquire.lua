@@ -1,0 +1,13 @@
+-- acquire: takes the lock where it is free; asked again by who has it, a full lease and not a second entry.
+-- ARGV: owner, ttl in ms
+-- Returns: granted | held owner entries ms-left
+local owner, ttl = unpack(ARGV)
+local held_by, entries, remaining = holder()
+if not held_by then
+  take(owner, ttl)
+elseif held_by ~= owner then
+  return {'held', held_by, entries, remaining}
+elseif remaining < tonumber(ttl) then
+  redis.call('PEXPIRE', KEY, ttl)
+end
+return {'granted'}

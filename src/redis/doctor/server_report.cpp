@@ -1,0 +1,204 @@
+#include "redis/doctor/server_report.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <thread>
+
+#include "lua/scripts.hpp"
+#include "redis/doctor/command_client.hpp"
+#include "redis/link/server_error.hpp"
+#include "util/random.hpp"
+
+namespace rlock::redis {
+namespace {
+
+std::map<std::string, std::string, std::less<>> read_info(std::string_view text) {
+  std::map<std::string, std::string, std::less<>> info;
+  while (!text.empty()) {
+    size_t end = std::min(text.find("\r\n"), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(text.size(), end + 2));
+    size_t colon = line.find(':');
+    if (colon != line.npos) info.emplace(line.substr(0, colon), line.substr(colon + 1));
+  }
+  return info;
+}
+
+int64_t number(const std::string& text) {
+  int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+// As decode_error words it.
+bool is_cluster_redirect(const Error& error) {
+  return error.text.find("it is a node of a cluster") != std::string::npos;
+}
+
+class ServerExaminer {
+ public:
+  ServerExaminer(const Server& server, const std::string& prefix, ServerKind kind)
+      : client_(server), prefix_(prefix), kind_(kind) {
+    report_.server = server;
+  }
+
+  ServerReport examine() {
+    auto ping = ask({"PING"});
+    // A proxy that hangs up on CLIENT is spoken to without it the second time.
+    if (!ping && ping.error().retry == Retry::later) ping = ask({"PING"});
+    // A refused AUTH fails all alike; PING alone is only one of what rlock asks.
+    const Words any_script{"EVAL", "return 1", "1", prefix_ + "{doctor}"};
+    bool in = ping || (ping.error().kind == ErrorKind::denied && ask(any_script)) ||
+              ping.error().kind == ErrorKind::config;
+    if (!in) {
+      report_.contact_error = std::move(ping).error();
+      return std::move(report_);
+    }
+    measure();
+    if (auto info = ask({"INFO"}); info && !info->empty()) report_.info = read_info(info->front());
+    report_.fsync = configured("appendfsync");
+    report_.save = configured("save");
+    try_commands();
+    return std::move(report_);
+  }
+
+ private:
+  Result<Words> ask(const Words& words, const lua::Script* script = nullptr) {
+    return client_.ask(words, script);
+  }
+
+  void measure() {
+    constexpr size_t kTimes = 5;
+    std::vector<Nanos> took;
+    for (size_t i = 0; i < kTimes; ++i) {
+      TimePoint start = BootClock::now();
+      auto before = std::chrono::system_clock::now();
+      auto time = ask({"TIME"});
+      took.push_back(BootClock::now() - start);
+      if (time && time->size() == 2) compare_clocks(before, took.back(), *time);
+    }
+    std::sort(took.begin(), took.end());
+    report_.round_trip = took[kTimes / 2];
+  }
+
+  void compare_clocks(std::chrono::system_clock::time_point before, Nanos took, const Words& time) {
+    auto there = std::chrono::seconds(number(time[0])) + std::chrono::microseconds(number(time[1]));
+    auto here = before.time_since_epoch() + took / 2;
+    report_.clock_ahead = std::chrono::duration_cast<Millis>(there - here);
+  }
+
+  std::optional<std::string> configured(const std::string& name) {
+    auto reply = ask({"CONFIG", "GET", name});
+    return reply && reply->size() == 2 ? std::optional((*reply)[1]) : std::nullopt;
+  }
+
+  void note(const std::string& command, Error error) {
+    if (error.kind == ErrorKind::denied) {
+      report_.denied.push_back(command);
+    } else if (error.kind == ErrorKind::config && !command.starts_with("evalsha")) {
+      report_.missing.push_back(command);
+    } else if (!report_.error) {
+      report_.error = std::move(error);
+    }
+  }
+
+  Result<Words> probe(const std::string& base) {
+    return ask(
+        {"EVALSHA", std::string(lua::probe.sha1), "3", base + "set", base + "hash", base + "list"},
+        &lua::probe);
+  }
+
+  void try_commands() {
+    // A master of a cluster has some of the slots: a name of ours comes to lie there soon.
+    const int names = kind_ == ServerKind::cluster_node ? 1000 : 0;
+    util::SystemRandom random;
+    auto fresh = [&] { return prefix_ + "{doctor-" + util::random_hex(random) + "}:"; };
+    std::string base = fresh();
+    auto failed = probe(base);
+    for (int i = 0; i < names && !failed && is_cluster_redirect(failed.error()); ++i) {
+      base = fresh();
+      failed = probe(base);
+    }
+    if (failed) {
+      for (size_t i = 0; i + 1 < failed->size(); i += 2) {
+        note((*failed)[i], decode_error((*failed)[i + 1]));
+      }
+    } else {
+      note("evalsha or eval", std::move(failed).error());
+    }
+    for (const Words& words : {Words{"LRANGE", base + "list", "0", "0"},
+                               Words{"SCAN", "0", "MATCH", base, "COUNT", "1"}}) {
+      if (auto reply = ask(words); !reply) note(words.front(), std::move(reply).error());
+    }
+    try_waiting(base + "list");
+    try_atomicity(base + "hash");
+    if (report_.server.db != 0) try_databases(base + "hash");
+  }
+
+  // What does not block is answered at once: a waiter has to ask again and again.
+  void try_waiting(const std::string& list) {
+    constexpr Millis kShort{100};
+    const TimePoint start = BootClock::now();
+    auto nothing = ask({"BLPOP", list, "0.2"});
+    if (!nothing && nothing.error().kind == ErrorKind::denied) {
+      note("BLPOP", std::move(nothing).error());
+    } else if (!nothing) {
+      report_.blocking_error = std::move(nothing).error();
+    } else if (BootClock::now() - start < kShort) {
+      report_.blocking_error = Error{ErrorKind::unavailable, "BLPOP is answered before its time"};
+    }
+  }
+
+  // Two connections at once: where a script does not run alone, one overwrites what the other
+  // wrote.
+  void try_atomicity(const std::string& hash) {
+    constexpr int kRounds = 10;
+    const Words words{"EVALSHA", std::string(lua::atomicity.sha1), "1", hash};
+    CommandClient other(report_.server);
+    if (!ask(words, &lua::atomicity) || !other.ask(words, &lua::atomicity)) return;
+    std::atomic<int> unanswered = 0;
+    auto count_up = [&](CommandClient& client) {
+      for (int i = 0; i < kRounds; ++i) unanswered += client.ask(words, &lua::atomicity) ? 0 : 1;
+    };
+    std::thread beside([&] { count_up(other); });
+    count_up(client_);
+    beside.join();
+    auto last = ask(words, &lua::atomicity);
+    if (unanswered == 0 && last && !last->empty())
+      report_.atomic = number(last->front()) == 2 * kRounds + 3;
+    (void)ask({"EVAL", "return redis.call('DEL', KEYS[1])", "1", hash});
+  }
+
+  // Some services answer SELECT with OK and have one database all the same.
+  void try_databases(const std::string& hash) {
+    Server zero = report_.server;
+    zero.db = 0;
+    CommandClient other(zero);
+    const std::string set =
+        "return redis.call('HSET', KEYS[1], 'n', 1), redis.call('PEXPIRE', KEYS[1], 60000)";
+    (void)ask({"EVAL", set, "1", hash});
+    auto seen = other.ask({"EVAL", "return redis.call('HGET', KEYS[1], 'n')", "1", hash});
+    report_.single_database = seen && !seen->empty();
+    (void)ask({"EVAL", "return redis.call('DEL', KEYS[1])", "1", hash});
+  }
+
+  CommandClient client_;
+  const std::string& prefix_;
+  const ServerKind kind_;
+  ServerReport report_;
+};
+
+}  // namespace
+
+std::string ServerReport::info_field(std::string_view field) const {
+  auto found = info.find(field);
+  return found == info.end() ? std::string() : found->second;
+}
+
+ServerReport examine_server(const Server& server, const std::string& prefix, ServerKind kind) {
+  return ServerExaminer(server, prefix, kind).examine();
+}
+
+}  // namespace rlock::redis

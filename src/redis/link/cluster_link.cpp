@@ -1,0 +1,157 @@
+#include "redis/link/cluster_link.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace rlock::redis {
+namespace {
+
+// Connections kept: a hostile node could send us anywhere.
+constexpr size_t kMostNodes = 16;
+
+std::string_view error_in(const ReplyPtr& reply) {
+  if (reply->type != REDIS_REPLY_ERROR) return {};
+  return {reply->str, static_cast<size_t>(reply->len)};
+}
+
+HostPort host_port_of(const Server& server) {
+  return {server.host, server.port};
+}
+
+}  // namespace
+
+std::optional<HostPort> LastNode::get() const {
+  std::lock_guard lock(mutex_);
+  return at_;
+}
+
+void LastNode::set(std::optional<HostPort> at) {
+  std::lock_guard lock(mutex_);
+  at_ = std::move(at);
+}
+
+ClusterLink::ClusterLink(std::vector<Server> seeds, std::shared_ptr<LastNode> last_node)
+    : seeds_(std::move(seeds)), last_node_(std::move(last_node)) {
+  // A silent seed must leave time for the others and for the node they send us to.
+  for (Server& seed : seeds_) seed.connect_timeout /= static_cast<int>(seeds_.size() + 1);
+  current_ = node_at(host_port_of(seeds_.front()));
+}
+
+Server ClusterLink::server_at(const HostPort& at) const {
+  for (const Server& seed : seeds_) {
+    if (host_port_of(seed) == at) return seed;
+  }
+  Server server = seeds_.front();
+  server.host = at.host.empty() ? connection().server().host : at.host;
+  server.port = at.port;
+  server.addresses = nullptr;
+  return server;
+}
+
+size_t ClusterLink::node_at(const HostPort& at) {
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].at == at) return i;
+  }
+  Server server = server_at(at);
+  if (nodes_.size() == kMostNodes) nodes_.erase(nodes_.begin());
+  nodes_.push_back({at, Connection(std::move(server))});
+  return nodes_.size() - 1;
+}
+
+HostPort ClusterLink::next_seed() {
+  return host_port_of(seeds_[seed_++ % seeds_.size()]);
+}
+
+void ClusterLink::start(const std::vector<std::string>& words) {
+  if (in_flight_) drop();
+  words_ = words;
+  redirects_ = 0;
+  failures_ = 0;
+  answered_ = Answered::no;
+  arrived_ = false;
+  result_.reset();
+  in_flight_ = true;
+  auto last_node = last_node_->get();
+  ask(last_node ? *last_node : next_seed(), Asking::no);
+}
+
+void ClusterLink::ask(const HostPort& at, Asking asking) {
+  current_ = node_at(at);
+  asking_ = asking;
+  connection().start(asking == Asking::yes ? std::vector<std::string>{"ASKING"} : words_);
+}
+
+bool ClusterLink::advance(TimePoint now) {
+  while (in_flight_ && connection().advance(now)) handle_reply(connection().take());
+  return !in_flight_;
+}
+
+void ClusterLink::handle_reply(Result<ReplyPtr> reply) {
+  if (!reply) return handle_unreachable(std::move(reply).error());
+  if (asking_ == Asking::yes) {
+    asking_ = Asking::no;
+    return connection().start(words_);
+  }
+  std::string_view error = error_in(*reply);
+  if (auto redirect = redirect_in(error)) return follow_redirect(*redirect);
+  if (error.starts_with("CLUSTERDOWN")) {
+    forget_last_node();  // this node's view of the cluster may be the odd one
+  } else if (redirects_ == 0) {
+    last_node_->set(nodes_[current_].at);
+  }
+  end(std::move(reply));
+}
+
+void ClusterLink::follow_redirect(const Redirect& redirect) {
+  if (++redirects_ > kMostRedirects) {
+    forget_last_node();
+    return end(Error{ErrorKind::unavailable,
+                     node() + ": the nodes do not agree on who has the lock", Retry::later,
+                     Answered::yes});
+  }
+  HostPort to = host_port_of(server_at(redirect.to));
+  if (redirect.kind == Redirect::Kind::ask) return ask(to, Asking::yes);
+  last_node_->set(to);
+  ask(to, Asking::no);
+}
+
+// Any seed may be dead; each gets its turn. What refuses our password refuses it everywhere.
+void ClusterLink::handle_unreachable(Error why) {
+  arrived_ = may_have_arrived();
+  forget_last_node();
+  why.answered = answered_ = std::max(answered_, why.answered);
+  if (why.kind != ErrorKind::unavailable || ++failures_ > seeds_.size()) return end(std::move(why));
+  ask(next_seed(), Asking::no);
+}
+
+// The next command begins at a seed again.
+void ClusterLink::forget_last_node() {
+  last_node_->set(std::nullopt);
+}
+
+void ClusterLink::end(Result<ReplyPtr> result) {
+  in_flight_ = false;
+  result_ = std::move(result);
+}
+
+Result<ReplyPtr> ClusterLink::take() {
+  if (!result_) return Error{ErrorKind::internal, label() + ": no reply to take"};
+  return *std::exchange(result_, std::nullopt);
+}
+
+void ClusterLink::wants(std::vector<pollfd>& out) const {
+  if (in_flight_) connection().wants(out);
+}
+
+TimePoint ClusterLink::due() const {
+  return in_flight_ ? connection().due() : TimePoint::max();
+}
+
+void ClusterLink::drop() {
+  in_flight_ = false;
+  result_.reset();
+  connection().drop();
+  forget_last_node();
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "redis/link/cluster_reply.hpp"
+#include "redis/link/connection.hpp"
+#include "redis/link/link.hpp"
+
+namespace rlock::redis {
+
+// The node that served us last: no slot map, since one lock is one slot.
+class LastNode {
+ public:
+  std::optional<HostPort> get() const;
+  void set(std::optional<HostPort> at);
+
+ private:
+  mutable std::mutex mutex_;  // the renewal thread has a link of its own
+  std::optional<HostPort> at_;
+};
+
+// The way to the node of a cluster that has the key of a command: the one that served us last, or
+// the seeds in turn, and on from there as the nodes tell.
+class ClusterLink final : public Link {
+ public:
+  static constexpr int kMostRedirects = 5;  // of one command
+
+  // Not empty; all with the same credentials. `home` is shared by the links to the same cluster.
+  ClusterLink(std::vector<Server> seeds, std::shared_ptr<LastNode> last_node);
+
+  void start(const std::vector<std::string>& words) override;
+  void wants(std::vector<pollfd>& out) const override;
+  TimePoint due() const override;
+  bool advance(TimePoint now) override;
+  Result<ReplyPtr> take() override;
+  bool may_have_arrived() const override { return arrived_ || arrives_here(); }
+  void drop() override;
+  std::string label() const override { return joined_labels(seeds_); }
+  std::string node() const override { return connection().label(); }
+  bool contains_secret(std::string_view text) const override {
+    return contains_password(seeds_.front(), text);
+  }
+
+  bool uses_tls() const { return seeds_.front().tls != nullptr; }
+  // Where a node is and how to introduce ourselves there. An empty host is the one asked last.
+  Server server_at(const HostPort& at) const;
+
+ private:
+  enum class Asking { no, yes };
+  struct Node {
+    HostPort at;
+    Connection connection;
+  };
+
+  bool arrives_here() const { return asking_ == Asking::no && connection().may_have_arrived(); }
+  Connection& connection() { return nodes_[current_].connection; }
+  const Connection& connection() const { return nodes_[current_].connection; }
+  size_t node_at(const HostPort& at);
+  HostPort next_seed();
+  void ask(const HostPort& at, Asking asking);
+  void handle_reply(Result<ReplyPtr> reply);
+  void handle_unreachable(Error why);
+  void follow_redirect(const Redirect& redirect);
+  void forget_last_node();
+  void end(Result<ReplyPtr> result);
+
+  std::vector<Server> seeds_;
+  std::shared_ptr<LastNode> last_node_;
+  std::vector<Node> nodes_;  // spoken to so far
+  size_t current_ = 0;
+  size_t seed_ = 0;  // the one to try next
+  std::vector<std::string> words_;
+  bool in_flight_ = false;
+  Asking asking_ = Asking::no;  // the answer to ASKING comes next
+  int redirects_ = 0;
+  Answered answered_ = Answered::no;  // a node that could not be reached said so itself
+  bool arrived_ = false;              // perhaps, at a node that was lost before it answered
+  size_t failures_ = 0;               // nodes that could not be reached for this command
+  std::optional<Result<ReplyPtr>> result_;
+};
+
+}  // namespace rlock::redis

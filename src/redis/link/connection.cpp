@@ -1,0 +1,398 @@
+#include "redis/link/connection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "redis/link/handshake.hpp"
+#include "redis/link/plain_probe.hpp"
+#include "redis/net/dialer.hpp"
+#include "redis/net/secret.hpp"
+#include "redis/net/stream.hpp"
+#include "util/duration.hpp"
+
+namespace rlock::redis {
+namespace {
+
+constexpr size_t kReadSize = 16 * size_t{1024};
+
+// Another password than the one that was given, or one at all.
+bool is_auth_error(const redisReply& reply) {
+  if (reply.type != REDIS_REPLY_ERROR) return false;
+  const std::string_view text(reply.str, static_cast<size_t>(reply.len));
+  return text.starts_with("WRONGPASS") || text.starts_with("NOAUTH") ||
+         text.find("invalid password") != text.npos;
+}
+
+}  // namespace
+
+class Connection::State {
+ public:
+  explicit State(Server server) : server_(std::move(server)), dialer_(server_) {
+    if (server_.addresses == nullptr) server_.addresses = std::make_shared<AddressMemory>();
+  }
+
+  void start(const std::vector<std::string>& words);
+  void pipeline(const std::vector<std::string>& words);
+  void listen();
+  bool is_open() const { return stream_ != nullptr; }
+  void wants(std::vector<pollfd>& out) const;
+  TimePoint due() const;
+  bool advance(TimePoint now);
+  bool settle();
+  Result<ReplyPtr> take();
+  void drop();
+  bool may_have_arrived() const { return fully_sent_; }
+  Answered answered() const { return auth_error_ ? Answered::yes : Answered::no; }
+  const Server& server() const { return server_; }
+
+ private:
+  enum class CommandPhase { idle, asked, fetching, dialing, talking, ended };
+
+  bool in_handshake() const { return next_step_ < steps_.size(); }
+  bool must_come_first(HandshakeStep step) const;
+  std::string_view unsent() const { return std::string_view(out_).substr(sent_); }
+
+  void begin(TimePoint now);
+  void dial(TimePoint now);
+  void fetched(TimePoint now);
+  void connected(util::Fd fd);
+  void talk();
+  void probe_plain_port(TimePoint now);
+  std::optional<Error> send_rest();
+  void read_replies();
+  void handle_reply(ReplyPtr reply);
+  void end(Result<ReplyPtr> result);
+  void refused(Error why);
+  void handle_disconnect(Error why);
+  void fail(const std::string& why);
+  void fail(Error why);
+
+  Server server_;
+  Dialer dialer_;
+  CommandPhase phase_ = CommandPhase::idle;
+  TimePoint handshake_deadline_;
+  TimePoint probe_at_;                 // when silence to a TLS greeting is no delay any more
+  std::optional<PlainProbe> probe_{};  // of this socket's set-up
+  std::vector<HandshakeStep> steps_;   // of this socket's set-up
+  size_t next_step_ = 0;               // whose answer comes next
+  HandshakeState notes_;
+  std::unique_ptr<Stream> stream_;
+  std::string command_;
+  bool pipelined_ = false;           // by what nobody reads the answer of
+  bool held_back_ = false;           // the command, until the set-up was answered
+  std::optional<Error> auth_error_;  // of the password, for this command: it had one more try
+  std::string out_;
+  size_t sent_ = 0;
+  bool fully_sent_ = false;  // the command as a whole
+  ReplyReader reader_;
+  std::optional<Result<ReplyPtr>> result_;
+};
+
+void Connection::State::start(const std::vector<std::string>& words) {
+  if (phase_ != CommandPhase::idle) drop();
+  command_ = encode(words);
+  auth_error_.reset();
+  pipelined_ = false;
+  fully_sent_ = false;
+  phase_ = CommandPhase::asked;
+}
+
+void Connection::State::pipeline(const std::vector<std::string>& words) {
+  command_ += encode(words);
+  pipelined_ = true;
+}
+
+void Connection::State::listen() {
+  if (stream_) {
+    phase_ = CommandPhase::talking;
+  } else {
+    fail("not connected");
+  }
+}
+
+void Connection::State::drop() {
+  phase_ = CommandPhase::idle;
+  dialer_.stop();
+  probe_.reset();
+  stream_.reset();
+  reader_ = ReplyReader();
+  steps_.clear();
+  next_step_ = 0;
+  result_.reset();
+}
+
+// A socket that the server closed meanwhile is replaced before the command is lost in it.
+void Connection::State::begin(TimePoint now) {
+  if (stream_ && stream_->is_quiet()) {
+    out_ = command_;
+    sent_ = 0;
+    phase_ = CommandPhase::talking;
+    return;
+  }
+  drop();
+  dial(now);
+}
+
+void Connection::State::dial(TimePoint now) {
+  if (server_.secret) server_.password = server_.secret->current();
+  handshake_deadline_ = now + server_.connect_timeout;
+  // A server that has answered before is known: a renewal looks for no other trouble.
+  const bool known = server_.tls == nullptr || server_.addresses->last();
+  probe_at_ = known ? TimePoint::max() : now + server_.connect_timeout / 3;
+  dialer_.start(now, handshake_deadline_);
+  phase_ = CommandPhase::dialing;
+}
+
+// Whoever rotates a password may have done so just now: what the server refused counts only where
+// there is no other one. It is fetched before the connect timeout begins.
+void Connection::State::refused(Error why) {
+  if (server_.secret != nullptr && server_.addresses->was_accepted()) why.retry = Retry::later;
+  if (server_.secret == nullptr || auth_error_) return end(std::move(why));
+  drop();
+  auth_error_ = std::move(why);
+  server_.secret->fetch(server_.password);
+  phase_ = CommandPhase::fetching;
+}
+
+void Connection::State::fetched(TimePoint now) {
+  if (server_.secret->current() != server_.password) return dial(now);
+  end(*auth_error_);
+}
+
+void Connection::State::connected(util::Fd fd) {
+  auto stream = make_stream(server_, std::move(fd));
+  if (!stream) return fail(std::move(stream).error());
+  stream_ = *std::move(stream);
+  const bool nameless = server_.addresses->hangs_up_on_client();
+  steps_ = handshake_steps(server_, nameless ? ClientNaming::refused : ClientNaming::wanted);
+  next_step_ = 0;
+  notes_ = {};
+  out_.clear();
+  held_back_ = false;
+  for (HandshakeStep step : steps_) {
+    out_ += encode(step, server_);
+    held_back_ = held_back_ || must_come_first(step);
+  }
+  if (!held_back_) out_ += command_;
+  sent_ = 0;
+  phase_ = CommandPhase::talking;
+}
+
+// A server carries out what follows a refused step all the same: as another user, in another
+// database, on a replica, or as a member of a quorum that forgot its leases. What is given back may
+// go to such a member.
+bool Connection::State::must_come_first(HandshakeStep step) const {
+  if (step == HandshakeStep::durability || step == HandshakeStep::uptime) return !pipelined_;
+  return step != HandshakeStep::set_name && step != HandshakeStep::ping;
+}
+
+bool Connection::State::advance(TimePoint now) {
+  if (phase_ == CommandPhase::asked) begin(now);
+  if (phase_ == CommandPhase::fetching && server_.secret->fetched()) fetched(now);
+  if (phase_ == CommandPhase::dialing && dialer_.advance(now)) {
+    auto fd = dialer_.take();
+    if (fd) {
+      connected(std::move(*fd));
+    } else {
+      end(std::move(fd).error());
+    }
+  }
+  if (phase_ == CommandPhase::talking) talk();
+  if (phase_ == CommandPhase::talking && now >= probe_at_) probe_plain_port(now);
+  if (phase_ == CommandPhase::talking && in_handshake() && now >= handshake_deadline_) {
+    fail("timed out after " + util::format_duration(server_.connect_timeout) + " (connected, but " +
+         stream_->timeout_reason() + ")");
+  }
+  return phase_ == CommandPhase::ended || phase_ == CommandPhase::idle;
+}
+
+bool Connection::State::settle() {
+  if (phase_ == CommandPhase::talking && unsent().empty()) read_replies();
+  // The set-up was answered, and the command is not sent any more: the connection is good as it is.
+  if (phase_ == CommandPhase::talking && !held_back_ && unsent() == command_) {
+    out_.clear();
+    sent_ = 0;
+    phase_ = CommandPhase::ended;
+    result_ = Error{ErrorKind::unavailable, server_.label() + ": given up before it was sent",
+                    Retry::later};
+  }
+  return phase_ == CommandPhase::ended;
+}
+
+void Connection::State::talk() {
+  // What a server says before it hangs up tells more than the broken pipe does.
+  std::optional<Error> error = send_rest();
+  read_replies();
+  // The command that was held back until the set-up was answered.
+  if (!error && phase_ == CommandPhase::talking && !unsent().empty()) error = send_rest();
+  if (error && phase_ == CommandPhase::talking) handle_disconnect(std::move(*error));
+}
+
+// A plain Redis stays silent: it waits for the end of a line, which a TLS greeting has not.
+void Connection::State::probe_plain_port(TimePoint now) {
+  if (stream_->has_received()) {
+    probe_.reset();
+    probe_at_ = TimePoint::max();
+    return;
+  }
+  if (!probe_) probe_.emplace(server_, now, handshake_deadline_);
+  if (!probe_->answers(now)) return;
+  fail(Error{ErrorKind::denied, "TLS: it speaks none: a plain port, for redis:// ?"});
+}
+
+// Why the socket takes nothing any more, if it does not.
+std::optional<Error> Connection::State::send_rest() {
+  std::string_view rest = unsent();
+  Io io = stream_->write_some(rest);
+  sent_ = out_.size() - rest.size();
+  fully_sent_ = rest.empty() && !held_back_;
+  return io == Io::failed ? std::optional(stream_->error()) : std::nullopt;
+}
+
+void Connection::State::read_replies() {
+  std::array<char, kReadSize> buffer;
+  Io io = Io::done;
+  while (phase_ == CommandPhase::talking && io == Io::done) {
+    size_t got = 0;
+    io = stream_->read_some(buffer.data(), buffer.size(), got);
+    if (io == Io::would_block) return;
+    if (io == Io::closed) {
+      return handle_disconnect(
+          {ErrorKind::unavailable, "the server closed the connection", Retry::later});
+    }
+    if (io == Io::failed) return handle_disconnect(stream_->error());
+    reader_.feed(buffer.data(), got);
+    while (phase_ == CommandPhase::talking) {
+      auto reply = reader_.next();
+      if (!reply) return fail(std::move(reply).error());
+      if (*reply == nullptr) break;
+      handle_reply(std::move(*reply));
+    }
+  }
+}
+
+void Connection::State::handle_reply(ReplyPtr reply) {
+  if (!in_handshake()) {
+    fully_sent_ = fully_sent_ && reply->type != REDIS_REPLY_ERROR;
+    if (server_.secret == nullptr || !is_auth_error(*reply)) return end(std::move(reply));
+    return refused({ErrorKind::denied, server_.label() + ": the password has run out (NOAUTH)",
+                    Retry::later, Answered::yes});
+  }
+  auto error = check_step(steps_[next_step_++], *reply, server_, notes_);
+  if (error) {
+    error->answered = Answered::yes;
+    if (is_auth_error(*reply)) return refused(std::move(*error));
+    return end(std::move(*error));
+  }
+  if (in_handshake()) return;
+  dialer_.answered();
+  server_.addresses->note_accepted();
+  if (std::exchange(held_back_, false)) out_ += command_;
+}
+
+void Connection::State::end(Result<ReplyPtr> result) {
+  // Bytes beyond the reply would be taken for the next command's.
+  bool usable = result && reader_.empty() && unsent().empty() && !pipelined_;
+  if (!usable) drop();
+  phase_ = CommandPhase::ended;
+  result_ = std::move(result);
+}
+
+// Some proxies hang up on CLIENT: the next try goes without it. A port for TLS hangs up on
+// everything that is no greeting.
+void Connection::State::handle_disconnect(Error why) {
+  if (!in_handshake()) return fail(std::move(why));
+  const HandshakeStep step = steps_[next_step_];
+  const bool plain = server_.tls == nullptr && server_.transport == Transport::tcp;
+  why.text += std::string(" on ") + to_string(step);
+  if (step == HandshakeStep::set_name) {
+    server_.addresses->note_client_hang_up();
+  } else if (plain && !stream_->has_received()) {
+    why.text += " (a port for TLS, for rediss:// ?)";
+  }
+  fail(std::move(why));
+}
+
+void Connection::State::fail(const std::string& why) {
+  fail(Error{ErrorKind::unavailable, why, Retry::later});
+}
+
+void Connection::State::fail(Error why) {
+  std::string where = in_handshake() ? "cannot connect to " + server_.label() : server_.label();
+  why.text = where + ": " + why.text;
+  end(std::move(why));
+}
+
+Result<ReplyPtr> Connection::State::take() {
+  if (!result_) return Error{ErrorKind::internal, server_.label() + ": no reply to take"};
+  phase_ = CommandPhase::idle;
+  return *std::exchange(result_, std::nullopt);
+}
+
+void Connection::State::wants(std::vector<pollfd>& out) const {
+  if (phase_ == CommandPhase::fetching) out.push_back({server_.secret->fd(), POLLIN, 0});
+  if (phase_ == CommandPhase::dialing) dialer_.wants(out);
+  if (phase_ != CommandPhase::talking) return;
+  out.push_back(stream_->wants(unsent().empty() ? Sending::done : Sending::pending));
+  if (probe_) probe_->wants(out);
+}
+
+TimePoint Connection::State::due() const {
+  if (phase_ == CommandPhase::dialing) return dialer_.due();
+  if (phase_ == CommandPhase::fetching && !server_.secret->fetched()) return TimePoint::max();
+  if (phase_ == CommandPhase::talking && in_handshake()) {
+    return std::min(handshake_deadline_, probe_ ? probe_->due() : probe_at_);
+  }
+  if (phase_ == CommandPhase::talking) return TimePoint::max();
+  return phase_ == CommandPhase::idle ? TimePoint::max() : TimePoint::min();
+}
+
+Connection::Connection(Server server) : state_(std::make_unique<State>(std::move(server))) {}
+Connection::Connection(Connection&&) noexcept = default;
+Connection& Connection::operator=(Connection&&) noexcept = default;
+Connection::~Connection() = default;
+
+void Connection::start(const std::vector<std::string>& words) {
+  state_->start(words);
+}
+void Connection::pipeline(const std::vector<std::string>& words) {
+  state_->pipeline(words);
+}
+void Connection::listen() {
+  state_->listen();
+}
+bool Connection::is_open() const {
+  return state_->is_open();
+}
+void Connection::wants(std::vector<pollfd>& out) const {
+  state_->wants(out);
+}
+TimePoint Connection::due() const {
+  return state_->due();
+}
+bool Connection::advance(TimePoint now) {
+  return state_->advance(now);
+}
+bool Connection::settle() {
+  return state_->settle();
+}
+Result<ReplyPtr> Connection::take() {
+  return state_->take();
+}
+Answered Connection::answered() const {
+  return state_->answered();
+}
+bool Connection::may_have_arrived() const {
+  return state_->may_have_arrived();
+}
+void Connection::drop() {
+  state_->drop();
+}
+const Server& Connection::server() const {
+  return state_->server();
+}
+
+}  // namespace rlock::redis

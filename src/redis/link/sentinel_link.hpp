@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "redis/link/connection.hpp"
+#include "redis/link/link.hpp"
+#include "redis/link/sentinels.hpp"
+
+namespace rlock::redis {
+
+// The way to the master of a Sentinel group. The sentinels are asked anew before each command: a
+// deposed master goes on calling itself master for many seconds, and what it acknowledges is lost.
+class SentinelLink final : public Link {
+ public:
+  // `master`: credentials, database and time limit; where it is the sentinels tell.
+  SentinelLink(Sentinels sentinels, Server master);
+
+  void start(const std::vector<std::string>& words) override;
+  void wants(std::vector<pollfd>& out) const override;
+  TimePoint due() const override;
+  bool advance(TimePoint now) override;
+  Result<ReplyPtr> take() override;
+  bool may_have_arrived() const override { return elected_ && connection_->may_have_arrived(); }
+  void drop() override;
+  std::string label() const override { return sentinels_.label() + database_; }
+  std::string node() const override { return connection_ ? connection_->node() : label(); }
+  bool contains_secret(std::string_view text) const override {
+    return contains_password(master_, text);
+  }
+
+ private:
+  enum class SentinelPhase { idle, asking, talking, ended };
+
+  void elected(HostPort master);
+
+  Sentinels sentinels_;
+  Server master_;
+  std::string database_;  // `/2`
+  SentinelPhase phase_ = SentinelPhase::idle;
+  std::vector<std::string> words_;
+  std::optional<Connection> connection_;  // to the master elected last
+  bool elected_ = false;                  // for this command
+  std::optional<Error> error_;
+};
+
+}  // namespace rlock::redis

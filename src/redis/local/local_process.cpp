@@ -1,0 +1,194 @@
+#include "redis/local/local_process.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "redis/local/local_limits.hpp"
+#include "util/guard_socket.hpp"
+
+namespace rlock::redis {
+namespace {
+
+using util::Fd;
+
+// Where the server finds its two descriptors of ours; everything above is closed.
+constexpr int kLockFd = 3;
+constexpr int kReportFd = 4;
+
+// What comes back through the report pipe; it is closed by a successful exec.
+struct Report {
+  pid_t pid = 0;
+  int error = 0;
+  std::optional<FatalLimit> limit{};
+};
+
+// Relative names: the server starts in its folder, so neither blanks in the path nor the length
+// limit of a socket's name can spoil its configuration.
+constexpr const char* kOptions[] = {"--port",
+                                    "0",
+                                    "--unixsocket",
+                                    "rlock.sock",
+                                    "--unixsocketperm",
+                                    "700",
+                                    "--dir",
+                                    ".",
+                                    "--save",
+                                    "",
+                                    "--appendonly",
+                                    "yes",
+                                    "--appendfsync",
+                                    "always",
+                                    "--no-appendfsync-on-rewrite",
+                                    "no",
+                                    "--maxmemory",
+                                    "0",
+                                    "--maxmemory-policy",
+                                    "noeviction",
+                                    "--timeout",
+                                    "0",
+                                    "--daemonize",
+                                    "no"};
+constexpr size_t kOptionCount = sizeof kOptions / sizeof *kOptions;
+
+std::string find_on_path(std::string_view path, const char* name) {
+  while (!path.empty()) {
+    size_t end = path.find(':');
+    std::string candidate = std::string(path.substr(0, end)) + "/" + name;
+    struct stat info {};
+    bool file = stat(candidate.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+    // An empty or relative entry would run whatever lies in the current folder.
+    if (candidate.front() == '/' && file && access(candidate.c_str(), X_OK) == 0) return candidate;
+    path.remove_prefix(end == std::string_view::npos ? path.size() : end + 1);
+  }
+  return {};
+}
+
+// From here to exec: async-signal-safe calls only.
+
+void reset_signals() {
+  struct sigaction usual {};
+  usual.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < NSIG; ++signal) sigaction(signal, &usual, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+void arrange_descriptors(int null, int log, int lock, int report) {
+  // Out of the way first: any of them may sit where another one belongs.
+  null = fcntl(null, F_DUPFD_CLOEXEC, 10);
+  log = fcntl(log, F_DUPFD_CLOEXEC, 10);
+  lock = fcntl(lock, F_DUPFD_CLOEXEC, 10);
+  report = fcntl(report, F_DUPFD_CLOEXEC, 10);
+  dup2(null, STDIN_FILENO);
+  dup2(log, STDOUT_FILENO);
+  dup2(log, STDERR_FILENO);
+  dup2(lock, kLockFd);
+  dup3(report, kReportFd, O_CLOEXEC);
+  if (close_range(kReportFd + 1, ~0U, 0) == 0) return;
+  // Linux before 5.9.
+  long most = sysconf(_SC_OPEN_MAX);
+  for (int fd = kReportFd + 1; fd < most; ++fd) close(fd);
+}
+
+struct Exec {
+  const char* folder;
+  char* const* argv;
+  char* const* environment;
+  int null, log, lock, report;
+};
+
+[[noreturn]] void become_server(const Exec& exec) {
+  arrange_descriptors(exec.null, exec.log, exec.lock, exec.report);
+  reset_signals();
+  umask(077);
+  Report report{getpid()};
+  report.limit = lift_limits();
+  if (!report.limit && chdir(exec.folder) == 0) {
+    util::ask_guards_for_exemption();  // a run's end is not the server's
+    if (write(kReportFd, &report, sizeof report) < 0) _exit(1);
+    execve(exec.argv[0], exec.argv, exec.environment);
+  }
+  report.error = errno;
+  (void)!write(kReportFd, &report, sizeof report);
+  _exit(1);
+}
+
+// The first fork's child is the leader of a session and leaves at once, so that the server has no
+// terminal to catch and belongs to init.
+pid_t fork_server(const Exec& exec) {
+  pid_t middle = fork();
+  if (middle != 0) return middle;
+  setsid();
+  pid_t server = fork();
+  if (server == 0) become_server(exec);
+  _exit(server > 0 ? 0 : errno);
+}
+
+Error cannot_start(const std::string& program, int error) {
+  return {ErrorKind::system, "cannot start " + program + " for local: " + std::strerror(error)};
+}
+
+Error limit_error(FatalLimit limit) {
+  const char* which =
+      limit == FatalLimit::cpu_time ? "CPU time (ulimit -Ht)" : "file size (ulimit -Hf)";
+  return {ErrorKind::system, std::string("local: its server would be ended by the hard limit on ") +
+                                 which + " here; start it once from where there is none"};
+}
+
+Result<pid_t> read_report(const Fd& pipe, const std::string& program) {
+  Report report;
+  pid_t pid = 0;
+  while (true) {
+    ssize_t got = read(pipe.get(), &report, sizeof report);
+    if (got < 0 && errno == EINTR) continue;
+    if (got != static_cast<ssize_t>(sizeof report)) break;
+    if (report.limit) return limit_error(*report.limit);
+    if (report.error != 0) return cannot_start(program, report.error);
+    pid = report.pid;
+  }
+  if (pid == 0) return cannot_start(program, EAGAIN);
+  return pid;
+}
+
+}  // namespace
+
+std::string find_server_program() {
+  const char* path = getenv("PATH");
+  if (path == nullptr) return {};
+  std::string redis = find_on_path(path, "redis-server");
+  return redis.empty() ? find_on_path(path, "valkey-server") : redis;
+}
+
+Result<pid_t> start_local_process(const LocalProcess& process) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return cannot_start(process.program, errno);
+  Fd reading(ends[0]);
+  Fd writing(ends[1]);
+  Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!null) return cannot_start(process.program, errno);
+
+  char* argv[kOptionCount + 2] = {const_cast<char*>(process.program.c_str())};
+  for (size_t i = 0; i < kOptionCount; ++i) argv[i + 1] = const_cast<char*>(kOptions[i]);
+  // Nothing of the caller's.
+  char language[] = "LC_ALL=C";
+  char* environment[] = {language, nullptr};
+  pid_t middle = fork_server({process.folder.c_str(), argv, environment, null.get(),
+                              process.log.get(), process.lock.get(), writing.get()});
+  if (middle < 0) return cannot_start(process.program, errno);
+  writing.reset();
+  while (waitpid(middle, nullptr, 0) < 0 && errno == EINTR) continue;
+  return read_report(reading, process.program);
+}
+
+}  // namespace rlock::redis

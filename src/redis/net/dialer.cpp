@@ -1,0 +1,172 @@
+#include "redis/net/dialer.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "util/duration.hpp"
+
+namespace rlock::redis {
+namespace {
+
+// A unix socket whose queue is full cannot be polled for.
+constexpr Millis kBacklogRetry{5};
+
+// Descriptors or memory: no other address would help.
+bool is_local_error(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+bool is_decided(const util::Fd& fd) {
+  pollfd entry{fd.get(), POLLOUT, 0};
+  return poll(&entry, 1, 0) > 0;
+}
+
+}  // namespace
+
+void Dialer::start(TimePoint now, TimePoint deadline) {
+  stop();
+  deadline_ = deadline;
+  first_failure_.clear();
+  // One that was left for a remembered address may have ended hours ago.
+  if (resolution_ && resolution_->is_stale(now, server_.connect_timeout)) resolution_.reset();
+  // Half for the name server where there is another resort, so that the rest is left for that;
+  // nothing where it was waited for in vain before: whoever drives us may give up sooner than half.
+  bool lookup_pending = resolution_.has_value();
+  attempt_deadline_ = !remembered() ? deadline : lookup_pending ? now : now + (deadline - now) / 2;
+  find_addresses();
+  if (phase_ == DialPhase::idle) try_next(now);
+}
+
+void Dialer::stop() {
+  phase_ = DialPhase::idle;
+  fd_.reset();
+  addresses_.clear();
+  next_ = 0;
+  error_.reset();
+}
+
+void Dialer::find_addresses() {
+  if (server_.transport == Transport::unix_socket) {
+    auto address = unix_address(server_.path);
+    if (!address) return fail("the path of a socket has at most 107 bytes", Retry::never);
+    addresses_.push_back(*address);
+    return;
+  }
+  addresses_ = known_addresses(server_.host, server_.port);
+  if (!addresses_.empty()) return;
+  phase_ = DialPhase::looking_up;
+  if (resolution_) return;
+  auto started = Resolution::start(server_.host, server_.port);
+  if (started) {
+    resolution_ = std::move(*started);
+  } else {
+    fail(started.error().text);
+  }
+}
+
+// True when there is an address to try, or the search has failed.
+bool Dialer::check_lookup(TimePoint now) {
+  if (resolution_->done()) {
+    auto outcome = resolution_->take();
+    resolution_.reset();
+    addresses_ = std::move(outcome.addresses);
+    first_failure_ = std::move(outcome.failure);
+  } else if (now < attempt_deadline_) {
+    return false;
+  }
+  if (addresses_.empty()) {
+    if (auto last = remembered()) addresses_.push_back(*last);
+  }
+  if (addresses_.empty() && first_failure_.empty()) return false;
+  try_next(now);
+  return true;
+}
+
+void Dialer::try_next(TimePoint now) {
+  while (next_ < addresses_.size()) {
+    // Each address its share of the time left: a dead first one must not eat it all.
+    attempt_deadline_ =
+        now + (deadline_ - now) / static_cast<TimePoint::rep>(addresses_.size() - next_);
+    ConnectAttempt attempt = start_connect(addresses_[next_++]);
+    if (is_local_error(attempt.error)) {
+      return fail(std::strerror(attempt.error), Retry::later, ErrorKind::system);
+    }
+    if (attempt.state == ConnectState::failed) {
+      if (first_failure_.empty()) first_failure_ = std::strerror(attempt.error);
+      continue;
+    }
+    if (attempt.state == ConnectState::full) {
+      --next_;
+      phase_ = DialPhase::backlog_full;
+      attempt_deadline_ = now + kBacklogRetry;
+      return;
+    }
+    fd_ = std::move(attempt.fd);
+    phase_ = attempt.state == ConnectState::connected ? DialPhase::ended : DialPhase::connecting;
+    return;
+  }
+  fail(first_failure_);
+}
+
+void Dialer::check_attempt(TimePoint now) {
+  if (!is_decided(fd_)) {
+    if (now >= attempt_deadline_ && next_ < addresses_.size()) try_next(now);
+    return;
+  }
+  int error = connect_error(fd_);
+  if (error == 0) {
+    phase_ = DialPhase::ended;
+    return;
+  }
+  if (first_failure_.empty()) first_failure_ = std::strerror(error);
+  try_next(now);
+}
+
+bool Dialer::advance(TimePoint now) {
+  if (phase_ == DialPhase::looking_up && !check_lookup(now) && now >= deadline_) {
+    fail("timed out after " + util::format_duration(server_.connect_timeout) +
+         " looking up its name");
+  }
+  if (phase_ == DialPhase::backlog_full && now >= attempt_deadline_ && now < deadline_)
+    try_next(now);
+  if (phase_ == DialPhase::connecting) check_attempt(now);
+  bool waiting = phase_ == DialPhase::connecting || phase_ == DialPhase::backlog_full;
+  if (waiting && now >= deadline_) {
+    fail("timed out after " + util::format_duration(server_.connect_timeout));
+  }
+  return phase_ == DialPhase::ended;
+}
+
+Result<util::Fd> Dialer::take() {
+  phase_ = DialPhase::idle;
+  if (error_) return *std::exchange(error_, std::nullopt);
+  return std::move(fd_);
+}
+
+void Dialer::wants(std::vector<pollfd>& out) const {
+  if (phase_ == DialPhase::looking_up) out.push_back({resolution_->fd(), POLLIN, 0});
+  if (phase_ == DialPhase::connecting) out.push_back({fd_.get(), POLLOUT, 0});
+}
+
+TimePoint Dialer::due() const {
+  return std::min(attempt_deadline_, deadline_);
+}
+
+void Dialer::answered() {
+  bool tried = next_ > 0 && next_ <= addresses_.size();
+  if (tried && server_.addresses != nullptr) server_.addresses->keep(addresses_[next_ - 1]);
+}
+
+std::optional<Address> Dialer::remembered() const {
+  return server_.addresses != nullptr ? server_.addresses->last() : std::nullopt;
+}
+
+void Dialer::fail(const std::string& why, Retry retry, ErrorKind kind) {
+  fd_.reset();
+  phase_ = DialPhase::ended;
+  error_ = Error{kind, "cannot connect to " + server_.label() + ": " + why, retry};
+}
+
+}  // namespace rlock::redis

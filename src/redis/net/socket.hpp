@@ -1,0 +1,57 @@
+#pragma once
+
+#include <sys/socket.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "util/fd.hpp"
+
+namespace rlock::redis {
+
+// One place to connect to.
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+};
+
+// nullopt: the path is too long for a socket's name (107 bytes).
+std::optional<Address> unix_address(const std::string& path);
+
+enum class ConnectState {
+  pending,  // writable when it is decided
+  connected,
+  full,  // the server's queue is full (unix sockets): nothing to poll for, try again in a moment
+  failed,
+};
+
+struct ConnectAttempt {
+  ConnectState state = ConnectState::failed;
+  util::Fd fd;    // of a pending or connected attempt: non-blocking, CLOEXEC, never 0-2
+  int error = 0;  // errno of a failed one
+};
+
+ConnectAttempt start_connect(const Address& address);
+
+// The outcome of a pending attempt once its descriptor polled: 0 or an errno.
+int connect_error(const util::Fd& fd);
+
+enum class Io {
+  done,
+  drained,  // of a reading: done, and for now nothing is left
+  would_block,
+  closed,
+  failed,  // errno says why
+};
+
+// Writes what it can and cuts that off the front of `bytes`; done when all is written. No SIGPIPE.
+Io write_some(const util::Fd& fd, std::string_view& bytes);
+
+// What one read gives: done or drained with `got` bytes in buffer, closed at the end of file.
+Io read_some(const util::Fd& fd, char* buffer, size_t size, size_t& got);
+
+// Whether an idle connection can still be used: not closed by the peer, no stray bytes waiting.
+bool is_quiet(const util::Fd& fd);
+
+}  // namespace rlock::redis

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "redis/net/server.hpp"
+#include "util/result.hpp"
+
+// The URL grammar of rlock(1). No error text holds any part of a URL but its scheme: what looks
+// like a host or a port may be a password whose '/' or '@' was not encoded.
+namespace rlock::redis {
+
+enum class Security { plain, tls };
+
+struct Credentials {
+  std::string user;
+  std::string password;
+  bool operator==(const Credentials&) const = default;
+};
+
+struct HostPort {
+  std::string host;  // lower case; IPv6 without brackets
+  int port = 0;
+  bool operator==(const HostPort&) const = default;
+};
+
+// redis://, rediss://, unix://, redis+unix://
+struct SingleUrl {
+  Security security = Security::plain;
+  Server server;
+};
+
+// redis+sentinel://, rediss+sentinel://
+struct SentinelUrl {
+  Security security = Security::plain;
+  Credentials credentials;
+  Credentials sentinel_credentials;
+  std::vector<HostPort> sentinels;
+  std::string master;
+  int db = 0;
+};
+
+// redis+cluster://, rediss+cluster://
+struct ClusterUrl {
+  Security security = Security::plain;
+  Credentials credentials;
+  std::vector<HostPort> nodes;
+};
+
+// local:, local:DIR
+struct LocalUrl {
+  std::string folder;  // empty: the default one
+};
+
+using Url = std::variant<SingleUrl, SentinelUrl, ClusterUrl, LocalUrl>;
+
+// ErrorKind::usage says what is wrong and how to write it.
+Result<Url> parse_url(std::string_view text);
+
+// Who to be at its servers, nobody where it does not say. Those of the sentinels are apart.
+Credentials own_credentials(const Url& url);
+
+// One, or three and more that are all different servers. ErrorKind::config for none at all,
+// ErrorKind::usage for two, for repeated servers and for a malformed one.
+Result<std::vector<Url>> parse_urls(const std::vector<std::string>& texts);
+
+}  // namespace rlock::redis

@@ -1,0 +1,75 @@
+#include "redis/store/acl.hpp"
+
+#include <charconv>
+#include <set>
+
+#include "lua/scripts.hpp"
+
+namespace rlock::redis {
+namespace {
+
+using Commands = std::set<std::string>;
+
+// Sent outside the scripts; SETNAME is not needed, but each denial would be a row of ACL LOG.
+constexpr std::string_view kDirect[] = {"evalsha", "eval",   "blpop",         "lrange",
+                                        "scan",    "select", "client|setname"};
+
+// Each `call('WORD'` and `pcall('WORD'` in a piece of a script, in lower case.
+void collect(std::string_view text, Commands& out) {
+  constexpr std::string_view kCall = "call('";
+  for (size_t at = text.find(kCall); at != text.npos; at = text.find(kCall)) {
+    text.remove_prefix(at + kCall.size());
+    std::string word;
+    for (char c : text.substr(0, text.find('\''))) word += static_cast<char>(c | 0x20);
+    out.insert(std::move(word));
+  }
+}
+
+std::string joined(const Commands& commands, std::string_view before, std::string_view between) {
+  std::string out;
+  for (const std::string& command : commands) {
+    if (!out.empty()) out += between;
+    out.append(before).append(command);
+  }
+  return out;
+}
+
+// 0: there is none.
+size_t line_number(std::string_view error) {
+  constexpr std::string_view kMark = "user_script:";
+  size_t at = error.find(kMark);
+  if (at == error.npos) return 0;
+  error.remove_prefix(at + kMark.size());
+  size_t line = 0;
+  std::from_chars(error.data(), error.data() + error.size(), line);
+  return line;
+}
+
+}  // namespace
+
+std::string least_acl(std::string_view prefix, ServerKind kind) {
+  Commands commands(std::begin(kDirect), std::end(kDirect));
+  if (kind == ServerKind::quorum_member) commands.insert({"info", "config|get"});
+  if (kind == ServerKind::sentinel_master) commands.insert("role");
+  if (kind == ServerKind::cluster_node) commands.insert({"asking", "cluster|nodes"});
+  for (const lua::Script& script :
+       {lua::acquire, lua::renew, lua::release, lua::force_unlock, lua::inspect}) {
+    collect(script.text, commands);
+  }
+  return "~" + std::string(prefix) + "* resetchannels -@all " + joined(commands, "+", " ");
+}
+
+std::string command_at(std::string_view error, std::string_view script) {
+  size_t line = line_number(error);
+  if (line == 0) return {};
+  for (; line > 1; --line) {
+    size_t end = script.find('\n');
+    if (end == script.npos) return {};
+    script.remove_prefix(end + 1);
+  }
+  Commands commands;
+  collect(script.substr(0, script.find('\n')), commands);
+  return joined(commands, "", " or ");
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,317 @@
+#include "redis/store/decode.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace rlock::redis {
+namespace {
+
+using lock::OwnerEnd;
+
+// Some servers give a script's numbers back as text, and as `17.0` or `1.7e+15`.
+int64_t parsed(std::string_view text) {
+  const char* end = text.data() + text.size();
+  int64_t whole = 0;
+  auto [stopped, error] = std::from_chars(text.data(), end, whole);
+  if (stopped == end || error != std::errc()) return whole;
+  constexpr double kMost = 9'007'199'254'740'992.0;  // what a double holds exactly
+  double real = 0;
+  std::from_chars(text.data(), end, real);
+  return std::abs(real) <= kMost ? static_cast<int64_t>(real) : whole;
+}
+
+// One element of a reply array, read leniently: a missing or strange one reads as empty or 0.
+class Item {
+ public:
+  explicit Item(const redisReply* reply) : reply_(reply) {}
+
+  bool is_array() const { return reply_ != nullptr && reply_->type == REDIS_REPLY_ARRAY; }
+  size_t size() const { return is_array() ? reply_->elements : 0; }
+  Item at(size_t i) const { return Item(i < size() ? reply_->element[i] : nullptr); }
+
+  std::string_view text() const {
+    bool string = reply_ != nullptr &&
+                  (reply_->type == REDIS_REPLY_STRING || reply_->type == REDIS_REPLY_STATUS);
+    return string ? std::string_view(reply_->str, reply_->len) : std::string_view();
+  }
+
+  int64_t number() const {
+    if (reply_ == nullptr) return 0;
+    if (reply_->type == REDIS_REPLY_INTEGER) return reply_->integer;
+    return parsed(text());
+  }
+  uint64_t count() const { return static_cast<uint64_t>(std::max<int64_t>(0, number())); }
+
+ private:
+  const redisReply* reply_;
+};
+
+constexpr std::array<std::pair<std::string_view, OwnerEnd>, 5> kEndings{
+    {{"expired", OwnerEnd::expired},
+     {"released", OwnerEnd::released},
+     {"cancelled", OwnerEnd::cancelled},
+     {"removed", OwnerEnd::removed},
+     {"forced", OwnerEnd::forced}}};
+
+// An owner that is not known any more has come to the same as one whose lease ended.
+OwnerEnd ending_of(std::string_view word) {
+  for (auto [name, ending] : kEndings) {
+    if (name == word) return ending;
+  }
+  return OwnerEnd::expired;
+}
+
+lock::HolderState state_of(std::string_view word) {
+  if (word == "granted") return lock::HolderState::granted;
+  if (word == "revoked") return lock::HolderState::revoked;
+  if (word == "cooldown") return lock::HolderState::cooldown;
+  return lock::HolderState::held;
+}
+
+lock::Responsive responsive_of(std::string_view word) {
+  if (word == "0") return lock::Responsive::no;
+  return word == "2" ? lock::Responsive::run : lock::Responsive::yes;
+}
+
+lock::LostHow lost_of(std::string_view word) {
+  if (word == "taken") return lock::LostHow::taken;
+  if (word == "full") return lock::LostHow::full;
+  if (word == "expired") return lock::LostHow::expired;
+  if (word == "unissued") return lock::LostHow::unissued;
+  if (word == "forced" || word == "removed") return lock::LostHow::forced;
+  if (word == "released" || word == "cancelled") return lock::LostHow::released;
+  return lock::LostHow::deleted;
+}
+
+lock::Limit limit_of(Item item) {
+  return lock::Limit::slots(std::max<uint64_t>(1, item.count()));
+}
+
+Millis span_of(Item item) {
+  return bounded_span(item.number());
+}
+
+lock::Holder holder_of(Item item) {
+  lock::Holder holder;
+  holder.owner = item.at(0).text();
+  holder.state = state_of(item.at(1).text());
+  holder.limit = limit_of(item.at(2));
+  holder.token = {item.at(3).count()};
+  holder.since = {item.at(4).number()};
+  holder.held = span_of(item.at(5));
+  holder.left = span_of(item.at(6));
+  holder.entries = item.at(7).count();
+  holder.responsive = responsive_of(item.at(8).text());
+  holder.record = item.at(9).text();
+  holder.ttl = std::max(Millis(0), span_of(item.at(10)));
+  return holder;
+}
+
+std::optional<lock::Holder> maybe_holder(Item item) {
+  if (!item.is_array()) return std::nullopt;
+  return holder_of(item);
+}
+
+std::vector<lock::Holder> holders_of(Item list) {
+  std::vector<lock::Holder> holders;
+  for (size_t i = 0; i < list.size(); ++i) holders.push_back(holder_of(list.at(i)));
+  return holders;
+}
+
+lock::Waiter waiter_of(Item item) {
+  return {std::string(item.at(0).text()), limit_of(item.at(1)),
+          {item.at(2).number()},          span_of(item.at(3)),
+          std::string(item.at(4).text()), {item.at(5).count()}};
+}
+
+lock::Queued queued_of(Item item) {
+  lock::Queued queued;
+  queued.ticket = {item.at(1).count()};
+  queued.position = item.at(2).count();
+  if (item.at(3).number() > 0) queued.look_again = span_of(item.at(3));
+  queued.holder = maybe_holder(item.at(4));
+  return queued;
+}
+
+// The name of `prefix{NAME}:suffix` where suffix is one that a lock in use or remembered has.
+std::string_view name_in(std::string_view key, std::string_view prefix) {
+  constexpr std::array<std::string_view, 3> kSuffixes{"}:meta", "}:holders", "}:queue"};
+  if (!key.starts_with(prefix)) return {};
+  key.remove_prefix(prefix.size());
+  if (!key.starts_with('{')) return {};
+  for (std::string_view suffix : kSuffixes) {
+    if (key.ends_with(suffix)) return key.substr(1, key.size() - 1 - suffix.size());
+  }
+  return {};
+}
+
+// Takes the text up to the next space.
+std::string_view next_word(std::string_view& text) {
+  size_t space = text.find(' ');
+  std::string_view word = text.substr(0, space);
+  text.remove_prefix(space == std::string_view::npos ? text.size() : space + 1);
+  return word;
+}
+
+uint64_t next_number(std::string_view& text) {
+  std::string_view digits = next_word(text);
+  uint64_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+
+lock::ServerTime next_time(std::string_view& text) {
+  return {static_cast<int64_t>(next_number(text))};
+}
+
+// `-+57 NOTE RECORD`: the length of an operator's note, which stands before the record.
+void split_note(lock::Run& run, std::string_view row) {
+  const size_t plus = run.result.find('+');
+  if (plus != std::string::npos) {
+    std::string_view digits = std::string_view(run.result).substr(plus + 1);
+    const size_t length = std::min<size_t>(next_number(digits), row.size());
+    run.note = row.substr(0, length);
+    row.remove_prefix(std::min(row.size(), length + 1));
+    run.result.resize(plus);
+  }
+  run.record = row;
+}
+
+// A row of :history as the scripts write it; nullopt for a stranger's.
+std::optional<lock::HistoryRow> history_row_of(std::string_view row) {
+  std::string_view kind = next_word(row);
+  if (kind == "skip") {
+    lock::Skips skips{next_number(row), next_time(row), next_time(row)};
+    skips.record = row;
+    return skips;
+  }
+  if (kind != "run") return std::nullopt;
+  lock::Run run{{next_number(row)},
+                next_time(row),
+                next_time(row),
+                std::string(next_word(row)),
+                std::string(next_word(row))};
+  split_note(run, row);
+  return run;
+}
+
+}  // namespace
+
+std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply) {
+  Item item(&reply);
+  std::string_view word = item.at(0).text();
+  if (word == "granted") return lock::Granted{{item.at(1).count()}};
+  if (word == "queued") return queued_of(item);
+  if (word == "busy") return lock::Busy{maybe_holder(item.at(2)), item.at(1).count()};
+  if (word == "gone") {
+    return lock::OwnerEnded{ending_of(item.at(1).text()), std::string(item.at(2).text())};
+  }
+  if (word == "more") return lock::RetryNow{};
+  return std::nullopt;
+}
+
+std::optional<lock::RenewReply> decode_renew(const redisReply& reply, std::string_view self) {
+  Item item(&reply);
+  std::string_view word = item.at(0).text();
+  if (word == "extended") return lock::Renewal::extended;
+  if (word == "put_back") return lock::Renewal::put_back;
+  if (word == "upgrade") return lock::Upgrade{};
+  if (word != "lost") return std::nullopt;
+  lock::Lost lost{lost_of(item.at(1).text()), maybe_holder(item.at(3)),
+                  std::string(item.at(2).text())};
+  if (lost.by && lost.by->owner == self) lost.by.reset();
+  if (item.at(4).number() == 1 && !lost.by) lost.since = lock::LaterHolder::nobody;
+  return lost;
+}
+
+std::optional<lock::ReleaseReply> decode_release(const redisReply& reply) {
+  Item item(&reply);
+  std::string_view word = item.at(0).text();
+  if (word == "freed" || word == "kept") return lock::ReleaseReply{};
+  // It held nothing yet: it waited, and does not any more.
+  if (word == "left_queue") return lock::ReleaseReply{OwnerEnd::cancelled, {}};
+  if (word == "runs") return lock::ReleaseReply{OwnerEnd::unknown, {}, holder_of(item.at(1))};
+  if (word != "absent") return std::nullopt;
+  return lock::ReleaseReply{ending_of(item.at(1).text()), std::string(item.at(2).text())};
+}
+
+std::optional<lock::CancelReply> decode_cancel(const redisReply& reply) {
+  std::string_view word = Item(&reply).at(0).text();
+  if (word == "left_queue") return lock::CancelReply::was_queued;
+  if (word == "freed") return lock::CancelReply::was_granted;
+  if (word == "absent") return lock::CancelReply::absent;
+  if (word == "holds") return lock::CancelReply::holds;
+  return std::nullopt;
+}
+
+std::optional<lock::ForceReply> decode_force(const redisReply& reply) {
+  Item item(&reply);
+  std::string_view word = item.at(0).text();
+  if (word == "free") return lock::NotHeld{};
+  if (word == "nomatch") return lock::NoMatch{};
+  if (word == "several") return lock::SeveralHolders{item.at(1).count()};
+  if (word == "more") return lock::RetryNow{};
+  if (word != "forced") return std::nullopt;
+  lock::Forced forced{holders_of(item.at(1)), {}, std::nullopt};
+  for (size_t i = 0; i < item.at(2).size(); ++i) {
+    forced.unconfirmed.emplace_back(item.at(2).at(i).text());
+  }
+  if (!item.at(3).text().empty()) forced.next = std::string(item.at(3).text());
+  return forced;
+}
+
+std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply) {
+  Item item(&reply);
+  if (item.size() < 7) return std::nullopt;
+  lock::Snapshot snapshot;
+  snapshot.known = item.at(0).number() != 0;
+  snapshot.live_holders = item.at(1).count();
+  snapshot.holders = holders_of(item.at(2));
+  snapshot.live_waiters = item.at(3).count();
+  for (size_t i = 0; i < item.at(4).size(); ++i) {
+    snapshot.waiters.push_back(waiter_of(item.at(4).at(i)));
+  }
+  snapshot.more_holders = item.at(5).number() != 0;
+  snapshot.more_waiters = item.at(6).number() != 0;
+  snapshot.last_grant = {item.at(7).count()};
+  return snapshot;
+}
+
+std::optional<lock::Wake> decode_wake(const redisReply& reply) {
+  if (reply.type == REDIS_REPLY_NIL) return lock::Wake::slept;
+  if (reply.type == REDIS_REPLY_ARRAY) return lock::Wake::woken;
+  return std::nullopt;
+}
+
+std::optional<std::vector<lock::HistoryRow>> decode_history(const redisReply& reply) {
+  Item list(&reply);
+  if (!list.is_array()) return std::nullopt;
+  std::vector<lock::HistoryRow> rows;
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (auto history_row = history_row_of(list.at(i).text()))
+      rows.push_back(std::move(*history_row));
+  }
+  return rows;
+}
+
+std::optional<lock::NamesPage> decode_names(const redisReply& reply, std::string_view prefix) {
+  Item item(&reply);
+  if (item.size() != 2) return std::nullopt;
+  lock::NamesPage page;
+  if (item.at(0).text() != "0") page.cursor = item.at(0).text();
+  for (size_t i = 0; i < item.at(1).size(); ++i) {
+    std::string_view name = name_in(item.at(1).at(i).text(), prefix);
+    if (!name.empty()) page.names.emplace_back(name);
+  }
+  return page;
+}
+
+Millis bounded_span(int64_t millis) {
+  constexpr int64_t kMost = int64_t{1} << 53;  // 285,000 years
+  return Millis(std::clamp(millis, -kMost, kMost));
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,196 @@
+#include "redis/store/external_store.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "lock/failed_reply.hpp"
+#include "redis/store/call.hpp"
+
+namespace rlock::redis {
+namespace {
+
+// What every one of these scripts returns: a word, and who holds it or held it.
+struct ScriptReply {
+  std::string word;
+  std::optional<lock::Holder> holder;
+};
+
+lock::Holder holder_in(const redisReply& reply) {
+  constexpr size_t kOwner = 1;
+  constexpr size_t kEntries = 2;
+  constexpr size_t kLeft = 3;
+  const redisReply& owner = *reply.element[kOwner];
+  lock::Holder holder;
+  if (owner.type == REDIS_REPLY_STRING) holder.owner.assign(owner.str, owner.len);
+  holder.entries = static_cast<uint64_t>(std::max(0LL, reply.element[kEntries]->integer));
+  holder.left = bounded_span(reply.element[kLeft]->integer);
+  return holder;
+}
+
+std::optional<ScriptReply> decode_script_reply(const redisReply& reply) {
+  constexpr size_t kWithHolder = 4;
+  if (reply.type != REDIS_REPLY_ARRAY || reply.elements == 0) return std::nullopt;
+  const redisReply& word = *reply.element[0];
+  if (word.type != REDIS_REPLY_STRING) return std::nullopt;
+  ScriptReply parsed{{word.str, word.len}, {}};
+  if (reply.elements == kWithHolder) parsed.holder = holder_in(reply);
+  bool known = parsed.holder
+                   ? parsed.word == "held" || parsed.word == "freed"
+                   : parsed.word == "granted" || parsed.word == "extended" || parsed.word == "gone";
+  return known ? std::optional(std::move(parsed)) : std::nullopt;
+}
+
+// A release, which notes in `released` for whom it may have reached a server. Where it has not, a
+// lease that is gone at the next try ended without us.
+class TrackedRelease final : public lock::Reply<lock::ReleaseReply> {
+ public:
+  TrackedRelease(lock::InFlight<lock::ReleaseReply> request, const Link& link,
+                 const lock::Owner& owner, std::string& released)
+      : request_(std::move(request)),
+        link_(link),
+        owner_(owner.text()),
+        released_(released),
+        is_repeat_(released == owner_) {}
+  void wants(std::vector<pollfd>& out) const override { request_->wants(out); }
+  TimePoint due() const override { return request_->due(); }
+  bool advance(TimePoint now) override {
+    bool ended = request_->advance(now);
+    released_ = is_repeat_ || link_.may_have_arrived() ? owner_ : "";
+    return ended;
+  }
+  bool finish_reading(TimePoint now) override { return request_->finish_reading(now); }
+  Result<lock::ReleaseReply> take() override { return request_->take(); }
+
+ private:
+  lock::InFlight<lock::ReleaseReply> request_;
+  const Link& link_;
+  std::string owner_;
+  std::string& released_;
+  bool is_repeat_;
+};
+
+// What these locks cannot answer.
+template <class T>
+lock::InFlight<T> unsupported(const char* why) {
+  return std::make_unique<lock::FailedReply<T>>(Error{ErrorKind::usage, why});
+}
+
+// Sooner where the lease ends before; 0 is for ever to nobody here.
+Millis look_again(Millis retry, const lock::Holder& holder) {
+  Millis end = holder.left + Millis(1);
+  if (holder.left < Millis(0)) return retry > Millis(0) ? retry : Millis::max();
+  return retry > Millis(0) ? std::min(retry, end) : end;
+}
+
+std::optional<std::string> force_owner(const lock::ForceTarget& target) {
+  if (const auto* owner = std::get_if<lock::Owner>(&target)) return owner->text();
+  return std::nullopt;
+}
+
+}  // namespace
+
+ExternalStore::ExternalStore(std::unique_ptr<Link> link, FormatScripts scripts)
+    : link_(std::move(link)), scripts_(scripts) {}
+
+template <class T, class Read>
+lock::InFlight<T> ExternalStore::call(const lua::Script& script, const char* verb,
+                                      const lock::LockName& name,
+                                      std::vector<std::string> arguments, Read read) {
+  std::vector<std::string> words{"EVALSHA", std::string(script.sha1), "1", name.text()};
+  std::move(arguments.begin(), arguments.end(), std::back_inserter(words));
+  const auto delivery = &script == &scripts_.release ? Delivery::final : Delivery::normal;
+  auto request = std::make_unique<Call<ScriptReply>>(
+      *link_, std::move(words), action_on(verb, name),
+      without_context<ScriptReply, decode_script_reply>, "", &script, delivery);
+  return std::make_unique<ConvertedCall<ScriptReply, T>>(
+      std::move(request), [this, read](ScriptReply& parsed) -> T {
+        if (parsed.holder) parsed.holder->owner = decode_owner(std::move(parsed.holder->owner));
+        return read(parsed);
+      });
+}
+
+lock::InFlight<lock::AcquireReply> ExternalStore::acquire(const lock::AcquireCall& call) {
+  bool waits = call.queueing == lock::Queueing::wait;
+  auto read = [waits, retry = retry_after()](ScriptReply& parsed) -> lock::AcquireReply {
+    if (!parsed.holder) return lock::Granted{};
+    if (!waits) return lock::Busy{std::move(parsed.holder)};
+    lock::Queued queued;
+    queued.position = 0;
+    queued.look_again = look_again(retry, *parsed.holder);
+    queued.holder = std::move(parsed.holder);
+    return queued;
+  };
+  return this->call<lock::AcquireReply>(
+      scripts_.acquire, "acquire", call.name,
+      {encode_owner(call.owner), std::to_string(call.ttl.count())}, read);
+}
+
+lock::InFlight<lock::RenewReply> ExternalStore::renew(const lock::RenewCall& call) {
+  bool outer = call.entry == lock::Entry::outer();
+  auto read = [outer](ScriptReply& parsed) -> lock::RenewReply {
+    if (parsed.holder) return lock::Lost{lock::LostHow::taken, std::move(parsed.holder), {}};
+    if (parsed.word == "gone") return lock::Lost{lock::LostHow::gone, std::nullopt, {}};
+    if (!outer) return lock::Upgrade{};
+    return lock::Renewal::extended;
+  };
+  return this->call<lock::RenewReply>(scripts_.renew, "renew", call.name,
+                                      {encode_owner(call.owner), std::to_string(call.ttl.count())},
+                                      read);
+}
+
+lock::InFlight<lock::ReleaseReply> ExternalStore::release(const lock::ReleaseCall& call) {
+  // Where the reply of the first one was lost nothing remembers that it did its work.
+  bool again = released_ == call.owner.text();
+  auto read = [again](ScriptReply& parsed) -> lock::ReleaseReply {
+    bool ours = parsed.word == "freed" || (again && parsed.word == "gone");
+    return {ours ? lock::OwnerEnd::released : lock::OwnerEnd::unknown, {}};
+  };
+  auto request = this->call<lock::ReleaseReply>(scripts_.release, "release", call.name,
+                                                {encode_owner(call.owner)}, read);
+  return std::make_unique<TrackedRelease>(std::move(request), *link_, call.owner, released_);
+}
+
+lock::InFlight<lock::CancelReply> ExternalStore::cancel(const lock::CancelCall& call) {
+  auto read = [](ScriptReply& parsed) {
+    return parsed.word == "freed" ? lock::CancelReply::was_granted : lock::CancelReply::absent;
+  };
+  return this->call<lock::CancelReply>(scripts_.release, "give back", call.name,
+                                       {encode_owner(call.owner)}, read);
+}
+
+lock::InFlight<lock::ForceReply> ExternalStore::force_unlock(const lock::ForceCall& call) {
+  bool by_token = std::holds_alternative<lock::Token>(call.target);
+  auto read = [by_token](ScriptReply& parsed) -> lock::ForceReply {
+    if (by_token || parsed.word == "held") return lock::NoMatch{};
+    if (!parsed.holder) return lock::NotHeld{};
+    return lock::Forced{{std::move(*parsed.holder)}, {}, {}};
+  };
+  auto owner = force_owner(call.target);
+  const lua::Script& script = by_token ? scripts_.inspect : scripts_.release;
+  std::string held_by = owner ? encode_owner(lock::Owner::external(*owner)) : std::string();
+  return this->call<lock::ForceReply>(script, "force-unlock", call.name, {held_by}, read);
+}
+
+lock::InFlight<lock::Snapshot> ExternalStore::inspect(const lock::InspectCall& call) {
+  auto read = [](ScriptReply& parsed) {
+    lock::Snapshot snapshot;
+    snapshot.known = parsed.holder.has_value();
+    snapshot.live_holders = parsed.holder ? 1 : 0;
+    if (parsed.holder) snapshot.holders.push_back(std::move(*parsed.holder));
+    return snapshot;
+  };
+  return this->call<lock::Snapshot>(scripts_.inspect, "inspect", call.name, {}, read);
+}
+
+lock::InFlight<std::vector<lock::HistoryRow>> ExternalStore::history(const lock::LockName&,
+                                                                     uint64_t) {
+  return unsupported<std::vector<lock::HistoryRow>>("locks of this format have no history");
+}
+
+lock::InFlight<lock::NamesPage> ExternalStore::list_names(const std::string&) {
+  return unsupported<lock::NamesPage>(
+      "a NAME is needed: nothing tells which keys are locks of this format");
+}
+
+}  // namespace rlock::redis

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lock/store.hpp"
+#include "lua/scripts.hpp"
+#include "redis/link/link.hpp"
+#include "util/random.hpp"
+
+namespace rlock::redis {
+
+// What the locks of other clients have in common: one key, named as the lock, with the owner in it;
+// exclusive; no queue, no token, no record, no memory of who had it. What a server cannot know here
+// is unknown in the reply, never guessed. One request in flight at a time.
+class ExternalStore : public lock::LockStore {
+ public:
+  struct FormatScripts {
+    const lua::Script& acquire;
+    const lua::Script& renew;
+    const lua::Script& release;
+    const lua::Script& inspect;
+  };
+
+  // Queued names no place, and when to look again: where the format has no wake, after a while with
+  // jitter.
+  lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall& call) override;
+  // An entry other than the outer one cannot be made: Upgrade while the owner holds the lock.
+  lock::InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override;
+  // Ending::unknown where this owner does not hold it; a release that is sent again over this store
+  // finds its own work done, if the one before may have reached a server.
+  lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall& call) override;
+  lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall& call) override;
+  // Frees at once: nobody can be told. A token matches no holder.
+  lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall& call) override;
+  lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall& call) override;
+  // ErrorKind::usage: there is none.
+  lock::InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName& name,
+                                                        uint64_t rows) override;
+  // ErrorKind::usage: nothing tells which keys are locks.
+  lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
+  std::string server() const override { return link_->label(); }
+
+ protected:
+  ExternalStore(std::unique_ptr<Link> link, FormatScripts scripts);
+
+  // How long a waiter sleeps before it looks again, at most; 0: until the lease ends.
+  virtual Millis retry_after() = 0;
+  // The owner as this format writes it, and back.
+  virtual std::string encode_owner(const lock::Owner& owner) const { return owner.text(); }
+  virtual std::string decode_owner(std::string owner) const { return owner; }
+
+ private:
+  template <class T, class Read>
+  lock::InFlight<T> call(const lua::Script& script, const char* verb, const lock::LockName& name,
+                         std::vector<std::string> arguments, Read read);
+
+  std::unique_ptr<Link> link_;
+  FormatScripts scripts_;
+  std::string released_;  // the owner of the last release, if that may have reached a server
+};
+
+}  // namespace rlock::redis

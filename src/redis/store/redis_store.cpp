@@ -1,0 +1,209 @@
+#include "redis/store/redis_store.hpp"
+
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "redis/store/call.hpp"
+#include "redis/store/decode.hpp"
+
+namespace rlock::redis {
+namespace {
+
+constexpr size_t kKeys = 9;
+constexpr std::array<const char*, kKeys> kKeySuffixes{
+    "holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never"};
+
+std::string number(uint64_t value) {
+  return std::to_string(value);
+}
+std::string number(Millis value) {
+  return std::to_string(value.count());
+}
+const char* to_argument(lock::Responsive responsive) {
+  if (responsive == lock::Responsive::run) return "2";
+  return responsive == lock::Responsive::yes ? "1" : "0";
+}
+
+// SCAN patterns are globs: a prefix with a star in it is meant literally.
+std::string glob_quoted(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (std::string_view("*?[]\\^").find(c) != std::string_view::npos) out.push_back('\\');
+    out.push_back(c);
+  }
+  return out;
+}
+
+const char* to_argument(lock::ReleaseHow how) {
+  if (how == lock::ReleaseHow::by_id) return "by_id";
+  return how == lock::ReleaseHow::unused ? "unused" : "released";
+}
+
+const char* to_argument(lock::CancelHow how) {
+  if (how == lock::CancelHow::removed) return "removed";
+  if (how == lock::CancelHow::attempt_only) return "yielded";
+  return how == lock::CancelHow::timed_out ? "timed_out" : "cancelled";
+}
+
+std::pair<std::string, std::string> force_target(const lock::ForceTarget& target) {
+  if (const auto* owner = std::get_if<lock::Owner>(&target)) return {"owner", owner->text()};
+  if (const auto* token = std::get_if<lock::Token>(&target)) return {"token", number(token->value)};
+  return {std::holds_alternative<lock::AllHolders>(target) ? "every" : "sole", ""};
+}
+
+// BLPOP. What answers it before its time does not block: some proxies, and what only looks like
+// Redis.
+class BlockingPop final : public lock::Reply<lock::Wake> {
+ public:
+  BlockingPop(std::unique_ptr<Call<lock::Wake>> call, Millis slice, std::string what)
+      : call_(std::move(call)), slice_(slice), what_(std::move(what)) {}
+  void wants(std::vector<pollfd>& out) const override { call_->wants(out); }
+  TimePoint due() const override { return call_->due(); }
+  bool advance(TimePoint now) override {
+    if (!began_) began_ = now;
+    ended_ = now;
+    return call_->advance(now);
+  }
+  Result<lock::Wake> take() override {
+    constexpr Millis kClockSlack{50};  // the server's goes by ticks
+    auto wake = call_->take();
+    const bool early = wake && *wake == lock::Wake::slept &&
+                       ended_ - began_.value_or(ended_) + kClockSlack + slice_ / 10 < slice_;
+    if (!early) return wake;
+    return Error{ErrorKind::unavailable, "cannot " + what_ + ": BLPOP is answered before its time",
+                 Retry::later, Answered::yes};
+  }
+
+ private:
+  std::unique_ptr<Call<lock::Wake>> call_;
+  Millis slice_;
+  std::string what_;
+  std::optional<TimePoint> began_;
+  TimePoint ended_;
+};
+
+}  // namespace
+
+RedisStore::RedisStore(std::unique_ptr<Link> link, std::string prefix, Scripts scripts)
+    : link_(std::move(link)), prefix_(std::move(prefix)), scripts_(scripts) {}
+
+RedisStore::RedisStore(Server server, std::string prefix, Scripts scripts)
+    : RedisStore(std::make_unique<Connection>(std::move(server)), std::move(prefix), scripts) {}
+
+std::string RedisStore::base(const lock::LockName& name) const {
+  return prefix_ + "{" + name.text() + "}:";
+}
+
+std::vector<std::string> RedisStore::script_call(const lua::Script& script,
+                                                 const lock::LockName& name,
+                                                 std::vector<std::string> arguments) const {
+  std::vector<std::string> words{"EVALSHA", std::string(script.sha1), number(kKeys)};
+  words.reserve(words.size() + kKeys + arguments.size());
+  for (const char* suffix : kKeySuffixes) words.push_back(base(name) + suffix);
+  for (std::string& argument : arguments) words.push_back(std::move(argument));
+  return words;
+}
+
+lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& call) {
+  auto words =
+      script_call(scripts_.acquire, call.name,
+                  {call.owner.text(), number(call.ticket.value), number(call.limit.value()),
+                   number(call.ttl), number(call.min_hold), to_argument(call.responsive),
+                   call.queueing == lock::Queueing::never ? "never" : "wait",
+                   call.max_queue ? number(*call.max_queue) : "", call.record});
+  if (call.attempt > 0) words.push_back(number(call.attempt));
+  return std::make_unique<Call<lock::AcquireReply>>(
+      *link_, std::move(words), action_on("acquire", call.name),
+      without_context<lock::AcquireReply, decode_acquire>, "", &scripts_.acquire);
+}
+
+lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) {
+  auto words = script_call(
+      scripts_.renew, call.name,
+      {call.owner.text(), call.entry.text(), number(call.token.value), number(call.limit.value()),
+       number(call.ttl), number(call.min_hold), to_argument(call.responsive), call.record,
+       number(call.attempt), call.record_changed ? "1" : "0", number(call.ahead)});
+  auto decode = [](const redisReply& reply, const std::string& self) {
+    return decode_renew(reply, self);
+  };
+  return std::make_unique<Call<lock::RenewReply>>(*link_, std::move(words),
+                                                  action_on("renew", call.name), decode,
+                                                  call.owner.text(), &scripts_.renew);
+}
+
+lock::InFlight<lock::ReleaseReply> RedisStore::release(const lock::ReleaseCall& call) {
+  auto words =
+      script_call(scripts_.release, call.name,
+                  {call.owner.text(), call.entry.text(), to_argument(call.how), call.result});
+  return std::make_unique<Call<lock::ReleaseReply>>(
+      *link_, std::move(words), action_on("release", call.name),
+      without_context<lock::ReleaseReply, decode_release>, "", &scripts_.release, Delivery::final);
+}
+
+lock::InFlight<lock::CancelReply> RedisStore::cancel(const lock::CancelCall& call) {
+  auto words = script_call(
+      scripts_.release, call.name,
+      {call.owner.text(), lock::Entry::outer().text(), to_argument(call.how), call.note});
+  if (call.how == lock::CancelHow::attempt_only) {
+    words.push_back(number(call.attempt));
+    words.push_back(number(call.ticket.value));
+  }
+  return std::make_unique<Call<lock::CancelReply>>(
+      *link_, std::move(words), action_on("leave the queue of", call.name),
+      without_context<lock::CancelReply, decode_cancel>, "", &scripts_.release, Delivery::final);
+}
+
+lock::InFlight<lock::ForceReply> RedisStore::force_unlock(const lock::ForceCall& call) {
+  auto [target, value] = force_target(call.target);
+  auto words =
+      script_call(scripts_.force_unlock, call.name,
+                  {target, value, call.pace == lock::Pace::now ? "now" : "confirmed", call.note});
+  return std::make_unique<Call<lock::ForceReply>>(
+      *link_, std::move(words), action_on("force-unlock", call.name),
+      without_context<lock::ForceReply, decode_force>, "", &scripts_.force_unlock);
+}
+
+lock::InFlight<lock::Snapshot> RedisStore::inspect(const lock::InspectCall& call) {
+  auto words = script_call(scripts_.inspect, call.name,
+                           {number(call.holders_from), number(call.holders_page),
+                            number(call.waiters_from), number(call.waiters_page)});
+  return std::make_unique<Call<lock::Snapshot>>(
+      *link_, std::move(words), action_on("inspect", call.name),
+      without_context<lock::Snapshot, decode_snapshot>, "", &scripts_.inspect);
+}
+
+lock::InFlight<std::vector<lock::HistoryRow>> RedisStore::history(const lock::LockName& name,
+                                                                  uint64_t rows) {
+  std::vector<std::string> words{"LRANGE", base(name) + "history", "0", number(rows - 1)};
+  return std::make_unique<Call<std::vector<lock::HistoryRow>>>(
+      *link_, std::move(words), action_on("read the history of", name),
+      without_context<std::vector<lock::HistoryRow>, decode_history>, "", nullptr);
+}
+
+std::vector<std::string> RedisStore::scan(const std::string& cursor) const {
+  return {"SCAN", cursor.empty() ? "0" : cursor, "MATCH", glob_quoted(prefix_) + "{*}:*", "COUNT",
+          "1000"};
+}
+
+lock::InFlight<lock::NamesPage> RedisStore::list_names(const std::string& cursor) {
+  auto decode = [](const redisReply& reply, const std::string& prefix) {
+    return decode_names(reply, prefix);
+  };
+  return std::make_unique<Call<lock::NamesPage>>(*link_, scan(cursor), "list locks", decode,
+                                                 prefix_, nullptr);
+}
+
+lock::InFlight<lock::Wake> RedisStore::wait_for_wake(const lock::LockName& name,
+                                                     const lock::Owner& owner, Millis slice) {
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%.3f", std::chrono::duration<double>(slice).count());
+  std::vector<std::string> words{"BLPOP", base(name) + "wake:" + owner.text(), seconds};
+  auto call =
+      std::make_unique<Call<lock::Wake>>(*link_, std::move(words), action_on("wait for", name),
+                                         without_context<lock::Wake, decode_wake>, "", nullptr);
+  return std::make_unique<BlockingPop>(std::move(call), slice,
+                                       action_on("wait for", name) + " at " + server());
+}
+
+}  // namespace rlock::redis

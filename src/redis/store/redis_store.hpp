@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lock/store.hpp"
+#include "lua/scripts.hpp"
+#include "redis/link/connection.hpp"
+
+namespace rlock::redis {
+
+// The scripts a store runs; the tests put broken ones in their place.
+struct Scripts {
+  lua::Script acquire = lua::acquire;
+  lua::Script renew = lua::renew;
+  lua::Script release = lua::release;
+  lua::Script force_unlock = lua::force_unlock;
+  lua::Script inspect = lua::inspect;
+};
+
+// The native format over one link: one request in flight at a time. [docs/PROTOCOL.md]
+class RedisStore : public lock::LockStore {
+ public:
+  RedisStore(std::unique_ptr<Link> link, std::string prefix, Scripts scripts = {});
+  RedisStore(Server server, std::string prefix, Scripts scripts = {});
+
+  lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall& call) override;
+  lock::InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override;
+  lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall& call) override;
+  lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall& call) override;
+  lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall& call) override;
+  lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall& call) override;
+  lock::InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName& name,
+                                                        uint64_t rows) override;
+  lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
+  lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName& name, const lock::Owner& owner,
+                                           Millis slice) override;
+  std::string server() const override { return link_->label(); }
+
+ protected:
+  Link& link() { return *link_; }
+  const std::string& prefix() const { return prefix_; }
+  // A page of the names at one server.
+  std::vector<std::string> scan(const std::string& cursor) const;
+
+ private:
+  std::string base(const lock::LockName& name) const;
+  std::vector<std::string> script_call(const lua::Script& script, const lock::LockName& name,
+                                       std::vector<std::string> arguments) const;
+
+  std::unique_ptr<Link> link_;
+  std::string prefix_;
+  Scripts scripts_;
+};
+
+}  // namespace rlock::redis

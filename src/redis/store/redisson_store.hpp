@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+
+#include "redis/link/connection.hpp"
+#include "redis/store/external_store.hpp"
+
+namespace rlock::redis {
+
+// Redisson's RLock: a hash owner -> entries, and a message on the lock's channel when it becomes
+// free. The owner is written as `<32 hex digits>:1`, as Redisson writes `<uuid>:<thread>`.
+class RedissonStore final : public ExternalStore {
+ public:
+  explicit RedissonStore(Server server);
+  // The first one subscribes, and is done when that is confirmed: what was said before is to be
+  // looked for, nothing said later is missed. Over a connection of its own.
+  lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName& name, const lock::Owner& owner,
+                                           Millis slice) override;
+
+ private:
+  Millis retry_after() override { return Millis(0); }
+  std::string encode_owner(const lock::Owner& owner) const override;
+  std::string decode_owner(std::string owner) const override;
+
+  Connection channel_;
+};
+
+}  // namespace rlock::redis

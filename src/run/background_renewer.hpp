@@ -1,0 +1,47 @@
+#pragma once
+
+#include "lock/store.hpp"
+#include "run/notice.hpp"
+#include "run/process_handle.hpp"
+#include "run/signals.hpp"
+#include "run/take.hpp"
+#include "util/fd.hpp"
+#include "util/result.hpp"
+
+namespace rlock::run {
+
+// The process that `acquire --renew-while` leaves behind: it renews a lock while another process
+// lives and releases it afterwards. It cannot end the steps of that process: where an operator
+// breaks the lock it renews no more, and confirms when the process has ended or the lease is over.
+// A lock that is lost is reported on the process's stderr; a process that ends within its first
+// lease on that of its parent.
+class BackgroundRenewer {
+ public:
+  // Forks it before anything is acquired, and before this process has a thread or a connection. In
+  // a session of its own, without a descriptor of the caller's, it waits to be entrusted with
+  // `claim`. ErrorKind::system when no process or descriptor can be had.
+  static Result<BackgroundRenewer> start(const lock::AcquireCall& claim, ProcessHandle watched,
+                                         const lock::MakeStore& make_store, Signals& signals,
+                                         const DescribeNotice& describe);
+
+  // Readable, before it is entrusted with anything, once the process that is watched has ended, or
+  // the attendant itself.
+  int fd() const { return line_.get(); }
+  // Why there is nothing to wait for then: ErrorKind::busy for the process, else ErrorKind::system.
+  Error gone() const;
+
+  // It renews from now on, for `owner`. gone() where it cannot: then it does not hold on to the
+  // lock.
+  Status hand_off(const AcquiredLease& acquired, const lock::Owner& owner);
+  // The owner is known to the caller. Without this the attendant releases what it was entrusted
+  // with when this object, or this process, is gone.
+  void keep();
+
+ private:
+  BackgroundRenewer(util::Fd line, ProcessHandle watched)
+      : line_(std::move(line)), watched_(std::move(watched)) {}
+  util::Fd line_;
+  ProcessHandle watched_;
+};
+
+}  // namespace rlock::run

@@ -1,0 +1,189 @@
+#include "run/background_renewer_process.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "run/descriptors.hpp"
+#include "run/reentry.hpp"
+#include "run/release_until.hpp"
+#include "run/renewer.hpp"
+#include "run/step_stderr.hpp"
+#include "run/take.hpp"
+#include "util/boot_timer.hpp"
+#include "util/guard_socket.hpp"
+
+namespace rlock::run {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Where no descriptor tells the end of the process that is watched.
+constexpr auto kLookEvery = 1s;
+// For a request also when hardly anything is left of the lease.
+constexpr auto kShortestRequest = 1s;
+
+enum class RenewalEnd { release, process_ended, lost };
+
+class BackgroundRenewerProcess {
+ public:
+  BackgroundRenewerProcess(const BackgroundRenewerTask& task, util::Fd line)
+      : task_(task), claim_(task.claim), line_(std::move(line)) {}
+
+  void run() {
+    HandOff hand_off;
+    if (!receive_hand_off(hand_off)) return;
+    const AcquiredLease& acquired = hand_off.acquired;
+    SharedLease lease({claim_.ttl, Millis(0), lock::Watchdog::renew}, acquired.granted_at, nullptr);
+    Observer nobody;
+    const HeldLock held_lock{claim_.owner, acquired.token, claim_.limit, claim_.min_hold};
+    auto renewer = Renewer::make(
+        renew_call(claim_, held_lock),
+        {task_.make_store, nobody, lease, [&acquired] { return acquired.everywhere; }});
+    if (!renewer || !(*renewer)->start()) return;
+    if (send(line_.get(), "r", 1, MSG_NOSIGNAL) != 1) kept_ = false;
+    RenewalEnd end = watch(lease, **renewer);
+    (*renewer)->stop();  // before the release: a renewal in flight would bring the lock back
+    if (end == RenewalEnd::lost) return;
+    const TimePoint deadline = lease.view().deadline;
+    if (end == RenewalEnd::process_ended) report_early_end(acquired.granted_at, deadline);
+    release(deadline);
+  }
+
+ private:
+  // False when nothing was acquired, or this process or the one that is watched is to end or has
+  // ended before.
+  bool receive_hand_off(HandOff& hand_off) {
+    std::array<pollfd, 3> fds{{{task_.signals.fd(), POLLIN, 0},
+                               {task_.watched.fd(), POLLIN, 0},
+                               {line_.get(), POLLIN, 0}}};
+    do {
+      TimePoint now = BootClock::now();
+      util::poll_until(fds, now + look_after());
+      if (fds[0].revents != 0 || task_.watched.ended()) return false;
+    } while (fds[2].revents == 0);
+    if (recv(line_.get(), &hand_off, sizeof hand_off, 0) != static_cast<ssize_t>(sizeof hand_off)) {
+      return false;
+    }
+    auto owner = lock::Owner::parse({hand_off.owner.data(), hand_off.owner.size()});
+    if (!owner) return false;
+    claim_.owner = *std::move(owner);
+    return true;
+  }
+
+  RenewalEnd watch(const SharedLease& lease, const Renewer& renewer) {
+    while (true) {
+      SharedLease::View view = lease.view();
+      TimePoint now = BootClock::now();
+      if (view.lost && !broken_ && !handle_loss(*view.lost, view.deadline - now))
+        return RenewalEnd::lost;
+      if (now >= view.deadline) {
+        if (!broken_) report(LeaseEnd{std::nullopt, view.last_error});
+        return RenewalEnd::lost;
+      }
+      if (!kept_) return RenewalEnd::release;
+      if (task_.watched.ended()) return broken_ ? RenewalEnd::release : RenewalEnd::process_ended;
+      if (signalled(renewer, std::min(view.deadline, now + look_after())))
+        return RenewalEnd::release;
+    }
+  }
+
+  // A lock that an operator broke goes on counting until that is confirmed, unless it was freed at
+  // once: nobody ends the steps, so the next holder waits for their process, or for the lease.
+  bool handle_loss(const lock::Lost& lost, Nanos left) {
+    if (lost.how != lock::LostHow::forced) {
+      if (lost.how != lock::LostHow::released) report(LeaseEnd{lost, {}});
+      return false;
+    }
+    broken_ = true;
+    const std::optional<bool> counts = still_counts();
+    std::optional<Millis> remaining;
+    if (counts == true) remaining = std::chrono::duration_cast<Millis>(left);
+    report(Broken{lost, remaining});
+    return counts != false;
+  }
+
+  // Whether the lock, which an operator broke, is still ours until that is confirmed. nullopt: no
+  // server answered.
+  std::optional<bool> still_counts() const {
+    auto store = task_.make_store();
+    lock::SystemPoller poller;
+    auto seen = lock::finish(poller, store->inspect({claim_.name}),
+                             BootClock::now() + kShortestRequest, store->server());
+    if (!seen) return std::nullopt;
+    return std::any_of(seen->holders.begin(), seen->holders.end(), [&](const lock::Holder& holder) {
+      return holder.owner == claim_.owner.text();
+    });
+  }
+
+  void report(const Notice& notice) const {
+    if (task_.watched.ended()) return;
+    write_to_stderr_of(task_.watched.pid(), task_.describe(notice));
+  }
+
+  // Where each step is a process of its own, the lock would be lost without a word. Not where the
+  // lock was released just before the end of the process: the server knows.
+  void report_early_end(TimePoint granted_at, TimePoint deadline) const {
+    const TimePoint now = BootClock::now();
+    if (now >= granted_at + claim_.ttl || !task_.parent || task_.parent->ended()) return;
+    auto store = task_.make_store();
+    lock::SystemPoller poller;
+    auto request = store->renew(renew_call(claim_, {claim_.owner, {}, claim_.limit}));
+    auto reply = lock::finish(poller, std::move(request),
+                              std::min(deadline, now + kShortestRequest), store->server());
+    if (!reply || !std::holds_alternative<lock::Renewal>(*reply)) return;
+    const auto after = std::chrono::duration_cast<Millis>(now - granted_at);
+    write_to_stderr_of(task_.parent->pid(), task_.describe(EndedEarly{after}));
+  }
+
+  Nanos look_after() const { return task_.watched.fd() < 0 ? Nanos(kLookEvery) : Nanos(1h); }
+
+  // Until something may have changed; true for a signal.
+  bool signalled(const Renewer& renewer, TimePoint until) {
+    std::array<pollfd, 4> fds{{{task_.signals.fd(), POLLIN, 0},
+                               {renewer.fd(), POLLIN, 0},
+                               {task_.watched.fd(), POLLIN, 0},
+                               {line_.get(), POLLIN, 0}}};
+    if (broken_) fds[1].fd = -1;  // known
+    util::poll_until(fds, until);
+    if (fds[3].revents != 0) read_caller();
+    return (fds[0].revents & POLLIN) != 0;
+  }
+
+  void read_caller() {
+    char message = 0;
+    kept_ = recv(line_.get(), &message, 1, 0) == 1;
+    line_.reset();
+  }
+
+  // Nobody waits for this: it may take as long as the lease.
+  void release(TimePoint deadline) const {
+    auto store = task_.make_store();
+    const lock::ReleaseCall call{claim_.name, claim_.owner};
+    [[maybe_unused]] auto released =
+        release_until(*store, call, std::max(deadline, BootClock::now() + kShortestRequest));
+  }
+
+  const BackgroundRenewerTask& task_;
+  lock::AcquireCall claim_;  // with the owner under which the lock was granted
+  util::Fd line_;
+  bool kept_ = true;     // until the caller is gone without a word
+  bool broken_ = false;  // by an operator
+};
+
+}  // namespace
+
+void background_renewer_process(const BackgroundRenewerTask& task, util::Fd line) noexcept {
+  close_inherited_descriptors();
+  util::ask_guards_for_exemption();               // a run around it may end before
+  dup3(STDOUT_FILENO, STDERR_FILENO, O_CLOEXEC);  // /dev/null by now
+  // It must not keep a file system from being unmounted. There is always a root.
+  [[maybe_unused]] int moved = chdir("/");
+  BackgroundRenewerProcess(task, std::move(line)).run();
+  _exit(0);
+}
+
+}  // namespace rlock::run

@@ -1,0 +1,165 @@
+#include "run/reentry.hpp"
+
+#include <algorithm>
+
+#include "util/duration.hpp"
+
+namespace rlock::run {
+namespace {
+
+constexpr Millis kPause{20};
+constexpr Millis kLeaveTime{500};
+constexpr Millis kLookAgain{250};  // while an outer run may put its lease back
+
+HeldLock entry_in(const Plan& plan, const OuterRun& outer) {
+  util::SystemRandom random;
+  HeldLock held_lock = outer.held_lock;
+  held_lock.entry = lock::Entry::fresh(random);
+  held_lock.min_hold = std::max(held_lock.min_hold, plan.claim.min_hold);
+  return held_lock;
+}
+
+lock::RenewCall enter_call(const Plan& plan, const OuterRun& outer, const HeldLock& held_lock) {
+  lock::RenewCall call = renew_call(plan.claim, held_lock);
+  if (!outer.may_put_back) call.token = {};
+  // Narrower than it is held: that can only be refused, and must put nothing back in that mode.
+  if (plan.claim.limit.value() < held_lock.limit.value()) {
+    call.limit = plan.claim.limit;
+    call.token = {};
+  }
+  return call;
+}
+
+Error no_answer(const Plan& plan, const lock::LockStore& store) {
+  return {
+      ErrorKind::unavailable,
+      "cannot enter \"" + plan.claim.name.text() + "\": " + store.server() + ": no answer in time",
+      Retry::later};
+}
+
+// Who answered before has answered, though it is gone by now.
+Error keep_answered(const Error& before, Error error) {
+  error.answered = std::max(error.answered, before.answered);
+  return error;
+}
+
+// What one outer run is to the server; Lost: it does not hold the lock there.
+using EntryReply = std::variant<Entered, lock::Lost, lock::Upgrade, lock::Interrupted>;
+
+EntryReply read_reply(lock::RenewReply& reply, const Entered& entered) {
+  if (std::holds_alternative<lock::Upgrade>(reply)) return lock::Upgrade{};
+  if (auto* lost = std::get_if<lock::Lost>(&reply)) return std::move(*lost);
+  return entered;
+}
+
+EnterResult to_enter_result(EntryReply answer) {
+  if (auto* entered = std::get_if<Entered>(&answer)) return std::move(*entered);
+  if (std::holds_alternative<lock::Upgrade>(answer)) return lock::Upgrade{};
+  if (std::holds_alternative<lock::Interrupted>(answer)) return lock::Interrupted{};
+  return NoneHeld{};
+}
+
+Result<EntryReply> request_entry(const Plan& plan, const OuterRun& outer, lock::LockStore& store,
+                                 lock::Poller& poller, TimePoint until) {
+  const HeldLock held_lock = entry_in(plan, outer);
+  const lock::RenewCall call = enter_call(plan, outer, held_lock);
+  Error transient_error = no_answer(plan, store);
+  while (true) {
+    TimePoint sent_at = poller.now();
+    auto request = store.renew(call);
+    lock::PollResult driven = poller.drive(*request, until);
+    if (driven == lock::PollResult::done) {
+      auto reply = request->take();
+      // An answer that took half the lease is asked for again.
+      bool fresh = poller.now() - sent_at < plan.claim.ttl / 2;
+      if (reply && fresh) return read_reply(*reply, {held_lock, sent_at});
+      if (!reply) transient_error = keep_answered(transient_error, std::move(reply).error());
+    }
+    transient_error.answered = std::max(transient_error.answered, request->answered());
+    request.reset();
+    if (driven != lock::PollResult::interrupted) driven = poller.pause(poller.now() + kPause);
+    bool over = transient_error.retry == Retry::never || poller.now() >= until;
+    if (driven != lock::PollResult::interrupted && !over) continue;
+    leave_outer_run(plan, held_lock, store,
+                    poller);  // a request may have been carried out all the same
+    if (driven == lock::PollResult::interrupted) return EntryReply(lock::Interrupted{});
+    return transient_error;
+  }
+}
+
+// Whether the outer run may yet put back what the server has lost: not beside another holder.
+bool may_be_put_back(const OuterRun& outer, const lock::Lost& lost) {
+  return outer.put_back_grace > Millis(0) && lost.how == lock::LostHow::deleted && !lost.by;
+}
+
+// Whether the server has forgotten the outer run's grant: else it refuses that run, too. No answer
+// is no sign.
+bool forgotten(const Plan& plan, const OuterRun& outer, lock::LockStore& store,
+               lock::Poller& poller, TimePoint until) {
+  lock::InspectCall call{plan.claim.name};
+  call.holders_page = call.waiters_page = 0;
+  auto seen = lock::finish(poller, store.inspect(call), until, store.server());
+  return !seen || seen->last_grant < outer.held_lock.token;
+}
+
+Error put_back_awaited(const lock::LockStore& store, const OuterRun& outer) {
+  return {ErrorKind::unavailable,
+          store.server() + ": lost the lease of the run around this one, which is given " +
+              util::format_duration(outer.put_back_grace) + " to put it back",
+          Retry::later, Answered::yes};
+}
+
+// An acquisition of our own would have the outer run lose the lock at its next renewal.
+Result<EnterResult> await_put_back(const Plan& plan, const OuterRun& outer, lock::LockStore& store,
+                                   lock::Poller& poller) {
+  const TimePoint end = poller.now() + outer.put_back_grace;
+  while (true) {
+    const bool last = poller.now() >= end;
+    TRY(auto answer,
+        request_entry(plan, outer, store, poller, poller.now() + plan.limits.first_contact));
+    const auto* lost = std::get_if<lock::Lost>(&answer);
+    if (lost == nullptr || last || !may_be_put_back(outer, *lost))
+      return to_enter_result(std::move(answer));
+    const TimePoint next = std::min(end, poller.now() + kLookAgain);
+    if (poller.pause(next) == lock::PollResult::interrupted)
+      return EnterResult(lock::Interrupted{});
+  }
+}
+
+}  // namespace
+
+lock::RenewCall renew_call(const lock::AcquireCall& claim, const HeldLock& held_lock) {
+  lock::RenewCall call{claim.name, held_lock.owner, held_lock.entry};
+  call.token = held_lock.token;
+  call.limit = held_lock.limit;
+  call.ttl = claim.ttl;
+  call.min_hold = held_lock.min_hold;
+  call.responsive = claim.responsive;
+  call.record = claim.record;
+  return call;
+}
+
+void leave_outer_run(const Plan& plan, const HeldLock& held_lock, lock::LockStore& store,
+                     lock::Poller& poller) {
+  auto request = store.release({plan.claim.name, held_lock.owner, held_lock.entry});
+  poller.drive(*request, poller.now() + kLeaveTime, lock::Interruptible::no);
+}
+
+Result<EnterResult> enter_outer_run(const Plan& plan, lock::LockStore& store, lock::Poller& poller,
+                                    lock::WaitObserver& observer) {
+  const TimePoint until = poller.now() + plan.limits.first_contact;
+  const OuterRun* lost_outer = nullptr;
+  for (const OuterRun& outer : plan.outer_runs) {
+    TRY(auto answer, request_entry(plan, outer, store, poller, until));
+    const auto* lost = std::get_if<lock::Lost>(&answer);
+    if (lost == nullptr) return to_enter_result(std::move(answer));
+    if (lost_outer == nullptr && may_be_put_back(outer, *lost)) lost_outer = &outer;
+  }
+  if (lost_outer == nullptr || !forgotten(plan, *lost_outer, store, poller, until)) {
+    return EnterResult(NoneHeld{});
+  }
+  observer.transient_error(put_back_awaited(store, *lost_outer));
+  return await_put_back(plan, *lost_outer, store, poller);
+}
+
+}  // namespace rlock::run

@@ -1,0 +1,175 @@
+#include "run/run_held.hpp"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "run/reentry.hpp"
+#include "run/release_until.hpp"
+#include "run/supervisor.hpp"
+#include "util/mutant.hpp"
+
+namespace rlock::run {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Millis kLongestRelease = 5s;
+// The server may count longer than we dare to: worth one round trip also when our lease is over.
+constexpr Millis kShortestRelease = 250ms;
+
+lock::LeaseMonitor::Settings settings(const Plan& plan) {
+  return {plan.claim.ttl, plan.kill_after, plan.watchdog};
+}
+
+// Only what the command's own end leaves to be said: an end that rlock made is told by its cause.
+std::optional<LeaseEnd> loss_at_release(const lock::ReleaseReply& reply) {
+  if (reply.ending == lock::OwnerEnd::forced) {
+    return LeaseEnd{lock::Lost{lock::LostHow::forced, std::nullopt, reply.note}, {}, false};
+  }
+  if (reply.ending == lock::OwnerEnd::expired) {
+    return LeaseEnd{lock::Lost{lock::LostHow::expired, std::nullopt, reply.note}, {}, false};
+  }
+  if (reply.ending == lock::OwnerEnd::unknown) {
+    return LeaseEnd{lock::Lost{lock::LostHow::gone, std::nullopt, {}}, {}, false};
+  }
+  return std::nullopt;
+}
+
+// Where an operator breaks the lock the outermost run ends everything inside: by a signal that may
+// come before the news.
+bool ended_by_outer_run(const HeldLock& held_lock, const CommandResult& finish) {
+  return held_lock.nested() && finish.lost && finish.lost->reported &&
+         finish.lost->reported->how == lock::LostHow::forced &&
+         std::holds_alternative<Signaled>(finish.end);
+}
+
+// `released`: none where the lock was not to be released.
+RunOutcome to_outcome(const HeldLock& held_lock, CommandResult finish,
+                      const std::optional<Result<lock::ReleaseReply>>& released) {
+  std::optional<Error> unreleased;
+  if (released && !*released) unreleased = released->error();
+  if (!finish.ended_for) {
+    if (finish.exec_error != 0) return CannotExec{finish.exec_error, std::move(unreleased)};
+    if (!finish.lost && released && *released) finish.lost = loss_at_release(**released);
+    if (ended_by_outer_run(held_lock, finish)) return LeaseLost{std::move(*finish.lost), false, {}};
+    return Ended{finish.end, std::move(finish.lost), std::move(unreleased),
+                 std::move(finish.survivors)};
+  }
+  switch (*finish.ended_for) {
+    case EndCause::lease:
+      break;
+    case EndCause::run_limit:
+      return RunLimit{std::move(unreleased), std::move(finish.survivors), std::move(finish.lost)};
+    case EndCause::no_renewal:
+    case EndCause::no_guard:
+      return Unprotected{std::move(*finish.error), std::move(unreleased),
+                         std::move(finish.survivors)};
+  }
+  return LeaseLost{std::move(*finish.lost), !finish.started, std::move(finish.survivors)};
+}
+
+// One word for the history. What could not be executed is told as a shell tells it.
+std::string history_result(const Result<CommandResult>& finish) {
+  if (!finish) return "-";
+  if (finish->ended_for == EndCause::lease) return "lost";
+  if (finish->ended_for == EndCause::run_limit) return "max-run";
+  if (finish->ended_for) return "-";
+  if (finish->exec_error != 0) return finish->exec_error == ENOENT ? "exit:127" : "exit:126";
+  if (const auto* exited = std::get_if<Exited>(&finish->end)) {
+    return "exit:" + std::to_string(exited->code);
+  }
+  return "signal:" + std::to_string(std::get<Signaled>(finish->end).signal);
+}
+
+Result<lock::ReleaseReply> release(const HeldRunContext& context, std::string result,
+                                   lock::ReleaseHow how, TimePoint deadline) {
+  TimePoint now = BootClock::now();
+  auto left = std::clamp<Nanos>(deadline - now, kShortestRelease, kLongestRelease);
+  const HeldLock& held_lock = context.held_lock;
+  auto reply = release_until(
+      context.store,
+      {context.plan.claim.name, held_lock.owner, held_lock.entry, std::move(result), how},
+      now + left);
+  context.observer.event({EventKind::released, BootClock::now(), held_lock.token,
+                          reply ? std::string() : "not confirmed: " + reply.error().text});
+  return reply;
+}
+
+// Everything that the command's life needs is made before it starts.
+Result<CommandResult> supervise(const HeldRunContext& context, SharedLease& lease,
+                                std::unique_ptr<Guard>& guard) {
+  Terminal terminal = Terminal::open();
+  Child child(context.plan.argv, context.plan.environment(context.held_lock));
+  auto everywhere = [&] { return context.store.granted_everywhere(BootClock::now()); };
+  auto renewer = Renewer::make(renew_call(context.plan.claim, context.held_lock),
+                               {context.make_store, context.observer, lease, everywhere});
+  if (!renewer) return std::move(renewer).error();
+  TRY_STATUS(context.signals.watch_command());
+  Supervisor supervisor({context.plan, context.held_lock, context.signals, context.observer,
+                         context.state, lease, **renewer, terminal});
+  auto finish = supervisor.run(child);
+  guard = supervisor.take_guard();
+  (*renewer)->stop();  // before the release: a renewal in flight would bring the lock back
+  return finish;
+}
+
+}  // namespace
+
+FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::LockStore& store,
+                       lock::Poller& poller) {
+  lock::LeaseMonitor monitor(settings(plan), acquired.sent_at, poller.now());
+  FreshLease fresh;
+  if (mutant(util::Mutant::no_check_after_wait)) {
+    fresh.granted_at = poller.now();
+    return fresh;
+  }
+  fresh.granted_at = acquired.sent_at;
+  if (monitor.deadline() - poller.now() >= plan.claim.ttl / 2) return fresh;
+  fresh.granted_at.reset();
+  while (poller.now() < monitor.terminate_at()) {
+    TimePoint sent_at = poller.now();
+    lock::RenewCall call = renew_call(
+        plan.claim, {plan.claim.owner, acquired.token, plan.claim.limit, plan.claim.min_hold});
+    call.valid_until = monitor.deadline();
+    auto request = store.renew(call);
+    lock::PollResult driven = poller.drive(*request, monitor.attempt_deadline(sent_at));
+    if (driven == lock::PollResult::interrupted) return fresh;
+    if (driven == lock::PollResult::done) {
+      auto reply = request->take();
+      if (reply && std::holds_alternative<lock::Renewal>(*reply)) {
+        fresh.granted_at = sent_at;
+        return fresh;
+      }
+      if (reply) {
+        if (auto* lost = std::get_if<lock::Lost>(&*reply)) fresh.lost.reported = std::move(*lost);
+        return fresh;
+      }
+      fresh.lost.last_error = std::move(reply).error();
+    }
+    monitor.failed(sent_at, poller.now());
+    if (poller.pause(monitor.next_attempt()) == lock::PollResult::interrupted) return fresh;
+  }
+  return fresh;
+}
+
+RunOutcome run_held(const HeldRunContext& context) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  // Where a lost lease is to be ignored the guard heeds the death of rlock alone.
+  SharedState* guard_state = context.plan.on_lost == OnLost::terminate ? &context.state : nullptr;
+  SharedLease lease(settings(context.plan), context.granted_at, guard_state);
+  std::unique_ptr<Guard> guard;  // outlives the release: the next in line need not wait for its end
+  auto finish = supervise(context, lease, guard);
+  const bool used = finish && finish->started;
+  const auto how = used ? lock::ReleaseHow::released : lock::ReleaseHow::unused;
+  std::optional<Result<lock::ReleaseReply>> released;
+  const bool all_gone = !finish || finish->survivors.empty();
+  if (all_gone) released = release(context, history_result(finish), how, lease.view().deadline);
+  if (!finish) return std::move(finish).error();
+  return to_outcome(context.held_lock, std::move(*finish), released);
+}
+
+}  // namespace rlock::run

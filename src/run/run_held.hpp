@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+
+#include "run/run.hpp"
+#include "run/shared_state.hpp"
+
+namespace rlock::run {
+
+// What came of the look at the lease just before the command starts.
+struct FreshLease {
+  std::optional<TimePoint> granted_at;  // from where the lease counts now; none: it is lost
+  LeaseEnd lost;
+};
+
+// A waiter that slept may come back to a lease that is nearly over: with less than half the ttl
+// left it is renewed first. A signal at the poller's interrupt ends the try.
+FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::LockStore& store,
+                       lock::Poller& poller);
+
+// A lock that is held, and all that is needed to run the command under it.
+struct HeldRunContext {
+  const Plan& plan;
+  HeldLock held_lock;
+  TimePoint granted_at;
+  lock::LockStore& store;
+  const lock::MakeStore& make_store;
+  Observer& observer;
+  Signals& signals;
+  SharedState& state;
+};
+
+// Guard, command, renewal; then the release. The lock is released on every way out, unless
+// processes of the command are left that could not be ended: then it lasts as long as its lease.
+RunOutcome run_held(const HeldRunContext& context);
+
+}  // namespace rlock::run

@@ -1,0 +1,94 @@
+#include "cli/output/console.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "cli/commands/run_observer.hpp"
+#include "util/fd.hpp"
+
+using namespace rlock;
+using namespace rlock::cli;
+
+namespace {
+
+// stderr is this pipe while it lives.
+class CapturedStderr {
+ public:
+  CapturedStderr() : saved_(dup(STDERR_FILENO)) {
+    std::array<int, 2> ends{};
+    REQUIRE(pipe2(ends.data(), O_CLOEXEC) == 0);
+    read_.reset(ends[0]);
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[1]);
+  }
+  ~CapturedStderr() { dup2(saved_.get(), STDERR_FILENO); }
+  CapturedStderr(const CapturedStderr&) = delete;
+  CapturedStderr& operator=(const CapturedStderr&) = delete;
+
+  void fill() {
+    int flags = fcntl(STDERR_FILENO, F_GETFL);
+    fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);
+    std::array<char, 4096> block{};
+    while (write(STDERR_FILENO, block.data(), block.size()) > 0) {
+    }
+    fcntl(STDERR_FILENO, F_SETFL, flags);
+  }
+  void drain() {
+    fcntl(read_.get(), F_SETFL, O_NONBLOCK);
+    std::array<char, 4096> block{};
+    while (read(read_.get(), block.data(), block.size()) > 0) {
+    }
+  }
+  std::string text() {
+    std::array<char, 4096> buffer{};
+    ssize_t n = read(read_.get(), buffer.data(), buffer.size());
+    return {buffer.data(), n > 0 ? static_cast<size_t>(n) : 0};
+  }
+
+ private:
+  util::Fd saved_;
+  util::Fd read_;
+};
+
+}  // namespace
+
+TEST_CASE("a message is one line that begins with our name") {
+  CapturedStderr captured;
+  print_message("hello");
+  CHECK(captured.text() == "rlock: hello\n");
+}
+
+TEST_CASE("a full pipe on stderr is given up on, and stays blocking for those who share it") {
+  CapturedStderr captured;
+  captured.fill();
+  auto start = BootClock::now();
+  write_stderr("lost", Millis(50));
+  CHECK(BootClock::now() - start >= Millis(50));
+  CHECK((fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK) == 0);
+}
+
+TEST_CASE("what is no terminal has the width asked for") {
+  CapturedStderr captured;
+  CHECK(columns(STDERR_FILENO, 80) == 80);
+  CHECK_FALSE(is_terminal(STDERR_FILENO));
+}
+
+TEST_CASE("a full pipe on stderr delays no event of -v, and gets them all when it is read") {
+  CapturedStderr captured;
+  captured.fill();
+  RunObserver observer(*lock::LockName::parse("full"), Verbosity::verbose, std::nullopt);
+  auto start = BootClock::now();
+  for (auto kind : {run::EventKind::acquired, run::EventKind::terminating, run::EventKind::killed,
+                    run::EventKind::exited, run::EventKind::released}) {
+    observer.event({kind, start, {}, {}});
+  }
+  CHECK(BootClock::now() - start < kFinalPrintTimeout);
+  captured.drain();
+  observer.end();
+  std::string text = captured.text();
+  CHECK(text.starts_with("rlock: \"full\": acquired\n"));
+  CHECK(text.ends_with("rlock: \"full\": released\n"));
+}

@@ -1,0 +1,168 @@
+#include "cli/commands/held_locks.hpp"
+
+#include <doctest/doctest.h>
+
+#include "util/random.hpp"
+
+using namespace rlock;
+using namespace rlock::cli;
+
+namespace {
+
+const LockAddress kAddress{"db1:6379/2", "rlock:", "a,b;c%\xC3\xA9 d"};
+
+run::HeldLock fresh_lock(lock::Limit limit = lock::Limit::exclusive()) {
+  util::SystemRandom random;
+  return {lock::Owner::fresh(random), lock::Token{1'795'233'967'434'283}, limit, Millis(60'000)};
+}
+
+run::HeldLock nested(const run::HeldLock& outer) {
+  util::SystemRandom random;
+  run::HeldLock held_lock = outer;
+  held_lock.entry = lock::Entry::fresh(random);
+  return held_lock;
+}
+
+const HolderProcess kProcess{4711, TimePoint(Millis(86'400'123)), Millis(30'000)};
+
+// As the command of a run under `use` would find it.
+std::vector<HeldRecord> inherited_records(const std::vector<HeldRecord>& outer,
+                                          const LockAddress& address,
+                                          const run::HeldLock& held_lock,
+                                          const HolderProcess& process = kProcess) {
+  return decode_held(encode_held(records_for_command(outer, {address, held_lock, process})));
+}
+
+std::vector<lock::Owner> owners(const std::vector<HeldRecord>& records) {
+  std::vector<lock::Owner> owners;
+  for (const HeldRecord& record : records) owners.push_back(record.held_lock.owner);
+  return owners;
+}
+
+}  // namespace
+
+TEST_CASE("a record comes back as it was written, whatever the names hold") {
+  for (auto limit : {lock::Limit::exclusive(), lock::Limit::slots(7), lock::Limit::shared()}) {
+    const run::HeldLock held_lock = fresh_lock(limit);
+    auto records = inherited_records({}, kAddress, held_lock);
+    REQUIRE(records.size() == 1);
+    auto found = find_outer_locks(records, kAddress);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].address == kAddress);
+    CHECK(found[0].held_lock.owner == held_lock.owner);
+    CHECK(found[0].held_lock.token == held_lock.token);
+    CHECK(found[0].held_lock.limit == held_lock.limit);
+    CHECK(found[0].held_lock.min_hold == held_lock.min_hold);
+    CHECK_FALSE(found[0].held_lock.nested());
+    CHECK(found[0].process.pid == kProcess.pid);
+    CHECK(found[0].process.at == kProcess.at);
+    CHECK(found[0].process.renewing == kProcess.renewing);
+  }
+}
+
+TEST_CASE("a process is never younger than its record") {
+  const HolderProcess process{1, TimePoint(std::chrono::nanoseconds(1'000'001)), Millis(0)};
+  CHECK(inherited_records({}, kAddress, fresh_lock(), process)[0].process.at ==
+        TimePoint(Millis(2)));
+}
+
+TEST_CASE("only the same prefix and name can be the same lock, at whatever spelling of a server") {
+  auto records = inherited_records({}, kAddress, fresh_lock());
+  CHECK(find_outer_locks(records, {"db2:6379/2", kAddress.prefix, kAddress.name}).size() == 1);
+  CHECK(find_outer_locks(records, {kAddress.server, "other:", kAddress.name}).empty());
+  CHECK(find_outer_locks(records, {kAddress.server, kAddress.prefix, "a"}).empty());
+}
+
+TEST_CASE("A inside B inside A finds A again, and the innermost of two holds is the first") {
+  const LockAddress other{kAddress.server, kAddress.prefix, "other"};
+  const run::HeldLock outer = fresh_lock();
+  auto records = inherited_records(inherited_records({}, kAddress, outer), other, fresh_lock());
+  CHECK(owners(find_outer_locks(records, kAddress)) == std::vector{outer.owner});
+  const run::HeldLock second = fresh_lock();
+  records = inherited_records(records, kAddress, second);
+  CHECK(records.size() == 3);
+  CHECK(owners(find_outer_locks(records, kAddress)) == std::vector{second.owner, outer.owner});
+}
+
+TEST_CASE("a server that is spelled alike comes before those inside that are not") {
+  const LockAddress alias{"db1.example:6379/2", kAddress.prefix, kAddress.name};
+  const run::HeldLock outer = fresh_lock();
+  const run::HeldLock elsewhere = fresh_lock();
+  auto records = inherited_records(inherited_records({}, kAddress, outer), alias, elsewhere);
+  CHECK(owners(find_outer_locks(records, kAddress)) == std::vector{outer.owner, elsewhere.owner});
+  CHECK(owners(find_outer_locks(records, alias)) == std::vector{elsewhere.owner, outer.owner});
+}
+
+TEST_CASE("a lock entered under another spelling is found under both, each owner once") {
+  const LockAddress alias{"db1.example:6379/2", kAddress.prefix, kAddress.name};
+  const run::HeldLock outer = fresh_lock();
+  const run::HeldLock inner = nested(outer);
+  const HolderProcess inside{4712, kProcess.at + Millis(5), Millis(10'000)};
+  auto records = inherited_records(inherited_records({}, kAddress, outer), alias, inner, inside);
+  for (const LockAddress& address : {kAddress, alias}) {
+    auto found = find_outer_locks(records, address);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].address == address);
+    CHECK(found[0].held_lock.owner == outer.owner);
+    CHECK(found[0].process.pid == (address == alias ? inside.pid : kProcess.pid));
+  }
+}
+
+TEST_CASE("a command of a nested run carries the owner and the entries of all runs around it") {
+  const run::HeldLock outer = fresh_lock();
+  const run::HeldLock middle = nested(outer);
+  const run::HeldLock inner = nested(outer);
+  auto records = inherited_records(
+      inherited_records(inherited_records({}, kAddress, outer), kAddress, middle), kAddress, inner);
+  REQUIRE(records.size() == 1);
+  CHECK(records[0].entries == std::vector{middle.entry.text(), inner.entry.text()});
+  CHECK(encode_held(records).find(outer.owner.text()) != std::string::npos);
+}
+
+TEST_CASE("what is no record is left out, and those beside it count") {
+  const run::HeldLock held_lock = fresh_lock();
+  const std::string good = encode_held(records_for_command({}, {kAddress, held_lock, kProcess}));
+  const std::string owner = held_lock.owner.text();
+  const std::string process = ",1,1,1";
+  for (const std::string& bad :
+       std::vector<std::string>{"",
+                                ";;;",
+                                ",,,,,,,,,",
+                                "%",
+                                "s,p,n," + owner + ",-1,1,0" + process,
+                                "s,p,n," + owner + ",1,0,0" + process,
+                                "s,p,n," + owner + ",1,1" + process,
+                                "s,p,n," + owner + ",1,1,0",
+                                "s,p,n," + owner + ",1,1,0" + process + ",",
+                                "s,p,n," + owner + ",1,1,0" + process + ",zz",
+                                "%zz,p,n," + owner + ",1,1,0" + process,
+                                "s,p%4,n," + owner + ",1,1,0" + process,
+                                "s,p,n,owner,1,1,0" + process,
+                                "s,p,n," + owner + ",99999999999999999999,1,0" + process,
+                                "s,p,n," + owner + ",1,1,99999999999999999" + process,
+                                "s,p,n," + owner + ",1,1,0,-1,1,1",
+                                "s,p,n," + owner + ",1,1,0,4294967296,1,1",
+                                "s,p,n," + owner + ",1,1,0,1,99999999999999999,1",
+                                "s,p,n," + owner + ",1,1,0,1,1,99999999999999999",
+                                std::string(100'000, ','),
+                                "\xFF\x01"}) {
+    CAPTURE(bad);
+    CHECK(decode_held(bad).empty());
+    CHECK(decode_held(bad + ";" + good + ";" + bad).size() == 1);
+  }
+}
+
+TEST_CASE("no text crashes the reader") {
+  util::SystemRandom random;
+  const std::string good =
+      encode_held(records_for_command({}, {kAddress, nested(fresh_lock()), kProcess}));
+  for (int round = 0; round < 2'000; ++round) {
+    std::string text = good + ";" + good;
+    for (int change = 0; change < 3; ++change) {
+      text[random.next() % text.size()] = static_cast<char>(random.next() % 255 + 1);
+    }
+    text.resize(random.next() % (text.size() + 1));
+    CAPTURE(text);
+    CHECK(decode_held(encode_held(decode_held(text))).size() == decode_held(text).size());
+  }
+}

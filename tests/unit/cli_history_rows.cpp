@@ -1,0 +1,166 @@
+#include "cli/output/history_rows.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/output/json.hpp"
+#include "cli/output/render_history.hpp"
+#include "unit/cli_fixture.hpp"
+#include "unit/cli_golden.hpp"
+#include "util/text.hpp"
+
+using namespace rlock;
+using namespace rlock::cli;
+
+namespace {
+
+constexpr int64_t kStart = 1'795'229'580'007;
+
+lock::Run run(const char* how, const char* result, int64_t at = 0) {
+  return {{1'763'690'000'123'456}, {kStart + at}, {kStart + at + 65'000}, how, result,
+          test::holder().record};
+}
+
+lock::Skips skips(uint64_t count, int64_t at = 0) {
+  return {count, {kStart + at}, {kStart + at + 2'000}, test::waiter().record};
+}
+
+lock::LockName name(const char* text) {
+  return *lock::LockName::parse(text);
+}
+
+std::string how(const char* how, const char* result) {
+  RunEnd end = end_of(run(how, result));
+  return end.how + " " + (end.exit_code ? std::to_string(*end.exit_code) : "-") + " " +
+         (end.signal ? std::to_string(*end.signal) : "-");
+}
+
+}  // namespace
+
+TEST_CASE("a run's end is told in parts") {
+  CHECK(how("released", "exit:0") == "released 0 -");
+  CHECK(how("released", "exit:255") == "released 255 -");
+  CHECK(how("released", "signal:9") == "released - 9");
+  CHECK(how("released", "-") == "released - -");
+  CHECK(how("released", "max-run") == "max-run - -");
+  CHECK(how("released", "lost") == "lost - -");
+  CHECK(how("expired", "-") == "expired - -");
+  CHECK(how("forced", "signal:15") == "forced - 15");
+}
+
+TEST_CASE("what no rlock wrote is unknown") {
+  for (const char* strange : {"exit:", "exit:-1", "exit:256", "exit:7x", "exit:99999999999", "x"}) {
+    CAPTURE(strange);
+    CHECK(how("released", strange) == "released - -");
+  }
+}
+
+TEST_CASE("skips stand with the run that ended after them") {
+  History history =
+      to_history({skips(1), run("released", "exit:0"), skips(2), run("expired", "-")}, 20);
+  REQUIRE(history.skips);
+  CHECK(history.skips->count == 1);
+  REQUIRE(history.runs.size() == 2);
+  REQUIRE(history.runs[0].skips);
+  CHECK(history.runs[0].skips->count == 2);
+  CHECK_FALSE(history.runs[1].skips);
+}
+
+TEST_CASE("no more runs than were asked for, the last one with its skips") {
+  History history =
+      to_history({run("released", "exit:0"), skips(2), run("expired", "-"), skips(3)}, 1);
+  CHECK_FALSE(history.skips);
+  REQUIRE(history.runs.size() == 1);
+  CHECK(history.runs[0].skips->count == 2);
+  CHECK(to_history({skips(4), run("expired", "-")}, 0).skips->count == 4);
+  CHECK(to_history({}, 20).runs.empty());
+}
+
+TEST_CASE("history as JSON is exactly as documented") {
+  History history = to_history(
+      {skips(1, 100'000), run("released", "exit:7"), skips(2), run("expired", "-", -90'000)}, 20);
+  std::string text = history_json(name("nightly"), history);
+  CHECK(text == test::golden("history.json", text));
+  CHECK(nlohmann::json::parse(history_json(name("x"), {}))["skips"]["first"].is_null());
+}
+
+TEST_CASE("acquire as JSON is exactly as documented") {
+  lock::AcquireCall claim{name("deploy"), *lock::Owner::parse(test::kOwner)};
+  claim.ttl = Millis(900'000);
+  CHECK(acquire_json(claim, {7}, {kStart}) ==
+        "{\"schema\":1,\"name\":\"deploy\",\"owner\":\"" + test::kOwner +
+            "\",\"token\":7,\"ttl_ms\":900000,\"acquired_at\":\"2026-11-21T02:53:00.007Z\"}\n");
+}
+
+TEST_CASE("the history is a table of runs with the skips between them") {
+  History history =
+      to_history({skips(1, 100'000), run("released", "exit:7"), skips(2), run("forced", "-")}, 20);
+  CHECK(history_table(lines_of("nightly", history), NameColumn::hidden, 80) ==
+        "START                 FOR   END      WHO         COMMAND\n"
+        "2026-11-21T02:54:40Z  -     1 skip   bob@web2    make test\n"
+        "2026-11-21T02:53:00Z  1m5s  exit 7   alice@web1  make deploy\n"
+        "2026-11-21T02:53:00Z  2s    2 skips  bob@web2    make test\n"
+        "2026-11-21T02:53:00Z  1m5s  forced   alice@web1  make deploy\n");
+}
+
+TEST_CASE("the history of a hostile server is printable and within its width") {
+  lock::Run bad = run("\x1b[31m", "\xff");
+  bad.since = {-1};
+  bad.until = {INT64_MAX};
+  bad.record = test::hostile_holder().record;
+  bad.note = "\x1b{\xff";
+  const std::string text =
+      history_table(lines_of("x", to_history({skips(UINT64_MAX), bad}, 20)), NameColumn::shown, 80);
+  for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+    std::string line = text.substr(at, text.find('\n', at) - at);
+    CAPTURE(line);
+    CHECK(util::character_count(line) <= 80);
+    CHECK(util::printable(line) == line);
+  }
+  std::string json = history_json(name("x"), to_history({bad}, 20));
+  CHECK_FALSE(nlohmann::json::parse(json, nullptr, false).is_discarded());
+}
+
+TEST_CASE("who broke a lock, or the cool-down of a run that was over, stands with the run") {
+  const std::string note = encode_record({"ops1", "bob", {}, {}, "host is gone", "2026"});
+  lock::Run forced = run("forced", "-");
+  forced.note = note;
+  lock::Run cooled = run("released", "exit:0");
+  cooled.note = note;
+  const History history = to_history({forced, cooled, run("released", "exit:1")}, 20);
+  const std::string text = history_table(lines_of("x", history), NameColumn::hidden, 200);
+  CHECK(text.find("forced  alice@web1  [forced by bob@ops1: host is gone] make deploy\n") !=
+        text.npos);
+  CHECK(text.find("exit 0  alice@web1  [cool-down forced by bob@ops1: host is gone] make") !=
+        text.npos);
+  CHECK(text.find("exit 1  alice@web1  make deploy\n") != text.npos);
+  auto read = nlohmann::json::parse(history_json(name("x"), history))["runs"];
+  CHECK(read[0]["forced"] ==
+        nlohmann::json{
+            {"host", "ops1"}, {"user", "bob"}, {"reason", "host is gone"}, {"at", "2026"}});
+  CHECK(read[1]["forced"]["user"] == "bob");
+  CHECK(read[2]["forced"].is_null());
+}
+
+TEST_CASE("the history of all locks: the newest first, no more runs than were asked for") {
+  std::vector<HistoryLine> lines =
+      lines_of("a", to_history({skips(1, 50'000), run("released", "exit:1", 10'000)}, 20));
+  for (HistoryLine& line : lines_of(
+           "b",
+           to_history({run("released", "exit:2", 20'000), run("expired", "-", -10'000)}, 20))) {
+    lines.push_back(std::move(line));
+  }
+  keep_newest(lines, 2);
+  REQUIRE(lines.size() == 3);
+  CHECK((lines[0].name == "a" && !lines[0].run));
+  CHECK((lines[1].name == "b" && lines[1].run->result == "exit:2"));
+  CHECK((lines[2].name == "a" && lines[2].run->result == "exit:1"));
+  CHECK(history_table(lines, NameColumn::shown, 80)
+            .find("2026-11-21T02:53:20Z  b     1m5s  exit 2") != std::string::npos);
+  auto read = nlohmann::json::parse(history_json(lines));
+  CHECK(read["runs"].size() == 2);
+  CHECK(read["runs"][0]["name"] == "b");
+  CHECK(read["skipped_since"][0]["name"] == "a");
+  CHECK(read["skipped_since"][0]["count"] == 1);
+}

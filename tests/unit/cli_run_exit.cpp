@@ -1,0 +1,196 @@
+#include "cli/commands/run_exit.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "unit/cli_fixture.hpp"
+
+using namespace rlock;
+using namespace rlock::cli;
+
+namespace {
+
+MessageContext context() {
+  return {"nightly", "db1:6379", "backup", 75, Millis(600'000), Millis(3'000)};
+}
+
+RunExit run_exit(const run::RunOutcome& outcome) {
+  return to_exit(outcome, context());
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Each message names the lock and the server and is one printable line. [rlock(1), EXIT STATUS]
+void check_complete(const RunExit& run_exit) {
+  CAPTURE(run_exit.message);
+  CHECK(contains(run_exit.message, "nightly"));
+  CHECK(contains(run_exit.message, "db1:6379"));
+  for (char c : run_exit.message) CHECK(static_cast<unsigned char>(c) >= 0x20);
+}
+
+}  // namespace
+
+TEST_CASE("success is silent and every exit code passes through") {
+  for (int code = 0; code < 256; ++code) {
+    RunExit got = run_exit(run::Ended{run::Exited{code}, {}, {}});
+    CHECK(got.code == code);
+    CHECK_FALSE(got.signal);
+    CHECK(got.severity == Severity::silent);
+  }
+}
+
+TEST_CASE("a command that a signal ended ends rlock by the same signal") {
+  RunExit got = run_exit(run::Ended{run::Signaled{SIGTERM}, {}, {}});
+  CHECK(got.signal == SIGTERM);
+  CHECK(got.code == 143);
+  CHECK(got.severity == Severity::silent);
+  CHECK(run_exit(run::WaitSignaled{SIGINT}).signal == SIGINT);
+}
+
+TEST_CASE(
+    "a run ended for want of guard or thread tells of what runs on and stays locked (exit 71)") {
+  Error none{ErrorKind::system, "cannot start the guard: fork: no"};
+  Error gone{ErrorKind::unavailable, "connection refused"};
+  RunExit got = run_exit(run::Unprotected{none, gone, {"process 5 (other)"}});
+  CHECK(got.code == 71);
+  CHECK(contains(got.message, "could not end process 5 (other)"));
+  CHECK(contains(got.message, "release could not be confirmed"));
+  check_complete(got);
+}
+
+TEST_CASE("a skip names the holder and is a notice, not an error") {
+  for (const run::RunOutcome& outcome :
+       {run::RunOutcome(run::NotAcquired{lock::Busy{test::holder(), 0}}),
+        run::RunOutcome(run::NotAcquired{lock::TimedOut{test::holder()}})}) {
+    RunExit got = run_exit(outcome);
+    CHECK(got.code == 75);
+    CHECK(got.severity == Severity::notice);
+    check_complete(got);
+    CHECK(contains(got.message,
+                   "held by alice@web1 (pid 4711) since 2026-11-21T02:53:00.007Z: make deploy "
+                   "(reason: release 7)"));
+  }
+  CHECK(contains(run_exit(run::NotAcquired{lock::TimedOut{}}).message, "waited 3s"));
+  MessageContext spaced = context();
+  spaced.name = "a b";
+  CHECK(to_exit(run::NotAcquired{lock::Busy{}}, spaced)
+            .message.ends_with("; see rlock status 'a b'"));
+}
+
+TEST_CASE("-E changes the code of a conflict and of nothing else") {
+  MessageContext asked = context();
+  asked.conflict_code = 9;
+  CHECK(to_exit(run::NotAcquired{lock::Busy{}}, asked).code == 9);
+  CHECK(to_exit(run::NotAcquired{lock::TimedOut{}}, asked).code == 9);
+  CHECK(to_exit(run::NotAcquired{lock::OwnerEnded{lock::OwnerEnd::removed, ""}}, asked).code == 75);
+  CHECK(to_exit(run::LeaseLost{}, asked).code == 76);
+}
+
+TEST_CASE("a removed waiter learns who removed it and why") {
+  std::string note = encode_record({"ops1", "bob", {}, {}, "wrong branch", {}});
+  RunExit got = run_exit(run::NotAcquired{lock::OwnerEnded{lock::OwnerEnd::removed, note}});
+  check_complete(got);
+  CHECK(contains(got.message, "by bob@ops1: wrong branch"));
+  check_complete(run_exit(run::NotAcquired{lock::OwnerEnded{lock::OwnerEnd::removed, "\xff{"}}));
+}
+
+TEST_CASE("a lost lease says what became of it") {
+  auto message = [](lock::Lost lost) {
+    RunExit got = run_exit(run::LeaseLost{{std::move(lost), {}, false}, false, {}});
+    CHECK(got.code == 76);
+    CHECK(got.severity == Severity::error);
+    check_complete(got);
+    return got.message;
+  };
+  CHECK(
+      contains(message({lock::LostHow::taken, test::holder(), ""}),
+               "taken by alice@web1 (owner " + test::kOwner + ", since 2026-11-21T02:53:00.007Z)"));
+  message({lock::LostHow::unissued, {}, ""});
+  std::string note = encode_record({"ops1", "bob", {}, {}, "host is gone", {}});
+  CHECK(contains(message({lock::LostHow::forced, {}, note}), "broken by bob@ops1: host is gone"));
+  CHECK(contains(message({lock::LostHow::forced, {}, "junk"}), "broken by an operator"));
+  message({lock::LostHow::taken, test::hostile_holder(), "\x1b"});
+}
+
+TEST_CASE("that nobody had the lock since is said on the server's word alone") {
+  for (auto how : {lock::LostHow::expired, lock::LostHow::deleted}) {
+    lock::Lost lost{how, {}, ""};
+    auto message = [&] { return run_exit(run::LeaseLost{{lost, {}, false}, false, {}}).message; };
+    CHECK_FALSE(contains(message(), "since"));
+    lost.since = lock::LaterHolder::nobody;
+    CHECK(contains(message(), "(nobody had it since)"));
+    lost.since = lock::LaterHolder::another;
+    CHECK(contains(message(), "(another had it since)"));
+  }
+  run::LeaseEnd silent{{}, {}, true};
+  auto message = [&] { return run_exit(run::LeaseLost{silent, false, {}}).message; };
+  CHECK_FALSE(contains(message(), "since"));
+  silent.since = lock::LaterHolder::another;
+  CHECK(
+      contains(message(), "the lease ended, rlock was stopped or starved (another had it since)"));
+}
+
+TEST_CASE("a lease lost in silence tells the last trouble, and what could not be ended") {
+  run::LeaseEnd lease{{}, Error{ErrorKind::unavailable, "timed out"}, true};
+  RunExit got = run_exit(run::LeaseLost{lease, false, {"pid 5 (other user)"}});
+  check_complete(got);
+  CHECK(contains(got.message, "timed out"));
+  CHECK(contains(got.message, "stopped or starved"));
+  CHECK(contains(got.message, "pid 5 (other user)"));
+  CHECK(contains(run_exit(run::LeaseLost{lease, true, {}}).message, "was not started"));
+}
+
+TEST_CASE("a command that ended by itself keeps its code, with a warning for a lost lease") {
+  run::LeaseEnd lease{lock::Lost{lock::LostHow::taken, test::holder(), ""}, {}, false};
+  RunExit got = run_exit(run::Ended{run::Exited{3}, lease, {}});
+  CHECK(got.code == 3);
+  CHECK(got.severity == Severity::error);
+  check_complete(got);
+  CHECK(got.message.starts_with("warning: "));
+  RunExit unreleased =
+      run_exit(run::Ended{run::Exited{0}, {}, Error{ErrorKind::unavailable, "reset"}});
+  CHECK(unreleased.code == 0);
+  check_complete(unreleased);
+  CHECK(contains(unreleased.message, "could not be confirmed"));
+}
+
+TEST_CASE("a command that cannot be executed is 126, one that is not found 127") {
+  CHECK(run_exit(run::CannotExec{ENOENT}).code == 127);
+  CHECK(run_exit(run::CannotExec{EACCES}).code == 126);
+  CHECK(run_exit(run::CannotExec{E2BIG}).code == 126);
+  check_complete(run_exit(run::CannotExec{EACCES}));
+  CHECK(contains(run_exit(run::CannotExec{EACCES}).message, "\"backup\": Permission denied"));
+}
+
+TEST_CASE("a command that cannot be executed is not said to have released what it could not") {
+  Error silent{ErrorKind::unavailable, "db1:6379: no answer in time"};
+  RunExit got = run_exit(run::CannotExec{ENOENT, silent});
+  CHECK(got.code == 127);
+  CHECK(contains(got.message, "the release could not be confirmed (db1:6379: no answer in time)"));
+  CHECK_FALSE(contains(got.message, "released "));
+  check_complete(got);
+}
+
+TEST_CASE("--max-run ends with 124 and says how long it was") {
+  RunExit got = run_exit(run::RunLimit{});
+  CHECK(got.code == 124);
+  CHECK(contains(got.message, "--max-run 10m"));
+  check_complete(got);
+}
+
+TEST_CASE("an error names lock and server once") {
+  RunExit bare = run_exit(Error{ErrorKind::system, "cannot fork"});
+  CHECK(bare.code == 71);
+  check_complete(bare);
+  RunExit full =
+      run_exit(Error{ErrorKind::unavailable, "cannot acquire \"nightly\" at db1:6379: timed out"});
+  CHECK(full.code == 69);
+  CHECK(full.message ==
+        "cannot acquire \"nightly\" at db1:6379: timed out; rlock doctor checks the server");
+  Error denied{ErrorKind::denied, "cannot acquire \"nightly\" at db1:6379: NOPERM"};
+  CHECK(run_exit(denied).message.ends_with("; rlock doctor checks the server"));
+}
