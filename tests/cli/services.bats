@@ -140,10 +140,10 @@ refused() {
 	    - $SERVER/s:1
 	END
   # Its statistics have a port that it cannot do without.
-  start nutcracker -c "$here/nutcracker.yml" -a 127.0.0.1 \
+  start nutcracker -c "$here/nutcracker.yml" -o "$here/nutcracker.log" -a 127.0.0.1 \
     -s "$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')" \
-    >nutcracker.log 2>&1
-  eventually test -S n || fail "$(cat nutcracker.log)"
+    >nutcracker.out 2>&1
+  eventually test -S n || fail "$(cat nutcracker.out nutcracker.log)"
   export RLOCK_URL="unix://$here/n"
   run -0 --separate-stderr rlock run lock -- true
   silent
