@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs every test of rlock on a bare Debian 12 or 13: as released, the unit and contract tests once
-# more under the address, undefined-behaviour and thread sanitizers, and the mutants of the chaos runs.
+# more under the address, undefined-behaviour and thread sanitizers.
 # Needs root or sudo only to install what is missing. Closes with the summary of ctest.
 set -eu
 
@@ -15,13 +15,12 @@ strict="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Werro
 # Under a sanitizer gcc only guesses whether a variable is initialized.
 sanitized="-O1 -g -fno-omit-frame-pointer -Wall -Wextra -Werror -Wno-restrict -Wno-maybe-uninitialized"
 
-mutants=OFF # what compile gives to RLOCK_MUTANTS
 # compile FOLDER BUILD_TYPE FLAGS STATIC TARGET…
 compile() {
   folder=$build/$1 type=$2 flags=$3 static=$4
   shift 4
   cmake -S "$top" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE="$type" -DCMAKE_CXX_FLAGS="$flags" \
-    -DRLOCK_STATIC="$static" -DRLOCK_MUTANTS="$mutants" &&
+    -DRLOCK_STATIC="$static" &&
     cmake --build "$folder" --parallel "$(nproc)" --target "$@"
 }
 
@@ -34,12 +33,12 @@ test_programs() {
 
 # One summary for all builds: the sanitized ones bring their unit and contract tests, ASan the hostile input too.
 join_tests() {
-  printf 'subdirs("%s")\n' release asan/tests/unit asan/tests/contract asan/tests/fuzz tsan/tests/unit tsan/tests/contract \
-    mutants/tests/chaos >"$build/CTestTestfile.cmake"
+  printf 'subdirs("%s")\n' release asan/tests/unit asan/tests/contract asan/tests/fuzz \
+    tsan/tests/unit tsan/tests/contract >"$build/CTestTestfile.cmake"
 }
 
 install_build_packages
-install_packages ninja-build doctest-dev bats jq python3 procps util-linux shellcheck strace openssl redis-tools vim-tiny less \
+install_packages ninja-build patch doctest-dev bats jq python3 procps util-linux shellcheck strace openssl redis-tools vim-tiny less \
   mandoc bsdextrautils zsh fish bash-completion python3-redis nftables iproute2 libyaml-0-2
 provide_server "$build/server"
 provide_valkey "$build/server"
@@ -56,8 +55,6 @@ quietly "Building under ASan and UBSan" compile asan Debug \
   "$sanitized -fsanitize=address,undefined -fno-sanitize-recover=undefined" OFF $programs $fuzzers
 # shellcheck disable=SC2086
 quietly "Building under TSan" compile tsan Debug "$sanitized -fsanitize=thread" OFF $programs
-mutants=ON
-quietly "Building with mutants" compile mutants Debug "$strict" ON rlock chaos_job chaos_clock
 join_tests
 say
 ctest --test-dir "$build" --output-on-failure --parallel "$(nproc)"

@@ -1,7 +1,5 @@
 #include "lock/lease.hpp"
 
-#include "util/mutant.hpp"
-
 #include <algorithm>
 #include <utility>
 
@@ -38,9 +36,8 @@ void LeaseMonitor::renewed(TimePoint sent_at, TimePoint answered_at) {
   backoff_ = Millis(0);
   answer_time_ = std::min<Nanos>(2 * (answered_at - sent_at), settings_.ttl / 3);
   abandoned_time_ = Nanos(0);
-  next_attempt_ = settings_.watchdog == Watchdog::none || mutant(util::Mutant::no_renewal)
-                      ? TimePoint::max()
-                      : sent_at_ + renew_interval();
+  next_attempt_ =
+      settings_.watchdog == Watchdog::none ? TimePoint::max() : sent_at_ + renew_interval();
 }
 
 void LeaseMonitor::complete_grant(TimePoint now) {

@@ -1,7 +1,5 @@
 #include "lock/wait.hpp"
 
-#include "util/mutant.hpp"
-
 #include <algorithm>
 #include <utility>
 
@@ -95,9 +93,7 @@ std::optional<Result<WaitResult>> WaitLoop::step(WaitState& state) {
 std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, AcquireReply reply,
                                                          TimePoint sent_at) {
   if (auto* granted = std::get_if<Granted>(&reply)) {
-    bool late = mutant(util::Mutant::deadline_from_reply);
-    return WaitResult(Acquired{granted->token, late ? poller_.now() : sent_at,
-                               granted->owner.value_or(state.call.owner)});
+    return WaitResult(Acquired{granted->token, sent_at, granted->owner.value_or(state.call.owner)});
   }
   if (auto* busy = std::get_if<Busy>(&reply)) return WaitResult(std::move(*busy));
   if (auto* gone = std::get_if<OwnerEnded>(&reply)) {

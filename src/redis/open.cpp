@@ -9,7 +9,6 @@
 #include "redis/net/resolver.hpp"
 #include "redis/net/url.hpp"
 #include "redis/store/cluster_store.hpp"
-#include "redis/store/mutated.hpp"
 #include "redis/store/plain_store.hpp"
 #include "redis/store/redis_store.hpp"
 #include "redis/store/redisson_store.hpp"
@@ -129,7 +128,7 @@ struct ToTarget {
 };
 
 MakeStore native(const Server& server, const std::string& prefix) {
-  return [server, prefix] { return std::make_unique<RedisStore>(server, prefix, mutated({})); };
+  return [server, prefix] { return std::make_unique<RedisStore>(server, prefix); };
 }
 
 MakeStore plain(const Server& server) {
@@ -164,9 +163,8 @@ struct ToStore {
     if (options.format == Format::plain) {
       return MakeStore([link] { return std::make_unique<PlainStore>(link()); });
     }
-    return MakeStore([link, prefix = options.prefix] {
-      return std::make_unique<RedisStore>(link(), prefix, mutated({}));
-    });
+    return MakeStore(
+        [link, prefix = options.prefix] { return std::make_unique<RedisStore>(link(), prefix); });
   }
 
   Result<MakeStore> operator()(const ClusterUrl& url) const {

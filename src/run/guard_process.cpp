@@ -20,7 +20,6 @@
 #include "run/proc.hpp"
 #include "util/boot_timer.hpp"
 #include "util/guard_socket.hpp"
-#include "util/mutant.hpp"
 
 namespace rlock::run {
 namespace {
@@ -198,7 +197,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   }
 
   void end_by_ourselves(TimePoint now, bool lease_over) noexcept {
-    if (ending_.under_way() || mutant(util::Mutant::guard_off)) return;
+    if (ending_.under_way()) return;
     if (lease_over && state_is_over()) return;
     state_.lease_over = lease_over;
     begin_ending(now);
@@ -241,7 +240,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   TimePoint next_step() const noexcept {
     TimePoint next = settled_ ? TimePoint::max() : settle_at_;
     if (ending_.under_way()) return std::min(next, ending_.next_round());
-    if (state_is_over() || mutant(util::Mutant::guard_off)) return next;
+    if (state_is_over()) return next;
     const bool looks = command_ == 0 && task_.until == ReleaseAfter::command;
     if (looks && state_.phase == CommandPhase::refused) next = std::min(next, next_look_);
     return std::min(next, state_.kill_at());

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "util/boot_timer.hpp"
-#include "util/mutant.hpp"
 
 namespace rlock::run {
 namespace {
@@ -209,7 +208,6 @@ void Renewer::renew_soon(TimePoint now) {
 }
 
 void Renewer::handle_reply(TimePoint now, Result<lock::RenewReply> reply) {
-  if (mutant(util::Mutant::renewal_ignored)) return deps_.lease.renewed(renewal_.sent_at, now);
   if (!reply) return failed(now, std::move(reply).error());
   if (auto* how = std::get_if<lock::Lost>(&*reply)) {
     deps_.lease.lost(std::move(*how));

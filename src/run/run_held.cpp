@@ -10,7 +10,6 @@
 #include "run/reentry.hpp"
 #include "run/release_until.hpp"
 #include "run/supervisor.hpp"
-#include "util/mutant.hpp"
 
 namespace rlock::run {
 namespace {
@@ -123,10 +122,6 @@ FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::L
                        lock::Poller& poller) {
   lock::LeaseMonitor monitor(settings(plan), acquired.sent_at, poller.now());
   FreshLease fresh;
-  if (mutant(util::Mutant::no_check_after_wait)) {
-    fresh.granted_at = poller.now();
-    return fresh;
-  }
   fresh.granted_at = acquired.sent_at;
   if (monitor.deadline() - poller.now() >= plan.claim.ttl / 2) return fresh;
   fresh.granted_at.reset();

@@ -202,7 +202,7 @@ def evalsha_calls(client):
 
 
 def server_cost_with(client, waiters):
-    """Server microseconds for release, claim, the nudged head's look and one newcomer."""
+    """Server microseconds for release, claim, the request of the woken head and one newcomer."""
     client.flushall()
     scripts = Scripts(client, f"crowd{waiters}")
     owners = [secrets.token_hex(16) for _ in range(waiters + 1)]

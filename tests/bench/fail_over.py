@@ -34,7 +34,7 @@ def free_ports(count):
 
 
 def until(true, limit=30):
-    """Servers tell nobody when they are ready: asked until they are."""
+    """Polls until the servers are ready."""
     end = time.monotonic() + limit
     while time.monotonic() < end:
         with contextlib.suppress(redis.exceptions.RedisError):

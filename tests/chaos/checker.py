@@ -47,7 +47,7 @@ def check_f(history):
         for hold in holds:
             if seen.setdefault(hold.token, hold.owner) != hold.owner:
                 yield Violation("F", hold.start, f"{lock}: token {hold.token} was given twice")
-        yield from resource_fooled(lock, holds)
+        yield from stale_writes(lock, holds)
         yield from earlier_tokens(history, lock, holds)
     for ledger in history.ledgers if len(history.ledgers) == 1 else []:  # a majority issues a token, not one server
         for lock, entries in ledger.items():
@@ -55,7 +55,7 @@ def check_f(history):
 
 
 def earlier_tokens(history, lock, holds):
-    """Whoever came when another's grant was known has the larger token."""
+    """An owner that came when another's grant was known has the larger token."""
     runs = {run.owner: run for run in history.runs if run.owner}
     known = sorted((event["t_ns"], hold.token) for hold in holds if hold.owner in runs
                    for event in runs[hold.owner].events if event["event"] == "acquired")
@@ -68,7 +68,7 @@ def earlier_tokens(history, lock, holds):
             yield Violation("F", began, f"{lock}: token {token} was issued when {highest} was known")
 
 
-def resource_fooled(lock, holds):
+def stale_writes(lock, holds):
     """Stale writes are refused, and no newer one was taken for stale."""
     writes = sorted((at, word, hold.token) for hold in holds for at, word, _ in hold.stores)
     highest = 0
@@ -104,15 +104,15 @@ def check_stale(history):
                 yield Violation("F", at, f"{hold.lock}: a holder came with token {hold.token} after {highest}")
 
 
-def check_told(history):
-    """Where nobody else touches the data no server ever tells an owner that its lease is gone before its time."""
+def check_reported(history):
+    """Where nobody else touches the data no server ever reports to an owner that its lease ended early."""
     for run in history.runs:
         fresh = 0
         for event in run.events:
             if event["event"] in ("acquired", "renewed"):
                 fresh = event["t_ns"]
-            told = event["event"] == "lost" and event.get("detail") in ("deleted", "taken by another owner")
-            if told and event["t_ns"] - fresh < run.plan["ttl"] * 0.9e9:
+            lost = event["event"] == "lost" and event.get("detail") in ("deleted", "taken by another owner")
+            if lost and event["t_ns"] - fresh < run.plan["ttl"] * 0.9e9:
                 yield Violation("O", event["t_ns"], f"run {run.number}: {event['detail']} in the middle of its lease")
 
 
@@ -160,18 +160,18 @@ def lease_ends_at(ledger):
             if entry.what == "hold":
                 ends[lock, entry.owner] = max(entry.value, ends.get((lock, entry.owner), 0))
                 freed.pop((lock, entry.owner), None)
-            elif entry.what == "bury" and entry.value == 2 and entry.ms:
+            elif entry.what == "tombstone" and entry.value == 2 and entry.ms:
                 freed[lock, entry.owner] = entry.ms
     return ends, freed
 
 
 def check_kept(history):
-    """K where the server's clock is not to be trusted: by what the owner was told itself."""
+    """K where the server's clock is not reliable: by the replies that the owner got."""
     runs = {run.owner: run for run in history.runs if run.owner}
     for hold in history.holds:
         run = runs.get(hold.owner)
-        told = [event["t_ns"] for event in run.events if event["event"] in ("acquired", "renewed")] if run else []
-        if told and hold.last > max(told) + (run.plan["ttl"] * 1000 + SLACK_MS) * 1e6:
+        renewed = [event["t_ns"] for event in run.events if event["event"] in ("acquired", "renewed")] if run else []
+        if renewed and hold.last > max(renewed) + (run.plan["ttl"] * 1000 + SLACK_MS) * 1e6:
             yield Violation("K", hold.last, f"{hold.lock}: {hold.owner} ran longer than a ttl after its last renewal")
 
 
@@ -198,7 +198,7 @@ def check_left(history):
             yield Violation("left", hold.start, f"{hold.lock}: the command of {hold.owner} has a socket of rlock's")
 
 
-CHECKS = {"M": check_m, "F": check_f, "grows": check_grows, "stale": check_stale, "told": check_told,
+CHECKS = {"M": check_m, "F": check_f, "grows": check_grows, "stale": check_stale, "reported": check_reported,
           "K": check_k, "ended": check_ended, "kept": check_kept, "handed": check_handed, "O": ledger_checks.check_o, "undue": ledger_checks.check_undue,
           "Q": ledger_checks.check_q, "L": ledger_checks.check_l, "E": exits.check_e, "left": check_left}
 

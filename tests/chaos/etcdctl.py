@@ -60,10 +60,10 @@ class Workers:
             self.running.append(lock)
 
     def stop_one(self):
-        victim = self.chance.choice(self.running)
-        victim.send_signal(signal.SIGSTOP)
+        holder = self.chance.choice(self.running)
+        holder.send_signal(signal.SIGSTOP)
         time.sleep(TTL * 2)
-        victim.send_signal(signal.SIGCONT)
+        holder.send_signal(signal.SIGCONT)
 
     def end(self):
         """With their commands, which etcdctl would leave behind."""
@@ -73,7 +73,7 @@ class Workers:
             runner.wait()
 
 
-def hunt(folder):
+def search(folder):
     server, client = serve(folder)
     workers = Workers(client, folder)
     begin = time.monotonic()
@@ -100,7 +100,7 @@ def main():
         print(f"skipped: no {' and '.join(missing)} here (Debian: etcd-server, etcd-client)")
         return 77
     with tempfile.TemporaryDirectory(prefix="rlock-chaos-") as folder:
-        return hunt(folder)
+        return search(folder)
 
 
 if __name__ == "__main__":

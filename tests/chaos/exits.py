@@ -39,8 +39,8 @@ def removed(run, history):
 
 
 def unprovoked(run, event):
-    told = event.get("detail") in ("deleted", "taken by another owner", "broken by an operator", "expired")
-    return not told and "renew-failed" not in run.words()
+    reported = event.get("detail") in ("deleted", "taken by another owner", "broken by an operator", "expired")
+    return not reported and "renew-failed" not in run.words()
 
 
 def untrue_code(run, hold, excused_run):

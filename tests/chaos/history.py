@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import redis_talk
 
-META_LIFE_MS = 30 * 24 * 3600 * 1000  # each script ends by letting :meta live this long: that tells its time
+META_LIFE_MS = 30 * 24 * 3600 * 1000  # each script ends by letting :meta live this long: that shows its time
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Fault:
 @dataclass
 class Entry:
     """What a script did at `ms` (server clock; 0: not known): `owner`'s lease ends at `value` (hold), it holds no more (free),
-    queues with ticket `value` (queue), leaves the queue (leave), is remembered as ended by kind `value` (bury), has
+    queues with ticket `value` (queue), leaves the queue (leave), gets a tombstone of kind `value` (tombstone), has
     token `value` (token); or a whole part is gone: holders, queue, released, who, all (gone)."""
     ms: int
     what: str
@@ -143,7 +143,7 @@ def entries_of(words):
     """What one command of a ledger says, without its time."""
     command, key = words[0].upper(), words[1] if len(words) > 1 else ""
     part = split_key(key)[1]
-    adds = {"holders": "hold", "queue": "queue", "released": "bury"}
+    adds = {"holders": "hold", "queue": "queue", "released": "tombstone"}
     takes = {"holders": "free", "queue": "leave"}
     if command == "ZADD" and part in adds:
         for value, owner in zip(words[2::2], words[3::2]):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-NOBODY = "02:00:00:00:de:ad"  # the link address of no host: what is sent there is lost without a word
+NOBODY = "02:00:00:00:de:ad"  # the link address of no host: what is sent there is lost silently
 DIES_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
 
 
@@ -40,12 +40,12 @@ class Host:
         words = [sys.executable, "-B", os.path.join(HERE, "workers.py")]
         self.process = subprocess.Popen(prefix + words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def tell(self, **words):
+    def send(self, **words):
         self.process.stdin.write(json.dumps(words) + "\n")
         self.process.stdin.flush()
 
-    def hear(self):
-        """The next line; a dictionary without words when the agent is gone."""
+    def receive(self):
+        """The next line; an empty dictionary when the agent is gone."""
         return json.loads(self.process.stdout.readline() or "{}")
 
     def end(self):
@@ -55,7 +55,7 @@ class Host:
 
 
 class Loopback:
-    """The poorer network: no faults between hosts and server but those of the proxy."""
+    """Without namespaces: no faults between hosts and server but those of the proxy."""
 
     address = "127.0.0.1"
 
@@ -67,7 +67,7 @@ class Loopback:
         return DIES_WITH_US
 
     def crowded(self, _):
-        """They would be in the way of everybody on this machine."""
+        """They would slow down everything on this machine."""
         return False
 
     def port(self, _):
@@ -101,7 +101,7 @@ class Namespaces:
     def _add(self, number):
         prefix = DIES_WITH_US + ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
         host = Host(number, prefix)
-        host.hear()  # it is inside by now
+        host.receive()  # it is inside by now
         self.hosts.append(host)
         self._in_net("ip", "link", "add", f"h{number}", "type", "veth", "peer", "name", "eth0", "netns",
                      str(host.process.pid))
@@ -167,6 +167,6 @@ def make(count):
     if why:
         hosts = Loopback(count, why)
         for host in hosts.hosts:
-            host.hear()
+            host.receive()
         return hosts
     return Namespaces(count)

@@ -88,7 +88,7 @@ class Job {
         store_(place + ".store"),
         flock_(open_or_end(place + ".flock", O_RDWR)) {}
 
-  void tell(const char* word, const std::string& more = {}) const {
+  void report(const char* word, const std::string& more = {}) const {
     std::string line = std::string(word) + " " + std::to_string(now()) + " " +
                        std::to_string(getpid()) + " " + whose_ + " " + more + "\n";
     if (write(log_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) _exit(kSystem);
@@ -96,11 +96,11 @@ class Job {
 
   // Its first deed, so that the log knows the earliest moment.
   void begin() const {
-    tell("start");
-    if (flock(flock_, LOCK_EX | LOCK_NB) != 0) tell("overlap");
+    report("start");
+    if (flock(flock_, LOCK_EX | LOCK_NB) != 0) report("overlap");
     for (int fd = 0; fd < flock_ + 64; ++fd) {
       struct stat what {};
-      if (fstat(fd, &what) == 0 && S_ISSOCK(what.st_mode)) tell("socket", std::to_string(fd));
+      if (fstat(fd, &what) == 0 && S_ISSOCK(what.st_mode)) report("socket", std::to_string(fd));
     }
   }
 
@@ -115,27 +115,27 @@ class Job {
         if (fork() == 0) beat_and_end();
         pause_for(kForkEvery);
       } else {
-        tell("beat");
+        report("beat");
         pause_for(kBeat);
       }
     }
     _exit(0);
   }
 
-  // For a descendant that is executed: it has to be told what it has to hold.
+  // For a descendant that is executed: its arguments name what it has to hold.
   void pass_on() const { fcntl(flock_, F_SETFD, 0); }
 
   void beat_until(long long end) const {
     for (int beats = 0; now() < end; ++beats) {
       if (beats % kBeatsAWrite == 0) use_resources();
       pause_for(std::min<long>(kBeat, std::max<long>(end - now(), 0)));
-      tell("beat");
+      report("beat");
     }
   }
 
  private:
   [[noreturn]] void beat_and_end() const {
-    for (long long end = now() + kForkedLife; now() < end; pause_for(kBeat)) tell("beat");
+    for (long long end = now() + kForkedLife; now() < end; pause_for(kBeat)) report("beat");
     _exit(0);
   }
 
@@ -143,13 +143,13 @@ class Job {
     long long seen = read_number(counter_);
     pause_for(kMilli);
     write_number(counter_, seen + 1);
-    tell("bump", std::to_string(seen + 1));
+    report("bump", std::to_string(seen + 1));
 
     int store = open_or_end(store_, O_RDWR);
     flock(store, LOCK_EX);
     long long highest = read_number(store);
     if (token_ >= highest) write_number(store, token_);
-    tell(token_ >= highest ? "accepted" : "refused", std::to_string(highest));
+    report(token_ >= highest ? "accepted" : "refused", std::to_string(highest));
     close(store);
   }
 
@@ -161,7 +161,8 @@ class Job {
   int flock_;  // inherited by all descendants: it is held as long as any of them lives
 };
 
-// A descendant that its job ends, and whose end it can wait for, whoever its parent is by then.
+// A descendant that its job ends, and whose end it can wait for, also when it has another parent by
+// then.
 class Descendant {
  public:
   Descendant(const Job& job, std::string_view kind, char** argv) {
@@ -260,6 +261,6 @@ int main(int argc, char** argv) {
   if (kind != "plain" && kind != "stubborn") descendant.emplace(job, kind, argv);
   job.beat_until(end);
   if (descendant) descendant->end();
-  job.tell("stop", argv[5]);
+  job.report("stop", argv[5]);
   return std::atoi(argv[5]);
 }

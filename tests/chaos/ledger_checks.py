@@ -1,10 +1,10 @@
-"""O, Q and L: what the servers' own ledgers say of who had a lease, who waited, and when."""
+"""O, Q and L: checks of the servers' own records: who had a lease, who waited, and when."""
 from excuses import Excuses
 from violation import Violation
 
-LATE_MS = 1000  # for whoever has to notice that a lease has ended
+LATE_MS = 1000  # until the next owner notices that a lease has ended
 FORGETTABLE = 1  # tombstones up to this kind (expired, requeued) let their owner come back
-FORCED = 5  # who has such a tombstone has an operator's note as well, in another key
+FORCED = 5  # an owner with such a tombstone has an operator's note as well, in another key
 
 
 class Book:
@@ -18,10 +18,10 @@ class Book:
         self.queue = {}  # owner -> (ticket, when it came)
         self.left = {}  # who left the queue in this very script -> the same
         self.known = set()  # who has ever been a holder
-        self.buried = {}  # owner -> kind of its tombstone
+        self.tombstones = {}  # owner -> kind of its tombstone
         self.noted = set()  # owners that an operator broke
         self.tokens = {}  # owner -> its newest
-        self.removed = {}  # holders removed in this script, not buried yet -> lease end
+        self.removed = {}  # holders removed in this script, without a tombstone yet -> lease end
         self.free_since = None  # ms, while there is no holder
         self.ms = 0
 
@@ -45,8 +45,8 @@ class Book:
             self.removed.pop(owner, None)
         elif entry.what == "free" and owner in self.holders:
             self.remove(owner)
-        elif entry.what == "bury":
-            self.buried[owner] = entry.value
+        elif entry.what == "tombstone":
+            self.tombstones[owner] = entry.value
             self.removed.pop(owner.partition(":")[0], None)
             if entry.value == FORCED:
                 self.noted.add(owner)
@@ -71,7 +71,7 @@ class Book:
         elif part == "queue":
             self.queue = {}
         elif part == "released":
-            self.buried = {}
+            self.tombstones = {}
         elif part == "who":
             self.noted = set()
         else:
@@ -96,7 +96,7 @@ def check_o(history):
             late = [owner for owner, (ms, _) in doubtful.items() if ms != entry.ms]
             yield from (brought_back(lock, owner) for owner in late if doubtful.pop(owner))
             back = entry.what == "hold" and entry.owner not in book.holders
-            if back and book.buried.get(entry.owner, 0) > FORGETTABLE:
+            if back and book.tombstones.get(entry.owner, 0) > FORGETTABLE:
                 yield brought_back(lock, entry.owner)
             elif back and entry.owner in book.noted:
                 doubtful[entry.owner] = entry.ms, book.tokens.get(entry.owner, 0)
@@ -111,11 +111,11 @@ def brought_back(lock, owner):
 
 
 def check_undue(history):
-    """Nobody's lease is removed before its end but with a tombstone, which its owner or an operator leaves."""
+    """A lease is removed before its end only with a tombstone, which its owner or an operator leaves."""
     for lock, entries, book in scripts(history):
         for entry in entries:
             for owner, left in book.turn_to(entry.ms).items():
-                yield Violation("O", 0, f"{lock}: {owner} lost its lease {left} ms early, by nobody's right")
+                yield Violation("O", 0, f"{lock}: {owner} lost its lease {left} ms early, without a release or an operator")
             book.apply(entry)
 
 
@@ -132,7 +132,7 @@ def check_q(history):
 
 
 def check_l(history):
-    """A lock that is free is granted to whoever waits for it, within a second."""
+    """A lock that is free is granted to a waiter within a second."""
     excuses = Excuses(history)
     for lock, entries, book in scripts(history):
         for entry in entries:

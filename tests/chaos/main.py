@@ -28,7 +28,7 @@ from violation import Violation
 
 STEP = 0.02  # s: how exact the nemesis is
 LOOK_EVERY = 2.0  # s, with --until-caught
-DRAIN = 120  # s: whoever waits without end gets the lock first
+DRAIN = 120  # s: runs that wait without a limit get the lock first
 SETTLE = 25  # s: heartbeat, claim, and the last lease
 TTLS = (1, 1.5, 2)  # s, on a machine that is quick
 QUICK = 0.05  # s for a run that does nothing; where it takes longer leases and faults last longer in proportion
@@ -118,7 +118,7 @@ class Campaign:
         self.nemesis = nemesis.Nemesis(self.chance, self.hosts, self.servers, self.freezer, settings)
         end.callback(self.nemesis.settle, all_of_them=True)
         for host in self.hosts.hosts:
-            host.tell(**self.orders(host, locks))
+            host.send(**self.orders(host, locks))
 
     def slowness(self, environment):
         """How many times longer than on a quick machine things take here and now: a lease of one second is as good as
@@ -134,23 +134,21 @@ class Campaign:
 
     def orders(self, host, locks):
         """What an agent has to know."""
-        mutant = {name: os.environ[name] for name in ("RLOCK_MUTANT",) if name in os.environ}
         return {"host": host.number, "folder": self.folder, "locks": locks, "rlock": os.environ["RLOCK"],
                 "job": os.environ["CHAOS_JOB"], "url": self.servers.url(host.number), "seed": self.seed,
                 "ttls": self.options.ttl or [round(ttl * self.slow, 3) for ttl in TTLS],
                 "workers": self.options.workers, "hold": self.options.hold,
-                "crowd": self.options.crowd if self.hosts.crowded(host) else 0, "kinds": self.options.kind,
-                "environment": mutant}
+                "crowd": self.options.crowd if self.hosts.crowded(host) else 0, "kinds": self.options.kind}
 
-    def able_faults(self):
-        able = [name for name in self.names if not self.nemesis.able(name)]
+    def possible_faults(self):
+        able = [name for name in self.names if not self.nemesis.obstacle(name)]
         for name in sorted(set(self.names) - set(able)):
-            print(f"without {name}: {self.nemesis.able(name)}")
+            print(f"without {name}: {self.nemesis.obstacle(name)}")
         return able if not self.options.calm else []
 
-    def torment(self):
+    def inject_faults(self):
         """Until the time is over; True when a look in between found a violation."""
-        names = self.able_faults()
+        names = self.possible_faults()
         begin = clock.now()
         strike, look = begin, begin + LOOK_EVERY * 1e9
         seen = set()  # what is under way may yet excuse what looks wrong: twice, then
@@ -189,9 +187,9 @@ class Campaign:
     def drain(self):
         self.nemesis.settle(all_of_them=True)
         for host in self.hosts.hosts:
-            host.tell(finish=DRAIN)
+            host.send(finish=DRAIN)
         for host in self.hosts.hosts:
-            if not host.hear().get("drained"):
+            if not host.receive().get("drained"):
                 self.left.append(f"host {host.number}: a run did not end")
         end = time.monotonic() + SETTLE
         while (wrong := self.leftovers()) and time.monotonic() < end:
@@ -201,8 +199,8 @@ class Campaign:
     def leftovers(self):
         wrong = self.servers.leftovers()
         for host in self.hosts.hosts:
-            host.tell(finish=1)
-            wrong += [f"host {host.number}: left behind, or harmed: {words}" for words in host.hear().get("left", [])]
+            host.send(finish=1)
+            wrong += [f"host {host.number}: left behind, or harmed: {words}" for words in host.receive().get("left", [])]
         return wrong
 
     def read(self):
@@ -220,7 +218,7 @@ class Campaign:
         self.pacemaker.start()
         with contextlib.ExitStack() as end:
             self.build(end)
-            if not self.torment():
+            if not self.inject_faults():
                 self.drain()
         return self.report()
 

@@ -1,4 +1,4 @@
-"""Does faults and undoes them; the numbers are the rows of docs/FAULTS.md."""
+"""Injects faults and undoes them; the numbers are the rows of docs/FAULTS.md."""
 import dataclasses
 import heapq
 import subprocess
@@ -24,7 +24,7 @@ ROWS = PROCESSES | LINKS | KEEPING | LOSING | FAILOVER | SLOTS | MAJORITY | OTHE
 # mode -> its faults, and the checks that must hold. [docs/FAULTS.md, "Chaos runs"]
 MODES = {
     "durable": ([*PROCESSES, *PROCESSES, *LINKS, *KEEPING, "starved", "operator"],
-                ["M", "F", "stale", "O", "undue", "told", "K", "ended", "L", "Q", "E", "left"]),
+                ["M", "F", "stale", "O", "undue", "reported", "K", "ended", "L", "Q", "E", "left"]),
     "loss": ([*LOSING, *LOSING, "operator_now", "rlock_stopped", "clients_killed", "replies_swallow"],
              ["F", "O", "K", "left"]),
     "clock": (["clock_shifted", "rlock_stopped", "waiter_killed", "clients_killed"], ["F", "O", "kept", "left"]),
@@ -51,8 +51,8 @@ class Nemesis:
         self.pending = []  # a heap of (when, number, undo, fault)
         self.done = []  # history.Fault
 
-    def able(self, name):
-        """Why a fault cannot be had here; empty when it can."""
+    def obstacle(self, name):
+        """Why a fault is not possible here; empty when it is."""
         if name in LINKS and name not in self.links:
             return "no network namespaces" if not self.links else "no nft"
         if name not in PROCESSES | LINKS | OTHERS | self.server:
@@ -72,10 +72,10 @@ class Nemesis:
     def order(self, name, seconds):
         if name == "waiter_stopped":
             seconds *= 2  # past a grant and its claim
-        self.chance.choice(self.hosts.hosts).tell(fault=name, seconds=seconds, seed=self.chance.randrange(10**9))
+        self.chance.choice(self.hosts.hosts).send(fault=name, seconds=seconds, seed=self.chance.randrange(10**9))
 
     def busy(self, name):
-        """As many faults of the servers at a time as the topology bears, and one of the hosts' surroundings."""
+        """As many faults of the servers at a time as the topology tolerates, and one outside of the servers."""
         pending = [fault.name for *_, fault in self.pending]
         if name in self.server:
             return not self.topology.room(name, [other for other in pending if other in self.server])

@@ -14,7 +14,7 @@ PROXY_MODES = {"delay": 1.6, "stall": 0, "trickle": 0.4, "swallow": 0}
 
 
 class OneServer(topology.Topology):
-    """`number` tells it from others on the same network."""
+    """`number` distinguishes it from others on the same network."""
     proxy = None
 
     def __init__(self, hosts, folder, clock_library, number=0, words=KEEPS):

@@ -23,9 +23,9 @@ def good():
     holds = [Hold("red", "a", 10, 100 * MS, 500 * MS, 0, 0, 0, [(110 * MS, 1)], [(111 * MS, "accepted", 0)]),
              Hold("red", "b", 20, 505 * MS, 900 * MS, 0, 0, 0, [(510 * MS, 2)], [(511 * MS, "accepted", 10)])]
     ledger = [Entry(100, "hold", "a", 1100), Entry(100, "token", "a", 10), Entry(200, "queue", "b", 15),
-              Entry(501, "free", "a"), Entry(501, "bury", "a", 2), Entry(501, "leave", "b"),
+              Entry(501, "free", "a"), Entry(501, "tombstone", "a", 2), Entry(501, "leave", "b"),
               Entry(501, "hold", "b", 2501), Entry(501, "token", "b", 20), Entry(502, "hold", "b", 1502),
-              Entry(901, "free", "b"), Entry(901, "bury", "b", 2)]
+              Entry(901, "free", "b"), Entry(901, "tombstone", "b", 2)]
     runs = [run("0.1", "a", 90, 502, 100), run("0.2", "b", 190, 902, 503)]
     return history.History(holds, runs, [], [{"red": ledger}], 0)
 
@@ -88,13 +88,13 @@ class Checker(unittest.TestCase):
         self.finds("O", "brought back")
 
     def test_o_an_expired_owner_may_come_back(self):
-        entry(self.seen, "bury", "b").value = 0
-        self.ledger += [Entry(950, "hold", "b", 1950), Entry(960, "free", "b"), Entry(960, "bury", "b", 2)]
+        entry(self.seen, "tombstone", "b").value = 0
+        self.ledger += [Entry(950, "hold", "b", 1950), Entry(960, "free", "b"), Entry(960, "tombstone", "b", 2)]
         self.clean_of("O")
 
     def forced_out(self, *lost):
         """a is broken by an operator, then `lost` vanishes."""
-        entry(self.seen, "bury", "a").value = 5
+        entry(self.seen, "tombstone", "a").value = 5
         self.ledger += [Entry(940, "gone", part) for part in lost]
 
     def test_o_a_forced_owner_is_put_back_without_the_tombstones(self):
@@ -125,15 +125,15 @@ class Checker(unittest.TestCase):
     def clean_of(self, *names):
         self.assertEqual([], [str(v) for v in checker.check(self.seen, names)])
 
-    def test_o_a_lease_ends_by_nobodys_right(self):
-        self.ledger.remove(entry(self.seen, "bury", "a"))
-        self.finds("O", "by nobody's right")
+    def test_o_a_lease_is_removed_early(self):
+        self.ledger.remove(entry(self.seen, "tombstone", "a"))
+        self.finds("O", "without a release or an operator")
 
     def test_o_the_keys_vanish(self):
         self.ledger.insert(3, Entry(400, "gone", "holders"))
-        self.finds("O", "by nobody's right")
+        self.finds("O", "without a release or an operator")
 
-    def test_o_a_holder_is_told_in_the_middle_of_its_lease(self):
+    def test_o_a_loss_is_reported_in_the_middle_of_the_lease(self):
         self.seen.runs[0].events.append({"event": "lost", "t_ns": 300 * MS, "owner": "a", "detail": "deleted"})
         self.finds("O", "in the middle of its lease")
 
@@ -154,7 +154,7 @@ class Checker(unittest.TestCase):
         self.b.last = 1600 * MS
         self.finds("K", "after its last renewal", "kept")
 
-    def test_l_a_free_lock_is_not_given_on(self):
+    def test_l_a_free_lock_is_not_granted(self):
         self.later(1600)
         self.finds("L", "free for 1600 ms")
 

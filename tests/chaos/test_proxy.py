@@ -37,11 +37,11 @@ class Proxy(unittest.TestCase):
         self.behind.sendall(b"back")
         self.assertEqual(self.client.recv(4), b"back")
 
-    def test_who_leaves_leaves_the_server(self):
+    def test_a_client_that_closes_leaves_the_server(self):
         self.client.close()
         self.assertEqual(self.behind.recv(1), b"")
 
-    def test_who_vanishes_without_a_word_leaves_the_server(self):
+    def test_a_client_that_vanishes_leaves_the_server(self):
         """As one that was killed with a reply unread on a link that lost the only packet which said so."""
         try:
             self.client.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, 1)

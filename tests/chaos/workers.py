@@ -58,7 +58,7 @@ class Agent:
         self.harmed = []  # strangers
         self.log = open(os.path.join(config["folder"], f"runs-{config['host']}.jsonl"), "a", encoding="ascii")
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("RLOCK")}
-        self.environment |= {"RLOCK_URL": config["url"], "RLOCK_CONFIG": "/dev/null", **config["environment"]}
+        self.environment |= {"RLOCK_URL": config["url"], "RLOCK_CONFIG": "/dev/null"}
 
     def note(self, **words):
         with self.lock:
@@ -141,7 +141,7 @@ class Agent:
         owner = self.owner_of(run) if run else None
         if owner is None:
             return
-        marked = {"PATH": os.environ["PATH"], "RLOCK_OWNER": owner, "VICTIM": owner}
+        marked = {"PATH": os.environ["PATH"], "RLOCK_OWNER": owner, "OTHER": owner}
         stranger = subprocess.Popen([*DIES_WITH_US, "sleep", "1000"], env=marked, start_new_session=True)
         run.process.wait()
         time.sleep(STRANGER_LIVES_ON)
@@ -196,7 +196,7 @@ class Agent:
 
 
 class Crowd:
-    """Strangers on this host: whoever looks at each of its processes takes his time."""
+    """Strangers on this host: looking at each of its processes takes time."""
 
     def __init__(self, config):
         self.process = None

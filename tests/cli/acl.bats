@@ -81,7 +81,7 @@ try() {
   # All scripts are known to the server, so that the denial is not one of EVAL.
   run -0 rlock run lock -- true
   for command in $(tr ' ' '\n' <<<"$least" | sed -n 's/^+//p'); do
-    # Only a courtesy to whoever reads CLIENT LIST.
+    # Only a convenience for readers of CLIENT LIST.
     [ "$command" != 'client|setname' ] || continue
     reset_server
     limited "$least -$command"
@@ -104,10 +104,10 @@ try() {
 
 @test "a password in --url is not overruled by that of another server in the environment, nor is that one sent" {
   own --requirepass right
-  local foreign
-  for foreign in RLOCK_PASSWORD REDISCLI_AUTH; do
-    run -0 --separate-stderr env RLOCK_USER=other "$foreign=other" rlock run -u "unix://:right@$own_server/s" job -- true
+  local other
+  for other in RLOCK_PASSWORD REDISCLI_AUTH; do
+    run -0 --separate-stderr env RLOCK_USER=other "$other=other" rlock run -u "unix://:right@$own_server/s" job -- true
     silent
-    run -77 env "$foreign=other" RLOCK_URL="unix://:right@$own_server/s" rlock run job -- true
+    run -77 env "$other=other" RLOCK_URL="unix://:right@$own_server/s" rlock run job -- true
   done
 }

@@ -69,7 +69,7 @@ teardown_file() {
   run -64 rlock
 }
 
-@test "a mistyped word is met with the right one" {
+@test "a mistyped word is answered with a suggestion" {
   refused run --nonblok name -- touch started
   [[ $stderr == *--nonblock* ]] || fail "$stderr"
   refused statsu

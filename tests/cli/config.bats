@@ -88,7 +88,7 @@ refused() {
   RLOCK_CONFIG=$here/none refused "$here/none" "No such file"
 }
 
-@test "without a file, or without a home, everything is as ever" {
+@test "without a file, or without a home, the defaults apply" {
   [ "$(prefix)" = rlock: ]
   [ "$(HOME='' prefix)" = rlock: ]
   run -0 env -u HOME rlock run lock -- true
@@ -126,7 +126,7 @@ EOT
   done
 }
 
-@test "settings of one file that exclude each other are told with the line of the later one" {
+@test "settings of one file that exclude each other are reported with the line of the later one" {
   configure "$user_file" <<<$'[run]\nwait = "10m"\nttl = "1m"\nnonblock = true'
   refused "$user_file:4:" --nonblock --wait
   configure "$user_file" <<<$'[run]\nslots = 2\nshared = true'
@@ -135,7 +135,7 @@ EOT
   refused "$user_file:3:" --slots "--format plain"
 }
 
-@test "a mistake is told with file, line and key, before anything is done" {
+@test "a mistake is reported with file, line and key, before anything is done" {
   configure "$user_file" <<<$'\nprefx = "x:"'
   refused "$user_file:2:" '"prefx"' "did you mean prefix?"
   configure "$user_file" <<<$'[run]\nttl = true'

@@ -10,7 +10,7 @@ state() {
 
 advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | select(.check == $check) | .advice'; }
 
-@test "a fit server is ok in every point, exit 0, and nothing is left there" {
+@test "a suitable server passes every check, exit 0, and nothing is left there" {
   own --appendonly yes --appendfsync always
   # The version is the distribution's: it may be below the one that was fixed upstream, and have the fix.
   run -0 --separate-stderr rlock doctor
@@ -34,7 +34,7 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   [[ $output == *"fail  reachable"*"timed out"* ]] || fail "$output"
 }
 
-@test "a wrong password is said to be that" {
+@test "a wrong password is reported as such" {
   own --requirepass canary
   run -1 rlock doctor
   [[ $output == *"fail  access"* ]] || fail "$output"
@@ -42,7 +42,7 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   [[ $output == *"fail  access"*WRONGPASS* && $output != *canary* ]] || fail "$output"
 }
 
-@test "the rule that it prints is enough to run, and nothing of it can be spared" {
+@test "the ACL rule that it prints is sufficient, and every part of it is needed" {
   own
   local rule command
   rule=$(rlock doctor --json | jq -r .acl_rule)
@@ -96,7 +96,7 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   rm -rf "$own_server_before"
 }
 
-@test "a server without BLPOP is a warning, one without ZADD fails and is told which" {
+@test "a server without BLPOP is a warning, one without ZADD fails with its name" {
   own --rename-command BLPOP ''
   [ "$(state waiting)" = warn ]
   run -0 rlock doctor
@@ -107,7 +107,7 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   [[ $output == *"fail  commands"*"does not have: ZADD"* ]] || fail "$output"
 }
 
-@test "what a restart forgets is a warning" {
+@test "data that a restart would lose is a warning" {
   own
   [ "$(state persistence)" = warn ]
   redis config set save '3600 1' >/dev/null

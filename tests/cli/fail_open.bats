@@ -17,7 +17,7 @@ warned() {
   [[ ${stderr_lines[1]} == "rlock: warning: the command ran without "*'"job"'* ]] || fail "$stderr"
 }
 
-@test "69 without --fail-open; with it the command runs, its exit code and signal are rlock's, and it is said" {
+@test "69 without --fail-open; with it the command runs with a warning, and rlock exits as the command does" {
   run -69 rlock run -u "$nobody" job -- touch started
   [ ! -e started ]
   run -7 --separate-stderr rlock run -u "$nobody" --fail-open job -- sh -c 'echo out; exit 7'
@@ -33,7 +33,7 @@ warned() {
   warned
 }
 
-@test "a server that is silent: after --connect-timeout, with -n and -w alike" {
+@test "a silent server: the command starts after --connect-timeout, with -n and -w alike" {
   own
   kill -STOP "$(cat "$own_server/pid")"
   local wait
@@ -44,7 +44,7 @@ warned() {
   done
 }
 
-@test "the command has no lock in its environment, but what the runs around it hold" {
+@test "the command has only the locks of its outer runs in its environment" {
   run -0 --separate-stderr env RLOCK_NAME=x RLOCK_OWNER=y RLOCK_TOKEN=z rlock run -u "$nobody" --fail-open job -- env
   [[ ! $output =~ RLOCK_(NAME|OWNER|TOKEN|HELD)= ]] || fail "$output"
   grep -qE '^RLOCK_UNLOCKED=[0-9a-f]{32}$' <<<"$output"
@@ -54,7 +54,7 @@ warned() {
   [[ $output != *RLOCK_UNLOCKED=* ]] || fail "$output"
 }
 
-@test "the event log tells that there was no lock" {
+@test "the event log records that there was no lock" {
   run -3 rlock run -u "$nobody" --fail-open --event-log log job -- sh -c 'exit 3'
   [ "$(jq -rs 'map(.event) | join(" ")' log)" = "unreachable unlocked exited" ]
 }
@@ -72,7 +72,7 @@ warned() {
   run -0 rlock run -u "$nobody" --fail-open -t 1 --no-renew job -- sleep 1.5
 }
 
-@test "a server that answered no is obeyed: 75, 65, 77, 64, 78, and 69 for what it cannot do" {
+@test "a refusal by a server is final: 75, 65, 77, 64, 78, and 69 for what it cannot do" {
   hold busy
   run -75 rlock run -n --fail-open busy -- touch started
   run -75 rlock run -w 300ms --fail-open busy -- touch started
@@ -89,7 +89,7 @@ warned() {
 # refuses WORD: the test's own server answers with WORD by now.
 refuses() { [[ $(redis get key 2>&1) == *"$1"* ]]; }
 
-# answered TEXT OPTION…: --fail-open starts nothing where servers are in trouble, and says which, with TEXT.
+# answered TEXT OPTION…: --fail-open starts nothing where servers answer with an error, and says which, with TEXT.
 answered() {
   local text=$1
   shift
@@ -132,7 +132,7 @@ answered() {
   answered maxclients -n
 }
 
-@test "servers of a quorum that may not vote yet have answered, also where the others are silent" {
+@test "servers of a quorum that may not vote yet count as answering, also if the others are silent" {
   quorum 3 --appendonly no
   answered "does not vote until" -n
   signal_server STOP 3
@@ -140,7 +140,7 @@ answered() {
   answered "" -n --format plain
 }
 
-@test "one server of a quorum has answered, where the others are silent; where all are, nobody has" {
+@test "one answer from a quorum counts although the other servers are silent; if all are silent, nobody answered" {
   quorum 3
   rlock run warm -- true
   signal_server STOP 2 3
@@ -152,7 +152,7 @@ answered() {
   [ -e started ]
 }
 
-@test "a server that told a waiter its place has answered: gone later, it is 69" {
+@test "a server that gave a waiter its position counts as answering: if it fails later, that is 69" {
   own
   hold held
   start rlock run -w 3 --fail-open held -- touch started

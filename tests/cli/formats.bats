@@ -20,7 +20,7 @@ absent() { [ "$(redis exists "$1")" -eq 0 ]; }
   [ "$(redis dbsize)" -eq 0 ]
 }
 
-@test "RLOCK_TOKEN is not set: there is none, and one from outside is not this lock's" {
+@test "RLOCK_TOKEN is not set, and one of an outer run is removed" {
   local form
   for form in "${forms[@]}"; do
     RLOCK_TOKEN=7 run -0 rlock run --format "$form" job -- sh -c 'echo "${RLOCK_TOKEN-unset}"'
@@ -43,7 +43,7 @@ absent() { [ "$(redis exists "$1")" -eq 0 ]; }
   [ ! -e started ]
 }
 
-@test "a waiter has its turn after a release" {
+@test "a waiter acquires after a release" {
   local form
   for form in "${forms[@]}"; do
     hold "$form" --format "$form"
@@ -82,7 +82,7 @@ subscribed() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{redisson}
   [ "$(redis --raw hget hash stranger:5)" = 1 ]
 }
 
-@test "a redisson holder hears at once that its lock was broken" {
+@test "a redisson holder is notified at once that its lock was broken" {
   hold broken --format redisson -t 60
   eventually listening
   run -0 rlock force-unlock --yes broken
@@ -99,7 +99,7 @@ listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' |
   run -0 rlock run -w 20 --format redisson old -- true
 }
 
-@test "status without --format knows the others by type, shape and end, and claims nothing else" {
+@test "status without --format recognizes other formats by type, shape and expiry, and nothing else" {
   redis set p stranger px 60000 >/dev/null
   [ "$(looks p)" = '["held","plain","stranger"]' ]
   redis hset r uuid:31 2 >/dev/null
@@ -145,7 +145,7 @@ listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' |
   [ "$(looks both)" = '["held","plain","stranger"]' ]
 }
 
-@test "force-unlock frees what was shown and nothing else, and says that the holder is not told" {
+@test "force-unlock frees what was shown and nothing else, and says that the holder is not notified" {
   redis set f 'a b=' px 60000 >/dev/null
   run -64 --separate-stderr rlock force-unlock f
   exists f
@@ -183,7 +183,7 @@ listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' |
   done
 }
 
-@test "a run inside a run of the same lock would wait for itself: 64; --no-reentrant waits; an old RLOCK_HELD rules nothing" {
+@test "a run inside a run of the same lock would wait for itself: 64; --no-reentrant waits; a stale RLOCK_HELD is ignored" {
   local form held
   for form in "${forms[@]}"; do
     run -64 --separate-stderr rlock run --format "$form" in -- rlock run --format "$form" in -- true
@@ -195,7 +195,7 @@ listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' |
   done
 }
 
-@test "what has no room in these formats is refused with a reason" {
+@test "options that these formats cannot store are refused with a reason" {
   local form option
   for form in "${forms[@]}"; do
     for option in --slots=2 --shared --min-hold=3 --max-queue=1 --reason=x; do

@@ -110,11 +110,11 @@ contend() {
   waits_for redisson redisson
 }
 
-@test "Redisson's waiters hear of rlock's release" {
-  mkfifo heard
+@test "Redisson's waiters are notified of rlock's release" {
+  mkfifo messages
   hold spoken --format redisson
-  start sh -c 'redis-cli -s "$0/s" subscribe "redisson_lock__channel:{spoken}" >heard' "$SERVER"
-  exec 8<heard
+  start sh -c 'redis-cli -s "$0/s" subscribe "redisson_lock__channel:{spoken}" >messages' "$SERVER"
+  exec 8<messages
   local line
   for _ in 1 2 3; do read -r -t 60 line <&8; done # subscribe, its channel, 1
   let_go spoken

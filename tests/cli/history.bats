@@ -10,26 +10,26 @@ past() { rlock history --json "$1" | jq -c "$2"; }
   [ "$(jq -c '[.schema, .name, .runs, .skips.count, .skips.first]' <<<"$output")" = '[1,"nothing",[],0,null]' ] || fail "$output"
 }
 
-@test "history tells what the runs came to, the newest first" {
-  rlock run told -- true
-  run -7 rlock run --reason "release 7" told -- sh -c 'exit 7'
-  run -137 rlock run told -- sh -c 'kill -KILL $$'
-  run -124 rlock run --max-run 0.1 told -- sleep 1000
-  rlock release told --owner "$(rlock acquire told --ttl 1m)"
-  [ "$(past told '[.runs[] | [.how, .exit_code, .signal]]')" = \
+@test "history shows how each run ended, the newest first" {
+  rlock run various -- true
+  run -7 rlock run --reason "release 7" various -- sh -c 'exit 7'
+  run -137 rlock run various -- sh -c 'kill -KILL $$'
+  run -124 rlock run --max-run 0.1 various -- sleep 1000
+  rlock release various --owner "$(rlock acquire various --ttl 1m)"
+  [ "$(past various '[.runs[] | [.how, .exit_code, .signal]]')" = \
     '[["released",null,null],["max-run",null,null],["released",null,9],["released",7,null],["released",0,null]]' ] ||
-    fail "$(rlock history --json told)"
-  rlock history --json told | jq -e --arg user "$(id -un)" --arg host "$(hostname)" '.runs[3] |
+    fail "$(rlock history --json various)"
+  rlock history --json various | jq -e --arg user "$(id -un)" --arg host "$(hostname)" '.runs[3] |
     .user == $user and .host == $host and (.pid | type == "number") and .command == "sh -c '"'exit 7'"'" and
     .reason == "release 7" and (.token | type == "number") and
     (.start | test("^[0-9-]{10}T.*Z$")) and (.end | test("^[0-9-]{10}T.*Z$")) and .start <= .end'
-  run -0 rlock history told
+  run -0 rlock history various
   for text in "exit 7" "signal 9" max-run released "$(id -un)@$(hostname)" "sh -c 'exit 7'"; do
     [[ $output == *"$text"* ]] || fail "\"$text\" is not in: $output"
   done
 }
 
-@test "what was lost, killed or forced is told, and nothing runs for ever" {
+@test "lost, killed and forced runs are shown as such, and none as running for ever" {
   hold sad -t 1
   kill -KILL "$holder"
   # Its lease ends, and the next one finds it so.
@@ -43,7 +43,7 @@ past() { rlock history --json "$1" | jq -c "$2"; }
   [[ $(rlock history sad) == *expired* ]]
 }
 
-@test "skips stand with the run that they found there, those since the last run apart" {
+@test "skipped runs are listed with the run that held the lock, those since the last run apart" {
   hold busy
   run -75 rlock run -n busy -- true
   run -75 rlock run -w 0.1 busy -- true

@@ -33,7 +33,7 @@ refused() {
   [ ! -e started ]
 }
 
-@test "the first run starts a server, the next ones find it" {
+@test "the first run starts a server, later runs use it" {
   begin "$here/locks"
   local pid
   pid=$(server_pid "$here/locks")
@@ -190,7 +190,7 @@ refused() {
   [ ! -e started ]
 }
 
-# soft PID LIMIT, hard PID LIMIT: as /proc tells them.
+# soft PID LIMIT, hard PID LIMIT: as /proc shows them.
 soft() { sed -n "s/^$2  *\([^ ]*\) .*/\1/p" "/proc/$1/limits"; }
 hard() { sed -n "s/^$2  *[^ ]* *\([^ ]*\) .*/\1/p" "/proc/$1/limits"; }
 
@@ -207,7 +207,7 @@ hard() { sed -n "s/^$2  *[^ ]* *\([^ ]*\) .*/\1/p" "/proc/$1/limits"; }
   [ "$(id -u)" -ne 0 ] || [ "$(ps -o ni= -p "$pid" | tr -d ' ')" -eq 0 ]
 }
 
-@test "a hard limit that would end the server is told, and it is not started" {
+@test "a hard limit that would end the server is reported, and no server is started" {
   [ "$(hard self "Max cpu time")" = unlimited ] || skip "there is a limit on CPU time here"
   local lowly=() option
   # Root may lift even a hard limit, where it has that capability.
@@ -223,7 +223,7 @@ hard() { sed -n "s/^$2  *[^ ]* *\([^ ]*\) .*/\1/p" "/proc/$1/limits"; }
   begin "$here/locks"
 }
 
-@test "a full disk is told as such, and nothing is forgotten when there is room again" {
+@test "a full disk is reported as such, and nothing is lost when there is room again" {
   mkdir small
   # shellcheck disable=SC2016 # for the inner shell
   run -0 private_mounts '

@@ -22,9 +22,9 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   page=$(sed 's/\\-/-/g' "$top/man/rlock.1")
   [ -n "$(commands)" ]
   for command in $(commands); do
-    [[ $page == *".SS $command"* ]] || fail "rlock(1) does not tell of $command"
+    [[ $page == *".SS $command"* ]] || fail "rlock(1) does not mention $command"
     for option in $(options "$command"); do
-      [[ $page == *"$option"* ]] || fail "rlock(1) does not tell of $option"
+      [[ $page == *"$option"* ]] || fail "rlock(1) does not mention $option"
     done
   done
 }
@@ -46,7 +46,7 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   done <<<"$rows"
 }
 
-@test "the pages are clean under mandoc" {
+@test "the manual pages are clean under mandoc" {
   command -v mandoc >/dev/null || skip "mandoc is not installed: apt install mandoc"
   local page
   for page in "${pages[@]}"; do
@@ -55,7 +55,7 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   done
 }
 
-@test "the pages stay within 80 columns" {
+@test "the manual pages stay within 80 columns" {
   command -v mandoc >/dev/null || skip "mandoc is not installed: apt install mandoc"
   local page
   for page in "${pages[@]}"; do
@@ -63,7 +63,7 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   done
 }
 
-@test "cmake --install puts pages, completions and papers where they are looked for" {
+@test "cmake --install installs manual pages, completions and documents where they are looked for" {
   local build share file
   build=$(dirname "$(dirname "$RLOCK")")
   [ -e "$build/cmake_install.cmake" ] || skip "RLOCK is not in a build folder"
@@ -100,7 +100,7 @@ only_one() {
   [ "$tried" -ge 5 ] || fail "only $tried examples were found"
 }
 
-@test "the pipeline example of rlock(1) fails where a step fails, and gives the lock back" {
+@test "the pipeline example of rlock(1) fails where a step fails, and releases the lock" {
   local step
   sed 's/\\-/-/g; s/\\(aq/'"'"'/g' "$top/man/rlock.1" | sed -n '/^Across the steps/,/^\.fi/p' | grep '^    ' >pipeline
   grep -q build pipeline

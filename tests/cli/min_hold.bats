@@ -35,7 +35,7 @@ state() { rlock status --json "$1" | jq -r '.locks[0].state'; }
   hold crashed -t 1 --min-hold 1h
   kill -KILL "$holder"
   eventually gone "$command"
-  # Whoever looks for the lock finds that the lease has ended.
+  # The next look at the lock finds that the lease has ended.
   cooling() { run -75 rlock run -n crashed -- true && [ "$(state crashed)" = cooldown ]; }
   eventually cooling
 }

@@ -29,7 +29,7 @@ shown() { rlock status --json "$1" | jq -rc '.locks[0] | [.mode, .slots]'; }
   [ -e served ]
 }
 
-@test "with differing --slots the least rules, and status shows it" {
+@test "with differing --slots the smallest applies, and status shows it" {
   hold mixed --slots 3
   [ "$(shown mixed)" = '["slots",3]' ]
   run -75 rlock run -n mixed -- true

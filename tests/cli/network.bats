@@ -112,7 +112,7 @@ contend() {
   nothing_left lossy
 }
 
-# silent_names: db.test is in the hosts file, and whoever asks for another name hears nothing for minutes.
+# silent_names: db.test is in the hosts file, and a query for another name gets no answer for minutes.
 silent_names() {
   echo '127.0.0.1 db.test' >hosts
   echo 'hosts: files dns' >nsswitch.conf

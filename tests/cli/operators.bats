@@ -73,7 +73,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   says "team-1/*" pattern
 }
 
-@test "a lock that nobody renews is told from one that is renewed, and a cool-down from both" {
+@test "a lock without renewal, a renewed lock and a cool-down are shown differently" {
   reset_server
   local owner renewed
   owner=$(rlock acquire manual --ttl 10m)
@@ -175,16 +175,16 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   ends_with 76 "$holder"
 }
 
-@test "force-unlock --json tells what was released and who is next" {
-  hold told
-  start rlock run told -- true
+@test "force-unlock --json contains what was released and who is next" {
+  hold handed
+  start rlock run handed -- true
   local waiter=$!
-  eventually waiting 1 told
+  eventually waiting 1 handed
   local owner next
-  owner=$(holder_of told owner)
-  rlock force-unlock told --yes --now --json >forced 2>/dev/null
+  owner=$(holder_of handed owner)
+  rlock force-unlock handed --yes --now --json >forced 2>/dev/null
   next=$(jq -r .next forced)
-  jq -e --arg owner "$owner" '.schema == 1 and .name == "told" and [.released[].owner] == [$owner]' forced ||
+  jq -e --arg owner "$owner" '.schema == 1 and .name == "handed" and [.released[].owner] == [$owner]' forced ||
     fail "$(cat forced)"
   [[ $next =~ ^[0-9a-f]{32}$ ]] || fail "$(cat forced)"
   ends_with 0 "$waiter"
@@ -245,7 +245,7 @@ answer() {
   exec 8>&-
 }
 
-@test "a cool-down was shown: whoever holds the lock by the time of the answer is not broken" {
+@test "if a cool-down was shown, a holder that came before the answer is not broken" {
   needs_terminal
   local options
   for options in "" --all; do
@@ -272,7 +272,7 @@ breaks() {
   cat question
 }
 
-@test "force-unlock tells what becomes of whoever holds the lock, before and after" {
+@test "force-unlock says what happens to the holder, before and after" {
   needs_terminal
   hold run --reason precious
   run -0 breaks run

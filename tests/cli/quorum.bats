@@ -21,7 +21,7 @@ in_use() {
   for ((i = 1; i <= $1; i++)); do RLOCK_URL="unix://$quorum_folder/$i/s" rlock run warm -- true; done
 }
 held_at() { [ "$(at_server "$1" redis zcard "rlock:{$2}:holders")" -eq 1 ]; }
-# ended_at N NAME: that server has heard of an end, and nobody holds the lock there.
+# ended_at N NAME: that server has stored an end, and nobody holds the lock there.
 ended_at() {
   [ "$(at_server "$1" redis zcard "rlock:{$2}:released")" -eq 1 ] || return
   [ "$(at_server "$1" redis zcard "rlock:{$2}:holders")" -eq 0 ]
@@ -101,7 +101,7 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   silent
 }
 
-@test "status, queue and history tell of all servers, and where they differ" {
+@test "status, queue and history cover all servers, and show where they differ" {
   in_use 5
   hold job
   start rlock run job -- true
@@ -125,7 +125,7 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   [ "$(rlock status --json | jq -r '.locks[].name')" = $'job\nwarm' ]
 }
 
-@test "an operator breaks the lock, and takes a waiter out of the line" {
+@test "an operator breaks the lock, and removes a waiter from the queue" {
   in_use 3
   hold job
   start rlock run job -- true
@@ -183,13 +183,13 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   rlock run -n job -- true
 }
 
-@test "a run is told once, also where a server hears of it only when it is over" {
+@test "a run is listed once, also if a server learns of it only when it is over" {
   in_use 3
   signal_server STOP 3
-  rlock run told -- true
+  rlock run listed -- true
   signal_server CONT 3
-  eventually ended_at 3 told
-  [ "$(rlock history --json told | jq '.runs | length')" -eq 1 ]
+  eventually ended_at 3 listed
+  [ "$(rlock history --json listed | jq '.runs | length')" -eq 1 ]
 }
 
 @test "a majority that hangs: 69 in time, and nothing stays anywhere" {
@@ -204,7 +204,7 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   eventually no_trace job 1 2 3 4 5
 }
 
-@test "a majority that hangs while queued: 69 or 75 in time, and nothing stays anywhere" {
+@test "a majority that hangs while we wait: 69 or 75 in time, and nothing stays anywhere" {
   in_use 3
   hold job
   start rlock run -w 3 job -- touch started
@@ -229,7 +229,7 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   signal_server CONT 2 3
 }
 
-@test "a renewal takes a server back that lost the lock" {
+@test "a renewal restores the lock on a server that lost it" {
   in_use 3
   hold job -t 2s
   at_server 2 redis flushall
@@ -254,7 +254,7 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   [ ! -e started ]
 }
 
-@test "a user that may not read CONFIG cannot tell that a young server remembers" {
+@test "without permission for CONFIG a server that restarted recently does not count as durable" {
   quorum 3
   for i in 1 2 3; do at_server "$i" redis acl setuser default -config >/dev/null; done
   run -69 --separate-stderr rlock run job -- true
@@ -263,7 +263,7 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   rlock run job -- true
 }
 
-@test "what a quorum cannot hold is refused" {
+@test "modes that a quorum does not support are refused" {
   quorum 3
   for wrong in "--slots 2" --shared "-t 61s"; do
     # shellcheck disable=SC2086 # options
@@ -286,7 +286,7 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   eventually no_trace job 1 2 3 4 5
 }
 
-@test "a wait that a signal ends leaves every line" {
+@test "a wait that a signal ends leaves the queue of every server" {
   in_use 5
   hold job
   start rlock run job -- true

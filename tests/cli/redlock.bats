@@ -42,14 +42,14 @@ plain() { rlock "$1" --format plain "${@:2}"; }
 @test "a run holds one value at all servers, without a token, and leaves nothing" {
   quorum 3
   # shellcheck disable=SC2016
-  run -7 plain run job -- sh -c 'echo "$RLOCK_OWNER ${RLOCK_TOKEN-none}" >told
-    # The third server may hear of it a moment later.
+  run -7 plain run job -- sh -c 'echo "$RLOCK_OWNER ${RLOCK_TOKEN-none}" >seen
+    # The third server may get it a moment later.
     for try in $(seq 200); do
       for s in "$0"/*/s; do redis-cli -s "$s" get job; done >stored
       [ "$(sort -u stored | wc -l)" -ne 1 ] || exit 7
       sleep 0.05
     done' "$quorum_folder"
-  read -r owner token <told
+  read -r owner token <seen
   [ "$token" = none ]
   [ "$(cat stored)" = "$owner"$'\n'"$owner"$'\n'"$owner" ]
   nowhere job 1 2 3
@@ -81,7 +81,7 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   peer drop ours "$token"
 }
 
-@test "a run that waits has its turn when node-redlock is done, as the try that won" {
+@test "a waiting run acquires when node-redlock is done, under the owner of the attempt that won" {
   needs_node_redlock
   quorum 3
   local token
@@ -123,7 +123,7 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   nowhere job 1 2 3
 }
 
-@test "a majority that is dead: 69, and what was taken goes back; a hung one: 69 as well" {
+@test "a majority that is dead: 69, and what was taken is released; a hung one: 69 as well" {
   quorum 3
   signal_server KILL 1 2
   run --separate-stderr -69 rlock run --format plain --connect-timeout 500ms job -- touch started
@@ -132,7 +132,7 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   nowhere job 3
 }
 
-@test "another's majority is busy (75), and what was taken beside it goes back" {
+@test "another owner's majority is busy (75), and what was taken beside it is released" {
   quorum 3
   at_server 1 redis set job other px 60000
   at_server 2 redis set job other px 60000
@@ -153,7 +153,7 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   nowhere job 1 2 3
 }
 
-@test "force-unlock frees it everywhere; an attendant renews and releases the value that won" {
+@test "force-unlock frees it everywhere; --renew-while renews and releases the value that won" {
   quorum 3
   local owner
   sleep 60 &

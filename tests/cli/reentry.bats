@@ -16,13 +16,13 @@ has_entries() { [ "$(entries "$2")" = "$1" ]; }
 }
 
 @test "-v and the event log say entered, with the outer run's owner" {
-  run -0 --separate-stderr rlock run told -- sh -c 'echo $RLOCK_OWNER; exec rlock run -v --event-log log told -- true'
+  run -0 --separate-stderr rlock run entered -- sh -c 'echo $RLOCK_OWNER; exec rlock run -v --event-log log entered -- true'
   [[ $stderr == *entered* ]] || fail "$stderr"
   [ "$(jq -r .event log | tr '\n' ' ')" = "entered exited released " ]
   [ "$(jq -r .owner log | sort -u)" = "$output" ]
 }
 
-@test "siblings re-enter together, and each gives back its own entry only" {
+@test "siblings re-enter together, and each releases its own entry only" {
   mkfifo go.1 go.2
   # shellcheck disable=SC2016 # for the inner shells
   start rlock run siblings -- sh -c '
@@ -64,7 +64,7 @@ has_entries() { [ "$(entries "$2")" = "$1" ]; }
   [ "$(jq -r '.locks[0].mode' <<<"$output")" = exclusive ] || fail "$output"
 }
 
-@test "what is true no longer means an ordinary acquisition" {
+@test "a stale RLOCK_HELD means an ordinary acquisition" {
   local stale
   stale=$(rlock run stale -- printenv RLOCK_HELD)
   run -0 env RLOCK_HELD="$stale" "$RLOCK" run stale -- printenv RLOCK_OWNER
@@ -75,7 +75,7 @@ has_entries() { [ "$(entries "$2")" = "$1" ]; }
 }
 
 @test "another server or prefix is another lock" {
-  RLOCK_PREFIX=other: run -0 rlock run foreign -- rlock run --prefix rlock: -n foreign -- printenv RLOCK_HELD
+  RLOCK_PREFIX=other: run -0 rlock run separate -- rlock run --prefix rlock: -n separate -- printenv RLOCK_HELD
   [ "$(tr ';' '\n' <<<"$output" | wc -l)" -eq 2 ]
 }
 
@@ -111,8 +111,8 @@ has_entries() { [ "$(entries "$2")" = "$1" ]; }
   ends_with 137 "$holder"
 }
 
-@test "the end of an inner run by --max-run spares what the outer one runs" {
-  run -0 --separate-stderr rlock run spared -- sh -c 'sleep 1000 & rlock run --max-run 0.1 spared -- sleep 1000; echo $?; kill -0 $! && kill $! && echo alive'
+@test "the end of an inner run by --max-run does not end what the outer one runs" {
+  run -0 --separate-stderr rlock run limited -- sh -c 'sleep 1000 & rlock run --max-run 0.1 limited -- sleep 1000; echo $?; kill -0 $! && kill $! && echo alive'
   [ "$output" = $'124\nalive' ] || fail "$output"
 }
 
@@ -213,7 +213,7 @@ spelled_otherwise() {
   [ "$(sort -u <<<"$output" | wc -l)" -eq 1 ] || fail "$output"
 }
 
-@test "a left-over RLOCK_HELD brings no old token back, and leaves no lock without a holder" {
+@test "a left-over RLOCK_HELD restores no old token, and leaves no lock without a holder" {
   own
   local stale last
   # shellcheck disable=SC2016 # for the inner shell

@@ -7,11 +7,11 @@ load helpers/helpers
 }
 
 @test "status shows the owner and the token that the command has" {
-  mkfifo told go
-  start rlock run same -- sh -c 'exec 9<>go; echo "$RLOCK_OWNER $RLOCK_TOKEN" >told; read -r _ <&9'
+  mkfifo seen go
+  start rlock run same -- sh -c 'exec 9<>go; echo "$RLOCK_OWNER $RLOCK_TOKEN" >seen; read -r _ <&9'
   holder=$!
   local known
-  known=$(next_line told)
+  known=$(next_line seen)
   [ "$(rlock status --json same | jq -r '.locks[0].holders[0] | "\(.owner) \(.token)"')" = "$known" ]
   echo 1<>go
   ends_with 0 "$holder"

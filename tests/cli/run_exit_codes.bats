@@ -25,7 +25,7 @@ PY
   run -143 --separate-stderr rlock run signal -- sh -c 'kill -TERM $$'
 }
 
-@test "success is silent, cron mails whatever is printed" {
+@test "a successful run prints nothing, so that cron sends no mail" {
   run -0 --separate-stderr rlock run quiet -- true
   silent
 }
@@ -60,7 +60,7 @@ PY
   let_go slow
 }
 
-@test "-q skips without a word and keeps the code" {
+@test "-q skips without a message and keeps the code" {
   hold skipped
   run -75 --separate-stderr rlock run -q -n skipped -- true
   silent
@@ -94,10 +94,10 @@ PY
   nothing_left limited
 }
 
-@test "exit 124: --max-run kills what does not hear TERM, --kill-after later" {
-  run -124 --separate-stderr rlock run --max-run 0.2 -k 0.2 deaf -- sh -c 'trap "" TERM; while :; do sleep 1000; done'
-  says deaf
-  nothing_left deaf
+@test "exit 124: --max-run kills what ignores TERM, --kill-after later" {
+  run -124 --separate-stderr rlock run --max-run 0.2 -k 0.2 stubborn -- sh -c 'trap "" TERM; while :; do sleep 1000; done'
+  says stubborn
+  nothing_left stubborn
 }
 
 @test "--max-run lets a quicker command keep its code" {

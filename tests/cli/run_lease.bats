@@ -50,7 +50,7 @@ next_is_alone() {
   nothing_left killed
 }
 
-@test "a kill of rlock with a waiter in line: the waiter's command finds no part of the old one" {
+@test "rlock is killed while another waits: the waiter's command finds nothing left of the old one" {
   guarded line -t 1
   start rlock run line -- flock -n alone true
   waiter=$!
@@ -59,7 +59,7 @@ next_is_alone() {
   ends_with 0 "$waiter"
 }
 
-@test "force-unlock ends the command with 76, and tells who did it and why" {
+@test "force-unlock ends the command with 76, and the message says who did it and why" {
   guarded forced
   run -0 rlock force-unlock forced --yes --reason "wrong branch"
   ends_with 76 "$holder"
@@ -68,7 +68,7 @@ next_is_alone() {
   next_is_alone forced
 }
 
-@test "force-unlock hands over only when the victim's command is dead" {
+@test "force-unlock hands over only when the holder's command is dead" {
   guarded relay -t 10
   start rlock run relay -- flock -n alone true
   waiter=$!
@@ -104,7 +104,7 @@ next_is_alone() {
   grep -q 'stopped or starved (another had it since)' err || fail "$(cat err)"
 }
 
-@test "--on-lost ignore: a lock that another had meanwhile is not said to have been nobody's" {
+@test "--on-lost ignore: a lock that another owner had meanwhile is reported as such" {
   mkfifo up go
   start rlock run -t 1 --on-lost ignore stale -- sh -c 'exec 9<>go; echo up >up; read -r _ <&9' 2>err
   holder=$!
@@ -119,7 +119,7 @@ next_is_alone() {
   ! grep -q 'nobody had it since' err || fail "$(cat err)"
 }
 
-@test "a lock deleted by hand and taken by another: no grace beside that one" {
+@test "a lock deleted by hand and taken by another owner: no grace period" {
   mkfifo up
   start rlock run -t 9 -k 5 --event-log events taken -- sh -c 'trap "" TERM; echo up >up; while :; do sleep 0.1; done' 2>err
   local first=$!

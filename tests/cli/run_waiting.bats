@@ -215,7 +215,7 @@ queue_up() {
   nothing_left released
 }
 
-@test "on a terminal one live line tells the holder and the place in the queue" {
+@test "on a terminal one live line shows the holder and the position in the queue" {
   needs_terminal
   hold live
   start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" rlock run live -- true >shown

@@ -87,7 +87,7 @@ refuses() {
   run -0 rlock release kept --owner "$owner"
 }
 
-@test "another database is another world" {
+@test "locks of different databases are independent" {
   hold apart
   RLOCK_URL="unix://$SERVER/s?db=3" run -0 rlock run -n apart -- true
   let_go apart

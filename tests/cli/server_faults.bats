@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# A server that is in trouble while the lock is held or waited for. [docs/FAULTS.md, "Faults"]
+# A server that fails while the lock is held or waited for. [docs/FAULTS.md, "Faults"]
 load helpers/helpers
 
 # logged EVENT COUNT [TEXT]: so many of them are in the event log of this test (and TEXT in one of them).
@@ -21,7 +21,7 @@ one_more() {
 
 blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
 
-@test "connections that the server kills are made anew, and the command never notices" {
+@test "connections that the server kills are replaced, and the command never notices" {
   hold killed -t 3 --event-log events
   one_more renewed redis client kill type normal
   one_more renewed redis client kill type normal
@@ -50,7 +50,7 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
   nothing_left line
 }
 
-@test "a server that closes idle connections is no trouble" {
+@test "a server that closes idle connections causes no error" {
   own --timeout 1
   hold idle -t 6 --event-log events
   eventually logged renewed 2
@@ -114,7 +114,7 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
   [ ! -e started ]
 }
 
-@test "a release that the server refuses is said, and the lock frees itself" {
+@test "a release that the server refuses is reported, and the lock expires by itself" {
   own
   hold refused -t 3 2>err
   redis config set min-replicas-to-write 1 >/dev/null

@@ -20,7 +20,7 @@ asked_at_least() { [ "$(asked_times)" -ge "$1" ]; }
 
 unknown() { echo "$1=-ERR unknown command '$1', with args beginning with: 'rlock:{lock}:holders' "; }
 
-@test "what rlock can do without may be unknown" {
+@test "commands that rlock can do without may be missing" {
   local word all=()
   for word in CLIENT ROLE CONFIG INFO PING LRANGE SCAN; do
     picky "$(unknown "$word")"
@@ -76,7 +76,7 @@ unknown() { echo "$1=-ERR unknown command '$1', with args beginning with: 'rlock
   done
 }
 
-@test "exit 78: what cannot be done without is named, and nothing is written" {
+@test "exit 78: a required command that is missing is named, and nothing is written" {
   local command
   for command in ZADD HSET LPUSH TIME; do
     own --rename-command "$command" ''
@@ -90,7 +90,7 @@ unknown() { echo "$1=-ERR unknown command '$1', with args beginning with: 'rlock
   [ ! -e started ]
 }
 
-# refused CODE TEXT REPLY: a run that hears REPLY to its scripts ends at once, with one line that has TEXT.
+# refused CODE TEXT REPLY: a run that gets REPLY to its scripts ends at once, with one line that has TEXT.
 refused() {
   picky "EVALSHA=$3" "EVAL=$3"
   run "-$1" --separate-stderr rlock run lock -- touch started
@@ -123,7 +123,7 @@ refused() {
   [ "$(asked_times EVALSHA)" -eq 0 ]
 }
 
-@test "what hangs up on CLIENT is spoken to without it" {
+@test "CLIENT is left out for a server that hangs up on it" {
   picky CLIENT=close
   run -0 --separate-stderr rlock run lock -- true
   silent

@@ -5,17 +5,17 @@ load helpers/helpers
 field() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
 free() { ! held "$1"; }
 
-# attendants NAME: the processes of this test that renew NAME in the background.
-attendants() {
+# renewers NAME: the processes of this test that renew NAME in the background.
+renewers() {
   local pid
   for pid in $(ps -eo pid=,stat=,args= | awk -v name="$1" \
     '$2 !~ /^Z/ && $3 ~ /rlock$/ && $4 == "acquire" && $5 == name { print $1 }'); do
     if grep -qsxzF "SERVER=$SERVER" "/proc/$pid/environ"; then echo "$pid"; fi
   done
 }
-unattended() { [ -z "$(attendants "$1")" ]; }
+no_renewer() { [ -z "$(renewers "$1")" ]; }
 
-# A process to renew for: $job. It ends when told to.
+# A process to renew for: $job. It ends on request.
 job() {
   start sleep 1000
   job=$!
@@ -163,7 +163,7 @@ EOF
   let_go queued
 }
 
-@test "an owner id that cannot be printed: 71, and the lock is given back" {
+@test "an owner id that cannot be printed: 71, and the lock is released" {
   run -71 --separate-stderr sh -c 'rlock acquire lost --ttl 1m >/dev/full'
   says lost "given back"
   free lost
@@ -179,7 +179,7 @@ EOF
   job
   run -71 --separate-stderr sh -c "rlock acquire lost --renew-while $job >/dev/full"
   free lost
-  eventually unattended lost
+  eventually no_renewer lost
 }
 
 @test "acquire takes modes: slots and shared" {
@@ -278,18 +278,18 @@ EOF
   [ "$(field hidden command)" = null ]
 }
 
-@test "-v: renew tells the lease that stands, also where --ttl is shorter; release that it is over" {
+@test "-v: renew reports the lease that applies, also if --ttl is shorter; release reports that it is over" {
   local owner
-  owner=$(rlock acquire told --ttl 10m)
-  run -0 --separate-stderr rlock renew told --owner "$owner" --ttl 2s -v
-  says told "lasts 9m" "left as it is"
-  run -0 --separate-stderr rlock renew told --owner "$owner" --ttl 20m -v
-  says told "renewed for 20m"
-  run -0 --separate-stderr rlock release told --owner "$owner" -v
-  says told released
+  owner=$(rlock acquire verbose --ttl 10m)
+  run -0 --separate-stderr rlock renew verbose --owner "$owner" --ttl 2s -v
+  says verbose "lasts 9m" "left as it is"
+  run -0 --separate-stderr rlock renew verbose --owner "$owner" --ttl 20m -v
+  says verbose "renewed for 20m"
+  run -0 --separate-stderr rlock release verbose --owner "$owner" -v
+  says verbose released
 }
 
-@test "release: 0, again 0, and 76 when it was no longer ours" {
+@test "release: 0, a second time 0, and 76 when the lease was lost" {
   local owner
   owner=$(rlock acquire back --ttl 1m)
   run -0 --separate-stderr rlock release back --owner "$owner"
@@ -333,35 +333,35 @@ EOF
   [ "$(field while pid)" = "$job" ]
   end_job
   eventually free while
-  eventually unattended while
+  eventually no_renewer while
   nothing_left while
 }
 
 @test "--renew-while survives the shell that asked, holds up no pipe, and leaves no zombie" {
   job
-  # The command substitution ends although the attendant lives on.
+  # The command substitution ends although the renewer lives on.
   local owner
   owner=$(timeout 20 sh -c "rlock acquire outlived --renew-while $job -t 1; :")
-  local attendant
-  attendant=$(attendants outlived)
-  [ -n "$attendant" ]
-  [ "$(readlink "/proc/$attendant/cwd")" = / ]
-  [ "$(ps -o sid= -p "$attendant" | tr -d ' ')" != "$(ps -o sid= -p $$ | tr -d ' ')" ]
-  [ "$(find "/proc/$attendant/fd" -lname "*pipe:*" -o -lname "$here/*" | wc -l)" -eq 0 ]
-  [ "$(ps -o ppid= -p "$attendant" | tr -d ' ')" != $$ ]
+  local renewer
+  renewer=$(renewers outlived)
+  [ -n "$renewer" ]
+  [ "$(readlink "/proc/$renewer/cwd")" = / ]
+  [ "$(ps -o sid= -p "$renewer" | tr -d ' ')" != "$(ps -o sid= -p $$ | tr -d ' ')" ]
+  [ "$(find "/proc/$renewer/fd" -lname "*pipe:*" -o -lname "$here/*" | wc -l)" -eq 0 ]
+  [ "$(ps -o ppid= -p "$renewer" | tr -d ' ')" != $$ ]
   run -75 rlock run -w 2 outlived -- true
   run -0 rlock status -q outlived --owner "$owner"
   end_job
   eventually free outlived
-  eventually unattended outlived
+  eventually no_renewer outlived
 }
 
-@test "--renew-while: release ends the attendant, the process goes on" {
+@test "--renew-while: release ends the renewer, the process goes on" {
   job
   local owner
   owner=$(rlock acquire finished --renew-while "$job" -t 1)
   run -0 rlock release finished --owner "$owner"
-  eventually unattended finished
+  eventually no_renewer finished
   kill -0 "$job"
   run -0 rlock release finished --owner "$owner"
 }
@@ -384,7 +384,7 @@ EOF
   end_job
   ends_with 0 "${started[1]}"
   [ -e started ]
-  eventually unattended forced
+  eventually no_renewer forced
   [ "$(wc -l <err)" -eq 1 ]
   run -76 --separate-stderr rlock release forced --owner "$owner"
   says forced stuck
@@ -398,10 +398,10 @@ EOF
   run -0 rlock force-unlock overdue --yes
   ends_with 0 "${started[1]}"
   kill -0 "$job"
-  eventually unattended overdue
+  eventually no_renewer overdue
 }
 
-@test "--renew-while: force-unlock --now frees the lock at once, and the steps hear of it" {
+@test "--renew-while: force-unlock --now frees the lock at once, and the steps are notified" {
   # Through a pipe whose reader is there.
   mkfifo pipe
   start cat pipe >err
@@ -412,7 +412,7 @@ EOF
   [[ $output == *"freed at once; nobody ends its steps: they and the next holder may overlap"* ]] || fail "$output"
   run -0 rlock run -n now -- true
   eventually grep -q "nobody ends the steps of process $job: another may hold the lock now" err
-  eventually unattended now
+  eventually no_renewer now
   kill -0 "$job"
 }
 
@@ -426,7 +426,7 @@ EOF
   hold taken
   eventually grep -q "\"taken\" at .* is no longer held: it was taken by .*; the steps of process $job run without the lock" err
   [ "$(head -1 err)" = step ]
-  eventually unattended taken
+  eventually no_renewer taken
   let_go taken
 }
 
@@ -438,7 +438,7 @@ EOF
   eventually of_nobody
   rlock acquire strange --renew-while "$job" -t 30 >owner
   run -0 rlock force-unlock strange --now --yes
-  eventually unattended strange
+  eventually no_renewer strange
   [ ! -s err ] || fail "$(cat err)"
 }
 
@@ -456,7 +456,7 @@ steps_of_one_shell() {
   steps_of_one_shell quiet -q
   eventually test -s owner
   eventually free quiet
-  eventually unattended quiet
+  eventually no_renewer quiet
   [ ! -s err ] || fail "$(cat err)"
 }
 
@@ -464,22 +464,22 @@ steps_of_one_shell() {
   # shellcheck disable=SC2016 # for the inner shells
   start sh -c 'sh -c "owner=\$(rlock acquire tidy --renew-while \$\$); rlock release tidy --owner \$owner; echo >finished"; exec sleep 1000' 2>err
   eventually test -s finished
-  eventually unattended tidy
+  eventually no_renewer tidy
   [ ! -s err ] || fail "$(cat err)"
 }
 
-@test "--renew-while: a TERM to the attendant releases the lock" {
+@test "--renew-while: a TERM to the renewer releases the lock" {
   job
   rlock acquire termed --renew-while "$job" >owner
-  kill -TERM "$(attendants termed)"
+  kill -TERM "$(renewers termed)"
   eventually free termed
-  eventually unattended termed
+  eventually no_renewer termed
 }
 
-@test "--renew-while: an attendant that was killed leaves the lock to its lease" {
+@test "--renew-while: after a killed renewer the lock is free when its lease ends" {
   job
   rlock acquire murdered --renew-while "$job" -t 1 >owner
-  kill -KILL "$(attendants murdered)"
+  kill -KILL "$(renewers murdered)"
   eventually free murdered
 }
 
@@ -507,13 +507,13 @@ steps_of_one_shell() {
   run -0 rlock status -q stalled --owner "$owner"
 }
 
-@test "--renew-while: an attendant that is cut off ends itself when the lease is over" {
+@test "--renew-while: a renewer that is cut off exits when the lease is over" {
   own
   start sleep 1000 2>err
   job=$!
   rlock acquire severed --renew-while "$job" -t 1 >owner
   kill -STOP "$(cat "$own_server/pid")"
-  eventually unattended severed
+  eventually no_renewer severed
   grep -q '"severed" at .* is no longer held: the lease ended' err || fail "$(cat err)"
   kill -0 "$job"
 }
@@ -527,24 +527,24 @@ steps_of_one_shell() {
     says --renew-while
     free nobody
   done
-  unattended nobody
+  no_renewer nobody
 }
 
 @test "--renew-while: a busy lock, or a signal in the wait, leaves no process behind" {
   job
   hold contested
   run -75 rlock acquire contested --renew-while "$job" -n
-  eventually unattended contested
+  eventually no_renewer contested
   start rlock acquire contested --renew-while "$job"
   local waiter=$!
   eventually waiting 1 contested
   kill -TERM "$waiter"
   ends_with 143 "$waiter"
-  eventually unattended contested
+  eventually no_renewer contested
   let_go contested
 }
 
-@test "--renew-while: a process that ends in the wait takes its place in the queue along, 75" {
+@test "--renew-while: a process that ends during the wait leaves the queue, 75" {
   job
   hold awaited
   start rlock acquire awaited --renew-while "$job" >owner 2>err
@@ -554,9 +554,9 @@ steps_of_one_shell() {
   ends_with 75 "$waiter"
   grep -q "^rlock: \"awaited\": not acquired: process $job, .* has ended" err || fail "$(cat err)"
   [ "$(waiters awaited)" -eq 0 ]
-  eventually unattended awaited
+  eventually no_renewer awaited
   # While the lock is granted to it.
-  left_alone() { [ "$(attendants awaited)" = "$waiter" ]; }
+  left_alone() { [ "$(renewers awaited)" = "$waiter" ]; }
   job
   start rlock acquire awaited --renew-while "$job" >owner 2>err
   waiter=$!
@@ -578,7 +578,7 @@ steps_of_one_shell() {
   local waiter=$!
   eventually waiting 1 bereft
   local pid
-  for pid in $(attendants bereft); do [ "$pid" = "$waiter" ] || kill -KILL "$pid"; done
+  for pid in $(renewers bereft); do [ "$pid" = "$waiter" ] || kill -KILL "$pid"; done
   ends_with 71 "$waiter"
   [ "$(waiters bereft)" -eq 0 ]
   let_go bereft
@@ -595,6 +595,6 @@ steps_of_one_shell() {
   eventually held unprinted
   kill -KILL "$asker"
   eventually free unprinted
-  eventually unattended unprinted
+  eventually no_renewer unprinted
   exec 8<&-
 }

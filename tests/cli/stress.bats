@@ -19,7 +19,7 @@ SH
   [ "$(cat counter)" -eq $((processes * runs)) ]
   [ "$(wc -l <tokens)" -eq $((processes * runs)) ]
   sort --check=quiet --numeric-sort --unique tokens || fail "a token did not increase"
-  jq -r 'select(.event == "acquired") | .token' events | sort -n | cmp - tokens || fail "the event log tells another story"
+  jq -r 'select(.event == "acquired") | .token' events | sort -n | cmp - tokens || fail "the event log differs"
   nothing_left counter
 }
 

@@ -175,7 +175,7 @@ refuses() {
   RLOCK_URL=rediss://127.0.0.1:$port refuses 77 "not for 127.0.0.1"
 }
 
-@test "--insecure trusts anybody and says so once, also from the environment and under a configuration file" {
+@test "--insecure accepts any certificate and warns once, also from the environment and beside a configuration file" {
   present expired
   run -0 --separate-stderr rlock run --insecure lock -- true
   says "warning" "not verified"
@@ -193,7 +193,7 @@ refuses() {
   silent
 }
 
-@test "exit 78: a certificate or key that cannot be used is named; nothing that is in it is told" {
+@test "exit 78: a certificate or key that cannot be used is named; nothing of its content is printed" {
   RLOCK_CACERT=none refuses 78 '"none"' "No such file"
   RLOCK_CACERT=$here refuses 78 "not a file"
   RLOCK_CACERT=/dev/zero refuses 78 "not a file"

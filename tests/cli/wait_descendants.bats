@@ -15,7 +15,7 @@ teardown() {
   done
 }
 
-# The command leaves a daemon behind that ends when it is told to, and exits with 7.
+# The command leaves a daemon behind that ends on request, and exits with 7.
 leaving='setsid sh -c "echo up >up; read -r _ <go; echo last >last" & exit 7'
 
 @test "without it what the command left behind runs on unlocked" {
@@ -51,7 +51,7 @@ leaving='setsid sh -c "echo up >up; read -r _ <go; echo last >last" & exit 7'
 
 @test "TERM reaches what was left behind, and the code stays the command's" {
   mkfifo up
-  start rlock run --wait-descendants told -- sh -c 'setsid sh -c "echo \$\$ >up; exec sleep 1000" & exit 5'
+  start rlock run --wait-descendants asked -- sh -c 'setsid sh -c "echo \$\$ >up; exec sleep 1000" & exit 5'
   holder=$!
   local left
   left=$(next_line up)

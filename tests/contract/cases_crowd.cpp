@@ -93,7 +93,7 @@ void new_head_is_nudged_once(Lab& lab) {
   lab.queued('B');
   lab.queued('C');
   lab.cancel('B');
-  need(lab.woken('C'), "the new head is not told");
+  need(lab.woken('C'), "the new head is not woken");
   as<lock::Renewal>(lab.renew('A', token), "not renewed");
   need(!lab.woken('C'), "the head is woken though nothing has changed");
 }
@@ -111,7 +111,7 @@ void head_dies_after_the_hand_over(Lab& lab) {
   lab.granted('C');
 }
 
-// Holder and head die together: whoever is behind looks for itself.
+// Holder and head die together: the next waiter finds out by itself.
 void holder_and_head_die(Lab& lab) {
   lab.granted('A');
   lab.queued('B');
@@ -220,7 +220,7 @@ const std::vector<NamedCase>& crowd_cases() {
       {"a full queue leaves nothing", max_queue_leaves_nothing},
       {"waiters' deadlines are independent and never stack", independent_deadlines},
       {"the one alive behind 10,000 dead is served at once", ten_thousand_dead},
-      {"a new head is nudged once", new_head_is_nudged_once},
+      {"a new head is woken once", new_head_is_nudged_once},
       {"the receiver of a hand-over dies", head_dies_after_the_hand_over},
       {"holder and head die", holder_and_head_die},
       {"an ended lease serves the head", expiry_grants_the_head},

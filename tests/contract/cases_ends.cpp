@@ -15,9 +15,9 @@ using lock::Pace;
 
 void expect_ended(Lab& lab, char owner, OwnerEnd ending) {
   need(as<OwnerEnded>(lab.acquire(owner), "a late acquire brings the owner back").ending == ending,
-       "the late acquire is told another end");
-  need(lab.holders().find(owner) == std::string::npos, "a ghost holds the lock");
-  need(lab.waiters().find(owner) == std::string::npos, "a ghost waits");
+       "the late acquire is answered with another end");
+  need(lab.holders().find(owner) == std::string::npos, "an ended owner holds the lock");
+  need(lab.waiters().find(owner) == std::string::npos, "an ended owner waits");
 }
 
 void late_acquire(Lab& lab) {
@@ -31,9 +31,9 @@ void late_acquire(Lab& lab) {
   lab.granted('C');
   lab.queued('D');
   need(lab.cancel('D', CancelHow::removed) == CancelReply::was_queued, "D waited");
-  need(lab.woken('D'), "a removed waiter is not told");
+  need(lab.woken('D'), "a removed waiter is not woken");
   need(as<OwnerEnded>(lab.acquire('D'), "D is back").note == "by the operator",
-       "D is not told by whom");
+       "D does not learn by whom");
   lab.force(lock::OnlyHolder{}, Pace::now);
   expect_ended(lab, 'C', OwnerEnd::forced);
   lab.cancel('E');
@@ -54,17 +54,19 @@ void repeated_release(Lab& lab) {
 void forced_holder(Lab& lab) {
   lock::Token token = lab.granted('A');
   as<lock::Forced>(lab.force(), "not forced");
-  need(lab.woken('A'), "the victim is not told");
-  const auto lost = as<Lost>(lab.renew('A', token), "the victim renews");
-  need(lost.how == LostHow::forced && lost.note == "by the operator", "not told who and why");
+  need(lab.woken('A'), "the holder is not woken");
+  const auto lost = as<Lost>(lab.renew('A', token), "the revoked holder renews");
+  need(lost.how == LostHow::forced && lost.note == "by the operator", "who and why is missing");
   need(lab.release('A').ending == OwnerEnd::forced, "the confirmation does not say forced");
-  need(as<Lost>(lab.renew('A', token), "put back").how == LostHow::forced, "not told forced");
+  need(as<Lost>(lab.renew('A', token), "put back").how == LostHow::forced,
+       "not reported as forced");
 
   token = lab.granted('B');
   lab.force();
   lab.pass(40s);
-  need(as<Lost>(lab.renew('B', token), "a lapsed victim renews").how == LostHow::forced,
-       "a victim that slept is not told it was forced");
+  need(
+      as<Lost>(lab.renew('B', token), "a revoked holder that lapsed renews").how == LostHow::forced,
+      "a revoked holder that slept is not reported as forced");
   expect_ended(lab, 'B', OwnerEnd::forced);
 }
 
@@ -79,16 +81,18 @@ void expired_lease(Lab& lab) {
   need(as<Lost>(lab.renew('A', token), "renewed though B has it").by.has_value(), "by nobody");
   lab.release('B');
   need(as<Lost>(lab.renew('A', token), "renewed though B had it").how == LostHow::taken,
-       "not told that it was taken");
+       "not reported as taken");
 }
 
 void deleted_by_hand(Lab& lab) {
   lock::Token token = lab.granted('A');
   lab.cli({"DEL", lab.key("holders")});
-  need(as<Lost>(lab.renew('A', token), "renewed").how == LostHow::deleted, "not told deleted");
+  need(as<Lost>(lab.renew('A', token), "renewed").how == LostHow::deleted,
+       "not reported as deleted");
   token = lab.granted('B');
   lab.cli({"DEL", lab.key("who")});
-  need(as<Lost>(lab.renew('B', token), "renewed").how == LostHow::deleted, "not told deleted");
+  need(as<Lost>(lab.renew('B', token), "renewed").how == LostHow::deleted,
+       "not reported as deleted");
 }
 
 void flushed_while_held(Lab& lab) {
@@ -104,7 +108,8 @@ void flushed_while_held(Lab& lab) {
   lab.pass(1s);
   lock::Token newcomer = lab.granted('C');
   need(newcomer > next, "the token does not grow over a flush");
-  need(as<Lost>(lab.renew('B', next), "two hold it").how == LostHow::taken, "not told taken");
+  need(as<Lost>(lab.renew('B', next), "two hold it").how == LostHow::taken,
+       "not reported as taken");
 }
 
 // An eviction takes one key at a time. Where the server lost all its data before, its memory is
@@ -117,7 +122,7 @@ void broken_and_the_tombstones_evicted(Lab& lab) {
   lab.force(lock::OnlyHolder{}, Pace::now);
   lab.cli({"UNLINK", lab.key("released")});
   const auto lost = as<Lost>(lab.renew('A', token), "whom an operator broke is back");
-  need(lost.how == LostHow::forced && lost.note == "by the operator", "not told who and why");
+  need(lost.how == LostHow::forced && lost.note == "by the operator", "who and why is missing");
   need(lab.holders().empty(), "it holds the lock");
   lab.cli({"FLUSHALL"});
   lab.pass(0s);
@@ -130,10 +135,10 @@ void no_token_no_put_back(Lab& lab) {
   lab.granted('A');
   lab.pass(31s);
   need(as<Lost>(lab.renew('A', {}), "put back without a token").how == LostHow::expired,
-       "not told expired");
+       "not reported as expired");
 }
 
-// Whoever brings it has it from elsewhere, or has mistyped it.
+// A caller that sends it has it from elsewhere, or mistyped it.
 void unissued_token(Lab& lab) {
   constexpr lock::Token kWrong{9'007'199'254'740'991};
   need(as<Lost>(lab.renew('A', kWrong), "put back").how == LostHow::unissued,
@@ -219,7 +224,7 @@ void changed_record(Lab& lab) {
   need(lab.inspect().holders.front().record == "A cannot end", "put back with the old record");
 }
 
-// Nobody starts beside the victim until it confirmed or its lease ended.
+// Nobody starts beside the revoked holder until it confirmed or its lease ended.
 void revocation_without_overlap(Lab& lab) {
   lock::Token token = lab.granted('A');
   lab.queued('B');
@@ -231,10 +236,10 @@ void revocation_without_overlap(Lab& lab) {
   lab.queued('B');
   as<lock::Forced>(lab.force(), "not forced again");
   lab.queued('B');
-  need(lab.holders() == "A", "a second force freed the victim");
+  need(lab.holders() == "A", "a second force-unlock freed the holder");
   lab.pass(8s);
   lab.queued('B');
-  as<Lost>(lab.renew('A', token), "the revoked victim renews");
+  as<Lost>(lab.renew('A', token), "the revoked holder renews");
   lab.pass(8s);
   lab.queued('B');
   lab.pass(7s);
@@ -263,7 +268,7 @@ void revoked_and_lapsed_at_once(Lab& lab) {
   lab.pass(2s);
   need(
       as<OwnerEnded>(lab.acquire('B'), "a forced owner is granted anew").ending == OwnerEnd::forced,
-      "not told forced");
+      "not reported as forced");
   need(lab.holders().empty() && lab.waiters().empty(), "it is back");
 }
 
@@ -295,7 +300,8 @@ void force_targets(Lab& lab) {
   need(as<lock::Forced>(lab.force(Lab::owner('B')), "not forced").broken.size() == 1, "not one");
 }
 
-// The reply was lost, the request came again: it tells what it did, and does it to nobody else.
+// The reply was lost, the request came again: the reply says what it did, and it is done to nobody
+// else.
 void repeated_by_an_operator(Lab& lab) {
   lab.granted('A');
   lab.queued('B');
@@ -314,9 +320,10 @@ void repeated_by_an_operator(Lab& lab) {
 
 const std::vector<NamedCase>& end_cases() {
   static const std::vector<NamedCase> cases{
-      {"a late acquire after release, cancel, remove, force makes no ghost", late_acquire},
+      {"a late acquire after release, cancel, remove or force-unlock does not acquire",
+       late_acquire},
       {"a repeated release succeeds and frees nobody else", repeated_release},
-      {"a forced victim cannot renew, nor after it lapsed", forced_holder},
+      {"a holder that was forced out cannot renew, nor after its lease lapsed", forced_holder},
       {"an ended lease comes back only where nobody had it since", expired_lease},
       {"a lock deleted by hand is lost", deleted_by_hand},
       {"a flushed lock is put back unless another was granted", flushed_while_held},
@@ -332,8 +339,8 @@ const std::vector<NamedCase>& end_cases() {
       {"a grant revoked before the claim is gone", revoked_before_the_claim},
       {"a revoked grant that lapsed is gone for the acquire that finds it",
        revoked_and_lapsed_at_once},
-      {"a holder nobody attends is freed at once", unattended_is_free_at_once},
-      {"force-unlock breaks only what it was pointed at", force_targets},
+      {"a holder that no process renews is freed at once", unattended_is_free_at_once},
+      {"force-unlock breaks only the owner that was named", force_targets},
       {"a repeated force-unlock or removal succeeds and hits nobody else", repeated_by_an_operator},
   };
   return cases;

@@ -36,15 +36,15 @@ void repeated_release_is_one_run(Lab& lab) {
   need(lab.history().size() == 1, "a repeated release is a second run");
 }
 
-// Nothing is running for ever, and what was lost is told.
+// Nothing is running for ever, and what was lost is listed as such.
 void lost_and_forced_runs(Lab& lab) {
   lab.granted('A');
   lab.pass(31s);
   lab.granted('B');
-  need(run_at(lab.history(), 0).how == "expired", "the crashed run is not told");
+  need(run_at(lab.history(), 0).how == "expired", "the crashed run is not listed");
   lab.force();
   lab.release('B', lock::Entry::outer(), "signal:15");
-  need(run_at(lab.history(), 0).how == "forced", "the forced run is not told");
+  need(run_at(lab.history(), 0).how == "forced", "the forced run is not listed");
   need(run_at(lab.history(), 0).note == "by the operator", "not who forced it");
   need(run_at(lab.history(), 0).record == "record of B", "not whom");
   need(run_at(lab.history(), 0).result == "signal:15", "not what it came to");
@@ -56,7 +56,7 @@ void lost_and_forced_runs(Lab& lab) {
   lab.force();
   lab.pass(31s);
   lab.granted('E');
-  need(run_at(lab.history(), 0).how == "forced", "one that never confirmed is not told");
+  need(run_at(lab.history(), 0).how == "forced", "one that never confirmed is not listed");
   need(run_at(lab.history(), 0).note == "by the operator", "not who forced the silent one");
 }
 
@@ -122,10 +122,10 @@ const std::vector<NamedCase>& history_cases() {
   static const std::vector<NamedCase> cases{
       {"history: runs, the newest first, with what they came to", runs_newest_first},
       {"history: a repeated release is one run", repeated_release_is_one_run},
-      {"history: lost and forced runs are told", lost_and_forced_runs},
+      {"history: lost and forced runs are listed", lost_and_forced_runs},
       {"history: a forced cool-down is noted with its run", forced_cooldown},
-      {"history: skips between two runs share a row", skips_share_a_row},
-      {"history: a grant that nobody claimed is no run", no_run_for_an_unclaimed_grant},
+      {"history: skipped runs between two runs share a row", skips_share_a_row},
+      {"history: an unclaimed grant is not listed as a run", no_run_for_an_unclaimed_grant},
       {"history: capped and expiring", capped},
   };
   return cases;

@@ -70,8 +70,8 @@ void late_renewal_of_released_slot(Lab& lab) {
   lock::Token token = lab.granted('B', three);
   lab.release('B');
   lab.release('A');
-  need(as<Lost>(lab.renew('B', token, three), "renewed").how == LostHow::released, "not told");
-  need(lab.holders().empty(), "a ghost");
+  need(as<Lost>(lab.renew('B', token, three), "renewed").how == LostHow::released, "not reported");
+  need(lab.holders().empty(), "an ended owner is back");
 }
 
 void flushed_slots(Lab& lab) {
@@ -112,9 +112,9 @@ void outer_released_inner_crashed(Lab& lab) {
   as<Lost>(lab.renew('A', token), "a released entry is renewed");
   as<lock::OwnerEnded>(lab.acquire('A'), "a released entry is acquired");
   lab.pass(31s);
-  as<lock::OwnerEnded>(lab.acquire('A'), "a ghost by acquire");
-  as<Lost>(lab.renew('A', token), "a ghost by renew");
-  need(lab.holders().empty(), "a ghost");
+  as<lock::OwnerEnded>(lab.acquire('A'), "an ended owner by acquire");
+  as<Lost>(lab.renew('A', token), "an ended owner by renew");
+  need(lab.holders().empty(), "an ended owner is back");
 }
 
 // An inner run that is killed keeps a lock of a long ttl for 30 s at most.
@@ -144,11 +144,12 @@ void revoked_with_an_inner_run(Lab& lab) {
     lock::Token token = lab.granted('A');
     as<Renewal>(lab.renew('A', token, {}, inner()), "not entered");
     as<lock::Forced>(lab.force(), "not forced");
-    need(lab.woken('A'), "nobody is told");
-    need(lab.release('A', first).ending == lock::OwnerEnd::forced, "not told forced");
-    need(lab.holders() == "A" && lab.woken('A'), "the other one is not waited for, or not told");
-    need(as<Lost>(lab.renew('A', token, {}, last), "renewed").how == LostHow::forced, "not told");
-    need(lab.release('A', last).ending == lock::OwnerEnd::forced, "not told forced");
+    need(lab.woken('A'), "nobody is woken");
+    need(lab.release('A', first).ending == lock::OwnerEnd::forced, "not reported as forced");
+    need(lab.holders() == "A" && lab.woken('A'), "the other one is not waited for, or not woken");
+    need(as<Lost>(lab.renew('A', token, {}, last), "renewed").how == LostHow::forced,
+         "not reported");
+    need(lab.release('A', last).ending == lock::OwnerEnd::forced, "not reported as forced");
     need(lab.holders().empty(), "not freed");
     lab.cli({"FLUSHALL"});
     lab.pass(1s);
@@ -271,7 +272,7 @@ const std::vector<NamedCase>& mode_cases() {
       {"the late renewal of a released slot is lost", late_renewal_of_released_slot},
       {"flushed slots come back, newest first; one newcomer costs one", flushed_slots},
       {"a nested run puts its outer run back too", flushed_nested},
-      {"released outside, crashed inside: no ghost", outer_released_inner_crashed},
+      {"released outside, crashed inside: no entry remains", outer_released_inner_crashed},
       {"an inner run's lease is short", inner_lease_is_short},
       {"an inner run ends its own entry alone", inner_released_after_a_flush},
       {"a revoked lock is held until the inner and the outer run confirmed",

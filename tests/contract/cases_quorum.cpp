@@ -26,19 +26,19 @@ lock::Token confirmed(Lab& lab, char owner, uint64_t number) {
 // A client reconnected: its acquire and release of attempt 1 lie unread while attempt 2 is granted.
 void old_bytes(Lab& lab) {
   lock::Token token = confirmed(lab, 'A', 2);
-  as<OwnerEnded>(lab.acquire('A', attempt(1)), "an older acquire is heeded");
+  as<OwnerEnded>(lab.acquire('A', attempt(1)), "an older acquire is accepted");
   lab.cancel_attempt('A', 1, {});
   need(lab.holders() == "A", "an older give-back freed a newer grant");
-  as<Lost>(lab.renew('A', token, attempt(1)), "an older write-back is heeded");
+  as<Lost>(lab.renew('A', token, attempt(1)), "an older write-back is accepted");
   lab.cancel_attempt('A', 2, {});
-  need(lab.holders().empty(), "the give-back of the grant itself is not heeded");
+  need(lab.holders().empty(), "the cancel of the grant itself is ignored");
 }
 
 void cancel_before_acquire(Lab& lab) {
   need(lab.cancel_attempt('A', 1, {1000}) == CancelReply::absent, "A had something");
   as<OwnerEnded>(lab.acquire('A', attempt(1)),
-                 "the acquire that was given back before takes the lock");
-  need(lab.holders().empty() && lab.waiters().empty(), "a ghost");
+                 "the acquire that was cancelled before takes the lock");
+  need(lab.holders().empty() && lab.waiters().empty(), "an ended owner is back");
   lab.granted('A', attempt(2));
 }
 
@@ -46,9 +46,9 @@ void late_write_back(Lab& lab) {
   lock::Token token = lab.granted('A', attempt(1));
   lab.cancel_attempt('A', 1, {});
   confirmed(lab, 'B', 1);
-  as<Lost>(lab.renew('A', token, attempt(1)), "written back though it was given back");
+  as<Lost>(lab.renew('A', token, attempt(1)), "written back though it was cancelled");
   need(lab.holders() == "B", "the write-back of another changed the holder");
-  // Nor of one that never gave back, where another holds it.
+  // Nor of one that never cancelled, where another holds it.
   Ask another = attempt(1);
   another.ahead = 60s;
   as<Lost>(lab.renew('C', {token.value + 5'000'000}, another), "written back over a holder");
@@ -64,14 +64,14 @@ void token_grows(Lab& lab) {
   need(lab.granted('B', attempt(1)) > agreed, "the next token is not greater than the majority's");
 }
 
-// A server that was stopped until the run was over hears of the acquire and of the release alone.
+// A server that was stopped until the run was over gets the acquire and the release alone.
 void unconfirmed_run(Lab& lab) {
   lab.granted('A', attempt(1));
   lab.release('A');
-  need(lab.history().empty(), "a run is told that began under no token of the majority");
+  need(lab.history().empty(), "a run is listed that began under no token of the majority");
   confirmed(lab, 'B', 1);
   lab.release('B');
-  need(lab.history().size() == 1, "a run of the majority is not told");
+  need(lab.history().size() == 1, "a run of the majority is not listed");
 }
 
 void missed_write_back(Lab& lab) {
@@ -115,7 +115,7 @@ void ticket_of_the_future(Lab& lab) {
   need(lab.holders() == "C" && lab.waiters() == "B", "C is not the next");
   lab.pass(1s);
   lab.queued('D', attempt(1, place.value + 2'500'000));
-  need(lab.waiters() == "BD", "who comes later is in front of one that gave back");
+  need(lab.waiters() == "BD", "a later waiter is in front of one that cancelled");
 }
 
 void token_after_amnesia(Lab& lab) {
@@ -143,7 +143,7 @@ void confirmed_contender(Lab& lab) {
   confirmed(lab, 'B', 1);
   lab.release('B');
   need(as<Lost>(lab.renew('A', token), "put back though B had it").how == LostHow::taken,
-       "not told that it was taken");
+       "not reported as taken");
 }
 
 void place_is_kept(Lab& lab) {
@@ -152,9 +152,9 @@ void place_is_kept(Lab& lab) {
   lab.queued('C', attempt(1, 2000));
   need(lab.cancel_attempt('A', 1, {1000}) == CancelReply::was_granted, "A had the lock");
   need(lab.holders() == "B" && lab.waiters() == "AC", "A does not wait where its ticket says");
-  need(lab.woken('B'), "B is not told");
+  need(lab.woken('B'), "B is not woken");
   lab.cancel_attempt('B', 1, {500});
-  need(lab.holders().empty() && lab.waiters() == "BAC", "B, who gave back, is granted again");
+  need(lab.holders().empty() && lab.waiters() == "BAC", "B, which cancelled, is granted again");
   lab.granted('B', attempt(2, 500));
 }
 
@@ -193,19 +193,21 @@ void nothing_stays(Lab& lab) {
 const std::vector<NamedCase>& quorum_cases() {
   static const std::vector<NamedCase> list{
       {"the bytes of an older attempt, read after a newer one, change nothing", old_bytes},
-      {"an acquire later than its give-back takes nothing", cancel_before_acquire},
+      {"an acquire that arrives after its cancel takes nothing", cancel_before_acquire},
       {"a late write-back changes nothing", late_write_back},
       {"the token of the majority is written back", token_grows},
-      {"a run that was never confirmed here is not told", unconfirmed_run},
+      {"a run that was never confirmed here is not listed", unconfirmed_run},
       {"a renewal brings the token where the write-back was missed", missed_write_back},
-      {"a server that was away is brought the lease, also by a clock ahead", completed_later},
-      {"a ticket of the future is the time here", ticket_of_the_future},
-      {"the token grows after amnesia", token_after_amnesia},
-      {"a grant that was given back is no grant", contender_grant},
-      {"a confirmed grant since then is one", confirmed_contender},
-      {"who gives back keeps the place and is not granted again at once", place_is_kept},
-      {"the client's ticket decides, whatever was missed", common_ticket},
-      {"an attempt that came to nothing leaves nothing for ever", nothing_stays},
+      {"a server that was away is given the lease, also by a client whose clock is ahead",
+       completed_later},
+      {"a ticket in the future becomes the server's own time", ticket_of_the_future},
+      {"the token grows after data loss", token_after_amnesia},
+      {"a cancelled grant does not count as a grant", contender_grant},
+      {"a later confirmed grant counts as a grant", confirmed_contender},
+      {"after a cancel the waiter keeps its position and is not granted the lock again at once",
+       place_is_kept},
+      {"the client's ticket decides the order, whatever claims it missed", common_ticket},
+      {"a failed attempt leaves nothing without expiry", nothing_stays},
   };
   return list;
 }

@@ -32,7 +32,7 @@ void wrong_types(Lab& lab) {
     lab.cli({"SET", lab.key(suffix), "not ours"});
     const std::string before = lab.fingerprint();
     need(lab.acquire_error('C').kind == ErrorKind::wrong_type,
-         std::string(suffix) + ": not refused as foreign");
+         std::string(suffix) + ": not refused as a wrong type");
     for (auto& broken : {+[](Lab& l) { l.release('A'); }, +[](Lab& l) { l.cancel('B'); },
                          +[](Lab& l) { l.force(); }, +[](Lab& l) { l.renew('A', {1}); }}) {
       bool refused = false;
@@ -57,11 +57,11 @@ void undeclared_keys_refused(Lab&) {
   lab.granted('A');
   lab.queued('B');
   lab.queued('C');
-  need(lab.release('A').ending == lock::OwnerEnd::released, "the release is not told");
+  need(lab.release('A').ending == lock::OwnerEnd::released, "the release is not reported");
   need(lab.woken('B'), "nobody pushed the wake");
   lab.granted('B');
-  need(std::holds_alternative<lock::Forced>(lab.force()), "the force-unlock is not told");
-  need(lab.woken('B'), "the victim is not woken");
+  need(std::holds_alternative<lock::Forced>(lab.force()), "the force-unlock is not reported");
+  need(lab.woken('B'), "the holder is not woken");
 }
 
 void wrong_wake(Lab& lab) {

@@ -66,7 +66,7 @@ class Lab {
                              lock::ReleaseHow how = lock::ReleaseHow::released);
   std::vector<lock::HistoryRow> history();
   lock::CancelReply cancel(char owner, lock::CancelHow how = lock::CancelHow::cancelled);
-  // As a client of a quorum does: gives back what an attempt took, with the place to keep or 0.
+  // As a client of a quorum does: cancels what an attempt took, with the ticket to keep or 0.
   lock::CancelReply cancel_attempt(char owner, uint64_t attempt, lock::Ticket ticket);
   lock::ForceReply force(const lock::ForceTarget& target = lock::OnlyHolder{},
                          lock::Pace pace = lock::Pace::confirmed);
@@ -110,7 +110,7 @@ class Lab {
 
 using Case = void (*)(Lab&);
 
-// What the native protocol promises, one case a rule; docs/PROTOCOL.md says why.
+// The rules of the native protocol, one case each; docs/PROTOCOL.md says why.
 struct NamedCase {
   const char* name;
   Case run;

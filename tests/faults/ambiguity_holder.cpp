@@ -35,7 +35,7 @@ TEST_CASE("an acquire of unknown fate ends in one run or in none, and leaves not
   });
 }
 
-TEST_CASE("a claim of unknown fate costs neither the place nor a second grant") {
+TEST_CASE("a claim of unknown fate costs neither the position nor a second grant") {
   for_each_fault([](Fault fault) {
     Scene scene;
     Rlock holder = scene.direct({"run"}, scene.lasting());
@@ -142,7 +142,7 @@ TEST_CASE("a release of unknown fate is repeated over a fresh connection, and co
   });
 }
 
-TEST_CASE("a release that nobody confirms is given up in time, and said") {
+TEST_CASE("a release without confirmation is abandoned in time and reported") {
   for_each_fault([](Fault fault) {
     if (fault == Fault::late_reply) return;  // it is confirmed
     Scene scene;

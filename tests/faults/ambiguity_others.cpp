@@ -64,8 +64,8 @@ TEST_CASE(
     "so") {
   for_each_fault([](Fault fault) {
     Scene scene;
-    Rlock victim = scene.direct({"run"}, scene.lasting());
-    REQUIRE(victim.job().line() == "up");
+    Rlock holder = scene.direct({"run"}, scene.lasting());
+    REQUIRE(holder.job().line() == "up");
     Rlock next = scene.direct({"run", "-q", "-w", "60"}, scene.lasting());
     REQUIRE(eventually([&] { return scene.waiting(1); }));
     scene.proxy().inject(RequestKind::force_unlock, fault);
@@ -77,8 +77,8 @@ TEST_CASE(
     CHECK(scene.proxy().injected() == 1);
     CHECK(mentions(said, "broke \"" + scene.name() + "\""));
     CHECK(mentions(said, "  was held by "));
-    CHECK(victim.status() == 76);
-    CHECK(mentions(victim.errors(), "3 a.m."));
+    CHECK(holder.status() == 76);
+    CHECK(mentions(holder.errors(), "3 a.m."));
     // Late or twice, it must not hit the one who came next.
     REQUIRE(next.job().line() == "up");
     if (fault == Fault::late_request) CHECK(scene.proxy().deliver() == 1);

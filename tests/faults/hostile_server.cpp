@@ -130,8 +130,7 @@ void for_each_command(const std::function<void(const Words&)>& story) {
 
 }  // namespace
 
-TEST_CASE(
-    "what is no reply, or one without measure, is refused by every command: 69, memory bounded") {
+TEST_CASE("an invalid or oversized reply is refused by every command: 69, memory bounded") {
   const std::string nested = [] {
     std::string text;
     for (int i = 0; i < 10'000; ++i) text += "*1\r\n";
@@ -170,7 +169,7 @@ TEST_CASE("a reply that breaks off is tried again and then refused, whatever the
   });
 }
 
-TEST_CASE("replies of the right shape and an evil content are shown, and nothing of it raw") {
+TEST_CASE("well-formed replies with hostile content are shown escaped") {
   const std::string record = record_of(kEvil);
   const std::string huge = record_of(std::string(size_t{200} << 10, '\x1b'));
   const std::string run =
@@ -213,7 +212,7 @@ TEST_CASE("replies of the right shape and an evil content are shown, and nothing
   }
 }
 
-TEST_CASE("a listing without an end is given up, and the memory for it is bounded") {
+TEST_CASE("a listing without an end is abandoned, and its memory is bounded") {
   const std::string record(size_t{100} << 10, 'x');
   struct Row {
     Words words;
@@ -245,7 +244,7 @@ TEST_CASE("a listing without an end is given up, and the memory for it is bounde
   }
 }
 
-TEST_CASE("a server that always wants to sweep first does not keep a bounded wait for ever") {
+TEST_CASE("a server that always answers \"sweep first\" does not prolong a bounded wait") {
   FakeServer server(always("EVALSHA", array({bulk("more")})));
   for (const Words& words :
        {Words{"run", "-n", "x", "-c", "true"}, {"run", "-w", "1", "x", "-c", "true"}}) {

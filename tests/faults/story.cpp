@@ -20,7 +20,7 @@ constexpr Named kFaults[] = {{Fault::lose_request, "request lost, connection res
                              {Fault::late_reply, "reply late"},
                              {Fault::trickle_reply, "reply trickled"}};
 
-void tell(const std::function<void(Fault)>& story, const Named& named) {
+void run(const std::function<void(Fault)>& story, const Named& named) {
   const std::string fault = named.text;
   CAPTURE(fault);
   try {
@@ -37,7 +37,7 @@ void tell(const std::function<void(Fault)>& story, const Named& named) {
 void for_each_fault(const std::function<void(Fault)>& story) {
   server();
   std::vector<std::thread> threads;
-  for (const Named& named : kFaults) threads.emplace_back(tell, std::cref(story), std::cref(named));
+  for (const Named& named : kFaults) threads.emplace_back(run, std::cref(story), std::cref(named));
   for (std::thread& thread : threads) thread.join();
 }
 

@@ -11,7 +11,7 @@ namespace rlock::test {
 // What the bounds of the stories are exceeded by on a machine that is busy with other things.
 inline constexpr Millis kLoad{10'000};
 
-// Tells the story of each fault. They do not wait for each other: each is on a thread of its own.
+// Runs the story under each fault. They do not wait for each other: each is on a thread of its own.
 void for_each_fault(const std::function<void(Fault)>& story);
 
 bool mentions(const std::string& text, const std::string& part);

@@ -32,7 +32,8 @@ Words words_in(std::string_view text) {
 void check_message(const Error& error) {
   require(error.kind == ErrorKind::usage || error.kind == ErrorKind::config,
           "a bad word is a usage error");
-  require(fuzz::harmless_line(util::printable(error.text)), "the message about a word is harmless");
+  require(fuzz::harmless_line(util::printable(error.text)),
+          "the message about an argument is harmless");
 }
 
 // Byte for byte.

@@ -47,7 +47,7 @@ void check_json(const std::string& text) {
 void check_holder(const std::optional<lock::Holder>& holder) {
   std::string phrase = cli::holder_phrase(holder);
   check_human_text(phrase);
-  require(util::character_count(phrase) < 1000, "a holder is told in short");
+  require(util::character_count(phrase) < 1000, "the text about a holder is short");
 }
 
 void show_acquire(const redisReply& reply) {
@@ -105,7 +105,7 @@ void show(const redisReply& reply) {
   if (reply.type == REDIS_REPLY_ERROR) {
     Error error = redis::decode_error({reply.str, static_cast<size_t>(reply.len)});
     check_human_text(util::printable(error.text));
-    require(error.text.size() < 1000, "an error is told in short");
+    require(error.text.size() < 1000, "the text of an error is short");
     check_json(cli::error_json(error, {"nightly"}));
   }
   show_acquire(reply);

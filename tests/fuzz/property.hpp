@@ -13,7 +13,7 @@ inline std::string_view text_of(const uint8_t* data, size_t size) {
 
 void require(bool holds, const char* what);
 
-// Nothing in it that a terminal heeds or that turns text around, but ends of lines. Not by the code
+// It has no control characters and no bidirectional marks, except ends of lines. Not by the code
 // under test.
 bool harmless(std::string_view text);
 

@@ -39,7 +39,7 @@ class Writer {
     ((text_ += std::to_string(values) += ' '), ...);
   }
 
-  // Only owners who may still be heard of have a name; the others are left out.
+  // Only owners that a message may still name have a name; the others are left out.
   void number_the_owners() {
     for (size_t place = 0; place < order_.size(); ++place) {
       const Client& who = world_.clients[static_cast<size_t>(order_[place])];

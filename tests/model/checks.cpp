@@ -27,7 +27,7 @@ class Check {
 
   std::string broken() {
     for (auto rule : {&Check::grants, &Check::put_back, &Check::others_untouched, &Check::forced,
-                      &Check::ghosts, &Check::leases, &Check::ends}) {
+                      &Check::ended_owners, &Check::leases, &Check::ends}) {
       std::string broken = (this->*rule)();
       if (!broken.empty()) return broken;
     }
@@ -66,7 +66,7 @@ class Check {
     return in_order(owner);
   }
 
-  // Whoever came without a place comes after all who wait.
+  // An owner that came without a ticket comes after all waiters.
   std::string in_order(const std::string& owner) const {
     const Row* place = find(was_.queue, owner);
     int64_t ticket = place != nullptr ? place->score : request_.ticket;
@@ -122,7 +122,7 @@ class Check {
     return "";
   }
 
-  std::string ghosts() {
+  std::string ended_owners() {
     for (const auto& [owner, when] : before_.ended) {
       if (now_ >= when + kTombstone) continue;
       if (find(is_.holders, owner) != nullptr)
@@ -165,7 +165,7 @@ std::string check_script(const World& before, World& after, const Request& reque
   return Check(before, after, request, reply).broken();
 }
 
-// After data loss a holder does not know yet that another may have been granted the lock: it hears
+// After data loss a holder does not know yet that another may have been granted the lock: it learns
 // of it at its next renewal, which a healthy one sends within an interval.
 std::string check_exclusion(const World& world) {
   int64_t presumed_holders = 0, least = INT64_MAX, unaware = 0;

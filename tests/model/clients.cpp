@@ -1,4 +1,4 @@
-// What rlock does with what the server tells it. [lock/wait, run/renewer]
+// What rlock does with the server's replies. [lock/wait, run/renewer]
 #include <algorithm>
 
 #include "model/steps.hpp"

@@ -161,7 +161,7 @@ class Explorer {
     return true;
   }
 
-  // Under a fair schedule without further faults, whoever lives and waits is served: each lease of
+  // Under a fair schedule without further faults, every live waiter is served: each lease of
   // the dead, each unclaimed grant and each look of a waiter that no wake reached may pass once.
   void check_waits() {
     auto clients = static_cast<Moment>(bounds_.limits.size());

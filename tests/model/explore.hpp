@@ -20,7 +20,7 @@ struct Bounds {
 };
 
 struct Findings {
-  std::string broken;              // the promise, or "" where all hold
+  std::string broken;              // the invariant, or "" where all hold
   std::vector<std::string> trace;  // the shortest way there
   size_t states = 0;
   size_t transitions = 0;
@@ -29,7 +29,7 @@ struct Findings {
   std::string text() const;
 };
 
-// Breadth first; stops at the first broken promise.
+// Breadth first; stops at the first broken invariant.
 Findings explore(Server& server, const Bounds& bounds);
 
 }  // namespace rlock::model

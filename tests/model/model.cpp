@@ -1,6 +1,6 @@
 // The native protocol as a whole: every order in which a few clients, faults and operators may act,
 // over the real scripts on a real server. A wake is a hint that may get lost here at any time, so
-// that it does not show when a wake comes before the state it tells of: tests/contract does.
+// that it does not show when a wake comes before the state it reports: tests/contract shows that.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -136,7 +136,7 @@ const std::vector<Mutant>& mutants() {
        {{"local function sweep_holders()\n", "local function sweep_holders()\n  do return end\n"}},
        "L:",
        kFault},
-      {"whoever waits is never admitted",
+      {"a waiter is never admitted",
        {{"head ~= excluded and fits(line.limit)", "false"}},
        "no stuck queue:",
        kPlain},
@@ -156,7 +156,7 @@ const std::vector<Mutant>& mutants() {
 
 }  // namespace
 
-TEST_CASE("the scripts keep the promises in every order of events within the bounds") {
+TEST_CASE("the scripts keep every invariant in every order of events within the bounds") {
   Server server;
   const std::vector<Bounds> all = bounds();
   REQUIRE_FALSE(all.empty());
@@ -167,7 +167,7 @@ TEST_CASE("the scripts keep the promises in every order of events within the bou
   }
 }
 
-TEST_CASE("each rule left out of the scripts breaks its promise") {
+TEST_CASE("each rule removed from the scripts breaks its invariant") {
   for (const Mutant& mutant : mutants()) {
     Server server(mutant.change);
     REQUIRE_MESSAGE(server.mutations_applied(), std::string(mutant.rule), ": no place to change");

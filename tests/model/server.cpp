@@ -57,7 +57,7 @@ out[#out + 1] = woken
 return out
 )";
 
-std::string around(const redis::Scripts& scripts) {
+std::string wrapped(const redis::Scripts& scripts) {
   std::string text = "local scripts = {}\n";
   for (auto [name, script] : {std::pair{"acquire", scripts.acquire},
                               {"renew", scripts.renew},
@@ -183,9 +183,9 @@ std::vector<std::string> command(const Job& job, const std::string& digest) {
 }  // namespace
 
 Server::Server(const std::vector<contract::Mutation>& mutations)
-    : bent_(mutations), connection_(redisConnectUnix(server_.socket_path().c_str())) {
+    : scripts_(mutations), connection_(redisConnectUnix(server_.socket_path().c_str())) {
   if (!connection_ || connection_->err != 0) throw std::runtime_error("cannot connect");
-  send({"SCRIPT", "LOAD", around(bent_.scripts())});
+  send({"SCRIPT", "LOAD", wrapped(scripts_.scripts())});
   auto loaded = receive();
   digest_ = text_of(*loaded);
   if (loaded->type == REDIS_REPLY_ERROR) throw std::runtime_error(digest_);

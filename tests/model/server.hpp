@@ -28,7 +28,7 @@ class Server {
   explicit Server(const std::vector<contract::Mutation>& mutations = {});
   // In one write; a result for each job.
   std::vector<Done> run(const std::vector<Job>& jobs);
-  bool mutations_applied() const { return bent_.all_applied(); }
+  bool mutations_applied() const { return scripts_.all_applied(); }
 
  private:
   struct FreeContext {
@@ -43,7 +43,7 @@ class Server {
   ReplyPtr receive();
 
   test::RedisServer server_;
-  contract::MutatedScripts bent_;
+  contract::MutatedScripts scripts_;
   std::unique_ptr<redisContext, FreeContext> connection_;
   std::string digest_;
 };

@@ -101,7 +101,7 @@ class Steps {
     slow.next.messages.push_back({request, false, false, false, {}});
   }
 
-  // Whoever lets go has ended its command before.
+  // An owner that releases has ended its command before.
   static void prepare(Client& who, Op op) {
     who.stalled = false;
     if (op == Op::acquire) who.phase = ClientPhase::waiting;

@@ -5,7 +5,7 @@ import unittest
 
 from support import RLOCK, Case, child_of, gone, processes, read, send, stat_of, until
 
-# An older job that makes an orphan when it is told to.
+# An older job that makes an orphan on request.
 OLDER = "(read -r _ <go; sh -c 'sleep 1000 & echo $!. >orphan'; exec sleep 1000) & echo $!. >older; exec "
 TELLING = "echo >go; until [ -s orphan ]; do sleep 0.01; done; echo on; exec sleep 1000"
 

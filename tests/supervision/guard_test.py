@@ -8,7 +8,7 @@ import time
 import unittest
 
 from breed import BREED, Trees
-from support import RLOCK, child_of, gone, needs_root, send, stopped, until
+from support import RLOCK, child_of, gone, mutant, needs_root, send, stopped, until
 from terminal import Shell, Terminal
 
 PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000
@@ -40,7 +40,7 @@ class Guard(Trees):
         self.assertTrue(self.ends_in_time_while_reaping(RLOCK))
 
     def test_a_reaping_without_bound_is_noticed(self):
-        self.assertFalse(self.ends_in_time_while_reaping(os.environ["MUTANT_REAPS"]))
+        self.assertFalse(self.ends_in_time_while_reaping(mutant("reaps_without_pause")))
 
     def leads_a_session(self, program):
         """rlock as the leader of a session, as below `ssh -t`: whether it goes on at ^Z, as there is no shell."""
@@ -58,7 +58,7 @@ class Guard(Trees):
         self.assertTrue(self.leads_a_session(RLOCK))
 
     def test_a_guard_in_the_session_of_rlock_is_noticed(self):
-        self.assertFalse(self.leads_a_session(os.environ["MUTANT_GROUP"]))
+        self.assertFalse(self.leads_a_session(mutant("guard_in_session")))
 
     def ends_without_guard(self, program):
         """The guard is held by a tracer: neither stopped nor dead. Whether --max-run ends the tree all the same."""
@@ -97,7 +97,7 @@ class Guard(Trees):
 
     def test_trust_in_an_ending_that_began_is_noticed(self):
         needs_root()
-        self.assertFalse(self.ends_without_guard(os.environ["MUTANT_TRUSTS"]))
+        self.assertFalse(self.ends_without_guard(mutant("trusts_stuck_guard")))
 
 
 class Jobs(Trees):

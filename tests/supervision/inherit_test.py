@@ -9,7 +9,7 @@ import unittest
 
 from support import PATIENCE, PROBE, RLOCK, Case, note, send
 
-PROMISED = 0.05  # seconds until what the command has closed is closed; measured, and told
+PROMISED = 0.05  # seconds until what the command has closed is closed; measured, and printed
 
 
 def peculiar():

@@ -1,4 +1,4 @@
-"""rlock killed, starved of memory, or hunted by name. [docs/SUPERVISION.md, "When rlock or its guard dies"]"""
+"""rlock killed, starved of memory, or target by name. [docs/SUPERVISION.md, "When rlock or its guard dies"]"""
 import os
 import signal
 import subprocess
@@ -7,7 +7,7 @@ import unittest
 
 from support import RLOCK, ROUNDS, Case, child_of, gone, needs_root, note, read, send, until
 
-# In a group, in a session and in both of its own: whoever kills only the command's group leaves these.
+# In a group, in a session and in both of its own: killing only the command's group leaves these.
 FAMILY = "timeout 1000 sleep 1001 & setsid sleep 1002 & (setsid sh -c 'sleep 1003 & sleep 1004' &); echo on; sleep 1005"
 TTL = 10
 
@@ -56,11 +56,11 @@ class Kills(Case):
         note(f"rlock killed, all gone: {quick} of {ROUNDS} within 100 ms, median {sorted(took)[ROUNDS // 2]:.1f} ms, "
              f"slowest {max(took):.1f} ms")
 
-    def hunt(self, *pkill):
+    def kill_with(self, *pkill):
         """Among processes of its own, so that nobody else's rlock is hit."""
         needs_root("unshare", "-fp", "--mount-proc", "true")
         family = self.family()
-        script = 'rlock run hunted -- sh -c "$1" >"$2" & read -r _; shift 2; "$@"; echo $? >hit; exec sleep 1000'
+        script = 'rlock run target -- sh -c "$1" >"$2" & read -r _; shift 2; "$@"; echo $? >hit; exec sleep 1000'
         init = self.start(["unshare", "-fp", "--kill-child", "--mount-proc", "sh", "-c", script, "sh", FAMILY,
                            family.path, *pkill], stdin=subprocess.PIPE)
         family.await_start()
@@ -73,11 +73,11 @@ class Kills(Case):
 
     def test_pkill_by_name(self):
         """5: `pkill -9 rlock` leaves the guard, which ends the grandchildren."""
-        self.hunt("pkill", "-9", "rlock")
+        self.kill_with("pkill", "-9", "rlock")
 
     def test_pkill_by_command_line(self):
         """5: `pkill -9 -f` likewise."""
-        self.hunt("pkill", "-9", "-f", "rlock run hunted")
+        self.kill_with("pkill", "-9", "-f", "rlock run target")
 
     def test_guard_killed_after_the_thread_started(self):
         """6: guard killed once the renewal thread runs: rlock ends all that it had below it, and then releases."""

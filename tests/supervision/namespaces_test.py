@@ -57,9 +57,9 @@ class Namespaces(Case):
         needs_root("unshare", "-pf", "true")
         for script, code in ("exit 7", 7), ("kill -KILL $$", 128 + signal.SIGKILL):
             for _ in range(5):
-                got = self.run_program(["unshare", "-pf", RLOCK, "run", "foreign", "--", "sh", "-c", script])
+                got = self.run_program(["unshare", "-pf", RLOCK, "run", "namespaced", "--", "sh", "-c", script])
                 self.assertEqual((got.returncode, got.stderr), (code, ""))
-        self.assert_nothing_left("foreign")
+        self.assert_nothing_left("namespaced")
 
 
 if __name__ == "__main__":

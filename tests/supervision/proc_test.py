@@ -8,7 +8,7 @@ from terminal import Terminal
 REFUSED = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", "/proc", "-e", "trace=openat",
            "-e", "inject=openat:error=ENFILE"]
 MISSING = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc; exec "$@"', "sh"]
-FOREIGN = ["unshare", "-pf", "--kill-child"]
+OTHER_NAMESPACE = ["unshare", "-pf", "--kill-child"]
 
 
 class Proc(Case):
@@ -61,9 +61,9 @@ class Proc(Case):
         send(terminal.pid, signal.SIGTERM)
         self.assertEqual(terminal.status(), -signal.SIGTERM)
 
-    def test_a_signal_where_it_is_foreign(self):
+    def test_a_signal_where_it_is_of_another_namespace(self):
         """kill(1) reaches the command, and nobody of those numbers outside."""
-        terminal = self.held(FOREIGN)
+        terminal = self.held(OTHER_NAMESPACE)
         send(child_of(terminal.pid, "rlock"), signal.SIGINT)
         self.assertEqual(terminal.status(), 128 + signal.SIGINT)
 

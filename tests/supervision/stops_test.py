@@ -53,11 +53,11 @@ class Stops(Case):
         stopped) and by rlock itself."""
         started = time.monotonic()
         family = "setsid sleep 1000 & echo on; sleep 1001"
-        deaf = "trap '' TERM; echo on; while :; do sleep 1000; done"
+        ignores_term = "trap '' TERM; echo on; while :; do sleep 1000; done"
         guarded = [self.starved("nice-guard", family, "nice", "-n", "19"),
                    self.starved("idle-guard", family, "chrt", "-i", "0")]
-        alone = [self.starved("nice-rlock", deaf, "nice", "-n", "19"),
-                 self.starved("idle-rlock", deaf, "chrt", "-i", "0")]
+        alone = [self.starved("nice-rlock", ignores_term, "nice", "-n", "19"),
+                 self.starved("idle-rlock", ignores_term, "chrt", "-i", "0")]
         self.hogs(8)
         for holder in guarded:
             send(holder.pid, signal.SIGSTOP)

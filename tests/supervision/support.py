@@ -13,14 +13,19 @@ import uuid
 RLOCK = os.environ["RLOCK"]
 BEAT = os.environ["BEAT"]
 PROBE = os.environ["RUN_PROBE"]
-# How often a show-case is repeated: few times in every run of the tests, more by RLOCK_ROUNDS=200.
+# How often the stress cases are repeated: few times in every run of the tests, more by RLOCK_ROUNDS=200.
 ROUNDS = int(os.environ.get("RLOCK_ROUNDS", "10"))
 # Generous: only a failing test waits so long.
 PATIENCE = 60.0
 
 
+def mutant(name):
+    """rlock with the fault of tests/mutants/supervision/NAME.patch."""
+    return os.path.join(os.environ["MUTANTS"], name)
+
+
 def until(holds, what):
-    """Polls for a state that tells nobody of its change; returns what `holds` returned."""
+    """Polls for a state whose change cannot be waited for; returns what `holds` returned."""
     end = time.monotonic() + PATIENCE
     while not (result := holds()):
         if time.monotonic() > end:
@@ -113,7 +118,7 @@ class Family:
 
     def _read(self, size):
         if not select.select([self._fd], [], [], PATIENCE)[0]:
-            raise AssertionError("a command says nothing and does not end")
+            raise AssertionError("a command prints nothing and does not end")
         return os.read(self._fd, size)
 
     def await_start(self):
@@ -239,5 +244,5 @@ class Case(unittest.TestCase):
 
 
 def note(text):
-    """A measured number, for whoever reads the log."""
+    """A measured number, for the log."""
     print("# " + text, file=sys.stderr, flush=True)

@@ -7,7 +7,7 @@ import time
 import unittest
 
 from breed import BREED, Trees
-from support import RLOCK, needs_root, read, send, until
+from support import RLOCK, mutant, needs_root, read, send, until
 
 NOBODY = ["setpriv", "--reuid", "nobody", "--clear-groups"]
 LINE = re.compile(r"rlock: .*process (\d+) \(root-breed\) of root", re.M)
@@ -31,7 +31,7 @@ class OfAnotherUser(Trees):
         life = os.path.join(self.folder, "life")
         errors = open("errors", "wb")
         self.addCleanup(errors.close)
-        # Nobody's rlock would wait for this for ever after a failed test.
+        # After a failed test the unprivileged rlock would wait for ever for this process.
         self.addCleanup(self.end_root)
         holder = self.hold(name, script.replace("$ROOT", f"{self.program} {life} root"), *options,
                            before=NOBODY, stderr=errors, program=program)
@@ -107,7 +107,7 @@ class OfAnotherUser(Trees):
         self.assertEqual(len(self.roots()), 1)
 
     def test_a_broken_lock_passes_when_its_lease_ends(self):
-        """force-unlock: the victim exits and does not confirm."""
+        """force-unlock: the holder exits and does not confirm."""
         holder = self.run_over("broken", "-t", "3")
         end = self.lease_end("broken")
         self.run_program([RLOCK, "force-unlock", "broken", "--yes"])
@@ -141,11 +141,11 @@ class OfAnotherUser(Trees):
         self.assertLess(until(quiet, "the end of the forker") / 1e9, before)
 
     def below(self, name, program):
-        """Whether the process of nobody's below root's, which cannot be ended, has ended after --max-run."""
+        """Whether the process of user nobody below a process of root, which cannot be ended, has ended after --max-run."""
         life = os.path.join(self.folder, "below")
         holder = self.run_over(name, "-t", "1", "--max-run", "1s", "-k", "50ms", program=program,
                                script=f"trap '' TERM; $ROOT & {self.program} {life} sudo & echo on; exec sleep 1000")
-        until(lambda: self.life(life)[1] > 1, "a child of nobody's")
+        until(lambda: self.life(life)[1] > 1, "a child of user nobody")
         until(self.lines, "the line")
         time.sleep(0.2)
         last = self.life(life)[0]
@@ -161,10 +161,10 @@ class OfAnotherUser(Trees):
         self.assertTrue(self.below("below", RLOCK))
 
     def test_a_walk_that_does_not_go_down_is_noticed(self):
-        self.assertFalse(self.below("below", os.environ["MUTANT_SHALLOW"]))
+        self.assertFalse(self.below("below", mutant("kills_children_only")))
 
     def test_others_beside_it_end_in_time(self):
-        """Who cannot be ended does not save the rest: rlock stopped."""
+        """A process that cannot be ended does not protect the rest: rlock stopped."""
         holder, forker = self.beside_a_forker("beside", "-t", "1")
         send(holder.pid, signal.SIGSTOP)
         self.assert_forker_ends(forker, self.lease_end("beside"))

@@ -76,7 +76,7 @@ class AtATerminal(Case):
         send(daemon, signal.SIGKILL)
 
     def test_a_signal_of_the_kernel_that_is_not_the_terminals(self):
-        """alarm(2), set by whoever executes rlock: the command is told of it, as it is without a terminal."""
+        """alarm(2), set by the program that executes rlock: the command gets the signal, as it is without a terminal."""
         alarm = "import os, signal, sys; signal.alarm(1); os.execvp(sys.argv[1], sys.argv[1:])"
         terminal = Terminal(["python3", "-c", alarm, RLOCK, "run", "alarm", "--", "sleep", "1000"], self.environment)
         self.addCleanup(terminal.end)
@@ -131,12 +131,12 @@ class AtATerminal(Case):
     def command(self):
         return int(read("pid").strip(".\n"))
 
-    def test_a_stop_is_told_once(self):
+    def test_a_stop_is_reported_once(self):
         """^Z: rlock says until when, once; fg brings both back and says nothing."""
         shell, said = self.hold_and_stop()
         self.assertEqual(said.count("rlock:"), 1)
-        told = re.search(r'rlock: "held": stopped, its lease is not: the command is ended in (\d+)s unless', said)
-        self.assertTrue(told and 0 < int(told.group(1)) < 30, said)
+        notice = re.search(r'rlock: "held": stopped, its lease is not: the command is ended in (\d+)s unless', said)
+        self.assertTrue(notice and 0 < int(notice.group(1)) < 30, said)
         shell.enter("fg")
         shell.type("line\n")
         self.assertNotIn("rlock:", shell.see("got line"))
@@ -144,17 +144,17 @@ class AtATerminal(Case):
 
     def test_a_stop_that_is_longer_than_the_lease(self):
         """^Z longer than the lease ends the command, 76; also with -q, which keeps rlock from telling of the stop."""
-        for options, told in ((), 1), (("-q",), 0):
+        for options, lines in ((), 1), (("-q",), 0):
             with self.subTest(options=options):
                 shell, said = self.hold_and_stop("-t", "1", *options)
-                self.assertEqual(said.count("rlock:"), told)
+                self.assertEqual(said.count("rlock:"), lines)
                 until(lambda: gone(self.command()), "the end of the command")
                 shell.enter("fg; echo co''de=$?")
                 self.assertIn("rlock: lost", shell.see("code=76"))
                 shell.assert_usable()
 
     def test_a_stop_that_nobody_would_resume(self):
-        """In an orphaned group ^Z stops nobody: nothing is told, and the command goes on."""
+        """In an orphaned group ^Z stops nobody: nothing is printed, and the command goes on."""
         script = "echo on; read line; echo go''t $line; sleep 0.2"
         terminal = Terminal([RLOCK, "run", "orphan", "--", "sh", "-c", script], self.environment)
         self.addCleanup(terminal.end)
@@ -164,7 +164,7 @@ class AtATerminal(Case):
         self.assertEqual(terminal.status(), 0)
         self.assertNotIn("rlock:", terminal.shown)
 
-    def test_a_stop_of_an_inner_shell_is_told(self):
+    def test_a_stop_of_an_inner_shell_is_reported(self):
         """`suspend` of a shell below rlock, which leads a group of its own, stops rlock with it."""
         shell = self.shell()
         shell.enter("PS1=in'ner> ' rlock run inner -- bash --norc --noprofile --noediting -i")
@@ -247,7 +247,7 @@ class AtATerminal(Case):
     def test_nohup(self):
         """12: with nohup command and lock survive it."""
         command = self.hang_up("nohup")
-        # Nothing tells that nothing happens: as long as the command in the other case takes to end.
+        # That nothing happens cannot be waited for: as long as the command in the other case takes to end.
         self.hang_up_of_another()
         self.assertFalse(gone(command))
         self.assertFalse(self.free("hang-up"))

@@ -196,14 +196,14 @@ class Strangers(Trees):
         """It is not the command's: neither signals nor the end of the run reach it."""
         holder = self.hold("stranger", "echo $RLOCK_OWNER >owner; echo on; exec sleep 1000", "--max-run", "2s", "-k", "50ms")
         owner = read("owner").strip()
-        strangers = [self.stranger(VICTIM=owner), self.stranger(RLOCK_OWNER=owner),
+        strangers = [self.stranger(OTHER=owner), self.stranger(RLOCK_OWNER=owner),
                      self.stranger(RLOCK_HELD=f"stranger {owner}")]
         self.assert_ends(holder, 124)
         for one in strangers:
             self.assertIsNone(one.poll())
 
     def test_one_whose_files_block(self):
-        """Whoever reads its environment hangs for ever: a fifo stands for the lock on its memory."""
+        """Reading its environment would hang for ever: a fifo stands for the lock on its memory."""
         needs_root("unshare", "-m", "true")
         os.mkfifo("blocks")
         script = ("exec 3>&1 >/dev/null; sleep 1000 & for file in environ cmdline maps; do "

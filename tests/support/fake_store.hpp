@@ -23,7 +23,7 @@ InFlight<T> silence() {
   return std::make_unique<ScriptedReply<T>>(TimePoint::max(), std::nullopt);
 }
 
-// Each call is a function the test sets; `trace` hears of every call first.
+// Each call is a function the test sets; `trace` gets every call first.
 class FakeStore final : public lock::LockStore {
  public:
   struct Script {

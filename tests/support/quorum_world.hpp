@@ -21,7 +21,7 @@ namespace rlock::test {
 using namespace std::chrono_literals;
 
 struct Rules {
-  bool owner_check = true;    // a write-back is heeded only from whoever holds it, or may
+  bool owner_check = true;    // a write-back is accepted only from an owner that holds it, or may
   bool write_back = true;     // the majority's token reaches the servers
   bool attempts = true;       // what belongs to an older attempt changes nothing
   bool common_ticket = true;  // the client's, not the server's own

@@ -3,9 +3,9 @@
 //   run_hold [KEY=VALUE]... -- COMMAND [ARG]...
 //
 // ttl, kill_after, max_run (ms) · watchdog=none · on_lost=ignore · until=descendants
-// · around=held|unseen, patience (ms) · grant_after (ms), queue=1 (never granted) ·
+// · outer=held|unseen, patience (ms) · grant_after (ms), queue=1 (never granted) ·
 // renew=ok|silent|error|taken|forced|deleted|full, good_renewals (so many are ok first) ·
-// release=ok|error-once|silent|forced · woken_after (ms) · ear=broken (the first wait for a wake
+// release=ok|error-once|silent|forced · woken_after (ms) · wake=broken (the first wait for a wake
 // fails) · trace=FILE (`BOOTTIME_NS CALL` a line) · result=FILE (one line: what the outcome was).
 // The exit code is as the command line's.
 #include <fcntl.h>
@@ -89,7 +89,7 @@ lock::InFlight<lock::ReleaseReply> release(const std::string& word, int call) {
 test::FakeStore::Script script(const Settings& set) {
   static std::atomic<long> good_renewals{set.number("good_renewals")};
   static std::atomic<int> releases{0};
-  static std::atomic<bool> broken{set.text("ear") == "broken"};
+  static std::atomic<bool> broken{set.text("wake") == "broken"};
   test::FakeStore::Script script;
   script.acquire = [&set] {
     if (set.number("queue") != 0)
@@ -115,7 +115,7 @@ test::FakeStore::Script script(const Settings& set) {
 
 // held: by a run that is seen; unseen: it has `patience` (ms) to put its lease back.
 run::OuterRun outer(const Settings& set, const lock::Owner& owner) {
-  const bool seen = set.text("around") == "held";
+  const bool seen = set.text("outer") == "held";
   return {run::HeldLock{owner, {42}}, seen, set.ms("patience")};
 }
 
@@ -132,7 +132,7 @@ run::Plan plan(const Settings& set, std::vector<std::string> command) {
   plan.kill_after = set.ms("kill_after", 100);
   if (set.number("max_run") != 0) plan.max_run = set.ms("max_run");
   if (set.text("until") == "descendants") plan.until = run::ReleaseAfter::descendants;
-  if (!set.text("around").empty()) plan.outer_runs.push_back(outer(set, plan.claim.owner));
+  if (!set.text("outer").empty()) plan.outer_runs.push_back(outer(set, plan.claim.owner));
   if (set.text("on_lost") == "ignore") plan.on_lost = run::OnLost::ignore;
   if (set.text("watchdog") == "none") plan.watchdog = lock::Watchdog::none;
   return plan;
@@ -146,8 +146,8 @@ struct ResultLine {
 
 std::string describe(const run::LeaseEnd& end) {
   std::string text =
-      end.reported ? " told=" + std::to_string(static_cast<int>(end.reported->how)) : "";
-  return text + (end.by_guard ? " by_guard" : "") + (end.last_error ? " trouble" : "");
+      end.reported ? " reported=" + std::to_string(static_cast<int>(end.reported->how)) : "";
+  return text + (end.by_guard ? " by_guard" : "") + (end.last_error ? " last_error" : "");
 }
 
 ResultLine result_line(const run::Ended& ended) {

@@ -10,7 +10,7 @@ grade() {
 }
 is() { [ "$(grade "$2")" = "$1" ]; }
 
-@test "a Sentinel group: the sentinels, their word, and the master; a silent one, no failover, nobody" {
+@test "a Sentinel group: the sentinels, the master they name, and the master itself; a silent one, no failover, nobody" {
   group --appendonly yes --appendfsync always
   run -0 rlock doctor
   [[ $output == *"ok    sentinels     3 of 3 answer"*"ok    master        127.0.0.1:$(port_of r0), by the word of all"* ]] ||

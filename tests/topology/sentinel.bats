@@ -123,7 +123,7 @@ blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clien
   replicated r0
   at s0 sentinel failover "$master_name"
   eventually deposed r0
-  # The waiter, and the holder's ear for operators.
+  # The waiter, and the holder's connection for messages of operators.
   eventually blocked_at "$(master)" 2
   eventually blocked_at r0 0
   let_go planned
@@ -134,7 +134,7 @@ blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clien
   group
   hold torn -t 30 --event-log log
   replicated r0
-  # Its connection to the master is open: nothing but the sentinels tells that it is one no more.
+  # Its connection to the master is open: only the sentinels know that it is no longer the master.
   eventually happened log renewed
   stop r0
   eventually deposed r0
@@ -147,7 +147,7 @@ blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clien
   eventually test -s up
   go_on r0
   ends_with 76 "$holder"
-  # Told so by the new master, not by the end of the lease.
+  # The new master reported it, not the end of the lease.
   happened log lost taken || fail "$(cat log)"
   kill "$taker"
   ends_with 143 "$taker"

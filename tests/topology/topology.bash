@@ -134,14 +134,14 @@ knows_all() {
   grep -qP '^num-slaves\t2$' <<<"$facts" && grep -qP '^num-other-sentinels\t2$' <<<"$facts"
 }
 
-# The master by the word of each sentinel that runs: empty as long as they differ.
+# The master that every running sentinel names: empty as long as they differ.
 master() {
   local ports
   ports=$(for s in s0 s1 s2; do at "$s" sentinel get-master-addr-by-name "$master_name" | tail -1; done | sort -u)
   [[ $ports != *$'\n'* ]] && node_with_port "$ports"
 }
 
-# deposed NODE: another one is master by the word of all, and says so itself.
+# deposed NODE: all sentinels name another master, and it agrees.
 deposed() {
   local now
   now=$(master) && [ "$now" != "$1" ] && [ "$(at "$now" role | head -1)" = master ]
@@ -174,7 +174,7 @@ sees_all() { at "$1" cluster info | tr -d '\r' | grep -qx cluster_state:ok; }
 slot_of() { at c0 cluster keyslot "rlock:{$1}:holders"; }
 id_of() { at "$1" cluster myid; }
 
-# owner_of NAME [ASKED]: the node that serves the lock's slot, by the word of ASKED.
+# owner_of NAME [ASKED]: the node that serves the lock's slot, according to ASKED.
 owner_of() {
   local slot first last port rest
   slot=$(slot_of "$1")

@@ -207,7 +207,7 @@ TEST_CASE("a false of the user's file beats a true of the machine's") {
   CHECK_FALSE(configured(run_call(), {user, machine}).has(Opt::no_renew));
 }
 
-TEST_CASE("of options that exclude each other the stronger layer's rules") {
+TEST_CASE("of options that exclude each other the one with the higher precedence applies") {
   Folder folder;
   std::string slots = folder.write("slots", "[run]\nslots = 3");
   CHECK_FALSE(configured(run_call({"--shared"}), {slots}).has(Opt::slots));
@@ -258,7 +258,7 @@ TEST_CASE("a value of the wrong type is refused, and the right one is named") {
   CHECK(contains(error_of_text("[run.ttl]\na = 5"), "duration"));
 }
 
-TEST_CASE("a bad value is told with its line, whichever command runs") {
+TEST_CASE("a bad value is reported with its line, whichever command runs") {
   CHECK(contains(error_of_text("[run]\nttl = '5 parsecs'"), ":2: --ttl: not a duration"));
   CHECK(contains(error_of_text("[run]\nttl = -5"), ":2: --ttl: not a duration"));
   CHECK(contains(error_of_text("[run]\nttl = inf"), ":2: --ttl: not a duration"));
@@ -271,7 +271,7 @@ TEST_CASE("a bad value is told with its line, whichever command runs") {
   CHECK(contains(error_of_text("url = ['redis://a', 'redis://b']"), ":1: "));
 }
 
-TEST_CASE("bad syntax is told with its line, but never a part of a password") {
+TEST_CASE("a syntax error is reported with its line, but never with a part of a password") {
   CHECK(contains(error_of_text("\nprefix = 'a"), ":2: not TOML: "));
   CHECK(contains(error_of_text("prefix = 'a'\nprefix = 'b'"), ":2: not TOML: "));
   CHECK(contains(error_of_text("= 5"), ":1: not TOML"));
@@ -364,7 +364,7 @@ TEST_CASE("the password: file of a flag, environment, then the files of settings
   CHECK(contains(error_of_text("password = 'a'\npassword-file = 'b'"), "exclude each other"));
 }
 
-TEST_CASE("a URL with a password of its own is not overruled by a weaker layer's password") {
+TEST_CASE("the password in a URL wins over a password from a source of lower precedence") {
   Folder folder;
   std::string machine = folder.write("machine", "user = 'u'\npassword = 's'\nurl = 'redis://db'");
   CHECK(configured(run_call(), {machine}).password() == "s");

@@ -48,7 +48,7 @@ ServerReport with(const char* field, const char* value) {
 
 }  // namespace
 
-TEST_CASE("a fit server is ok in every point") {
+TEST_CASE("a suitable server passes every check") {
   for (const Check& each : cli::diagnose(healthy(), "rlock:").checks) {
     CAPTURE(each.name);
     CHECK(each.grade == Grade::ok);
@@ -81,7 +81,7 @@ TEST_CASE("every eviction policy but noeviction is warned of") {
   }
 }
 
-TEST_CASE("what a restart forgets is told") {
+TEST_CASE("data that a restart would lose is reported") {
   ServerReport report = with("aof_enabled", "0");
   CHECK(grade(report, "persistence") == Grade::warn);
   report.save = "3600 1";
@@ -110,7 +110,7 @@ TEST_CASE("without TLS only what stays on this machine is ok") {
   CHECK(grade(report, "tls") == Grade::ok);
 }
 
-TEST_CASE("a denied command is named, with the rule that works; other trouble is told") {
+TEST_CASE("a denied command is named with the ACL rule that works; other errors are reported") {
   ServerReport report = healthy();
   report.denied = {"ZADD", "BLPOP"};
   Check found = check(report, "commands");
@@ -123,7 +123,7 @@ TEST_CASE("a denied command is named, with the rule that works; other trouble is
   CHECK(grade(report, "commands") == Grade::fail);
 }
 
-TEST_CASE("what a server does not tell is a warning, never a guess") {
+TEST_CASE("what a server does not report is a warning, never a guess") {
   ServerReport silent = healthy();
   silent.info.clear();
   silent.clock_ahead.reset();
@@ -143,7 +143,7 @@ TEST_CASE("one server under two names is no quorum") {
   CHECK(cli::independence_check({healthy(), other}).grade == Grade::warn);
 }
 
-TEST_CASE("servers that are not Redis get the reason that is theirs") {
+TEST_CASE("servers that are not Redis fail with a reason of their own") {
   CHECK(check(with("dragonfly_version", "df-v1.40.0"), "version").detail == "Dragonfly df-v1.40.0");
   ServerReport dragonfly = with("dragonfly_version", "df-v1.40.0");
   dragonfly.info.erase("aof_enabled");
@@ -178,7 +178,7 @@ TEST_CASE("an eviction policy that has a limit to act on deletes locks that are 
   }
 }
 
-TEST_CASE("releases with a hole in their scripts are a warning") {
+TEST_CASE("server releases with a vulnerability in scripting are a warning") {
   for (const char* old : {"6.2.19", "7.2.10", "7.4.5", "8.0.3", "8.2.1"}) {
     CAPTURE(old);
     CHECK(grade(with("redis_version", old), "version") == Grade::warn);
@@ -191,7 +191,7 @@ TEST_CASE("releases with a hole in their scripts are a warning") {
   CHECK(grade(with("valkey_version", "8.1.4"), "version") == Grade::ok);
 }
 
-TEST_CASE("a certificate that is refused is no matter of the password") {
+TEST_CASE("a refused certificate is not reported as a wrong password") {
   ServerReport report = healthy();
   report.contact_error =
       Error{ErrorKind::denied, "TLS: its certificate is refused: it is not for h"};

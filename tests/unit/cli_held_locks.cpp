@@ -41,7 +41,7 @@ std::vector<lock::Owner> owners(const std::vector<HeldRecord>& records) {
 
 }  // namespace
 
-TEST_CASE("a record comes back as it was written, whatever the names hold") {
+TEST_CASE("a record is read as it was written, whatever bytes the names contain") {
   for (auto limit : {lock::Limit::exclusive(), lock::Limit::slots(7), lock::Limit::shared()}) {
     const run::HeldLock held_lock = fresh_lock(limit);
     auto records = inherited_records({}, kAddress, held_lock);
@@ -73,7 +73,7 @@ TEST_CASE("only the same prefix and name can be the same lock, at whatever spell
   CHECK(find_outer_locks(records, {kAddress.server, kAddress.prefix, "a"}).empty());
 }
 
-TEST_CASE("A inside B inside A finds A again, and the innermost of two holds is the first") {
+TEST_CASE("A inside B inside A finds A again, and the innermost hold comes first") {
   const LockAddress other{kAddress.server, kAddress.prefix, "other"};
   const run::HeldLock outer = fresh_lock();
   auto records = inherited_records(inherited_records({}, kAddress, outer), other, fresh_lock());
@@ -108,7 +108,7 @@ TEST_CASE("a lock entered under another spelling is found under both, each owner
   }
 }
 
-TEST_CASE("a command of a nested run carries the owner and the entries of all runs around it") {
+TEST_CASE("a nested command has the owners and entries of all its outer runs") {
   const run::HeldLock outer = fresh_lock();
   const run::HeldLock middle = nested(outer);
   const run::HeldLock inner = nested(outer);
@@ -119,7 +119,7 @@ TEST_CASE("a command of a nested run carries the owner and the entries of all ru
   CHECK(encode_held(records).find(outer.owner.text()) != std::string::npos);
 }
 
-TEST_CASE("what is no record is left out, and those beside it count") {
+TEST_CASE("an entry that is not a record is skipped, and the others count") {
   const run::HeldLock held_lock = fresh_lock();
   const std::string good = encode_held(records_for_command({}, {kAddress, held_lock, kProcess}));
   const std::string owner = held_lock.owner.text();

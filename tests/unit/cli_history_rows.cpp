@@ -38,7 +38,7 @@ std::string how(const char* how, const char* result) {
 
 }  // namespace
 
-TEST_CASE("a run's end is told in parts") {
+TEST_CASE("a run's end is read from its parts") {
   CHECK(how("released", "exit:0") == "released 0 -");
   CHECK(how("released", "exit:255") == "released 255 -");
   CHECK(how("released", "signal:9") == "released - 9");
@@ -49,14 +49,14 @@ TEST_CASE("a run's end is told in parts") {
   CHECK(how("forced", "signal:15") == "forced - 15");
 }
 
-TEST_CASE("what no rlock wrote is unknown") {
+TEST_CASE("a history entry that no rlock wrote is unknown") {
   for (const char* strange : {"exit:", "exit:-1", "exit:256", "exit:7x", "exit:99999999999", "x"}) {
     CAPTURE(strange);
     CHECK(how("released", strange) == "released - -");
   }
 }
 
-TEST_CASE("skips stand with the run that ended after them") {
+TEST_CASE("skipped runs are listed with the run that ended after them") {
   History history =
       to_history({skips(1), run("released", "exit:0"), skips(2), run("expired", "-")}, 20);
   REQUIRE(history.skips);
@@ -67,7 +67,7 @@ TEST_CASE("skips stand with the run that ended after them") {
   CHECK_FALSE(history.runs[1].skips);
 }
 
-TEST_CASE("no more runs than were asked for, the last one with its skips") {
+TEST_CASE("as many runs as requested are listed, the last one with its skipped runs") {
   History history =
       to_history({run("released", "exit:0"), skips(2), run("expired", "-"), skips(3)}, 1);
   CHECK_FALSE(history.skips);
@@ -93,7 +93,7 @@ TEST_CASE("acquire as JSON is exactly as documented") {
             "\",\"token\":7,\"ttl_ms\":900000,\"acquired_at\":\"2026-11-21T02:53:00.007Z\"}\n");
 }
 
-TEST_CASE("the history is a table of runs with the skips between them") {
+TEST_CASE("the history is a table of runs with the skipped runs between them") {
   History history =
       to_history({skips(1, 100'000), run("released", "exit:7"), skips(2), run("forced", "-")}, 20);
   CHECK(history_table(lines_of("nightly", history), NameColumn::hidden, 80) ==
@@ -122,7 +122,7 @@ TEST_CASE("the history of a hostile server is printable and within its width") {
   CHECK_FALSE(nlohmann::json::parse(json, nullptr, false).is_discarded());
 }
 
-TEST_CASE("who broke a lock, or the cool-down of a run that was over, stands with the run") {
+TEST_CASE("a run's row names who broke its lock, or its cool-down after the run") {
   const std::string note = encode_record({"ops1", "bob", {}, {}, "host is gone", "2026"});
   lock::Run forced = run("forced", "-");
   forced.note = note;
@@ -143,7 +143,7 @@ TEST_CASE("who broke a lock, or the cool-down of a run that was over, stands wit
   CHECK(read[2]["forced"].is_null());
 }
 
-TEST_CASE("the history of all locks: the newest first, no more runs than were asked for") {
+TEST_CASE("the history of all locks: the newest first, as many runs as requested") {
   std::vector<HistoryLine> lines =
       lines_of("a", to_history({skips(1, 50'000), run("released", "exit:1", 10'000)}, 20));
   for (HistoryLine& line : lines_of(

@@ -118,7 +118,7 @@ TEST_CASE("a value that is missing or one too many is named") {
   CHECK(contains(error_of({"run", "--nonblock=yes", "x"}), "option --nonblock takes no value"));
 }
 
-TEST_CASE("a forgotten -- is told") {
+TEST_CASE("a forgotten -- is reported") {
   CHECK(contains(error_of({"run", "x", "ls", "-l"}), "write -- between NAME and the command"));
 }
 

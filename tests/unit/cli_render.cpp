@@ -48,7 +48,7 @@ TEST_CASE("every line for people fits its width and is printable, hostile or not
   }
 }
 
-TEST_CASE("status tells who, where, since when and why") {
+TEST_CASE("status shows who holds the lock, where, since when and why") {
   LockView view{"nightly", test::snapshot({test::holder()}, 2)};
   std::string text = lock_details(view, 80);
   for (const char* part : {"nightly: held, exclusive, 2 waiting", "alice@web1, pid 4711",
@@ -110,7 +110,7 @@ TEST_CASE("a name is whole wherever the line has room for it") {
   CHECK_FALSE(contains(status_table({view}, 80), view.name));
 }
 
-TEST_CASE("a lock that nobody renews, a cool-down and one that nobody knows are told apart") {
+TEST_CASE("locks without renewal, cool-downs and unknown locks are shown differently") {
   lock::Holder left = test::holder();
   left.responsive = lock::Responsive::no;
   LockView view{"x", test::snapshot({left}, 0)};
@@ -153,7 +153,7 @@ TEST_CASE("a wait is reported once after a second, then once a minute") {
   CHECK_FALSE(verbose.due(start + Millis(59'999)));
 }
 
-TEST_CASE("the waiting line says what, the place, by whom and for how long") {
+TEST_CASE("the waiting line shows the lock, the position, the holder and the time waited") {
   lock::Queued queued;
   queued.position = 2;
   queued.holder = test::holder();

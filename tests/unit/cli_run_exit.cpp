@@ -52,7 +52,8 @@ TEST_CASE("a command that a signal ended ends rlock by the same signal") {
 }
 
 TEST_CASE(
-    "a run ended for want of guard or thread tells of what runs on and stays locked (exit 71)") {
+    "a run that ends without guard or renewal thread reports what runs on and stays locked (exit "
+    "71)") {
   Error none{ErrorKind::system, "cannot start the guard: fork: no"};
   Error gone{ErrorKind::unavailable, "connection refused"};
   RunExit got = run_exit(run::Unprotected{none, gone, {"process 5 (other)"}});
@@ -116,7 +117,7 @@ TEST_CASE("a lost lease says what became of it") {
   message({lock::LostHow::taken, test::hostile_holder(), "\x1b"});
 }
 
-TEST_CASE("that nobody had the lock since is said on the server's word alone") {
+TEST_CASE("\"nobody had the lock since\" is printed only if the server reported it") {
   for (auto how : {lock::LostHow::expired, lock::LostHow::deleted}) {
     lock::Lost lost{how, {}, ""};
     auto message = [&] { return run_exit(run::LeaseLost{{lost, {}, false}, false, {}}).message; };
@@ -134,7 +135,9 @@ TEST_CASE("that nobody had the lock since is said on the server's word alone") {
       contains(message(), "the lease ended, rlock was stopped or starved (another had it since)"));
 }
 
-TEST_CASE("a lease lost in silence tells the last trouble, and what could not be ended") {
+TEST_CASE(
+    "a lease lost without a reply is reported with the last error and with what could not be "
+    "ended") {
   run::LeaseEnd lease{{}, Error{ErrorKind::unavailable, "timed out"}, true};
   RunExit got = run_exit(run::LeaseLost{lease, false, {"pid 5 (other user)"}});
   check_complete(got);

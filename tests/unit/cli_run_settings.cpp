@@ -54,7 +54,7 @@ TEST_CASE("the defaults are the documented ones") {
   CHECK(good({"-t", "6s"}).plan.kill_after == Millis(1'000));
 }
 
-TEST_CASE("try, timed wait and endless wait all exist") {
+TEST_CASE("-n tries once, -w waits for a time, and without either a run waits without limit") {
   CHECK(good({"-n"}).plan.claim.queueing == lock::Queueing::never);
   CHECK(good({"-w0"}).plan.claim.queueing == lock::Queueing::never);
   CHECK(good({"-n", "-w0"}).wait == Millis(0));
@@ -63,7 +63,7 @@ TEST_CASE("try, timed wait and endless wait all exist") {
   CHECK_FALSE(good({}).wait);
 }
 
-TEST_CASE("a setting without sense is refused, and says which") {
+TEST_CASE("a setting that makes no sense is refused and named") {
   CHECK(error_of({"run"}).find("no lock name") != std::string::npos);
   CHECK(error_of({"run", "--", "true"}).find("no lock name") != std::string::npos);
   CHECK(error_of({"run", "x"}).find("no command") != std::string::npos);
@@ -104,7 +104,8 @@ TEST_CASE("modes, --min-hold and --max-queue reach the claim") {
   }
 }
 
-TEST_CASE("re-entry and the end at the command's end are the rule, and options change it") {
+TEST_CASE(
+    "by default a run re-enters and releases when the command ends, and options change both") {
   CHECK(good({}).reentry == Reentry::enter);
   CHECK(good({"--no-reentrant"}).reentry == Reentry::wait);
   CHECK(good({}).plan.until == run::ReleaseAfter::command);

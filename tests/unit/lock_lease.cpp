@@ -99,7 +99,7 @@ TEST_CASE("an attempt that took all its time doubles the next one's") {
     lease.failed(now, now + limit);
     now += limit;
   }
-  // An error that comes at once tells nothing of the server's speed, and takes nothing back.
+  // An error that comes at once says nothing about the server's speed, and changes nothing.
   lease.failed(now, now + 1s);
   // Others may take a dead server's place: there is time to ask again.
   CHECK(lease.attempt_deadline(now) == now + (lease.terminate_at() - now) / 2);

@@ -361,7 +361,7 @@ TEST_CASE("without the write-back tokens do not grow") {
   CHECK(first_wrong(setting, 50).disorders > 0);
 }
 
-TEST_CASE("without attempt numbers a late give-back makes two holders") {
+TEST_CASE("without attempt numbers a late cancel makes two holders") {
   Setting setting;
   setting.servers = 3;
   setting.clients = 6;
@@ -369,7 +369,7 @@ TEST_CASE("without attempt numbers a late give-back makes two holders") {
   setting.network = storm();
   setting.network.twice = 0.5;
   setting.network.loss = 0.1;
-  setting.network.forgets = 0.3;  // a write-back that fails gives back everywhere
+  setting.network.forgets = 0.3;  // a write-back that fails cancels everywhere
   setting.network.usual = 20ms;
   CHECK(many(setting, 1, 100).overlaps == 0);
   setting.rules.attempts = false;
@@ -393,7 +393,8 @@ TEST_CASE("without the common ticket a hand-over costs many times the messages")
 }
 
 TEST_CASE(
-    "a host whose clock is ahead is served like the others, and starves where it is believed") {
+    "a host whose clock is ahead is served like the others; it starves if its tickets are taken as "
+    "they are") {
   Setting setting;
   setting.servers = 3;
   setting.clients = 5;

@@ -50,7 +50,7 @@ struct Trio {
     return std::make_unique<RedlockAcquire>(members, quorum, random, one);
   }
 
-  // To its end. A request that is due in the past makes whoever drives it spin.
+  // To its end. A request that is due in the past makes the loop that drives it spin.
   Millis drive(Request& request) {
     while (!request.advance(poller.now())) {
       REQUIRE(request.due() > poller.now());
@@ -63,7 +63,7 @@ struct Trio {
 
 }  // namespace
 
-TEST_CASE("a wait that ends at the servers in mid-wait is followed by another") {
+TEST_CASE("a blocking wait that the servers end is followed by another") {
   Trio trio;
   for (ScriptedStore* store : trio.stores) {
     store->wakes.push_back({1s, Result<Wake>(Wake::slept)});
@@ -80,9 +80,9 @@ TEST_CASE("a wait that ends at the servers in mid-wait is followed by another") 
 
 TEST_CASE("a try of Redlock that pauses beside a server that hangs sleeps meanwhile") {
   Trio trio;
-  Holder rival;
-  rival.owner = "other";
-  trio.stores[0]->acquires.push_back({1ms, Result<AcquireReply>(Busy{rival, 0})});
+  Holder contender;
+  contender.owner = "other";
+  trio.stores[0]->acquires.push_back({1ms, Result<AcquireReply>(Busy{contender, 0})});
   trio.stores[1]->acquires.push_back({1ms, Result<AcquireReply>(Granted{})});
   for (size_t i : {0, 1}) {
     trio.stores[i]->cancels.push_back({1ms, Result<CancelReply>(CancelReply::was_granted)});
@@ -98,7 +98,7 @@ TEST_CASE("a try of Redlock that pauses beside a server that hangs sleeps meanwh
   CHECK(ties == kMaxTies);
 }
 
-TEST_CASE("who was split from a rival and does not wait tries again later, and later each time") {
+TEST_CASE("after a split vote, a contender that does not wait tries again with growing delays") {
   Trio trio;
   AcquireCall call{trio.name, trio.owner};
   call.queueing = Queueing::never;
@@ -128,17 +128,17 @@ TEST_CASE("who was split from a rival and does not wait tries again later, and l
   }
 }
 
-TEST_CASE("a majority that says no is not kept waiting by a server that hangs") {
+TEST_CASE("a refusal by a majority does not wait for a server that hangs") {
   Trio trio;
   AcquireCall call{trio.name, trio.owner};
   call.queueing = Queueing::never;
   call.attempt = 1;
-  Holder rival;
-  rival.owner = "other";
+  Holder contender;
+  contender.owner = "other";
   for (bool native : {false, true}) {
     CAPTURE(native);
     for (ScriptedStore* store : trio.stores) {
-      store->acquires = {{1ms, Result<AcquireReply>(Busy{rival, 0})}};
+      store->acquires = {{1ms, Result<AcquireReply>(Busy{contender, 0})}};
       store->cancels = {{1ms, Result<CancelReply>(CancelReply::absent)}};
     }
     trio.stores[2]->acquires = {{}};
@@ -152,7 +152,7 @@ TEST_CASE("a majority that says no is not kept waiting by a server that hangs") 
   }
 }
 
-TEST_CASE("a majority that comes when the lease is over is no grant") {
+TEST_CASE("a majority that is reached after the lease's end is not a grant") {
   Trio trio;
   AcquireCall call{trio.name, trio.owner};
   call.queueing = Queueing::never;
@@ -215,14 +215,14 @@ TEST_CASE("a grant that a server refuses to confirm is not complete") {
   CHECK_FALSE(quorum.granted_everywhere(trio.poller.now()));
 }
 
-TEST_CASE("a client whose clock is ahead goes on with the place that the servers gave it") {
+TEST_CASE("a client whose clock is ahead keeps the position that the servers gave it") {
   Trio trio;
-  Holder rival;
-  rival.owner = "other";
+  Holder contender;
+  contender.owner = "other";
   for (ScriptedStore* store : trio.stores) {
     Queued place;
     place.ticket = {store == trio.stores.front() ? 40U : 50U};
-    place.holder = rival;
+    place.holder = contender;
     store->acquires = {{1ms, Result<AcquireReply>(place)}};
   }
   AcquireCall call{trio.name, trio.owner};

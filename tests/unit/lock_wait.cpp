@@ -43,7 +43,7 @@ struct Bench {
     step.answer.emplace(std::move(reply));
   }
   void fails(ErrorKind kind, Retry retry) {
-    store.acquires.push_back({1ms, Result<AcquireReply>(Error{kind, "trouble", retry})});
+    store.acquires.push_back({1ms, Result<AcquireReply>(Error{kind, "failed", retry})});
   }
   void wakes_after(Millis delay) { store.wakes.push_back({delay, Result<Wake>(Wake::woken)}); }
   void replies_to_cancel(CancelReply reply) {
@@ -75,7 +75,7 @@ TEST_CASE("a free lock takes one request, and the lease counts from before it") 
   CHECK(bench.store.asked.size() == 1);
 }
 
-TEST_CASE("a waiter sleeps at the server, brings its ticket and is granted") {
+TEST_CASE("a waiter blocks at the server, sends its ticket and is granted the lock") {
   Bench bench;
   bench.answers(place(3));
   bench.wakes_after(2s);
@@ -88,7 +88,8 @@ TEST_CASE("a waiter sleeps at the server, brings its ticket and is granted") {
   CHECK(bench.watcher.queued_seen == 1);
 }
 
-TEST_CASE("the head looks again when the lease may end, and never blocks for ever") {
+TEST_CASE(
+    "the first waiter asks again when the lease may have ended, and never blocks without limit") {
   Bench bench;
   bench.answers(place(1, 120ms));
   bench.wakes_after(120ms);
@@ -115,7 +116,7 @@ TEST_CASE("-w is one absolute deadline, however often the waiter is woken") {
   CHECK(bench.store.cancelled == 1);
 }
 
-TEST_CASE("what was granted just past the deadline is given back") {
+TEST_CASE("a lock granted just after the deadline is released") {
   Bench bench;
   bench.answers(place(1));
   bench.replies_to_cancel(CancelReply::was_granted);
@@ -145,7 +146,7 @@ TEST_CASE("a cancel that gets lost is sent again") {
   }
 }
 
-TEST_CASE("a cancel that gets lost is sent again, also by who is interrupted before the answer") {
+TEST_CASE("a cancel that gets lost is sent again, also after an interrupt before the reply") {
   Bench bench;
   bench.store.acquires.push_back({});
   bench.poller.interrupt_at(bench.start + 50ms);
@@ -177,7 +178,7 @@ TEST_CASE("a server that hangs does not stretch -w, nor a wait that a signal end
   CHECK(bench.poller.now() - bench.start <= 1500ms);
 }
 
-TEST_CASE("a refused wait is told at once") {
+TEST_CASE("a refused wait is reported at once") {
   Bench bench;
   bench.answers(Busy{std::nullopt, 4});
   auto result = bench.run();
@@ -186,7 +187,7 @@ TEST_CASE("a refused wait is told at once") {
   CHECK(bench.store.cancelled == 0);
 }
 
-TEST_CASE("one who was removed stops waiting") {
+TEST_CASE("a waiter that was removed stops waiting") {
   Bench bench;
   bench.answers(place(1));
   bench.wakes_after(1s);
@@ -196,7 +197,7 @@ TEST_CASE("one who was removed stops waiting") {
   CHECK(std::get<OwnerEnded>(*result).note == "by whom");
 }
 
-TEST_CASE("one who was forced out before the claim confirms it") {
+TEST_CASE("a waiter forced out before its claim confirms that") {
   Bench bench;
   bench.answers(OwnerEnded{OwnerEnd::forced, "by whom"});
   bench.replies_to_cancel(CancelReply::absent);
@@ -226,7 +227,7 @@ TEST_CASE("a server that is starting is asked again within the first contact's t
   CHECK(std::holds_alternative<Acquired>(*result));
 }
 
-TEST_CASE("what cannot pass ends the acquisition, and whatever it took goes back") {
+TEST_CASE("a permanent error ends the acquisition, and what it took is released") {
   for (ErrorKind kind : {ErrorKind::denied, ErrorKind::wrong_type, ErrorKind::unavailable}) {
     Bench bench;
     bench.fails(kind, Retry::never);
@@ -239,7 +240,9 @@ TEST_CASE("what cannot pass ends the acquisition, and whatever it took goes back
   }
 }
 
-TEST_CASE("who has answered once has answered, though nobody is there at the end (--fail-open)") {
+TEST_CASE(
+    "a server that answered once counts as answering, even if it is unreachable at the end "
+    "(--fail-open)") {
   const Error gone{ErrorKind::unavailable, "connection refused", Retry::later};
   auto outcome = [&](Result<AcquireReply> first) {
     Bench bench;
@@ -256,7 +259,7 @@ TEST_CASE("who has answered once has answered, though nobody is there at the end
   CHECK(outcome(AcquireReply(RetryNow{})) == Answered::yes);
 }
 
-TEST_CASE("a waiter that is not let wait asks seldom, but in time for a grant") {
+TEST_CASE("a waiter that may not block polls rarely, but in time for a grant") {
   Bench bench;
   util::SystemRandom random;
   WaitLoop loop(bench.store, bench.poller, random, bench.watcher);
@@ -286,7 +289,7 @@ TEST_CASE("a waiter that is not let wait asks seldom, but in time for a grant") 
   CHECK(bench.watcher.polls == (wake ? 0 : 1));
 }
 
-TEST_CASE("a wait that fails once in a while is no trouble") {
+TEST_CASE("a blocking wait that fails now and then is not reported") {
   Bench bench;
   const Error cut{ErrorKind::unavailable, "reset", Retry::later};
   for (int i = 0; i < 20; ++i) {
@@ -299,7 +302,7 @@ TEST_CASE("a wait that fails once in a while is no trouble") {
   CHECK(bench.watcher.polls == 0);
 }
 
-TEST_CASE("a waiter keeps its place over an outage") {
+TEST_CASE("a waiter keeps its position over an outage") {
   Bench bench;
   bench.answers(place(2));
   bench.store.wakes.push_back(
@@ -315,7 +318,7 @@ TEST_CASE("a waiter keeps its place over an outage") {
   CHECK(bench.watcher.transient_errors == 11);
 }
 
-TEST_CASE("without -w a lost server is looked for during a minute") {
+TEST_CASE("without -w a lost server is retried for a minute") {
   Bench bench;
   bench.answers(place(2));
   auto result = bench.run();
@@ -325,7 +328,7 @@ TEST_CASE("without -w a lost server is looked for during a minute") {
   CHECK(bench.poller.now() - bench.start < 75s);
 }
 
-TEST_CASE("with -w a lost server is looked for until it ends") {
+TEST_CASE("with -w a lost server is retried until the wait ends") {
   Bench bench;
   bench.answers(place(2));
   bench.wakes_after(1ms);
@@ -347,7 +350,7 @@ TEST_CASE("an interrupt takes the waiter out of the queue at once") {
   CHECK(bench.poller.now() - bench.start < 3100ms);
 }
 
-TEST_CASE("much to sweep is asked again at once") {
+TEST_CASE("if the server has more to sweep, the request is repeated at once") {
   Bench bench;
   for (int i = 0; i < 40; ++i) bench.answers(RetryNow{});
   bench.answers(Granted{{1}});
@@ -356,7 +359,7 @@ TEST_CASE("much to sweep is asked again at once") {
   CHECK(bench.store.slices.empty());
 }
 
-TEST_CASE("the waiting line gets its ticks while the waiter sleeps") {
+TEST_CASE("the waiting line is updated while the waiter blocks") {
   Bench bench;
   bench.watcher.every = 1s;
   bench.answers(place(2));
@@ -366,7 +369,7 @@ TEST_CASE("the waiting line gets its ticks while the waiter sleeps") {
   CHECK(bench.watcher.ticks == 4);
 }
 
-TEST_CASE("slices are spread, so that waiters do not come as a herd") {
+TEST_CASE("waiters ask again at random times, not all at once") {
   Bench bench;
   util::SystemRandom random;
   WaitLoop loop(bench.store, bench.poller, random, bench.watcher);

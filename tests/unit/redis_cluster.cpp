@@ -175,7 +175,7 @@ TEST_CASE("MOVED is remembered, also by the next link, and a dead seed is passed
   CHECK(home->get() == HostPort{"127.0.0.1", real.port()});
 }
 
-TEST_CASE("a seed that serves us is stayed with") {
+TEST_CASE("a seed node that answers is kept") {
   test::RedisServer first({}, test::Listen::unix_socket_and_tcp);
   test::RedisServer second({}, test::Listen::unix_socket_and_tcp);
   ClusterLink link = link_to({first.port(), second.port()});

@@ -120,7 +120,7 @@ TEST_CASE("a database that does not exist is an error, not database 0") {
   CHECK(reply.error().text.find("no such database 99") != std::string::npos);
 }
 
-TEST_CASE("a command goes nowhere but where the set-up was to lead") {
+TEST_CASE("a command is not sent if the handshake did not lead to the right user and database") {
   RedisServer real({"--user", "bob", "on", ">right", "~*", "+@all"});
   redis::Server server = at_socket(real);
   SUBCASE("no such database") {
@@ -164,7 +164,7 @@ TEST_CASE("a user without CLIENT still gets its commands through, and denials of
   CHECK(reply_text(denied).starts_with("NOPERM"));
 }
 
-TEST_CASE("a full server is a matter of waiting") {
+TEST_CASE("a server without free connections is a transient error") {
   RedisServer real({"--maxclients", "1"});
   Connection first(at_socket(real));
   REQUIRE(call(first, {"PING"}));
@@ -175,7 +175,7 @@ TEST_CASE("a full server is a matter of waiting") {
   CHECK(reply.error().retry == Retry::later);
 }
 
-TEST_CASE("a connection closed while idle is replaced unnoticed") {
+TEST_CASE("a connection closed while idle is replaced without an error") {
   RedisServer real;
   Connection connection(at_socket(real));
   REQUIRE(call(connection, {"PING"}));
@@ -256,7 +256,9 @@ TEST_CASE("a large command and a large reply pass in pieces") {
   CHECK(reply_text(call(connection, {"GET", "k"})) == large);
 }
 
-TEST_CASE("a server that has become a replica is left: the name may lead to a new master") {
+TEST_CASE(
+    "the connection to a server that became a replica is closed: its name may lead to a new "
+    "master") {
   FakeServer fake([](FakeServer::Peer& peer, int number) {
     peer.await("EVALSHA");
     peer.send("+OK\r\n");
@@ -274,7 +276,7 @@ TEST_CASE("a server that has become a replica is left: the name may lead to a ne
   CHECK(fake.connections() == 2);
 }
 
-TEST_CASE("a proxy that hangs up on CLIENT is spoken to without it from the second try on") {
+TEST_CASE("CLIENT is left out from the second attempt on, for a proxy that hangs up on it") {
   FakeServer proxy([](FakeServer::Peer& peer, int number) {
     peer.await("ECHO");
     const bool named = peer.received().find("CLIENT") != std::string::npos;
@@ -294,7 +296,7 @@ TEST_CASE("a proxy that hangs up on CLIENT is spoken to without it from the seco
   CHECK(reply_text(call(connection, {"ECHO", "mine"})) == "mine");
 }
 
-TEST_CASE("what hangs up on a word of the set-up is told with that word") {
+TEST_CASE("if the peer hangs up during the handshake, the error names the command it hung up on") {
   FakeServer closed([](FakeServer::Peer& peer, int) { peer.await("ROLE"); });
   redis::Server server = at_port(closed.port());
   server.role = redis::Role::master;
@@ -303,7 +305,7 @@ TEST_CASE("what hangs up on a word of the set-up is told with that word") {
         std::string::npos);
 }
 
-TEST_CASE("what nobody waits for any more is read to its end, and sends nothing") {
+TEST_CASE("an abandoned reply is read to its end, and nothing is sent meanwhile") {
   std::atomic<bool> asked = false;
   std::atomic<bool> abandoned = false;
   FakeServer fake([&](FakeServer::Peer& peer, int) {
@@ -328,9 +330,9 @@ TEST_CASE("what nobody waits for any more is read to its end, and sends nothing"
 }
 
 TEST_CASE("over a fresh connection to a server of a quorum a release brings its script") {
-  std::atomic<bool> heard = false;
+  std::atomic<bool> received = false;
   FakeServer fake([&](FakeServer::Peer& peer, int) {
-    heard = peer.await("EVALSHA") && peer.await(lua::release.text);
+    received = peer.await("EVALSHA") && peer.await(lua::release.text);
     peer.await_hang_up();
   });
   redis::Server server = at_port(fake.port());
@@ -338,6 +340,6 @@ TEST_CASE("over a fresh connection to a server of a quorum a release brings its 
   redis::RedisStore store(server, "rlock:");
   auto owner = *lock::Owner::parse("0123456789abcdef0123456789abcdef");
   auto release = store.release({*lock::LockName::parse("job"), owner});
-  drive_until(*release, [&] { return heard.load(); });
-  CHECK(heard);
+  drive_until(*release, [&] { return received.load(); });
+  CHECK(received);
 }

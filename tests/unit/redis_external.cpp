@@ -69,7 +69,7 @@ TEST_CASE("an acquire that is sent again is the same lock with a full lease") {
   });
 }
 
-TEST_CASE("a busy lock names its holder, and no place in a queue that is not there") {
+TEST_CASE("a busy lock names its holder, and no position, as there is no queue") {
   with_each([](lock::LockStore& store, test::RedisServer&) {
     ask(store.acquire(call('a')));
     auto busy = ask(store.acquire(call('b', lock::Queueing::never)));
@@ -82,7 +82,7 @@ TEST_CASE("a busy lock names its holder, and no place in a queue that is not the
   });
 }
 
-TEST_CASE("a plain waiter looks again within 50 to 250 ms, sooner where the lease ends before") {
+TEST_CASE("a plain waiter polls every 50 to 250 ms, sooner if the lease ends before") {
   test::RedisServer server;
   redis::PlainStore store(std::make_unique<redis::Connection>(test::at_socket(server)));
   ask(store.acquire(call('a')));
@@ -97,7 +97,7 @@ TEST_CASE("a plain waiter looks again within 50 to 250 ms, sooner where the leas
   CHECK((queued == nullptr || *queued->look_again <= Millis(31)));
 }
 
-TEST_CASE("renewal never shortens, never puts back, and knows who took it") {
+TEST_CASE("a renewal never shortens nor restores a lease, and names the owner that took it") {
   with_each([](lock::LockStore& store, test::RedisServer& server) {
     ask(store.acquire(call('a')));
     server.cli({"PEXPIRE", "job", "100000"});
@@ -116,7 +116,7 @@ TEST_CASE("renewal never shortens, never puts back, and knows who took it") {
   });
 }
 
-TEST_CASE("another's lock is neither released nor given back") {
+TEST_CASE("the lock of another owner is neither released nor cancelled") {
   with_each([](lock::LockStore& store, test::RedisServer& server) {
     ask(store.acquire(call('a')));
     CHECK(ask(store.release({name(), owner('b')})).ending == OwnerEnd::unknown);
@@ -128,7 +128,8 @@ TEST_CASE("another's lock is neither released nor given back") {
 }
 
 TEST_CASE(
-    "a release whose reply was lost is confirmed by the next one, a lease that was gone is told") {
+    "a release whose reply was lost is confirmed by the next one, a lease that was lost is "
+    "reported") {
   with_each([](lock::LockStore& store, test::RedisServer&) {
     ask(store.acquire(call('a')));
     CHECK(ask(store.release({name(), owner('a')})).ending == OwnerEnd::released);
@@ -195,7 +196,7 @@ TEST_CASE("a time left that no lease has overflows nothing") {
   }
 }
 
-TEST_CASE("an entry cannot be made, and changes nothing") {
+TEST_CASE("re-entry is refused, and changes nothing") {
   with_each([](lock::LockStore& store, test::RedisServer&) {
     ask(store.acquire(call('a')));
     util::SystemRandom random;
@@ -233,7 +234,7 @@ TEST_CASE("a redisson waiter subscribes first; a message wakes it, at any time a
   CHECK(ask(std::move(waiting)) == lock::Wake::woken);
 }
 
-TEST_CASE("a redisson waiter whose channel was cut is told, and subscribes again") {
+TEST_CASE("a redisson waiter whose subscription is cut learns of it and subscribes again") {
   test::RedisServer server;
   redis::RedissonStore store(test::at_socket(server));
   ask(store.wait_for_wake(name(), owner('a'), kLong));

@@ -69,7 +69,7 @@ TEST_CASE("a trickled reply to the command leaves the deadline to the driver") {
   CHECK(reply_text(call(connection, {"PING"})) == "PONG");
 }
 
-TEST_CASE("a name that nobody resolves in time is given up at the deadline, or told why") {
+TEST_CASE("an unresolved name fails at the deadline, or earlier with the reason") {
   redis::Server server = at_port(1, kPatience);
   server.host = "rlock-test.invalid";
   Connection connection(server);

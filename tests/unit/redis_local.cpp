@@ -195,7 +195,7 @@ TEST_CASE("without a server program local: says what to install") {
   CHECK(server.error().text.find("redis-server or valkey-server") != std::string::npos);
 }
 
-TEST_CASE("a server that cannot start is told with its log") {
+TEST_CASE("the error of a server that cannot start names its log") {
   Folder folder;
   fs::create_directories(folder.path());
   chmod(folder.path().c_str(), 0700);

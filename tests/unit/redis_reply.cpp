@@ -141,7 +141,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("what services refuse is told with what to do, without keys and arguments") {
+TEST_CASE("commands that a service refuses are reported with advice, without keys and arguments") {
   using rlock::ErrorKind;
   struct Row {
     const char* reply;

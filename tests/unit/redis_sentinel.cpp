@@ -53,7 +53,7 @@ const HostPort kNew{"127.0.0.1", 7002};
 
 }  // namespace
 
-TEST_CASE("the master is whom most of the named sentinels name") {
+TEST_CASE("the master is the server that most of the configured sentinels name") {
   FakeServer old1(that_says(address(kOld.port)));
   FakeServer new1(that_says(address(kNew.port)));
   FakeServer new2(that_says(address(kNew.port)));
@@ -86,7 +86,7 @@ TEST_CASE("the master is whom most of the named sentinels name") {
   }
 }
 
-TEST_CASE("one that is cut off together with a deposed master is not believed") {
+TEST_CASE("a sentinel cut off together with a deposed master does not decide") {
   FakeServer old(that_says(address(kOld.port)));
   FakeServer silent(that_says(""));
   FakeServer resets([](FakeServer::Peer& peer, int) { peer.await(kQuestion); });
@@ -101,11 +101,11 @@ TEST_CASE("one that is cut off together with a deposed master is not believed") 
     CHECK(elected.error().retry == Retry::later);
     CHECK(elected.error().text.find("no majority") != std::string::npos);
   }
-  // It could tell of another master, were the password right.
+  // It could name another master, were the password right.
   CHECK_FALSE(vote({old.port(), refuses.port()}));
 }
 
-TEST_CASE("a sentinel whose name no name server knows any more counts against") {
+TEST_CASE("a sentinel whose name does not resolve counts as a vote against") {
   FakeServer old(that_says(address(kOld.port)));
   redis::Server nameless = at_port(1, Millis(1'000));
   nameless.host = "s2.invalid";
@@ -125,7 +125,7 @@ TEST_CASE("sentinels that know no such master say so, and one that refuses us is
   CHECK(denied.error().kind == ErrorKind::denied);
 }
 
-TEST_CASE("what a sentinel says is told without the password that it quotes") {
+TEST_CASE("an error from a sentinel is shown without the password that it quotes") {
   FakeServer sentinel([](FakeServer::Peer& peer, int) {
     peer.await("rlock\r\n");
     peer.send("+OK\r\n" + kNamed);

@@ -88,7 +88,7 @@ TEST_CASE("a trickled handshake does not stretch the connect timeout") {
   CHECK(ended.took < kLimit);
 }
 
-TEST_CASE("a server that answers without TLS is refused and the reason is told") {
+TEST_CASE("a server that answers without TLS is refused, and the error says why") {
   Ended ended = ping([](auto& peer, int) { peer.send("-ERR unknown command\r\n"); }, kLimit);
   CHECK(ended.error.kind == ErrorKind::denied);
   CHECK(ended.error.retry == Retry::never);

@@ -33,7 +33,7 @@ TEST_CASE("a grant that some servers have not confirmed is renewed at once, anot
   CHECK(count_calls(read_file(scratch.file("complete")), "renew") == 0);
 }
 
-TEST_CASE("a short command is spared the renewal's connection") {
+TEST_CASE("a short command does not open the renewal's connection") {
   Scratch scratch;
   Job job(held({"trace=" + scratch.file("trace")}, {"/bin/true"}));
   CHECK(job.status() == 0);
@@ -55,7 +55,7 @@ TEST_CASE("a silent server: the command that ignores TERM is dead before the lea
   std::string trace = read_file(scratch.file("trace"));
   CHECK(count_calls(trace, "renew") > 1);
   CHECK(count_calls(trace, "event-killed") == 1);
-  CHECK(read_file(scratch.file("result")) == "lost trouble\n");
+  CHECK(read_file(scratch.file("result")) == "lost last_error\n");
 }
 
 TEST_CASE("a lease that is half over when the command starts is renewed at once") {
@@ -74,12 +74,12 @@ TEST_CASE("one failed renewal does not drop the lock") {
 TEST_CASE("a broken connection hastens the renewal: the server may have lost the lease") {
   Scratch scratch;
   // The usual renewal is due after 20 s.
-  Job job(held({"ttl=60000", "ear=broken", "trace=" + scratch.file("trace")}, shell("sleep 2")));
+  Job job(held({"ttl=60000", "wake=broken", "trace=" + scratch.file("trace")}, shell("sleep 2")));
   CHECK(job.status() == 0);
   CHECK(count_calls(read_file(scratch.file("trace")), "renew") == 1);
 }
 
-TEST_CASE("a command that heeds TERM may tidy up inside its lease") {
+TEST_CASE("a command that handles TERM may clean up within its lease") {
   Job job(held({"ttl=1500", "renew=error", "kill_after=400"},
                shell("trap 'echo tidy; exit 0' TERM; echo on; while :; do sleep 0.05; done")));
   CHECK(job.line() == "on");
@@ -87,7 +87,7 @@ TEST_CASE("a command that heeds TERM may tidy up inside its lease") {
   CHECK(job.status() == 76);
 }
 
-TEST_CASE("told that another one has the lock: killed at once, no grace") {
+TEST_CASE("when another owner has the lock the command is killed at once, without a grace period") {
   for (const char* how : {"taken", "full"}) {
     Scratch scratch;
     Job job(held({"ttl=1000", std::string("renew=") + how, "kill_after=60000",
@@ -100,7 +100,7 @@ TEST_CASE("told that another one has the lock: killed at once, no grace") {
   }
 }
 
-TEST_CASE("broken by an operator: TERM, time to tidy up, then the release confirms") {
+TEST_CASE("when an operator breaks the lock: TERM, time to clean up, then the release confirms") {
   Scratch scratch;
   Job job(held(
       {"ttl=30000", "renew=forced", "woken_after=50", "kill_after=5000",
@@ -109,7 +109,7 @@ TEST_CASE("broken by an operator: TERM, time to tidy up, then the release confir
   CHECK(job.line() == "on");
   CHECK(job.line() == "tidy");
   CHECK(job.status() == 76);
-  CHECK(read_file(scratch.file("result")) == "lost told=5\n");
+  CHECK(read_file(scratch.file("result")) == "lost reported=5\n");
   std::string trace = read_file(scratch.file("trace"));
   CHECK(count_calls(trace, "release") == 1);
   CHECK(last_call(trace, "release") > last_call(trace, "event-terminating"));
@@ -157,9 +157,9 @@ TEST_CASE("a waiter that slept past its lease never starts the command") {
   }
 }
 
-TEST_CASE("an operator's break that only the release hears of is told") {
+TEST_CASE("a lock broken by an operator is reported even if only the release learns of it") {
   Scratch scratch;
   Job job(held({"release=forced", "result=" + scratch.file("result")}, {"/bin/true"}));
   CHECK(job.status() == 0);
-  CHECK(read_file(scratch.file("result")) == "ended lost told=5\n");
+  CHECK(read_file(scratch.file("result")) == "ended lost reported=5\n");
 }

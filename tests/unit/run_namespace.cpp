@@ -36,7 +36,7 @@ pid_t child_of(pid_t parent) {
 
 }  // namespace
 
-TEST_CASE("as PID 1 rlock buries strangers, passes signals on and exits 128+N") {
+TEST_CASE("as PID 1 rlock reaps orphans, forwards signals and exits with 128+N") {
   if (!may_unshare()) return;
   Job job(
       unshared({"-fp", "--mount-proc"}, held({}, shell("(sh -c 'sleep 0.05 & exit' &); sleep 0.3; "

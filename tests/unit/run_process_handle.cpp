@@ -1,4 +1,4 @@
-// The process that an attendant watches.
+// The process that a background renewer watches.
 #include <doctest/doctest.h>
 #include <linux/sched.h>
 #include <poll.h>

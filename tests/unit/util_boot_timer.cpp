@@ -57,7 +57,7 @@ TEST_CASE("a timer runs on the clock that counts through a suspend, at an absolu
   CHECK(fired(timer, 0));  // until it is armed again
 }
 
-TEST_CASE("a timer is armed for what is over, for later and for never") {
+TEST_CASE("a timer may be set for the past, for later and for never") {
   BootTimer timer;
   CHECK_FALSE(fired(timer, 0));
   for (TimePoint past : {TimePoint::min(), TimePoint{}, BootClock::now() - 1s}) {

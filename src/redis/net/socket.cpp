@@ -1,7 +1,5 @@
 #include "redis/net/socket.hpp"
 
-#include "util/mutant.hpp"
-
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -35,8 +33,7 @@ void tune_tcp(const util::Fd& fd) {
 
 // A caller may have started us with 0-2 closed: a socket there would catch what the command prints.
 util::Fd open_socket(int family) {
-  const int cloexec = mutant(util::Mutant::socket_inherited) ? 0 : SOCK_CLOEXEC;
-  util::Fd fd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | cloexec, 0));
+  util::Fd fd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd || fd.get() > 2) return fd;
   return util::Fd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
 }

@@ -147,7 +147,7 @@ gone() {
   [[ $state == Z* ]]
 }
 
-# eventually COMMAND…: until it succeeds, a minute at most: for a state that tells nobody of its change.
+# eventually COMMAND…: until it succeeds, a minute at most: for a state whose change cannot be waited for.
 eventually() {
   local end=$((SECONDS + 60))
   until "$@"; do

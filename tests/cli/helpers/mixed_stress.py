@@ -77,7 +77,7 @@ def flush_once():
 
 
 def watch_queue(name, until):
-    """Nobody overtakes: whoever is in two looks is in the same order in both."""
+    """Nobody overtakes: waiters that two snapshots list are in the same order in both."""
     before = []
     while time.monotonic() < until:
         begin = time.monotonic_ns()

@@ -15,7 +15,7 @@ Error down(Retry retry = Retry::later) {
 
 }  // namespace
 
-TEST_CASE("a renewal stands when a majority has extended it, and not a moment before") {
+TEST_CASE("a renewal succeeds as soon as a majority has extended the lease, and not before") {
   Replies<RenewReply> replies(5);
   replies[0] = RenewReply(Renewal::extended);
   replies[3] = RenewReply(Renewal::put_back);
@@ -26,7 +26,7 @@ TEST_CASE("a renewal stands when a majority has extended it, and not a moment be
   CHECK(std::get<Renewal>(**reply) == Renewal::extended);
 }
 
-TEST_CASE("a lease is lost when so many servers say so that no majority is left") {
+TEST_CASE("a lease is lost when so many servers report it lost that no majority remains") {
   Replies<RenewReply> replies(5);
   replies[0] = RenewReply(Lost{LostHow::expired, {}, {}});
   replies[1] = RenewReply(Lost{LostHow::forced, {}, "by hand"});
@@ -37,7 +37,7 @@ TEST_CASE("a lease is lost when so many servers say so that no majority is left"
   CHECK(std::get<Lost>(**reply).how == LostHow::forced);
 }
 
-TEST_CASE("nobody had the lock since where a majority of the servers says so, and not before") {
+TEST_CASE("nobody had the lock since when a majority of the servers says so, and not before") {
   Lost untouched{LostHow::deleted, {}, {}};
   untouched.since = LaterHolder::nobody;
   Replies<RenewReply> replies(3);
@@ -77,7 +77,8 @@ TEST_CASE("servers that fail leave the lease unknown, not lost") {
   CHECK(reply->error().text.find("only 2 of 5 servers") != std::string::npos);
 }
 
-TEST_CASE("a renewal that is split tells who said no, and who said nothing") {
+TEST_CASE(
+    "the error of a split renewal names the servers that refused and those that did not answer") {
   Replies<RenewReply> replies(3);
   replies[0] = RenewReply(Renewal::extended);
   replies[1] = RenewReply(Lost{LostHow::deleted, {}, {}});
@@ -103,7 +104,8 @@ TEST_CASE("a refusal that cannot pass decides only where it takes the majority a
   CHECK(too_few_servers(five(), errors).retry == Retry::never);
 }
 
-TEST_CASE("a quorum has answered where any server has, be it to refuse (--fail-open)") {
+TEST_CASE(
+    "a quorum counts as answering when any server answers, even with a refusal (--fail-open)") {
   std::vector<std::optional<Error>> errors(5, down());
   CHECK(too_few_servers(five(), errors).answered == Answered::no);
   errors[3]->answered = Answered::yes;
@@ -160,7 +162,7 @@ TEST_CASE("an owner holds the lock where a majority may have its lease") {
   CHECK((*all)->silent[0].server == "d:1");
 }
 
-TEST_CASE("a holder is one also where a server has not heard of the majority's token") {
+TEST_CASE("a holder is shown although one server does not have the majority's token") {
   auto with = [](HolderState state, uint64_t token) {
     Snapshot snapshot;
     Holder holder;
@@ -199,7 +201,7 @@ TEST_CASE("waiters come in the order of their tickets, each once") {
   CHECK((*all)->waiters[2].owner == "b");
 }
 
-TEST_CASE("a run under another number at a slow server is told once") {
+TEST_CASE("a run with another token at a slow server is listed once") {
   Run run{{100}, {1000}, {2000}, "released", "exit:0", "me"};
   Run late = run;
   late.token = {90};

@@ -7,9 +7,9 @@
 using namespace rlock::test;
 using namespace std::chrono_literals;
 
-TEST_CASE("a held lock is entered: one request, no acquisition, an entry of its own") {
+TEST_CASE("a held lock is re-entered: one request, no acquisition, an entry of its own") {
   Scratch scratch;
-  Job job(held({"around=held", "trace=" + scratch.file("trace")}, shell("echo $ENTRY; exit 4")));
+  Job job(held({"outer=held", "trace=" + scratch.file("trace")}, shell("echo $ENTRY; exit 4")));
   CHECK(job.line().size() == 32);
   CHECK(job.status() == 4);
   std::string trace = read_file(scratch.file("trace"));
@@ -19,10 +19,10 @@ TEST_CASE("a held lock is entered: one request, no acquisition, an entry of its 
   CHECK(count_calls(trace, "release") == 1);
 }
 
-TEST_CASE("what a run around us held and holds no longer is acquired like any other") {
+TEST_CASE("a lock that the outer run no longer holds is acquired like any other") {
   for (const char* how : {"deleted", "taken", "forced"}) {
     Scratch scratch;
-    Job job(held({"around=held", std::string("renew=") + how, "trace=" + scratch.file("trace")},
+    Job job(held({"outer=held", std::string("renew=") + how, "trace=" + scratch.file("trace")},
                  shell("echo $ENTRY")));
     CHECK(job.line() == "0");
     CHECK(job.status() == 0);
@@ -30,10 +30,10 @@ TEST_CASE("what a run around us held and holds no longer is acquired like any ot
   }
 }
 
-TEST_CASE("an outer run that is not seen is given the time to put its lease back") {
+TEST_CASE("an outer run whose lease is missing is given time to restore it") {
   Scratch scratch;
   const std::string trace = scratch.file("trace");
-  Job job(held({"around=unseen", "patience=600", "renew=deleted", "trace=" + trace},
+  Job job(held({"outer=unseen", "patience=600", "renew=deleted", "trace=" + trace},
                shell("echo $ENTRY")));
   CHECK(job.line() == "0");
   CHECK(job.status() == 0);
@@ -47,9 +47,8 @@ TEST_CASE("nobody waits for an outer run whose lock another has, or which was br
   for (const char* how : {"taken", "forced"}) {
     Scratch scratch;
     const std::string trace = scratch.file("trace");
-    Job job(
-        held({"around=unseen", "patience=600000", std::string("renew=") + how, "trace=" + trace},
-             shell("echo $ENTRY")));
+    Job job(held({"outer=unseen", "patience=600000", std::string("renew=") + how, "trace=" + trace},
+                 shell("echo $ENTRY")));
     CHECK(job.line() == "0");
     CHECK(job.status() == 0);
     CHECK(count_calls(read_file(trace), "renew") == 1);
@@ -59,7 +58,7 @@ TEST_CASE("nobody waits for an outer run whose lock another has, or which was br
 TEST_CASE("a signal ends the wait for an outer run") {
   Scratch scratch;
   const std::string trace = scratch.file("trace");
-  Job job(held({"around=unseen", "patience=600000", "renew=deleted", "trace=" + trace},
+  Job job(held({"outer=unseen", "patience=600000", "renew=deleted", "trace=" + trace},
                shell("echo started")));
   CHECK(eventually([&] { return count_calls(read_file(trace), "renew") > 1; }));
   send_signal(job.pid(), SIGTERM);
@@ -69,25 +68,25 @@ TEST_CASE("a signal ends the wait for an outer run") {
 }
 
 TEST_CASE("an entry's lease is 30 s at most, whatever was asked for") {
-  Job job(held({"around=held", "ttl=900000", "watchdog=none", "kill_after=26500"},
+  Job job(held({"outer=held", "ttl=900000", "watchdog=none", "kill_after=26500"},
                shell("trap 'exit 0' TERM; echo on; while :; do sleep 0.05; done")));
   CHECK(job.line() == "on");
   // TERM comes when half of the 30 s is over.
   CHECK(job.status(rlock::Millis(60'000)) == 76);
 }
 
-TEST_CASE("an unanswered entry is given back, and nothing runs") {
+TEST_CASE("an entry without a reply is cancelled, and nothing runs") {
   Scratch scratch;
-  Job job(held({"around=held", "renew=silent", "trace=" + scratch.file("trace")},
+  Job job(held({"outer=held", "renew=silent", "trace=" + scratch.file("trace")},
                shell("echo started")));
   CHECK(job.status() == 71);
   CHECK(job.rest().empty());
   CHECK(count_calls(read_file(scratch.file("trace")), "release") == 1);
 }
 
-TEST_CASE("a signal while entering ends the run, which gives its entry back") {
+TEST_CASE("a signal while re-entering ends the run, which cancels its entry") {
   Scratch scratch;
-  Job job(held({"around=held", "renew=silent", "trace=" + scratch.file("trace")},
+  Job job(held({"outer=held", "renew=silent", "trace=" + scratch.file("trace")},
                shell("echo started")));
   CHECK(eventually([&] { return count_calls(read_file(scratch.file("trace")), "renew") > 0; }));
   send_signal(job.pid(), SIGTERM);
@@ -97,22 +96,22 @@ TEST_CASE("a signal while entering ends the run, which gives its entry back") {
 }
 
 TEST_CASE("an operator's break that ends a nested run by the outer one's signal is a lost lease") {
-  Job inner(held({"around=held", "release=forced"}, shell("kill -TERM $$")));
+  Job inner(held({"outer=held", "release=forced"}, shell("kill -TERM $$")));
   CHECK(inner.status() == 76);
   Job outer(held({"release=forced"}, shell("kill -TERM $$")));
   CHECK(outer.status() == 128 + SIGTERM);
 }
 
-TEST_CASE("an inner run's ending spares what runs beside it") {
+TEST_CASE("the end of an inner run does not end what runs beside it") {
   Scratch scratch;
-  std::string inner = std::string(RUN_HOLD) + " around=held max_run=100 -- sleep 60";
+  std::string inner = std::string(RUN_HOLD) + " outer=held max_run=100 -- sleep 60";
   Job outer(held({}, shell("setsid sleep 60 & " + inner + "; echo $?; kill -0 $! && echo beside")));
   CHECK(outer.line() == "124");
   CHECK(outer.line() == "beside");
 }
 
 TEST_CASE("the outer run's ending reaches everything inside") {
-  std::string inner = std::string(RUN_HOLD) + " around=held -- setsid sh -c 'echo on; sleep 60'";
+  std::string inner = std::string(RUN_HOLD) + " outer=held -- setsid sh -c 'echo on; sleep 60'";
   Job outer(held({"max_run=500"}, shell("setsid " + inner + " & sleep 60")));
   CHECK(outer.line() == "on");
   CHECK(outer.status() == 124);

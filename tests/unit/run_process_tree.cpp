@@ -101,8 +101,9 @@ TEST_CASE("a stat line is read past a name with brackets and blanks") {
   CHECK_FALSE(run::read_stat(0x3ffffff).has_value());
 }
 
-TEST_CASE("the tree: whatever sessions, groups and environments it makes, and nobody else" *
-          doctest::skip(kUnderThreadSanitizer)) {
+TEST_CASE(
+    "the whole tree is found, with any sessions, groups and environments, and no other process" *
+    doctest::skip(kUnderThreadSanitizer)) {
   Job stranger(shell("echo on; sleep 60"));
   CHECK(stranger.line() == "on");
   CHECK(ended(kFamily, 6) == "gone\n");
@@ -117,7 +118,7 @@ TEST_CASE("the tree, where the kernel keeps no lists of children" *
   CHECK(alive(stranger.pid()));
 }
 
-TEST_CASE("a deep tree" * doctest::skip(kUnderThreadSanitizer)) {
+TEST_CASE("a deep tree is found whole" * doctest::skip(kUnderThreadSanitizer)) {
   CHECK(ended("f() { if [ $1 -gt 0 ]; then setsid sh -c \"$2\" sh $(($1 - 1)) \"$2\" & fi; "
               "echo on; sleep 60; }; f 1 'echo on; if [ $1 -gt 0 ]; then sh -c \"$2\" sh $(($1 - "
               "1)) \"$2\" & fi; "

@@ -33,7 +33,7 @@ TEST_CASE("a server whose clock was set back does not vote for now, and is asked
   CHECK_FALSE(refused("60"));
 }
 
-TEST_CASE("a server that does not tell since when it runs is refused") {
+TEST_CASE("a server that does not report its uptime is refused") {
   for (const char* uptime : {"", "-", "x", "99999999999999999999"}) {
     CAPTURE(uptime);
     auto why = refused(uptime);
