@@ -57,7 +57,7 @@ def check_link(path, line, target, faults):
     name, _, anchor = target.partition("#")
     other = (TOP / path.parent / name).resolve() if name else TOP / path
     if not other.exists():
-        faults.add(path, line, f"the link leads nowhere: {target}")
+        faults.add(path, line, f"the link leads nowhere: {target}", "name what there is")
     elif anchor and other.suffix == ".md" and anchor not in anchors(other.relative_to(TOP)):
         faults.add(path, line, f"{name or path} has no heading #{anchor}")
 
@@ -65,7 +65,7 @@ def check_link(path, line, target, faults):
 def check_names(path, line, text, known, faults):
     """Paths and pages that a text names."""
     named = {match[1] for match in PATH.finditer(text)} | {match[1] for match in FILE.finditer(text)}
-    for name in sorted(one for each in named for one in expand(each.rstrip("."))):
+    for name in sorted(one for each in named for one in expand(each.rstrip(".")) if not one.endswith(".md")):
         there = exists(name, path.parent) or ("/" not in name and name in known)
         if not there and not MADE.match(name):
             faults.add(path, line, f"there is no {name}")

@@ -22,18 +22,19 @@ def whole_word(word):
 
 
 def rules():
-    """([(words, regex, instead)], [(glob, regex)]). Only a text with one of the words is searched: that is quick."""
+    """([(glob, words, regex, instead)], [(glob, regex)]). Only a text with one of the words is searched: that is quick."""
     banned, allowed = [], []
     for number, line in enumerate(read(LIST).splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         if allow := re.match(r"ok (\S+) /(.*)/ # \S", line):
             allowed.append((allow[1], re.compile(allow[2])))
-        elif rule := re.match(r"/(.*)/ => (.+)$", line):
-            banned.append(([""], re.compile(rule[1]), rule[2]))
-        elif rule := re.match(r"([\w ]+) => (.+)$", line):
+        elif rule := re.match(r"/(.*)/(?: in (\S+))? => (.+)$", line):
+            banned.append((rule[2] or "*", [""], re.compile(rule[1]), rule[3]))
+        elif rule := re.match(r"([\w ]+?)(?: in (\S+))? => (.+)$", line):
             words = rule[1].split()
-            banned.append(([word.lower() for word in words], re.compile("|".join(map(whole_word, words))), rule[2]))
+            regex = re.compile("|".join(map(whole_word, words)))
+            banned.append((rule[2] or "*", [word.lower() for word in words], regex, rule[3]))
         else:
             raise SystemExit(f"{LIST}:{number}: neither WORDS => INSTEAD nor ok PATTERN /REGEX/ # WHY: {line}")
     return banned, allowed
@@ -45,12 +46,12 @@ def texts():
             yield path
 
 
-def found(text, banned, exempt):
+def found(path, text, banned, exempt):
     """(position, what, instead) of each word that no exemption covers."""
     lower = text.lower()
     free = [match.span() for regex in exempt for match in regex.finditer(text)]
-    for words, regex, instead in banned:
-        if not any(word in lower for word in words):
+    for glob, words, regex, instead in banned:
+        if not fnmatch.fnmatch(path, glob) or not any(word in lower for word in words):
             continue
         for match in regex.finditer(text):
             if not any(start <= match.start() and match.end() <= end for start, end in free):
@@ -64,7 +65,7 @@ def main():
         count += 1
         text = read(path)
         exempt = [regex for glob, regex in allowed if fnmatch.fnmatch(str(path), glob)]
-        for position, what, instead in sorted(found(text, banned, exempt)):
+        for position, what, instead in sorted(found(str(path), text, banned, exempt)):
             faults.add(path, text.count("\n", 0, position) + 1, f'"{" ".join(what.split())}"', f"write instead: {instead}")
     faults.finish(f"{count} files")
 
