@@ -9,7 +9,7 @@ TOKEN = re.compile(r"""
   | (?P<char>(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+')
   | (?P<directive>^[ \t]*\#(?:\\\n|[^\n])*)
   | (?P<word>[A-Za-z_0-9][\w']*)
-  | (?P<mark2>->|::|<<|>>|[^\s])
+  | (?P<mark2>->|::|<<|>>|[=!<>+]=|&&|\|\||[^\s])
 """, re.VERBOSE | re.DOTALL | re.MULTILINE)
 
 

@@ -16,7 +16,8 @@ from tree import TOP, files, read
 GOLDEN = "tests/style/messages.txt"
 ELSEWHERE = ("tests/cli/golden/help*.txt", "man/rlock.1", "completions/*")
 CLOSING = {"(": ")", "[": "]", "{": "}"}
-SEPARATORS = {",", ";", "?", ":", "=", "return", "<<", "&", "|"}
+SEPARATORS = {",", ";", "?", ":", "=", "+=", "return", "<<", "&&", "||", "==", "!="}
+COMPARE = {"==", "!="}
 # What takes a text to look for, not to print: of the standard library.
 SEARCHES = {"find", "rfind", "starts_with", "ends_with", "contains", "static_assert", "getenv", "find_first_of", "find_last_of"}
 WRAPPERS = {"string", "string_view", "printable"}
@@ -47,18 +48,16 @@ def tree_of(tokens):
 
 
 def segments(group):
-    part = []
-    for item in group[1:]:
-        if not isinstance(item, list) and item.text in SEPARATORS and item.kind != "string":
-            yield part
-            part = []
-        else:
+    """(what stands between two separators, whether it is compared)"""
+    part, before = [], ""
+    for item in [*group[1:], None]:
+        word = ";" if item is None else "" if isinstance(item, list) or item.kind == "string" else item.text
+        if word not in SEPARATORS:
             part.append(item)
-    yield part
-
-
-def is_text(segment):
-    return any(not isinstance(item, list) and item.kind == "string" for item in segment)
+            continue
+        if part:
+            yield part, before in COMPARE or word in COMPARE
+        part, before = [], word
 
 
 def is_wrapper(segment, index):
@@ -75,7 +74,7 @@ def render(segment, found):
     for index, item in enumerate(segment):
         if isinstance(item, list):
             if is_wrapper(segment, index) and item[0].text == "(":
-                choices = [render(part, found) for part in segments(item)]
+                choices = [render(part, found) for part, compared in segments(item) if not compared]
                 choices = [choice for choice in choices if choice.strip("…")] or ["…"]
                 out.append(choices[0] if len(choices) == 1 else f"({'|'.join(choices)})")
             elif not (index > 0 and getattr(segment[index - 1], "text", "") in SEARCHES):
@@ -89,13 +88,10 @@ def render(segment, found):
 
 
 def collect(group, found):
-    for segment in segments(group):
-        compared = any(not isinstance(item, list) and item.text in ("!", ">", "<") for item in segment[-2:])
-        pair = [getattr(item, "text", "") for item in segment]
-        if is_text(segment) and not compared and "operator" not in pair:
-            found.append(render(segment, found))
-        else:
-            found.append(render(segment, found) if any(isinstance(item, list) for item in segment) else "")
+    for segment, compared in segments(group):
+        text = render(segment, found)
+        if not compared:
+            found.append(text)
 
 
 def plain(text):

@@ -47,8 +47,8 @@ def check(build, entry, passed):
     mark = passed / stamp(entry)
     if mark.exists():
         return ""
-    # The flags are meant for gcc.
-    done = subprocess.run([PROGRAM, "-p", build, "--quiet", "--extra-arg=-Wno-unknown-warning-option", entry["file"]],
+    # Warnings are the compiler's business, and its flags are gcc's.
+    done = subprocess.run([PROGRAM, "-p", build, "--quiet", "--extra-arg=-w", entry["file"]],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode == 0:
         mark.touch()
