@@ -13,7 +13,7 @@ PAGES = ("*.md", "docs/**/*.md", "src/**/*.md", "tests/**/*.md", "packaging/**/*
 FOLDERS = "src|tests|docs|man|packaging|completions"
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 PATH = re.compile(rf"(?<![\w/.$}}-])((?:{FOLDERS})/[\w./*{{}},-]*[\w/*}}])")
-FILE = re.compile(r"(?<![\w/.<$~-])([\w./-]*[\w-]\.(?:cpp|hpp|py|lua|bats|bash|cmake|js))(?![\w/])")
+FILE = re.compile(r"(?<![\w/.<$~-])([\w./-]*[\w-]\.(?:cpp|hpp|py|bats|bash|cmake))(?![\w/])")
 PAGE = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)*[\w-]+\.md)\b(?:,?\s+(?://|\#)?\s*\"([^\"]+)\")?")
 MADE = re.compile(r"tests/style/passed|build/")
 
@@ -47,7 +47,7 @@ def expand(path):
 
 
 def exists(path, folder):
-    roots = [TOP, TOP / "src", TOP / folder]
+    roots = [TOP, TOP / "src", TOP / "tests", TOP / folder]
     return any((root / path).exists() or ("*" in path and any(root.glob(path))) for root in roots)
 
 

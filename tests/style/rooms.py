@@ -51,23 +51,14 @@ def drawn(faults):
     return rooms
 
 
-def cycle(arrows):
-    """One way around, or none."""
-    done, way = set(), []
-
-    def visit(room):
-        if room in way:
-            return way[way.index(room):] + [room]
-        if room in done:
-            return None
-        way.append(room)
-        for other in sorted(arrows.get(room, ())):
-            if found := visit(other):
-                return found
-        done.add(way.pop())
-        return None
-
-    return next(filter(None, map(visit, sorted(arrows))), None)
+def reachable(arrows, room):
+    """All rooms behind one."""
+    found, todo = set(), [room]
+    while todo:
+        new = set(arrows.get(todo.pop(), ())) - found
+        found |= new
+        todo += new
+    return found
 
 
 def check_arrows(there, page, faults):
@@ -87,10 +78,12 @@ def check_arrows(there, page, faults):
 
 
 def check_cycles(there, faults):
-    around = cycle(there)
-    for room, other in zip(around or (), (around or ())[1:]):
-        path, line = there[room][other]
-        faults.add(path, line, f"{room} -> {other} is part of a cycle: {' -> '.join(around)}", "break it here or there")
+    behind = {room: reachable(there, room) for room in there}
+    for room, others in sorted(there.items()):
+        for other, (path, line) in sorted(others.items()):
+            if room in behind[other]:
+                around = ", ".join(sorted(one for one in behind[room] if room in behind[one]))
+                faults.add(path, line, f"{room} -> {other} is part of a cycle of {around}", "one of them knows the other")
 
 
 def main():
