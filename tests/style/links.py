@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Every link between the pages of the tree resolves, and every path and page that pages and comments name exists.
 
-In pages: [text](target#anchor), and paths in backticks. In comments of src and tests: paths below the folders of the
+In pages: [text](target#anchor), paths and `test_…` in backticks, and in the tables of docs/FAULTS.md "names of tests". In comments of src and tests: paths below the folders of the
 tree, NAME.md, and sections: docs/PROTOCOL.md, "Release".
 """
 import re
@@ -73,8 +73,19 @@ def check_names(path, line, text, known, faults):
         pages = [page for page in files(*PAGES) if str(page).endswith(match[1])]
         if not pages:
             faults.add(path, line, f"there is no page {match[1]}")
-        elif match[2] and not any(match[2] in headings(page) for page in pages):
-            faults.add(path, line, f'{match[1]} has no section "{match[2]}"')
+        section = re.sub(r"\s*\n\s*(?://|#|--)?\s*", " ", match[2] or "")
+        if pages and section and not any(section in headings(page) for page in pages):
+            faults.add(path, line, f'{match[1]} has no section "{section}"')
+
+
+def check_tests(path, line, text, tests, faults):
+    """Names of tests that a line of a page has."""
+    names = re.findall(r"`(test_\w+)`", text)
+    if path.name == "FAULTS.md" and text.startswith("|"):
+        names += re.findall(r'"([^"|]+)"', text)
+    for name in names:
+        if name not in tests:
+            faults.add(path, line, f'there is no test "{name}"', "name one that there is")
 
 
 def comments(path, text):
@@ -100,10 +111,12 @@ def main():
                       for ending in ("cpp", "hpp", "lua", "py", "bats", "bash", "sh", "cmake", "txt")))
     known = {path.name for path in sources} | {path.name for path in files("man/*", "packaging/**/*", "completions/*")}
     pages = files(*PAGES)
+    tests = "\0".join(read(path) for path in sources if path.parts[0] == "tests" and path.suffix in (".cpp", ".hpp", ".py", ".bats"))
     for path in pages:
         for number, line in enumerate(read(path).splitlines(), 1):
             for match in LINK.finditer(line):
                 check_link(path, number, match[1], faults)
+            check_tests(path, number, line, tests, faults)
             for match in re.finditer(r"`([^`]+)`", line):
                 check_names(path, number, match[1], known, faults)
     for path in sources:

@@ -83,7 +83,7 @@ def check_cycles(there, faults):
         for other, (path, line) in sorted(others.items()):
             if room in behind[other]:
                 around = ", ".join(sorted(one for one in behind[room] if room in behind[one]))
-                faults.add(path, line, f"{room} -> {other} is part of a cycle of {around}", "one of them knows the other")
+                faults.add(path, line, f"{room} -> {other} is part of a cycle of {around}", "leave one of its arrows out")
 
 
 def main():
