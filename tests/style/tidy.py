@@ -42,9 +42,8 @@ def stamp(entry):
     return state.hexdigest()
 
 
-def check(build, entry, passed):
+def check(build, entry, mark):
     """What clang-tidy has to say against one file; empty when nothing."""
-    mark = passed / stamp(entry)
     if mark.exists():
         return ""
     # Warnings are the compiler's business, and its flags are gcc's.
@@ -66,8 +65,11 @@ def main():
     with open(pathlib.Path(build) / "compile_commands.json", encoding="utf-8") as file:
         entries = {entry["file"]: entry for entry in json.load(file)}
     entries = [entry for name, entry in sorted(entries.items()) if pathlib.Path(name).is_relative_to(TOP / "src")]
+    marks = [passed / stamp(entry) for entry in entries]
+    for old in set(passed.iterdir()) - set(marks):
+        old.unlink()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        answers = list(pool.map(lambda entry: check(build, entry, passed), entries))
+        answers = list(pool.map(lambda entry, mark: check(build, entry, mark), entries, marks))
     faults = [answer for answer in answers if answer]
     print(*faults, sep="\n")
     print(f"{len(entries)} files: {len(faults)} with faults")
