@@ -51,7 +51,7 @@ std::optional<ProcessHandle> parent_of(pid_t pid) {
 
 Result<BackgroundRenewer> BackgroundRenewer::start(const lock::AcquireCall& claim,
                                                    ProcessHandle watched,
-                                                   const lock::MakeStore& make_store,
+                                                   const lock::MakeServer& make_server,
                                                    Signals& signals,
                                                    const DescribeNotice& describe) {
   int ends[2];
@@ -60,7 +60,7 @@ Result<BackgroundRenewer> BackgroundRenewer::start(const lock::AcquireCall& clai
   }
   util::Fd ours(ends[0]);
   util::Fd theirs(ends[1]);
-  int error = fork_away({claim, watched, parent_of(watched.pid()), make_store, signals, describe},
+  int error = fork_away({claim, watched, parent_of(watched.pid()), make_server, signals, describe},
                         theirs, ours);
   if (error != 0) return cannot_start("fork", error);
   return BackgroundRenewer(std::move(ours), std::move(watched));

@@ -42,7 +42,7 @@ class BackgroundRenewerProcess {
     const HeldLock held_lock{claim_.owner, acquired.token, claim_.limit, claim_.min_hold};
     auto renewer = Renewer::make(
         renew_call(claim_, held_lock),
-        {task_.make_store, nobody, lease, [&acquired] { return acquired.everywhere; }});
+        {task_.make_server, nobody, lease, [&acquired] { return acquired.everywhere; }});
     if (!renewer || !(*renewer)->start()) return;
     if (send(line_.get(), "r", 1, MSG_NOSIGNAL) != 1) kept_ = false;
     RenewalEnd end = watch(lease, **renewer);
@@ -109,10 +109,10 @@ class BackgroundRenewerProcess {
   // Whether the lock, which an operator broke, is still ours until that is confirmed. nullopt: no
   // server answered.
   std::optional<bool> still_counts() const {
-    auto store = task_.make_store();
+    auto inspector = task_.make_server();
     lock::SystemPoller poller;
-    auto seen = lock::finish(poller, store->inspect({claim_.name}),
-                             BootClock::now() + kShortestRequest, store->server());
+    auto seen = lock::finish(poller, inspector->inspect({claim_.name}),
+                             BootClock::now() + kShortestRequest, inspector->server());
     if (!seen) return std::nullopt;
     return std::any_of(seen->holders.begin(), seen->holders.end(), [&](const lock::Holder& holder) {
       return holder.owner == claim_.owner.text();
@@ -129,7 +129,7 @@ class BackgroundRenewerProcess {
   void report_early_end(TimePoint granted_at, TimePoint deadline) const {
     const TimePoint now = BootClock::now();
     if (now >= granted_at + claim_.ttl || !task_.parent || task_.parent->ended()) return;
-    auto store = task_.make_store();
+    auto store = task_.make_server();
     lock::SystemPoller poller;
     auto request = store->renew(renew_call(claim_, {claim_.owner, {}, claim_.limit}));
     auto reply = lock::finish(poller, std::move(request),
@@ -161,7 +161,7 @@ class BackgroundRenewerProcess {
 
   // Nobody waits for this: it may take as long as the lease.
   void release(TimePoint deadline) const {
-    auto store = task_.make_store();
+    auto store = task_.make_server();
     const lock::ReleaseCall call{claim_.name, claim_.owner};
     [[maybe_unused]] auto released =
         release_until(*store, call, std::max(deadline, BootClock::now() + kShortestRequest));

@@ -94,11 +94,12 @@ bool may_be_put_back(const OuterRun& outer, const lock::Lost& lost) {
 
 // Whether the server has forgotten the outer run's grant: else it refuses that run, too. No answer
 // is no sign.
-bool forgotten(const Plan& plan, const OuterRun& outer, lock::LockStore& store,
+bool forgotten(const Plan& plan, const OuterRun& outer, const lock::MakeInspector& make_inspector,
                lock::Poller& poller, TimePoint until) {
+  auto inspector = make_inspector();
   lock::InspectCall call{plan.claim.name};
   call.holders_page = call.waiters_page = 0;
-  auto seen = lock::finish(poller, store.inspect(call), until, store.server());
+  auto seen = lock::finish(poller, inspector->inspect(call), until, inspector->server());
   return !seen || seen->last_grant < outer.held_lock.token;
 }
 
@@ -145,8 +146,9 @@ void leave_outer_run(const Plan& plan, const HeldLock& held_lock, lock::LockStor
   poller.drive(*request, poller.now() + kLeaveTime, lock::Interruptible::no);
 }
 
-Result<EnterResult> enter_outer_run(const Plan& plan, lock::LockStore& store, lock::Poller& poller,
-                                    lock::WaitObserver& observer) {
+Result<EnterResult> enter_outer_run(const Plan& plan, const Connections& connections,
+                                    lock::Poller& poller, lock::WaitObserver& observer) {
+  lock::LockStore& store = connections.store;
   const TimePoint until = poller.now() + plan.limits.first_contact;
   const OuterRun* lost_outer = nullptr;
   for (const OuterRun& outer : plan.outer_runs) {
@@ -155,7 +157,8 @@ Result<EnterResult> enter_outer_run(const Plan& plan, lock::LockStore& store, lo
     if (lost == nullptr) return to_enter_result(std::move(answer));
     if (lost_outer == nullptr && may_be_put_back(outer, *lost)) lost_outer = &outer;
   }
-  if (lost_outer == nullptr || !forgotten(plan, *lost_outer, store, poller, until)) {
+  if (lost_outer == nullptr ||
+      !forgotten(plan, *lost_outer, connections.make_inspector, poller, until)) {
     return EnterResult(NoneHeld{});
   }
   observer.transient_error(put_back_awaited(store, *lost_outer));

@@ -36,8 +36,8 @@ struct Trio {
     }
   }
 
-  std::vector<MakeStore> makers() {
-    std::vector<MakeStore> makers;
+  std::vector<MakeServer> makers() {
+    std::vector<MakeServer> makers;
     for (Member& member : members) {
       makers.push_back([&member] { return std::move(member.store); });
     }

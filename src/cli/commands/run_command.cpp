@@ -94,11 +94,11 @@ void find_new_holder(run::LeaseEnd& lease, const lock::AcquireCall& claim,
                      const RunObserver& observer, const Session& session) {
   constexpr Millis kBound{1000};
   if (lease.reported && lease.reported->how != lock::LostHow::expired) return;
-  auto store = session.make_store()();
+  auto inspector = session.make_server()();
   const auto ours = observer.held_owner();
   lock::SystemPoller poller;
-  auto seen =
-      lock::finish(poller, store->inspect({claim.name}), poller.now() + kBound, store->server());
+  auto seen = lock::finish(poller, inspector->inspect({claim.name}), poller.now() + kBound,
+                           inspector->server());
   if (!seen) return;
   for (lock::Holder& holder : seen->holders) {
     bool own = ours && ours->text() == holder.owner;
@@ -171,8 +171,8 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
   const TimePoint start = BootClock::now();
   plan.limits.first_contact = session.connect_timeout();
   if (settings.wait) plan.limits.deadline = start + *settings.wait;
-  run::RunOutcome outcome =
-      run::hold_and_run(plan, session.store(), session.make_store(), observer, signals);
+  run::RunOutcome outcome = run::hold_and_run(
+      plan, {session.store(), session.make_server(), session.make_server()}, observer, signals);
   if (settings.on_no_server == OnNoServer::fail_open && no_server_answered(outcome)) {
     observer.end();
     log_end(observer, outcome, std::get<Error>(outcome).text);

@@ -12,9 +12,9 @@ constexpr Millis kInspectLimit{2000};
 // Servers that disagree about who waits would cut their pages at different places: one for all.
 constexpr uint64_t kWholeListing = 4096;
 
-std::vector<Member> members_of(const std::vector<MakeStore>& makers) {
+std::vector<Member> members_of(const std::vector<MakeServer>& makers) {
   std::vector<Member> members;
-  for (const MakeStore& make : makers) members.push_back({make()});
+  for (const MakeServer& make : makers) members.push_back({make()});
   return members;
 }
 
@@ -61,7 +61,7 @@ class QuorumStore::Acquiring final : public QuorumAcquire {
   QuorumStore& store_;
 };
 
-QuorumStore::QuorumStore(std::vector<MakeStore> makers, QuorumSources sources)
+QuorumStore::QuorumStore(std::vector<MakeServer> makers, QuorumSources sources)
     : makers_(std::move(makers)),
       sources_(std::move(sources)),
       members_(members_of(makers_)),
@@ -129,9 +129,12 @@ InFlight<CancelReply> QuorumStore::cancel(const CancelCall& call) {
       QuorumRequest<CancelReply>::Options{kReleaseLimit, OnPending::abandon, WaitFor::everyone});
 }
 
+// A server that was late to hear of the majority's token has one of its own.
 InFlight<ForceReply> QuorumStore::force_unlock(const ForceCall& call) {
-  auto make_request = [call](LockStore& store, size_t, TimePoint) {
-    return store.force_unlock(call);
+  ForceCall unchecked = call;
+  for (ForceTarget& target : unchecked.targets) target.token = {};
+  auto make_request = [unchecked](LockInspector& inspector, size_t, TimePoint) {
+    return inspector.force_unlock(unchecked);
   };
   return std::make_unique<QuorumRequest<ForceReply>>(
       members(), quorum_, make_request,
@@ -142,15 +145,17 @@ InFlight<Snapshot> QuorumStore::inspect(const InspectCall& call) {
   InspectCall whole = call;
   whole.holders_page = kWholeListing;
   if (whole.waiters_page > 0) whole.waiters_page = kWholeListing;
-  auto make_request = [whole](LockStore& store, size_t, TimePoint) { return store.inspect(whole); };
+  auto make_request = [whole](LockInspector& inspector, size_t, TimePoint) {
+    return inspector.inspect(whole);
+  };
   return std::make_unique<QuorumRequest<Snapshot>>(
       members(), quorum_, make_request,
       QuorumRequest<Snapshot>::Options{kInspectLimit, OnPending::finish, WaitFor::everyone});
 }
 
 InFlight<std::vector<HistoryRow>> QuorumStore::history(const LockName& name, uint64_t rows) {
-  auto make_request = [name, rows](LockStore& store, size_t, TimePoint) {
-    return store.history(name, rows);
+  auto make_request = [name, rows](LockInspector& inspector, size_t, TimePoint) {
+    return inspector.history(name, rows);
   };
   using Rows = std::vector<HistoryRow>;
   return std::make_unique<QuorumRequest<Rows>>(
@@ -159,9 +164,10 @@ InFlight<std::vector<HistoryRow>> QuorumStore::history(const LockName& name, uin
 }
 
 InFlight<NamesPage> QuorumStore::list_names(const std::string& cursor) {
-  auto make_request = [cursor](LockStore& store, size_t member, TimePoint) -> InFlight<NamesPage> {
+  auto make_request = [cursor](LockInspector& inspector, size_t member,
+                               TimePoint) -> InFlight<NamesPage> {
     auto own = cursor_at(cursor, member);
-    return own ? store.list_names(*own) : nullptr;
+    return own ? inspector.list_names(*own) : nullptr;
   };
   return std::make_unique<QuorumRequest<NamesPage>>(
       members(), quorum_, make_request,

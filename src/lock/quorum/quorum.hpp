@@ -23,10 +23,10 @@ struct QuorumSources {
 // Three and more independent servers as one: what a majority of them says is so. Exclusive mode
 // only, leases of at most kLongestQuorumLease; ErrorKind::usage otherwise. [docs/PROTOCOL.md,
 // "Quorum"]
-class QuorumStore : public LockStore {
+class QuorumStore : public LockServer {
  public:
   // A maker for each server; they are called when a server is first needed.
-  QuorumStore(std::vector<MakeStore> makers, QuorumSources sources);
+  QuorumStore(std::vector<MakeServer> makers, QuorumSources sources);
   QuorumStore(const QuorumStore&) = delete;
   QuorumStore& operator=(const QuorumStore&) = delete;
 
@@ -43,7 +43,7 @@ class QuorumStore : public LockStore {
   bool granted_everywhere(TimePoint now) override;
 
  protected:
-  std::vector<MakeStore> makers_;
+  std::vector<MakeServer> makers_;
   QuorumSources sources_;
   std::vector<Member> members_;
   Quorum quorum_;
