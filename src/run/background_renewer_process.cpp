@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "lock/timing.hpp"
 #include "run/descriptors.hpp"
 #include "run/reentry.hpp"
 #include "run/release_until.hpp"
@@ -20,11 +21,6 @@ namespace rlock::run {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Where no descriptor tells the end of the process that is watched.
-constexpr auto kLookEvery = 1s;
-// For a request also when hardly anything is left of the lease.
-constexpr auto kShortestRequest = 1s;
 
 enum class RenewalEnd { release, process_ended, lost };
 
@@ -112,7 +108,7 @@ class BackgroundRenewerProcess {
     auto inspector = task_.make_server();
     lock::SystemPoller poller;
     auto seen = lock::finish(poller, inspector->inspect({claim_.name}),
-                             BootClock::now() + kShortestRequest, inspector->server());
+                             BootClock::now() + timing::kShortestRequest, inspector->server());
     if (!seen) return std::nullopt;
     return std::any_of(seen->holders.begin(), seen->holders.end(), [&](const lock::Holder& holder) {
       return holder.owner == claim_.owner.text();
@@ -133,13 +129,15 @@ class BackgroundRenewerProcess {
     lock::SystemPoller poller;
     auto request = store->renew(renew_call(claim_, {claim_.owner, {}, claim_.limit}));
     auto reply = lock::finish(poller, std::move(request),
-                              std::min(deadline, now + kShortestRequest), store->server());
+                              std::min(deadline, now + timing::kShortestRequest), store->server());
     if (!reply || !std::holds_alternative<lock::Renewal>(*reply)) return;
     const auto after = std::chrono::duration_cast<Millis>(now - granted_at);
     write_to_stderr_of(task_.parent->pid(), task_.describe(EndedEarly{after}));
   }
 
-  Nanos look_after() const { return task_.watched.fd() < 0 ? Nanos(kLookEvery) : Nanos(1h); }
+  Nanos look_after() const {
+    return task_.watched.fd() < 0 ? Nanos(timing::kWatchLook) : Nanos(1h);
+  }
 
   // Until something may have changed; true for a signal.
   bool signalled(const Renewer& renewer, TimePoint until) {
@@ -163,8 +161,8 @@ class BackgroundRenewerProcess {
   void release(TimePoint deadline) const {
     auto store = task_.make_server();
     const lock::ReleaseCall call{claim_.name, claim_.owner};
-    [[maybe_unused]] auto released =
-        release_until(*store, call, std::max(deadline, BootClock::now() + kShortestRequest));
+    [[maybe_unused]] auto released = release_until(
+        *store, call, std::max(deadline, BootClock::now() + timing::kShortestRequest));
   }
 
   const BackgroundRenewerTask& task_;

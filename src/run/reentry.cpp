@@ -2,14 +2,11 @@
 
 #include <algorithm>
 
+#include "lock/timing.hpp"
 #include "util/duration.hpp"
 
 namespace rlock::run {
 namespace {
-
-constexpr Millis kPause{20};
-constexpr Millis kLeaveTime{500};
-constexpr Millis kLookAgain{250};  // while an outer run may put its lease back
 
 HeldLock entry_in(const Plan& plan, const OuterRun& outer) {
   util::SystemRandom random;
@@ -71,13 +68,14 @@ Result<EntryReply> request_entry(const Plan& plan, const OuterRun& outer, lock::
     if (driven == lock::PollResult::done) {
       auto reply = request->take();
       // An answer that took half the lease is asked for again.
-      bool fresh = poller.now() - sent_at < plan.claim.ttl / 2;
+      bool fresh = poller.now() - sent_at < timing::usable_lease(plan.claim.ttl);
       if (reply && fresh) return read_reply(*reply, {held_lock, sent_at});
       if (!reply) transient_error = keep_answered(transient_error, std::move(reply).error());
     }
     transient_error.answered = std::max(transient_error.answered, request->answered());
     request.reset();
-    if (driven != lock::PollResult::interrupted) driven = poller.pause(poller.now() + kPause);
+    if (driven != lock::PollResult::interrupted)
+      driven = poller.pause(poller.now() + timing::kEntryPause);
     bool over = transient_error.retry == Retry::never || poller.now() >= until;
     if (driven != lock::PollResult::interrupted && !over) continue;
     leave_outer_run(plan, held_lock, store,
@@ -121,7 +119,7 @@ Result<EnterResult> await_put_back(const Plan& plan, const OuterRun& outer, lock
     const auto* lost = std::get_if<lock::Lost>(&answer);
     if (lost == nullptr || last || !may_be_put_back(outer, *lost))
       return to_enter_result(std::move(answer));
-    const TimePoint next = std::min(end, poller.now() + kLookAgain);
+    const TimePoint next = std::min(end, poller.now() + timing::kPutBackLook);
     if (poller.pause(next) == lock::PollResult::interrupted)
       return EnterResult(lock::Interrupted{});
   }
@@ -143,7 +141,7 @@ lock::RenewCall renew_call(const lock::AcquireCall& claim, const HeldLock& held_
 void leave_outer_run(const Plan& plan, const HeldLock& held_lock, lock::LockStore& store,
                      lock::Poller& poller) {
   auto request = store.release({plan.claim.name, held_lock.owner, held_lock.entry});
-  poller.drive(*request, poller.now() + kLeaveTime, lock::Interruptible::no);
+  poller.drive(*request, poller.now() + timing::kEntryReleaseTime, lock::Interruptible::no);
 }
 
 Result<EnterResult> enter_outer_run(const Plan& plan, const Connections& connections,

@@ -4,10 +4,6 @@
 
 namespace rlock::run {
 
-// Entries of nested runs have leases of their own, no longer than this whatever was asked for: the
-// scripts see to it. [docs/PROTOCOL.md, "Re-entry"]
-inline constexpr Millis kLongestEntry{30'000};
-
 struct Entered {
   HeldLock held_lock;
   TimePoint sent_at;  // from where the entry's lease counts

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lock/timing.hpp"
 #include "run/reentry.hpp"
 #include "run/run_held.hpp"
 #include "run/take.hpp"
@@ -15,7 +16,7 @@ std::optional<std::variant<Entered, RunOutcome>> enter_held_lock(Plan& plan,
                                                                  Observer& observer,
                                                                  Signals& signals) {
   Plan inside = plan;
-  inside.claim.ttl = std::min(plan.claim.ttl, kLongestEntry);
+  inside.claim.ttl = std::min(plan.claim.ttl, timing::kLongestNestedLease);
   lock::SystemPoller poller(signals.fd());
   auto result = enter_outer_run(inside, connections, poller, observer);
   if (!result) return RunOutcome(std::move(result).error());

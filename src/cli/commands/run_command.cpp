@@ -13,6 +13,7 @@
 #include "cli/output/console.hpp"
 #include "cli/settings/format.hpp"
 #include "cli/settings/run_settings.hpp"
+#include "lock/timing.hpp"
 #include "run/ancestor.hpp"
 #include "run/reentry.hpp"
 
@@ -45,7 +46,7 @@ run::OuterRun outer_run(HeldRecord record, const LockAddress& address) {
 
 // `renewing`: what it was asked to renew.
 HolderProcess own_process(const run::HeldLock& held_lock, Millis renewing) {
-  if (held_lock.nested()) renewing = std::min(renewing, run::kLongestEntry);
+  if (held_lock.nested()) renewing = std::min(renewing, timing::kLongestNestedLease);
   return {getpid(), BootClock::now(), renewing};
 }
 
