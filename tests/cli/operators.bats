@@ -25,7 +25,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
         (.owner | test("^[0-9a-f]{32}$")) and (.token | type == "number" and . == floor and . < 9007199254740992) and
         .host == $host and .pid == $pid and .user == $user and (.command | startswith("sh -c")) and
         .reason == "why" and (.since | test($time)) and .held_ms >= 0 and
-        .ttl_ms > 10000 and .ttl_ms <= 20000 and .entries == 1))' status || fail "$(cat status)"
+        .left_ms > 10000 and .left_ms <= 20000 and .ttl_ms == 20000 and .entries == 1))' status || fail "$(cat status)"
   let_go exact
 }
 

@@ -25,6 +25,7 @@ std::vector<LockView> locks() {
   lock::Holder cooling = test::holder();
   cooling.state = lock::HolderState::cooldown;
   cooling.owner = "~" + test::kOwner;
+  cooling.ttl = {};
   return {{"nightly", test::snapshot({test::holder()}, 2)},
           {"slots", test::snapshot({slot}, 0)},
           {"broken", test::snapshot({revoked}, 0)},

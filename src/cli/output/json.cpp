@@ -48,8 +48,14 @@ Json held_json(const lock::Holder& holder) {
   return holder.since.ms == 0 ? Json() : Json(holder.held.count());
 }
 
+// Null where the lease has no end.
 Json left_json(const lock::Holder& holder) {
   return holder.left < Millis(0) ? Json() : Json(holder.left.count());
+}
+
+// Null for a cool-down, and in formats that do not store it.
+Json ttl_json(const lock::Holder& holder) {
+  return holder.ttl <= Millis(0) ? Json() : Json(holder.ttl.count());
 }
 
 // Whether its holder renews it by itself; null where that is not known, and for a cool-down.
@@ -70,7 +76,8 @@ Json holder_json(const lock::Holder& holder) {
           {"ending", or_null(record.ending)},
           {"since", time_or_null(holder.since)},
           {"held_ms", held_json(holder)},
-          {"ttl_ms", left_json(holder)},
+          {"left_ms", left_json(holder)},
+          {"ttl_ms", ttl_json(holder)},
           {"entries", holder.entries},
           {"mode", to_string(holder.limit.mode())},
           {"slots", slots_json(holder.limit)},
@@ -212,12 +219,13 @@ std::string force_unlock_json(const lock::LockName& name, const lock::Forced& fo
                {"next", or_null(forced.next)}});
 }
 
-std::string acquire_json(const lock::AcquireCall& claim, lock::Token token,
+std::string acquire_json(const lock::AcquireCall& claim, lock::Token token, Millis left,
                          lock::ServerTime acquired_at) {
   return line({{"schema", kSchema},
                {"name", claim.name.text()},
                {"owner", claim.owner.text()},
                {"token", token_or_null(token)},
+               {"left_ms", left.count()},
                {"ttl_ms", claim.ttl.count()},
                {"acquired_at", time_or_null(acquired_at)}});
 }

@@ -22,7 +22,8 @@ std::string queue_json(const lock::LockName& name, const std::vector<lock::Waite
 
 std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced);
 
-std::string acquire_json(const lock::AcquireCall& claim, lock::Token token,
+// `left`: until the lease ends.
+std::string acquire_json(const lock::AcquireCall& claim, lock::Token token, Millis left,
                          lock::ServerTime acquired_at);
 
 std::string history_json(const lock::LockName& name, const History& history);
