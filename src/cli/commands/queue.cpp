@@ -5,7 +5,7 @@
 #include "cli/output/console.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/messages.hpp"
-#include "cli/output/operator_note.hpp"
+#include "cli/output/record.hpp"
 #include "cli/output/render.hpp"
 
 namespace rlock::cli {
@@ -63,7 +63,7 @@ int report_removed(const QueueSettings& settings, bool removed, Session& session
 
 int remove(const QueueSettings& settings, Session& session, const Choices& choices) {
   const lock::CancelCall call{settings.name, *settings.remove, lock::CancelHow::removed,
-                              operator_note(choices)};
+                              operator_note(choices.last(Opt::reason))};
   auto reply = session.ask([&](auto& store) { return store.cancel(call); });
   if (!reply) return fail(reply.error(), choices, {settings.name.text()});
   if (*reply == lock::CancelReply::holds) {

@@ -5,7 +5,6 @@
 #include "cli/output/exit_code.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/timestamp.hpp"
-#include "cli/settings/format.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -66,22 +65,14 @@ Json renewed_json(const lock::Holder& holder) {
 
 Json holder_json(const lock::Holder& holder) {
   Record record = decode_record(holder.record);
-  return {{"owner", owner_without_mark(holder)},
-          {"token", token_or_null(holder.token)},
-          {"host", or_null(record.host)},
-          {"pid", or_null(record.pid)},
-          {"user", or_null(record.user)},
-          {"command", or_null(record.command)},
-          {"reason", or_null(record.reason)},
-          {"ending", or_null(record.ending)},
-          {"since", time_or_null(holder.since)},
-          {"held_ms", held_json(holder)},
-          {"left_ms", left_json(holder)},
-          {"ttl_ms", ttl_json(holder)},
-          {"entries", holder.entries},
-          {"mode", to_string(holder.limit.mode())},
-          {"slots", slots_json(holder.limit)},
-          {"renewed", renewed_json(holder)}};
+  return {{"owner", owner_without_mark(holder)}, {"token", token_or_null(holder.token)},
+          {"host", or_null(record.host)},        {"pid", or_null(record.pid)},
+          {"user", or_null(record.user)},        {"command", or_null(record.command)},
+          {"reason", or_null(record.reason)},    {"ending", or_null(record.ending)},
+          {"since", time_or_null(holder.since)}, {"held_ms", held_json(holder)},
+          {"left_ms", left_json(holder)},        {"ttl_ms", ttl_json(holder)},
+          {"entries", holder.entries},           {"mode", to_string(holder.limit.mode())},
+          {"slots", slots_json(holder.limit)},   {"renewed", renewed_json(holder)}};
 }
 
 Json holders_json(const std::vector<lock::Holder>& holders) {
