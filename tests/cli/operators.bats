@@ -35,7 +35,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   [ "$(jq -c '[.locks[] | [.name, .state, .holders, .waiters]]' <<<"$output")" = \
     '[["remembered","free",[],0],["never-seen","free",[],0]]' ] || fail "$output"
   run -0 rlock status never-seen remembered
-  [ "${lines[0]}" = "never-seen: never held, or not within 30 days" ] || fail "$output"
+  [ "${lines[0]}" = "never-seen: never held, or not in the last 30 days" ] || fail "$output"
   [[ ${lines[1]} == "remembered: free"* ]] || fail "$output"
   [ "$(rlock status --json remembered never-seen | jq -c '[.locks[].known]')" = '[true,false]' ]
 }
@@ -79,7 +79,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   owner=$(rlock acquire manual --ttl 10m)
   hold running
   run -0 rlock status manual
-  [[ $output == *"nothing renews it"* ]] || fail "$output"
+  [[ $output == *"only rlock renew extends it"* ]] || fail "$output"
   run -0 rlock status running
   [[ $output == *"unless renewed"* ]] || fail "$output"
   rlock status | grep -q 'manual .*\[not renewed\]'

@@ -60,9 +60,9 @@ TEST_CASE("queue as JSON is exactly as documented") {
   std::string text = queue_json(name("nightly"), {test::waiter(), test::waiter()}, std::nullopt);
   CHECK(text == test::golden("queue.json", text));
   CHECK(json::parse(text)["waiters"][1]["position"] == 2);
-  auto removed = json::parse(queue_json(name("x"), {}, std::optional(std::optional(test::kOther))));
+  auto removed = json::parse(queue_json(name("x"), {}, Removal{test::kOther}));
   CHECK(removed["removed"] == test::kOther);
-  auto absent = json::parse(queue_json(name("x"), {}, std::optional(std::optional<std::string>())));
+  auto absent = json::parse(queue_json(name("x"), {}, Removal{}));
   CHECK(absent["removed"].is_null());
 }
 

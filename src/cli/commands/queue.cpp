@@ -52,8 +52,9 @@ int report_removed(const QueueSettings& settings, bool removed, Session& session
   if (choices.has(Opt::json)) {
     auto waiters = inspect_waiters(session, settings.name);
     if (!waiters) return fail(waiters.error(), choices, {settings.name.text()});
-    return print_result(queue_json(
-        settings.name, *waiters, removed ? std::optional(owner) : std::nullopt, session.servers()));
+    return print_result(queue_json(settings.name, *waiters,
+                                   Removal{removed ? std::optional(owner) : std::nullopt},
+                                   session.servers()));
   }
   if (choices.has(Opt::quiet)) return 0;
   std::string name = in_quotes(settings.name.text());

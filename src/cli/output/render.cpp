@@ -81,7 +81,7 @@ std::string own_mode(lock::Limit limit) {
   if (limit.mode() == lock::Mode::exclusive) return {};
   std::string text(to_string(limit.mode()));
   if (limit.mode() == lock::Mode::shared) return text;
-  return text + ", at most " + std::to_string(limit.value()) + " together";
+  return text + ", up to " + std::to_string(limit.value()) + " holders";
 }
 
 // `[2 of 5] ` where only some of the servers know of it.
@@ -92,9 +92,9 @@ std::string servers_remark(uint64_t here, uint64_t servers) {
 
 std::string lease_text(const lock::Holder& holder) {
   const std::string left = util::format_duration(holder.left);
-  if (holder.left < Millis(0)) return "never ends by itself";
+  if (holder.left < Millis(0)) return "does not expire";
   if (holder.responsive == lock::Responsive::no) {
-    return "ends in " + left + "; nothing renews it but rlock renew";
+    return "ends in " + left + "; only rlock renew extends it";
   }
   return "ends in " + left + " unless renewed";
 }
@@ -105,12 +105,12 @@ std::string quorum_details(const lock::Snapshot& snapshot, size_t width) {
   auto add = [&](const std::string& line) { text += "  " + clipped_line(line, width - 2); };
   const std::string of = " of " + std::to_string(snapshot.servers);
   for (const lock::Holder& holder : snapshot.holders) {
-    add("servers  its lease stands at " + std::to_string(holder.servers) + of);
+    add("servers  the lease exists on " + std::to_string(holder.servers) + of + " servers");
   }
   for (const lock::Holder& holder : snapshot.partial) {
     Record record = decode_record(holder.record);
-    add("partial  " + who_or_dash(record) + ", pid " + pid_text(record) + ": at " +
-        std::to_string(holder.servers) + of + " servers, too few to hold it");
+    add("partial  " + who_or_dash(record) + ", pid " + pid_text(record) + ": on " +
+        std::to_string(holder.servers) + of + " servers, too few to hold the lock");
   }
   for (const lock::SilentServer& server : snapshot.silent) add("silent   " + server.why);
   return text;
@@ -209,10 +209,9 @@ std::string holder_details(const lock::Holder& holder, size_t width) {
   add("token    ", holder.token.value == 0 ? "" : std::to_string(holder.token.value));
   if (record.ending) add("state    ", "ending, " + *record.ending);
   if (holder.state == lock::HolderState::revoked) {
-    add("state    ",
-        holder.responsive == lock::Responsive::run
-            ? "broken by an operator; its holder is asked to end"
-            : "broken by an operator; it waits for its process or the end of the lease");
+    add("state    ", holder.responsive == lock::Responsive::run
+                         ? "broken by an operator; its holder has been asked to end"
+                         : "broken by an operator; it is kept until its process or its lease ends");
   } else if (cooling) {
     add("state    ",
         "its command has ended; free in " + util::format_duration(holder.left) + " (--min-hold)");
@@ -225,7 +224,7 @@ std::string lock_details(const LockView& lock, size_t width) {
   if (!lock.snapshot) return clipped_line(lock.name + ": " + lock.snapshot.error().text, width);
   const lock::Snapshot& snapshot = *lock.snapshot;
   if (!is_known(lock)) {
-    return clipped_line(lock.name + ": never held, or not within 30 days", width);
+    return clipped_line(lock.name + ": never held, or not in the last 30 days", width);
   }
   std::string state(to_string(state_of(snapshot)));
   state += mode_text(snapshot);
