@@ -378,7 +378,7 @@ EOF
   [[ $output == *"nobody ends its steps; the next one starts when process $job has ended, or in "* ]] || fail "$output"
   eventually grep -q '^rlock: "forced" at .*broken by .*: stuck; nobody ends the steps of process .*when that process ends' err
   run -0 rlock status forced
-  [[ $output == *"waits for its process"* ]] || fail "$output"
+  [[ $output == *"kept until its process or its lease ends"* ]] || fail "$output"
   kill -0 "$job"
   waiting 1 forced
   [ ! -e started ]
