@@ -361,7 +361,7 @@ TEST_CASE("the password: file of a flag, environment, then the files of settings
   variables = {{"REDISCLI_AUTH", "of the environment"}};
   CHECK(password_of(configured(run_call(), {literal})) == "of the environment");
   CHECK(password_of(configured(run_call(), {named})) == "of the environment");
-  CHECK(contains(error_of_text("password = 'a'\npassword-file = 'b'"), "exclude each other"));
+  CHECK(contains(error_of_text("password = 'a'\npassword-file = 'b'"), "cannot be used together"));
 }
 
 TEST_CASE("a URL with a password of its own is not overruled by a weaker layer's password") {

@@ -19,7 +19,7 @@ Result<lock::Limit> limit_choice(const Choices& choices) {
   TRY(auto slots, number_choice(choices, Opt::slots, kMostSlots));
   const bool shared = choices.has(Opt::shared);
   if (slots && shared) {
-    return usage("--slots and --shared exclude each other: shared holders have no limit");
+    return usage("--slots and --shared cannot be used together: shared holders have no limit");
   }
   if (slots == 0U) return usage("--slots must be at least 1");
   if (slots) return lock::Limit::slots(*slots);
@@ -30,7 +30,7 @@ Result<WaitSettings> wait_settings(const Choices& choices) {
   TRY(auto wait, duration_choice(choices, Opt::wait));
   if (choices.has(Opt::nonblock)) {
     if (wait.value_or(Millis(0)) > Millis(0)) {
-      return usage("--nonblock and --wait exclude each other");
+      return usage("--nonblock and --wait cannot be used together");
     }
     wait = Millis(0);
   }

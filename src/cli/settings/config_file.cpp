@@ -218,7 +218,7 @@ Status Reader::add(const OptionRow& row, const toml::key& key, const toml::node&
   auto password = [](Opt id) { return id == Opt::password_file || id == Opt::password_command; };
   auto conflicts = [&](const Setting& other) { return password(other.id) && password(row.id); };
   if (std::any_of(settings_.begin(), settings_.end(), conflicts)) {
-    return at(line_of(key), "password, password-file and password-command exclude each other");
+    return at(line_of(key), "password, password-file and password-command cannot be used together");
   }
   settings_.push_back({row.id, *std::move(words), line_of(key), literal});
   return Done{};

@@ -39,7 +39,8 @@ Status set_credentials(redis::OpenOptions& out, const Choices& choices, Getenv g
   auto path = choices.last(Opt::password_file);
   auto command = choices.last(Opt::password_command);
   if (path && command) {
-    return Error{ErrorKind::usage, "--password-file and --password-command exclude each other"};
+    return Error{ErrorKind::usage,
+                 "--password-file and --password-command cannot be used together"};
   }
   if (path || command) {
     TRY(auto secret, path ? redis::secret_in_file(*path) : redis::secret_of_command(*command));

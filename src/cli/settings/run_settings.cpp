@@ -30,7 +30,7 @@ Result<lock::LockName> name_of(const Invocation& invocation) {
 Result<std::vector<std::string>> command_of(const Invocation& invocation, Getenv getenv) {
   const auto& after = invocation.after_dashes;
   if (auto text = invocation.choices.last(Opt::shell_text)) {
-    if (after) return usage("-c TEXT and a COMMAND exclude each other");
+    if (after) return usage("-c TEXT and a COMMAND cannot be used together");
     const char* shell = getenv("SHELL");
     bool usable = shell != nullptr && *shell != '\0';
     return std::vector<std::string>{usable ? shell : "/bin/sh", "-c", *text};
@@ -42,21 +42,6 @@ Result<std::vector<std::string>> command_of(const Invocation& invocation, Getenv
   return *after;
 }
 
-struct TimeSettings {
-  Millis ttl;
-  Millis kill_after;
-  std::optional<Millis> max_run;
-};
-
-Result<TimeSettings> time_settings(const Choices& choices) {
-  TRY(auto ttl_given, ttl_choice(choices));
-  TRY(auto kill_after, duration_choice(choices, Opt::kill_after));
-  TRY(auto max_run, duration_choice(choices, Opt::max_run));
-  if (max_run == Millis(0)) max_run.reset();  // no limit, as with timeout(1)
-  const Millis ttl = ttl_given.value_or(kDefaultTtl);
-  return TimeSettings{ttl, kill_after.value_or(std::min(kKillAfter, ttl / 6)), max_run};
-}
-
 Result<run::OnLost> on_lost_choice(const Choices& choices) {
   const std::string on_lost = choices.last(Opt::on_lost).value_or("terminate");
   if (on_lost == "terminate") return run::OnLost::terminate;
@@ -64,14 +49,32 @@ Result<run::OnLost> on_lost_choice(const Choices& choices) {
   return usage("--on-lost is terminate or ignore, not " + in_quotes(on_lost));
 }
 
+// What ends the command early, and how.
+struct Supervision {
+  Millis ttl;
+  Millis kill_after;
+  std::optional<Millis> max_run;
+  run::OnLost on_lost;
+};
+
+Result<Supervision> supervision_of(const Choices& choices) {
+  TRY(auto given_ttl, ttl_choice(choices));
+  TRY(auto kill_after, duration_choice(choices, Opt::kill_after));
+  TRY(auto max_run, duration_choice(choices, Opt::max_run));
+  TRY(auto on_lost, on_lost_choice(choices));
+  if (max_run == Millis(0)) max_run.reset();  // no limit, as with timeout(1)
+  const Millis ttl = given_ttl.value_or(kDefaultTtl);
+  return Supervision{ttl, kill_after.value_or(std::min(kKillAfter, ttl / 6)), max_run, on_lost};
+}
+
 std::string ending_record(Record record, const std::string& why) {
   record.ending = why;
   return encode_record(record);
 }
 
-// All of the plan but what depends on the server, or on the time.
+// All of the plan except what depends on the server or on the time.
 run::Plan plan_for(lock::AcquireCall claim, std::vector<std::string> argv, const Record& record,
-                   const TimeSettings& times, run::OnLost on_lost, const Choices& choices) {
+                   const Supervision& supervision, const Choices& choices) {
   const bool whole_tree = choices.has(Opt::wait_descendants);
   return {
       .claim = std::move(claim),
@@ -79,9 +82,9 @@ run::Plan plan_for(lock::AcquireCall claim, std::vector<std::string> argv, const
       .argv = std::move(argv),
       .environment = {},
       .record_ending = [record](const std::string& why) { return ending_record(record, why); },
-      .kill_after = times.kill_after,
-      .max_run = times.max_run,
-      .on_lost = on_lost,
+      .kill_after = supervision.kill_after,
+      .max_run = supervision.max_run,
+      .on_lost = supervision.on_lost,
       .until = whole_tree ? run::ReleaseAfter::descendants : run::ReleaseAfter::command,
       .watchdog = choices.has(Opt::no_renew) ? lock::Watchdog::none : lock::Watchdog::renew,
   };
@@ -93,14 +96,13 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
   const Choices& choices = invocation.choices;
   TRY(auto name, name_of(invocation));
   TRY(auto argv, command_of(invocation, getenv));
-  TRY(auto times, time_settings(choices));
-  TRY(auto on_lost, on_lost_choice(choices));
+  TRY(auto supervision, supervision_of(choices));
   const Record record = holder_record(getpid(), argv, choices);
   TRY(auto claim,
-      claim_settings(std::move(name), {times.ttl, lock::Responsive::run, encode_record(record)},
-                     choices));
+      claim_settings(std::move(name),
+                     {supervision.ttl, lock::Responsive::run, encode_record(record)}, choices));
   return RunSettings{
-      .plan = plan_for(std::move(claim.call), std::move(argv), record, times, on_lost, choices),
+      .plan = plan_for(std::move(claim.call), std::move(argv), record, supervision, choices),
       .conflict_code = claim.waiting.conflict_code,
       .wait = claim.waiting.wait,
       .event_log = choices.last(Opt::event_log),
