@@ -25,7 +25,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
         (.owner | test("^[0-9a-f]{32}$")) and (.token | type == "number" and . == floor and . < 9007199254740992) and
         .host == $host and .pid == $pid and .user == $user and (.command | startswith("sh -c")) and
         .reason == "why" and (.since | test($time)) and .held_ms >= 0 and
-        .ttl_ms > 10000 and .ttl_ms <= 20000 and .entries == 1))' status || fail "$(cat status)"
+        .left_ms > 10000 and .left_ms <= 20000 and .ttl_ms == 20000 and .entries == 1))' status || fail "$(cat status)"
   let_go exact
 }
 
@@ -35,7 +35,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   [ "$(jq -c '[.locks[] | [.name, .state, .holders, .waiters]]' <<<"$output")" = \
     '[["remembered","free",[],0],["never-seen","free",[],0]]' ] || fail "$output"
   run -0 rlock status never-seen remembered
-  [ "${lines[0]}" = "never-seen: never held, or not within 30 days" ] || fail "$output"
+  [ "${lines[0]}" = "never-seen: never held, or not in the last 30 days" ] || fail "$output"
   [[ ${lines[1]} == "remembered: free"* ]] || fail "$output"
   [ "$(rlock status --json remembered never-seen | jq -c '[.locks[].known]')" = '[true,false]' ]
 }
@@ -79,7 +79,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   owner=$(rlock acquire manual --ttl 10m)
   hold running
   run -0 rlock status manual
-  [[ $output == *"nothing renews it"* ]] || fail "$output"
+  [[ $output == *"only rlock renew extends it"* ]] || fail "$output"
   run -0 rlock status running
   [[ $output == *"unless renewed"* ]] || fail "$output"
   rlock status | grep -q 'manual .*\[not renewed\]'

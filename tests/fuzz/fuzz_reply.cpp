@@ -8,7 +8,6 @@
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/render.hpp"
-#include "cli/output/render_history.hpp"
 #include "fuzz/property.hpp"
 #include "redis/link/reply.hpp"
 #include "redis/link/server_error.hpp"

@@ -123,16 +123,17 @@ TEST_CASE("\"nobody had the lock since\" is printed only if the server reported 
     auto message = [&] { return run_exit(run::LeaseLost{{lost, {}, false}, false, {}}).message; };
     CHECK_FALSE(contains(message(), "since"));
     lost.since = lock::LaterHolder::nobody;
-    CHECK(contains(message(), "(nobody had it since)"));
+    CHECK(contains(message(), "(nobody has held it since)"));
     lost.since = lock::LaterHolder::another;
-    CHECK(contains(message(), "(another had it since)"));
+    CHECK(contains(message(), "(another client has held it since)"));
   }
   run::LeaseEnd silent{{}, {}, true};
   auto message = [&] { return run_exit(run::LeaseLost{silent, false, {}}).message; };
   CHECK_FALSE(contains(message(), "since"));
   silent.since = lock::LaterHolder::another;
   CHECK(
-      contains(message(), "the lease ended, rlock was stopped or starved (another had it since)"));
+      contains(message(),
+               "the lease ended, rlock was stopped or starved (another client has held it since)"));
 }
 
 TEST_CASE(

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <chrono>
+
 #include "cli/commands/acquire_settings.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/renewal_notice.hpp"
@@ -84,6 +87,12 @@ bool granted_everywhere(lock::LockStore& store) {
   return store.granted_everywhere(BootClock::now());
 }
 
+std::string lease_json(const lock::AcquireCall& claim, const run::AcquiredLease& acquired) {
+  const auto age = std::chrono::duration_cast<Millis>(BootClock::now() - acquired.granted_at);
+  const Millis left = std::max(Millis(0), claim.ttl - age);
+  return acquire_json(claim, acquired.token, left, wall_clock());
+}
+
 int report_acquired(run::AcquiredLease acquired, const AcquireSettings& settings,
                     std::optional<run::BackgroundRenewer> background_renewer, Session& session,
                     const Choices& choices) {
@@ -94,9 +103,8 @@ int report_acquired(run::AcquiredLease acquired, const AcquireSettings& settings
     if (!handed_off)
       return release_and_fail(std::move(handed_off).error(), settings, session, choices);
   }
-  auto printed =
-      print_or_fail(choices.has(Opt::json) ? acquire_json(claim, acquired.token, wall_clock())
-                                           : claim.owner.text() + "\n");
+  auto printed = print_or_fail(choices.has(Opt::json) ? lease_json(claim, acquired)
+                                                      : claim.owner.text() + "\n");
   if (!printed) return release_and_fail(std::move(printed).error(), settings, session, choices);
   if (background_renewer) background_renewer->keep();
   return 0;

@@ -6,8 +6,6 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/options/values.hpp"
-#include "cli/output/caller.hpp"
-#include "cli/settings/mode_settings.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -19,21 +17,14 @@ Result<std::optional<pid_t>> pid_choice(const Choices& choices) {
   return std::optional(static_cast<pid_t>(*number));
 }
 
-// A default lease would vanish in the middle of the steps.
-Status set_lease(AcquireSettings& settings, const Choices& choices) {
-  auto pid = pid_choice(choices);
-  if (!pid) return std::move(pid).error();
-  settings.renew_while = *pid;
-  auto ttl = ttl_choice(choices);
-  if (!ttl) return std::move(ttl).error();
-  if (!*ttl && !*pid) {
+// A lease of the default length could end in the middle of the steps.
+Result<Millis> lease_length(const Choices& choices, std::optional<pid_t> renew_while) {
+  TRY(auto ttl, ttl_choice(choices));
+  if (!ttl && !renew_while) {
     return Error{ErrorKind::usage,
                  "acquire needs --ttl DUR, longer than the steps take, or --renew-while PID"};
   }
-  lock::AcquireCall& claim = settings.plan.claim;
-  claim.ttl = ttl->value_or(claim.ttl);
-  claim.responsive = *pid ? lock::Responsive::yes : lock::Responsive::no;
-  return Done{};
+  return ttl.value_or(kDefaultTtl);
 }
 
 }  // namespace
@@ -42,16 +33,16 @@ Result<AcquireSettings> acquire_settings(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto text, only_name(invocation));
   TRY(auto name, lock::LockName::parse(text));
-
-  util::SystemRandom random;
-  AcquireSettings settings{{{std::move(name), lock::Owner::fresh(random)}, {}, {}, {}}};
-  lock::AcquireCall& claim = settings.plan.claim;
-  TRY(auto waiting, wait_settings(claim, choices));
-  settings.waiting = waiting;
-  TRY_STATUS(mode_settings(claim, choices));
-  TRY_STATUS(set_lease(settings, choices));
-  claim.record = encode_record(caller_record(settings.renew_while.value_or(getppid()), choices));
-  return settings;
+  TRY(auto renew_while, pid_choice(choices));
+  TRY(auto ttl, lease_length(choices, renew_while));
+  const pid_t pid = renew_while.value_or(getppid());
+  LeaseSettings lease{ttl, renew_while ? lock::Responsive::yes : lock::Responsive::no,
+                      encode_record(holder_record(pid, command_line_of(pid), choices))};
+  TRY(auto claim, claim_settings(std::move(name), std::move(lease), choices));
+  return AcquireSettings{
+      {.claim = std::move(claim.call), .limits = {}, .argv = {}, .environment = {}},
+      claim.waiting,
+      renew_while};
 }
 
 }  // namespace rlock::cli

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <map>
 #include <span>
@@ -11,6 +10,7 @@
 #include "cli/output/record.hpp"
 #include "redis/net/tls.hpp"
 #include "util/duration.hpp"
+#include "util/number.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -39,11 +39,10 @@ std::string redis_cli(const redis::Server& server, const std::string& words) {
 }
 
 Version parse_version(std::string_view text) {
-  Version version;
-  const char* end = text.data() + text.size();
-  auto [dot, error] = std::from_chars(text.data(), end, version.major);
-  if (error == std::errc() && dot != end) std::from_chars(dot + 1, end, version.minor);
-  return version;
+  const std::string_view major = util::leading_digits(text);
+  text.remove_prefix(std::min(text.size(), major.size() + 1));
+  return {util::parse_number<int>(major).value_or(0),
+          util::parse_number<int>(util::leading_digits(text)).value_or(0)};
 }
 
 Check reachable(const ServerReport& report) {
@@ -77,9 +76,8 @@ constexpr FixedRelease kFixedValkey[] = {{{7, 2}, 11}, {{8, 0}, 6}, {{8, 1}, 4}}
 
 int patch_of(std::string_view text) {
   size_t dot = text.rfind('.');
-  int patch = 0;
-  if (dot != text.npos) std::from_chars(text.data() + dot + 1, text.data() + text.size(), patch);
-  return patch;
+  if (dot == text.npos) return 0;
+  return util::parse_number<int>(util::leading_digits(text.substr(dot + 1))).value_or(0);
 }
 
 bool has_known_hole(std::string_view text, std::span<const FixedRelease> table) {

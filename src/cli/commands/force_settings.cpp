@@ -2,7 +2,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/options/values.hpp"
-#include "cli/output/operator_note.hpp"
+#include "cli/output/record.hpp"
 #include "cli/settings/format.hpp"
 
 namespace rlock::cli {
@@ -33,7 +33,7 @@ Result<ForceSettings> force_settings(const Invocation& invocation) {
   settings.any_format = !choices.has(Opt::format);
   TRY_STATUS(set_target(settings, choices));
   settings.when = choices.has(Opt::now) ? lock::ForceWhen::now : lock::ForceWhen::confirmed;
-  settings.note = operator_note(choices);
+  settings.note = operator_note(choices.last(Opt::reason));
   settings.yes = choices.has(Opt::yes);
   settings.quiet = choices.has(Opt::quiet);
   settings.json = choices.has(Opt::json);

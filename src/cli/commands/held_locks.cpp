@@ -1,8 +1,9 @@
 #include "cli/commands/held_locks.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
+
+#include "util/number.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -37,15 +38,15 @@ std::string encoded(std::string_view text) {
 std::optional<std::string> decoded(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    size_t length = text.front() == '%' ? 3 : 1;
-    unsigned byte = static_cast<unsigned char>(text.front());
-    if (length == 3) {
-      if (text.size() < length) return std::nullopt;
-      auto [stop, error] = std::from_chars(text.data() + 1, text.data() + 3, byte, 16);
-      if (error != std::errc() || stop != text.data() + 3) return std::nullopt;
+    const bool escaped = text.front() == '%';
+    if (escaped) {
+      auto byte = util::parse_number<unsigned char>(text.substr(1, 2), 16);
+      if (!byte || text.size() < 3) return std::nullopt;
+      out += static_cast<char>(*byte);
+    } else {
+      out += text.front();
     }
-    out += static_cast<char>(byte);
-    text.remove_prefix(length);
+    text.remove_prefix(escaped ? 3 : 1);
   }
   return out;
 }
@@ -61,11 +62,8 @@ Fields split(std::string_view text, char between) {
 }
 
 std::optional<uint64_t> number(std::string_view text, uint64_t most) {
-  uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  auto [stop, error] = std::from_chars(text.data(), end, value);
-  bool whole = error == std::errc() && stop == end;
-  return whole && value <= most ? std::optional(value) : std::nullopt;
+  auto value = util::parse_number<uint64_t>(text);
+  return value && *value <= most ? value : std::nullopt;
 }
 
 std::optional<LockAddress> read_address(const Fields& fields) {

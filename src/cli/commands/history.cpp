@@ -7,7 +7,7 @@
 #include "cli/output/exit_code.hpp"
 #include "cli/output/history_rows.hpp"
 #include "cli/output/messages.hpp"
-#include "cli/output/render_history.hpp"
+#include "cli/output/render.hpp"
 
 namespace rlock::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include "cli/output/console.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/messages.hpp"
-#include "cli/output/operator_note.hpp"
+#include "cli/output/record.hpp"
 #include "cli/output/render.hpp"
 
 namespace rlock::cli {
@@ -52,8 +52,9 @@ int report_removed(const QueueSettings& settings, bool removed, Session& session
   if (choices.has(Opt::json)) {
     auto waiters = inspect_waiters(session, settings.name);
     if (!waiters) return fail(waiters.error(), choices, {settings.name.text()});
-    return print_result(queue_json(
-        settings.name, *waiters, removed ? std::optional(owner) : std::nullopt, session.servers()));
+    return print_result(queue_json(settings.name, *waiters,
+                                   Removal{removed ? std::optional(owner) : std::nullopt},
+                                   session.servers()));
   }
   if (choices.has(Opt::quiet)) return 0;
   std::string name = in_quotes(settings.name.text());
@@ -63,7 +64,7 @@ int report_removed(const QueueSettings& settings, bool removed, Session& session
 
 int remove(const QueueSettings& settings, Session& session, const Choices& choices) {
   const lock::CancelCall call{settings.name, *settings.remove, lock::CancelHow::removed,
-                              operator_note(choices)};
+                              operator_note(choices.last(Opt::reason))};
   auto reply = session.ask([&](auto& store) { return store.cancel(call); });
   if (!reply) return fail(reply.error(), choices, {settings.name.text()});
   if (*reply == lock::CancelReply::holds) {

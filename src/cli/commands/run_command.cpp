@@ -11,7 +11,7 @@
 #include "cli/commands/run_observer.hpp"
 #include "cli/commands/session.hpp"
 #include "cli/output/console.hpp"
-#include "cli/settings/format.hpp"
+#include "cli/output/view.hpp"
 #include "cli/settings/run_settings.hpp"
 #include "lock/timing.hpp"
 #include "run/ancestor.hpp"

@@ -6,7 +6,7 @@
 #include "cli/output/exit_code.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
-#include "cli/settings/format.hpp"
+#include "cli/output/view.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
