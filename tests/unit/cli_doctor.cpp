@@ -33,7 +33,7 @@ Check check(const ServerReport& report, const std::string& name) {
   return {};
 }
 
-// What is found, and that whatever is not well comes with what to do.
+// The grade; every check that is not ok comes with advice.
 Grade grade(const ServerReport& report, const std::string& name) {
   Check found = check(report, name);
   CHECK((found.grade == Grade::ok) == found.advice.empty());
@@ -81,7 +81,7 @@ TEST_CASE("every eviction policy but noeviction is warned of") {
   }
 }
 
-TEST_CASE("what a restart forgets is told") {
+TEST_CASE("what a restart loses is shown") {
   ServerReport report = with("aof_enabled", "0");
   CHECK(grade(report, "persistence") == Grade::warn);
   report.save = "3600 1";
@@ -110,7 +110,7 @@ TEST_CASE("without TLS only what stays on this machine is ok") {
   CHECK(grade(report, "tls") == Grade::ok);
 }
 
-TEST_CASE("a denied command is named, with the rule that works; other trouble is told") {
+TEST_CASE("a denied command is named, with the rule that works; other errors are shown") {
   ServerReport report = healthy();
   report.denied = {"ZADD", "BLPOP"};
   Check found = check(report, "commands");
@@ -123,7 +123,7 @@ TEST_CASE("a denied command is named, with the rule that works; other trouble is
   CHECK(grade(report, "commands") == Grade::fail);
 }
 
-TEST_CASE("what a server does not tell is a warning, never a guess") {
+TEST_CASE("what a server does not report is a warning, never a guess") {
   ServerReport silent = healthy();
   silent.info.clear();
   silent.clock_ahead.reset();
@@ -143,18 +143,17 @@ TEST_CASE("one server under two names is no quorum") {
   CHECK(cli::independence_check({healthy(), other}).grade == Grade::warn);
 }
 
-TEST_CASE("servers that are not Redis get the reason that is theirs") {
+TEST_CASE("servers that are not Redis are checked by their own versions and faults") {
   CHECK(check(with("dragonfly_version", "df-v1.40.0"), "version").detail == "Dragonfly df-v1.40.0");
   ServerReport dragonfly = with("dragonfly_version", "df-v1.40.0");
   dragonfly.info.erase("aof_enabled");
-  CHECK(check(dragonfly, "persistence").detail.starts_with("snapshots alone"));
+  CHECK(check(dragonfly, "persistence").detail.starts_with("snapshots only"));
   CHECK(check(with("garnet_version", "1.0.84"), "version").detail == "Garnet 1.0.84");
   CHECK(check(with("role", "active-replica"), "role").detail.starts_with("an active replica"));
   CHECK(grade(with("role", "active-replica"), "role") == Grade::fail);
 }
 
-TEST_CASE(
-    "scripts that run side by side are no ground for locks; one that cannot wait is a warning") {
+TEST_CASE("scripts that run concurrently fail; a server where waiters cannot block is a warning") {
   ServerReport garnet = healthy();
   garnet.atomic = false;
   CHECK(grade(garnet, "scripts") == Grade::fail);
@@ -178,7 +177,7 @@ TEST_CASE("an eviction policy that has a limit to act on deletes locks that are 
   }
 }
 
-TEST_CASE("releases with a hole in their scripts are a warning") {
+TEST_CASE("releases whose scripts can escape their sandbox are a warning") {
   for (const char* old : {"6.2.19", "7.2.10", "7.4.5", "8.0.3", "8.2.1"}) {
     CAPTURE(old);
     CHECK(grade(with("redis_version", old), "version") == Grade::warn);
@@ -191,7 +190,7 @@ TEST_CASE("releases with a hole in their scripts are a warning") {
   CHECK(grade(with("valkey_version", "8.1.4"), "version") == Grade::ok);
 }
 
-TEST_CASE("a certificate that is refused is no matter of the password") {
+TEST_CASE("the advice for a refused certificate is not about the password") {
   ServerReport report = healthy();
   report.contact_error =
       Error{ErrorKind::denied, "TLS: its certificate is refused: it is not for h"};
