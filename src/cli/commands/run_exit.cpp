@@ -38,17 +38,17 @@ std::string survivors_list(const Survivors& survivors) {
   return text;
 }
 
-// What of the lock while they run on.
-enum class LockState { kept, lost, not_taken };
+// What becomes of the lease while they run on.
+enum class LeaseState { kept, lost, no_lease };
 
-std::string survivors_text(const Survivors& survivors, LockState lock) {
-  switch (lock) {
-    case LockState::kept:
+std::string survivors_text(const Survivors& survivors, LeaseState lease) {
+  switch (lease) {
+    case LeaseState::kept:
       return survivors_list(survivors) +
              "; the lock is not released: it frees itself when its lease ends";
-    case LockState::lost:
+    case LeaseState::lost:
       return survivors_list(survivors) + ", which may run beside the next holder";
-    case LockState::not_taken:
+    case LeaseState::no_lease:
       break;
   }
   return survivors_list(survivors);
@@ -128,7 +128,7 @@ class ExitVisitor {
     std::string message = "lost " + lock_at(context_) + ": " + lease_end_text(lost.lease);
     if (lost.never_started) message += "; the command was not started";
     if (!lost.survivors.empty()) {
-      message += "; " + survivors_text(lost.survivors, LockState::lost);
+      message += "; " + survivors_text(lost.survivors, LeaseState::lost);
     } else if (!lost.never_started) {
       message += "; the command was ended";
     }
@@ -142,7 +142,7 @@ class ExitVisitor {
     if (context_.unlocked) message += " (it ran without the lock: --fail-open)";
     if (limit.lost) message += "; the lock was lost: " + lease_end_text(*limit.lost);
     if (!limit.survivors.empty()) {
-      message += "; " + survivors_text(limit.survivors, lock_state(limit.lost));
+      message += "; " + survivors_text(limit.survivors, lease_state(limit.lost));
     }
     if (limit.unreleased) message += "; " + unreleased_text(*limit.unreleased);
     return {kRunLimit, {}, Severity::error, message};
@@ -163,7 +163,7 @@ class ExitVisitor {
   RunExit operator()(const run::Unprotected& end) const {
     std::string message = error_text(end.why, context_);
     if (context_.unlocked) message += " (the command ran without the lock: --fail-open)";
-    if (!end.survivors.empty()) message += "; " + survivors_text(end.survivors, lock_state({}));
+    if (!end.survivors.empty()) message += "; " + survivors_text(end.survivors, lease_state({}));
     if (end.unreleased) message += "; " + unreleased_text(*end.unreleased);
     return {exit_code(end.why.kind), {}, Severity::error, message};
   }
@@ -176,9 +176,9 @@ class ExitVisitor {
   }
 
  private:
-  LockState lock_state(const std::optional<run::LeaseEnd>& lost) const {
-    if (context_.unlocked) return LockState::not_taken;
-    return lost ? LockState::lost : LockState::kept;
+  LeaseState lease_state(const std::optional<run::LeaseEnd>& lost) const {
+    if (context_.unlocked) return LeaseState::no_lease;
+    return lost ? LeaseState::lost : LeaseState::kept;
   }
 
   // Empty where all went well.
@@ -187,7 +187,7 @@ class ExitVisitor {
     if (ended.lost) text = lease_end_text(*ended.lost) + "; the command ended by itself";
     if (ended.unreleased && !ended.lost) text = unreleased_text(*ended.unreleased);
     if (!ended.survivors.empty()) {
-      text += (text.empty() ? "" : "; ") + survivors_text(ended.survivors, lock_state(ended.lost));
+      text += (text.empty() ? "" : "; ") + survivors_text(ended.survivors, lease_state(ended.lost));
     }
     if (context_.unlocked) {
       return "the command ran without " + lock_at(context_) + " (--fail-open)" +
