@@ -276,31 +276,31 @@ breaks() {
   needs_terminal
   hold run --reason precious
   run -0 breaks run
-  [[ $output == *"its holder is asked to end. Break it?"*"asked to end; the next one starts"* ]] || fail "$output"
+  [[ $output == *"its holder will be asked to end. Break it?"*"asked to end; the next holder starts"* ]] || fail "$output"
   ends_with 76 "$holder"
   rm held.run go.run
   hold run
   run -0 breaks run --now
-  [[ $output == *"its holder is asked to end. Break it?"*"may overlap"* ]] || fail "$output"
+  [[ $output == *"its holder will be asked to end. Break it?"*"may overlap"* ]] || fail "$output"
   ends_with 76 "$holder"
   rlock acquire steps --ttl 1h
   run -0 breaks steps
-  [[ $output == *"nobody is told: its steps may go on"*"Break it?"*"freed at once; nobody is told"*"may overlap"* ]] ||
+  [[ $output == *"its holder is not notified and may run beside"*"Break it?"*"freed at once; the holder is not notified"*"may overlap"* ]] ||
     fail "$output"
   start sleep 1000
   rlock acquire renewed --renew-while $!
   run -0 breaks renewed
-  [[ $output == *"nobody ends its steps: the next holder waits for their process or the lease. Break it?"*"process $!"* ]] ||
+  [[ $output == *"rlock cannot end its steps: the next holder waits until their process or the lease ends. Break it?"*"process $!"* ]] ||
     fail "$output"
   run -0 breaks renewed --now
-  [[ $output == *"nobody ends its steps: they may go on beside the next holder. Break it?"*"may overlap"* ]] ||
+  [[ $output == *"rlock cannot end its steps: they may run beside the next holder. Break it?"*"may overlap"* ]] ||
     fail "$output"
   rlock run --min-hold 1h cool -- true
   run -0 breaks cool --now
-  [[ $output == *"it only cools down. Break it?"*"freed at once"* && $output != *overlap* ]] || fail "$output"
+  [[ $output == *"the lock is only cooling down. Break it?"*"freed at once"* && $output != *overlap* ]] || fail "$output"
   redis set other stranger px 3600000
   run -0 breaks other
-  [[ $output == *"cannot be told and may go on. Break it?"*"cannot be told"*"may overlap"* ]] || fail "$output"
+  [[ $output == *"cannot be notified and may run beside the next one. Break it?"*"cannot be notified"*"may overlap"* ]] || fail "$output"
 }
 
 @test "text from a holder never reaches a terminal raw" {
@@ -347,7 +347,7 @@ breaks() {
   hold silent -t 60s
   kill -STOP "$holder"
   run -0 rlock force-unlock silent --yes
-  [[ $output == *"when its lease ends; if its host is dead, --now frees it at once"* ]] || fail "$output"
+  [[ $output == *"when its lease ends; if its host is dead, use --now to free the lock at once"* ]] || fail "$output"
   kill -CONT "$holder"
   ends_with 76 "$holder"
 }

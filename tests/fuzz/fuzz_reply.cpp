@@ -2,7 +2,7 @@
 // replies. Each is read as the answer to every request, and shown in every way.
 #include <algorithm>
 
-#include "cli/commands/waiting_line.hpp"
+#include "cli/commands/run_observer.hpp"
 #include "cli/output/history_rows.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/messages.hpp"

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "cli/commands/waiting_line.hpp"
+#include "cli/commands/run_observer.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/table.hpp"
 #include "unit/cli_fixture.hpp"
