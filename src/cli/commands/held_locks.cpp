@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "cli/settings/connect.hpp"
 #include "cli/output/view.hpp"
+#include "cli/settings/connect.hpp"
 #include "lock/timing.hpp"
 #include "run/ancestor.hpp"
 #include "run/reentry.hpp"
