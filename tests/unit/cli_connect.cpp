@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 
+#include "cli/options/values.hpp"
 #include "support/scratch.hpp"
 
 using namespace rlock;

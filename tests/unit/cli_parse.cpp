@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/options/suggest.hpp"
 #include "cli/options/values.hpp"
 
 using namespace rlock;

@@ -16,14 +16,6 @@ const char* system_getenv(const char* name);
 // Where a password comes from when no file names it: read here, and kept from the command.
 inline constexpr const char* kPasswordVariables[] = {"RLOCK_PASSWORD", "REDISCLI_AUTH"};
 
-// Several URLs in one text: apart at white space or a comma that a scheme follows. Other commas
-// belong to a URL with several hosts, other blanks to the folder of local:. The same rule for
-// --url, RLOCK_URL and a file's url.
-std::vector<std::string> split_urls(std::string_view text);
-
-// All the URLs of several texts. One that names none stays as it is, to be refused as a URL.
-std::vector<std::string> split_urls(const std::vector<std::string>& texts);
-
 // Where to connect and as whom: flags over the environment (a file's settings are among
 // the choices already). ErrorKind::config when no server is
 // given or the password file cannot be read, ErrorKind::usage for a bad value.
