@@ -24,7 +24,7 @@ const char* variable(const char* name) {
 void append(int fd, const char* word, const char* rest) {
   char line[256];
   int length = std::snprintf(line, sizeof line, "%s %lld %d%s\n", word, now(), getpid(), rest);
-  if (write(fd, line, static_cast<size_t>(length)) != length) _exit(exit 71);
+  if (write(fd, line, static_cast<size_t>(length)) != length) _exit(71);
 }
 
 }  // namespace

@@ -161,13 +161,13 @@ pid_t fork_counted() {
   pid_t parent = getpid();
   for (int i = 0; i < count; ++i) {
     pid_t pid = fork();
-    if (pid < 0) _exit(exit 71);
+    if (pid < 0) _exit(71);
     if (pid > 0) continue;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(0);
     while (true) pause();
   }
-  if (write(STDOUT_FILENO, "on\n", 3) != 3) _exit(exit 71);
+  if (write(STDOUT_FILENO, "on\n", 3) != 3) _exit(71);
   while (true) pause();
 }
 

@@ -133,20 +133,20 @@ TEST_CASE("a wait is reported once after a second, then once a minute") {
   const TimePoint start = BootClock::now();
   WaitingReports reports(Millis(1'000));
   CHECK_FALSE(reports.due(start));
-  CHECK(reports.left(start) == Millis(0));
+  CHECK(reports.remaining(start) == Millis(0));
   reports.begin(start);
   reports.begin(start + Millis(900));
-  CHECK(reports.left(start) == Millis(1'000));
+  CHECK(reports.remaining(start) == Millis(1'000));
   CHECK_FALSE(reports.due(start + Millis(999)));
   CHECK(reports.due(start + Millis(1'000)));
   CHECK_FALSE(reports.due(start + Millis(1'000)));
   CHECK_FALSE(reports.due(start + Millis(60'999)));
-  CHECK(reports.left(start + Millis(60'999)) == Millis(1));
+  CHECK(reports.remaining(start + Millis(60'999)) == Millis(1));
   CHECK(reports.due(start + Millis(61'000)));
   // A host that was suspended says it once, not once for each minute that it missed.
   CHECK(reports.due(start + Millis(600'000)));
   CHECK_FALSE(reports.due(start + Millis(600'000)));
-  CHECK(reports.left(start + Millis(600'000)) == Millis(1'000));
+  CHECK(reports.remaining(start + Millis(600'000)) == Millis(1'000));
   WaitingReports verbose{Millis(0)};
   verbose.begin(start);
   CHECK(verbose.due(start));

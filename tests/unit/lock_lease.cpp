@@ -3,6 +3,7 @@
 #include "lock/lease.hpp"
 
 using namespace std::chrono_literals;
+using namespace rlock;
 using namespace rlock::lock;
 
 namespace {

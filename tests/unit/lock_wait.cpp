@@ -9,7 +9,6 @@
 using namespace std::chrono_literals;
 using namespace rlock;
 using namespace rlock::lock;
-using test::Millis;
 
 namespace {
 

@@ -40,7 +40,7 @@ TEST_CASE("an outer run that is not seen is given the time to put its lease back
   CHECK(count_calls(read_file(trace), "renew") > 2);
   const auto waited =
       last_call(read_file(trace), "acquire") - first_call(read_file(trace), "renew");
-  CHECK(waited >= Millis(600));
+  CHECK(waited >= rlock::Millis(600));
 }
 
 TEST_CASE("nobody waits for an outer run whose lock another has, or which was broken") {
@@ -73,7 +73,7 @@ TEST_CASE("an entry's lease is 30 s at most, whatever was asked for") {
                shell("trap 'exit 0' TERM; echo on; while :; do sleep 0.05; done")));
   CHECK(job.line() == "on");
   // TERM comes when half of the 30 s is over.
-  CHECK(job.status(Millis(60'000)) == 76);
+  CHECK(job.status(rlock::Millis(60'000)) == 76);
 }
 
 TEST_CASE("an unanswered entry is given back, and nothing runs") {
@@ -126,7 +126,7 @@ TEST_CASE("the lock is held until the last descendant is gone, and the code is t
                shell("setsid sh -c '(sleep 0.3; echo last) &' & exit 7")));
   CHECK(job.line() == "last");
   CHECK(job.status() == 7);
-  CHECK(last_call(read_file(scratch.file("trace")), "release") != TimePoint{});
+  CHECK(last_call(read_file(scratch.file("trace")), "release") != rlock::TimePoint{});
 }
 
 TEST_CASE("many descendants that end at once are all waited for") {

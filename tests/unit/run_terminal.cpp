@@ -45,7 +45,7 @@ class TerminalJob {
   }
   // Reads on until `text` has been shown; everything shown so far stays in shown().
   bool shows(const std::string& text) {
-    TimePoint until = rlock::BootClock::now() + kPatience;
+    rlock::TimePoint until = rlock::BootClock::now() + kPatience;
     while (shown_.find(text) == std::string::npos) {
       pollfd fd{master_.get(), POLLIN, 0};
       if (poll(&fd, 1, rlock::poll_timeout(rlock::BootClock::now(), until)) <= 0) break;

@@ -14,6 +14,7 @@
 #include <string>
 #include <thread>
 
+using namespace rlock;
 using namespace rlock::util;
 using namespace std::chrono_literals;
 
