@@ -80,7 +80,7 @@ std::string short_help() {
     out += line + std::string(row.summary) + "\n";
   }
   return out +
-         "\nSee rlock COMMAND --help for one command, rlock --help for the connection options.\n";
+         "\nSee rlock COMMAND --help, or rlock --help for the connection options.\n";
 }
 
 std::string general_help() {

@@ -103,7 +103,7 @@ inline constexpr CommandRow kCommands[] = {
          "command is ended; its rlock exits with 76 and reports who broke the lock and why. The "
          "next holder starts when this one has confirmed that, or when its lease ends. The steps "
          "under a lock of rlock acquire are not ended: their next rlock renew or release exits "
-         "with 76. If no --renew-while renews such a lock, the next holder starts at once.\n"
+         "with 76. If nothing renews such a lock, the next holder starts at once.\n"
          "Exit status: 0, also when NAME is not held. 64 when there are several holders and none "
          "was chosen, or when not on a terminal and without --yes. 75 when --owner or --token no "
          "longer match: nothing was changed.",
