@@ -1,8 +1,8 @@
 # Completion of rlock(1) for fish, as `rlock completion fish` prints it.
 
-# ---- how it is used ----
+# ---- completion ----
 
-# Prints the command word and the operands that stand before the cursor, one a line; fails behind `--`.
+# Prints the command word and the operands before the cursor, one a line; fails after `--`.
 function __rlock_words
     set -l command
     set -l value no
@@ -27,12 +27,12 @@ function __rlock_at_command
     set -l words (__rlock_words); and test (count $words) -eq 0
 end
 
-# One of these commands, not behind `--`.
+# True for one of these commands, before `--`.
 function __rlock_in
     set -l words (__rlock_words); and contains -- "$words[1]" $argv
 end
 
-# One of these commands, without an operand yet.
+# True for one of these commands, without an operand yet.
 function __rlock_at_operand
     set -l words (__rlock_words); and test (count $words) -eq 1; and contains -- $words[1] $argv
 end
@@ -41,7 +41,7 @@ function __rlock_after_name
     set -l words (__rlock_words); and test (count $words) -eq 2; and test $words[1] = run
 end
 
-function __rlock_behind_dashes
+function __rlock_after_dashes
     not __rlock_words >/dev/null
 end
 
@@ -51,7 +51,7 @@ function __rlock_names
     rlock __complete $tokens 2>/dev/null
 end
 
-# Behind `--`: a command is completed as if it stood alone; for other commands than run these are names.
+# After `--`: for run, a command line of its own; for other commands, names of locks.
 function __rlock_rest
     set -l words (__rlock_words)
     if test "$words[1]" != run
@@ -64,9 +64,9 @@ function __rlock_rest
     complete -C (string join ' ' -- (string escape -- $tokens) (commandline -ct))
 end
 
-# ---- from the table of options ----
+# ---- generated from the options table ----
 
-# Whether the word behind option word $argv[2] of command $argv[1] is its value.
+# True if the word after option word $argv[2] of command $argv[1] is its value.
 function __rlock_takes_value
     switch "$argv"
         case '* --*=*'
@@ -144,4 +144,4 @@ complete -c rlock -n '__rlock_at_operand doctor' -a '[options]'
 complete -c rlock -n '__rlock_at_operand completion' -a 'bash zsh fish'
 complete -c rlock -n '__rlock_at_operand run acquire renew release queue force-unlock history' -a '(__rlock_names)'
 complete -c rlock -n '__rlock_after_name' -a '--'
-complete -c rlock -n '__rlock_behind_dashes' -a '(__rlock_rest)'
+complete -c rlock -n '__rlock_after_dashes' -a '(__rlock_rest)'

@@ -117,7 +117,7 @@ TEST_CASE("a value that is missing or one too many is named") {
   CHECK(contains(error_of({"run", "--nonblock=yes", "x"}), "option --nonblock takes no value"));
 }
 
-TEST_CASE("a forgotten -- is told") {
+TEST_CASE("a forgotten -- is reported") {
   CHECK(contains(error_of({"run", "x", "ls", "-l"}), "write -- between NAME and the command"));
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("forgotten quotes after -c are pointed out") {
   CHECK(contains(error_of({"run", "-c", "echo", "hi", "x"}), "rlock run NAME -c 'echo hi'"));
 }
 
-TEST_CASE("run has no --json, and says what there is instead") {
+TEST_CASE("run has no --json: the error names --event-log") {
   CHECK(contains(error_of({"run", "--json", "x", "--", "true"}), "--event-log"));
   CHECK(contains(error_of({"--json", "run", "x", "--", "true"}), "--event-log"));
 }

@@ -13,7 +13,7 @@ std::string row_text(const OptionRow& row) {
   return text + " " + std::string(row.metavar) + "'\n";
 }
 
-// Before the command word (`nullptr`): those that every command has.
+// nullptr: before the command word, where only the options that every command has are offered.
 std::string rows_of(const CommandRow* command) {
   std::string out = "    " + (command == nullptr ? "*" : std::string(command->name));
   out += ") rows=(\n";

@@ -87,7 +87,7 @@ std::string operand_lines() {
   }
   return out + operand_line(one_name, "(__rlock_names)") +
          operand_line("__rlock_after_name", "--") +
-         operand_line("__rlock_behind_dashes", "(__rlock_rest)");
+         operand_line("__rlock_after_dashes", "(__rlock_rest)");
 }
 
 std::string command_line(const CommandRow& command) {

@@ -34,7 +34,7 @@ std::string value_spec(const OptionRow& row) {
   return {};
 }
 
-// `-w+`: the value may stand in the same word; `--wait=`: behind an equals sign too.
+// `-w+`: the value may be in the same word; `--wait=`: also after an equals sign.
 std::string names_spec(const OptionRow& row) {
   const std::string letter = std::string("-") + row.letter + (row.takes_value() ? "+" : "");
   const std::string name = "--" + std::string(row.name) + (row.takes_value() ? "=" : "");

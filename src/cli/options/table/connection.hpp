@@ -60,6 +60,7 @@ inline constexpr OptionRow kConnectionOptions[] = {
      .environment = "RLOCK_CACERTDIR",
      .fallback = "/etc/ssl/certs",
      .help = "TLS: trust the authorities in DIR, hashed by openssl rehash",
+     .manual = "Use it instead of --cacert where each authority has a file of its own.",
      .commands = kEvery,
      .section = Section::general},
     {.id = Opt::cert,
@@ -152,6 +153,8 @@ inline constexpr OptionRow kConnectionOptions[] = {
      .letter = 'v',
      .name = "verbose",
      .help = "report each step on standard error",
+     .manual =
+         "Use it to see what rlock waits for, and when it acquires, renews and releases the lock.",
      .commands = kEvery,
      .section = Section::general},
     {.id = Opt::help,
