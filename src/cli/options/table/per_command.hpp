@@ -31,8 +31,9 @@ inline constexpr PerCommandText kPerCommandTexts[] = {
      kRenew,
      {.help = "the lease from now on, at least 1s",
       .fallback = "the length it had",
-      .manual = "A lease is never shortened: where more is left, it stays as it is. Required with "
-                "--token, and with a --format other than native."}},
+      .manual =
+          "A lease is never shortened: where more is left, it stays as it is. Required with a "
+          "--format other than native; --token needs it to put a lease back."}},
     {Opt::min_hold,
      kAcquire,
      {.help =
