@@ -1,8 +1,8 @@
--- force_unlock: an operator breaks a lock. A holder that listens is revoked and goes on counting until it
--- confirms or its lease ends; one that does not, and all with `now`, are freed at once.
+-- force_unlock: an operator breaks a lock. A holder that responds is revoked, and counts until it confirms or its
+-- lease ends; one that does not respond is freed at once, and with `now` every holder is.
 -- ARGV: sole|owner|token|every, owner or token or '', confirmed|now, note (who does it and why)
 -- Returns: forced holders counting next-or-false | free | nomatch | several n | more
---          (no holders where this very request had broken its owner before)
+--          (forced without holders: this request had broken its owner before, and its reply was lost)
 local target, value, pace, note = unpack(ARGV)
 
 touch()
@@ -21,7 +21,7 @@ local function is_target(owner)
   return true
 end
 
--- The run is in the history already: its row gets the note.
+-- The run of a cool-down is in the history already: its row gets the note.
 local function note_cooldown(line)
   local mark = 'run ' .. int(line.token) .. ' '
   for i = 0, RUNS - 1 do
@@ -52,7 +52,7 @@ local function break_hold(owner)
   return false
 end
 
--- The reply to this very request was lost, and it came again: the note tells.
+-- The same note means that this request was carried out before, and its reply was lost.
 local function done_before()
   if target ~= 'owner' or note == '' then return false end
   for _, owner in ipairs({value, '~' .. value}) do
