@@ -112,7 +112,7 @@ TEST_CASE("without TLS only what stays on this machine is ok") {
 
 TEST_CASE("a denied command is named, with the rule that works; other trouble is told") {
   ServerReport report = healthy();
-  report.denied = {"ZADD", "BLPOP"};
+  report.denied_commands = {"ZADD", "BLPOP"};
   Check found = check(report, "commands");
   CHECK(found.grade == Grade::fail);
   CHECK(found.detail.find("ZADD, BLPOP") != std::string::npos);
@@ -162,7 +162,7 @@ TEST_CASE(
   proxy.blocking_error = Error{ErrorKind::config, "it does not know the command blpop"};
   CHECK(grade(proxy, "waiting") == Grade::warn);
   ServerReport renamed = healthy();
-  renamed.missing = {"ZADD"};
+  renamed.missing_commands = {"ZADD"};
   CHECK(grade(renamed, "commands") == Grade::fail);
   CHECK(check(renamed, "commands").detail.find("ZADD") != std::string::npos);
 }

@@ -52,7 +52,7 @@ Check reachable(const ServerReport& report) {
   if (text.find("TLS: ") != text.npos) {
     const bool named = text.find("it is not for") != text.npos;
     const bool trust =
-        text.find("self-signed") != text.npos || text.find("no authority") != text.npos;
+        text.find("self-signed") != text.npos || text.find("no trusted CA") != text.npos;
     return {"tls", Grade::fail, text,
             named   ? "--sni NAME, with a name that the certificate has"
             : trust ? "--cacert FILE, with the authority that signed its certificate"
@@ -129,12 +129,12 @@ std::string listed(const std::vector<std::string>& commands) {
 }
 
 Check commands(const ServerReport& report, const std::string& acl_rule) {
-  if (!report.denied.empty()) {
-    return {"commands", Grade::fail, "this user may not: " + listed(report.denied),
+  if (!report.denied_commands.empty()) {
+    return {"commands", Grade::fail, "this user may not: " + listed(report.denied_commands),
             redis_cli(report.server, "ACL SETUSER NAME on '>PASSWORD' '" + acl_rule + "'")};
   }
-  if (!report.missing.empty()) {
-    return {"commands", Grade::fail, "the server does not have: " + listed(report.missing),
+  if (!report.missing_commands.empty()) {
+    return {"commands", Grade::fail, "the server does not have: " + listed(report.missing_commands),
             "give it these commands back (rename-command, a proxy), or use another server"};
   }
   if (report.error) {

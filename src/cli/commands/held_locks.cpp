@@ -4,6 +4,8 @@
 #include <charconv>
 #include <limits>
 
+#include "util/percent.hpp"
+
 namespace rlock::cli {
 namespace {
 
@@ -15,39 +17,8 @@ constexpr size_t kFields = 10;
 
 using Fields = std::vector<std::string_view>;
 
-bool is_unreserved(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("-._~:/").find(c) != std::string_view::npos;
-}
-
 std::string encoded(std::string_view text) {
-  constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string out;
-  for (char c : text) {
-    auto byte = static_cast<unsigned char>(c);
-    if (is_unreserved(c)) {
-      out += c;
-    } else {
-      out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
-    }
-  }
-  return out;
-}
-
-std::optional<std::string> decoded(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    size_t length = text.front() == '%' ? 3 : 1;
-    unsigned byte = static_cast<unsigned char>(text.front());
-    if (length == 3) {
-      if (text.size() < length) return std::nullopt;
-      auto [stop, error] = std::from_chars(text.data() + 1, text.data() + 3, byte, 16);
-      if (error != std::errc() || stop != text.data() + 3) return std::nullopt;
-    }
-    out += static_cast<char>(byte);
-    text.remove_prefix(length);
-  }
-  return out;
+  return util::percent_encoded(text, "-._~:/");
 }
 
 Fields split(std::string_view text, char between) {
@@ -69,9 +40,9 @@ std::optional<uint64_t> number(std::string_view text, uint64_t most) {
 }
 
 std::optional<LockAddress> read_address(const Fields& fields) {
-  auto server = decoded(fields[0]);
-  auto prefix = decoded(fields[1]);
-  auto name = decoded(fields[2]);
+  auto server = util::percent_decoded(fields[0]);
+  auto prefix = util::percent_decoded(fields[1]);
+  auto name = util::percent_decoded(fields[2]);
   if (!server || !prefix || !name) return std::nullopt;
   return LockAddress{*std::move(server), *std::move(prefix), *std::move(name)};
 }

@@ -35,12 +35,11 @@ const char* no_variable(const char*) {
 
 // Flag over environment: a URL that says itself who we are is another server's than the user and
 // password of the environment, which it must not even be told.
-Getenv credentials_environment(const Choices& choices, Getenv getenv) {
+Getenv credentials_environment(const Choices& choices, const std::vector<redis::Url>& urls,
+                               Getenv getenv) {
   if (!choices.is_flag(Opt::url)) return getenv;
-  const auto& urls = choices.all(Opt::url);
-  bool any = std::any_of(urls.begin(), urls.end(), [](const std::string& text) {
-    auto url = redis::parse_url(text);
-    return url && redis::own_credentials(*url) != redis::Credentials{};
+  bool any = std::any_of(urls.begin(), urls.end(), [](const redis::Url& url) {
+    return redis::own_credentials(url) != redis::Credentials{};
   });
   return any ? no_variable : getenv;
 }
@@ -145,20 +144,17 @@ std::vector<std::string> split_urls(const std::vector<std::string>& texts) {
 
 Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv getenv) {
   redis::OpenOptions out;
-  out.urls = choices.all(Opt::url);
-  if (out.urls.empty()) out.urls = split_urls(variable(getenv, "RLOCK_URL").value_or(""));
-  if (out.urls.empty()) {
-    return Error{ErrorKind::config,
-                 "no server given: use --url URL, RLOCK_URL or rlock.toml; "
-                 "--url local: is a private server on this machine"};
-  }
+  auto texts = choices.all(Opt::url);
+  if (texts.empty()) texts = split_urls(variable(getenv, "RLOCK_URL").value_or(""));
+  TRY(auto urls, redis::parse_urls(texts));
+  out.urls = std::move(urls);
   auto prefix =
       choices.has(Opt::prefix) ? choices.last(Opt::prefix) : variable(getenv, "RLOCK_PREFIX");
   if (prefix) out.prefix = *std::move(prefix);
   TRY_STATUS(check_prefix(out.prefix));
   TRY(auto format, format_choice(choices));
   out.format = format;
-  TRY_STATUS(set_credentials(out, choices, credentials_environment(choices, getenv)));
+  TRY_STATUS(set_credentials(out, choices, credentials_environment(choices, out.urls, getenv)));
   TRY_STATUS(set_tls(out, choices, getenv));
   TRY_STATUS(set_connect_timeout(out, choices));
   return out;
