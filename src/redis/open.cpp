@@ -26,8 +26,9 @@ Error not_in_quorum(const char* what) {
 }
 
 Error needs_one_server() {
-  return {ErrorKind::usage,
-          "--format redisson works with a single server only: waiters subscribe to a channel there"};
+  return {
+      ErrorKind::usage,
+      "--format redisson works with a single server only: waiters subscribe to a channel there"};
 }
 
 // Applies to servers what the options set, whatever the URL.

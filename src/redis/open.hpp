@@ -17,8 +17,8 @@ namespace rlock::redis {
 enum class Format { native, plain, redisson };
 
 struct OpenOptions {
-  std::vector<Url> urls;                // of parse_urls(): one server, or three or more for a quorum
-  std::optional<std::string> user;      // overrides the URL's
+  std::vector<Url> urls;            // of parse_urls(): one server, or three or more for a quorum
+  std::optional<std::string> user;  // overrides the URL's
   std::optional<std::string> password;  // overrides the URL's
   std::shared_ptr<Secret> secret;       // overrides both
   std::string prefix = "rlock:";

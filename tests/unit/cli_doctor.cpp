@@ -159,7 +159,7 @@ TEST_CASE(
   garnet.atomic = false;
   CHECK(grade(garnet, "scripts") == Grade::fail);
   ServerReport proxy = healthy();
-  proxy.blocking_error = Error{ErrorKind::config, "it does not know the command blpop"};
+  proxy.blocking_error = Error{ErrorKind::config, "the server does not know the command blpop"};
   CHECK(grade(proxy, "waiting") == Grade::warn);
   ServerReport renamed = healthy();
   renamed.missing_commands = {"ZADD"};
@@ -194,8 +194,8 @@ TEST_CASE("releases with a hole in their scripts are a warning") {
 TEST_CASE("a certificate that is refused is no matter of the password") {
   ServerReport report = healthy();
   report.contact_error =
-      Error{ErrorKind::denied, "TLS: its certificate is refused: it is not for h"};
+      Error{ErrorKind::denied, "TLS: the server's certificate was rejected: it is not for h"};
   CHECK(check(report, "tls").advice.find("--sni") != std::string::npos);
-  report.contact_error->text = "TLS: its certificate is refused: it is self-signed";
+  report.contact_error->text = "TLS: the server's certificate was rejected: it is self-signed";
   CHECK(check(report, "tls").advice.find("--cacert") != std::string::npos);
 }

@@ -16,8 +16,8 @@ class CommandClient {
  public:
   explicit CommandClient(const Server& server) : connection_(server) {}
 
-  // The strings and numbers of the reply, however nested. Takes at most the connect timeout and a few
-  // seconds.
+  // The strings and numbers of the reply, however nested. Takes at most the connect timeout and a
+  // few seconds.
   Result<Words> ask(const Words& words, const lua::Script* script = nullptr);
 
  private:

@@ -17,8 +17,8 @@ SentinelReport examine_sentinel(const Server& server, const std::string& name) {
     report.error = std::move(master).error();
   } else if (master->size() != 2) {
     report.abstains = true;
-    report.error =
-        Error{ErrorKind::unavailable, server.label() + ": it does not know a master \"" + name + "\""};
+    report.error = Error{ErrorKind::unavailable,
+                         server.label() + ": it does not know a master \"" + name + "\""};
   } else {
     report.master = master->front() + ":" + master->back();
     auto quorum = client.ask({"SENTINEL", "CKQUORUM", name});

@@ -105,8 +105,8 @@ void ClusterLink::follow_redirect(const Redirect& redirect) {
   if (++redirects_ > kMostRedirects) {
     forget_last_node();
     return end(Error{ErrorKind::unavailable,
-                     node() + ": the nodes do not agree on which one serves this lock", Retry::later,
-                     Answered::yes});
+                     node() + ": the nodes do not agree on which one serves this lock",
+                     Retry::later, Answered::yes});
   }
   HostPort to = host_port_of(server_at(redirect.to));
   if (redirect.kind == Redirect::Kind::ask) return ask(to, Asking::yes);

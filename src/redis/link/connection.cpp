@@ -142,8 +142,8 @@ void Connection::State::dial(TimePoint now) {
   phase_ = CommandPhase::dialing;
 }
 
-// The password may have been rotated just now, so a refusal counts only where there is no newer one.
-// That is fetched before the connect timeout begins.
+// The password may have been rotated just now, so a refusal counts only where there is no newer
+// one. That is fetched before the connect timeout begins.
 void Connection::State::handle_auth_error(Error why) {
   if (server_.secret != nullptr && server_.addresses->was_accepted()) why.retry = Retry::later;
   if (server_.secret == nullptr || auth_error_) return end(std::move(why));
@@ -305,7 +305,8 @@ void Connection::State::fail(const std::string& why) {
 }
 
 void Connection::State::fail(Error why) {
-  std::string where = handshake_.is_pending() ? "cannot connect to " + server_.label() : server_.label();
+  std::string where =
+      handshake_.is_pending() ? "cannot connect to " + server_.label() : server_.label();
   why.text = where + ": " + why.text;
   end(std::move(why));
 }

@@ -16,8 +16,9 @@ namespace rlock::redis {
 
 // One connection to one server, one command in flight. It connects when a command needs it. CLIENT
 // SETNAME goes out in one write with the first command; steps that decide where and as which user a
-// command runs (AUTH, SELECT, ROLE, the check of a quorum member) are answered before the command is
-// sent. Every reply is read. A failure of the transport closes it, and the next command reconnects.
+// command runs (AUTH, SELECT, ROLE, the check of a quorum member) are answered before the command
+// is sent. Every reply is read. A failure of the transport closes it, and the next command
+// reconnects.
 class Connection final : public Link {
  public:
   explicit Connection(Server server);

@@ -61,8 +61,9 @@ Error select_refused(std::string_view text, const Server& server) {
   if (text.starts_with("NOPERM")) return denied(server, "this user may not run SELECT (NOPERM)");
   const std::string db = std::to_string(server.db);
   if (has(text, "unknown command") || has(text, "not allowed in cluster mode")) {
-    return {ErrorKind::config,
-            server.label() + ": the server has only one database; remove database " + db + " from the URL"};
+    return {ErrorKind::config, server.label() +
+                                   ": the server has only one database; remove database " + db +
+                                   " from the URL"};
   }
   constexpr size_t kLongest = 300;
   bool secret = !server.password.empty() && has(text, server.password);
@@ -108,8 +109,8 @@ std::optional<Error> check_answer(HandshakeStep step, const redisReply& reply,
   if (auto error = connection_refusal(text, server)) return error;
   // A user may lack CLIENT or ROLE; a server that is not ready, or a replica, refuses the command
   // that follows, too.
-  const bool required = step == HandshakeStep::auth || step == HandshakeStep::select ||
-                        step == HandshakeStep::uptime;
+  const bool required =
+      step == HandshakeStep::auth || step == HandshakeStep::select || step == HandshakeStep::uptime;
   if (!required) return std::nullopt;
   if (starting_up(text)) return not_ready(server, code_of(text));
   return step == HandshakeStep::auth ? auth_refused(text, server) : select_refused(text, server);

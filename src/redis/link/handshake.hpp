@@ -18,8 +18,8 @@ const char* to_string(HandshakeStep step);
 // Some proxies hang up on CLIENT SETNAME, and the name only helps operators.
 enum class ClientNaming { send, skip };
 
-// Which answers the first command waits for: a final one, whose reply nobody reads, may also go to a
-// server that does not count as a member of its quorum.
+// Which answers the first command waits for: a final one, whose reply nobody reads, may also go to
+// a server that does not count as a member of its quorum.
 enum class FirstCommand { normal, final };
 
 class Handshake {

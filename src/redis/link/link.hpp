@@ -13,8 +13,8 @@
 
 namespace rlock::redis {
 
-// Sends a command to the server that is responsible for it: a single server, the current master of a
-// Sentinel group, or the node of a cluster that has the key. One command in flight.
+// Sends a command to the server that is responsible for it: a single server, the current master of
+// a Sentinel group, or the node of a cluster that has the key. One command in flight.
 class Link {
  public:
   virtual ~Link() = default;

@@ -14,7 +14,7 @@
 
 namespace rlock::redis {
 
-struct NoAnswer {};      // of a sentinel, so far
+struct NoAnswer {};       // of a sentinel, so far
 struct UnknownMaster {};  // the sentinel knows no master of this name
 
 // What one sentinel answered: the address of the master, or why it named none.

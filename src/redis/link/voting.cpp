@@ -17,7 +17,8 @@ static_assert(std::chrono::seconds(kRestartGuardSeconds) == lock::kLongestQuorum
 
 namespace {
 
-// A server measures its uptime by its wall clock: negative where that was set back since it started.
+// A server measures its uptime by its wall clock: negative where that was set back since it
+// started.
 std::optional<uint64_t> uptime_in(const InfoFields& info) {
   auto seconds = util::parse_number<int64_t>(info_field(info, "uptime_in_seconds"));
   if (!seconds) return std::nullopt;

@@ -37,9 +37,9 @@ enum class Durability { unknown, every_write };
 // From the answer to CONFIG GET append*; unknown where it was refused.
 Durability read_durability(const redisReply& reply);
 
-// `reply` is the answer to INFO server; nullopt: the server counts. ErrorKind::unavailable says until when
-// it does not; ErrorKind::denied: its uptime is unknown; ErrorKind::usage: it is another member
-// under a second name.
+// `reply` is the answer to INFO server; nullopt: the server counts. ErrorKind::unavailable says
+// until when it does not; ErrorKind::denied: its uptime is unknown; ErrorKind::usage: it is another
+// member under a second name.
 std::optional<Error> check_member(const redisReply& reply, Durability durability,
                                   const Server& server);
 

@@ -68,7 +68,8 @@ Status check_folder(const std::string& folder) {
   if (stat(folder.c_str(), &info) != 0) return folder_error(folder, std::strerror(errno));
   if (!S_ISDIR(info.st_mode)) return folder_error(folder, "it is not a folder");
   if (info.st_uid != geteuid()) return folder_error(folder, "another user owns it");
-  if ((info.st_mode & 077) != 0) return folder_error(folder, "other users can enter it; run chmod 700 " + folder);
+  if ((info.st_mode & 077) != 0)
+    return folder_error(folder, "other users can enter it; run chmod 700 " + folder);
   return Done{};
 }
 

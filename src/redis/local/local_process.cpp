@@ -132,8 +132,8 @@ void reset_oom_score() {
   close(file);
 }
 
-// Other users of the server must not be bound by the resource limits, the niceness and the OOM score
-// of the process that happens to start it. Returns a limit that could not be lifted.
+// Other users of the server must not be bound by the resource limits, the niceness and the OOM
+// score of the process that happens to start it. Returns a limit that could not be lifted.
 std::optional<FatalLimit> lift_limits() {
   setpriority(PRIO_PROCESS, 0, 0);
   reset_oom_score();

@@ -71,7 +71,7 @@ Result<HostPort> parse_url_host(std::string_view text, int default_port) {
     return malformed("the host name is malformed");
   }
   if (host->empty()) return malformed("the host is missing; there is no default");
-  if (host->front() == '.') return malformed("a host name cannot begin with a dot");
+  if (host->front() == '.') return malformed("a host name must not begin with a dot");
   auto port = raw.port ? parse_port(*raw.port) : default_port;
   if (!port) return malformed("the port must be a number from 1 to 65535");
   return HostPort{util::lower_case(*host), *port};

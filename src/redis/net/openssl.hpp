@@ -8,7 +8,8 @@
 
 #include "util/result.hpp"
 
-// OpenSSL is loaded only for a URL that asks for TLS: linked, it would cost every run a millisecond.
+// OpenSSL is loaded only for a URL that asks for TLS: linked, it would cost every run a
+// millisecond.
 namespace rlock::redis {
 
 // Every function of libssl and libcrypto that rlock calls, those behind macros included.

@@ -30,8 +30,7 @@ Status check_writers(const std::string& path, const util::Fd& file) {
   struct stat info {};
   if (fstat(file.get(), &info) != 0) return bad_file(path, std::strerror(errno));
   if (!S_ISREG(info.st_mode) || (info.st_mode & 022) == 0) return Done{};
-  return bad_file(path,
-                  "other users can write to it; run chmod go-w " + util::printable(path));
+  return bad_file(path, "other users can write to it; run chmod go-w " + util::printable(path));
 }
 
 Result<std::string> read_secret(const std::string& path, int more_flags = 0) {

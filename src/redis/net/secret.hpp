@@ -23,9 +23,9 @@ class Secret {
   virtual int fd() const = 0;
 };
 
-// The content of a file without its last newline, read again at each connect, so that a rotated password is used at once.
-// While the file cannot be read its last password stays in use. ErrorKind::config where it contains
-// none now.
+// The content of a file without its last newline, read again at each connect, so that a rotated
+// password is used at once. While the file cannot be read its last password stays in use.
+// ErrorKind::config where it contains none now.
 Result<std::shared_ptr<Secret>> secret_in_file(const std::string& path);
 
 // The output of `command`, which runs at once, and again when the server refuses its password, at

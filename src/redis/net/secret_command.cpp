@@ -100,9 +100,9 @@ class SecretProcess {
       const bool has_pidfd = static_cast<bool>(process_);
       std::array<pollfd, 2> fds{{{out_.get(), POLLIN, 0}, {process_.get(), POLLIN, 0}}};
       poll(fds.data(), fds.size(),
-           poll_timeout(BootClock::now(),
-                        has_pidfd ? deadline
-                                  : std::min(deadline, BootClock::now() + kPollInterval)));
+           poll_timeout(
+               BootClock::now(),
+               has_pidfd ? deadline : std::min(deadline, BootClock::now() + kPollInterval)));
       if (fds[0].revents != 0) read_some();
     }
     while (out_) read_some();

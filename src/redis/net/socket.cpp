@@ -16,7 +16,8 @@ namespace {
 constexpr int kKeepIdleSeconds = 15;
 constexpr int kKeepEverySeconds = 5;
 constexpr int kKeepProbes = 3;
-// As long as the probes take together: unacknowledged bytes end the connection after that time, too.
+// As long as the probes take together: unacknowledged bytes end the connection after that time,
+// too.
 constexpr int kUserTimeoutMs = (kKeepIdleSeconds + kKeepEverySeconds * kKeepProbes) * 1000;
 
 void set(const util::Fd& fd, int level, int option, int value) {

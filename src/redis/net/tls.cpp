@@ -99,7 +99,8 @@ class ContextSetup {
     auto ok = read("private key", path, load);
     ssl_.SSL_CTX_set_default_passwd_cb_userdata(context_, nullptr);
     if (encrypted) {
-      return unusable("private key", path, "it is encrypted, and rlock never asks for a passphrase");
+      return unusable("private key", path,
+                      "it is encrypted, and rlock never asks for a passphrase");
     }
     return ok;
   }
@@ -190,7 +191,8 @@ Result<std::unique_ptr<Stream>> Tls::wrap(util::Fd fd, const std::string& host) 
   const TlsOptions& options = parts_->options;
   std::string name = without_final_dot(options.sni.empty() ? host : options.sni);
   if (is_unverifiable(name)) {
-    return Error{ErrorKind::denied, "TLS: \"" + host + "\" is not a host name that can be verified"};
+    return Error{ErrorKind::denied,
+                 "TLS: \"" + host + "\" is not a host name that can be verified"};
   }
   SslPtr session(ssl.SSL_new(parts_->context.get()), FreeSsl{&ssl});
   if (session == nullptr) throw std::bad_alloc();

@@ -14,8 +14,8 @@ struct TlsPeer {
   OwnCertificate own;  // whether it gets a client certificate
 };
 
-// For SSL_CTX_set_verify: remembers, for tls_error() in this thread, the names in a certificate that
-// is rejected.
+// For SSL_CTX_set_verify: remembers, for tls_error() in this thread, the names in a certificate
+// that is rejected.
 int note_rejected_names(int accepted, X509_STORE_CTX* context);
 
 // Why TLS itself failed just now in this thread, with advice where a user can do something about

@@ -138,7 +138,8 @@ Result<std::vector<UrlQuery>> queries(const UrlParts& parts) {
     size_t end = rest.find('&');
     std::string_view item = rest.substr(0, end);
     size_t equals = item.find('=');
-    if (equals == std::string_view::npos) return bad_url(parts.scheme, "write the query as KEY=VALUE");
+    if (equals == std::string_view::npos)
+      return bad_url(parts.scheme, "write the query as KEY=VALUE");
     auto value = percent_text(item.substr(equals + 1));
     if (!value) return bad_url(parts.scheme, "write '%' in a query as %25");
     std::string_view key = item.substr(0, equals);
@@ -353,8 +354,9 @@ Result<std::vector<Url>> parse_urls(const std::vector<std::string>& texts) {
     urls.push_back(std::move(url));
   }
   if (urls.size() == 2) {
-    return Error{ErrorKind::usage,
-                 "two servers cannot form a majority: give one URL, or at least three for a quorum"};
+    return Error{
+        ErrorKind::usage,
+        "two servers cannot form a majority: give one URL, or at least three for a quorum"};
   }
   TRY_STATUS(check_distinct(urls));
   return urls;

@@ -21,7 +21,6 @@ struct Credentials {
   bool operator==(const Credentials&) const = default;
 };
 
-
 // redis://, rediss://, unix://, redis+unix://
 struct SingleUrl {
   Security security = Security::plain;

@@ -130,8 +130,8 @@ class Call final : public lock::Reply<T> {
     link_.start(words_);
   }
 
-  // The server may only get to read this when we have hung up. Over an idle connection it then still
-  // reads a command of any length. Over a new one it notices the hang-up when it answers the
+  // The server may only get to read this when we have hung up. Over an idle connection it then
+  // still reads a command of any length. Over a new one it notices the hang-up when it answers the
   // handshake and has read 16 kB by then: enough for the digest, but not for a whole text.
   void start_final() {
     if (link_.is_open()) return send_text();

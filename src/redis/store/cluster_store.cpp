@@ -11,8 +11,8 @@ using lock::NamesPage;
 
 constexpr const char* kListing = "list locks";
 
-// Of list_names: the cursor of SCAN, then the masters still to be read, the current one first, as in
-// `17 10.0.0.1:6379 10.0.0.2:6379`.
+// Of list_names: the cursor of SCAN, then the masters still to be read, the current one first, as
+// in `17 10.0.0.1:6379 10.0.0.2:6379`.
 struct Cursor {
   std::string scan;
   std::string masters;

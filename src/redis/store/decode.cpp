@@ -33,8 +33,8 @@ class Item {
   Item at(size_t i) const { return Item(i < size() ? reply_->element[i] : nullptr); }
 
   std::string_view text() const {
-    const bool string = reply_ != nullptr && (reply_->type == REDIS_REPLY_STRING ||
-                                              reply_->type == REDIS_REPLY_STATUS);
+    const bool string = reply_ != nullptr &&
+                        (reply_->type == REDIS_REPLY_STRING || reply_->type == REDIS_REPLY_STATUS);
     return string ? text_of(*reply_) : std::string_view();
   }
 

@@ -142,7 +142,8 @@ lock::InFlight<lock::RenewReply> ExternalStore::renew(const lock::RenewCall& cal
   bool outer = call.entry == lock::Entry::outer();
   auto read = [outer](ScriptReply& parsed) -> lock::RenewReply {
     if (parsed.holder) return lock::Lost{lock::LostHow::taken, std::move(parsed.holder), {}};
-    if (parsed.result == ScriptResult::gone) return lock::Lost{lock::LostHow::gone, std::nullopt, {}};
+    if (parsed.result == ScriptResult::gone)
+      return lock::Lost{lock::LostHow::gone, std::nullopt, {}};
     if (!outer) return lock::Upgrade{};
     return lock::Renewal::extended;
   };
@@ -155,8 +156,8 @@ lock::InFlight<lock::ReleaseReply> ExternalStore::release(const lock::ReleaseCal
   // If the reply to the first release was lost, nothing at the server shows that it succeeded.
   bool again = released_ == call.owner.text();
   auto read = [again](ScriptReply& parsed) -> lock::ReleaseReply {
-    const bool ours = parsed.result == ScriptResult::freed ||
-                      (again && parsed.result == ScriptResult::gone);
+    const bool ours =
+        parsed.result == ScriptResult::freed || (again && parsed.result == ScriptResult::gone);
     return {ours ? lock::OwnerEnd::released : lock::OwnerEnd::unknown, {}};
   };
   auto request = this->call<lock::ReleaseReply>(scripts_.release, "release", call.name,
@@ -203,8 +204,7 @@ lock::InFlight<std::vector<lock::HistoryRow>> ExternalStore::history(const lock:
 }
 
 lock::InFlight<lock::NamesPage> ExternalStore::list_names(const std::string&) {
-  return unsupported<lock::NamesPage>(
-      "NAME is required: locks of this format cannot be listed");
+  return unsupported<lock::NamesPage>("NAME is required: locks of this format cannot be listed");
 }
 
 }  // namespace rlock::redis

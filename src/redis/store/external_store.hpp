@@ -23,8 +23,8 @@ class ExternalStore : public lock::LockStore {
     const lua::Script& inspect;
   };
 
-  // Queued has no position, and says when to look again: where the format has no wake, after a while
-  // with jitter.
+  // Queued has no position, and says when to look again: where the format has no wake, after a
+  // while with jitter.
   lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall& call) override;
   // Only the outer entry exists: Upgrade for any other one while the owner holds the lock.
   lock::InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override;

@@ -4,8 +4,8 @@
 
 namespace rlock::redis {
 
-// The format of redsync, redis-py, node-redlock, redlock-rb and bsm/redislock: `SET NAME owner NX PX
-// ttl`, with owner-checked renewal and release. A waiter looks again after a while, with jitter.
+// The format of redsync, redis-py, node-redlock, redlock-rb and bsm/redislock: `SET NAME owner NX
+// PX ttl`, with owner-checked renewal and release. A waiter looks again after a while, with jitter.
 class PlainStore final : public ExternalStore {
  public:
   explicit PlainStore(std::unique_ptr<Link> link);
