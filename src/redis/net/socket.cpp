@@ -34,7 +34,7 @@ void tune_tcp(const util::Fd& fd) {
   set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
 }
 
-// A caller may have started us with 0-2 closed: a socket there would get what the command prints.
+// A caller may have started us with 0-2 closed: a socket there would catch what the command prints.
 util::Fd open_socket(int family) {
   const int cloexec = mutant(util::Mutant::socket_inherited) ? 0 : SOCK_CLOEXEC;
   util::Fd fd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | cloexec, 0));
