@@ -6,7 +6,7 @@
 local HOLDERS, LIMITS, QUEUE, ALIVE, WHO, META, RELEASED, HISTORY, NEVER = unpack(KEYS)
 local BASE = string.sub(HOLDERS, 1, -8)
 
-local CLAIM = 2000          -- a grant is withdrawn unless it is claimed within this time
+local CLAIM = 2000          -- a grant expires unless it is claimed within this time
 local HEARTBEAT = 15000     -- a waiter is dropped unless it asks again within this time
 local TOMBSTONE = 60000     -- how long the end of an owner is remembered, at least
 local GRACE = 60000         -- keys outlive the last lease, so that a late renewal finds what happened

@@ -119,7 +119,7 @@ refused() {
 @test "exit 78: a service with one database says so, and takes nothing" {
   picky "$(unknown SELECT)"
   RLOCK_URL+="?db=1" run -78 --separate-stderr rlock run lock -- touch started
-  says lock "leave /1 out"
+  says lock "remove database 1 from the URL"
   [ "$(asked_times EVALSHA)" -eq 0 ]
 }
 

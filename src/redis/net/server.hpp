@@ -34,8 +34,8 @@ struct Server {
   std::shared_ptr<const Tls> tls;  // null: plain
   // Shared by the copies, so that a further connection survives a silent name server; may be null.
   std::shared_ptr<AddressMemory> addresses;
-  // Shared by all servers of a quorum, which are checked as members (link/voting.hpp). Null for a
-  // server that is not part of a quorum.
+  // Shared by all servers of a quorum, which are checked as members (redis/link/voting.hpp). Null
+  // for a server that is not part of a quorum.
   std::shared_ptr<MemberRegistry> members;
 
   // `db1:6379`, `[::1]:6379`, `/run/redis.sock`, with `/2` for another database: never a password.

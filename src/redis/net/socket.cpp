@@ -32,7 +32,7 @@ void tune_tcp(const util::Fd& fd) {
   set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
 }
 
-// A caller may have started us with 0-2 closed: a socket there would get what the command prints.
+// A caller may have started us with 0-2 closed: a socket there would catch what the command prints.
 util::Fd open_socket(int family) {
   util::Fd fd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd || fd.get() > 2) return fd;
