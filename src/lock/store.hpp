@@ -45,6 +45,20 @@ class Reply : public Request {
 template <class T>
 using InFlight = std::unique_ptr<Reply<T>>;
 
+// One that needs no server.
+template <class T>
+class ReadyReply final : public Reply<T> {
+ public:
+  explicit ReadyReply(Result<T> result) : result_(std::move(result)) {}
+  void wants(std::vector<pollfd>&) const override {}
+  TimePoint due() const override { return TimePoint::min(); }
+  bool advance(TimePoint) override { return true; }
+  Result<T> take() override { return std::move(result_); }
+
+ private:
+  Result<T> result_;
+};
+
 enum class HolderState { granted, held, revoked, cooldown };
 
 struct Holder {
@@ -157,9 +171,9 @@ const char* to_string(LostHow how);
 enum class LaterHolder { unknown, nobody, another };
 struct Lost {
   LostHow how = LostHow::deleted;
-  std::optional<Holder> by{};                // who has it now
-  std::string note{};                        // of the operator who forced it
-  LaterHolder since = LaterHolder::unknown;  // where `how` does not say it
+  std::optional<Holder> by{};                       // who has it now
+  std::string note{};                               // of the operator who forced it
+  LaterHolder later_holder = LaterHolder::unknown;  // where `how` does not say it
 };
 // No re-entry: the held limit is larger than the one asked for (exclusive inside shared), or this
 // kind of lock knows no entries.
@@ -197,12 +211,8 @@ struct CancelCall {
   uint64_t attempt = 0;  // with yielded: which one
   Ticket ticket{};       // with yielded: the place to keep; 0 to leave nothing
 };
-enum class CancelReply {
-  was_queued,
-  was_granted,
-  absent,
-  holds
-};  // holds: only with removed, untouched
+// still_holds: only with removed; nothing was changed.
+enum class CancelReply { was_queued, was_granted, not_found, still_holds };
 
 // ---- wait ----
 

@@ -81,11 +81,11 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
                                granted->owner.value_or(state.call.owner)});
   }
   if (auto* busy = std::get_if<Busy>(&reply)) return WaitResult(std::move(*busy));
-  if (auto* gone = std::get_if<OwnerEnded>(&reply)) {
+  if (auto* ended = std::get_if<OwnerEnded>(&reply)) {
     // A revoked grant counts as held until its owner confirms: else the next one waits for its end.
-    if (gone->ending == OwnerEnd::forced)
-      return cancel_and_return(state, WaitResult(std::move(*gone)));
-    return WaitResult(std::move(*gone));
+    if (ended->ending == OwnerEnd::forced)
+      return cancel_and_return(state, WaitResult(std::move(*ended)));
+    return WaitResult(std::move(*ended));
   }
   if (auto* queued = std::get_if<Queued>(&reply)) {
     state.call.ticket = queued->ticket;

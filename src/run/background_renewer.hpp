@@ -1,14 +1,40 @@
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+
 #include "lock/inspector.hpp"
-#include "run/notice.hpp"
 #include "run/process_handle.hpp"
+#include "run/run.hpp"
 #include "run/signals.hpp"
 #include "run/take.hpp"
 #include "util/fd.hpp"
 #include "util/result.hpp"
 
 namespace rlock::run {
+
+// Why the steps of a process are without the lock that was renewed for them, though it was not
+// released:
+
+// An operator broke it; the steps go on.
+struct Broken {
+  lock::Lost how;
+  // When the lease ends, if the lock waits for the process until then; none: another may hold it
+  // now.
+  std::optional<Millis> left;
+};
+
+// The process ended within its first lease: the steps may be other processes.
+struct EndedEarly {
+  Millis after;  // its acquisition
+};
+
+using Notice = std::variant<LeaseEnd, Broken, EndedEarly>;
+
+// A line for people; empty: none.
+using DescribeNotice = std::function<std::string(const Notice&)>;
 
 // The process that `acquire --renew-while` leaves behind: it renews a lock while another process
 // lives and releases it afterwards. It cannot end the steps of that process: where an operator

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "lock/inspector.hpp"
-#include "run/notice.hpp"
+#include "run/background_renewer.hpp"
 #include "run/process_handle.hpp"
 #include "run/signals.hpp"
 #include "run/take.hpp"

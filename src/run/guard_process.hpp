@@ -11,11 +11,11 @@
 namespace rlock::run {
 
 // What rlock asks of its guard; a message each.
-struct Order {
-  // keys: a signal of the terminal, which its driver sent to the groups `skip`: where the command
-  // is in the first of them, rlock's, what became of the groups that it made is its own affair.
-  // terminate: a signal that begins an ending: what outlives the command is killed then.
-  enum class Kind { signal, terminate, keys, end, dismiss };
+struct GuardOrder {
+  // terminal_signal: a signal of the terminal, which its driver sent to the groups `skip`: where
+  // the command is in the first of them, rlock's, what became of the groups that it made is its own
+  // affair. terminate: a signal that begins an ending: what outlives the command is killed then.
+  enum class Kind { signal, terminate, terminal_signal, end, dismiss };
   Kind kind = Kind::end;
   std::array<int, 2> signals{};  // to the whole tree; 0: none
   std::array<pid_t, 2> skip{};   // but not to these groups, which have them already; 0: none

@@ -30,7 +30,7 @@ void notify(const util::Fd& event) {
 
 // Goes as far as it can: true when the request is done or its time is over.
 template <class Flight>
-bool settled(Flight& flight, TimePoint now) {
+bool attempt_over(Flight& flight, TimePoint now) {
   if (!flight.request) return false;
   flight.done = flight.done || flight.request->advance(now);
   return flight.done || now >= flight.give_up_at;
@@ -132,7 +132,7 @@ void Renewer::send_what_is_due(TimePoint now) {
 bool Renewer::wait() {
   // A request that is done at once is not to be polled for.
   TimePoint now = BootClock::now();
-  bool ready = settled(renewal_, now) || settled(listener_, now);
+  bool ready = attempt_over(renewal_, now) || attempt_over(listener_, now);
   fds_.clear();
   fds_.push_back({notify_fd_.get(), POLLIN, 0});
   if (renewal_.request && !ready) renewal_.request->wants(fds_);
@@ -156,7 +156,7 @@ TimePoint Renewer::drive_stragglers(TimePoint now) {
 }
 
 void Renewer::settle_renewal(TimePoint now) {
-  if (!settled(renewal_, now)) return;
+  if (!attempt_over(renewal_, now)) return;
   handle_reply(now, take<lock::RenewReply>(renewal_));
   renewal_.next = renew_again_ ? now : deps_.lease.next_attempt();
 }
@@ -164,7 +164,7 @@ void Renewer::settle_renewal(TimePoint now) {
 // A wake is a hint that an operator broke the lock, a broken connection one that the server
 // restarted or that another is master: the renewal that either hastens tells the truth.
 void Renewer::settle_listener(TimePoint now) {
-  if (!settled(listener_, now)) return;
+  if (!attempt_over(listener_, now)) return;
   auto wake = take<lock::Wake>(listener_);
   if (!wake) {
     if (listener_backoff_ == Millis(0)) renew_soon(now);

@@ -72,9 +72,10 @@ using CommandEnd = std::variant<Exited, Signaled>;
 // Why the lease is no longer ours: the server said so, or no renewal came through in time.
 struct LeaseEnd {
   std::optional<lock::Lost> reported;  // by the server
-  std::optional<Error> last_error;     // without `told`: why the last renewal failed
+  std::optional<Error> last_error;     // without `reported`: why the last renewal failed
   bool by_guard = false;               // rlock was stopped or starved: the guard ended the command
-  lock::LaterHolder since = lock::LaterHolder::unknown;  // without `told`: who had the lock
+  lock::LaterHolder later_holder =
+      lock::LaterHolder::unknown;  // without `reported`: who had the lock
 };
 
 struct Ended {

@@ -199,7 +199,7 @@ TEST_CASE("one who was removed stops waiting") {
 TEST_CASE("one who was forced out before the claim confirms it") {
   Bench bench;
   bench.answers(OwnerEnded{OwnerEnd::forced, "by whom"});
-  bench.replies_to_cancel(CancelReply::absent);
+  bench.replies_to_cancel(CancelReply::not_found);
   auto result = bench.run();
   REQUIRE(result);
   CHECK(std::get<OwnerEnded>(*result).note == "by whom");
@@ -230,7 +230,7 @@ TEST_CASE("what cannot pass ends the acquisition, and whatever it took goes back
   for (ErrorKind kind : {ErrorKind::denied, ErrorKind::wrong_type, ErrorKind::unavailable}) {
     Bench bench;
     bench.fails(kind, Retry::never);
-    bench.replies_to_cancel(CancelReply::absent);
+    bench.replies_to_cancel(CancelReply::not_found);
     auto result = bench.run();
     REQUIRE_FALSE(result);
     CHECK(result.error().kind == kind);

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/options/parse.hpp"
-#include "run/notice.hpp"
+#include "run/background_renewer.hpp"
 
 namespace rlock::cli {
 

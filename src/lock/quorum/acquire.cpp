@@ -23,7 +23,7 @@ TimePoint QuorumAcquire::due() const {
   return confirming_ ? confirming_->due() : QuorumTry::due();
 }
 
-void QuorumAcquire::granted(const Summary& totals, TimePoint) {
+void QuorumAcquire::on_granted(const Summary& totals, TimePoint) {
   token_ = totals.greatest;
   const AcquireCall& call = params_.call;
   RenewCall back{call.name, call.owner};
@@ -63,11 +63,11 @@ AcquireReply QuorumAcquire::try_again(const Summary& summary, Millis pause) cons
                 std::min(pause, summary.look_again.value_or(pause)), summary.contender};
 }
 
-void QuorumAcquire::not_granted(const Summary& totals, TimePoint now) {
+void QuorumAcquire::on_not_granted(const Summary& totals, TimePoint now) {
   // A server does not believe in a ticket of the future: the same place at all from here on.
   if (totals.ticket) params_.call.ticket = std::min(params_.call.ticket, *totals.ticket);
   const size_t majority = quorum_.majority();
-  if (totals.gone) return cancel_try(AcquireReply(*totals.gone), now, now);
+  if (totals.owner_ended) return cancel_try(AcquireReply(*totals.owner_ended), now, now);
   if (totals.answered() < majority) return cancel_try(too_few_answered(), now, now);
   const bool contender_holds = totals.contender && totals.contender->servers >= majority;
   const bool in_line = totals.queued + totals.granted >= majority;

@@ -22,8 +22,8 @@ class QuorumAcquire : public QuorumTry {
   std::unique_ptr<Broadcast<RenewReply>> take_confirmations() { return std::move(confirming_); }
 
  private:
-  void granted(const Summary& totals, TimePoint now) override;
-  void not_granted(const Summary& totals, TimePoint now) override;
+  void on_granted(const Summary& totals, TimePoint now) override;
+  void on_not_granted(const Summary& totals, TimePoint now) override;
   void advance_try(TimePoint now) override;
   void cancel_try(Result<AcquireReply> then, TimePoint now, TimePoint pause_until);
   std::vector<bool> servers_to_cancel() const;

@@ -19,14 +19,14 @@ struct Summary {
   uint64_t position = 1;
   uint64_t waiters = 0;
   std::optional<Millis> look_again{};
-  std::optional<Ticket> ticket{};    // the greatest under which it waits
-  std::optional<OwnerEnded> gone{};  // removed or forced by an operator
+  std::optional<Ticket> ticket{};           // the greatest under which it waits
+  std::optional<OwnerEnded> owner_ended{};  // removed or forced by an operator
   std::optional<Holder>
       contender{};  // the other owner with the most servers; `servers` says how many
 
   size_t answered() const { return granted + queued + busy + refused; }
 };
-Summary summary(const Replies<AcquireReply>& replies);
+Summary summarize(const Replies<AcquireReply>& replies);
 
 // One try to get the lock at a majority of the servers: asks all, and once they have granted it, or
 // cannot any more, leaves it to the kind of try what follows. What goes back goes back last.
@@ -48,8 +48,8 @@ class QuorumTry : public Reply<AcquireReply> {
   Result<AcquireReply> take() override;
 
  protected:
-  virtual void granted(const Summary& totals, TimePoint now) = 0;
-  virtual void not_granted(const Summary& totals, TimePoint now) = 0;
+  virtual void on_granted(const Summary& totals, TimePoint now) = 0;
+  virtual void on_not_granted(const Summary& totals, TimePoint now) = 0;
   // What there is to do between the grants and the end.
   virtual void advance_try(TimePoint) {}
 

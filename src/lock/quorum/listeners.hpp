@@ -14,7 +14,7 @@ class WakeListeners {
 
   InFlight<Wake> listen(const LockName& name, const Owner& owner, Millis slice);
   // Hangs up: nobody is blocked at a server any more.
-  void close() { listeners_.clear(); }
+  void close() { entries_.clear(); }
 
  private:
   class WakeWait;
@@ -26,7 +26,7 @@ class WakeListeners {
 
   const std::vector<MakeServer>& makers_;
   const Quorum& quorum_;
-  std::vector<Listener> listeners_;
+  std::vector<Listener> entries_;
   std::optional<Owner> owner_;
 };
 

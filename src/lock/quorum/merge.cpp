@@ -54,10 +54,10 @@ Lost merged_loss(const Replies<RenewReply>& replies, const Quorum& quorum) {
     const auto* lost = std::get_if<Lost>(&**reply);
     if (lost == nullptr) continue;
     if (best == nullptr || rank(lost->how) < rank(best->how)) best = lost;
-    untouched += lost->since == LaterHolder::nobody ? 1 : 0;
+    untouched += lost->later_holder == LaterHolder::nobody ? 1 : 0;
   }
   Lost lost = best == nullptr ? Lost{} : *best;
-  lost.since = untouched >= quorum.majority() ? LaterHolder::nobody : LaterHolder::unknown;
+  lost.later_holder = untouched >= quorum.majority() ? LaterHolder::nobody : LaterHolder::unknown;
   return lost;
 }
 
@@ -104,7 +104,7 @@ Error too_few_servers(const Quorum& quorum, const std::vector<std::optional<Erro
                   " servers are of use now, " + std::to_string(quorum.majority()) + " are needed",
               Retry::later, available > 0 ? Answered::yes : Answered::no};
   size_t may_pass = 0;
-  const Error* final = nullptr;
+  const Error* permanent = nullptr;
   for (size_t i = 0; i < errors.size(); ++i) {
     if (!errors[i]) continue;
     error.text +=
@@ -112,12 +112,12 @@ Error too_few_servers(const Quorum& quorum, const std::vector<std::optional<Erro
     error.answered = std::max(error.answered, errors[i]->answered);
     if (errors[i]->retry == Retry::later) {
       ++may_pass;
-    } else if (final == nullptr) {
-      final = &*errors[i];
+    } else if (permanent == nullptr) {
+      permanent = &*errors[i];
     }
   }
-  if (final != nullptr && available + may_pass < quorum.majority()) {
-    error.kind = final->kind;
+  if (permanent != nullptr && available + may_pass < quorum.majority()) {
+    error.kind = permanent->kind;
     error.retry = Retry::never;
   }
   return error;
@@ -174,11 +174,11 @@ std::optional<Result<CancelReply>> merge_replies(const Replies<CancelReply>& rep
   auto count_of = [&](CancelReply wanted) {
     return count(replies, [wanted](CancelReply reply) { return reply == wanted; });
   };
-  if (count_of(CancelReply::holds) >= quorum.majority()) return CancelReply::holds;
+  if (count_of(CancelReply::still_holds) >= quorum.majority()) return CancelReply::still_holds;
   for (CancelReply reply : {CancelReply::was_granted, CancelReply::was_queued}) {
     if (count_of(reply) > 0) return reply;
   }
-  return CancelReply::absent;
+  return CancelReply::not_found;
 }
 
 std::optional<Result<ForceReply>> merge_replies(const Replies<ForceReply>& replies,

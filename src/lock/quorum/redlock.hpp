@@ -1,8 +1,22 @@
 #pragma once
 
+#include "lock/quorum/attempt.hpp"
 #include "lock/quorum/quorum.hpp"
 
 namespace rlock::lock {
+
+// A try of Redlock: the lock is held where a majority has granted it and some of the lease is left;
+// else every server is told to give it back.
+class RedlockAcquire final : public QuorumTry {
+ public:
+  using QuorumTry::QuorumTry;
+
+ private:
+  void on_granted(const Summary& totals, TimePoint now) override;
+  void on_not_granted(const Summary& totals, TimePoint now) override;
+  void try_again(const Summary& totals, TimePoint now);
+  void cancel_try(Result<AcquireReply> then, TimePoint now, TimePoint pause_until);
+};
 
 // Locks that other clients hold over three and more independent servers: Redlock. No queue, no
 // token, and no memory of who gave back what, so each try has an owner of its own, and a renewal

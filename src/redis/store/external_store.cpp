@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "lock/failed_reply.hpp"
 #include "redis/store/call.hpp"
 
 namespace rlock::redis {
@@ -73,7 +72,7 @@ class TrackedRelease final : public lock::Reply<lock::ReleaseReply> {
 // What these locks cannot answer.
 template <class T>
 lock::InFlight<T> unsupported(const char* why) {
-  return std::make_unique<lock::FailedReply<T>>(Error{ErrorKind::usage, why});
+  return std::make_unique<lock::ReadyReply<T>>(Error{ErrorKind::usage, why});
 }
 
 // Sooner where the lease ends before; 0 is for ever to nobody here.
@@ -148,7 +147,7 @@ lock::InFlight<lock::ReleaseReply> ExternalStore::release(const lock::ReleaseCal
 
 lock::InFlight<lock::CancelReply> ExternalStore::cancel(const lock::CancelCall& call) {
   auto read = [](ScriptReply& parsed) {
-    return parsed.word == "freed" ? lock::CancelReply::was_granted : lock::CancelReply::absent;
+    return parsed.word == "freed" ? lock::CancelReply::was_granted : lock::CancelReply::not_found;
   };
   return this->call<lock::CancelReply>(scripts_.release, "give back", call.name,
                                        {encode_owner(call.owner)}, read);
