@@ -1,9 +1,9 @@
 -- release, cancel, force-unlock: frees the lock of this owner, all its entries.
--- ARGV: owner, or nothing: whoever has it
+-- ARGV: owner
 -- Returns: freed owner entries ms-left | gone | held owner entries ms-left
 local owner = ARGV[1]
 local held_by, entries, remaining = holder()
 if not held_by then return {'gone'} end
-if owner ~= '' and held_by ~= owner then return {'held', held_by, entries, remaining} end
+if held_by ~= owner then return {'held', held_by, entries, remaining} end
 free()
 return {'freed', held_by, entries, remaining}

@@ -44,14 +44,14 @@ using DescribeNotice = std::function<std::string(const Notice&)>;
 class BackgroundRenewer {
  public:
   // Forks it before anything is acquired, and before this process has a thread or a connection. In
-  // a session of its own, without a descriptor of the caller's, it waits to be entrusted with
+  // a session of its own, without a descriptor of the caller's, it waits for the hand-off of
   // `claim`. ErrorKind::system when no process or descriptor can be had.
   static Result<BackgroundRenewer> start(const lock::AcquireCall& claim, ProcessHandle watched,
                                          const lock::MakeServer& make_server, Signals& signals,
                                          const DescribeNotice& describe);
 
-  // Readable, before it is entrusted with anything, once the process that is watched has ended, or
-  // the attendant itself.
+  // Readable, before the hand-off, once the process that is watched has ended, or the renewer
+  // itself.
   int fd() const { return line_.get(); }
   // Why there is nothing to wait for then: ErrorKind::busy for the process, else ErrorKind::system.
   Error gone() const;
@@ -59,8 +59,8 @@ class BackgroundRenewer {
   // It renews from now on, for `owner`. gone() where it cannot: then it does not hold on to the
   // lock.
   Status hand_off(const AcquiredLease& acquired, const lock::Owner& owner);
-  // The owner is known to the caller. Without this the attendant releases what it was entrusted
-  // with when this object, or this process, is gone.
+  // The owner is known to the caller. Without this the renewer releases the lock when this
+  // object, or this process, is gone.
   void keep();
 
  private:

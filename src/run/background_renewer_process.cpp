@@ -149,7 +149,7 @@ class BackgroundRenewerProcess {
     write_to_stderr_of(task_.watched.pid(), task_.describe(notice));
   }
 
-  // Where each step is a process of its own, the lock would be lost without a word. Not where the
+  // Where each step is a process of its own, the lock would be lost silently. Not where the
   // lock was released just before the end of the process: the server knows.
   void report_early_end(TimePoint granted_at, TimePoint deadline) const {
     const TimePoint now = BootClock::now();
@@ -197,7 +197,7 @@ class BackgroundRenewerProcess {
   const BackgroundRenewerTask& task_;
   lock::AcquireCall claim_;  // with the owner under which the lock was granted
   util::Fd line_;
-  bool kept_ = true;     // until the caller is gone without a word
+  bool kept_ = true;     // until the caller is gone without keep()
   bool broken_ = false;  // by an operator
 };
 

@@ -60,7 +60,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     close(task_.rlocks_end);  // else neither we nor the command before its exec would miss rlock
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (getpid() == 1) tree_.set_owns_namespace();
-    // Whoever stopped us and killed rlock has not got rid of us.
+    // A guard that was stopped before rlock was killed goes on.
     prctl(PR_SET_PDEATHSIG, SIGCONT);
     start_command();
     settle();

@@ -65,8 +65,8 @@ void ProcessTree::for_each_below(int folder, pid_t pid, const ProcessStat& stat,
   });
 }
 
-// Breadth first. Whoever is no longer where we saw it has become a child of ours, or is dead. False
-// when time or room did not suffice.
+// Breadth first. A process that is no longer where we saw it has become our child, or is dead.
+// False when time or room did not suffice.
 template <class Visit>
 bool ProcessTree::walk(TimePoint until, Visit visit) noexcept {
   seen_.clear();

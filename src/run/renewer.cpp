@@ -162,7 +162,7 @@ void Renewer::settle_renewal(TimePoint now) {
 }
 
 // A wake is a hint that an operator broke the lock, a broken connection one that the server
-// restarted or that another is master: the renewal that either hastens tells the truth.
+// restarted or that another is master: either hastens a renewal, whose reply counts.
 void Renewer::settle_listener(TimePoint now) {
   if (!attempt_over(listener_, now)) return;
   auto wake = take<lock::Wake>(listener_);

@@ -19,7 +19,7 @@ lock::LeaseMonitor::Settings settings(const Plan& plan) {
   return {plan.claim.ttl, plan.kill_after, plan.watchdog};
 }
 
-// Only what the command's own end leaves to be said: an end that rlock made is told by its cause.
+// Only where the command ended by itself: an end that rlock made is reported by its cause.
 std::optional<LeaseEnd> loss_at_release(const lock::ReleaseReply& reply) {
   if (reply.ending == lock::OwnerEnd::forced) {
     return LeaseEnd{lock::Lost{lock::LostHow::forced, std::nullopt, reply.note}, {}, false};
@@ -66,7 +66,7 @@ RunOutcome to_outcome(const HeldLock& held_lock, CommandResult finish,
   return LeaseLost{std::move(*finish.lost), !finish.started, std::move(finish.survivors)};
 }
 
-// One word for the history. What could not be executed is told as a shell tells it.
+// For the history, without blanks. What could not be executed has a shell's exit code.
 std::string history_result(const Result<CommandResult>& finish) {
   if (!finish) return "-";
   if (finish->ended_for == EndCause::lease) return "lost";

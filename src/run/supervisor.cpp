@@ -113,7 +113,7 @@ bool Supervisor::over(TimePoint now) {
   return gave_up_;
 }
 
-// Where nothing is kept for them: another user's processes outlive any patience of ours.
+// Where no lock is kept for them: waiting does not end another user's processes.
 bool Supervisor::stuck_for_good(TimePoint now) const {
   const bool patient = termination_ && termination_->killed &&
                        now < termination_->killed_at + timing::kLostDyingTime;
@@ -260,7 +260,7 @@ void Supervisor::begin(EndCause cause, TimePoint kill_at) {
   if (!termination_->killed) emit(EventKind::terminating, to_string(cause));
 }
 
-// Whatever the reason, a fenced command does not outlive its lease.
+// Whatever the reason, the command does not outlive its lease.
 TimePoint Supervisor::kill_due(const SharedLease::View& lease) const {
   return terminates_on_loss() ? std::min(termination_->kill_at, lease.kill_at)
                               : termination_->kill_at;

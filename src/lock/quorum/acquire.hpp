@@ -9,7 +9,7 @@ size_t count_renewed(const Replies<RenewReply>& replies);
 
 // A try for native locks: with a majority's grants writes the greatest token back under the owner
 // check, and the lock is held when a majority has confirmed that and some of the lease is left;
-// else gives back what it took.
+// else cancels what it took.
 class QuorumAcquire : public QuorumTry {
  public:
   using QuorumTry::QuorumTry;
@@ -18,7 +18,7 @@ class QuorumAcquire : public QuorumTry {
   TimePoint due() const override;
 
  protected:
-  // Once granted: with what the other servers still have to say.
+  // Once granted: with the replies of the other servers still to come.
   std::unique_ptr<Broadcast<RenewReply>> take_confirmations() { return std::move(confirming_); }
 
  private:

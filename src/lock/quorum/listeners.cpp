@@ -57,8 +57,8 @@ class WakeListeners::WakeWait final : public Reply<Wake> {
     return static_cast<size_t>(std::count(woken_.begin(), woken_.end(), true));
   }
 
-  // A wait that ends at the server in the middle of ours is followed by another: no ear is ever
-  // deaf for want of one.
+  // A wait that ends at the server in the middle of ours is followed by another, so that every
+  // server can wake us at any time.
   void poll_listener(size_t i, TimePoint now) {
     Listener& listener = listeners_.entries_[i];
     while (!listener.failed && !woken_[i]) {

@@ -6,7 +6,7 @@
 namespace rlock::lock {
 namespace {
 
-// Servers that disagree about who waits would cut their pages at different places: one for all.
+// Servers that disagree about the waiters would cut their pages at different positions: one page.
 constexpr uint64_t kWholeListing = 4096;
 
 std::vector<Member> members_of(const std::vector<MakeServer>& makers) {
@@ -21,10 +21,11 @@ Quorum quorum_of(const std::vector<Member>& members) {
   return quorum;
 }
 
-// Whether an answer ends the poll once it is certain, or all are heard that answer soon.
+// Whether the result counts as soon as it is certain, or the servers that reply soon are waited
+// for.
 enum class WaitFor { majority, everyone };
 
-// A request to all servers whose answers make one. [quorum_judge]
+// A request to all servers, whose replies are merged into one.
 template <class T>
 class QuorumRequest final : public Reply<T> {
  public:
@@ -87,7 +88,7 @@ Status fits_quorum(const AcquireCall& call) {
   return Done{};
 }
 
-// Whoever holds the lock listens no more.
+// A holder of the lock listens no more.
 class QuorumStore::Acquiring final : public QuorumAcquire {
  public:
   Acquiring(QuorumStore& store, Params one)
@@ -114,7 +115,7 @@ QuorumStore::QuorumStore(std::vector<MakeServer> makers, QuorumSources sources)
       quorum_(quorum_of(members_)),
       listeners_(makers_, quorum_) {}
 
-// What of the last grant is not confirmed becomes an earlier request like any other.
+// The open confirmations of the last grant become earlier requests like any others.
 std::vector<Member>& QuorumStore::members() {
   confirming_.reset();
   return members_;

@@ -33,8 +33,8 @@ void RedlockAcquire::try_again(const Summary& totals, TimePoint now) {
   cancel_try(AcquireReply(RetryNow{}), now, now + pause);
 }
 
-// Everywhere: what a silent server has taken, or takes later, no further try would meet. Not for
-// long: the next try, or the way out, does not wait for those that hang.
+// At every server: no further try would meet what a silent server has taken or takes later. But
+// only for a moment: the next try, or the caller, does not wait for servers that hang.
 void RedlockAcquire::cancel_try(Result<AcquireReply> then, TimePoint now, TimePoint pause_until) {
   result_ = std::move(then);
   auto make_request = [call = CancelCall{params_.call.name, params_.call.owner}](
