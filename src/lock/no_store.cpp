@@ -3,19 +3,6 @@
 namespace rlock::lock {
 namespace {
 
-template <class T>
-class Ready final : public Reply<T> {
- public:
-  explicit Ready(T value) : value_(std::move(value)) {}
-  void wants(std::vector<pollfd>&) const override {}
-  TimePoint due() const override { return TimePoint::min(); }
-  bool advance(TimePoint) override { return true; }
-  Result<T> take() override { return std::move(value_); }
-
- private:
-  T value_;
-};
-
 class NeverReady final : public Reply<Wake> {
  public:
   void wants(std::vector<pollfd>&) const override {}
@@ -26,7 +13,7 @@ class NeverReady final : public Reply<Wake> {
 
 template <class T>
 InFlight<T> ready(T value) {
-  return std::make_unique<Ready<T>>(std::move(value));
+  return std::make_unique<ReadyReply<T>>(std::move(value));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 namespace rlock::lock {
 
-// Nobody's lock: grants all and asks no server. Under it a command runs unprotected, but
+// No lock at all: grants everything and asks no server. Under it a command runs unprotected, but
 // supervised like any other.
 class NoStore final : public LockStore {
  public:
@@ -12,7 +12,7 @@ class NoStore final : public LockStore {
   InFlight<RenewReply> renew(const RenewCall& call) override;
   InFlight<ReleaseReply> release(const ReleaseCall& call) override;
   InFlight<CancelReply> cancel(const CancelCall& call) override;
-  // Never done: nobody wakes.
+  // Never done: there is nobody to wake it.
   InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) override;
   std::string server() const override { return "no server"; }
 };

@@ -8,9 +8,9 @@
 namespace rlock::lock {
 
 enum class PollResult { done, deadline, interrupted };
-enum class Interruptible { yes, no };  // nothing: while giving back what was taken
+enum class Interruptible { yes, no };  // no: while cancelling or releasing
 
-// Drives requests in flight: the only place that polls for them, and where a fake clock enters.
+// Drives requests in flight: the only code that polls for them, and the seam for a fake clock.
 class Poller {
  public:
   virtual ~Poller() = default;
@@ -19,7 +19,7 @@ class Poller {
   // done may be driven on later.
   virtual PollResult drive(Request& request, TimePoint deadline,
                            Interruptible interruptible = Interruptible::yes) = 0;
-  // Lets time pass; done never comes back.
+  // Lets time pass; never returns `done`.
   virtual PollResult pause(TimePoint until, Interruptible interruptible = Interruptible::yes) = 0;
 };
 

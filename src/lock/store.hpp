@@ -14,7 +14,7 @@
 
 namespace rlock::lock {
 
-// A request in flight: it never blocks; whoever drives it polls for it. Destroying one that is not
+// A request in flight: it never blocks; its driver polls for it. Destroying one that is not
 // done abandons it: the server may or may not have carried it out.
 class Request {
  public:
@@ -25,10 +25,10 @@ class Request {
   virtual TimePoint due() const = 0;
   // Goes as far as it can without blocking; true once the result is there.
   virtual bool advance(TimePoint now) = 0;
-  // Of one that is not done, since it waits for more servers: whether any has spoken.
+  // Of one that is not done, since it waits for more servers: whether any has replied.
   virtual Answered answered() const { return Answered::no; }
   // Of one that is done, before it is destroyed: whether servers that its result did not wait for
-  // have still to hear of it. Driven on, it brings them there.
+  // have yet to receive it. Driven on, it reaches them.
   virtual bool has_stragglers() const { return false; }
   // For one that nobody waits for any more: reads what has come and sends nothing. True when the
   // answer is complete, so that the connection is free for another request.
@@ -45,6 +45,20 @@ class Reply : public Request {
 template <class T>
 using InFlight = std::unique_ptr<Reply<T>>;
 
+// One that needs no server.
+template <class T>
+class ReadyReply final : public Reply<T> {
+ public:
+  explicit ReadyReply(Result<T> result) : result_(std::move(result)) {}
+  void wants(std::vector<pollfd>&) const override {}
+  TimePoint due() const override { return TimePoint::min(); }
+  bool advance(TimePoint) override { return true; }
+  Result<T> take() override { return std::move(result_); }
+
+ private:
+  Result<T> result_;
+};
+
 enum class HolderState { granted, held, revoked, cooldown };
 
 struct Holder {
@@ -58,8 +72,7 @@ struct Holder {
   Millis ttl{0};   // what its renewals ask for; 0 for a cool-down
   uint64_t entries = 0;
   Responsive responsive = Responsive::yes;
-  std::string
-      record{};  // opaque bytes of whoever holds it: who, where, what (made and read by cli)
+  std::string record{};  // opaque bytes of the holder: who, where, what (made and read by cli)
   uint64_t servers = 1;  // where its lease stands
 };
 
@@ -73,12 +86,11 @@ struct Waiter {
   uint64_t servers = 1;  // where it waits
 };
 
-// How an owner came to its end at the server. [docs/PROTOCOL.md, "Tombstones"] unknown: where
+// How an owner ended at the server. [docs/PROTOCOL.md, "Tombstones"] unknown: where
 // nothing is remembered it may have been any of these.
 enum class OwnerEnd { expired, released, cancelled, removed, forced, unknown };
 
-// ---- acquire: ask for the lock, keep the place in the queue alive, claim a grant: one request
-// ----
+// ---- acquire: asks for the lock, keeps the position in the queue, claims a grant ----
 
 enum class Queueing { wait, never };
 
@@ -92,7 +104,7 @@ struct AcquireCall {
   Queueing queueing = Queueing::wait;
   std::optional<uint64_t> max_queue{};  // busy at once where so many wait already
   std::string record{};
-  Ticket ticket{};       // the place it had, when the server lost it
+  Ticket ticket{};       // its position in the queue, in case the server lost it
   uint64_t attempt = 0;  // to a server of a quorum: the number of the try; 0 elsewhere
 };
 
@@ -110,10 +122,10 @@ struct Busy {
   std::optional<Holder> holder{};
   uint64_t waiters = 0;
 };
-// The owner has had its end at the server: a late request must not bring it back.
+// The owner has ended at the server: a late request must not bring it back.
 struct OwnerEnded {
   OwnerEnd ending = OwnerEnd::released;
-  std::string note{};  // opaque bytes of whoever forced or removed it
+  std::string note{};  // opaque bytes of the operator who forced or removed it
 };
 // Much had to be swept first: ask again at once.
 struct RetryNow {};
@@ -131,7 +143,7 @@ struct RenewCall {
   Millis min_hold{0};
   Responsive responsive = Responsive::yes;
   std::string record{};
-  // Stored on a put-back alone, but with this on an extension, too: others see what it says now.
+  // Stored on a put-back alone, but with this on an extension, too: others see the new one.
   bool record_changed = false;
   // Over a quorum: by how much the clock that issued the token may be ahead of this server's.
   Millis ahead{0};
@@ -151,15 +163,15 @@ enum class LostHow {
   gone,      // ended, deleted or lost at the server: where nothing is remembered
   unissued,  // the call brought a token that the server cannot have issued
 };
-// A word or two for a message: `deleted`, `taken by another owner`.
+// For a message: `deleted`, `taken by another owner`.
 const char* to_string(LostHow how);
 // What the server knows of the time since a lease was granted.
 enum class LaterHolder { unknown, nobody, another };
 struct Lost {
   LostHow how = LostHow::deleted;
-  std::optional<Holder> by{};                // who has it now
-  std::string note{};                        // of the operator who forced it
-  LaterHolder since = LaterHolder::unknown;  // where `how` does not say it
+  std::optional<Holder> by{};                       // who has it now
+  std::string note{};                               // of the operator who forced it
+  LaterHolder later_holder = LaterHolder::unknown;  // where `how` does not say it
 };
 // No re-entry: the held limit is larger than the one asked for (exclusive inside shared), or this
 // kind of lock knows no entries.
@@ -175,34 +187,29 @@ struct ReleaseCall {
   LockName name;
   Owner owner;
   Entry entry = Entry::outer();
-  std::string result =
-      "-";  // what the run came to, for the history: `exit:7`, `signal:9`; one word
+  std::string result = "-";  // how the run ended, for the history: `exit:7`, `signal:9`; no blanks
   ReleaseHow how = ReleaseHow::released;
 };
-// `ending` tells what the owner had come to: released now or before, or something else earlier.
+// `ending`: how the owner ended: released, now or before, or otherwise before.
 struct ReleaseReply {
   OwnerEnd ending = OwnerEnd::released;
   std::string note{};
   std::optional<Holder> run{};  // by_id: the live run that has it; nothing was done
 };
 
-// timed_out: a skip in the history. yielded, to a server of a quorum: an attempt came to nothing;
-// what it took goes back, and the owner may come again with the next one.
+// timed_out: a skip in the history. attempt_only, to a server of a quorum: an attempt failed; what
+// it took is cancelled, and the owner may come again with the next one.
 enum class CancelHow { cancelled, timed_out, removed, attempt_only };
 struct CancelCall {
   LockName name;
   Owner owner;
   CancelHow how = CancelHow::cancelled;
   std::string note{};    // with removed: who did it and why
-  uint64_t attempt = 0;  // with yielded: which one
-  Ticket ticket{};       // with yielded: the place to keep; 0 to leave nothing
+  uint64_t attempt = 0;  // with attempt_only: which one
+  Ticket ticket{};       // with attempt_only: the ticket to keep; 0: none
 };
-enum class CancelReply {
-  was_queued,
-  was_granted,
-  absent,
-  holds
-};  // holds: only with removed, untouched
+// still_holds: only with removed; nothing was changed.
+enum class CancelReply { was_queued, was_granted, not_found, still_holds };
 
 // ---- wait ----
 

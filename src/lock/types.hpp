@@ -10,13 +10,13 @@
 #include "util/random.hpp"
 #include "util/result.hpp"
 
-// The words of the lock. Strong types at every door: a name is never an owner.
+// Strong types for the terms of the lock: a name is never an owner.
 namespace rlock::lock {
 
 // 1-200 bytes of UTF-8 without control characters, `{` or `}`.
 class LockName {
  public:
-  // ErrorKind::usage says what is wrong with the name.
+  // ErrorKind::usage with what is wrong with the name.
   static Result<LockName> parse(std::string_view text);
   const std::string& text() const { return text_; }
   bool operator==(const LockName&) const = default;
@@ -62,7 +62,7 @@ struct Token {
   auto operator<=>(const Token&) const = default;
 };
 
-// Place in the queue, from the same counter as the tokens; 0 is "none yet".
+// Position in the queue, from the same counter as the tokens; 0 is "none yet".
 struct Ticket {
   uint64_t value = 0;
   auto operator<=>(const Ticket&) const = default;

@@ -66,7 +66,7 @@ std::optional<Result<WaitResult>> WaitLoop::step(WaitState& state) {
   if (in_time && poller_.now() >= state.limits.deadline) {
     return cancel_and_return(state, WaitResult(TimedOut{state.holder}));
   }
-  // The last try is cut short by the deadline: what an earlier one heard tells more.
+  // The last try is cut short by the deadline: the error of an earlier one explains more.
   Error error = state.transient_error.value_or(no_answer(state.call.name, store_.server()));
   error.answered = std::max(error.answered, answered);
   return recover(state, std::move(error));
@@ -78,11 +78,11 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
     return WaitResult(Acquired{granted->token, sent_at, granted->owner.value_or(state.call.owner)});
   }
   if (auto* busy = std::get_if<Busy>(&reply)) return WaitResult(std::move(*busy));
-  if (auto* gone = std::get_if<OwnerEnded>(&reply)) {
+  if (auto* ended = std::get_if<OwnerEnded>(&reply)) {
     // A revoked grant counts as held until its owner confirms: else the next one waits for its end.
-    if (gone->ending == OwnerEnd::forced)
-      return cancel_and_return(state, WaitResult(std::move(*gone)));
-    return WaitResult(std::move(*gone));
+    if (ended->ending == OwnerEnd::forced)
+      return cancel_and_return(state, WaitResult(std::move(*ended)));
+    return WaitResult(std::move(*ended));
   }
   if (auto* queued = std::get_if<Queued>(&reply)) {
     state.call.ticket = queued->ticket;
@@ -119,7 +119,7 @@ std::optional<Result<WaitResult>> WaitLoop::wait(WaitState& state, const Queued&
   return std::nullopt;
 }
 
-// The server that has just given a place is there: what goes wrong in waiting costs no place.
+// The server that has just queued us is there: an error while waiting costs no position.
 std::optional<Result<WaitResult>> WaitLoop::handle_wake(WaitState& state, Result<Wake> wake,
                                                         Millis took) {
   state.brief_rounds = took < timing::kBriefRound ? state.brief_rounds + 1 : 0;
@@ -155,7 +155,7 @@ std::optional<Result<WaitResult>> WaitLoop::pause_before_retry(WaitState& state,
   return std::nullopt;
 }
 
-// A moment's trouble keeps the place in the queue; what cannot pass ends the acquisition.
+// A transient error costs no position in the queue; a permanent one ends the acquisition.
 std::optional<Result<WaitResult>> WaitLoop::recover(WaitState& state, Error error) {
   TimePoint now = poller_.now();
   if (state.answered) error.answered = Answered::yes;
@@ -177,7 +177,7 @@ std::optional<Result<WaitResult>> WaitLoop::recover(WaitState& state, Error erro
   return std::nullopt;
 }
 
-// A request that failed may have been carried out all the same: whatever it took goes back.
+// A request that failed may have been carried out all the same: what it took is cancelled.
 Result<WaitResult> WaitLoop::cancel_and_return(const WaitState& state, Result<WaitResult> result) {
   CancelCall call{state.call.name, state.call.owner};
   if (result && std::holds_alternative<TimedOut>(*result)) call.how = CancelHow::timed_out;

@@ -38,8 +38,8 @@ class WaitObserver {
   virtual void tick() {}
 };
 
-// Acquires: asks, waits for the wake at the server, asks again, keeps the place in the queue over
-// reconnects. Whatever it does not return as Acquired it has given back, as far as a server
+// Acquires: asks, waits for the wake at the server, asks again, keeps its position in the queue
+// over reconnects. Unless it returns Acquired it has cancelled what it had, as far as a server
 // answered in what is left of the wait, or in half a second: on a timed-out wait, an interrupt or
 // an error nothing stays in the queue.
 class WaitLoop {
@@ -49,7 +49,7 @@ class WaitLoop {
 
   Result<WaitResult> acquire(AcquireCall call, const WaitLimits& limits);
 
-  // Gives back what the owner has, waiting or granted, by `until`; an interrupt does not stop it.
+  // Cancels what the owner has, waiting or granted, by `until`; an interrupt does not stop it.
   Result<CancelReply> cancel(const CancelCall& call, TimePoint until);
 
  private:
@@ -62,7 +62,7 @@ class WaitLoop {
     std::optional<Holder> holder;
     std::optional<Error> transient_error;  // since the last answer
     Millis backoff{0};
-    int sweeps = 0;          // answered with More
+    int sweeps = 0;          // answered with RetryNow
     int brief_rounds = 0;    // in a row, of asking and waiting
     int failed_waits = 0;    // in a row
     bool must_poll = false;  // and the observer knows

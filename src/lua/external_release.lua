@@ -4,6 +4,6 @@
 local owner = ARGV[1]
 local held_by, entries, remaining = holder()
 if not held_by then return {'gone'} end
-if owner ~= '' and held_by ~= owner then return {'held', held_by, entries, remaining} end
+if held_by ~= owner then return {'held', held_by, entries, remaining} end
 free()
 return {'freed', held_by, entries, remaining}

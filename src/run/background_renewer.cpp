@@ -37,7 +37,7 @@ int fork_away(const BackgroundRenewerTask& task, util::Fd& line, util::Fd& ours)
   return WIFEXITED(status) ? WEXITSTATUS(status) : EAGAIN;
 }
 
-// init is nobody's CI: what it adopts has no parent to be told.
+// A process that init has adopted has no parent to report to.
 std::optional<ProcessHandle> parent_of(pid_t pid) {
   auto stat = proc_is_ours() ? read_stat(pid) : std::nullopt;
   if (!stat || stat->parent <= 1) return std::nullopt;
@@ -67,7 +67,7 @@ Result<BackgroundRenewer> BackgroundRenewer::start(const lock::AcquireCall& clai
 Error BackgroundRenewer::gone() const {
   if (watched_.ended()) {
     return {ErrorKind::busy, "not acquired: process " + std::to_string(watched_.pid()) +
-                                 ", which it was for, has ended"};
+                                 " (--renew-while) has exited"};
   }
   return {ErrorKind::system, "the process that renews did not get started, or was ended"};
 }

@@ -1,14 +1,40 @@
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+
 #include "lock/inspector.hpp"
-#include "run/notice.hpp"
 #include "run/process_handle.hpp"
+#include "run/run.hpp"
 #include "run/signals.hpp"
 #include "run/take.hpp"
 #include "util/fd.hpp"
 #include "util/result.hpp"
 
 namespace rlock::run {
+
+// Why the steps of a process are without the lock that was renewed for them, though it was not
+// released:
+
+// An operator broke it; the steps go on.
+struct Broken {
+  lock::Lost how;
+  // When the lease ends, if the lock waits for the process until then; none: another may hold it
+  // now.
+  std::optional<Millis> left;
+};
+
+// The process ended within its first lease: the steps may be other processes.
+struct EndedEarly {
+  Millis after;  // its acquisition
+};
+
+using Notice = std::variant<LeaseEnd, Broken, EndedEarly>;
+
+// A line for people; empty: none.
+using DescribeNotice = std::function<std::string(const Notice&)>;
 
 // The process that `acquire --renew-while` leaves behind: it renews a lock while another process
 // lives and releases it afterwards. It cannot end the steps of that process: where an operator
@@ -18,14 +44,14 @@ namespace rlock::run {
 class BackgroundRenewer {
  public:
   // Forks it before anything is acquired, and before this process has a thread or a connection. In
-  // a session of its own, without a descriptor of the caller's, it waits to be entrusted with
+  // a session of its own, without a descriptor of the caller's, it waits for the hand-off of
   // `claim`. ErrorKind::system when no process or descriptor can be had.
   static Result<BackgroundRenewer> start(const lock::AcquireCall& claim, ProcessHandle watched,
                                          const lock::MakeServer& make_server, Signals& signals,
                                          const DescribeNotice& describe);
 
-  // Readable, before it is entrusted with anything, once the process that is watched has ended, or
-  // the attendant itself.
+  // Readable, before the hand-off, once the process that is watched has ended, or the renewer
+  // itself.
   int fd() const { return line_.get(); }
   // Why there is nothing to wait for then: ErrorKind::busy for the process, else ErrorKind::system.
   Error gone() const;
@@ -33,8 +59,8 @@ class BackgroundRenewer {
   // It renews from now on, for `owner`. gone() where it cannot: then it does not hold on to the
   // lock.
   Status hand_off(const AcquiredLease& acquired, const lock::Owner& owner);
-  // The owner is known to the caller. Without this the attendant releases what it was entrusted
-  // with when this object, or this process, is gone.
+  // The owner is known to the caller. Without this the renewer releases the lock when this
+  // object, or this process, is gone.
   void keep();
 
  private:

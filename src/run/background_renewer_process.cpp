@@ -2,17 +2,20 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <string_view>
 
 #include "lock/timing.hpp"
 #include "run/descriptors.hpp"
+#include "run/proc.hpp"
 #include "run/reentry.hpp"
-#include "run/release_until.hpp"
 #include "run/renewer.hpp"
-#include "run/step_stderr.hpp"
+#include "run/run_held.hpp"
 #include "run/take.hpp"
 #include "util/boot_timer.hpp"
 #include "util/guard_socket.hpp"
@@ -21,6 +24,32 @@ namespace rlock::run {
 namespace {
 
 using namespace std::chrono_literals;
+
+// The link of a descriptor belongs to the process's user, and has the permissions of its mode.
+bool ours_to_write(const char* link) noexcept {
+  struct stat info {};
+  return lstat(link, &info) == 0 && S_ISLNK(info.st_mode) && info.st_uid == geteuid() &&
+         (info.st_mode & S_IWUSR) != 0;
+}
+
+bool takes_lines(int fd) noexcept {
+  struct stat info {};
+  return fstat(fd, &info) == 0 &&
+         (S_ISREG(info.st_mode) || S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
+}
+
+// Writes a line to the stderr of another process of ours, where that is still open: as much as a
+// file, a pipe or a terminal takes at once. Opened for this alone: a descriptor that was kept would
+// hold up everybody who waits for the end of that pipe. Of another user's process nothing is
+// opened, since that user chose the file.
+void write_to_stderr_of(pid_t pid, std::string_view line) noexcept {
+  if (!proc_is_ours()) return;
+  const std::string link = "/proc/" + std::to_string(pid) + "/fd/2";
+  if (!ours_to_write(link.c_str())) return;
+  const util::Fd out(open(link.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!out || !takes_lines(out.get())) return;
+  [[maybe_unused]] ssize_t written = write(out.get(), line.data(), line.size());
+}
 
 enum class RenewalEnd { release, process_ended, lost };
 
@@ -120,7 +149,7 @@ class BackgroundRenewerProcess {
     write_to_stderr_of(task_.watched.pid(), task_.describe(notice));
   }
 
-  // Where each step is a process of its own, the lock would be lost without a word. Not where the
+  // Where each step is a process of its own, the lock would be lost silently. Not where the
   // lock was released just before the end of the process: the server knows.
   void report_early_end(TimePoint granted_at, TimePoint deadline) const {
     const TimePoint now = BootClock::now();
@@ -168,7 +197,7 @@ class BackgroundRenewerProcess {
   const BackgroundRenewerTask& task_;
   lock::AcquireCall claim_;  // with the owner under which the lock was granted
   util::Fd line_;
-  bool kept_ = true;     // until the caller is gone without a word
+  bool kept_ = true;     // until the caller is gone without keep()
   bool broken_ = false;  // by an operator
 };
 

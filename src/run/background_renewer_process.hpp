@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "lock/inspector.hpp"
-#include "run/notice.hpp"
+#include "run/background_renewer.hpp"
 #include "run/process_handle.hpp"
 #include "run/signals.hpp"
 #include "run/take.hpp"
@@ -12,13 +12,13 @@
 
 namespace rlock::run {
 
-// What it is entrusted with, as it comes down the line.
+// The lock that it is to renew, as it comes over the socket.
 struct HandOff {
   AcquiredLease acquired;
   std::array<char, 32> owner;  // its digits
 };
 
-// What an attendant has to do and with what.
+// What a background renewer has to do, and with what.
 struct BackgroundRenewerTask {
   const lock::AcquireCall& claim;
   const ProcessHandle& watched;
@@ -28,10 +28,10 @@ struct BackgroundRenewerTask {
   const DescribeNotice& describe;
 };
 
-// The attendant after its fork. `line` brings an Entrusted, is answered with a byte once the
-// renewals are under way, and then brings another byte; its end before that one: release. It ends
-// without an answer when the watched process has ended. Forked from a process with one thread, so
-// it may do anything but return.
+// The background renewer after its fork. `line` brings a HandOff, is answered with a byte once the
+// renewals are under way, and then brings another byte; if it ends before that one: release. The
+// process exits without an answer when the watched process has ended. Forked from a process with
+// one thread, so it may do anything but return.
 [[noreturn]] void background_renewer_process(const BackgroundRenewerTask& task,
                                              util::Fd line) noexcept;
 

@@ -138,30 +138,30 @@ void Guard::read_reports() {
 }
 
 // A guard that takes no order is ending the command, or is dead.
-void Guard::send_order(const Order& order) const {
+void Guard::send_order(const GuardOrder& order) const {
   send(line_.get(), &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void Guard::signal(std::array<int, 2> signals) {
-  send_order({Order::Kind::signal, signals, {}});
+  send_order({GuardOrder::Kind::signal, signals, {}});
 }
 
 void Guard::terminate() {
   // A stopped one could not act on the first alone.
-  send_order({Order::Kind::terminate, {SIGTERM, SIGCONT}, {}});
+  send_order({GuardOrder::Kind::terminate, {SIGTERM, SIGCONT}, {}});
 }
 
 void Guard::pass_on(int key, std::array<pid_t, 2> have) {
-  send_order({Order::Kind::keys, {key}, have});
+  send_order({GuardOrder::Kind::terminal_signal, {key}, have});
 }
 
 void Guard::dismiss() {
-  send_order({Order::Kind::dismiss, {}, {}});
+  send_order({GuardOrder::Kind::dismiss, {}, {}});
 }
 
 void Guard::end() {
   if (std::exchange(ending_, true)) return;
-  send_order({Order::Kind::end, {}, {}});
+  send_order({GuardOrder::Kind::end, {}, {}});
   progress_at_ = BootClock::now();
 }
 

@@ -72,7 +72,7 @@ class Guard {
 
   Guard(const Setup& setup, util::Fd line);
   bool over() const { return setup_.state.phase == CommandPhase::over; }
-  void send_order(const Order& order) const;
+  void send_order(const GuardOrder& order) const;
   void take_over(TimePoint now);
 
   Setup setup_;

@@ -58,7 +58,8 @@ class GuardProcess final : private ProcessTree::Reaper {
   [[noreturn]] void run() noexcept {
     close(task_.rlocks_end);  // else neither we nor the command before its exec would miss rlock
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    // Whoever stopped us and killed rlock has not got rid of us.
+    if (getpid() == 1) tree_.set_owns_namespace();
+    // A guard that was stopped before rlock was killed goes on.
     prctl(PR_SET_PDEATHSIG, SIGCONT);
     start_command();
     settle();
@@ -273,7 +274,7 @@ class GuardProcess final : private ProcessTree::Reaper {
 
   // Of the line that is readable.
   void read_order() noexcept {
-    Order order;
+    GuardOrder order;
     ssize_t got = recv(kLine, &order, sizeof order, MSG_DONTWAIT);
     if (got == static_cast<ssize_t>(sizeof order)) return handle_order(order);
     if (got < 0) return;
@@ -281,11 +282,11 @@ class GuardProcess final : private ProcessTree::Reaper {
     end_by_ourselves(BootClock::now(), false);
   }
 
-  void handle_order(const Order& order) noexcept {
-    if (order.kind == Order::Kind::dismiss) _exit(0);
-    if (order.kind == Order::Kind::end) return begin_ending(BootClock::now());
-    if (order.kind == Order::Kind::keys && command_got_signal(order)) return;
-    terminating_ = terminating_ || order.kind == Order::Kind::terminate;
+  void handle_order(const GuardOrder& order) noexcept {
+    if (order.kind == GuardOrder::Kind::dismiss) _exit(0);
+    if (order.kind == GuardOrder::Kind::end) return begin_ending(BootClock::now());
+    if (order.kind == GuardOrder::Kind::terminal_signal && command_got_signal(order)) return;
+    terminating_ = terminating_ || order.kind == GuardOrder::Kind::terminate;
     // What has not begun needs no time to end, and must not begin any more.
     if (executing_ && terminating_) return begin_ending(BootClock::now());
     for (int number : order.signals) {
@@ -307,13 +308,13 @@ class GuardProcess final : private ProcessTree::Reaper {
   }
 
   // Only its parent knows for sure whether it lives. 0: the group is outside of our pid namespace.
-  bool command_got_signal(const Order& keys) noexcept {
+  bool command_got_signal(const GuardOrder& order) noexcept {
     if (executing_) return true;
     reap();
     // It may have died of this very key.
     if (command_ == 0) return task_.until == ReleaseAfter::command;
     const pid_t group = getpgid(command_);
-    return group == 0 || group == keys.skip[0];
+    return group == 0 || group == order.skip[0];
   }
 
   const GuardTask task_;

@@ -10,12 +10,12 @@
 
 namespace rlock::run {
 
-// What rlock asks of its guard; a message each.
-struct Order {
-  // keys: a signal of the terminal, which its driver sent to the groups `skip`: where the command
-  // is in the first of them, rlock's, what became of the groups that it made is its own affair.
-  // terminate: a signal that begins an ending: what outlives the command is killed then.
-  enum class Kind { signal, terminate, keys, end, dismiss };
+// What rlock orders its guard to do; a message each.
+struct GuardOrder {
+  // terminal_signal: a signal of the terminal, which its driver sent to the groups `skip`: where
+  // the command is in the first of them, rlock's, what became of the groups that it made is its own
+  // affair. terminate: a signal that begins an ending: what outlives the command is killed then.
+  enum class Kind { signal, terminate, terminal_signal, end, dismiss };
   Kind kind = Kind::end;
   std::array<int, 2> signals{};  // to the whole tree; 0: none
   std::array<pid_t, 2> skip{};   // but not to these groups, which have them already; 0: none
@@ -40,7 +40,7 @@ struct GuardTask {
 // until it has ended. Async-signal-safe throughout.
 [[noreturn]] void guard_process(const GuardTask& task) noexcept;
 
-// What reaping the command says of its end, into the state. `ended_first`: nobody was ending it.
+// Records how the command ended, as reaped. `ended_first`: it was not being ended.
 void record_end(SharedState& state, const siginfo_t& info, bool ended_first) noexcept;
 
 // Whether the dead, unreaped child died before it got through its exec; as far as /proc can say.

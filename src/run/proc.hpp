@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "util/clock.hpp"
 #include "util/fd.hpp"
 
 // Reading /proc without allocation or locks: all of this is async-signal-safe.
@@ -62,6 +63,11 @@ inline bool proc_is_ours() noexcept {
 
 // Whether `pid` descends from `ancestor`; false when it is gone already.
 bool descends_from(pid_t pid, pid_t ancestor) noexcept;
+
+// Whether the process that had the number `pid` at `then` runs and is an ancestor of this one. A
+// process of which rlock runs above stays one: rlock adopts the orphans among its descendants.
+// False as well where /proc does not show it: in a container, on another host.
+bool is_live_ancestor(pid_t pid, TimePoint then) noexcept;
 
 // The number a file name is, -1 when it is none.
 int number_from(const char* name) noexcept;

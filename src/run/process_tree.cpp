@@ -65,8 +65,8 @@ void ProcessTree::for_each_below(int folder, pid_t pid, const ProcessStat& stat,
   });
 }
 
-// Breadth first. Whoever is no longer where we saw it has become a child of ours, or is dead. False
-// when time or room did not suffice.
+// Breadth first. A process that is no longer where we saw it has become our child, or is dead.
+// False when time or room did not suffice.
 template <class Visit>
 bool ProcessTree::walk(TimePoint until, Visit visit) noexcept {
   seen_.clear();
@@ -119,8 +119,7 @@ void ProcessTree::kill_group_of(const ProcessStat& stat) noexcept {
 
 // What needs no look at /proc.
 void ProcessTree::kill_known() noexcept {
-  // In a pid namespace that begins with the guard everything else is the command's.
-  if (getpid() == 1 && self_ != 1) kill(-1, SIGKILL);
+  if (owns_namespace_ && self_ != 1) kill(-1, SIGKILL);
   if (command_ <= 1) return;
   if (grouping_ == Grouping::own) kill(-command_, SIGKILL);
   kill(command_, SIGKILL);

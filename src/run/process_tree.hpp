@@ -78,6 +78,10 @@ class ProcessTree {
     if (command != 0) group_ = command;
   }
 
+  // By a guard that is the first process of a pid namespace: all else in there is the command's.
+  // Not by rlock, beside which others may run as PID 1's children or by `docker exec`.
+  void set_owns_namespace() noexcept { owns_namespace_ = true; }
+
   // Reaps the dead children, some of them at a time: true when there may be more.
   struct Reaper {
     virtual bool reap() noexcept = 0;
@@ -137,6 +141,7 @@ class ProcessTree {
   pid_t command_ = 0;
   pid_t group_ = 0;  // of the command, also once that is reaped
   pid_t self_ = -1;  // as /proc counts
+  bool owns_namespace_ = false;
   bool numbers_ours_ = false;
   bool opened_ = false;
   Listing listing_ = Listing::children;

@@ -29,7 +29,7 @@ void notify(const util::Fd& event) {
 
 // Goes as far as it can: true when the request is done or its time is over.
 template <class Flight>
-bool settled(Flight& flight, TimePoint now) {
+bool attempt_over(Flight& flight, TimePoint now) {
   if (!flight.request) return false;
   flight.done = flight.done || flight.request->advance(now);
   return flight.done || now >= flight.give_up_at;
@@ -131,7 +131,7 @@ void Renewer::send_what_is_due(TimePoint now) {
 bool Renewer::wait() {
   // A request that is done at once is not to be polled for.
   TimePoint now = BootClock::now();
-  bool ready = settled(renewal_, now) || settled(listener_, now);
+  bool ready = attempt_over(renewal_, now) || attempt_over(listener_, now);
   fds_.clear();
   fds_.push_back({notify_fd_.get(), POLLIN, 0});
   if (renewal_.request && !ready) renewal_.request->wants(fds_);
@@ -155,15 +155,15 @@ TimePoint Renewer::drive_stragglers(TimePoint now) {
 }
 
 void Renewer::settle_renewal(TimePoint now) {
-  if (!settled(renewal_, now)) return;
+  if (!attempt_over(renewal_, now)) return;
   handle_reply(now, take<lock::RenewReply>(renewal_));
   renewal_.next = renew_again_ ? now : deps_.lease.next_attempt();
 }
 
 // A wake is a hint that an operator broke the lock, a broken connection one that the server
-// restarted or that another is master: the renewal that either hastens tells the truth.
+// restarted or that another is master: either hastens a renewal, whose reply counts.
 void Renewer::settle_listener(TimePoint now) {
-  if (!settled(listener_, now)) return;
+  if (!attempt_over(listener_, now)) return;
   auto wake = take<lock::Wake>(listener_);
   if (!wake) {
     if (listener_backoff_ == Millis(0)) renew_soon(now);

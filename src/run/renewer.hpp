@@ -25,7 +25,7 @@ class Renewer {
     lock::MakeStore make_store;
     Observer& observer;
     SharedLease& lease;
-    // Asked by start(): where it says no the first renewals come early, to complete the grant.
+    // For start(): where it is false the first renewals come early, to complete the grant.
     std::function<bool()> granted_everywhere{};
   };
 
@@ -44,7 +44,7 @@ class Renewer {
   // Joins the thread: after this no renewal is in flight.
   void stop();
 
-  // Readable once the server has said that the lease is lost.
+  // Readable once the server has reported that the lease is lost.
   int fd() const { return lost_fd_.get(); }
 
  private:
@@ -52,8 +52,7 @@ class Renewer {
   struct Flight {
     std::unique_ptr<lock::LockStore> store;  // opened when first needed
     lock::InFlight<T> request;
-    lock::InFlight<T>
-        stragglers;  // done, but servers that were not waited for have still to hear of it
+    lock::InFlight<T> stragglers;  // done, but has yet to reach servers that were not waited for
     bool done = false;
     TimePoint sent_at;
     TimePoint give_up_at;               // for this attempt

@@ -16,7 +16,7 @@ namespace rlock::run {
 
 enum class OnLost { terminate, ignore };
 
-// When the lock may be given back: when the command has ended, or all that it started has, too.
+// When the lock may be released: when the command has ended, or all that it started has, too.
 enum class ReleaseAfter { command, descendants };
 
 // A lock in use: as whom, and how. A nested run has owner and token of the run around it, and an
@@ -31,7 +31,7 @@ struct HeldLock {
   bool nested() const { return entry != lock::Entry::outer(); }
 };
 
-// A run that says it holds the lock around this one.
+// An outer run that, by this environment, holds the lock.
 struct OuterRun {
   HeldLock held_lock;
   // Whether a lease that the server has lost is put back for it: only while it runs, since an old
@@ -69,12 +69,13 @@ struct Signaled {
 };
 using CommandEnd = std::variant<Exited, Signaled>;
 
-// Why the lease is no longer ours: the server said so, or no renewal came through in time.
+// Why the lease is no longer ours: the server reported it, or no renewal came through in time.
 struct LeaseEnd {
   std::optional<lock::Lost> reported;  // by the server
-  std::optional<Error> last_error;     // without `told`: why the last renewal failed
+  std::optional<Error> last_error;     // without `reported`: why the last renewal failed
   bool by_guard = false;               // rlock was stopped or starved: the guard ended the command
-  lock::LaterHolder since = lock::LaterHolder::unknown;  // without `told`: who had the lock
+  lock::LaterHolder later_holder =
+      lock::LaterHolder::unknown;  // without `reported`: who had the lock
 };
 
 struct Ended {

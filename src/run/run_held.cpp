@@ -9,7 +9,6 @@
 
 #include "lock/timing.hpp"
 #include "run/reentry.hpp"
-#include "run/release_until.hpp"
 #include "run/supervisor.hpp"
 
 namespace rlock::run {
@@ -19,7 +18,7 @@ lock::LeaseMonitor::Settings settings(const Plan& plan) {
   return {plan.claim.ttl, plan.kill_after, plan.watchdog};
 }
 
-// Only what the command's own end leaves to be said: an end that rlock made is told by its cause.
+// Only where the command ended by itself: an end that rlock made is reported by its cause.
 std::optional<LeaseEnd> loss_at_release(const lock::ReleaseReply& reply) {
   if (reply.ending == lock::OwnerEnd::forced) {
     return LeaseEnd{lock::Lost{lock::LostHow::forced, std::nullopt, reply.note}, {}, false};
@@ -66,7 +65,7 @@ RunOutcome to_outcome(const HeldLock& held_lock, CommandResult finish,
   return LeaseLost{std::move(*finish.lost), !finish.started, std::move(finish.survivors)};
 }
 
-// One word for the history. What could not be executed is told as a shell tells it.
+// For the history, without blanks. What could not be executed has a shell's exit code.
 std::string history_result(const Result<CommandResult>& finish) {
   if (!finish) return "-";
   if (finish->ended_for == EndCause::lease) return "lost";
@@ -112,6 +111,24 @@ Result<CommandResult> supervise(const HeldRunContext& context, SharedLease& leas
 }
 
 }  // namespace
+
+Result<lock::ReleaseReply> release_until(lock::LockStore& store, const lock::ReleaseCall& call,
+                                         TimePoint until) {
+  lock::SystemPoller poller;
+  Millis attempt = timing::kFirstReleaseAttempt;
+  for (Millis pause = timing::kFirstReleasePause;;
+       pause = std::min(pause * 2, timing::kLongestReleasePause)) {
+    // A store whose connection failed, or whose request was given up, sends the next one over a new
+    // one.
+    const TimePoint give_up = poller.now() + attempt;
+    auto reply =
+        lock::finish(poller, store.release(call), std::min(until, give_up), store.server());
+    if (poller.now() >= give_up) attempt *= 2;  // the server may just be slow
+    bool again = !reply && reply.error().retry == Retry::later;
+    if (!again || poller.now() + pause >= until) return reply;
+    poller.pause(poller.now() + pause);
+  }
+}
 
 FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::LockStore& store,
                        lock::Poller& poller) {

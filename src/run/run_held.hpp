@@ -18,6 +18,11 @@ struct FreshLease {
 FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::LockStore& store,
                        lock::Poller& poller);
 
+// Releases, retrying over fresh connections until `until`; a signal does not stop it. The last
+// error when no server confirmed: the lease then frees the lock.
+Result<lock::ReleaseReply> release_until(lock::LockStore& store, const lock::ReleaseCall& call,
+                                         TimePoint until);
+
 // A lock that is held, and all that is needed to run the command under it.
 struct HeldRunContext {
   const Plan& plan;

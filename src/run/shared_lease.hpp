@@ -24,7 +24,7 @@ class SharedLease {
   };
 
   // `granted_at`: before the request was sent that was granted; its answer has just come.
-  // `fence` learns when the guard has to kill; none where a lost lease ends no command.
+  // `guard_state` learns when the guard has to kill; none where a lost lease ends no command.
   SharedLease(const lock::LeaseMonitor::Settings& settings, TimePoint granted_at,
               SharedState* guard_state);
 

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "util/clock.hpp"
 #include "util/result.hpp"
@@ -74,6 +76,11 @@ class Survivors {
   std::array<Slot, kMost> slots_{};
   std::atomic<size_t> count_{0};
 };
+
+// For messages: `process 4711 (sleep) of root: Operation not permitted`, one a survivor.
+std::vector<std::string> describe(const Survivors& survivors);
+// For others to see: `cannot end pid 4711 of root`; of several the first, and how many there are.
+std::string summarize(const Survivors& survivors);
 
 // A few processes that are not the command's, though they descend from the same one. A number that
 // another process has got since does not count.

@@ -11,7 +11,6 @@
 #include "lock/timing.hpp"
 #include "run/descriptors.hpp"
 #include "run/proc.hpp"
-#include "run/survivors.hpp"
 #include "util/boot_timer.hpp"
 #include "util/duration.hpp"
 
@@ -97,7 +96,7 @@ void Supervisor::watch() {
                      {guard_->fd(), POLLIN, 0},
                      {parts_.renewer.fd(), POLLIN, 0},
                      {parts_.terminal.stop_fd(), POLLIN, 0}};
-    if (finish_.lost && finish_.lost->reported) fds[2].fd = -1;  // known already
+    if (result_.lost && result_.lost->reported) fds[2].fd = -1;  // known already
     if (guard_->hung_up()) fds[1].fd = -1;
     util::poll_until(fds, next_look());
     if (fds[3].revents == 0) continue;
@@ -114,7 +113,7 @@ bool Supervisor::over(TimePoint now) {
   return gave_up_;
 }
 
-// Where nothing is kept for them: another user's processes outlive any patience of ours.
+// Where no lock is kept for them: waiting does not end another user's processes.
 bool Supervisor::stuck_for_good(TimePoint now) const {
   const bool patient = termination_ && termination_->killed &&
                        now < termination_->killed_at + timing::kLostDyingTime;
@@ -123,7 +122,7 @@ bool Supervisor::stuck_for_good(TimePoint now) const {
 
 // What cannot be ended holds the lock as long as rlock can renew it.
 bool Supervisor::keeps_lock() const {
-  if (parts_.plan.unlocked || finish_.lost || parts_.state.lease_over) return false;
+  if (parts_.plan.unlocked || result_.lost || parts_.state.lease_over) return false;
   if (parts_.plan.watchdog == lock::Watchdog::none) return false;
   return !termination_ || termination_->cause == EndCause::run_limit ||
          termination_->cause == EndCause::no_guard;
@@ -161,7 +160,7 @@ bool Supervisor::gives_up_at(int number) {
 void Supervisor::tend(TimePoint now) {
   guard_->tend(now);
   if (guard_->was_lost() && !termination_) {
-    finish_.error = Error{ErrorKind::system, "the guard of the command was killed"};
+    result_.error = Error{ErrorKind::system, "the guard of the command was killed"};
     termination_ = Termination{EndCause::no_guard, now, true, now};
     emit(EventKind::killed, to_string(EndCause::no_guard));
   }
@@ -179,7 +178,7 @@ void Supervisor::follow_stops() {
 
 // A stopped rlock renews nothing, and its guard keeps the time.
 void Supervisor::announce_stop() {
-  if (termination_ || finish_.lost || !terminates_on_loss() || !parts_.terminal.can_stop()) return;
+  if (termination_ || result_.lost || !terminates_on_loss() || !parts_.terminal.can_stop()) return;
   auto left = parts_.state.kill_at() - BootClock::now();
   parts_.observer.stopping(std::max(std::chrono::duration_cast<Millis>(left), Millis(0)));
 }
@@ -199,12 +198,12 @@ void Supervisor::start_renewal(TimePoint now) {
   if (!awaits_thread() || now < next_thread_try_) return;
   next_thread_try_ = now + timing::kThreadRetry;
   auto started = parts_.renewer.start();
-  if (!started && !termination_) finish_.error = std::move(started).error();
+  if (!started && !termination_) result_.error = std::move(started).error();
 }
 
 void Supervisor::check_limits(TimePoint now) {
   SharedLease::View lease = parts_.lease.view();
-  if (!finish_.lost || (!finish_.lost->reported && lease.lost)) check_lease(lease, now);
+  if (!result_.lost || (!result_.lost->reported && lease.lost)) check_lease(lease, now);
   if (!termination_ && parts_.plan.max_run && now >= started_ + *parts_.plan.max_run) {
     begin(EndCause::run_limit, now + parts_.plan.kill_after);
   }
@@ -215,30 +214,30 @@ void Supervisor::check_limits(TimePoint now) {
 void Supervisor::check_lease(const SharedLease::View& lease, TimePoint now) {
   // The guard is ending the command already.
   if (parts_.state.lease_over) {
-    finish_.lost = LeaseEnd{lease.lost, lease.last_error, true};
+    result_.lost = LeaseEnd{lease.lost, lease.last_error, true};
     return begin(EndCause::lease, now);
   }
   if (lease.lost) {
-    finish_.lost = LeaseEnd{lease.lost, std::nullopt, false};
-    if (!terminates_on_loss()) return emit(EventKind::lost, describe(*finish_.lost));
+    result_.lost = LeaseEnd{lease.lost, std::nullopt, false};
+    if (!terminates_on_loss()) return emit(EventKind::lost, describe(*result_.lost));
     TimePoint kill_at = others_may_run(*lease.lost) ? now : now + parts_.plan.kill_after;
     return begin(EndCause::lease, std::min(kill_at, lease.kill_at));
   }
   if (!terminates_on_loss()) {
     // A renewal may still come through later, and the end is worth one warning.
     if (now < lease.deadline) return;
-    finish_.lost = LeaseEnd{std::nullopt, lease.last_error, false};
-    return emit(EventKind::lost, describe(*finish_.lost));
+    result_.lost = LeaseEnd{std::nullopt, lease.last_error, false};
+    return emit(EventKind::lost, describe(*result_.lost));
   }
   if (now < lease.terminate_at) return;
-  finish_.lost = LeaseEnd{std::nullopt, lease.last_error, false};
+  result_.lost = LeaseEnd{std::nullopt, lease.last_error, false};
   begin(awaits_thread() ? EndCause::no_renewal : EndCause::lease, lease.kill_at);
 }
 
 // A line at once, then ever more seldom; what others see is renewed with the lease.
 void Supervisor::report_survivors(TimePoint now) {
   if (parts_.plan.record_ending) {
-    parts_.renewer.set_record(parts_.plan.record_ending(summary(parts_.state.survivors)));
+    parts_.renewer.set_record(parts_.plan.record_ending(summarize(parts_.state.survivors)));
   }
   if (now < next_report_) return;
   parts_.observer.cannot_end(describe(parts_.state.survivors));
@@ -257,11 +256,11 @@ void Supervisor::begin(EndCause cause, TimePoint kill_at) {
   } else {
     kill_everything();
   }
-  if (finish_.lost) emit(EventKind::lost, describe(*finish_.lost));
+  if (result_.lost) emit(EventKind::lost, describe(*result_.lost));
   if (!termination_->killed) emit(EventKind::terminating, to_string(cause));
 }
 
-// Whatever the reason, a fenced command does not outlive its lease.
+// Whatever the reason, the command does not outlive its lease.
 TimePoint Supervisor::kill_due(const SharedLease::View& lease) const {
   return terminates_on_loss() ? std::min(termination_->kill_at, lease.kill_at)
                               : termination_->kill_at;
@@ -288,7 +287,7 @@ TimePoint Supervisor::next_look() const {
   } else if (kill_failed() && termination_ && termination_->killed) {
     next = std::min(next, termination_->killed_at + timing::kLostDyingTime);
   }
-  if (finish_.lost) return next;
+  if (result_.lost) return next;
   return std::min(next, terminates_on_loss() ? lease.terminate_at : lease.deadline);
 }
 
@@ -299,31 +298,31 @@ Result<CommandResult> Supervisor::finish() {
                  std::string("cannot start the command: ") + std::strerror(error)};
   }
   take_over_from_guard();
-  finish_.exec_error = std::max(parts_.state.exec_error.load(), 0);
-  finish_.started = parts_.state.exec_error == 0 && parts_.state.ran;
-  finish_.end = command_end();
-  if (termination_ || std::holds_alternative<Signaled>(finish_.end)) {
+  result_.exec_error = std::max(parts_.state.exec_error.load(), 0);
+  result_.started = parts_.state.exec_error == 0 && parts_.state.ran;
+  result_.end = command_end();
+  if (termination_ || std::holds_alternative<Signaled>(result_.end)) {
     parts_.terminal.restore_after(guard_->command());
   }
-  if (termination_) finish_.ended_for = termination_->cause;
-  if (gave_up_) finish_.survivors = describe(parts_.state.survivors);
+  if (termination_) result_.ended_for = termination_->cause;
+  if (gave_up_) result_.survivors = describe(parts_.state.survivors);
   const bool runs_on = gave_up_ && !parts_.state.command_ended();
-  if (finish_.started && !runs_on) emit(EventKind::exited, describe(finish_.end));
-  return std::move(finish_);
+  if (result_.started && !runs_on) emit(EventKind::exited, describe(result_.end));
+  return std::move(result_);
 }
 
 // What the guard did by itself, where that has not been seen yet.
 void Supervisor::take_over_from_guard() {
   if (termination_) return;
   if (parts_.state.exec_error == SharedState::kTooLate) {
-    finish_.lost = LeaseEnd{};
+    result_.lost = LeaseEnd{};
     termination_ = Termination{EndCause::lease, TimePoint::min()};
     return;
   }
   if (!parts_.state.lease_over) return;
   SharedLease::View lease = parts_.lease.view();
-  finish_.lost = LeaseEnd{lease.lost, lease.last_error, true};
-  emit(EventKind::lost, describe(*finish_.lost));
+  result_.lost = LeaseEnd{lease.lost, lease.last_error, true};
+  emit(EventKind::lost, describe(*result_.lost));
   // Descendants that were waited for it may have ended.
   const bool by_itself = parts_.state.ended_first && parts_.plan.until == ReleaseAfter::command;
   if (!by_itself) termination_ = Termination{EndCause::lease, TimePoint::min()};

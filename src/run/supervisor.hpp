@@ -101,7 +101,7 @@ class Supervisor {
   int gave_up_signal_ = 0;   // the second TERM or INT, which did that
   Millis report_every_{0};   // doubles
   TimePoint next_report_;
-  CommandResult finish_;
+  CommandResult result_;
 };
 
 }  // namespace rlock::run

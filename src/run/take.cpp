@@ -9,7 +9,7 @@
 namespace rlock::run {
 namespace {
 
-// Passes the wait on to the observer, and tells once that a wait has begun.
+// Passes the wait on to the observer, and reports once that a wait has begun.
 class WaitEvents final : public lock::WaitObserver {
  public:
   explicit WaitEvents(Observer& observer) : observer_(observer) {}

@@ -24,7 +24,7 @@ enum class ErrorKind {
 // trouble).
 enum class Retry { never, later };
 
-// Whether a server of the lock spoke: one that refuses, or is not ready, has answered.
+// Whether a server of the lock replied: one that refuses, or is not ready, has answered.
 // (--fail-open)
 enum class Answered { no, yes };
 

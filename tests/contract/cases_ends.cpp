@@ -163,14 +163,14 @@ void taken_after_it_was_deleted(Lab& lab) {
   lock::Token token = lab.granted('A');
   lab.cli({"DEL", lab.key("holders")});
   const auto alone = as<Lost>(lab.renew('A', token), "renewed");
-  need(alone.how == LostHow::deleted && alone.since == lock::LaterHolder::nobody,
+  need(alone.how == LostHow::deleted && alone.later_holder == lock::LaterHolder::nobody,
        "not deleted alone");
   token = lab.granted('B');
   lab.cli({"DEL", lab.key("holders")});
   need(lab.inspect().last_grant == token, "the last grant is not shown");
   lab.granted('C');
   const auto lost = as<Lost>(lab.renew('B', token), "two hold it");
-  need(lost.how == LostHow::taken && lost.by && lost.since == lock::LaterHolder::unknown,
+  need(lost.how == LostHow::taken && lost.by && lost.later_holder == lock::LaterHolder::unknown,
        "B does not learn that C has it");
   lab.release('C');
   need(as<Lost>(lab.renew('B', token), "put back").how == LostHow::taken,

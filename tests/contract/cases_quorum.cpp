@@ -35,7 +35,7 @@ void old_bytes(Lab& lab) {
 }
 
 void cancel_before_acquire(Lab& lab) {
-  need(lab.cancel_attempt('A', 1, {1000}) == CancelReply::absent, "A had something");
+  need(lab.cancel_attempt('A', 1, {1000}) == CancelReply::not_found, "A had something");
   as<OwnerEnded>(lab.acquire('A', attempt(1)),
                  "the acquire that was cancelled before takes the lock");
   need(lab.holders().empty() && lab.waiters().empty(), "an ended owner is back");

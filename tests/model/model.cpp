@@ -106,7 +106,7 @@ const std::vector<Mutant>& mutants() {
        "M:",
        kPlain},
       {"force-unlock does not count the revoked holder",
-       {{"if line and line.responsive ~= '0' and pace ~= 'now' then", "if false then"}},
+       {{"if line and line.responsive ~= '0' and when ~= 'now' then", "if false then"}},
        "M:",
        kOperator},
       {"a revoked holder renews",

@@ -160,7 +160,7 @@ std::vector<std::string> arguments(const Request& request) {
     case Op::cancel:
       return {"release", request.owner, "0", "cancelled", ""};
     case Op::force:
-      return {"force", "sole", "", "confirmed", "x"};
+      return {"force", "confirmed", "x", request.owner, "0"};
   }
   throw std::logic_error("no such request");
 }

@@ -159,12 +159,12 @@ class Steps {
 
   void operators() {
     const auto& holders = world_.memory->holders;
-    bool held = std::any_of(holders.begin(), holders.end(),
-                            [&](const Row& row) { return row.score > world_.now; });
-    if (world_.forces_left == 0 || !held) return;
+    auto held = std::find_if(holders.begin(), holders.end(),
+                             [&](const Row& row) { return row.score > world_.now; });
+    if (world_.forces_left == 0 || held == holders.end()) return;
     Step& step = add("an operator forces the lock");
     --step.next.forces_left;
-    step.request = Request{Op::force, -1, "", 1, 0, 0, world_.now};
+    step.request = Request{Op::force, -1, held->member, 1, 0, 0, world_.now};
   }
 
   void lose_data() {

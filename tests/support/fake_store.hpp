@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "lock/store.hpp"
+#include "lock/inspector.hpp"
 #include "support/scripted_store.hpp"
 
 // A store in real time that answers as a test scripts it, without a server.
@@ -62,6 +62,20 @@ class FakeStore final : public lock::LockStore {
 
  private:
   const Script& script_;
+};
+
+// Knows nothing of any lock.
+class FakeInspector final : public lock::LockInspector {
+ public:
+  InFlight<lock::ForceReply> force_unlock(const lock::ForceCall&) override { return nullptr; }
+  InFlight<lock::Snapshot> inspect(const lock::InspectCall&) override {
+    return answer<lock::Snapshot>(lock::Snapshot{});
+  }
+  InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName&, uint64_t) override {
+    return nullptr;
+  }
+  InFlight<lock::NamesPage> list_names(const std::string&) override { return nullptr; }
+  std::string server() const override { return "fake:6379"; }
 };
 
 }  // namespace rlock::test

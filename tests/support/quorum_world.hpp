@@ -162,10 +162,11 @@ class SimServer {
     const bool held = held_by(owner);
     if (call.how != lock::CancelHow::attempt_only) {
       end(owner);
-      return held ? lock::CancelReply::was_granted : lock::CancelReply::absent;
+      return held ? lock::CancelReply::was_granted : lock::CancelReply::not_found;
     }
-    if (ended_.contains(owner)) return lock::CancelReply::absent;
-    if (rules_.attempts && 2 * call.attempt + 1 <= stamps_[owner]) return lock::CancelReply::absent;
+    if (ended_.contains(owner)) return lock::CancelReply::not_found;
+    if (rules_.attempts && 2 * call.attempt + 1 <= stamps_[owner])
+      return lock::CancelReply::not_found;
     stamp(owner, 2 * call.attempt + 1);
     if (held) holder_.reset();
     if (call.ticket.value == 0) leave_queue(owner);
@@ -174,7 +175,7 @@ class SimServer {
       alive_[owner] = world_.now() + 15s;
     }
     admit(owner);
-    return held ? lock::CancelReply::was_granted : lock::CancelReply::absent;
+    return held ? lock::CancelReply::was_granted : lock::CancelReply::not_found;
   }
 
   // Blocks until woken; `tell` is called at most once.

@@ -210,9 +210,10 @@ int main(int argc, char** argv) {
   if (!signals) return 71;
   auto calls = script(set);
   lock::MakeStore make = [&] { return std::make_unique<test::FakeStore>(calls); };
+  lock::MakeInspector look = [] { return std::make_unique<test::FakeInspector>(); };
   auto store = make();
   Tracer tracer(set);
-  auto outcome = run::hold_and_run(plan(set, {argv + command, argv + argc}), {*store, make, {}},
+  auto outcome = run::hold_and_run(plan(set, {argv + command, argv + argc}), {*store, make, look},
                                    tracer, *signals);
   ResultLine reported = std::visit([](const auto& what) { return result_line(what); }, outcome);
   append_line(set.text("result"), reported.text);

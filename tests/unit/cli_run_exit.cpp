@@ -157,15 +157,15 @@ TEST_CASE("\"nobody had the lock since\" is printed only if the server reported 
     lock::Lost lost{how, {}, ""};
     auto message = [&] { return run_exit(run::LeaseLost{{lost, {}, false}, false, {}}).message; };
     CHECK_FALSE(contains(message(), "since"));
-    lost.since = lock::LaterHolder::nobody;
+    lost.later_holder = lock::LaterHolder::nobody;
     CHECK(contains(message(), "(nobody has held it since)"));
-    lost.since = lock::LaterHolder::another;
+    lost.later_holder = lock::LaterHolder::another;
     CHECK(contains(message(), "(another client has held it since)"));
   }
   run::LeaseEnd silent{{}, {}, true};
   auto message = [&] { return run_exit(run::LeaseLost{silent, false, {}}).message; };
   CHECK_FALSE(contains(message(), "since"));
-  silent.since = lock::LaterHolder::another;
+  silent.later_holder = lock::LaterHolder::another;
   CHECK(
       contains(message(),
                "the lease ended, rlock was stopped or starved (another client has held it since)"));

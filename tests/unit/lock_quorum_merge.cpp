@@ -39,17 +39,17 @@ TEST_CASE("a lease is lost when so many servers report it lost that no majority 
 
 TEST_CASE("nobody had the lock since when a majority of the servers says so, and not before") {
   Lost untouched{LostHow::deleted, {}, {}};
-  untouched.since = LaterHolder::nobody;
+  untouched.later_holder = LaterHolder::nobody;
   Replies<RenewReply> replies(3);
   replies[0] = RenewReply(untouched);
   replies[1] = RenewReply(Lost{LostHow::deleted, {}, {}});
   const Quorum three{{"a:1", "b:1", "c:1"}};
   auto reply = merge_replies(replies, three, Collecting::open);
   REQUIRE(reply.has_value());
-  CHECK(std::get<Lost>(**reply).since == LaterHolder::unknown);
+  CHECK(std::get<Lost>(**reply).later_holder == LaterHolder::unknown);
   replies[1] = RenewReply(untouched);
   reply = merge_replies(replies, three, Collecting::open);
-  CHECK(std::get<Lost>(**reply).since == LaterHolder::nobody);
+  CHECK(std::get<Lost>(**reply).later_holder == LaterHolder::nobody);
 }
 
 TEST_CASE("the last grant is the one that a majority of the servers knows") {
@@ -90,7 +90,7 @@ TEST_CASE(
   CHECK(reply->error().kind == ErrorKind::unavailable);
   CHECK(reply->error().retry == Retry::later);
   CHECK(reply->error().text ==
-        "held at 1 of 3 servers now, 2 are needed: b:1: deleted; c:1: no answer in 300ms");
+        "held at 1 of 3 servers, 2 required: b:1: deleted; c:1: no answer in 300ms");
 }
 
 TEST_CASE("a refusal that cannot pass decides only where it takes the majority away") {

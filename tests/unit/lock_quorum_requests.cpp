@@ -5,7 +5,7 @@
 #include "lock/quorum/acquire.hpp"
 #include "lock/quorum/listeners.hpp"
 #include "lock/quorum/quorum.hpp"
-#include "lock/quorum/redlock_acquire.hpp"
+#include "lock/quorum/redlock.hpp"
 #include "lock/timing.hpp"
 #include "support/scripted_store.hpp"
 
@@ -140,7 +140,7 @@ TEST_CASE("a refusal by a majority does not wait for a server that hangs") {
     CAPTURE(native);
     for (ScriptedStore* store : trio.stores) {
       store->acquires = {{1ms, Result<AcquireReply>(Busy{contender, 0})}};
-      store->cancels = {{1ms, Result<CancelReply>(CancelReply::absent)}};
+      store->cancels = {{1ms, Result<CancelReply>(CancelReply::not_found)}};
     }
     trio.stores[2]->acquires = {{}};
     trio.start = trio.poller.now();

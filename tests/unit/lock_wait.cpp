@@ -200,7 +200,7 @@ TEST_CASE("a waiter that was removed stops waiting") {
 TEST_CASE("a waiter forced out before its claim confirms that") {
   Bench bench;
   bench.answers(OwnerEnded{OwnerEnd::forced, "by whom"});
-  bench.replies_to_cancel(CancelReply::absent);
+  bench.replies_to_cancel(CancelReply::not_found);
   auto result = bench.run();
   REQUIRE(result);
   CHECK(std::get<OwnerEnded>(*result).note == "by whom");
@@ -231,7 +231,7 @@ TEST_CASE("a permanent error ends the acquisition, and what it took is released"
   for (ErrorKind kind : {ErrorKind::denied, ErrorKind::wrong_type, ErrorKind::unavailable}) {
     Bench bench;
     bench.fails(kind, Retry::never);
-    bench.replies_to_cancel(CancelReply::absent);
+    bench.replies_to_cancel(CancelReply::not_found);
     auto result = bench.run();
     REQUIRE_FALSE(result);
     CHECK(result.error().kind == kind);

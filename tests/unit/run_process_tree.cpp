@@ -1,11 +1,14 @@
 // The tree of a command, known by descent.
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <memory>
 
 #include "run/proc.hpp"
@@ -116,6 +119,67 @@ TEST_CASE("the tree, where the kernel keeps no lists of children" *
   CHECK(stranger.line() == "on");
   CHECK(ended(kFamily, 6, Listing::scan) == "gone\n");
   CHECK(alive(stranger.pid()));
+}
+
+// As PID 1 without /proc, as in a bare container: whether ending the tree of a command ends another
+// process, too. "refused": this machine allows no new namespaces.
+std::string end_in_namespace(bool guard) {
+  int out[2];
+  REQUIRE(pipe(out) == 0);
+  const pid_t outside = fork();
+  if (outside == 0) {
+    auto say = [&](const char* text) {
+      [[maybe_unused]] ssize_t written = write(out[1], text, std::strlen(text));
+      _exit(0);
+    };
+    if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) say("refused");
+    if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) say("refused");
+    if (mount("none", "/proc", "tmpfs", 0, nullptr) != 0) say("refused");
+    const pid_t first = fork();
+    if (first != 0) {
+      waitpid(first, nullptr, 0);
+      _exit(0);
+    }
+    auto sleeper = [] {
+      const pid_t pid = fork();
+      if (pid == 0) {
+        pause();
+        _exit(0);
+      }
+      return pid;
+    };
+    const pid_t other = sleeper();
+    const pid_t command = sleeper();
+    static run::Exclusions none;
+    static run::ProcessTree tree(run::Grouping::callers, getsid(0), none);
+    tree.set_command(command);
+    if (guard) tree.set_owns_namespace();
+    ReapAll reaper;
+    run::Survivors survivors;
+    tree.end(reaper, BootClock::now() + 20ms, survivors);
+    while (kill(command, 0) == 0) reaper.reap();
+    if (guard) {  // a KILL of the same call reaches both, one after the other
+      while (kill(other, 0) == 0) reaper.reap();
+    }
+    say(kill(other, 0) == 0 ? "spared" : "ended");
+  }
+  close(out[1]);
+  char text[16] = {};
+  ssize_t got = read(out[0], text, sizeof text - 1);
+  close(out[0]);
+  waitpid(outside, nullptr, 0);
+  return got > 0 ? std::string(text) : "";
+}
+
+TEST_CASE("as PID 1 without /proc rlock ends the command alone, and a guard all there is" *
+          doctest::skip(kUnderThreadSanitizer)) {
+  const std::string by_rlock = end_in_namespace(false);
+  if (by_rlock == "refused") {
+    MESSAGE("skipped: this machine refuses new namespaces");
+    return;
+  }
+  CHECK(by_rlock == "spared");
+  CHECK(end_in_namespace(true) == "ended");
 }
 
 TEST_CASE("a deep tree is found whole" * doctest::skip(kUnderThreadSanitizer)) {

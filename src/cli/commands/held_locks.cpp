@@ -8,7 +8,7 @@
 #include "cli/output/view.hpp"
 #include "cli/settings/connect.hpp"
 #include "lock/timing.hpp"
-#include "run/ancestor.hpp"
+#include "run/proc.hpp"
 #include "run/reentry.hpp"
 #include "util/number.hpp"
 #include "util/percent.hpp"

@@ -66,12 +66,12 @@ int remove(const QueueSettings& settings, Session& session, const Choices& choic
                               operator_note(choices.last(Opt::reason))};
   auto reply = session.ask([&](auto& store) { return store.cancel(call); });
   if (!reply) return fail(reply.error(), choices, {settings.name.text()});
-  if (*reply == lock::CancelReply::holds) {
+  if (*reply == lock::CancelReply::still_holds) {
     std::string text = in_quotes(settings.name.text()) + " is held by " + settings.remove->text() +
                        ", which is not waiting: use rlock force-unlock to break its lock";
     return fail({ErrorKind::busy, text}, choices, {settings.name.text(), settings.remove->text()});
   }
-  return report_removed(settings, *reply != lock::CancelReply::absent, session, choices);
+  return report_removed(settings, *reply != lock::CancelReply::not_found, session, choices);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ void find_new_holder(run::LeaseEnd& lease, const lock::AcquireCall& claim,
     return;
   }
   const lock::LaterHolder since = since_grant(*seen, observer.token(), claim.limit);
-  (lease.reported ? lease.reported->since : lease.since) = since;
+  (lease.reported ? lease.reported->later_holder : lease.later_holder) = since;
 }
 
 run::LeaseEnd* lost_lease(run::RunOutcome& outcome) {

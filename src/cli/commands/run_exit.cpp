@@ -214,7 +214,7 @@ std::string lease_end_text(const run::LeaseEnd& lease) {
   std::string text = "the lease ended";
   if (lease.by_guard) text += " while rlock was stopped or starved";
   if (lease.last_error) text += ": " + util::printable(lease.last_error->text);
-  return text + since_phrase(lease.since);
+  return text + since_phrase(lease.later_holder);
 }
 
 RunExit to_exit(const run::RunOutcome& outcome, const MessageContext& context) {

@@ -81,13 +81,13 @@ std::string lost_phrase(const lock::Lost& lost) {
   std::string operators = note_text(lost.note);
   switch (lost.how) {
     case LostHow::deleted:
-      return "its keys were deleted on the server" + since_phrase(lost.since);
+      return "its keys were deleted on the server" + since_phrase(lost.later_holder);
     case LostHow::taken:
       return std::string("it was taken ").append(taker);
     case LostHow::full:
       return std::string("its present holders leave no room for it; it was taken ").append(taker);
     case LostHow::expired:
-      return "the lease ended" + since_phrase(lost.since);
+      return "the lease ended" + since_phrase(lost.later_holder);
     case LostHow::unissued:
       return "the server lost its data, and its clock is behind the token of this lock: the lease "
              "was not restored";

@@ -23,7 +23,7 @@ TimePoint QuorumAcquire::due() const {
   return confirming_ ? confirming_->due() : QuorumTry::due();
 }
 
-void QuorumAcquire::granted(const Summary& totals, TimePoint) {
+void QuorumAcquire::on_granted(const Summary& totals, TimePoint) {
   token_ = totals.greatest;
   const AcquireCall& call = params_.call;
   RenewCall back{call.name, call.owner};
@@ -56,18 +56,19 @@ void QuorumAcquire::advance_try(TimePoint now) {
   cancel_try(try_again({}, pause), now, waits() ? now : now + pause);
 }
 
-// A place in the queue is kept: another try comes after a wake, or when it is time to look again.
+// Its position in the queue is kept: another try comes after a wake, or when it is time to look
+// again.
 AcquireReply QuorumAcquire::try_again(const Summary& summary, Millis pause) const {
   if (!waits()) return RetryNow{};
   return Queued{params_.call.ticket, summary.position,
                 std::min(pause, summary.look_again.value_or(pause)), summary.contender};
 }
 
-void QuorumAcquire::not_granted(const Summary& totals, TimePoint now) {
-  // A server does not believe in a ticket of the future: the same place at all from here on.
+void QuorumAcquire::on_not_granted(const Summary& totals, TimePoint now) {
+  // A server does not accept a ticket of the future: the same position at all of them from here on.
   if (totals.ticket) params_.call.ticket = std::min(params_.call.ticket, *totals.ticket);
   const size_t majority = quorum_.majority();
-  if (totals.gone) return cancel_try(AcquireReply(*totals.gone), now, now);
+  if (totals.owner_ended) return cancel_try(AcquireReply(*totals.owner_ended), now, now);
   if (totals.answered() < majority) return cancel_try(too_few_answered(), now, now);
   const bool contender_holds = totals.contender && totals.contender->servers >= majority;
   const bool in_line = totals.queued + totals.granted >= majority;
@@ -83,8 +84,8 @@ void QuorumAcquire::not_granted(const Summary& totals, TimePoint now) {
   cancel_try(try_again(totals, pause), now, waits() ? now : now + pause);
 }
 
-// Where something of this try may be. What is silent is asked, too, where nothing may stay behind;
-// one that only waits meets its own grant there in the next try.
+// Where something of this try may be: also the silent servers, unless the owner keeps waiting,
+// which meets its own grant there in the next try.
 std::vector<bool> QuorumAcquire::servers_to_cancel() const {
   std::vector<bool> to_cancel(members_.size(), true);
   if (!asking_ || holds<OwnerEnded>()) return to_cancel;
@@ -109,7 +110,8 @@ CancelCall QuorumAcquire::cancel_call() const {
   return call;
 }
 
-// One that stays in line need not hear that its grants are back: it sends on the same connections.
+// One that stays in the queue need not wait until its grants are cancelled: it sends on the same
+// connections.
 void QuorumAcquire::cancel_try(Result<AcquireReply> then, TimePoint now, TimePoint pause_until) {
   result_ = std::move(then);
   auto make_request = [to_cancel = servers_to_cancel(), call = cancel_call()](

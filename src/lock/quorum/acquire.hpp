@@ -9,7 +9,7 @@ size_t count_renewed(const Replies<RenewReply>& replies);
 
 // A try for native locks: with a majority's grants writes the greatest token back under the owner
 // check, and the lock is held when a majority has confirmed that and some of the lease is left;
-// else gives back what it took.
+// else cancels what it took.
 class QuorumAcquire : public QuorumTry {
  public:
   using QuorumTry::QuorumTry;
@@ -18,12 +18,12 @@ class QuorumAcquire : public QuorumTry {
   TimePoint due() const override;
 
  protected:
-  // Once granted: with what the other servers still have to say.
+  // Once granted: with the replies of the other servers still to come.
   std::unique_ptr<Broadcast<RenewReply>> take_confirmations() { return std::move(confirming_); }
 
  private:
-  void granted(const Summary& totals, TimePoint now) override;
-  void not_granted(const Summary& totals, TimePoint now) override;
+  void on_granted(const Summary& totals, TimePoint now) override;
+  void on_not_granted(const Summary& totals, TimePoint now) override;
   void advance_try(TimePoint now) override;
   void cancel_try(Result<AcquireReply> then, TimePoint now, TimePoint pause_until);
   std::vector<bool> servers_to_cancel() const;

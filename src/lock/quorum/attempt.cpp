@@ -26,10 +26,10 @@ void add(Summary& summary, const Queued& queued) {
       std::min(summary.look_again.value_or(*queued.look_again), *queued.look_again);
 }
 
-void add(Summary& summary, const OwnerEnded& gone) {
+void add(Summary& summary, const OwnerEnded& ended) {
   ++summary.refused;
-  bool by_operator = gone.ending == OwnerEnd::removed || gone.ending == OwnerEnd::forced;
-  if (by_operator && !summary.gone) summary.gone = gone;
+  bool by_operator = ended.ending == OwnerEnd::removed || ended.ending == OwnerEnd::forced;
+  if (by_operator && !summary.owner_ended) summary.owner_ended = ended;
 }
 
 void add(Summary& summary, const AcquireReply& reply) {
@@ -41,8 +41,8 @@ void add(Summary& summary, const AcquireReply& reply) {
   } else if (const auto* busy = std::get_if<Busy>(&reply)) {
     ++summary.busy;
     summary.waiters = std::max(summary.waiters, busy->waiters);
-  } else if (const auto* gone = std::get_if<OwnerEnded>(&reply)) {
-    add(summary, *gone);
+  } else if (const auto* ended = std::get_if<OwnerEnded>(&reply)) {
+    add(summary, *ended);
   } else {
     ++summary.refused;  // much had to be swept first
   }
@@ -62,7 +62,7 @@ Millis tie_pause(uint64_t ties, util::Random& random) {
 
 }  // namespace
 
-Summary summary(const Replies<AcquireReply>& replies) {
+Summary summarize(const Replies<AcquireReply>& replies) {
   Summary summary;
   std::map<std::string, uint64_t> contenders;
   for (const auto& reply : replies) {
@@ -118,14 +118,14 @@ Result<AcquireReply> QuorumTry::take() {
 void QuorumTry::collect_replies(TimePoint now) {
   asking_->advance(now);
   answered_ = asking_->answered();
-  const Summary totals = summary(asking_->replies());
+  const Summary totals = summarize(asking_->replies());
   const size_t majority = quorum_.majority();
-  if (totals.granted >= majority) return granted(totals, now);
+  if (totals.granted >= majority) return on_granted(totals, now);
   const size_t open = asking_->open();
   const bool enough = totals.answered() >= majority;
   if (enough) close_at_ = std::min(close_at_, now + straggler_grace(now - *started_));
   const bool out_of_reach = totals.granted + open < majority;
-  if ((enough && out_of_reach) || open == 0 || now >= close_at_) not_granted(totals, now);
+  if ((enough && out_of_reach) || open == 0 || now >= close_at_) on_not_granted(totals, now);
 }
 
 Error QuorumTry::too_few_answered() const {

@@ -6,30 +6,30 @@
 namespace rlock::lock {
 
 // Where several tries share the servers so that none has a majority, one that does not wait tries
-// so often: each time one of the rivals is likely to get through.
+// so often: each time one of the contenders is likely to get through.
 inline constexpr uint64_t kMaxTies = 6;
 
-// What the answers to one acquire come to.
+// What the servers' replies to one acquire add up to.
 struct Summary {
   size_t granted = 0;
   size_t queued = 0;
   size_t busy = 0;
-  size_t refused = 0;  // the owner has had its end there
+  size_t refused = 0;  // the owner has ended there
   Token greatest{};
   uint64_t position = 1;
   uint64_t waiters = 0;
   std::optional<Millis> look_again{};
-  std::optional<Ticket> ticket{};    // the greatest under which it waits
-  std::optional<OwnerEnded> gone{};  // removed or forced by an operator
+  std::optional<Ticket> ticket{};           // the greatest under which it waits
+  std::optional<OwnerEnded> owner_ended{};  // removed or forced by an operator
   std::optional<Holder>
       contender{};  // the other owner with the most servers; `servers` says how many
 
   size_t answered() const { return granted + queued + busy + refused; }
 };
-Summary summary(const Replies<AcquireReply>& replies);
+Summary summarize(const Replies<AcquireReply>& replies);
 
-// One try to get the lock at a majority of the servers: asks all, and once they have granted it, or
-// cannot any more, leaves it to the kind of try what follows. What goes back goes back last.
+// One try to get the lock at a majority of the servers: asks all of them. What follows once they
+// have granted it, or cannot any more, is up to the kind of try. Cancels come last.
 class QuorumTry : public Reply<AcquireReply> {
  public:
   struct Params {
@@ -48,9 +48,9 @@ class QuorumTry : public Reply<AcquireReply> {
   Result<AcquireReply> take() override;
 
  protected:
-  virtual void granted(const Summary& totals, TimePoint now) = 0;
-  virtual void not_granted(const Summary& totals, TimePoint now) = 0;
-  // What there is to do between the grants and the end.
+  virtual void on_granted(const Summary& totals, TimePoint now) = 0;
+  virtual void on_not_granted(const Summary& totals, TimePoint now) = 0;
+  // The work between the grants and the end of the try.
   virtual void advance_try(TimePoint) {}
 
   bool waits() const { return params_.call.queueing == Queueing::wait; }
@@ -73,7 +73,7 @@ class QuorumTry : public Reply<AcquireReply> {
  private:
   void collect_replies(TimePoint now);
 
-  TimePoint close_at_ = TimePoint::max();  // nobody is waited for any longer
+  TimePoint close_at_ = TimePoint::max();  // no server is waited for any longer
   TimePoint pause_until_ = TimePoint::min();
   std::optional<Broadcast<CancelReply>> cancelling_;
   bool tied_ = false;

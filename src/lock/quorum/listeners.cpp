@@ -11,19 +11,19 @@ class WakeListeners::WakeWait final : public Reply<Wake> {
       : listeners_(listeners),
         name_(std::move(name)),
         slice_(slice),
-        woken_(listeners.listeners_.size()) {
-    for (Listener& listener : listeners_.listeners_) listener.failed = false;
+        woken_(listeners.entries_.size()) {
+    for (Listener& listener : listeners_.entries_) listener.failed = false;
   }
 
   void wants(std::vector<pollfd>& out) const override {
-    for (const Listener& listener : listeners_.listeners_) {
+    for (const Listener& listener : listeners_.entries_) {
       if (listener.request) listener.request->wants(out);
     }
   }
 
   TimePoint due() const override {
     TimePoint earliest = until_;
-    for (const Listener& listener : listeners_.listeners_) {
+    for (const Listener& listener : listeners_.entries_) {
       if (listener.request) earliest = std::min(earliest, listener.request->due());
     }
     return earliest;
@@ -34,7 +34,7 @@ class WakeListeners::WakeWait final : public Reply<Wake> {
     for (size_t i = 0; i < woken_.size(); ++i) poll_listener(i, now);
     const size_t needed = listeners_.quorum_.majority();
     const auto failed = static_cast<size_t>(
-        std::count_if(listeners_.listeners_.begin(), listeners_.listeners_.end(),
+        std::count_if(listeners_.entries_.begin(), listeners_.entries_.end(),
                       [](const Listener& listener) { return listener.failed; }));
     bool useless = woken_count() == 0 && woken_.size() - failed < needed;
     return woken_count() >= needed || useless || now >= until_;
@@ -57,10 +57,10 @@ class WakeListeners::WakeWait final : public Reply<Wake> {
     return static_cast<size_t>(std::count(woken_.begin(), woken_.end(), true));
   }
 
-  // A wait that ends at the server in the middle of ours is followed by another: no ear is ever
-  // deaf for want of one.
+  // A wait that ends at the server in the middle of ours is followed by another, so that every
+  // server can wake us at any time.
   void poll_listener(size_t i, TimePoint now) {
-    Listener& listener = listeners_.listeners_[i];
+    Listener& listener = listeners_.entries_[i];
     while (!listener.failed && !woken_[i]) {
       if (!listener.request) {
         listener.request = listener.store->wait_for_wake(name_, *listeners_.owner_,
@@ -75,7 +75,7 @@ class WakeListeners::WakeWait final : public Reply<Wake> {
 
   void handle_wake(size_t i, Result<Wake> wake, TimePoint now) {
     if (!wake) {
-      listeners_.listeners_[i].failed = true;
+      listeners_.entries_[i].failed = true;
       failures_.resize(woken_.size());
       failures_[i] = std::move(wake);
     } else if (*wake == Wake::woken) {
@@ -93,9 +93,9 @@ class WakeListeners::WakeWait final : public Reply<Wake> {
 };
 
 InFlight<Wake> WakeListeners::listen(const LockName& name, const Owner& owner, Millis slice) {
-  if (owner_ != owner) listeners_.clear();
+  if (owner_ != owner) entries_.clear();
   owner_ = owner;
-  while (listeners_.size() < makers_.size()) listeners_.push_back({makers_[listeners_.size()]()});
+  while (entries_.size() < makers_.size()) entries_.push_back({makers_[entries_.size()]()});
   return std::make_unique<WakeWait>(*this, name, slice);
 }
 

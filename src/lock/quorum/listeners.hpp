@@ -5,16 +5,16 @@
 namespace rlock::lock {
 
 // What an owner listens on at every server, over connections of their own that stay blocked from
-// one wait to the next. A wake is a hint: enough of them say that another try is worth it, one
-// alone says so after a moment.
+// one wait to the next. A wake is a hint: enough of them make another try worth it at once, one
+// alone after a moment.
 class WakeListeners {
  public:
   WakeListeners(const std::vector<MakeServer>& makers, const Quorum& quorum)
       : makers_(makers), quorum_(quorum) {}
 
   InFlight<Wake> listen(const LockName& name, const Owner& owner, Millis slice);
-  // Hangs up: nobody is blocked at a server any more.
-  void close() { listeners_.clear(); }
+  // Closes the connections: this owner is blocked at no server any more.
+  void close() { entries_.clear(); }
 
  private:
   class WakeWait;
@@ -26,7 +26,7 @@ class WakeListeners {
 
   const std::vector<MakeServer>& makers_;
   const Quorum& quorum_;
-  std::vector<Listener> listeners_;
+  std::vector<Listener> entries_;
   std::optional<Owner> owner_;
 };
 

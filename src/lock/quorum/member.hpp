@@ -13,9 +13,9 @@
 // One request to all servers of a quorum at once.
 namespace rlock::lock {
 
-// What comes of an earlier request that a server has not answered: it is driven to its end, or left
-// as it is. Then nothing more of it is sent, since that could take what the next request gives
-// back, and that next one goes over a fresh connection, since it must not wait for a hung server.
+// What happens to an earlier request that a server has not answered. finish: it is driven to its
+// end. abandon: nothing more of it is sent, since that could take what the next request cancels,
+// and the next one goes over a fresh connection, since it must not wait for a server that hangs.
 enum class OnPending { finish, abandon };
 
 // A server of a quorum, over one connection.
@@ -24,7 +24,7 @@ struct Member {
   std::unique_ptr<Request> pending{};  // an earlier request, for which the majority did not wait
   TimePoint pending_until{};
 
-  // Sees to what is behind; true when the next request may be sent.
+  // Attends to the earlier request; true when the next one may be sent.
   bool ready(TimePoint now, OnPending on_pending) {
     if (!pending) return true;
     bool over =
@@ -39,7 +39,7 @@ struct Member {
 template <class T>
 using RequestMaker = std::function<InFlight<T>(LockServer& store, size_t member, TimePoint now)>;
 
-// What each server said; nothing as long as it is silent, and where it was not asked.
+// The reply of each server; none as long as it is silent, and where it was not asked.
 template <class T>
 using Replies = std::vector<std::optional<Result<T>>>;
 
@@ -85,7 +85,7 @@ class Broadcast {
     return earliest;
   }
 
-  // True when something was said that was not known before.
+  // True when a reply came.
   bool advance(TimePoint now) {
     size_t before = open_;
     for (size_t i = 0; i < requests_.size(); ++i) {
@@ -95,7 +95,7 @@ class Broadcast {
   }
 
   const Replies<T>& replies() const { return replies_; }
-  size_t open() const { return open_; }  // servers that may still say something
+  size_t open() const { return open_; }  // servers that may still reply
 
   Answered answered() const {
     auto spoke = [](const auto& reply) {

@@ -22,7 +22,7 @@ const T* find(const Replies<T>& replies, Holds holds) {
   return nullptr;
 }
 
-// The lower, the more it tells.
+// The lower, the more it explains.
 int rank(LostHow how) {
   switch (how) {
     case LostHow::forced:
@@ -45,7 +45,7 @@ int rank(LostHow how) {
   return 7;
 }
 
-// Nobody had it since only where a majority says so: each is about itself alone.
+// A server knows its own grants only: that there was no later holder takes a majority.
 Lost merged_loss(const Replies<RenewReply>& replies, const Quorum& quorum) {
   const Lost* best = nullptr;
   size_t untouched = 0;
@@ -54,10 +54,10 @@ Lost merged_loss(const Replies<RenewReply>& replies, const Quorum& quorum) {
     const auto* lost = std::get_if<Lost>(&**reply);
     if (lost == nullptr) continue;
     if (best == nullptr || rank(lost->how) < rank(best->how)) best = lost;
-    untouched += lost->since == LaterHolder::nobody ? 1 : 0;
+    untouched += lost->later_holder == LaterHolder::nobody ? 1 : 0;
   }
   Lost lost = best == nullptr ? Lost{} : *best;
-  lost.since = untouched >= quorum.majority() ? LaterHolder::nobody : LaterHolder::unknown;
+  lost.later_holder = untouched >= quorum.majority() ? LaterHolder::nobody : LaterHolder::unknown;
   return lost;
 }
 
@@ -66,12 +66,12 @@ std::string refusal_text(const RenewReply& reply) {
   return "refused";
 }
 
-// That some servers refused and others were silent, so that neither side has a majority. May pass.
+// Some servers refused and others were silent, so neither side has a majority. May pass.
 Error no_majority(const Replies<RenewReply>& replies, const Quorum& quorum) {
   auto renewed = [](const RenewReply& reply) { return std::holds_alternative<Renewal>(reply); };
   std::string text = "held at " + std::to_string(count(replies, renewed)) + " of " +
-                     std::to_string(quorum.size()) + " servers now, " +
-                     std::to_string(quorum.majority()) + " are needed";
+                     std::to_string(quorum.size()) + " servers, " +
+                     std::to_string(quorum.majority()) + " required";
   const char* before = ": ";
   for (size_t i = 0; i < replies.size(); ++i) {
     const std::string& server = quorum.servers[i];
@@ -101,23 +101,23 @@ Error too_few_servers(const Quorum& quorum, const std::vector<std::optional<Erro
   const size_t available = quorum.size() - failed;
   Error error{ErrorKind::unavailable,
               "only " + std::to_string(available) + " of " + std::to_string(quorum.size()) +
-                  " servers are of use now, " + std::to_string(quorum.majority()) + " are needed",
+                  " servers available, " + std::to_string(quorum.majority()) + " required",
               Retry::later, available > 0 ? Answered::yes : Answered::no};
   size_t may_pass = 0;
-  const Error* final = nullptr;
+  const Error* permanent = nullptr;
   for (size_t i = 0; i < errors.size(); ++i) {
     if (!errors[i]) continue;
     error.text +=
-        (error.text.ends_with("needed") ? ": " : "; ") + error_at(quorum.servers[i], *errors[i]);
+        (error.text.ends_with("required") ? ": " : "; ") + error_at(quorum.servers[i], *errors[i]);
     error.answered = std::max(error.answered, errors[i]->answered);
     if (errors[i]->retry == Retry::later) {
       ++may_pass;
-    } else if (final == nullptr) {
-      final = &*errors[i];
+    } else if (permanent == nullptr) {
+      permanent = &*errors[i];
     }
   }
-  if (final != nullptr && available + may_pass < quorum.majority()) {
-    error.kind = final->kind;
+  if (permanent != nullptr && available + may_pass < quorum.majority()) {
+    error.kind = permanent->kind;
     error.retry = Retry::never;
   }
   return error;
@@ -158,7 +158,7 @@ std::optional<Result<ReleaseReply>> merge_replies(const Replies<ReleaseReply>& r
     return too_few_servers(quorum, errors_of(replies));
   auto live_run = [](const ReleaseReply& reply) { return reply.run.has_value(); };
   if (const ReleaseReply* reply = find(replies, live_run)) return *reply;
-  // It need not have been held everywhere: where it was released it had been held till then.
+  // It need not have been held everywhere: where it was released it had been held until then.
   for (OwnerEnd ending : {OwnerEnd::forced, OwnerEnd::released, OwnerEnd::removed,
                           OwnerEnd::cancelled, OwnerEnd::expired, OwnerEnd::unknown}) {
     if (const ReleaseReply* reply = find(replies, ended(ending))) return *reply;
@@ -174,11 +174,11 @@ std::optional<Result<CancelReply>> merge_replies(const Replies<CancelReply>& rep
   auto count_of = [&](CancelReply wanted) {
     return count(replies, [wanted](CancelReply reply) { return reply == wanted; });
   };
-  if (count_of(CancelReply::holds) >= quorum.majority()) return CancelReply::holds;
+  if (count_of(CancelReply::still_holds) >= quorum.majority()) return CancelReply::still_holds;
   for (CancelReply reply : {CancelReply::was_granted, CancelReply::was_queued}) {
     if (count_of(reply) > 0) return reply;
   }
-  return CancelReply::absent;
+  return CancelReply::not_found;
 }
 
 std::optional<Result<ForceReply>> merge_replies(const Replies<ForceReply>& replies,

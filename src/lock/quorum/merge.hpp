@@ -4,18 +4,18 @@
 
 #include "lock/quorum/member.hpp"
 
-// What the answers of several servers come to together. Pure: no time, no connections.
+// Merges the replies of several servers into one. Pure: no time, no connections.
 namespace rlock::lock {
 
-// Who votes.
+// The servers, a majority of which decides.
 struct Quorum {
-  std::vector<std::string> servers;  // their labels, in the order of the ballots
+  std::vector<std::string> servers;  // their labels, in the order of the replies
 
   size_t size() const { return servers.size(); }
   size_t majority() const { return servers.size() / 2 + 1; }
 };
 
-enum class Collecting { open, closed };  // closed: nobody is waited for any more
+enum class Collecting { open, closed };  // closed: no server is waited for any more
 
 template <class T>
 size_t count_answers(const Replies<T>& replies) {
@@ -24,7 +24,7 @@ size_t count_answers(const Replies<T>& replies) {
   return n;
 }
 
-// The errors among the ballots; none where a server has not spoken, or has answered.
+// The errors among the replies; none for a server that has answered, or has not replied yet.
 template <class T>
 std::vector<std::optional<Error>> errors_of(const Replies<T>& replies) {
   std::vector<std::optional<Error>> errors(replies.size());
@@ -34,13 +34,14 @@ std::vector<std::optional<Error>> errors_of(const Replies<T>& replies) {
   return errors;
 }
 
-// That fewer than a majority are of use, and why. May pass where enough of the troubles may.
+// That fewer than a majority are available, and why. Retry::later where enough of the errors may
+// pass.
 Error too_few_servers(const Quorum& quorum, const std::vector<std::optional<Error>>& errors);
 
-// What a server's error says once its name and the request are told elsewhere.
+// A server's error behind its name, where the message names the request already.
 std::string error_at(const std::string& server, const Error& error);
 
-// Each: the result as soon as it is certain, and at the latest when the polls are closed.
+// Each: the result as soon as it is certain, and at the latest when collecting is closed.
 std::optional<Result<RenewReply>> merge_replies(const Replies<RenewReply>& replies,
                                                 const Quorum& quorum, Collecting collecting);
 std::optional<Result<ReleaseReply>> merge_replies(const Replies<ReleaseReply>& replies,
@@ -55,7 +56,7 @@ std::optional<Result<ForceReply>> merge_replies(const Replies<ForceReply>& repli
 std::optional<Result<Snapshot>> merge_replies(const Replies<Snapshot>& replies,
                                               const Quorum& quorum, Collecting collecting);
 
-// The longest memory, with the runs that only others know.
+// The longest history, with the runs that only other servers know.
 std::optional<Result<std::vector<HistoryRow>>> merge_replies(
     const Replies<std::vector<HistoryRow>>& replies, const Quorum& quorum, Collecting collecting);
 

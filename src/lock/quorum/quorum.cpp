@@ -1,14 +1,12 @@
 #include "lock/quorum/quorum.hpp"
 
-#include "lock/failed_reply.hpp"
 #include "lock/quorum/acquire.hpp"
-#include "lock/quorum/request.hpp"
 #include "lock/timing.hpp"
 
 namespace rlock::lock {
 namespace {
 
-// Servers that disagree about who waits would cut their pages at different places: one for all.
+// Servers that disagree about the waiters would cut their pages at different positions: one page.
 constexpr uint64_t kWholeListing = 4096;
 
 std::vector<Member> members_of(const std::vector<MakeServer>& makers) {
@@ -22,6 +20,56 @@ Quorum quorum_of(const std::vector<Member>& members) {
   for (const Member& member : members) quorum.servers.push_back(member.store->server());
   return quorum;
 }
+
+// Whether the result counts as soon as it is certain, or the servers that reply soon are waited
+// for.
+enum class WaitFor { majority, everyone };
+
+// A request to all servers, whose replies are merged into one.
+template <class T>
+class QuorumRequest final : public Reply<T> {
+ public:
+  struct Options {
+    Millis limit;
+    OnPending on_pending = OnPending::finish;
+    WaitFor wait_for = WaitFor::majority;
+  };
+
+  QuorumRequest(std::vector<Member>& members, const Quorum& quorum, RequestMaker<T> make_request,
+                const Options& options)
+      : broadcast_(members, std::move(make_request), options.limit, options.on_pending),
+        quorum_(quorum),
+        wait_for_(options.wait_for) {}
+
+  void wants(std::vector<pollfd>& out) const override { broadcast_.wants(out); }
+  TimePoint due() const override {
+    return result_ ? broadcast_.due() : std::min(broadcast_.due(), close_at_);
+  }
+
+  bool advance(TimePoint now) override {
+    broadcast_.advance(now);
+    if (result_) return true;
+    bool enough = count_answers(broadcast_.replies()) >= quorum_.majority();
+    if (wait_for_ == WaitFor::everyone && enough) {
+      close_at_ = std::min(close_at_, now + timing::kStragglerTime);
+    }
+    bool closed = broadcast_.open() == 0 || now >= close_at_;
+    result_ = merge_replies(broadcast_.replies(), quorum_,
+                            closed ? Collecting::closed : Collecting::open);
+    return result_.has_value();
+  }
+
+  bool has_stragglers() const override { return broadcast_.open() > 0; }
+  Answered answered() const override { return broadcast_.answered(); }
+  Result<T> take() override { return *std::move(result_); }
+
+ private:
+  Broadcast<T> broadcast_;
+  const Quorum& quorum_;
+  WaitFor wait_for_;
+  TimePoint close_at_ = TimePoint::max();
+  std::optional<Result<T>> result_;
+};
 
 Error unsupported(const char* verb, const LockName& name, const char* why) {
   return {ErrorKind::usage,
@@ -40,7 +88,7 @@ Status fits_quorum(const AcquireCall& call) {
   return Done{};
 }
 
-// Whoever holds the lock listens no more.
+// A holder of the lock listens no more.
 class QuorumStore::Acquiring final : public QuorumAcquire {
  public:
   Acquiring(QuorumStore& store, Params one)
@@ -67,7 +115,7 @@ QuorumStore::QuorumStore(std::vector<MakeServer> makers, QuorumSources sources)
       quorum_(quorum_of(members_)),
       listeners_(makers_, quorum_) {}
 
-// What of the last grant is not confirmed becomes an earlier request like any other.
+// The open confirmations of the last grant become earlier requests like any others.
 std::vector<Member>& QuorumStore::members() {
   confirming_.reset();
   return members_;
@@ -89,7 +137,7 @@ QuorumStore::Acquisition& QuorumStore::acquisition_of(const AcquireCall& call) {
 
 InFlight<AcquireReply> QuorumStore::acquire(const AcquireCall& call) {
   if (auto fit = fits_quorum(call); !fit) {
-    return std::make_unique<FailedReply<AcquireReply>>(std::move(fit).error());
+    return std::make_unique<ReadyReply<AcquireReply>>(std::move(fit).error());
   }
   Acquisition& acquisition = acquisition_of(call);
   AcquireCall numbered = call;
@@ -101,7 +149,7 @@ InFlight<AcquireReply> QuorumStore::acquire(const AcquireCall& call) {
 
 InFlight<RenewReply> QuorumStore::renew(const RenewCall& call) {
   if (call.ttl > timing::kLongestQuorumLease) {
-    return std::make_unique<FailedReply<RenewReply>>(unsupported("renew", call.name, kTooLong));
+    return std::make_unique<ReadyReply<RenewReply>>(unsupported("renew", call.name, kTooLong));
   }
   // A holder that may have lost the lock puts nothing back.
   auto make_request = [call](LockStore& store, size_t, TimePoint now) {

@@ -6,16 +6,16 @@
 
 namespace rlock::lock {
 
-// Whether a quorum can hold what `call` wants; ErrorKind::usage says why not.
+// Whether a quorum can hold what `call` wants; ErrorKind::usage with the reason if not.
 Status fits_quorum(const AcquireCall& call);
 
-// Where chance and the clock of this host enter. Both may be called from several threads.
+// The sources of randomness and of this host's time. Both may be called from several threads.
 struct QuorumSources {
   util::Random& random;
   std::function<uint64_t()> wall_micros;
 };
 
-// Three and more independent servers as one: what a majority of them says is so. Exclusive mode
+// Three and more independent servers as one: a majority of them decides. Exclusive mode
 // only, leases of at most timing::kLongestQuorumLease; ErrorKind::usage otherwise.
 // [docs/PROTOCOL.md, "Quorum"]
 class QuorumStore : public LockServer {
@@ -44,7 +44,7 @@ class QuorumStore : public LockServer {
   Quorum quorum_;
 
  private:
-  // One acquisition: its place in the line and its tries.
+  // One acquisition: its position in the queue and its tries.
   struct Acquisition {
     Owner owner;
     Ticket ticket;
@@ -57,7 +57,7 @@ class QuorumStore : public LockServer {
   std::vector<Member>& members();
 
   WakeListeners listeners_;
-  // Of the last grant, until the next request: the majority was not kept waiting for the others.
+  // Of the last grant, until the next request: the caller did not wait for the minority.
   std::unique_ptr<Broadcast<RenewReply>> confirming_;
   std::optional<Acquisition> acquisition_;
 };

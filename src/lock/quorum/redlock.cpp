@@ -1,13 +1,50 @@
 #include "lock/quorum/redlock.hpp"
 
-#include "lock/failed_reply.hpp"
-#include "lock/quorum/redlock_acquire.hpp"
+#include <algorithm>
+
+#include "lock/lease.hpp"
+#include "lock/timing.hpp"
 
 namespace rlock::lock {
 
+void RedlockAcquire::on_granted(const Summary& totals, TimePoint now) {
+  if (now >= lease_deadline(*started_, params_.call.ttl)) return try_again(totals, now);
+  asking_.reset();
+  result_ = AcquireReply(Granted{{}, params_.call.owner});
+}
+
+void RedlockAcquire::on_not_granted(const Summary& totals, TimePoint now) {
+  const size_t majority = quorum_.majority();
+  if (totals.answered() < majority) return cancel_try(too_few_answered(), now, now);
+  const bool contender_holds = totals.contender && totals.contender->servers >= majority;
+  if (!waits() && (contender_holds || params_.ties >= kMaxTies)) {
+    return cancel_try(AcquireReply(Busy{totals.contender, 0}), now, now);
+  }
+  if (!contender_holds) return try_again(totals, now);
+  cancel_try(AcquireReply(Queued{{}, 0, totals.look_again, totals.contender}), now, now);
+}
+
+void RedlockAcquire::try_again(const Summary& totals, TimePoint now) {
+  const Millis pause = pause_after_tie();
+  if (waits()) {
+    const Millis look_again = std::max(pause, totals.look_again.value_or(pause));
+    return cancel_try(AcquireReply(Queued{{}, 0, look_again, totals.contender}), now, now);
+  }
+  cancel_try(AcquireReply(RetryNow{}), now, now + pause);
+}
+
+// At every server: no further try would meet what a silent server has taken or takes later. But
+// only for a moment: the next try, or the caller, does not wait for servers that hang.
+void RedlockAcquire::cancel_try(Result<AcquireReply> then, TimePoint now, TimePoint pause_until) {
+  result_ = std::move(then);
+  auto make_request = [call = CancelCall{params_.call.name, params_.call.owner}](
+                          LockStore& store, size_t, TimePoint) { return store.cancel(call); };
+  QuorumTry::cancel_try(std::move(make_request), now + timing::kTryCancelTime, pause_until);
+}
+
 InFlight<AcquireReply> RedlockStore::acquire(const AcquireCall& call) {
   if (auto fit = fits_quorum(call); !fit) {
-    return std::make_unique<FailedReply<AcquireReply>>(std::move(fit).error());
+    return std::make_unique<ReadyReply<AcquireReply>>(std::move(fit).error());
   }
   if (redlock_acquisition_ && redlock_acquisition_->owner == call.owner) {
     redlock_acquisition_->tried = Owner::fresh(sources_.random);

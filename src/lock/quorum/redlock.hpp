@@ -1,28 +1,42 @@
 #pragma once
 
+#include "lock/quorum/attempt.hpp"
 #include "lock/quorum/quorum.hpp"
 
 namespace rlock::lock {
 
+// A try of Redlock: the lock is held where a majority has granted it and some of the lease is left;
+// else it is cancelled at every server.
+class RedlockAcquire final : public QuorumTry {
+ public:
+  using QuorumTry::QuorumTry;
+
+ private:
+  void on_granted(const Summary& totals, TimePoint now) override;
+  void on_not_granted(const Summary& totals, TimePoint now) override;
+  void try_again(const Summary& totals, TimePoint now);
+  void cancel_try(Result<AcquireReply> then, TimePoint now, TimePoint pause_until);
+};
+
 // Locks that other clients hold over three and more independent servers: Redlock. No queue, no
-// token, and no memory of who gave back what, so each try has an owner of its own, and a renewal
-// only extends: it takes nothing where the lease is gone. Its members are stores of the plain
+// token, and no record of earlier owners, so each try has an owner of its own, and a renewal only
+// extends: it takes nothing where the lease is gone. Its members are stores of the plain
 // format. [docs/PROTOCOL.md, "Other clients' formats"]
 class RedlockStore final : public QuorumStore {
  public:
   using QuorumStore::QuorumStore;
 
-  // Granted says under which owner: the first try is the caller's own, each further one is not.
+  // Granted contains the owner: the first try has the caller's own, each further one a fresh one.
   InFlight<AcquireReply> acquire(const AcquireCall& call) override;
-  // Of the owner that the last try was made for, where the caller's is asked for.
+  // Cancels the owner of the last try, where `call` names the caller's.
   InFlight<CancelReply> cancel(const CancelCall& call) override;
-  // ErrorKind::usage, as the members say.
+  // ErrorKind::usage, from the members.
   InFlight<std::vector<HistoryRow>> history(const LockName& name, uint64_t rows) override;
   InFlight<NamesPage> list_names(const std::string& cursor) override;
   InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) override;
 
  private:
-  // One acquisition: who wants it, and as whom it was tried last.
+  // One acquisition: its owner, and that of its last try.
   struct RedlockAcquisition {
     Owner owner;
     Owner tried;

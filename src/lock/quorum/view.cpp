@@ -1,4 +1,4 @@
-// What a lock over several servers looks like, to those who only look.
+// The inspectors' view of a lock over several servers.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -28,7 +28,7 @@ std::vector<Row> by_owner(const Replies<Snapshot>& replies, std::vector<Row> Sna
   return out;
 }
 
-// A server that was late to hear of the majority's token has a number of its own.
+// A server that was late to learn the majority's token has a number of its own.
 Token agreed_token(const Replies<Snapshot>& replies, const std::string& owner) {
   std::map<Token, size_t> tokens;
   Token best{};
@@ -42,7 +42,7 @@ Token agreed_token(const Replies<Snapshot>& replies, const std::string& owner) {
 }
 
 void add_holders(Snapshot& all, const Replies<Snapshot>& replies, const Quorum& quorum) {
-  // One that has not heard of the majority yet still has a grant.
+  // A server that has not learned of the majority yet still has a grant.
   auto rank = [](const Holder& holder) {
     return std::make_pair(holder.state != HolderState::granted, holder.token);
   };
@@ -58,7 +58,7 @@ void add_holders(Snapshot& all, const Replies<Snapshot>& replies, const Quorum& 
   all.live_holders = all.holders.size();
 }
 
-// One that holds the lock may still stand in line at a server that another had taken.
+// A holder of the lock may still be queued at a server where another owner was granted it.
 void add_waiters(Snapshot& all, const Replies<Snapshot>& replies) {
   auto longer = [](const Waiter& a, const Waiter& b) { return a.waiting > b.waiting; };
   std::set<std::string> holding;
@@ -76,7 +76,7 @@ void add_waiters(Snapshot& all, const Replies<Snapshot>& replies) {
   }
 }
 
-// What a majority says; else some of them may not have heard of the last one.
+// The one that a majority reports: other servers may have missed the last one.
 Token last_grant(const Replies<Snapshot>& replies, const Quorum& quorum) {
   std::map<Token, size_t> servers;
   for (const auto& reply : replies) {
@@ -95,7 +95,7 @@ size_t runs_in(const History& history) {
                     [](const HistoryRow& row) { return std::holds_alternative<Run>(row); }));
 }
 
-// A server that was late to hear of a run's token has the run under a number of its own.
+// A server that was late to learn a run's token has the run under a number of its own.
 bool same_run(const Run& a, const Run& b) {
   if (a.token == b.token) return true;
   return a.record == b.record && a.since <= b.until && b.since <= a.until;

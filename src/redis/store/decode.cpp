@@ -220,7 +220,7 @@ std::optional<lock::RenewReply> decode_renew(const redisReply& reply, std::strin
   lock::Lost lost{lost_of(item.at(1).text()), maybe_holder(item.at(3)),
                   std::string(item.at(2).text())};
   if (lost.by && lost.by->owner == self) lost.by.reset();
-  if (item.at(4).number() == 1 && !lost.by) lost.since = lock::LaterHolder::nobody;
+  if (item.at(4).number() == 1 && !lost.by) lost.later_holder = lock::LaterHolder::nobody;
   return lost;
 }
 
@@ -239,8 +239,8 @@ std::optional<lock::CancelReply> decode_cancel(const redisReply& reply) {
   std::string_view word = Item(&reply).at(0).text();
   if (word == "left_queue") return lock::CancelReply::was_queued;
   if (word == "freed") return lock::CancelReply::was_granted;
-  if (word == "absent") return lock::CancelReply::absent;
-  if (word == "holds") return lock::CancelReply::holds;
+  if (word == "absent") return lock::CancelReply::not_found;
+  if (word == "holds") return lock::CancelReply::still_holds;
   return std::nullopt;
 }
 

@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "lock/failed_reply.hpp"
 #include "redis/store/call.hpp"
 
 namespace rlock::redis {
@@ -85,7 +84,7 @@ class TrackedRelease final : public lock::Reply<lock::ReleaseReply> {
 // A request that these formats cannot answer.
 template <class T>
 lock::InFlight<T> unsupported(const char* why) {
-  return std::make_unique<lock::FailedReply<T>>(Error{ErrorKind::usage, why});
+  return std::make_unique<lock::ReadyReply<T>>(Error{ErrorKind::usage, why});
 }
 
 // When a waiter looks again: after `retry` (0: no limit), or sooner if the lease ends sooner.
@@ -163,7 +162,7 @@ lock::InFlight<lock::ReleaseReply> ExternalStore::release(const lock::ReleaseCal
 lock::InFlight<lock::CancelReply> ExternalStore::cancel(const lock::CancelCall& call) {
   auto read = [](ScriptReply& parsed) {
     return parsed.result == ScriptResult::freed ? lock::CancelReply::was_granted
-                                                : lock::CancelReply::absent;
+                                                : lock::CancelReply::not_found;
   };
   return this->call<lock::CancelReply>(scripts_.release, "cancel", call.name,
                                        {encode_owner(call.owner)}, read);
