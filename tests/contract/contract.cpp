@@ -40,7 +40,7 @@ std::string run_case(const NamedCase& named, const std::vector<Mutation>& mutati
   return "";
 }
 
-// A rule of the scripts left out, and the number or words of a case that must fail.
+// A rule of the scripts left out, and how the name of the case that must fail begins.
 struct Mutant {
   const char* rule;
   std::vector<Mutation> change;
@@ -61,7 +61,7 @@ const std::vector<Mutant>& mutants() {
       {"wake before state",
        {{"local function wake(owner, event) wakes[#wakes + 1] = {owner, event} end",
          "local function wake(owner, event) call('LPUSH', BASE .. 'wake:' .. owner, event) end"}},
-       "a wake"},
+       "a wake of a wrong type"},
       {"a sweep does not ask for another",
        {{"must_retry = must_retry or #dead == SWEEP", ""}, {"  must_retry = true\nend", "end"}},
        "the one alive behind"},
@@ -72,7 +72,7 @@ const std::vector<Mutant>& mutants() {
        {{"if not end_kind and meta.grant >= token and meta.created <= token then return 'deleted' "
          "end",
          ""}},
-       "a lock deleted"},
+       "a lock deleted by hand"},
       {"any token is put back",
        {{"if token > greatest then return 'unissued' end", ""}},
        "a token that was never issued"},
@@ -246,10 +246,12 @@ TEST_CASE("the scripts keep every rule of the native protocol") {
 
 TEST_CASE("each rule removed from the scripts fails its case") {
   for (const Mutant& mutant : mutants()) {
-    auto named = std::find_if(cases().begin(), cases().end(), [&](const NamedCase& n) {
+    auto caught_by = [&](const NamedCase& n) {
       return std::string(n.name).starts_with(mutant.caught_by);
-    });
-    REQUIRE_MESSAGE(named != cases().end(), std::string(mutant.caught_by));
+    };
+    REQUIRE_MESSAGE(std::count_if(cases().begin(), cases().end(), caught_by) == 1,
+                    std::string(mutant.caught_by), ": not the name of one case");
+    auto named = std::find_if(cases().begin(), cases().end(), caught_by);
     REQUIRE_MESSAGE(MutatedScripts(mutant.change).all_applied(), std::string(mutant.rule),
                     ": no place to change");
     const std::string broken = run_case(*named, mutant.change);
