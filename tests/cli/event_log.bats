@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# --event-log: every way a run can go has its event, and each line is what docs/json/event-log.schema.json says.
+# --event-log: every outcome of a run has its event, and each line fits docs/json/event-log.schema.json.
 load helpers/helpers
 
 top=$BATS_TEST_DIRNAME/../..

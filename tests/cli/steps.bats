@@ -442,7 +442,7 @@ EOF
   [ ! -s err ] || fail "$(cat err)"
 }
 
-# steps_of_one_shell NAME OPTION…: acquires in a shell that ends at once, below one that lives on; err is their stderr.
+# steps_of_one_shell NAME OPTION…: acquires in a shell that ends at once, below one that goes on; err is their stderr.
 steps_of_one_shell() {
   # shellcheck disable=SC2016 # for the inner shells
   start sh -c 'sh -c "rlock acquire \"\$@\" --renew-while \$\$ >owner" sh "$@"; exec sleep 1000' sh "$@" 2>err

@@ -1,4 +1,4 @@
-// What is remembered of the runs, written by the same calls that end them.
+// The history of the runs, written by the same calls that end them.
 #include "contract/lab.hpp"
 
 namespace rlock::contract {

@@ -56,7 +56,7 @@ def stat_of(pid):
 
 
 def gone(pid):
-    """Dead, be it that nobody has reaped it yet."""
+    """Dead, also if not reaped yet."""
     stat = stat_of(pid)
     return stat is None or stat[0] in "ZX"
 

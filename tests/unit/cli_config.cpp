@@ -61,7 +61,7 @@ Invocation run_call(Words flags = {}) {
   return call(flags);
 }
 
-// The choices of `invocation` with what `files`, the strongest first, add to them.
+// The choices of `invocation`, completed by `files`, the one with the highest precedence first.
 Choices configured(Invocation invocation, const Words& files) {
   auto ok = apply_config(invocation, fake_getenv, files);
   if (!ok) FAIL(ok.error().text);
@@ -275,7 +275,7 @@ TEST_CASE("a syntax error is reported with its line, but never with a part of a 
   CHECK(contains(error_of_text("\nprefix = 'a"), ":2: not TOML: "));
   CHECK(contains(error_of_text("prefix = 'a'\nprefix = 'b'"), ":2: not TOML: "));
   CHECK(contains(error_of_text("= 5"), ":1: not TOML"));
-  // The library's assertions are no match for these.
+  // The library itself would abort on these.
   for (const char* text :
        {"[#", "[=", "[[[1]]]", "[[[", "[", "[[", "a.#", "a = [#", "a = {#", "\"a\nb"}) {
     CAPTURE(text);
@@ -442,7 +442,7 @@ TEST_CASE("several URLs in one text: the same for --url, RLOCK_URL and a file") 
 TEST_CASE("a machine's file that this user may not read is skipped where a server is named") {
   Folder folder;
   std::string closed = folder.write("rlock.toml", "url = 'redis://h'", 0600);
-  // Root may read everything: a child without that right looks.
+  // Root may read everything: a child process without root's rights reads the file.
   const pid_t child = fork();
   if (child == 0) {
     if (chmod(folder.path().c_str(), 0711) != 0) _exit(2);

@@ -10,7 +10,7 @@ using redis::ServerReport;
 
 namespace {
 
-// All is well there.
+// A server without any fault.
 ServerReport healthy() {
   ServerReport report;
   report.server.host = "127.0.0.1";
@@ -33,7 +33,7 @@ Check check(const ServerReport& report, const std::string& name) {
   return {};
 }
 
-// What is found, and that whatever is not well comes with what to do.
+// The findings; each fault must come with advice.
 Grade grade(const ServerReport& report, const std::string& name) {
   Check found = check(report, name);
   CHECK((found.grade == Grade::ok) == found.advice.empty());

@@ -1,6 +1,6 @@
-// The quorum's own logic against servers in memory: clients take, keep, lose and leave the lock in
-// any weather; nobody ever overlaps, and tokens grow. Each rule of docs/PROTOCOL.md, "Quorum", is
-// shown to be needed by leaving it out.
+// The quorum's own logic against servers in memory: clients take, keep, lose and release the lock
+// under any network fault; holders never overlap, and tokens grow. Each rule of docs/PROTOCOL.md,
+// "Quorum", is shown to be needed by leaving it out.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -23,7 +23,7 @@ class WorldRandom final : public util::Random {
   SimWorld& world_;
 };
 
-// What was seen of all clients together.
+// What an observer of all clients counted.
 struct Record {
   uint64_t grants = 0;
   uint64_t overlaps = 0;
@@ -45,7 +45,7 @@ struct Setting {
   Nanos ahead{0};           // the clock of the first client
 };
 
-// One who takes the lock again and again.
+// A client that takes the lock again and again.
 class Client {
  public:
   Client(SimWorld& world, WorldRandom& random, const Setting& setting,
@@ -68,7 +68,7 @@ class Client {
     return std::max(due, world_.now() + 10us);
   }
 
-  // Goes as far as it can; true at the moment it is granted the lock.
+  // Proceeds as far as possible; true when the lock has just been granted.
   bool advance() {
     const TimePoint now = world_.now();
     if (end_) return ending(now);
@@ -281,7 +281,7 @@ NetworkFaults storm() {
   return network;
 }
 
-// RLOCK_QUORUM_SEEDS for a longer look.
+// RLOCK_QUORUM_SEEDS for a longer run.
 uint64_t seeds() {
   const char* text = std::getenv("RLOCK_QUORUM_SEEDS");
   return text == nullptr ? 250 : std::strtoull(text, nullptr, 10);

@@ -50,7 +50,8 @@ struct Trio {
     return std::make_unique<RedlockAcquire>(members, quorum, random, one);
   }
 
-  // To its end. A request that is due in the past makes the loop that drives it spin.
+  // Drives a request to its end. A request that is due in the past makes the loop that drives it
+  // spin.
   Millis drive(Request& request) {
     while (!request.advance(poller.now())) {
       REQUIRE(request.due() > poller.now());

@@ -92,7 +92,7 @@ TEST_CASE("a stopped rlock does not keep the command alive past its lease") {
 TEST_CASE("a command that ended by itself while rlock was stopped keeps its code") {
   Scratch scratch;
   std::string trace = scratch.file("trace");
-  // What it leaves behind goes on, as after any end of its own.
+  // Processes that it leaves behind go on, as after any normal end.
   Job job(held({"ttl=1000", "trace=" + trace},
                shell("setsid sleep 60 >/dev/null & echo $!; sleep 0.2; exit 6")));
   pid_t left = std::stoi(job.line());

@@ -16,11 +16,11 @@ using By = ProcessHandle::By;
 
 namespace {
 
-// A child that sleeps until it is killed. Never signals but the one child that it has.
+// A child that sleeps until it is killed. Signals no other process than its child.
 class Sleeper {
  public:
   Sleeper() { begin(fork()); }
-  // With a pid of our choice; where the system refuses that there is no child.
+  // With a pid of our choice; no child if the system refuses that.
   explicit Sleeper(pid_t wanted) {
     clone_args args{};
     args.exit_signal = SIGCHLD;
