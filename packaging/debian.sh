@@ -53,6 +53,17 @@ install_packages() {
   quietly "Installing$missing" install_now $missing
 }
 
+# install_where_known PACKAGE…: those that the machine's apt sources have.
+install_where_known() {
+  for package; do
+    if is_installed "$package" || apt-cache show "$package" >/dev/null 2>&1; then
+      install_packages "$package"
+    else
+      say "There is no package $package here: its test is skipped"
+    fi
+  done
+}
+
 install_build_packages() {
   install_packages g++ cmake make pkg-config libhiredis-dev libssl-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev
 }

@@ -3,27 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "lock/timing.hpp"
+
 namespace rlock::lock {
-namespace {
-
-constexpr Millis kFirstBackoff{10};
-constexpr Millis kLongestBackoff{500};
-constexpr Millis kFirstCompletion{1000};
-
-// Shorter attempts would give up what is only a little slow.
-Millis least_attempt(Millis ttl) {
-  constexpr Millis kMost{2000};
-  return std::min(kMost, ttl / 6);
-}
-
-}  // namespace
-
 TimePoint lease_deadline(TimePoint sent_at, Millis ttl) {
-  return sent_at + ttl - ttl / 100 - Millis(2);
-}
-
-Millis kill_margin(Millis ttl) {
-  return std::clamp(ttl / 5, Millis(250), Millis(2000));
+  return sent_at + ttl - timing::drift(ttl);
 }
 
 LeaseMonitor::LeaseMonitor(const Settings& settings, TimePoint granted_at, TimePoint answered_at)
@@ -34,7 +18,8 @@ LeaseMonitor::LeaseMonitor(const Settings& settings, TimePoint granted_at, TimeP
 void LeaseMonitor::renewed(TimePoint sent_at, TimePoint answered_at) {
   sent_at_ = std::max(sent_at_, sent_at);
   backoff_ = Millis(0);
-  answer_time_ = std::min<Nanos>(2 * (answered_at - sent_at), settings_.ttl / 3);
+  answer_time_ =
+      std::min<Nanos>(2 * (answered_at - sent_at), timing::longest_expected_answer(settings_.ttl));
   abandoned_time_ = Nanos(0);
   next_attempt_ =
       settings_.watchdog == Watchdog::none ? TimePoint::max() : sent_at_ + renew_interval();
@@ -43,11 +28,11 @@ void LeaseMonitor::renewed(TimePoint sent_at, TimePoint answered_at) {
 void LeaseMonitor::complete_grant(TimePoint now) {
   if (settings_.watchdog == Watchdog::none) return;
   next_attempt_ = std::min(next_attempt_, now);
-  completion_pause_ = kFirstCompletion;
+  completion_pause_ = timing::kFirstCompletion;
 }
 
 Millis LeaseMonitor::renew_interval() {
-  const Millis usual = settings_.ttl / 3;
+  const Millis usual = timing::renew_interval(settings_.ttl);
   if (completion_pause_ >= usual) completion_pause_ = Millis(0);
   if (completion_pause_ == Millis(0)) return usual;
   return std::exchange(completion_pause_, 2 * completion_pause_);
@@ -55,19 +40,20 @@ Millis LeaseMonitor::renew_interval() {
 
 void LeaseMonitor::failed(TimePoint sent_at, TimePoint now) {
   if (now >= attempt_deadline(sent_at)) abandoned_time_ = 2 * (now - sent_at);
-  backoff_ = std::clamp(backoff_ * 2, kFirstBackoff, kLongestBackoff);
-  next_attempt_ = now + std::min(backoff_, settings_.ttl / 20);
+  const Millis longest = timing::longest_renew_backoff(settings_.ttl);
+  backoff_ = std::min(longest, std::max(backoff_ * 2, timing::kFirstRenewBackoff));
+  next_attempt_ = now + backoff_;
 }
 
 TimePoint LeaseMonitor::attempt_deadline(TimePoint sent_at) const {
   // Half of what is left: the server may be a dead one, while another takes its place.
   Nanos left = terminate_at() - sent_at;
-  Nanos least = least_attempt(settings_.ttl);
+  Nanos least = timing::least_renewal(settings_.ttl);
   return sent_at + std::max({least, answer_time_, std::min(abandoned_time_, left / 2)});
 }
 
 TimePoint LeaseMonitor::terminate_at() const {
-  return std::max(sent_at_ + settings_.ttl / 2, kill_at() - settings_.kill_after);
+  return std::max(sent_at_ + timing::usable_lease(settings_.ttl), kill_at() - settings_.kill_after);
 }
 
 }  // namespace rlock::lock

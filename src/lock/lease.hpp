@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lock/timing.hpp"
 #include "lock/types.hpp"
 
 namespace rlock::lock {
@@ -7,11 +8,6 @@ namespace rlock::lock {
 // The latest moment at which a lease asked for at `sent_at` surely still stands: the server counts
 // from a later moment, but its clock may run 1 % faster. [docs/SUPERVISION.md, "Lease deadlines"]
 TimePoint lease_deadline(TimePoint sent_at, Millis ttl);
-
-// How early the kill comes before the deadline: rlock's whole margin, the guard's half of it.
-// A fifth of the ttl within 250 ms and 2 s: timers of a nice-19 process came up to 1.2 s late.
-// [docs/SUPERVISION.md, "Lease deadlines"]
-Millis kill_margin(Millis ttl);
 
 enum class Watchdog { renew, none };
 
@@ -43,8 +39,8 @@ class LeaseMonitor {
 
   TimePoint deadline() const { return lease_deadline(sent_at_, settings_.ttl); }
   TimePoint terminate_at() const;
-  TimePoint kill_at() const { return deadline() - kill_margin(settings_.ttl); }
-  TimePoint guard_kill_at() const { return deadline() - kill_margin(settings_.ttl) / 2; }
+  TimePoint kill_at() const { return deadline() - timing::kill_margin(settings_.ttl); }
+  TimePoint guard_kill_at() const { return deadline() - timing::guard_margin(settings_.ttl); }
 
  private:
   Millis renew_interval();

@@ -43,18 +43,6 @@ InFlight<ReleaseReply> NoStore::release(const ReleaseCall&) {
 InFlight<CancelReply> NoStore::cancel(const CancelCall&) {
   return ready(CancelReply::was_granted);
 }
-InFlight<ForceReply> NoStore::force_unlock(const ForceCall&) {
-  return ready<ForceReply>(NotHeld{});
-}
-InFlight<Snapshot> NoStore::inspect(const InspectCall&) {
-  return ready(Snapshot{});
-}
-InFlight<std::vector<HistoryRow>> NoStore::history(const LockName&, uint64_t) {
-  return ready(std::vector<HistoryRow>());
-}
-InFlight<NamesPage> NoStore::list_names(const std::string&) {
-  return ready(NamesPage{});
-}
 InFlight<Wake> NoStore::wait_for_wake(const LockName&, const Owner&, Millis) {
   return std::make_unique<NeverReady>();
 }

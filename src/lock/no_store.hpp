@@ -12,10 +12,6 @@ class NoStore final : public LockStore {
   InFlight<RenewReply> renew(const RenewCall& call) override;
   InFlight<ReleaseReply> release(const ReleaseCall& call) override;
   InFlight<CancelReply> cancel(const CancelCall& call) override;
-  InFlight<ForceReply> force_unlock(const ForceCall& call) override;
-  InFlight<Snapshot> inspect(const InspectCall& call) override;
-  InFlight<std::vector<HistoryRow>> history(const LockName& name, uint64_t rows) override;
-  InFlight<NamesPage> list_names(const std::string& cursor) override;
   // Never done: nobody wakes.
   InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) override;
   std::string server() const override { return "no server"; }

@@ -204,88 +204,12 @@ enum class CancelReply {
   holds
 };  // holds: only with removed, untouched
 
-// ---- operators ----
-
-struct OnlyHolder {};  // the only holder
-struct AllHolders {};
-using ForceTarget = std::variant<OnlyHolder, Owner, Token, AllHolders>;
-enum class Pace { confirmed, now };
-
-struct ForceCall {
-  LockName name;
-  ForceTarget target = OnlyHolder{};
-  Pace pace = Pace::confirmed;
-  std::string note{};  // opaque: who does it and why; the victim reads it
-};
-struct Forced {
-  std::vector<Holder> broken;
-  std::vector<std::string> unconfirmed;  // of those, the owners that still count until they confirm
-  std::optional<std::string> next;       // granted by this call
-};
-struct NotHeld {};
-struct NoMatch {};
-struct SeveralHolders {
-  uint64_t holders = 0;
-};
-using ForceReply = std::variant<Forced, NotHeld, NoMatch, SeveralHolders, RetryNow>;
-
-struct InspectCall {
-  LockName name;
-  uint64_t holders_from = 0;
-  uint64_t waiters_from = 0;
-  uint64_t holders_page = 128;
-  uint64_t waiters_page = 128;  // 0 where only a status is wanted
-};
-// A server of a quorum that said nothing of use.
-struct SilentServer {
-  std::string server;
-  std::string why;
-};
-struct Snapshot {
-  bool known = false;           // some key of the lock exists
-  std::vector<Holder> holders;  // live ones, cooldown included
-  uint64_t live_holders = 0;
-  std::vector<Waiter> waiters;  // in order of service, live ones
-  uint64_t live_waiters = 0;
-  bool more_holders = false;
-  bool more_waiters = false;
-  Token last_grant{};  // 0 where nothing is remembered
-  // Of a quorum: how many were asked, who said nothing, and who has leases on too few of them to
-  // hold the lock.
-  uint64_t servers = 1;
-  std::vector<SilentServer> silent{};
-  std::vector<Holder> partial{};
-};
-
-// ---- history: the last runs and the skips between them, newest first ----
-
-struct Run {
-  Token token;
-  ServerTime since;
-  ServerTime until;
-  std::string how;     // released, expired, forced
-  std::string result;  // as the release told it; `-` unknown
-  std::string record{};
-  std::string note{};  // of the operator who broke the lock, or its cool-down
-};
-// Acquisitions that were refused or timed out between two runs.
-struct Skips {
-  uint64_t count = 0;
-  ServerTime first;
-  ServerTime last;
-  std::string record{};  // of the last one
-};
-using HistoryRow = std::variant<Run, Skips>;
-
-struct NamesPage {
-  std::vector<std::string> names;  // may repeat between pages
-  std::string cursor{};            // empty: that was the last page
-};
+// ---- wait ----
 
 enum class Wake { woken, slept };
 
-// All that the lock logic knows of a server. Each call is atomic at the server and may be sent
-// again with the same arguments when its reply was lost.
+// What holders and waiters ask of a server. Each call is atomic at the server and may be sent again
+// with the same arguments when its reply was lost.
 class LockStore {
  public:
   virtual ~LockStore() = default;
@@ -293,15 +217,6 @@ class LockStore {
   virtual InFlight<RenewReply> renew(const RenewCall& call) = 0;
   virtual InFlight<ReleaseReply> release(const ReleaseCall& call) = 0;
   virtual InFlight<CancelReply> cancel(const CancelCall& call) = 0;
-  virtual InFlight<ForceReply> force_unlock(const ForceCall& call) = 0;
-  virtual InFlight<Snapshot> inspect(const InspectCall& call) = 0;
-  // The newest `rows` of the history.
-  virtual InFlight<std::vector<HistoryRow>> history(const LockName& name, uint64_t rows) = 0;
-  // Names of the locks under the prefix, a page at a time; cursor empty for the first.
-  virtual InFlight<NamesPage> list_names(const std::string& cursor) = 0;
-  // Where list_names() goes on when the server that has the page at `cursor` cannot be had; empty:
-  // there is no other one.
-  virtual std::string cursor_past_server(const std::string& /*cursor*/) const { return {}; }
   // Where a grant needs a majority: whether each server has confirmed the last one by `now`. Reads
   // what has come, and waits for nothing.
   virtual bool granted_everywhere(TimePoint /*now*/) { return true; }

@@ -3,37 +3,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "lock/timing.hpp"
+
 namespace rlock::lock {
 namespace {
 
-constexpr Millis kSlice{5000};
-constexpr Millis kJitter{500};
-// A connection that stays silent for longer than the slice is given up.
-constexpr Millis kReplyGrace{1000};
-constexpr Millis kAttempt{2000};
-// A connection gives up at the same moment as the first contact does, and says more.
-constexpr Millis kConnectErrorGrace{20};
-constexpr Millis kFirstBackoff{20};
-constexpr Millis kLongestBackoff{1000};
-// A server may refuse to let a waiter block, or answer at once. The first time that may pass; then
-// the waiter asks so seldom that it costs the server five commands a second at most, set-up
-// included, and often enough to claim a grant in time.
-constexpr Millis kFirstPollPause{200};
-constexpr Millis kPollPause{1000};
-constexpr Millis kPollPauseSpread{300};
 constexpr int kWarnAfter = 3;  // failed waits in a row
 // Wakes that bring nothing come in small numbers.
-constexpr Millis kBriefRound{200};
 constexpr int kMostBriefRounds = 50;
 constexpr int kMostSweeps = 1000;
-// Giving back: as long as the wait may still last, and no longer than this.
-constexpr Millis kCancelTime{5000};
-// After that, after a signal, and where nothing was ever answered: time enough for a server that
-// answers. What one that does not may keep ends with the heartbeat.
-constexpr Millis kShortCancelTime{500};
 
 Millis next_backoff(Millis backoff) {
-  return std::clamp(backoff * 2, kFirstBackoff, kLongestBackoff);
+  return std::clamp(backoff * 2, timing::kFirstAcquireBackoff, timing::kLongestAcquireBackoff);
 }
 
 // Whether trying again cannot help. A password that was right may be about to change in its file.
@@ -61,8 +42,9 @@ Result<WaitResult> WaitLoop::acquire(AcquireCall call, const WaitLimits& limits)
 
 // The first answer has a time of its own, and one try is due to those who do not wait.
 TimePoint WaitLoop::WaitState::reply_deadline(TimePoint sent_at) const {
-  if (!answered) return started + limits.first_contact + kConnectErrorGrace;
-  return waits() ? std::min(limits.deadline, sent_at + kAttempt) : sent_at + kAttempt;
+  if (!answered) return started + limits.first_contact + timing::kConnectErrorGrace;
+  return waits() ? std::min(limits.deadline, sent_at + timing::kAcquireAttempt)
+                 : sent_at + timing::kAcquireAttempt;
 }
 
 std::optional<Result<WaitResult>> WaitLoop::step(WaitState& state) {
@@ -113,8 +95,9 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
   TimePoint until = std::max(state.limits.deadline, state.started + state.limits.first_contact);
   if (poller_.now() >= until) return cancel_and_return(state, WaitResult(TimedOut{state.holder}));
   if (++state.sweeps <= kMostSweeps) return std::nullopt;
-  return pause_before_retry(state, until,
-                            random_between(kPollPause, kPollPause + kPollPauseSpread));
+  return pause_before_retry(
+      state, until,
+      random_between(timing::kPollPause, timing::kPollPause + timing::kPollPauseSpread));
 }
 
 std::optional<Result<WaitResult>> WaitLoop::wait(WaitState& state, const Queued& queued) {
@@ -123,7 +106,8 @@ std::optional<Result<WaitResult>> WaitLoop::wait(WaitState& state, const Queued&
   if (now >= deadline) return cancel_and_return(state, WaitResult(TimedOut{state.holder}));
   Millis blocked = slice(queued);
   auto request = store_.wait_for_wake(state.call.name, state.call.owner, blocked);
-  PollResult driven = drive_ticking(*request, std::min(deadline, now + blocked + kReplyGrace));
+  PollResult driven =
+      drive_ticking(*request, std::min(deadline, now + blocked + timing::kWaitReplyGrace));
   if (driven == PollResult::done) {
     const TimePoint::duration took = poller_.now() - now;
     return handle_wake(state, request->take(), std::chrono::duration_cast<Millis>(took));
@@ -138,26 +122,28 @@ std::optional<Result<WaitResult>> WaitLoop::wait(WaitState& state, const Queued&
 // The server that has just given a place is there: what goes wrong in waiting costs no place.
 std::optional<Result<WaitResult>> WaitLoop::handle_wake(WaitState& state, Result<Wake> wake,
                                                         Millis took) {
-  state.brief_rounds = took < kBriefRound ? state.brief_rounds + 1 : 0;
+  state.brief_rounds = took < timing::kBriefRound ? state.brief_rounds + 1 : 0;
   if (wake) {
     state.failed_waits = 0;
     if (state.brief_rounds <= kMostBriefRounds) return std::nullopt;
-    return pause_before_retry(state, state.limits.deadline,
-                              random_between(kPollPause, kPollPause + kPollPauseSpread));
+    return pause_before_retry(
+        state, state.limits.deadline,
+        random_between(timing::kPollPause, timing::kPollPause + timing::kPollPauseSpread));
   }
   const ErrorKind kind = wake.error().kind;
   if (kind == ErrorKind::denied || kind == ErrorKind::wrong_type) {
     return recover(state, std::move(wake).error());
   }
   observer_.transient_error(wake.error());
-  if (took >= kPollPause) state.failed_waits = 0;
+  if (took >= timing::kPollPause) state.failed_waits = 0;
   if (++state.failed_waits == kWarnAfter && !std::exchange(state.must_poll, true)) {
     observer_.must_poll(wake.error());
   }
   const bool first = state.failed_waits == 1;
-  return pause_before_retry(state, state.limits.deadline,
-                            first ? random_between(kFirstPollPause, kFirstPollPause * 3 / 2)
-                                  : random_between(kPollPause, kPollPause + kPollPauseSpread));
+  return pause_before_retry(
+      state, state.limits.deadline,
+      first ? random_between(timing::kFirstPollPause, timing::kFirstPollPause * 3 / 2)
+            : random_between(timing::kPollPause, timing::kPollPause + timing::kPollPauseSpread));
 }
 
 std::optional<Result<WaitResult>> WaitLoop::pause_before_retry(WaitState& state, TimePoint until,
@@ -195,13 +181,13 @@ std::optional<Result<WaitResult>> WaitLoop::recover(WaitState& state, Error erro
 Result<WaitResult> WaitLoop::cancel_and_return(const WaitState& state, Result<WaitResult> result) {
   CancelCall call{state.call.name, state.call.owner};
   if (result && std::holds_alternative<TimedOut>(*result)) call.how = CancelHow::timed_out;
-  const TimePoint brief = poller_.now() + kShortCancelTime;
+  const TimePoint brief = poller_.now() + timing::kShortCancelTime;
   const bool interrupted = result && std::holds_alternative<Interrupted>(*result);
   if (!state.answered && !interrupted) {
     (void)finish(poller_, store_.cancel(call), brief, store_.server(), Interruptible::no);
     return result;
   }
-  const TimePoint left = std::min(state.limits.deadline, poller_.now() + kCancelTime);
+  const TimePoint left = std::min(state.limits.deadline, poller_.now() + timing::kCancelTime);
   auto cancelled = cancel(call, interrupted ? brief : std::max(brief, left));
   if (!cancelled && state.answered) observer_.transient_error(cancelled.error());
   return result;
@@ -211,7 +197,8 @@ Result<CancelReply> WaitLoop::cancel(const CancelCall& call, TimePoint until) {
   for (Millis backoff{0};;) {
     // Half of what is left, so that a connection that went silent leaves time for a fresh one.
     const TimePoint now = poller_.now();
-    const TimePoint attempt_end = now + std::min<TimePoint::duration>(kAttempt, (until - now) / 2);
+    const TimePoint attempt_end =
+        now + std::min<TimePoint::duration>(timing::kAcquireAttempt, (until - now) / 2);
     auto reply =
         finish(poller_, store_.cancel(call), attempt_end, store_.server(), Interruptible::no);
     if (reply || reply.error().retry == Retry::never) return reply;
@@ -234,7 +221,8 @@ PollResult WaitLoop::drive_ticking(Request& request, TimePoint deadline) {
 
 // At least a millisecond: to the server, 0 would mean for ever.
 Millis WaitLoop::slice(const Queued& queued) {
-  Millis usual = random_between(kSlice - kJitter, kSlice + kJitter);
+  Millis usual = random_between(timing::kWaitSlice - timing::kWaitJitter,
+                                timing::kWaitSlice + timing::kWaitJitter);
   return std::max(Millis(1), std::min(usual, queued.look_again.value_or(usual)));
 }
 

@@ -1,24 +1,15 @@
 -- force_unlock: an operator breaks a lock. A holder that listens is revoked and goes on counting until it
 -- confirms or its lease ends; one that does not, and all with `now`, are freed at once.
--- ARGV: sole|owner|token|every, owner or token or '', confirmed|now, note (who does it and why)
--- Returns: forced holders counting next-or-false | free | nomatch | several n | more
---          (no holders where this very request had broken its owner before)
-local target, value, pace, note = unpack(ARGV)
+-- ARGV: confirmed|now, note (who does it and why), then owner and token of each that is to be broken; token 0: any
+-- Returns: forced holders counting next-or-false broken-before | free | nomatch | more
+--          (broken-before: the owners that this very request, known by its note, had broken; its reply was lost)
+local when, note = ARGV[1], ARGV[2]
 
 touch()
 sweep()
 if must_retry then
   finish()
   return with_wakes({'more'})
-end
-
-local function is_target(owner)
-  if target == 'owner' then return owner == value or owner == '~' .. value end
-  if target == 'token' then
-    local line = read_line(owner)
-    return line and int(line.token) == value
-  end
-  return true
 end
 
 -- The run is in the history already: its row gets the note.
@@ -39,7 +30,7 @@ local function break_hold(owner)
   local line = read_line(owner)
   if call('HEXISTS', WHO, '!' .. owner) == 0 then call('HSET', WHO, '!' .. owner, note) end
   wake(owner, 'revoked')
-  if line and line.responsive ~= '0' and pace ~= 'now' then
+  if line and line.responsive ~= '0' and when ~= 'now' then
     line.state = 'revoked'
     call('HSET', WHO, '+' .. owner, line_text(line))
     return true
@@ -52,33 +43,38 @@ local function break_hold(owner)
   return false
 end
 
--- The reply to this very request was lost, and it came again: the note tells.
-local function done_before()
-  if target ~= 'owner' or note == '' then return false end
-  for _, owner in ipairs({value, '~' .. value}) do
-    if tombstone(owner) == FORCED and note_of(owner) == note then return true end
+-- The holders of this owner: itself, or the cool-down that it left.
+local function holders_of(owner, token)
+  local found = {}
+  for _, holder in ipairs({owner, '~' .. owner}) do
+    local line = read_line(holder)
+    if held_until(holder) and (token == '0' or (line and int(line.token) == token)) then
+      found[#found + 1] = holder
+    end
+  end
+  return found
+end
+
+-- The reply to this very request was lost, and it came again: the note shows it.
+local function broken_before(owner)
+  if note == '' then return false end
+  for _, holder in ipairs({owner, '~' .. owner}) do
+    if tombstone(holder) == FORCED and note_of(holder) == note then return true end
   end
   return false
 end
 
-local holders = call('ZRANGE', HOLDERS, 0, -1)
-local targets = {}
-for _, owner in ipairs(holders) do
-  if is_target(owner) then targets[#targets + 1] = owner end
+local broken, counting, before = {}, {}, {}
+local free = n_holders == 0
+for i = 3, #ARGV, 2 do
+  local found = holders_of(ARGV[i], ARGV[i + 1])
+  for _, holder in ipairs(found) do
+    broken[#broken + 1] = describe(holder)
+    if break_hold(holder) then counting[#counting + 1] = holder end
+  end
+  if #found == 0 and broken_before(ARGV[i]) then before[#before + 1] = ARGV[i] end
 end
-if #holders == 0 or #targets == 0 or (target == 'sole' and #holders > 1) then
-  finish()
-  if done_before() then return with_wakes({'forced', {}, {}, false}) end
-  if #holders == 0 then return with_wakes({'free'}) end
-  if #targets == 0 then return with_wakes({'nomatch'}) end
-  return with_wakes({'several', #holders})
-end
-
-local broken, counting = {}, {}
-for _, owner in ipairs(targets) do
-  broken[#broken + 1] = describe(owner)
-  if break_hold(owner) then counting[#counting + 1] = owner end
-end
-admit()
+if #broken > 0 then admit() end
 finish()
-return with_wakes({'forced', broken, counting, granted[1] or false})
+if #broken == 0 and #before == 0 then return with_wakes({free and 'free' or 'nomatch'}) end
+return with_wakes({'forced', broken, counting, granted[1] or false, before})

@@ -16,7 +16,7 @@
 namespace rlock::redis {
 namespace {
 
-using lock::MakeStore;
+using lock::MakeServer;
 using SharedTls = std::shared_ptr<const Tls>;
 
 Error not_in_quorum(const char* what) {
@@ -127,16 +127,16 @@ struct ToTarget {
   }
 };
 
-MakeStore native(const Server& server, const std::string& prefix) {
+MakeServer native(const Server& server, const std::string& prefix) {
   return [server, prefix] { return std::make_unique<RedisStore>(server, prefix); };
 }
 
-MakeStore plain(const Server& server) {
+MakeServer plain(const Server& server) {
   return [server] { return std::make_unique<PlainStore>(std::make_unique<Connection>(server)); };
 }
 
 template <class Store>
-MakeStore quorum_of(std::vector<MakeStore> makers) {
+MakeServer quorum_of(std::vector<MakeServer> makers) {
   auto random = std::make_shared<util::SystemRandom>();
   return [makers = std::move(makers), random] {
     return std::make_unique<Store>(makers, lock::QuorumSources{*random, wall_micros});
@@ -147,13 +147,13 @@ MakeStore quorum_of(std::vector<MakeStore> makers) {
 struct ToStore {
   const OpenOptions& options;
 
-  Result<MakeStore> operator()(const auto& url) const {
+  Result<MakeServer> operator()(const auto& url) const {
     auto server = ToServer{options}(url);
     if (!server) return std::move(server).error();
     return single_server(*std::move(server));
   }
 
-  Result<MakeStore> operator()(const SentinelUrl& url) const {
+  Result<MakeServer> operator()(const SentinelUrl& url) const {
     auto target = ToTarget{options}(url);
     if (!target) return std::move(target).error();
     auto link = [group = std::get<SentinelGroup>(*std::move(target))] {
@@ -161,13 +161,14 @@ struct ToStore {
     };
     if (options.format == Format::redisson) return needs_one_server();
     if (options.format == Format::plain) {
-      return MakeStore([link] { return std::make_unique<PlainStore>(link()); });
+      return MakeServer([link] { return std::make_unique<PlainStore>(link()); });
     }
-    return MakeStore(
-        [link, prefix = options.prefix] { return std::make_unique<RedisStore>(link(), prefix); });
+    return MakeServer([link, prefix = options.prefix] {
+      return std::make_unique<RedisStore>(link(), prefix);
+    });
   }
 
-  Result<MakeStore> operator()(const ClusterUrl& url) const {
+  Result<MakeServer> operator()(const ClusterUrl& url) const {
     auto target = ToTarget{options}(url);
     if (!target) return std::move(target).error();
     auto link = [cluster = std::get<ClusterSeeds>(*std::move(target)),
@@ -176,14 +177,14 @@ struct ToStore {
     };
     if (options.format == Format::redisson) return needs_one_server();
     if (options.format == Format::plain) {
-      return MakeStore([link] { return std::make_unique<PlainStore>(link()); });
+      return MakeServer([link] { return std::make_unique<PlainStore>(link()); });
     }
-    return MakeStore(
+    return MakeServer(
         [link, prefix = options.prefix] { return std::make_unique<ClusterStore>(link(), prefix); });
   }
 
  private:
-  MakeStore single_server(const Server& server) const {
+  MakeServer single_server(const Server& server) const {
     switch (options.format) {
       case Format::plain:
         return plain(server);
@@ -214,14 +215,14 @@ Result<std::vector<ServerTarget>> targets(const OpenOptions& options) {
   return targets;
 }
 
-Result<MakeStore> open(const OpenOptions& options) {
+Result<MakeServer> open(const OpenOptions& options) {
   auto urls = parse_urls(options.urls);
   if (!urls) return std::move(urls).error();
   if (urls->size() == 1) return std::visit(ToStore{options}, urls->front());
   if (options.format == Format::redisson) return needs_one_server();
   const bool redlock = options.format == Format::plain;
   auto members = std::make_shared<MemberRegistry>();
-  std::vector<MakeStore> makers;
+  std::vector<MakeServer> makers;
   for (const Url& url : *urls) {
     auto server = std::visit(ToServer{options}, url);
     if (!server) return std::move(server).error();

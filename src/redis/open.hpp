@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lock/store.hpp"
+#include "lock/inspector.hpp"
 #include "redis/link/server_target.hpp"
 #include "redis/local/local.hpp"
 #include "redis/net/secret.hpp"
@@ -30,10 +30,10 @@ struct OpenOptions {
 // What the URLs name, as open() would use them, one for each.
 Result<std::vector<ServerTarget>> targets(const OpenOptions& options);
 
-// Checks the URLs and gives a maker of stores; connects to nothing yet, but starts the server of a
-// `local:` URL where none runs. ErrorKind::usage: a bad URL, or one that cannot be part of a
+// Checks the URLs and gives a maker of connections; connects to nothing yet, but starts the server
+// of a `local:` URL where none runs. ErrorKind::usage: a bad URL, or one that cannot be part of a
 // quorum; ErrorKind::config: TLS is asked for and cannot be had.
-Result<lock::MakeStore> open(const OpenOptions& options);
+Result<lock::MakeServer> open(const OpenOptions& options);
 
 // Whether anybody between us and a server could take its place: TLS is asked for, but verifies
 // nothing.

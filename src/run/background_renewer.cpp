@@ -9,14 +9,12 @@
 #include <cerrno>
 #include <cstring>
 
+#include "lock/timing.hpp"
 #include "run/background_renewer_process.hpp"
 #include "run/proc.hpp"
 
 namespace rlock::run {
 namespace {
-
-// To start a thread, no more: whoever takes longer is stopped or starved.
-constexpr int kReadyWithin = 5'000;  // ms
 
 Error cannot_start(const char* what, int error) {
   return {ErrorKind::system, std::string("cannot start the process that renews: ") + what + ": " +
@@ -51,7 +49,7 @@ std::optional<ProcessHandle> parent_of(pid_t pid) {
 
 Result<BackgroundRenewer> BackgroundRenewer::start(const lock::AcquireCall& claim,
                                                    ProcessHandle watched,
-                                                   const lock::MakeStore& make_store,
+                                                   const lock::MakeServer& make_server,
                                                    Signals& signals,
                                                    const DescribeNotice& describe) {
   int ends[2];
@@ -60,7 +58,7 @@ Result<BackgroundRenewer> BackgroundRenewer::start(const lock::AcquireCall& clai
   }
   util::Fd ours(ends[0]);
   util::Fd theirs(ends[1]);
-  int error = fork_away({claim, watched, parent_of(watched.pid()), make_store, signals, describe},
+  int error = fork_away({claim, watched, parent_of(watched.pid()), make_server, signals, describe},
                         theirs, ours);
   if (error != 0) return cannot_start("fork", error);
   return BackgroundRenewer(std::move(ours), std::move(watched));
@@ -81,7 +79,9 @@ Status BackgroundRenewer::hand_off(const AcquiredLease& acquired, const lock::Ow
   if (send(line_.get(), &all, sizeof all, MSG_NOSIGNAL) < 0) return gone();
   pollfd fd{line_.get(), POLLIN, 0};
   int ready = 0;
-  while ((ready = poll(&fd, 1, kReadyWithin)) < 0 && errno == EINTR) continue;
+  while ((ready = poll(&fd, 1, static_cast<int>(timing::kRenewerStart.count()))) < 0 &&
+         errno == EINTR)
+    continue;
   char message = 0;
   if (ready <= 0 || recv(line_.get(), &message, 1, 0) != 1) return gone();
   return Done{};

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lock/store.hpp"
+#include "lock/inspector.hpp"
 #include "run/notice.hpp"
 #include "run/process_handle.hpp"
 #include "run/signals.hpp"
@@ -21,7 +21,7 @@ class BackgroundRenewer {
   // a session of its own, without a descriptor of the caller's, it waits to be entrusted with
   // `claim`. ErrorKind::system when no process or descriptor can be had.
   static Result<BackgroundRenewer> start(const lock::AcquireCall& claim, ProcessHandle watched,
-                                         const lock::MakeStore& make_store, Signals& signals,
+                                         const lock::MakeServer& make_server, Signals& signals,
                                          const DescribeNotice& describe);
 
   // Readable, before it is entrusted with anything, once the process that is watched has ended, or

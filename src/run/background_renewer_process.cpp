@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "lock/timing.hpp"
 #include "run/descriptors.hpp"
 #include "run/reentry.hpp"
 #include "run/release_until.hpp"
@@ -20,11 +21,6 @@ namespace rlock::run {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Where no descriptor tells the end of the process that is watched.
-constexpr auto kLookEvery = 1s;
-// For a request also when hardly anything is left of the lease.
-constexpr auto kShortestRequest = 1s;
 
 enum class RenewalEnd { release, process_ended, lost };
 
@@ -42,7 +38,7 @@ class BackgroundRenewerProcess {
     const HeldLock held_lock{claim_.owner, acquired.token, claim_.limit, claim_.min_hold};
     auto renewer = Renewer::make(
         renew_call(claim_, held_lock),
-        {task_.make_store, nobody, lease, [&acquired] { return acquired.everywhere; }});
+        {task_.make_server, nobody, lease, [&acquired] { return acquired.everywhere; }});
     if (!renewer || !(*renewer)->start()) return;
     if (send(line_.get(), "r", 1, MSG_NOSIGNAL) != 1) kept_ = false;
     RenewalEnd end = watch(lease, **renewer);
@@ -109,10 +105,10 @@ class BackgroundRenewerProcess {
   // Whether the lock, which an operator broke, is still ours until that is confirmed. nullopt: no
   // server answered.
   std::optional<bool> still_counts() const {
-    auto store = task_.make_store();
+    auto inspector = task_.make_server();
     lock::SystemPoller poller;
-    auto seen = lock::finish(poller, store->inspect({claim_.name}),
-                             BootClock::now() + kShortestRequest, store->server());
+    auto seen = lock::finish(poller, inspector->inspect({claim_.name}),
+                             BootClock::now() + timing::kShortestRequest, inspector->server());
     if (!seen) return std::nullopt;
     return std::any_of(seen->holders.begin(), seen->holders.end(), [&](const lock::Holder& holder) {
       return holder.owner == claim_.owner.text();
@@ -129,17 +125,19 @@ class BackgroundRenewerProcess {
   void report_early_end(TimePoint granted_at, TimePoint deadline) const {
     const TimePoint now = BootClock::now();
     if (now >= granted_at + claim_.ttl || !task_.parent || task_.parent->ended()) return;
-    auto store = task_.make_store();
+    auto store = task_.make_server();
     lock::SystemPoller poller;
     auto request = store->renew(renew_call(claim_, {claim_.owner, {}, claim_.limit}));
     auto reply = lock::finish(poller, std::move(request),
-                              std::min(deadline, now + kShortestRequest), store->server());
+                              std::min(deadline, now + timing::kShortestRequest), store->server());
     if (!reply || !std::holds_alternative<lock::Renewal>(*reply)) return;
     const auto after = std::chrono::duration_cast<Millis>(now - granted_at);
     write_to_stderr_of(task_.parent->pid(), task_.describe(EndedEarly{after}));
   }
 
-  Nanos look_after() const { return task_.watched.fd() < 0 ? Nanos(kLookEvery) : Nanos(1h); }
+  Nanos look_after() const {
+    return task_.watched.fd() < 0 ? Nanos(timing::kWatchLook) : Nanos(1h);
+  }
 
   // Until something may have changed; true for a signal.
   bool signalled(const Renewer& renewer, TimePoint until) {
@@ -161,10 +159,10 @@ class BackgroundRenewerProcess {
 
   // Nobody waits for this: it may take as long as the lease.
   void release(TimePoint deadline) const {
-    auto store = task_.make_store();
+    auto store = task_.make_server();
     const lock::ReleaseCall call{claim_.name, claim_.owner};
-    [[maybe_unused]] auto released =
-        release_until(*store, call, std::max(deadline, BootClock::now() + kShortestRequest));
+    [[maybe_unused]] auto released = release_until(
+        *store, call, std::max(deadline, BootClock::now() + timing::kShortestRequest));
   }
 
   const BackgroundRenewerTask& task_;

@@ -3,7 +3,7 @@
 #include <array>
 #include <optional>
 
-#include "lock/store.hpp"
+#include "lock/inspector.hpp"
 #include "run/notice.hpp"
 #include "run/process_handle.hpp"
 #include "run/signals.hpp"
@@ -23,7 +23,7 @@ struct BackgroundRenewerTask {
   const lock::AcquireCall& claim;
   const ProcessHandle& watched;
   const std::optional<ProcessHandle> parent;  // of that process
-  const lock::MakeStore& make_store;
+  const lock::MakeServer& make_server;
   Signals& signals;
   const DescribeNotice& describe;
 };

@@ -11,16 +11,12 @@
 #include <cstring>
 #include <utility>
 
+#include "lock/timing.hpp"
 #include "run/proc.hpp"
 #include "util/boot_timer.hpp"
 
 namespace rlock::run {
 namespace {
-
-using namespace std::chrono_literals;
-
-// An ending that does not go on for so long is not under way: its guard is stopped or starved.
-constexpr auto kLeastProgress = 50ms;
 
 Error cannot_start(const char* what, int error) {
   return {ErrorKind::system,
@@ -189,7 +185,7 @@ void Guard::tend(TimePoint now) {
   if (progress != progress_) {
     progress_ = progress;
     progress_at_ = now;
-  } else if (now - progress_at_ >= kLeastProgress) {
+  } else if (now - progress_at_ >= timing::kGuardProgress) {
     // Its children become ours when it is dead, which a debugger may delay.
     kill(pid_, SIGKILL);
     given_up_ = true;
@@ -200,7 +196,7 @@ TimePoint Guard::due() const {
   if (successor_) return successor_->next_round();
   const bool watched = ending_ && !given_up_ && setup_.state.phase != CommandPhase::stuck;
   if (over() || !watched) return TimePoint::max();
-  return progress_at_ + kLeastProgress;
+  return progress_at_ + timing::kGuardProgress;
 }
 
 void Guard::take_over(TimePoint now) {

@@ -16,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "lock/timing.hpp"
 #include "run/descriptors.hpp"
 #include "run/proc.hpp"
 #include "util/boot_timer.hpp"
@@ -23,8 +24,6 @@
 
 namespace rlock::run {
 namespace {
-
-using namespace std::chrono_literals;
 
 // Neither `pkill rlock` nor `pkill -f` with the command line may match: both would go together and
 // leave the command. At most 15 characters, as PR_SET_NAME takes them.
@@ -35,14 +34,8 @@ constexpr int kLine = 0;
 constexpr int kTimer = 1;
 constexpr int kChildren = 2;
 
-// Locking memory at once costs the start of every run 0.2 ms; short commands never need it.
-constexpr auto kSettleAfter = 50ms;
 // As many dead children at once, before the clock is read again.
 constexpr int kReaps = 64;
-// Between looks at another user's processes, which nobody announces the end of.
-constexpr auto kLookEvery = 500ms;
-// rlock is gone, and nobody is left to report to.
-constexpr auto kOrphanTime = 5s;
 
 void overwrite_arguments() noexcept {
   auto stat = read_stat(getpid());
@@ -105,7 +98,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     line_ = kLine;
     timer_.emplace(util::Fd(kTimer));
     prctl(PR_SET_NAME, kName);
-    settle_at_ = BootClock::now() + kSettleAfter;
+    settle_at_ = BootClock::now() + timing::kGuardSettle;
   }
 
   void close_inherited() noexcept {
@@ -217,7 +210,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     if (now < next_look_) return false;
     // What another user runs for it got no signal, and would go on beside the next holder.
     const bool all_seen = tree_.find_refusing(found_);
-    next_look_ = BootClock::now() + kLookEvery;
+    next_look_ = BootClock::now() + timing::kRefusedLook;
     if (found_.size() == 0 && all_seen) return true;
     report_survivors(CommandPhase::refused);
     return false;
@@ -228,7 +221,8 @@ class GuardProcess final : private ProcessTree::Reaper {
     const bool stuck = state_.phase == CommandPhase::stuck;
     if (stuck && !std::exchange(reported_, true)) report();
     const bool refused = stuck && state_.survivors.all_refused();
-    if (rlock_gone_ && (refused || now - ending_.began_at() >= kOrphanTime)) _exit(0);
+    if (rlock_gone_ && (refused || now - ending_.began_at() >= timing::kOrphanedGuardTime))
+      _exit(0);
   }
 
   void report_survivors(CommandPhase phase) noexcept {

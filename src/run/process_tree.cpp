@@ -9,23 +9,10 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "lock/timing.hpp"
+
 namespace rlock::run {
 namespace {
-
-using namespace std::chrono_literals;
-
-// How long a walk that signals, or only looks, may take.
-constexpr auto kWalkTime = 50ms;
-// For the dead, while others are still to be killed.
-constexpr auto kReapTime = 2ms;
-// One round of an ending, before its caller looks after other things again.
-constexpr auto kRound = 20ms;
-// Between rounds: what was killed needs a moment to die.
-constexpr Nanos kFirstPause = 1ms;
-constexpr Nanos kLongestPause = 16ms;
-// What has not died of KILL by then hangs in the kernel.
-constexpr auto kDyingTime = 1s;
-constexpr auto kStuckPause = 500ms;
 
 uid_t user_of(int folder) noexcept {
   struct stat info {};
@@ -168,7 +155,7 @@ void ProcessTree::kill_deeper(TimePoint until, Survivors& survivors) noexcept {
 
 // Each dead one that is left over costs the next look several times as much.
 void ProcessTree::reap_some(Reaper& reaper) noexcept {
-  const TimePoint until = BootClock::now() + kReapTime;
+  const TimePoint until = BootClock::now() + timing::kReapTime;
   while (reaper.reap() && BootClock::now() < until) continue;
 }
 
@@ -205,7 +192,7 @@ void ProcessTree::signal(std::array<int, 2> signals, std::array<pid_t, 2> skip) 
   if (command_ > 1 && !reached(getpgid(command_))) {
     send_each([&](int number) { kill(command_, number); });
   }
-  walk(BootClock::now() + kWalkTime, [&](const Process& process) {
+  walk(BootClock::now() + timing::kWalkTime, [&](const Process& process) {
     if (numbers_ours_ && process.pid == command_) return;
     if (process.stat == nullptr || (numbers_ours_ && reached(process.stat->group))) return;
     send_each([&](int number) { send(process, number); });
@@ -214,14 +201,14 @@ void ProcessTree::signal(std::array<int, 2> signals, std::array<pid_t, 2> skip) 
 
 bool ProcessTree::find_refusing(Survivors& survivors) noexcept {
   survivors.clear();
-  return walk(BootClock::now() + kWalkTime, [&](const Process& process) {
+  return walk(BootClock::now() + timing::kWalkTime, [&](const Process& process) {
     if (int error = send(process, 0); error == EPERM) note(process, error, survivors);
   });
 }
 
 bool ProcessTree::find_alive(Survivors& survivors) noexcept {
   survivors.clear();
-  return walk(BootClock::now() + kWalkTime,
+  return walk(BootClock::now() + timing::kWalkTime,
               [&](const Process& process) { note(process, send(process, 0), survivors); });
 }
 
@@ -252,9 +239,9 @@ void TreeEnding::begin(TimePoint now) noexcept {
 
 bool TreeEnding::round(TimePoint now) noexcept {
   if (now < next_round_) return false;
-  if (tree_.end(reaper_, now + kRound, survivors_)) return true;
+  if (tree_.end(reaper_, now + timing::kKillRound, survivors_)) return true;
   now = BootClock::now();
-  const bool hanging = now - began_at_ >= kDyingTime;
+  const bool hanging = now - began_at_ >= timing::kDyingTime;
   // Beside one that cannot be ended others may still be dying: only when they are gone it is the
   // last.
   bool refused = survivors_.size() > 0;
@@ -266,8 +253,8 @@ bool TreeEnding::round(TimePoint now) noexcept {
     state_.survivors.copy(survivors_);
     state_.phase = CommandPhase::stuck;
   }
-  pause_ = std::clamp(pause_ * 2, kFirstPause, kLongestPause);
-  next_round_ = now + (hanging ? Nanos(kStuckPause) : pause_);
+  pause_ = std::clamp<Nanos>(pause_ * 2, timing::kFirstKillPause, timing::kLongestKillPause);
+  next_round_ = now + (hanging ? Nanos(timing::kStuckPause) : pause_);
   return false;
 }
 

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 
+#include "lock/timing.hpp"
 #include "util/duration.hpp"
 
 namespace rlock::run {
 namespace {
-
-constexpr Millis kPause{20};
-constexpr Millis kLeaveTime{500};
-constexpr Millis kLookAgain{250};  // while an outer run may put its lease back
 
 HeldLock entry_in(const Plan& plan, const OuterRun& outer) {
   util::SystemRandom random;
@@ -71,13 +68,14 @@ Result<EntryReply> request_entry(const Plan& plan, const OuterRun& outer, lock::
     if (driven == lock::PollResult::done) {
       auto reply = request->take();
       // An answer that took half the lease is asked for again.
-      bool fresh = poller.now() - sent_at < plan.claim.ttl / 2;
+      bool fresh = poller.now() - sent_at < timing::usable_lease(plan.claim.ttl);
       if (reply && fresh) return read_reply(*reply, {held_lock, sent_at});
       if (!reply) transient_error = keep_answered(transient_error, std::move(reply).error());
     }
     transient_error.answered = std::max(transient_error.answered, request->answered());
     request.reset();
-    if (driven != lock::PollResult::interrupted) driven = poller.pause(poller.now() + kPause);
+    if (driven != lock::PollResult::interrupted)
+      driven = poller.pause(poller.now() + timing::kEntryPause);
     bool over = transient_error.retry == Retry::never || poller.now() >= until;
     if (driven != lock::PollResult::interrupted && !over) continue;
     leave_outer_run(plan, held_lock, store,
@@ -94,11 +92,12 @@ bool may_be_put_back(const OuterRun& outer, const lock::Lost& lost) {
 
 // Whether the server has forgotten the outer run's grant: else it refuses that run, too. No answer
 // is no sign.
-bool forgotten(const Plan& plan, const OuterRun& outer, lock::LockStore& store,
+bool forgotten(const Plan& plan, const OuterRun& outer, const lock::MakeInspector& make_inspector,
                lock::Poller& poller, TimePoint until) {
+  auto inspector = make_inspector();
   lock::InspectCall call{plan.claim.name};
   call.holders_page = call.waiters_page = 0;
-  auto seen = lock::finish(poller, store.inspect(call), until, store.server());
+  auto seen = lock::finish(poller, inspector->inspect(call), until, inspector->server());
   return !seen || seen->last_grant < outer.held_lock.token;
 }
 
@@ -120,7 +119,7 @@ Result<EnterResult> await_put_back(const Plan& plan, const OuterRun& outer, lock
     const auto* lost = std::get_if<lock::Lost>(&answer);
     if (lost == nullptr || last || !may_be_put_back(outer, *lost))
       return to_enter_result(std::move(answer));
-    const TimePoint next = std::min(end, poller.now() + kLookAgain);
+    const TimePoint next = std::min(end, poller.now() + timing::kPutBackLook);
     if (poller.pause(next) == lock::PollResult::interrupted)
       return EnterResult(lock::Interrupted{});
   }
@@ -142,11 +141,12 @@ lock::RenewCall renew_call(const lock::AcquireCall& claim, const HeldLock& held_
 void leave_outer_run(const Plan& plan, const HeldLock& held_lock, lock::LockStore& store,
                      lock::Poller& poller) {
   auto request = store.release({plan.claim.name, held_lock.owner, held_lock.entry});
-  poller.drive(*request, poller.now() + kLeaveTime, lock::Interruptible::no);
+  poller.drive(*request, poller.now() + timing::kEntryReleaseTime, lock::Interruptible::no);
 }
 
-Result<EnterResult> enter_outer_run(const Plan& plan, lock::LockStore& store, lock::Poller& poller,
-                                    lock::WaitObserver& observer) {
+Result<EnterResult> enter_outer_run(const Plan& plan, const Connections& connections,
+                                    lock::Poller& poller, lock::WaitObserver& observer) {
+  lock::LockStore& store = connections.store;
   const TimePoint until = poller.now() + plan.limits.first_contact;
   const OuterRun* lost_outer = nullptr;
   for (const OuterRun& outer : plan.outer_runs) {
@@ -155,7 +155,8 @@ Result<EnterResult> enter_outer_run(const Plan& plan, lock::LockStore& store, lo
     if (lost == nullptr) return to_enter_result(std::move(answer));
     if (lost_outer == nullptr && may_be_put_back(outer, *lost)) lost_outer = &outer;
   }
-  if (lost_outer == nullptr || !forgotten(plan, *lost_outer, store, poller, until)) {
+  if (lost_outer == nullptr ||
+      !forgotten(plan, *lost_outer, connections.make_inspector, poller, until)) {
     return EnterResult(NoneHeld{});
   }
   observer.transient_error(put_back_awaited(store, *lost_outer));

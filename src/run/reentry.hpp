@@ -4,10 +4,6 @@
 
 namespace rlock::run {
 
-// Entries of nested runs have leases of their own, no longer than this whatever was asked for: the
-// scripts see to it. [docs/PROTOCOL.md, "Re-entry"]
-inline constexpr Millis kLongestEntry{30'000};
-
 struct Entered {
   HeldLock held_lock;
   TimePoint sent_at;  // from where the entry's lease counts
@@ -20,8 +16,8 @@ using EnterResult = std::variant<Entered, NoneHeld, lock::Upgrade, lock::Interru
 // its lease back, as long as Outer::patience says. An error when no server answers by the limit of
 // the first contact. Whatever it does not return as Entered it has given back as far as a server
 // answered.
-Result<EnterResult> enter_outer_run(const Plan& plan, lock::LockStore& store, lock::Poller& poller,
-                                    lock::WaitObserver& observer);
+Result<EnterResult> enter_outer_run(const Plan& plan, const Connections& connections,
+                                    lock::Poller& poller, lock::WaitObserver& observer);
 
 // Gives the entry back; one short try, after which it ends by itself.
 void leave_outer_run(const Plan& plan, const HeldLock& held_lock, lock::LockStore& store,

@@ -3,21 +3,15 @@
 #include <algorithm>
 
 #include "lock/poller.hpp"
+#include "lock/timing.hpp"
 
 namespace rlock::run {
-namespace {
-
-constexpr Millis kFirstAttempt{1'000};
-constexpr Millis kFirstPause{10};
-constexpr Millis kLongestPause{250};
-
-}  // namespace
-
 Result<lock::ReleaseReply> release_until(lock::LockStore& store, const lock::ReleaseCall& call,
                                          TimePoint until) {
   lock::SystemPoller poller;
-  Millis attempt = kFirstAttempt;
-  for (Millis pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
+  Millis attempt = timing::kFirstReleaseAttempt;
+  for (Millis pause = timing::kFirstReleasePause;;
+       pause = std::min(pause * 2, timing::kLongestReleasePause)) {
     // A store whose connection failed, or whose request was given up, sends the next one over a new
     // one.
     const TimePoint give_up = poller.now() + attempt;

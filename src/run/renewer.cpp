@@ -8,19 +8,12 @@
 #include <cstring>
 #include <utility>
 
+#include "lock/timing.hpp"
 #include "util/boot_timer.hpp"
 
 namespace rlock::run {
 namespace {
 
-using namespace std::chrono_literals;
-
-// A short command needs no ear for operators: the second connection waits for this.
-constexpr auto kListenAfter = 1s;
-constexpr auto kSlice = 30s;
-constexpr auto kSliceGrace = 5s;  // for the answer to a slice that is over
-constexpr Millis kFirstListenerBackoff{250};
-constexpr Millis kLongestListenerBackoff{15'000};
 constexpr size_t kThreadStack = 512UL * 1024;
 
 Error cannot_start(const char* what, int error) {
@@ -99,7 +92,7 @@ void* Renewer::thread_main(void* self) {
 }
 
 void Renewer::loop() {
-  listener_.next = BootClock::now() + kListenAfter;
+  listener_.next = BootClock::now() + timing::kListenAfter;
   renewal_.next = deps_.lease.next_attempt();
   while (!over_) {
     send_what_is_due(BootClock::now());
@@ -128,8 +121,9 @@ void Renewer::send_what_is_due(TimePoint now) {
   if (!listener_.request && now >= listener_.next) {
     if (!listener_.store) listener_.store = deps_.make_store();
     listener_.sent_at = now;
-    listener_.give_up_at = now + kSlice + kSliceGrace;
-    listener_.request = listener_.store->wait_for_wake(call_.name, call_.owner, kSlice);
+    listener_.give_up_at = now + timing::kListenSlice + timing::kListenGrace;
+    listener_.request =
+        listener_.store->wait_for_wake(call_.name, call_.owner, timing::kListenSlice);
   }
 }
 
@@ -173,8 +167,8 @@ void Renewer::settle_listener(TimePoint now) {
   auto wake = take<lock::Wake>(listener_);
   if (!wake) {
     if (listener_backoff_ == Millis(0)) renew_soon(now);
-    listener_backoff_ =
-        std::clamp(listener_backoff_ * 2, kFirstListenerBackoff, kLongestListenerBackoff);
+    listener_backoff_ = std::clamp(listener_backoff_ * 2, timing::kFirstListenBackoff,
+                                   timing::kLongestListenBackoff);
     listener_.next = now + listener_backoff_;
     return;
   }

@@ -22,7 +22,7 @@ namespace rlock::run {
 class Renewer {
  public:
   struct Dependencies {
-    const lock::MakeStore& make_store;
+    lock::MakeStore make_store;
     Observer& observer;
     SharedLease& lease;
     // Asked by start(): where it says no the first renewals come early, to complete the grant.

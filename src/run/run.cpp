@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lock/timing.hpp"
 #include "run/reentry.hpp"
 #include "run/run_held.hpp"
 #include "run/take.hpp"
@@ -10,20 +11,22 @@ namespace rlock::run {
 namespace {
 
 // Makes `plan` that of an entry, where the lock is entered. nullopt: nobody around us holds it.
-std::optional<std::variant<Entered, RunOutcome>> enter_held_lock(Plan& plan, lock::LockStore& store,
+std::optional<std::variant<Entered, RunOutcome>> enter_held_lock(Plan& plan,
+                                                                 const Connections& connections,
                                                                  Observer& observer,
                                                                  Signals& signals) {
   Plan inside = plan;
-  inside.claim.ttl = std::min(plan.claim.ttl, kLongestEntry);
+  inside.claim.ttl = std::min(plan.claim.ttl, timing::kLongestNestedLease);
   lock::SystemPoller poller(signals.fd());
-  auto result = enter_outer_run(inside, store, poller, observer);
+  auto result = enter_outer_run(inside, connections, poller, observer);
   if (!result) return RunOutcome(std::move(result).error());
   if (std::holds_alternative<NoneHeld>(*result)) return std::nullopt;
   if (auto* upgrade = std::get_if<lock::Upgrade>(&*result))
     return RunOutcome(NotAcquired{*upgrade});
   int signal = signals.next_number();
   auto* entered = std::get_if<Entered>(&*result);
-  if (signal != 0 && entered != nullptr) leave_outer_run(inside, entered->held_lock, store, poller);
+  if (signal != 0 && entered != nullptr)
+    leave_outer_run(inside, entered->held_lock, connections.store, poller);
   if (signal != 0 || entered == nullptr) return RunOutcome(WaitSignaled{signal});
   plan = std::move(inside);
   const HeldLock& held_lock = entered->held_lock;
@@ -33,20 +36,21 @@ std::optional<std::variant<Entered, RunOutcome>> enter_held_lock(Plan& plan, loc
 
 }  // namespace
 
-RunOutcome hold_and_run(Plan plan, lock::LockStore& store, const lock::MakeStore& make_store,
-                        Observer& observer, Signals& signals) {
+RunOutcome hold_and_run(Plan plan, const Connections& connections, Observer& observer,
+                        Signals& signals) {
   TRY(auto state, map_shared_state());
   auto hold = [&](const HeldLock& held_lock, TimePoint granted_at) {
-    return run_held({plan, held_lock, granted_at, store, make_store, observer, signals, *state});
+    return run_held({plan, held_lock, granted_at, connections.store, connections.make_store,
+                     observer, signals, *state});
   };
   if (!plan.outer_runs.empty()) {
-    if (auto inside = enter_held_lock(plan, store, observer, signals)) {
+    if (auto inside = enter_held_lock(plan, connections, observer, signals)) {
       if (auto* without = std::get_if<RunOutcome>(&*inside)) return std::move(*without);
       const auto& entered = std::get<Entered>(*inside);
       return hold(entered.held_lock, entered.sent_at);
     }
   }
-  auto acquired = acquire_lock(plan, store, observer, signals);
+  auto acquired = acquire_lock(plan, connections.store, observer, signals);
   if (auto* without = std::get_if<RunOutcome>(&acquired)) return std::move(*without);
   const auto& got = std::get<AcquiredLease>(acquired);
   return hold({plan.claim.owner, got.token, plan.claim.limit, plan.claim.min_hold}, got.granted_at);

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "lock/inspector.hpp"
 #include "lock/lease.hpp"
 #include "lock/wait.hpp"
 #include "run/signals.hpp"
@@ -150,10 +151,16 @@ class Observer : public lock::WaitObserver {
   virtual void cannot_end(const std::vector<std::string>& survivors) { (void)survivors; }
 };
 
-// Runs plan.argv under the lock. `store` made the first contact; `make_store` gives the renewal
-// thread its own connections. Signals were blocked by `signals` before. Leaves no process, thread
-// or descriptor of its own behind.
-RunOutcome hold_and_run(Plan plan, lock::LockStore& store, const lock::MakeStore& make_store,
-                        Observer& observer, Signals& signals);
+// How a run reaches the server.
+struct Connections {
+  lock::LockStore& store;              // made the first contact
+  lock::MakeStore make_store;          // for the renewal thread
+  lock::MakeInspector make_inspector;  // for a nested run; unused without plan.outer_runs
+};
+
+// Runs plan.argv under the lock. Signals were blocked by `signals` before. Leaves no process,
+// thread or descriptor of its own behind.
+RunOutcome hold_and_run(Plan plan, const Connections& connections, Observer& observer,
+                        Signals& signals);
 
 }  // namespace rlock::run

@@ -7,18 +7,13 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "lock/timing.hpp"
 #include "run/reentry.hpp"
 #include "run/release_until.hpp"
 #include "run/supervisor.hpp"
 
 namespace rlock::run {
 namespace {
-
-using namespace std::chrono_literals;
-
-constexpr Millis kLongestRelease = 5s;
-// The server may count longer than we dare to: worth one round trip also when our lease is over.
-constexpr Millis kShortestRelease = 250ms;
 
 lock::LeaseMonitor::Settings settings(const Plan& plan) {
   return {plan.claim.ttl, plan.kill_after, plan.watchdog};
@@ -87,7 +82,7 @@ std::string history_result(const Result<CommandResult>& finish) {
 Result<lock::ReleaseReply> release(const HeldRunContext& context, std::string result,
                                    lock::ReleaseHow how, TimePoint deadline) {
   TimePoint now = BootClock::now();
-  auto left = std::clamp<Nanos>(deadline - now, kShortestRelease, kLongestRelease);
+  auto left = std::clamp<Nanos>(deadline - now, timing::kShortestRelease, timing::kLongestRelease);
   const HeldLock& held_lock = context.held_lock;
   auto reply = release_until(
       context.store,
@@ -123,7 +118,7 @@ FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::L
   lock::LeaseMonitor monitor(settings(plan), acquired.sent_at, poller.now());
   FreshLease fresh;
   fresh.granted_at = acquired.sent_at;
-  if (monitor.deadline() - poller.now() >= plan.claim.ttl / 2) return fresh;
+  if (monitor.deadline() - poller.now() >= timing::usable_lease(plan.claim.ttl)) return fresh;
   fresh.granted_at.reset();
   while (poller.now() < monitor.terminate_at()) {
     TimePoint sent_at = poller.now();

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "lock/timing.hpp"
 #include "run/descriptors.hpp"
 #include "run/proc.hpp"
 #include "run/survivors.hpp"
@@ -16,16 +17,6 @@
 
 namespace rlock::run {
 namespace {
-
-using namespace std::chrono_literals;
-
-// Most commands are shorter: they are spared the thread.
-constexpr auto kThreadAfter = 50ms;
-constexpr auto kThreadRetry = 100ms;
-// Where the lease is lost: for what does not die at once of KILL. After that it is reported.
-constexpr auto kDyingTime = 5s;
-constexpr Millis kFirstReport = 1min;
-constexpr Millis kLongestReport = 60min;
 
 // The terminal's driver sends to the whole foreground group; only a hangup goes to the session's
 // leader alone. Other signals of the kernel, as of alarm(2) and of limits, are for one process.
@@ -86,7 +77,7 @@ Result<CommandResult> Supervisor::run(Child& child) {
   close_inherited_descriptors();  // the guard has them for the command
   started_ = BootClock::now();
   // A lease that is due for renewal when the command starts cannot wait for the thread.
-  next_thread_try_ = std::min(started_ + kThreadAfter, parts_.lease.next_attempt());
+  next_thread_try_ = std::min(started_ + timing::kThreadAfter, parts_.lease.next_attempt());
   watch();
   held.reset();
   return finish();
@@ -125,8 +116,8 @@ bool Supervisor::over(TimePoint now) {
 
 // Where nothing is kept for them: another user's processes outlive any patience of ours.
 bool Supervisor::stuck_for_good(TimePoint now) const {
-  const bool patient =
-      termination_ && termination_->killed && now < termination_->killed_at + kDyingTime;
+  const bool patient = termination_ && termination_->killed &&
+                       now < termination_->killed_at + timing::kLostDyingTime;
   return parts_.state.survivors.all_refused() || !patient;
 }
 
@@ -206,7 +197,7 @@ void Supervisor::reap_orphans() {
 
 void Supervisor::start_renewal(TimePoint now) {
   if (!awaits_thread() || now < next_thread_try_) return;
-  next_thread_try_ = now + kThreadRetry;
+  next_thread_try_ = now + timing::kThreadRetry;
   auto started = parts_.renewer.start();
   if (!started && !termination_) finish_.error = std::move(started).error();
 }
@@ -251,7 +242,7 @@ void Supervisor::report_survivors(TimePoint now) {
   }
   if (now < next_report_) return;
   parts_.observer.cannot_end(describe(parts_.state.survivors));
-  report_every_ = std::clamp(report_every_ * 2, kFirstReport, kLongestReport);
+  report_every_ = std::clamp(report_every_ * 2, timing::kFirstReport, timing::kLongestReport);
   next_report_ = now + report_every_;
 }
 
@@ -295,7 +286,7 @@ TimePoint Supervisor::next_look() const {
   if (stuck() && keeps_lock()) {
     next = std::min(next, next_report_);
   } else if (kill_failed() && termination_ && termination_->killed) {
-    next = std::min(next, termination_->killed_at + kDyingTime);
+    next = std::min(next, termination_->killed_at + timing::kLostDyingTime);
   }
   if (finish_.lost) return next;
   return std::min(next, terminates_on_loss() ? lease.terminate_at : lease.deadline);

@@ -2,13 +2,12 @@
 
 #include <poll.h>
 
+#include "lock/timing.hpp"
 #include "run/run_held.hpp"
 #include "util/random.hpp"
 
 namespace rlock::run {
 namespace {
-
-constexpr Millis kCancelTime{5'000};
 
 // Passes the wait on to the observer, and tells once that a wait has begun.
 class WaitEvents final : public lock::WaitObserver {
@@ -72,8 +71,8 @@ std::variant<AcquiredLease, CalledOff, RunOutcome> acquire_lock(Plan& plan, lock
   bool unwanted = signal != 0 || readable(call_off);
   if (!unwanted && fresh.granted_at) return AcquiredLease{acquired->token, *fresh.granted_at};
   // Where no server answers the lease ends by itself, and nothing has run under it.
-  [[maybe_unused]] auto cancel_reply =
-      wait.cancel({plan.claim.name, plan.claim.owner}, poller.now() + kCancelTime);
+  [[maybe_unused]] auto cancel_reply = wait.cancel({plan.claim.name, plan.claim.owner},
+                                                   poller.now() + timing::kUnusedGrantCancelTime);
   if (unwanted) return interrupted(signal, call_off);
   return RunOutcome(LeaseLost{std::move(fresh.lost), true, {}});
 }

@@ -5,6 +5,7 @@ what the build made. Exit codes: 0 nothing found, 1 a violation, or too little s
 import argparse
 import collections
 import contextlib
+import glob
 import json
 import os
 import random
@@ -26,6 +27,7 @@ import workers
 from freezer import Freezer
 from violation import Violation
 
+VALIDATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../style/validate.py")
 STEP = 0.02  # s: how exact the nemesis is
 LOOK_EVERY = 2.0  # s, with --until-caught
 DRAIN = 120  # s: runs that wait without a limit get the lock first
@@ -224,7 +226,7 @@ class Campaign:
 
     def report(self):
         seen = self.read()
-        found = [*checker.check(seen, self.checks), *(Violation("left", 0, text) for text in self.left)]
+        found = [*checker.check(seen, self.checks), *(Violation("left", 0, text) for text in self.left), *self.bad_events()]
         n = len(seen.holds)
         with open(os.path.join(self.folder, "faults.json"), "w", encoding="ascii") as file:
             json.dump([vars(fault) for fault in seen.faults], file)
@@ -238,6 +240,13 @@ class Campaign:
             print(f"{self.options.at_least} holds were asked for, {n} came in {self.took:.0f} s, of which this machine "
                   f"was late for {self.late():.0f} s: {self.wanted()} are wanted")
         return 1 if found or n < self.wanted() else 0
+
+    def bad_events(self):
+        """What stands in the event logs, and is not what docs/json describes."""
+        logs = sorted(glob.glob(os.path.join(self.folder, "events-*")))
+        done = subprocess.run([VALIDATE, *logs], stdout=subprocess.PIPE, text=True, check=False)
+        faults = done.stdout.splitlines()[:-1] or ["validate.py failed"]
+        return [Violation("json", 0, fault) for fault in faults] if logs and done.returncode != 0 else []
 
     def print_counts(self, seen):
         faults = collections.Counter(fault["fault"] for run in seen.runs for fault in run.faults)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Violation:
-    invariant: str  # a letter of docs/FAULTS.md, or `left`
+    invariant: str  # a letter of docs/FAULTS.md, `left`, or `json`
     at: int  # ns; 0 where only the server's clock is known
     text: str
 

@@ -7,11 +7,11 @@ namespace {
 using namespace std::chrono_literals;
 using lock::CancelHow;
 using lock::CancelReply;
+using lock::ForceWhen;
 using lock::Lost;
 using lock::LostHow;
 using lock::OwnerEnd;
 using lock::OwnerEnded;
-using lock::Pace;
 
 void expect_ended(Lab& lab, char owner, OwnerEnd ending) {
   need(as<OwnerEnded>(lab.acquire(owner), "a late acquire brings the owner back").ending == ending,
@@ -34,7 +34,7 @@ void late_acquire(Lab& lab) {
   need(lab.woken('D'), "a removed waiter is not woken");
   need(as<OwnerEnded>(lab.acquire('D'), "D is back").note == "by the operator",
        "D does not learn by whom");
-  lab.force(lock::OnlyHolder{}, Pace::now);
+  lab.force(ForceWhen::now);
   expect_ended(lab, 'C', OwnerEnd::forced);
   lab.cancel('E');
   expect_ended(lab, 'E', OwnerEnd::cancelled);
@@ -119,7 +119,7 @@ void broken_and_the_tombstones_evicted(Lab& lab) {
   lab.cli({"FLUSHALL"});
   lab.pass(1s);
   need(as<lock::Renewal>(lab.renew('A', token), "lost") == lock::Renewal::put_back, "not put back");
-  lab.force(lock::OnlyHolder{}, Pace::now);
+  lab.force(ForceWhen::now);
   lab.cli({"UNLINK", lab.key("released")});
   const auto lost = as<Lost>(lab.renew('A', token), "whom an operator broke is back");
   need(lost.how == LostHow::forced && lost.note == "by the operator", "who and why is missing");
@@ -286,18 +286,16 @@ void unattended_is_free_at_once(Lab& lab) {
 void force_targets(Lab& lab) {
   as<lock::NotHeld>(lab.force(), "a free lock is forced");
   lock::Token token = lab.granted('A');
-  as<lock::NoMatch>(lab.force(Lab::owner('B')), "another's lock is forced");
-  as<lock::NoMatch>(lab.force(lock::Token{token.value + 1}), "another token is forced");
+  as<lock::NoMatch>(lab.force('B'), "another's lock is forced");
+  as<lock::NoMatch>(lab.force('A', {token.value + 1}), "another token is forced");
   need(lab.holders() == "A", "a refused force changed something");
-  as<lock::Forced>(lab.force(lock::Token{token}), "its token is refused");
+  as<lock::Forced>(lab.force('A', token), "its token is refused");
   lab.release('A');
   Ask shared;
   shared.limit = lock::Limit::shared();
   lab.granted('B', shared);
   lab.granted('C', shared);
-  need(as<lock::SeveralHolders>(lab.force(), "several are forced unasked").holders == 2, "not two");
-  need(lab.holders() == "BC", "a refused force changed something");
-  need(as<lock::Forced>(lab.force(Lab::owner('B')), "not forced").broken.size() == 1, "not one");
+  need(as<lock::Forced>(lab.force('B'), "not forced").broken.size() == 1, "not one");
 }
 
 // The reply was lost, the request came again: the reply says what it did, and it is done to nobody
@@ -309,10 +307,10 @@ void repeated_by_an_operator(Lab& lab) {
   for (int time = 1; time <= 2; ++time) {
     need(lab.cancel('C', CancelHow::removed) == CancelReply::was_queued, "C was not removed");
   }
-  const auto first = as<lock::Forced>(lab.force(Lab::owner('A'), Pace::now), "not forced");
+  const auto first = as<lock::Forced>(lab.force('A', {}, ForceWhen::now), "not forced");
   need(first.broken.size() == 1 && first.next == Lab::owner('B').text(), "B is not the next");
   lab.granted('B');
-  const auto again = as<lock::Forced>(lab.force(Lab::owner('A'), Pace::now), "denied");
+  const auto again = as<lock::Forced>(lab.force('A', {}, ForceWhen::now), "denied");
   need(again.broken.empty() && !again.next && lab.holders() == "B", "B was broken for A");
 }
 

@@ -49,7 +49,7 @@ void lost_and_forced_runs(Lab& lab) {
   need(run_at(lab.history(), 0).record == "record of B", "not whom");
   need(run_at(lab.history(), 0).result == "signal:15", "not what it came to");
   lab.granted('C');
-  lab.force(lock::OnlyHolder{}, lock::Pace::now);
+  lab.force(lock::ForceWhen::now);
   need(run_at(lab.history(), 0).how == "forced" && lab.history().size() == 3, "not three runs");
   need(run_at(lab.history(), 0).note == "by the operator", "not who forced it at once");
   lab.granted('D');

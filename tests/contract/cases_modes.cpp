@@ -204,9 +204,9 @@ void min_hold_broken_twice(Lab& lab) {
   lab.granted('A', holding(60s));
   lab.release('A');
   lab.queued('B');
-  const auto first = as<lock::Forced>(lab.force(Lab::owner('A')), "not forced");
+  const auto first = as<lock::Forced>(lab.force('A'), "not forced");
   need(first.broken.size() == 1 && first.next == Lab::owner('B').text(), "B is not the next");
-  const auto again = as<lock::Forced>(lab.force(Lab::owner('A')), "denied");
+  const auto again = as<lock::Forced>(lab.force('A'), "denied");
   need(again.broken.empty() && lab.holders() == "B", "B was broken for A");
 }
 

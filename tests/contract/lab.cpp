@@ -173,8 +173,17 @@ lock::CancelReply Lab::cancel_attempt(char letter, uint64_t attempt, lock::Ticke
   return value_or_fail(drive(store_.cancel(call)));
 }
 
-lock::ForceReply Lab::force(const lock::ForceTarget& target, lock::Pace pace) {
-  return value_or_fail(drive(store_.force_unlock({name_, target, pace, "by the operator"})));
+lock::ForceReply Lab::force(lock::ForceWhen when) {
+  lock::ForceCall call{name_, {}, when, "by the operator"};
+  for (const lock::Holder& holder : inspect().holders) {
+    call.targets.push_back({lock::Owner::external(holder.owner), holder.token});
+  }
+  return value_or_fail(drive(store_.force_unlock(call)));
+}
+
+lock::ForceReply Lab::force(char letter, lock::Token token, lock::ForceWhen when) {
+  return value_or_fail(
+      drive(store_.force_unlock({name_, {{owner(letter), token}}, when, "by the operator"})));
 }
 
 lock::Snapshot Lab::inspect() {

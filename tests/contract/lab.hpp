@@ -68,8 +68,10 @@ class Lab {
   lock::CancelReply cancel(char owner, lock::CancelHow how = lock::CancelHow::cancelled);
   // As a client of a quorum does: cancels what an attempt took, with the ticket to keep or 0.
   lock::CancelReply cancel_attempt(char owner, uint64_t attempt, lock::Ticket ticket);
-  lock::ForceReply force(const lock::ForceTarget& target = lock::OnlyHolder{},
-                         lock::Pace pace = lock::Pace::confirmed);
+  // All that hold it now, or one of them: with token 0 whatever token it has.
+  lock::ForceReply force(lock::ForceWhen when = lock::ForceWhen::confirmed);
+  lock::ForceReply force(char owner, lock::Token token = {},
+                         lock::ForceWhen when = lock::ForceWhen::confirmed);
   lock::Snapshot inspect();
   bool woken(char owner);  // takes the wake that lies there
 

@@ -52,18 +52,6 @@ class FakeStore final : public lock::LockStore {
     script_.trace("cancel");
     return answer<lock::CancelReply>(lock::CancelReply::was_queued);
   }
-  InFlight<lock::ForceReply> force_unlock(const lock::ForceCall&) override {
-    return answer<lock::ForceReply>(lock::ForceReply(lock::NotHeld{}));
-  }
-  InFlight<lock::Snapshot> inspect(const lock::InspectCall&) override {
-    return answer<lock::Snapshot>(lock::Snapshot{});
-  }
-  InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName&, uint64_t) override {
-    return answer<std::vector<lock::HistoryRow>>(std::vector<lock::HistoryRow>{});
-  }
-  InFlight<lock::NamesPage> list_names(const std::string&) override {
-    return answer<lock::NamesPage>(lock::NamesPage{});
-  }
   InFlight<lock::Wake> wait_for_wake(const lock::LockName&, const lock::Owner&,
                                      Millis slice) override {
     script_.trace("listen");

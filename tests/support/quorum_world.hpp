@@ -331,7 +331,7 @@ class SimReply final : public lock::Reply<T> {
 };
 
 // A client's connection to a simulated server.
-class SimStore final : public lock::LockStore {
+class SimStore final : public lock::LockServer {
  public:
   SimStore(SimWorld& world, SimServer& server, const NetworkFaults& network, uint64_t& messages)
       : world_(world), server_(server), network_(network), messages_(messages) {}

@@ -212,8 +212,8 @@ int main(int argc, char** argv) {
   lock::MakeStore make = [&] { return std::make_unique<test::FakeStore>(calls); };
   auto store = make();
   Tracer tracer(set);
-  auto outcome =
-      run::hold_and_run(plan(set, {argv + command, argv + argc}), *store, make, tracer, *signals);
+  auto outcome = run::hold_and_run(plan(set, {argv + command, argv + argc}), {*store, make, {}},
+                                   tracer, *signals);
   ResultLine reported = std::visit([](const auto& what) { return result_line(what); }, outcome);
   append_line(set.text("result"), reported.text);
   if (reported.signal != 0) run::die_by(reported.signal);

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "lock/inspector.hpp"
 #include "lock/poller.hpp"
 
 // Time and servers as a test wants them: nothing real, everything repeatable.
@@ -66,7 +67,7 @@ struct Step {
 };
 
 // Plays its steps in order; the calls are kept for the test to read.
-class ScriptedStore final : public lock::LockStore {
+class ScriptedStore final : public lock::LockServer {
  public:
   explicit ScriptedStore(const lock::Poller& poller) : poller_(poller) {}
 

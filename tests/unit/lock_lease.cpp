@@ -22,9 +22,9 @@ TEST_CASE("the deadline counts from before the request, less the drift") {
 }
 
 TEST_CASE("margins are a fifth of the ttl between 250 ms and 2 s") {
-  CHECK(kill_margin(1s) == 250ms);
-  CHECK(kill_margin(5s) == 1s);
-  CHECK(kill_margin(30s) == 2s);
+  CHECK(timing::kill_margin(1s) == 250ms);
+  CHECK(timing::kill_margin(5s) == 1s);
+  CHECK(timing::kill_margin(30s) == 2s);
 }
 
 TEST_CASE("a lease is renewed every third of the ttl") {

@@ -49,7 +49,7 @@ struct Setting {
 class Client {
  public:
   Client(SimWorld& world, WorldRandom& random, const Setting& setting,
-         std::vector<lock::MakeStore> makers, Nanos ahead)
+         std::vector<lock::MakeServer> makers, Nanos ahead)
       : world_(world),
         random_(random),
         setting_(setting),
@@ -211,7 +211,7 @@ class Client {
   WorldRandom& random_;
   const Setting& setting_;
   const Nanos ahead_;
-  std::vector<lock::MakeStore> makers_;
+  std::vector<lock::MakeServer> makers_;
   lock::LockName name_ = *lock::LockName::parse("job");
   std::optional<lock::Owner> owner_;
   std::unique_ptr<lock::LockStore> store_, keeper_;
@@ -239,7 +239,7 @@ Record live(uint64_t seed, const Setting& setting) {
   WorldRandom random(world);
   Record record;
   std::deque<SimServer> servers;
-  std::vector<lock::MakeStore> makers;
+  std::vector<lock::MakeServer> makers;
   for (size_t i = 0; i < setting.servers; ++i) {
     auto skew = std::chrono::duration_cast<Millis>(world.up_to(Nanos(2 * setting.network.skew)));
     SimServer& server =

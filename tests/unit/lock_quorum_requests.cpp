@@ -6,6 +6,7 @@
 #include "lock/quorum/listeners.hpp"
 #include "lock/quorum/quorum.hpp"
 #include "lock/quorum/redlock_acquire.hpp"
+#include "lock/timing.hpp"
 #include "support/scripted_store.hpp"
 
 namespace rlock::lock {
@@ -36,8 +37,8 @@ struct Trio {
     }
   }
 
-  std::vector<MakeStore> makers() {
-    std::vector<MakeStore> makers;
+  std::vector<MakeServer> makers() {
+    std::vector<MakeServer> makers;
     for (Member& member : members) {
       makers.push_back([&member] { return std::move(member.store); });
     }
@@ -92,7 +93,7 @@ TEST_CASE("a try of Redlock that pauses beside a server that hangs sleeps meanwh
   call.queueing = Queueing::never;
   uint64_t ties = kMaxTies - 1;
   RedlockAcquire one(trio.members, trio.quorum, trio.random, {call, ties});
-  CHECK(trio.drive(one) > kCancelTime);
+  CHECK(trio.drive(one) > timing::kTryCancelTime);
   auto reply = one.take();
   REQUIRE(reply);
   CHECK(std::holds_alternative<RetryNow>(*reply));

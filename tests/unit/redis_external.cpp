@@ -41,12 +41,12 @@ lock::AcquireCall call(char digit, lock::Queueing queueing = lock::Queueing::wai
 }
 
 // Both kinds of store, each on an empty server.
-void with_each(const std::function<void(lock::LockStore&, test::RedisServer&)>& body) {
+void with_each(const std::function<void(lock::LockServer&, test::RedisServer&)>& body) {
   test::RedisServer server;
   redis::PlainStore plain(std::make_unique<redis::Connection>(test::at_socket(server)));
   redis::RedissonStore redisson(test::at_socket(server));
-  for (lock::LockStore* store :
-       {static_cast<lock::LockStore*>(&plain), static_cast<lock::LockStore*>(&redisson)}) {
+  for (lock::LockServer* store :
+       {static_cast<lock::LockServer*>(&plain), static_cast<lock::LockServer*>(&redisson)}) {
     server.cli({"FLUSHALL"});
     body(*store, server);
   }
@@ -55,7 +55,7 @@ void with_each(const std::function<void(lock::LockStore&, test::RedisServer&)>& 
 }  // namespace
 
 TEST_CASE("an acquire that is sent again is the same lock with a full lease") {
-  with_each([](lock::LockStore& store, test::RedisServer& server) {
+  with_each([](lock::LockServer& store, test::RedisServer& server) {
     CHECK(std::holds_alternative<lock::Granted>(ask(store.acquire(call('a')))));
     server.cli({"PEXPIRE", "job", "5000"});
     CHECK(std::holds_alternative<lock::Granted>(ask(store.acquire(call('a')))));
@@ -70,7 +70,7 @@ TEST_CASE("an acquire that is sent again is the same lock with a full lease") {
 }
 
 TEST_CASE("a busy lock names its holder, and no position, as there is no queue") {
-  with_each([](lock::LockStore& store, test::RedisServer&) {
+  with_each([](lock::LockServer& store, test::RedisServer&) {
     ask(store.acquire(call('a')));
     auto busy = ask(store.acquire(call('b', lock::Queueing::never)));
     REQUIRE(std::holds_alternative<lock::Busy>(busy));
@@ -98,7 +98,7 @@ TEST_CASE("a plain waiter polls every 50 to 250 ms, sooner if the lease ends bef
 }
 
 TEST_CASE("a renewal never shortens nor restores a lease, and names the owner that took it") {
-  with_each([](lock::LockStore& store, test::RedisServer& server) {
+  with_each([](lock::LockServer& store, test::RedisServer& server) {
     ask(store.acquire(call('a')));
     server.cli({"PEXPIRE", "job", "100000"});
     lock::RenewCall renew{name(), owner('a')};
@@ -117,7 +117,7 @@ TEST_CASE("a renewal never shortens nor restores a lease, and names the owner th
 }
 
 TEST_CASE("the lock of another owner is neither released nor cancelled") {
-  with_each([](lock::LockStore& store, test::RedisServer& server) {
+  with_each([](lock::LockServer& store, test::RedisServer& server) {
     ask(store.acquire(call('a')));
     CHECK(ask(store.release({name(), owner('b')})).ending == OwnerEnd::unknown);
     CHECK(ask(store.cancel({name(), owner('b')})) == lock::CancelReply::absent);
@@ -130,7 +130,7 @@ TEST_CASE("the lock of another owner is neither released nor cancelled") {
 TEST_CASE(
     "a release whose reply was lost is confirmed by the next one, a lease that was lost is "
     "reported") {
-  with_each([](lock::LockStore& store, test::RedisServer&) {
+  with_each([](lock::LockServer& store, test::RedisServer&) {
     ask(store.acquire(call('a')));
     CHECK(ask(store.release({name(), owner('a')})).ending == OwnerEnd::released);
     CHECK(ask(store.release({name(), owner('a')})).ending == OwnerEnd::released);
@@ -139,7 +139,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a release that never reached the server does not answer for a lease that had ended") {
-  with_each([](lock::LockStore& store, test::RedisServer& server) {
+  with_each([](lock::LockServer& store, test::RedisServer& server) {
     const std::string away = server.socket_path() + ".away";
     server.cli({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
     std::filesystem::rename(server.socket_path(), away);
@@ -197,7 +197,7 @@ TEST_CASE("a time left that no lease has overflows nothing") {
 }
 
 TEST_CASE("re-entry is refused, and changes nothing") {
-  with_each([](lock::LockStore& store, test::RedisServer&) {
+  with_each([](lock::LockServer& store, test::RedisServer&) {
     ask(store.acquire(call('a')));
     util::SystemRandom random;
     lock::RenewCall enter{name(), owner('a'), lock::Entry::fresh(random)};
@@ -206,14 +206,13 @@ TEST_CASE("re-entry is refused, and changes nothing") {
   });
 }
 
-TEST_CASE("force-unlock breaks the one that was shown and no token's") {
-  with_each([](lock::LockStore& store, test::RedisServer& server) {
-    CHECK(std::holds_alternative<lock::NotHeld>(ask(store.force_unlock({name()}))));
+TEST_CASE("force-unlock breaks the one that was shown") {
+  with_each([](lock::LockServer& store, test::RedisServer& server) {
+    CHECK(std::holds_alternative<lock::NotHeld>(ask(store.force_unlock({name(), {{owner('a')}}}))));
     ask(store.acquire(call('a')));
-    CHECK(std::holds_alternative<lock::NoMatch>(ask(store.force_unlock({name(), owner('b')}))));
-    CHECK(std::holds_alternative<lock::NoMatch>(ask(store.force_unlock({name(), lock::Token{7}}))));
+    CHECK(std::holds_alternative<lock::NoMatch>(ask(store.force_unlock({name(), {{owner('b')}}}))));
     CHECK(server.cli({"EXISTS", "job"}) == "1");
-    auto forced = ask(store.force_unlock({name(), owner('a')}));
+    auto forced = ask(store.force_unlock({name(), {{owner('a')}}}));
     CHECK(std::get<lock::Forced>(forced).broken.front().owner == owner('a').text());
     CHECK(server.cli({"EXISTS", "job"}) == "0");
   });

@@ -30,7 +30,7 @@ Result<std::optional<run::BackgroundRenewer>> background_renewer_for(
     return notice_line(notice, subject, choices.has(Opt::quiet));
   };
   TRY(auto background_renewer,
-      run::BackgroundRenewer::start(settings.plan.claim, *std::move(process), session.make_store(),
+      run::BackgroundRenewer::start(settings.plan.claim, *std::move(process), session.make_server(),
                                     signals, describe));
   return std::optional(std::move(background_renewer));
 }

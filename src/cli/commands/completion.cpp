@@ -43,13 +43,13 @@ bool can_be_offered(const std::string& name) {
 }
 
 // As many as come in time.
-std::set<std::string> names_at(lock::LockStore& store) {
+std::set<std::string> names_at(lock::LockInspector& inspector) {
   lock::SystemPoller poller;
   const TimePoint deadline = poller.now() + kRequestTimeout;
   std::set<std::string> names;
   std::string cursor;
   do {
-    auto page = lock::finish(poller, store.list_names(cursor), deadline, store.server());
+    auto page = lock::finish(poller, inspector.list_names(cursor), deadline, inspector.server());
     if (!page) break;
     std::copy_if(page->names.begin(), page->names.end(), std::inserter(names, names.end()),
                  can_be_offered);
@@ -71,10 +71,10 @@ int print_names(std::span<const std::string> words) {
   if (!settings) return kSuccess;
   settings->connect_timeout = kRequestTimeout;
   settings->local_start = redis::LocalStart::forbidden;
-  auto make_store = redis::open(*settings);
-  if (!make_store) return kSuccess;
+  auto make_server = redis::open(*settings);
+  if (!make_server) return kSuccess;
   std::string lines;
-  for (const std::string& name : names_at(*(*make_store)())) lines += name + "\n";
+  for (const std::string& name : names_at(*(*make_server)())) lines += name + "\n";
   return print_result(lines);
 }
 

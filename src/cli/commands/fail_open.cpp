@@ -57,8 +57,9 @@ run::RunOutcome run_unlocked(run::Plan plan, RunObserver& observer, run::Signals
   plan.unlocked = true;
   lock::NoStore store;
   UnlockedObserver unlocked(observer);
-  return run::hold_and_run(
-      std::move(plan), store, [] { return std::make_unique<lock::NoStore>(); }, unlocked, signals);
+  return run::hold_and_run(std::move(plan),
+                           {store, [] { return std::make_unique<lock::NoStore>(); }, {}}, unlocked,
+                           signals);
 }
 
 }  // namespace rlock::cli

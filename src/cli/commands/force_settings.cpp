@@ -13,7 +13,7 @@ Status set_target(ForceSettings& settings, const Choices& choices) {
   if (chosen > 1) {
     return Error{ErrorKind::usage, "--owner, --token and --all exclude each other"};
   }
-  if (choices.has(Opt::all)) settings.target.emplace<lock::AllHolders>();
+  if (choices.has(Opt::all)) settings.target.emplace<AllHolders>();
   TRY(auto owner, owner_choice(choices));
   if (owner) settings.target.emplace<lock::Owner>(*std::move(owner));
   TRY(auto token, number_choice(choices, Opt::token, kGreatestToken));
@@ -32,7 +32,7 @@ Result<ForceSettings> force_settings(const Invocation& invocation) {
   ForceSettings settings{std::move(name)};
   settings.any_format = !choices.has(Opt::format);
   TRY_STATUS(set_target(settings, choices));
-  settings.pace = choices.has(Opt::now) ? lock::Pace::now : lock::Pace::confirmed;
+  settings.when = choices.has(Opt::now) ? lock::ForceWhen::now : lock::ForceWhen::confirmed;
   settings.note = operator_note(choices);
   settings.yes = choices.has(Opt::yes);
   settings.quiet = choices.has(Opt::quiet);

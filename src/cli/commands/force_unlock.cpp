@@ -20,14 +20,13 @@ Error usage(std::string text) {
   return {ErrorKind::usage, std::move(text)};
 }
 
-bool matches(const lock::Holder& holder, const lock::ForceTarget& target) {
+bool matches(const lock::Holder& holder, const HolderChoice& target) {
   if (const auto* owner = std::get_if<lock::Owner>(&target)) return holder.owner == owner->text();
   if (const auto* token = std::get_if<lock::Token>(&target)) return holder.token == *token;
   return true;
 }
 
-std::vector<lock::Holder> matching(std::vector<lock::Holder> holders,
-                                   const lock::ForceTarget& target) {
+std::vector<lock::Holder> matching(std::vector<lock::Holder> holders, const HolderChoice& target) {
   std::erase_if(holders, [&](const auto& holder) { return !matches(holder, target); });
   return holders;
 }
@@ -53,7 +52,7 @@ Result<std::vector<lock::Holder>> find_targets(const ForceSettings& settings, Se
   TRY(auto seen, inspect_holders(session, settings.name));
   std::vector<lock::Holder> holders = std::move(seen.holders);
   if (holders.empty()) return holders;
-  bool sole = std::holds_alternative<lock::OnlyHolder>(settings.target);
+  bool sole = std::holds_alternative<OnlyHolder>(settings.target);
   if (sole && holders.size() > 1) return several_holders(settings, holders.size());
   holders = matching(std::move(holders), settings.target);
   if (holders.empty()) return no_match(settings);
@@ -61,13 +60,13 @@ Result<std::vector<lock::Holder>> find_targets(const ForceSettings& settings, Se
 }
 
 // The holders that were shown are those that are broken, even if the lock changes hands meanwhile
-// or a request has to be sent again. An owner names its cool-down too.
-std::vector<lock::ForceTarget> owner_targets(const std::vector<lock::Holder>& shown) {
-  std::vector<lock::ForceTarget> targets;
+// or the request has to be sent again. An owner names its cool-down, too.
+lock::ForceCall force_call(const ForceSettings& settings, const std::vector<lock::Holder>& shown) {
+  lock::ForceCall call{settings.name, {}, settings.when, settings.note};
   for (const lock::Holder& holder : shown) {
-    targets.emplace_back(lock::Owner::external(holder.owner));
+    call.targets.push_back({lock::Owner::external(holder.owner), holder.token});
   }
-  return targets;
+  return call;
 }
 
 // What breaking a lock does to its holder, the worst last.
@@ -93,14 +92,14 @@ Effect worst_effect(const std::vector<lock::Holder>& holders, redis::Format form
   return worst;
 }
 
-std::string question(Effect effect, lock::Pace pace) {
+std::string question(Effect effect, lock::ForceWhen when) {
   switch (effect) {
     case Effect::cooldown_only:
       return "it only cools down";
     case Effect::notified:
       return "its holder is asked to end";
     case Effect::unsupervised:
-      return pace == lock::Pace::now
+      return when == lock::ForceWhen::now
                  ? "nobody ends its steps: they may go on beside the next holder"
                  : "nobody ends its steps: the next holder waits for their process or the lease";
     case Effect::not_notified:
@@ -122,7 +121,7 @@ Status confirm_break(const ForceSettings& settings, const std::vector<lock::Hold
   }
   if (settings.yes) return Done{};
   const Effect effect = worst_effect(shown, session.format());
-  switch (confirm("rlock: " + question(effect, settings.pace) + ". Break it? [y/N] ")) {
+  switch (confirm("rlock: " + question(effect, settings.when) + ". Break it? [y/N] ")) {
     case Confirmation::yes:
       return Done{};
     case Confirmation::no:
@@ -133,37 +132,30 @@ Status confirm_break(const ForceSettings& settings, const std::vector<lock::Hold
   return usage("not on a terminal: add --yes to break " + in_quotes(settings.name.text()));
 }
 
-Result<lock::ForceReply> force(const ForceSettings& settings, const lock::ForceTarget& target,
-                               Session& session) {
-  const lock::ForceCall call{settings.name, target, settings.pace, settings.note};
-  constexpr int kMostSweeps = 100'000;  // of 256 dead waiters each
-  for (int sweeps = 0; sweeps < kMostSweeps; ++sweeps) {
-    auto reply = session.ask([&](auto& store) { return store.force_unlock(call); });
-    if (!reply || !std::holds_alternative<lock::RetryNow>(*reply)) return reply;
+// A reply that was lost does not say again whom the call broke: they are as they were shown.
+void add_broken_before(lock::Forced& forced, const std::vector<lock::Holder>& shown) {
+  auto listed = [](const auto& owners, const std::string& owner) {
+    return std::find(owners.begin(), owners.end(), owner) != owners.end();
+  };
+  for (const lock::Holder& holder : shown) {
+    bool known = std::any_of(forced.broken.begin(), forced.broken.end(),
+                             [&](const auto& other) { return other.owner == holder.owner; });
+    if (!known && listed(forced.broken_before, holder.owner)) forced.broken.push_back(holder);
   }
-  return Error{ErrorKind::unavailable, session.server() + ": it never comes to an end of sweeping"};
 }
 
-// All that were broken; where none was, why.
-Result<lock::ForceReply> force_each(const ForceSettings& settings,
-                                    const std::vector<lock::Holder>& shown, Session& session) {
-  lock::Forced all;
-  lock::ForceReply otherwise = lock::NotHeld{};
-  for (const lock::ForceTarget& target : owner_targets(shown)) {
-    auto reply = force(settings, target, session);
-    if (!reply) return reply;
-    auto* forced = std::get_if<lock::Forced>(&*reply);
-    if (forced == nullptr) {
-      otherwise = *std::move(reply);
-      continue;
-    }
-    if (forced->broken.empty()) forced->broken = matching(shown, target);
-    std::move(forced->broken.begin(), forced->broken.end(), std::back_inserter(all.broken));
-    std::move(forced->unconfirmed.begin(), forced->unconfirmed.end(),
-              std::back_inserter(all.unconfirmed));
-    if (forced->next) all.next = std::move(forced->next);
+Result<lock::ForceReply> force(const ForceSettings& settings,
+                               const std::vector<lock::Holder>& shown, Session& session) {
+  const lock::ForceCall call = force_call(settings, shown);
+  constexpr int kMostSweeps = 100'000;  // of 256 dead waiters each
+  for (int sweeps = 0; sweeps < kMostSweeps; ++sweeps) {
+    auto reply = session.ask([&](auto& inspector) { return inspector.force_unlock(call); });
+    if (reply && std::holds_alternative<lock::RetryNow>(*reply)) continue;
+    auto* forced = reply ? std::get_if<lock::Forced>(&*reply) : nullptr;
+    if (forced != nullptr) add_broken_before(*forced, shown);
+    return reply;
   }
-  return all.broken.empty() ? otherwise : lock::ForceReply(std::move(all));
+  return Error{ErrorKind::unavailable, session.server() + ": it never comes to an end of sweeping"};
 }
 
 std::string process_of(const lock::Holder& holder) {
@@ -215,9 +207,6 @@ int report_reply(const ForceSettings& settings, const lock::ForceReply& reply, r
   const Subject subject = subject_of(settings);
   if (std::holds_alternative<lock::NoMatch>(reply))
     return fail(no_match(settings), choices, subject);
-  if (const auto* many = std::get_if<lock::SeveralHolders>(&reply)) {
-    return fail(several_holders(settings, many->holders), choices, subject);
-  }
   const auto* forced = std::get_if<lock::Forced>(&reply);
   if (settings.json) {
     return print_result(
@@ -258,7 +247,7 @@ int force_unlock_command(const Invocation& invocation) {
   if (shown->empty()) return report_reply(*settings, lock::NotHeld{}, session->format(), choices);
   if (auto ok = confirm_break(*settings, *shown, *session); !ok)
     return fail(ok.error(), choices, subject);
-  auto reply = force_each(*settings, *shown, *session);
+  auto reply = force(*settings, *shown, *session);
   if (!reply) return fail(reply.error(), choices, subject);
   return report_reply(*settings, *reply, session->format(), choices);
 }

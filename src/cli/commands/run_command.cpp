@@ -13,6 +13,7 @@
 #include "cli/output/console.hpp"
 #include "cli/settings/format.hpp"
 #include "cli/settings/run_settings.hpp"
+#include "lock/timing.hpp"
 #include "run/ancestor.hpp"
 #include "run/reentry.hpp"
 
@@ -45,7 +46,7 @@ run::OuterRun outer_run(HeldRecord record, const LockAddress& address) {
 
 // `renewing`: what it was asked to renew.
 HolderProcess own_process(const run::HeldLock& held_lock, Millis renewing) {
-  if (held_lock.nested()) renewing = std::min(renewing, run::kLongestEntry);
+  if (held_lock.nested()) renewing = std::min(renewing, timing::kLongestNestedLease);
   return {getpid(), BootClock::now(), renewing};
 }
 
@@ -94,11 +95,11 @@ void find_new_holder(run::LeaseEnd& lease, const lock::AcquireCall& claim,
                      const RunObserver& observer, const Session& session) {
   constexpr Millis kBound{1000};
   if (lease.reported && lease.reported->how != lock::LostHow::expired) return;
-  auto store = session.make_store()();
+  auto inspector = session.make_server()();
   const auto ours = observer.held_owner();
   lock::SystemPoller poller;
-  auto seen =
-      lock::finish(poller, store->inspect({claim.name}), poller.now() + kBound, store->server());
+  auto seen = lock::finish(poller, inspector->inspect({claim.name}), poller.now() + kBound,
+                           inspector->server());
   if (!seen) return;
   for (lock::Holder& holder : seen->holders) {
     bool own = ours && ours->text() == holder.owner;
@@ -171,8 +172,8 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
   const TimePoint start = BootClock::now();
   plan.limits.first_contact = session.connect_timeout();
   if (settings.wait) plan.limits.deadline = start + *settings.wait;
-  run::RunOutcome outcome =
-      run::hold_and_run(plan, session.store(), session.make_store(), observer, signals);
+  run::RunOutcome outcome = run::hold_and_run(
+      plan, {session.store(), session.make_server(), session.make_server()}, observer, signals);
   if (settings.on_no_server == OnNoServer::fail_open && no_server_answered(outcome)) {
     observer.end();
     log_end(observer, outcome, std::get<Error>(outcome).text);

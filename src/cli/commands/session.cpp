@@ -25,8 +25,8 @@ Status Session::check_supported(const lock::AcquireCall& claim) const {
 }
 
 Result<Session> Session::open(redis::OpenOptions options) {
-  TRY(auto make_store, redis::open(options));
-  return Session(std::move(make_store), std::move(options));
+  TRY(auto make_server, redis::open(options));
+  return Session(std::move(make_server), std::move(options));
 }
 
 Result<Session> Session::in_format(redis::Format format) const {

@@ -21,8 +21,8 @@ class Session {
   redis::Format format() const { return options_.format; }
   // The same server, locks of another format.
   Result<Session> in_format(redis::Format format) const;
-  lock::LockStore& store() { return *store_; }
-  const lock::MakeStore& make_store() const { return make_store_; }
+  lock::LockServer& store() { return *store_; }
+  const lock::MakeServer& make_server() const { return make_server_; }
   Millis connect_timeout() const { return options_.connect_timeout; }
   size_t servers() const { return options_.urls.size(); }  // more than one: a quorum
   // Whether this kind of server can hold what `claim` wants; ErrorKind::usage says why not.
@@ -30,7 +30,7 @@ class Session {
 
   // `start` sends the request, once for each try.
   template <class Start>
-  auto ask(Start start) -> decltype(start(std::declval<lock::LockStore&>())->take()) {
+  auto ask(Start start) -> decltype(start(std::declval<lock::LockServer&>())->take()) {
     // A script takes microseconds: a server this slow is stuck, or the connection is.
     constexpr Millis kAnswer{3000};
     constexpr Millis kPause{50};
@@ -49,12 +49,14 @@ class Session {
   }
 
  private:
-  Session(lock::MakeStore make_store, redis::OpenOptions options)
-      : make_store_(std::move(make_store)), store_(make_store_()), options_(std::move(options)) {}
+  Session(lock::MakeServer make_server, redis::OpenOptions options)
+      : make_server_(std::move(make_server)),
+        store_(make_server_()),
+        options_(std::move(options)) {}
   static Result<Session> open(redis::OpenOptions options);
 
-  lock::MakeStore make_store_;
-  std::unique_ptr<lock::LockStore> store_;
+  lock::MakeServer make_server_;
+  std::unique_ptr<lock::LockServer> store_;
   redis::OpenOptions options_;
   lock::SystemPoller poller_;
 };

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lock/store.hpp"
+#include "lock/inspector.hpp"
 
 namespace rlock::cli {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "lock/store.hpp"
+#include "lock/inspector.hpp"
 #include "redis/open.hpp"
 #include "util/result.hpp"
 

@@ -2,6 +2,7 @@
 
 #include "lock/lease.hpp"
 #include "lock/quorum/quorum.hpp"
+#include "lock/timing.hpp"
 
 namespace rlock::lock {
 
@@ -32,7 +33,7 @@ void QuorumAcquire::granted(const Summary& totals, TimePoint) {
   back.responsive = call.responsive;
   back.record = call.record;
   back.attempt = call.attempt;
-  back.ahead = kLongestClockGap;
+  back.ahead = timing::kLongestClockGap;
   asking_.reset();
   confirming_ = std::make_unique<Broadcast<RenewReply>>(
       members_,
@@ -116,8 +117,8 @@ void QuorumAcquire::cancel_try(Result<AcquireReply> then, TimePoint now, TimePoi
     return to_cancel[member] ? store.cancel(call) : nullptr;
   };
   confirming_.reset();  // its connections are wanted
-  QuorumTry::cancel_try(std::move(make_request), holds<Queued>() ? now : now + kCancelTime,
-                        pause_until);
+  QuorumTry::cancel_try(std::move(make_request),
+                        holds<Queued>() ? now : now + timing::kTryCancelTime, pause_until);
 }
 
 }  // namespace rlock::lock

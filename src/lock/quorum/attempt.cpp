@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "lock/timing.hpp"
+
 namespace rlock::lock {
 namespace {
 
-constexpr Millis kShortestLimit{50};
-constexpr Millis kLongestLimit{2000};
-constexpr Millis kLeastGrace{10};
-// 5-15 ms, doubled each time.
-constexpr Millis kTiePause{5};
 constexpr uint64_t kMostDoublings = 5;
 
 const std::optional<Holder>& holder_in(const AcquireReply& reply) {
@@ -54,20 +51,16 @@ void add(Summary& summary, const AcquireReply& reply) {
 // Since a majority has answered and its answers leave it open: how long a slow server still gets,
 // as long again.
 Millis straggler_grace(Nanos since_asked) {
-  return std::max(kLeastGrace, std::chrono::duration_cast<Millis>(since_asked));
+  return std::max(timing::kLeastStragglerGrace, std::chrono::duration_cast<Millis>(since_asked));
 }
 
-// Never fast enough to spin, never in step with a rival.
+// Never fast enough to spin, never in step with a contender.
 Millis tie_pause(uint64_t ties, util::Random& random) {
-  Millis least = kTiePause * (1 << std::min(ties, kMostDoublings));
+  Millis least = timing::kTiePause * (1 << std::min(ties, kMostDoublings));
   return least + Millis(static_cast<Millis::rep>(random.next() % 100) * 2 * least.count() / 100);
 }
 
 }  // namespace
-
-Millis server_limit(Millis ttl) {
-  return std::clamp(ttl / 20, kShortestLimit, kLongestLimit);
-}
 
 Summary summary(const Replies<AcquireReply>& replies) {
   Summary summary;
@@ -92,7 +85,7 @@ QuorumTry::QuorumTry(std::vector<Member>& members, const Quorum& quorum, util::R
       quorum_(quorum),
       random_(random),
       params_(std::move(one)),
-      limit_(server_limit(params_.call.ttl)) {
+      limit_(timing::server_limit(params_.call.ttl)) {
   asking_.emplace(
       members_, [this](LockStore& store, size_t, TimePoint) { return store.acquire(params_.call); },
       limit_);

@@ -5,15 +5,9 @@
 
 namespace rlock::lock {
 
-// The longest that one server is waited for: 5 % of the ttl within 50 ms and 2 s.
-Millis server_limit(Millis ttl);
-
 // Where several tries share the servers so that none has a majority, one that does not wait tries
 // so often: each time one of the rivals is likely to get through.
 inline constexpr uint64_t kMaxTies = 6;
-
-// What was sent on the way out is on its way by then.
-inline constexpr Millis kCancelTime{50};
 
 // What the answers to one acquire come to.
 struct Summary {

@@ -2,17 +2,9 @@
 
 #include <algorithm>
 
+#include "lock/timing.hpp"
+
 namespace rlock::lock {
-namespace {
-
-// The releases of one holder come to all servers within a moment; a grant at fewer than a majority
-// would only have to be given back.
-constexpr Millis kMoreWakesTime{25};
-// How long a server lets one wait block, so that a short wait does not cost it a command.
-constexpr Millis kMinBlockTime{5000};
-
-}  // namespace
-
 class WakeListeners::WakeWait final : public Reply<Wake> {
  public:
   WakeWait(WakeListeners& listeners, LockName name, Millis slice)
@@ -72,7 +64,7 @@ class WakeListeners::WakeWait final : public Reply<Wake> {
     while (!listener.failed && !woken_[i]) {
       if (!listener.request) {
         listener.request = listener.store->wait_for_wake(name_, *listeners_.owner_,
-                                                         std::max(slice_, kMinBlockTime));
+                                                         std::max(slice_, timing::kLeastBlockTime));
       }
       if (!listener.request->advance(now)) return;
       auto wake = listener.request->take();
@@ -88,7 +80,7 @@ class WakeListeners::WakeWait final : public Reply<Wake> {
       failures_[i] = std::move(wake);
     } else if (*wake == Wake::woken) {
       woken_[i] = true;
-      until_ = std::min(until_, now + kMoreWakesTime);
+      until_ = std::min(until_, now + timing::kMoreWakesTime);
     }
   }
 

@@ -9,7 +9,7 @@ namespace rlock::lock {
 // alone says so after a moment.
 class WakeListeners {
  public:
-  WakeListeners(const std::vector<MakeStore>& makers, const Quorum& quorum)
+  WakeListeners(const std::vector<MakeServer>& makers, const Quorum& quorum)
       : makers_(makers), quorum_(quorum) {}
 
   InFlight<Wake> listen(const LockName& name, const Owner& owner, Millis slice);
@@ -24,7 +24,7 @@ class WakeListeners {
     bool failed = false;  // failed in this wait
   };
 
-  const std::vector<MakeStore>& makers_;
+  const std::vector<MakeServer>& makers_;
   const Quorum& quorum_;
   std::vector<Listener> listeners_;
   std::optional<Owner> owner_;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lock/store.hpp"
+#include "lock/inspector.hpp"
 #include "util/duration.hpp"
 
 // One request to all servers of a quorum at once.
@@ -20,7 +20,7 @@ enum class OnPending { finish, abandon };
 
 // A server of a quorum, over one connection.
 struct Member {
-  std::unique_ptr<LockStore> store;
+  std::unique_ptr<LockServer> store;
   std::unique_ptr<Request> pending{};  // an earlier request, for which the majority did not wait
   TimePoint pending_until{};
 
@@ -37,7 +37,7 @@ struct Member {
 
 // To one server, sent at `now`; null where this one is not asked.
 template <class T>
-using RequestMaker = std::function<InFlight<T>(LockStore& store, size_t member, TimePoint now)>;
+using RequestMaker = std::function<InFlight<T>(LockServer& store, size_t member, TimePoint now)>;
 
 // What each server said; nothing as long as it is silent, and where it was not asked.
 template <class T>

@@ -196,6 +196,8 @@ std::optional<Result<ForceReply>> merge_replies(const Replies<ForceReply>& repli
     if (forced->broken.size() > all->broken.size()) all->broken = forced->broken;
     if (forced->unconfirmed.size() > all->unconfirmed.size())
       all->unconfirmed = forced->unconfirmed;
+    if (forced->broken_before.size() > all->broken_before.size())
+      all->broken_before = forced->broken_before;
     if (!all->next) all->next = forced->next;
   }
   if (all) return ForceReply(*std::move(all));

@@ -3,18 +3,17 @@
 #include "lock/failed_reply.hpp"
 #include "lock/quorum/acquire.hpp"
 #include "lock/quorum/request.hpp"
+#include "lock/timing.hpp"
 
 namespace rlock::lock {
 namespace {
 
-constexpr Millis kReleaseLimit{1000};
-constexpr Millis kInspectLimit{2000};
 // Servers that disagree about who waits would cut their pages at different places: one for all.
 constexpr uint64_t kWholeListing = 4096;
 
-std::vector<Member> members_of(const std::vector<MakeStore>& makers) {
+std::vector<Member> members_of(const std::vector<MakeServer>& makers) {
   std::vector<Member> members;
-  for (const MakeStore& make : makers) members.push_back({make()});
+  for (const MakeServer& make : makers) members.push_back({make()});
   return members;
 }
 
@@ -37,7 +36,7 @@ Status fits_quorum(const AcquireCall& call) {
   if (call.limit != Limit::exclusive()) {
     return unsupported("acquire", call.name, "--slots and --shared would admit too many holders");
   }
-  if (call.ttl > kLongestQuorumLease) return unsupported("acquire", call.name, kTooLong);
+  if (call.ttl > timing::kLongestQuorumLease) return unsupported("acquire", call.name, kTooLong);
   return Done{};
 }
 
@@ -61,7 +60,7 @@ class QuorumStore::Acquiring final : public QuorumAcquire {
   QuorumStore& store_;
 };
 
-QuorumStore::QuorumStore(std::vector<MakeStore> makers, QuorumSources sources)
+QuorumStore::QuorumStore(std::vector<MakeServer> makers, QuorumSources sources)
     : makers_(std::move(makers)),
       sources_(std::move(sources)),
       members_(members_of(makers_)),
@@ -101,71 +100,83 @@ InFlight<AcquireReply> QuorumStore::acquire(const AcquireCall& call) {
 }
 
 InFlight<RenewReply> QuorumStore::renew(const RenewCall& call) {
-  if (call.ttl > kLongestQuorumLease) {
+  if (call.ttl > timing::kLongestQuorumLease) {
     return std::make_unique<FailedReply<RenewReply>>(unsupported("renew", call.name, kTooLong));
   }
   // A holder that may have lost the lock puts nothing back.
   auto make_request = [call](LockStore& store, size_t, TimePoint now) {
     RenewCall one = call;
     if (now >= call.valid_until) one.token = {};
-    one.ahead = kLongestClockGap;
+    one.ahead = timing::kLongestClockGap;
     return store.renew(one);
   };
   return std::make_unique<QuorumRequest<RenewReply>>(
-      members(), quorum_, make_request, QuorumRequest<RenewReply>::Options{server_limit(call.ttl)});
+      members(), quorum_, make_request,
+      QuorumRequest<RenewReply>::Options{timing::server_limit(call.ttl)});
 }
 
 InFlight<ReleaseReply> QuorumStore::release(const ReleaseCall& call) {
   auto make_request = [call](LockStore& store, size_t, TimePoint) { return store.release(call); };
   return std::make_unique<QuorumRequest<ReleaseReply>>(
       members(), quorum_, make_request,
-      QuorumRequest<ReleaseReply>::Options{kReleaseLimit, OnPending::abandon});
+      QuorumRequest<ReleaseReply>::Options{timing::kQuorumReleaseLimit, OnPending::abandon});
 }
 
 InFlight<CancelReply> QuorumStore::cancel(const CancelCall& call) {
   auto make_request = [call](LockStore& store, size_t, TimePoint) { return store.cancel(call); };
   return std::make_unique<QuorumRequest<CancelReply>>(
       members(), quorum_, make_request,
-      QuorumRequest<CancelReply>::Options{kReleaseLimit, OnPending::abandon, WaitFor::everyone});
+      QuorumRequest<CancelReply>::Options{timing::kQuorumReleaseLimit, OnPending::abandon,
+                                          WaitFor::everyone});
 }
 
+// A server that was late to hear of the majority's token has one of its own.
 InFlight<ForceReply> QuorumStore::force_unlock(const ForceCall& call) {
-  auto make_request = [call](LockStore& store, size_t, TimePoint) {
-    return store.force_unlock(call);
+  ForceCall unchecked = call;
+  for (ForceTarget& target : unchecked.targets) target.token = {};
+  auto make_request = [unchecked](LockInspector& inspector, size_t, TimePoint) {
+    return inspector.force_unlock(unchecked);
   };
   return std::make_unique<QuorumRequest<ForceReply>>(
       members(), quorum_, make_request,
-      QuorumRequest<ForceReply>::Options{kInspectLimit, OnPending::finish, WaitFor::everyone});
+      QuorumRequest<ForceReply>::Options{timing::kQuorumInspectLimit, OnPending::finish,
+                                         WaitFor::everyone});
 }
 
 InFlight<Snapshot> QuorumStore::inspect(const InspectCall& call) {
   InspectCall whole = call;
   whole.holders_page = kWholeListing;
   if (whole.waiters_page > 0) whole.waiters_page = kWholeListing;
-  auto make_request = [whole](LockStore& store, size_t, TimePoint) { return store.inspect(whole); };
+  auto make_request = [whole](LockInspector& inspector, size_t, TimePoint) {
+    return inspector.inspect(whole);
+  };
   return std::make_unique<QuorumRequest<Snapshot>>(
       members(), quorum_, make_request,
-      QuorumRequest<Snapshot>::Options{kInspectLimit, OnPending::finish, WaitFor::everyone});
+      QuorumRequest<Snapshot>::Options{timing::kQuorumInspectLimit, OnPending::finish,
+                                       WaitFor::everyone});
 }
 
 InFlight<std::vector<HistoryRow>> QuorumStore::history(const LockName& name, uint64_t rows) {
-  auto make_request = [name, rows](LockStore& store, size_t, TimePoint) {
-    return store.history(name, rows);
+  auto make_request = [name, rows](LockInspector& inspector, size_t, TimePoint) {
+    return inspector.history(name, rows);
   };
   using Rows = std::vector<HistoryRow>;
   return std::make_unique<QuorumRequest<Rows>>(
       members(), quorum_, make_request,
-      QuorumRequest<Rows>::Options{kInspectLimit, OnPending::finish, WaitFor::everyone});
+      QuorumRequest<Rows>::Options{timing::kQuorumInspectLimit, OnPending::finish,
+                                   WaitFor::everyone});
 }
 
 InFlight<NamesPage> QuorumStore::list_names(const std::string& cursor) {
-  auto make_request = [cursor](LockStore& store, size_t member, TimePoint) -> InFlight<NamesPage> {
+  auto make_request = [cursor](LockInspector& inspector, size_t member,
+                               TimePoint) -> InFlight<NamesPage> {
     auto own = cursor_at(cursor, member);
-    return own ? store.list_names(*own) : nullptr;
+    return own ? inspector.list_names(*own) : nullptr;
   };
   return std::make_unique<QuorumRequest<NamesPage>>(
       members(), quorum_, make_request,
-      QuorumRequest<NamesPage>::Options{kInspectLimit, OnPending::finish, WaitFor::everyone});
+      QuorumRequest<NamesPage>::Options{timing::kQuorumInspectLimit, OnPending::finish,
+                                        WaitFor::everyone});
 }
 
 InFlight<Wake> QuorumStore::wait_for_wake(const LockName& name, const Owner& owner, Millis slice) {

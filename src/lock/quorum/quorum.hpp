@@ -6,11 +6,6 @@
 
 namespace rlock::lock {
 
-// The longest lease over a quorum: for so long a server that lost its memory does not vote.
-inline constexpr Millis kLongestQuorumLease{60'000};
-// By how much a server's clock may be ahead of another's before that one doubts its tokens.
-inline constexpr Millis kLongestClockGap{60'000};
-
 // Whether a quorum can hold what `call` wants; ErrorKind::usage says why not.
 Status fits_quorum(const AcquireCall& call);
 
@@ -21,12 +16,12 @@ struct QuorumSources {
 };
 
 // Three and more independent servers as one: what a majority of them says is so. Exclusive mode
-// only, leases of at most kLongestQuorumLease; ErrorKind::usage otherwise. [docs/PROTOCOL.md,
-// "Quorum"]
-class QuorumStore : public LockStore {
+// only, leases of at most timing::kLongestQuorumLease; ErrorKind::usage otherwise.
+// [docs/PROTOCOL.md, "Quorum"]
+class QuorumStore : public LockServer {
  public:
   // A maker for each server; they are called when a server is first needed.
-  QuorumStore(std::vector<MakeStore> makers, QuorumSources sources);
+  QuorumStore(std::vector<MakeServer> makers, QuorumSources sources);
   QuorumStore(const QuorumStore&) = delete;
   QuorumStore& operator=(const QuorumStore&) = delete;
 
@@ -43,7 +38,7 @@ class QuorumStore : public LockStore {
   bool granted_everywhere(TimePoint now) override;
 
  protected:
-  std::vector<MakeStore> makers_;
+  std::vector<MakeServer> makers_;
   QuorumSources sources_;
   std::vector<Member> members_;
   Quorum quorum_;

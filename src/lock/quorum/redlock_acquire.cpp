@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lock/lease.hpp"
+#include "lock/timing.hpp"
 
 namespace rlock::lock {
 
@@ -38,7 +39,7 @@ void RedlockAcquire::cancel_try(Result<AcquireReply> then, TimePoint now, TimePo
   result_ = std::move(then);
   auto make_request = [call = CancelCall{params_.call.name, params_.call.owner}](
                           LockStore& store, size_t, TimePoint) { return store.cancel(call); };
-  QuorumTry::cancel_try(std::move(make_request), now + kCancelTime, pause_until);
+  QuorumTry::cancel_try(std::move(make_request), now + timing::kTryCancelTime, pause_until);
 }
 
 }  // namespace rlock::lock

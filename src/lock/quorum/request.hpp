@@ -1,6 +1,7 @@
 #pragma once
 
 #include "lock/quorum/merge.hpp"
+#include "lock/timing.hpp"
 
 namespace rlock::lock {
 
@@ -33,7 +34,7 @@ class QuorumRequest final : public Reply<T> {
     if (result_) return true;
     bool enough = count_answers(broadcast_.replies()) >= quorum_.majority();
     if (wait_for_ == WaitFor::everyone && enough) {
-      close_at_ = std::min(close_at_, now + kStragglers);
+      close_at_ = std::min(close_at_, now + timing::kStragglerTime);
     }
     bool closed = broadcast_.open() == 0 || now >= close_at_;
     result_ = merge_replies(broadcast_.replies(), quorum_,
@@ -46,9 +47,6 @@ class QuorumRequest final : public Reply<T> {
   Result<T> take() override { return *std::move(result_); }
 
  private:
-  // After a majority has answered.
-  static constexpr Millis kStragglers{100};
-
   Broadcast<T> broadcast_;
   const Quorum& quorum_;
   WaitFor wait_for_;

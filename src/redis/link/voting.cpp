@@ -9,11 +9,12 @@
 #include <string_view>
 
 #include "lock/quorum/quorum.hpp"
+#include "lock/timing.hpp"
 #include "redis/link/member_registry.hpp"
 
 namespace rlock::redis {
 
-static_assert(std::chrono::seconds(kRestartGuardSeconds) == lock::kLongestQuorumLease,
+static_assert(std::chrono::seconds(kRestartGuardSeconds) == timing::kLongestQuorumLease,
               "a shorter one lets a server vote that forgot a lease, a longer one helps nobody");
 
 namespace {

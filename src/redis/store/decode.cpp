@@ -252,7 +252,6 @@ std::optional<lock::ForceReply> decode_force(const redisReply& reply) {
   std::string_view word = item.at(0).text();
   if (word == "free") return lock::NotHeld{};
   if (word == "nomatch") return lock::NoMatch{};
-  if (word == "several") return lock::SeveralHolders{item.at(1).count()};
   if (word == "more") return lock::RetryNow{};
   if (word != "forced") return std::nullopt;
   lock::Forced forced{holders_of(item.at(1)), {}, std::nullopt};
@@ -260,6 +259,9 @@ std::optional<lock::ForceReply> decode_force(const redisReply& reply) {
     forced.unconfirmed.emplace_back(item.at(2).at(i).text());
   }
   if (!item.at(3).text().empty()) forced.next = std::string(item.at(3).text());
+  for (size_t i = 0; i < item.at(4).size(); ++i) {
+    forced.broken_before.emplace_back(item.at(4).at(i).text());
+  }
   return forced;
 }
 

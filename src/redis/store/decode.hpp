@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "lock/store.hpp"
+#include "lock/inspector.hpp"
 
 // What the scripts return, in our own words. nullopt: not a reply that these scripts give.
 namespace rlock::redis {

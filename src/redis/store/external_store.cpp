@@ -83,11 +83,6 @@ Millis look_again(Millis retry, const lock::Holder& holder) {
   return retry > Millis(0) ? std::min(retry, end) : end;
 }
 
-std::optional<std::string> force_owner(const lock::ForceTarget& target) {
-  if (const auto* owner = std::get_if<lock::Owner>(&target)) return owner->text();
-  return std::nullopt;
-}
-
 }  // namespace
 
 ExternalStore::ExternalStore(std::unique_ptr<Link> link, FormatScripts scripts)
@@ -159,17 +154,15 @@ lock::InFlight<lock::CancelReply> ExternalStore::cancel(const lock::CancelCall& 
                                        {encode_owner(call.owner)}, read);
 }
 
+// Such a lock has one holder, so there is one target.
 lock::InFlight<lock::ForceReply> ExternalStore::force_unlock(const lock::ForceCall& call) {
-  bool by_token = std::holds_alternative<lock::Token>(call.target);
-  auto read = [by_token](ScriptReply& parsed) -> lock::ForceReply {
-    if (by_token || parsed.word == "held") return lock::NoMatch{};
+  auto read = [](ScriptReply& parsed) -> lock::ForceReply {
+    if (parsed.word == "held") return lock::NoMatch{};
     if (!parsed.holder) return lock::NotHeld{};
     return lock::Forced{{std::move(*parsed.holder)}, {}, {}};
   };
-  auto owner = force_owner(call.target);
-  const lua::Script& script = by_token ? scripts_.inspect : scripts_.release;
-  std::string held_by = owner ? encode_owner(lock::Owner::external(*owner)) : std::string();
-  return this->call<lock::ForceReply>(script, "force-unlock", call.name, {held_by}, read);
+  return this->call<lock::ForceReply>(scripts_.release, "force-unlock", call.name,
+                                      {encode_owner(call.targets.front().owner)}, read);
 }
 
 lock::InFlight<lock::Snapshot> ExternalStore::inspect(const lock::InspectCall& call) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lock/store.hpp"
+#include "lock/inspector.hpp"
 #include "lua/scripts.hpp"
 #include "redis/link/link.hpp"
 #include "util/random.hpp"
@@ -14,7 +14,7 @@ namespace rlock::redis {
 // What the locks of other clients have in common: one key, named as the lock, with the owner in it;
 // exclusive; no queue, no token, no record, no memory of who had it. What a server cannot know here
 // is unknown in the reply, never guessed. One request in flight at a time.
-class ExternalStore : public lock::LockStore {
+class ExternalStore : public lock::LockServer {
  public:
   struct FormatScripts {
     const lua::Script& acquire;
@@ -32,7 +32,7 @@ class ExternalStore : public lock::LockStore {
   // finds its own work done, if the one before may have reached a server.
   lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall& call) override;
   lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall& call) override;
-  // Frees at once: nobody can be told. A token matches no holder.
+  // Frees at once: its holder is not notified. There are no tokens to check.
   lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall& call) override;
   lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall& call) override;
   // ErrorKind::usage: there is none.

@@ -46,12 +46,6 @@ const char* to_argument(lock::CancelHow how) {
   return how == lock::CancelHow::timed_out ? "timed_out" : "cancelled";
 }
 
-std::pair<std::string, std::string> force_target(const lock::ForceTarget& target) {
-  if (const auto* owner = std::get_if<lock::Owner>(&target)) return {"owner", owner->text()};
-  if (const auto* token = std::get_if<lock::Token>(&target)) return {"token", number(token->value)};
-  return {std::holds_alternative<lock::AllHolders>(target) ? "every" : "sole", ""};
-}
-
 // BLPOP. What answers it before its time does not block: some proxies, and what only looks like
 // Redis.
 class BlockingPop final : public lock::Reply<lock::Wake> {
@@ -155,10 +149,13 @@ lock::InFlight<lock::CancelReply> RedisStore::cancel(const lock::CancelCall& cal
 }
 
 lock::InFlight<lock::ForceReply> RedisStore::force_unlock(const lock::ForceCall& call) {
-  auto [target, value] = force_target(call.target);
-  auto words =
-      script_call(scripts_.force_unlock, call.name,
-                  {target, value, call.pace == lock::Pace::now ? "now" : "confirmed", call.note});
+  std::vector<std::string> arguments{call.when == lock::ForceWhen::now ? "now" : "confirmed",
+                                     call.note};
+  for (const lock::ForceTarget& target : call.targets) {
+    arguments.push_back(target.owner.text());
+    arguments.push_back(number(target.token.value));
+  }
+  auto words = script_call(scripts_.force_unlock, call.name, std::move(arguments));
   return std::make_unique<Call<lock::ForceReply>>(
       *link_, std::move(words), action_on("force-unlock", call.name),
       without_context<lock::ForceReply, decode_force>, "", &scripts_.force_unlock);

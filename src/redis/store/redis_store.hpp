@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lock/store.hpp"
+#include "lock/inspector.hpp"
 #include "lua/scripts.hpp"
 #include "redis/link/connection.hpp"
 
@@ -20,7 +20,7 @@ struct Scripts {
 };
 
 // The native format over one link: one request in flight at a time. [docs/PROTOCOL.md]
-class RedisStore : public lock::LockStore {
+class RedisStore : public lock::LockServer {
  public:
   RedisStore(std::unique_ptr<Link> link, std::string prefix, Scripts scripts = {});
   RedisStore(Server server, std::string prefix, Scripts scripts = {});

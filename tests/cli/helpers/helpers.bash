@@ -8,6 +8,18 @@ unset RLOCK_USER RLOCK_PASSWORD REDISCLI_AUTH RLOCK_PREFIX
 # The tests of configuration files name their own.
 export RLOCK_CONFIG=/dev/null
 
+# rlock ARG…: the program; what it prints with --json is kept, and validated when the file of tests is over.
+rlock() {
+  case " $* " in
+    " run "*) command rlock "$@" ;;
+    *" --json "*)
+      command rlock "$@" | tee "$(mktemp "$BATS_RUN_TMPDIR/json.XXXXXX")"
+      return "${PIPESTATUS[0]}"
+      ;;
+    *) command rlock "$@" ;;
+  esac
+}
+
 # ---- servers ----
 
 # serve FOLDER ARG…: a redis-server in FOLDER, on FOLDER/s alone. It may still be loading its data.

@@ -23,5 +23,7 @@ while True:
     os.write(1, piece)
     if not sys.stdin.isatty() and (typed := sys.stdin.buffer.read()):
         os.write(terminal, typed)
+# Python resets its handlers before it exits: a late USR1 would kill it.
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 sys.exit(code if code >= 0 else 128 - code)

@@ -1,0 +1,116 @@
+#pragma once
+
+#include "lock/store.hpp"
+
+// What operators ask of a server: how a lock looks, and that a holder is removed.
+namespace rlock::lock {
+
+// ---- force-unlock ----
+
+// A holder as it was listed. Token 0: it is not checked, since the server may have another one for
+// this owner, or none.
+struct ForceTarget {
+  Owner owner;
+  Token token{};
+};
+// confirmed: a holder that receives its revocation counts until it has confirmed.
+enum class ForceWhen { confirmed, now };
+
+struct ForceCall {
+  LockName name;
+  std::vector<ForceTarget> targets;  // in one step; those that do not hold the lock are left out
+  ForceWhen when = ForceWhen::confirmed;
+  std::string note{};  // opaque: who does it and why; the holder reads it
+};
+struct Forced {
+  std::vector<Holder> broken;
+  std::vector<std::string> unconfirmed;  // of those, the owners that still count until they confirm
+  std::optional<std::string> next;       // granted by this call
+  std::vector<std::string> broken_before{};  // by this very call, whose reply was lost: the owners
+};
+struct NotHeld {};
+struct NoMatch {};
+using ForceReply = std::variant<Forced, NotHeld, NoMatch, RetryNow>;
+
+// ---- inspect ----
+
+struct InspectCall {
+  LockName name;
+  uint64_t holders_from = 0;
+  uint64_t waiters_from = 0;
+  uint64_t holders_page = 128;
+  uint64_t waiters_page = 128;  // 0 where only a status is wanted
+};
+// A server of a quorum that gave no usable reply.
+struct SilentServer {
+  std::string server;
+  std::string why;
+};
+struct Snapshot {
+  bool known = false;           // some key of the lock exists
+  std::vector<Holder> holders;  // live ones, cooldown included
+  uint64_t live_holders = 0;
+  std::vector<Waiter> waiters;  // in order of service, live ones
+  uint64_t live_waiters = 0;
+  bool more_holders = false;
+  bool more_waiters = false;
+  Token last_grant{};  // 0 where nothing is remembered
+  // Of a quorum: how many servers it has, which of them gave no usable reply, and who has leases on
+  // too few of them to hold the lock.
+  uint64_t servers = 1;
+  std::vector<SilentServer> silent{};
+  std::vector<Holder> partial{};
+};
+
+// ---- history: the last runs and the skips between them, newest first ----
+
+struct Run {
+  Token token;
+  ServerTime since;
+  ServerTime until;
+  std::string how;     // released, expired, forced
+  std::string result;  // as the release gave it; `-`: unknown
+  std::string record{};
+  std::string note{};  // of the operator who broke the lock, or its cool-down
+};
+// Acquisitions that were refused or timed out between two runs.
+struct Skips {
+  uint64_t count = 0;
+  ServerTime first;
+  ServerTime last;
+  std::string record{};  // of the last one
+};
+using HistoryRow = std::variant<Run, Skips>;
+
+struct NamesPage {
+  std::vector<std::string> names;  // may repeat between pages
+  std::string cursor{};            // empty: that was the last page
+};
+
+// Each call may be sent again with the same arguments when its reply was lost.
+class LockInspector {
+ public:
+  virtual ~LockInspector() = default;
+  virtual InFlight<ForceReply> force_unlock(const ForceCall& call) = 0;
+  virtual InFlight<Snapshot> inspect(const InspectCall& call) = 0;
+  // The newest `rows` of the history.
+  virtual InFlight<std::vector<HistoryRow>> history(const LockName& name, uint64_t rows) = 0;
+  // Names of the locks under the prefix, a page at a time; cursor empty for the first.
+  virtual InFlight<NamesPage> list_names(const std::string& cursor) = 0;
+  // Where list_names() goes on when the server that has the page at `cursor` cannot be had; empty:
+  // there is no other one.
+  virtual std::string cursor_past_server(const std::string& /*cursor*/) const { return {}; }
+  // Where it is, for messages: no password.
+  virtual std::string server() const = 0;
+};
+
+// A connection that serves both.
+class LockServer : public LockStore, public LockInspector {
+ public:
+  std::string server() const override = 0;
+};
+
+using MakeInspector = std::function<std::unique_ptr<LockInspector>()>;
+using MakeServer = std::function<std::unique_ptr<LockServer>()>;
+
+}  // namespace rlock::lock

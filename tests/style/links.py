@@ -1,0 +1,129 @@
+#!/usr/bin/python3
+"""Every link between the pages of the tree resolves, and every path and page that pages and comments name exists.
+
+In pages: [text](target#anchor), paths and `test_…` in backticks, and in the tables of docs/FAULTS.md "names of tests". In comments of src and tests: paths below the folders of the
+tree, NAME.md, and sections: docs/PROTOCOL.md, "Release".
+"""
+import re
+
+import cpp
+from tree import TOP, Faults, files, read
+
+PAGES = ("*.md", "docs/**/*.md", "src/**/*.md", "tests/**/*.md", "packaging/**/*.md")
+FOLDERS = "src|tests|docs|man|packaging|completions"
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+PATH = re.compile(rf"(?<![\w/.$}}-])((?:{FOLDERS})/[\w./*{{}},-]*[\w/*}}])")
+FILE = re.compile(r"(?<![\w/.<$~-])([\w./-]*[\w-]\.(?:cpp|hpp|py|bats|bash|cmake))(?![\w/])")
+PAGE = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)*[\w-]+\.md)\b(?:,?\s+(?://|\#)?\s*\"([^\"]+)\")?")
+MADE = re.compile(r"tests/style/passed|build/")
+
+
+def slug(heading):
+    """As GitHub makes an anchor of a heading."""
+    text = re.sub(r"`|\*|\[([^\]]*)\]\([^)]*\)", lambda match: match[1] or "", heading.strip().lower())
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+
+
+def headings(path):
+    """The texts of a page's headings; not the comments in its blocks of code."""
+    text = re.sub(r"^```.*?^```", "", (TOP / path).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return [match.strip() for match in re.findall(r"^#{1,6} (.+?)#*$", text, re.MULTILINE)]
+
+
+def anchors(path):
+    seen, found = {}, set()
+    for name in map(slug, headings(path)):
+        found.add(f"{name}-{seen[name]}" if name in seen else name)
+        seen[name] = seen.get(name, 0) + 1
+    return found
+
+
+def expand(path):
+    """a/{b,c}.hpp is two paths."""
+    match = re.search(r"\{([^}]*)\}", path)
+    if not match:
+        return [path]
+    return [other for part in match[1].split(",") for other in expand(path[:match.start()] + part + path[match.end():])]
+
+
+def exists(path, folder):
+    roots = [TOP, TOP / "src", TOP / "tests", TOP / folder]
+    return any((root / path).exists() or ("*" in path and any(root.glob(path))) for root in roots)
+
+
+def check_link(path, line, target, faults):
+    if re.match(r"[a-z]+:", target):
+        return
+    name, _, anchor = target.partition("#")
+    other = (TOP / path.parent / name).resolve() if name else TOP / path
+    if not other.exists():
+        faults.add(path, line, f"the link leads nowhere: {target}", "name what there is")
+    elif anchor and other.suffix == ".md" and anchor not in anchors(other.relative_to(TOP)):
+        faults.add(path, line, f"{name or path} has no heading #{anchor}")
+
+
+def check_names(path, line, text, known, faults):
+    """Paths and pages that a text names."""
+    named = {match[1] for match in PATH.finditer(text)} | {match[1] for match in FILE.finditer(text)}
+    for name in sorted(one for each in named for one in expand(each.rstrip(".")) if not one.endswith(".md")):
+        there = exists(name, path.parent) or ("/" not in name and name in known)
+        if not there and not MADE.match(name):
+            faults.add(path, line, f"there is no {name}")
+    for match in PAGE.finditer(text):
+        pages = [page for page in files(*PAGES) if str(page).endswith(match[1])]
+        if not pages:
+            faults.add(path, line, f"there is no page {match[1]}")
+        section = re.sub(r"\s*\n\s*(?://|#|--)?\s*", " ", match[2] or "")
+        if pages and section and not any(section in headings(page) for page in pages):
+            faults.add(path, line, f'{match[1]} has no section "{section}"')
+
+
+def check_tests(path, line, text, tests, faults):
+    """Names of tests that a line of a page has."""
+    names = re.findall(r"`(test_\w+)`", text)
+    if path.name == "FAULTS.md" and text.startswith("|"):
+        names += re.findall(r'"([^"|]+)"', text)
+    for name in names:
+        if name not in tests:
+            faults.add(path, line, f'there is no test "{name}"', "name one that there is")
+
+
+def comments(path, text):
+    """(line, text); comments in lines that follow each other are one text."""
+    if path.suffix in (".cpp", ".hpp"):
+        found = [(token.line, token.text) for token in cpp.tokens(text) if token.kind == "comment"]
+    else:
+        mark = "--" if path.suffix == ".lua" else "#"
+        found = [(number, line[line.index(mark):]) for number, line in enumerate(text.splitlines(), 1)
+                 if re.search(rf"(^|\s){mark}(\s|$)", line)]
+    joined = []
+    for line, comment in found:
+        if joined and line == joined[-1][1] + 1:
+            joined[-1][1:] = [line, joined[-1][2] + "\n" + comment]
+        else:
+            joined.append([line, line, comment])
+    return [(first, comment) for first, _, comment in joined]
+
+
+def main():
+    faults = Faults()
+    sources = files(*(f"{folder}/**/*.{ending}" for folder in ("src", "tests")
+                      for ending in ("cpp", "hpp", "lua", "py", "bats", "bash", "sh", "cmake", "txt")))
+    known = {path.name for path in sources} | {path.name for path in files("man/*", "packaging/**/*", "completions/*")}
+    pages = files(*PAGES)
+    tests = "\0".join(read(path) for path in sources if path.parts[0] == "tests" and path.suffix in (".cpp", ".hpp", ".py", ".bats"))
+    for path in pages:
+        for number, line in enumerate(read(path).splitlines(), 1):
+            for match in LINK.finditer(line):
+                check_link(path, number, match[1], faults)
+            check_tests(path, number, line, tests, faults)
+            for match in re.finditer(r"`([^`]+)`", line):
+                check_names(path, number, match[1], known, faults)
+    for path in sources:
+        if "corpus" not in path.parts and "style" not in path.parts:
+            for number, comment in comments(path, read(path)):
+                check_names(path, number, comment, known, faults)
+    faults.finish(f"{len(pages)} pages, {len(sources)} sources")
+
+
+main()

@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+"""tidy.py BUILD: clang-tidy 14 with the tree's .clang-tidy over src, as BUILD/compile_commands.json compiles it.
+
+Other versions know other checks, and see other things in the same ones: without this one the test is skipped.
+A file that passed is not looked at again as long as it, what it includes of the tree, its flags and .clang-tidy stay.
+"""
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+from tree import TOP, read
+
+PROGRAM = "clang-tidy-14"
+SKIPPED = 77
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+def reach(path, seen):
+    """The file and all of the tree that it includes."""
+    if path in seen:
+        return seen
+    seen.add(path)
+    for name in INCLUDE.findall(path.read_text(encoding="utf-8")):
+        for folder in (TOP / "src", path.parent):
+            if (folder / name).is_file():
+                reach((folder / name).resolve(), seen)
+    return seen
+
+
+def stamp(entry):
+    state = hashlib.sha256((entry.get("command") or shlex.join(entry["arguments"])).encode())
+    state.update(read(".clang-tidy").encode())
+    for path in sorted(reach(pathlib.Path(entry["file"]).resolve(), set())):
+        state.update(str(path).encode() + b"\0" + path.read_bytes())
+    return state.hexdigest()
+
+
+def check(build, entry, mark):
+    """What clang-tidy has to say against one file; empty when nothing."""
+    if mark.exists():
+        return ""
+    # Warnings are the compiler's business, and its flags are gcc's.
+    done = subprocess.run([PROGRAM, "-p", build, "--quiet", "--extra-arg=-w", entry["file"]],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode == 0:
+        mark.touch()
+        return ""
+    return (done.stdout or done.stderr).replace(f"{TOP}/", "")
+
+
+def main():
+    if not shutil.which(PROGRAM):
+        print(f"skipped: {PROGRAM} is not installed (Debian 12 has it)")
+        sys.exit(SKIPPED)
+    build = sys.argv[1]
+    passed = pathlib.Path(build) / "tests/style/passed"
+    passed.mkdir(parents=True, exist_ok=True)
+    with open(pathlib.Path(build) / "compile_commands.json", encoding="utf-8") as file:
+        entries = {entry["file"]: entry for entry in json.load(file)}
+    entries = [entry for name, entry in sorted(entries.items()) if pathlib.Path(name).is_relative_to(TOP / "src")]
+    marks = [passed / stamp(entry) for entry in entries]
+    for old in set(passed.iterdir()) - set(marks):
+        old.unlink()
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        answers = list(pool.map(lambda entry, mark: check(build, entry, mark), entries, marks))
+    faults = [answer for answer in answers if answer]
+    print(*faults, sep="\n")
+    print(f"{len(entries)} files: {len(faults)} with faults")
+    sys.exit(1 if faults or not entries else 0)
+
+
+main()
