@@ -25,7 +25,7 @@ def mutant(name):
 
 
 def until(holds, what):
-    """Polls for a state whose change cannot be waited for; returns what `holds` returned."""
+    """Asks again and again until a state is reached; its change cannot be waited for; returns what `holds` returned."""
     end = time.monotonic() + PATIENCE
     while not (result := holds()):
         if time.monotonic() > end:

@@ -100,7 +100,7 @@ TEST_CASE("a command that ended by itself while rlock was stopped keeps its code
   send_signal(job.pid(), SIGSTOP);
   CHECK(job.rest().empty());
   CHECK(job.at_end());
-  // Past the lease, and past the moment at which the guard of a living command would kill.
+  // After the lease, and after the moment at which the guard of a living command would kill.
   CHECK(eventually(
       [&] { return rlock::BootClock::now() > last_call(read_file(trace), "acquire") + 1100ms; }));
   CHECK(alive(left));
