@@ -2,8 +2,8 @@
 
 #include "cli/dispatch.hpp"
 
-// Nothing is buffered, so nothing is lost by leaving at once; tearing everything down first would
-// cost each run 0.05 ms.
+// Nothing is buffered, so _exit() loses nothing, and it saves each run the 0.05 ms that destructors
+// would take.
 int main(int argc, char** argv) {
   _exit(rlock::cli::run_program(argc, argv));
 }

@@ -13,12 +13,6 @@
 namespace rlock::cli {
 namespace {
 
-// With run stdout belongs to the command: errors are not told there, not even with --json.
-int fail_command(const Error& error, const Invocation& invocation) {
-  bool silent = invocation.command == CommandId::run;
-  return fail(error, silent ? Choices{} : invocation.choices);
-}
-
 struct Dispatcher {
   int operator()(const Help& help) const {
     return print_result(help.command ? command_help(*help.command) : general_help());
@@ -33,7 +27,7 @@ struct Dispatcher {
   int operator()(Invocation& invocation) const {
     if (invocation.command == CommandId::completion) return completion_command(invocation);
     auto configured = apply_config(invocation, system_getenv, default_config_files(system_getenv));
-    if (!configured) return fail_command(configured.error(), invocation);
+    if (!configured) return fail(configured.error(), invocation.choices);
     if (!invocation.choices.has(Opt::quiet)) {
       for (const std::string& warning : *configured) print_message(warning);
     }

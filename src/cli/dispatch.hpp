@@ -2,7 +2,7 @@
 
 namespace rlock::cli {
 
-// The whole program; the exit code.
+// The whole program; returns its exit code.
 int run_program(int argc, char** argv);
 
 }  // namespace rlock::cli

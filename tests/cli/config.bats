@@ -147,7 +147,7 @@ EOT
   configure "$user_file" <<<'url = "redis://h:x"'
   refused "$user_file:1:" "port"
   configure "$user_file" <<<$'prefix = "a"\nuser = "b'
-  refused "$user_file:2:" "not TOML"
+  refused "$user_file:2:" "invalid TOML"
 }
 
 @test "a mistake as JSON" {

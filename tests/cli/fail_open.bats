@@ -65,7 +65,7 @@ warned() {
   [[ $stderr == *"--max-run"*"without the lock"* ]] || [[ $stderr == *"without the lock"*"--max-run"* ]] || fail "$stderr"
   eventually gone "$(cat pid)"
   run -127 --separate-stderr rlock run -u "$nobody" --fail-open job -- "$here/none"
-  [[ ${stderr_lines[1]} == *"held no lock"* ]] || fail "$stderr"
+  [[ ${stderr_lines[1]} == *"was not locked (--fail-open)"* ]] || fail "$stderr"
 }
 
 @test "it runs on beyond the ttl" {

@@ -152,7 +152,7 @@ listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' |
   run -75 rlock force-unlock --yes --format plain --owner other f
   exists f
   run -0 rlock force-unlock --yes f
-  [[ $output == *"cannot be told"* ]]
+  [[ $output == *"cannot be notified"* ]]
   absent f
   redis hset f uuid:1 1 >/dev/null
   redis pexpire f 60000 >/dev/null

@@ -121,7 +121,7 @@ past() { rlock history --json "$1" | jq -c "$2"; }
 @test "history without a name is that of all locks, the newest first" {
   reset_server
   run -0 rlock history
-  [ "$output" = "no runs are remembered" ]
+  [ "$output" = "no runs are recorded" ]
   rlock run first -- true
   run -3 rlock run second -- sh -c 'exit 3'
   hold third

@@ -47,7 +47,7 @@ state() { rlock status --json "$1" | jq -r '.locks[0].state'; }
     code=127
     [ -e "$command" ] && code=126
     run -$code --separate-stderr rlock run -n --min-hold 1h "missing" -- "$command"
-    says 'released "missing"'
+    says '"missing" at ' 'was released'
     run -1 rlock status -q missing
     run -0 rlock run -n missing -- true
   done

@@ -39,7 +39,7 @@ shown() { rlock status --json "$1" | jq -rc '.locks[0] | [.mode, .slots]'; }
   run -75 rlock run -n --slots 3 mixed -- true
   run -0 rlock status mixed
   [[ $output == *"2 of 2 slots"* ]] || fail "$output"
-  [[ $output == *"mode     slots, at most 3 together"* ]] || fail "$output"
+  [[ $output == *"mode     slots, up to 3 holders"* ]] || fail "$output"
   [ "$(rlock status --json mixed | jq -c '[.locks[0].holders[] | .slots]')" = '[3,2]' ]
   let_go mixed
 }

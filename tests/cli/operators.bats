@@ -25,7 +25,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
         (.owner | test("^[0-9a-f]{32}$")) and (.token | type == "number" and . == floor and . < 9007199254740992) and
         .host == $host and .pid == $pid and .user == $user and (.command | startswith("sh -c")) and
         .reason == "why" and (.since | test($time)) and .held_ms >= 0 and
-        .ttl_ms > 10000 and .ttl_ms <= 20000 and .entries == 1))' status || fail "$(cat status)"
+        .left_ms > 10000 and .left_ms <= 20000 and .ttl_ms == 20000 and .entries == 1))' status || fail "$(cat status)"
   let_go exact
 }
 
@@ -35,7 +35,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   [ "$(jq -c '[.locks[] | [.name, .state, .holders, .waiters]]' <<<"$output")" = \
     '[["remembered","free",[],0],["never-seen","free",[],0]]' ] || fail "$output"
   run -0 rlock status never-seen remembered
-  [ "${lines[0]}" = "never-seen: never held, or not within 30 days" ] || fail "$output"
+  [ "${lines[0]}" = "never-seen: never held, or not in the last 30 days" ] || fail "$output"
   [[ ${lines[1]} == "remembered: free"* ]] || fail "$output"
   [ "$(rlock status --json remembered never-seen | jq -c '[.locks[].known]')" = '[true,false]' ]
 }
@@ -79,7 +79,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   owner=$(rlock acquire manual --ttl 10m)
   hold running
   run -0 rlock status manual
-  [[ $output == *"nothing renews it"* ]] || fail "$output"
+  [[ $output == *"only rlock renew extends it"* ]] || fail "$output"
   run -0 rlock status running
   [[ $output == *"unless renewed"* ]] || fail "$output"
   rlock status | grep -q 'manual .*\[not renewed\]'
@@ -276,31 +276,31 @@ breaks() {
   needs_terminal
   hold run --reason precious
   run -0 breaks run
-  [[ $output == *"its holder is asked to end. Break it?"*"asked to end; the next one starts"* ]] || fail "$output"
+  [[ $output == *"its holder will be asked to end. Break it?"*"asked to end; the next holder starts"* ]] || fail "$output"
   ends_with 76 "$holder"
   rm held.run go.run
   hold run
   run -0 breaks run --now
-  [[ $output == *"its holder is asked to end. Break it?"*"may overlap"* ]] || fail "$output"
+  [[ $output == *"its holder will be asked to end. Break it?"*"may overlap"* ]] || fail "$output"
   ends_with 76 "$holder"
   rlock acquire steps --ttl 1h
   run -0 breaks steps
-  [[ $output == *"nobody is told: its steps may go on"*"Break it?"*"freed at once; nobody is told"*"may overlap"* ]] ||
+  [[ $output == *"its holder is not notified and may run beside"*"Break it?"*"freed at once; the holder is not notified"*"may overlap"* ]] ||
     fail "$output"
   start sleep 1000
   rlock acquire renewed --renew-while $!
   run -0 breaks renewed
-  [[ $output == *"nobody ends its steps: the next holder waits for their process or the lease. Break it?"*"process $!"* ]] ||
+  [[ $output == *"rlock cannot end its steps: the next holder waits until their process or the lease ends. Break it?"*"process $!"* ]] ||
     fail "$output"
   run -0 breaks renewed --now
-  [[ $output == *"nobody ends its steps: they may go on beside the next holder. Break it?"*"may overlap"* ]] ||
+  [[ $output == *"rlock cannot end its steps: they may run beside the next holder. Break it?"*"may overlap"* ]] ||
     fail "$output"
   rlock run --min-hold 1h cool -- true
   run -0 breaks cool --now
-  [[ $output == *"it only cools down. Break it?"*"freed at once"* && $output != *overlap* ]] || fail "$output"
+  [[ $output == *"the lock is only cooling down. Break it?"*"freed at once"* && $output != *overlap* ]] || fail "$output"
   redis set other stranger px 3600000
   run -0 breaks other
-  [[ $output == *"cannot be told and may go on. Break it?"*"cannot be told"*"may overlap"* ]] || fail "$output"
+  [[ $output == *"cannot be notified and may run beside the next one. Break it?"*"cannot be notified"*"may overlap"* ]] || fail "$output"
 }
 
 @test "text from a holder never reaches a terminal raw" {
@@ -347,7 +347,7 @@ breaks() {
   hold silent -t 60s
   kill -STOP "$holder"
   run -0 rlock force-unlock silent --yes
-  [[ $output == *"when its lease ends; if its host is dead, --now frees it at once"* ]] || fail "$output"
+  [[ $output == *"when its lease ends; if its host is dead, use --now to free the lock at once"* ]] || fail "$output"
   kill -CONT "$holder"
   ends_with 76 "$holder"
 }

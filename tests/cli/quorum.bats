@@ -107,7 +107,7 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   start rlock run job -- true
   eventually waiting 1 job
   run rlock status job
-  [[ $output == *"its lease stands at 5 of 5"* ]]
+  [[ $output == *"the lease exists on 5 of 5 servers"* ]]
   at_server 2 redis flushall
   run rlock status --json job
   [ "$(jq '.locks[0].holders[0].servers' <<<"$output")" -eq 4 ]
@@ -116,7 +116,7 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   [[ $output == *"[4 of 5]"* ]]
   signal_server KILL 3
   run rlock status job
-  [[ $output == *"its lease stands at 3 of 5"* ]]
+  [[ $output == *"the lease exists on 3 of 5 servers"* ]]
   [[ $output == *"silent   $quorum_folder/3/s"* ]]
   run -0 rlock status -q job
   let_go job

@@ -109,6 +109,7 @@ EOF
   rlock acquire lease --ttl 90s --json >lease
   jq -e --arg owner "$(field lease owner)" --argjson token "$(field lease token)" '
     .schema == 1 and .name == "lease" and .owner == $owner and .token == $token and .ttl_ms == 90000 and
+    .left_ms > 60000 and .left_ms <= 90000 and
     (.acquired_at | test("^[0-9]{4}-.*\\.[0-9]{3}Z$"))' lease || fail "$(cat lease)"
 }
 
@@ -165,10 +166,10 @@ EOF
 
 @test "an owner id that cannot be printed: 71, and the lock is released" {
   run -71 --separate-stderr sh -c 'rlock acquire lost --ttl 1m >/dev/full'
-  says lost "given back"
+  says lost "the lock was released"
   free lost
   run -71 --separate-stderr sh -c 'rlock acquire lost --ttl 1m >&-'
-  says lost "given back"
+  says lost "the lock was released"
   free lost
   # A pipe whose reader is gone.
   mkfifo pipe
@@ -202,11 +203,11 @@ EOF
   local owner
   owner=$(rlock acquire long --ttl 15m)
   rlock renew long --owner "$owner"
-  [ "$(field long ttl_ms)" -gt 890000 ]
+  [ "$(field long left_ms)" -gt 890000 ]
   rlock renew long --owner "$owner" --ttl 1h
-  [ "$(field long ttl_ms)" -gt 3590000 ]
+  [ "$(field long left_ms)" -gt 3590000 ]
   rlock renew long --owner "$owner"
-  [ "$(field long ttl_ms)" -gt 3590000 ]
+  [ "$(field long left_ms)" -gt 3590000 ]
 }
 
 @test "renew and release need the owner, and RLOCK_OWNER is not taken for it" {
@@ -229,7 +230,7 @@ EOF
   says ended "no longer held" "$owner" "has ended"
   free ended
   run -0 --separate-stderr rlock renew ended --owner "$owner" --token "$token" --ttl 1m
-  says ended "put back"
+  says ended "restored"
   run -0 rlock status -q ended --owner "$owner"
   [ "$(field ended token)" = "$token" ]
   rlock release ended --owner "$owner"
@@ -273,8 +274,8 @@ EOF
   says hidden "no longer held" "--ttl"
   free hidden
   run -0 --separate-stderr rlock renew hidden --owner "$owner" --token "$token" --ttl 15m
-  says hidden "put back" 15m
-  [ "$(field hidden ttl_ms)" -gt 890000 ]
+  says hidden "restored for 15m"
+  [ "$(field hidden left_ms)" -gt 890000 ]
   [ "$(field hidden command)" = null ]
 }
 
@@ -282,7 +283,7 @@ EOF
   local owner
   owner=$(rlock acquire verbose --ttl 10m)
   run -0 --separate-stderr rlock renew verbose --owner "$owner" --ttl 2s -v
-  says verbose "lasts 9m" "left as it is"
+  says verbose "lasts another 9m" "left unchanged"
   run -0 --separate-stderr rlock renew verbose --owner "$owner" --ttl 20m -v
   says verbose "renewed for 20m"
   run -0 --separate-stderr rlock release verbose --owner "$owner" -v
@@ -374,10 +375,10 @@ EOF
   start rlock run -w 60 forced -- touch started
   eventually waiting 1 forced
   run -0 rlock force-unlock forced --yes --reason "stuck"
-  [[ $output == *"nobody ends its steps; the next one starts when process $job has ended, or in "* ]] || fail "$output"
-  eventually grep -q '^rlock: "forced" at .*broken by .*: stuck; nobody ends the steps of process .*when that process ends' err
+  [[ $output == *"rlock cannot end its steps; the next holder starts when process $job has ended, or in "* ]] || fail "$output"
+  eventually grep -q '^rlock: "forced" at .*broken by .*: stuck; rlock does not end the steps of process .*when that process ends' err
   run -0 rlock status forced
-  [[ $output == *"waits for its process"* ]] || fail "$output"
+  [[ $output == *"kept until its process or its lease ends"* ]] || fail "$output"
   kill -0 "$job"
   waiting 1 forced
   [ ! -e started ]
@@ -409,9 +410,9 @@ EOF
   job=$!
   rlock acquire now --renew-while "$job" -t 30 >owner
   run -0 rlock force-unlock now --now --yes
-  [[ $output == *"freed at once; nobody ends its steps: they and the next holder may overlap"* ]] || fail "$output"
+  [[ $output == *"freed at once; rlock cannot end its steps, which may overlap with the next holder"* ]] || fail "$output"
   run -0 rlock run -n now -- true
-  eventually grep -q "nobody ends the steps of process $job: another may hold the lock now" err
+  eventually grep -q "rlock does not end the steps of process $job: another may hold the lock now" err
   eventually no_renewer now
   kill -0 "$job"
 }
@@ -450,7 +451,7 @@ steps_of_one_shell() {
 
 @test "--renew-while: a process that ends within its first lease is worth a warning" {
   steps_of_one_shell early
-  eventually grep -q '^rlock: warning: "early" at .*: released, since process .* ended after .*\$PPID' err
+  eventually grep -q '^rlock: warning: "early" at .*: released because process .* exited after .*\$PPID' err
   eventually free early
   rm owner
   steps_of_one_shell quiet -q

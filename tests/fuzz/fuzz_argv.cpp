@@ -1,7 +1,7 @@
 // The words of the command line, a line each.
 #include <algorithm>
 
-#include "cli/commands/acquire_settings.hpp"
+#include "cli/commands/acquire.hpp"
 #include "cli/options/parse.hpp"
 #include "cli/output/record.hpp"
 #include "cli/settings/run_settings.hpp"

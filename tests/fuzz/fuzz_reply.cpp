@@ -2,13 +2,12 @@
 // replies. Each is read as the answer to every request, and shown in every way.
 #include <algorithm>
 
-#include "cli/commands/waiting_line.hpp"
+#include "cli/commands/run_observer.hpp"
 #include "cli/output/history_rows.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/render.hpp"
-#include "cli/output/render_history.hpp"
 #include "fuzz/property.hpp"
 #include "redis/link/reply.hpp"
 #include "redis/link/server_error.hpp"

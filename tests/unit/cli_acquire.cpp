@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include "cli/commands/acquire_settings.hpp"
-#include "cli/commands/lease_id.hpp"
+#include "cli/commands/acquire.hpp"
+#include "cli/commands/commands.hpp"
 #include "cli/output/record.hpp"
 #include "unit/cli_fixture.hpp"
 

@@ -226,13 +226,13 @@ TEST_CASE("an unknown key names file and line, and the key that was meant") {
   CHECK(contains(error_of_text("pasword = 'x'"), "did you mean password?"));
   CHECK(contains(error_of_text("[rn]\nttl = 5"), "did you mean run?"));
   CHECK(contains(error_of_text("xyzzy = 1"), "unknown key \"xyzzy\""));
-  CHECK(contains(error_of_text("ttl = 5"), "belongs in the table [run]"));
-  CHECK(contains(error_of_text("[run]\nurl = 'x'"), "belongs at the top"));
-  CHECK(contains(error_of_text("[run]\npassword = 'x'"), "belongs at the top"));
+  CHECK(contains(error_of_text("ttl = 5"), "put it in the table [run]"));
+  CHECK(contains(error_of_text("[run]\nurl = 'x'"), "put it at the top"));
+  CHECK(contains(error_of_text("[run]\npassword = 'x'"), "put it at the top"));
   for (const char* key :
        {"quiet", "verbose", "json", "help", "version", "config", "yes", "token"}) {
     CAPTURE(key);
-    CHECK(contains(error_of_text(std::string(key) + " = true"), "for the command line only"));
+    CHECK(contains(error_of_text(std::string(key) + " = true"), "on the command line only"));
     CHECK(contains(error_of_text("[run]\n" + std::string(key) + " = true"), "command line only"));
   }
   CHECK(contains(error_of_text("\"\\u001b[31m\" = 1"), "\\x1b"));
@@ -272,16 +272,16 @@ TEST_CASE("a bad value is reported with its line, whichever command runs") {
 }
 
 TEST_CASE("a syntax error is reported with its line, but never with a part of a password") {
-  CHECK(contains(error_of_text("\nprefix = 'a"), ":2: not TOML: "));
-  CHECK(contains(error_of_text("prefix = 'a'\nprefix = 'b'"), ":2: not TOML: "));
-  CHECK(contains(error_of_text("= 5"), ":1: not TOML"));
+  CHECK(contains(error_of_text("\nprefix = 'a"), ":2: invalid TOML: "));
+  CHECK(contains(error_of_text("prefix = 'a'\nprefix = 'b'"), ":2: invalid TOML: "));
+  CHECK(contains(error_of_text("= 5"), ":1: invalid TOML"));
   // The library itself would abort on these.
   for (const char* text :
        {"[#", "[=", "[[[1]]]", "[[[", "[", "[[", "a.#", "a = [#", "a = {#", "\"a\nb"}) {
     CAPTURE(text);
-    CHECK(contains(error_of_text(text), ": not TOML"));
+    CHECK(contains(error_of_text(text), ": invalid TOML"));
   }
-  CHECK(contains(error_of_text("\xff\xfe"), "not TOML"));
+  CHECK(contains(error_of_text("\xff\xfe"), "invalid TOML"));
   for (const char* line :
        {"password = canary", "password = falcanary", "password = 0canary", "password = 'canary",
         "password = \"\\canary\"", "url = redis://:canary@h", "url = 'redis://:canary@h:x'",
@@ -361,7 +361,7 @@ TEST_CASE("the password: file of a flag, environment, then the files of settings
   variables = {{"REDISCLI_AUTH", "of the environment"}};
   CHECK(password_of(configured(run_call(), {literal})) == "of the environment");
   CHECK(password_of(configured(run_call(), {named})) == "of the environment");
-  CHECK(contains(error_of_text("password = 'a'\npassword-file = 'b'"), "exclude each other"));
+  CHECK(contains(error_of_text("password = 'a'\npassword-file = 'b'"), "cannot be used together"));
 }
 
 TEST_CASE("the password in a URL wins over a password from a source of lower precedence") {

@@ -87,7 +87,7 @@ TEST_CASE("a full pipe on stderr delays no event of -v, and gets them all when i
   }
   CHECK(BootClock::now() - start < kFinalPrintTimeout);
   captured.drain();
-  observer.end();
+  observer.finish_output();
   std::string text = captured.text();
   CHECK(text.starts_with("rlock: \"full\": acquired\n"));
   CHECK(text.ends_with("rlock: \"full\": released\n"));

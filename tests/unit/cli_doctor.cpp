@@ -33,7 +33,7 @@ Check check(const ServerReport& report, const std::string& name) {
   return {};
 }
 
-// The findings; each fault must come with advice.
+// The grade; every check that is not ok comes with advice.
 Grade grade(const ServerReport& report, const std::string& name) {
   Check found = check(report, name);
   CHECK((found.grade == Grade::ok) == found.advice.empty());
@@ -147,14 +147,13 @@ TEST_CASE("servers that are not Redis fail with a reason of their own") {
   CHECK(check(with("dragonfly_version", "df-v1.40.0"), "version").detail == "Dragonfly df-v1.40.0");
   ServerReport dragonfly = with("dragonfly_version", "df-v1.40.0");
   dragonfly.info.erase("aof_enabled");
-  CHECK(check(dragonfly, "persistence").detail.starts_with("snapshots alone"));
+  CHECK(check(dragonfly, "persistence").detail.starts_with("snapshots only"));
   CHECK(check(with("garnet_version", "1.0.84"), "version").detail == "Garnet 1.0.84");
   CHECK(check(with("role", "active-replica"), "role").detail.starts_with("an active replica"));
   CHECK(grade(with("role", "active-replica"), "role") == Grade::fail);
 }
 
-TEST_CASE(
-    "scripts that run side by side are no ground for locks; one that cannot wait is a warning") {
+TEST_CASE("scripts that run concurrently fail; a server where waiters cannot block is a warning") {
   ServerReport garnet = healthy();
   garnet.atomic = false;
   CHECK(grade(garnet, "scripts") == Grade::fail);

@@ -17,6 +17,7 @@ inline lock::Holder holder() {
   out.since = {1'795'229'580'007};
   out.held = Millis(123'000);
   out.left = Millis(25'000);
+  out.ttl = Millis(30'000);
   out.entries = 1;
   out.record =
       cli::encode_record({"web1", "alice", 4711, "make deploy", "release 7", std::nullopt});

@@ -25,7 +25,7 @@ run::HeldLock nested(const run::HeldLock& outer) {
 
 const HolderProcess kProcess{4711, TimePoint(Millis(86'400'123)), Millis(30'000)};
 
-// As the command of a run under `use` would find it.
+// As the command of a run under `held_lock` inherits them.
 std::vector<HeldRecord> inherited_records(const std::vector<HeldRecord>& outer,
                                           const LockAddress& address,
                                           const run::HeldLock& held_lock,
@@ -108,15 +108,15 @@ TEST_CASE("a lock entered under another spelling is found under both, each owner
   }
 }
 
-TEST_CASE("a nested command has the owners and entries of all its outer runs") {
+TEST_CASE("a nested run leaves one record, however deep, with the pid of the innermost run") {
   const run::HeldLock outer = fresh_lock();
-  const run::HeldLock middle = nested(outer);
-  const run::HeldLock inner = nested(outer);
-  auto records = inherited_records(
-      inherited_records(inherited_records({}, kAddress, outer), kAddress, middle), kAddress, inner);
-  REQUIRE(records.size() == 1);
-  CHECK(records[0].entries == std::vector{middle.entry.text(), inner.entry.text()});
-  CHECK(encode_held(records).find(outer.owner.text()) != std::string::npos);
+  auto records = inherited_records({}, kAddress, outer);
+  for (pid_t pid : {4712, 4713}) {
+    records = inherited_records(records, kAddress, nested(outer), {pid, kProcess.at, Millis(0)});
+    REQUIRE(records.size() == 1);
+    CHECK(records[0].held_lock.owner == outer.owner);
+    CHECK(records[0].process.pid == pid);
+  }
 }
 
 TEST_CASE("an entry that is not a record is skipped, and the others count") {

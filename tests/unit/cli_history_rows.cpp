@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/output/json.hpp"
-#include "cli/output/render_history.hpp"
+#include "cli/output/render.hpp"
 #include "unit/cli_fixture.hpp"
 #include "unit/cli_golden.hpp"
 #include "util/text.hpp"
@@ -88,9 +88,10 @@ TEST_CASE("history as JSON is exactly as documented") {
 TEST_CASE("acquire as JSON is exactly as documented") {
   lock::AcquireCall claim{name("deploy"), *lock::Owner::parse(test::kOwner)};
   claim.ttl = Millis(900'000);
-  CHECK(acquire_json(claim, {7}, {kStart}) ==
+  CHECK(acquire_json(claim, {7}, Millis(899'000), {kStart}) ==
         "{\"schema\":1,\"name\":\"deploy\",\"owner\":\"" + test::kOwner +
-            "\",\"token\":7,\"ttl_ms\":900000,\"acquired_at\":\"2026-11-21T02:53:00.007Z\"}\n");
+            "\",\"token\":7,\"left_ms\":899000,\"ttl_ms\":900000,\"acquired_at\":\"2026-11-21T02:"
+            "53:00.007Z\"}\n");
 }
 
 TEST_CASE("the history is a table of runs with the skipped runs between them") {

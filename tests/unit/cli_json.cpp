@@ -25,6 +25,7 @@ std::vector<LockView> locks() {
   lock::Holder cooling = test::holder();
   cooling.state = lock::HolderState::cooldown;
   cooling.owner = "~" + test::kOwner;
+  cooling.ttl = {};
   return {{"nightly", test::snapshot({test::holder()}, 2)},
           {"slots", test::snapshot({slot}, 0)},
           {"broken", test::snapshot({revoked}, 0)},
@@ -59,9 +60,9 @@ TEST_CASE("queue as JSON is exactly as documented") {
   std::string text = queue_json(name("nightly"), {test::waiter(), test::waiter()}, std::nullopt);
   CHECK(text == test::golden("queue.json", text));
   CHECK(json::parse(text)["waiters"][1]["position"] == 2);
-  auto removed = json::parse(queue_json(name("x"), {}, std::optional(std::optional(test::kOther))));
+  auto removed = json::parse(queue_json(name("x"), {}, Removal{test::kOther}));
   CHECK(removed["removed"] == test::kOther);
-  auto absent = json::parse(queue_json(name("x"), {}, std::optional(std::optional<std::string>())));
+  auto absent = json::parse(queue_json(name("x"), {}, Removal{}));
   CHECK(absent["removed"].is_null());
 }
 

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "cli/commands/waiting_line.hpp"
+#include "cli/commands/run_observer.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/table.hpp"
 #include "unit/cli_fixture.hpp"
@@ -114,7 +114,7 @@ TEST_CASE("locks without renewal, cool-downs and unknown locks are shown differe
   lock::Holder left = test::holder();
   left.responsive = lock::Responsive::no;
   LockView view{"x", test::snapshot({left}, 0)};
-  CHECK(contains(lock_details(view, 80), "ends in 25s; nothing renews it but rlock renew"));
+  CHECK(contains(lock_details(view, 80), "ends in 25s; only rlock renew extends it"));
   CHECK(contains(status_table({view}, 80), "[not renewed] make"));
   lock::Holder cooling = test::holder();
   cooling.state = lock::HolderState::cooldown;
@@ -126,7 +126,7 @@ TEST_CASE("locks without renewal, cool-downs and unknown locks are shown differe
   CHECK(contains(status_table({view}, 80), "[free in 59s] "));
   lock::Snapshot nothing = test::snapshot({}, 0);
   nothing.known = false;
-  CHECK(lock_details({"x", nothing}, 80) == "x: never held, or not within 30 days\n");
+  CHECK(lock_details({"x", nothing}, 80) == "x: never held, or not in the last 30 days\n");
 }
 
 TEST_CASE("a wait is reported once after a second, then once a minute") {

@@ -24,7 +24,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// Each message names the lock and the server and is one printable line. [rlock(1), EXIT STATUS]
+// Each message names the lock and the server and is one printable line.
 void check_complete(const RunExit& run_exit) {
   CAPTURE(run_exit.message);
   CHECK(contains(run_exit.message, "nightly"));
@@ -58,9 +58,44 @@ TEST_CASE(
   Error gone{ErrorKind::unavailable, "connection refused"};
   RunExit got = run_exit(run::Unprotected{none, gone, {"process 5 (other)"}});
   CHECK(got.code == 71);
-  CHECK(contains(got.message, "could not end process 5 (other)"));
+  CHECK(contains(got.message, "could not end process 5 (other); the lock is not released"));
   CHECK(contains(got.message, "release could not be confirmed"));
   check_complete(got);
+}
+
+TEST_CASE("no message of a command that ran without the lock speaks of a lock that is held") {
+  MessageContext unlocked = context();
+  unlocked.unlocked = true;
+  const std::vector<std::string> survivors{"process 5 (other)"};
+  const Error none{ErrorKind::system, "cannot start the guard: fork: no"};
+  for (const run::RunOutcome& outcome :
+       {run::RunOutcome(run::Unprotected{none, {}, survivors}),
+        run::RunOutcome(run::RunLimit{{}, survivors, {}}),
+        run::RunOutcome(run::Ended{run::Exited{0}, {}, {}, survivors})}) {
+    RunExit got = to_exit(outcome, unlocked);
+    check_complete(got);
+    CHECK(contains(got.message, "without"));
+    CHECK(contains(got.message, "--fail-open"));
+    CHECK(contains(got.message, "could not end process 5 (other)"));
+    CHECK_FALSE(contains(got.message, "lease"));
+    CHECK_FALSE(contains(got.message, "released"));
+  }
+}
+
+TEST_CASE("of survivors of a lost lease it is said that they may run beside the next holder") {
+  const std::vector<std::string> survivors{"process 5 (other)"};
+  const run::LeaseEnd lease{{}, {}, true};
+  for (const run::RunOutcome& outcome :
+       {run::RunOutcome(run::LeaseLost{lease, false, survivors}),
+        run::RunOutcome(run::RunLimit{{}, survivors, lease}),
+        run::RunOutcome(run::Ended{run::Exited{0}, lease, {}, survivors})}) {
+    RunExit got = run_exit(outcome);
+    check_complete(got);
+    CHECK(contains(got.message, "could not end process 5 (other), which may run beside"));
+    CHECK_FALSE(contains(got.message, "was ended"));
+    CHECK_FALSE(contains(got.message, "not released"));
+  }
+  CHECK(contains(run_exit(run::LeaseLost{lease, false, {}}).message, "the command was ended"));
 }
 
 TEST_CASE("a skip names the holder and is a notice, not an error") {
@@ -123,16 +158,17 @@ TEST_CASE("\"nobody had the lock since\" is printed only if the server reported 
     auto message = [&] { return run_exit(run::LeaseLost{{lost, {}, false}, false, {}}).message; };
     CHECK_FALSE(contains(message(), "since"));
     lost.since = lock::LaterHolder::nobody;
-    CHECK(contains(message(), "(nobody had it since)"));
+    CHECK(contains(message(), "(nobody has held it since)"));
     lost.since = lock::LaterHolder::another;
-    CHECK(contains(message(), "(another had it since)"));
+    CHECK(contains(message(), "(another client has held it since)"));
   }
   run::LeaseEnd silent{{}, {}, true};
   auto message = [&] { return run_exit(run::LeaseLost{silent, false, {}}).message; };
   CHECK_FALSE(contains(message(), "since"));
   silent.since = lock::LaterHolder::another;
   CHECK(
-      contains(message(), "the lease ended, rlock was stopped or starved (another had it since)"));
+      contains(message(),
+               "the lease ended, rlock was stopped or starved (another client has held it since)"));
 }
 
 TEST_CASE(

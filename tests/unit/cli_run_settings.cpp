@@ -71,7 +71,7 @@ TEST_CASE("a setting that makes no sense is refused and named") {
   CHECK(error_of({"run", "x", "--", ""}).find("is empty") != std::string::npos);
   CHECK(error_of({"run", "x", "-c", "true", "--", "true"}).find("-c") != std::string::npos);
   CHECK(error_of({"run", "x{y}", "--", "true"}).find("x{y}") != std::string::npos);
-  CHECK(error_of({"run", "-n", "-w5", "x", "--", "true"}).find("exclude") != std::string::npos);
+  CHECK(error_of({"run", "-n", "-w5", "x", "--", "true"}).find("together") != std::string::npos);
   CHECK(error_of({"run", "-t", "999ms", "x", "--", "true"}).find("--ttl") != std::string::npos);
   CHECK(error_of({"run", "-t", "soon", "x", "--", "true"}).find("--ttl") != std::string::npos);
   CHECK(error_of({"run", "-w-5", "x", "--", "true"}).find("--wait") != std::string::npos);

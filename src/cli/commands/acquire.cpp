@@ -1,16 +1,76 @@
-#include "cli/commands/acquire_settings.hpp"
+#include "cli/commands/acquire.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <climits>
+
 #include "cli/commands/commands.hpp"
-#include "cli/commands/renewal_notice.hpp"
 #include "cli/commands/run_exit.hpp"
 #include "cli/commands/run_observer.hpp"
 #include "cli/commands/session.hpp"
+#include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
+#include "cli/output/messages.hpp"
 #include "cli/output/timestamp.hpp"
 #include "run/background_renewer.hpp"
+#include "util/duration.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
+
+Result<std::optional<pid_t>> pid_choice(const Choices& choices) {
+  TRY(auto number, number_choice(choices, Opt::renew_while, INT_MAX));
+  if (!number) return std::optional<pid_t>();
+  if (*number == 0) return Error{ErrorKind::usage, "--renew-while needs the pid of a process"};
+  return std::optional(static_cast<pid_t>(*number));
+}
+
+// A lease of the default length could end in the middle of the steps.
+Result<Millis> lease_length(const Choices& choices, std::optional<pid_t> renew_while) {
+  TRY(auto ttl, ttl_choice(choices));
+  if (!ttl && !renew_while) {
+    return Error{ErrorKind::usage,
+                 "acquire needs --ttl DUR, longer than the steps take, or --renew-while PID"};
+  }
+  return ttl.value_or(kDefaultTtl);
+}
+
+// The messages of a lock that is renewed while process `pid` lives. Empty where --quiet hides them.
+class NoticeText {
+ public:
+  NoticeText(const std::string& name, const std::string& server, pid_t pid, Verbosity verbosity)
+      : lock_(in_quotes(name) + " at " + util::printable(server)),
+        process_("process " + std::to_string(pid)),
+        verbosity_(verbosity) {}
+
+  std::string operator()(const run::LeaseEnd& end) const {
+    return lock_ + " is no longer held: " + lease_end_text(end) + "; the steps of " + process_ +
+           " run without the lock";
+  }
+
+  std::string operator()(const run::Broken& broken) const {
+    const std::string text = lock_ + ": " + lost_phrase(broken.how) +
+                             "; rlock does not end the steps of " + process_ + ": ";
+    if (!broken.left) return text + "another may hold the lock now";
+    return text + "the next holder starts when that process ends, or in " +
+           util::format_duration(*broken.left) + " when the lease ends";
+  }
+
+  std::string operator()(const run::EndedEarly& early) const {
+    if (verbosity_ == Verbosity::quiet) return {};
+    return "warning: " + lock_ + ": released because " + process_ +
+           " (--renew-while) exited after " + util::format_duration(early.after) +
+           "; if later steps need the lock, name a process that outlives them, such as $PPID";
+  }
+
+ private:
+  const std::string lock_;
+  const std::string process_;
+  const Verbosity verbosity_;
+};
 
 Subject subject_of(const AcquireSettings& settings) {
   const lock::AcquireCall& claim = settings.plan.claim;
@@ -25,9 +85,11 @@ Result<std::optional<run::BackgroundRenewer>> background_renewer_for(
   if (!process) {
     return Error{process.error().kind, "--renew-while: " + process.error().text};
   }
-  const NoticeSubject subject{settings.plan.claim.name.text(), session.server(), process->pid()};
+  const NoticeText text(settings.plan.claim.name.text(), session.server(), process->pid(),
+                        verbosity_of(choices));
   auto describe = [&](const run::Notice& notice) {
-    return notice_line(notice, subject, choices.has(Opt::quiet));
+    const std::string message = std::visit(text, notice);
+    return message.empty() ? message : message_line(message);
   };
   TRY(auto background_renewer,
       run::BackgroundRenewer::start(settings.plan.claim, *std::move(process), session.make_server(),
@@ -43,45 +105,47 @@ std::optional<lock::Holder> holder_of(const run::RunOutcome& outcome) {
   return late == nullptr ? std::nullopt : late->holder;
 }
 
-// Why there is no lock: as of a run that did not start.
+// Reports why the lock was not acquired, as `run` does for a command that did not start.
 int report_not_acquired(const run::RunOutcome& outcome, const MessageContext& context,
                         const Choices& choices) {
   if (const auto* error = std::get_if<Error>(&outcome)) {
     return fail(*error, choices, {context.name});
   }
   if (std::holds_alternative<run::LeaseLost>(outcome)) {
-    return fail({ErrorKind::lost, "its lease ended before it could be used"}, choices,
+    return fail({ErrorKind::lost, "the lease ended before it could be used"}, choices,
                 {context.name});
   }
-  RunExit run_exit = to_exit(outcome, context);
-  bool printed = run_exit.severity == Severity::error ||
-                 (run_exit.severity == Severity::notice && !choices.has(Opt::quiet));
-  if (printed) print_message(run_exit.message);
-  if (run_exit.signal) run::die_by(*run_exit.signal);
-  if (!choices.has(Opt::json)) return run_exit.code;
+  const RunExit run_exit = to_exit(outcome, context);
+  const int code = report_exit(run_exit, verbosity_of(choices));
+  if (!choices.has(Opt::json)) return code;
   const Error busy{ErrorKind::busy, run_exit.message};
-  return print_result(error_json(busy, {context.name}, run_exit.code, holder_of(outcome)),
-                      run_exit.code);
+  return print_result(error_json(busy, {context.name}, code, holder_of(outcome)), code);
 }
 
-// Nobody knows the owner: the lock goes back.
+// Releases the lock: the caller did not learn its owner.
 int release_and_fail(Error error, const AcquireSettings& settings, Session& session,
                      const Choices& choices) {
   const lock::ReleaseCall call{settings.plan.claim.name, settings.plan.claim.owner};
   auto released = session.ask([&](auto& store) { return store.release(call); });
-  error.text += released ? "; the lock was given back"
+  error.text += released ? "; the lock was released"
                          : "; the lock frees itself when its lease ends (" +
                                std::move(released).error().text + ")";
   return fail(error, choices, subject_of(settings));
 }
 
-// A quorum grants by majority: the others have the time of a round trip to confirm.
+// A quorum grants by majority; the other servers get the time of a round trip to confirm.
 bool granted_everywhere(lock::LockStore& store) {
   constexpr Millis kConfirmationWait{10};
   if (store.granted_everywhere(BootClock::now())) return true;
   lock::SystemPoller poller;
   poller.pause(BootClock::now() + kConfirmationWait);
   return store.granted_everywhere(BootClock::now());
+}
+
+std::string lease_json(const lock::AcquireCall& claim, const run::AcquiredLease& acquired) {
+  const auto age = std::chrono::duration_cast<Millis>(BootClock::now() - acquired.granted_at);
+  const Millis left = std::max(Millis(0), claim.ttl - age);
+  return acquire_json(claim, acquired.token, left, wall_clock());
 }
 
 int report_acquired(run::AcquiredLease acquired, const AcquireSettings& settings,
@@ -94,9 +158,8 @@ int report_acquired(run::AcquiredLease acquired, const AcquireSettings& settings
     if (!handed_off)
       return release_and_fail(std::move(handed_off).error(), settings, session, choices);
   }
-  auto printed =
-      print_or_fail(choices.has(Opt::json) ? acquire_json(claim, acquired.token, wall_clock())
-                                           : claim.owner.text() + "\n");
+  auto printed = print_or_fail(choices.has(Opt::json) ? lease_json(claim, acquired)
+                                                      : claim.owner.text() + "\n");
   if (!printed) return release_and_fail(std::move(printed).error(), settings, session, choices);
   if (background_renewer) background_renewer->keep();
   return 0;
@@ -114,19 +177,17 @@ int acquire(AcquireSettings settings, Session& session, run::Signals& signals,
   RunObserver observer(plan.claim.name, verbosity_of(choices), std::nullopt);
   const int call_off = *background_renewer ? (*background_renewer)->fd() : -1;
   auto acquired = run::acquire_lock(plan, session.store(), observer, signals, call_off);
-  observer.end();
+  observer.finish_output();
   if (std::holds_alternative<run::CalledOff>(acquired)) {
     return fail((*background_renewer)->gone(), choices, subject_of(settings));
   }
   if (const auto* not_acquired = std::get_if<run::RunOutcome>(&acquired)) {
-    MessageContext context{plan.claim.name.text(),
-                           session.server(),
-                           {},
-                           settings.waiting.conflict_code,
-                           std::nullopt,
-                           Millis(0),
-                           session.format()};
-    context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - start);
+    const MessageContext context{
+        .name = plan.claim.name.text(),
+        .server = session.server(),
+        .conflict_code = settings.waiting.conflict_code,
+        .waited = std::chrono::duration_cast<Millis>(BootClock::now() - start),
+        .format = session.format()};
     return report_not_acquired(*not_acquired, context, choices);
   }
   return report_acquired(std::get<run::AcquiredLease>(acquired), settings,
@@ -134,6 +195,22 @@ int acquire(AcquireSettings settings, Session& session, run::Signals& signals,
 }
 
 }  // namespace
+
+Result<AcquireSettings> acquire_settings(const Invocation& invocation) {
+  const Choices& choices = invocation.choices;
+  TRY(auto text, only_name(invocation));
+  TRY(auto name, lock::LockName::parse(text));
+  TRY(auto renew_while, pid_choice(choices));
+  TRY(auto ttl, lease_length(choices, renew_while));
+  const pid_t pid = renew_while.value_or(getppid());
+  LeaseSettings lease{ttl, renew_while ? lock::Responsive::yes : lock::Responsive::no,
+                      encode_record(holder_record(pid, command_line_of(pid), choices))};
+  TRY(auto claim, claim_settings(std::move(name), std::move(lease), choices));
+  return AcquireSettings{
+      {.claim = std::move(claim.call), .limits = {}, .argv = {}, .environment = {}},
+      claim.waiting,
+      renew_while};
+}
 
 int acquire_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;

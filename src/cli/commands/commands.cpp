@@ -3,15 +3,25 @@
 #include "cli/output/console.hpp"
 #include "cli/output/exit_code.hpp"
 #include "cli/output/messages.hpp"
+#include "cli/settings/format.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
 
-int fail(const Error& error, const Choices& choices, const Subject& subject) {
+Verbosity verbosity_of(const Choices& choices) {
+  if (choices.has(Opt::quiet)) return Verbosity::quiet;
+  return choices.has(Opt::verbose) ? Verbosity::verbose : Verbosity::normal;
+}
+
+void print_error(const Error& error, const Subject& subject) {
   const auto& lock = subject.lock;
   bool named = !lock || error.text.find("\"" + *lock + "\"") != error.text.npos;
   print_message((named ? "" : in_quotes(*lock) + ": ") + util::printable(error.text) +
                 std::string(next_step(error.kind)));
+}
+
+int fail(const Error& error, const Choices& choices, const Subject& subject) {
+  print_error(error, subject);
   int code = exit_code(error.kind);
   return choices.has(Opt::json) ? print_result(error_json(error, subject), code) : code;
 }
@@ -23,7 +33,7 @@ int print_result(const std::string& output, int code) {
   return exit_code(written.error().kind);
 }
 
-Result<std::string> only_name(const Invocation& invocation) {
+Result<lock::LockName> only_name(const Invocation& invocation) {
   std::vector<std::string> names = invocation.names;
   if (invocation.after_dashes) {
     names.insert(names.end(), invocation.after_dashes->begin(), invocation.after_dashes->end());
@@ -34,9 +44,29 @@ Result<std::string> only_name(const Invocation& invocation) {
   }
   if (names.size() > 1) {
     return Error{ErrorKind::usage,
-                 "one lock name at a time, not also " + in_quotes(names[1]) + ": " + form};
+                 "only one lock name is allowed, not also " + in_quotes(names[1]) + ": " + form};
   }
-  return names.front();
+  return lock::LockName::parse(names.front());
+}
+
+Result<LeaseId> parse_lease_id(const Invocation& invocation) {
+  TRY(auto name, only_name(invocation));
+  TRY_STATUS(check_format(invocation.choices));
+  auto id = invocation.choices.last(Opt::owner);
+  if (!id) {
+    std::string command(row_of(invocation.command).name);
+    return Error{ErrorKind::usage, command + " needs --owner ID, as rlock acquire printed it"};
+  }
+  TRY(auto owner, lock::Owner::parse(*id));
+  return LeaseId{std::move(name), std::move(owner)};
+}
+
+Error no_longer_held(const LeaseId& lease, const std::string& how,
+                     const std::optional<lock::Holder>& now, const std::string& server) {
+  std::string text = in_quotes(lease.name.text()) + " at " + util::printable(server) +
+                     " is no longer held by " + lease.owner.text() + ": " + how;
+  if (now) text += "; it is now " + holder_phrase(now);
+  return {ErrorKind::lost, text};
 }
 
 }  // namespace rlock::cli

@@ -18,13 +18,13 @@
 namespace rlock::cli {
 namespace {
 
-// Somebody pressed TAB and waits: all in all no longer than this, whatever the server does.
+// Somebody pressed TAB and is waiting: a completion never takes longer, whatever the server does.
 constexpr Millis kTotalTimeout{200};
 constexpr Millis kRequestTimeout{150};
 constexpr size_t kMostNames = 1000;
 
-// Name resolution and the file system have no deadline of their own.
-void exit_silently_after(Millis bound) {
+// Name resolution and the file system have no time limit of their own.
+void exit_silently_after(Millis timeout) {
   struct sigaction action {};
   action.sa_handler = [](int) { _exit(kSuccess); };
   sigaction(SIGALRM, &action, nullptr);
@@ -33,16 +33,16 @@ void exit_silently_after(Millis bound) {
   sigaddset(&alarm, SIGALRM);
   sigprocmask(SIG_UNBLOCK, &alarm, nullptr);
   itimerval timer{};
-  timer.it_value.tv_usec = std::chrono::microseconds(bound).count();
+  timer.it_value.tv_usec = std::chrono::microseconds(timeout).count();
   setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
-// A name that a terminal can show, and that is not read as an option when it is typed.
+// A name that a terminal can show, and that is not taken for an option when it is typed.
 bool can_be_offered(const std::string& name) {
   return lock::LockName::parse(name) && util::printable(name) == name && name.front() != '-';
 }
 
-// As many as come in time.
+// As many names as arrive in time.
 std::set<std::string> names_at(lock::LockInspector& inspector) {
   lock::SystemPoller poller;
   const TimePoint deadline = poller.now() + kRequestTimeout;
@@ -58,8 +58,8 @@ std::set<std::string> names_at(lock::LockInspector& inspector) {
   return names;
 }
 
-// `words` are those typed before the name: they tell the server and the prefix. Whatever goes
-// wrong, a shell that completes hears nothing of it.
+// `words` are those typed before the name, which may set the server and the prefix. Errors are not
+// printed: they would garble the line that is being completed.
 int print_names(std::span<const std::string> words) {
   exit_silently_after(kTotalTimeout);
   auto command_line = parse(words);

@@ -1,8 +1,8 @@
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.hpp"
-#include "cli/commands/doctor_group.hpp"
-#include "cli/commands/doctor_json.hpp"
+#include "cli/commands/doctor_checks.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/settings/connect.hpp"
 #include "redis/open.hpp"
@@ -15,6 +15,15 @@ namespace {
 using redis::ServerKind;
 
 constexpr int kFailed = 1;
+
+using Json = nlohmann::ordered_json;
+
+Json check_json(const Check& check) {
+  return {{"check", check.name},
+          {"state", to_string(check.grade)},
+          {"detail", check.detail},
+          {"advice", check.advice.empty() ? Json() : Json(check.advice)}};
+}
 
 std::string check_line(const Check& check) {
   std::string line = "  " + std::string(to_string(check.grade));
@@ -38,19 +47,33 @@ std::string text_of(const std::vector<Diagnosis>& servers,
   return text;
 }
 
+std::string doctor_json(const std::vector<Diagnosis>& servers,
+                        const std::optional<Check>& independence, const std::string& acl_rule) {
+  Json list = Json::array();
+  for (const Diagnosis& server : servers) {
+    Json checks = Json::array();
+    for (const Check& check : server.checks) checks.push_back(check_json(check));
+    list.push_back({{"server", server.server}, {"checks", std::move(checks)}});
+  }
+  Json whole{{"schema", 1}, {"servers", std::move(list)}};
+  whole["independence"] = independence ? check_json(*independence) : Json();
+  whole["acl_rule"] = acl_rule;
+  return whole.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
 bool failed(const std::vector<Diagnosis>& servers, const std::optional<Check>& independence,
             const Choices& choices) {
   const bool strict = choices.has(Opt::strict);
-  auto bad = [strict](const Check& check) {
+  auto is_bad = [strict](const Check& check) {
     return check.grade == Grade::fail || (strict && check.grade == Grade::warn);
   };
-  return (independence && bad(*independence)) ||
+  return (independence && is_bad(*independence)) ||
          std::any_of(servers.begin(), servers.end(), [&](const Diagnosis& server) {
-           return std::any_of(server.checks.begin(), server.checks.end(), bad);
+           return std::any_of(server.checks.begin(), server.checks.end(), is_bad);
          });
 }
 
-// Each place with all that is found there.
+// Examines each target of the URLs and checks what it finds there.
 class Doctor {
  public:
   explicit Doctor(const redis::OpenOptions& options) : options_(options) {}
@@ -105,11 +128,11 @@ bool no_names(const Invocation& invocation) {
 int doctor_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   if (!no_names(invocation)) {
-    return fail({ErrorKind::usage, "doctor takes no NAME: it looks at the server"}, choices);
+    return fail({ErrorKind::usage, "doctor takes no NAME: it checks the server"}, choices);
   }
   auto options = connection_options(choices, system_getenv);
   if (!options) return fail(options.error(), choices);
-  // No server to examine where its private one cannot be started.
+  // Fails if a private server cannot be started.
   auto targets = redis::targets(*options);
   if (!targets) return fail(targets.error(), choices);
   Doctor doctor(*options);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <map>
 #include <span>
@@ -11,15 +10,15 @@
 #include "cli/output/record.hpp"
 #include "redis/net/tls.hpp"
 #include "util/duration.hpp"
+#include "util/number.hpp"
 
 namespace rlock::cli {
 namespace {
 
 using redis::ServerReport;
 
-// Of those that INFO and CONFIG would tell.
-constexpr const char* kAllowInfo =
-    "let this user run INFO and CONFIG GET for the doctor (+info +config|get)";
+// The advice where INFO and CONFIG GET would have the answer.
+constexpr const char* kAllowInfo = "allow this user to run INFO and CONFIG GET (+info +config|get)";
 
 struct Version {
   int major = 0;
@@ -27,7 +26,7 @@ struct Version {
   auto operator<=>(const Version&) const = default;
 };
 
-// What to type to have `words` done at the server.
+// The command line that runs `words` on the server.
 std::string redis_cli(const redis::Server& server, const std::string& words) {
   std::string text = "redis-cli";
   if (server.transport == redis::Transport::unix_socket) {
@@ -39,29 +38,28 @@ std::string redis_cli(const redis::Server& server, const std::string& words) {
 }
 
 Version parse_version(std::string_view text) {
-  Version version;
-  const char* end = text.data() + text.size();
-  auto [dot, error] = std::from_chars(text.data(), end, version.major);
-  if (error == std::errc() && dot != end) std::from_chars(dot + 1, end, version.minor);
-  return version;
+  const std::string_view major = util::leading_digits(text);
+  text.remove_prefix(std::min(text.size(), major.size() + 1));
+  return {util::parse_number<int>(major).value_or(0),
+          util::parse_number<int>(util::leading_digits(text)).value_or(0)};
 }
 
 Check reachable(const ServerReport& report) {
-  if (!report.contact_error) return {"reachable", Grade::ok, "it answers"};
+  if (!report.contact_error) return {"reachable", Grade::ok, "the server answers"};
   const std::string& text = report.contact_error->text;
   if (text.find("TLS: ") != text.npos) {
-    const bool named = text.find("it is not for") != text.npos;
-    const bool trust =
+    const bool wrong_name = text.find("it is not for") != text.npos;
+    const bool untrusted =
         text.find("self-signed") != text.npos || text.find("no authority") != text.npos;
     return {"tls", Grade::fail, text,
-            named   ? "--sni NAME, with a name that the certificate has"
-            : trust ? "--cacert FILE, with the authority that signed its certificate"
-                    : "check the scheme of the URL, --cert and --key, and the certificate's dates"};
+            wrong_name  ? "use --sni NAME with a name that is in the certificate"
+            : untrusted ? "use --cacert FILE with the authority that signed the certificate"
+                        : "check the URL's scheme, --cert, --key and the certificate's dates"};
   }
   if (report.contact_error->kind == ErrorKind::denied) {
-    return {"access", Grade::fail, text, "check user, password and the server's ACL"};
+    return {"access", Grade::fail, text, "check the user, the password and the server's ACL"};
   }
-  return {"reachable", Grade::fail, text, "check the URL, the server and what lies between"};
+  return {"reachable", Grade::fail, text, "check the URL, the server and the network between"};
 }
 
 struct FixedRelease {
@@ -69,27 +67,26 @@ struct FixedRelease {
   int patch;
 };
 
-// The first releases of each branch in which Lua scripts cannot break out (CVE-2025-49844 and its
-// kin). Branches that were given up are a matter of whoever packages them.
+// The first release of each branch in which Lua scripts cannot escape their sandbox (CVE-2025-49844
+// and similar). Branches without a release are left to the distributions that maintain them.
 constexpr FixedRelease kFixedRedis[] = {{{6, 2}, 20}, {{7, 2}, 11}, {{7, 4}, 6},
                                         {{8, 0}, 4},  {{8, 2}, 2},  {{8, 6}, 3}};
 constexpr FixedRelease kFixedValkey[] = {{{7, 2}, 11}, {{8, 0}, 6}, {{8, 1}, 4}};
 
 int patch_of(std::string_view text) {
   size_t dot = text.rfind('.');
-  int patch = 0;
-  if (dot != text.npos) std::from_chars(text.data() + dot + 1, text.data() + text.size(), patch);
-  return patch;
+  if (dot == text.npos) return 0;
+  return util::parse_number<int>(util::leading_digits(text.substr(dot + 1))).value_or(0);
 }
 
-bool has_known_hole(std::string_view text, std::span<const FixedRelease> table) {
+bool has_known_vulnerability(std::string_view text, std::span<const FixedRelease> table) {
   const Version version = parse_version(text);
   return std::any_of(table.begin(), table.end(), [&](const FixedRelease& fixed) {
     return fixed.branch == version && patch_of(text) < fixed.patch;
   });
 }
 
-// Servers that speak Redis, by the field of INFO that gives them away.
+// Other servers that speak the Redis protocol, by the field of INFO that identifies them.
 constexpr std::pair<const char*, const char*> kOtherServers[] = {
     {"dragonfly_version", "Dragonfly "},
     {"garnet_version", "Garnet "},
@@ -105,16 +102,17 @@ Check version(const ServerReport& report) {
   }
   const std::string valkey = report.info_field("valkey_version");
   const std::string text = valkey.empty() ? report.info_field("redis_version") : valkey;
-  if (text.empty()) return {"version", Grade::warn, "not told", kAllowInfo};
+  if (text.empty()) return {"version", Grade::warn, "unknown", kAllowInfo};
   const std::string name = (valkey.empty() ? "Redis " : "Valkey ") + text;
   if (parse_version(text) < (valkey.empty() ? kOldestRedis : kOldestValkey)) {
-    return {"version", Grade::fail, name, "needs at least Redis 6.2 or Valkey 7.2"};
+    return {"version", Grade::fail, name, "upgrade: rlock needs Redis 6.2 or Valkey 7.2 at least"};
   }
   const std::span<const FixedRelease> table = valkey.empty()
                                                   ? std::span<const FixedRelease>(kFixedRedis)
                                                   : std::span<const FixedRelease>(kFixedValkey);
-  if (has_known_hole(text, table)) {
-    return {"version", Grade::warn, name + ": scripts of any user can break out (CVE-2025-49844)",
+  if (has_known_vulnerability(text, table)) {
+    return {"version", Grade::warn,
+            name + ": any user's script can escape its sandbox (CVE-2025-49844)",
             "install the newest release of this branch"};
   }
   return {"version", Grade::ok, name};
@@ -130,70 +128,73 @@ std::string listed(const std::vector<std::string>& commands) {
 
 Check commands(const ServerReport& report, const std::string& acl_rule) {
   if (!report.denied.empty()) {
-    return {"commands", Grade::fail, "this user may not: " + listed(report.denied),
+    return {"commands", Grade::fail, "this user may not run " + listed(report.denied),
             redis_cli(report.server, "ACL SETUSER NAME on '>PASSWORD' '" + acl_rule + "'")};
   }
   if (!report.missing.empty()) {
-    return {"commands", Grade::fail, "the server does not have: " + listed(report.missing),
-            "give it these commands back (rename-command, a proxy), or use another server"};
+    return {"commands", Grade::fail, "the server lacks " + listed(report.missing),
+            "enable these commands again (rename-command, a proxy), or use another server"};
   }
   if (report.error) {
-    return {"commands", Grade::fail, report.error->text, "it cannot hold locks as it is"};
+    return {"commands", Grade::fail, report.error->text,
+            "the server cannot hold locks in this state"};
   }
-  return {"commands", Grade::ok, "this user may run all that rlock runs"};
+  return {"commands", Grade::ok, "this user may run every command that rlock needs"};
 }
 
 Check scripts(const ServerReport& report) {
-  if (!report.atomic) return {"scripts", Grade::warn, "not tried", "see the point commands"};
-  if (*report.atomic) return {"scripts", Grade::ok, "they run one after the other"};
-  return {"scripts", Grade::fail, "they run side by side: two runs can hold one lock",
-          "have the server run scripts alone (Garnet: --lua-transaction-mode; Dragonfly: no "
-          "disable-atomicity), or use another one"};
+  if (!report.atomic)
+    return {"scripts", Grade::warn, "not tested", "fix the check \"commands\" first"};
+  if (*report.atomic) return {"scripts", Grade::ok, "the server runs one script at a time"};
+  return {"scripts", Grade::fail,
+          "the server runs scripts concurrently: two runs could hold the same lock",
+          "make it run one script at a time (Garnet: --lua-transaction-mode; Dragonfly: no "
+          "disable-atomicity), or use another server"};
 }
 
 Check waiting(const ServerReport& report) {
-  if (!report.blocking_error) return {"waiting", Grade::ok, "a waiter can block there"};
+  if (!report.blocking_error) return {"waiting", Grade::ok, "waiters can block on the server"};
   return {"waiting", Grade::warn,
-          report.blocking_error->text + ": each waiter asks about once a second instead",
-          "let BLPOP through, or connect without the proxy that stands before the server"};
+          report.blocking_error->text + ": each waiter polls about once a second instead",
+          "allow BLPOP, or connect without the proxy in front of the server"};
 }
 
-// Nothing: the URL names no database, or those of the server are apart.
+// Nothing if the URL names no database, or if the server keeps its databases apart.
 std::optional<Check> databases(const ServerReport& report) {
   if (!report.single_database) return std::nullopt;
   const std::string db = "/" + std::to_string(report.server.db);
   return Check{"databases", Grade::warn,
-               "SELECT changes nothing: " + db + " is the same as no database",
-               "leave " + db + " out of the URL, and tell locks apart by --prefix"};
+               "SELECT has no effect: " + db + " leads to the same keys as no database",
+               "leave " + db + " out of the URL, and separate locks by --prefix"};
 }
 
 Check role(const ServerReport& report) {
   const std::string role = report.info_field("role");
   if (report.info_field("redis_mode") == "sentinel") {
-    return {"role", Grade::fail, "a Sentinel, not a server with data",
+    return {"role", Grade::fail, "a Sentinel, not a server that stores data",
             "use redis+sentinel://HOST/MASTER"};
   }
-  if (role.empty()) return {"role", Grade::warn, "not told", kAllowInfo};
+  if (role.empty()) return {"role", Grade::warn, "unknown", kAllowInfo};
   if (role == "master") return {"role", Grade::ok, "master"};
   if (role == "active-replica") {
     return {"role", Grade::fail,
-            "an active replica: two masters take writes, and after a split one of them is believed",
-            "use a server of its own for locks, without active-replica"};
+            "an active replica: two masters accept writes, and after a split one loses its writes",
+            "use a separate server for locks, without active-replica"};
   }
-  return {"role", Grade::fail, "a replica: what is written here is refused or lost",
-          "give the master's address, or redis+sentinel:// to have it looked up"};
+  return {"role", Grade::fail, "a replica: writes to it are refused or lost",
+          "use the address of the master, or redis+sentinel:// to look it up"};
 }
 
-// All keys of a lock have an end, so that the volatile policies take them, too.
+// All keys of a lock expire, so the volatile policies evict them, too.
 Check eviction(const ServerReport& report) {
   const std::string policy = report.info_field("maxmemory_policy");
-  if (policy.empty()) return {"eviction", Grade::warn, "not told", kAllowInfo};
+  if (policy.empty()) return {"eviction", Grade::warn, "unknown", kAllowInfo};
   if (policy == "noeviction") return {"eviction", Grade::ok, policy};
   const std::string limit = report.info_field("maxmemory");
   const bool limited = !limit.empty() && limit != "0";
   return {"eviction", limited ? Grade::fail : Grade::warn,
-          policy + (limited ? ": short of memory it deletes locks that are held"
-                            : ": with a maxmemory it would delete locks that are held"),
+          policy + (limited ? ": when memory runs short, the server deletes locks that are held"
+                            : ": with maxmemory set, the server would delete locks that are held"),
           redis_cli(report.server, "CONFIG SET maxmemory-policy noeviction")};
 }
 
@@ -202,41 +203,42 @@ Check persistence(const ServerReport& report) {
                              redis_cli(report.server, "CONFIG SET appendfsync always");
   const std::string aof = report.info_field("aof_enabled");
   if (aof.empty() && !report.info_field("dragonfly_version").empty()) {
-    return {"persistence", Grade::warn, "snapshots alone: a restart forgets the locks since",
-            "a server with an append-only file, where a restart must not free locks"};
+    return {"persistence", Grade::warn,
+            "snapshots only: a restart loses the locks taken since the last one",
+            "use a server with an append-only file if a restart must not free locks"};
   }
-  if (aof.empty()) return {"persistence", Grade::warn, "not told", kAllowInfo};
+  if (aof.empty()) return {"persistence", Grade::warn, "unknown", kAllowInfo};
   if (aof != "1") {
     bool snapshots = report.save && !report.save->empty();
     return {"persistence", Grade::warn,
-            snapshots ? "snapshots alone: a restart forgets the locks since the last one"
-                      : "none: a restart forgets every lock",
+            snapshots ? "snapshots only: a restart loses the locks taken since the last one"
+                      : "none: a restart loses every lock",
             advice};
   }
   if (!report.fsync)
-    return {"persistence", Grade::warn, "append-only file, fsync not told", kAllowInfo};
+    return {"persistence", Grade::warn, "append-only file, fsync policy unknown", kAllowInfo};
   if (*report.fsync == "always")
     return {"persistence", Grade::ok, "append-only file, fsync always"};
   return {
       "persistence", Grade::warn,
-      "append-only file, fsync " + *report.fsync + ": a crash of its host forgets the last moments",
+      "append-only file, fsync " + *report.fsync + ": a crash of its host loses the latest locks",
       advice};
 }
 
 Check clock(const ServerReport& report) {
   constexpr Millis kFar{1'000};
   if (!report.clock_ahead)
-    return {"clock", Grade::warn, "not told", "let this user run TIME (+time)"};
+    return {"clock", Grade::warn, "unknown", "allow this user to run TIME (+time)"};
   Millis ahead = *report.clock_ahead;
   bool behind = ahead < Millis(0);
   Millis offset = behind ? -ahead : ahead;
   std::string text =
       util::format_duration(offset) + (behind ? " behind" : " ahead of") + " this host";
   if (offset <= kFar) return {"clock", Grade::ok, text};
-  return {"clock", Grade::warn, text,
-          "have both keep time by NTP: leases do not depend on it, the times in messages and the "
-          "growth "
-          "of tokens after a loss of data do"};
+  return {
+      "clock", Grade::warn, text,
+      "keep both clocks right with NTP: leases do not depend on them, but the times in messages "
+      "and the order of tokens after a loss of data do"};
 }
 
 Check round_trip(const ServerReport& report) {
@@ -246,7 +248,7 @@ Check round_trip(const ServerReport& report) {
   std::snprintf(text, sizeof text, "%.2f ms", took.count());
   if (took <= kSlow) return {"round trip", Grade::ok, text};
   return {"round trip", Grade::warn, text,
-          "a run waits for two of these: a nearer server is quicker"};
+          "each run waits for two round trips: a nearer server is faster"};
 }
 
 bool is_local(const redis::Server& server) {
@@ -256,13 +258,15 @@ bool is_local(const redis::Server& server) {
 
 Check encryption(const redis::Server& server) {
   if (server.tls != nullptr && server.tls->verify() == redis::Verify::nothing) {
-    return {"tls", Grade::warn, "its certificate is not verified: anybody may answer for it",
-            "--cacert FILE in the place of --insecure"};
+    return {"tls", Grade::warn,
+            "the certificate is not verified: anyone could impersonate the server",
+            "use --cacert FILE instead of --insecure"};
   }
-  if (server.tls != nullptr) return {"tls", Grade::ok, "its certificate was checked"};
-  if (is_local(server)) return {"tls", Grade::ok, "not needed: it does not leave this machine"};
-  return {"tls", Grade::warn, "none: password and command lines can be read on the way",
-          "use rediss://, or a network that nobody else is on"};
+  if (server.tls != nullptr) return {"tls", Grade::ok, "the certificate was verified"};
+  if (is_local(server))
+    return {"tls", Grade::ok, "not needed: the connection does not leave this machine"};
+  return {"tls", Grade::warn, "none: the password and command lines can be read on the network",
+          "use rediss://, or a private network"};
 }
 
 }  // namespace
@@ -294,7 +298,7 @@ Diagnosis diagnose(const ServerReport& report, const std::string& prefix, redis:
 
 Check local_check(const redis::Server& server) {
   return {"local", Grade::ok,
-          "started on demand, stays for the next run; to end it: redis-cli -s " + server.path +
+          "started on demand and kept for the next run; to stop it: redis-cli -s " + server.path +
               " shutdown"};
 }
 
@@ -307,11 +311,12 @@ Check independence_check(const std::vector<ServerReport>& reports) {
     if (fresh) continue;
     return {"independence", Grade::fail,
             before->second + " and " + report.server.label() + " are the same server",
-            "a quorum counts only different ones: give each URL a server of its own"};
+            "a quorum needs different servers: give each URL its own server"};
   }
   if (seen.size() == reports.size())
     return {"independence", Grade::ok, "all are different servers"};
-  return {"independence", Grade::warn, "not every server told who it is", kAllowInfo};
+  return {"independence", Grade::warn, "some servers do not report their identity (run_id)",
+          kAllowInfo};
 }
 
 }  // namespace rlock::cli

@@ -3,10 +3,11 @@
 #include <string>
 #include <vector>
 
+#include "redis/doctor/group_report.hpp"
 #include "redis/doctor/server_report.hpp"
 #include "redis/store/acl.hpp"
 
-// What a server's answers mean for locks.
+// The checks of `rlock doctor`: whether servers are fit to hold locks.
 namespace rlock::cli {
 
 enum class Grade { ok, warn, fail };
@@ -16,7 +17,7 @@ struct Check {
   std::string name;
   Grade grade = Grade::ok;
   std::string detail;    // as found; may hold a server's hostile text
-  std::string advice{};  // what to do about it; empty where nothing is to be done
+  std::string advice{};  // what to do about it; empty if nothing
 };
 
 struct Diagnosis {
@@ -24,14 +25,18 @@ struct Diagnosis {
   std::vector<Check> checks;
 };
 
-// Of one server. `prefix` and `standing` are for the ACL rule.
+// Of one server. `prefix` and `kind` are for the ACL rule.
 Diagnosis diagnose(const redis::ServerReport& report, const std::string& prefix,
                    redis::ServerKind kind = redis::ServerKind::single);
 
-// Of a server of `local:`, which nobody but rlock starts: how it is ended.
+// Of several servers together.
+Diagnosis diagnose(const redis::GroupReport& report);
+Diagnosis diagnose(const redis::ClusterReport& report);
+
+// How the server of `local:`, which rlock starts itself, is stopped.
 Check local_check(const redis::Server& server);
 
-// Whether several URLs lead to as many servers.
+// Whether several URLs lead to as many different servers.
 Check independence_check(const std::vector<redis::ServerReport>& reports);
 
 }  // namespace rlock::cli

@@ -1,4 +1,4 @@
-#include "cli/commands/doctor_group.hpp"
+#include "cli/commands/doctor_checks.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -26,9 +26,9 @@ Check sentinels(const GroupReport& report) {
   const std::string text = count_of(answer, report.sentinels.size()) + " answer" + errors;
   if (answer == report.sentinels.size()) return {"sentinels", Grade::ok, text};
   return {"sentinels", answer == 0 ? Grade::fail : Grade::warn, text,
-          denied ? "check sentinel_username and sentinel_password; such a user needs " +
+          denied ? "check sentinel_username and sentinel_password; this user needs " +
                        std::string(redis::kSentinelAcl)
-                 : "check these sentinels, and the master's name in the URL"};
+                 : "check these sentinels, and the name of the master in the URL"};
 }
 
 Check agreement(const GroupReport& report) {
@@ -42,10 +42,11 @@ Check agreement(const GroupReport& report) {
     named += (named.empty() ? "" : ", ") + one.server.label() + " names " + one.master;
   }
   if (!report.master) {
-    return {"master", Grade::fail, named.empty() ? "nobody names one" : "no majority: " + named,
-            "runs wait until most of the sentinels in the URL name the same master"};
+    return {"master", Grade::fail,
+            named.empty() ? "no sentinel names one" : "no majority: " + named,
+            "runs wait until a majority of the sentinels in the URL name the same master"};
   }
-  if (unanimous) return {"master", Grade::ok, report.master->label() + ", by the word of all"};
+  if (unanimous) return {"master", Grade::ok, report.master->label() + ", named by all sentinels"};
   return {"master", Grade::warn, named, "a failover is under way, or a sentinel is cut off"};
 }
 
@@ -54,16 +55,16 @@ Check failover(const GroupReport& report) {
     if (!one.no_quorum) continue;
     const bool denied = one.no_quorum->kind == ErrorKind::denied;
     return {"failover", Grade::warn, one.no_quorum->text,
-            denied ? "let the doctor ask (+sentinel|ckquorum)"
-                   : "when the master dies now, nobody is put in its place"};
+            denied ? "allow this user to run SENTINEL CKQUORUM (+sentinel|ckquorum)"
+                   : "if the master fails now, no replica takes its place"};
   }
-  return {"failover", Grade::ok, "enough sentinels for one"};
+  return {"failover", Grade::ok, "there are enough sentinels for a failover"};
 }
 
 Check state(const ClusterReport& report) {
-  if (report.state == "ok") return {"cluster", Grade::ok, "its state is ok"};
+  if (report.state == "ok") return {"cluster", Grade::ok, "the state of the cluster is ok"};
   return {"cluster", Grade::fail,
-          report.state.empty() ? "its state is not told" : "its state is " + report.state,
+          "the state of the cluster is " + (report.state.empty() ? "unknown" : report.state),
           "redis-cli --cluster check HOST:PORT"};
 }
 
@@ -71,7 +72,7 @@ Check slots(const ClusterReport& report) {
   const std::string text = count_of(report.slots_served, redis::kSlots) + " slots are served";
   if (report.slots_served == redis::kSlots) return {"slots", Grade::ok, text};
   return {"slots", Grade::fail, text,
-          "locks whose slot nobody serves cannot be had: redis-cli --cluster fix HOST:PORT"};
+          "locks in the other slots cannot be acquired: redis-cli --cluster fix HOST:PORT"};
 }
 
 }  // namespace
@@ -85,11 +86,12 @@ Diagnosis diagnose(const GroupReport& report) {
 Diagnosis diagnose(const ClusterReport& report) {
   if (report.error) {
     const bool denied = report.error->kind == ErrorKind::denied;
-    return {report.label,
-            {{"cluster", Grade::fail, report.error->text,
-              denied ? "check user and password, and let the doctor ask "
-                       "(+cluster|info +cluster|nodes)"
-                     : "check the URL, and that these are nodes of a cluster"}}};
+    return {
+        report.label,
+        {{"cluster", Grade::fail, report.error->text,
+          denied ? "check the user and the password, and allow this user to run CLUSTER INFO and "
+                   "CLUSTER NODES (+cluster|info +cluster|nodes)"
+                 : "check the URL, and that its servers are nodes of a cluster"}}};
   }
   return {report.label, {state(report), slots(report)}};
 }

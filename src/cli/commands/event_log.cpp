@@ -55,7 +55,7 @@ bool begins_hold(EventKind kind) {
 }  // namespace
 
 Result<EventLog> EventLog::open(const std::string& path, const lock::AcquireCall& claim) {
-  // Non-blocking: a named pipe that nobody reads must neither hang the start nor a renewal.
+  // Non-blocking: a named pipe that nobody reads must hang neither the start nor a renewal.
   util::Fd file(::open(path.c_str(),
                        O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
   if (!file) {

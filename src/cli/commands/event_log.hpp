@@ -9,18 +9,18 @@
 
 namespace rlock::cli {
 
-// The word of an event in the log and in -v lines: `renew-failed`.
+// The name of an event in the log and in the lines of -v: `renew-failed`.
 std::string_view to_string(run::EventKind kind);
 
 // One JSON object a line, each appended with a single write, so that several runs may share a file.
-// A write that fails is dropped: a full disk must not end the command.
+// A write that fails is ignored: a full disk must not end the command.
 class EventLog {
  public:
-  // ErrorKind::config when the file cannot be opened; nothing is locked yet then.
+  // ErrorKind::config if the file cannot be opened. To be called before anything is locked.
   static Result<EventLog> open(const std::string& path, const lock::AcquireCall& claim);
 
   void append(const run::Event& event);
-  // How a try that did not get the lock ended: `skipped`, `timed-out`, `unreachable` and the like.
+  // How an attempt that did not get the lock ended: `skipped`, `timed-out`, `unreachable` …
   void append_attempt_end(std::string_view event_name, const std::string& detail);
 
  private:

@@ -1,20 +1,59 @@
 #include <algorithm>
 
 #include "cli/commands/commands.hpp"
-#include "cli/commands/force_settings.hpp"
 #include "cli/commands/session.hpp"
-#include "cli/output/confirm.hpp"
+#include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/render.hpp"
-#include "cli/settings/format.hpp"
+#include "cli/output/view.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
+
+// Which of the holders.
+struct OnlyHolder {};
+struct AllHolders {};
+using HolderChoice = std::variant<OnlyHolder, lock::Owner, lock::Token, AllHolders>;
+
+// What `rlock force-unlock` was asked for.
+struct ForceSettings {
+  lock::LockName name;
+  HolderChoice target = OnlyHolder{};
+  lock::ForceWhen when = lock::ForceWhen::confirmed;
+  std::string note{};
+  bool any_format = true;  // other clients' locks are recognised by their shape
+};
+
+Status set_target(ForceSettings& settings, const Choices& choices) {
+  int chosen = choices.has(Opt::owner) + choices.has(Opt::token) + choices.has(Opt::all);
+  if (chosen > 1) {
+    return Error{ErrorKind::usage, "--owner, --token and --all cannot be used together"};
+  }
+  if (choices.has(Opt::all)) settings.target.emplace<AllHolders>();
+  TRY(auto owner, owner_choice(choices));
+  if (owner) settings.target.emplace<lock::Owner>(*std::move(owner));
+  TRY(auto token, number_choice(choices, Opt::token, kGreatestToken));
+  if (token == 0U) return Error{ErrorKind::usage, "--token: no holder has the token 0"};
+  if (token) settings.target = lock::Token{*token};
+  return Done{};
+}
+
+Result<ForceSettings> settings_of(const Invocation& invocation) {
+  const Choices& choices = invocation.choices;
+  TRY(auto name, only_name(invocation));
+  TRY_STATUS(check_format(choices));
+  ForceSettings settings{std::move(name)};
+  settings.any_format = !choices.has(Opt::format);
+  TRY_STATUS(set_target(settings, choices));
+  settings.when = choices.has(Opt::now) ? lock::ForceWhen::now : lock::ForceWhen::confirmed;
+  settings.note = operator_note(choices.last(Opt::reason));
+  return settings;
+}
 
 Error usage(std::string text) {
   return {ErrorKind::usage, std::move(text)};
@@ -37,9 +76,8 @@ Subject subject_of(const ForceSettings& settings) {
 }
 
 Error no_match(const ForceSettings& settings) {
-  return {ErrorKind::busy,
-          in_quotes(settings.name.text()) +
-              " is not held by that owner or token (any more): nothing was changed"};
+  return {ErrorKind::busy, in_quotes(settings.name.text()) +
+                               " is not held by that owner or token: nothing was changed"};
 }
 
 Error several_holders(const ForceSettings& settings, uint64_t holders) {
@@ -47,20 +85,20 @@ Error several_holders(const ForceSettings& settings, uint64_t holders) {
                " holders: choose with --owner, --token or --all");
 }
 
-// Those that the call would break, as they stand now; empty when the lock is not held.
+// The holders that the call would break, as they are now; empty if the lock is not held.
 Result<std::vector<lock::Holder>> find_targets(const ForceSettings& settings, Session& session) {
   TRY(auto seen, inspect_holders(session, settings.name));
   std::vector<lock::Holder> holders = std::move(seen.holders);
   if (holders.empty()) return holders;
-  bool sole = std::holds_alternative<OnlyHolder>(settings.target);
-  if (sole && holders.size() > 1) return several_holders(settings, holders.size());
+  const bool wants_only = std::holds_alternative<OnlyHolder>(settings.target);
+  if (wants_only && holders.size() > 1) return several_holders(settings, holders.size());
   holders = matching(std::move(holders), settings.target);
   if (holders.empty()) return no_match(settings);
   return holders;
 }
 
-// The holders that were shown are those that are broken, even if the lock changes hands meanwhile
-// or the request has to be sent again. An owner names its cool-down, too.
+// Only the holders that were shown are broken, even if the lock changes hands meanwhile or a
+// request is sent again. An owner's cool-down is broken by its owner id, too.
 lock::ForceCall force_call(const ForceSettings& settings, const std::vector<lock::Holder>& shown) {
   lock::ForceCall call{settings.name, {}, settings.when, settings.note};
   for (const lock::Holder& holder : shown) {
@@ -92,36 +130,37 @@ Effect worst_effect(const std::vector<lock::Holder>& holders, redis::Format form
   return worst;
 }
 
-std::string question(Effect effect, lock::ForceWhen when) {
+std::string effect_text(Effect effect, lock::ForceWhen when) {
   switch (effect) {
     case Effect::cooldown_only:
-      return "it only cools down";
+      return "the lock is only cooling down";
     case Effect::notified:
-      return "its holder is asked to end";
+      return "its holder will be asked to end";
     case Effect::unsupervised:
       return when == lock::ForceWhen::now
-                 ? "nobody ends its steps: they may go on beside the next holder"
-                 : "nobody ends its steps: the next holder waits for their process or the lease";
+                 ? "rlock cannot end its steps: they may run beside the next holder"
+                 : "rlock cannot end its steps: the next holder waits until their process or the "
+                   "lease ends";
     case Effect::not_notified:
-      return "nobody is told: its steps may go on beside the next holder";
+      return "its holder is not notified and may run beside the next one";
     case Effect::external:
       break;
   }
-  return "its holder cannot be told and may go on";
+  return "its holder cannot be notified and may run beside the next one";
 }
 
 Status confirm_break(const ForceSettings& settings, const std::vector<lock::Holder>& shown,
-                     Session& session) {
+                     Session& session, const Choices& choices) {
   constexpr size_t kWidth = 80;
-  if (!settings.quiet) {
+  if (!choices.has(Opt::quiet)) {
     std::string text = "force-unlock breaks " + in_quotes(settings.name.text()) + " at " +
                        util::printable(session.server()) + ":\n";
     for (const lock::Holder& holder : shown) text += holder_details(holder, kWidth);
     write_stderr("rlock: " + text, Millis(1000));
   }
-  if (settings.yes) return Done{};
+  if (choices.has(Opt::yes)) return Done{};
   const Effect effect = worst_effect(shown, session.format());
-  switch (confirm("rlock: " + question(effect, settings.when) + ". Break it? [y/N] ")) {
+  switch (confirm("rlock: " + effect_text(effect, settings.when) + ". Break it? [y/N] ")) {
     case Confirmation::yes:
       return Done{};
     case Confirmation::no:
@@ -147,7 +186,7 @@ void add_broken_before(lock::Forced& forced, const std::vector<lock::Holder>& sh
 Result<lock::ForceReply> force(const ForceSettings& settings,
                                const std::vector<lock::Holder>& shown, Session& session) {
   const lock::ForceCall call = force_call(settings, shown);
-  constexpr int kMostSweeps = 100'000;  // of 256 dead waiters each
+  constexpr int kMostSweeps = 100'000;  // of 256 expired waiters each
   for (int sweeps = 0; sweeps < kMostSweeps; ++sweeps) {
     auto reply = session.ask([&](auto& inspector) { return inspector.force_unlock(call); });
     if (reply && std::holds_alternative<lock::RetryNow>(*reply)) continue;
@@ -155,7 +194,8 @@ Result<lock::ForceReply> force(const ForceSettings& settings,
     if (forced != nullptr) add_broken_before(*forced, shown);
     return reply;
   }
-  return Error{ErrorKind::unavailable, session.server() + ": it never comes to an end of sweeping"};
+  return Error{ErrorKind::unavailable,
+               session.server() + ": gave up: too many expired waiters to clean up"};
 }
 
 std::string process_of(const lock::Holder& holder) {
@@ -169,26 +209,26 @@ std::string break_result(const lock::Holder& holder, const lock::Forced& forced,
   const Effect effect = effect_on(holder, format);
   if (std::find(unconfirmed.begin(), unconfirmed.end(), holder.owner) != unconfirmed.end()) {
     const std::string ends = util::format_duration(holder.left) + " when its lease ends";
-    const std::string dead = "; if its host is dead, --now frees it at once";
+    const std::string dead = "; if its host is dead, use --now to free the lock at once";
     if (effect == Effect::unsupervised) {
-      return "nobody ends its steps; the next one starts when " + process_of(holder) +
+      return "rlock cannot end its steps; the next holder starts when " + process_of(holder) +
              " has ended, or in " + ends + dead;
     }
-    return "asked to end; the next one starts when it has confirmed, or in " + ends + dead;
+    return "asked to end; the next holder starts when it has confirmed, or in " + ends + dead;
   }
   switch (effect) {
     case Effect::cooldown_only:
       return "freed at once";
     case Effect::notified:  // with --now
-      return "freed at once and asked to end: it and the next one may overlap";
+      return "freed at once; the holder was asked to end and may overlap with the next one";
     case Effect::unsupervised:  // with --now
-      return "freed at once; nobody ends its steps: they and the next holder may overlap";
+      return "freed at once; rlock cannot end its steps, which may overlap with the next holder";
     case Effect::not_notified:
-      return "freed at once; nobody is told: its steps and the next holder may overlap";
+      return "freed at once; the holder is not notified and may overlap with the next one";
     case Effect::external:
       break;
   }
-  return "freed at once; its holder cannot be told: it and the next one may overlap";
+  return "freed at once; the holder cannot be notified and may overlap with the next one";
 }
 
 std::string forced_text(const ForceSettings& settings, const lock::Forced& forced,
@@ -208,22 +248,21 @@ int report_reply(const ForceSettings& settings, const lock::ForceReply& reply, r
   if (std::holds_alternative<lock::NoMatch>(reply))
     return fail(no_match(settings), choices, subject);
   const auto* forced = std::get_if<lock::Forced>(&reply);
-  if (settings.json) {
+  if (choices.has(Opt::json)) {
     return print_result(
         force_unlock_json(settings.name, forced == nullptr ? lock::Forced{} : *forced));
   }
-  if (settings.quiet) return 0;
+  if (choices.has(Opt::quiet)) return 0;
   return print_result(forced == nullptr
                           ? in_quotes(settings.name.text()) + " is not held: nothing to break\n"
                           : forced_text(settings, *forced, format));
 }
 
-// What is held in no way of rlock's, another client may hold.
+// A lock that is not held in the native format may be another client's.
 Status detect_format(Session& session, const ForceSettings& settings) {
   if (!settings.any_format) return Done{};
-  auto seen = inspect_holders(session, settings.name);
-  if (!seen) return std::move(seen).error();
-  if (!seen->holders.empty()) return Done{};
+  TRY(auto seen, inspect_holders(session, settings.name));
+  if (!seen.holders.empty()) return Done{};
   TRY(auto other, find_external(session, settings.name));
   if (!other) return Done{};
   session = *std::move(other);
@@ -236,7 +275,7 @@ Status detect_format(Session& session, const ForceSettings& settings) {
 
 int force_unlock_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
-  auto settings = force_settings(invocation);
+  auto settings = settings_of(invocation);
   if (!settings) return fail(settings.error(), choices);
   auto session = Session::open(choices);
   if (!session) return fail(session.error(), choices);
@@ -245,7 +284,7 @@ int force_unlock_command(const Invocation& invocation) {
   auto shown = find_targets(*settings, *session);
   if (!shown) return fail(shown.error(), choices, subject);
   if (shown->empty()) return report_reply(*settings, lock::NotHeld{}, session->format(), choices);
-  if (auto ok = confirm_break(*settings, *shown, *session); !ok)
+  if (auto ok = confirm_break(*settings, *shown, *session, choices); !ok)
     return fail(ok.error(), choices, subject);
   auto reply = force(*settings, *shown, *session);
   if (!reply) return fail(reply.error(), choices, subject);

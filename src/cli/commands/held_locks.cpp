@@ -1,14 +1,22 @@
 #include "cli/commands/held_locks.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <charconv>
 #include <limits>
+
+#include "cli/output/view.hpp"
+#include "cli/settings/connect.hpp"
+#include "lock/timing.hpp"
+#include "run/ancestor.hpp"
+#include "run/reentry.hpp"
+#include "util/number.hpp"
 
 namespace rlock::cli {
 namespace {
 
 // server,prefix,name,owner,token,limit,min-hold in ms,pid,ms since boot,ms of the ttl that is
-// renewed[,entry]...;the next record
+// renewed;the next record
 constexpr char kBetweenRecords = ';';
 constexpr char kBetweenFields = ',';
 constexpr size_t kFields = 10;
@@ -37,15 +45,15 @@ std::string encoded(std::string_view text) {
 std::optional<std::string> decoded(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    size_t length = text.front() == '%' ? 3 : 1;
-    unsigned byte = static_cast<unsigned char>(text.front());
-    if (length == 3) {
-      if (text.size() < length) return std::nullopt;
-      auto [stop, error] = std::from_chars(text.data() + 1, text.data() + 3, byte, 16);
-      if (error != std::errc() || stop != text.data() + 3) return std::nullopt;
+    const bool escaped = text.front() == '%';
+    if (escaped) {
+      auto byte = util::parse_number<unsigned char>(text.substr(1, 2), 16);
+      if (!byte || text.size() < 3) return std::nullopt;
+      out += static_cast<char>(*byte);
+    } else {
+      out += text.front();
     }
-    out += static_cast<char>(byte);
-    text.remove_prefix(length);
+    text.remove_prefix(escaped ? 3 : 1);
   }
   return out;
 }
@@ -61,11 +69,8 @@ Fields split(std::string_view text, char between) {
 }
 
 std::optional<uint64_t> number(std::string_view text, uint64_t most) {
-  uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  auto [stop, error] = std::from_chars(text.data(), end, value);
-  bool whole = error == std::errc() && stop == end;
-  return whole && value <= most ? std::optional(value) : std::nullopt;
+  auto value = util::parse_number<uint64_t>(text);
+  return value && *value <= most ? value : std::nullopt;
 }
 
 std::optional<LockAddress> read_address(const Fields& fields) {
@@ -100,26 +105,21 @@ std::optional<HolderProcess> read_process(const Fields& fields) {
 
 std::optional<HeldRecord> read_record(std::string_view text) {
   auto fields = split(text, kBetweenFields);
-  if (fields.size() < kFields) return std::nullopt;
+  if (fields.size() != kFields) return std::nullopt;
   auto address = read_address(fields);
   auto held_lock = read_held(fields);
   auto process = read_process(fields);
   if (!address || !held_lock || !process) return std::nullopt;
-  HeldRecord record{*std::move(address), *std::move(held_lock), *process};
-  for (size_t i = kFields; i < fields.size(); ++i) {
-    if (!lock::Owner::parse(fields[i])) return std::nullopt;  // an entry looks the same
-    record.entries.emplace_back(fields[i]);
-  }
-  return record;
+  return HeldRecord{*std::move(address), *std::move(held_lock), *process};
 }
 
-// Up: a process must not seem to be younger than its record.
+// Rounded up: a process must not seem younger than its record.
 int64_t ms_since_boot(TimePoint at) {
   return std::chrono::ceil<Millis>(at.time_since_epoch()).count();
 }
 
 std::string record_text(const HeldRecord& record) {
-  const auto& [address, held_lock, process, entries] = record;
+  const auto& [address, held_lock, process] = record;
   std::string text = encoded(address.server);
   for (const std::string& field :
        {encoded(address.prefix), encoded(address.name), held_lock.owner.text(),
@@ -128,7 +128,6 @@ std::string record_text(const HeldRecord& record) {
         std::to_string(ms_since_boot(process.at)), std::to_string(process.renewing.count())}) {
     text += kBetweenFields + field;
   }
-  for (const std::string& entry : entries) text += kBetweenFields + entry;
   return text;
 }
 
@@ -170,20 +169,74 @@ std::vector<HeldRecord> find_outer_locks(const std::vector<HeldRecord>& records,
 }
 
 std::vector<HeldRecord> records_for_command(std::vector<HeldRecord> outer_locks, HeldRecord own) {
-  auto same_owner = [&](const HeldRecord& one) {
-    return one.held_lock.owner == own.held_lock.owner;
+  auto same = [&](const HeldRecord& one) {
+    return one.address == own.address && one.held_lock.owner == own.held_lock.owner;
   };
-  auto same = [&](const HeldRecord& one) { return one.address == own.address && same_owner(one); };
   auto found = std::find_if(outer_locks.begin(), outer_locks.end(), same);
-  if (found == outer_locks.end()) {
-    // Entered with the server spelled otherwise: runs inside may spell it either way.
-    auto outer = std::find_if(outer_locks.begin(), outer_locks.end(), same_owner);
-    if (outer != outer_locks.end()) own.entries = outer->entries;
-    found = outer_locks.insert(outer_locks.begin(), own);
-  }
+  // The same lock under another spelling of the server has a record of its own: the runs inside may
+  // use either spelling.
+  if (found == outer_locks.end()) found = outer_locks.insert(outer_locks.begin(), own);
   found->process = own.process;
-  if (own.held_lock.nested()) found->entries.push_back(own.held_lock.entry.text());
   return outer_locks;
+}
+
+namespace {
+
+// Stands in the place of the prefix in RLOCK_HELD; no prefix of a native lock has a brace.
+std::string external_prefix(redis::Format format) {
+  return "{" + std::string(to_string(format)) + "}";
+}
+
+// A lost lease may be put back only while its run is a live ancestor, and only at the same spelling
+// of the server: under another one the lock may simply be at another server.
+run::OuterRun outer_run(HeldRecord record, const LockAddress& address) {
+  constexpr Millis kToRenew{500};  // what a renewal that is due then may take
+  const bool same_server = record.address == address;
+  const HolderProcess& process = record.process;
+  run::OuterRun outer{std::move(record.held_lock)};
+  outer.may_put_back = same_server && run::is_live_ancestor(process.pid, process.at);
+  const bool renews = same_server && !outer.may_put_back && process.renewing > Millis(0);
+  if (renews) outer.put_back_grace = process.renewing / 3 + kToRenew;
+  return outer;
+}
+
+// `renewing`: the ttl that was asked for.
+HolderProcess own_process(const run::HeldLock& held_lock, Millis renewing) {
+  if (held_lock.nested()) renewing = std::min(renewing, timing::kLongestNestedLease);
+  return {getpid(), BootClock::now(), renewing};
+}
+
+}  // namespace
+
+void set_reentry(run::Plan& plan, const Session& session, Reentry reentry) {
+  const char* text = system_getenv("RLOCK_HELD");
+  auto outer_runs = decode_held(text == nullptr ? "" : text);
+  const bool native = session.format() == redis::Format::native;
+  LockAddress address{session.server(),
+                      native ? session.prefix() : external_prefix(session.format()),
+                      plan.claim.name.text()};
+  if (reentry == Reentry::enter) {
+    for (HeldRecord& record : find_outer_locks(outer_runs, address)) {
+      plan.outer_runs.push_back(outer_run(std::move(record), address));
+    }
+  }
+  const bool renews = plan.watchdog == lock::Watchdog::renew;
+  const Millis renewing = renews ? plan.claim.ttl : Millis(0);
+  plan.environment = [outer_runs = std::move(outer_runs), address = std::move(address),
+                      renewing](const run::HeldLock& held_lock) {
+    // A name without a value takes the variable of an outer run out of the environment.
+    bool fenced = held_lock.token.value != 0;
+    return std::vector<std::string>{
+        "RLOCK_NAME=" + address.name,
+        "RLOCK_OWNER=" + held_lock.owner.text(),
+        fenced ? "RLOCK_TOKEN=" + std::to_string(held_lock.token.value)
+               : std::string("RLOCK_TOKEN"),
+        "RLOCK_UNLOCKED",
+        "RLOCK_HELD=" + encode_held(records_for_command(
+                            outer_runs, {address, held_lock, own_process(held_lock, renewing)})),
+        kPasswordVariables[0],
+        kPasswordVariables[1]};
+  };
 }
 
 }  // namespace rlock::cli

@@ -7,13 +7,13 @@
 #include "cli/output/exit_code.hpp"
 #include "cli/output/history_rows.hpp"
 #include "cli/output/messages.hpp"
-#include "cli/output/render_history.hpp"
+#include "cli/output/render.hpp"
 
 namespace rlock::cli {
 namespace {
 
 struct HistorySettings {
-  std::optional<lock::LockName> name;  // none: all
+  std::optional<lock::LockName> name;  // none: all locks
   uint64_t runs = 20;
 };
 
@@ -21,8 +21,7 @@ Result<HistorySettings> settings_of(const Invocation& invocation) {
   constexpr uint64_t kMost = 1'000'000;  // the server keeps a hundred
   HistorySettings settings;
   if (!invocation.names.empty() || invocation.after_dashes) {
-    TRY(auto text, only_name(invocation));
-    TRY(auto name, lock::LockName::parse(text));
+    TRY(auto name, only_name(invocation));
     settings.name = std::move(name);
   }
   TRY(auto runs, number_choice(invocation.choices, Opt::runs, kMost));
@@ -32,7 +31,7 @@ Result<HistorySettings> settings_of(const Invocation& invocation) {
 }
 
 Result<History> history_of(const lock::LockName& name, uint64_t runs, Session& session) {
-  // A row of skips may stand before and after each run.
+  // There may be a row of skips before and after each run.
   auto rows = session.ask([&](auto& store) { return store.history(name, 2 * runs + 1); });
   if (!rows) return std::move(rows).error();
   return to_history(*rows, runs);
@@ -44,7 +43,7 @@ std::string text_of(const HistorySettings& settings, const History& history,
   if (choices.has(Opt::json)) return history_json(*settings.name, history);
   if (choices.has(Opt::quiet)) return {};
   if (history.runs.empty() && !history.skips) {
-    return "no runs of " + in_quotes(name) + " are remembered\n";
+    return "no runs of " + in_quotes(name) + " are recorded\n";
   }
   return history_table(lines_of(name, history), NameColumn::hidden, line_width(STDOUT_FILENO));
 }
@@ -52,14 +51,14 @@ std::string text_of(const HistorySettings& settings, const History& history,
 std::string text_of_all(const std::vector<HistoryLine>& lines, const Choices& choices) {
   if (choices.has(Opt::json)) return history_json(lines);
   if (choices.has(Opt::quiet)) return {};
-  if (lines.empty()) return "no runs are remembered\n";
+  if (lines.empty()) return "no runs are recorded\n";
   return history_table(lines, NameColumn::shown, line_width(STDOUT_FILENO));
 }
 
-int of_all(const HistorySettings& settings, Session& session, const Choices& choices) {
+int print_all(const HistorySettings& settings, Session& session, const Choices& choices) {
   auto all = all_names(session);
   if (!all) return fail(all.error(), choices);
-  for (const Error& why : all->missing) fail(why, Choices{});
+  for (const Error& why : all->missing) print_error(why);
   int code = all->missing.empty() ? 0 : exit_code(all->missing.front().kind);
   std::vector<HistoryLine> lines;
   for (const std::string& text : all->names) {
@@ -70,7 +69,8 @@ int of_all(const HistorySettings& settings, Session& session, const Choices& cho
       return fail(history.error(), choices, {text});
     }
     if (!history) {
-      code = fail(history.error(), Choices{}, {text});
+      print_error(history.error(), {text});
+      code = exit_code(history.error().kind);
       continue;
     }
     auto more = lines_of(text, *history);
@@ -88,7 +88,7 @@ int history_command(const Invocation& invocation) {
   if (!settings) return fail(settings.error(), choices);
   auto session = Session::open(choices);
   if (!session) return fail(session.error(), choices);
-  if (!settings->name) return of_all(*settings, *session, choices);
+  if (!settings->name) return print_all(*settings, *session, choices);
   auto history = history_of(*settings->name, settings->runs, *session);
   if (!history) return fail(history.error(), choices, {settings->name->text()});
   return print_result(text_of(*settings, *history, choices));

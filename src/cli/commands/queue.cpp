@@ -5,7 +5,7 @@
 #include "cli/output/console.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/messages.hpp"
-#include "cli/output/operator_note.hpp"
+#include "cli/output/record.hpp"
 #include "cli/output/render.hpp"
 
 namespace rlock::cli {
@@ -17,8 +17,7 @@ struct QueueSettings {
 };
 
 Result<QueueSettings> settings_of(const Invocation& invocation) {
-  TRY(auto text, only_name(invocation));
-  TRY(auto name, lock::LockName::parse(text));
+  TRY(auto name, only_name(invocation));
   QueueSettings settings{std::move(name), std::nullopt};
   if (auto id = invocation.choices.last(Opt::remove)) {
     TRY(auto owner, lock::Owner::parse(*id));
@@ -32,7 +31,7 @@ Result<QueueSettings> settings_of(const Invocation& invocation) {
 
 std::string list_text(const QueueSettings& settings, const std::vector<lock::Waiter>& waiters,
                       uint64_t servers) {
-  if (waiters.empty()) return "nobody waits for " + in_quotes(settings.name.text()) + "\n";
+  if (waiters.empty()) return "nobody is waiting for " + in_quotes(settings.name.text()) + "\n";
   return queue_table(waiters, line_width(STDOUT_FILENO), servers);
 }
 
@@ -45,30 +44,31 @@ int list(const QueueSettings& settings, Session& session, const Choices& choices
                                               : list_text(settings, *waiters, session.servers()));
 }
 
-// The queue as it is afterwards, with who was taken out.
+// Reports what was removed, as JSON with the queue that is left.
 int report_removed(const QueueSettings& settings, bool removed, Session& session,
                    const Choices& choices) {
   const std::string& owner = settings.remove->text();
   if (choices.has(Opt::json)) {
     auto waiters = inspect_waiters(session, settings.name);
     if (!waiters) return fail(waiters.error(), choices, {settings.name.text()});
-    return print_result(queue_json(
-        settings.name, *waiters, removed ? std::optional(owner) : std::nullopt, session.servers()));
+    return print_result(queue_json(settings.name, *waiters,
+                                   Removal{removed ? std::optional(owner) : std::nullopt},
+                                   session.servers()));
   }
   if (choices.has(Opt::quiet)) return 0;
   std::string name = in_quotes(settings.name.text());
   return print_result(removed ? "removed " + owner + " from the queue of " + name + "\n"
-                              : owner + " does not wait for " + name + ": nothing to remove\n");
+                              : owner + " is not waiting for " + name + ": nothing to remove\n");
 }
 
 int remove(const QueueSettings& settings, Session& session, const Choices& choices) {
   const lock::CancelCall call{settings.name, *settings.remove, lock::CancelHow::removed,
-                              operator_note(choices)};
+                              operator_note(choices.last(Opt::reason))};
   auto reply = session.ask([&](auto& store) { return store.cancel(call); });
   if (!reply) return fail(reply.error(), choices, {settings.name.text()});
   if (*reply == lock::CancelReply::holds) {
     std::string text = in_quotes(settings.name.text()) + " is held by " + settings.remove->text() +
-                       ", which does not wait: see rlock force-unlock";
+                       ", which is not waiting: use rlock force-unlock to break its lock";
     return fail({ErrorKind::busy, text}, choices, {settings.name.text(), settings.remove->text()});
   }
   return report_removed(settings, *reply != lock::CancelReply::absent, session, choices);

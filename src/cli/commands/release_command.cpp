@@ -1,5 +1,5 @@
 #include "cli/commands/commands.hpp"
-#include "cli/commands/lease_id.hpp"
+#include "cli/commands/session.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
@@ -9,23 +9,24 @@ namespace rlock::cli {
 namespace {
 
 std::string how_ended(const lock::ReleaseReply& reply) {
-  const std::string operators = note_text(reply.note);
+  const std::string note = note_text(reply.note);
+  const std::string by_whom = note.empty() ? "by an operator" : note;
   switch (reply.ending) {
     case lock::OwnerEnd::forced:
-      return "it was broken " + (operators.empty() ? "by an operator" : operators);
+      return "it was broken " + by_whom;
     case lock::OwnerEnd::removed:
-      return "it was removed from the queue " + (operators.empty() ? "by an operator" : operators);
+      return "it was removed from the queue " + by_whom;
     case lock::OwnerEnd::cancelled:
-      return "it waited in the queue, and does not any more";
+      return "it was only queued; its place was given up";
     case lock::OwnerEnd::expired:
     case lock::OwnerEnd::released:
     case lock::OwnerEnd::unknown:
       break;
   }
-  return "its lease has ended, or it never held it";
+  return "its lease has ended, or it never held the lock";
 }
 
-// Its command would go on beside the next holder.
+// The run's command would go on beside the next holder.
 Error held_by_run(const LeaseId& lease, const lock::Holder& run, const std::string& server) {
   const std::string name = in_quotes(lease.name.text());
   return {ErrorKind::busy,
@@ -35,7 +36,7 @@ Error held_by_run(const LeaseId& lease, const lock::Holder& run, const std::stri
               util::printable(shell_quoted(lease.name.text())) + " --owner " + lease.owner.text()};
 }
 
-// Who has it now, for the message alone.
+// The current holder, for the message only.
 std::optional<lock::Holder> present_holder(Session& session, const lock::LockName& name) {
   auto seen = inspect_holders(session, name);
   if (!seen || seen->holders.empty()) return std::nullopt;

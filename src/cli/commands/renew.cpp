@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cli/commands/commands.hpp"
-#include "cli/commands/lease_id.hpp"
+#include "cli/commands/session.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
@@ -19,11 +19,11 @@ struct RenewSettings {
   LeaseId lease;
   std::optional<Millis> ttl;
   lock::RenewCall call;
-  Millis left{0};  // of the lease that stands, before it is renewed
+  Millis left{0};  // of the lease before it is renewed
 };
 
-// Of a lease that is put back: whoever runs the steps is known, but not whether acquire was told to
-// hide what they are.
+// The record of a lease that is restored. The process that runs the steps is known, but not whether
+// acquire had --hide-command.
 Record record_without_command() {
   Record record = own_record();
   record.pid = getppid();
@@ -33,25 +33,24 @@ Record record_without_command() {
 Result<RenewSettings> settings_of(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto lease, parse_lease_id(invocation));
-  auto ttl = ttl_choice(choices);
-  if (!ttl) return std::move(ttl).error();
-  if (!*ttl && *format_choice(choices) != redis::Format::native) {
-    return Error{ErrorKind::usage,
-                 "renew needs --ttl with --format: such a lock does not tell its length"};
+  TRY(auto ttl, ttl_choice(choices));
+  if (!ttl && *format_choice(choices) != redis::Format::native) {
+    return Error{
+        ErrorKind::usage,
+        "renew needs --ttl with --format: the server does not store the ttl of such a lock"};
   }
   TRY(auto token, number_choice(choices, Opt::token, kGreatestToken));
   lock::RenewCall call{lease.name, lease.owner};
   call.token = {token.value_or(0)};
-  call.ttl = ttl->value_or(call.ttl);
+  call.ttl = ttl.value_or(call.ttl);
   call.responsive = lock::Responsive::no;
   call.record = encode_record(record_without_command());
-  return RenewSettings{std::move(lease), *ttl, std::move(call)};
+  return RenewSettings{std::move(lease), ttl, std::move(call)};
 }
 
-// What only the server knows of a lease that stands: its mode, and its length where no other is
-// wanted. Of one that is put back nothing is known there: it comes back exclusive, which admits
-// nobody whom the old one would not have admitted, and only where --ttl tells its length: a default
-// would vanish between two steps.
+// Fills in what only the server knows of a live lease: its mode, and its ttl where --ttl does not
+// change it. Of a lease that is restored it knows nothing: such a lease becomes exclusive, which is
+// never wider than the old one, and needs --ttl, because a default might end between two steps.
 Status complete_call(RenewSettings& settings, Session& session) {
   TRY(auto seen, inspect_holders(session, settings.lease.name));
   auto ours = [&](const lock::Holder& holder) {
@@ -70,11 +69,11 @@ Status complete_call(RenewSettings& settings, Session& session) {
   return Done{};
 }
 
-// Without a token the server does not look whether somebody had the lock in between.
+// Without a token the server does not check whether somebody had the lock in between.
 std::string how_lost(const lock::Lost& lost, lock::Token token) {
   if (lost.how == lock::LostHow::unissued) {
     return "the server never issued token " + std::to_string(token.value) +
-           ", and puts nothing back for it";
+           "; a lease is restored only for a token that it issued";
   }
   bool ended = lost.how == lock::LostHow::expired || lost.how == lock::LostHow::deleted;
   if (ended && (token.value == 0 || lost.by)) return "its lease has ended";
@@ -83,23 +82,22 @@ std::string how_lost(const lock::Lost& lost, lock::Token token) {
 
 Error no_longer_ours(const RenewSettings& settings, const lock::Lost& lost, const Session& session,
                      const Choices& choices) {
-  bool named = lost.how == lock::LostHow::taken || lost.how == lock::LostHow::full;
+  const bool names_holder = lost.how == lock::LostHow::taken || lost.how == lock::LostHow::full;
   auto error = no_longer_held(settings.lease, how_lost(lost, settings.call.token),
-                              named ? std::nullopt : lost.by, session.server());
+                              names_holder ? std::nullopt : lost.by, session.server());
   bool ended = lost.how == lock::LostHow::expired || lost.how == lock::LostHow::deleted;
   if (ended && !lost.by && choices.has(Opt::token) && !settings.ttl) {
-    error.text += "; with --ttl DUR it is put back where nobody had it since";
+    error.text += "; with --ttl DUR it is restored if nobody has held the lock since";
   }
   return error;
 }
 
-// Which lease stands now.
 std::string how_renewed(const RenewSettings& settings) {
   const Millis ttl = settings.call.ttl;
   if (settings.left <= ttl) return "renewed for " + util::format_duration(ttl);
   const Millis seconds = settings.left - settings.left % Millis(1000);
-  return "its lease lasts " + util::format_duration(seconds) + " already, longer than " +
-         util::format_duration(ttl) + ": left as it is";
+  return "its lease already lasts another " + util::format_duration(seconds) + ", longer than " +
+         util::format_duration(ttl) + ": left unchanged";
 }
 
 int report_reply(const RenewSettings& settings, const lock::RenewReply& reply,
@@ -110,12 +108,12 @@ int report_reply(const RenewSettings& settings, const lock::RenewReply& reply,
   }
   const auto* renewal = std::get_if<lock::Renewal>(&reply);
   if (renewal == nullptr) {
-    return fail({ErrorKind::internal, "it changed its mode meanwhile"}, choices, subject);
+    return fail({ErrorKind::internal, "the mode of the lock changed meanwhile"}, choices, subject);
   }
   if (*renewal == lock::Renewal::put_back && !choices.has(Opt::quiet)) {
     print_message(
-        in_quotes(settings.lease.name.text()) + ": its lease had ended and was put back, for " +
-        util::format_duration(settings.call.ttl) + "; the server knows of nobody who had it since");
+        in_quotes(settings.lease.name.text()) + ": its lease had ended and was restored for " +
+        util::format_duration(settings.call.ttl) + "; the server knows of no other holder since");
   } else if (choices.has(Opt::verbose)) {
     print_message(in_quotes(settings.lease.name.text()) + ": " + how_renewed(settings));
   }

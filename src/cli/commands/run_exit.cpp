@@ -3,10 +3,11 @@
 #include <cerrno>
 #include <cstring>
 
+#include "cli/output/console.hpp"
 #include "cli/output/exit_code.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
-#include "cli/settings/format.hpp"
+#include "cli/output/view.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
@@ -18,15 +19,18 @@ std::string lock_at(const MessageContext& context) {
   return in_quotes(context.name) + " at " + util::printable(context.server);
 }
 
-// The server's rooms name lock and server themselves, those that fork do not.
+// Errors of a server name the lock and the server already; errors of fork and the like do not.
 std::string error_text(const Error& error, const MessageContext& context) {
   std::string text = util::printable(error.text);
-  bool named = error.text.find(in_quotes(context.name)) != error.text.npos;
-  bool placed = error.text.find(context.server) != error.text.npos;
-  return named && placed ? text : lock_at(context) + ": " + text;
+  bool has_name = error.text.find(in_quotes(context.name)) != error.text.npos;
+  bool has_server = error.text.find(context.server) != error.text.npos;
+  return has_name && has_server ? text : lock_at(context) + ": " + text;
 }
 
-std::string survivors_list(const std::vector<std::string>& survivors) {
+// Processes of the command that rlock could not end.
+using Survivors = std::vector<std::string>;
+
+std::string survivors_list(const Survivors& survivors) {
   std::string text;
   for (const std::string& survivor : survivors) {
     text += (text.empty() ? "could not end " : ", ") + util::printable(survivor);
@@ -34,16 +38,24 @@ std::string survivors_list(const std::vector<std::string>& survivors) {
   return text;
 }
 
-// rlock leaves while they run, and does not release the lock.
-std::string survivors_text(const std::vector<std::string>& survivors) {
-  if (survivors.empty()) return {};
-  return "; " + survivors_list(survivors) +
-         "; the lock is not released: it frees itself when its lease ends";
+// What becomes of the lease while they run on.
+enum class LeaseState { kept, lost, no_lease };
+
+std::string survivors_text(const Survivors& survivors, LeaseState lease) {
+  switch (lease) {
+    case LeaseState::kept:
+      return survivors_list(survivors) +
+             "; the lock is not released: it frees itself when its lease ends";
+    case LeaseState::lost:
+      return survivors_list(survivors) + ", which may run beside the next holder";
+    case LeaseState::no_lease:
+      break;
+  }
+  return survivors_list(survivors);
 }
 
-std::string unreleased_text(const std::optional<Error>& error) {
-  if (!error) return {};
-  return "the release could not be confirmed (" + util::printable(error->text) +
+std::string unreleased_text(const Error& error) {
+  return "the release could not be confirmed (" + util::printable(error.text) +
          "): the lock frees itself when its lease ends";
 }
 
@@ -59,20 +71,10 @@ class ExitVisitor {
       run_exit.signal = std::get<run::Signaled>(ended.end).signal;
       run_exit.code = 128 + *run_exit.signal;
     }
-    if (context_.unlocked) {
-      run_exit.severity = Severity::error;
-      run_exit.message = "warning: the command ran without " + lock_at(context_) + " (--fail-open)";
-      return run_exit;
-    }
-    std::string warning = ended.lost ? lease_end_text(*ended.lost) + "; the command ended by itself"
-                                     : unreleased_text(ended.unreleased);
-    if (!ended.survivors.empty()) {
-      warning += (warning.empty() ? "" : "; ") + survivors_text(ended.survivors).substr(2);
-    }
+    const std::string warning = warning_of(ended);
     if (warning.empty()) return run_exit;
     run_exit.severity = Severity::error;
-    run_exit.message =
-        "warning: " + std::string(ended.lost ? "lost " : "") + lock_at(context_) + ": " + warning;
+    run_exit.message = "warning: " + warning;
     return run_exit;
   }
 
@@ -96,29 +98,26 @@ class ExitVisitor {
   }
 
   RunExit operator()(const lock::OwnerEnded& gone) const {
-    std::string operators = note_text(gone.note);
-    if (operators.empty()) operators = "by an operator";
+    std::string by_whom = note_text(gone.note);
+    if (by_whom.empty()) by_whom = "by an operator";
     return {kBusy,
             {},
             Severity::error,
-            "removed from the queue of " + lock_at(context_) + " " + operators};
+            "removed from the queue of " + lock_at(context_) + " " + by_whom};
   }
 
   RunExit operator()(const lock::Upgrade&) const {
-    if (context_.format != redis::Format::native) {
-      return {kUsage,
-              {},
-              Severity::error,
-              "cannot enter " + lock_at(context_) +
-                  ": a run around this one holds it, and would be waited for without end; the " +
-                  std::string(to_string(context_.format)) + " format knows no re-entry"};
-    }
+    const bool native = context_.format == redis::Format::native;
+    const std::string format(to_string(context_.format));
     return {kUsage,
             {},
             Severity::error,
-            "cannot narrow " + lock_at(context_) +
-                ": a run around this one shares it with others, and would be waited for without "
-                "end; take it there in this mode, or here in that one"};
+            native ? "cannot take " + lock_at(context_) +
+                         " exclusively, or with fewer slots, inside a run that shares it "
+                         "(deadlock): take it in this mode in the outer run, or shared here"
+                   : "cannot take " + lock_at(context_) +
+                         " inside a run that holds it (deadlock): the " + format +
+                         " format has no re-entry"};
   }
 
   RunExit operator()(const run::WaitSignaled& ended) const {
@@ -126,29 +125,26 @@ class ExitVisitor {
   }
 
   RunExit operator()(const run::LeaseLost& lost) const {
-    std::string end =
-        lost.never_started ? "; the command was not started" : "; the command was ended";
+    std::string message = "lost " + lock_at(context_) + ": " + lease_end_text(lost.lease);
+    if (lost.never_started) message += "; the command was not started";
     if (!lost.survivors.empty()) {
-      end += "; " + survivors_list(lost.survivors) + ", which may run beside the next holder";
+      message += "; " + survivors_text(lost.survivors, LeaseState::lost);
+    } else if (!lost.never_started) {
+      message += "; the command was ended";
     }
-    return {kLost,
-            {},
-            Severity::error,
-            "lost " + lock_at(context_) + ": " + lease_end_text(lost.lease) + end};
+    return {kLost, {}, Severity::error, message};
   }
 
   RunExit operator()(const run::RunLimit& limit) const {
     std::string message = lock_at(context_) + ": the command ran longer than --max-run";
-    if (context_.max_run) message.append(" ").append(util::format_duration(*context_.max_run));
-    if (context_.unlocked) message += " (without the lock: --fail-open)";
-    message += limit.survivors.empty() ? " and was ended" : " and was to end";
+    if (context_.max_run) message += " " + util::format_duration(*context_.max_run);
+    if (limit.survivors.empty()) message += " and was ended";
+    if (context_.unlocked) message += " (it ran without the lock: --fail-open)";
     if (limit.lost) message += "; the lock was lost: " + lease_end_text(*limit.lost);
-    if (context_.unlocked || limit.lost) {
-      if (!limit.survivors.empty()) message += "; " + survivors_list(limit.survivors);
-    } else {
-      message += survivors_text(limit.survivors);
+    if (!limit.survivors.empty()) {
+      message += "; " + survivors_text(limit.survivors, lease_state(limit.lost));
     }
-    if (limit.unreleased) message += "; " + unreleased_text(limit.unreleased);
+    if (limit.unreleased) message += "; " + unreleased_text(*limit.unreleased);
     return {kRunLimit, {}, Severity::error, message};
   }
 
@@ -156,16 +152,19 @@ class ExitVisitor {
     std::string message =
         "cannot run \"" + util::printable(context_.command) + "\": " + std::strerror(failed.error);
     if (failed.unreleased) {
-      message += "; " + lock_at(context_) + ": " + unreleased_text(failed.unreleased);
+      message += "; " + lock_at(context_) + ": " + unreleased_text(*failed.unreleased);
     } else {
-      message += (context_.unlocked ? "; held no lock " : "; released ") + lock_at(context_);
+      message += "; " + lock_at(context_) +
+                 (context_.unlocked ? " was not locked (--fail-open)" : " was released");
     }
     return {failed.error == ENOENT ? kNotFound : kCannotExecute, {}, Severity::error, message};
   }
 
   RunExit operator()(const run::Unprotected& end) const {
-    std::string message = error_text(end.why, context_) + survivors_text(end.survivors);
-    if (end.unreleased) message += "; " + unreleased_text(end.unreleased);
+    std::string message = error_text(end.why, context_);
+    if (context_.unlocked) message += " (the command ran without the lock: --fail-open)";
+    if (!end.survivors.empty()) message += "; " + survivors_text(end.survivors, lease_state({}));
+    if (end.unreleased) message += "; " + unreleased_text(*end.unreleased);
     return {exit_code(end.why.kind), {}, Severity::error, message};
   }
 
@@ -177,6 +176,26 @@ class ExitVisitor {
   }
 
  private:
+  LeaseState lease_state(const std::optional<run::LeaseEnd>& lost) const {
+    if (context_.unlocked) return LeaseState::no_lease;
+    return lost ? LeaseState::lost : LeaseState::kept;
+  }
+
+  // Empty where all went well.
+  std::string warning_of(const run::Ended& ended) const {
+    std::string text;
+    if (ended.lost) text = lease_end_text(*ended.lost) + "; the command ended by itself";
+    if (ended.unreleased && !ended.lost) text = unreleased_text(*ended.unreleased);
+    if (!ended.survivors.empty()) {
+      text += (text.empty() ? "" : "; ") + survivors_text(ended.survivors, lease_state(ended.lost));
+    }
+    if (context_.unlocked) {
+      return "the command ran without " + lock_at(context_) + " (--fail-open)" +
+             (text.empty() ? "" : "; " + text);
+    }
+    return text.empty() ? text : (ended.lost ? "lost " : "") + lock_at(context_) + ": " + text;
+  }
+
   std::string see_status() const {
     return "; see rlock status " + util::printable(shell_quoted(context_.name));
   }
@@ -193,13 +212,22 @@ std::string unlocked_warning(const Error& error, const MessageContext& context) 
 std::string lease_end_text(const run::LeaseEnd& lease) {
   if (lease.reported) return lost_phrase(*lease.reported);
   std::string text = "the lease ended";
-  if (lease.by_guard) text += ", rlock was stopped or starved";
+  if (lease.by_guard) text += " while rlock was stopped or starved";
   if (lease.last_error) text += ": " + util::printable(lease.last_error->text);
   return text + since_phrase(lease.since);
 }
 
 RunExit to_exit(const run::RunOutcome& outcome, const MessageContext& context) {
   return std::visit(ExitVisitor(context), outcome);
+}
+
+int report_exit(const RunExit& run_exit, Verbosity verbosity) {
+  const bool should_print =
+      run_exit.severity == Severity::error ||
+      (run_exit.severity == Severity::notice && verbosity != Verbosity::quiet);
+  if (should_print) print_message(run_exit.message);
+  if (run_exit.signal) run::die_by(*run_exit.signal);
+  return run_exit.code;
 }
 
 }  // namespace rlock::cli

@@ -3,26 +3,27 @@
 #include <optional>
 #include <string>
 
+#include "cli/commands/commands.hpp"
 #include "redis/open.hpp"
 #include "run/run.hpp"
 
 namespace rlock::cli {
 
-// What a verdict's message is about and what the user asked for.
+// What the messages are about, and what the user asked for.
 struct MessageContext {
-  std::string name;
-  std::string server;
-  std::string command;  // argv[0]
+  std::string name{};
+  std::string server{};
+  std::string command{};  // argv[0]
   int conflict_code = 75;
-  std::optional<Millis> max_run;
+  std::optional<Millis> max_run{};
   Millis waited{0};
   redis::Format format = redis::Format::native;
   bool unlocked = false;  // --fail-open: no server answered
 };
 
-enum class Severity { silent, notice, error };  // notice: not said under -q
+enum class Severity { silent, notice, error };  // notice: not printed with -q
 
-// How rlock ends: by a signal or with a code, and the one line it says.
+// How rlock ends: by a signal or with an exit code, and the one line that it prints.
 struct RunExit {
   int code = 0;
   std::optional<int> signal;
@@ -30,13 +31,17 @@ struct RunExit {
   std::string message;
 };
 
-// Before a command starts without the lock: why.
+// Why a command is started without the lock.
 std::string unlocked_warning(const Error& error, const MessageContext& context);
 
 // How a lease ended: `it was taken by …`, `the lease ended: …`.
 std::string lease_end_text(const run::LeaseEnd& lease);
 
-// [rlock(1), EXIT STATUS]
+// As rlock(1), EXIT STATUS, lists it.
 RunExit to_exit(const run::RunOutcome& outcome, const MessageContext& context);
+
+// Prints the message, unless `verbosity` hides it, and ends rlock by the signal where there is one.
+// Returns the exit code.
+int report_exit(const RunExit& run_exit, Verbosity verbosity);
 
 }  // namespace rlock::cli

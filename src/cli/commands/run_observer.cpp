@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "cli/output/console.hpp"
@@ -11,6 +12,15 @@
 
 namespace rlock::cli {
 namespace {
+
+// The live line never waits for a terminal: what it does not take at once is dropped.
+constexpr Millis kDrawTimeout{0};
+
+std::string ordinal(uint64_t n) {
+  constexpr std::string_view kEndings[] = {"th", "st", "nd", "rd"};
+  bool teens = n % 100 >= 11 && n % 100 <= 13;
+  return std::to_string(n) + std::string(kEndings[teens || n % 10 > 3 ? 0 : n % 10]);
+}
 
 std::string event_line(const std::string& name, const run::Event& event) {
   std::string text = in_quotes(name) + ": " + std::string(to_string(event.kind));
@@ -24,9 +34,47 @@ std::string event_line(const std::string& name, const run::Event& event) {
 
 }  // namespace
 
-Verbosity verbosity_of(const Choices& choices) {
-  if (choices.has(Opt::quiet)) return Verbosity::quiet;
-  return choices.has(Opt::verbose) ? Verbosity::verbose : Verbosity::normal;
+void WaitingLine::draw(const std::string& text) {
+  if (!is_foreground_terminal(STDERR_FILENO)) return;
+  // One column stays free: some terminals wrap once the last one is written.
+  std::string line = util::shortened("rlock: " + text, columns(STDERR_FILENO, 80) - 1);
+  size_t length = util::character_count(line);
+  std::string rest(drawn_ > length ? drawn_ - length : 0, ' ');
+  write_stderr("\r" + line + rest, kDrawTimeout);
+  drawn_ = length;
+}
+
+void WaitingLine::erase() {
+  if (drawn_ == 0) return;
+  std::string blank = "\r";
+  blank.append(drawn_, ' ').append("\r");
+  write_stderr(blank, Millis(100));
+  drawn_ = 0;
+}
+
+void WaitingReports::begin(TimePoint now) {
+  if (!next_) next_ = now + first_;
+}
+
+bool WaitingReports::due(TimePoint now) {
+  constexpr Millis kEvery{60'000};
+  if (!next_ || now < *next_) return false;
+  while (*next_ <= now) *next_ += kEvery;
+  return true;
+}
+
+Millis WaitingReports::remaining(TimePoint now) const {
+  if (!next_) return Millis(0);
+  return std::max(Millis(1), std::chrono::ceil<Millis>(*next_ - now));
+}
+
+std::string waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age) {
+  std::string text = "waiting for " + in_quotes(name.text());
+  if (queued.position > 0) text += ", " + ordinal(queued.position) + " in line";
+  if (!queued.holder) return text;
+  lock::Holder holder = *queued.holder;
+  holder.held += age;
+  return text + ": " + holder_phrase(holder, TimeStyle::duration);
 }
 
 RunObserver::RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log)
@@ -57,7 +105,7 @@ void RunObserver::transient_error(const Error& error) {
   if (live_) {
     redraw();
   } else if (news && verbosity_ == Verbosity::verbose) {
-    print_or_queue(in_quotes(name_.text()) + ": trying again: " + *last_error_);
+    print_or_queue(in_quotes(name_.text()) + ": retrying: " + *last_error_);
   }
 }
 
@@ -66,7 +114,7 @@ void RunObserver::must_poll(const Error& error) {
   if (verbosity_ == Verbosity::quiet) return;
   line_.erase();
   print_or_queue("warning: " + util::printable(error.text) +
-                 "; the place in the queue is kept, and asked for about once a second");
+                 "; polling about once a second instead, which keeps the place in the queue");
 }
 
 Millis RunObserver::tick_every() const {
@@ -85,14 +133,13 @@ void RunObserver::redraw() {
   if (std::string text = state_text(); !text.empty()) line_.draw(text);
 }
 
-// A CI job that said nothing would look hung.
+// A CI job without any output would look hung.
 void RunObserver::report_if_due() {
   if (reports_ && reports_->due(BootClock::now())) print_or_queue(state_text());
 }
 
 std::string RunObserver::state_text() const {
-  if (last_error_)
-    return "waiting for " + in_quotes(name_.text()) + ": trying again: " + *last_error_;
+  if (last_error_) return "waiting for " + in_quotes(name_.text()) + ": retrying: " + *last_error_;
   if (!queued_) return {};
   auto age = std::chrono::duration_cast<Millis>(BootClock::now() - queued_at_);
   return waiting_text(name_, *queued_, age);
@@ -106,12 +153,12 @@ void RunObserver::event(const run::Event& event) {
     token_ = event.token;
   }
   if (event.kind != run::EventKind::enqueued) line_.erase();
-  // A renewal every few seconds is no news.
+  // A renewal every few seconds is not worth a line.
   bool news = event.kind != run::EventKind::renewed && event.kind != run::EventKind::enqueued;
   if (verbosity_ == Verbosity::verbose && news) print_or_queue(event_line(name_.text(), event));
 }
 
-// Without waiting: a lease, a kill or a release may be due, and the renewals share the mutex.
+// Never waits for stderr: a renewal, a kill or a release may be due, and renewals share the mutex.
 void RunObserver::print_or_queue(std::string_view message) {
   constexpr size_t kMaxUnprinted = size_t{64} * 1024;
   if (unprinted_.size() < kMaxUnprinted) unprinted_ += message_line(message);
@@ -128,24 +175,26 @@ lock::Token RunObserver::token() const {
   return token_;
 }
 
-// For whoever typed ^Z: nobody else stops a run and looks at a terminal.
+// Only on a terminal, for the user who typed ^Z.
 void RunObserver::stopping(Millis remaining) {
   if (!live_) return;
   constexpr Millis kSecond{1000};
   if (remaining > kSecond) remaining -= remaining % kSecond;
   std::lock_guard guard(mutex_);
-  print_message(in_quotes(name_.text()) + ": stopped, its lease is not: the command is ended in " +
-                util::format_duration(remaining) + " unless it is resumed before");
+  print_message(in_quotes(name_.text()) +
+                ": stopped, but its lease runs on: the command will be ended in " +
+                util::format_duration(remaining) + " unless it is resumed before then");
 }
 
-// Also with -q: the lock is held until somebody acts.
+// Printed even with -q: the lock stays held until somebody acts.
 void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
   std::string text = in_quotes(name_.text()) + " stays locked: cannot end ";
   for (const std::string& survivor : survivors) {
     text += (&survivor == &survivors.front() ? "" : ", ") + util::printable(survivor);
   }
   text +=
-      ". End it as its owner, or break the lock with \"rlock force-unlock\"; a second TERM or INT "
+      ". End it as the user who owns it, or break the lock with \"rlock force-unlock\"; a second "
+      "TERM or INT "
       "to pid " +
       std::to_string(getpid()) + " makes rlock exit without releasing the lock";
   std::lock_guard guard(mutex_);
@@ -157,7 +206,7 @@ void RunObserver::log_attempt_end(std::string_view event, const std::string& det
   if (log_) log_->append_attempt_end(event, detail);
 }
 
-void RunObserver::end() {
+void RunObserver::finish_output() {
   std::lock_guard guard(mutex_);
   line_.erase();
   if (!unprinted_.empty()) write_stderr(std::exchange(unprinted_, {}), kFinalPrintTimeout);

@@ -4,16 +4,49 @@
 #include <optional>
 #include <string>
 
+#include "cli/commands/commands.hpp"
 #include "cli/commands/event_log.hpp"
-#include "cli/commands/waiting_line.hpp"
-#include "cli/options/parse.hpp"
 
 namespace rlock::cli {
 
-enum class Verbosity { quiet, normal, verbose };  // -q, nothing, -v
-Verbosity verbosity_of(const Choices& choices);
+// The one live line of a waiting run on a terminal: redrawn in place, erased at the end.
+class WaitingLine {
+ public:
+  WaitingLine() = default;
+  WaitingLine(const WaitingLine&) = delete;
+  WaitingLine& operator=(const WaitingLine&) = delete;
+  ~WaitingLine() { erase(); }
 
-// What a run tells while it waits and runs: the live line, the event log, the lines of -v.
+  // Draws nothing while we are in the terminal's background.
+  void draw(const std::string& text);
+  void erase();
+
+ private:
+  size_t drawn_ = 0;  // characters on the line now
+};
+
+// `waiting for "nightly", 2nd in line: held by alice@web1 (pid 4711) for 2m3s: …`. `age`: how old
+// the server's reply is.
+std::string waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age);
+
+// When a run that waits without a terminal reports it: `first` after the wait began, then once a
+// minute.
+class WaitingReports {
+ public:
+  explicit WaitingReports(Millis first) : first_(first) {}
+
+  void begin(TimePoint now);
+  // True once for each report that is due.
+  bool due(TimePoint now);
+  // How long until the next one; 0 before the wait began.
+  Millis remaining(TimePoint now) const;
+
+ private:
+  Millis first_;
+  std::optional<TimePoint> next_;
+};
+
+// What a run reports while it waits and runs: the live line, the event log, the lines of -v.
 class RunObserver final : public run::Observer {
  public:
   RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log);
@@ -27,15 +60,15 @@ class RunObserver final : public run::Observer {
   void stopping(Millis remaining) override;
   void cannot_end(const std::vector<std::string>& survivors) override;
 
-  // Under whom the lock was acquired or entered.
+  // The owner under which the lock was acquired or entered.
   std::optional<lock::Owner> held_owner() const;
   lock::Token token() const;
 
-  // Erases the live line and prints what stderr did not take before, within kLastWords: nothing is
-  // held any more, and a last message follows.
-  void end();
+  // Erases the live line and prints what stderr did not take before, for at most
+  // kFinalPrintTimeout. Called when nothing is held any more, before the last message.
+  void finish_output();
 
-  // What else there is for the event log: how the try to get the lock ended.
+  // Logs how the attempt to acquire the lock ended.
   void log_attempt_end(std::string_view event, const std::string& detail);
 
  private:
@@ -51,7 +84,7 @@ class RunObserver final : public run::Observer {
   mutable std::mutex mutex_;  // events also come from the renewal thread
   std::optional<EventLog> log_;
   WaitingLine line_;
-  std::optional<WaitingReports> reports_;  // instead of the live line, where stderr is no terminal
+  std::optional<WaitingReports> reports_;  // instead of the live line, if stderr is not a terminal
   std::optional<lock::Queued> queued_;
   std::optional<std::string> last_error_;
   std::string unprinted_;  // lines that stderr had no room for

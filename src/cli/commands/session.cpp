@@ -11,10 +11,11 @@ namespace rlock::cli {
 
 Result<Session> Session::open(const Choices& choices) {
   TRY(auto settings, connection_options(choices, system_getenv));
-  // Not even --quiet hides it: the option may stand in a file that was forgotten.
+  // Printed even with --quiet: the option may be in a file that everybody forgot.
   if (redis::is_unverified(settings)) {
     print_message(
-        "warning: --insecure: the server's certificate is not verified, anybody may answer for it");
+        "warning: --insecure: the server's certificate is not verified; anyone could impersonate "
+        "the server");
   }
   return open(std::move(settings));
 }
@@ -37,49 +38,47 @@ Result<Session> Session::in_format(redis::Format format) const {
 
 namespace {
 
-// What one listing may cost in memory, whatever number of pages a server claims to have: room for
-// some 100,000 entries of ours.
-class Budget {
+// Bounds the memory of one listing, however many pages a server claims to have. There is room for
+// some 100,000 of our entries.
+class ListingBudget {
  public:
-  // False when it is used up. `kept`: bytes of text.
-  bool spend(size_t kept) {
-    constexpr size_t kMost = size_t{32} << 20;
-    constexpr size_t kOverhead = 256;  // an empty page costs as well: there may be no end of them
-    spent_ += kept + kOverhead;
-    return spent_ <= kMost;
+  explicit ListingBudget(const Session& session) : session_(session) {}
+
+  Status spend(size_t bytes_of_text) {
+    constexpr size_t kLimit = size_t{32} << 20;
+    constexpr size_t kOverhead = 256;  // an empty page counts, too: there may be no end of them
+    spent_ += bytes_of_text + kOverhead;
+    if (spent_ <= kLimit) return Done{};
+    return Error{ErrorKind::unavailable, session_.server() + ": the listing exceeds 32 MiB"};
+  }
+
+  template <class Entry>
+  Status spend(const std::vector<Entry>& entries) {
+    for (const Entry& entry : entries) {
+      TRY_STATUS(spend(entry.owner.size() + entry.record.size()));
+    }
+    return spend(0);
   }
 
  private:
+  const Session& session_;
   size_t spent_ = 0;
 };
-
-Error listing_too_large(const Session& session) {
-  return {ErrorKind::unavailable, session.server() + ": it lists more than can be believed"};
-}
-
-template <class Entry>
-bool spend_on(Budget& budget, const std::vector<Entry>& entries) {
-  for (const Entry& entry : entries) {
-    if (!budget.spend(entry.owner.size() + entry.record.size())) return false;
-  }
-  return budget.spend(0);
-}
 
 }  // namespace
 
 Result<lock::Snapshot> inspect_holders(Session& session, const lock::LockName& name) {
   lock::InspectCall call{name};
   call.waiters_page = 0;
-  auto ask = [&] { return session.ask([&](auto& store) { return store.inspect(call); }); };
-  Budget budget;
-  auto all = ask();
-  while (all && all->more_holders) {
+  auto next_page = [&] { return session.ask([&](auto& store) { return store.inspect(call); }); };
+  ListingBudget budget(session);
+  TRY(auto all, next_page());
+  while (all.more_holders) {
     call.holders_from += call.holders_page;
-    auto page = ask();
-    if (!page) return page;
-    if (!spend_on(budget, page->holders)) return listing_too_large(session);
-    std::move(page->holders.begin(), page->holders.end(), std::back_inserter(all->holders));
-    all->more_holders = page->more_holders;
+    TRY(auto page, next_page());
+    TRY_STATUS(budget.spend(page.holders));
+    std::move(page.holders.begin(), page.holders.end(), std::back_inserter(all.holders));
+    all.more_holders = page.more_holders;
   }
   return all;
 }
@@ -87,15 +86,14 @@ Result<lock::Snapshot> inspect_holders(Session& session, const lock::LockName& n
 Result<std::optional<Session>> find_external(const Session& session, const lock::LockName& name) {
   for (redis::Format format : {redis::Format::plain, redis::Format::redisson}) {
     auto other = session.in_format(format);
-    // Not every kind of server has locks of every format: a cluster and a quorum none of
-    // Redisson's.
+    // Not every kind of server has every format: a cluster and a quorum do not have Redisson's.
     if (!other && other.error().kind == ErrorKind::usage) continue;
     if (!other) return std::move(other).error();
     auto seen = inspect_holders(*other, name);
-    bool looked = seen || seen.error().kind == ErrorKind::wrong_type ||
-                  seen.error().kind == ErrorKind::denied;
-    if (!looked) return std::move(seen).error();
-    bool held = seen && !seen->holders.empty() && seen->holders.front().left >= Millis(0);
+    const bool answered = seen || seen.error().kind == ErrorKind::wrong_type ||
+                          seen.error().kind == ErrorKind::denied;
+    if (!answered) return std::move(seen).error();
+    const bool held = seen && !seen->holders.empty() && seen->holders.front().left >= Millis(0);
     if (held) return std::optional(*std::move(other));
   }
   return std::optional<Session>();
@@ -104,23 +102,22 @@ Result<std::optional<Session>> find_external(const Session& session, const lock:
 Result<std::vector<lock::Waiter>> inspect_waiters(Session& session, const lock::LockName& name) {
   lock::InspectCall call{name};
   std::vector<lock::Waiter> waiters;
-  Budget budget;
+  ListingBudget budget(session);
   while (true) {
-    auto page = session.ask([&](auto& store) { return store.inspect(call); });
-    if (!page) return std::move(page).error();
-    if (!spend_on(budget, page->waiters)) return listing_too_large(session);
-    std::move(page->waiters.begin(), page->waiters.end(), std::back_inserter(waiters));
-    if (!page->more_waiters) return waiters;
+    TRY(auto page, session.ask([&](auto& store) { return store.inspect(call); }));
+    TRY_STATUS(budget.spend(page.waiters));
+    std::move(page.waiters.begin(), page.waiters.end(), std::back_inserter(waiters));
+    if (!page.more_waiters) return waiters;
     call.waiters_from += call.waiters_page;
   }
 }
 
-// Pages without a name of ours cost nothing here: the server may hold a hundred million other keys.
+// A page without names of locks costs nothing: the server may hold a hundred million other keys.
 Result<AllNames> all_names(Session& session) {
   std::set<std::string> names;
   std::vector<Error> missing;
   std::string cursor;
-  Budget budget;
+  ListingBudget budget(session);
   do {
     auto page = session.ask([&](auto& store) { return store.list_names(cursor); });
     if (!page) {
@@ -131,8 +128,8 @@ Result<AllNames> all_names(Session& session) {
     }
     for (std::string& name : page->names) {
       const size_t size = name.size();
-      if (names.insert(std::move(name)).second && !budget.spend(size))
-        return listing_too_large(session);
+      if (!names.insert(std::move(name)).second) continue;
+      TRY_STATUS(budget.spend(size));
     }
     cursor = page->cursor;
   } while (!cursor.empty());

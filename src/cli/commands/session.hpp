@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <string>
 
 #include "cli/options/parse.hpp"
@@ -9,43 +8,32 @@
 
 namespace rlock::cli {
 
-// One command's talk with the server: each request is bounded, and what may pass (a restart, a
-// fail-over) is tried again until the connect timeout is over; all in all it takes that and 3 s.
+// The requests of one command to its server. A failure that may pass (a restart, a fail-over) is
+// retried until the connect timeout is over; a request takes that and 3 s at most.
 class Session {
  public:
-  // From the options and the environment; connects to nothing yet.
+  // From the options and the environment; does not connect yet.
   static Result<Session> open(const Choices& choices);
 
   std::string server() const { return store_->server(); }
   const std::string& prefix() const { return options_.prefix; }
   redis::Format format() const { return options_.format; }
-  // The same server, locks of another format.
+  // The same server, with locks of another format.
   Result<Session> in_format(redis::Format format) const;
   lock::LockServer& store() { return *store_; }
   const lock::MakeServer& make_server() const { return make_server_; }
   Millis connect_timeout() const { return options_.connect_timeout; }
   size_t servers() const { return options_.urls.size(); }  // more than one: a quorum
-  // Whether this kind of server can hold what `claim` wants; ErrorKind::usage says why not.
+  // ErrorKind::usage if this kind of server cannot hold what `claim` asks for.
   Status check_supported(const lock::AcquireCall& claim) const;
 
-  // `start` sends the request, once for each try.
+  // The reply to the request that `start` sends, once for each attempt.
   template <class Start>
   auto ask(Start start) -> decltype(start(std::declval<lock::LockServer&>())->take()) {
     // A script takes microseconds: a server this slow is stuck, or the connection is.
     constexpr Millis kAnswer{3000};
-    constexpr Millis kPause{50};
-    const TimePoint give_up = poller_.now() + connect_timeout();
-    const TimePoint end = give_up + kAnswer;
-    while (true) {
-      // Half of it: where the connection was stuck, a fresh one has the other half.
-      const TimePoint attempt_end =
-          std::min(end, poller_.now() + (connect_timeout() + kAnswer) / 2);
-      auto result = lock::finish(poller_, start(*store_), attempt_end, store_->server());
-      if (result || result.error().retry == Retry::never) return result;
-      const TimePoint until = poller_.now() >= attempt_end ? end : give_up;
-      if (poller_.now() + kPause >= until) return result;
-      poller_.pause(poller_.now() + kPause);
-    }
+    return lock::finish_with_retries(poller_, server(), {connect_timeout(), kAnswer},
+                                     [&] { return start(*store_); });
   }
 
  private:
@@ -61,20 +49,20 @@ class Session {
   lock::SystemPoller poller_;
 };
 
-// All holders of the lock, whatever number of pages that takes; waiters are counted, not listed.
+// All holders of the lock, from all pages of the listing; waiters are counted, not listed.
 Result<lock::Snapshot> inspect_holders(Session& session, const lock::LockName& name);
 
-// NAME in the format of another client, where it is held in one: a string or a hash with the shape
-// of a lock and an end. Nothing where it is not, or where this user may not look.
+// A session in the format of another client, if the lock is held in one: a string or a hash that
+// has the shape of a lock and expires. Nothing if it is not, or if this user may not read the key.
 Result<std::optional<Session>> find_external(const Session& session, const lock::LockName& name);
 
-// All waiters in order of service.
+// All waiters, in the order of the queue.
 Result<std::vector<lock::Waiter>> inspect_waiters(Session& session, const lock::LockName& name);
 
-// The names of all locks under the prefix, each once, sorted, as far as they could be had.
+// The names of all locks under the prefix, sorted, each once.
 struct AllNames {
   std::vector<std::string> names;
-  std::vector<Error> missing;  // one for each server of a cluster whose part is not there
+  std::vector<Error> missing;  // one for each node of a cluster that could not be listed
 };
 Result<AllNames> all_names(Session& session);
 

@@ -54,7 +54,7 @@ Result<StatusSettings> settings_of(const Invocation& invocation) {
   }
   if (settings.quiet && settings.names.empty()) {
     return Error{ErrorKind::usage,
-                 "status -q needs a NAME: its exit code tells whether that is held"};
+                 "status -q needs a NAME: its exit code shows whether that lock is held"};
   }
   if (settings.owner && !settings.quiet) {
     return Error{ErrorKind::usage, "status --owner needs -q: rlock status -q NAME --owner ID"};
@@ -68,10 +68,10 @@ bool is_listing(const StatusSettings& settings) {
 
 struct StatusResult {
   std::vector<LockView> locks{};
-  std::vector<Error> missing{};  // why other locks are not told
+  std::vector<Error> missing{};  // why other locks are not listed
 };
 
-// Does the failure of one lock spoil only that one, or is the server out of reach?
+// A key of the wrong type concerns one lock; other errors concern the server.
 bool affects_all_locks(const Error& error) {
   return error.kind != ErrorKind::wrong_type;
 }
@@ -87,7 +87,7 @@ Result<std::vector<LockView>> inspect_locks(Session& session,
   return locks;
 }
 
-// Those that nobody holds as rlock does, another client may hold.
+// A lock that is not held in the native format may be another client's.
 Status add_external(std::vector<LockView>& locks, const Session& session,
                     const std::vector<lock::LockName>& names) {
   for (size_t i = 0; i < locks.size(); ++i) {
@@ -115,8 +115,7 @@ bool is_wanted(const std::string& name, const StatusSettings& settings) {
                      [&](const std::string& pattern) { return util::matches(pattern, name); });
 }
 
-// What vanished between the listing and the look is left out, and so is a key that no lock can
-// have.
+// Leaves out locks that vanished after the listing, and keys that no lock can have.
 Result<StatusResult> collect_listed(Session& session, const StatusSettings& settings) {
   TRY(auto all, all_names(session));
   std::vector<lock::LockName> names;
@@ -149,7 +148,7 @@ bool is_held(const LockView& lock, const std::optional<lock::Owner>& owner) {
   });
 }
 
-// The table has no room for what one lock in full says.
+// The table of locks has no room for the servers that did not answer.
 void warn_of_silent(const std::vector<LockView>& locks) {
   if (locks.empty() || !locks.front().snapshot) return;
   for (const lock::SilentServer& server : locks.front().snapshot->silent) print_message(server.why);
@@ -194,9 +193,9 @@ int status_command(const Invocation& invocation) {
   if (!session) return fail(session.error(), choices);
   auto result = collect_locks(*session, *settings);
   if (!result) return fail(result.error(), choices);
-  for (const Error& why : result->missing) fail(why, Choices{});
+  for (const Error& why : result->missing) print_error(why);
   for (const LockView& lock : result->locks) {
-    if (!lock.snapshot) fail(lock.snapshot.error(), Choices{}, {lock.name});
+    if (!lock.snapshot) print_error(lock.snapshot.error(), {lock.name});
   }
   if (is_listing(*settings) && !settings->json) warn_of_silent(result->locks);
   return print_result(text_of(*result, *settings), code_of(*result, *settings));

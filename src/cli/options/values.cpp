@@ -1,8 +1,7 @@
 #include "cli/options/values.hpp"
 
-#include <charconv>
-
 #include "util/duration.hpp"
+#include "util/number.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -25,15 +24,13 @@ Result<std::optional<Millis>> duration_choice(const Choices& choices, Opt id) {
 Result<std::optional<uint64_t>> number_choice(const Choices& choices, Opt id, uint64_t most) {
   auto text = choices.last(id);
   if (!text) return std::optional<uint64_t>();
-  uint64_t value = 0;
-  const char* end = text->data() + text->size();
-  auto [stop, error] = std::from_chars(text->data(), end, value);
-  if (error != std::errc() || stop != end || value > most) {
+  auto value = util::parse_number<uint64_t>(*text);
+  if (!value || *value > most) {
     return Error{ErrorKind::usage, shown_name(id) + ": not a number from 0 to " +
                                        std::to_string(most) + ": \"" +
                                        util::printable(util::shortened(*text, 60)) + "\""};
   }
-  return std::optional(value);
+  return value;
 }
 
 }  // namespace rlock::cli

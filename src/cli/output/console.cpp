@@ -32,9 +32,9 @@ class TtouBlocked {
   sigset_t before_{};
 };
 
-// The same pipe or terminal through a description of our own: O_NONBLOCK on the caller's would
-// reach everyone who shares it. Files do not block; sockets cannot be opened so and are polled
-// only.
+// The same pipe or terminal through a file description of our own: O_NONBLOCK on the caller's would
+// affect every process that shares it. Files do not block; sockets cannot be opened in this way and
+// are only polled.
 util::Fd open_nonblocking(int fd) {
   struct stat info {};
   if (fstat(fd, &info) != 0 || !(S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode))) return {};
@@ -48,7 +48,7 @@ bool wait_writable(int fd, TimePoint until) {
   return ready > 0 && (waited.revents & POLLOUT) != 0;
 }
 
-// 0, or the errno that stopped it.
+// 0, or the errno of the write that failed.
 int write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     ssize_t n = write(fd, text.data(), text.size());
@@ -65,7 +65,7 @@ Error cannot_print(int error) {
 }  // namespace
 
 size_t write_stderr(std::string_view text, Millis bound) {
-  // What a terminal or pipe that polls writable takes at once.
+  // A terminal or pipe that polls writable takes this much at once.
   constexpr size_t kChunk = 512;
   TtouBlocked blocked;
   util::Fd own = open_nonblocking(STDERR_FILENO);
@@ -95,7 +95,7 @@ Status print(std::string_view text) {
 }
 
 Status print_or_fail(std::string_view text) {
-  // What rlock was started with is not close-on-exec: /dev/null took the place of a closed one.
+  // A descriptor that rlock inherits is not close-on-exec; one that was closed is /dev/null by now.
   bool was_closed = (fcntl(STDOUT_FILENO, F_GETFD) & FD_CLOEXEC) != 0;
   int error = was_closed ? EBADF : write_all(STDOUT_FILENO, text);
   if (error != 0) return cannot_print(error);
@@ -111,9 +111,9 @@ bool is_foreground_terminal(int fd) {
 }
 
 size_t line_width(int fd) {
-  constexpr size_t kUsual = 80;
-  constexpr size_t kAmple = 4000;
-  return is_terminal(fd) ? columns(fd, kUsual) : kAmple;
+  constexpr size_t kStandard = 80;
+  constexpr size_t kUnlimited = 4000;
+  return is_terminal(fd) ? columns(fd, kStandard) : kUnlimited;
 }
 
 size_t columns(int fd, size_t otherwise) {
@@ -121,6 +121,22 @@ size_t columns(int fd, size_t otherwise) {
   winsize size{};
   if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return otherwise;
   return std::max<size_t>(size.ws_col, kLeast);
+}
+
+Confirmation confirm(const std::string& question) {
+  if (!is_terminal(STDIN_FILENO) || !is_terminal(STDERR_FILENO)) return Confirmation::no_terminal;
+  util::Fd terminal(open("/dev/tty", O_RDONLY | O_CLOEXEC));
+  if (!terminal) return Confirmation::no_terminal;
+  write_stderr(question, Millis(1000));
+  char line[64];
+  ssize_t n = 0;
+  do {
+    n = read(terminal.get(), line, sizeof line);
+  } while (n < 0 && errno == EINTR);
+  if (n <= 0) write_stderr("\n", Millis(100));  // ^D leaves the cursor behind the question
+  std::string_view answer(line, n > 0 ? static_cast<size_t>(n) : 0);
+  bool yes = answer == "y\n" || answer == "Y\n" || answer == "yes\n" || answer == "YES\n";
+  return yes ? Confirmation::yes : Confirmation::no;
 }
 
 }  // namespace rlock::cli

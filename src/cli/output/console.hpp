@@ -6,39 +6,45 @@
 #include "util/clock.hpp"
 #include "util/result.hpp"
 
-// The one place that writes to the caller's descriptors.
+// The only file that reads and writes the caller's descriptors.
 namespace rlock::cli {
 
-// Writes to stderr for at most `bound`, then gives up: a full pipe or a stopped terminal must hold
-// up neither a kill nor a release. Returns how much was written. Never raises SIGTTOU (`stty
-// tostop`).
+// Writes to stderr for at most `bound`, then gives up: a full pipe or a stopped terminal must not
+// delay a kill or a release. Returns how much was written. Never raises SIGTTOU (`stty tostop`).
 size_t write_stderr(std::string_view text, Millis bound);
 
-// For what is said when nothing is held any more.
+// For messages that are printed when no lock is held any more.
 inline constexpr Millis kFinalPrintTimeout{1000};
 
-// One line `rlock: …` on stderr, within kLastWords.
+// One line `rlock: …` on stderr, within kFinalPrintTimeout.
 void print_message(std::string_view message);
 std::string message_line(std::string_view message);  // that line
 
-// All of `text` to stdout, waiting as long as the reader takes. ErrorKind::system when it cannot be
-// written (a full disk), Done for a reader that has gone.
+// Writes all of `text` to stdout, for as long as the reader takes. ErrorKind::system when it cannot
+// be written (a full disk); a reader that has gone is no error.
 Status print(std::string_view text);
 
 // As print(), for what must not get lost: ErrorKind::system also for a reader that has gone, and
-// where stdout was closed when rlock started.
+// when stdout was closed at the start of rlock.
 Status print_or_fail(std::string_view text);
 
 bool is_terminal(int fd);
 
-// Whether we may draw on this terminal now: it is one, and we are in its foreground.
+// Whether fd is a terminal and rlock is in its foreground, so that it may draw there now.
 bool is_foreground_terminal(int fd);
 
-// Columns of the terminal at fd, at least 20; `otherwise` where it is none or does not tell.
+// Columns of the terminal at fd, at least 20; `otherwise` where fd is no terminal or its size is
+// unknown.
 size_t columns(int fd, size_t otherwise);
 
-// Characters a line of a listing may have there: elsewhere than on a terminal it is for grep and
-// cut, and has room for all but hostile text.
+// How many characters a line of a listing may have: the columns of a terminal; elsewhere, for grep
+// and cut, enough for all but hostile text.
 size_t line_width(int fd);
+
+enum class Confirmation { yes, no, no_terminal };
+
+// Asks on the controlling terminal and reads a line there; anything but y or yes is no. Where stdin
+// or stderr is no terminal it does not ask: a script must not hang on a question.
+Confirmation confirm(const std::string& question);
 
 }  // namespace rlock::cli

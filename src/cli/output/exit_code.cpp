@@ -27,11 +27,11 @@ int exit_code(ErrorKind kind) {
 }
 
 std::string_view next_step(ErrorKind kind) {
-  bool of_server = kind == ErrorKind::unavailable || kind == ErrorKind::denied;
-  return of_server ? "; rlock doctor checks the server" : "";
+  bool server_failed = kind == ErrorKind::unavailable || kind == ErrorKind::denied;
+  return server_failed ? "; rlock doctor checks the server" : "";
 }
 
-std::string_view to_string(ErrorKind kind) {
+std::string_view json_kind(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::usage:
     case ErrorKind::config:

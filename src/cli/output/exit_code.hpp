@@ -25,10 +25,10 @@ enum ExitCode : int {
 
 int exit_code(ErrorKind kind);
 
-// The end of a message: which command tells more. Empty where none does.
+// The end of a message: which command helps further. Empty where none does.
 std::string_view next_step(ErrorKind kind);
 
-// The word for it in JSON: usage, unreachable, refused, busy, lost or internal.
-std::string_view to_string(ErrorKind kind);
+// As JSON has it: usage, unreachable, refused, busy, lost or internal.
+std::string_view json_kind(ErrorKind kind);
 
 }  // namespace rlock::cli

@@ -1,20 +1,17 @@
 #include "cli/output/history_rows.hpp"
 
 #include <algorithm>
-#include <charconv>
+
+#include "util/number.hpp"
 
 namespace rlock::cli {
 namespace {
 
-// The number of `exit:7` for `exit:`; up to 255.
+// The number in `exit:7`, up to 255, for the label `exit:`.
 std::optional<int> number_after(std::string_view label, std::string_view text) {
   if (!text.starts_with(label)) return std::nullopt;
   text.remove_prefix(label.size());
-  unsigned value = 0;
-  const char* end = text.data() + text.size();
-  auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || value > 255) return std::nullopt;
-  return static_cast<int>(value);
+  return util::parse_number<uint8_t>(text);
 }
 
 int64_t start_of(const HistoryLine& line) {

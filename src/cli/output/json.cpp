@@ -5,7 +5,6 @@
 #include "cli/output/exit_code.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/timestamp.hpp"
-#include "cli/settings/format.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -28,13 +27,13 @@ Json time_or_null(lock::ServerTime time) {
   return text.empty() ? Json() : Json(text);
 }
 
-// Beyond 2^53 readers lose digits, and no server of ours issues such a token.
+// Readers lose digits beyond 2^53, and rlock's scripts issue no such token.
 Json token_or_null(lock::Token token) {
   constexpr uint64_t kExact = uint64_t{1} << 53;
   return token.value == 0 || token.value >= kExact ? Json() : Json(token.value);
 }
 
-// A cool-down is stored under the owner with a `~` in front.
+// A cool-down is stored under the owner id with a `~` in front.
 std::string owner_without_mark(const lock::Holder& holder) {
   return holder.owner.starts_with('~') ? holder.owner.substr(1) : holder.owner;
 }
@@ -48,11 +47,17 @@ Json held_json(const lock::Holder& holder) {
   return holder.since.ms == 0 ? Json() : Json(holder.held.count());
 }
 
+// Null where the lease has no end.
 Json left_json(const lock::Holder& holder) {
   return holder.left < Millis(0) ? Json() : Json(holder.left.count());
 }
 
-// Whether its holder renews it by itself; null where that is not known, and for a cool-down.
+// Null for a cool-down, and in formats that do not store it.
+Json ttl_json(const lock::Holder& holder) {
+  return holder.ttl <= Millis(0) ? Json() : Json(holder.ttl.count());
+}
+
+// Whether the holder renews the lease by itself; null where that is unknown, and for a cool-down.
 Json renewed_json(const lock::Holder& holder) {
   if (holder.since.ms == 0 || holder.state == lock::HolderState::cooldown) return {};
   return holder.responsive != lock::Responsive::no;
@@ -60,21 +65,14 @@ Json renewed_json(const lock::Holder& holder) {
 
 Json holder_json(const lock::Holder& holder) {
   Record record = decode_record(holder.record);
-  return {{"owner", owner_without_mark(holder)},
-          {"token", token_or_null(holder.token)},
-          {"host", or_null(record.host)},
-          {"pid", or_null(record.pid)},
-          {"user", or_null(record.user)},
-          {"command", or_null(record.command)},
-          {"reason", or_null(record.reason)},
-          {"ending", or_null(record.ending)},
-          {"since", time_or_null(holder.since)},
-          {"held_ms", held_json(holder)},
-          {"ttl_ms", left_json(holder)},
-          {"entries", holder.entries},
-          {"mode", to_string(holder.limit.mode())},
-          {"slots", slots_json(holder.limit)},
-          {"renewed", renewed_json(holder)}};
+  return {{"owner", owner_without_mark(holder)}, {"token", token_or_null(holder.token)},
+          {"host", or_null(record.host)},        {"pid", or_null(record.pid)},
+          {"user", or_null(record.user)},        {"command", or_null(record.command)},
+          {"reason", or_null(record.reason)},    {"ending", or_null(record.ending)},
+          {"since", time_or_null(holder.since)}, {"held_ms", held_json(holder)},
+          {"left_ms", left_json(holder)},        {"ttl_ms", ttl_json(holder)},
+          {"entries", holder.entries},           {"mode", to_string(holder.limit.mode())},
+          {"slots", slots_json(holder.limit)},   {"renewed", renewed_json(holder)}};
 }
 
 Json holders_json(const std::vector<lock::Holder>& holders) {
@@ -83,7 +81,7 @@ Json holders_json(const std::vector<lock::Holder>& holders) {
   return out;
 }
 
-// With where each lease stands.
+// With the number of servers that have each lease.
 Json quorum_holders_json(const std::vector<lock::Holder>& holders) {
   Json out = holders_json(holders);
   for (size_t i = 0; i < holders.size(); ++i) out[i]["servers"] = holders[i].servers;
@@ -115,7 +113,7 @@ Json lock_json(const LockView& lock) {
   if (!lock.snapshot) return failed_lock_json(lock);
   const lock::Snapshot& snapshot = *lock.snapshot;
   auto limit = limit_of(snapshot);
-  bool native = lock.format == redis::Format::native;  // elsewhere nobody knows who waits
+  bool native = lock.format == redis::Format::native;  // only this format has a queue
   Json json{{"name", lock.name},
             {"state", to_string(state_of(snapshot))},
             {"mode", limit ? Json(to_string(limit->mode())) : Json()},
@@ -145,7 +143,7 @@ Json waiter_json(const lock::Waiter& waiter, size_t position) {
           {"mode", to_string(waiter.limit.mode())}};
 }
 
-// Without skips the object is there all the same: {"count":0, …}.
+// The object is present even without skips: {"count":0, …}.
 Json skips_json(const std::optional<lock::Skips>& skips) {
   const lock::Skips none{};
   const lock::Skips& shown = skips ? *skips : none;
@@ -157,7 +155,7 @@ Json skips_json(const std::optional<lock::Skips>& skips) {
           {"user", or_null(last.user)}};
 }
 
-// Who broke the lock, or the cool-down of a run that had ended, and why.
+// Who broke the lock, or the cool-down after the run, and why.
 Json forced_json(const std::string& note) {
   if (note.empty()) return {};
   Record by = decode_record(note);
@@ -194,14 +192,14 @@ std::string status_json(const std::vector<LockView>& locks) {
 }
 
 std::string queue_json(const lock::LockName& name, const std::vector<lock::Waiter>& waiters,
-                       const std::optional<std::optional<std::string>>& removed, uint64_t servers) {
+                       const std::optional<Removal>& removal, uint64_t servers) {
   Json list = Json::array();
   for (const lock::Waiter& waiter : waiters) {
     list.push_back(waiter_json(waiter, list.size() + 1));
     if (servers > 1) list.back()["servers"] = waiter.servers;
   }
   Json json{{"schema", kSchema}, {"name", name.text()}, {"waiters", std::move(list)}};
-  if (removed) json["removed"] = or_null(*removed);
+  if (removal) json["removed"] = or_null(removal->owner);
   return line(json);
 }
 
@@ -212,12 +210,13 @@ std::string force_unlock_json(const lock::LockName& name, const lock::Forced& fo
                {"next", or_null(forced.next)}});
 }
 
-std::string acquire_json(const lock::AcquireCall& claim, lock::Token token,
+std::string acquire_json(const lock::AcquireCall& claim, lock::Token token, Millis left,
                          lock::ServerTime acquired_at) {
   return line({{"schema", kSchema},
                {"name", claim.name.text()},
                {"owner", claim.owner.text()},
                {"token", token_or_null(token)},
+               {"left_ms", left.count()},
                {"ttl_ms", claim.ttl.count()},
                {"acquired_at", time_or_null(acquired_at)}});
 }
@@ -248,7 +247,7 @@ std::string history_json(const std::vector<HistoryLine>& lines) {
 std::string error_json(const Error& error, const Subject& subject, std::optional<int> code,
                        const std::optional<lock::Holder>& holder) {
   Json inner{{"code", code.value_or(exit_code(error.kind))},
-             {"kind", to_string(error.kind)},
+             {"kind", json_kind(error.kind)},
              {"message", error.text}};
   if (subject.lock) inner["lock"] = *subject.lock;
   if (subject.owner) inner["owner"] = *subject.owner;

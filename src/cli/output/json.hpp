@@ -7,34 +7,37 @@
 #include "cli/output/history_rows.hpp"
 #include "cli/output/view.hpp"
 
-// The documents of --json, exactly as the schemas in docs/json have them: one line each, ASCII
-// alone (other characters as \u escapes), so that they are valid UTF-8 and harmless on a terminal
+// The documents of --json, as the schemas in docs/json describe them: one line each, in ASCII
+// (other characters as \u escapes), so that they are valid UTF-8 and harmless on a terminal
 // whatever a server sent.
 namespace rlock::cli {
 
 std::string status_json(const std::vector<LockView>& locks);
 
-// `removed`: the waiter that --remove took out; outer none: --remove was not given. Over several
-// servers each waiter has the number of those where it waits.
+// What --remove did: whom it removed, none where that owner did not wait.
+struct Removal {
+  std::optional<std::string> owner;
+};
+// `removal`: none where --remove was not given. Over several servers each waiter has the number of
+// those where it waits.
 std::string queue_json(const lock::LockName& name, const std::vector<lock::Waiter>& waiters,
-                       const std::optional<std::optional<std::string>>& removed,
-                       uint64_t servers = 1);
+                       const std::optional<Removal>& removal, uint64_t servers = 1);
 
 std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced);
 
-std::string acquire_json(const lock::AcquireCall& claim, lock::Token token,
+// `left`: until the lease ends.
+std::string acquire_json(const lock::AcquireCall& claim, lock::Token token, Millis left,
                          lock::ServerTime acquired_at);
 
 std::string history_json(const lock::LockName& name, const History& history);
 std::string history_json(const std::vector<HistoryLine>& lines);  // of all locks
 
-// What an error is about, as far as that is known.
+// The lock and the owner that an error is about, as far as they are known.
 struct Subject {
   std::optional<std::string> lock{};
   std::optional<std::string> owner{};
 };
-// `code`: what rlock exits with, where that is not the error's own. `holder`: who keeps a lock
-// busy.
+// `code`: the exit code, where it is not the error's own. `holder`: who holds a busy lock.
 std::string error_json(const Error& error, const Subject& subject, std::optional<int> code = {},
                        const std::optional<lock::Holder>& holder = {});
 
@@ -48,7 +51,7 @@ struct LoggedEvent {
   std::string_view name{};
   std::string_view owner{};
   lock::Token token{};
-  std::optional<Millis> waited{};  // from the start until the lock was there, or was not to be had
+  std::optional<Millis> waited{};  // from the start until the lock was acquired, or was given up
   std::optional<Millis> held{};    // since it was acquired
   std::string_view detail{};
 };

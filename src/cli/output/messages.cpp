@@ -14,7 +14,7 @@ std::string clipped(std::string_view text, size_t width) {
   return util::shortened(util::printable(text), width);
 }
 
-// Some name for whoever it is: the owner id where the record says nothing.
+// `alice@web1`; the owner id where the record has neither user nor host.
 std::string holder_name(const Record& record, const std::string& owner) {
   std::string who = util::shortened(who_text(record), 60);
   return who.empty() ? "owner " + clipped(owner, 40) : who;
@@ -51,7 +51,7 @@ std::string holder_phrase(const lock::Holder& holder, TimeStyle style) {
 }
 
 std::string holder_phrase(const std::optional<lock::Holder>& holder) {
-  return holder ? holder_phrase(*holder, TimeStyle::start) : "held by another";
+  return holder ? holder_phrase(*holder, TimeStyle::start) : "held by another client";
 }
 
 std::string taker_phrase(const lock::Holder& holder) {
@@ -67,9 +67,9 @@ std::string taker_phrase(const lock::Holder& holder) {
 std::string since_phrase(lock::LaterHolder since) {
   switch (since) {
     case lock::LaterHolder::nobody:
-      return " (nobody had it since)";
+      return " (nobody has held it since)";
     case lock::LaterHolder::another:
-      return " (another had it since)";
+      return " (another client has held it since)";
     case lock::LaterHolder::unknown:
       break;
   }
@@ -77,27 +77,27 @@ std::string since_phrase(lock::LaterHolder since) {
 }
 
 std::string lost_phrase(const lock::Lost& lost) {
-  std::string taker = lost.by ? taker_phrase(*lost.by) : "by another";
+  std::string taker = lost.by ? taker_phrase(*lost.by) : "by another client";
   std::string operators = note_text(lost.note);
   switch (lost.how) {
     case LostHow::deleted:
-      return "its keys were deleted at the server" + since_phrase(lost.since);
+      return "its keys were deleted on the server" + since_phrase(lost.since);
     case LostHow::taken:
       return std::string("it was taken ").append(taker);
     case LostHow::full:
-      return std::string("there is no room beside those who hold it now; taken ").append(taker);
+      return std::string("its present holders leave no room for it; it was taken ").append(taker);
     case LostHow::expired:
       return "the lease ended" + since_phrase(lost.since);
     case LostHow::unissued:
-      return "the server lost its data, and its clock is behind the token of this lock: it was not "
-             "put back";
+      return "the server lost its data, and its clock is behind the token of this lock: the lease "
+             "was not restored";
     case LostHow::released:
       return "it was released under this owner id";
     case LostHow::forced:
       return operators.empty() ? "it was broken by an operator"
                                : std::string("it was broken ").append(operators);
     case LostHow::gone:
-      return "its key is gone at the server: ended, deleted or lost there";
+      return "its key is gone from the server: it expired, was deleted or was lost";
   }
   return "the lease ended";
 }

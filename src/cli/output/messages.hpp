@@ -5,25 +5,25 @@
 
 #include "lock/store.hpp"
 
-// Phrases for messages: printable, whatever a server sent.
+// Phrases for messages, printable whatever a server sent.
 namespace rlock::cli {
 
 // `"nightly"`
 std::string in_quotes(std::string_view text);
 
-// When a message is read: `for 2m3s` is true only where it is kept up to date.
+// `for 2m3s` is true only in a line that is kept up to date; elsewhere `since` a time.
 enum class TimeStyle { duration, start };
 
 // `held by alice@web1 (pid 4711) for 2m3s: make deploy (reason: release 7)`, or `since 2026-…Z`.
 std::string holder_phrase(const lock::Holder& holder, TimeStyle style);
 
-// With its start; `held by another` where that one is unknown.
+// With the start; `held by another client` where the holder is unknown.
 std::string holder_phrase(const std::optional<lock::Holder>& holder);
 
 // `by bob@web2 (owner 6f1c…, since 2026-11-21T02:53:00.000Z)`
 std::string taker_phrase(const lock::Holder& holder);
 
-// ` (nobody had it since)`; empty where the server does not know.
+// ` (nobody has held it since)`; empty where the server does not know.
 std::string since_phrase(lock::LaterHolder since);
 
 // What became of a lease: `it was taken by …`, `it was broken by bob@ops: host is gone`.

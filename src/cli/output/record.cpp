@@ -1,10 +1,17 @@
 #include "cli/output/record.hpp"
 
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/output/user.hpp"
+#include "cli/output/timestamp.hpp"
+#include "util/fd.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -38,6 +45,63 @@ bool needs_no_quotes(std::string_view word) {
   constexpr std::string_view kSafe =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^";
   return !word.empty() && word.find_first_not_of(kSafe) == word.npos;
+}
+
+// `user:***` of `user:password`. A lone word may be an access token and is masked whole, as is a
+// user with the password that marks a token; but over ssh it is a user name.
+std::string masked(std::string_view userinfo, bool ssh) {
+  const size_t end = userinfo.find_first_of(":/?#@");
+  if (end == userinfo.npos) return ssh ? std::string(userinfo) : "***";
+  const std::string_view password = userinfo.substr(end + 1);
+  const bool token = userinfo[end] != ':' || password.empty() || password == "x-oauth-basic";
+  return token ? "***" : std::string(userinfo.substr(0, end + 1)) + "***";
+}
+
+// Others can read the command in `status` and `history`. A password may contain an unescaped / or
+// @, so everything before the last @ of the word is masked: rather too much than a part of the
+// password. Returns at least the first `most` bytes.
+std::string without_passwords(std::string_view text, size_t most) {
+  constexpr std::string_view kScheme = "://";
+  std::string out;
+  size_t at = text.find(kScheme);
+  while (at != text.npos && out.size() + at < most) {
+    out += text.substr(0, at + kScheme.size());
+    text.remove_prefix(at + kScheme.size());
+    const std::string_view word = text.substr(0, text.find_first_of(" \t\n"));
+    const size_t end = word.rfind('@');
+    if (end != word.npos) {
+      out += masked(word.substr(0, end), out.ends_with("ssh://"));
+      text.remove_prefix(end);
+    }
+    at = text.find(kScheme);
+  }
+  if (out.size() < most) out += text.substr(0, most - out.size());
+  return out;
+}
+
+struct CloseFile {
+  void operator()(FILE* file) const noexcept { fclose(file); }
+};
+
+std::string name_in_passwd(uid_t uid) {
+  std::unique_ptr<FILE, CloseFile> file(fopen("/etc/passwd", "re"));
+  if (file == nullptr) return {};
+  while (const passwd* entry = fgetpwent(file.get())) {
+    if (entry->pw_uid == uid) return entry->pw_name;
+  }
+  return {};
+}
+
+// The name of the effective user: from /etc/passwd, else $LOGNAME or $USER, else the number. Not
+// through NSS: loading its modules costs more than a whole run.
+std::string user_name() {
+  std::string name = name_in_passwd(geteuid());
+  if (!name.empty()) return name;
+  for (const char* variable : {"LOGNAME", "USER"}) {
+    const char* value = getenv(variable);
+    if (value != nullptr && *value != '\0') return value;
+  }
+  return std::to_string(geteuid());
 }
 
 }  // namespace
@@ -91,47 +155,32 @@ Record own_record() {
   return record;
 }
 
-namespace {
-
-// `user:***` of user:password. A lone one may be a token and is masked whole, as is one with the
-// passwords that go with a token; but over ssh it is a name.
-std::string masked(std::string_view userinfo, bool ssh) {
-  const size_t end = userinfo.find_first_of(":/?#@");
-  if (end == userinfo.npos) return ssh ? std::string(userinfo) : "***";
-  const std::string_view password = userinfo.substr(end + 1);
-  const bool token = userinfo[end] != ':' || password.empty() || password == "x-oauth-basic";
-  return token ? "***" : std::string(userinfo.substr(0, end + 1)) + "***";
+std::string operator_note(const std::optional<std::string>& reason) {
+  Record note = own_record();
+  note.pid.reset();
+  note.at = rfc3339(wall_clock());
+  if (reason) note.reason = util::to_utf8(*reason);
+  return encode_record(note);
 }
 
-// Others can read it in `status` and `history`. A password may have an unescaped / or @ in it, so
-// what stands before the last @ of a URL's word goes: rather too much than a part of it. At least
-// the first `most` bytes.
-std::string without_passwords(std::string_view text, size_t most) {
-  constexpr std::string_view kScheme = "://";
-  std::string out;
-  size_t at = text.find(kScheme);
-  while (at != text.npos && out.size() + at < most) {
-    out += text.substr(0, at + kScheme.size());
-    text.remove_prefix(at + kScheme.size());
-    const std::string_view word = text.substr(0, text.find_first_of(" \t\n"));
-    const size_t end = word.rfind('@');
-    if (end != word.npos) {
-      out += masked(word.substr(0, end), out.ends_with("ssh://"));
-      text.remove_prefix(end);
-    }
-    at = text.find(kScheme);
+std::vector<std::string> command_line_of(pid_t pid) {
+  util::Fd file(open(("/proc/" + std::to_string(pid) + "/cmdline").c_str(), O_RDONLY | O_CLOEXEC));
+  char text[1024];
+  ssize_t length = file ? read(file.get(), text, sizeof text) : -1;
+  std::vector<std::string> words;
+  std::string_view rest(text, length > 0 ? static_cast<size_t>(length) : 0);
+  while (!rest.empty()) {
+    words.emplace_back(rest.substr(0, rest.find('\0')));
+    rest.remove_prefix(std::min(rest.size(), words.back().size() + 1));
   }
-  if (out.size() < most) out += text.substr(0, most - out.size());
-  return out;
+  return words;
 }
-
-}  // namespace
 
 std::string command_text(const std::vector<std::string>& argv) {
   std::string text;
   for (const std::string& word : argv) {
     if (!text.empty()) text += ' ';
-    // A longer word is cut below anyway: do not copy a megabyte to keep 200 bytes.
+    // The text is cut below anyway: do not copy a megabyte to keep 200 bytes.
     std::string safe = without_passwords(word, kLongestCommand + 1);
     text += shell_quoted(std::string_view(safe).substr(0, kLongestCommand + 1));
     if (text.size() > kLongestCommand) break;

@@ -1,13 +1,15 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-// The opaque bytes that a lock carries for people: who holds it, who waits, who broke it. Written
-// by one rlock, read by another: nothing in it can be trusted.
+// The opaque bytes that a lock carries for people: who holds it, who waits, who broke it. One rlock
+// writes them, another reads them: nothing in them can be trusted.
 namespace rlock::cli {
 
 struct Record {
@@ -17,24 +19,34 @@ struct Record {
   std::optional<std::string> command;
   std::optional<std::string> reason;
   std::optional<std::string> at;  // RFC 3339; only in an operator's note
-  // Of a holder whose command is over but whose processes are not: `cannot end pid 4711 of root`.
+  // Of a holder whose command has ended but whose processes have not: `cannot end pid 4711 of
+  // root`.
   std::optional<std::string> ending{};
 };
 
 // JSON, valid UTF-8.
 std::string encode_record(const Record& record);
 
-// Whatever can be read: not JSON, wrong types, oversized or broken text leave the fields empty.
-// Strings are valid UTF-8 but may hold control characters: print them through util::printable.
+// What can be read: fields are left empty where the bytes are not JSON, too long, or of another
+// type. Strings are valid UTF-8 but may contain control characters: print them through
+// util::printable.
 Record decode_record(std::string_view bytes);
 
 // Host, user and pid of this process.
 Record own_record();
 
+// The encoded record of an operator who intervenes: who, from where, when and why.
+std::string operator_note(const std::optional<std::string>& reason);
+
+// The command line of a process, as much of it as a record has room for; empty where /proc does not
+// show it.
+std::vector<std::string> command_line_of(pid_t pid);
+
 // A word as a shell reads it.
 std::string shell_quoted(std::string_view word);
 
-// The command line as a shell would read it, at most 200 bytes, cut at a character.
+// The command line as a shell would read it, without the passwords of URLs; at most 200 bytes, cut
+// at a character.
 std::string command_text(const std::vector<std::string>& argv);
 
 // The longest front of `text` of at most `limit` bytes that does not split a character.
@@ -43,8 +55,7 @@ std::string_view cut_at_character(std::string_view text, size_t limit);
 // `alice@web1`, `web1`, or empty when nothing is known. Printable.
 std::string who_text(const Record& record);
 
-// `by alice@web1: host is gone`, for the notes of operators; empty when nothing is known.
-// Printable.
+// `by alice@web1: host is gone`, of an operator's note; empty when nothing is known. Printable.
 std::string note_text(std::string_view note);
 
 }  // namespace rlock::cli

@@ -1,9 +1,10 @@
 #include "cli/output/render.hpp"
 
+#include <algorithm>
+
 #include "cli/output/record.hpp"
 #include "cli/output/table.hpp"
 #include "cli/output/timestamp.hpp"
-#include "cli/settings/format.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
@@ -18,18 +19,19 @@ std::string pid_text(const Record& record) {
   return record.pid ? std::to_string(*record.pid) : "-";
 }
 
-std::string or_dash(std::string text) {
-  return text.empty() ? "-" : text;
+std::string who_or_dash(const Record& record) {
+  std::string who = who_text(record);
+  return who.empty() ? "-" : who;
 }
 
-// What runs, and why where somebody told.
-std::string what_text(const Record& record) {
+// The command, and the reason where one was given.
+std::string command_and_reason(const Record& record) {
   std::string text = record.command.value_or("");
   if (!record.reason || record.reason->empty()) return text;
   return text + (text.empty() ? "(" : " (") + *record.reason + ")";
 }
 
-// What a table says in front of the command, where the state alone does not tell.
+// In front of the command in a table: what the state alone does not show.
 std::string remark(const lock::Holder& holder) {
   if (holder.state == lock::HolderState::cooldown) {
     return "[free in " + util::format_duration(holder.left) + "] ";
@@ -41,13 +43,13 @@ std::string held_text(const lock::Holder& holder) {
   return holder.since.ms == 0 ? "-" : util::format_duration(holder.held);
 }
 
-// Elsewhere than in the native format nobody knows who waits.
+// Only the native format has a queue.
 std::string waiting_count(const LockView& lock) {
   bool native = lock.format == redis::Format::native;
   return native ? std::to_string(lock.snapshot->live_waiters) : "-";
 }
 
-// The first holder stands for all; `+2` says how many more there are.
+// Shows the first holder; `+2` is the number of further ones.
 void add_lock(Table& table, const LockView& lock) {
   if (!lock.snapshot) {
     table.add({lock.name, "error", "-", "-", "-", "-", lock.snapshot.error().text});
@@ -63,52 +65,52 @@ void add_lock(Table& table, const LockView& lock) {
   const lock::Holder& holder = snapshot.holders.front();
   Record record = decode_record(holder.record);
   if (record.ending && state_of(snapshot) == LockState::held) state = "ending";
-  std::string who = or_dash(who_text(record));
+  std::string who = who_or_dash(record);
   if (snapshot.holders.size() > 1) who += " +" + std::to_string(snapshot.holders.size() - 1);
   table.add({lock.name, state, who, pid_text(record), held_text(holder), waiting,
-             remark(holder) + what_text(record)});
+             remark(holder) + command_and_reason(record)});
 }
 
 std::string holder_text(const Record& record) {
   if (who_text(record).empty() && !record.pid) return "unknown";
-  return or_dash(who_text(record)) + ", pid " + pid_text(record);
+  return who_or_dash(record) + ", pid " + pid_text(record);
 }
 
-// What the holder itself tolerates: with differing limits the least one rules.
+// The holder's own limit: where limits differ, the smallest one applies.
 std::string own_mode(lock::Limit limit) {
   if (limit.mode() == lock::Mode::exclusive) return {};
   std::string text(to_string(limit.mode()));
   if (limit.mode() == lock::Mode::shared) return text;
-  return text + ", at most " + std::to_string(limit.value()) + " together";
+  return text + ", up to " + std::to_string(limit.value()) + " holders";
 }
 
-// `[2 of 5] ` where not all servers know of it.
-std::string some_of(uint64_t here, uint64_t servers) {
+// `[2 of 5] ` where only some of the servers know of it.
+std::string servers_remark(uint64_t here, uint64_t servers) {
   if (here >= servers) return {};
   return "[" + std::to_string(here) + " of " + std::to_string(servers) + "] ";
 }
 
 std::string lease_text(const lock::Holder& holder) {
   const std::string left = util::format_duration(holder.left);
-  if (holder.left < Millis(0)) return "never ends by itself";
+  if (holder.left < Millis(0)) return "does not expire";
   if (holder.responsive == lock::Responsive::no) {
-    return "ends in " + left + "; nothing renews it but rlock renew";
+    return "ends in " + left + "; only rlock renew extends it";
   }
   return "ends in " + left + " unless renewed";
 }
 
-// How the servers of a quorum differ about a lock.
+// Where the servers of a quorum differ about a lock.
 std::string quorum_details(const lock::Snapshot& snapshot, size_t width) {
   std::string text;
   auto add = [&](const std::string& line) { text += "  " + clipped_line(line, width - 2); };
   const std::string of = " of " + std::to_string(snapshot.servers);
   for (const lock::Holder& holder : snapshot.holders) {
-    add("servers  its lease stands at " + std::to_string(holder.servers) + of);
+    add("servers  the lease exists on " + std::to_string(holder.servers) + of + " servers");
   }
   for (const lock::Holder& holder : snapshot.partial) {
     Record record = decode_record(holder.record);
-    add("partial  " + or_dash(who_text(record)) + ", pid " + pid_text(record) + ": at " +
-        std::to_string(holder.servers) + of + " servers, too few to hold it");
+    add("partial  " + who_or_dash(record) + ", pid " + pid_text(record) + ": on " +
+        std::to_string(holder.servers) + of + " servers, too few to hold the lock");
   }
   for (const lock::SilentServer& server : snapshot.silent) add("silent   " + server.why);
   return text;
@@ -122,6 +124,53 @@ std::string mode_text(const lock::Snapshot& snapshot) {
            std::to_string(limit->value()) + " slots";
   }
   return ", " + std::string(to_string(limit->mode()));
+}
+
+// Rounded down to the second: `2026-11-21T02:53:00Z`.
+std::string short_time(lock::ServerTime time) {
+  constexpr size_t kSeconds = 19;
+  std::string text = rfc3339(time);
+  return text.empty() ? "-" : text.substr(0, kSeconds) + "Z";
+}
+
+std::string span(lock::ServerTime from, lock::ServerTime to) {
+  // The times come from the server and may have any value: the difference must not overflow.
+  int64_t length = 0;
+  if (__builtin_sub_overflow(to.ms, from.ms, &length)) length = 0;
+  return util::format_duration(Millis(std::max<int64_t>(0, length)));
+}
+
+std::string end_text(const lock::Run& run) {
+  RunEnd end = end_of(run);
+  if (end.how != "released") return end.how;
+  if (end.exit_code) return "exit " + std::to_string(*end.exit_code);
+  if (end.signal) return "signal " + std::to_string(*end.signal);
+  return end.how;
+}
+
+// The command, behind a remark on who broke its lock.
+std::string command_of(const lock::Run& run, const Record& record) {
+  const std::string command = record.command.value_or("");
+  if (run.note.empty()) return command;
+  const std::string by = note_text(run.note);
+  const char* what = run.how == "forced" ? "[forced " : "[cool-down forced ";
+  return what + (by.empty() ? "by an operator" : by) + "] " + command;
+}
+
+using Cells = std::vector<std::string>;
+
+Cells run_cells(const lock::Run& run) {
+  Record record = decode_record(run.record);
+  return {short_time(run.since), span(run.since, run.until), end_text(run), who_or_dash(record),
+          command_of(run, record)};
+}
+
+// Shows the last of the skipped runs for all of them.
+Cells skip_cells(const lock::Skips& skips) {
+  Record record = decode_record(skips.record);
+  return {short_time(skips.first), skips.count > 1 ? span(skips.first, skips.last) : "-",
+          std::to_string(skips.count) + (skips.count == 1 ? " skip" : " skips"),
+          who_or_dash(record), record.command.value_or("")};
 }
 
 }  // namespace
@@ -160,10 +209,9 @@ std::string holder_details(const lock::Holder& holder, size_t width) {
   add("token    ", holder.token.value == 0 ? "" : std::to_string(holder.token.value));
   if (record.ending) add("state    ", "ending, " + *record.ending);
   if (holder.state == lock::HolderState::revoked) {
-    add("state    ",
-        holder.responsive == lock::Responsive::run
-            ? "broken by an operator; its holder is asked to end"
-            : "broken by an operator; it waits for its process or the end of the lease");
+    add("state    ", holder.responsive == lock::Responsive::run
+                         ? "broken by an operator; its holder has been asked to end"
+                         : "broken by an operator; it is kept until its process or its lease ends");
   } else if (cooling) {
     add("state    ",
         "its command has ended; free in " + util::format_duration(holder.left) + " (--min-hold)");
@@ -176,7 +224,7 @@ std::string lock_details(const LockView& lock, size_t width) {
   if (!lock.snapshot) return clipped_line(lock.name + ": " + lock.snapshot.error().text, width);
   const lock::Snapshot& snapshot = *lock.snapshot;
   if (!is_known(lock)) {
-    return clipped_line(lock.name + ": never held, or not within 30 days", width);
+    return clipped_line(lock.name + ": never held, or not in the last 30 days", width);
   }
   std::string state(to_string(state_of(snapshot)));
   state += mode_text(snapshot);
@@ -198,9 +246,26 @@ std::string queue_table(const std::vector<lock::Waiter>& waiters, size_t width, 
   Table table({{"#", 6}, {"OWNER", 32}, {"WHO", 20}, {"WAITING", 7}, {"COMMAND", 0}});
   for (size_t i = 0; i < waiters.size(); ++i) {
     Record record = decode_record(waiters[i].record);
-    table.add({std::to_string(i + 1), waiters[i].owner, or_dash(who_text(record)),
+    table.add({std::to_string(i + 1), waiters[i].owner, who_or_dash(record),
                util::format_duration(waiters[i].waiting),
-               some_of(waiters[i].servers, servers) + what_text(record)});
+               servers_remark(waiters[i].servers, servers) + command_and_reason(record)});
+  }
+  return table.text(width);
+}
+
+std::string history_table(const std::vector<HistoryLine>& lines, NameColumn name_column,
+                          size_t width) {
+  std::vector<Table::Column> columns{
+      {"START", 20}, {"FOR", 7}, {"END", 12}, {"WHO", 20}, {"COMMAND", 0}};
+  if (name_column == NameColumn::shown) columns.insert(columns.begin() + 1, {"NAME", 24});
+  Table table(columns);
+  auto add = [&](const std::string& name, Cells cells) {
+    if (name_column == NameColumn::shown) cells.insert(cells.begin() + 1, name);
+    table.add(std::move(cells));
+  };
+  for (const HistoryLine& line : lines) {
+    if (line.run) add(line.name, run_cells(*line.run));
+    if (line.skips) add(line.name, skip_cells(*line.skips));
   }
   return table.text(width);
 }

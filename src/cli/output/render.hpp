@@ -3,20 +3,25 @@
 #include <string>
 #include <vector>
 
+#include "cli/output/history_rows.hpp"
 #include "cli/output/view.hpp"
 
-// For people: lines of at most `width` characters, printable whatever a server sent.
+// Text for people: lines of at most `width` characters, printable whatever a server sent.
 namespace rlock::cli {
 
-// One line a lock.
+// One line for each lock.
 std::string status_table(const std::vector<LockView>& locks, size_t width);
 
 // A lock in full, a few lines for each holder.
 std::string lock_details(const LockView& lock, size_t width);
 std::string holder_details(const lock::Holder& holder, size_t width);
 
-// `servers`: of how many each waiter tells where it waits.
+// `servers`: how many a quorum has; a waiter that only some of them know is marked.
 std::string queue_table(const std::vector<lock::Waiter>& waiters, size_t width,
                         uint64_t servers = 1);
+
+enum class NameColumn { hidden, shown };
+std::string history_table(const std::vector<HistoryLine>& lines, NameColumn name_column,
+                          size_t width);
 
 }  // namespace rlock::cli

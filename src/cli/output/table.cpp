@@ -39,7 +39,7 @@ std::string Table::text(size_t width) const {
   return out;
 }
 
-std::vector<size_t> Table::longest() const {
+std::vector<size_t> Table::longest_cells() const {
   std::vector<size_t> out(columns_.size());
   for (const auto& row : rows_) {
     for (size_t i = 0; i < out.size(); ++i) {
@@ -50,9 +50,9 @@ std::vector<size_t> Table::longest() const {
 }
 
 std::vector<size_t> Table::widths(size_t width) const {
-  constexpr size_t kLeastOfLast = 20;
-  std::vector<size_t> out = longest();
-  size_t wanted = std::min(out.back(), kLeastOfLast);
+  constexpr size_t kLastColumnMinimum = 20;
+  std::vector<size_t> out = longest_cells();
+  size_t wanted = std::min(out.back(), kLastColumnMinimum);
   for (size_t i = 0; i + 1 < out.size(); ++i) wanted += out[i] + kGap;
   const bool capped = wanted > width;
   size_t used = 0;

@@ -5,8 +5,8 @@
 
 namespace rlock::cli {
 
-// Text in columns, two blanks apart, each as wide as its longest cell; the last one takes what is
-// left. Where that leaves it too little, the others are cut to their caps.
+// Text in columns, two blanks apart, each as wide as its longest cell; the last column takes the
+// rest of the line. Where that is too little, the other columns are cut to their caps.
 class Table {
  public:
   struct Column {
@@ -15,13 +15,13 @@ class Table {
   };
   explicit Table(std::vector<Column> columns);
 
-  // Cells may hold hostile text: they are made printable here.
+  // Cells may contain hostile text: it is made printable here.
   void add(std::vector<std::string> cells);
   // Lines of at most `width` characters, the titles first.
   std::string text(size_t width) const;
 
  private:
-  std::vector<size_t> longest() const;  // cell of each column
+  std::vector<size_t> longest_cells() const;  // of each column
   std::vector<size_t> widths(size_t width) const;
 
   std::vector<Column> columns_;

@@ -10,7 +10,7 @@ namespace rlock::cli {
 // outside 1970-9999, which only a broken or hostile server sends.
 std::string rfc3339(lock::ServerTime time);
 
-// This host's clock: for what people read, never for deadlines.
+// This host's clock: for output to people, never for deadlines.
 lock::ServerTime wall_clock();
 
 }  // namespace rlock::cli

@@ -53,6 +53,18 @@ std::string_view to_string(lock::Mode mode) {
   return "exclusive";
 }
 
+std::string_view to_string(redis::Format format) {
+  switch (format) {
+    case redis::Format::native:
+      return "native";
+    case redis::Format::plain:
+      return "plain";
+    case redis::Format::redisson:
+      return "redisson";
+  }
+  return "native";
+}
+
 bool is_known(const LockView& lock) {
   if (!lock.snapshot || lock.format != redis::Format::native) return true;
   return lock.snapshot->known || !lock.snapshot->holders.empty();

@@ -12,22 +12,26 @@ namespace rlock::cli {
 
 enum class LockState { free, held, cooldown, revoked };
 
-// revoked where any holder is; cooldown where nothing but cool-downs is left.
+// revoked where any holder is; cooldown where only cool-downs are left.
 LockState state_of(const lock::Snapshot& snapshot);
 std::string_view to_string(LockState state);
 
-// The least limit of those who hold it: what decides about the next one. None for a free lock.
+// The smallest limit of the holders, which decides whether another one is admitted. None for a free
+// lock.
 std::optional<lock::Limit> limit_of(const lock::Snapshot& snapshot);
 std::string_view to_string(lock::Mode mode);
 
-// One lock as `status` shows it: looked at, or why that failed.
+// `native`, `plain` or `redisson`.
+std::string_view to_string(redis::Format format);
+
+// One lock as `status` shows it: a snapshot, or why there is none.
 struct LockView {
   std::string name;
   Result<lock::Snapshot> snapshot;
   redis::Format format = redis::Format::native;
 };
 
-// Whether anything is remembered of it: a lock that was used within 30 days, or is held.
+// Whether the server knows the lock: it is held, or was used within 30 days.
 bool is_known(const LockView& lock);
 
 }  // namespace rlock::cli

@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/output/view.hpp"
 #include "cli/settings/config_file.hpp"
 #include "cli/settings/format.hpp"
 #include "cli/settings/run_settings.hpp"
@@ -25,7 +26,8 @@ using util::Fd;
 constexpr const char* kSystemFile = "/etc/rlock/rlock.toml";
 constexpr std::string_view kUserFile = "rlock/rlock.toml";
 
-// Of two options that answer one question the stronger layer's rules, whichever of them it gave.
+// Two options for one setting: whichever of them the stronger layer gives rules out both for the
+// weaker ones.
 constexpr std::pair<Opt, Opt> kExclusivePairs[] = {{Opt::nonblock, Opt::wait},
                                                    {Opt::slots, Opt::shared},
                                                    {Opt::password_file, Opt::password_command}};
@@ -37,16 +39,7 @@ struct ConfigFile {
   std::vector<Setting> settings;  // in the order of their lines
 };
 
-std::optional<std::string> variable(Getenv getenv, std::string_view name) {
-  const char* value = getenv(std::string(name).c_str());
-  return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
-}
-
-const char* no_environment(const char*) {
-  return nullptr;
-}
-
-// One that is malformed may hold anything.
+// A malformed URL may contain a password anywhere.
 bool holds_credentials(const std::string& text) {
   auto url = redis::parse_url(text);
   if (!url) return text.find('@') != text.npos;
@@ -77,39 +70,40 @@ Error unreadable(const std::string& path, const std::string& why) {
   return {ErrorKind::config, "cannot read the configuration file " + path + ": " + why};
 }
 
-// As ssh treats its own: whoever can write there chooses the server and the files that rlock
-// writes. A file that was named is as trusted as the one who named it.
+// As ssh checks its own files: a user who can write there chooses the server and the files that
+// rlock writes. A file that was named on purpose is not checked.
 Status check_writers(const std::string& path, const struct stat& info) {
   if (info.st_uid != 0 && info.st_uid != geteuid()) {
-    return unreadable(path, "it belongs to another user");
+    return unreadable(path, "another user owns it");
   }
   if ((info.st_mode & 022) == 0) return Done{};
-  return unreadable(path, "others can write it; chmod go-w " + path);
+  return unreadable(path, "other users can write to it; run chmod go-w " + path);
 }
 
-// The group of a file of root's is chosen by an administrator (root:rlock, 0640); that of a user's
-// own may be everyone's.
+// The group may read a file of root, where an administrator chose it (root:rlock, 0640), but not a
+// user's own, whose group may be everyone's.
 Status check_readers(const std::string& path, const struct stat& info) {
   if (info.st_uid != 0 && info.st_uid != geteuid()) {
-    return unreadable(path, "it holds a password and belongs to another user");
+    return unreadable(path, "it contains a password, and another user owns it");
   }
-  const bool roots = info.st_uid == 0;
-  if ((info.st_mode & (roots ? 027 : 077)) == 0) return Done{};
-  return unreadable(path, std::string("it holds a password and others can open it; chmod ") +
-                              (roots ? "640 " : "600 ") + path +
-                              ", or put the password in a password-file");
+  const bool owned_by_root = info.st_uid == 0;
+  if ((info.st_mode & (owned_by_root ? 027 : 077)) == 0) return Done{};
+  return unreadable(path,
+                    std::string("it contains a password, and other users can read it; run chmod ") +
+                        (owned_by_root ? "640 " : "600 ") + path + ", or use password-file");
 }
 
-// A folder that we may not enter (a HOME that another user's environment left) has no file for us.
+// A folder that rlock may not enter (another user's HOME, left in the environment) counts as one
+// without a file.
 bool is_missing(const std::string& path, int error) {
   struct stat info {};
   return error == ENOENT || error == ENOTDIR ||
          (error == EACCES && stat(path.c_str(), &info) != 0 && errno == EACCES);
 }
 
-// Nothing: there is no such default file.
+// Nothing: this default file does not exist.
 Result<std::optional<ConfigFile>> load(const std::string& path, Origin origin) {
-  constexpr size_t kLongest = size_t{1024} * 1024;  // /dev/zero must not fill the memory
+  constexpr size_t kLongest = size_t{1024} * 1024;  // the path may be /dev/zero
   Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file) {
     const int error = errno;
@@ -140,28 +134,28 @@ Status try_connection(const Setting& setting) {
   Choices choices;
   choices.set(Opt::url, {"local:"});
   choices.set(setting.id, setting.values);
-  TRY(auto options, connection_options(choices, no_environment));
+  TRY(auto options, connection_options(choices, empty_environment));
   auto urls = redis::parse_urls(options.urls);
   return urls ? Status(Done{}) : std::move(urls).error();
 }
 
 Status try_run(const Choices& choices) {
-  auto settings = run_settings({CommandId::run, choices, {"name"}, {{"true"}}}, no_environment);
+  auto settings = run_settings({CommandId::run, choices, {"name"}, {{"true"}}}, empty_environment);
   return settings ? Status(Done{}) : std::move(settings).error();
 }
 
-// Told here, with their line, not when a command that uses them comes along: a connection option as
-// the command would say it to the value alone, one of run's beside those above it in the file. The
-// files that a value names are looked at, and its command runs, when they are used.
+// Reports bad values with their line at once, not only when a command uses them: a connection
+// option is checked by itself, an option of run together with those above it in the file. Files
+// that a value names are read, and its commands run, only when they are used.
 Status check_values(const ConfigFile& file) {
-  Choices of_run;
+  Choices run_choices;
   for (const Setting& setting : file.settings) {
     const OptionRow& row = row_of(setting.id);
     const bool used_later = row.metavar == "FILE" || row.metavar == "DIR" || row.metavar == "CMD";
     if (setting.values.empty() || used_later) continue;
-    bool runs = row.section == Section::command;
-    if (runs) of_run.set(setting.id, setting.values);
-    auto ok = runs ? try_run(of_run) : try_connection(setting);
+    const bool is_run_option = row.section == Section::command;
+    if (is_run_option) run_choices.set(setting.id, setting.values);
+    auto ok = is_run_option ? try_run(run_choices) : try_connection(setting);
     if (ok) continue;
     return Error{ErrorKind::config,
                  file.path + ":" + std::to_string(setting.line) + ": " + ok.error().text};
@@ -171,24 +165,24 @@ Status check_values(const ConfigFile& file) {
 
 // ---- precedence ----
 
-// The options that a stronger layer has answered.
+// The options that a stronger layer has set or ruled out.
 class DecidedOptions {
  public:
   bool has(Opt id) const { return done_[static_cast<size_t>(id)]; }
 
   void add(Opt id, const std::vector<std::string>& values) {
     mark(id);
-    if (values.empty()) return;  // a flag that is false rules nothing else out
+    if (values.empty()) return;  // a flag that is false rules out nothing else
     for (const auto& [one, other] : kExclusivePairs) {
       if (id == one || id == other) mark(id == one ? other : one);
     }
-    // Nor is what only the native format has room for meant for other clients' locks.
+    // Options that only the native format supports are not meant for locks of another one.
     if (id == Opt::format && values.back() != to_string(redis::Format::native)) {
       for (const OptionRow& row : options()) {
         if (is_native_only(row.id)) mark(row.id);
       }
     }
-    // A URL that brings its own user or password is not meant for those of a weaker layer.
+    // User and password of a weaker layer are not meant for a URL that has its own.
     if (id == Opt::url && any_credentials(values)) {
       mark(Opt::user);
       mark(Opt::password_file);
@@ -201,7 +195,7 @@ class DecidedOptions {
   std::array<bool, kOptCount> done_{};
 };
 
-// The value of the first variable in a row's list that is set.
+// The value of the first variable that is set, of those that the row lists.
 std::optional<std::string> environment_of(const OptionRow& row, Getenv getenv) {
   for (std::string_view names = row.environment; !names.empty();) {
     size_t end = std::min(names.size(), names.find(", "));
@@ -226,8 +220,8 @@ DecidedOptions decided_by_caller(const Choices& choices, Getenv getenv) {
 void add_layer(Invocation& invocation, const ConfigFile& file, DecidedOptions& decided) {
   for (const Setting& setting : file.settings) {
     const OptionRow& row = row_of(setting.id);
-    bool of_run = row.section == Section::command;
-    if (of_run && invocation.command != CommandId::run) continue;
+    const bool is_run_option = row.section == Section::command;
+    if (is_run_option && invocation.command != CommandId::run) continue;
     if (decided.has(setting.id) || !row.applies_to(invocation.command)) continue;
     if (setting.literal) {
       invocation.choices.set_password(setting.values.front());
@@ -238,12 +232,12 @@ void add_layer(Invocation& invocation, const ConfigFile& file, DecidedOptions& d
   for (const Setting& setting : file.settings) decided.add(setting.id, setting.values);
 }
 
-// What only this file may have said is not known.
-Error no_url(Error closed) {
-  closed.kind = ErrorKind::config;
-  closed.text +=
-      "; no other place names a server: use --url or RLOCK_URL, or let this user read it";
-  return closed;
+// Only the file that this user may not read can have named a server.
+Error no_url(Error denied) {
+  denied.kind = ErrorKind::config;
+  denied.text +=
+      "; nothing else names a server: use --url or RLOCK_URL, or let this user read the file";
+  return denied;
 }
 
 std::optional<std::string> named_file(const Choices& choices, Getenv getenv) {
@@ -273,11 +267,11 @@ Result<Warnings> apply_config(Invocation& invocation, Getenv getenv,
   DecidedOptions decided = decided_by_caller(invocation.choices, getenv);
   Warnings warnings;
   for (const std::string& path : files) {
-    const Origin own = &path == &files.back() ? Origin::machine : Origin::user;
-    auto file = load(path, named ? Origin::named : own);
+    const Origin default_origin = &path == &files.back() ? Origin::machine : Origin::user;
+    auto file = load(path, named ? Origin::named : default_origin);
     if (!file && file.error().kind == ErrorKind::denied) {
       if (!decided.has(Opt::url)) return no_url(std::move(file).error());
-      warnings.push_back("warning: " + file.error().text + "; going on without it");
+      warnings.push_back("warning: " + file.error().text + "; continuing without it");
       continue;
     }
     if (!file) return std::move(file).error();

@@ -1,10 +1,10 @@
 #include "cli/settings/config_file.hpp"
 
-// Debian's library is a shared one; the headers alone cost a run without a file nothing.
+// Headers alone: Debian's shared library would be loaded by every run, even without a file.
 #define TOML_HEADER_ONLY 1
 #define TOML_ENABLE_FORMATTERS 0
-// Its parser (3.3, 3.4) asserts, or lets the compiler assume, what malformed files break (`[#`),
-// before it comes to the error that it has for them.
+// Its parser (3.3, 3.4) asserts, or lets the compiler assume, what is not so in malformed files
+// (`[#`), before it reports the error that it has for them.
 #undef NDEBUG
 #define TOML_ASSERT(expr) static_cast<void>(0)
 #include <toml++/toml.h>
@@ -13,13 +13,80 @@
 #include <optional>
 
 #include "cli/options/suggest.hpp"
-#include "cli/output/ascii_text.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/settings/connect.hpp"
+#include "util/number.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
+
+// The text for a parser that cannot be trusted with more than ASCII: toml++ (3.3, 3.4) reaches code
+// there that it declares unreachable. Each other byte is written as a mark, a character that no
+// string of the text contains, and two digits.
+class AsciiText {
+ public:
+  // nullopt: every possible mark occurs in the text.
+  static std::optional<AsciiText> of(std::string_view text);
+
+  const std::string& text() const { return text_; }
+  // What a piece of text() stands for.
+  std::string original(std::string_view piece) const;
+  bool has_mark(std::string_view piece) const {
+    return mark_ != '\0' && piece.find(mark_) != piece.npos;
+  }
+
+ private:
+  explicit AsciiText(std::string_view text) : text_(text) {}
+  std::string text_;
+  char mark_ = '\0';  // none: the text was ASCII
+};
+
+bool beyond_ascii(char c) {
+  return static_cast<unsigned char>(c) >= 0x80;
+}
+
+std::string two_digits(char c, const char* digits) {
+  auto byte = static_cast<unsigned char>(c);
+  return {digits[byte >> 4], digits[byte & 15]};
+}
+
+// As itself, or as the end of an escape such as `\u007e`.
+bool contains_mark(char mark, std::string_view text) {
+  auto contains = [&](const std::string& part) { return text.find(part) != text.npos; };
+  return contains({mark}) || contains("00" + two_digits(mark, "0123456789abcdef")) ||
+         contains("00" + two_digits(mark, "0123456789ABCDEF"));
+}
+
+std::optional<AsciiText> AsciiText::of(std::string_view text) {
+  AsciiText ascii(text);
+  if (std::none_of(text.begin(), text.end(), beyond_ascii)) return ascii;
+  // TOML has none of these outside of strings and comments.
+  constexpr std::string_view kMarks = "~^|`;!$*?<>";
+  for (char mark : kMarks) {
+    if (contains_mark(mark, text)) continue;
+    ascii.mark_ = mark;
+    ascii.text_.clear();
+    for (char c : text) {
+      ascii.text_ += beyond_ascii(c) ? mark + two_digits(c, "0123456789abcdef") : std::string(1, c);
+    }
+    return ascii;
+  }
+  return std::nullopt;
+}
+
+std::string AsciiText::original(std::string_view piece) const {
+  std::string out;
+  while (!piece.empty()) {
+    const auto byte = has_mark(piece.substr(0, 1))
+                          ? util::parse_number<unsigned char>(piece.substr(1, 2), 16)
+                          : std::nullopt;
+    const bool marked = byte && piece.size() >= 3;
+    out += marked ? static_cast<char>(*byte) : piece.front();
+    piece.remove_prefix(marked ? 3 : 1);
+  }
+  return out;
+}
 
 using Words = std::vector<std::string>;
 
@@ -28,8 +95,8 @@ enum class ConfigSection : uint8_t { top, run };
 constexpr std::string_view kRunTable = "run";
 constexpr std::string_view kPassword = "password";
 
-// Where a file may set the option. How one call talks is no setting of a machine: with `quiet` in a
-// file, `status -q` would mean something else than it says.
+// Where a file may set the option. Not what one call prints: with `quiet` in a file, a plain
+// `status` would behave as `status -q`.
 std::optional<ConfigSection> section_of(const OptionRow& row) {
   if (row.name.empty()) return std::nullopt;
   switch (row.id) {
@@ -55,7 +122,7 @@ std::string_view expected_value(const OptionRow& row) {
   return "a string";
 }
 
-// An array of strings, each of them something; nothing for anything else.
+// The strings of an array; nothing where it is empty or has other elements.
 std::optional<Words> strings_of(const toml::array& array) {
   Words words;
   for (const toml::node& node : array) {
@@ -65,7 +132,7 @@ std::optional<Words> strings_of(const toml::array& array) {
   return words.empty() ? std::nullopt : std::optional(std::move(words));
 }
 
-// The value as words of the command line, nothing when it is of the wrong type.
+// The value as words of the command line; nothing when it is of the wrong type.
 std::optional<Words> words_of(const OptionRow& row, const toml::node& node) {
   if (!row.takes_value()) {
     if (!node.is_boolean()) return std::nullopt;
@@ -105,7 +172,7 @@ class Reader {
 
   std::string path_;
   std::string folder_;
-  const AsciiText& text_;  // what the parser saw: all that it says must be translated back
+  const AsciiText& text_;  // what the parser read: its strings and messages are translated back
   std::vector<Setting> settings_;
 };
 
@@ -140,7 +207,8 @@ Status Reader::add(const OptionRow& row, const toml::key& key, const toml::node&
   bool literal = name == kPassword;
   for (std::string& word : *words) {
     word = text_.original(word);
-    if (word.find('\0') != word.npos) return at(line_of(key), name + " must not hold a NUL");
+    if (word.find('\0') != word.npos)
+      return at(line_of(key), name + " must not contain a NUL character");
   }
   if (row.id == Opt::url) words = split_urls(*words);
   if (!literal) {
@@ -150,7 +218,7 @@ Status Reader::add(const OptionRow& row, const toml::key& key, const toml::node&
   auto password = [](Opt id) { return id == Opt::password_file || id == Opt::password_command; };
   auto conflicts = [&](const Setting& other) { return password(other.id) && password(row.id); };
   if (std::any_of(settings_.begin(), settings_.end(), conflicts)) {
-    return at(line_of(key), "password, password-file and password-command exclude each other");
+    return at(line_of(key), "password, password-file and password-command cannot be used together");
   }
   settings_.push_back({row.id, *std::move(words), line_of(key), literal});
   return Done{};
@@ -165,12 +233,12 @@ Error Reader::unknown_key(const toml::key& key, ConfigSection section) const {
   const std::string text = "unknown key " + in_quotes(name) + in_table(section);
   const OptionRow* row = find_option(key.str());
   if (row != nullptr && section_of(*row) == ConfigSection::run) {
-    return at(line_of(key), text + "; it belongs in the table [run]");
+    return at(line_of(key), text + "; put it in the table [run]");
   }
   if (key.str() == kPassword || (row != nullptr && section_of(*row) == ConfigSection::top)) {
-    return at(line_of(key), text + "; it belongs at the top, before any [table]");
+    return at(line_of(key), text + "; put it at the top, before any [table]");
   }
-  if (row != nullptr) return at(line_of(key), text + "; it is for the command line only");
+  if (row != nullptr) return at(line_of(key), text + "; it can be given on the command line only");
   std::vector<std::string_view> names;
   if (section == ConfigSection::top) names = {kRunTable, kPassword};
   for (const OptionRow& option : options()) {
@@ -180,7 +248,7 @@ Error Reader::unknown_key(const toml::key& key, ConfigSection section) const {
   return at(line_of(key), meant ? text + " (did you mean " + std::string(*meant) + "?)" : text);
 }
 
-// What a file names is found whichever folder rlock is called in.
+// Relative paths start at the folder of the configuration file, not at the current one.
 std::string Reader::resolve_path(const OptionRow& row, const std::string& value) const {
   constexpr std::string_view kLocal = "local:";
   bool local = row.id == Opt::url && value.starts_with(kLocal);
@@ -195,22 +263,23 @@ std::string_view line_at(std::string_view text, unsigned number) {
   return text.substr(0, text.find('\n'));
 }
 
-// The parser quotes what it stumbled over: not where that may be a password.
+// The parser's message quotes the text that it could not read: not where that may be a password.
 Error Reader::syntax_error(const toml::parse_error& error) const {
   unsigned line = error.source().begin.line;
   std::string_view shown = line_at(text_.text(), line);
   bool secret = shown.find("pass") != shown.npos || shown.find("://") != shown.npos;
-  if (secret) return at(line, "not TOML");
-  // It stumbled over a part of a character.
-  if (text_.has_mark(error.description())) return at(line, "not TOML: a character beyond ASCII");
-  return at(line, "not TOML: " + util::printable(error.description()));
+  if (secret) return at(line, "invalid TOML");
+  if (text_.has_mark(error.description())) {
+    return at(line, "invalid TOML: a character that is not ASCII, outside of a string");
+  }
+  return at(line, "invalid TOML: " + util::printable(error.description()));
 }
 
 Error not_utf8(const std::string& path, std::string_view text) {
   const char* begin = text.data();
   while (size_t length = util::utf8_length(text)) text.remove_prefix(length);
   auto line = 1 + std::count(begin, text.data(), '\n');
-  return {ErrorKind::config, path + ":" + std::to_string(line) + ": not TOML: not UTF-8"};
+  return {ErrorKind::config, path + ":" + std::to_string(line) + ": invalid TOML: not UTF-8"};
 }
 
 }  // namespace
@@ -220,7 +289,11 @@ Result<std::vector<Setting>> parse_config(const std::string& path, std::string_v
   if (!util::is_utf8(text)) return not_utf8(path, text);
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   auto ascii = AsciiText::of(text);
-  if (!ascii) return Error{ErrorKind::config, path + ": it uses each of ~^|`;!$*?<> beside UTF-8"};
+  if (!ascii)
+    return Error{
+        ErrorKind::config,
+        path +
+            ": it cannot be read: it has characters that are not ASCII, and each of ~^|`;!$*?<>"};
   Reader reader(path, *ascii);
   toml::table table;
   try {

@@ -9,19 +9,18 @@
 
 namespace rlock::cli {
 
-// One `key = value` of a configuration file, as the words of its option.
+// One `key = value` of a configuration file: its option, with the words of the command line.
 struct Setting {
   Opt id;
   std::vector<std::string> values;  // none: a flag that is false
   unsigned line = 0;
-  bool literal = false;  // `password`: the value itself, where the option names a file of it
+  bool literal = false;  // of `password`: the value is the password, not the file that has it
 };
 
-// Which option a key of a configuration file sets comes from the options table: a long name of the
-// connection options at the top, one of run's own options in the table [run]. `password` is the
-// only key without an option. Relative paths are made to start at the file's folder.
-// ErrorKind::config `PATH:LINE: …` for bad syntax, an unknown key and a value of the wrong type;
-// never with a part of a password.
+// The keys are the long names of the options table: connection options at the top, those of `run`
+// in the table [run]. `password` is the only key without an option. Relative paths are resolved
+// from the file's folder. ErrorKind::config `PATH:LINE: …` for bad syntax, an unknown key or a
+// value of the wrong type; never with a part of a password.
 Result<std::vector<Setting>> parse_config(const std::string& path, std::string_view text);
 
 }  // namespace rlock::cli

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 
 #include "cli/options/values.hpp"
 #include "cli/settings/format.hpp"
@@ -23,26 +22,16 @@ bool scheme_follows(std::string_view text) {
   return end != text.npos && end > 0 && text.substr(end).starts_with("://");
 }
 
-// Set but empty is not set.
-std::optional<std::string> variable(Getenv getenv, const char* name) {
-  const char* value = getenv(name);
-  return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
-}
-
-const char* no_variable(const char*) {
-  return nullptr;
-}
-
-// Flag over environment: a URL that says itself who we are is another server's than the user and
-// password of the environment, which it must not even be told.
+// A --url with its own credentials is not the server that user and password of the environment are
+// meant for: it must not even see them.
 Getenv credentials_environment(const Choices& choices, Getenv getenv) {
   if (!choices.is_flag(Opt::url)) return getenv;
   const auto& urls = choices.all(Opt::url);
-  bool any = std::any_of(urls.begin(), urls.end(), [](const std::string& text) {
+  bool own_credentials = std::any_of(urls.begin(), urls.end(), [](const std::string& text) {
     auto url = redis::parse_url(text);
     return url && redis::own_credentials(*url) != redis::Credentials{};
   });
-  return any ? no_variable : getenv;
+  return own_credentials ? empty_environment : getenv;
 }
 
 Status set_credentials(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
@@ -50,7 +39,8 @@ Status set_credentials(redis::OpenOptions& out, const Choices& choices, Getenv g
   auto path = choices.last(Opt::password_file);
   auto command = choices.last(Opt::password_command);
   if (path && command) {
-    return Error{ErrorKind::usage, "--password-file and --password-command exclude each other"};
+    return Error{ErrorKind::usage,
+                 "--password-file and --password-command cannot be used together"};
   }
   if (path || command) {
     TRY(auto secret, path ? redis::secret_in_file(*path) : redis::secret_of_command(*command));
@@ -67,7 +57,7 @@ Status set_credentials(redis::OpenOptions& out, const Choices& choices, Getenv g
 
 std::string choice_or_variable(const Choices& choices, Opt id, Getenv getenv) {
   if (auto chosen = choices.last(id)) return *std::move(chosen);
-  return variable(getenv, std::string(row_of(id).environment).c_str()).value_or("");
+  return variable(getenv, row_of(id).environment).value_or("");
 }
 
 Result<redis::Verify> verification(const Choices& choices, Getenv getenv) {
@@ -88,7 +78,7 @@ Status set_tls(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
   return Done{};
 }
 
-// A brace would move the hash tag: the keys of one lock would lie on several cluster slots.
+// With a brace in the prefix, cluster would hash the keys of one lock to several slots.
 Status check_prefix(const std::string& prefix) {
   bool valid = util::printable(prefix) == prefix && prefix.find_first_of("{}") == prefix.npos;
   if (valid) return Done{};
@@ -110,6 +100,15 @@ Status set_connect_timeout(redis::OpenOptions& out, const Choices& choices) {
 
 const char* system_getenv(const char* name) {
   return ::getenv(name);
+}
+
+const char* empty_environment(const char*) {
+  return nullptr;
+}
+
+std::optional<std::string> variable(Getenv getenv, std::string_view name) {
+  const char* value = getenv(std::string(name).c_str());
+  return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
 }
 
 std::vector<std::string> split_urls(std::string_view text) {
@@ -150,7 +149,7 @@ Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv get
   if (out.urls.empty()) {
     return Error{ErrorKind::config,
                  "no server given: use --url URL, RLOCK_URL or rlock.toml; "
-                 "--url local: is a private server on this machine"};
+                 "--url local: starts a private server on this machine"};
   }
   auto prefix =
       choices.has(Opt::prefix) ? choices.last(Opt::prefix) : variable(getenv, "RLOCK_PREFIX");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,21 +13,25 @@ namespace rlock::cli {
 // getenv(3), or a test's.
 using Getenv = const char* (*)(const char*);
 const char* system_getenv(const char* name);
+const char* empty_environment(const char* name);
 
-// Where a password comes from when no file names it: read here, and kept from the command.
+// A variable that is set, but to nothing, counts as not set.
+std::optional<std::string> variable(Getenv getenv, std::string_view name);
+
+// Where a password may come from; the command that runs under the lock does not inherit them.
 inline constexpr const char* kPasswordVariables[] = {"RLOCK_PASSWORD", "REDISCLI_AUTH"};
 
-// Several URLs in one text: apart at white space or a comma that a scheme follows. Other commas
-// belong to a URL with several hosts, other blanks to the folder of local:. The same rule for
-// --url, RLOCK_URL and a file's url.
+// Several URLs in one text, of --url, RLOCK_URL or a file's url: they are separated by white space
+// or a comma, with a scheme behind it. Other commas separate the hosts of one URL; other blanks are
+// part of the path of local:.
 std::vector<std::string> split_urls(std::string_view text);
 
-// All the URLs of several texts. One that names none stays as it is, to be refused as a URL.
+// All the URLs of several texts. A text without one is kept, so that it is rejected as a URL later.
 std::vector<std::string> split_urls(const std::vector<std::string>& texts);
 
-// Where to connect and as whom: flags over the environment (a file's settings are among
-// the choices already). ErrorKind::config when no server is
-// given or the password file cannot be read, ErrorKind::usage for a bad value.
+// Where to connect and as which user: flags over the environment; the settings of files are among
+// the choices already. ErrorKind::config when no server is given or the password file cannot be
+// read, ErrorKind::usage for a bad value.
 Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv getenv);
 
 }  // namespace rlock::cli

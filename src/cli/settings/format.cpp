@@ -5,36 +5,28 @@
 #include <string>
 
 #include "cli/output/messages.hpp"
+#include "cli/output/view.hpp"
 
 namespace rlock::cli {
 namespace {
 
 using redis::Format;
 
-// What other clients' locks have no room for.
+// What the locks of other clients cannot store.
 struct NativeOnlyOption {
   Opt option;
   const char* why;
 };
 constexpr NativeOnlyOption kNativeOnlyOptions[] = {
-    {Opt::slots, "they have one holder"},           {Opt::shared, "they have one holder"},
-    {Opt::min_hold, "they end with their release"}, {Opt::max_queue, "they have no queue"},
-    {Opt::token, "they have no fencing tokens"},    {Opt::reason, "they have no room for a text"},
+    {Opt::slots, "such locks have one holder"},
+    {Opt::shared, "such locks have one holder"},
+    {Opt::min_hold, "such locks end with their release"},
+    {Opt::max_queue, "such locks have no queue"},
+    {Opt::token, "such locks have no fencing tokens"},
+    {Opt::reason, "such locks store no text"},
 };
 
 }  // namespace
-
-std::string_view to_string(Format format) {
-  switch (format) {
-    case Format::native:
-      return "native";
-    case Format::plain:
-      return "plain";
-    case Format::redisson:
-      return "redisson";
-  }
-  return "native";
-}
 
 Result<Format> format_choice(const Choices& choices) {
   std::string word = choices.last(Opt::format).value_or("native");
@@ -50,7 +42,7 @@ Status check_format(const Choices& choices) {
   for (const NativeOnlyOption& native_only : kNativeOnlyOptions) {
     if (!choices.has(native_only.option)) continue;
     return Error{ErrorKind::usage, "--" + std::string(row_of(native_only.option).name) +
-                                       " makes no sense with --format " +
+                                       " cannot be used with --format " +
                                        std::string(to_string(format)) + ": " + native_only.why};
   }
   return Done{};
@@ -67,8 +59,8 @@ Result<std::optional<lock::Owner>> owner_choice(const Choices& choices) {
   if (!text) return std::optional<lock::Owner>();
   TRY(auto format, format_choice(choices));
   if (text->empty()) return Error{ErrorKind::usage, "--owner is empty"};
-  bool any = !choices.has(Opt::format) || format != Format::native;
-  if (any) return std::optional(lock::Owner::external(*std::move(text)));
+  const bool any_text = !choices.has(Opt::format) || format != Format::native;
+  if (any_text) return std::optional(lock::Owner::external(*std::move(text)));
   TRY(auto owner, lock::Owner::parse(*text));
   return std::optional(std::move(owner));
 }

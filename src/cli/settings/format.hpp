@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
 
 #include "cli/options/parse.hpp"
 #include "lock/store.hpp"
@@ -9,20 +8,17 @@
 
 namespace rlock::cli {
 
-// `native`, `plain` or `redisson`.
-std::string_view to_string(redis::Format format);
-
 // --format; native where it was not given. ErrorKind::usage for another word.
 Result<redis::Format> format_choice(const Choices& choices);
 
-// ErrorKind::usage says why an option that was given makes no sense with --format.
+// ErrorKind::usage says why an option that was given cannot be used with --format.
 Status check_format(const Choices& choices);
 
-// Whether only the native format has room for what the option asks for.
+// Whether only the native format supports the option.
 bool is_native_only(Opt option);
 
 // --owner, where it was given: without --format any text, since the lock may be another client's;
-// with it, what that format has.
+// with it, an owner of that format.
 Result<std::optional<lock::Owner>> owner_choice(const Choices& choices);
 
 }  // namespace rlock::cli

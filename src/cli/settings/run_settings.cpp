@@ -1,18 +1,17 @@
 #include "cli/settings/run_settings.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "cli/options/values.hpp"
 #include "cli/output/messages.hpp"
-#include "cli/output/record.hpp"
 #include "cli/settings/claim_settings.hpp"
-#include "cli/settings/mode_settings.hpp"
-#include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
 
-constexpr Millis kKillAfter{5000};  // or a sixth of the ttl
+constexpr Millis kKillAfter{5000};  // at most; a sixth of the ttl where that is less
 constexpr std::string_view kUsageLine = "rlock run NAME -- COMMAND [ARG...]";
 
 Error usage(std::string text) {
@@ -31,7 +30,7 @@ Result<lock::LockName> name_of(const Invocation& invocation) {
 Result<std::vector<std::string>> command_of(const Invocation& invocation, Getenv getenv) {
   const auto& after = invocation.after_dashes;
   if (auto text = invocation.choices.last(Opt::shell_text)) {
-    if (after) return usage("-c TEXT and a COMMAND exclude each other");
+    if (after) return usage("-c TEXT and a COMMAND cannot be used together");
     const char* shell = getenv("SHELL");
     bool usable = shell != nullptr && *shell != '\0';
     return std::vector<std::string>{usable ? shell : "/bin/sh", "-c", *text};
@@ -43,59 +42,52 @@ Result<std::vector<std::string>> command_of(const Invocation& invocation, Getenv
   return *after;
 }
 
-Status set_wait(RunSettings& settings, const Choices& choices) {
-  TRY(auto wait, wait_settings(settings.plan.claim, choices));
-  settings.wait = wait.wait;
-  settings.conflict_code = wait.conflict_code;
-  return Done{};
+Result<run::OnLost> on_lost_choice(const Choices& choices) {
+  const std::string on_lost = choices.last(Opt::on_lost).value_or("terminate");
+  if (on_lost == "terminate") return run::OnLost::terminate;
+  if (on_lost == "ignore") return run::OnLost::ignore;
+  return usage("--on-lost is terminate or ignore, not " + in_quotes(on_lost));
 }
 
-Status set_times(run::Plan& plan, const Choices& choices) {
-  TRY(auto ttl, ttl_choice(choices));
-  plan.claim.ttl = ttl.value_or(plan.claim.ttl);
+// What ends the command early, and how.
+struct Supervision {
+  Millis ttl;
+  Millis kill_after;
+  std::optional<Millis> max_run;
+  run::OnLost on_lost;
+};
 
+Result<Supervision> supervision_of(const Choices& choices) {
+  TRY(auto given_ttl, ttl_choice(choices));
   TRY(auto kill_after, duration_choice(choices, Opt::kill_after));
-  plan.kill_after = kill_after.value_or(std::min(kKillAfter, plan.claim.ttl / 6));
-
-  auto max_run = duration_choice(choices, Opt::max_run);
-  if (!max_run) return std::move(max_run).error();
-  // As with timeout(1), 0 is no limit.
-  if (max_run->value_or(Millis(0)) > Millis(0)) plan.max_run = **max_run;
-  return Done{};
+  TRY(auto max_run, duration_choice(choices, Opt::max_run));
+  TRY(auto on_lost, on_lost_choice(choices));
+  if (max_run == Millis(0)) max_run.reset();  // no limit, as with timeout(1)
+  const Millis ttl = given_ttl.value_or(kDefaultTtl);
+  return Supervision{ttl, kill_after.value_or(std::min(kKillAfter, ttl / 6)), max_run, on_lost};
 }
 
-Status set_policies(RunSettings& settings, const Choices& choices) {
-  std::string on_lost = choices.last(Opt::on_lost).value_or("terminate");
-  if (on_lost != "terminate" && on_lost != "ignore") {
-    return usage("--on-lost is terminate or ignore, not " + in_quotes(on_lost));
-  }
-  run::Plan& plan = settings.plan;
-  plan.on_lost = on_lost == "ignore" ? run::OnLost::ignore : run::OnLost::terminate;
-  plan.watchdog = choices.has(Opt::no_renew) ? lock::Watchdog::none : lock::Watchdog::renew;
-  plan.until = choices.has(Opt::wait_descendants) ? run::ReleaseAfter::descendants
-                                                  : run::ReleaseAfter::command;
-  settings.reentry = choices.has(Opt::no_reentrant) ? Reentry::wait : Reentry::enter;
-  settings.on_no_server = choices.has(Opt::fail_open) ? OnNoServer::fail_open : OnNoServer::fail;
-  settings.event_log = choices.last(Opt::event_log);
-  return Done{};
-}
-
-std::string ending_record(const std::string& text, const std::string& why) {
-  Record record = decode_record(text);
+std::string ending_record(Record record, const std::string& why) {
   record.ending = why;
   return encode_record(record);
 }
 
-std::string record_of(const std::vector<std::string>& argv, const Choices& choices) {
-  Record record = own_record();
-  if (!choices.has(Opt::hide_command)) record.command = command_text(argv);
-  if (auto reason = choices.last(Opt::reason)) record.reason = util::to_utf8(*reason);
-  return encode_record(record);
-}
-
-run::Plan plan_for(const lock::LockName& name, std::vector<std::string> argv) {
-  util::SystemRandom random;
-  return {{name, lock::Owner::fresh(random)}, {}, std::move(argv), {}};
+// All of the plan except what depends on the server or on the time.
+run::Plan plan_for(lock::AcquireCall claim, std::vector<std::string> argv, const Record& record,
+                   const Supervision& supervision, const Choices& choices) {
+  const bool whole_tree = choices.has(Opt::wait_descendants);
+  return {
+      .claim = std::move(claim),
+      .limits = {},
+      .argv = std::move(argv),
+      .environment = {},
+      .record_ending = [record](const std::string& why) { return ending_record(record, why); },
+      .kill_after = supervision.kill_after,
+      .max_run = supervision.max_run,
+      .on_lost = supervision.on_lost,
+      .until = whole_tree ? run::ReleaseAfter::descendants : run::ReleaseAfter::command,
+      .watchdog = choices.has(Opt::no_renew) ? lock::Watchdog::none : lock::Watchdog::renew,
+  };
 }
 
 }  // namespace
@@ -104,18 +96,19 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
   const Choices& choices = invocation.choices;
   TRY(auto name, name_of(invocation));
   TRY(auto argv, command_of(invocation, getenv));
-
-  RunSettings settings{plan_for(name, std::move(argv))};
-  TRY_STATUS(set_wait(settings, choices));
-  TRY_STATUS(mode_settings(settings.plan.claim, choices));
-  TRY_STATUS(set_times(settings.plan, choices));
-  TRY_STATUS(set_policies(settings, choices));
-  settings.plan.claim.responsive = lock::Responsive::run;
-  settings.plan.claim.record = record_of(settings.plan.argv, choices);
-  settings.plan.record_ending = [record = settings.plan.claim.record](const std::string& why) {
-    return ending_record(record, why);
+  TRY(auto supervision, supervision_of(choices));
+  const Record record = holder_record(getpid(), argv, choices);
+  TRY(auto claim,
+      claim_settings(std::move(name),
+                     {supervision.ttl, lock::Responsive::run, encode_record(record)}, choices));
+  return RunSettings{
+      .plan = plan_for(std::move(claim.call), std::move(argv), record, supervision, choices),
+      .conflict_code = claim.waiting.conflict_code,
+      .wait = claim.waiting.wait,
+      .event_log = choices.last(Opt::event_log),
+      .reentry = choices.has(Opt::no_reentrant) ? Reentry::wait : Reentry::enter,
+      .on_no_server = choices.has(Opt::fail_open) ? OnNoServer::fail_open : OnNoServer::fail,
   };
-  return settings;
 }
 
 }  // namespace rlock::cli

@@ -6,24 +6,24 @@
 
 namespace rlock::cli {
 
-// A lock that a run around this one holds: entered, or waited for like anyone else.
+// What happens where an outer run holds the lock: this one enters it, or waits as others do.
 enum class Reentry { enter, wait };
 
 // Whether the command may run without the lock where no server answers.
 enum class OnNoServer { fail, fail_open };
 
-// What `rlock run` was asked for, understood and checked.
+// What `rlock run` was asked to do, parsed and checked.
 struct RunSettings {
   run::Plan plan;
   int conflict_code = 75;
-  std::optional<Millis> wait{};  // none: for ever; 0: not at all
+  std::optional<Millis> wait{};  // none: forever; 0: not at all
   std::optional<std::string> event_log{};
   Reentry reentry = Reentry::enter;
   OnNoServer on_no_server = OnNoServer::fail;
 };
 
-// ErrorKind::usage says what is wrong. The wait's deadline is not set yet: it counts from the start
-// of the acquisition. Nor are those parts of the plan that depend on the server.
+// ErrorKind::usage says what is wrong. Left empty are the deadline of the wait, which counts from
+// the start of the acquisition, and those parts of the plan that depend on the server.
 Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv);
 
 }  // namespace rlock::cli

@@ -10,7 +10,7 @@
 
 namespace rlock::cli {
 
-// What `rlock acquire` was asked for, understood and checked.
+// What `rlock acquire` was asked for.
 struct AcquireSettings {
   run::Plan plan;  // without a command
   WaitSettings waiting{};
