@@ -1,7 +1,7 @@
 # Completion of rlock(1) for bash, as `rlock completion bash` prints it.
-# shellcheck shell=bash disable=SC2034 # variables of the caller are set
+# shellcheck shell=bash disable=SC2034 # functions set variables of their callers
 
-# ---- from the table of options ----
+# ---- generated from the options table ----
 
 _rlock_commands=(run acquire renew release status queue force-unlock history doctor completion)
 
@@ -281,7 +281,7 @@ _rlock_rows() {
   esac
 }
 
-# operands: what command $1 takes beside its options.
+# operands: what command $1 takes besides its options.
 _rlock_operands() {
   case $1 in
     run) operands='NAME -- COMMAND' ;;
@@ -298,7 +298,7 @@ _rlock_operands() {
   esac
 }
 
-# ---- how it is used ----
+# ---- completion ----
 
 # metavar: what option $2 of command $1 takes; empty for nothing.
 _rlock_find() {
@@ -325,13 +325,13 @@ _rlock_next() {
         _rlock_find "$1" "-${2:i:1}"
         [[ -z $metavar ]] || break
       done
-      ((i + 1 >= ${#2})) || metavar='' # the value stands in the word itself
+      ((i + 1 >= ${#2})) || metavar='' # the value is in the same word
       ;;
   esac
 }
 
-# words: the words of $1 as a shell reads them, the last one as far as it is typed. typed: that one as it
-# stands there; quote: the quote that is open. Nothing is expanded: a TAB must run nothing.
+# words: the words of $1 as a shell reads them, the last one as far as it is typed. typed: the last one with its
+# quotes; quote: the quote that is open. Nothing is expanded: pressing TAB must not run anything.
 _rlock_split() {
   local text=$1 word='' char i
   words=() typed='' quote=''
@@ -358,7 +358,7 @@ _rlock_split() {
   words+=("$word")
 }
 
-# quoted: $1 as it stands within the quote $2, empty for none.
+# quoted: $1, quoted for use inside the quote $2 (empty: unquoted).
 _rlock_quote() {
   quoted=$1
   case $2 in
@@ -373,8 +373,8 @@ _rlock_quote() {
   esac
 }
 
-# COMPREPLY: those of $2… that begin with the word being typed, quoted as that one is. readline replaces only
-# $1, the end of the word behind the last of COMP_WORDBREAKS, so the front is left out.
+# COMPREPLY: those of $2… that begin with the word being typed, quoted like it. readline replaces only $1, the part
+# of the word after the last of COMP_WORDBREAKS, so the part before it is left out.
 _rlock_offer() {
   local front=${typed%"$1"} current=${words[${#words[@]} - 1]} open=$quote candidate quoted
   local -a words
@@ -395,7 +395,7 @@ _rlock_offer_names() {
   _rlock_offer "$1" "${names[@]}"
 }
 
-# The value of an option: $2 is its metavar, $3 what stands before the value in the same word.
+# The value of an option: $2 is its metavar, $3 what precedes the value in the same word.
 _rlock_offer_values() {
   local -a values
   case $2 in
@@ -419,7 +419,7 @@ _rlock_offer_options() {
   _rlock_offer "$1" "${options[@]}"
 }
 
-# What command $2 takes, $3 operands being there already.
+# The next operand of command $2, after $3 operands.
 _rlock_offer_operands() {
   local operands
   local -a values
@@ -434,7 +434,7 @@ _rlock_offer_operands() {
   esac
 }
 
-# What follows `--` is completed as if it stood alone.
+# The words after `--` are completed as a command line of their own.
 _rlock_offer_command() {
   local i
   for ((i = 1; i < COMP_CWORD; i++)); do
@@ -452,7 +452,7 @@ _rlock_offer_command() {
 }
 
 # Reads the words before the last one. command, operands: the command word and the number of operands;
-# metavar: of an option that the last word is the value of; dashes: there was a `--`.
+# metavar: of the option whose value the last word is; dashes: there was a `--`.
 _rlock_read_words() {
   local last=$((${#words[@]} - 1)) word i
   command='' operands=0 metavar='' dashes=''

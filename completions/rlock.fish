@@ -1,8 +1,8 @@
 # Completion of rlock(1) for fish, as `rlock completion fish` prints it.
 
-# ---- how it is used ----
+# ---- completion ----
 
-# Prints the command word and the operands that stand before the cursor, one a line; fails behind `--`.
+# Prints the command word and the operands before the cursor, one a line; fails after `--`.
 function __rlock_words
     set -l command
     set -l value no
@@ -27,12 +27,12 @@ function __rlock_at_command
     set -l words (__rlock_words); and test (count $words) -eq 0
 end
 
-# One of these commands, not behind `--`.
+# True for one of these commands, before `--`.
 function __rlock_in
     set -l words (__rlock_words); and contains -- "$words[1]" $argv
 end
 
-# One of these commands, without an operand yet.
+# True for one of these commands, without an operand yet.
 function __rlock_at_operand
     set -l words (__rlock_words); and test (count $words) -eq 1; and contains -- $words[1] $argv
 end
@@ -41,7 +41,7 @@ function __rlock_after_name
     set -l words (__rlock_words); and test (count $words) -eq 2; and test $words[1] = run
 end
 
-function __rlock_behind_dashes
+function __rlock_after_dashes
     not __rlock_words >/dev/null
 end
 
@@ -51,7 +51,7 @@ function __rlock_names
     rlock __complete $tokens 2>/dev/null
 end
 
-# Behind `--`: a command is completed as if it stood alone; for other commands than run these are names.
+# After `--`: for run, a command line of its own; for other commands, names of locks.
 function __rlock_rest
     set -l words (__rlock_words)
     if test "$words[1]" != run
@@ -64,9 +64,9 @@ function __rlock_rest
     complete -C (string join ' ' -- (string escape -- $tokens) (commandline -ct))
 end
 
-# ---- from the table of options ----
+# ---- generated from the options table ----
 
-# Whether the word behind option word $argv[2] of command $argv[1] is its value.
+# True if the word after option word $argv[2] of command $argv[1] is its value.
 function __rlock_takes_value
     switch "$argv"
         case '* --*=*'
@@ -84,29 +84,29 @@ end
 complete -c rlock -f
 complete -c rlock -n __rlock_at_command -a run -d 'hold the lock while a command runs'
 complete -c rlock -n __rlock_at_command -a acquire -d 'hold a lock across separate steps'
-complete -c rlock -n __rlock_at_command -a renew -d 'extend a lock that acquire holds'
-complete -c rlock -n __rlock_at_command -a release -d 'give a lock back that acquire holds'
-complete -c rlock -n __rlock_at_command -a status -d 'who holds what'
-complete -c rlock -n __rlock_at_command -a queue -d 'who waits, in order'
-complete -c rlock -n __rlock_at_command -a force-unlock -d 'an operator breaks a lock'
-complete -c rlock -n __rlock_at_command -a history -d 'the last runs'
-complete -c rlock -n __rlock_at_command -a doctor -d 'is this server fit to hold locks?'
+complete -c rlock -n __rlock_at_command -a renew -d 'extend the lease of a lock that acquire took'
+complete -c rlock -n __rlock_at_command -a release -d 'release a lock that acquire took'
+complete -c rlock -n __rlock_at_command -a status -d 'show who holds which lock'
+complete -c rlock -n __rlock_at_command -a queue -d 'list who waits, in order'
+complete -c rlock -n __rlock_at_command -a force-unlock -d 'break a lock, as an operator'
+complete -c rlock -n __rlock_at_command -a history -d 'show the last runs'
+complete -c rlock -n __rlock_at_command -a doctor -d 'check that the server is fit to hold locks'
 complete -c rlock -n __rlock_at_command -a completion -d 'print the completion script'
 complete -c rlock -n '__rlock_in run acquire' -s n -l nonblock -d 'do not wait: when the lock is busy, exit 75'
 complete -c rlock -n '__rlock_in run acquire' -s w -l wait -x -d 'wait at most this long, then exit 75; 0 is the same as -n'
 complete -c rlock -n '__rlock_in run acquire' -s E -l conflict-exit-code -x -d 'exit with N (0-255) instead when the lock is busy'
 complete -c rlock -n '__rlock_in run' -s c -x -d 'run TEXT with $SHELL, else /bin/sh, instead of a COMMAND'
 complete -c rlock -n '__rlock_in run acquire renew' -s t -l ttl -x -d 'the lease, at least 1s'
-complete -c rlock -n '__rlock_in run' -l no-renew -d 'do not renew: the command is ended inside the first lease, exit 76; of 30s it has 22s'
+complete -c rlock -n '__rlock_in run' -l no-renew -d 'do not renew: the command is ended before the first lease ends (of 30s it has 22s), exit 76'
 complete -c rlock -n '__rlock_in run' -l max-run -x -d 'end a command that runs longer than this, exit 124'
-complete -c rlock -n '__rlock_in run' -s k -l kill-after -x -d 'from TERM to KILL when rlock ends the command'
+complete -c rlock -n '__rlock_in run' -s k -l kill-after -x -d 'time from TERM to KILL when rlock ends the command'
 complete -c rlock -n '__rlock_in run' -l on-lost -x -a 'terminate ignore' -d 'if the lease is lost: terminate the command, or ignore (let it run, with a warning)'
-complete -c rlock -n '__rlock_in run acquire' -l min-hold -x -d 'keep the lock at least this long after it was acquired, also when the command was quicker'
+complete -c rlock -n '__rlock_in run acquire' -l min-hold -x -d 'keep the lock at least this long after it was acquired, even if the command ends sooner'
 complete -c rlock -n '__rlock_in run acquire' -l slots -x -d 'allow up to N holders; if holders disagree, the smallest N applies'
 complete -c rlock -n '__rlock_in run acquire' -s s -l shared -d 'take a shared lock: any number of shared holders, never beside an exclusive one'
-complete -c rlock -n '__rlock_in run acquire' -l max-queue -x -d 'exit 75 at once where N wait already'
-complete -c rlock -n '__rlock_in run' -l no-reentrant -d 'inside a run that holds NAME already: wait like anyone else'
-complete -c rlock -n '__rlock_in run' -l wait-descendants -d 'hold the lock until everything that the command started has ended, too'
+complete -c rlock -n '__rlock_in run acquire' -l max-queue -x -d 'exit 75 at once if N are waiting already'
+complete -c rlock -n '__rlock_in run' -l no-reentrant -d 'inside a run that already holds NAME: wait like any other run'
+complete -c rlock -n '__rlock_in run' -l wait-descendants -d 'hold the lock until everything that the command started has ended'
 complete -c rlock -n '__rlock_in run acquire renew release status force-unlock' -l format -x -a 'native plain redisson' -d 'whose lock this is: rlock\'s own; that of redsync, redis-py or node-redlock; that of Redisson. In the last two NAME is the key itself'
 complete -c rlock -n '__rlock_in run' -l fail-open -d 'when no server answers: warn, and run the command without the lock'
 complete -c rlock -n '__rlock_in run acquire' -l hide-command -d 'do not store the command line, which others see in status (its first 200 bytes)'
@@ -114,12 +114,12 @@ complete -c rlock -n '__rlock_in acquire' -l renew-while -x -d 'renew in the bac
 complete -c rlock -n '__rlock_in run' -l event-log -r -F -d 'append one JSON object a line to FILE for each event'
 complete -c rlock -n '__rlock_in renew release status force-unlock' -l owner -x -d 'only this owner'
 complete -c rlock -n '__rlock_in renew force-unlock' -l token -x -d 'only the holder with this fencing token'
-complete -c rlock -n '__rlock_in force-unlock' -l all -d 'every holder'
+complete -c rlock -n '__rlock_in force-unlock' -l all -d 'break the lock of every holder'
 complete -c rlock -n '__rlock_in force-unlock' -l now -d 'free the lock at once: the old and the next command may overlap'
 complete -c rlock -n '__rlock_in queue' -l remove -x -d 'take this waiter out of the queue'
 complete -c rlock -n '__rlock_in history' -s n -l runs -x -d 'how many runs to show'
 complete -c rlock -n '__rlock_in force-unlock' -l yes -d 'do not ask for confirmation; required when not on a terminal'
-complete -c rlock -n '__rlock_in doctor' -l strict -d 'exit 1 also where a point is only a warning'
+complete -c rlock -n '__rlock_in doctor' -l strict -d 'exit 1 also for a warning'
 complete -c rlock -n '__rlock_in run acquire queue force-unlock' -l reason -x -d 'free text shown to others in status, queue and messages'
 complete -c rlock -s u -l url -x -d 'the server: redis://HOST[:PORT][/DB], rediss:// for TLS, unix:///PATH, local: and others; give three or more for a quorum'
 complete -c rlock -l user -x -d 'ACL user, instead of the URL\'s'
@@ -127,21 +127,21 @@ complete -c rlock -l password-file -r -F -d 'read the password from FILE, at eac
 complete -c rlock -l password-command -x -d 'the password is the first line that CMD prints, run by /bin/sh'
 complete -c rlock -l cacert -r -F -d 'TLS: trust the authorities in FILE, instead of the system\'s'
 complete -c rlock -l cacertdir -x -a '(__fish_complete_directories)' -d 'TLS: trust the authorities in DIR, hashed by openssl rehash'
-complete -c rlock -l cert -r -F -d 'TLS: our client certificate'
-complete -c rlock -l key -r -F -d 'TLS: its private key'
-complete -c rlock -l sni -x -d 'TLS: the name to ask for, and to find in the certificate'
+complete -c rlock -l cert -r -F -d 'TLS: client certificate to present'
+complete -c rlock -l key -r -F -d 'TLS: private key of the client certificate'
+complete -c rlock -l sni -x -d 'TLS: name to request from the server and to verify in its certificate'
 complete -c rlock -l insecure -d 'TLS: do not verify the server\'s certificate (prints a warning)'
-complete -c rlock -l prefix -x -d 'what the keys begin with'
+complete -c rlock -l prefix -x -d 'prefix of the keys at the server'
 complete -c rlock -l connect-timeout -x -d 'time limit to reach one server: DNS, connect, TLS and login'
 complete -c rlock -l config -r -F -d 'read this configuration file and no other; else rlock/rlock.toml in ~/.config, then in /etc'
 complete -c rlock -l json -d 'print JSON on standard output'
 complete -c rlock -s q -l quiet -d 'print only errors'
-complete -c rlock -s v -l verbose -d 'say on stderr what happens'
-complete -c rlock -s h -l help -d 'this text'
-complete -c rlock -s V -l version -d 'the version'
+complete -c rlock -s v -l verbose -d 'report each step on standard error'
+complete -c rlock -s h -l help -d 'print this help'
+complete -c rlock -s V -l version -d 'print the version'
 complete -c rlock -n '__rlock_in status' -a '(__rlock_names)'
 complete -c rlock -n '__rlock_at_operand doctor' -a '[options]'
 complete -c rlock -n '__rlock_at_operand completion' -a 'bash zsh fish'
 complete -c rlock -n '__rlock_at_operand run acquire renew release queue force-unlock history' -a '(__rlock_names)'
 complete -c rlock -n '__rlock_after_name' -a '--'
-complete -c rlock -n '__rlock_behind_dashes' -a '(__rlock_rest)'
+complete -c rlock -n '__rlock_after_dashes' -a '(__rlock_rest)'

@@ -1,6 +1,6 @@
 #!/bin/sh
-# regenerate.sh RLOCK [FOLDER]: writes what follows from the options table of the binary RLOCK, the completion
-# scripts and rlock.1, into completions/ and man/ of FOLDER; without it, of this repository.
+# regenerate.sh RLOCK [FOLDER]: writes the completion scripts and rlock.1, which the binary RLOCK makes from its
+# options table, into completions/ and man/ of FOLDER; without it, of this repository.
 set -eu
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)

@@ -1,5 +1,5 @@
 // redis://… and the lists of URLs in RLOCK_URL.
-#include "cli/settings/connect.hpp"
+#include "cli/options/values.hpp"
 #include "fuzz/property.hpp"
 #include "redis/net/url.hpp"
 #include "util/text.hpp"

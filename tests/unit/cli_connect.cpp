@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 
+#include "cli/options/values.hpp"
 #include "support/scratch.hpp"
 
 using namespace rlock;
@@ -46,7 +47,7 @@ std::optional<std::string> password_of(const Choices& choices) {
 
 }  // namespace
 
-TEST_CASE("RLOCK_URL splits at white space and at commas that a scheme follows") {
+TEST_CASE("URLs are separated by white space or a comma where a scheme follows") {
   CHECK(split_urls("") == Urls{});
   CHECK(split_urls("  \n ") == Urls{});
   CHECK(split_urls("redis://a") == Urls{"redis://a"});

@@ -4,6 +4,8 @@
 
 #include <sstream>
 
+#include "cli/options/man.hpp"
+#include "cli/options/template.hpp"
 #include "unit/cli_golden.hpp"
 
 using namespace rlock::cli;
@@ -57,4 +59,37 @@ TEST_CASE("no two options share a name, no two options of a command a letter") {
       CHECK_FALSE((together && row.letter != '\0' && row.letter == other.letter));
     }
   }
+}
+
+TEST_CASE("each option has a text for the manual beside the short one") {
+  for (const CommandRow& command : commands()) {
+    for (const OptionRow& option : options()) {
+      if (!option.applies_to(command.id) || option.id == Opt::version) continue;
+      const bool own = option.section == Section::command;
+      const OptionText text =
+          own ? text_for(option, command.id) : OptionText{option.help, {}, option.manual};
+      CAPTURE(command.name);
+      CAPTURE(option.name);
+      CHECK_FALSE(text.help.ends_with('.'));
+      CHECK(text.manual.ends_with('.'));
+    }
+  }
+}
+
+TEST_CASE("the manual explains an option once and refers to that place afterwards") {
+  auto page = manual_page("@options run@\n@options acquire@\n", "");
+  REQUIRE(page);
+  const std::string text = "Use 0 where a skip is a success";
+  CHECK(page->find(text) != std::string::npos);
+  CHECK(page->find(text) == page->rfind(text));
+  CHECK(page->find("See \\fBrun\\fR above.") != std::string::npos);
+  CHECK_FALSE(manual_page("@options of nothing@", ""));
+}
+
+TEST_CASE("a template's holes are filled, and a shell's own @ is kept") {
+  const Holes holes{{"names", "a\nb\n"}, {"one", "1"}};
+  CHECK(fill_template("x @one@ y\n@names@\n", holes) == "x 1 y\na\nb\n");
+  CHECK(fill_template("\"${rows[@]}\" @one@ a@b.c", holes) == "\"${rows[@]}\" 1 a@b.c");
+  CHECK(fill_template("", holes) == "");
+  CHECK_FALSE(fill_template("@two@", holes));
 }

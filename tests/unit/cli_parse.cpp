@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/options/suggest.hpp"
 #include "cli/options/values.hpp"
 
 using namespace rlock;
@@ -127,7 +126,7 @@ TEST_CASE("forgotten quotes after -c are pointed out") {
   CHECK(contains(error_of({"run", "-c", "echo", "hi", "x"}), "rlock run NAME -c 'echo hi'"));
 }
 
-TEST_CASE("run has no --json, and says what there is instead") {
+TEST_CASE("run has no --json: the error names --event-log") {
   CHECK(contains(error_of({"run", "--json", "x", "--", "true"}), "--event-log"));
   CHECK(contains(error_of({"--json", "run", "x", "--", "true"}), "--event-log"));
 }

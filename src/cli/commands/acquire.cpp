@@ -198,8 +198,7 @@ int acquire(AcquireSettings settings, Session& session, run::Signals& signals,
 
 Result<AcquireSettings> acquire_settings(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
-  TRY(auto text, only_name(invocation));
-  TRY(auto name, lock::LockName::parse(text));
+  TRY(auto name, only_name(invocation));
   TRY(auto renew_while, pid_choice(choices));
   TRY(auto ttl, lease_length(choices, renew_while));
   const pid_t pid = renew_while.value_or(getppid());

@@ -8,11 +8,13 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/options/completion/completion.hpp"
+#include "cli/options/man.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/exit_code.hpp"
 #include "cli/settings/config.hpp"
 #include "cli/settings/connect.hpp"
 #include "lock/poller.hpp"
+#include "redis/store/acl.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -92,7 +94,8 @@ std::string read_standard_input() {
 // The committed files: a completion script, or the manual page whose template is on stdin.
 int generate(std::string_view what) {
   if (auto shell = find_shell(what)) return print_result(completion_script(*shell));
-  auto page = what == "man" ? manual_page(read_standard_input()) : std::nullopt;
+  auto page =
+      what == "man" ? manual_page(read_standard_input(), redis::least_acl("rlock:")) : std::nullopt;
   if (page) return print_result(*page);
   print_message("usage: rlock --generate bash|zsh|fish, or rlock --generate man <TEMPLATE");
   return kUsage;

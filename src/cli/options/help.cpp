@@ -8,7 +8,7 @@ namespace {
 constexpr size_t kWidth = 80;
 constexpr size_t kHelpColumn = 29;
 
-// Words of `text` wrapped from `column` on; the first line goes on where `out` stands.
+// Appends the words of `text`, wrapped; lines but the first are indented by `column`.
 void wrap(std::string& out, std::string_view text, size_t column) {
   size_t used = out.size() - (out.rfind('\n') + 1);
   bool first = true;
@@ -79,11 +79,12 @@ std::string short_help() {
     line.resize(18, ' ');
     out += line + std::string(row.summary) + "\n";
   }
-  return out + "\nrlock COMMAND --help tells more; rlock --help lists the connection options.\n";
+  return out +
+         "\nSee rlock COMMAND --help, or rlock --help for the connection options.\n";
 }
 
 std::string general_help() {
-  std::string out = "rlock holds a lock that lives in Redis or Valkey while a command runs.\n\n";
+  std::string out = "rlock holds a lock in Redis or Valkey while a command runs.\n\n";
   out += short_help();
   out += kGeneralTitle;
   for (const OptionRow& row : options()) {

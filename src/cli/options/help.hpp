@@ -6,7 +6,7 @@
 
 namespace rlock::cli {
 
-// Each within 80 columns, ending in a newline, made from the tables in options.hpp.
+// The texts of --help, made from the options table: at most 80 columns, with a newline at the end.
 std::string short_help();
 std::string general_help();
 std::string command_help(CommandId command);

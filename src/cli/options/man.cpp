@@ -1,17 +1,19 @@
-#include <algorithm>
+#include "cli/options/man.hpp"
 
-#include "cli/options/completion/completion.hpp"
-#include "redis/store/acl.hpp"
+#include <cctype>
+
+#include "cli/options/options.hpp"
+#include "cli/options/template.hpp"
 
 namespace rlock::cli {
 namespace {
 
-constexpr std::string_view kGeneral = "@general options@";
-constexpr std::string_view kAccess = "@least ACL rule@";
-constexpr std::string_view kOfCommand = "@options ";
+bool is_option_character(char c) {
+  return c == '-' || (c >= 'a' && c <= 'z');
+}
 
-// Text of the tables as roff: a hyphen is a minus sign, and no line begins as a request.
-std::string roff(std::string_view text) {
+// A hyphen in roff is \-, a minus sign, so that options can be copied from the page.
+std::string escaped(std::string_view text) {
   std::string out;
   for (char c : text) {
     if (c == '\\') {
@@ -22,31 +24,69 @@ std::string roff(std::string_view text) {
       out += c;
     }
   }
-  return out.starts_with('.') || out.starts_with('\'') ? "\\&" + out : out;
+  return out;
+}
+
+// The option at the front of text, such as --wait; empty when there is none.
+std::string_view option_at(std::string_view text) {
+  if (!text.starts_with("--") || text.size() < 3 || text[2] == '-' || text[2] == ' ') return {};
+  size_t end = 2;
+  while (end < text.size() && is_option_character(text[end])) ++end;
+  return text.substr(0, end);
+}
+
+// Text of the table as roff: options in bold, each sentence on a line of its own. No line of the
+// table begins with a dot or a quote, which roff would read as a request.
+std::string roff(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    std::string_view option = option_at(text);
+    if (!option.empty()) {
+      out += "\\fB" + escaped(option) + "\\fR";
+      text.remove_prefix(option.size());
+      continue;
+    }
+    bool sentence_ends = text.size() > 2 && text.starts_with(". ") &&
+                         (std::isupper(static_cast<unsigned char>(text[2])) || text[2] == '-');
+    out += sentence_ends ? ".\n" : escaped(text.substr(0, 1));
+    text.remove_prefix(sentence_ends ? 2 : 1);
+  }
+  return out;
 }
 
 std::string heading(const OptionRow& row) {
   std::string out;
   for (const std::string& spelling : spellings(row)) {
     if (!out.empty()) out += ", ";
-    out += "\\fB" + roff(spelling) + "\\fR";
+    out += "\\fB" + escaped(spelling) + "\\fR";
   }
-  if (row.takes_value()) out += " \\fI" + roff(row.metavar) + "\\fR";
+  if (row.takes_value()) out += " \\fI" + escaped(row.metavar) + "\\fR";
+  return out;
+}
+
+std::string as_sentence(std::string_view phrase) {
+  std::string out(phrase);
+  out.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(out.front())));
   return out;
 }
 
 std::string item(const OptionRow& row, const OptionText& text) {
-  std::string out = ".TP\n" + heading(row) + "\n" + roff(text.help);
+  std::string out = ".TP\n" + heading(row) + "\n" + roff(as_sentence(text.help));
   if (!text.fallback.empty()) out += " (default: " + roff(text.fallback) + ")";
   out += ".\n";
-  if (!row.environment.empty()) out += "Environment: " + roff(row.environment) + ".\n";
+  if (text.same_as != nullptr) {
+    out += "See \\fB" + escaped(text.same_as->name) + "\\fR above.\n";
+  } else if (!text.manual.empty()) {
+    out += roff(text.manual) + "\n";
+  }
+  if (!row.environment.empty()) out += "Environment: " + escaped(row.environment) + ".\n";
   return out;
 }
 
 std::string general_items() {
   std::string out;
   for (const OptionRow& row : options()) {
-    if (row.section == Section::general) out += item(row, {row.help, row.fallback});
+    if (row.section == Section::general) out += item(row, {row.help, row.fallback, row.manual});
   }
   return out;
 }
@@ -60,30 +100,14 @@ std::string items_of(CommandId command) {
   return out;
 }
 
-// What stands in the place of a line of the page: mostly the line itself.
-std::optional<std::string> filled(std::string_view line) {
-  if (line == kGeneral) return general_items();
-  if (line == kAccess) return roff(redis::least_acl("rlock:")) + "\n";
-  if (!line.starts_with(kOfCommand) || !line.ends_with('@')) return std::string(line) + "\n";
-  line.remove_prefix(kOfCommand.size());
-  line.remove_suffix(1);
-  const CommandRow* command = find_command(line);
-  if (command == nullptr) return std::nullopt;
-  return items_of(command->id);
-}
-
 }  // namespace
 
-std::optional<std::string> manual_page(std::string_view source) {
-  std::string out;
-  while (!source.empty()) {
-    std::string_view line = source.substr(0, source.find('\n'));
-    auto text = filled(line);
-    if (!text) return std::nullopt;
-    out += *text;
-    source.remove_prefix(std::min(source.size(), line.size() + 1));
+std::optional<std::string> manual_page(std::string_view source, std::string_view acl_rule) {
+  Holes holes{{"general options", general_items()}, {"least ACL rule", escaped(acl_rule)}};
+  for (const CommandRow& command : commands()) {
+    holes["options " + std::string(command.name)] = items_of(command.id);
   }
-  return out;
+  return fill_template(source, holes);
 }
 
 }  // namespace rlock::cli

@@ -2,9 +2,12 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
-// Every command and every option is described once, here: the parser and --help read the same rows.
+// The one description of every command and option: the parser, --help, rlock(1) and the completion
+// scripts are all made from it. The rows are in table/.
 namespace rlock::cli {
 
 enum class CommandId : uint8_t {
@@ -23,13 +26,13 @@ enum class CommandId : uint8_t {
 struct CommandRow {
   CommandId id;
   std::string_view name;
-  std::string_view usage;     // lines, without the program's name
+  std::string_view usage;     // lines, without the word rlock
   std::string_view summary;   // for the list of commands
-  std::string_view about;     // paragraphs, wrapped when shown
-  std::string_view examples;  // lines, shown as they stand
+  std::string_view about;     // paragraphs, wrapped by --help
+  std::string_view examples;  // lines, printed unchanged
 };
 
-// In the order of the options table.
+// In the order of the rows in table/.
 enum class Opt : uint8_t {
   nonblock,
   wait,
@@ -85,14 +88,15 @@ enum class Section : uint8_t { command, general };
 
 struct OptionRow {
   Opt id;
-  char letter;               // '\0': none
-  std::string_view name;     // without the dashes; empty: the letter alone
-  std::string_view metavar;  // empty: takes no value
-  std::string_view environment;
-  std::string_view fallback;  // the default, as --help shows it
-  std::string_view help;
-  unsigned commands;  // which commands take it: bits by CommandId
-  Section section;
+  char letter = '\0';             // '\0': none
+  std::string_view name = {};     // without the dashes; empty: the letter alone
+  std::string_view metavar = {};  // empty: takes no value
+  std::string_view environment = {};
+  std::string_view fallback = {};  // the default, as --help shows it
+  std::string_view help = {};      // a phrase without a full stop, for --help
+  std::string_view manual = {};    // sentences for rlock(1): when to use it, what it interacts with
+  unsigned commands = 0;           // which commands take it: bits by CommandId
+  Section section = Section::command;
 
   bool takes_value() const { return !metavar.empty(); }
   bool applies_to(CommandId command) const {
@@ -100,10 +104,13 @@ struct OptionRow {
   }
 };
 
-// What --help and the manual say of an option under one command.
+// What --help and the manual say about an option of one command.
 struct OptionText {
-  std::string_view help;
-  std::string_view fallback;
+  std::string_view help = {};
+  std::string_view fallback = {};
+  std::string_view manual = {};
+  // Set where an earlier command has the option with the same texts.
+  const CommandRow* same_as = nullptr;
 };
 
 std::span<const CommandRow> commands();
@@ -115,5 +122,8 @@ const OptionRow& row_of(Opt id);
 OptionText text_for(const OptionRow& row, CommandId command);
 const OptionRow* find_option(std::string_view name);
 const OptionRow* find_option(char letter);
+
+// `-w`, `--wait`: those that the option has.
+std::vector<std::string> spellings(const OptionRow& row);
 
 }  // namespace rlock::cli

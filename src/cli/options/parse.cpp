@@ -3,10 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "cli/options/suggest.hpp"
 #include "cli/options/values.hpp"
-#include "cli/output/messages.hpp"
-#include "cli/settings/connect.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -18,10 +15,6 @@ Error usage(std::string text) {
   return {ErrorKind::usage, std::move(text)};
 }
 
-std::string in_quotes(std::string_view word) {
-  return cli::in_quotes(util::shortened(word, 60));
-}
-
 std::string see_help(std::string_view command) {
   return "; see rlock " + std::string(command) + (command.empty() ? "--help" : " --help");
 }
@@ -30,7 +23,7 @@ bool is_option(std::string_view word) {
   return word.size() > 1 && word.front() == '-';
 }
 
-// How many words the option at the front takes up: two where its value is the next word.
+// How many words this option takes: two where its value is the next word.
 size_t word_count(std::string_view option) {
   if (option.starts_with("--")) {
     if (option.find('=') != option.npos) return 1;
@@ -62,14 +55,14 @@ std::string suggestion_text(std::string_view word, std::span<const std::string_v
 Error unknown_command(const std::string& word) {
   std::vector<std::string_view> names;
   for (const CommandRow& row : commands()) names.push_back(row.name);
-  return usage("unknown command " + in_quotes(word) + suggestion_text(word, names, "") +
+  return usage("unknown command " + quoted_word(word) + suggestion_text(word, names, "") +
                see_help(""));
 }
 
 Error unknown_option(const CommandRow& command, const std::string& word) {
   std::string_view shown = std::string_view(word).substr(0, word.find('='));
   if (!shown.starts_with("--")) {
-    return usage("unknown option " + in_quotes(shown) + see_help(command.name));
+    return usage("unknown option " + quoted_word(shown) + see_help(command.name));
   }
   const OptionRow* row = find_option(shown.substr(2));
   if (row != nullptr && row->id == Opt::json && command.id == CommandId::run) {
@@ -83,7 +76,7 @@ Error unknown_option(const CommandRow& command, const std::string& word) {
   for (const OptionRow& option : options()) {
     if (option.applies_to(command.id) && !option.name.empty()) names.push_back(option.name);
   }
-  return usage("unknown option " + in_quotes(shown) +
+  return usage("unknown option " + quoted_word(shown) +
                suggestion_text(shown.substr(2), names, "--") + see_help(command.name));
 }
 
@@ -100,7 +93,7 @@ Error to_usage_error(const CLI::ParseError& error, const CommandRow& command) {
                see_help(command.name));
 }
 
-// Whether one of the words may name this option.
+// Whether one of the words may name this option: a value that looks like it does no harm.
 bool is_mentioned(const OptionRow& row, const Words& words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
     if (!is_option(word)) return false;
@@ -109,8 +102,8 @@ bool is_mentioned(const OptionRow& row, const Words& words) {
   });
 }
 
-// Only options of the chosen command that are mentioned: each one registered costs start-up time.
-// Values are read raw from results(), since CLI11's conversions give a meaning to some texts ("{}",
+// Registers only those options of the command that are mentioned: each one costs start-up time.
+// Values are read from results(), since CLI11's conversions give a meaning to some texts ("{}",
 // "[a,b]").
 using Registered = std::vector<std::pair<Opt, CLI::Option*>>;
 
@@ -142,7 +135,7 @@ Words split_empty_values(std::span<const std::string> words) {
   return out;
 }
 
-// What CLI11 did not know: names, and options that this command does not have.
+// `rest` is what CLI11 did not parse: names, and options that this command does not have.
 Result<Words> collect_names(const Words& rest, const CommandRow& command, bool shell_text) {
   bool forgot_dashes = false;
   for (size_t i = 0; i < rest.size(); ++i) {
@@ -183,7 +176,7 @@ Result<CommandLine> read_options(const CommandRow& command, Words words,
   return CommandLine(std::move(invocation));
 }
 
-// No command word: only --help and --version mean something.
+// Without a command word only --help and --version are valid.
 Result<CommandLine> parse_without_command(std::span<const std::string> words) {
   for (const std::string& word : words) {
     if (word == "--help" || word == "-h") return CommandLine(Help{});
@@ -197,7 +190,7 @@ Result<CommandLine> parse_without_command(std::span<const std::string> words) {
     if (!known) return unknown_option(row_of(CommandId::run), word);
   }
   if (words.empty()) return CommandLine(ShortHelp{});
-  return usage("a command word is missing, as in rlock run" + see_help(""));
+  return usage("a command word is missing, such as run" + see_help(""));
 }
 
 Result<CommandLine> parse_help(std::span<const std::string> words) {
@@ -231,6 +224,40 @@ bool asks_for_json(std::span<const std::string> words) {
   auto at = command_index(words.first(static_cast<size_t>(dashes - words.begin())));
   bool prints_data = at >= words.size() || words[at] != row_of(CommandId::run).name;
   return prints_data && std::find(words.begin(), dashes, "--json") != dashes;
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  const size_t width = b.size() + 1;
+  std::vector<size_t> cost((a.size() + 1) * width);
+  auto at = [&](size_t i, size_t j) -> size_t& { return cost[i * width + j]; };
+  for (size_t i = 0; i <= a.size(); ++i) at(i, 0) = i;
+  for (size_t j = 0; j <= b.size(); ++j) at(0, j) = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t replaced = at(i - 1, j - 1) + (a[i - 1] == b[j - 1] ? 0 : 1);
+      at(i, j) = std::min({replaced, at(i - 1, j) + 1, at(i, j - 1) + 1});
+      bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) at(i, j) = std::min(at(i, j), at(i - 2, j - 2) + 1);
+    }
+  }
+  return at(a.size(), b.size());
+}
+
+std::optional<std::string_view> suggestion(std::string_view word,
+                                           std::span<const std::string_view> candidates) {
+  constexpr size_t kLongestWord = 40;  // no option is longer; limits the size of the table above
+  if (word.empty() || word.size() > kLongestWord) return std::nullopt;
+  std::optional<std::string_view> best;
+  size_t least = 1 + std::max<size_t>(1, word.size() / 3);
+  for (std::string_view candidate : candidates) {
+    // The beginning of a word counts as one slip: --conflict for --conflict-exit-code.
+    bool begun = word.size() >= 2 && candidate.starts_with(word);
+    size_t distance = begun ? 1 : edit_distance(word, candidate);
+    if (distance >= least) continue;
+    least = distance;
+    best = candidate;
+  }
+  return best;
 }
 
 }  // namespace rlock::cli

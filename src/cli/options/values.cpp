@@ -1,14 +1,34 @@
 #include "cli/options/values.hpp"
 
+#include <algorithm>
+
 #include "util/duration.hpp"
 #include "util/number.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
+namespace {
+
+constexpr std::string_view kWhiteSpace = " \t\r\n";
+
+bool scheme_follows(std::string_view text) {
+  constexpr std::string_view kSchemeLetters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ+-.";
+  text.remove_prefix(std::min(text.size(), text.find_first_not_of(kWhiteSpace)));
+  if (text.starts_with("local:")) return true;
+  size_t end = text.find_first_not_of(kSchemeLetters);
+  return end != text.npos && end > 0 && text.substr(end).starts_with("://");
+}
+
+}  // namespace
 
 std::string shown_name(Opt id) {
   const OptionRow& row = row_of(id);
   return row.name.empty() ? std::string("-") + row.letter : "--" + std::string(row.name);
+}
+
+std::string quoted_word(std::string_view word) {
+  return '"' + util::printable(util::shortened(word, 60)) + '"';
 }
 
 Result<std::optional<Millis>> duration_choice(const Choices& choices, Opt id) {
@@ -27,10 +47,40 @@ Result<std::optional<uint64_t>> number_choice(const Choices& choices, Opt id, ui
   auto value = util::parse_number<uint64_t>(*text);
   if (!value || *value > most) {
     return Error{ErrorKind::usage, shown_name(id) + ": not a number from 0 to " +
-                                       std::to_string(most) + ": \"" +
-                                       util::printable(util::shortened(*text, 60)) + "\""};
+                                       std::to_string(most) + ": " + quoted_word(*text)};
   }
   return value;
+}
+
+std::vector<std::string> split_urls(std::string_view text) {
+  std::vector<std::string> urls;
+  std::string url;
+  auto flush = [&] {
+    if (!url.empty()) urls.push_back(std::move(url));
+    url.clear();
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool space = kWhiteSpace.find(text[i]) != kWhiteSpace.npos;
+    const bool between = space || text[i] == ',';
+    if (between && (scheme_follows(text.substr(i + 1)) || (space && url.empty()))) {
+      flush();
+    } else {
+      url += text[i];
+    }
+  }
+  url.erase(url.find_last_not_of(kWhiteSpace) + 1);
+  flush();
+  return urls;
+}
+
+std::vector<std::string> split_urls(const std::vector<std::string>& texts) {
+  std::vector<std::string> all;
+  for (const std::string& text : texts) {
+    std::vector<std::string> urls = split_urls(text);
+    if (urls.empty()) urls.push_back(text);
+    all.insert(all.end(), urls.begin(), urls.end());
+  }
+  return all;
 }
 
 }  // namespace rlock::cli

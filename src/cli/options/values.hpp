@@ -2,16 +2,23 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "cli/options/parse.hpp"
+#include "cli/options/choices.hpp"
 #include "util/clock.hpp"
+#include "util/result.hpp"
 
-// Option texts understood. Nothing where the option was not given; ErrorKind::usage names the
-// option.
+// The values of options, parsed. A choice is empty where the option was not given; an
+// ErrorKind::usage names the option.
 namespace rlock::cli {
 
 // `--wait`, or `-c` for an option that has only a letter.
 std::string shown_name(Opt id);
+
+// A word of the user's for an error message: in double quotes, shortened, printable.
+std::string quoted_word(std::string_view word);
 
 Result<std::optional<Millis>> duration_choice(const Choices& choices, Opt id);
 
@@ -20,5 +27,13 @@ inline constexpr uint64_t kGreatestToken = (uint64_t{1} << 53) - 1;
 
 // A decimal number of at most `most`.
 Result<std::optional<uint64_t>> number_choice(const Choices& choices, Opt id, uint64_t most);
+
+// Several URLs in one text of --url, RLOCK_URL or a file's url: they are separated by white space
+// or a comma where a scheme follows. Other commas separate the hosts of one URL; other blanks are
+// part of the path of local:.
+std::vector<std::string> split_urls(std::string_view text);
+
+// All the URLs of several texts. A text without one is kept, so that it is rejected as a URL later.
+std::vector<std::string> split_urls(const std::vector<std::string>& texts);
 
 }  // namespace rlock::cli

@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/options/values.hpp"
 #include "cli/output/view.hpp"
 #include "cli/settings/config_file.hpp"
 #include "cli/settings/format.hpp"

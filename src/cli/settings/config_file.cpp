@@ -12,7 +12,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "cli/options/suggest.hpp"
+#include "cli/options/parse.hpp"
+#include "cli/options/values.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/settings/connect.hpp"
 #include "util/number.hpp"

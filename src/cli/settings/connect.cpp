@@ -11,17 +11,6 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::string_view kWhiteSpace = " \t\r\n";
-
-bool scheme_follows(std::string_view text) {
-  constexpr std::string_view kSchemeLetters =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ+-.";
-  text.remove_prefix(std::min(text.size(), text.find_first_not_of(kWhiteSpace)));
-  if (text.starts_with("local:")) return true;
-  size_t end = text.find_first_not_of(kSchemeLetters);
-  return end != text.npos && end > 0 && text.substr(end).starts_with("://");
-}
-
 // A --url with its own credentials is not the server that user and password of the environment are
 // meant for: it must not even see them.
 Getenv credentials_environment(const Choices& choices, Getenv getenv) {
@@ -109,37 +98,6 @@ const char* empty_environment(const char*) {
 std::optional<std::string> variable(Getenv getenv, std::string_view name) {
   const char* value = getenv(std::string(name).c_str());
   return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
-}
-
-std::vector<std::string> split_urls(std::string_view text) {
-  std::vector<std::string> urls;
-  std::string url;
-  auto flush = [&] {
-    if (!url.empty()) urls.push_back(std::move(url));
-    url.clear();
-  };
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool space = kWhiteSpace.find(text[i]) != kWhiteSpace.npos;
-    const bool between = space || text[i] == ',';
-    if (between && (scheme_follows(text.substr(i + 1)) || (space && url.empty()))) {
-      flush();
-    } else {
-      url += text[i];
-    }
-  }
-  url.erase(url.find_last_not_of(kWhiteSpace) + 1);
-  flush();
-  return urls;
-}
-
-std::vector<std::string> split_urls(const std::vector<std::string>& texts) {
-  std::vector<std::string> all;
-  for (const std::string& text : texts) {
-    std::vector<std::string> urls = split_urls(text);
-    if (urls.empty()) urls.push_back(text);
-    all.insert(all.end(), urls.begin(), urls.end());
-  }
-  return all;
 }
 
 Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv getenv) {

@@ -21,14 +21,6 @@ std::optional<std::string> variable(Getenv getenv, std::string_view name);
 // Where a password may come from; the command that runs under the lock does not inherit them.
 inline constexpr const char* kPasswordVariables[] = {"RLOCK_PASSWORD", "REDISCLI_AUTH"};
 
-// Several URLs in one text, of --url, RLOCK_URL or a file's url: they are separated by white space
-// or a comma, with a scheme behind it. Other commas separate the hosts of one URL; other blanks are
-// part of the path of local:.
-std::vector<std::string> split_urls(std::string_view text);
-
-// All the URLs of several texts. A text without one is kept, so that it is rejected as a URL later.
-std::vector<std::string> split_urls(const std::vector<std::string>& texts);
-
 // Where to connect and as which user: flags over the environment; the settings of files are among
 // the choices already. ErrorKind::config when no server is given or the password file cannot be
 // read, ErrorKind::usage for a bad value.

@@ -44,13 +44,6 @@ OperandsRow operands_of(const CommandRow& command) {
   return {Operands::words, usage.substr(usage.rfind(' ') + 1)};
 }
 
-std::vector<std::string> spellings(const OptionRow& row) {
-  std::vector<std::string> out;
-  if (row.letter != '\0') out.push_back({'-', row.letter});
-  if (!row.name.empty()) out.push_back("--" + std::string(row.name));
-  return out;
-}
-
 std::string escaped(std::string_view text, std::string_view characters) {
   std::string out;
   for (char c : text) {

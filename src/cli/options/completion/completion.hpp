@@ -3,12 +3,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "cli/options/options.hpp"
 
-// What is written from the tables in options.hpp besides --help: completion scripts and the option
-// lists of the manual.
+// Completion scripts: each is a template beside this file, filled from the options table.
 namespace rlock::cli {
 
 enum class Shell : uint8_t { bash, zsh, fish };
@@ -18,16 +16,13 @@ std::optional<Shell> find_shell(std::string_view name);
 // The whole completion script, as `rlock completion` prints it.
 std::string completion_script(Shell shell);
 
-// `page` with lists of options in the place of its lines `@options COMMAND@` and
-// `@general options@`. Nothing when it asks for a command that is not there.
-std::optional<std::string> manual_page(std::string_view source);
+// ---- for the scripts' writers ----
 
-// ---- what the tables say to all of the writers ----
-
+// What a shell offers for an option's value.
 enum class ValueKind : uint8_t { none, text, words, file, folder };
 ValueKind value_kind(const OptionRow& row);
 
-// `a|b|c` with blanks between the words.
+// `a|b|c` with spaces between the words.
 std::string spaced(std::string_view alternatives);
 
 // What a command takes beside its options, read from its usage.
@@ -38,14 +33,15 @@ struct OperandsRow {
 };
 OperandsRow operands_of(const CommandRow& command);
 
-// `-w`, `--wait`: those that the option has.
-std::vector<std::string> spellings(const OptionRow& row);
-
 // `text` with a backslash before each of the characters.
 std::string escaped(std::string_view text, std::string_view characters);
 
 std::string bash_completion();
 std::string zsh_completion();
 std::string fish_completion();
+
+extern const std::string_view kBashTemplate;
+extern const std::string_view kZshTemplate;
+extern const std::string_view kFishTemplate;
 
 }  // namespace rlock::cli

@@ -1,78 +1,8 @@
 #include "cli/options/completion/completion.hpp"
+#include "cli/options/template.hpp"
 
 namespace rlock::cli {
 namespace {
-
-constexpr std::string_view kHead =
-    R"fish(# Completion of rlock(1) for fish, as `rlock completion fish` prints it.
-
-# ---- how it is used ----
-
-# Prints the command word and the operands that stand before the cursor, one a line; fails behind `--`.
-function __rlock_words
-    set -l command
-    set -l value no
-    set -l tokens (commandline -opc)
-    set -e tokens[1]
-    for word in $tokens
-        if test $value = yes
-            set value no
-        else if test "$word" = --
-            return 1
-        else if string match -qr -- '^-.' $word
-            __rlock_takes_value "$command" $word; and set value yes
-        else
-            test -n "$command"; or set command $word
-            echo $word
-        end
-    end
-    return 0
-end
-
-function __rlock_at_command
-    set -l words (__rlock_words); and test (count $words) -eq 0
-end
-
-# One of these commands, not behind `--`.
-function __rlock_in
-    set -l words (__rlock_words); and contains -- "$words[1]" $argv
-end
-
-# One of these commands, without an operand yet.
-function __rlock_at_operand
-    set -l words (__rlock_words); and test (count $words) -eq 1; and contains -- $words[1] $argv
-end
-
-function __rlock_after_name
-    set -l words (__rlock_words); and test (count $words) -eq 2; and test $words[1] = run
-end
-
-function __rlock_behind_dashes
-    not __rlock_words >/dev/null
-end
-
-function __rlock_names
-    set -l tokens (commandline -opc)
-    set -e tokens[1]
-    rlock __complete $tokens 2>/dev/null
-end
-
-# Behind `--`: a command is completed as if it stood alone; for other commands than run these are names.
-function __rlock_rest
-    set -l words (__rlock_words)
-    if test "$words[1]" != run
-        __rlock_names
-        return
-    end
-    set -l tokens (commandline -opc)
-    set -l dashes (contains -i -- -- $tokens)
-    set -e tokens[1..$dashes]
-    complete -C (string join ' ' -- (string escape -- $tokens) (commandline -ct))
-end
-
-# ---- from the table of options ----
-
-)fish";
 
 std::string quoted(std::string_view text) {
   return "'" + escaped(text, "\\'") + "'";
@@ -80,47 +10,31 @@ std::string quoted(std::string_view text) {
 
 // The options that take a value, as `run --wait` and, since letters may be joined, `run -*w`.
 struct Patterns {
-  std::string words;
+  std::string names;
   std::string letters;
 };
 
+void add_pattern(std::string& list, const std::string& command, const std::string& option) {
+  if (!list.empty()) list += ' ';
+  list += "'" + command + " " + option + "'";
+}
+
+void add_patterns(Patterns& out, const std::string& command, const OptionRow& row) {
+  if (!row.name.empty()) add_pattern(out.names, command, "--" + std::string(row.name));
+  if (row.letter != '\0') add_pattern(out.letters, command, std::string("-*") + row.letter);
+}
+
 Patterns value_patterns() {
   Patterns out;
-  auto add = [&](const std::string& command, const OptionRow& row) {
-    if (!row.name.empty()) out.words += " '" + command + " --" + std::string(row.name) + "'";
-    if (row.letter != '\0') out.letters += " '" + command + " -*" + row.letter + "'";
-  };
   for (const OptionRow& row : options()) {
     if (!row.takes_value()) continue;
-    if (row.section == Section::general) add("*", row);
+    if (row.section == Section::general) add_patterns(out, "*", row);
     for (const CommandRow& command : commands()) {
       bool own = row.section == Section::command && row.applies_to(command.id);
-      if (own) add(std::string(command.name), row);
+      if (own) add_patterns(out, std::string(command.name), row);
     }
   }
   return out;
-}
-
-std::string takes_value() {
-  Patterns patterns = value_patterns();
-  return "# Whether the word behind option word $argv[2] of command $argv[1] is its value.\n"
-         "function __rlock_takes_value\n"
-         "    switch \"$argv\"\n"
-         "        case '* --*=*'\n"
-         "            return 1\n"
-         "        case" +
-         patterns.words +
-         "\n"
-         "            return 0\n"
-         "        case '* --*'\n"
-         "            return 1\n"
-         "        case" +
-         patterns.letters +
-         "\n"
-         "            return 0\n"
-         "    end\n"
-         "    return 1\n"
-         "end\n\n";
 }
 
 std::string value_text(const OptionRow& row) {
@@ -173,20 +87,24 @@ std::string operand_lines() {
   }
   return out + operand_line(one_name, "(__rlock_names)") +
          operand_line("__rlock_after_name", "--") +
-         operand_line("__rlock_behind_dashes", "(__rlock_rest)");
+         operand_line("__rlock_after_dashes", "(__rlock_rest)");
+}
+
+std::string command_line(const CommandRow& command) {
+  return "complete -c rlock -n __rlock_at_command -a " + std::string(command.name) + " -d " +
+         quoted(command.summary) + "\n";
 }
 
 }  // namespace
 
 std::string fish_completion() {
-  std::string out(kHead);
-  out += takes_value() + "complete -c rlock -f\n";
-  for (const CommandRow& command : commands()) {
-    out += "complete -c rlock -n __rlock_at_command -a " + std::string(command.name) + " -d " +
-           quoted(command.summary) + "\n";
-  }
-  for (const OptionRow& row : options()) out += option_line(row);
-  return out + operand_lines();
+  Patterns patterns = value_patterns();
+  Holes holes{{"names with values", patterns.names},
+              {"letters with values", patterns.letters},
+              {"operands", operand_lines()}};
+  for (const CommandRow& command : commands()) holes["commands"] += command_line(command);
+  for (const OptionRow& row : options()) holes["options"] += option_line(row);
+  return fill_template(kFishTemplate, holes).value();
 }
 
 }  // namespace rlock::cli

@@ -1,55 +1,8 @@
 #include "cli/options/completion/completion.hpp"
+#include "cli/options/template.hpp"
 
 namespace rlock::cli {
 namespace {
-
-constexpr std::string_view kHead = R"sh(#compdef rlock
-# Completion of rlock(1) for zsh, as `rlock completion zsh` prints it.
-
-# ---- from the table of options ----
-
-)sh";
-
-constexpr std::string_view kCode = R"sh(
-# ---- how it is used ----
-
-# The words are data for rlock, unquoted but not expanded: a TAB must run nothing that was typed.
-_rlock_names() {
-  local expl
-  local -a names
-  names=(${(f)"$(rlock __complete "${(@Q)typed}" 2>/dev/null)"})
-  _wanted names expl 'lock name' compadd -a - names
-}
-
-_rlock() {
-  local curcontext=$curcontext state line ret=1 command dashes
-  local -A opt_args
-  local -a general options operands typed
-  typed=("${(@)words[2,CURRENT - 1]}")
-  _rlock_general_options
-  _arguments -C -s $general '(-): :_rlock_commands' '(-)*:: :->operands' && ret=0
-  [[ $state == operands ]] || return ret
-
-  command=${(Q)words[1]}
-  dashes=${words[(ie)--]}
-  if (( dashes >= CURRENT )); then
-    _rlock_options_of $command
-    _arguments -s $general $options $operands
-  elif [[ $command == run ]]; then # what follows is completed as if it stood alone
-    words=("${(@)words[dashes + 1,-1]}")
-    (( CURRENT -= dashes ))
-    _normal
-  else
-    _rlock_names
-  fi
-}
-
-if [[ $zsh_eval_context[-1] == loadautofunc ]]; then # from fpath, at the first TAB
-  _rlock "$@"
-else
-  compdef _rlock rlock
-fi
-)sh";
 
 // For a spec of _arguments within single quotes.
 std::string description(std::string_view text) {
@@ -81,7 +34,7 @@ std::string value_spec(const OptionRow& row) {
   return {};
 }
 
-// `-w+`: the value may stand in the same word; `--wait=`: behind an equals sign too.
+// `-w+`: the value may be in the same word; `--wait=`: also after an equals sign.
 std::string names_spec(const OptionRow& row) {
   const std::string letter = std::string("-") + row.letter + (row.takes_value() ? "+" : "");
   const std::string name = "--" + std::string(row.name) + (row.takes_value() ? "=" : "");
@@ -124,18 +77,16 @@ std::string options_of(const CommandRow& command) {
 }  // namespace
 
 std::string zsh_completion() {
-  std::string out(kHead);
-  out += "_rlock_commands() {\n  local -a commands\n  commands=(\n";
+  Holes holes;
   for (const CommandRow& command : commands()) {
-    out += "    '" + std::string(command.name) + ":" + description(command.summary) + "'\n";
+    holes["commands"] +=
+        "    '" + std::string(command.name) + ":" + description(command.summary) + "'\n";
+    holes["options"] += options_of(command);
   }
-  out += "  )\n  _describe command commands\n}\n\n_rlock_general_options() {\n  general=(\n";
   for (const OptionRow& row : options()) {
-    if (row.section == Section::general) out += "    " + spec(row, row.help);
+    if (row.section == Section::general) holes["general options"] += "    " + spec(row, row.help);
   }
-  out += "  )\n}\n\n_rlock_options_of() {\n  case $1 in\n";
-  for (const CommandRow& command : commands()) out += options_of(command);
-  return out.append("  esac\n}\n").append(kCode);
+  return fill_template(kZshTemplate, holes).value();
 }
 
 }  // namespace rlock::cli

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "cli/options/options.hpp"
+
+// Which commands take an option: the sets that the rows of the table name.
+namespace rlock::cli {
+
+constexpr unsigned bit(CommandId id) {
+  return 1U << static_cast<unsigned>(id);
+}
+inline constexpr unsigned kRun = bit(CommandId::run);
+inline constexpr unsigned kAcquire = bit(CommandId::acquire);
+inline constexpr unsigned kRenew = bit(CommandId::renew);
+inline constexpr unsigned kRelease = bit(CommandId::release);
+inline constexpr unsigned kStatus = bit(CommandId::status);
+inline constexpr unsigned kQueue = bit(CommandId::queue);
+inline constexpr unsigned kForce = bit(CommandId::force_unlock);
+inline constexpr unsigned kHistory = bit(CommandId::history);
+inline constexpr unsigned kDoctor = bit(CommandId::doctor);
+inline constexpr unsigned kCompletion = bit(CommandId::completion);
+inline constexpr unsigned kEvery = kRun | kAcquire | kRenew | kRelease | kStatus | kQueue | kForce |
+                                   kHistory | kDoctor | kCompletion;
+
+}  // namespace rlock::cli
