@@ -1,5 +1,5 @@
--- acquire: joins the queue, keeps the place there alive, claims a grant. May be sent again.
--- ARGV: owner, ticket it had or 0, limit, ttl, min-hold, attended 0|1|2, wait|never, max-queue or '', record,
+-- acquire: joins the queue, keeps the position there alive, claims a grant. May be sent again.
+-- ARGV: owner, its earlier ticket or 0, limit, ttl, min-hold, responsive 0|1|2, wait|never, max-queue or '', record,
 --       over a quorum: the number of the attempt
 -- Returns: granted token | queued ticket position look-again-or--1 holder | busy waiters holder
 --          | gone kind note | more
@@ -30,8 +30,8 @@ end
 
 local function refresh_heartbeat() call('ZADD', ALIVE, int(now + HEARTBEAT), owner) end
 
--- The ticket of a quorum is its client's: the same on all servers, and no token of theirs. Of a client whose clock is
--- ahead it is the time here: else all who come later would be served before it.
+-- Over a quorum the client chooses the ticket: the same on all servers, and never one of their tokens. A ticket of a
+-- client whose clock is ahead becomes the time here, or all later waiters would be served before it.
 local function join_queue()
   local ticket, end_kind = tonumber(given_ticket), tombstone(owner)
   if stamp == 0 then
@@ -61,9 +61,9 @@ local function queued_reply()
   return {'queued', tonumber(call('ZSCORE', QUEUE, owner)), position + 1, look_again, some_holder()}
 end
 
--- What an ACL denies of all that a hold needs: told before anything is written, since a denied release
--- would keep the lock, and a denied wake would go unnoticed. Servers before 7.0 tell when it comes. The check
--- fails for a command that the server does not have; without BLPOP a waiter asks again instead.
+-- The first command that a hold needs and an ACL denies. Checked before anything is written, since a denied release
+-- would keep the lock, and a denied wake would go unnoticed. Servers before 7.0 cannot check it. The check raises an
+-- error for a command that the server does not have; without BLPOP a waiter asks again instead.
 local function denied()
   if not redis.acl_check_cmd then return nil end
   for _, command in ipairs({'BLPOP', 'DEL', 'HDEL', 'HEXISTS', 'HGET', 'HSET', 'LINDEX', 'LPUSH', 'LSET',
@@ -83,11 +83,11 @@ local denial = newcomer and denied()
 if denial then return redis.error_reply(denial) end
 if not newcomer then touch() end
 local could_end = n_holders > 0
--- In the last millisecond of its heartbeat it is in time, and the sweep must not come first.
+-- A waiter that asks in the last millisecond of its heartbeat is in time: it must not be swept.
 if n_alive > 0 and tonumber(call('ZSCORE', ALIVE, owner) or 0) == now then refresh_heartbeat() end
 sweep()
 
--- Revoked, and its lease ended just now.
+-- The sweep may have ended this owner's revoked lease just now.
 if could_end then reply = ended_reply() end
 if reply then
   finish(owner)
@@ -108,7 +108,7 @@ if not queue_ticket(owner) then
   end
   local waiters = n_queue > 0 and call('ZCARD', QUEUE) or 0
   if waiters == 0 and fits(limit) then
-    -- Over a quorum it is claimed by the write-back.
+    -- Over a quorum the write-back of the token claims it.
     local line = {state = stamp == 0 and 'held' or 'granted', limit = limit, since = now, ttl = ttl,
                   min_hold = min_hold, responsive = responsive}
     note_stamp(owner, stamp)

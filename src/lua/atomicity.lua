@@ -1,6 +1,6 @@
 --!df flags=
--- atomicity: reads a number, takes its time, and writes it back one greater. Where scripts run side by side, one of
--- two gets lost.
+-- atomicity: reads a number, spends some time, and writes it back one greater. Where scripts run concurrently, one of
+-- two increments is lost.
 -- KEYS: a hash. Returns: the number written
 local before = tonumber(redis.call('HGET', KEYS[1], 'n') or 0)
 for _ = 1, 2000 do redis.call('HGET', KEYS[1], 'n') end

@@ -1,5 +1,5 @@
--- force_unlock: an operator breaks a lock. A holder that listens is revoked and goes on counting until it
--- confirms or its lease ends; one that does not, and all with `now`, are freed at once.
+-- force_unlock: an operator breaks a lock. A holder that responds is revoked, and counts until it confirms or its
+-- lease ends; one that does not respond is freed at once, and with `now` every holder is.
 -- ARGV: confirmed|now, note (who does it and why), then owner and token of each that is to be broken; token 0: any
 -- Returns: forced holders counting next-or-false broken-before | free | nomatch | more
 --          (broken-before: the owners that this very request, known by its note, had broken; its reply was lost)
@@ -12,7 +12,7 @@ if must_retry then
   return with_wakes({'more'})
 end
 
--- The run is in the history already: its row gets the note.
+-- The run of a cool-down is in the history already: its row gets the note.
 local function note_cooldown(line)
   local mark = 'run ' .. int(line.token) .. ' '
   for i = 0, RUNS - 1 do
@@ -55,7 +55,7 @@ local function holders_of(owner, token)
   return found
 end
 
--- The reply to this very request was lost, and it came again: the note shows it.
+-- The same note means that this request was carried out before, and its reply was lost.
 local function broken_before(owner)
   if note == '' then return false end
   for _, holder in ipairs({owner, '~' .. owner}) do

@@ -1,5 +1,5 @@
--- inspect: what a lock looks like now, a page of it. Reads only, so what has ended is left out, not swept.
--- ARGV: first holder, holders a page, first waiter, waiters a page
+-- inspect: one page of the state of a lock. Reads only: what has ended is left out, not swept.
+-- ARGV: first holder, holders per page, first waiter, waiters per page
 -- Returns: known 0|1, live holders, {holder…}, live waiters, {owner limit since waiting record ticket}…,
 --          more holders 0|1, more waiters 0|1, token of the last grant or 0
 local holders_from, holders_page, waiters_from, waiters_page = unpack(ARGV)
@@ -12,7 +12,7 @@ local function list_holders()
   return page
 end
 
--- Pages count places in the queue, dead ones included, so that no live waiter is read twice.
+-- Pages count positions in the queue, dead waiters included, so that no live waiter is read twice.
 local function list_waiters()
   local page = {}
   if tonumber(waiters_page) == 0 then return page, 0 end

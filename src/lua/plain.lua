@@ -1,9 +1,9 @@
 --!df flags=
--- Locks as redsync, redis-py, node-redlock, redlock-rb and bsm/redislock hold them: a string, the owner's value,
--- that expires.
+-- Locks as redsync, redis-py, node-redlock, redlock-rb and bsm/redislock hold them: a string with an expiry, whose
+-- value is the owner.
 local KEY = KEYS[1]
 
--- Who holds it: owner, entries, ms left (negative: without end). Nothing where it is free.
+-- The holder: owner, entries, ms left (negative: no expiry). Nothing when the lock is free.
 local function holder()
   local owner = redis.call('GET', KEY)
   if owner then return owner, 1, redis.call('PTTL', KEY) end

@@ -1,4 +1,4 @@
--- probe: tries each command that the scripts of the native format use, on keys that nobody has, and leaves none.
+-- probe: tries each command that the scripts of the native format use, on keys that nobody uses, and removes them.
 -- KEYS: a sorted set, a hash, a list
 -- Returns: {command error}… for those that failed
 local SET, HASH, LIST = unpack(KEYS)
@@ -10,7 +10,7 @@ local function try(command, ...)
   return reply
 end
 
--- First what grows: after another write a server that is full refuses it no more.
+-- A command that needs memory comes first: after another write a full server no longer refuses it.
 try('ZADD', SET, 1, 'a')
 local time = try('TIME')
 try('PEXPIREAT', SET, time.err and 1 or time[1] * 1000 + 60000)

@@ -1,9 +1,9 @@
 --!df flags=
--- Locks as Redisson's RLock holds them: a hash that expires, with one field, the owner, counting its entries; a 0
--- on the lock's channel when it becomes free.
+-- Locks as Redisson's RLock holds them: a hash with an expiry and one field, the owner, that counts its entries; a 0
+-- is published on the lock's channel when it becomes free.
 local KEY = KEYS[1]
 
--- Who holds it: owner, entries, ms left (negative: without end). Nothing where it is free.
+-- The holder: owner, entries, ms left (negative: no expiry). Nothing when the lock is free.
 local function holder()
   local fields = redis.call('HLEN', KEY)
   if fields == 0 then return nil end
@@ -12,14 +12,14 @@ local function holder()
   return owner, tonumber(entries), redis.call('PTTL', KEY)
 end
 
--- PEXPIRE first: where it is denied the script fails before it has left a lock without an end.
+-- PEXPIRE comes first: where it is denied, the script fails before it has written a lock that never expires.
 local function take(owner, ttl)
   redis.call('PEXPIRE', KEY, ttl)
   redis.call('HSET', KEY, owner, 1)
   redis.call('PEXPIRE', KEY, ttl)
 end
 
--- The message is a hint, the state the truth.
+-- The message is only a hint, so it may fail: a waiter also looks at the key.
 local function free()
   redis.call('DEL', KEY)
   redis.pcall('PUBLISH', 'redisson_lock__channel:{' .. KEY .. '}', 0)

@@ -1,10 +1,10 @@
--- release, cancel: an owner's end, whatever it has: a lease, a grant, a place in the queue, nothing. Always
--- leaves a tombstone, so that a late acquire cannot make a ghost; a repeat succeeds.
--- ARGV: owner, entry, released|unused|by_id|cancelled|timed_out|removed|yielded, note (with removed) or what the run came
---       to (with the first three: one word, `exit:7`, `signal:9`, or `-`); with yielded: attempt, ticket or 0
--- unused: as released, but nothing ran under it, so that it leaves no cool-down. by_id: as released, by somebody who
--- knows the owner's id; not of a live run, beside which the next holder would start.
--- yielded: over a quorum an attempt came to no majority; it gives back what it took here, and the owner may come back.
+-- release, cancel: ends an owner, whatever it has: a lease, a grant, a position in the queue, nothing. Always leaves a
+-- tombstone, so that a late acquire cannot make the owner a holder again. A repeat succeeds.
+-- ARGV: owner, entry, released|unused|by_id|cancelled|timed_out|removed|yielded, note (with removed) or the result of
+--       the run (with the first three: one word, `exit:7`, `signal:9`, or `-`); with yielded: attempt, ticket or 0
+-- unused: like released, but nothing ran under the lock, so that there is no cool-down. by_id: like released, by
+-- somebody who knows the owner's id; refused for a live run, since the next holder would start beside it.
+-- yielded: an attempt over a quorum got no majority; what it took here is cancelled, and the owner may come back.
 -- Returns: freed | kept (by other entries) | left_queue | holds (removed only, nothing done)
 --          | runs holder (by_id only, nothing done)
 --          | absent kind-before note   (kind: see KINDS, or unknown)
@@ -21,14 +21,14 @@ if by_id and ends > now then
   if line and line.responsive == RUN then return {'runs', describe(owner)} end
 end
 if kind == REMOVED and not queued then
-  -- The reply to this very request was lost, and it came again: the note tells.
+  -- The same note means that this request was carried out before, and its reply was lost.
   local again = note ~= '' and tombstone(owner) == REMOVED and note_of(owner) == note
   return again and {'left_queue'} or {'absent', 'unknown', ''}
 end
 local stamp = how == 'yielded' and 2 * tonumber(attempt) + 1 or 0
 if stamp > 0 and stamp <= stamp_of(owner) then return {'absent', 'unknown', ''} end
 
--- Only an entry ends: the others keep the lock, as long as their own leases say.
+-- Ends one entry only: the others keep the lock until their own leases end.
 local function drop_entry(entries)
   call('ZREM', HOLDERS, owner)
   local latest = write_entries(owner, entries)
@@ -54,7 +54,7 @@ local function end_hold()
   if how ~= 'released' or not next(entries) then return free(line) end
   drop_entry(entries)
   if line.state ~= 'revoked' then return {'kept'} end
-  -- Others still run under it: they hear of it now, and the last of them confirms.
+  -- Others still run under this lock: they learn of it now, and the last of them confirms.
   wake(owner, 'revoked')
   return {'absent', 'forced', note_of(owner)}
 end
@@ -71,7 +71,7 @@ local function leave_queue()
   return {'left_queue'}
 end
 
--- With a ticket the place in the queue is kept, or taken again.
+-- With a ticket the owner keeps its position in the queue, or gets it back.
 local function cancel_attempt(line)
   note_stamp(owner, stamp)
   if ticket == '0' or not line then
@@ -88,7 +88,7 @@ local function cancel_attempt(line)
   return {ends > now and 'freed' or queued and 'left_queue' or 'absent', 'unknown', ''}
 end
 
--- The outer run may not have put its lease back yet: an inner one ends its own entry alone.
+-- The outer run may be about to restore its lease, so a nested run ends only its own entry.
 local function report_absent()
   local before = tombstone(owner)
   add_tombstone(entry == '0' and owner or owner .. ':' .. entry, kind)

@@ -1,16 +1,16 @@
--- renew: extends a lease, enters a held lock, puts a lease back that the server's data lost. Over a quorum it writes the
--- token of the majority back, and with that the grant counts here: with an attempt, or later where that was missed.
--- ARGV: owner, entry, token or 0 (never put back), limit, ttl, min-hold, attended 0|1|2, record,
---       to write back over a quorum: the number of the attempt, or 0; 1 where the record is to be stored anew; over a
---       quorum: by how many ms the clock that issued the token may be ahead of this one
+-- renew: extends a lease, enters a held lock, and restores a lease that the server's data lost. Over a quorum it writes
+-- the token of the majority back, which makes the grant count here; a later renewal does so where that was missed.
+-- ARGV: owner, entry, token or 0 (never restored), limit, ttl, min-hold, responsive 0|1|2, record,
+--       number of the attempt to write back over a quorum, or 0; 1 to store the record anew, else 0;
+--       over a quorum: by how many ms the clock that issued the token may be ahead of this one
 -- Returns: extended | put_back | upgrade
 --          | lost (deleted|taken|full|expired|unissued|released|cancelled|removed|forced) note holder untouched 0|1
---          (untouched: nobody was granted the lock since it was granted with this token)
+--          (put_back: restored; untouched: nobody was granted the lock since it was granted with this token)
 local owner, entry, token, limit, ttl, min_hold, responsive, record, attempt, changed, ahead = unpack(ARGV)
 token, limit, ttl, min_hold = tonumber(token), tonumber(limit), tonumber(ttl), tonumber(min_hold)
 local stamp = 2 * tonumber(attempt or 0)
 
--- No greater token can have been issued, and none must come back: tokens would never grow beyond it.
+-- No greater token can have been issued, and none may be restored: issued tokens would never exceed it.
 local greatest = math.max(meta.last, now_us + 1000 * tonumber(ahead or 0))
 
 local function lost(how, other_holder)
@@ -27,10 +27,10 @@ local function write_back(line)
   note_grant(token, line)
 end
 
--- Of one that still holds it; the lease is never shortened here.
+-- Renews a live hold; never shortens the lease.
 local function extend(line)
   if not line then return lost('deleted') end
-  if line.state == 'revoked' then return lost('forced', false) end  -- it counts: nobody is in its place
+  if line.state == 'revoked' then return lost('forced', false) end  -- it still counts: nobody has taken over
   if tombstone(owner .. ':' .. entry) then return lost('released') end
   if line.limit > limit then return {'upgrade'} end
   local entries = live_entries(line)
@@ -49,9 +49,9 @@ local function extend(line)
   return {'extended'}
 end
 
--- Why an owner that is not held now may not come back; nil when nobody can have had it since.
+-- Why the lease of an owner that holds nothing now cannot be restored; nil when nobody can have had the lock since.
 local function loss_reason(end_kind)
-  -- The tombstones may have been evicted: an operator's note lies in another key.
+  -- The tombstones may have been evicted; an operator's note is in another key.
   if end_kind and end_kind > REQUEUED then return KINDS[end_kind] end
   if call('HEXISTS', WHO, '!' .. owner) == 1 then return 'forced' end
   if tombstone(owner .. ':' .. entry) then return 'released' end

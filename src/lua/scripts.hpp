@@ -2,12 +2,12 @@
 
 #include <string_view>
 
-// The scripts of the native protocol and of the formats that other clients hold, embedded at build
-// time from the .lua files beside this header.
+// The scripts of the native protocol and of other clients' formats, embedded at build time from the
+// .lua files beside this header.
 namespace rlock::lua {
 
 struct Script {
-  std::string_view sha1;  // what EVALSHA wants, equal to the server's SCRIPT LOAD
+  std::string_view sha1;  // for EVALSHA: what SCRIPT LOAD would return
   std::string_view text;
 };
 
@@ -18,9 +18,9 @@ extern const Script force_unlock;
 extern const Script inspect;
 extern const Script wake;
 
-// Which commands of the native scripts this user may not run.
+// Tries the commands of the native scripts; returns those that failed.
 extern const Script probe;
-// Whether scripts run one after the other.
+// Shows whether scripts run one after the other.
 extern const Script atomicity;
 
 extern const Script plain_acquire;

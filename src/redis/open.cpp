@@ -4,10 +4,9 @@
 #include <utility>
 
 #include "lock/quorum/redlock.hpp"
-#include "redis/link/member_registry.hpp"
 #include "redis/link/sentinel_link.hpp"
+#include "redis/link/voting.hpp"
 #include "redis/net/resolver.hpp"
-#include "redis/net/url.hpp"
 #include "redis/store/cluster_store.hpp"
 #include "redis/store/plain_store.hpp"
 #include "redis/store/redis_store.hpp"
@@ -21,16 +20,17 @@ using SharedTls = std::shared_ptr<const Tls>;
 
 Error not_in_quorum(const char* what) {
   return {ErrorKind::usage,
-          "a quorum is made of single servers, redis://, rediss://, unix:// or local:, not of " +
+          "a quorum consists of single servers (redis://, rediss://, unix:// or local:), not of " +
               std::string(what)};
 }
 
 Error needs_one_server() {
-  return {ErrorKind::usage,
-          "--format redisson needs the URL of one server: waiters listen to a channel of it"};
+  return {
+      ErrorKind::usage,
+      "--format redisson works with a single server only: waiters subscribe to a channel there"};
 }
 
-// What the options say of each server, whatever the URL.
+// Applies to servers what the options set, whatever the URL.
 class ServerBuilder {
  public:
   explicit ServerBuilder(const OpenOptions& options) : options_(options) {}
@@ -59,10 +59,10 @@ class ServerBuilder {
     return servers;
   }
 
-  static Server from_credentials(const Credentials& who, SharedTls tls) {
+  static Server from_credentials(const Credentials& credentials, SharedTls tls) {
     Server server;
-    server.user = who.user;
-    server.password = who.password;
+    server.user = credentials.user;
+    server.password = credentials.password;
     server.tls = std::move(tls);
     return server;
   }
@@ -87,7 +87,7 @@ struct ToServer {
     server.tls = std::move(tls);
     return builder.with_timeouts(std::move(server));
   }
-  // Its server knows no users: a password in the environment is meant for another one.
+  // A local server has no users: a password in the environment is meant for another one.
   Result<Server> operator()(const LocalUrl& url) const {
     TRY(auto server, local_server(url.folder, options.local_start));
     return ServerBuilder(options).with_timeouts(std::move(server));
@@ -96,7 +96,7 @@ struct ToServer {
   Result<Server> operator()(const ClusterUrl&) const { return not_in_quorum("clusters"); }
 };
 
-// What a URL names, whatever its kind.
+// What a URL of any kind names.
 struct ToTarget {
   const OpenOptions& options;
 
@@ -143,7 +143,7 @@ MakeServer quorum_of(std::vector<MakeServer> makers) {
   };
 }
 
-// What a kind of URL leads to: a maker of stores.
+// The maker of stores for a URL of any kind.
 struct ToStore {
   const OpenOptions& options;
 
@@ -163,9 +163,8 @@ struct ToStore {
     if (options.format == Format::plain) {
       return MakeServer([link] { return std::make_unique<PlainStore>(link()); });
     }
-    return MakeServer([link, prefix = options.prefix] {
-      return std::make_unique<RedisStore>(link(), prefix);
-    });
+    return MakeServer(
+        [link, prefix = options.prefix] { return std::make_unique<RedisStore>(link(), prefix); });
   }
 
   Result<MakeServer> operator()(const ClusterUrl& url) const {
@@ -205,9 +204,8 @@ struct UsesTls {
 }  // namespace
 
 Result<std::vector<ServerTarget>> targets(const OpenOptions& options) {
-  TRY(auto urls, parse_urls(options.urls));
   std::vector<ServerTarget> targets;
-  for (const Url& url : urls) {
+  for (const Url& url : options.urls) {
     auto target = std::visit(ToTarget{options}, url);
     if (!target) return std::move(target).error();
     targets.push_back(*std::move(target));
@@ -216,18 +214,16 @@ Result<std::vector<ServerTarget>> targets(const OpenOptions& options) {
 }
 
 Result<MakeServer> open(const OpenOptions& options) {
-  auto urls = parse_urls(options.urls);
-  if (!urls) return std::move(urls).error();
-  if (urls->size() == 1) return std::visit(ToStore{options}, urls->front());
+  const std::vector<Url>& urls = options.urls;
+  if (urls.size() == 1) return std::visit(ToStore{options}, urls.front());
   if (options.format == Format::redisson) return needs_one_server();
   const bool redlock = options.format == Format::plain;
   auto members = std::make_shared<MemberRegistry>();
   std::vector<MakeServer> makers;
-  for (const Url& url : *urls) {
-    auto server = std::visit(ToServer{options}, url);
-    if (!server) return std::move(server).error();
-    server->members = members;
-    makers.push_back(redlock ? plain(*server) : native(*server, options.prefix));
+  for (const Url& url : urls) {
+    TRY(auto server, std::visit(ToServer{options}, url));
+    server.members = members;
+    makers.push_back(redlock ? plain(server) : native(server, options.prefix));
   }
   return redlock ? quorum_of<lock::RedlockStore>(std::move(makers))
                  : quorum_of<lock::QuorumStore>(std::move(makers));
@@ -235,9 +231,7 @@ Result<MakeServer> open(const OpenOptions& options) {
 
 bool is_unverified(const OpenOptions& options) {
   if (options.tls.verify == Verify::peer) return false;
-  auto urls = parse_urls(options.urls);
-  if (!urls) return false;
-  return std::any_of(urls->begin(), urls->end(),
+  return std::any_of(options.urls.begin(), options.urls.end(),
                      [](const Url& url) { return std::visit(UsesTls{}, url); });
 }
 

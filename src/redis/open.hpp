@@ -5,38 +5,38 @@
 #include <vector>
 
 #include "lock/inspector.hpp"
-#include "redis/link/server_target.hpp"
 #include "redis/local/local.hpp"
 #include "redis/net/secret.hpp"
+#include "redis/net/server.hpp"
 #include "redis/net/tls.hpp"
+#include "redis/net/url.hpp"
 
 namespace rlock::redis {
 
-// Whose lock it is, and so how it is stored.
+// How a lock is stored: in rlock's own format, or in one of other clients.
 enum class Format { native, plain, redisson };
 
 struct OpenOptions {
-  std::vector<std::string> urls;        // one: a server; three or more: a quorum
-  std::optional<std::string> user;      // over the URL's
-  std::optional<std::string> password;  // over the URL's
-  std::shared_ptr<Secret> secret;       // over both
+  std::vector<Url> urls;            // of parse_urls(): one server, or three or more for a quorum
+  std::optional<std::string> user;  // overrides the URL's
+  std::optional<std::string> password;  // overrides the URL's
+  std::shared_ptr<Secret> secret;       // overrides both
   std::string prefix = "rlock:";
   Format format = Format::native;
-  Millis connect_timeout{2000};  // to reach one server: resolution, connect and set-up
+  Millis connect_timeout{2000};  // to reach one server: DNS, connect, TLS and login
   TlsOptions tls;                // for rediss://
   LocalStart local_start = LocalStart::allowed;
 };
 
-// What the URLs name, as open() would use them, one for each.
+// What the URLs name, one for each.
 Result<std::vector<ServerTarget>> targets(const OpenOptions& options);
 
-// Checks the URLs and gives a maker of connections; connects to nothing yet, but starts the server
-// of a `local:` URL where none runs. ErrorKind::usage: a bad URL, or one that cannot be part of a
-// quorum; ErrorKind::config: TLS is asked for and cannot be had.
+// A maker of connections. Connects to nothing yet, but starts the server of a `local:` URL if none
+// is running. ErrorKind::usage: a URL that cannot be part of a quorum; ErrorKind::config: TLS
+// cannot be set up.
 Result<lock::MakeServer> open(const OpenOptions& options);
 
-// Whether anybody between us and a server could take its place: TLS is asked for, but verifies
-// nothing.
+// Whether a server could be impersonated: a URL asks for TLS, but its certificate is not verified.
 bool is_unverified(const OpenOptions& options);
 
 }  // namespace rlock::redis

@@ -97,6 +97,14 @@ size_t character_count(std::string_view text) {
   return count;
 }
 
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
 std::string shortened(std::string_view text, size_t width) {
   if (character_count(text) <= width) return std::string(text);
   if (width == 0) return {};

@@ -19,6 +19,9 @@ std::string to_utf8(std::string_view text);
 // and stray bytes are written as \xHH or \u{HEX}.
 std::string printable(std::string_view text);
 
+// ASCII letters in lower case, all other bytes as they are.
+std::string lower_case(std::string_view text);
+
 // At most `width` characters of text, the last one an ellipsis where something was cut.
 std::string shortened(std::string_view text, size_t width);
 

@@ -176,12 +176,13 @@ class Scripts:
 
     def __init__(self, client, name):
         self.client = client
-        with open(os.path.join(LUA, "prelude.lua"), encoding="ascii") as file:
-            prelude = file.read()
         self.sha = {}
         for script in ("acquire", "release"):
-            with open(os.path.join(LUA, script + ".lua"), encoding="ascii") as file:
-                self.sha[script] = client.script_load(prelude + file.read())
+            text = ""
+            for part in ("prelude", "history", "sweep", "grant", "finish", script):
+                with open(os.path.join(LUA, part + ".lua"), encoding="ascii") as file:
+                    text += file.read()
+            self.sha[script] = client.script_load(text)
         self.keys = [f"rlock:{{{name}}}:{suffix}" for suffix in KEYS]
 
     def acquire(self, owner, limit=1):

@@ -60,7 +60,7 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   ln -s "$quorum_folder/1/s" triplet
   local one="unix://$quorum_folder/1/s" two="unix://$quorum_folder/2/s"
   RLOCK_URL="$one unix://$PWD/twin unix://$PWD/triplet" run -64 --separate-stderr rlock run -n twice -- true
-  [[ $stderr == *"is the same server as "*": a quorum needs independent ones"* ]]
+  [[ $stderr == *"is the same server as "*"; a quorum needs independent servers"* ]]
   no_trace twice 1
   # Two of three are different ones: a majority.
   RLOCK_URL="$one unix://$PWD/twin $two" rlock run -n twice -- true
@@ -240,17 +240,17 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   eventually no_trace job 1 2
 }
 
-@test "a server that has just started and may have forgotten does not vote" {
+@test "a server that has just started and may have lost locks is not counted" {
   quorum 3
   end_server "$quorum_folder/3"
   rm -rf "${quorum_folder:?}/3"
   serve "$quorum_folder/3" --appendonly no
   rlock run job -- true
   run rlock status job
-  [[ $output == *"does not vote until"* ]]
+  [[ $output == *"is not counted until"* ]]
   signal_server KILL 2
   run -69 --separate-stderr rlock run job -- touch started
-  says '"job"' "$quorum_folder/3/s: does not vote until" "may have forgotten leases"
+  says '"job"' "$quorum_folder/3/s is not counted until" "may have lost locks"
   [ ! -e started ]
 }
 
@@ -258,7 +258,7 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   quorum 3
   for i in 1 2 3; do at_server "$i" redis acl setuser default -config >/dev/null; done
   run -69 --separate-stderr rlock run job -- true
-  says "does not vote until"
+  says "is not counted until"
   for i in 1 2 3; do at_server "$i" redis acl setuser default +config -info >/dev/null; done
   rlock run job -- true
 }
@@ -315,7 +315,7 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   for url in redis+sentinel://s1/m redis+cluster://n1; do
     for format in native plain; do
       run -64 --separate-stderr rlock run --format "$format" -u redis://127.0.0.1:1 -u "$url" -u unix:///nowhere lock -- touch started
-      says "a quorum is made of single servers" redis:// rediss:// unix:// local:
+      says "a quorum consists of single servers" redis:// rediss:// unix:// local:
       [ ! -e started ]
     done
   done

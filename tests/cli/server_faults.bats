@@ -96,7 +96,7 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
   hold overwritten -t 2 2>err
   redis set 'rlock:{overwritten}:holders' precious >/dev/null
   ends_with 76 "$holder"
-  grep -q 'overwritten.*holds something else' err || fail "$(cat err)"
+  grep -q 'overwritten.*is used for something else' err || fail "$(cat err)"
   [ "$(wc -l <err)" -eq 1 ] || fail "$(cat err)"
   [ "$(redis get 'rlock:{overwritten}:holders')" = precious ]
   reset_server

@@ -213,7 +213,7 @@ waiting_in() {
   run -78 --separate-stderr rlock run --password-command 'echo; echo secret' lock -- touch started
   says 'printed no password'
   run -78 --separate-stderr rlock run --password-command 'echo $$ >pid; sleep 600' lock -- touch started
-  says 'did not end within 5s'
+  says 'did not finish within 5s'
   eventually gone "$(cat pid)"
   run -64 --separate-stderr rlock run --password-command true --password-file secret lock -- touch started
   says exclude

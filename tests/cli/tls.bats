@@ -86,31 +86,31 @@ refuses() {
   present localhost
   refuses 77 "not for localhost"
   present server
-  RLOCK_CACERT=$PKI/other/ca.crt refuses 77 "no authority that is trusted here"
-  RLOCK_CACERT='' refuses 77 "no authority that is trusted here"
+  RLOCK_CACERT=$PKI/other/ca.crt refuses 77 "no trusted CA signed it"
+  RLOCK_CACERT='' refuses 77 "no trusted CA signed it"
 }
 
 @test "a plain port behind rediss://, a TLS port behind redis://" {
   own
   listen "$own_server" port
   local options=(--connect-timeout 500ms)
-  RLOCK_URL=rediss://localhost:$PORT refuses 77 "localhost:$PORT" "a plain port"
+  RLOCK_URL=rediss://localhost:$PORT refuses 77 "localhost:$PORT" "does not speak TLS; use redis://"
   redis-cli -s "$own_server/s" config set requirepass canary >/dev/null
-  RLOCK_URL=rediss://:canary@localhost:$PORT refuses 77 "a plain port"
+  RLOCK_URL=rediss://:canary@localhost:$PORT refuses 77 "does not speak TLS"
   [[ $stderr != *canary* ]]
   # A server that never answers.
   kill -STOP "$(cat "$own_server/pid")"
   RLOCK_URL=rediss://localhost:$PORT refuses 69 "a plain port?"
   serve_tls "$here/tls"
-  RLOCK_URL=redis://localhost:$PORT refuses 69 "localhost:$PORT" "a port for TLS"
+  RLOCK_URL=redis://localhost:$PORT refuses 69 "localhost:$PORT" "use rediss:// for a TLS port"
   end_server "$here/tls"
 }
 
 @test "exit 77: a client certificate that is wanted and missing, or of another authority" {
   redis config set tls-auth-clients yes >/dev/null
-  refuses 77 "localhost:$PORT" "wants a client certificate"
+  refuses 77 "localhost:$PORT" "requires a client certificate"
   RLOCK_CERT=$PKI/other/stranger.crt RLOCK_KEY=$PKI/other/stranger.key \
-    refuses 77 "refuses our client certificate" "unknown ca"
+    refuses 77 "rejected the client certificate" "unknown ca"
   run -0 --separate-stderr rlock run --cert "$PKI/client.crt" --key "$PKI/client.key" lock -- true
   silent
   cat "$PKI/client.crt" "$PKI/client.key" >both
@@ -202,7 +202,7 @@ refuses() {
   RLOCK_KEY=$PKI/client.key refuses 78 "--cert"
   export RLOCK_CERT=$PKI/client.crt
   refuses 78 "no private key"
-  RLOCK_KEY=$PKI/server.key refuses 78 "does not belong to the certificate"
+  RLOCK_KEY=$PKI/server.key refuses 78 "does not match the certificate"
   openssl ec -in "$PKI/client.key" -aes128 -passout pass:canary -out locked 2>/dev/null
   RLOCK_KEY=locked refuses 78 '"locked"' "encrypted"
   echo canary >canary

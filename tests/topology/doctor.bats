@@ -40,7 +40,7 @@ is() { [ "$(grade "$2")" = "$1" ]; }
   crash s2
   [ "$(grade master)" = fail ]
   run -1 rlock doctor -u "${RLOCK_URL/the-master/another}"
-  [[ $output == *"it knows no master"* ]] || fail "$output"
+  [[ $output == *"it does not know a master"* ]] || fail "$output"
 }
 
 @test "a cluster: its state, its slots, each master; a slot that nobody serves, a node that is none of a cluster" {

@@ -222,7 +222,7 @@ blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clien
 @test "exit 69: no such master" {
   group
   RLOCK_URL=${RLOCK_URL/%$master_name/another} run -69 --separate-stderr rlock run lock -- touch started
-  says lock 'knows no master "another"'
+  says lock 'does not know a master "another"'
   [ ! -e started ]
 }
 

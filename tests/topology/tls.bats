@@ -62,7 +62,7 @@ present() { at "$1" config set tls-cert-file "$PKI/$2.crt" tls-key-file "$PKI/$2
   [[ $stderr == *"not for 127.0.0.1"* ]] || fail "$stderr"
   present "$node" server
   RLOCK_CACERT='' run -77 --separate-stderr rlock run job -- touch started
-  [[ $stderr == *"no authority that is trusted here"* ]] || fail "$stderr"
+  [[ $stderr == *"no trusted CA signed it"* ]] || fail "$stderr"
   [ ! -e started ]
 }
 

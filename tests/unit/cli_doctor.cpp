@@ -112,7 +112,7 @@ TEST_CASE("without TLS only what stays on this machine is ok") {
 
 TEST_CASE("a denied command is named with the ACL rule that works; other errors are reported") {
   ServerReport report = healthy();
-  report.denied = {"ZADD", "BLPOP"};
+  report.denied_commands = {"ZADD", "BLPOP"};
   Check found = check(report, "commands");
   CHECK(found.grade == Grade::fail);
   CHECK(found.detail.find("ZADD, BLPOP") != std::string::npos);
@@ -158,10 +158,10 @@ TEST_CASE("scripts that run concurrently fail; a server where waiters cannot blo
   garnet.atomic = false;
   CHECK(grade(garnet, "scripts") == Grade::fail);
   ServerReport proxy = healthy();
-  proxy.blocking_error = Error{ErrorKind::config, "it does not know the command blpop"};
+  proxy.blocking_error = Error{ErrorKind::config, "the server does not know the command blpop"};
   CHECK(grade(proxy, "waiting") == Grade::warn);
   ServerReport renamed = healthy();
-  renamed.missing = {"ZADD"};
+  renamed.missing_commands = {"ZADD"};
   CHECK(grade(renamed, "commands") == Grade::fail);
   CHECK(check(renamed, "commands").detail.find("ZADD") != std::string::npos);
 }
@@ -193,8 +193,8 @@ TEST_CASE("server releases with a vulnerability in scripting are a warning") {
 TEST_CASE("a refused certificate is not reported as a wrong password") {
   ServerReport report = healthy();
   report.contact_error =
-      Error{ErrorKind::denied, "TLS: its certificate is refused: it is not for h"};
+      Error{ErrorKind::denied, "TLS: the server's certificate was rejected: it is not for h"};
   CHECK(check(report, "tls").advice.find("--sni") != std::string::npos);
-  report.contact_error->text = "TLS: its certificate is refused: it is self-signed";
+  report.contact_error->text = "TLS: the server's certificate was rejected: it is self-signed";
   CHECK(check(report, "tls").advice.find("--cacert") != std::string::npos);
 }

@@ -1,14 +1,25 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/output/record.hpp"
 #include "cli/output/view.hpp"
+#include "redis/open.hpp"
 
 namespace rlock::test {
 
 inline const std::string kOwner = "6f1c9a0e5d3b4872a1908f7e6d5c4b3a";
 inline const std::string kOther = "0123456789abcdef0123456789abcdef";
+
+// The servers of single URLs.
+inline std::vector<std::string> labels(const redis::OpenOptions& options) {
+  std::vector<std::string> out;
+  for (const redis::Url& url : options.urls) {
+    out.push_back(std::get<redis::SingleUrl>(url).server.label());
+  }
+  return out;
+}
 
 inline lock::Holder holder() {
   lock::Holder out;

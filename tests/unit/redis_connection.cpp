@@ -6,7 +6,7 @@
 
 #include <atomic>
 
-#include "redis/link/member_registry.hpp"
+#include "redis/link/voting.hpp"
 #include "redis/store/redis_store.hpp"
 #include "redis_call.hpp"
 #include "support/fake_server.hpp"
@@ -117,7 +117,7 @@ TEST_CASE("a database that does not exist is an error, not database 0") {
   REQUIRE_FALSE(reply);
   CHECK(reply.error().kind == ErrorKind::unavailable);
   CHECK(reply.error().retry == Retry::never);
-  CHECK(reply.error().text.find("no such database 99") != std::string::npos);
+  CHECK(reply.error().text.find("cannot select database 99") != std::string::npos);
 }
 
 TEST_CASE("a command is not sent if the handshake did not lead to the right user and database") {

@@ -209,8 +209,7 @@ TEST_CASE("the error of a server that cannot start names its log") {
 TEST_CASE("open() gives stores of a local: server and ignores credentials meant for others") {
   Folder folder;
   redis::OpenOptions options;
-  options.urls = {"local:" + folder.path()};
-  // A blank in a local: URL needs no encoding: it is a folder's name.
+  options.urls = {redis::LocalUrl{folder.path()}};
   options.password = "for another server";
   auto make = redis::open(options);
   REQUIRE(make);

@@ -119,7 +119,7 @@ TEST_CASE("sentinels that know no such master say so, and one that refuses us is
   FakeServer strict(that_says("-NOPERM no permissions\r\n"));
   auto none = vote({ignorant.port()});
   REQUIRE_FALSE(none);
-  CHECK(none.error().text.find("knows no master \"m\"") != std::string::npos);
+  CHECK(none.error().text.find("does not know a master \"m\"") != std::string::npos);
   auto denied = vote({ignorant.port(), strict.port()});
   REQUIRE_FALSE(denied);
   CHECK(denied.error().kind == ErrorKind::denied);

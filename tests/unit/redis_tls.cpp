@@ -92,7 +92,7 @@ TEST_CASE("a server that answers without TLS is refused, and the error says why"
   Ended ended = ping([](auto& peer, int) { peer.send("-ERR unknown command\r\n"); }, kLimit);
   CHECK(ended.error.kind == ErrorKind::denied);
   CHECK(ended.error.retry == Retry::never);
-  CHECK(mentions(ended.error, "a plain port"));
+  CHECK(mentions(ended.error, "does not speak TLS"));
 }
 
 TEST_CASE("a server that hangs up in the handshake is tried again, and raises no SIGPIPE") {

@@ -229,7 +229,7 @@ TEST_CASE("two URLs and repeated servers make no quorum") {
 
 TEST_CASE("three URLs are a quorum") {
   redis::OpenOptions options;
-  options.urls = {"redis://a", "redis://b:7", "redis://c"};
+  options.urls = *parse_urls({"redis://a", "redis://b:7", "redis://c"});
   auto opened = redis::open(options);
   REQUIRE(opened);
   CHECK((*opened)()->server() == "a:6379,b:7,c:6379");

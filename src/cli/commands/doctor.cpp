@@ -81,7 +81,8 @@ class Doctor {
   void operator()(const redis::Server& server) {
     const bool quorum = options_.urls.size() > 1;
     check_server(server, quorum ? ServerKind::quorum_member : ServerKind::single);
-    const bool local = options_.urls[reports_.size() - 1].starts_with("local:");
+    const redis::Url& url = options_.urls[reports_.size() - 1];
+    const bool local = std::holds_alternative<redis::LocalUrl>(url);
     if (local) diagnoses_.back().checks.push_back(local_check(server));
   }
 

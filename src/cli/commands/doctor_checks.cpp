@@ -50,7 +50,7 @@ Check reachable(const ServerReport& report) {
   if (text.find("TLS: ") != text.npos) {
     const bool wrong_name = text.find("it is not for") != text.npos;
     const bool untrusted =
-        text.find("self-signed") != text.npos || text.find("no authority") != text.npos;
+        text.find("self-signed") != text.npos || text.find("no trusted CA") != text.npos;
     return {"tls", Grade::fail, text,
             wrong_name  ? "use --sni NAME with a name that is in the certificate"
             : untrusted ? "use --cacert FILE with the authority that signed the certificate"
@@ -127,12 +127,12 @@ std::string listed(const std::vector<std::string>& commands) {
 }
 
 Check commands(const ServerReport& report, const std::string& acl_rule) {
-  if (!report.denied.empty()) {
-    return {"commands", Grade::fail, "this user may not run " + listed(report.denied),
+  if (!report.denied_commands.empty()) {
+    return {"commands", Grade::fail, "this user may not run " + listed(report.denied_commands),
             redis_cli(report.server, "ACL SETUSER NAME on '>PASSWORD' '" + acl_rule + "'")};
   }
-  if (!report.missing.empty()) {
-    return {"commands", Grade::fail, "the server lacks " + listed(report.missing),
+  if (!report.missing_commands.empty()) {
+    return {"commands", Grade::fail, "the server lacks " + listed(report.missing_commands),
             "enable these commands again (rename-command, a proxy), or use another server"};
   }
   if (report.error) {

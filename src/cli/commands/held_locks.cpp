@@ -11,6 +11,7 @@
 #include "run/ancestor.hpp"
 #include "run/reentry.hpp"
 #include "util/number.hpp"
+#include "util/percent.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -23,39 +24,8 @@ constexpr size_t kFields = 10;
 
 using Fields = std::vector<std::string_view>;
 
-bool is_unreserved(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("-._~:/").find(c) != std::string_view::npos;
-}
-
 std::string encoded(std::string_view text) {
-  constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string out;
-  for (char c : text) {
-    auto byte = static_cast<unsigned char>(c);
-    if (is_unreserved(c)) {
-      out += c;
-    } else {
-      out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
-    }
-  }
-  return out;
-}
-
-std::optional<std::string> decoded(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const bool escaped = text.front() == '%';
-    if (escaped) {
-      auto byte = util::parse_number<unsigned char>(text.substr(1, 2), 16);
-      if (!byte || text.size() < 3) return std::nullopt;
-      out += static_cast<char>(*byte);
-    } else {
-      out += text.front();
-    }
-    text.remove_prefix(escaped ? 3 : 1);
-  }
-  return out;
+  return util::percent_encoded(text, "-._~:/");
 }
 
 Fields split(std::string_view text, char between) {
@@ -74,9 +44,9 @@ std::optional<uint64_t> number(std::string_view text, uint64_t most) {
 }
 
 std::optional<LockAddress> read_address(const Fields& fields) {
-  auto server = decoded(fields[0]);
-  auto prefix = decoded(fields[1]);
-  auto name = decoded(fields[2]);
+  auto server = util::percent_decoded(fields[0]);
+  auto prefix = util::percent_decoded(fields[1]);
+  auto name = util::percent_decoded(fields[2]);
   if (!server || !prefix || !name) return std::nullopt;
   return LockAddress{*std::move(server), *std::move(prefix), *std::move(name)};
 }

@@ -135,9 +135,8 @@ Status try_connection(const Setting& setting) {
   Choices choices;
   choices.set(Opt::url, {"local:"});
   choices.set(setting.id, setting.values);
-  TRY(auto options, connection_options(choices, empty_environment));
-  auto urls = redis::parse_urls(options.urls);
-  return urls ? Status(Done{}) : std::move(urls).error();
+  auto options = connection_options(choices, empty_environment);
+  return options ? Status(Done{}) : std::move(options).error();
 }
 
 Status try_run(const Choices& choices) {

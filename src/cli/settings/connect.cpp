@@ -13,12 +13,11 @@ namespace {
 
 // A --url with its own credentials is not the server that user and password of the environment are
 // meant for: it must not even see them.
-Getenv credentials_environment(const Choices& choices, Getenv getenv) {
+Getenv credentials_environment(const Choices& choices, const std::vector<redis::Url>& urls,
+                               Getenv getenv) {
   if (!choices.is_flag(Opt::url)) return getenv;
-  const auto& urls = choices.all(Opt::url);
-  bool own_credentials = std::any_of(urls.begin(), urls.end(), [](const std::string& text) {
-    auto url = redis::parse_url(text);
-    return url && redis::own_credentials(*url) != redis::Credentials{};
+  bool own_credentials = std::any_of(urls.begin(), urls.end(), [](const redis::Url& url) {
+    return redis::own_credentials(url) != redis::Credentials{};
   });
   return own_credentials ? empty_environment : getenv;
 }
@@ -102,20 +101,17 @@ std::optional<std::string> variable(Getenv getenv, std::string_view name) {
 
 Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv getenv) {
   redis::OpenOptions out;
-  out.urls = choices.all(Opt::url);
-  if (out.urls.empty()) out.urls = split_urls(variable(getenv, "RLOCK_URL").value_or(""));
-  if (out.urls.empty()) {
-    return Error{ErrorKind::config,
-                 "no server given: use --url URL, RLOCK_URL or rlock.toml; "
-                 "--url local: starts a private server on this machine"};
-  }
+  auto texts = choices.all(Opt::url);
+  if (texts.empty()) texts = split_urls(variable(getenv, "RLOCK_URL").value_or(""));
+  TRY(auto urls, redis::parse_urls(texts));
+  out.urls = std::move(urls);
   auto prefix =
       choices.has(Opt::prefix) ? choices.last(Opt::prefix) : variable(getenv, "RLOCK_PREFIX");
   if (prefix) out.prefix = *std::move(prefix);
   TRY_STATUS(check_prefix(out.prefix));
   TRY(auto format, format_choice(choices));
   out.format = format;
-  TRY_STATUS(set_credentials(out, choices, credentials_environment(choices, getenv)));
+  TRY_STATUS(set_credentials(out, choices, credentials_environment(choices, out.urls, getenv)));
   TRY_STATUS(set_tls(out, choices, getenv));
   TRY_STATUS(set_connect_timeout(out, choices));
   return out;

@@ -11,12 +11,13 @@ namespace rlock::redis {
 
 using Words = std::vector<std::string>;
 
-// One server, asked one thing after another: what the doctor wants to know.
+// Sends single commands to one server.
 class CommandClient {
  public:
   explicit CommandClient(const Server& server) : connection_(server) {}
 
-  // The words of the reply, however nested. Bounded by the connect timeout and a few seconds.
+  // The strings and numbers of the reply, however nested. Takes at most the connect timeout and a
+  // few seconds.
   Result<Words> ask(const Words& words, const lua::Script* script = nullptr);
 
  private:

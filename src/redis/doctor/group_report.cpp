@@ -1,11 +1,10 @@
 #include "redis/doctor/group_report.hpp"
 
-#include <algorithm>
-#include <charconv>
-
 #include "redis/doctor/command_client.hpp"
 #include "redis/link/cluster_reply.hpp"
+#include "redis/link/info.hpp"
 #include "redis/link/sentinels.hpp"
+#include "util/number.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -18,8 +17,8 @@ SentinelReport examine_sentinel(const Server& server, const std::string& name) {
     report.error = std::move(master).error();
   } else if (master->size() != 2) {
     report.abstains = true;
-    report.error =
-        Error{ErrorKind::unavailable, server.label() + ": it knows no master \"" + name + "\""};
+    report.error = Error{ErrorKind::unavailable,
+                         server.label() + ": it does not know a master \"" + name + "\""};
   } else {
     report.master = master->front() + ":" + master->back();
     auto quorum = client.ask({"SENTINEL", "CKQUORUM", name});
@@ -28,48 +27,30 @@ SentinelReport examine_sentinel(const Server& server, const std::string& name) {
   return report;
 }
 
-std::optional<Server> server_at(const std::string& address, Server server) {
-  const size_t colon = address.rfind(':');
-  server.host = address.substr(0, colon);
-  const char* end = address.data() + address.size();
-  auto [stop, error] = std::from_chars(address.data() + colon + 1, end, server.port);
+SentinelVote vote_of(const SentinelReport& report) {
+  if (report.abstains) return UnknownMaster{};
+  if (report.error) return *report.error;
+  auto master = parse_host_port(report.master);
+  return master ? SentinelVote(*std::move(master)) : SentinelVote(NoAnswer{});
+}
+
+Server server_at(const HostPort& address, Server server) {
+  server.host = address.host;
+  server.port = address.port;
   server.addresses.reset();
-  return error == std::errc() && stop == end ? std::optional(std::move(server)) : std::nullopt;
-}
-
-uint64_t number_of(const std::string& info, const std::string& field) {
-  const size_t found = info.find(field + ":");
-  uint64_t value = 0;
-  if (found == info.npos) return value;
-  std::from_chars(info.data() + found + field.size() + 1, info.data() + info.size(), value);
-  return value;
-}
-
-std::string word_after(const std::string& info, const std::string& field) {
-  const size_t found = info.find(field + ":");
-  if (found == info.npos) return {};
-  const size_t from = found + field.size() + 1;
-  return info.substr(from, info.find_first_of("\r\n", from) - from);
+  return server;
 }
 
 }  // namespace
 
 GroupReport examine_group(const SentinelGroup& group) {
   GroupReport report{joined_labels(group.sentinels) + "/" + group.name};
+  std::vector<SentinelVote> votes;
   for (const Server& server : group.sentinels) {
     report.sentinels.push_back(examine_sentinel(server, group.name));
+    votes.push_back(vote_of(report.sentinels.back()));
   }
-  const auto& all = report.sentinels;
-  const auto abstaining =
-      std::count_if(all.begin(), all.end(), [](const auto& one) { return one.abstains; });
-  for (const SentinelReport& candidate : all) {
-    if (candidate.error) continue;
-    const auto votes = std::count_if(
-        all.begin(), all.end(), [&](const auto& one) { return one.master == candidate.master; });
-    if (is_majority(votes, all.size(), abstaining)) {
-      report.master = server_at(candidate.master, group.master);
-    }
-  }
+  if (auto master = elect(votes)) report.master = server_at(*master, group.master);
   return report;
 }
 
@@ -84,15 +65,14 @@ ClusterReport examine_cluster(const ClusterSeeds& cluster) {
       continue;
     }
     report.error.reset();
-    report.state = word_after(info->front(), "cluster_state");
-    report.slots_served = number_of(info->front(), "cluster_slots_ok");
+    const InfoFields fields = read_info(info->front());
+    report.state = info_field(fields, "cluster_state");
+    report.slots_served =
+        util::parse_number<uint64_t>(info_field(fields, "cluster_slots_ok")).value_or(0);
     const NodeNaming naming = seed.tls != nullptr ? NodeNaming::by_name : NodeNaming::by_address;
     for (const HostPort& master : masters_in(nodes->front(), naming)) {
-      Server server = seed;
-      server.addresses.reset();
-      if (!master.host.empty()) server.host = master.host;
-      server.port = master.port;
-      report.masters.push_back(std::move(server));
+      const std::string& host = master.host.empty() ? seed.host : master.host;
+      report.masters.push_back(server_at({host, master.port}, seed));
     }
     return report;
   }

@@ -2,39 +2,25 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <thread>
 
 #include "lua/scripts.hpp"
 #include "redis/doctor/command_client.hpp"
 #include "redis/link/server_error.hpp"
+#include "util/number.hpp"
 #include "util/random.hpp"
 
 namespace rlock::redis {
 namespace {
 
-std::map<std::string, std::string, std::less<>> read_info(std::string_view text) {
-  std::map<std::string, std::string, std::less<>> info;
-  while (!text.empty()) {
-    size_t end = std::min(text.find("\r\n"), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(text.size(), end + 2));
-    size_t colon = line.find(':');
-    if (colon != line.npos) info.emplace(line.substr(0, colon), line.substr(colon + 1));
-  }
-  return info;
-}
-
+// Some servers return a script's number as `17.0`.
 int64_t number(const std::string& text) {
-  int64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
+  return util::parse_number<int64_t>(util::leading_digits(text)).value_or(0);
 }
 
-// As decode_error words it.
 bool is_cluster_redirect(const Error& error) {
-  return error.text.find("it is a node of a cluster") != std::string::npos;
+  return error.text.find(kClusterNode) != std::string::npos;
 }
 
 class ServerExaminer {
@@ -46,13 +32,13 @@ class ServerExaminer {
 
   ServerReport examine() {
     auto ping = ask({"PING"});
-    // A proxy that hangs up on CLIENT is spoken to without it the second time.
+    // A proxy may have hung up on CLIENT, which the second connection does not send.
     if (!ping && ping.error().retry == Retry::later) ping = ask({"PING"});
-    // A refused AUTH fails all alike; PING alone is only one of what rlock asks.
+    // This user may be denied PING, which rlock does not need. A refused AUTH fails every command.
     const Words any_script{"EVAL", "return 1", "1", prefix_ + "{doctor}"};
-    bool in = ping || (ping.error().kind == ErrorKind::denied && ask(any_script)) ||
-              ping.error().kind == ErrorKind::config;
-    if (!in) {
+    const bool usable = ping || (ping.error().kind == ErrorKind::denied && ask(any_script)) ||
+                        ping.error().kind == ErrorKind::config;
+    if (!usable) {
       report_.contact_error = std::move(ping).error();
       return std::move(report_);
     }
@@ -96,9 +82,9 @@ class ServerExaminer {
 
   void note(const std::string& command, Error error) {
     if (error.kind == ErrorKind::denied) {
-      report_.denied.push_back(command);
+      report_.denied_commands.push_back(command);
     } else if (error.kind == ErrorKind::config && !command.starts_with("evalsha")) {
-      report_.missing.push_back(command);
+      report_.missing_commands.push_back(command);
     } else if (!report_.error) {
       report_.error = std::move(error);
     }
@@ -111,14 +97,14 @@ class ServerExaminer {
   }
 
   void try_commands() {
-    // A master of a cluster has some of the slots: a name of ours comes to lie there soon.
-    const int names = kind_ == ServerKind::cluster_node ? 1000 : 0;
+    // A master of a cluster has only some of the slots: tries names until one lies there.
+    const int more_names = kind_ == ServerKind::cluster_node ? 1000 : 0;
     util::SystemRandom random;
-    auto fresh = [&] { return prefix_ + "{doctor-" + util::random_hex(random) + "}:"; };
-    std::string base = fresh();
+    auto random_base = [&] { return prefix_ + "{doctor-" + util::random_hex(random) + "}:"; };
+    std::string base = random_base();
     auto failed = probe(base);
-    for (int i = 0; i < names && !failed && is_cluster_redirect(failed.error()); ++i) {
-      base = fresh();
+    for (int i = 0; i < more_names && !failed && is_cluster_redirect(failed.error()); ++i) {
+      base = random_base();
       failed = probe(base);
     }
     if (failed) {
@@ -137,22 +123,23 @@ class ServerExaminer {
     if (report_.server.db != 0) try_databases(base + "hash");
   }
 
-  // What does not block is answered at once: a waiter has to ask again and again.
+  // A server that answers at once cannot block: a waiter has to poll there.
   void try_waiting(const std::string& list) {
     constexpr Millis kShort{100};
     const TimePoint start = BootClock::now();
-    auto nothing = ask({"BLPOP", list, "0.2"});
-    if (!nothing && nothing.error().kind == ErrorKind::denied) {
-      note("BLPOP", std::move(nothing).error());
-    } else if (!nothing) {
-      report_.blocking_error = std::move(nothing).error();
+    auto reply = ask({"BLPOP", list, "0.2"});
+    if (!reply && reply.error().kind == ErrorKind::denied) {
+      note("BLPOP", std::move(reply).error());
+    } else if (!reply) {
+      report_.blocking_error = std::move(reply).error();
     } else if (BootClock::now() - start < kShort) {
-      report_.blocking_error = Error{ErrorKind::unavailable, "BLPOP is answered before its time"};
+      report_.blocking_error =
+          Error{ErrorKind::unavailable, "the server answers BLPOP before its timeout"};
     }
   }
 
-  // Two connections at once: where a script does not run alone, one overwrites what the other
-  // wrote.
+  // Runs a script over two connections at once: where scripts are not atomic, one overwrites what
+  // the other wrote.
   void try_atomicity(const std::string& hash) {
     constexpr int kRounds = 10;
     const Words words{"EVALSHA", std::string(lua::atomicity.sha1), "1", hash};
@@ -162,16 +149,18 @@ class ServerExaminer {
     auto count_up = [&](CommandClient& client) {
       for (int i = 0; i < kRounds; ++i) unanswered += client.ask(words, &lua::atomicity) ? 0 : 1;
     };
-    std::thread beside([&] { count_up(other); });
+    std::thread second([&] { count_up(other); });
     count_up(client_);
-    beside.join();
+    second.join();
     auto last = ask(words, &lua::atomicity);
-    if (unanswered == 0 && last && !last->empty())
-      report_.atomic = number(last->front()) == 2 * kRounds + 3;
+    constexpr int kCalls = 2 * kRounds + 3;  // the first two and the last one included
+    if (unanswered == 0 && last && !last->empty()) {
+      report_.atomic = number(last->front()) == kCalls;
+    }
     (void)ask({"EVAL", "return redis.call('DEL', KEYS[1])", "1", hash});
   }
 
-  // Some services answer SELECT with OK and have one database all the same.
+  // Some services answer SELECT with OK although they have only one database.
   void try_databases(const std::string& hash) {
     Server zero = report_.server;
     zero.db = 0;
@@ -193,8 +182,7 @@ class ServerExaminer {
 }  // namespace
 
 std::string ServerReport::info_field(std::string_view field) const {
-  auto found = info.find(field);
-  return found == info.end() ? std::string() : found->second;
+  return redis::info_field(info, field);
 }
 
 ServerReport examine_server(const Server& server, const std::string& prefix, ServerKind kind) {

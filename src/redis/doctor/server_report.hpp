@@ -1,11 +1,11 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "redis/link/info.hpp"
 #include "redis/net/server.hpp"
 #include "redis/store/acl.hpp"
 #include "util/clock.hpp"
@@ -13,27 +13,27 @@
 
 namespace rlock::redis {
 
-// What a server says of itself, for `rlock doctor`. Nothing: it did not say, or not to this user.
+// What a server reports, for `rlock doctor`. Empty fields: it did not report them, or this user may
+// not ask.
 struct ServerReport {
   Server server;
-  std::optional<Error> contact_error;                    // then nothing else is known
-  std::optional<Nanos> round_trip;                       // the median of a few
-  std::optional<Millis> clock_ahead;                     // the server's clock before this host's
-  std::map<std::string, std::string, std::less<>> info;  // INFO, by its own names
-  std::optional<std::string> fsync;                      // appendfsync
+  std::optional<Error> contact_error;  // then nothing else is known
+  std::optional<Nanos> round_trip;     // the median of a few
+  std::optional<Millis> clock_ahead;   // of the server before that of this host
+  InfoFields info;                     // the whole of INFO
+  std::optional<std::string> fsync;    // appendfsync
   std::optional<std::string> save;
-  std::vector<std::string> denied;      // commands that rlock needs, and this user may not run
-  std::vector<std::string> missing;     // and the server does not have
-  std::optional<Error> blocking_error;  // why a waiter cannot block there
-  std::optional<bool> atomic;           // scripts run one after the other
-  bool single_database = false;         // SELECT changes nothing
-  std::optional<Error> error;           // why the commands that are allowed failed all the same
+  std::vector<std::string> denied_commands;   // that rlock needs and this user may not run
+  std::vector<std::string> missing_commands;  // that rlock needs and the server does not have
+  std::optional<Error> blocking_error;        // why a waiter cannot block there
+  std::optional<bool> atomic;                 // whether scripts run one after the other
+  bool single_database = false;               // SELECT has no effect
+  std::optional<Error> error;                 // why commands failed that exist and are allowed
 
-  std::string info_field(std::string_view field) const;  // of `info`; empty where it is not there
+  std::string info_field(std::string_view field) const;  // empty where INFO lacks it
 };
 
-// Asks, and leaves nothing at the server. Bounded by the server's connect timeout and a few
-// seconds.
+// Examines the server and leaves no key there. Takes at most its connect timeout and a few seconds.
 ServerReport examine_server(const Server& server, const std::string& prefix,
                             ServerKind kind = ServerKind::single);
 

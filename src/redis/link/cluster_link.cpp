@@ -6,12 +6,11 @@
 namespace rlock::redis {
 namespace {
 
-// Connections kept: a hostile node could send us anywhere.
+// Most connections kept: a hostile node could redirect us without end.
 constexpr size_t kMostNodes = 16;
 
-std::string_view error_in(const ReplyPtr& reply) {
-  if (reply->type != REDIS_REPLY_ERROR) return {};
-  return {reply->str, static_cast<size_t>(reply->len)};
+std::string_view error_in(const redisReply& reply) {
+  return is_error(reply) ? text_of(reply) : std::string_view();
 }
 
 HostPort host_port_of(const Server& server) {
@@ -22,17 +21,17 @@ HostPort host_port_of(const Server& server) {
 
 std::optional<HostPort> LastNode::get() const {
   std::lock_guard lock(mutex_);
-  return at_;
+  return node_;
 }
 
-void LastNode::set(std::optional<HostPort> at) {
+void LastNode::set(std::optional<HostPort> node) {
   std::lock_guard lock(mutex_);
-  at_ = std::move(at);
+  node_ = std::move(node);
 }
 
 ClusterLink::ClusterLink(std::vector<Server> seeds, std::shared_ptr<LastNode> last_node)
     : seeds_(std::move(seeds)), last_node_(std::move(last_node)) {
-  // A silent seed must leave time for the others and for the node they send us to.
+  // A silent seed must leave time for the others and for the node that they redirect to.
   for (Server& seed : seeds_) seed.connect_timeout /= static_cast<int>(seeds_.size() + 1);
   current_ = node_at(host_port_of(seeds_.front()));
 }
@@ -92,10 +91,10 @@ void ClusterLink::handle_reply(Result<ReplyPtr> reply) {
     asking_ = Asking::no;
     return connection().start(words_);
   }
-  std::string_view error = error_in(*reply);
+  std::string_view error = error_in(**reply);
   if (auto redirect = redirect_in(error)) return follow_redirect(*redirect);
   if (error.starts_with("CLUSTERDOWN")) {
-    forget_last_node();  // this node's view of the cluster may be the odd one
+    forget_last_node();  // this node's view of the cluster may be wrong
   } else if (redirects_ == 0) {
     last_node_->set(nodes_[current_].at);
   }
@@ -106,8 +105,8 @@ void ClusterLink::follow_redirect(const Redirect& redirect) {
   if (++redirects_ > kMostRedirects) {
     forget_last_node();
     return end(Error{ErrorKind::unavailable,
-                     node() + ": the nodes do not agree on who has the lock", Retry::later,
-                     Answered::yes});
+                     node() + ": the nodes do not agree on which one serves this lock",
+                     Retry::later, Answered::yes});
   }
   HostPort to = host_port_of(server_at(redirect.to));
   if (redirect.kind == Redirect::Kind::ask) return ask(to, Asking::yes);
@@ -115,7 +114,8 @@ void ClusterLink::follow_redirect(const Redirect& redirect) {
   ask(to, Asking::no);
 }
 
-// Any seed may be dead; each gets its turn. What refuses our password refuses it everywhere.
+// Any seed may be dead, so all are tried in turn. One that refuses our password ends the command:
+// the others have the same users.
 void ClusterLink::handle_unreachable(Error why) {
   arrived_ = may_have_arrived();
   forget_last_node();
@@ -124,7 +124,7 @@ void ClusterLink::handle_unreachable(Error why) {
   ask(next_seed(), Asking::no);
 }
 
-// The next command begins at a seed again.
+// The next command starts at a seed again.
 void ClusterLink::forget_last_node() {
   last_node_->set(std::nullopt);
 }

@@ -13,24 +13,25 @@
 
 namespace rlock::redis {
 
-// The node that served us last: no slot map, since one lock is one slot.
+// The node that answered last. A slot map is not needed, since a lock lies in one slot.
 class LastNode {
  public:
   std::optional<HostPort> get() const;
-  void set(std::optional<HostPort> at);
+  void set(std::optional<HostPort> node);
 
  private:
   mutable std::mutex mutex_;  // the renewal thread has a link of its own
-  std::optional<HostPort> at_;
+  std::optional<HostPort> node_;
 };
 
-// The way to the node of a cluster that has the key of a command: the one that served us last, or
-// the seeds in turn, and on from there as the nodes tell.
+// Sends a command to the node of a cluster that has its key: first to the node that answered last,
+// or to the seeds in turn, then wherever the nodes redirect it.
 class ClusterLink final : public Link {
  public:
   static constexpr int kMostRedirects = 5;  // of one command
 
-  // Not empty; all with the same credentials. `home` is shared by the links to the same cluster.
+  // `seeds` is not empty; all have the same credentials. `last_node` is shared by the links to a
+  // cluster.
   ClusterLink(std::vector<Server> seeds, std::shared_ptr<LastNode> last_node);
 
   void start(const std::vector<std::string>& words) override;
@@ -47,7 +48,7 @@ class ClusterLink final : public Link {
   }
 
   bool uses_tls() const { return seeds_.front().tls != nullptr; }
-  // Where a node is and how to introduce ourselves there. An empty host is the one asked last.
+  // The server at an address. An empty host means the node asked last.
   Server server_at(const HostPort& at) const;
 
  private:
@@ -71,15 +72,15 @@ class ClusterLink final : public Link {
 
   std::vector<Server> seeds_;
   std::shared_ptr<LastNode> last_node_;
-  std::vector<Node> nodes_;  // spoken to so far
+  std::vector<Node> nodes_;  // connected to so far
   size_t current_ = 0;
   size_t seed_ = 0;  // the one to try next
   std::vector<std::string> words_;
   bool in_flight_ = false;
-  Asking asking_ = Asking::no;  // the answer to ASKING comes next
+  Asking asking_ = Asking::no;  // yes: the next reply is that to ASKING
   int redirects_ = 0;
-  Answered answered_ = Answered::no;  // a node that could not be reached said so itself
-  bool arrived_ = false;              // perhaps, at a node that was lost before it answered
+  Answered answered_ = Answered::no;  // yes: a node answered, but could not be used
+  bool arrived_ = false;              // the command may have reached a node that was lost then
   size_t failures_ = 0;               // nodes that could not be reached for this command
   std::optional<Result<ReplyPtr>> result_;
 };

@@ -1,7 +1,5 @@
 #include "redis/link/cluster_reply.hpp"
 
-#include <charconv>
-
 namespace rlock::redis {
 namespace {
 
@@ -13,16 +11,11 @@ std::string_view next(std::string_view& text, char mark) {
   return word;
 }
 
-// `10.0.0.1:6381`, `::1:6381`, `:6381`, `?:6381`: the last two where a node does not know its name.
-std::optional<HostPort> parse_host_port(std::string_view text) {
-  size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  HostPort at{std::string(text.substr(0, colon)), 0};
-  if (at.host == "?") at.host.clear();
-  std::string_view digits = text.substr(colon + 1);
-  std::from_chars(digits.data(), digits.data() + digits.size(), at.port);
-  if (at.port < 1 || at.port > 65535) return std::nullopt;
-  return at;
+// A node that does not know its own name is `:6381` or `?:6381`.
+std::optional<HostPort> parse_node(std::string_view text) {
+  auto node = parse_host_port(text);
+  if (node && node->host == "?") node->host.clear();
+  return node;
 }
 
 bool has_flag(std::string_view flags, std::string_view flag) {
@@ -38,7 +31,7 @@ std::optional<Redirect> redirect_in(std::string_view error) {
   std::string_view word = next(error, ' ');
   if (word != "MOVED" && word != "ASK") return std::nullopt;
   next(error, ' ');  // the slot
-  auto to = parse_host_port(next(error, ' '));
+  auto to = parse_node(next(error, ' '));
   if (!to) return std::nullopt;
   return Redirect{word == "ASK" ? Redirect::Kind::ask : Redirect::Kind::moved, std::move(*to)};
 }
@@ -53,11 +46,11 @@ std::vector<HostPort> masters_in(std::string_view nodes, NodeNaming naming) {
     std::string_view where = next(line, ' ');
     std::string_view flags = next(line, ' ');
     for (int i = 0; i < kBetweenFlagsAndSlots; ++i) next(line, ' ');
-    auto at = parse_host_port(next(where, '@'));
+    auto node = parse_node(next(where, '@'));
     next(where, ',');
     std::string_view name = next(where, ',');
-    if (at && naming == NodeNaming::by_name && !name.empty()) at->host = name;
-    if (at && has_flag(flags, "master") && !line.empty()) masters.push_back(std::move(*at));
+    if (node && naming == NodeNaming::by_name && !name.empty()) node->host = name;
+    if (node && has_flag(flags, "master") && !line.empty()) masters.push_back(std::move(*node));
   }
   return masters;
 }

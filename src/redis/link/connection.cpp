@@ -11,6 +11,7 @@
 #include "redis/net/dialer.hpp"
 #include "redis/net/secret.hpp"
 #include "redis/net/stream.hpp"
+#include "redis/net/tls_error.hpp"
 #include "util/duration.hpp"
 
 namespace rlock::redis {
@@ -18,10 +19,10 @@ namespace {
 
 constexpr size_t kReadSize = 16 * size_t{1024};
 
-// Another password than the one that was given, or one at all.
+// The server requires another password than ours.
 bool is_auth_error(const redisReply& reply) {
-  if (reply.type != REDIS_REPLY_ERROR) return false;
-  const std::string_view text(reply.str, static_cast<size_t>(reply.len));
+  if (!is_error(reply)) return false;
+  const std::string_view text = text_of(reply);
   return text.starts_with("WRONGPASS") || text.starts_with("NOAUTH") ||
          text.find("invalid password") != text.npos;
 }
@@ -51,21 +52,19 @@ class Connection::State {
  private:
   enum class CommandPhase { idle, asked, fetching, dialing, talking, ended };
 
-  bool in_handshake() const { return next_step_ < steps_.size(); }
-  bool must_come_first(HandshakeStep step) const;
   std::string_view unsent() const { return std::string_view(out_).substr(sent_); }
 
   void begin(TimePoint now);
   void dial(TimePoint now);
-  void fetched(TimePoint now);
-  void connected(util::Fd fd);
+  void handle_new_password(TimePoint now);
+  void handle_connected(util::Fd fd);
   void talk();
   void probe_plain_port(TimePoint now);
   std::optional<Error> send_rest();
   void read_replies();
   void handle_reply(ReplyPtr reply);
   void end(Result<ReplyPtr> result);
-  void refused(Error why);
+  void handle_auth_error(Error why);
   void handle_disconnect(Error why);
   void fail(const std::string& why);
   void fail(Error why);
@@ -74,16 +73,14 @@ class Connection::State {
   Dialer dialer_;
   CommandPhase phase_ = CommandPhase::idle;
   TimePoint handshake_deadline_;
-  TimePoint probe_at_;                 // when silence to a TLS greeting is no delay any more
-  std::optional<PlainProbe> probe_{};  // of this socket's set-up
-  std::vector<HandshakeStep> steps_;   // of this socket's set-up
-  size_t next_step_ = 0;               // whose answer comes next
-  HandshakeState notes_;
+  TimePoint probe_at_;                 // when silence to a TLS handshake is suspicious
+  std::optional<PlainProbe> probe_{};  // of this socket's handshake
+  Handshake handshake_;                // of this socket
   std::unique_ptr<Stream> stream_;
   std::string command_;
-  bool pipelined_ = false;           // by what nobody reads the answer of
-  bool held_back_ = false;           // the command, until the set-up was answered
-  std::optional<Error> auth_error_;  // of the password, for this command: it had one more try
+  bool pipelined_ = false;           // another command follows, whose reply nobody reads
+  bool held_back_ = false;           // the command, until the handshake is answered
+  std::optional<Error> auth_error_;  // of the first password for this command; one more is tried
   std::string out_;
   size_t sent_ = 0;
   bool fully_sent_ = false;  // the command as a whole
@@ -119,12 +116,11 @@ void Connection::State::drop() {
   probe_.reset();
   stream_.reset();
   reader_ = ReplyReader();
-  steps_.clear();
-  next_step_ = 0;
+  handshake_ = {};
   result_.reset();
 }
 
-// A socket that the server closed meanwhile is replaced before the command is lost in it.
+// A socket that the server has closed is replaced before the command is sent into it.
 void Connection::State::begin(TimePoint now) {
   if (stream_ && stream_->is_quiet()) {
     out_ = command_;
@@ -139,16 +135,16 @@ void Connection::State::begin(TimePoint now) {
 void Connection::State::dial(TimePoint now) {
   if (server_.secret) server_.password = server_.secret->current();
   handshake_deadline_ = now + server_.connect_timeout;
-  // A server that has answered before is known: a renewal looks for no other trouble.
+  // A server that has answered before speaks TLS: a renewal must not be disturbed by a probe.
   const bool known = server_.tls == nullptr || server_.addresses->last();
   probe_at_ = known ? TimePoint::max() : now + server_.connect_timeout / 3;
   dialer_.start(now, handshake_deadline_);
   phase_ = CommandPhase::dialing;
 }
 
-// Whoever rotates a password may have done so just now: what the server refused counts only where
-// there is no other one. It is fetched before the connect timeout begins.
-void Connection::State::refused(Error why) {
+// The password may have been rotated just now, so a refusal counts only where there is no newer
+// one. That is fetched before the connect timeout begins.
+void Connection::State::handle_auth_error(Error why) {
   if (server_.secret != nullptr && server_.addresses->was_accepted()) why.retry = Retry::later;
   if (server_.secret == nullptr || auth_error_) return end(std::move(why));
   drop();
@@ -157,52 +153,40 @@ void Connection::State::refused(Error why) {
   phase_ = CommandPhase::fetching;
 }
 
-void Connection::State::fetched(TimePoint now) {
+void Connection::State::handle_new_password(TimePoint now) {
   if (server_.secret->current() != server_.password) return dial(now);
   end(*auth_error_);
 }
 
-void Connection::State::connected(util::Fd fd) {
+void Connection::State::handle_connected(util::Fd fd) {
   auto stream = make_stream(server_, std::move(fd));
   if (!stream) return fail(std::move(stream).error());
   stream_ = *std::move(stream);
   const bool nameless = server_.addresses->hangs_up_on_client();
-  steps_ = handshake_steps(server_, nameless ? ClientNaming::refused : ClientNaming::wanted);
-  next_step_ = 0;
-  notes_ = {};
-  out_.clear();
-  held_back_ = false;
-  for (HandshakeStep step : steps_) {
-    out_ += encode(step, server_);
-    held_back_ = held_back_ || must_come_first(step);
-  }
+  handshake_ = Handshake(server_, nameless ? ClientNaming::skip : ClientNaming::send);
+  held_back_ = handshake_.precedes(pipelined_ ? FirstCommand::final : FirstCommand::normal);
+  out_ = handshake_.request(server_);
   if (!held_back_) out_ += command_;
   sent_ = 0;
   phase_ = CommandPhase::talking;
 }
 
-// A server carries out what follows a refused step all the same: as another user, in another
-// database, on a replica, or as a member of a quorum that forgot its leases. What is given back may
-// go to such a member.
-bool Connection::State::must_come_first(HandshakeStep step) const {
-  if (step == HandshakeStep::durability || step == HandshakeStep::uptime) return !pipelined_;
-  return step != HandshakeStep::set_name && step != HandshakeStep::ping;
-}
-
 bool Connection::State::advance(TimePoint now) {
   if (phase_ == CommandPhase::asked) begin(now);
-  if (phase_ == CommandPhase::fetching && server_.secret->fetched()) fetched(now);
+  if (phase_ == CommandPhase::fetching && server_.secret->fetched()) {
+    handle_new_password(now);
+  }
   if (phase_ == CommandPhase::dialing && dialer_.advance(now)) {
     auto fd = dialer_.take();
     if (fd) {
-      connected(std::move(*fd));
+      handle_connected(std::move(*fd));
     } else {
       end(std::move(fd).error());
     }
   }
   if (phase_ == CommandPhase::talking) talk();
   if (phase_ == CommandPhase::talking && now >= probe_at_) probe_plain_port(now);
-  if (phase_ == CommandPhase::talking && in_handshake() && now >= handshake_deadline_) {
+  if (phase_ == CommandPhase::talking && handshake_.is_pending() && now >= handshake_deadline_) {
     fail("timed out after " + util::format_duration(server_.connect_timeout) + " (connected, but " +
          stream_->timeout_reason() + ")");
   }
@@ -211,27 +195,27 @@ bool Connection::State::advance(TimePoint now) {
 
 bool Connection::State::settle() {
   if (phase_ == CommandPhase::talking && unsent().empty()) read_replies();
-  // The set-up was answered, and the command is not sent any more: the connection is good as it is.
+  // The handshake was answered and the command is cancelled unsent: the connection stays usable.
   if (phase_ == CommandPhase::talking && !held_back_ && unsent() == command_) {
     out_.clear();
     sent_ = 0;
     phase_ = CommandPhase::ended;
-    result_ = Error{ErrorKind::unavailable, server_.label() + ": given up before it was sent",
+    result_ = Error{ErrorKind::unavailable, server_.label() + ": cancelled before it was sent",
                     Retry::later};
   }
   return phase_ == CommandPhase::ended;
 }
 
 void Connection::State::talk() {
-  // What a server says before it hangs up tells more than the broken pipe does.
+  // The last words of a server that hangs up say more than the broken pipe.
   std::optional<Error> error = send_rest();
   read_replies();
-  // The command that was held back until the set-up was answered.
+  // The command that was held back until the handshake was answered.
   if (!error && phase_ == CommandPhase::talking && !unsent().empty()) error = send_rest();
   if (error && phase_ == CommandPhase::talking) handle_disconnect(std::move(*error));
 }
 
-// A plain Redis stays silent: it waits for the end of a line, which a TLS greeting has not.
+// A plain Redis does not answer a TLS handshake: it waits for the end of a line.
 void Connection::State::probe_plain_port(TimePoint now) {
   if (stream_->has_received()) {
     probe_.reset();
@@ -240,10 +224,10 @@ void Connection::State::probe_plain_port(TimePoint now) {
   }
   if (!probe_) probe_.emplace(server_, now, handshake_deadline_);
   if (!probe_->answers(now)) return;
-  fail(Error{ErrorKind::denied, "TLS: it speaks none: a plain port, for redis:// ?"});
+  fail(no_tls_error());
 }
 
-// Why the socket takes nothing any more, if it does not.
+// Sends what the socket takes; why it takes no more, if it has failed.
 std::optional<Error> Connection::State::send_rest() {
   std::string_view rest = unsent();
   Io io = stream_->write_some(rest);
@@ -275,19 +259,19 @@ void Connection::State::read_replies() {
 }
 
 void Connection::State::handle_reply(ReplyPtr reply) {
-  if (!in_handshake()) {
-    fully_sent_ = fully_sent_ && reply->type != REDIS_REPLY_ERROR;
+  if (!handshake_.is_pending()) {
+    fully_sent_ = fully_sent_ && !is_error(*reply);
     if (server_.secret == nullptr || !is_auth_error(*reply)) return end(std::move(reply));
-    return refused({ErrorKind::denied, server_.label() + ": the password has run out (NOAUTH)",
-                    Retry::later, Answered::yes});
+    return handle_auth_error({ErrorKind::denied,
+                              server_.label() + ": the password is no longer valid (NOAUTH)",
+                              Retry::later, Answered::yes});
   }
-  auto error = check_step(steps_[next_step_++], *reply, server_, notes_);
-  if (error) {
+  if (auto error = handshake_.read(*reply, server_)) {
     error->answered = Answered::yes;
-    if (is_auth_error(*reply)) return refused(std::move(*error));
+    if (is_auth_error(*reply)) return handle_auth_error(std::move(*error));
     return end(std::move(*error));
   }
-  if (in_handshake()) return;
+  if (handshake_.is_pending()) return;
   dialer_.answered();
   server_.addresses->note_accepted();
   if (std::exchange(held_back_, false)) out_ += command_;
@@ -301,17 +285,17 @@ void Connection::State::end(Result<ReplyPtr> result) {
   result_ = std::move(result);
 }
 
-// Some proxies hang up on CLIENT: the next try goes without it. A port for TLS hangs up on
-// everything that is no greeting.
+// Some proxies hang up on CLIENT: the next try does not send it. A TLS port hangs up on whatever is
+// not a TLS handshake.
 void Connection::State::handle_disconnect(Error why) {
-  if (!in_handshake()) return fail(std::move(why));
-  const HandshakeStep step = steps_[next_step_];
+  if (!handshake_.is_pending()) return fail(std::move(why));
+  const HandshakeStep step = handshake_.awaited();
   const bool plain = server_.tls == nullptr && server_.transport == Transport::tcp;
   why.text += std::string(" on ") + to_string(step);
   if (step == HandshakeStep::set_name) {
     server_.addresses->note_client_hang_up();
   } else if (plain && !stream_->has_received()) {
-    why.text += " (a port for TLS, for rediss:// ?)";
+    why.text += " (use rediss:// for a TLS port)";
   }
   fail(std::move(why));
 }
@@ -321,7 +305,8 @@ void Connection::State::fail(const std::string& why) {
 }
 
 void Connection::State::fail(Error why) {
-  std::string where = in_handshake() ? "cannot connect to " + server_.label() : server_.label();
+  std::string where =
+      handshake_.is_pending() ? "cannot connect to " + server_.label() : server_.label();
   why.text = where + ": " + why.text;
   end(std::move(why));
 }
@@ -343,7 +328,7 @@ void Connection::State::wants(std::vector<pollfd>& out) const {
 TimePoint Connection::State::due() const {
   if (phase_ == CommandPhase::dialing) return dialer_.due();
   if (phase_ == CommandPhase::fetching && !server_.secret->fetched()) return TimePoint::max();
-  if (phase_ == CommandPhase::talking && in_handshake()) {
+  if (phase_ == CommandPhase::talking && handshake_.is_pending()) {
     return std::min(handshake_deadline_, probe_ ? probe_->due() : probe_at_);
   }
   if (phase_ == CommandPhase::talking) return TimePoint::max();

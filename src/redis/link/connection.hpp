@@ -14,10 +14,11 @@
 
 namespace rlock::redis {
 
-// One connection to one server, one command in flight. It connects by itself when a command needs
-// it. CLIENT SETNAME goes out in one write with the first command; what decides where and as whom a
-// command runs (AUTH, SELECT, ROLE, a member's vote) is answered before the command is sent. Every
-// reply is read. Any failure of the transport closes it: the next command starts afresh.
+// One connection to one server, one command in flight. It connects when a command needs it. CLIENT
+// SETNAME goes out in one write with the first command; steps that decide where and as which user a
+// command runs (AUTH, SELECT, ROLE, the check of a quorum member) are answered before the command
+// is sent. Every reply is read. A failure of the transport closes it, and the next command
+// reconnects.
 class Connection final : public Link {
  public:
   explicit Connection(Server server);
@@ -26,10 +27,10 @@ class Connection final : public Link {
   ~Connection() override;
 
   void start(const std::vector<std::string>& words) override;
-  // The socket is not used again after the command.
+  // The socket is not used again after these commands.
   void pipeline(const std::vector<std::string>& words) override;
-  // Waits for what the server says by itself, a message of a channel, over the socket as it is;
-  // without one it fails. A wait that found nothing may be followed by another.
+  // Waits for a message that the server sends by itself, as of a channel; fails without an open
+  // socket. May be called again after a wait without a message.
   void listen();
   bool is_open() const override;
   void wants(std::vector<pollfd>& out) const override;
@@ -38,7 +39,7 @@ class Connection final : public Link {
   bool settle() override;
   Result<ReplyPtr> take() override;
   bool may_have_arrived() const override;
-  // A password that it refused is being fetched anew.
+  // Yes while a password that the server refused is fetched again.
   Answered answered() const override;
   // Closes the socket.
   void drop() override;

@@ -1,8 +1,7 @@
 #include "redis/link/handshake.hpp"
 
+#include <algorithm>
 #include <string_view>
-
-#include "redis/link/voting.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -11,7 +10,7 @@ bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// `WRONGPASS`: the one word of a refused AUTH that is safe to show.
+// `WRONGPASS`: the only word of a refused AUTH that is safe to show.
 std::string code_of(std::string_view text) {
   std::string_view code = text.substr(0, text.find(' '));
   return code.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string_view::npos
@@ -20,22 +19,22 @@ std::string code_of(std::string_view text) {
 }
 
 Error denied(const Server& server, std::string_view why) {
-  return {ErrorKind::denied, server.label() + " refused us: " + std::string(why)};
+  return {ErrorKind::denied, server.label() + " denied access: " + std::string(why)};
 }
 
 Error not_ready(const Server& server, std::string_view why) {
   return {ErrorKind::unavailable, server.label() + ": " + std::string(why), Retry::later};
 }
 
-// Answers that may come to whatever is sent first.
+// Errors that may answer any command that is sent first.
 std::optional<Error> connection_refusal(std::string_view text, const Server& server) {
-  // The second is what an unauthenticated connection hears for a command of more than ten words.
+  // "unauthenticated" answers a command of more than ten words before AUTH.
   if (text.starts_with("NOAUTH") || has(text, "unauthenticated")) {
-    return denied(server, "it wants a password (NOAUTH)");
+    return denied(server, "it requires a password (NOAUTH)");
   }
   if (text.starts_with("DENIED")) return denied(server, "it is in protected mode (DENIED)");
   if (has(text, "max number of clients")) {
-    return not_ready(server, "it has no room for another client (maxclients)");
+    return not_ready(server, "it has too many clients (maxclients)");
   }
   return std::nullopt;
 }
@@ -45,8 +44,7 @@ bool starting_up(std::string_view text) {
 }
 
 bool starting_up(const redisReply& reply) {
-  return reply.type == REDIS_REPLY_ERROR &&
-         starting_up(std::string_view(reply.str, static_cast<size_t>(reply.len)));
+  return is_error(reply) && starting_up(text_of(reply));
 }
 
 Error auth_refused(std::string_view text, const Server& server) {
@@ -54,29 +52,68 @@ Error auth_refused(std::string_view text, const Server& server) {
     return denied(server, "wrong user name or password (WRONGPASS)");
   }
   if (has(text, "without any password configured") || has(text, "no password is set")) {
-    return denied(server, "a password was given, but its default user has none");
+    return denied(server, "a password was given, but the default user has none");
   }
-  return denied(server, "AUTH was answered with " + code_of(text));
+  return denied(server, "AUTH failed with " + code_of(text));
 }
 
 Error select_refused(std::string_view text, const Server& server) {
-  if (text.starts_with("NOPERM")) return denied(server, "this user may not SELECT (NOPERM)");
+  if (text.starts_with("NOPERM")) return denied(server, "this user may not run SELECT (NOPERM)");
   const std::string db = std::to_string(server.db);
   if (has(text, "unknown command") || has(text, "not allowed in cluster mode")) {
-    return {ErrorKind::config,
-            server.label() + ": it has one database alone: leave /" + db + " out of the URL"};
+    return {ErrorKind::config, server.label() +
+                                   ": the server has only one database; remove database " + db +
+                                   " from the URL"};
   }
   constexpr size_t kLongest = 300;
   bool secret = !server.password.empty() && has(text, server.password);
-  std::string words = secret ? code_of(text) : std::string(text.substr(0, kLongest));
-  return {ErrorKind::unavailable, server.label() + ": no such database " + db + " (" + words + ")"};
+  std::string reason = secret ? code_of(text) : std::string(text.substr(0, kLongest));
+  return {ErrorKind::unavailable,
+          server.label() + ": cannot select database " + db + " (" + reason + ")"};
 }
 
 bool is_master(const redisReply& reply) {
   if (reply.type != REDIS_REPLY_ARRAY || reply.elements == 0) return false;
-  const redisReply& role = *reply.element[0];
-  return role.type == REDIS_REPLY_STRING &&
-         std::string_view(role.str, static_cast<size_t>(role.len)) == "master";
+  return text_of(*reply.element[0]) == "master";
+}
+
+std::string encode(HandshakeStep step, const Server& server) {
+  switch (step) {
+    case HandshakeStep::auth:
+      if (server.user.empty()) return redis::encode({"AUTH", server.password});
+      return redis::encode({"AUTH", server.user, server.password});
+    case HandshakeStep::select:
+      return redis::encode({"SELECT", std::to_string(server.db)});
+    case HandshakeStep::role:
+      return redis::encode({"ROLE"});
+    case HandshakeStep::durability:
+      return redis::encode({"CONFIG", "GET", "append*"});
+    case HandshakeStep::uptime:
+      return redis::encode({"INFO", "server"});
+    case HandshakeStep::ping:
+      return redis::encode({"PING"});
+    case HandshakeStep::set_name:
+      break;
+  }
+  return redis::encode({"CLIENT", "SETNAME", "rlock"});
+}
+
+// The answer to any step but the checks of a quorum member.
+std::optional<Error> check_answer(HandshakeStep step, const redisReply& reply,
+                                  const Server& server) {
+  if (!is_error(reply)) {
+    if (step != HandshakeStep::role || is_master(reply)) return std::nullopt;
+    return not_ready(server, "it is a replica, not the master");
+  }
+  const std::string_view text = text_of(reply);
+  if (auto error = connection_refusal(text, server)) return error;
+  // A user may lack CLIENT or ROLE; a server that is not ready, or a replica, refuses the command
+  // that follows, too.
+  const bool required =
+      step == HandshakeStep::auth || step == HandshakeStep::select || step == HandshakeStep::uptime;
+  if (!required) return std::nullopt;
+  if (starting_up(text)) return not_ready(server, code_of(text));
+  return step == HandshakeStep::auth ? auth_refused(text, server) : select_refused(text, server);
 }
 
 }  // namespace
@@ -101,57 +138,41 @@ const char* to_string(HandshakeStep step) {
   return "set-up";
 }
 
-std::vector<HandshakeStep> handshake_steps(const Server& server, ClientNaming naming) {
-  std::vector<HandshakeStep> steps;
-  if (!server.user.empty() || !server.password.empty()) steps.push_back(HandshakeStep::auth);
-  if (server.db != 0) steps.push_back(HandshakeStep::select);
-  if (server.role == Role::master) steps.push_back(HandshakeStep::role);
-  steps.push_back(naming == ClientNaming::wanted ? HandshakeStep::set_name : HandshakeStep::ping);
+Handshake::Handshake(const Server& server, ClientNaming naming) {
+  if (!server.user.empty() || !server.password.empty()) steps_.push_back(HandshakeStep::auth);
+  if (server.db != 0) steps_.push_back(HandshakeStep::select);
+  if (server.role == Role::master) steps_.push_back(HandshakeStep::role);
+  steps_.push_back(naming == ClientNaming::send ? HandshakeStep::set_name : HandshakeStep::ping);
   if (server.members != nullptr) {
-    steps.push_back(HandshakeStep::durability);
-    steps.push_back(HandshakeStep::uptime);
+    steps_.push_back(HandshakeStep::durability);
+    steps_.push_back(HandshakeStep::uptime);
   }
-  return steps;
 }
 
-std::string encode(HandshakeStep step, const Server& server) {
-  switch (step) {
-    case HandshakeStep::auth:
-      if (server.user.empty()) return encode({"AUTH", server.password});
-      return encode({"AUTH", server.user, server.password});
-    case HandshakeStep::select:
-      return encode({"SELECT", std::to_string(server.db)});
-    case HandshakeStep::role:
-      return encode({"ROLE"});
-    case HandshakeStep::durability:
-      return encode({"CONFIG", "GET", "append*"});
-    case HandshakeStep::uptime:
-      return encode({"INFO", "server"});
-    case HandshakeStep::ping:
-      return encode({"PING"});
-    case HandshakeStep::set_name:
-      break;
-  }
-  return encode({"CLIENT", "SETNAME", "rlock"});
+std::string Handshake::request(const Server& server) const {
+  std::string text;
+  for (HandshakeStep step : steps_) text += encode(step, server);
+  return text;
 }
 
-std::optional<Error> check_step(HandshakeStep step, const redisReply& reply, const Server& server,
-                                HandshakeState& notes) {
-  if (step == HandshakeStep::durability) notes.synchronous = writes_synchronously(reply);
+// A server carries out what follows a refused step all the same: as another user, in another
+// database, on a replica, or as a member of a quorum that lost its leases.
+bool Handshake::precedes(FirstCommand command) const {
+  return std::any_of(steps_.begin(), steps_.end(), [command](HandshakeStep step) {
+    if (step == HandshakeStep::durability || step == HandshakeStep::uptime) {
+      return command == FirstCommand::normal;
+    }
+    return step != HandshakeStep::set_name && step != HandshakeStep::ping;
+  });
+}
+
+std::optional<Error> Handshake::read(const redisReply& reply, const Server& server) {
+  const HandshakeStep step = steps_[next_++];
+  if (step == HandshakeStep::durability) durability_ = read_durability(reply);
   if (step == HandshakeStep::uptime && !starting_up(reply)) {
-    return check_vote(reply, notes.synchronous, server);
+    return check_member(reply, durability_, server);
   }
-  if (reply.type != REDIS_REPLY_ERROR) {
-    if (step != HandshakeStep::role || is_master(reply)) return std::nullopt;
-    return not_ready(server, "it is a replica, not the master");
-  }
-  std::string_view text(reply.str, static_cast<size_t>(reply.len));
-  if (auto error = connection_refusal(text, server)) return error;
-  // A user may lack CLIENT or ROLE; what is not ready, or a replica, refuses the real command too.
-  if (step != HandshakeStep::auth && step != HandshakeStep::select && step != HandshakeStep::uptime)
-    return std::nullopt;
-  if (starting_up(text)) return not_ready(server, code_of(text));
-  return step == HandshakeStep::auth ? auth_refused(text, server) : select_refused(text, server);
+  return check_answer(step, reply, server);
 }
 
 }  // namespace rlock::redis

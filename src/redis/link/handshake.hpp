@@ -5,30 +5,45 @@
 #include <vector>
 
 #include "redis/link/reply.hpp"
+#include "redis/link/voting.hpp"
 #include "redis/net/server.hpp"
 #include "util/result.hpp"
 
-// How a connection introduces itself, before or together with its first command.
+// How a new connection logs in and checks the server, before or together with its first command.
 namespace rlock::redis {
 
 enum class HandshakeStep { auth, select, role, set_name, ping, durability, uptime };
 const char* to_string(HandshakeStep step);
 
-// In the order of sending; never empty, so that each fresh connection has an answer to wait for.
-// Some proxies hang up on CLIENT SETNAME: a name is of use to operators alone.
-enum class ClientNaming { wanted, refused };
-std::vector<HandshakeStep> handshake_steps(const Server& server, ClientNaming naming);
+// Some proxies hang up on CLIENT SETNAME, and the name only helps operators.
+enum class ClientNaming { send, skip };
 
-std::string encode(HandshakeStep step, const Server& server);
+// Which answers the first command waits for: a final one, whose reply nobody reads, may also go to
+// a server that does not count as a member of its quorum.
+enum class FirstCommand { normal, final };
 
-// What earlier answers of the same set-up said.
-struct HandshakeState {
-  bool synchronous = false;  // each write is on the server's disk before its answer
+class Handshake {
+ public:
+  Handshake() = default;  // of a connection that has none: nothing is awaited
+  Handshake(const Server& server, ClientNaming naming);
+
+  // All steps, as one text to send; at least one, so that each new connection has an answer to wait
+  // for.
+  std::string request(const Server& server) const;
+  bool precedes(FirstCommand command) const;
+
+  bool is_pending() const { return next_ < steps_.size(); }
+  // Whose answer comes next, while pending.
+  HandshakeStep awaited() const { return steps_[next_]; }
+
+  // Takes the next answer; an Error if the connection cannot be used. The text of a refused AUTH is
+  // not passed on: some servers quote the command, password included.
+  std::optional<Error> read(const redisReply& reply, const Server& server);
+
+ private:
+  std::vector<HandshakeStep> steps_;  // in the order of sending
+  size_t next_ = 0;                   // of steps_
+  Durability durability_ = Durability::unknown;
 };
-
-// Why the connection is of no use after this answer to `step`; nullopt: go on. No words of a
-// refused AUTH are passed on: some servers quote the command back, password and all.
-std::optional<Error> check_step(HandshakeStep step, const redisReply& reply, const Server& server,
-                                HandshakeState& notes);
 
 }  // namespace rlock::redis

@@ -13,8 +13,8 @@
 
 namespace rlock::redis {
 
-// The way to the server that a command belongs to: one server, whoever is master now, or the node
-// of a cluster that has the key. One command in flight.
+// Sends a command to the server that is responsible for it: a single server, the current master of
+// a Sentinel group, or the node of a cluster that has the key. One command in flight.
 class Link {
  public:
   virtual ~Link() = default;
@@ -22,47 +22,44 @@ class Link {
   // Sends `words`; a command still in flight is abandoned.
   virtual void start(const std::vector<std::string>& words) = 0;
 
-  // Right after start(): `words` go out in the same write, and no answer of theirs is read.
+  // Right after start(): `words` go out in the same write, and their reply is not read.
   virtual void pipeline(const std::vector<std::string>& /*words*/) {}
 
-  // As lock::Request has them, for the command in flight.
+  // As in lock::Request, for the command in flight.
   virtual void wants(std::vector<pollfd>& out) const = 0;
   virtual TimePoint due() const = 0;
   virtual bool advance(TimePoint now) = 0;
 
-  // As lock::Request has it: reads what has come, sends nothing. True: take() what it is.
+  // As lock::Request::finish_reading: reads what has come, sends nothing. True: take() has it.
   virtual bool settle() { return false; }
 
-  // Once, after advance() or settle() returned true. An error reply of the server is a value here
-  // (REDIS_REPLY_ERROR); failed transport or set-up is an Error with the exit code's kind.
+  // Once, after advance() or settle() has returned true. An error reply of the server is a value
+  // (REDIS_REPLY_ERROR); a failed transport or handshake is an Error.
   virtual Result<ReplyPtr> take() = 0;
 
-  // Whether the server may have carried out the command started last: it was handed to the network
-  // as a whole, if only once of several tries, and was not answered with an error. Until the next
-  // start().
+  // Whether the server may have carried out the command started last: in at least one try the whole
+  // command was handed to the network, and the answer was not an error. Until the next start().
   virtual bool may_have_arrived() const = 0;
 
-  // Of a command in flight: whether the server has spoken meanwhile.
+  // Whether a server has answered since the command in flight was started.
   virtual Answered answered() const { return Answered::no; }
 
-  // Gives up what is in flight and does not trust the server at the far end any more: the next
-  // command starts afresh.
+  // Abandons the command in flight and the connection: the next command reconnects.
   virtual void drop() = 0;
 
-  // Where the user pointed us, the same over a fail-over; never a password.
+  // What the user configured, the same before and after a fail-over; never a password.
   virtual std::string label() const = 0;
   // The server that is asked now or was asked last: for messages.
   virtual std::string node() const = 0;
-  // Whether others may decide without this server, so that nobody is left to hear what it answers.
+  // Whether a majority may decide without this server, so that nobody reads its reply.
   virtual bool is_quorum_member() const { return false; }
-  // There is a connection, as far as this side knows.
+  // Whether there is a connection, as far as this side knows.
   virtual bool is_open() const { return false; }
-  // Whether `text` has the password in it that is used there.
+  // Whether `text` contains the password that is used there.
   virtual bool contains_secret(std::string_view text) const = 0;
 };
 
-// What the far end said, fit for a message: some servers, and what stands before them, quote what
-// they were sent.
+// A server's error text, safe for a message: some servers and proxies quote what they were sent.
 inline std::string redact(const Link& link, std::string text) {
   return link.contains_secret(text) ? "an error that quotes the password" : std::move(text);
 }

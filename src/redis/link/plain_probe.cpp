@@ -8,10 +8,10 @@ namespace {
 
 constexpr std::string_view kPing = "PING\r\n";
 
-// What Redis says to one that has not introduced itself.
+// The answers of Redis to a PING before any login.
 bool is_redis(std::string_view text) {
-  for (std::string_view word : {"+PONG", "-NOAUTH", "-DENIED", "-ERR", "-LOADING"}) {
-    if (text.starts_with(word)) return true;
+  for (std::string_view answer : {"+PONG", "-NOAUTH", "-DENIED", "-ERR", "-LOADING"}) {
+    if (text.starts_with(answer)) return true;
   }
   return false;
 }
@@ -44,7 +44,7 @@ bool PlainProbe::answers(TimePoint now) {
     auto fd = dialer_.take();
     done_ = !fd;
     if (fd) {
-      stream_ = *make_stream(server_, *std::move(fd));  // a plain one: always there
+      stream_ = *make_stream(server_, *std::move(fd));  // a plain stream: cannot fail
       unsent_ = kPing;
     }
   }
@@ -58,7 +58,7 @@ void PlainProbe::talk() {
   const Io sent = stream_->write_some(unsent_);
   const Io io = stream_->read_some(buffer.data(), buffer.size(), got);
   received_.append(buffer.data(), got);
-  // The first few bytes decide.
+  // The first bytes are enough.
   done_ = io == Io::closed || io == Io::failed || sent == Io::failed ||
           received_.size() >= buffer.size();
 }

@@ -10,8 +10,8 @@
 
 namespace rlock::redis {
 
-// Whether a port that stays silent to a TLS greeting is a plain one: over a connection of its own
-// it asks PING, and tells nothing else. Driven like a lock::Request.
+// Finds out whether a port that does not answer a TLS handshake is a plain one: sends PING over a
+// connection of its own, and nothing else. Driven like a lock::Request.
 class PlainProbe {
  public:
   PlainProbe(Server server, TimePoint now, TimePoint deadline);
@@ -20,7 +20,7 @@ class PlainProbe {
 
   void wants(std::vector<pollfd>& out) const;
   TimePoint due() const;
-  // Goes as far as it can without blocking; true once it has answered as Redis does.
+  // Goes on as far as it can without blocking; true once the port has answered like Redis.
   bool answers(TimePoint now);
 
  private:

@@ -11,9 +11,9 @@ struct FreeCommand {
   void operator()(char* command) const noexcept { redisFreeCommand(command); }
 };
 
-// hiredis allocates the table of an array as soon as its length is read, so `*100000000` alone
-// would cost 800 MB. This stands before its own function; the parameter type differs between its
-// releases.
+// hiredis allocates the table of an array as soon as it has read the length, so `*100000000` alone
+// would cost 800 MB. bounded_array checks the length first; the type of `elements` differs between
+// releases of hiredis.
 redisReplyObjectFunctions hiredis_functions{};
 
 template <class Count>

@@ -4,11 +4,12 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "util/result.hpp"
 
-// hiredis as the codec of the protocol: bytes in, bytes out, no sockets.
+// hiredis only encodes commands and decodes replies here: it has no socket.
 namespace rlock::redis {
 
 struct FreeReply {
@@ -16,11 +17,21 @@ struct FreeReply {
 };
 using ReplyPtr = std::unique_ptr<redisReply, FreeReply>;
 
-// A command as the server reads it; words may hold any bytes.
+// The bytes of a string, a status or an error; empty for every other reply.
+inline std::string_view text_of(const redisReply& reply) {
+  if (reply.str == nullptr) return {};
+  return {reply.str, static_cast<size_t>(reply.len)};
+}
+
+inline bool is_error(const redisReply& reply) {
+  return reply.type == REDIS_REPLY_ERROR;
+}
+
+// A command as the server reads it; words may contain any bytes.
 std::string encode(const std::vector<std::string>& words);
 
-// Puts replies together from bytes of any cut, and refuses what would cost too much memory before
-// it is allocated: the server may be anybody.
+// Assembles replies from pieces of any length. Refuses what would cost too much memory before it is
+// allocated, since the server is not trusted.
 class ReplyReader {
  public:
   static constexpr size_t kMostBytes = size_t{16} << 20;      // of one reply on the wire
@@ -32,7 +43,7 @@ class ReplyReader {
   void feed(const char* bytes, size_t size);
   // The next whole reply; null when more bytes are needed. After an Error the reader is of no use.
   Result<ReplyPtr> next();
-  // No byte is left over that next() has not given.
+  // Whether no bytes are left over behind the last reply.
   bool empty() const;
 
  private:
@@ -40,7 +51,7 @@ class ReplyReader {
     void operator()(redisReader* reader) const noexcept { redisReaderFree(reader); }
   };
   std::unique_ptr<redisReader, Free> reader_;
-  std::unique_ptr<size_t> elements_left_;  // at an address of its own: hiredis holds a pointer
+  std::unique_ptr<size_t> elements_left_;  // at a stable address: hiredis keeps a pointer to it
   size_t bytes_ = 0;                       // fed since the last whole reply
 };
 

@@ -24,7 +24,7 @@ bool SentinelLink::advance(TimePoint now) {
   if (phase_ == SentinelPhase::asking && sentinels_.advance(now)) {
     auto master = sentinels_.take();
     if (master) {
-      elected(*std::move(master));
+      handle_elected(*std::move(master));
     } else {
       error_ = std::move(master).error();
       phase_ = SentinelPhase::ended;
@@ -34,7 +34,7 @@ bool SentinelLink::advance(TimePoint now) {
   return phase_ == SentinelPhase::ended || phase_ == SentinelPhase::idle;
 }
 
-void SentinelLink::elected(HostPort master) {
+void SentinelLink::handle_elected(HostPort master) {
   bool same = connection_ && connection_->server().host == master.host &&
               connection_->server().port == master.port;
   if (!same) {

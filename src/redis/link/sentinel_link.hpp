@@ -10,11 +10,11 @@
 
 namespace rlock::redis {
 
-// The way to the master of a Sentinel group. The sentinels are asked anew before each command: a
-// deposed master goes on calling itself master for many seconds, and what it acknowledges is lost.
+// Sends commands to the master of a Sentinel group. The sentinels are asked before each command: a
+// former master considers itself master for many seconds, and what it acknowledges then is lost.
 class SentinelLink final : public Link {
  public:
-  // `master`: credentials, database and time limit; where it is the sentinels tell.
+  // `master`: all but the address, which the sentinels know.
   SentinelLink(Sentinels sentinels, Server master);
 
   void start(const std::vector<std::string>& words) override;
@@ -33,14 +33,14 @@ class SentinelLink final : public Link {
  private:
   enum class SentinelPhase { idle, asking, talking, ended };
 
-  void elected(HostPort master);
+  void handle_elected(HostPort master);
 
   Sentinels sentinels_;
   Server master_;
   std::string database_;  // `/2`
   SentinelPhase phase_ = SentinelPhase::idle;
   std::vector<std::string> words_;
-  std::optional<Connection> connection_;  // to the master elected last
+  std::optional<Connection> connection_;  // to the last elected master
   bool elected_ = false;                  // for this command
   std::optional<Error> error_;
 };

@@ -1,7 +1,7 @@
 #include "redis/link/sentinels.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <cstddef>
 #include <string_view>
 #include <utility>
 
@@ -10,101 +10,96 @@
 namespace rlock::redis {
 namespace {
 
-std::string_view text_of(const redisReply& reply) {
-  return reply.str == nullptr ? std::string_view()
-                              : std::string_view(reply.str, static_cast<size_t>(reply.len));
-}
-
-// {host, port}; nullopt for a nil (no such master) and for whatever else.
+// The reply is {host, port}, or nil for an unknown master.
 std::optional<HostPort> address_in(const redisReply& reply) {
   if (reply.type != REDIS_REPLY_ARRAY || reply.elements != 2) return std::nullopt;
-  HostPort at{std::string(text_of(*reply.element[0])), 0};
-  std::string_view digits = text_of(*reply.element[1]);
-  std::from_chars(digits.data(), digits.data() + digits.size(), at.port);
-  if (at.host.empty() || at.port < 1 || at.port > 65535) return std::nullopt;
-  return at;
+  const std::string_view host = text_of(*reply.element[0]);
+  auto port = parse_port(text_of(*reply.element[1]));
+  if (host.empty() || !port) return std::nullopt;
+  return HostPort{std::string(host), *port};
 }
 
-Error vote_error(const redisReply& reply, const Connection& sentinel, const std::string& master) {
-  const std::string who = "sentinel " + sentinel.label();
-  if (reply.type != REDIS_REPLY_ERROR) {
-    return {ErrorKind::unavailable, who + " knows no master \"" + master + "\"", Retry::later};
-  }
-  Error error = decode_error(text_of(reply));
-  return {error.kind, who + ": " + redact(sentinel, std::move(error.text)), Retry::later};
+Error unknown_master(const Connection& sentinel, const std::string& master) {
+  return {ErrorKind::unavailable,
+          "sentinel " + sentinel.label() + " does not know a master \"" + master + "\"",
+          Retry::later};
 }
 
 }  // namespace
 
+std::optional<HostPort> elect(const std::vector<SentinelVote>& votes) {
+  const auto abstaining = std::count_if(votes.begin(), votes.end(), [](const auto& vote) {
+    return std::holds_alternative<UnknownMaster>(vote);
+  });
+  for (const SentinelVote& candidate : votes) {
+    const auto* master = std::get_if<HostPort>(&candidate);
+    if (master == nullptr) continue;
+    const auto count = std::count_if(votes.begin(), votes.end(), [&](const auto& vote) {
+      const auto* other = std::get_if<HostPort>(&vote);
+      return other != nullptr && *other == *master;
+    });
+    if (2 * count > static_cast<std::ptrdiff_t>(votes.size()) - abstaining) return *master;
+  }
+  return std::nullopt;
+}
+
 Sentinels::Sentinels(std::vector<Server> sentinels, std::string master)
-    : master_(std::move(master)),
+    : votes_(sentinels.size()),
+      master_(std::move(master)),
       label_(joined_labels(sentinels) + "/" + master_),
       // The other half of the time is for the master itself.
       vote_timeout_(sentinels.front().connect_timeout / 2) {
-  voters_.reserve(sentinels.size());
-  for (Server& sentinel : sentinels) voters_.emplace_back(std::move(sentinel));
+  sentinels_.reserve(sentinels.size());
+  for (Server& sentinel : sentinels) sentinels_.emplace_back(std::move(sentinel));
 }
 
 void Sentinels::start() {
   vote_deadline_.reset();
   elected_.reset();
-  for (Voter& voter : voters_) {
-    voter.vote.reset();
-    voter.abstains = false;
-    voter.error.reset();
-    voter.asked = true;
-    voter.connection.start({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", master_});
+  for (size_t i = 0; i < sentinels_.size(); ++i) {
+    votes_[i] = NoAnswer{};
+    sentinels_[i].start({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", master_});
   }
 }
 
 void Sentinels::wants(std::vector<pollfd>& out) const {
-  for (const Voter& voter : voters_) {
-    if (voter.asked) voter.connection.wants(out);
+  for (size_t i = 0; i < sentinels_.size(); ++i) {
+    if (is_asked(i)) sentinels_[i].wants(out);
   }
 }
 
 TimePoint Sentinels::due() const {
   TimePoint earliest = vote_deadline_.value_or(TimePoint::min());
-  for (const Voter& voter : voters_) {
-    if (voter.asked) earliest = std::min(earliest, voter.connection.due());
+  for (size_t i = 0; i < sentinels_.size(); ++i) {
+    if (is_asked(i)) earliest = std::min(earliest, sentinels_[i].due());
   }
   return earliest;
 }
 
 bool Sentinels::advance(TimePoint now) {
   if (!vote_deadline_) vote_deadline_ = now + vote_timeout_;
-  for (Voter& voter : voters_) {
-    if (voter.asked && voter.connection.advance(now)) read(voter);
+  for (size_t i = 0; i < sentinels_.size(); ++i) {
+    if (is_asked(i) && sentinels_[i].advance(now)) votes_[i] = read_vote(sentinels_[i]);
   }
-  elect();
+  elected_ = elect(votes_);
   return elected_ || all_answered() || now >= *vote_deadline_;
 }
 
-void Sentinels::read(Voter& voter) {
-  voter.asked = false;
-  auto reply = voter.connection.take();
-  if (!reply) {
-    voter.error = std::move(reply).error();
-    return;
-  }
-  voter.vote = address_in(**reply);
-  voter.abstains = (*reply)->type == REDIS_REPLY_NIL;
-  if (!voter.vote) voter.error = vote_error(**reply, voter.connection, master_);
-}
-
-void Sentinels::elect() {
-  auto abstaining = std::count_if(voters_.begin(), voters_.end(),
-                                  [](const Voter& voter) { return voter.abstains; });
-  for (const Voter& candidate : voters_) {
-    if (!candidate.vote) continue;
-    auto votes = std::count_if(voters_.begin(), voters_.end(),
-                               [&](const Voter& voter) { return voter.vote == candidate.vote; });
-    if (is_majority(votes, voters_.size(), abstaining)) elected_ = candidate.vote;
-  }
+SentinelVote Sentinels::read_vote(Connection& sentinel) const {
+  auto reply = sentinel.take();
+  if (!reply) return std::move(reply).error();
+  if (auto master = address_in(**reply)) return *std::move(master);
+  if ((*reply)->type == REDIS_REPLY_NIL) return UnknownMaster{};
+  if (!is_error(**reply)) return unknown_master(sentinel, master_);
+  Error error = decode_error(text_of(**reply));
+  error.text = "sentinel " + sentinel.label() + ": " + redact(sentinel, std::move(error.text));
+  error.retry = Retry::later;
+  return error;
 }
 
 bool Sentinels::all_answered() const {
-  return std::none_of(voters_.begin(), voters_.end(), [](const Voter& v) { return v.asked; });
+  return std::none_of(votes_.begin(), votes_.end(),
+                      [](const auto& vote) { return std::holds_alternative<NoAnswer>(vote); });
 }
 
 Result<HostPort> Sentinels::take() {
@@ -113,21 +108,25 @@ Result<HostPort> Sentinels::take() {
 }
 
 void Sentinels::drop() {
-  for (Voter& voter : voters_) {
-    if (std::exchange(voter.asked, false)) voter.connection.drop();
+  for (size_t i = 0; i < sentinels_.size(); ++i) {
+    if (is_asked(i)) sentinels_[i].drop();
   }
 }
 
-// A wrong password will not mend itself; everything else may be a fail-over under way.
+// A wrong password does not fix itself; everything else may be a fail-over in progress.
 Error Sentinels::no_majority() const {
-  const Error* why = nullptr;
-  for (const Voter& voter : voters_) {
-    if (!voter.error) continue;
-    if (voter.error->kind == ErrorKind::denied) return *voter.error;
-    if (why == nullptr) why = &*voter.error;
+  std::optional<Error> why;
+  for (size_t i = 0; i < sentinels_.size(); ++i) {
+    const auto* error = std::get_if<Error>(&votes_[i]);
+    if (error != nullptr && error->kind == ErrorKind::denied) return *error;
+    if (why) continue;
+    if (error != nullptr) why = *error;
+    if (std::holds_alternative<UnknownMaster>(votes_[i])) {
+      why = unknown_master(sentinels_[i], master_);
+    }
   }
   std::string text = "no majority of the sentinels " + label_ + " names a master";
-  if (why != nullptr) text += " (" + why->text + ")";
+  if (why) text += " (" + why->text + ")";
   return {ErrorKind::unavailable, std::move(text), Retry::later};
 }
 

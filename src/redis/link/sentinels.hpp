@@ -2,29 +2,32 @@
 
 #include <poll.h>
 
-#include <cstddef>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "redis/link/connection.hpp"
-#include "redis/net/url.hpp"
+#include "redis/net/host_port.hpp"
 #include "util/clock.hpp"
 #include "util/result.hpp"
 
 namespace rlock::redis {
 
-// Whether so many of `named` sentinels, `abstaining` of which know no such master, elect one.
-constexpr bool is_majority(std::ptrdiff_t votes, size_t total, std::ptrdiff_t abstaining) {
-  return 2 * votes > static_cast<std::ptrdiff_t>(total) - abstaining;
-}
+struct NoAnswer {};       // of a sentinel, so far
+struct UnknownMaster {};  // the sentinel knows no master of this name
 
-// Who is master now, by a vote of the sentinels that the user named: all are asked at once, and
-// more than half must name the same server. Only one that answers that it knows no such master does
-// not vote. Whoever cannot be heard, be it silence, a reset, a firewall's refusal, a dead name
-// server or a password that it refuses, counts against: it may know of another master, and a
-// sentinel that is cut off together with a deposed one is not believed. Driven like a
-// lock::Request.
+// What one sentinel answered: the address of the master, or why it named none.
+using SentinelVote = std::variant<NoAnswer, HostPort, UnknownMaster, Error>;
+
+// The master that more than half of the sentinels name. Only a sentinel that answers that it does
+// not know the master's name is left out of the count. One that does not answer, or rejects our
+// password, counts as a vote against: it may know another master, and one that is cut off together
+// with a former master must not decide.
+std::optional<HostPort> elect(const std::vector<SentinelVote>& votes);
+
+// Finds the current master: asks all sentinels that the user named at once, and elects. Driven like
+// a lock::Request.
 class Sentinels {
  public:
   Sentinels(std::vector<Server> sentinels, std::string master);
@@ -32,10 +35,10 @@ class Sentinels {
   void start();
   void wants(std::vector<pollfd>& out) const;
   TimePoint due() const;
-  // True once take() knows the master or why there is none.
+  // True once take() has the master or an Error.
   bool advance(TimePoint now);
-  // ErrorKind::unavailable, Retry::later, without a majority; ErrorKind::denied when they refuse
-  // us.
+  // ErrorKind::unavailable, Retry::later: no majority; ErrorKind::denied: a sentinel refused our
+  // login.
   Result<HostPort> take();
   void drop();
 
@@ -43,21 +46,13 @@ class Sentinels {
   const std::string& label() const { return label_; }
 
  private:
-  struct Voter {
-    explicit Voter(Server server) : connection(std::move(server)) {}
-    Connection connection;
-    bool asked = false;  // and has not answered yet
-    std::optional<HostPort> vote;
-    bool abstains = false;       // knows no such master
-    std::optional<Error> error;  // why there is no vote
-  };
-
-  void read(Voter& voter);
-  void elect();
+  bool is_asked(size_t i) const { return std::holds_alternative<NoAnswer>(votes_[i]); }
+  SentinelVote read_vote(Connection& sentinel) const;
   bool all_answered() const;
   Error no_majority() const;
 
-  std::vector<Voter> voters_;
+  std::vector<Connection> sentinels_;
+  std::vector<SentinelVote> votes_;  // of sentinels_, in their order
   std::string master_;
   std::string label_;
   Millis vote_timeout_;

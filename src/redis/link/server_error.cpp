@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "util/text.hpp"
+
 namespace rlock::redis {
 namespace {
 
@@ -9,16 +11,8 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
-// Redis 7 adds where in the script it happened, "… script: SHA1, on @user_script:1.": of no use to
-// whoever reads the message. Later ones and Valkey have a "script: " in words of their own.
+// Redis 7 appends the position in the script, "… script: SHA1, on @user_script:1.", which does not
+// help users. Later versions and Valkey also have a "script: " in other texts.
 std::string_view without_script_position(std::string_view text) {
   size_t at = text.rfind(" script: ");
   if (at == text.npos || text.find(", on @", at) == text.npos) return text;
@@ -29,7 +23,7 @@ std::string_view without_arguments(std::string_view text) {
   return text.substr(0, text.find(", with args beginning with:"));
 }
 
-// X of `unknown command 'X'`; empty where there is none.
+// X of `unknown command 'X'`; empty if nothing is quoted.
 std::string_view quoted_word(std::string_view text) {
   constexpr std::string_view kQuotes = "'`\"";
   size_t from = text.find_first_of(kQuotes);
@@ -39,78 +33,78 @@ std::string_view quoted_word(std::string_view text) {
 }
 
 struct KnownError {
-  std::string_view sign;  // in lower case
+  std::string_view part;  // of the server's text, in lower case
   std::string_view advice;
 };
 
 constexpr std::string_view kMissingCommand =
-    "it lacks a command that rlock needs; use another server, or let this one have it";
+    "the server lacks a command that rlock needs; enable it or use another server";
 
-// What no second try and no other user changes: the server, or what stands before it, is unfit.
+// The server, or a proxy in front of it, cannot be used: another try or another user does not help.
 constexpr KnownError kUnsupported[] = {
     {"could not find scripting engine",
-     "it runs no Lua scripts, which rlock needs: load its Lua module (Valkey: loadmodule, package "
-     "valkey-lua), or use another server"},
+     "the server cannot run Lua scripts, which rlock needs: load its Lua module (Valkey: "
+     "loadmodule, package valkey-lua), or use another server"},
     {"lua scripting support disabled",
-     "it runs no Lua scripts, which rlock needs: start it with them (Garnet: --lua and "
+     "the server cannot run Lua scripts, which rlock needs: start it with Lua (Garnet: --lua and "
      "--lua-transaction-mode), or use another server"},
     {"bad lua script for redis cluster",
-     "its proxy inspects scripts and refuses these: switch the inspection off "
-     "(script_check_enable 0), or connect without the proxy"},
+     "the proxy rejects rlock's scripts: switch its script check off (script_check_enable 0), or "
+     "connect without the proxy"},
     {"command called from", kMissingCommand},
 };
 
 Error unknown_command(std::string_view command) {
-  const std::string name = lower(command);
+  const std::string name = util::lower_case(command);
   if (name == "eval" || name == "evalsha") {
     return {ErrorKind::config,
-            "it does not know EVALSHA and EVAL, but rlock needs Lua scripts: use another server, "
-            "or connect without the proxy that stands before it"};
+            "the server does not know EVALSHA and EVAL, but rlock needs Lua scripts: use another "
+            "server, or connect without the proxy in front of it"};
   }
   if (name == "scan") {
     return {ErrorKind::config,
-            "it does not know SCAN, so the locks cannot be listed: name them, as in `rlock status "
-            "NAME`"};
+            "the server does not know SCAN, so locks cannot be listed: name them, as in `rlock "
+            "status NAME`"};
   }
-  return {ErrorKind::config, "it does not know the command " +
+  return {ErrorKind::config, "the server does not know the command " +
                                  (command.empty() ? "that it was sent" : std::string(command))};
 }
 
 }  // namespace
 
 Error decode_error(std::string_view text) {
-  constexpr size_t kLongest = 300;  // a server's own are shorter, and it is told in one line
-  std::string words(without_arguments(without_script_position(text)).substr(0, kLongest));
+  constexpr size_t kLongest = 300;  // genuine texts are shorter, and the message is one line
+  std::string shown(without_arguments(without_script_position(text)).substr(0, kLongest));
   if (contains(text, "WRONGTYPE")) {
-    return {ErrorKind::wrong_type, "a key of this lock holds something else: " + words};
+    return {ErrorKind::wrong_type, "a key of this lock is used for something else: " + shown};
   }
   if (contains(text, "permissions to access database")) {
     return {ErrorKind::denied,
-            words + ": let the user's ACL rule have this database (db=), or use another one"};
+            shown + ": allow this database in the user's ACL rule (db=), or use another one"};
   }
-  for (std::string_view sign : {"NOAUTH", "NOPERM", "WRONGPASS", "unauthenticated",
+  for (std::string_view part : {"NOAUTH", "NOPERM", "WRONGPASS", "unauthenticated",
                                 "user executing the script", "ACL failure in script"}) {
-    if (contains(text, sign)) return {ErrorKind::denied, words};
+    if (contains(text, part)) return {ErrorKind::denied, shown};
   }
   if (text.starts_with("MOVED ") || text.starts_with("ASK ")) {
-    return {ErrorKind::unavailable, "it is a node of a cluster: write redis+cluster://HOST"};
+    return {ErrorKind::unavailable, std::string(kClusterNode) + "; use redis+cluster://HOST"};
   }
-  const std::string small = lower(words);
+  const std::string lower = util::lower_case(shown);
   for (const KnownError& known : kUnsupported) {
-    if (contains(small, known.sign)) return {ErrorKind::config, std::string(known.advice)};
+    if (contains(lower, known.part)) return {ErrorKind::config, std::string(known.advice)};
   }
-  // As rlock's own script says it.
+  // The text is that of acquire.lua.
   constexpr std::string_view kHasNo = "this server has no command";
-  if (size_t at = words.find(kHasNo); at != words.npos) {
+  if (size_t at = shown.find(kHasNo); at != shown.npos) {
     return {ErrorKind::config,
-            std::string(kMissingCommand) + ":" + words.substr(at + kHasNo.size())};
+            std::string(kMissingCommand) + ":" + shown.substr(at + kHasNo.size())};
   }
-  if (contains(small, "unknown command")) return unknown_command(quoted_word(words));
-  for (std::string_view sign : {"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN",
+  if (contains(lower, "unknown command")) return unknown_command(quoted_word(shown));
+  for (std::string_view part : {"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN",
                                 "UNBLOCKED", "READONLY", "NOREPLICAS", "max number of clients"}) {
-    if (contains(text, sign)) return {ErrorKind::unavailable, words, Retry::later};
+    if (contains(text, part)) return {ErrorKind::unavailable, shown, Retry::later};
   }
-  return {ErrorKind::unavailable, words};
+  return {ErrorKind::unavailable, shown};
 }
 
 }  // namespace rlock::redis

@@ -3,54 +3,39 @@
 #include <time.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <cstdio>
 #include <string_view>
 
 #include "lock/quorum/quorum.hpp"
 #include "lock/timing.hpp"
-#include "redis/link/member_registry.hpp"
+#include "redis/link/info.hpp"
+#include "util/number.hpp"
 
 namespace rlock::redis {
 
 static_assert(std::chrono::seconds(kRestartGuardSeconds) == timing::kLongestQuorumLease,
-              "a shorter one lets a server vote that forgot a lease, a longer one helps nobody");
+              "a shorter time lets a server count that lost a lease, a longer one helps nobody");
 
 namespace {
 
-std::string_view text_of(const redisReply& reply) {
-  return reply.str == nullptr ? std::string_view()
-                              : std::string_view(reply.str, static_cast<size_t>(reply.len));
+// A server measures its uptime by its wall clock: negative where that was set back since it
+// started.
+std::optional<uint64_t> uptime_in(const InfoFields& info) {
+  auto seconds = util::parse_number<int64_t>(info_field(info, "uptime_in_seconds"));
+  if (!seconds) return std::nullopt;
+  return static_cast<uint64_t>(std::max<int64_t>(0, *seconds));
 }
 
-// What follows `field` on its line of INFO; empty where there is no such line.
-std::string_view value_in(std::string_view info, std::string_view field) {
-  size_t at = info.find(field);
-  if (at == info.npos) return {};
-  std::string_view rest = info.substr(at + field.size());
-  return rest.substr(0, rest.find_first_of("\r\n"));
-}
-
-// The server counts by its wall clock: less than nothing where that was set back since.
-std::optional<uint64_t> uptime_in(std::string_view info) {
-  std::string_view digits = value_in(info, "\nuptime_in_seconds:");
-  int64_t seconds = 0;
-  auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seconds);
-  if (error != std::errc()) return std::nullopt;
-  return static_cast<uint64_t>(std::max<int64_t>(0, seconds));
-}
-
-std::optional<Error> check_duplicate(std::string_view info, const Server& server) {
-  std::string run_id(value_in(info, "\nrun_id:"));
+std::optional<Error> check_duplicate(const InfoFields& info, const Server& server) {
+  const std::string run_id = info_field(info, "run_id");
   if (run_id.empty() || server.members == nullptr) return std::nullopt;
   auto other = server.members->add_member(server.label(), run_id);
   if (!other) return std::nullopt;
   return Error{ErrorKind::usage, server.label() + " is the same server as " + *other +
-                                     ": a quorum needs independent ones"};
+                                     "; a quorum needs independent servers"};
 }
 
-// `07:12:33 UTC`, so many seconds from now.
+// The time in so many seconds from now: `07:12:33 UTC`.
 std::string clock_in(uint64_t seconds) {
   time_t then = time(nullptr) + static_cast<time_t>(seconds);
   tm utc{};
@@ -59,36 +44,52 @@ std::string clock_in(uint64_t seconds) {
   return text;
 }
 
+std::optional<Error> check_uptime(const InfoFields& info, const Server& server) {
+  auto uptime = uptime_in(info);
+  if (!uptime) {
+    return Error{ErrorKind::denied,
+                 server.label() + " is not counted: its uptime is unknown (INFO denied)"};
+  }
+  if (*uptime >= kRestartGuardSeconds) return std::nullopt;
+  // The uptime is rounded down to whole seconds, so this waits long enough.
+  const uint64_t left = kRestartGuardSeconds - *uptime;
+  return Error{ErrorKind::unavailable,
+               server.label() + " is not counted until " + clock_in(left) + ": it started " +
+                   std::to_string(*uptime) + " s ago by its clock and may have lost locks",
+               Retry::later};
+}
+
 }  // namespace
 
-bool writes_synchronously(const redisReply& reply) {
-  if (reply.type != REDIS_REPLY_ARRAY) return false;
-  bool on = false;
-  bool always = false;
+std::optional<std::string> MemberRegistry::add_member(const std::string& label,
+                                                      const std::string& run_id) {
+  std::lock_guard lock(mutex_);
+  for (const auto& [other, its_id] : run_ids_) {
+    if (other != label && its_id == run_id) return other;
+  }
+  run_ids_[label] = run_id;
+  return std::nullopt;
+}
+
+Durability read_durability(const redisReply& reply) {
+  if (reply.type != REDIS_REPLY_ARRAY) return Durability::unknown;
+  bool append_only = false;
+  bool sync_always = false;
   for (size_t i = 0; i + 1 < reply.elements; i += 2) {
     std::string_view key = text_of(*reply.element[i]);
     std::string_view value = text_of(*reply.element[i + 1]);
-    if (key == "appendonly") on = value == "yes";
-    if (key == "appendfsync") always = value == "always";
+    if (key == "appendonly") append_only = value == "yes";
+    if (key == "appendfsync") sync_always = value == "always";
   }
-  return on && always;
+  return append_only && sync_always ? Durability::every_write : Durability::unknown;
 }
 
-std::optional<Error> check_vote(const redisReply& info, bool synchronous, const Server& server) {
-  if (auto twice = check_duplicate(text_of(info), server)) return twice;
-  if (synchronous) return std::nullopt;
-  auto uptime = uptime_in(text_of(info));
-  if (!uptime) {
-    return Error{ErrorKind::denied,
-                 server.label() + ": does not vote: it does not say since when it runs (INFO)"};
-  }
-  if (*uptime >= kRestartGuardSeconds) return std::nullopt;
-  // Whole seconds are told: the last of them counts in full.
-  uint64_t left = kRestartGuardSeconds - *uptime;
-  return Error{ErrorKind::unavailable,
-               server.label() + ": does not vote until " + clock_in(left) + ": it started " +
-                   std::to_string(*uptime) + " s ago by its clock and may have forgotten leases",
-               Retry::later};
+std::optional<Error> check_member(const redisReply& reply, Durability durability,
+                                  const Server& server) {
+  const InfoFields info = read_info(text_of(reply));
+  if (auto duplicate = check_duplicate(info, server)) return duplicate;
+  if (durability == Durability::every_write) return std::nullopt;
+  return check_uptime(info, server);
 }
 
 }  // namespace rlock::redis

@@ -26,7 +26,7 @@
 namespace rlock::redis {
 namespace {
 
-// Open and locked by the server as long as it lives: no second one beside it.
+// Locked by the server as long as it lives, so that no second one starts.
 constexpr char kLockFile[] = "rlock.lock";
 
 using util::Fd;
@@ -38,7 +38,7 @@ Error folder_error(const std::string& folder, const std::string& why) {
   return {ErrorKind::config, "local: cannot use " + folder + ": " + why};
 }
 
-// The passwd home, not $HOME: sudo and cron keep or change that, and all runs of a user must meet.
+// From passwd, not $HOME, which sudo and cron keep or change: all runs of a user need one server.
 Result<std::string> default_folder() {
   if (geteuid() == 0) return std::string("/var/lib/rlock");
   std::array<char, 16'384> buffer;
@@ -46,7 +46,7 @@ Result<std::string> default_folder() {
   passwd* found = nullptr;
   getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found);
   if (found == nullptr || found->pw_dir == nullptr || found->pw_dir[0] != '/') {
-    return Error{ErrorKind::config, "local: this user has no home folder; write local:DIR"};
+    return Error{ErrorKind::config, "local: this user has no home folder; use local:DIR"};
   }
   return std::string(found->pw_dir) + "/.local/state/rlock";
 }
@@ -62,13 +62,14 @@ Status make_folders(const std::string& folder) {
   return Done{};
 }
 
-// Whoever can write there can put a server of his own in its place.
+// A user who can write there can replace the server by another one.
 Status check_folder(const std::string& folder) {
   struct stat info {};
   if (stat(folder.c_str(), &info) != 0) return folder_error(folder, std::strerror(errno));
   if (!S_ISDIR(info.st_mode)) return folder_error(folder, "it is not a folder");
-  if (info.st_uid != geteuid()) return folder_error(folder, "it belongs to another user");
-  if ((info.st_mode & 077) != 0) return folder_error(folder, "others may enter it; chmod 700 it");
+  if (info.st_uid != geteuid()) return folder_error(folder, "another user owns it");
+  if ((info.st_mode & 077) != 0)
+    return folder_error(folder, "other users can enter it; run chmod 700 " + folder);
   return Done{};
 }
 
@@ -77,8 +78,8 @@ Result<std::string> safe_folder(const std::string& requested, LocalStart start) 
   if (!named) return named;
   std::string folder = std::move(*named);
   if (auto fit = check_folder(folder); !fit) {
-    bool there = access(folder.c_str(), F_OK) == 0;
-    if (there || start == LocalStart::forbidden) return std::move(fit).error();
+    bool exists = access(folder.c_str(), F_OK) == 0;
+    if (exists || start == LocalStart::forbidden) return std::move(fit).error();
     TRY_STATUS(make_folders(folder));
     TRY_STATUS(check_folder(folder));
   }
@@ -95,7 +96,7 @@ void sleep_briefly() {
   nanosleep(&time, nullptr);
 }
 
-// The lock, or none where another process brought the server up meanwhile.
+// The lock, or none where another process has started the server meanwhile.
 Result<std::optional<Fd>> lock_or_server(const std::string& folder, const Address& address,
                                          TimePoint deadline) {
   std::string path = folder + "/" + kLockFile;
@@ -113,7 +114,7 @@ Result<std::optional<Fd>> lock_or_server(const std::string& folder, const Addres
   return std::optional<Fd>(std::move(lock));
 }
 
-// Whether it serves: a server that still reads its data answers LOADING.
+// False while the server still loads its data: then it answers LOADING.
 bool answers_ping(Connection& connection, TimePoint deadline) {
   connection.start({"PING"});
   while (!connection.advance(BootClock::now())) {
@@ -127,8 +128,8 @@ bool answers_ping(Connection& connection, TimePoint deadline) {
   return reply && (*reply)->type != REDIS_REPLY_ERROR;
 }
 
-// Waits a moment, less when the process ends; true when it has. Without a pidfd (denied by a
-// seccomp filter) its end is not seen, and the deadline has to do.
+// Waits a moment for the end of the process; true when it has ended. Without a pidfd (denied by a
+// seccomp filter) its end is not noticed before the deadline.
 bool has_exited(const Fd& process) {
   pollfd entry{process.get(), POLLIN, 0};
   return poll(&entry, 1, static_cast<int>(kPollInterval.count())) > 0;
@@ -136,21 +137,21 @@ bool has_exited(const Fd& process) {
 
 Status await_server(const Server& server, pid_t pid, const std::string& log, TimePoint deadline) {
   Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  bool gone = !process && errno == ESRCH;
+  bool exited = !process && errno == ESRCH;
   Connection connection(server);
   while (!answers_ping(connection, deadline)) {
-    if (gone || has_exited(process)) {
-      return Error{ErrorKind::system, "local: its server ended at once; " + log + " tells why"};
+    if (exited || has_exited(process)) {
+      return Error{ErrorKind::system, "local: the server exited at once; see " + log};
     }
     if (BootClock::now() >= deadline) {
-      return Error{ErrorKind::unavailable, "local: its server does not answer; see " + log};
+      return Error{ErrorKind::unavailable, "local: the server does not answer; see " + log};
     }
   }
   return Done{};
 }
 
-// Its files as the server starts, and some hundred acquisitions; less where we may not write as
-// much (ulimit -f), which does not bind the server.
+// Room for the files of a new server and some hundred acquisitions. Less where our own limit
+// (ulimit -f) is lower, which does not apply to the server.
 size_t probe_size() {
   constexpr size_t kRoom = size_t{64} * 1024;
   rlimit limit{};
@@ -158,7 +159,7 @@ size_t probe_size() {
   return static_cast<size_t>(std::min<rlim_t>(kRoom, limit.rlim_cur));
 }
 
-// A server that cannot write ends, and would say why only in a log that cannot be written either.
+// On a full disk the server would exit, and could not even write the reason to its log.
 Status check_disk_space(const Fd& lock, const std::string& folder) {
   const std::string zeros(probe_size(), '\0');
   ssize_t written = pwrite(lock.get(), zeros.data(), zeros.size(), 0);
@@ -166,7 +167,7 @@ Status check_disk_space(const Fd& lock, const std::string& folder) {
   bool emptied = ftruncate(lock.get(), 0) == 0;
   if (written == static_cast<ssize_t>(zeros.size()) && emptied) return Done{};
   return Error{ErrorKind::unavailable,
-               "local: its server cannot write to " + folder + ": " + std::strerror(error)};
+               "local: the server cannot write to " + folder + ": " + std::strerror(error)};
 }
 
 Status start_server(const Server& server, const std::string& folder, const Address& address) {
@@ -176,7 +177,7 @@ Status start_server(const Server& server, const std::string& folder, const Addre
   std::string program = find_server_program();
   if (program.empty()) {
     return Error{ErrorKind::config,
-                 "local: needs redis-server or valkey-server on PATH (apt install redis-server)"};
+                 "local: redis-server or valkey-server must be on PATH (apt install redis-server)"};
   }
   if (auto room = check_disk_space(*lock, folder); !room) return room;
   std::string log_path = folder + "/rlock.log";
@@ -198,7 +199,7 @@ Result<Server> local_server(const std::string& requested, LocalStart start) {
   if (!address) return folder_error(folder, "the path is too long for a socket (at most 96 bytes)");
   if (is_listening(*address)) return server;
   if (start == LocalStart::forbidden) {
-    return Error{ErrorKind::unavailable, "local: no server runs in " + folder};
+    return Error{ErrorKind::unavailable, "local: no server is running in " + folder};
   }
   TRY_STATUS(start_server(server, folder, *address));
   return server;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,7 +14,6 @@
 #include <optional>
 #include <string_view>
 
-#include "redis/local/local_limits.hpp"
 #include "util/guard_socket.hpp"
 
 namespace rlock::redis {
@@ -21,19 +21,22 @@ namespace {
 
 using util::Fd;
 
-// Where the server finds its two descriptors of ours; everything above is closed.
+// The two descriptors that the server inherits besides 0-2; all higher ones are closed.
 constexpr int kLockFd = 3;
 constexpr int kReportFd = 4;
 
-// What comes back through the report pipe; it is closed by a successful exec.
+// A limit that ends every server sooner or later.
+enum class FatalLimit { cpu_time, file_size };
+
+// Sent through the report pipe, which a successful exec closes.
 struct Report {
   pid_t pid = 0;
   int error = 0;
   std::optional<FatalLimit> limit{};
 };
 
-// Relative names: the server starts in its folder, so neither blanks in the path nor the length
-// limit of a socket's name can spoil its configuration.
+// Relative names: the server starts in its folder, so that blanks in the path and the length limit
+// of a socket's name do not matter.
 constexpr const char* kOptions[] = {"--port",
                                     "0",
                                     "--unixsocket",
@@ -66,7 +69,7 @@ std::string find_on_path(std::string_view path, const char* name) {
     std::string candidate = std::string(path.substr(0, end)) + "/" + name;
     struct stat info {};
     bool file = stat(candidate.c_str(), &info) == 0 && S_ISREG(info.st_mode);
-    // An empty or relative entry would run whatever lies in the current folder.
+    // An empty or relative entry of PATH would run a program in the current folder.
     if (candidate.front() == '/' && file && access(candidate.c_str(), X_OK) == 0) return candidate;
     path.remove_prefix(end == std::string_view::npos ? path.size() : end + 1);
   }
@@ -85,7 +88,7 @@ void reset_signals() {
 }
 
 void arrange_descriptors(int null, int log, int lock, int report) {
-  // Out of the way first: any of them may sit where another one belongs.
+  // Duplicated to high numbers first: any of them may have the number that another one needs.
   null = fcntl(null, F_DUPFD_CLOEXEC, 10);
   log = fcntl(log, F_DUPFD_CLOEXEC, 10);
   lock = fcntl(lock, F_DUPFD_CLOEXEC, 10);
@@ -108,6 +111,38 @@ struct Exec {
   int null, log, lock, report;
 };
 
+// The append-only file is rewritten long before it grows to this size.
+constexpr rlim_t kEnoughForFiles = rlim_t{1} << 30;
+
+// Lifts a limit altogether where allowed, else up to the hard limit; the limit that remains.
+rlim_t lift(__rlimit_resource resource) {
+  const rlimit none{RLIM_INFINITY, RLIM_INFINITY};
+  if (setrlimit(resource, &none) == 0) return RLIM_INFINITY;
+  rlimit limit{};
+  if (getrlimit(resource, &limit) != 0) return RLIM_INFINITY;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(resource, &limit);
+  return limit.rlim_max;
+}
+
+void reset_oom_score() {
+  int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (file < 0) return;
+  (void)!write(file, "0", 1);
+  close(file);
+}
+
+// Other users of the server must not be bound by the resource limits, the niceness and the OOM
+// score of the process that happens to start it. Returns a limit that could not be lifted.
+std::optional<FatalLimit> lift_limits() {
+  setpriority(PRIO_PROCESS, 0, 0);
+  reset_oom_score();
+  for (auto resource : {RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA}) lift(resource);
+  if (lift(RLIMIT_CPU) != RLIM_INFINITY) return FatalLimit::cpu_time;
+  if (lift(RLIMIT_FSIZE) < kEnoughForFiles) return FatalLimit::file_size;
+  return std::nullopt;
+}
+
 [[noreturn]] void become_server(const Exec& exec) {
   arrange_descriptors(exec.null, exec.log, exec.lock, exec.report);
   reset_signals();
@@ -115,7 +150,7 @@ struct Exec {
   Report report{getpid()};
   report.limit = lift_limits();
   if (!report.limit && chdir(exec.folder) == 0) {
-    util::ask_guards_for_exemption();  // a run's end is not the server's
+    util::ask_guards_for_exemption();  // the end of a run must not end the server
     if (write(kReportFd, &report, sizeof report) < 0) _exit(1);
     execve(exec.argv[0], exec.argv, exec.environment);
   }
@@ -124,8 +159,8 @@ struct Exec {
   _exit(1);
 }
 
-// The first fork's child is the leader of a session and leaves at once, so that the server has no
-// terminal to catch and belongs to init.
+// The child of the first fork becomes a session leader and exits at once, so that the server can
+// never get a terminal and is adopted by init.
 pid_t fork_server(const Exec& exec) {
   pid_t middle = fork();
   if (middle != 0) return middle;
@@ -142,8 +177,8 @@ Error cannot_start(const std::string& program, int error) {
 Error limit_error(FatalLimit limit) {
   const char* which =
       limit == FatalLimit::cpu_time ? "CPU time (ulimit -Ht)" : "file size (ulimit -Hf)";
-  return {ErrorKind::system, std::string("local: its server would be ended by the hard limit on ") +
-                                 which + " here; start it once from where there is none"};
+  return {ErrorKind::system, std::string("local: the hard limit on ") + which +
+                                 " would end the server; start it once from a shell without it"};
 }
 
 Result<pid_t> read_report(const Fd& pipe, const std::string& program) {
@@ -180,7 +215,7 @@ Result<pid_t> start_local_process(const LocalProcess& process) {
 
   char* argv[kOptionCount + 2] = {const_cast<char*>(process.program.c_str())};
   for (size_t i = 0; i < kOptionCount; ++i) argv[i + 1] = const_cast<char*>(kOptions[i]);
-  // Nothing of the caller's.
+  // Nothing from the caller's environment.
   char language[] = "LC_ALL=C";
   char* environment[] = {language, nullptr};
   pid_t middle = fork_server({process.folder.c_str(), argv, environment, null.get(),

@@ -9,19 +9,19 @@
 
 namespace rlock::redis {
 
-// redis-server or valkey-server, the first one on PATH; empty where there is none.
+// The first redis-server on PATH, else the first valkey-server; empty if there is none.
 std::string find_server_program();
 
 struct LocalProcess {
   std::string program;
   std::string folder;
-  const util::Fd& lock;  // held by the server as long as it lives: no second one beside it
+  const util::Fd& lock;  // held by the server as long as it lives, so that no second one starts
   const util::Fd& log;
 };
 
-// Starts the server in a session of its own, no child of ours: default signals, a clean
-// environment, no descriptor but the log and the lock, and no limit of ours that may be lifted. Its
-// pid; ErrorKind::system when it cannot be started, or would be ended by a limit that may not.
+// Starts the server in a session of its own, not as our child: with default signals, an empty
+// environment, no descriptors but the log and the lock, and our resource limits lifted. Returns its
+// pid; ErrorKind::system: it cannot be started, or a limit that cannot be lifted would end it.
 Result<pid_t> start_local_process(const LocalProcess& process);
 
 }  // namespace rlock::redis

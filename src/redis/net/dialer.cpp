@@ -10,10 +10,10 @@
 namespace rlock::redis {
 namespace {
 
-// A unix socket whose queue is full cannot be polled for.
+// poll() cannot wait for a unix socket whose backlog is full.
 constexpr Millis kBacklogRetry{5};
 
-// Descriptors or memory: no other address would help.
+// Too few descriptors or too little memory: another address would fail, too.
 bool is_local_error(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
@@ -29,10 +29,10 @@ void Dialer::start(TimePoint now, TimePoint deadline) {
   stop();
   deadline_ = deadline;
   first_failure_.clear();
-  // One that was left for a remembered address may have ended hours ago.
+  // A look-up that was abandoned for a remembered address may have ended hours ago.
   if (resolution_ && resolution_->is_stale(now, server_.connect_timeout)) resolution_.reset();
-  // Half for the name server where there is another resort, so that the rest is left for that;
-  // nothing where it was waited for in vain before: whoever drives us may give up sooner than half.
+  // With a remembered address to fall back on, the name server gets half of the time, and none when
+  // the last look-up is still unanswered: the caller may give up sooner than half of the time.
   bool lookup_pending = resolution_.has_value();
   attempt_deadline_ = !remembered() ? deadline : lookup_pending ? now : now + (deadline - now) / 2;
   find_addresses();
@@ -50,7 +50,7 @@ void Dialer::stop() {
 void Dialer::find_addresses() {
   if (server_.transport == Transport::unix_socket) {
     auto address = unix_address(server_.path);
-    if (!address) return fail("the path of a socket has at most 107 bytes", Retry::never);
+    if (!address) return fail("the path of a socket can have at most 107 bytes", Retry::never);
     addresses_.push_back(*address);
     return;
   }
@@ -66,7 +66,7 @@ void Dialer::find_addresses() {
   }
 }
 
-// True when there is an address to try, or the search has failed.
+// True when there is an address to try, or the look-up has failed.
 bool Dialer::check_lookup(TimePoint now) {
   if (resolution_->done()) {
     auto outcome = resolution_->take();
@@ -86,7 +86,7 @@ bool Dialer::check_lookup(TimePoint now) {
 
 void Dialer::try_next(TimePoint now) {
   while (next_ < addresses_.size()) {
-    // Each address its share of the time left: a dead first one must not eat it all.
+    // Each address gets its share of the remaining time: a dead one must not use all of it.
     attempt_deadline_ =
         now + (deadline_ - now) / static_cast<TimePoint::rep>(addresses_.size() - next_);
     ConnectAttempt attempt = start_connect(addresses_[next_++]);
@@ -127,7 +127,7 @@ void Dialer::check_attempt(TimePoint now) {
 bool Dialer::advance(TimePoint now) {
   if (phase_ == DialPhase::looking_up && !check_lookup(now) && now >= deadline_) {
     fail("timed out after " + util::format_duration(server_.connect_timeout) +
-         " looking up its name");
+         " looking up the host name");
   }
   if (phase_ == DialPhase::backlog_full && now >= attempt_deadline_ && now < deadline_)
     try_next(now);

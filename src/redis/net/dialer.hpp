@@ -14,24 +14,24 @@
 
 namespace rlock::redis {
 
-// Gets a connected socket to a server: looks its name up, tries its addresses in order, all within
-// one absolute deadline. Driven like a lock::Request. `server` must outlive it.
+// Connects a socket to a server: looks up its name and tries its addresses in order, within one
+// absolute deadline. Driven like a lock::Request. `server` must outlive it.
 class Dialer {
  public:
   explicit Dialer(const Server& server) : server_(server) {}
 
   void start(TimePoint now, TimePoint deadline);
-  // Gives up; a look-up in flight is kept for the next start: one thread at most. What it finds
-  // meanwhile is good for as long as a connect may take.
+  // Gives up. A look-up in flight is kept for the next start, so that there is one thread at most;
+  // its result is used then unless it is older than a connect timeout.
   void stop();
 
   void wants(std::vector<pollfd>& out) const;
   TimePoint due() const;
-  // True once take() has a socket or the reason why there is none.
+  // True once take() has a socket or an Error.
   bool advance(TimePoint now);
   Result<util::Fd> take();
 
-  // The server at the far end has answered: its address is good for later.
+  // The server has answered: its address is remembered.
   void answered();
 
  private:
@@ -48,10 +48,10 @@ class Dialer {
   const Server& server_;
   DialPhase phase_ = DialPhase::idle;
   TimePoint deadline_;
-  TimePoint attempt_deadline_;  // when this look-up or attempt is left for the next resort
+  TimePoint attempt_deadline_;  // of this look-up or address
   std::optional<Resolution> resolution_;
   std::vector<Address> addresses_;
-  size_t next_ = 0;  // of addresses_
+  size_t next_ = 0;  // index in addresses_
   util::Fd fd_;
   std::string first_failure_;
   std::optional<Error> error_;

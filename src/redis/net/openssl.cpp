@@ -7,7 +7,7 @@
 namespace rlock::redis {
 namespace {
 
-// The one soname of all OpenSSL 3; it brings libcrypto along, whose names are found through it.
+// The soname of every OpenSSL 3. It loads libcrypto, too, whose functions are found through it.
 constexpr const char* kLibrary = "libssl.so.3";
 
 Error missing(const char* why) {
@@ -30,9 +30,9 @@ Result<const OpenSsl*> load() {
   if (!find(library, #name, functions.name)) return missing(dlerror());
   RLOCK_OPENSSL_FUNCTIONS(RLOCK_FIND)
 #undef RLOCK_FIND
-  // Its cleanup at exit() would only cost time, and other threads may still be inside.
+  // Cleaning up at exit() would only cost time, and other threads may still use the library.
   if (functions.OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr) != 1) {
-    return missing("it does not start");
+    return missing("it cannot be initialized");
   }
   return &functions;
 }

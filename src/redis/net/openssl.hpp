@@ -8,10 +8,11 @@
 
 #include "util/result.hpp"
 
-// OpenSSL, loaded when the first URL asks for TLS: linked, it would cost every run a millisecond.
+// OpenSSL is loaded only for a URL that asks for TLS: linked, it would cost every run a
+// millisecond.
 namespace rlock::redis {
 
-// Every function of libssl and libcrypto that rlock calls; the headers' macros lead to these.
+// Every function of libssl and libcrypto that rlock calls, those behind macros included.
 #define RLOCK_OPENSSL_FUNCTIONS(X)          \
   X(OPENSSL_init_ssl)                       \
   X(ERR_clear_error)                        \
@@ -72,8 +73,8 @@ struct OpenSsl {
 #undef RLOCK_MEMBER
 };
 
-// The library, loaded once and for good. ErrorKind::config: it is not there, and the package that
-// has it.
+// Loads the library once; it is never unloaded. ErrorKind::config: it is missing, and the name of
+// its package.
 Result<const OpenSsl*> openssl();
 
 }  // namespace rlock::redis

@@ -19,11 +19,11 @@ struct FreeAddresses {
 
 enum class LookupMode { numeric, any };
 
-Resolution::LookupResult addresses_of(const std::string& host, int port, LookupMode names) {
+Resolution::LookupResult addresses_of(const std::string& host, int port, LookupMode mode) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV | (names == LookupMode::numeric ? AI_NUMERICHOST : 0);
+  hints.ai_flags = AI_NUMERICSERV | (mode == LookupMode::numeric ? AI_NUMERICHOST : 0);
   addrinfo* raw = nullptr;
   int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &raw);
   if (error == EAI_SYSTEM) return {{}, std::strerror(errno)};
@@ -66,7 +66,7 @@ struct Resolution::Shared {
   std::mutex mutex;
   std::optional<LookupResult> outcome;
   TimePoint done_at;
-  std::shared_ptr<Shared> for_thread;  // the thread's own share, until it has taken it
+  std::shared_ptr<Shared> for_thread;  // the thread's own reference, until it has taken it
 };
 
 Result<Resolution> Resolution::start(const std::string& host, int port) {

@@ -13,9 +13,9 @@
 
 namespace rlock::redis {
 
-// What is known of a server from earlier connections: the address that it answered at last, for
-// when its name cannot be resolved later on, whether it let us in, and whether it hangs up on
-// CLIENT, as some proxies do.
+// What earlier connections to a server have shown: the address where it answered last, for when its
+// name cannot be resolved later, whether it accepted our login, and whether it hangs up on CLIENT,
+// as some proxies do.
 class AddressMemory {
  public:
   void keep(const Address& address);
@@ -32,21 +32,21 @@ class AddressMemory {
   std::optional<Address> last_;
 };
 
-// What needs no look-up: numeric addresses, and `localhost` as 127.0.0.1, then ::1. Empty for a
-// name.
+// The addresses of a host that needs no look-up: a numeric one, and `localhost` as 127.0.0.1, then
+// ::1. Empty for every other name.
 std::vector<Address> known_addresses(const std::string& host, int port);
 
-// A look-up in flight on a thread of its own, since getaddrinfo() knows no deadline. Destroying it
-// abandons the thread, which then ends by itself and owns all that it touches.
+// A look-up in flight, on a thread of its own since getaddrinfo() has no deadline. Destroying it
+// abandons the thread, which owns all that it uses and ends by itself.
 class Resolution {
  public:
-  // ErrorKind::system when no thread can be had.
+  // ErrorKind::system: the thread cannot be started.
   static Result<Resolution> start(const std::string& host, int port);
 
-  // Readable when the result is there.
+  // Readable once done().
   int fd() const;
   bool done() const;
-  // Done, and longer than `age` ago.
+  // Whether it was done more than `age` ago.
   bool is_stale(TimePoint now, Millis age) const;
 
   struct LookupResult {

@@ -24,17 +24,17 @@ Error bad_file(const std::string& path, const std::string& why) {
           "cannot read the password file \"" + util::printable(path) + "\": " + why};
 }
 
-// Others may read it: a secret that is mounted into a container is 0444. Who can write it chooses
-// as whom we log in.
+// Other users may read it, since a secret that is mounted into a container is 0444. A user who can
+// write it chooses how rlock logs in.
 Status check_writers(const std::string& path, const util::Fd& file) {
   struct stat info {};
   if (fstat(file.get(), &info) != 0) return bad_file(path, std::strerror(errno));
   if (!S_ISREG(info.st_mode) || (info.st_mode & 022) == 0) return Done{};
-  return bad_file(path, "others can write it; chmod go-w " + util::printable(path));
+  return bad_file(path, "other users can write to it; run chmod go-w " + util::printable(path));
 }
 
 Result<std::string> read_secret(const std::string& path, int more_flags = 0) {
-  constexpr size_t kLongest = size_t{64} * 1024;  // /dev/zero must not fill the memory
+  constexpr size_t kLongest = size_t{64} * 1024;  // the path may be /dev/zero
   util::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | more_flags));
   if (!file) return bad_file(path, std::strerror(errno));
   TRY_STATUS(check_writers(path, file));
@@ -51,7 +51,7 @@ class FileSecret final : public Secret {
       : path_(std::move(path)), last_(std::move(first)) {}
 
   std::string current() override {
-    // A pipe was read once: what it gave stays good, and no writer is waited for.
+    // A pipe is empty by now: its password stays in use, and nothing waits for another writer.
     auto text = read_secret(path_, O_NONBLOCK);
     std::lock_guard lock(mutex_);
     if (text) last_ = *std::move(text);
@@ -67,7 +67,7 @@ class FileSecret final : public Secret {
   std::string last_;
 };
 
-// The command runs on a thread of its own, which owns all that it touches.
+// The command runs on a thread of its own, which owns all that it uses.
 class CommandSecret final : public Secret {
  public:
   CommandSecret(std::string command, std::string first) : shared_(std::make_shared<Shared>()) {
@@ -110,7 +110,7 @@ class CommandSecret final : public Secret {
     util::Fd event;
     std::mutex mutex;
     std::string last;
-    std::optional<TimePoint> began;  // again
+    std::optional<TimePoint> began;  // of the last run on the thread
     bool running = false;
   };
 

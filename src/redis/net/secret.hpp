@@ -14,7 +14,7 @@ class Secret {
  public:
   virtual ~Secret() = default;
 
-  // What to introduce ourselves with now; never waits.
+  // The password to log in with now; never waits.
   virtual std::string current() = 0;
   // The server refused `used`. True: another one is being fetched; current() has it once fetched().
   virtual bool fetch(std::string_view used) = 0;
@@ -23,17 +23,17 @@ class Secret {
   virtual int fd() const = 0;
 };
 
-// The first line of a file, read at each connect: whoever rotates the password writes it there.
-// While the file cannot be read, the password that it held last is good. ErrorKind::config where it
-// holds none now.
+// The content of a file without its last newline, read again at each connect, so that a rotated
+// password is used at once. While the file cannot be read its last password stays in use.
+// ErrorKind::config where it contains none now.
 Result<std::shared_ptr<Secret>> secret_in_file(const std::string& path);
 
-// What `command` prints: it runs here for the first time, and again where the server refuses what
-// it printed, at most every 5 s. ErrorKind::config where it prints none.
+// The output of `command`, which runs at once, and again when the server refuses its password, at
+// most every 5 s. ErrorKind::config where it prints none.
 Result<std::shared_ptr<Secret>> secret_of_command(const std::string& command);
 
-// Runs `command` by /bin/sh in a session of its own, for 5 s at most: the first line that it
-// prints. ErrorKind::config says why there is none.
+// The first line that `command` prints, run by /bin/sh in a session of its own for 5 s at most.
+// ErrorKind::config: why there is none.
 Result<std::string> run_secret_command(const std::string& command);
 
 }  // namespace rlock::redis

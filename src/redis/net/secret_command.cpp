@@ -27,7 +27,7 @@ Error failed(const std::string& why) {
   return {ErrorKind::config, "the password command " + why};
 }
 
-// Neither another password nor the lock that we hold is the command's.
+// Another password and the locks that we hold are kept from the command.
 std::vector<char*> environment() {
   std::vector<char*> out;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -54,7 +54,7 @@ struct SpawnActions {
   }
 };
 
-// In a session of its own: no terminal stops it, and its end takes all that it started along.
+// In a session of its own, so that no terminal stops it, and its whole process group can be killed.
 int spawn(const std::string& command, int out, pid_t& pid) {
   SpawnActions actions;
   posix_spawn_file_actions_addopen(&actions.files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -75,8 +75,8 @@ int spawn(const std::string& command, int out, pid_t& pid) {
                      environment().data());
 }
 
-// The command under way, known by its pid. rlock may be the reaper of orphans: then another thread
-// may reap it first, and how it ended is not known.
+// The running command. rlock may be the reaper of orphans: then another thread may reap it first,
+// and its exit status is lost.
 class SecretProcess {
  public:
   SecretProcess(pid_t pid, util::Fd out)
@@ -92,16 +92,17 @@ class SecretProcess {
     while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
   }
 
-  // Until it has ended, all that it printed was read, or it is late.
+  // Reads its output until it has ended; false at the deadline.
   bool wait_until(TimePoint deadline) {
     while (!reaped()) {
       if (BootClock::now() >= deadline) return false;
-      constexpr Millis kPollInterval{20};  // where there are no pidfds
-      const bool watched = static_cast<bool>(process_);
+      constexpr Millis kPollInterval{20};  // for kernels without pidfds
+      const bool has_pidfd = static_cast<bool>(process_);
       std::array<pollfd, 2> fds{{{out_.get(), POLLIN, 0}, {process_.get(), POLLIN, 0}}};
       poll(fds.data(), fds.size(),
-           poll_timeout(BootClock::now(),
-                        watched ? deadline : std::min(deadline, BootClock::now() + kPollInterval)));
+           poll_timeout(
+               BootClock::now(),
+               has_pidfd ? deadline : std::min(deadline, BootClock::now() + kPollInterval)));
       if (fds[0].revents != 0) read_some();
     }
     while (out_) read_some();
@@ -115,11 +116,11 @@ class SecretProcess {
   bool reaped() {
     if (ended_) return true;
     const pid_t got = waitpid(pid_, &status_, WNOHANG);
-    if (got < 0) status_ = 1 << 8;  // how it ended is not known: what it printed is no password
+    if (got < 0) status_ = 1 << 8;  // its exit status is lost: its output cannot be trusted
     return ended_ = got != 0;
   }
 
-  // More than the longest line is read, and not kept. Nothing there, or the end: it is closed.
+  // Output beyond the longest line is read and dropped. Closes the pipe when there is no more.
   void read_some() {
     std::array<char, 1024> buffer;
     ssize_t got = read(out_.get(), buffer.data(), buffer.size());
@@ -137,7 +138,7 @@ class SecretProcess {
 
 std::optional<Error> exit_error(int status) {
   if (WIFSIGNALED(status)) {
-    return failed("was ended by signal " + std::to_string(WTERMSIG(status)));
+    return failed("was killed by signal " + std::to_string(WTERMSIG(status)));
   }
   if (WEXITSTATUS(status) == 0) return std::nullopt;
   return failed("failed with exit status " + std::to_string(WEXITSTATUS(status)));
@@ -158,7 +159,7 @@ Result<std::string> run_secret_command(const std::string& command) {
   }
   in.reset();
   SecretProcess running(pid, std::move(out));
-  if (!running.wait_until(deadline)) return failed("did not end within 5s");
+  if (!running.wait_until(deadline)) return failed("did not finish within 5s");
   if (auto error = exit_error(running.status())) return *error;
   std::string line = running.output().substr(0, running.output().find('\n'));
   if (line.size() > kLongest) return failed("printed a line of more than 4096 bytes");

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "util/clock.hpp"
@@ -17,7 +18,7 @@ class MemberRegistry;
 class Secret;
 class Tls;
 
-// Where one server is and how we introduce ourselves there.
+// The address of one server, and how to log in there.
 struct Server {
   Transport transport = Transport::tcp;
   std::string host;  // name or numeric address; IPv6 without brackets
@@ -25,23 +26,36 @@ struct Server {
   std::string path;  // of the unix socket
   std::string user;  // empty: the default user
   std::string password;
-  std::shared_ptr<Secret> secret;  // where the password may change: it is asked at each connect
+  std::shared_ptr<Secret> secret;  // a password that may change, read at each connect; may be null
   int db = 0;
-  // What it must be, asked at each connect: a master that was deposed must not be taken for one.
+  // Checked at each connect: a former master must not be taken for the master.
   Role role = Role::any;
   Millis connect_timeout{2000};
   std::shared_ptr<const Tls> tls;  // null: plain
   // Shared by the copies, so that a further connection survives a silent name server; may be null.
   std::shared_ptr<AddressMemory> addresses;
-  // Of a quorum, shared by all of its servers: each votes once, and only when it is known to
-  // remember [restart_guard]. Null for a server that stands alone.
+  // Shared by all servers of a quorum, which are checked as members (link/voting.hpp). Null for a
+  // server that is not part of a quorum.
   std::shared_ptr<MemberRegistry> members;
 
   // `db1:6379`, `[::1]:6379`, `/run/redis.sock`, with `/2` for another database: never a password.
   std::string label() const;
 };
 
-// Whether `text` has its password in it.
+struct SentinelGroup {
+  std::vector<Server> sentinels;
+  std::string name;  // of the master
+  Server master;     // all but its address
+};
+
+struct ClusterSeeds {
+  std::vector<Server> seeds;
+};
+
+// What a URL names.
+using ServerTarget = std::variant<Server, SentinelGroup, ClusterSeeds>;
+
+// Whether `text` contains the server's password.
 bool contains_password(const Server& server, std::string_view text);
 
 // `h1:26379,h2:26379`.

@@ -14,11 +14,12 @@ namespace {
 constexpr int kKeepIdleSeconds = 15;
 constexpr int kKeepEverySeconds = 5;
 constexpr int kKeepProbes = 3;
-// As long as the probes take together: sent bytes that nobody acknowledges end the connection too.
+// As long as the probes take together: unacknowledged bytes end the connection after that time,
+// too.
 constexpr int kUserTimeoutMs = (kKeepIdleSeconds + kKeepEverySeconds * kKeepProbes) * 1000;
 
 void set(const util::Fd& fd, int level, int option, int value) {
-  // A refusal costs latency or an early notice, never correctness: deadlines are the caller's.
+  // A failure costs latency, never correctness: callers have deadlines of their own.
   setsockopt(fd.get(), level, option, &value, sizeof value);
 }
 
@@ -31,14 +32,14 @@ void tune_tcp(const util::Fd& fd) {
   set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
 }
 
-// A caller may have started us with 0-2 closed: a socket there would catch what the command prints.
+// A caller may have started us with 0-2 closed: a socket there would get what the command prints.
 util::Fd open_socket(int family) {
   util::Fd fd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd || fd.get() > 2) return fd;
   return util::Fd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
 }
 
-bool again(int error) {
+bool would_block(int error) {
   return error == EAGAIN || error == EWOULDBLOCK;
 }
 
@@ -68,7 +69,7 @@ ConnectAttempt start_connect(const Address& address) {
     attempt.state = ConnectState::connected;
   } else if (errno == EINPROGRESS || errno == EINTR) {
     attempt.state = ConnectState::pending;
-  } else if (again(errno)) {
+  } else if (would_block(errno)) {
     attempt.state = ConnectState::full;
   } else {
     attempt.error = errno;
@@ -87,7 +88,7 @@ Io write_some(const util::Fd& fd, std::string_view& bytes) {
     ssize_t sent = send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent > 0) {
       bytes.remove_prefix(static_cast<size_t>(sent));
-    } else if (again(errno)) {
+    } else if (would_block(errno)) {
       return Io::would_block;
     } else if (errno != EINTR) {
       return Io::failed;
@@ -104,14 +105,14 @@ Io read_some(const util::Fd& fd, char* buffer, size_t size, size_t& got) {
       return got == size ? Io::done : Io::drained;
     }
     if (count == 0) return Io::closed;
-    if (again(errno)) return Io::would_block;
+    if (would_block(errno)) return Io::would_block;
     if (errno != EINTR) return Io::failed;
   }
 }
 
 bool is_quiet(const util::Fd& fd) {
   char byte = 0;
-  return recv(fd.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && again(errno);
+  return recv(fd.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && would_block(errno);
 }
 
 }  // namespace rlock::redis

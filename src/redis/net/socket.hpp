@@ -10,7 +10,7 @@
 
 namespace rlock::redis {
 
-// One place to connect to.
+// The address of a TCP or unix socket.
 struct Address {
   sockaddr_storage storage{};
   socklen_t length = 0;
@@ -20,9 +20,9 @@ struct Address {
 std::optional<Address> unix_address(const std::string& path);
 
 enum class ConnectState {
-  pending,  // writable when it is decided
+  pending,  // the socket becomes writable when it has succeeded or failed
   connected,
-  full,  // the server's queue is full (unix sockets): nothing to poll for, try again in a moment
+  full,  // the backlog of a unix socket is full: nothing to poll for, try again in a moment
   failed,
 };
 
@@ -34,24 +34,25 @@ struct ConnectAttempt {
 
 ConnectAttempt start_connect(const Address& address);
 
-// The outcome of a pending attempt once its descriptor polled: 0 or an errno.
+// The result of a pending attempt once poll() has reported its descriptor: 0 or an errno.
 int connect_error(const util::Fd& fd);
 
 enum class Io {
   done,
-  drained,  // of a reading: done, and for now nothing is left
+  drained,  // read_some only: done, and nothing is left for now
   would_block,
   closed,
   failed,  // errno says why
 };
 
-// Writes what it can and cuts that off the front of `bytes`; done when all is written. No SIGPIPE.
+// Writes what it can and removes that from the front of `bytes`; done when all is written. No
+// SIGPIPE.
 Io write_some(const util::Fd& fd, std::string_view& bytes);
 
-// What one read gives: done or drained with `got` bytes in buffer, closed at the end of file.
+// Reads once: done or drained with `got` bytes in `buffer`, closed at the end of file.
 Io read_some(const util::Fd& fd, char* buffer, size_t size, size_t& got);
 
-// Whether an idle connection can still be used: not closed by the peer, no stray bytes waiting.
+// Whether an idle connection can still be used: the peer has not closed it, no stray bytes wait.
 bool is_quiet(const util::Fd& fd);
 
 }  // namespace rlock::redis

@@ -10,32 +10,36 @@
 #include <utility>
 
 #include "redis/net/openssl.hpp"
-#include "redis/net/tls_names.hpp"
+#include "redis/net/tls_error.hpp"
 #include "redis/net/tls_stream.hpp"
 #include "util/file.hpp"
 
 namespace rlock::redis {
 namespace {
 
-// By subject hash, so that only what a chain needs is read: the whole bundle takes 28 ms to parse.
+// A folder by subject hash, so that only the CAs of a chain are read: parsing the whole bundle
+// takes 28 ms.
 constexpr const char* kSystemAuthorities = "/etc/ssl/certs";
 
 Error unusable(const std::string& what, const std::string& path, const std::string& why) {
   return {ErrorKind::config, "cannot use the " + what + " \"" + path + "\": " + why};
 }
 
-// What OpenSSL would read without end, or not find at all and still be content with.
-Status check_path(const std::string& what, const std::string& path, bool folder) {
+enum class PathKind { file, folder };
+
+// OpenSSL would accept a missing folder, and read a device without end.
+Status check_path(const std::string& what, const std::string& path, PathKind kind) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return unusable(what, path, std::strerror(errno));
+  const bool folder = kind == PathKind::folder;
   bool fit = folder ? S_ISDIR(info.st_mode) : S_ISREG(info.st_mode) || S_ISFIFO(info.st_mode);
   if (fit) return Done{};
   return unusable(what, path, folder ? "it is not a folder" : "it is not a file");
 }
 
-// OpenSSL would ask for the passphrase on the terminal.
-int refuse_passphrase(char*, int, int, void* asked) {
-  *static_cast<bool*>(asked) = true;
+// Without this callback OpenSSL would ask for the passphrase on the terminal.
+int refuse_passphrase(char*, int, int, void* encrypted) {
+  *static_cast<bool*>(encrypted) = true;
   return -1;
 }
 
@@ -49,7 +53,8 @@ class ContextSetup {
     ssl_.SSL_CTX_ctrl(context_, SSL_CTRL_MODE,
                       SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER, nullptr);
     bool verify = options.verify == Verify::peer;
-    ssl_.SSL_CTX_set_verify(context_, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, note_names);
+    ssl_.SSL_CTX_set_verify(context_, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE,
+                            note_rejected_names);
     if (auto ok = set_authorities(options); !ok) return ok;
     return set_certificate(options);
   }
@@ -62,8 +67,8 @@ class ContextSetup {
     }
     std::string folder = options.cacertdir;
     if (!folder.empty()) {
-      if (auto ok = check_path("CA folder", folder, true); !ok) return ok;
-      // It is read at each handshake, in whatever folder this process works by then.
+      if (auto ok = check_path("CA folder", folder, PathKind::folder); !ok) return ok;
+      // It is read at each handshake, when the working folder may be another one.
       auto path = util::absolute(folder);
       if (!path) return unusable("CA folder", folder, path.error().text);
       folder = *std::move(path);
@@ -77,7 +82,7 @@ class ContextSetup {
   Status set_certificate(const TlsOptions& options) {
     if (options.cert.empty() && options.key.empty()) return Done{};
     if (options.cert.empty()) {
-      return Error{ErrorKind::config, "--key is of no use without --cert"};
+      return Error{ErrorKind::config, "--key requires --cert"};
     }
     auto certificate = ssl_.SSL_CTX_use_certificate_chain_file;
     if (auto ok = read("certificate", options.cert, certificate); !ok) return ok;
@@ -94,30 +99,31 @@ class ContextSetup {
     auto ok = read("private key", path, load);
     ssl_.SSL_CTX_set_default_passwd_cb_userdata(context_, nullptr);
     if (encrypted) {
-      return unusable("private key", path, "it is encrypted, and rlock asks for no passphrase");
+      return unusable("private key", path,
+                      "it is encrypted, and rlock never asks for a passphrase");
     }
     return ok;
   }
 
   template <class Load>
   Status read(const std::string& what, const std::string& path, Load load) {
-    if (auto ok = check_path(what, path, false); !ok) return ok;
+    if (auto ok = check_path(what, path, PathKind::file); !ok) return ok;
     ssl_.ERR_clear_error();
     if (load(context_, path.c_str()) == 1) return Done{};
     return unusable(what, path, reason(what));
   }
 
-  // The first error tells what is wrong with the file, later ones what could not be done then.
+  // The first error says what is wrong with the file, later ones only what failed because of it.
   std::string reason(const std::string& what) const {
     unsigned long code = ssl_.ERR_peek_error();
     if (ERR_SYSTEM_ERROR(code)) return std::strerror(ERR_GET_REASON(code));
     bool mismatch =
         ERR_GET_LIB(code) == ERR_LIB_X509 && ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH;
-    if (mismatch) return "it does not belong to the certificate";
-    // As OpenSSL's security level has it: a key too small, a digest too weak.
+    if (mismatch) return "it does not match the certificate";
+    // OpenSSL's security level rejects it: the key is too small, the digest too weak.
     const char* text =
         ERR_GET_LIB(code) == ERR_LIB_SSL ? ssl_.ERR_reason_error_string(code) : nullptr;
-    return text != nullptr ? text : "it holds no " + what + " in PEM format";
+    return text != nullptr ? text : "it contains no " + what + " in PEM format";
   }
 
   const OpenSsl& ssl_;
@@ -130,13 +136,13 @@ bool is_numeric(const std::string& host) {
          inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
 }
 
-// OpenSSL takes an empty name for "any", and a dot in front for "any below".
+// OpenSSL would accept any name for an empty one, and any subdomain for one that begins with a dot.
 bool is_unverifiable(const std::string& name) {
   return name.empty() || name.starts_with('.');
 }
 
-// A dot at the end is for the resolver; certificates and SNI do without it.
-std::string name_of(std::string host) {
+// A final dot is for the resolver only: certificates and SNI have none.
+std::string without_final_dot(std::string host) {
   if (host.ends_with('.')) host.pop_back();
   return host;
 }
@@ -166,8 +172,8 @@ Tls::Tls(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Tls::~Tls() = default;
 
 Result<std::shared_ptr<const Tls>> Tls::make(const TlsOptions& options) {
-  if (!options.sni.empty() && is_unverifiable(name_of(options.sni))) {
-    return Error{ErrorKind::config, "--sni \"" + options.sni + "\" is not the name of a host"};
+  if (!options.sni.empty() && is_unverifiable(without_final_dot(options.sni))) {
+    return Error{ErrorKind::config, "--sni \"" + options.sni + "\" is not a host name"};
   }
   TRY(auto ssl, openssl());
   auto parts = std::make_unique<Parts>(*ssl);
@@ -183,9 +189,10 @@ Verify Tls::verify() const {
 Result<std::unique_ptr<Stream>> Tls::wrap(util::Fd fd, const std::string& host) const {
   const OpenSsl& ssl = parts_->ssl;
   const TlsOptions& options = parts_->options;
-  std::string name = name_of(options.sni.empty() ? host : options.sni);
+  std::string name = without_final_dot(options.sni.empty() ? host : options.sni);
   if (is_unverifiable(name)) {
-    return Error{ErrorKind::denied, "TLS: no certificate can be for a host \"" + host + "\""};
+    return Error{ErrorKind::denied,
+                 "TLS: \"" + host + "\" is not a host name that can be verified"};
   }
   SslPtr session(ssl.SSL_new(parts_->context.get()), FreeSsl{&ssl});
   if (session == nullptr) throw std::bad_alloc();
@@ -193,11 +200,11 @@ Result<std::unique_ptr<Stream>> Tls::wrap(util::Fd fd, const std::string& host) 
   if (is_numeric(name)) {
     set = ssl.X509_VERIFY_PARAM_set1_ip_asc(ssl.SSL_get0_param(session.get()), name.c_str());
   } else {
-    // A common name is not meant for hosts: only a certificate's alternative names are.
+    // Only the alternative names of a certificate count, not its common name.
     ssl.SSL_set_hostflags(
         session.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     set = ssl.SSL_set1_host(session.get(), name.c_str());
-    // Refused for a name of more than 255 bytes, which no certificate has either.
+    // Fails for a name of more than 255 bytes, which no certificate can contain either.
     ssl.SSL_ctrl(session.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
                  name.data());
   }

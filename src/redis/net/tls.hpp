@@ -16,28 +16,28 @@ struct TlsOptions {
   std::string cacert;
   std::string cacertdir;
   std::string cert;
-  std::string key;  // empty: in the file of the certificate
-  std::string sni;  // the name to ask for and to verify, in place of the URL's host
+  std::string key;  // empty: it is in the file of the certificate
+  std::string sni;  // the name to request and to verify instead of the URL's host
   Verify verify = Verify::peer;
 };
 
 struct OpenSsl;
 
-// Whom to trust and what to show of ourselves: read once, shared by every connection and thread.
+// The CAs to trust and our own certificate: read once, shared by all connections and threads.
 class Tls {
  public:
-  // Loads OpenSSL and reads the files. ErrorKind::config: the library is missing, a file is not
-  // what it should be; the text names it and holds nothing of what is in it. No passphrase is asked
-  // for.
+  // Loads OpenSSL and reads the files. ErrorKind::config: the library is missing or a file is
+  // unusable; the text names the file and contains nothing of its content. Never asks for a
+  // passphrase.
   static Result<std::shared_ptr<const Tls>> make(const TlsOptions& options);
 
   Tls(const Tls&) = delete;
   Tls& operator=(const Tls&) = delete;
   ~Tls();
 
-  // TLS over a connected socket: the peer must prove by a chain to a trusted authority that it is
-  // `host`, a name or a numeric address. ErrorKind::denied: `host` is neither, so that nothing
-  // could be proved.
+  // TLS over a connected socket: the peer must prove with a certificate of a trusted CA that it is
+  // `host`, a name or a numeric address. ErrorKind::denied: `host` is neither, so that it cannot be
+  // proved.
   Result<std::unique_ptr<Stream>> wrap(util::Fd fd, const std::string& host) const;
 
   Verify verify() const;

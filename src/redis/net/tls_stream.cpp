@@ -10,7 +10,7 @@
 namespace rlock::redis {
 namespace {
 
-// OpenSSL counts in int.
+// OpenSSL takes sizes as int.
 int bounded(size_t size) {
   return static_cast<int>(std::min(size, size_t{INT_MAX}));
 }
@@ -86,7 +86,7 @@ Io TlsStream::failed(Error why) {
   return Io::failed;
 }
 
-// What a call that gave `result` came to; `awaited`: what it is to be polled for.
+// What the `result` of an OpenSSL call means; sets `awaited` to the event to poll for.
 Io TlsStream::to_io(int result, short& awaited) {
   switch (ssl_.SSL_get_error(session_.get(), result)) {
     case SSL_ERROR_WANT_READ:
@@ -117,7 +117,7 @@ Io TlsStream::write_some(std::string_view& bytes) {
   return Io::done;
 }
 
-// Never drained: what OpenSSL has read ahead no poll would tell of.
+// Never drained: poll() does not report bytes that OpenSSL has already read.
 Io TlsStream::read_some(char* buffer, size_t size, size_t& got) {
   if (broken_) return Io::failed;
   ssl_.ERR_clear_error();
@@ -127,7 +127,7 @@ Io TlsStream::read_some(char* buffer, size_t size, size_t& got) {
   return Io::done;
 }
 
-// A look also takes in what is no data: session tickets, an alert.
+// SSL_peek also processes what is not data: session tickets, an alert.
 bool TlsStream::is_quiet() {
   char byte = 0;
   if (broken_) return false;
@@ -143,11 +143,11 @@ pollfd TlsStream::wants(Sending sending) const {
 
 const char* TlsStream::timeout_reason() const {
   return ssl_.SSL_is_init_finished(session_.get()) != 0 ? "no answer"
-                                                        : "no TLS handshake: a plain port?";
+                                                        : "no TLS handshake; is it a plain port?";
 }
 
 Error TlsStream::error() const {
-  return tls_error_.value_or(Error{ErrorKind::internal, "no trouble"});
+  return tls_error_.value_or(Error{ErrorKind::internal, "no error"});
 }
 
 }  // namespace rlock::redis

@@ -16,7 +16,7 @@ struct FreeSsl {
 };
 using SslPtr = std::unique_ptr<SSL, FreeSsl>;
 
-// How OpenSSL reaches a socket of ours: its own way would raise SIGPIPE.
+// Connects OpenSSL to our sockets: its own BIO for sockets would raise SIGPIPE.
 class WireMethod {
  public:
   explicit WireMethod(const OpenSsl& ssl);
@@ -65,7 +65,7 @@ class TlsStream final : public Stream {
   Io last_io_ = Io::done;  // of the socket
   int error_ = 0;          // its errno
   bool has_received_ = false;
-  bool broken_ = false;  // TLS itself: the session can do no more
+  bool broken_ = false;  // TLS itself has failed: the session is of no further use
   short write_awaits_ = POLLOUT;
   short read_awaits_ = POLLIN;
   std::optional<Error> tls_error_;

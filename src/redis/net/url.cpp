@@ -1,15 +1,161 @@
 #include "redis/net/url.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
-#include "redis/net/url_parts.hpp"
+#include "util/number.hpp"
+#include "util/percent.hpp"
+#include "util/text.hpp"
 
 namespace rlock::redis {
 namespace {
 
 constexpr int kRedisPort = 6379;
 constexpr int kSentinelPort = 26379;
+constexpr unsigned kLargestDb = 1'000'000;
+
+// The parts of a URL, still encoded.
+struct UrlParts {
+  std::string_view scheme;
+  std::optional<std::string_view> user_info;
+  std::string_view hosts;
+  std::string_view path;  // with its leading '/'
+  std::optional<std::string_view> query;
+};
+
+// KEY=VALUE of the query.
+struct UrlQuery {
+  std::string_view key;
+  std::string value;
+};
+
+Error bad_url(std::string_view scheme, std::string_view why) {
+  return {ErrorKind::usage, "bad URL (" + std::string(scheme) + "://): " + std::string(why)};
+}
+
+bool has_blanks(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](unsigned char c) { return c <= ' ' || c == 0x7f; });
+}
+
+// The text that `text` encodes; nullopt also for NUL, which no name can contain.
+std::optional<std::string> percent_text(std::string_view text) {
+  auto out = util::percent_decoded(text);
+  return out && out->find('\0') == out->npos ? out : std::nullopt;
+}
+
+Result<UrlParts> split_url(std::string_view scheme, std::string_view rest) {
+  if (has_blanks(rest)) {
+    return bad_url(scheme, "spaces and control characters must be percent-encoded");
+  }
+  if (rest.find('#') != std::string_view::npos) return bad_url(scheme, "write '#' as %23");
+  UrlParts parts;
+  parts.scheme = scheme;
+  size_t authority_end = std::min(rest.find_first_of("/?"), rest.size());
+  std::string_view authority = rest.substr(0, authority_end);
+  rest.remove_prefix(authority_end);
+  size_t question = rest.find('?');
+  if (question != std::string_view::npos) parts.query = rest.substr(question + 1);
+  parts.path = rest.substr(0, question);
+  size_t at = authority.rfind('@');
+  if (at != std::string_view::npos) {
+    parts.user_info = authority.substr(0, at);
+    authority.remove_prefix(at + 1);
+    if (parts.user_info->find('@') != std::string_view::npos) {
+      return bad_url(scheme, "write '@' in a user name or password as %40");
+    }
+  }
+  parts.hosts = authority;
+  return parts;
+}
+
+Result<Credentials> credentials(const UrlParts& parts) {
+  if (!parts.user_info) return Credentials{};
+  size_t colon = parts.user_info->find(':');
+  if (colon == std::string_view::npos) {
+    std::string scheme(parts.scheme);
+    return bad_url(scheme,
+                   "a single word before '@' is a user to some clients and a password to others; "
+                   "write " +
+                       scheme + "://:PASSWORD@... or " + scheme + "://USER:PASSWORD@...");
+  }
+  std::string_view secret = parts.user_info->substr(colon + 1);
+  if (secret.find(':') != std::string_view::npos) {
+    return bad_url(parts.scheme, "write ':' in a user name or password as %3A");
+  }
+  auto user = percent_text(parts.user_info->substr(0, colon));
+  auto password = percent_text(secret);
+  if (!user || !password) {
+    return bad_url(parts.scheme, "write '%' in a user name or password as %25");
+  }
+  return Credentials{std::move(*user), std::move(*password)};
+}
+
+Result<HostPort> host_in(std::string_view scheme, std::string_view text, int default_port) {
+  auto host = parse_url_host(text, default_port);
+  if (!host) return bad_url(scheme, host.error().text);
+  return host;
+}
+
+Result<HostPort> only_host(const UrlParts& parts, int default_port) {
+  if (parts.hosts.find(',') == std::string_view::npos) {
+    return host_in(parts.scheme, parts.hosts, default_port);
+  }
+  return bad_url(parts.scheme,
+                 "one host only; lists are for redis+sentinel:// and redis+cluster://");
+}
+
+Result<std::vector<HostPort>> all_hosts(const UrlParts& parts, int default_port) {
+  std::vector<HostPort> hosts;
+  std::string_view rest = parts.hosts;
+  while (true) {
+    size_t comma = rest.find(',');
+    TRY(auto host, host_in(parts.scheme, rest.substr(0, comma), default_port));
+    if (std::find(hosts.begin(), hosts.end(), host) != hosts.end()) {
+      return bad_url(parts.scheme, "the same host and port is given twice");
+    }
+    hosts.push_back(std::move(host));
+    if (comma == std::string_view::npos) return hosts;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+Result<int> database(std::string_view scheme, std::string_view digits) {
+  if (digits.empty()) return 0;
+  auto db = util::parse_number<unsigned>(digits);
+  if (db && *db <= kLargestDb) return static_cast<int>(*db);
+  return bad_url(scheme,
+                 "the database must be a number, as in redis://HOST/2 (write '/', '?' and '@' in a "
+                 "password as %2F, %3F and %40)");
+}
+
+Result<std::vector<UrlQuery>> queries(const UrlParts& parts) {
+  std::vector<UrlQuery> out;
+  if (!parts.query) return out;
+  std::string_view rest = *parts.query;
+  while (true) {
+    size_t end = rest.find('&');
+    std::string_view item = rest.substr(0, end);
+    size_t equals = item.find('=');
+    if (equals == std::string_view::npos)
+      return bad_url(parts.scheme, "write the query as KEY=VALUE");
+    auto value = percent_text(item.substr(equals + 1));
+    if (!value) return bad_url(parts.scheme, "write '%' in a query as %25");
+    std::string_view key = item.substr(0, equals);
+    bool repeated = std::any_of(out.begin(), out.end(), [&](auto& q) { return q.key == key; });
+    if (repeated) return bad_url(parts.scheme, "the same query key is given twice");
+    out.push_back({key, std::move(*value)});
+    if (end == std::string_view::npos) return out;
+    rest.remove_prefix(end + 1);
+  }
+}
+
+Status no_query(const UrlParts& parts) {
+  if (!parts.query) return Done{};
+  return bad_url(parts.scheme,
+                 "unknown query key: this scheme has none (write '?' in a password as %3F)");
+}
 
 Result<Url> tcp_url(const UrlParts& parts, Security security) {
   TRY_STATUS(no_query(parts));
@@ -32,7 +178,7 @@ Result<Url> unix_url(const UrlParts& parts, Security) {
                    "the path of the socket must be absolute, as in unix:///run/redis.sock");
   }
   TRY(auto who, credentials(parts));
-  auto path = percent_decoded(parts.path);
+  auto path = percent_text(parts.path);
   if (!path) return bad_url(parts.scheme, "write '%' in a path as %25");
   TRY(auto known, queries(parts));
   SingleUrl url;
@@ -52,9 +198,9 @@ Result<Url> unix_url(const UrlParts& parts, Security) {
 Status read_master(const UrlParts& parts, SentinelUrl& url) {
   std::string_view path = parts.path.empty() ? parts.path : parts.path.substr(1);
   size_t slash = path.find('/');
-  auto master = percent_decoded(path.substr(0, slash));
+  auto master = percent_text(path.substr(0, slash));
   if (!master || master->empty() || has_blanks(*master)) {
-    return bad_url(parts.scheme, "the master's name is missing, as in " +
+    return bad_url(parts.scheme, "the master's name is missing: write " +
                                      std::string(parts.scheme) + "://HOST/MASTER");
   }
   url.master = std::move(*master);
@@ -89,19 +235,19 @@ Result<Url> sentinel_url(const UrlParts& parts, Security security) {
 Result<Url> cluster_url(const UrlParts& parts, Security security) {
   TRY_STATUS(no_query(parts));
   if (parts.path.size() > 1)
-    return bad_url(parts.scheme, "a cluster has no databases: end after the hosts");
+    return bad_url(parts.scheme, "a cluster has no databases: the URL must end after the hosts");
   TRY(auto who, credentials(parts));
   TRY(auto hosts, all_hosts(parts, kRedisPort));
   return Url(ClusterUrl{security, std::move(who), std::move(hosts)});
 }
 
 Result<Url> local_url(std::string_view folder) {
-  auto decoded = percent_decoded(folder);
+  auto decoded = percent_text(folder);
   if (!decoded) return Error{ErrorKind::usage, "bad URL (local:): write '%' as %25"};
   if (decoded->starts_with("//")) {
     return Error{ErrorKind::usage, "bad URL (local:): write local:DIR, without '//'"};
   }
-  // Relative to the caller's folder, two callers would have two servers and exclude nobody.
+  // With a relative path, callers in different folders would start different servers.
   if (!decoded->empty() && decoded->front() != '/') {
     return Error{ErrorKind::usage,
                  "bad URL (local:): the folder must be absolute, as in local:/var/lib/locks"};
@@ -127,11 +273,9 @@ constexpr UrlScheme kUrlSchemes[] = {{"redis", tcp_url, Security::plain},
                                      {"rediss+cluster", cluster_url, Security::tls}};
 
 const UrlScheme* find_scheme(std::string_view scheme) {
-  auto same = [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b - 'A' + 'a' : b); };
-  for (const UrlScheme& kind : kUrlSchemes) {
-    if (std::equal(kind.scheme.begin(), kind.scheme.end(), scheme.begin(), scheme.end(), same)) {
-      return &kind;
-    }
+  const std::string name = util::lower_case(scheme);
+  for (const UrlScheme& known : kUrlSchemes) {
+    if (known.scheme == name) return &known;
   }
   return nullptr;
 }
@@ -140,10 +284,10 @@ Error unknown_scheme() {
   return {ErrorKind::usage,
           "bad URL: it must begin with redis://, rediss://, valkey://, valkeys://, unix://, "
           "redis+sentinel://, rediss+sentinel://, redis+cluster://, rediss+cluster:// or local:; "
-          "write a blank in a URL as %20"};
+          "write a space in a URL as %20"};
 }
 
-// Whether two URLs lead to the same place, whatever the database and the user.
+// Equal for URLs of the same server, whatever their databases and users.
 std::string key_of(const HostPort& at) {
   return (at.host == "localhost" ? "127.0.0.1" : at.host) + ' ' + std::to_string(at.port) + ' ';
 }
@@ -173,7 +317,7 @@ Status check_distinct(const std::vector<Url>& urls) {
   std::sort(keys.begin(), keys.end());
   if (std::adjacent_find(keys.begin(), keys.end()) == keys.end()) return Done{};
   return Error{ErrorKind::usage,
-               "two of the URLs name the same server: a quorum needs independent ones"};
+               "two of the URLs name the same server; a quorum needs independent servers"};
 }
 
 }  // namespace
@@ -182,11 +326,11 @@ Result<Url> parse_url(std::string_view text) {
   constexpr std::string_view kLocal = "local:";
   if (text.starts_with(kLocal)) return local_url(text.substr(kLocal.size()));
   size_t mark = text.find("://");
-  const UrlScheme* kind =
+  const UrlScheme* scheme =
       mark == std::string_view::npos ? nullptr : find_scheme(text.substr(0, mark));
-  if (kind == nullptr) return unknown_scheme();
-  TRY(auto parts, split_url(kind->scheme, text.substr(mark + 3)));
-  return kind->parse(parts, kind->security);
+  if (scheme == nullptr) return unknown_scheme();
+  TRY(auto parts, split_url(scheme->scheme, text.substr(mark + 3)));
+  return scheme->parse(parts, scheme->security);
 }
 
 Credentials own_credentials(const Url& url) {
@@ -201,8 +345,8 @@ Credentials own_credentials(const Url& url) {
 Result<std::vector<Url>> parse_urls(const std::vector<std::string>& texts) {
   if (texts.empty()) {
     return Error{ErrorKind::config,
-                 "no server given: use --url, RLOCK_URL or `url` in rlock.toml; `--url local:` "
-                 "starts a private server on this machine"};
+                 "no server given: use --url URL, RLOCK_URL or rlock.toml; --url local: starts a "
+                 "private server on this machine"};
   }
   std::vector<Url> urls;
   for (const std::string& text : texts) {
@@ -210,8 +354,9 @@ Result<std::vector<Url>> parse_urls(const std::vector<std::string>& texts) {
     urls.push_back(std::move(url));
   }
   if (urls.size() == 2) {
-    return Error{ErrorKind::usage,
-                 "two servers make no majority: give one URL, or three and more for a quorum"};
+    return Error{
+        ErrorKind::usage,
+        "two servers cannot form a majority: give one URL, or at least three for a quorum"};
   }
   TRY_STATUS(check_distinct(urls));
   return urls;

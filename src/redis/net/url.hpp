@@ -5,10 +5,11 @@
 #include <variant>
 #include <vector>
 
+#include "redis/net/host_port.hpp"
 #include "redis/net/server.hpp"
 #include "util/result.hpp"
 
-// The URL grammar of rlock(1). No error text holds any part of a URL but its scheme: what looks
+// The URL grammar of rlock(1). An error text contains no part of the URL but its scheme: what looks
 // like a host or a port may be a password whose '/' or '@' was not encoded.
 namespace rlock::redis {
 
@@ -18,12 +19,6 @@ struct Credentials {
   std::string user;
   std::string password;
   bool operator==(const Credentials&) const = default;
-};
-
-struct HostPort {
-  std::string host;  // lower case; IPv6 without brackets
-  int port = 0;
-  bool operator==(const HostPort&) const = default;
 };
 
 // redis://, rediss://, unix://, redis+unix://
@@ -56,13 +51,13 @@ struct LocalUrl {
 
 using Url = std::variant<SingleUrl, SentinelUrl, ClusterUrl, LocalUrl>;
 
-// ErrorKind::usage says what is wrong and how to write it.
+// ErrorKind::usage: what is wrong, and how to write it.
 Result<Url> parse_url(std::string_view text);
 
-// Who to be at its servers, nobody where it does not say. Those of the sentinels are apart.
+// User and password for its servers, empty where it has none; not those for the sentinels.
 Credentials own_credentials(const Url& url);
 
-// One, or three and more that are all different servers. ErrorKind::config for none at all,
+// One URL, or at least three of different servers. ErrorKind::config for none at all,
 // ErrorKind::usage for two, for repeated servers and for a malformed one.
 Result<std::vector<Url>> parse_urls(const std::vector<std::string>& texts);
 

@@ -1,27 +1,26 @@
 #include "redis/store/acl.hpp"
 
-#include <charconv>
 #include <set>
 
 #include "lua/scripts.hpp"
+#include "util/number.hpp"
+#include "util/text.hpp"
 
 namespace rlock::redis {
 namespace {
 
 using Commands = std::set<std::string>;
 
-// Sent outside the scripts; SETNAME is not needed, but each denial would be a row of ACL LOG.
+// Sent outside the scripts. SETNAME is optional, but each denial would add a row to ACL LOG.
 constexpr std::string_view kDirect[] = {"evalsha", "eval",   "blpop",         "lrange",
                                         "scan",    "select", "client|setname"};
 
-// Each `call('WORD'` and `pcall('WORD'` in a piece of a script, in lower case.
+// Adds the command of each `call('COMMAND'` and `pcall('COMMAND'` in `text`, in lower case.
 void collect(std::string_view text, Commands& out) {
   constexpr std::string_view kCall = "call('";
   for (size_t at = text.find(kCall); at != text.npos; at = text.find(kCall)) {
     text.remove_prefix(at + kCall.size());
-    std::string word;
-    for (char c : text.substr(0, text.find('\''))) word += static_cast<char>(c | 0x20);
-    out.insert(std::move(word));
+    out.insert(util::lower_case(text.substr(0, text.find('\''))));
   }
 }
 
@@ -34,15 +33,13 @@ std::string joined(const Commands& commands, std::string_view before, std::strin
   return out;
 }
 
-// 0: there is none.
+// The line of the script where it stopped; 0 where the server does not say.
 size_t line_number(std::string_view error) {
   constexpr std::string_view kMark = "user_script:";
   size_t at = error.find(kMark);
   if (at == error.npos) return 0;
   error.remove_prefix(at + kMark.size());
-  size_t line = 0;
-  std::from_chars(error.data(), error.data() + error.size(), line);
-  return line;
+  return util::parse_number<size_t>(util::leading_digits(error)).value_or(0);
 }
 
 }  // namespace

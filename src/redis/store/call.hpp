@@ -14,36 +14,33 @@
 #include "redis/link/server_error.hpp"
 #include "redis/store/acl.hpp"
 #include "redis/store/decode.hpp"
-#include "redis/store/wake_call.hpp"
 
-// What the stores of every format are made of: one command in flight, decoded at its end.
+// One command in flight, whose reply is decoded at its end: the stores of all formats consist of
+// these.
 namespace rlock::redis {
 
-// Where EVALSHA has the digest and EVAL the text.
+// Positions in the words of EVALSHA and EVAL.
 inline constexpr size_t kCommand = 0;
 inline constexpr size_t kScript = 1;
 
-inline bool is_noscript(const redisReply& reply) {
-  return reply.type == REDIS_REPLY_ERROR &&
-         std::string_view(reply.str, reply.len).starts_with("NOSCRIPT");
-}
+bool is_noscript(const redisReply& reply);
 
-// Whoever answers so is no master any more, or cannot be one now.
-inline bool is_demoted(const redisReply& reply) {
-  if (reply.type != REDIS_REPLY_ERROR) return false;
-  std::string_view text(reply.str, reply.len);
-  for (std::string_view sign : {"READONLY", "UNBLOCKED", "MASTERDOWN"}) {
-    if (text.find(sign) != std::string_view::npos) return true;
-  }
-  return false;
-}
+// Whether the server is no master any more, or cannot be one now.
+bool is_demoted(const redisReply& reply);
 
-// final: what gives back. Where others may decide without this server nobody is there any more
-// when it says that it lacks the script: the text goes along.
+// Whether a script's reply is `wakes REPLY owner event…`: the server lets scripts push only to
+// declared keys, so that these wakes are still to be pushed.
+bool has_wakes(const redisReply& reply);
+
+// The script call that pushes the wakes in `reply`, the reply to the script call `words`.
+std::vector<std::string> wake_call(const std::vector<std::string>& words, const redisReply& reply);
+
+// final: releases and cancellations. Where a majority decides without this server, nobody waits for
+// its NOSCRIPT any more, so the text of the script is sent along.
 enum class Delivery { normal, final };
 
-// One command in flight on the store's link, decoded at its end. `script` may be null; else
-// its text is sent once where the server does not know the digest (a restart, SCRIPT FLUSH).
+// `script` may be null; else its text is sent once if the server does not know the digest (after a
+// restart or SCRIPT FLUSH).
 template <class T>
 class Call final : public lock::Reply<T> {
  public:
@@ -99,20 +96,20 @@ class Call final : public lock::Reply<T> {
 
   Result<T> take() override {
     if (!reply_) return with_action(std::move(error_));
-    if (reply_->type == REDIS_REPLY_ERROR) {
-      return with_action(with_server(script_error({reply_->str, reply_->len})));
+    if (is_error(*reply_)) {
+      return with_action(with_server(script_error(text_of(*reply_))));
     }
     const redisReply& raw = has_unpushed_wakes(*reply_) ? *reply_->element[1] : *reply_;
     std::optional<T> value = decode_(raw, context_);
     if (!value) {
       return with_action(
-          with_server({ErrorKind::unavailable, "a reply that no rlock script gives"}));
+          with_server({ErrorKind::unavailable, "unexpected reply to a command of rlock"}));
     }
     return std::move(*value);
   }
 
  private:
-  // The first reply is the one that counts; another is that to the wakes, which are hints.
+  // Only the first reply counts; a second one answers the wakes, which are mere hints.
   void keep(Result<ReplyPtr> reply) {
     if (reply_) return;
     if (!reply) {
@@ -133,9 +130,9 @@ class Call final : public lock::Reply<T> {
     link_.start(words_);
   }
 
-  // A server that comes to its senses when we are gone reads a command of any length over a quiet
-  // connection. Over a fresh one it notices that once it has answered the set-up, and has read 16
-  // kB by then: less than a text, but enough for the digest.
+  // The server may only get to read this when we have hung up. Over an idle connection it then
+  // still reads a command of any length. Over a new one it notices the hang-up when it answers the
+  // handshake and has read 16 kB by then: enough for the digest, but not for a whole text.
   void start_final() {
     if (link_.is_open()) return send_text();
     link_.start(words_);
@@ -155,7 +152,7 @@ class Call final : public lock::Reply<T> {
     link_.start(words_);
   }
 
-  // Which command of a script an ACL denies, or the server lacks, it does not always say.
+  // Adds the command that an ACL denies or the server lacks, where its error does not name it.
   Error script_error(std::string_view text) const {
     Error error = decode_error(text);
     const bool of_command = error.kind == ErrorKind::denied || error.kind == ErrorKind::config;
@@ -166,7 +163,7 @@ class Call final : public lock::Reply<T> {
     return error;
   }
 
-  // The transport's errors name the server themselves, a reply does not.
+  // For error replies: errors of the transport name the server themselves.
   Error with_server(Error error) const {
     error.text = link_.node() + ": " + redact(link_, std::move(error.text));
     error.answered = Answered::yes;
@@ -190,7 +187,7 @@ class Call final : public lock::Reply<T> {
   Error error_;
 };
 
-// A call whose reply `read` puts in the words of the lock.
+// A call whose decoded reply `read` converts to a reply of the lock.
 template <class Raw, class T>
 class ConvertedCall final : public lock::Reply<T> {
  public:

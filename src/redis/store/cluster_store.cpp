@@ -11,8 +11,8 @@ using lock::NamesPage;
 
 constexpr const char* kListing = "list locks";
 
-// Of a list_names: SCAN's own cursor, then the masters still to be read, the current one first:
-// `17 10.0.0.1:6379 10.0.0.2:6379`.
+// Of list_names: the cursor of SCAN, then the masters still to be read, the current one first, as
+// in `17 10.0.0.1:6379 10.0.0.2:6379`.
 struct Cursor {
   std::string scan;
   std::string masters;
@@ -28,9 +28,7 @@ std::string cursor_text(const std::string& scan, const std::string& masters) {
 }
 
 HostPort first_of(const std::string& masters) {
-  std::string first = masters.substr(0, masters.find(' '));
-  size_t colon = first.rfind(':');
-  return {first.substr(0, colon), std::stoi(first.substr(colon + 1))};
+  return parse_host_port(masters.substr(0, masters.find(' '))).value_or(HostPort{});
 }
 
 std::string without_first(const std::string& masters) {
@@ -40,7 +38,7 @@ std::string without_first(const std::string& masters) {
 
 std::optional<std::string> decode_text(const redisReply& reply) {
   if (reply.type != REDIS_REPLY_STRING) return std::nullopt;
-  return std::string(reply.str, reply.len);
+  return std::string(text_of(reply));
 }
 
 Result<NamesPage> first_page(const std::string& nodes, const ClusterLink& cluster) {
@@ -52,7 +50,7 @@ Result<NamesPage> first_page(const std::string& nodes, const ClusterLink& cluste
     masters += server.host + ":" + std::to_string(server.port);
   }
   if (!masters.empty()) return NamesPage{{}, cursor_text("0", masters)};
-  return Error{ErrorKind::unavailable, cluster.node() + ": it knows no master with slots",
+  return Error{ErrorKind::unavailable, cluster.node() + ": the node knows no master with slots",
                Retry::later};
 }
 

@@ -9,14 +9,15 @@
 
 namespace rlock::redis {
 
-// The native format on a cluster: one lock is one slot, only the list of all locks is everywhere.
+// The native format in a cluster. The keys of a lock lie in one slot; only the list of all locks
+// needs all masters.
 class ClusterStore final : public RedisStore {
  public:
   ClusterStore(std::unique_ptr<ClusterLink> link, std::string prefix);
 
-  // The first page is empty: it finds the masters, which the cursor then carries.
+  // The first page is empty: it finds the masters, which the cursor then contains.
   lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
-  // The next master's names.
+  // Leads to the names of the next master.
   std::string cursor_past_server(const std::string& cursor) const override;
 
  private:

@@ -6,24 +6,24 @@
 #include <cmath>
 #include <utility>
 
+#include "redis/link/reply.hpp"
+#include "util/number.hpp"
+
 namespace rlock::redis {
 namespace {
 
 using lock::OwnerEnd;
 
-// Some servers give a script's numbers back as text, and as `17.0` or `1.7e+15`.
-int64_t parsed(std::string_view text) {
-  const char* end = text.data() + text.size();
-  int64_t whole = 0;
-  auto [stopped, error] = std::from_chars(text.data(), end, whole);
-  if (stopped == end || error != std::errc()) return whole;
-  constexpr double kMost = 9'007'199'254'740'992.0;  // what a double holds exactly
+// Some servers return a script's numbers as text, and as `17.0` or `1.7e+15`.
+int64_t number_in(std::string_view text) {
+  if (auto whole = util::parse_number<int64_t>(text)) return *whole;
+  constexpr double kMost = 9'007'199'254'740'992.0;  // a double is exact up to here
   double real = 0;
-  std::from_chars(text.data(), end, real);
-  return std::abs(real) <= kMost ? static_cast<int64_t>(real) : whole;
+  std::from_chars(text.data(), text.data() + text.size(), real);
+  return std::abs(real) <= kMost ? static_cast<int64_t>(real) : 0;
 }
 
-// One element of a reply array, read leniently: a missing or strange one reads as empty or 0.
+// One element of a reply array, read leniently: a missing or unexpected one reads as empty or 0.
 class Item {
  public:
   explicit Item(const redisReply* reply) : reply_(reply) {}
@@ -33,15 +33,15 @@ class Item {
   Item at(size_t i) const { return Item(i < size() ? reply_->element[i] : nullptr); }
 
   std::string_view text() const {
-    bool string = reply_ != nullptr &&
-                  (reply_->type == REDIS_REPLY_STRING || reply_->type == REDIS_REPLY_STATUS);
-    return string ? std::string_view(reply_->str, reply_->len) : std::string_view();
+    const bool string = reply_ != nullptr &&
+                        (reply_->type == REDIS_REPLY_STRING || reply_->type == REDIS_REPLY_STATUS);
+    return string ? text_of(*reply_) : std::string_view();
   }
 
   int64_t number() const {
     if (reply_ == nullptr) return 0;
     if (reply_->type == REDIS_REPLY_INTEGER) return reply_->integer;
-    return parsed(text());
+    return number_in(text());
   }
   uint64_t count() const { return static_cast<uint64_t>(std::max<int64_t>(0, number())); }
 
@@ -56,7 +56,7 @@ constexpr std::array<std::pair<std::string_view, OwnerEnd>, 5> kEndings{
      {"removed", OwnerEnd::removed},
      {"forced", OwnerEnd::forced}}};
 
-// An owner that is not known any more has come to the same as one whose lease ended.
+// An owner that the server has forgotten counts as one whose lease expired.
 OwnerEnd ending_of(std::string_view word) {
   for (auto [name, ending] : kEndings) {
     if (name == word) return ending;
@@ -136,7 +136,7 @@ lock::Queued queued_of(Item item) {
   return queued;
 }
 
-// The name of `prefix{NAME}:suffix` where suffix is one that a lock in use or remembered has.
+// NAME of `prefix{NAME}:suffix`, where the suffix is one that every lock in use or remembered has.
 std::string_view name_in(std::string_view key, std::string_view prefix) {
   constexpr std::array<std::string_view, 3> kSuffixes{"}:meta", "}:holders", "}:queue"};
   if (!key.starts_with(prefix)) return {};
@@ -157,17 +157,14 @@ std::string_view next_word(std::string_view& text) {
 }
 
 uint64_t next_number(std::string_view& text) {
-  std::string_view digits = next_word(text);
-  uint64_t value = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return value;
+  return util::parse_number<uint64_t>(next_word(text)).value_or(0);
 }
 
 lock::ServerTime next_time(std::string_view& text) {
   return {static_cast<int64_t>(next_number(text))};
 }
 
-// `-+57 NOTE RECORD`: the length of an operator's note, which stands before the record.
+// Splits `-+57 NOTE RECORD`: the length of an operator's note, the note and the record.
 void split_note(lock::Run& run, std::string_view row) {
   const size_t plus = run.result.find('+');
   if (plus != std::string::npos) {
@@ -180,7 +177,7 @@ void split_note(lock::Run& run, std::string_view row) {
   run.record = row;
 }
 
-// A row of :history as the scripts write it; nullopt for a stranger's.
+// A row of the history as the scripts write it; nullopt for any other text.
 std::optional<lock::HistoryRow> history_row_of(std::string_view row) {
   std::string_view kind = next_word(row);
   if (kind == "skip") {
@@ -231,7 +228,7 @@ std::optional<lock::ReleaseReply> decode_release(const redisReply& reply) {
   Item item(&reply);
   std::string_view word = item.at(0).text();
   if (word == "freed" || word == "kept") return lock::ReleaseReply{};
-  // It held nothing yet: it waited, and does not any more.
+  // It was only queued; its position was given up.
   if (word == "left_queue") return lock::ReleaseReply{OwnerEnd::cancelled, {}};
   if (word == "runs") return lock::ReleaseReply{OwnerEnd::unknown, {}, holder_of(item.at(1))};
   if (word != "absent") return std::nullopt;

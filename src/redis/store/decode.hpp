@@ -8,11 +8,11 @@
 
 #include "lock/inspector.hpp"
 
-// What the scripts return, in our own words. nullopt: not a reply that these scripts give.
+// Converts the replies of the scripts. nullopt: not a reply that these scripts return.
 namespace rlock::redis {
 
 std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply);
-// `self`: whoever asks is never named as the one who took the lock.
+// `self`, the owner that renews, is never named as the one who took the lock.
 std::optional<lock::RenewReply> decode_renew(const redisReply& reply, std::string_view self);
 std::optional<lock::ReleaseReply> decode_release(const redisReply& reply);
 std::optional<lock::CancelReply> decode_cancel(const redisReply& reply);
@@ -20,10 +20,10 @@ std::optional<lock::ForceReply> decode_force(const redisReply& reply);
 std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply);
 std::optional<lock::Wake> decode_wake(const redisReply& reply);
 std::optional<std::vector<lock::HistoryRow>> decode_history(const redisReply& reply);
-// `prefix`: keys of other shapes are passed over.
+// Skips keys that are not those of a lock under `prefix`.
 std::optional<lock::NamesPage> decode_names(const redisReply& reply, std::string_view prefix);
 
-// A server's milliseconds, within what can be added up.
+// Milliseconds from a server, bounded so that sums cannot overflow.
 Millis bounded_span(int64_t millis);
 
 }  // namespace rlock::redis

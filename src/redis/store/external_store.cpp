@@ -10,11 +10,22 @@
 namespace rlock::redis {
 namespace {
 
-// What every one of these scripts returns: a word, and who holds it or held it.
+enum class ScriptResult { granted, extended, gone, held, freed };
+
+// What each of these scripts returns; with a holder where the lock is held or was freed.
 struct ScriptReply {
-  std::string word;
+  ScriptResult result;
   std::optional<lock::Holder> holder;
 };
+
+std::optional<ScriptResult> result_of(std::string_view word) {
+  if (word == "granted") return ScriptResult::granted;
+  if (word == "extended") return ScriptResult::extended;
+  if (word == "gone") return ScriptResult::gone;
+  if (word == "held") return ScriptResult::held;
+  if (word == "freed") return ScriptResult::freed;
+  return std::nullopt;
+}
 
 lock::Holder holder_in(const redisReply& reply) {
   constexpr size_t kOwner = 1;
@@ -31,18 +42,19 @@ lock::Holder holder_in(const redisReply& reply) {
 std::optional<ScriptReply> decode_script_reply(const redisReply& reply) {
   constexpr size_t kWithHolder = 4;
   if (reply.type != REDIS_REPLY_ARRAY || reply.elements == 0) return std::nullopt;
-  const redisReply& word = *reply.element[0];
-  if (word.type != REDIS_REPLY_STRING) return std::nullopt;
-  ScriptReply parsed{{word.str, word.len}, {}};
-  if (reply.elements == kWithHolder) parsed.holder = holder_in(reply);
-  bool known = parsed.holder
-                   ? parsed.word == "held" || parsed.word == "freed"
-                   : parsed.word == "granted" || parsed.word == "extended" || parsed.word == "gone";
-  return known ? std::optional(std::move(parsed)) : std::nullopt;
+  auto result = result_of(text_of(*reply.element[0]));
+  if (!result) return std::nullopt;
+  const bool has_holder = reply.elements == kWithHolder;
+  if (has_holder != (*result == ScriptResult::held || *result == ScriptResult::freed)) {
+    return std::nullopt;
+  }
+  ScriptReply parsed{*result, {}};
+  if (has_holder) parsed.holder = holder_in(reply);
+  return parsed;
 }
 
-// A release, which notes in `released` for whom it may have reached a server. Where it has not, a
-// lease that is gone at the next try ended without us.
+// A release that stores its owner in `released` if it may have reached a server. If it has not, a
+// lease that is gone at the next try was not released by us.
 class TrackedRelease final : public lock::Reply<lock::ReleaseReply> {
  public:
   TrackedRelease(lock::InFlight<lock::ReleaseReply> request, const Link& link,
@@ -70,13 +82,13 @@ class TrackedRelease final : public lock::Reply<lock::ReleaseReply> {
   bool is_repeat_;
 };
 
-// What these locks cannot answer.
+// A request that these formats cannot answer.
 template <class T>
 lock::InFlight<T> unsupported(const char* why) {
   return std::make_unique<lock::FailedReply<T>>(Error{ErrorKind::usage, why});
 }
 
-// Sooner where the lease ends before; 0 is for ever to nobody here.
+// When a waiter looks again: after `retry` (0: no limit), or sooner if the lease ends sooner.
 Millis look_again(Millis retry, const lock::Holder& holder) {
   Millis end = holder.left + Millis(1);
   if (holder.left < Millis(0)) return retry > Millis(0) ? retry : Millis::max();
@@ -125,7 +137,8 @@ lock::InFlight<lock::RenewReply> ExternalStore::renew(const lock::RenewCall& cal
   bool outer = call.entry == lock::Entry::outer();
   auto read = [outer](ScriptReply& parsed) -> lock::RenewReply {
     if (parsed.holder) return lock::Lost{lock::LostHow::taken, std::move(parsed.holder), {}};
-    if (parsed.word == "gone") return lock::Lost{lock::LostHow::gone, std::nullopt, {}};
+    if (parsed.result == ScriptResult::gone)
+      return lock::Lost{lock::LostHow::gone, std::nullopt, {}};
     if (!outer) return lock::Upgrade{};
     return lock::Renewal::extended;
   };
@@ -135,10 +148,11 @@ lock::InFlight<lock::RenewReply> ExternalStore::renew(const lock::RenewCall& cal
 }
 
 lock::InFlight<lock::ReleaseReply> ExternalStore::release(const lock::ReleaseCall& call) {
-  // Where the reply of the first one was lost nothing remembers that it did its work.
+  // If the reply to the first release was lost, nothing at the server shows that it succeeded.
   bool again = released_ == call.owner.text();
   auto read = [again](ScriptReply& parsed) -> lock::ReleaseReply {
-    bool ours = parsed.word == "freed" || (again && parsed.word == "gone");
+    const bool ours =
+        parsed.result == ScriptResult::freed || (again && parsed.result == ScriptResult::gone);
     return {ours ? lock::OwnerEnd::released : lock::OwnerEnd::unknown, {}};
   };
   auto request = this->call<lock::ReleaseReply>(scripts_.release, "release", call.name,
@@ -148,16 +162,17 @@ lock::InFlight<lock::ReleaseReply> ExternalStore::release(const lock::ReleaseCal
 
 lock::InFlight<lock::CancelReply> ExternalStore::cancel(const lock::CancelCall& call) {
   auto read = [](ScriptReply& parsed) {
-    return parsed.word == "freed" ? lock::CancelReply::was_granted : lock::CancelReply::absent;
+    return parsed.result == ScriptResult::freed ? lock::CancelReply::was_granted
+                                                : lock::CancelReply::absent;
   };
-  return this->call<lock::CancelReply>(scripts_.release, "give back", call.name,
+  return this->call<lock::CancelReply>(scripts_.release, "cancel", call.name,
                                        {encode_owner(call.owner)}, read);
 }
 
 // Such a lock has one holder, so there is one target.
 lock::InFlight<lock::ForceReply> ExternalStore::force_unlock(const lock::ForceCall& call) {
   auto read = [](ScriptReply& parsed) -> lock::ForceReply {
-    if (parsed.word == "held") return lock::NoMatch{};
+    if (parsed.result == ScriptResult::held) return lock::NoMatch{};
     if (!parsed.holder) return lock::NotHeld{};
     return lock::Forced{{std::move(*parsed.holder)}, {}, {}};
   };
@@ -182,8 +197,7 @@ lock::InFlight<std::vector<lock::HistoryRow>> ExternalStore::history(const lock:
 }
 
 lock::InFlight<lock::NamesPage> ExternalStore::list_names(const std::string&) {
-  return unsupported<lock::NamesPage>(
-      "a NAME is needed: nothing tells which keys are locks of this format");
+  return unsupported<lock::NamesPage>("NAME is required: locks of this format cannot be listed");
 }
 
 }  // namespace rlock::redis

@@ -11,9 +11,9 @@
 
 namespace rlock::redis {
 
-// What the locks of other clients have in common: one key, named as the lock, with the owner in it;
-// exclusive; no queue, no token, no record, no memory of who had it. What a server cannot know here
-// is unknown in the reply, never guessed. One request in flight at a time.
+// What the lock formats of other clients have in common: one key with the name of the lock, which
+// contains the owner; exclusive; no queue, token, record or memory of earlier owners. What the
+// server cannot know is unknown in the reply, never guessed. One request in flight at a time.
 class ExternalStore : public lock::LockServer {
  public:
   struct FormatScripts {
@@ -23,31 +23,31 @@ class ExternalStore : public lock::LockServer {
     const lua::Script& inspect;
   };
 
-  // Queued names no place, and when to look again: where the format has no wake, after a while with
-  // jitter.
+  // Queued has no position, and says when to look again: where the format has no wake, after a
+  // while with jitter.
   lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall& call) override;
-  // An entry other than the outer one cannot be made: Upgrade while the owner holds the lock.
+  // Only the outer entry exists: Upgrade for any other one while the owner holds the lock.
   lock::InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override;
-  // Ending::unknown where this owner does not hold it; a release that is sent again over this store
-  // finds its own work done, if the one before may have reached a server.
+  // OwnerEnd::unknown if this owner does not hold the lock. A release that is repeated over this
+  // store succeeds if the one before may have reached a server.
   lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall& call) override;
   lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall& call) override;
-  // Frees at once: its holder is not notified. There are no tokens to check.
+  // Frees the lock at once: the holder cannot be notified. There are no tokens to check.
   lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall& call) override;
   lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall& call) override;
-  // ErrorKind::usage: there is none.
+  // ErrorKind::usage: these formats have none.
   lock::InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName& name,
                                                         uint64_t rows) override;
-  // ErrorKind::usage: nothing tells which keys are locks.
+  // ErrorKind::usage: nothing distinguishes the keys of locks from others.
   lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
   std::string server() const override { return link_->label(); }
 
  protected:
   ExternalStore(std::unique_ptr<Link> link, FormatScripts scripts);
 
-  // How long a waiter sleeps before it looks again, at most; 0: until the lease ends.
+  // How long a waiter sleeps at most before it looks again; 0: until the lease ends.
   virtual Millis retry_after() = 0;
-  // The owner as this format writes it, and back.
+  // Converts an owner to the text that this format stores, and back.
   virtual std::string encode_owner(const lock::Owner& owner) const { return owner.text(); }
   virtual std::string decode_owner(std::string owner) const { return owner; }
 
@@ -58,7 +58,7 @@ class ExternalStore : public lock::LockServer {
 
   std::unique_ptr<Link> link_;
   FormatScripts scripts_;
-  std::string released_;  // the owner of the last release, if that may have reached a server
+  std::string released_;  // owner of the last release, if that may have reached a server
 };
 
 }  // namespace rlock::redis

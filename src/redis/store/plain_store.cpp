@@ -5,7 +5,7 @@
 namespace rlock::redis {
 namespace {
 
-// As redsync: waiters that met once do not meet again, and none looks more than 20 times a second.
+// As redsync: waiters that collided once are spread, and none looks more than 20 times a second.
 constexpr Millis kShortestRetry{50};
 constexpr Millis kLongestRetry{250};
 

@@ -4,12 +4,12 @@
 
 namespace rlock::redis {
 
-// `SET NAME owner NX PX ttl`, with owner-checked renewal and release: what redsync, redis-py,
-// node-redlock, redlock-rb and bsm/redislock hold. A waiter looks again after a while, with jitter.
+// The format of redsync, redis-py, node-redlock, redlock-rb and bsm/redislock: `SET NAME owner NX
+// PX ttl`, with owner-checked renewal and release. A waiter looks again after a while, with jitter.
 class PlainStore final : public ExternalStore {
  public:
   explicit PlainStore(std::unique_ptr<Link> link);
-  // Asks nobody: it lets `slice` pass.
+  // Sends nothing: sleeps for `slice`.
   lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName& name, const lock::Owner& owner,
                                            Millis slice) override;
 

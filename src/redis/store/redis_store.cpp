@@ -25,7 +25,7 @@ const char* to_argument(lock::Responsive responsive) {
   return responsive == lock::Responsive::yes ? "1" : "0";
 }
 
-// SCAN patterns are globs: a prefix with a star in it is meant literally.
+// SCAN patterns are globs, but a prefix is meant literally.
 std::string glob_quoted(std::string_view text) {
   std::string out;
   for (char c : text) {
@@ -46,8 +46,8 @@ const char* to_argument(lock::CancelHow how) {
   return how == lock::CancelHow::timed_out ? "timed_out" : "cancelled";
 }
 
-// BLPOP. What answers it before its time does not block: some proxies, and what only looks like
-// Redis.
+// BLPOP. Some proxies and servers that are not Redis answer it before its timeout: they do not
+// block.
 class BlockingPop final : public lock::Reply<lock::Wake> {
  public:
   BlockingPop(std::unique_ptr<Call<lock::Wake>> call, Millis slice, std::string what)
@@ -60,13 +60,14 @@ class BlockingPop final : public lock::Reply<lock::Wake> {
     return call_->advance(now);
   }
   Result<lock::Wake> take() override {
-    constexpr Millis kClockSlack{50};  // the server's goes by ticks
+    constexpr Millis kClockSlack{50};  // the server's clock advances in ticks
     auto wake = call_->take();
     const bool early = wake && *wake == lock::Wake::slept &&
                        ended_ - began_.value_or(ended_) + kClockSlack + slice_ / 10 < slice_;
     if (!early) return wake;
-    return Error{ErrorKind::unavailable, "cannot " + what_ + ": BLPOP is answered before its time",
-                 Retry::later, Answered::yes};
+    return Error{ErrorKind::unavailable,
+                 "cannot " + what_ + ": the server answers BLPOP before its timeout", Retry::later,
+                 Answered::yes};
   }
 
  private:

@@ -10,7 +10,7 @@
 
 namespace rlock::redis {
 
-// The scripts a store runs; the tests put broken ones in their place.
+// The scripts that a store runs; tests replace them by broken ones.
 struct Scripts {
   lua::Script acquire = lua::acquire;
   lua::Script renew = lua::renew;
@@ -41,7 +41,7 @@ class RedisStore : public lock::LockServer {
  protected:
   Link& link() { return *link_; }
   const std::string& prefix() const { return prefix_; }
-  // A page of the names at one server.
+  // The command for a page of the names at one server.
   std::vector<std::string> scan(const std::string& cursor) const;
 
  private:

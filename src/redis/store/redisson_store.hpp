@@ -12,8 +12,8 @@ namespace rlock::redis {
 class RedissonStore final : public ExternalStore {
  public:
   explicit RedissonStore(Server server);
-  // The first one subscribes, and is done when that is confirmed: what was said before is to be
-  // looked for, nothing said later is missed. Over a connection of its own.
+  // The first call subscribes over a connection of its own, and ends when that is confirmed: the
+  // caller then looks at the lock, and misses no later message.
   lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName& name, const lock::Owner& owner,
                                            Millis slice) override;
 

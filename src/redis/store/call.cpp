@@ -1,15 +1,22 @@
-#include "redis/store/wake_call.hpp"
-
-#include <string_view>
-
-#include "lua/scripts.hpp"
+#include "redis/store/call.hpp"
 
 namespace rlock::redis {
 
+bool is_noscript(const redisReply& reply) {
+  return is_error(reply) && text_of(reply).starts_with("NOSCRIPT");
+}
+
+bool is_demoted(const redisReply& reply) {
+  if (!is_error(reply)) return false;
+  for (std::string_view part : {"READONLY", "UNBLOCKED", "MASTERDOWN"}) {
+    if (text_of(reply).find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 bool has_wakes(const redisReply& reply) {
   if (reply.type != REDIS_REPLY_ARRAY || reply.elements < 4) return false;
-  const redisReply& word = *reply.element[0];
-  return word.type == REDIS_REPLY_STRING && std::string_view(word.str, word.len) == "wakes";
+  return text_of(*reply.element[0]) == "wakes";
 }
 
 std::vector<std::string> wake_call(const std::vector<std::string>& words, const redisReply& reply) {
@@ -21,12 +28,12 @@ std::vector<std::string> wake_call(const std::vector<std::string>& words, const 
   std::string base = keys.front().substr(0, keys.front().rfind(':') + 1);
   std::vector<std::string> arguments;
   for (size_t i = kFirstOwner; i + 1 < reply.elements; i += 2) {
-    const redisReply& owner = *reply.element[i];
-    const redisReply& word = *reply.element[i + 1];
-    if (owner.str == nullptr || word.str == nullptr) continue;
-    keys.push_back(base + "wake:" + std::string(owner.str, owner.len));
-    arguments.emplace_back(owner.str, owner.len);
-    arguments.emplace_back(word.str, word.len);
+    const std::string owner(text_of(*reply.element[i]));
+    const std::string event(text_of(*reply.element[i + 1]));
+    if (owner.empty() || event.empty()) continue;
+    keys.push_back(base + "wake:" + owner);
+    arguments.push_back(owner);
+    arguments.push_back(event);
   }
   std::vector<std::string> call{"EVALSHA", std::string(lua::wake.sha1),
                                 std::to_string(keys.size())};

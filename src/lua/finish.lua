@@ -1,0 +1,89 @@
+-- The end of a script: expiries, wakes, and the reply.
+
+local function largest(key)
+  return tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2] or 0)
+end
+
+local function set_ends()
+  local holders, alive, released = 0, 0, 0
+  if n_holders > 0 then
+    holders = math.max(largest(HOLDERS) + GRACE, meta.hold)
+    call('PEXPIREAT', HOLDERS, int(holders))
+    call('PEXPIREAT', LIMITS, int(holders))
+  end
+  if n_queue > 0 then
+    alive = largest(ALIVE)
+    call('PEXPIREAT', QUEUE, int(alive))
+    call('PEXPIREAT', ALIVE, int(alive))
+  end
+  if n_released > 0 then
+    released = math.floor(largest(RELEASED) / 8)
+    call('PEXPIREAT', RELEASED, int(released))
+  end
+  call('PEXPIREAT', WHO, int(math.max(holders, alive, released)))
+  call('PEXPIREAT', META, int(math.max(now + META_LIFE, holders)))
+end
+
+local unsent = {}  -- owner, event, owner, event...
+
+-- The lists are not declared as keys: a server that wants all keys declared refuses the LPUSH.
+local function push_wake(owner, event)
+  local key = BASE .. 'wake:' .. owner
+  local length = redis.pcall('LPUSH', key, event)
+  if type(length) == 'table' then
+    unsent[#unsent + 1] = owner
+    unsent[#unsent + 1] = event
+    return
+  end
+  if length ~= 1 then redis.pcall('LTRIM', key, 0, 0) end
+  redis.pcall('PEXPIRE', key, WAKE_LIFE)
+end
+
+-- The end of every script that writes: META, expiries, then the wakes, which must come last. The head of the queue
+-- is woken to look again where its timer may be too late. The caller needs no wake: it reads the reply.
+local function finish(caller)
+  local head = n_queue > 0 and call('ZRANGE', QUEUE, 0, 0)[1] or ''
+  if head ~= '' and head ~= caller and
+     (head ~= meta.head or must_retry or earliest_end() < end_before) then
+    wake(head, 'look')
+  end
+  local changed = head ~= meta.head
+  for name, value in pairs(meta) do changed = changed or value ~= meta_as_read[name] end
+  if changed and meta.created > 0 then
+    call('HSET', META, 'last', int(meta.last), 'grant', int(meta.grant), 'exclusive',
+         int(meta.exclusive), 'created', int(meta.created), 'head', head, 'hold', int(meta.hold))
+  end
+  set_ends()
+  for _, w in ipairs(wakes) do
+    if w[1] ~= caller then push_wake(w[1], w[2]) end
+  end
+end
+
+-- A script's reply; with wakes that the client has to push, `wakes REPLY owner event...`.
+local function with_wakes(reply)
+  if #unsent == 0 then return reply end
+  return {'wakes', reply, unpack(unsent)}
+end
+
+local function count_entries(line)
+  local n = 0
+  for _ in pairs(live_entries(line)) do n = n + 1 end
+  return n
+end
+
+-- A holder as replies have it: owner state limit token since held left entries responsive record ttl.
+local function describe(owner)
+  local line = read_line(owner) or {state = 'held', limit = 1, token = 0, since = now, ttl = 0,
+                                    responsive = '1', entries = '',
+                                    record = call('HGET', WHO, owner) or ''}
+  local ends = tonumber(call('ZSCORE', HOLDERS, owner) or now)
+  return {(string.gsub(owner, '^~', '')), line.state, line.limit, line.token, line.since,
+          now - line.since, ends - now, count_entries(line), line.responsive, line.record, line.ttl}
+end
+
+-- One live holder, or false.
+local function some_holder()
+  local owner = call('ZRANGEBYSCORE', HOLDERS, '(' .. int(now), '+inf', 'LIMIT', 0, 1)[1]
+  return owner and describe(owner) or false
+end
+

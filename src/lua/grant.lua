@@ -1,0 +1,56 @@
+-- Granting: whether one more holder fits, and the waiters in front of the queue.
+
+-- Whether one more holder with this limit stays within the limits of all holders, its own included.
+local function fits(limit)
+  if n_holders == 0 then return true end
+  local least = tonumber(call('ZRANGE', LIMITS, 0, 0, 'WITHSCORES')[2] or limit)
+  return call('ZCARD', HOLDERS) + 1 <= math.min(limit, least)
+end
+
+-- The keys must live as long as the longest --min-hold.
+local function note_hold(line)
+  if line.min_hold > 0 then meta.hold = math.max(meta.hold, line.since + line.min_hold) end
+end
+
+local function note_grant(token, line)
+  meta.grant = math.max(meta.grant, token)
+  if line.limit == 1 then meta.exclusive = math.max(meta.exclusive, token) end
+  note_hold(line)
+end
+
+-- Makes `owner` a holder with a new token until `ends`; further fields of WHO may follow. Over a quorum the grant
+-- counts only once the majority's token is written back (renew): the grant of one server does not show that anybody
+-- had the lock.
+local function grant(owner, line, ends, stamp, ...)
+  line.token = issue()
+  line.since = now
+  if stamp == 0 then note_grant(line.token, line) end
+  add_holder(owner, line, ends)
+  call('HSET', WHO, '+' .. owner, line_text(line), '@' .. owner, '0=' .. int(ends), ...)
+end
+
+-- Grants to the waiters in front as far as they fit, and drops dead ones on the way. `excluded` has just cancelled its
+-- grant and would get it again at once.
+local function admit(excluded)
+  if n_queue == 0 then return end
+  for _ = 1, ADMIT do
+    local head = call('ZRANGE', QUEUE, 0, 0)[1]
+    if not head then return end
+    local line = read_line(head)
+    if not line or tonumber(call('ZSCORE', ALIVE, head) or 0) <= now then
+      remove_waiter(head)
+      add_tombstone(head, EXPIRED)
+    elseif head ~= excluded and fits(line.limit) then
+      call('ZREM', QUEUE, head)
+      call('ZREM', ALIVE, head)
+      line.state = 'granted'
+      grant(head, line, now + CLAIM, stamp_of(head))
+      granted[#granted + 1] = head
+      wake(head, 'granted')
+    else
+      return
+    end
+  end
+  must_retry = true
+end
+

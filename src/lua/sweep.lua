@@ -1,0 +1,107 @@
+-- Adding and removing holders and waiters, and sweeping those that have ended, a bounded number at a time.
+
+local function forget(owner) call('HDEL', WHO, owner, '+' .. owner, '@' .. owner) end
+
+local function wake(owner, event) wakes[#wakes + 1] = {owner, event} end
+
+local function add_holder(owner, line, ends)
+  n_holders = n_holders + 1
+  call('ZADD', HOLDERS, int(ends), owner)
+  call('ZADD', LIMITS, int(line.limit), owner)
+end
+
+-- After a hold that ran something the lock stays taken until its min-hold is over. Where the clock was set back
+-- since, min-hold counts from now.
+local function start_cooldown(owner, line)
+  local ends = math.min(line.since, now) + line.min_hold
+  if line.state ~= 'held' or ends <= now then return end
+  local cooldown_owner = '~' .. owner
+  call('HSET', WHO, cooldown_owner, line.record, '+' .. cooldown_owner,
+       line_text({state = 'cooldown', limit = line.limit, token = line.token, since = line.since,
+                  ttl = 0, min_hold = 0, responsive = '0'}))
+  add_holder(cooldown_owner, line, ends)
+end
+
+local function remove_holder(owner)
+  n_holders = n_holders - call('ZREM', HOLDERS, owner)
+  call('ZREM', LIMITS, owner)
+end
+
+local function remove_waiter(owner)
+  call('ZREM', QUEUE, owner)
+  call('ZREM', ALIVE, owner)
+  forget(owner)
+end
+
+local function sweep_holders()
+  if n_holders == 0 then return end
+  local ended = call('ZRANGEBYSCORE', HOLDERS, '-inf', now, 'LIMIT', 0, SWEEP)
+  if #ended == 0 then return end
+  n_holders = n_holders - call('ZREM', HOLDERS, unpack(ended))
+  call('ZREM', LIMITS, unpack(ended))
+  for _, owner in ipairs(ended) do
+    if string.sub(owner, 1, 1) ~= '~' then
+      local line = read_line(owner)
+      local forced = line and line.state == 'revoked'
+      note_run(owner, line, forced and 'forced' or 'expired', '-')
+      if line then start_cooldown(owner, line) end
+      add_tombstone(owner, forced and FORCED or EXPIRED)
+    end
+    forget(owner)
+  end
+  must_retry = must_retry or #ended == SWEEP
+end
+
+local function sweep_waiters()
+  if n_alive == 0 then return end
+  local dead = call('ZRANGEBYSCORE', ALIVE, '-inf', now, 'LIMIT', 0, SWEEP)
+  if #dead == 0 then return end
+  call('ZREM', QUEUE, unpack(dead))
+  call('ZREM', ALIVE, unpack(dead))
+  local ends = call('ZMSCORE', RELEASED, unpack(dead))
+  local fields, tombs = {}, {}
+  local mark = int((now + TOMBSTONE) * 8 + EXPIRED)
+  for i, owner in ipairs(dead) do
+    fields[#fields + 1] = owner
+    fields[#fields + 1] = '+' .. owner
+    if not ends[i] then
+      tombs[#tombs + 1] = mark
+      tombs[#tombs + 1] = owner
+    end
+  end
+  call('HDEL', WHO, unpack(fields))
+  n_released = n_released + #tombs
+  if #tombs > 0 then call('ZADD', RELEASED, unpack(tombs)) end
+  must_retry = must_retry or #dead == SWEEP
+end
+
+local function sweep_tombstones()
+  if n_released == 0 then return end
+  local old = call('ZRANGEBYSCORE', RELEASED, '-inf', int(now * 8 + 7), 'LIMIT', 0, SWEEP)
+  if #old == 0 then return end
+  n_released = n_released - call('ZREM', RELEASED, unpack(old))
+  local fields = {}
+  for _, owner in ipairs(old) do
+    fields[#fields + 1] = '!' .. owner
+    if not (held_until(owner) or queue_ticket(owner)) then fields[#fields + 1] = '#' .. owner end
+  end
+  call('HDEL', WHO, unpack(fields))
+end
+
+-- Repairs LIMITS where somebody deleted keys by hand: an unknown limit counts as exclusive.
+local function rebuild_limits()
+  if limits_complete then return end
+  call('DEL', LIMITS)
+  for _, owner in ipairs(call('ZRANGE', HOLDERS, 0, -1)) do
+    local line = read_line(owner)
+    call('ZADD', LIMITS, line and int(line.limit) or 1, owner)
+  end
+end
+
+local function sweep()
+  sweep_holders()
+  sweep_waiters()
+  sweep_tombstones()
+  rebuild_limits()
+end
+
