@@ -1,5 +1,5 @@
 -- release, cancel, force-unlock: frees the lock of this owner with all its entries.
--- ARGV: owner, or '' for any owner
+-- ARGV: owner
 -- Returns: freed owner entries ms-left | gone | held owner entries ms-left
 local owner = ARGV[1]
 local held_by, entries, remaining = holder()

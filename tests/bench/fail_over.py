@@ -34,7 +34,7 @@ def free_ports(count):
 
 
 def until(true, limit=30):
-    """Polls until the servers are ready."""
+    """Waits until the servers are ready."""
     end = time.monotonic() + limit
     while time.monotonic() < end:
         with contextlib.suppress(redis.exceptions.RedisError):

@@ -44,7 +44,7 @@ def unprovoked(run, event):
 
 
 def untrue_code(run, hold, excused_run):
-    """By the command's own account, which ended in `stop` where it came to its end by itself."""
+    """By the command's own log, whose last line is `stop` if it ended by itself."""
     code, stop = run.code, hold.stop if hold else None
     if code in OWN_CODES:
         if stop != code:

@@ -229,14 +229,14 @@ int crowd(int count) {
       static_cast<char*>(mmap(nullptr, kStack * static_cast<size_t>(count), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   if (stacks == MAP_FAILED) return kSystem;
-  auto sleep_for_good = [](void*) {
+  auto sleep_for_ever = [](void*) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     while (true) pause();
     return 0;
   };
   for (int made = 1; made <= count; ++made) {
     char* top = stacks + kStack * static_cast<size_t>(made);
-    if (clone(sleep_for_good, top, CLONE_VM | SIGCHLD, nullptr) < 0) return kSystem;
+    if (clone(sleep_for_ever, top, CLONE_VM | SIGCHLD, nullptr) < 0) return kSystem;
   }
   std::puts("up");
   std::fflush(stdout);

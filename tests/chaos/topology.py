@@ -55,7 +55,7 @@ class Topology:
 
 
 def eventually(what, *arguments):
-    """Polls for a state whose change cannot be waited for."""
+    """Asks again and again until a state is reached; its change cannot be waited for."""
     give_up = time.monotonic() + 60
     while not what(*arguments):
         if time.monotonic() > give_up:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
-# The least ACL rule of rlock(1): it suffices, and nothing of it can be left out. [docs/PROTOCOL.md, "Server permissions"]
+# The least ACL rule of rlock(1): it is sufficient, and every part of it is needed. [docs/PROTOCOL.md, "Server permissions"]
 load helpers/helpers
 
-# The page is generated from the code's own rule.
+# The manual page is generated from the same rule.
 rule() { sed -n '/^~rlock:/{s/\\-/-/g;p}' "$BATS_TEST_DIRNAME/../../man/rlock.1"; }
 
 # limited RULE: the user whom RLOCK_URL names from now on has this rule.

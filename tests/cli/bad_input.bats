@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 load helpers/helpers
 
-# refused WORD…: rlock with these words is a usage error, said in one line, and nothing ran.
+# refused WORD…: rlock with these words is a usage error, reported in one line, and nothing ran.
 refused() {
   run --separate-stderr rlock "$@"
   [ "$status" -eq 64 ] || fail "code $status: rlock $*" || return
@@ -10,7 +10,7 @@ refused() {
 }
 
 teardown_file() {
-  # However wrong the words were, the server saw nothing of them.
+  # The server got no request.
   [ "$(redis dbsize)" = 0 ] || fail "$(redis --raw keys '*')"
   end_server "$SERVER"
   rm -rf "$SERVER"

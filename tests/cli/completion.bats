@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# TAB in real shells on real terminals: what is typed on the left becomes the line on the right.
+# TAB in real shells on real terminals: the text on the left becomes the line on the right.
 load helpers/helpers
 
 completions=$BATS_TEST_DIRNAME/../../completions

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 load helpers/helpers
 
-# rlock.toml: what neither a flag nor the environment says comes from the user's file, then from the
+# rlock.toml: settings that neither a flag nor the environment gives come from the user's file, then from the
 # machine's.
 
 setup() {

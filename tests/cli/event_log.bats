@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# --event-log: every way a run can go has its event, and each line fits docs/json/event-log.schema.json (setup_suite.bash).
+# --event-log: every outcome of a run has its event, and each line fits docs/json/event-log.schema.json (setup_suite.bash).
 load helpers/helpers
 
 # events FILE: its words in order.

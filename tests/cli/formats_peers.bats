@@ -7,7 +7,7 @@ setup_file() {
   SERVER=$(mktemp -d)
   export SERVER RLOCK_URL="unix://$SERVER/s"
   serve "$SERVER"
-  # Pinned; a few kilobytes. Where it cannot be had the tests that want it say so.
+  # Pinned; a few kilobytes. Where it is not available the tests that need it are skipped.
   npm install --prefix "$SERVER/node" --cache "$SERVER/npm" --fetch-retries 0 --fetch-timeout 20000 \
     --no-audit --no-fund --ignore-scripts redlock@4.2.0 >"$SERVER/npm.log" 2>&1 || true
   export NODE_PATH=$SERVER/node/node_modules
@@ -59,7 +59,7 @@ excludes_both_ways() {
   peer "$kind" drop ours "$token"
 }
 
-# waits_for KIND FORMAT: a run that waits has its turn when the peer is done.
+# waits_for KIND FORMAT: a waiting run acquires when the peer is done.
 waits_for() {
   local token waiter
   token=$(peer "$1" take turn 60000)

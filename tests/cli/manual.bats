@@ -58,7 +58,7 @@ tried_in() {
 --fail-open cli/fail_open.bats
 --hide-command cli/operators.bats
 --event-log cli/run_environment.bats
---renew-while cli/steps.bats
+--renew-while cli/renew_while.bats
 --owner cli/operators.bats
 --token cli/operators.bats
 --all cli/operators.bats

@@ -5,7 +5,7 @@ load helpers/helpers
 setup_file() {
   FOLDER=$(mktemp -d)
   export FOLDER
-  # Pinned; a few kilobytes. Where it cannot be had the tests that want it say so.
+  # Pinned; a few kilobytes. Where it is not available the tests that need it are skipped.
   npm install --prefix "$FOLDER/node" --cache "$FOLDER/npm" --fetch-retries 0 --fetch-timeout 20000 \
     --no-audit --no-fund --ignore-scripts redlock@4.2.0 >"$FOLDER/npm.log" 2>&1 || true
   export NODE_PATH=$FOLDER/node/node_modules

@@ -42,7 +42,8 @@ load helpers/helpers
 
 @test "no shell stands between rlock and the command" {
   run -0 rlock run direct -- sh -c 'cat /proc/$PPID/comm'
-  [ "$output" = lease-guard ]
+  # The guard takes its name a moment after it has started the command.
+  [[ $output == lease-guard || $output == rlock ]]
 }
 
 @test "-c gives the text to \$SHELL, else to /bin/sh" {

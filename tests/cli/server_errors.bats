@@ -13,7 +13,7 @@ refuses() {
 
 @test "exit 69: nothing listens" {
   RLOCK_URL="unix://$here/nobody" refuses 69 "$here/nobody" "No such file"
-  # Port 1 is tcpmux, which nobody runs.
+  # Port 1 is tcpmux, which no machine runs.
   RLOCK_URL=redis://127.0.0.1:1 refuses 69 127.0.0.1:1 "Connection refused"
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
-# What services and proxies that speak Redis refuse, in their own words.
+# Commands that services and proxies for Redis refuse, with their own messages.
 load helpers/helpers
 
-# picky RULE…: what stands before the server from now on; see helpers/picky_server.py.
+# picky RULE…: from now on a proxy with these rules is in front of the server; see helpers/picky_server.py.
 picky() {
   picked=$((${picked:-0} + 1))
   start python3 "$BATS_TEST_DIRNAME/helpers/picky_server.py" "$here/p$picked" "$SERVER/s" "$here/log$picked" "$@"
@@ -33,7 +33,7 @@ unknown() { echo "$1=-ERR unknown command '$1', with args beginning with: 'rlock
   silent
 }
 
-# Refused, hung up on, or answered at once: a waiter that tries again and again must not be what loads the server.
+# Refused, hung up on, or answered at once: a waiter that tries again and again must not load the server.
 @test "a waiter that the server does not let wait asks it at most five times a second, and keeps its place" {
   local reply first second
   for reply in "-ERR unknown command 'blpop'" '-UNBLOCKED force unblock from blocking operation' \
@@ -167,7 +167,7 @@ rotate() {
 # renewed COUNT: so many renewals are in the event log of this test.
 renewed() { [ "$(grep -c '"event":"renewed"' events)" -ge "$1" ]; }
 
-# the_secret OLD: rotated in mid-run, it costs neither a lease nor a place. OPTION… say where rlock has it from.
+# the_secret OLD: rotated in mid-run, it costs neither a lease nor a position in the queue. OPTION… say where rlock has it from.
 outlives_rotation() {
   hold lock -t 3 --event-log events "$@"
   start rlock run "$@" lock -- true

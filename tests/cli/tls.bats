@@ -48,7 +48,7 @@ listen() {
   fail "no port is free after $tries tries"
 }
 
-# present NAME: what the server shows of itself from now on.
+# present NAME: the server's certificate from now on.
 present() {
   [ "$(redis config set tls-cert-file "$PKI/$1.crt" tls-key-file "$PKI/$1.key")" = OK ]
 }
@@ -98,7 +98,7 @@ refuses() {
   redis-cli -s "$own_server/s" config set requirepass canary >/dev/null
   RLOCK_URL=rediss://:canary@localhost:$PORT refuses 77 "does not speak TLS"
   [[ $stderr != *canary* ]]
-  # One that is silent to everybody.
+  # A server that never answers.
   kill -STOP "$(cat "$own_server/pid")"
   RLOCK_URL=rediss://localhost:$PORT refuses 69 "a plain port?"
   serve_tls "$here/tls"

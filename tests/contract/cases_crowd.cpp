@@ -87,7 +87,7 @@ void ten_thousand_dead(Lab& lab) {
   need(lab.cli({"ZCARD", lab.key("queue")}) == "0", "the dead are still queued");
 }
 
-// A head that has gone is remembered as such, or every call would wake the next one again.
+// The scripts remember who was the head, or every call would wake the next one again.
 void new_head_is_nudged_once(Lab& lab) {
   lock::Token token = lab.granted('A');
   lab.queued('B');
@@ -177,7 +177,7 @@ void missed_claims(Lab& lab) {
   need(lab.waiters() == "EB", "a second missed claim kept the place");
 }
 
-// A wake that lies there from before changes nothing.
+// A wake left over from before changes nothing.
 void stale_wakes(Lab& lab) {
   lab.granted('A');
   lab.cli({"RPUSH", lab.key("wake:" + Lab::owner('B').text()), "granted"});
@@ -187,7 +187,7 @@ void stale_wakes(Lab& lab) {
   need(lab.holders() == "A", "a stale wake granted something");
 }
 
-// The wake waits for the waiter that looked but does not block yet.
+// The wake is kept for a waiter that has asked but does not block yet.
 void wake_before_the_block(Lab& lab) {
   lab.granted('A');
   lab.queued('B');

@@ -272,13 +272,13 @@ void revoked_and_lapsed_at_once(Lab& lab) {
   need(lab.holders().empty() && lab.waiters().empty(), "it is back");
 }
 
-void unattended_is_free_at_once(Lab& lab) {
-  Ask unattended;
-  unattended.responsive = lock::Responsive::no;
-  lab.granted('A', unattended);
+void unrenewed_is_free_at_once(Lab& lab) {
+  Ask unrenewed;
+  unrenewed.responsive = lock::Responsive::no;
+  lab.granted('A', unrenewed);
   lab.queued('B');
   const auto forced = as<lock::Forced>(lab.force(), "not forced");
-  need(forced.unconfirmed.empty(), "an unattended holder counts on");
+  need(forced.unconfirmed.empty(), "a holder without renewal counts on");
   need(forced.next == Lab::owner('B').text(), "the next is not granted");
   lab.granted('B');
 }
@@ -337,7 +337,7 @@ const std::vector<NamedCase>& end_cases() {
       {"a grant revoked before the claim is gone", revoked_before_the_claim},
       {"a revoked grant that lapsed is gone for the acquire that finds it",
        revoked_and_lapsed_at_once},
-      {"a holder that no process renews is freed at once", unattended_is_free_at_once},
+      {"a holder that no process renews is freed at once", unrenewed_is_free_at_once},
       {"force-unlock breaks only the owner that was named", force_targets},
       {"a repeated force-unlock or removal succeeds and hits nobody else", repeated_by_an_operator},
   };

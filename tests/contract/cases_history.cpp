@@ -1,4 +1,4 @@
-// What is remembered of the runs, written by the same calls that end them.
+// The history of the runs, written by the same calls that end them.
 #include "contract/lab.hpp"
 
 namespace rlock::contract {
@@ -47,7 +47,7 @@ void lost_and_forced_runs(Lab& lab) {
   need(run_at(lab.history(), 0).how == "forced", "the forced run is not listed");
   need(run_at(lab.history(), 0).note == "by the operator", "not who forced it");
   need(run_at(lab.history(), 0).record == "record of B", "not whom");
-  need(run_at(lab.history(), 0).result == "signal:15", "not what it came to");
+  need(run_at(lab.history(), 0).result == "signal:15", "not how it ended");
   lab.granted('C');
   lab.force(lock::ForceWhen::now);
   need(run_at(lab.history(), 0).how == "forced" && lab.history().size() == 3, "not three runs");
@@ -120,7 +120,7 @@ void capped(Lab& lab) {
 
 const std::vector<NamedCase>& history_cases() {
   static const std::vector<NamedCase> cases{
-      {"history: runs, the newest first, with what they came to", runs_newest_first},
+      {"history: runs, the newest first, with how they ended", runs_newest_first},
       {"history: a repeated release is one run", repeated_release_is_one_run},
       {"history: lost and forced runs are listed", lost_and_forced_runs},
       {"history: a forced cool-down is noted with its run", forced_cooldown},

@@ -128,7 +128,7 @@ void inner_lease_is_short(Lab& lab) {
   lab.granted('B');
 }
 
-// An inner run that lets go before the outer one has put its flushed lease back.
+// An inner run that releases before the outer one has restored its flushed lease.
 void inner_released_after_a_flush(Lab& lab) {
   lock::Token token = lab.granted('A');
   as<Renewal>(lab.renew('A', token, {}, inner()), "not entered");

@@ -125,7 +125,7 @@ void token_after_amnesia(Lab& lab) {
   need(lab.granted('B', attempt(1)) > token, "the token fell after a loss of memory");
 }
 
-// A contender's grant that came to nothing must not keep the holder from coming back.
+// A contender's cancelled grant must not keep the holder from coming back.
 void contender_grant(Lab& lab) {
   lock::Token token = confirmed(lab, 'A', 1);
   lab.pass(31s);

@@ -9,7 +9,7 @@
 #include "redis/store/redis_store.hpp"
 #include "support/redis_server.hpp"
 
-// What the contract's cases are written in: a real server, real scripts, and a clock of the test's
+// What the contract's cases use: a real server, real scripts, and a clock of the test's
 // own.
 namespace rlock::contract {
 
@@ -18,7 +18,7 @@ struct Broken : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A change that breaks one script, to see a case turn red.
+// A change that breaks one script, to see a case fail.
 struct Mutation {
   std::string from;
   std::string to;
@@ -29,7 +29,7 @@ class MutatedScripts {
  public:
   explicit MutatedScripts(const std::vector<Mutation>& mutations = {});
   redis::Scripts scripts() const;
-  // Whether every mutation found its place: one that did not would prove nothing.
+  // Whether every mutation was applied: one that was not would prove nothing.
   bool all_applied() const { return all_applied_; }
 
  private:
@@ -76,11 +76,11 @@ class Lab {
   bool woken(char owner);  // takes the wake that lies there
 
   // ---- in short ----
-  lock::Token granted(char owner, const Ask& ask = {});  // Broken where it is not
-  lock::Queued queued(char owner, const Ask& ask = {});  // Broken where it is not
+  lock::Token granted(char owner, const Ask& ask = {});  // throws Broken if it is not
+  lock::Queued queued(char owner, const Ask& ask = {});  // throws Broken if it is not
   std::string holders();                                 // the letters, sorted
   std::string waiters();                                 // the letters, in order
-  Error acquire_error(char owner, const Ask& ask = {});  // Broken where acquire succeeds
+  Error acquire_error(char owner, const Ask& ask = {});  // throws Broken if acquire succeeds
 
   // ---- the server ----
   void pass(Millis time);
@@ -119,7 +119,7 @@ struct NamedCase {
 };
 const std::vector<NamedCase>& cases();
 
-// Broken with `what` unless it holds.
+// Throws Broken with `what` unless it holds.
 void need(bool holds, const std::string& what);
 
 template <class T, class Variant>

@@ -169,18 +169,19 @@ TEST_CASE("a reply that breaks off is tried again and then refused, whatever the
   });
 }
 
+struct HostileReply {
+  Words words;
+  const char* mark;
+  std::string reply;
+  int code;
+};
+
 TEST_CASE("well-formed replies with hostile content are shown escaped") {
   const std::string record = record_of(kEvil);
   const std::string huge = record_of(std::string(size_t{200} << 10, '\x1b'));
   const std::string run =
       bulk("run -1 99999999999999999999 x " + kEvil + " " + kEvil + " " + record);
-  struct Row {
-    Words words;
-    const char* mark;
-    std::string reply;
-    int code;
-  };
-  const Row rows[] = {
+  const HostileReply rows[] = {
       {{"status", "x"}, "EVALSHA", snapshot(record, 0), 0},
       {{"status", "x"}, "EVALSHA", snapshot(huge, 0), 0},
       {{"status", "--json", "x"}, "EVALSHA", snapshot(record, 0), 0},
@@ -202,7 +203,7 @@ TEST_CASE("well-formed replies with hostile content are shown escaped") {
        array({bulk("busy"), number(-1), holder(huge)}),
        75},
   };
-  for (const Row& row : rows) {
+  for (const HostileReply& row : rows) {
     CAPTURE(row.words[0]);
     CAPTURE(row.reply.substr(0, 100));
     FakeServer server(always(row.mark, row.reply));

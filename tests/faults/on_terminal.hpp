@@ -7,7 +7,7 @@
 
 namespace rlock::test {
 
-// What a program came to that had a terminal of its own for stdin, stdout and stderr.
+// The result of a program with a terminal of its own for stdin, stdout and stderr.
 struct Shown {
   std::string text;  // all that reached the terminal
   int code = -1;     // as a shell shows it; -1: it had to be ended

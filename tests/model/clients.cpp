@@ -28,8 +28,8 @@ void hold(Client& client, const Request& request, const Reply& reply, bool befor
   client.due = now;
 }
 
-void tell_acquire(World& world, Client& client, const Request& request, const Reply& reply,
-                  bool before_loss) {
+void deliver_acquire(World& world, Client& client, const Request& request, const Reply& reply,
+                     bool before_loss) {
   if (client.phase != ClientPhase::waiting) return;
   if (reply.word == "granted") return hold(client, request, reply, before_loss, world.now);
   client.due = world.now;
@@ -44,8 +44,8 @@ void tell_acquire(World& world, Client& client, const Request& request, const Re
   client.due = world.now + look;
 }
 
-void tell_renew(World& world, Client& client, const Request& request, const Reply& reply,
-                bool before_loss) {
+void deliver_renew(World& world, Client& client, const Request& request, const Reply& reply,
+                   bool before_loss) {
   if (client.phase != ClientPhase::holding) return;
   if (reply.word == "lost" || reply.word == "upgrade") {
     client.phase = ClientPhase::leaving;
@@ -63,8 +63,8 @@ void handle_reply(World& world, const Request& request, const Reply& reply, bool
   if (request.client < 0) return;
   Client& client = world.clients[static_cast<size_t>(request.client)];
   if (client.phase == ClientPhase::dead) return;
-  if (request.op == Op::acquire) return tell_acquire(world, client, request, reply, before_loss);
-  if (request.op == Op::renew) return tell_renew(world, client, request, reply, before_loss);
+  if (request.op == Op::acquire) return deliver_acquire(world, client, request, reply, before_loss);
+  if (request.op == Op::renew) return deliver_renew(world, client, request, reply, before_loss);
   end_round(world, client, request.owner, reply.at);
 }
 

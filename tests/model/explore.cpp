@@ -29,7 +29,7 @@ World beginning(const Bounds& bounds) {
   return world;
 }
 
-// Somebody waits who is well: the lock must come to it.
+// A live client waits: it must get the lock.
 bool waits(const World& world) {
   return std::any_of(world.clients.begin(), world.clients.end(), [](const Client& client) {
     return client.phase == ClientPhase::waiting && !client.stalled;
@@ -148,7 +148,7 @@ class Explorer {
     }
   }
 
-  // Whether nobody was there before; `id` is where it is in any case. Known by 64 bits alone: two
+  // Whether the world is new; `id` is its number in any case. Known by 64 bits alone: two
   // worlds taken for one are a matter of one run in millions at these sizes.
   bool reach(const World& world, size_t parent, size_t& id) {
     auto [place, is_new] =

@@ -59,7 +59,7 @@ class Steps {
     return steps_.back();
   }
 
-  // Its time has come, or it was woken, or it is one whose time comes whenever it likes.
+  // It is due, or was woken, or is a stalled client, which may act at any time.
   bool may_ask(int index) const {
     if (client(index).due <= world_.now || client(index).stalled) return true;
     std::string state = line_of(*world_.memory, name(index)).state;

@@ -87,7 +87,7 @@ struct Client {
   int64_t token = 0;
   Moment sent_at = 0;    // from which its lease counts
   Moment due = kNever;   // time does not pass beyond while it is well
-  bool stalled = false;  // stopped: acts again whenever it likes
+  bool stalled = false;  // stopped: may act again at any time
   bool punctual = true;  // no message of this round was slow, nor was it ever stopped
   Moment lost_at = -1;   // when data loss hit what it holds; it does not know yet
   Moment deadline() const { return sent_at + kTtl - kDrift; }

@@ -7,7 +7,7 @@ from support import RLOCK, Case, child_of, gone, processes, read, send, stat_of,
 
 # An older job that makes an orphan on request.
 OLDER = "(read -r _ <go; sh -c 'sleep 1000 & echo $!. >orphan'; exec sleep 1000) & echo $!. >older; exec "
-TELLING = "echo >go; until [ -s orphan ]; do sleep 0.01; done; echo on; exec sleep 1000"
+REQUESTING = "echo >go; until [ -s orphan ]; do sleep 0.01; done; echo on; exec sleep 1000"
 
 
 class Adopted(Case):
@@ -30,13 +30,13 @@ class Adopted(Case):
 
     def test_older_jobs_are_not_killed(self):
         """--max-run ends the command, not a job of the caller's, nor that one's orphans."""
-        holder = self.below_older("--max-run", "2", "-k", "50ms", "older", "--", "sh", "-c", TELLING)
+        holder = self.below_older("--max-run", "2", "-k", "50ms", "older", "--", "sh", "-c", REQUESTING)
         self.assert_ends(holder, 124)
         self.assert_older_jobs_live()
 
     def test_older_jobs_are_not_signalled(self):
         """TERM is for the command."""
-        holder = self.below_older("older", "--", "sh", "-c", TELLING)
+        holder = self.below_older("older", "--", "sh", "-c", REQUESTING)
         self.pid_in("orphan")
         send(holder.pid, signal.SIGTERM)
         self.assert_ends(holder, -signal.SIGTERM)
@@ -44,7 +44,7 @@ class Adopted(Case):
 
     def test_older_jobs_are_not_waited_for(self):
         """--wait-descendants means the command's."""
-        holder = self.below_older("--wait-descendants", "older", "--", "sh", "-c", TELLING.replace("1000", "0.3"))
+        holder = self.below_older("--wait-descendants", "older", "--", "sh", "-c", REQUESTING.replace("1000", "0.3"))
         self.assert_ends(holder, 0)
         self.assert_older_jobs_live()
 

@@ -126,7 +126,7 @@ class Refusals(Case):
                 self.assert_nothing_left("inject")
 
     def test_no_guard_any_more(self):
-        """Where the guard is killed and no process can be had the command is ended, 71."""
+        """Where the guard is killed and no process can be started the command is ended, 71."""
         needs_root("setpriv", f"--reuid={NOBODY}", "true")
         holder = self.hold("unguarded", LONG, before=as_nobody("--nproc=1000"), stderr=subprocess.PIPE)
         subprocess.run([*as_nobody(), "prlimit", f"--pid={holder.pid}", "--nproc=1"], check=True)

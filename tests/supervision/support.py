@@ -25,7 +25,7 @@ def mutant(name):
 
 
 def until(holds, what):
-    """Polls for a state whose change cannot be waited for; returns what `holds` returned."""
+    """Asks again and again until a state is reached; its change cannot be waited for; returns what `holds` returned."""
     end = time.monotonic() + PATIENCE
     while not (result := holds()):
         if time.monotonic() > end:
@@ -56,7 +56,7 @@ def stat_of(pid):
 
 
 def gone(pid):
-    """Dead, be it that nobody has reaped it yet."""
+    """Dead, also if not reaped yet."""
     stat = stat_of(pid)
     return stat is None or stat[0] in "ZX"
 

@@ -143,7 +143,7 @@ class AtATerminal(Case):
         shell.assert_usable()
 
     def test_a_stop_that_is_longer_than_the_lease(self):
-        """^Z longer than the lease ends the command, 76; also with -q, which keeps rlock from telling of the stop."""
+        """^Z longer than the lease ends the command, 76; also with -q, which keeps rlock from reporting the stop."""
         for options, lines in ((), 1), (("-q",), 0):
             with self.subTest(options=options):
                 shell, said = self.hold_and_stop("-t", "1", *options)

@@ -18,7 +18,7 @@ inline constexpr Millis kPatience{15'000};
 
 std::string read_file(const std::string& path);
 
-// Polls until `holds` does; false when patience ends.
+// Waits until `holds` does, asking again and again; false when patience ends.
 bool eventually(const std::function<bool()>& holds, Millis patience = kPatience);
 
 // Whether there is such a process, and it is no zombie.

@@ -4,13 +4,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <queue>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "lock/quorum/quorum.hpp"
+#include "support/sim_world.hpp"
 
 // Servers of a quorum in memory, with a clock and a network of the test's own: messages are late,
 // lost, doubled and out of order; servers stop, and start again with nothing. They keep the rules
@@ -26,59 +25,6 @@ struct Rules {
   bool attempts = true;       // what belongs to an older attempt changes nothing
   bool common_ticket = true;  // the client's, not the server's own
   bool ticket_bound = true;   // and none of the future
-};
-
-struct NetworkFaults {
-  double loss = 0;      // of a message
-  double twice = 0;     // delivered again, later
-  double late = 0;      // by seconds
-  Nanos usual{1ms};     // up to so long on the way
-  double stops = 0;     // chance a second that a server hangs for a while
-  double restarts = 0;  // chance a second that a server starts again, empty
-  double forgets = 0;   // a grant before its token was written back (an operator, a flush)
-  Millis skew{0};       // of the servers' clocks, to either side
-};
-
-// Time, chance, and what is to happen.
-class SimWorld {
- public:
-  explicit SimWorld(uint64_t seed) : random_(seed) {}
-  TimePoint now() const { return now_; }
-  double chance() { return std::uniform_real_distribution<>(0, 1)(random_); }
-  bool chance(double p) { return p > 0 && chance() < p; }
-  Nanos up_to(Nanos longest) {
-    return Nanos(static_cast<Nanos::rep>(chance() * static_cast<double>(longest.count())));
-  }
-  uint64_t next() { return random_(); }
-
-  void at(TimePoint when, std::function<void()> what) {
-    events_.push({std::max(when, now_), order_++, std::move(what)});
-  }
-  void after(Nanos pause, std::function<void()> what) { at(now_ + pause, std::move(what)); }
-  TimePoint next_event() const { return events_.empty() ? TimePoint::max() : events_.top().when; }
-  // Everything that is due by then.
-  void go_to(TimePoint when) {
-    now_ = std::max(now_, when);
-    while (!events_.empty() && events_.top().when <= now_) {
-      auto what = events_.top().what;
-      events_.pop();
-      what();
-    }
-  }
-
- private:
-  struct Event {
-    TimePoint when;
-    uint64_t order;
-    std::function<void()> what;
-    bool operator<(const Event& other) const {
-      return std::tie(when, order) > std::tie(other.when, other.order);
-    }
-  };
-  std::mt19937_64 random_;
-  TimePoint now_{1000s};
-  uint64_t order_ = 0;
-  std::priority_queue<Event> events_;
 };
 
 // One server. Only exclusive locks, and only one of them.
@@ -178,7 +124,7 @@ class SimServer {
     return held ? lock::CancelReply::was_granted : lock::CancelReply::not_found;
   }
 
-  // Blocks until woken; `tell` is called at most once.
+  // Blocks until woken; `on_wake` is called at most once.
   void listen(const std::string& owner, Nanos slice, std::function<void(lock::Wake)> on_wake) {
     if (wakes_.erase(owner) > 0) return on_wake(lock::Wake::woken);
     const uint64_t number = ++listeners_seen_;

@@ -1,4 +1,4 @@
-// A little rlock: hold_and_run() over a scripted store, so that a test can stop and kill it.
+// A small rlock: hold_and_run() over a scripted store, so that a test can stop and kill it.
 //
 //   run_hold [KEY=VALUE]... -- COMMAND [ARG]...
 //
@@ -113,7 +113,7 @@ test::FakeStore::Script script(const Settings& set) {
   return script;
 }
 
-// held: by a run that is seen; unseen: it has `patience` (ms) to put its lease back.
+// held: the outer run has its lease; unseen: it has `patience` (ms) to restore it.
 run::OuterRun outer(const Settings& set, const lock::Owner& owner) {
   const bool seen = set.text("outer") == "held";
   return {run::HeldLock{owner, {42}}, seen, set.ms("patience")};

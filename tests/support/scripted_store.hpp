@@ -105,7 +105,7 @@ class ScriptedStore final : public lock::LockServer {
   std::string server() const override { return "script"; }
 
  private:
-  // Past the last step the server is silent.
+  // After the last step the server is silent.
   template <class T>
   lock::InFlight<T> play(std::deque<Step<T>>& steps) {
     Step<T> step;

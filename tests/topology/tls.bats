@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # shellcheck disable=SC2154,SC2030,SC2031,SC2034 # set and read by the helpers; each test is a function of its own
-# rediss+sentinel:// and rediss+cluster://: every port is one for TLS. Nodes and sentinels announce addresses, so the
+# rediss+sentinel:// and rediss+cluster://: every port is a TLS port. Nodes and sentinels announce addresses, so the
 # certificates are for those.
 load topology
 load ../cli/helpers/authority

@@ -7,7 +7,7 @@ export LC_ALL=C
 master_name=the-master
 cli_options=() # to reach a port
 
-# A file of these has no single server of its own.
+# These files have no single server of their own.
 setup_file() { :; }
 teardown_file() { :; }
 
@@ -81,7 +81,7 @@ node_with_port() {
 
 # ---- a Sentinel group: r0 (the first master), r1, r2 and the sentinels s0, s1, s2 ----
 
-# listens PORT: what a sentinel has in its file for that.
+# listens PORT: the lines of a sentinel's file for that.
 listens() { echo "port $1"; }
 
 # sentinel NAME PORT: watches r0.

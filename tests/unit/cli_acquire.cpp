@@ -1,4 +1,4 @@
-// What `acquire`, `renew` and `release` were asked for.
+// The settings of `acquire`, `renew` and `release`.
 #include <doctest/doctest.h>
 #include <unistd.h>
 

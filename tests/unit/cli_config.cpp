@@ -1,102 +1,18 @@
-#include "cli/settings/config.hpp"
+#include "cli_config.hpp"
 
-#include <doctest/doctest.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <map>
-#include <sstream>
 
 #include "cli/settings/config_file.hpp"
 #include "cli_fixture.hpp"
-#include "support/scratch.hpp"
 
 using namespace rlock;
 using namespace rlock::cli;
-
-namespace {
+using namespace rlock::test;
 
 namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
-
-std::map<std::string, std::string> variables;
-
-const char* fake_getenv(const char* name) {
-  auto found = variables.find(name);
-  return found == variables.end() ? nullptr : found->second.c_str();
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-// Configuration files of this test's own, and no variables.
-class Folder {
- public:
-  Folder() { variables.clear(); }
-  const std::string& path() const { return scratch_.path(); }
-
-  std::string write(const std::string& name, const std::string& text, mode_t mode = 0600) const {
-    std::string file = scratch_.file(name);
-    std::ofstream(file) << text;
-    REQUIRE(chmod(file.c_str(), mode) == 0);
-    return file;
-  }
-
- private:
-  test::Scratch scratch_;
-};
-
-Invocation call(const Words& words) {
-  auto command_line = parse(words);
-  if (!command_line) FAIL(command_line.error().text);
-  return std::get<Invocation>(*command_line);
-}
-
-Invocation run_call(Words flags = {}) {
-  flags.insert(flags.begin(), "run");
-  flags.insert(flags.end(), {"x", "--", "true"});
-  return call(flags);
-}
-
-// The choices of `invocation` with what `files`, the strongest first, add to them.
-Choices configured(Invocation invocation, const Words& files) {
-  auto ok = apply_config(invocation, fake_getenv, files);
-  if (!ok) FAIL(ok.error().text);
-  return invocation.choices;
-}
-
-std::string error_of(const Words& files, Invocation invocation = run_call()) {
-  auto ok = apply_config(invocation, fake_getenv, files);
-  REQUIRE_FALSE(ok);
-  CHECK(ok.error().kind == ErrorKind::config);
-  return ok.error().text;
-}
-
-std::string error_of_text(const std::string& text) {
-  Folder folder;
-  std::string path = folder.write("rlock.toml", text);
-  std::string said = error_of({path});
-  CHECK(contains(said, path));
-  return said.substr(said.find(path) + path.size());
-}
-
-Choices of_text(const std::string& text) {
-  Folder folder;
-  return configured(run_call(), {folder.write("rlock.toml", text)});
-}
-
-std::string example_text() {
-  std::ifstream file(RLOCK_EXAMPLE);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-}  // namespace
 
 TEST_CASE("characters beyond ASCII are read in comments and strings, and refused elsewhere") {
   for (const char* value : {"\"\u00e9~7e\" # \u00e9", "'\u00e9~7e'", "\"\"\"\\\n  \u00e9~7e\"\"\"",
@@ -276,7 +192,7 @@ TEST_CASE("a syntax error is reported with its line, but never with a part of a 
   CHECK(contains(error_of_text("\nprefix = 'a"), ":2: invalid TOML: "));
   CHECK(contains(error_of_text("prefix = 'a'\nprefix = 'b'"), ":2: invalid TOML: "));
   CHECK(contains(error_of_text("= 5"), ":1: invalid TOML"));
-  // The library's assertions are no match for these.
+  // The library itself would abort on these.
   for (const char* text :
        {"[#", "[=", "[[[1]]]", "[[[", "[", "[[", "a.#", "a = [#", "a = {#", "\"a\nb"}) {
     CAPTURE(text);
@@ -443,7 +359,7 @@ TEST_CASE("several URLs in one text: the same for --url, RLOCK_URL and a file") 
 TEST_CASE("a machine's file that this user may not read is skipped where a server is named") {
   Folder folder;
   std::string closed = folder.write("rlock.toml", "url = 'redis://h'", 0600);
-  // Root may read everything: a child without that right looks.
+  // Root may read everything: a child process without root's rights reads the file.
   const pid_t child = fork();
   if (child == 0) {
     if (chmod(folder.path().c_str(), 0711) != 0) _exit(2);

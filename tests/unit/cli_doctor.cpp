@@ -10,7 +10,7 @@ using redis::ServerReport;
 
 namespace {
 
-// All is well there.
+// A server without any fault.
 ServerReport healthy() {
   ServerReport report;
   report.server.host = "127.0.0.1";

@@ -143,7 +143,7 @@ TEST_CASE("a wait is reported once after a second, then once a minute") {
   CHECK_FALSE(reports.due(start + Millis(60'999)));
   CHECK(reports.remaining(start + Millis(60'999)) == Millis(1));
   CHECK(reports.due(start + Millis(61'000)));
-  // A host that was suspended says it once, not once for each minute that it missed.
+  // After a suspend it is reported once, not once for each minute that was missed.
   CHECK(reports.due(start + Millis(600'000)));
   CHECK_FALSE(reports.due(start + Millis(600'000)));
   CHECK(reports.remaining(start + Millis(600'000)) == Millis(1'000));

@@ -77,7 +77,7 @@ TEST_CASE("a setting that makes no sense is refused and named") {
   CHECK(error_of({"run", "-w-5", "x", "--", "true"}).find("--wait") != std::string::npos);
   CHECK(error_of({"run", "--on-lost", "explode", "x", "--", "true"}).find("--on-lost") !=
         std::string::npos);
-  // Never taken modulo 256.
+  // A code is never reduced modulo 256.
   CHECK(error_of({"run", "-E", "600", "x", "--", "true"}).find("600") != std::string::npos);
 }
 

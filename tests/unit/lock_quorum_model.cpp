@@ -1,29 +1,17 @@
-// The quorum's own logic against servers in memory: clients take, keep, lose and leave the lock in
-// any weather; nobody ever overlaps, and tokens grow. Each rule of docs/PROTOCOL.md, "Quorum", is
-// shown to be needed by leaving it out.
+// The quorum's own logic against servers in memory: clients take, keep, lose and release the lock
+// under any network fault; holders never overlap, and tokens grow. Each rule of docs/PROTOCOL.md,
+// "Quorum", is shown to be needed by leaving it out.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
 #include <deque>
 
-#include "lock/lease.hpp"
-#include "support/quorum_world.hpp"
+#include "lock_quorum_client.hpp"
 
 namespace rlock::test {
 namespace {
 
-constexpr Millis kTtl{1000};
-
-class WorldRandom final : public util::Random {
- public:
-  explicit WorldRandom(SimWorld& world) : world_(world) {}
-  uint64_t next() override { return world_.next(); }
-
- private:
-  SimWorld& world_;
-};
-
-// What was seen of all clients together.
+// What an observer of all clients counted.
 struct Record {
   uint64_t grants = 0;
   uint64_t overlaps = 0;
@@ -31,197 +19,6 @@ struct Record {
   uint64_t messages = 0;
   uint64_t of_first = 0;  // grants of the first client
   lock::Token highest{};
-};
-
-struct Setting {
-  size_t servers = 5;
-  size_t clients = 4;
-  Rules rules{};
-  NetworkFaults network{};
-  Nanos lasts{15s};
-  Nanos short_hold{100ms};
-  double long_holds = 0.3;  // several leases long
-  Nanos pause{200ms};       // between two acquisitions of a client
-  Nanos ahead{0};           // the clock of the first client
-};
-
-// One who takes the lock again and again.
-class Client {
- public:
-  Client(SimWorld& world, WorldRandom& random, const Setting& setting,
-         std::vector<lock::MakeServer> makers, Nanos ahead)
-      : world_(world),
-        random_(random),
-        setting_(setting),
-        ahead_(ahead),
-        makers_(std::move(makers)),
-        next_(world.now() + world.up_to(setting.pause)) {}
-
-  bool holds() const { return token_.value != 0 && world_.now() < deadline_; }
-
-  TimePoint due() const {
-    TimePoint due = next_;
-    if (acquire_) due = std::min(due, acquire_->due());
-    if (wake_) due = std::min(due, wake_->due());
-    if (renew_) due = std::min(due, renew_->due());
-    if (end_) due = std::min(due, end_->due());
-    return std::max(due, world_.now() + 10us);
-  }
-
-  // Goes as far as it can; true at the moment it is granted the lock.
-  bool advance() {
-    const TimePoint now = world_.now();
-    if (end_) return ending(now);
-    if (acquire_) return acquiring(now);
-    if (wake_) return waiting(now);
-    if (token_.value != 0) return holding(now);
-    if (now < next_) return false;
-    if (!store_) begin(now);
-    ask(now);
-    return false;
-  }
-  lock::Token token() const { return token_; }
-
- private:
-  std::unique_ptr<lock::LockStore> open() {
-    return std::make_unique<lock::QuorumStore>(
-        makers_,
-        lock::QuorumSources{random_, [this] {
-                              return static_cast<uint64_t>(
-                                  (world_.now().time_since_epoch() + ahead_).count() / 1000);
-                            }});
-  }
-
-  void begin(TimePoint now) {
-    owner_ = lock::Owner::fresh(random_);
-    store_ = open();
-    give_up_ = now + 5s + world_.up_to(20s);
-    ticket_ = {};
-  }
-
-  void ask(TimePoint now) {
-    lock::AcquireCall call{name_, *owner_};
-    call.ttl = kTtl;
-    call.ticket = ticket_;
-    acquire_ = store_->acquire(call);
-    sent_at_ = now;
-    next_ = now + 2s;
-  }
-
-  bool acquiring(TimePoint now) {
-    if (!acquire_->advance(now)) {
-      // Often in the middle of a try: what was sent arrives all the same.
-      if (now < next_) return false;
-      acquire_.reset();
-      return now >= give_up_ ? leave(now) : pause(now);
-    }
-    auto reply = acquire_->take();
-    acquire_.reset();
-    if (!reply) return now >= give_up_ ? leave(now) : pause(now);
-    if (const auto* granted = std::get_if<lock::Granted>(&*reply)) return hold(granted->token, now);
-    const auto* queued = std::get_if<lock::Queued>(&*reply);
-    if (queued == nullptr || now >= give_up_) return leave(now);
-    ticket_ = queued->ticket;
-    Millis slice = std::min(Millis(5000), queued->look_again.value_or(Millis(5000)));
-    wake_ = store_->wait_for_wake(name_, *owner_, slice);
-    next_ = now + slice + 1s;
-    return false;
-  }
-
-  bool waiting(TimePoint now) {
-    if (!wake_->advance(now) && now < next_) return false;
-    wake_.reset();
-    ask(now);
-    return false;
-  }
-
-  bool hold(lock::Token token, TimePoint now) {
-    token_ = token;
-    deadline_ = lock::lease_deadline(sent_at_, kTtl);
-    until_ = now + world_.up_to(world_.chance(setting_.long_holds) ? Nanos(3 * kTtl)
-                                                                   : setting_.short_hold);
-    renew_at_ = sent_at_ + kTtl / 3;
-    keeper_ = open();
-    next_ = std::min(until_, renew_at_);
-    return true;
-  }
-
-  bool holding(TimePoint now) {
-    if (renew_ && (renew_->advance(now) || now >= renew_give_up_)) renewed(now);
-    if (now >= until_ || now >= deadline_) {
-      const bool crashes = world_.chance(0.1);
-      renew_.reset();
-      token_ = {};
-      return crashes ? forget(now) : release(now);
-    }
-    if (!renew_ && now >= renew_at_) {
-      lock::RenewCall call{name_, *owner_};
-      call.token = token_;
-      call.ttl = kTtl;
-      call.valid_until = deadline_;
-      renew_ = keeper_->renew(call);
-      renew_sent_ = now;
-      renew_give_up_ = now + kTtl / 6;
-    }
-    next_ = std::min({until_, deadline_, renew_ ? renew_give_up_ : renew_at_});
-    return false;
-  }
-
-  void renewed(TimePoint now) {
-    auto over = std::exchange(renew_, nullptr);
-    renew_at_ = now + 20ms;
-    if (!over->advance(now)) return;
-    auto reply = over->take();
-    if (!reply) return;
-    if (std::holds_alternative<lock::Renewal>(*reply)) {
-      deadline_ = std::max(deadline_, lock::lease_deadline(renew_sent_, kTtl));
-      renew_at_ = renew_sent_ + kTtl / 3;
-    } else {
-      until_ = now;
-    }
-  }
-
-  bool release(TimePoint now) {
-    end_ = std::unique_ptr<lock::Request>(store_->release({name_, *owner_}).release());
-    next_ = now + 1s;
-    return false;
-  }
-  bool leave(TimePoint now) {
-    end_ = std::unique_ptr<lock::Request>(store_->cancel({name_, *owner_}).release());
-    next_ = now + 1s;
-    return false;
-  }
-  bool pause(TimePoint now) {
-    next_ = now + 20ms;
-    return false;
-  }
-  bool ending(TimePoint now) {
-    if (!end_->advance(now) && now < next_) return false;
-    return forget(now);
-  }
-  bool forget(TimePoint now) {
-    end_.reset();
-    keeper_.reset();
-    store_.reset();
-    next_ = now + world_.up_to(setting_.pause);
-    return false;
-  }
-
-  SimWorld& world_;
-  WorldRandom& random_;
-  const Setting& setting_;
-  const Nanos ahead_;
-  std::vector<lock::MakeServer> makers_;
-  lock::LockName name_ = *lock::LockName::parse("job");
-  std::optional<lock::Owner> owner_;
-  std::unique_ptr<lock::LockStore> store_, keeper_;
-  lock::InFlight<lock::AcquireReply> acquire_;
-  lock::InFlight<lock::Wake> wake_;
-  lock::InFlight<lock::RenewReply> renew_;
-  std::unique_ptr<lock::Request> end_;
-  lock::Ticket ticket_{};
-  lock::Token token_{};
-  TimePoint next_, sent_at_, deadline_, give_up_, until_, renew_at_, renew_sent_, renew_give_up_;
 };
 
 void inject_faults(SimWorld& world, const NetworkFaults& network, std::deque<SimServer>& servers) {
@@ -281,7 +78,7 @@ NetworkFaults storm() {
   return network;
 }
 
-// RLOCK_QUORUM_SEEDS for a longer look.
+// RLOCK_QUORUM_SEEDS for a longer run.
 uint64_t seeds() {
   const char* text = std::getenv("RLOCK_QUORUM_SEEDS");
   return text == nullptr ? 250 : std::strtoull(text, nullptr, 10);

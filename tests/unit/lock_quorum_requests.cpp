@@ -51,7 +51,8 @@ struct Trio {
     return std::make_unique<RedlockAcquire>(members, quorum, random, one);
   }
 
-  // To its end. A request that is due in the past makes the loop that drives it spin.
+  // Drives a request to its end. A request that is due in the past makes the loop that drives it
+  // spin.
   Millis drive(Request& request) {
     while (!request.advance(poller.now())) {
       REQUIRE(request.due() > poller.now());
@@ -108,12 +109,12 @@ TEST_CASE("after a split vote, a contender that does not wait tries again with g
     for (bool native : {false, true}) {
       CAPTURE(before);
       CAPTURE(native);
-      Holder one_rival, other_rival;
-      one_rival.owner = "one";
-      other_rival.owner = "other";
-      trio.stores[0]->acquires = {{1ms, Result<AcquireReply>(Busy{one_rival, 0})}};
+      Holder one_holder, other_holder;
+      one_holder.owner = "one";
+      other_holder.owner = "other";
+      trio.stores[0]->acquires = {{1ms, Result<AcquireReply>(Busy{one_holder, 0})}};
       trio.stores[1]->acquires = {{1ms, Result<AcquireReply>(Granted{})}};
-      trio.stores[2]->acquires = {{1ms, Result<AcquireReply>(Busy{other_rival, 0})}};
+      trio.stores[2]->acquires = {{1ms, Result<AcquireReply>(Busy{other_holder, 0})}};
       for (ScriptedStore* store : trio.stores) {
         store->cancels = {{1ms, Result<CancelReply>(CancelReply::was_granted)}};
       }

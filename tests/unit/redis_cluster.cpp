@@ -1,4 +1,4 @@
-// The way through a cluster where a real one cannot be made to misbehave; tests/topology has those.
+// A scripted cluster that misbehaves as a real one cannot be made to; tests/topology has real ones.
 #include <doctest/doctest.h>
 
 #include <atomic>

@@ -27,7 +27,7 @@ std::string connected_clients(const RedisServer& server) {
   return server.cli({"CLIENT", "LIST", "TYPE", "normal"});
 }
 
-// Drives a request that is not answered, until `so` is true.
+// Drives a request that gets no reply until `so` is true.
 template <class Condition>
 void drive_until(lock::Request& request, Condition so) {
   const auto until = BootClock::now() + std::chrono::seconds(60);

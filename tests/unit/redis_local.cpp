@@ -113,7 +113,7 @@ TEST_CASE("the server of local: has a session, signals and descriptors of its ow
   sigprocmask(SIG_SETMASK, &before, nullptr);
   close(ours);
   CHECK(getsid(pid) != getsid(0));
-  CHECK(getsid(pid) != pid);  // no leader: it can catch no terminal
+  CHECK(getsid(pid) != pid);  // not a leader, so that it never gets a controlling terminal
   CHECK(status_line(pid, "SigBlk").ends_with("0000000000000000"));
   CHECK((std::stoul(status_line(pid, "SigIgn"), nullptr, 16) & (1UL << (SIGUSR1 - 1))) == 0);
   std::string descriptors = "/proc/" + std::to_string(pid) + "/fd";
@@ -199,7 +199,7 @@ TEST_CASE("the error of a server that cannot start names its log") {
   Folder folder;
   fs::create_directories(folder.path());
   chmod(folder.path().c_str(), 0700);
-  fs::create_directories(folder.path() + "/rlock.sock");  // a folder is in the way of the socket
+  fs::create_directories(folder.path() + "/rlock.sock");  // a folder with the name of the socket
   auto server = local_server(folder.path());
   fs::remove(folder.path() + "/rlock.sock");
   REQUIRE_FALSE(server);

@@ -1,4 +1,4 @@
-// The vote of sentinels that are scripted; tests/topology has real ones.
+// The vote of scripted sentinels; tests/topology has real ones.
 #include <doctest/doctest.h>
 
 #include "redis/link/sentinel_link.hpp"
@@ -25,7 +25,7 @@ std::string address(int port) {
   return "*2\r\n$9\r\n127.0.0.1\r\n$" + std::to_string(digits.size()) + "\r\n" + digits + "\r\n";
 }
 
-// A sentinel of one opinion; an empty one is silence.
+// A sentinel that always gives the same answer; none if that is empty.
 FakeServer::Script that_says(const std::string& opinion) {
   return [opinion](FakeServer::Peer& peer, int) {
     peer.await(kQuestion);
@@ -34,7 +34,7 @@ FakeServer::Script that_says(const std::string& opinion) {
   };
 }
 
-// 0 stands for one that is dead.
+// 0 stands for a dead sentinel.
 Sentinels asked(const std::vector<int>& ports, Millis connect_timeout = Millis(1'000)) {
   std::vector<redis::Server> servers;
   // Port 1 is tcpmux, which nobody runs.
@@ -70,7 +70,7 @@ TEST_CASE("the master is the server that most of the configured sentinels name")
     CHECK(elects({old1.port(), new1.port(), new2.port()}, kNew));
   }
   SUBCASE("one is silent: nobody waits for it") {
-    // Longer than finish() drives it.
+    // Longer than finish() waits.
     auto elected = vote({silent1.port(), new1.port(), new2.port()}, std::chrono::hours(1));
     CHECK((elected && *elected == kNew));
   }

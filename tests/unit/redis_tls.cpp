@@ -13,7 +13,7 @@ using test::at_port;
 using test::call;
 using test::FakeServer;
 
-// What no real server does in its handshake; those are in tests/cli/tls.bats.
+// Handshakes that no real server makes; tests/cli/tls.bats has the real ones.
 namespace {
 
 constexpr Millis kPatience{150};

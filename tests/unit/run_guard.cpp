@@ -92,7 +92,7 @@ TEST_CASE("a stopped rlock does not keep the command alive past its lease") {
 TEST_CASE("a command that ended by itself while rlock was stopped keeps its code") {
   Scratch scratch;
   std::string trace = scratch.file("trace");
-  // What it leaves behind goes on, as after any end of its own.
+  // Processes that it leaves behind go on, as after any normal end.
   Job job(held({"ttl=1000", "trace=" + trace},
                shell("setsid sleep 60 >/dev/null & echo $!; sleep 0.2; exit 6")));
   pid_t left = std::stoi(job.line());
@@ -100,7 +100,7 @@ TEST_CASE("a command that ended by itself while rlock was stopped keeps its code
   send_signal(job.pid(), SIGSTOP);
   CHECK(job.rest().empty());
   CHECK(job.at_end());
-  // Past the lease, and past the moment at which the guard of a living command would kill.
+  // After the lease, and after the moment at which the guard of a living command would kill.
   CHECK(eventually(
       [&] { return rlock::BootClock::now() > last_call(read_file(trace), "acquire") + 1100ms; }));
   CHECK(alive(left));

@@ -16,11 +16,11 @@ using By = ProcessHandle::By;
 
 namespace {
 
-// A child that sleeps until it is killed. Never signals but the one child that it has.
+// A child that sleeps until it is killed. Signals no other process than its child.
 class Sleeper {
  public:
   Sleeper() { begin(fork()); }
-  // With a pid of our choice; where the system refuses that there is no child.
+  // With a pid of our choice; no child if the system refuses that.
   explicit Sleeper(pid_t wanted) {
     clone_args args{};
     args.exit_signal = SIGCHLD;
@@ -59,29 +59,29 @@ TEST_CASE("a process that lives has not ended, one that was killed has, reaped o
   for (By by : {By::pidfd, By::start_time}) {
     Sleeper sleeper;
     REQUIRE(sleeper.lives());
-    auto watched = ProcessHandle::open(sleeper.pid(), by);
-    REQUIRE(watched);
-    CHECK_FALSE(watched->ended());
+    auto handle = ProcessHandle::open(sleeper.pid(), by);
+    REQUIRE(handle);
+    CHECK_FALSE(handle->ended());
     sleeper.kill();
-    CHECK(test::eventually([&] { return watched->ended(); }));
+    CHECK(test::eventually([&] { return handle->ended(); }));
     sleeper.reap();
-    CHECK(watched->ended());
+    CHECK(handle->ended());
   }
 }
 
 TEST_CASE("its end can be polled for where the kernel has a descriptor for it") {
   Sleeper sleeper;
   REQUIRE(sleeper.lives());
-  auto watched = ProcessHandle::open(sleeper.pid());
-  REQUIRE(watched);
+  auto handle = ProcessHandle::open(sleeper.pid());
+  REQUIRE(handle);
   CHECK(ProcessHandle::open(sleeper.pid(), By::start_time)->fd() == -1);
-  pollfd fd{watched->fd(), POLLIN, 0};
+  pollfd fd{handle->fd(), POLLIN, 0};
   CHECK(poll(&fd, 1, 0) == 0);
   sleeper.reap();
   CHECK(poll(&fd, 1, 0) == 1);
 }
 
-TEST_CASE("a process that is gone, or a zombie, cannot be watched") {
+TEST_CASE("a process that is gone, or a zombie, has no handle") {
   Sleeper sleeper;
   REQUIRE(sleeper.lives());
   const pid_t pid = sleeper.pid();
@@ -91,13 +91,13 @@ TEST_CASE("a process that is gone, or a zombie, cannot be watched") {
   for (By by : {By::pidfd, By::start_time}) CHECK_FALSE(ProcessHandle::open(pid, by));
   sleeper.reap();
   for (By by : {By::pidfd, By::start_time}) {
-    auto watched = ProcessHandle::open(pid, by);
-    REQUIRE_FALSE(watched);
-    CHECK(watched.error().kind == ErrorKind::usage);
+    auto handle = ProcessHandle::open(pid, by);
+    REQUIRE_FALSE(handle);
+    CHECK(handle.error().kind == ErrorKind::usage);
   }
 }
 
-TEST_CASE("a reused pid does not pass for the process that was watched") {
+TEST_CASE("a reused pid does not pass for the process of the handle") {
   Sleeper first;
   REQUIRE(first.lives());
   const pid_t pid = first.pid();

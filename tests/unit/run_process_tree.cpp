@@ -30,7 +30,7 @@ struct ReapAll final : run::ProcessTree::Reaper {
 };
 
 // In a process of its own, which is a subreaper as the guard is: starts `script` below it, waits
-// until that has said as many words as `words`, ends the tree, and says `gone` or `left`.
+// until it has printed as many words as `words`, ends the tree, and prints `gone` or `left`.
 void end_a_tree(const std::string& script, int words, Listing listing) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   int said[2];

@@ -146,7 +146,7 @@ TEST_CASE("what the command left behind is ended by the run limit, a lost lease 
   CHECK(lost.at_end());
   Job signaled(held({"until=descendants"}, shell(family)));
   CHECK(signaled.line() == "on");
-  usleep(100'000);  // until the command itself is surely gone
+  usleep(100'000);  // until the command itself has certainly ended
   send_signal(signaled.pid(), SIGTERM);
   CHECK(signaled.status() == 0);
   CHECK(signaled.rest().empty());

@@ -7,7 +7,7 @@
 
 namespace rlock::test {
 
-// That sanitizer has a thread of its own in each process, and does not stand a fork of one.
+// The thread sanitizer runs a thread in each process and does not survive a fork there.
 #ifdef __SANITIZE_THREAD__
 inline constexpr bool kUnderThreadSanitizer = true;
 #else

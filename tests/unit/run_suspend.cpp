@@ -40,7 +40,7 @@ bool polls_without_timeout(pid_t thread) {
   return number == SYS_ppoll && timeout == "0x0";
 }
 
-// Timers that have been armed and run on the clock that counts through a suspend.
+// Armed timers on the clock that counts through a suspend.
 int boot_timers(pid_t pid) {
   int timers = 0;
   rlock::run::for_each_number_in((proc_of(pid) + "/fd").c_str(), [&](int fd) {

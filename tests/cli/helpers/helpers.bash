@@ -33,7 +33,7 @@ serve() {
   eventually test -s "$folder/pid"
 }
 
-# There is nothing that it should save.
+# It has nothing to save, so that KILL does no harm.
 end_server() {
   local pid
   pid=$(cat "$1/pid")
@@ -152,7 +152,7 @@ fail() {
   return 1
 }
 
-# gone PID: dead, be it that nobody has reaped it yet.
+# gone PID: dead, also if not reaped yet.
 gone() {
   local state
   state=$(ps -o stat= -p "$1") || return 0
@@ -197,7 +197,7 @@ let_go() {
   ends_with 0 "$holder"
 }
 
-# next_line FIFO: what its next writer says. Open for both directions, so that a writer that never
+# next_line FIFO: the line that its next writer writes. Open for both directions, so that a writer that never
 # comes ends in a failure instead of a hang.
 next_line() {
   local line

@@ -1,0 +1,278 @@
+#!/usr/bin/env bats
+# acquire --renew-while: a lock that is renewed while a process lives.
+load helpers/helpers
+load helpers/steps
+
+@test "--renew-while: held for many leases while the process lives, free when it has ended" {
+  job
+  rlock acquire while --renew-while "$job" -t 1 >owner
+  run -75 rlock run -w 4 while -- true
+  run -0 rlock status -q while --owner "$(cat owner)"
+  [ "$(field while pid)" = "$job" ]
+  end_job
+  eventually free while
+  eventually no_renewer while
+  nothing_left while
+}
+
+@test "--renew-while survives the shell that asked, holds up no pipe, and leaves no zombie" {
+  job
+  # The command substitution ends although the renewer lives on.
+  local owner
+  owner=$(timeout 20 sh -c "rlock acquire outlived --renew-while $job -t 1; :")
+  local renewer
+  renewer=$(renewers outlived)
+  [ -n "$renewer" ]
+  [ "$(readlink "/proc/$renewer/cwd")" = / ]
+  [ "$(ps -o sid= -p "$renewer" | tr -d ' ')" != "$(ps -o sid= -p $$ | tr -d ' ')" ]
+  [ "$(find "/proc/$renewer/fd" -lname "*pipe:*" -o -lname "$here/*" | wc -l)" -eq 0 ]
+  [ "$(ps -o ppid= -p "$renewer" | tr -d ' ')" != $$ ]
+  run -75 rlock run -w 2 outlived -- true
+  run -0 rlock status -q outlived --owner "$owner"
+  end_job
+  eventually free outlived
+  eventually no_renewer outlived
+}
+
+@test "--renew-while: release ends the renewer, the process goes on" {
+  job
+  local owner
+  owner=$(rlock acquire finished --renew-while "$job" -t 1)
+  run -0 rlock release finished --owner "$owner"
+  eventually no_renewer finished
+  kill -0 "$job"
+  run -0 rlock release finished --owner "$owner"
+}
+
+@test "--renew-while: a broken lock waits for the process, since nobody ends its steps" {
+  start sleep 1000 2>err
+  job=$!
+  local owner
+  owner=$(rlock acquire forced --renew-while "$job" -t 30)
+  start rlock run -w 60 forced -- touch started
+  eventually waiting 1 forced
+  run -0 rlock force-unlock forced --yes --reason "stuck"
+  [[ $output == *"rlock cannot end its steps; the next holder starts when process $job has ended, or in "* ]] || fail "$output"
+  eventually grep -q '^rlock: "forced" at .*broken by .*: stuck; rlock does not end the steps of process .*when that process ends' err
+  run -0 rlock status forced
+  [[ $output == *"kept until its process or its lease ends"* ]] || fail "$output"
+  kill -0 "$job"
+  waiting 1 forced
+  [ ! -e started ]
+  end_job
+  ends_with 0 "${started[1]}"
+  [ -e started ]
+  eventually no_renewer forced
+  [ "$(wc -l <err)" -eq 1 ]
+  run -76 --separate-stderr rlock release forced --owner "$owner"
+  says forced stuck
+}
+
+@test "--renew-while: a broken lock passes on when its lease ends, though the process lives" {
+  job
+  rlock acquire overdue --renew-while "$job" -t 3 >owner
+  start rlock run -w 60 overdue -- true
+  eventually waiting 1 overdue
+  run -0 rlock force-unlock overdue --yes
+  ends_with 0 "${started[1]}"
+  kill -0 "$job"
+  eventually no_renewer overdue
+}
+
+@test "--renew-while: force-unlock --now frees the lock at once, and the steps are notified" {
+  # Through a pipe whose reader is there.
+  mkfifo pipe
+  start cat pipe >err
+  start sleep 1000 2>pipe
+  job=$!
+  rlock acquire now --renew-while "$job" -t 30 >owner
+  run -0 rlock force-unlock now --now --yes
+  [[ $output == *"freed at once; rlock cannot end its steps, which may overlap with the next holder"* ]] || fail "$output"
+  run -0 rlock run -n now -- true
+  eventually grep -q "rlock does not end the steps of process $job: another may hold the lock now" err
+  eventually no_renewer now
+  kill -0 "$job"
+}
+
+@test "--renew-while: a lock that is lost is reported on the stderr of the process, after what it wrote" {
+  own
+  start sh -c 'echo step >&2; exec sleep 1000' 2>err
+  job=$!
+  eventually test -s err
+  rlock acquire taken --renew-while "$job" -t 3 >owner
+  redis flushall >/dev/null
+  hold taken
+  eventually grep -q "\"taken\" at .* is no longer held: it was taken by .*; the steps of process $job run without the lock" err
+  [ "$(head -1 err)" = step ]
+  eventually no_renewer taken
+  let_go taken
+}
+
+@test "--renew-while: nothing is written through a descriptor of another user's process" {
+  [ "$(id -u)" -eq 0 ] || skip "needs root"
+  start setpriv --reuid 65534 --clear-groups sleep 1000 2>err
+  job=$!
+  of_nobody() { [ "$(stat -c %u "/proc/$job")" -eq 65534 ]; }
+  eventually of_nobody
+  rlock acquire strange --renew-while "$job" -t 30 >owner
+  run -0 rlock force-unlock strange --now --yes
+  eventually no_renewer strange
+  [ ! -s err ] || fail "$(cat err)"
+}
+
+# steps_of_one_shell NAME OPTION…: acquires in a shell that ends at once, below one that goes on; err is their stderr.
+steps_of_one_shell() {
+  # shellcheck disable=SC2016 # for the inner shells
+  start sh -c 'sh -c "rlock acquire \"\$@\" --renew-while \$\$ >owner" sh "$@"; exec sleep 1000' sh "$@" 2>err
+}
+
+@test "--renew-while: a process that ends within its first lease is worth a warning" {
+  steps_of_one_shell early
+  eventually grep -q '^rlock: warning: "early" at .*: released because process .* exited after .*\$PPID' err
+  eventually free early
+  rm owner
+  steps_of_one_shell quiet -q
+  eventually test -s owner
+  eventually free quiet
+  eventually no_renewer quiet
+  [ ! -s err ] || fail "$(cat err)"
+}
+
+@test "--renew-while: no warning where the lock was released before the process ended" {
+  # shellcheck disable=SC2016 # for the inner shells
+  start sh -c 'sh -c "owner=\$(rlock acquire tidy --renew-while \$\$); rlock release tidy --owner \$owner; echo >finished"; exec sleep 1000' 2>err
+  eventually test -s finished
+  eventually no_renewer tidy
+  [ ! -s err ] || fail "$(cat err)"
+}
+
+@test "--renew-while: a TERM to the renewer releases the lock" {
+  job
+  rlock acquire termed --renew-while "$job" >owner
+  kill -TERM "$(renewers termed)"
+  eventually free termed
+  eventually no_renewer termed
+}
+
+@test "--renew-while: after a killed renewer the lock is free when its lease ends" {
+  job
+  rlock acquire murdered --renew-while "$job" -t 1 >owner
+  kill -KILL "$(renewers murdered)"
+  eventually free murdered
+}
+
+@test "--renew-while: a server that restarts without its data gets the lease back" {
+  own
+  job
+  local owner
+  owner=$(rlock acquire restored --renew-while "$job" -t 3)
+  restart
+  eventually rlock status -q restored --owner "$owner"
+  end_job
+  eventually free restored
+}
+
+@test "--renew-while: a server that stalls for less than the lease is no loss" {
+  own
+  job
+  local owner
+  owner=$(rlock acquire stalled --renew-while "$job" -t 6)
+  kill -STOP "$(cat "$own_server/pid")"
+  # Longer than the renewal interval of two seconds.
+  sleep 2.5
+  kill -CONT "$(cat "$own_server/pid")"
+  run -75 rlock run -w 7 stalled -- true
+  run -0 rlock status -q stalled --owner "$owner"
+}
+
+@test "--renew-while: a renewer that is cut off exits when the lease is over" {
+  own
+  start sleep 1000 2>err
+  job=$!
+  rlock acquire severed --renew-while "$job" -t 1 >owner
+  kill -STOP "$(cat "$own_server/pid")"
+  eventually no_renewer severed
+  grep -q '"severed" at .* is no longer held: the lease ended' err || fail "$(cat err)"
+  kill -0 "$job"
+}
+
+@test "--renew-while of a process that does not exist, or has ended: 64, and nothing is acquired" {
+  local pid
+  job
+  end_job
+  for pid in 0 -1 x 99999999999 "$job"; do
+    run -64 --separate-stderr rlock acquire nobody --renew-while="$pid"
+    says --renew-while
+    free nobody
+  done
+  no_renewer nobody
+}
+
+@test "--renew-while: a busy lock, or a signal in the wait, leaves no process behind" {
+  job
+  hold contested
+  run -75 rlock acquire contested --renew-while "$job" -n
+  eventually no_renewer contested
+  start rlock acquire contested --renew-while "$job"
+  local waiter=$!
+  eventually waiting 1 contested
+  kill -TERM "$waiter"
+  ends_with 143 "$waiter"
+  eventually no_renewer contested
+  let_go contested
+}
+
+@test "--renew-while: a process that ends during the wait leaves the queue, 75" {
+  job
+  hold awaited
+  start rlock acquire awaited --renew-while "$job" >owner 2>err
+  local waiter=$!
+  eventually waiting 1 awaited
+  end_job
+  ends_with 75 "$waiter"
+  grep -q "^rlock: \"awaited\": not acquired: process $job, .* has ended" err || fail "$(cat err)"
+  [ "$(waiters awaited)" -eq 0 ]
+  eventually no_renewer awaited
+  # While the lock is granted to it.
+  left_alone() { [ "$(renewers awaited)" = "$waiter" ]; }
+  job
+  start rlock acquire awaited --renew-while "$job" >owner 2>err
+  waiter=$!
+  eventually waiting 1 awaited
+  kill -STOP "$waiter"
+  end_job
+  let_go awaited
+  eventually left_alone
+  kill -CONT "$waiter"
+  ends_with 75 "$waiter"
+  [ ! -s owner ]
+  free awaited
+}
+
+@test "--renew-while: a process that renews and is ended in the wait ends the wait, 71" {
+  job
+  hold bereft
+  start rlock acquire bereft --renew-while "$job" 2>err
+  local waiter=$!
+  eventually waiting 1 bereft
+  local pid
+  for pid in $(renewers bereft); do [ "$pid" = "$waiter" ] || kill -KILL "$pid"; done
+  ends_with 71 "$waiter"
+  [ "$(waiters bereft)" -eq 0 ]
+  let_go bereft
+}
+
+@test "--renew-while: an acquire that is killed before it could print leaves no lock behind" {
+  job
+  # A full pipe holds up the print.
+  mkfifo full
+  exec 8<>full
+  dd if=/dev/zero of=full bs=65536 count=1 conv=notrunc status=none
+  start rlock acquire unprinted --renew-while "$job" -t 20 >full 8<&-
+  local asker=$!
+  eventually held unprinted
+  kill -KILL "$asker"
+  eventually free unprinted
+  eventually no_renewer unprinted
+  exec 8<&-
+}
