@@ -111,7 +111,7 @@ inline constexpr Millis kStragglerTime{100};
 // After a try in which nobody got a majority: up to three times this, doubled with each such try in
 // a row. Never fast enough to spin, never in step with a contender.
 inline constexpr Millis kTiePause{5};
-// A try that came to nothing waits so long for its cancels: what was sent is on its way by then.
+// A try that failed waits so long for its cancels: what was sent is on its way by then.
 inline constexpr Millis kTryCancelTime{50};
 inline constexpr Millis kQuorumReleaseLimit{1000};
 inline constexpr Millis kQuorumInspectLimit{2000};
@@ -132,10 +132,10 @@ inline constexpr Millis kPutBackLook{250};
 
 // ---- the renewal thread ----
 
-// Most commands are shorter: they are spared the thread.
+// Most commands are shorter: they get no thread.
 inline constexpr Millis kThreadAfter{50};
 inline constexpr Millis kThreadRetry{100};
-// A short command need not hear of operators: the second connection waits for this.
+// A short command need not notice operators: the second connection waits for this.
 inline constexpr Millis kListenAfter{1000};
 inline constexpr Millis kListenSlice{30'000};
 inline constexpr Millis kListenGrace{5000};  // for the answer to a slice that is over

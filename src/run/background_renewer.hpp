@@ -45,7 +45,7 @@ class BackgroundRenewer {
  public:
   // Forks it before anything is acquired, and before this process has a thread or a connection. In
   // a session of its own, without a descriptor of the caller's, it waits for the hand-off of
-  // `claim`. ErrorKind::system when no process or descriptor can be had.
+  // `claim`. ErrorKind::system when no process or descriptor is available.
   static Result<BackgroundRenewer> start(const lock::AcquireCall& claim, ProcessHandle watched,
                                          const lock::MakeServer& make_server, Signals& signals,
                                          const DescribeNotice& describe);

@@ -23,7 +23,7 @@ class Child {
   // By the guard: starts it, found as execvp(3) finds it, and does not wait for its exec. Until
   // then it shares the caller's memory, errno included. A failed exec is reported by
   // state.exec_error, and its process is then to be reaped like any other. It never starts after
-  // the state's kill time, and dies with this thread. -1 with errno when no process can be had.
+  // the state's kill time, and dies with this thread. -1 with errno when no process is available.
   // Async-signal-safe.
   pid_t start(const Signals& signals, SharedState& state, Grouping grouping) noexcept;
 

@@ -140,7 +140,7 @@ class GuardProcess final : private ProcessTree::Reaper {
 
   bool state_is_over() const noexcept { return state_.phase == CommandPhase::over; }
 
-  // Daemons go on after a run that came to its end, but not where rlock was killed together with
+  // Daemons go on after a run that ended normally, but not where rlock was killed together with
   // the command: it says which.
   void keep_descendants() noexcept {
     if (tree_.empty()) finish_and_exit();

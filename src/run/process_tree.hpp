@@ -112,7 +112,7 @@ class ProcessTree {
   struct Process {
     pid_t pid;
     bool child;               // a child of the caller: its number stays its own
-    int folder;               // /proc/PID; -1: not to be had
+    int folder;               // /proc/PID; -1: not available
     const ProcessStat* stat;  // null: likewise
   };
   struct QueuedProcess {

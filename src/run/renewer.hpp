@@ -36,7 +36,7 @@ class Renewer {
   Renewer& operator=(const Renewer&) = delete;
   ~Renewer() { stop(); }
 
-  // ErrorKind::system where no thread can be had now.
+  // ErrorKind::system where no thread is available now.
   Status start();
   bool running() const { return running_; }
   // What others see of this holder from now on; renewed at once where it is another text.

@@ -165,7 +165,7 @@ FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::L
 
 RunOutcome run_held(const HeldRunContext& context) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  // Where a lost lease is to be ignored the guard heeds the death of rlock alone.
+  // Where a lost lease is to be ignored the guard reacts to the death of rlock alone.
   SharedState* guard_state = context.plan.on_lost == OnLost::terminate ? &context.state : nullptr;
   SharedLease lease(settings(context.plan), context.granted_at, guard_state);
   std::unique_ptr<Guard> guard;  // outlives the release: the next in line need not wait for its end

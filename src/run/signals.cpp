@@ -107,7 +107,7 @@ SignalBlock::SignalBlock(int signal) noexcept {
 
 void die_by(int signal) {
   // The command dumped core, if it wanted to; ours would only hide that one. A core pipe does not
-  // heed the limit, hence both.
+  // obey the limit, hence both.
   prctl(PR_SET_DUMPABLE, 0);
   rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);

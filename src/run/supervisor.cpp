@@ -109,12 +109,12 @@ bool Supervisor::over(TimePoint now) {
   if (parts_.state.phase == CommandPhase::over) return true;
   // Who only refused a signal is yet to be killed, or the command just goes on.
   const bool tried = kill_failed() || (stuck() && !termination_ && parts_.state.command_ended());
-  gave_up_ = gave_up_ || (tried && !keeps_lock() && stuck_for_good(now));
+  gave_up_ = gave_up_ || (tried && !keeps_lock() && stuck_permanently(now));
   return gave_up_;
 }
 
 // Where no lock is kept for them: waiting does not end another user's processes.
-bool Supervisor::stuck_for_good(TimePoint now) const {
+bool Supervisor::stuck_permanently(TimePoint now) const {
   const bool patient = termination_ && termination_->killed &&
                        now < termination_->killed_at + timing::kLostDyingTime;
   return parts_.state.survivors.all_refused() || !patient;

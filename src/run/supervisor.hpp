@@ -44,7 +44,7 @@ class Supervisor {
   };
   explicit Supervisor(const Parts& parts) : parts_(parts) {}
 
-  // ErrorKind::system when no process can be had: then nothing has run.
+  // ErrorKind::system when no process is available: then nothing has run.
   Result<CommandResult> run(Child& child);
   // The guard, which has nothing more to do then: its own end need not be waited for. Null when
   // there is none.
@@ -62,7 +62,7 @@ class Supervisor {
 
   void watch();
   bool over(TimePoint now);
-  bool stuck_for_good(TimePoint now) const;
+  bool stuck_permanently(TimePoint now) const;
   bool keeps_lock() const;
   void read_signals();
   void forward(const signalfd_siginfo& info);
@@ -96,7 +96,7 @@ class Supervisor {
   TimePoint next_thread_try_;
   std::optional<Termination> termination_;
   uint32_t stops_seen_ = 0;  // of the command
-  int stop_requests_ = 0;    // TERM and INT that came to rlock
+  int stop_requests_ = 0;    // TERM and INT sent to rlock
   bool gave_up_ = false;     // the survivors are not waited for any more
   int gave_up_signal_ = 0;   // the second TERM or INT, which did that
   Millis report_every_{0};   // doubles

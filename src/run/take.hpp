@@ -17,7 +17,7 @@ struct AcquiredLease {
 struct CalledOff {};
 
 // Waits for plan.claim as plan.limits say. Either the lock, with at least half of its lease left,
-// or what the wait came to; then everything was cancelled as far as a server answered. With the
+// or the result of the wait; then everything was cancelled as far as a server answered. With the
 // lock, plan.claim has the owner under which it was granted. CalledOff once the descriptor
 // `call_off` is readable or hung up; -1 for none.
 std::variant<AcquiredLease, CalledOff, RunOutcome> acquire_lock(Plan& plan, lock::LockStore& store,

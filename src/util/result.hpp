@@ -7,10 +7,10 @@
 
 namespace rlock {
 
-// What went wrong, in the classes that a caller can tell apart (exit codes: rlock(1), EXIT STATUS).
+// What went wrong, in the classes that a caller can distinguish (exit codes: rlock(1), EXIT STATUS).
 enum class ErrorKind {
   usage,        // 64: option, name, duration, URL
-  wrong_type,   // 65: a key of the lock holds something that is not ours
+  wrong_type,   // 65: a key of the lock has a value that rlock did not write
   unavailable,  // 69: no server answered in time, or it cannot hold locks
   internal,     // 70
   system,       // 71: the system refused: fork, pipe, memory
@@ -20,8 +20,8 @@ enum class ErrorKind {
   config,       // 78: no server given, bad file, unknown key
 };
 
-// Whether the same request may succeed a moment later (a restart, a fail-over, a network in
-// trouble).
+// Whether the same request may succeed a moment later (a restart, a fail-over, a network
+// fault).
 enum class Retry { never, later };
 
 // Whether a server of the lock replied: one that refuses, or is not ready, has answered.

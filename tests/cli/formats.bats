@@ -99,7 +99,7 @@ listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' |
   run -0 rlock run -w 20 --format redisson old -- true
 }
 
-@test "status without --format recognizes other formats by type, shape and expiry, and nothing else" {
+@test "status without --format recognises other formats by type, shape and expiry, and nothing else" {
   redis set p stranger px 60000 >/dev/null
   [ "$(looks p)" = '["held","plain","stranger"]' ]
   redis hset r uuid:31 2 >/dev/null

@@ -79,8 +79,7 @@ std::string short_help() {
     line.resize(18, ' ');
     out += line + std::string(row.summary) + "\n";
   }
-  return out +
-         "\nSee rlock COMMAND --help, or rlock --help for the connection options.\n";
+  return out + "\nSee rlock COMMAND --help, or rlock --help for the connection options.\n";
 }
 
 std::string general_help() {

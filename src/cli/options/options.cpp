@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 
-#include "cli/options/table/commands.hpp"
-#include "cli/options/table/connection.hpp"
-#include "cli/options/table/operators.hpp"
-#include "cli/options/table/per_command.hpp"
-#include "cli/options/table/run.hpp"
+#include "cli/options/table_commands.hpp"
+#include "cli/options/table_connection.hpp"
+#include "cli/options/table_operators.hpp"
+#include "cli/options/table_per_command.hpp"
+#include "cli/options/table_run.hpp"
 
 namespace rlock::cli {
 namespace {

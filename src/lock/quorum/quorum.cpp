@@ -178,7 +178,7 @@ InFlight<CancelReply> QuorumStore::cancel(const CancelCall& call) {
                                           WaitFor::everyone});
 }
 
-// A server that was late to hear of the majority's token has one of its own.
+// A server that got the majority's token late has one of its own.
 InFlight<ForceReply> QuorumStore::force_unlock(const ForceCall& call) {
   ForceCall unchecked = call;
   for (ForceTarget& target : unchecked.targets) target.token = {};

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/options/table/bits.hpp"
+#include "cli/options/table_bits.hpp"
 
 // The options of every command: which server, how to reach it, what to print.
 namespace rlock::cli {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/options/table/bits.hpp"
+#include "cli/options/table_bits.hpp"
 
 // Where commands share an option whose meaning differs between them.
 namespace rlock::cli {
@@ -46,7 +46,7 @@ inline constexpr PerCommandText kPerCommandTexts[] = {
               "Redisson. In the last two NAME is the key itself",
       .fallback = "as found",
       .manual =
-          "Without it a lock of another client is recognized by its key, where NAME is not held "
+          "Without it a lock of another client is recognised by its key, where NAME is not held "
           "natively: see FORMATS."}},
     {Opt::owner,
      kRenew | kRelease,

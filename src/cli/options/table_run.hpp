@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/options/table/bits.hpp"
+#include "cli/options/table_bits.hpp"
 
 // The options of run, most of which acquire has too.
 namespace rlock::cli {

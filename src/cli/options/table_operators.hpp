@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/options/table/bits.hpp"
+#include "cli/options/table_bits.hpp"
 
 // The options of the commands that look at a lock or change one that is held. Where their texts
 // differ by command, they are in per_command.hpp.
