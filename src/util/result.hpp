@@ -7,7 +7,7 @@
 
 namespace rlock {
 
-// What went wrong, in the classes that a caller can distinguish (exit codes: rlock(1), EXIT STATUS).
+// What went wrong, in the classes that callers distinguish (exit codes: rlock(1), EXIT STATUS).
 enum class ErrorKind {
   usage,        // 64: option, name, duration, URL
   wrong_type,   // 65: a key of the lock has a value that rlock did not write
