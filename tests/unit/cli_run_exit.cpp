@@ -166,9 +166,9 @@ TEST_CASE("\"nobody had the lock since\" is printed only if the server reported 
   auto message = [&] { return run_exit(run::LeaseLost{silent, false, {}}).message; };
   CHECK_FALSE(contains(message(), "since"));
   silent.later_holder = lock::LaterHolder::another;
-  CHECK(
-      contains(message(),
-               "the lease ended, rlock was stopped or starved (another client has held it since)"));
+  CHECK(contains(
+      message(),
+      "the lease ended while rlock was stopped or starved (another client has held it since)"));
 }
 
 TEST_CASE(
