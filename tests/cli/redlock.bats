@@ -190,7 +190,7 @@ plain() { rlock "$1" --format plain "${@:2}"; }
 @test "redisson over several URLs is refused (64), and longer leases than a minute; history has none" {
   quorum 3
   run --separate-stderr -64 rlock run --format redisson job -- touch started
-  says "redisson" "one server"
+  says "redisson" "single server"
   run --separate-stderr -64 rlock run --format plain -t 61 job -- touch started
   says "60s at most"
   [ ! -e started ]

@@ -230,7 +230,7 @@ steps_of_one_shell() {
   eventually waiting 1 awaited
   end_job
   ends_with 75 "$waiter"
-  grep -q "^rlock: \"awaited\": not acquired: process $job, .* has ended" err || fail "$(cat err)"
+  grep -q "^rlock: \"awaited\": not acquired: process $job (--renew-while) has exited" err || fail "$(cat err)"
   [ "$(waiters awaited)" -eq 0 ]
   eventually no_renewer awaited
   # While the lock is granted to it.

@@ -216,7 +216,7 @@ waiting_in() {
   says 'did not finish within 5s'
   eventually gone "$(cat pid)"
   run -64 --separate-stderr rlock run --password-command true --password-file secret lock -- touch started
-  says exclude
+  says "cannot be used together"
   [ ! -e started ]
 }
 
