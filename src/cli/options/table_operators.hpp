@@ -3,7 +3,7 @@
 #include "cli/options/table_bits.hpp"
 
 // The options of the commands that look at a lock or change one that is held. Where their texts
-// differ by command, they are in per_command.hpp.
+// differ by command, they are in table_per_command.hpp.
 namespace rlock::cli {
 
 inline constexpr OptionRow kOperatorOptions[] = {
