@@ -1,9 +1,12 @@
 -- release, cancel, force-unlock: frees the lock of this owner with all its entries.
--- ARGV: owner
+-- ARGV: owner; with force-unlock any number of them
 -- Returns: freed owner entries ms-left | gone | held owner entries ms-left
-local owner = ARGV[1]
 local held_by, entries, remaining = holder()
 if not held_by then return {'gone'} end
-if held_by ~= owner then return {'held', held_by, entries, remaining} end
-free()
-return {'freed', held_by, entries, remaining}
+for _, owner in ipairs(ARGV) do
+  if held_by == owner then
+    free()
+    return {'freed', held_by, entries, remaining}
+  end
+end
+return {'held', held_by, entries, remaining}

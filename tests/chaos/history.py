@@ -156,7 +156,7 @@ def entries_of(words):
         for name, text in zip(words[2::2], words[3::2]):
             fields = text.split()
             # ~owner is no owner: it keeps the lock for --min-hold.
-            if name.startswith("+") and name[1:2] != "~" and len(fields) == 7 and int(fields[2]) > 0:
+            if name.startswith("+") and name[1:2] != "~" and len(fields) >= 7 and int(fields[2]) > 0:
                 yield Entry(0, "token", name[1:], int(fields[2]))
     elif command in ("DEL", "UNLINK"):
         parts = {split_key(each)[1] for each in words[1:]}  # of one lock

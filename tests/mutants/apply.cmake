@@ -6,7 +6,7 @@ foreach(file ${FILES})
   file(TOUCH ${FOLDER}/${file}) # a copy has the time of its original, and may look older than the patch
 endforeach()
 execute_process(
-  COMMAND ${PATCH} --batch --forward --silent --no-backup-if-mismatch --reject-file=- -p1 -d ${FOLDER} -i ${FILE}
+  COMMAND ${PATCH} --batch --forward --fuzz=0 --silent --no-backup-if-mismatch --reject-file=- -p1 -d ${FOLDER} -i ${FILE}
   OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE code)
 if(NOT code EQUAL 0)
   file(REMOVE_RECURSE ${FOLDER})

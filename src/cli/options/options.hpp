@@ -7,7 +7,7 @@
 #include <vector>
 
 // The one description of every command and option: the parser, --help, rlock(1) and the completion
-// scripts are all made from it. The rows are in table/.
+// scripts are all made from it. The rows are in table_*.hpp.
 namespace rlock::cli {
 
 enum class CommandId : uint8_t {
@@ -32,7 +32,7 @@ struct CommandRow {
   std::string_view examples;  // lines, printed unchanged
 };
 
-// In the order of the rows in table/.
+// In the order of the rows in table_*.hpp.
 enum class Opt : uint8_t {
   nonblock,
   wait,

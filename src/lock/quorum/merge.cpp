@@ -1,6 +1,7 @@
 #include "lock/quorum/merge.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace rlock::lock {
@@ -181,6 +182,26 @@ std::optional<Result<CancelReply>> merge_replies(const Replies<CancelReply>& rep
   return CancelReply::not_found;
 }
 
+namespace {
+
+// Each server may have broken other holders of those that were named.
+template <class T, class Same>
+void add_missing(std::vector<T>& all, const std::vector<T>& more, Same same) {
+  for (const T& one : more) {
+    if (std::none_of(all.begin(), all.end(), [&](const T& other) { return same(one, other); })) {
+      all.push_back(one);
+    }
+  }
+}
+
+// A cool-down has the owner that left it.
+bool same_holder(const Holder& a, const Holder& b) {
+  return a.owner == b.owner &&
+         (a.state == HolderState::cooldown) == (b.state == HolderState::cooldown);
+}
+
+}  // namespace
+
 std::optional<Result<ForceReply>> merge_replies(const Replies<ForceReply>& replies,
                                                 const Quorum& quorum, Collecting collecting) {
   if (collecting == Collecting::open) return std::nullopt;
@@ -193,11 +214,9 @@ std::optional<Result<ForceReply>> merge_replies(const Replies<ForceReply>& repli
     const auto* forced = reply && *reply ? std::get_if<Forced>(&**reply) : nullptr;
     if (forced == nullptr) continue;
     if (!all) all = Forced{};
-    if (forced->broken.size() > all->broken.size()) all->broken = forced->broken;
-    if (forced->unconfirmed.size() > all->unconfirmed.size())
-      all->unconfirmed = forced->unconfirmed;
-    if (forced->broken_before.size() > all->broken_before.size())
-      all->broken_before = forced->broken_before;
+    add_missing(all->broken, forced->broken, same_holder);
+    add_missing(all->unconfirmed, forced->unconfirmed, std::equal_to<>());
+    add_missing(all->broken_before, forced->broken_before, std::equal_to<>());
     if (!all->next) all->next = forced->next;
   }
   if (all) return ForceReply(*std::move(all));

@@ -168,15 +168,17 @@ lock::InFlight<lock::CancelReply> ExternalStore::cancel(const lock::CancelCall& 
                                        {encode_owner(call.owner)}, read);
 }
 
-// Such a lock has one holder, so there is one target.
+// One server has one holder; over several servers each may have another of the targets.
 lock::InFlight<lock::ForceReply> ExternalStore::force_unlock(const lock::ForceCall& call) {
   auto read = [](ScriptReply& parsed) -> lock::ForceReply {
     if (parsed.result == ScriptResult::held) return lock::NoMatch{};
     if (!parsed.holder) return lock::NotHeld{};
     return lock::Forced{{std::move(*parsed.holder)}, {}, {}};
   };
+  std::vector<std::string> owners;
+  for (const lock::ForceTarget& target : call.targets) owners.push_back(encode_owner(target.owner));
   return this->call<lock::ForceReply>(scripts_.release, "force-unlock", call.name,
-                                      {encode_owner(call.targets.front().owner)}, read);
+                                      std::move(owners), read);
 }
 
 lock::InFlight<lock::Snapshot> ExternalStore::inspect(const lock::InspectCall& call) {
