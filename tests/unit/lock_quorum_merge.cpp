@@ -52,6 +52,24 @@ TEST_CASE("nobody had the lock since when a majority of the servers says so, and
   CHECK(std::get<Lost>(**reply).later_holder == LaterHolder::nobody);
 }
 
+TEST_CASE("force-unlock names every holder that one of the servers broke") {
+  auto broke = [](const char* owner) {
+    Forced forced;
+    forced.broken.push_back({.owner = owner});
+    forced.unconfirmed = {owner};
+    return Result<ForceReply>(forced);
+  };
+  const Replies<ForceReply> replies{broke("x"), broke("y"), broke("x"), Result<ForceReply>(down())};
+  const Quorum four{{"a:1", "b:1", "c:1", "d:1"}};
+  auto reply = merge_replies(replies, four, Collecting::closed);
+  REQUIRE(reply.has_value());
+  const auto& forced = std::get<Forced>(**reply);
+  REQUIRE(forced.broken.size() == 2);
+  CHECK(forced.broken[0].owner == "x");
+  CHECK(forced.broken[1].owner == "y");
+  CHECK(forced.unconfirmed == std::vector<std::string>{"x", "y"});
+}
+
 TEST_CASE("the last grant is the one that a majority of the servers knows") {
   auto with = [](uint64_t token) {
     Snapshot snapshot;
