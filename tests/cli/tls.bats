@@ -95,6 +95,8 @@ refuses() {
   listen "$own_server" port
   local options=(--connect-timeout 500ms)
   RLOCK_URL=rediss://localhost:$PORT refuses 77 "localhost:$PORT" "does not speak TLS; use redis://"
+  run -1 rlock doctor --url "rediss://localhost:$PORT"
+  [[ $output == *"fail  tls"*"does not speak TLS"*"check the URL's scheme"* ]] || fail "$output"
   redis-cli -s "$own_server/s" config set requirepass canary >/dev/null
   RLOCK_URL=rediss://:canary@localhost:$PORT refuses 77 "does not speak TLS"
   [[ $stderr != *canary* ]]

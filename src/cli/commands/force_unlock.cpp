@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include "cli/commands/commands.hpp"
 #include "cli/commands/session.hpp"
@@ -184,8 +185,8 @@ void add_broken_before(lock::Forced& forced, const std::vector<lock::Holder>& sh
   }
 }
 
-Result<lock::ForceReply> force(const ForceSettings& settings,
-                               const std::vector<lock::Holder>& shown, Session& session) {
+Result<lock::ForceReply> force_together(const ForceSettings& settings,
+                                        const std::vector<lock::Holder>& shown, Session& session) {
   const lock::ForceCall call = force_call(settings, shown);
   constexpr int kMostSweeps = 100'000;  // of 256 expired waiters each
   for (int sweeps = 0; sweeps < kMostSweeps; ++sweeps) {
@@ -197,6 +198,30 @@ Result<lock::ForceReply> force(const ForceSettings& settings,
   }
   return Error{ErrorKind::unavailable,
                session.server() + ": gave up: too many expired waiters to clean up"};
+}
+
+// The holders that were broken; if none was, why. Some hundreds at a time, in one step: the reply
+// to many would be refused for its size.
+Result<lock::ForceReply> force(const ForceSettings& settings,
+                               const std::vector<lock::Holder>& shown, Session& session) {
+  constexpr std::ptrdiff_t kAtOnce = 500;
+  lock::Forced all;
+  lock::ForceReply why_none = lock::NotHeld{};
+  for (auto from = shown.begin(); from != shown.end();) {
+    const auto to = from + std::min(kAtOnce, shown.end() - from);
+    TRY(auto reply, force_together(settings, {from, to}, session));
+    from = to;
+    auto* forced = std::get_if<lock::Forced>(&reply);
+    if (forced == nullptr) {
+      why_none = std::move(reply);
+      continue;
+    }
+    std::move(forced->broken.begin(), forced->broken.end(), std::back_inserter(all.broken));
+    std::move(forced->unconfirmed.begin(), forced->unconfirmed.end(),
+              std::back_inserter(all.unconfirmed));
+    if (forced->next) all.next = std::move(forced->next);
+  }
+  return all.broken.empty() ? why_none : lock::ForceReply(std::move(all));
 }
 
 std::string process_of(const lock::Holder& holder) {

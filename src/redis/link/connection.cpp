@@ -291,7 +291,7 @@ void Connection::State::handle_disconnect(Error why) {
   if (!handshake_.is_pending()) return fail(std::move(why));
   const HandshakeStep step = handshake_.awaited();
   const bool plain = server_.tls == nullptr && server_.transport == Transport::tcp;
-  why.text += std::string(" on ") + to_string(step);
+  if (why.kind == ErrorKind::unavailable) why.text += std::string(" on ") + to_string(step);
   if (step == HandshakeStep::set_name) {
     server_.addresses->note_client_hang_up();
   } else if (plain && !stream_->has_received()) {

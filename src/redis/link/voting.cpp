@@ -47,8 +47,9 @@ std::string clock_in(uint64_t seconds) {
 std::optional<Error> check_uptime(const InfoFields& info, const Server& server) {
   auto uptime = uptime_in(info);
   if (!uptime) {
-    return Error{ErrorKind::denied,
-                 server.label() + " is not counted: its uptime is unknown (INFO denied)"};
+    return Error{
+        ErrorKind::denied,
+        server.label() + " is not counted: its uptime is unknown (INFO denied or incomplete)"};
   }
   if (*uptime >= kRestartGuardSeconds) return std::nullopt;
   // The uptime is rounded down to whole seconds, so this waits long enough.

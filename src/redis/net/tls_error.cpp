@@ -139,7 +139,7 @@ int note_rejected_names(int accepted, X509_STORE_CTX* context) {
 }
 
 Error no_tls_error() {
-  return denied("the server does not speak TLS; use redis:// for a plain port");
+  return denied("TLS: the server does not speak TLS; use redis:// for a plain port");
 }
 
 Error tls_error(const OpenSsl& ssl, const SSL* session, const TlsPeer& peer) {

@@ -101,7 +101,7 @@ lock::Holder holder_of(Item item) {
   holder.limit = limit_of(item.at(2));
   holder.token = {item.at(3).count()};
   holder.since = {item.at(4).number()};
-  holder.held = span_of(item.at(5));
+  holder.held = std::max(Millis(0), span_of(item.at(5)));
   holder.left = span_of(item.at(6));
   holder.entries = item.at(7).count();
   holder.responsive = responsive_of(item.at(8).text());
@@ -123,7 +123,7 @@ std::vector<lock::Holder> holders_of(Item list) {
 
 lock::Waiter waiter_of(Item item) {
   return {std::string(item.at(0).text()), limit_of(item.at(1)),
-          {item.at(2).number()},          span_of(item.at(3)),
+          {item.at(2).number()},          std::max(Millis(0), span_of(item.at(3))),
           std::string(item.at(4).text()), {item.at(5).count()}};
 }
 
