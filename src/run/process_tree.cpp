@@ -79,7 +79,8 @@ bool ProcessTree::walk(TimePoint until, Visit visit) noexcept {
   for_each_child([&](pid_t pid) { return enqueue(pid, self_); });
   for (size_t at = 0; at < queued_; ++at) {
     if (BootClock::now() >= until) return false;
-    const auto [pid, parent] = queue_[at];
+    const auto [number, parent] = queue_[at];
+    const pid_t pid = number;
     const bool child = parent == self_;
     util::Fd folder(open_process(pid));
     auto stat = folder ? read_stat_in(folder.get()) : std::nullopt;

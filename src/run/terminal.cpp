@@ -99,7 +99,10 @@ void Terminal::restore_after(pid_t command_group) {
   if (command_group > 0 && foreground() == command_group) give_to(getpgrp());
   if (!before_ || !ours()) return;
   termios now{};
-  if (tcgetattr(fd_.get(), &now) != 0 || std::memcmp(&now, &*before_, sizeof now) == 0) return;
+  if (tcgetattr(fd_.get(), &now) != 0) return;
+  // The kernel's structure has no padding, and both were zeroed before it filled them.
+  // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
+  if (std::memcmp(&now, &*before_, sizeof now) == 0) return;
   SignalBlock no_stop(SIGTTOU);
   tcsetattr(fd_.get(), TCSANOW, &*before_);  // output that a ^S holds back would be waited for
 }
