@@ -140,7 +140,7 @@ TEST_CASE("without renewal the command is ended inside its first lease") {
 
 TEST_CASE("a waiter that slept renews before the command starts") {
   Scratch scratch;
-  Job job(held({"ttl=4000", "grant_after=2400", "trace=" + scratch.file("trace")}, {"/bin/true"}));
+  Job job(held({"ttl=2500", "grant_after=1500", "trace=" + scratch.file("trace")}, {"/bin/true"}));
   CHECK(job.status() == 0);
   CHECK(count_calls(read_file(scratch.file("trace")), "renew") == 1);
 }
