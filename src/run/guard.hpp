@@ -2,6 +2,8 @@
 
 #include <sys/types.h>
 
+#include <array>
+#include <cstdint>
 #include <memory>
 
 #include "run/guard_process.hpp"
