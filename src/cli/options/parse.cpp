@@ -190,7 +190,7 @@ Result<CommandLine> parse_without_command(std::span<const std::string> words) {
     if (!known) return unknown_option(row_of(CommandId::run), word);
   }
   if (words.empty()) return CommandLine(ShortHelp{});
-  return usage("a command word is missing, such as run" + see_help(""));
+  return usage("a command is missing, such as run" + see_help(""));
 }
 
 Result<CommandLine> parse_help(std::span<const std::string> words) {
