@@ -108,7 +108,8 @@ int report_reply(const RenewSettings& settings, const lock::RenewReply& reply,
   }
   const auto* renewal = std::get_if<lock::Renewal>(&reply);
   if (renewal == nullptr) {
-    return fail({ErrorKind::internal, "the mode of the lock changed meanwhile"}, choices, subject);
+    return fail({ErrorKind::internal, "the mode of the lock has changed in the meantime"}, choices,
+                subject);
   }
   if (*renewal == lock::Renewal::put_back && !choices.has(Opt::quiet)) {
     print_message(

@@ -114,9 +114,8 @@ class ExitVisitor {
             Severity::error,
             lock_at(context_) +
                 (native ? ": the outer run holds this lock shared or with more slots, so this run "
-                          "would wait for it forever; use the same mode for both"
-                        : ": the outer run holds this lock, so this run would wait for it forever; "
-                          "the " +
+                          "would wait forever; use the same mode in both runs"
+                        : ": the outer run holds this lock, so this run would wait forever; the " +
                               format + " format has no re-entry")};
   }
 

@@ -66,7 +66,8 @@ Error unknown_option(const CommandRow& command, const std::string& word) {
   }
   const OptionRow* row = find_option(shown.substr(2));
   if (row != nullptr && row->id == Opt::json && command.id == CommandId::run) {
-    return usage("run has no --json: standard output is the command's; use --event-log FILE");
+    return usage(
+        "run has no --json, because standard output belongs to the command: use --event-log FILE");
   }
   if (row != nullptr) {
     return usage(std::string(command.name) + " has no option " + std::string(shown) +

@@ -16,7 +16,7 @@ inline constexpr PerCommandText kPerCommandTexts[] = {
      kRun,
      {.help = "length of the lease, at least 1s; rlock renews the lease while the command runs",
       .fallback = "30s",
-      .manual = "rlock renews the lease after each third of it. With a shorter lease the lock is "
+      .manual = "rlock renews it after each third of this time. With a shorter lease the lock is "
                 "free sooner if this host dies; with a longer one the command survives a longer "
                 "outage of the server. With several servers the maximum is 60s."}},
     {Opt::ttl,
@@ -43,8 +43,9 @@ inline constexpr PerCommandText kPerCommandTexts[] = {
                 "cool-down."}},
     {Opt::format,
      kStatus | kForce,
-     {.help = "how the lock is stored: as rlock does; as redsync, redis-py and node-redlock do; or "
-              "as Redisson does. In the last two formats NAME is the key itself",
+     {.help = "how the lock is stored: as rlock does (native); as redsync, redis-py and "
+              "node-redlock do (plain); or as Redisson does (redisson). With plain and redisson, "
+              "NAME is the key itself",
       .fallback = "detected",
       .manual = "Without this option, if NAME is not held in the native format, rlock recognises "
                 "the lock of another client by its key: see FORMATS."}},
@@ -75,9 +76,9 @@ inline constexpr PerCommandText kPerCommandTexts[] = {
                 "75. This option cannot be combined with --owner or --all."}},
     {Opt::hide_command,
      kAcquire,
-     {.help = "do not store the first 200 bytes of the command line of PID, or of the process that "
-              "runs acquire",
-      .manual = "status shows it to others. rlock still stores host, user and pid."}},
+     {.help = "do not store the command line of PID, or of the process that runs acquire; "
+              "otherwise status shows its first 200 bytes to others",
+      .manual = "rlock still stores host, user and pid."}},
     {Opt::reason,
      kQueue,
      {.help = "with --remove: free text that the removed waiter reports",

@@ -144,8 +144,9 @@ inline constexpr OptionRow kRunOptions[] = {
      .name = "format",
      .metavar = "native|plain|redisson",
      .fallback = "native",
-     .help = "how the lock is stored: as rlock does; as redsync, redis-py and node-redlock do; or "
-             "as Redisson does. In the last two formats NAME is the key itself",
+     .help =
+         "how the lock is stored: as rlock does (native); as redsync, redis-py and node-redlock do "
+         "(plain); or as Redisson does (redisson). With plain and redisson, NAME is the key itself",
      .manual = "Use plain or redisson to share a lock with a program that uses one of these "
                "libraries. Such locks have no queue and no fencing token, and several options do "
                "not work with them: see FORMATS.",
@@ -160,7 +161,7 @@ inline constexpr OptionRow kRunOptions[] = {
      .commands = kRun},
     {.id = Opt::hide_command,
      .name = "hide-command",
-     .help = "do not store the first 200 bytes of the command line, which status shows to others",
+     .help = "do not store the command line; otherwise status shows its first 200 bytes to others",
      .manual = "Use it if the arguments contain something that others must not see. rlock still "
                "stores host, user and pid.",
      .commands = kRun | kAcquire},
