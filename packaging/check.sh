@@ -12,7 +12,7 @@ trap 'rm -f "$log"' EXIT
 build=$top/build/check
 # g++ 12 sees overlaps in std::string's operator+ that are not there (gcc bug 105651).
 strict="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Werror -Wno-restrict"
-# Under a sanitizer gcc only guesses whether a variable is initialized.
+# Under a sanitizer gcc only guesses whether a variable is initialised.
 sanitized="-O1 -g -fno-omit-frame-pointer -Wall -Wextra -Werror -Wno-restrict -Wno-maybe-uninitialized"
 
 # compile FOLDER BUILD_TYPE FLAGS STATIC TARGET…

@@ -9,17 +9,17 @@ const char* to_string(LostHow how) {
     case LostHow::taken:
       return "taken by another owner";
     case LostHow::full:
-      return "no room beside the present holders";
+      return "all slots are taken";
     case LostHow::expired:
       return "expired";
     case LostHow::unissued:
       return "lost, and its token is ahead of the server's clock";
     case LostHow::released:
-      return "released by its owner id";
+      return "released with its owner id";
     case LostHow::forced:
       return "broken by an operator";
     case LostHow::gone:
-      return "gone at the server";
+      return "gone from the server";
   }
   return "lost";
 }

@@ -18,8 +18,8 @@ Error bad_name(std::string_view text, const char* why) {
 
 Result<LockName> LockName::parse(std::string_view text) {
   if (text.empty()) return bad_name(text, "it is empty");
-  if (text.size() > kLongestName) return bad_name(text, "longer than 200 bytes");
-  if (!util::is_utf8(text)) return bad_name(text, "not UTF-8");
+  if (text.size() > kLongestName) return bad_name(text, "it is longer than 200 bytes");
+  if (!util::is_utf8(text)) return bad_name(text, "it is not UTF-8");
   for (size_t i = 0; i < text.size(); ++i) {
     auto c = static_cast<unsigned char>(text[i]);
     bool c1 = c == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0;
@@ -34,7 +34,7 @@ Result<Owner> Owner::parse(std::string_view text) {
   if (text.size() != 32 || !std::all_of(text.begin(), text.end(), hex)) {
     return Error{ErrorKind::usage,
                  "bad owner \"" + util::printable(util::shortened(text, 60)) +
-                     "\": an owner is 32 hexadecimal digits, as `rlock status --json` prints"};
+                     "\": an owner id has 32 hexadecimal digits; `rlock status --json` prints it"};
   }
   return Owner(std::string(text));
 }

@@ -27,7 +27,8 @@ Error not_in_quorum(const char* what) {
 Error needs_one_server() {
   return {
       ErrorKind::usage,
-      "--format redisson works with a single server only: waiters subscribe to a channel there"};
+      "--format redisson works with a single server only, because waiters subscribe to a channel "
+      "on that server"};
 }
 
 // Applies to servers what the options set, whatever the URL.

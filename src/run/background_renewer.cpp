@@ -17,8 +17,9 @@ namespace rlock::run {
 namespace {
 
 Error cannot_start(const char* what, int error) {
-  return {ErrorKind::system, std::string("cannot start the process that renews: ") + what + ": " +
-                                 std::strerror(error)};
+  return {ErrorKind::system,
+          std::string("cannot start the background process that renews the lock: ") + what + ": " +
+              std::strerror(error)};
 }
 
 // Twice, so that it is init's child and not the caller's. The middle one's exit code is an errno.
@@ -69,7 +70,8 @@ Error BackgroundRenewer::gone() const {
     return {ErrorKind::busy, "not acquired: process " + std::to_string(watched_.pid()) +
                                  " (--renew-while) has exited"};
   }
-  return {ErrorKind::system, "the process that renews did not get started, or was ended"};
+  return {ErrorKind::system,
+          "the background process that renews the lock did not start, or was killed"};
 }
 
 Status BackgroundRenewer::hand_off(const AcquiredLease& acquired, const lock::Owner& owner) {

@@ -103,8 +103,9 @@ bool forgotten(const Plan& plan, const OuterRun& outer, const lock::MakeInspecto
 
 Error put_back_awaited(const lock::LockStore& store, const OuterRun& outer) {
   return {ErrorKind::unavailable,
-          store.server() + ": lost the lease of the run around this one, which is given " +
-              util::format_duration(outer.put_back_grace) + " to put it back",
+          store.server() +
+              ": the server lost the lease of the outer run; waiting for that run to restore it, " +
+              util::format_duration(outer.put_back_grace) + " at most",
           Retry::later, Answered::yes};
 }
 

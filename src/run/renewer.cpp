@@ -211,13 +211,13 @@ void Renewer::handle_reply(TimePoint now, Result<lock::RenewReply> reply) {
     return;
   }
   if (std::holds_alternative<lock::Upgrade>(*reply)) {
-    return failed(now,
-                  {ErrorKind::internal,
-                   renewal_.store->server() + ": holds the lock in a mode that was not asked for"});
+    return failed(now, {ErrorKind::internal,
+                        renewal_.store->server() +
+                            ": the server stores another mode for this lock than rlock requested"});
   }
   deps_.lease.renewed(renewal_.sent_at, now);
   bool put_back = std::get<lock::Renewal>(*reply) == lock::Renewal::put_back;
-  emit(EventKind::renewed, put_back ? "put back: the server had lost it" : "");
+  emit(EventKind::renewed, put_back ? "restored: the server had lost it" : "");
 }
 
 void Renewer::failed(TimePoint now, Error why) {

@@ -161,7 +161,7 @@ bool Supervisor::gives_up_at(int number) {
 void Supervisor::tend(TimePoint now) {
   guard_->tend(now);
   if (guard_->was_lost() && !termination_) {
-    result_.error = Error{ErrorKind::system, "the guard of the command was killed"};
+    result_.error = Error{ErrorKind::system, "the guard process was killed"};
     termination_ = Termination{EndCause::no_guard, now, true, now};
     emit(EventKind::killed, to_string(EndCause::no_guard));
   }

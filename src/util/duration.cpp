@@ -68,7 +68,7 @@ Result<Millis> parse_duration(std::string_view text) {
   } while (!rest.empty());
   if (!(total <= kLongest)) {
     return Error{ErrorKind::usage,
-                 "too long a duration: \"" + std::string(text) + "\" (at most 3650d)"};
+                 "duration too long: \"" + std::string(text) + "\" (at most 3650d)"};
   }
   return Millis(static_cast<Millis::rep>(total + 0.5));  // never negative: rounds
 }

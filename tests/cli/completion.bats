@@ -138,7 +138,7 @@ remember() {
   run -64 --separate-stderr rlock completion tcsh
   says 'tcsh' 'bash|zsh|fish'
   run -64 --separate-stderr rlock completion
-  says 'name one shell'
+  says 'name a shell'
 }
 
 @test "the scripts are clean: bash under shellcheck, and no shell finds a fault" {

@@ -276,7 +276,7 @@ breaks() {
   needs_terminal
   hold run --reason precious
   run -0 breaks run
-  [[ $output == *"its holder will be asked to end. Break it?"*"asked to end; the next holder starts"* ]] || fail "$output"
+  [[ $output == *"its holder will be asked to end. Break it?"*"the holder was asked to end; the next one starts"* ]] || fail "$output"
   ends_with 76 "$holder"
   rm held.run go.run
   hold run
@@ -290,14 +290,14 @@ breaks() {
   start sleep 1000
   rlock acquire renewed --renew-while $!
   run -0 breaks renewed
-  [[ $output == *"rlock cannot end its steps: the next holder waits until their process or the lease ends. Break it?"*"process $!"* ]] ||
+  [[ $output == *"rlock cannot end its steps: the next holder waits until their process exits or the lease ends. Break it?"*"process $!"* ]] ||
     fail "$output"
   run -0 breaks renewed --now
   [[ $output == *"rlock cannot end its steps: they may run beside the next holder. Break it?"*"may overlap"* ]] ||
     fail "$output"
   rlock run --min-hold 1h cool -- true
   run -0 breaks cool --now
-  [[ $output == *"the lock is only cooling down. Break it?"*"freed at once"* && $output != *overlap* ]] || fail "$output"
+  [[ $output == *"the lock is only in its cool-down. Break it?"*"freed at once"* && $output != *overlap* ]] || fail "$output"
   redis set other stranger px 3600000
   run -0 breaks other
   [[ $output == *"cannot be notified and may run beside the next one. Break it?"*"cannot be notified"*"may overlap"* ]] || fail "$output"
@@ -347,7 +347,7 @@ breaks() {
   hold silent -t 60s
   kill -STOP "$holder"
   run -0 rlock force-unlock silent --yes
-  [[ $output == *"when its lease ends; if its host is dead, use --now to free the lock at once"* ]] || fail "$output"
+  [[ $output == *"when the lease ends; if its host is dead, use --now to free the lock at once"* ]] || fail "$output"
   kill -CONT "$holder"
   ends_with 76 "$holder"
 }

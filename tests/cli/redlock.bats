@@ -192,6 +192,6 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   run --separate-stderr -64 rlock run --format redisson job -- touch started
   says "redisson" "single server"
   run --separate-stderr -64 rlock run --format plain -t 61 job -- touch started
-  says "60s at most"
+  says "at most 60s"
   [ ! -e started ]
 }

@@ -238,7 +238,7 @@ spelled_otherwise() {
   # Not below the outer run: as in a container, or on another host.
   run -0 --separate-stderr env RLOCK_HELD="$(cat held)" "$RLOCK" run -n -v unseen -- printenv RLOCK_OWNER
   [ "$output" = "$owner" ] || fail "$output instead of $owner: $stderr"
-  [[ $stderr == *"put it back"* ]] || fail "$stderr"
+  [[ $stderr == *"waiting for that run to restore it"* ]] || fail "$stderr"
   echo 1<>go
   ends_with 0 "$outer"
 }

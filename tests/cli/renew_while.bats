@@ -52,10 +52,10 @@ load helpers/steps
   start rlock run -w 60 forced -- touch started
   eventually waiting 1 forced
   run -0 rlock force-unlock forced --yes --reason "stuck"
-  [[ $output == *"rlock cannot end its steps; the next holder starts when process $job has ended, or in "* ]] || fail "$output"
-  eventually grep -q '^rlock: "forced" at .*broken by .*: stuck; rlock does not end the steps of process .*when that process ends' err
+  [[ $output == *"rlock cannot end its steps; the next holder starts when process $job exits, or in "* ]] || fail "$output"
+  eventually grep -q '^rlock: "forced" at .*broken by .*: stuck; rlock does not end the steps of process .*when that process exits' err
   run -0 rlock status forced
-  [[ $output == *"kept until its process or its lease ends"* ]] || fail "$output"
+  [[ $output == *"stays held until its process exits or its lease ends"* ]] || fail "$output"
   kill -0 "$job"
   waiting 1 forced
   [ ! -e started ]
@@ -89,7 +89,7 @@ load helpers/steps
   run -0 rlock force-unlock now --now --yes
   [[ $output == *"freed at once; rlock cannot end its steps, which may overlap with the next holder"* ]] || fail "$output"
   run -0 rlock run -n now -- true
-  eventually grep -q "rlock does not end the steps of process $job: another may hold the lock now" err
+  eventually grep -q "rlock does not end the steps of process $job: another holder may have the lock now" err
   eventually no_renewer now
   kill -0 "$job"
 }

@@ -92,7 +92,7 @@ next_is_alone() {
   eventually free alone
   kill -CONT "$holder"
   ends_with 76 "$holder"
-  grep -q 'stopped or starved (nobody has held it since)' err || fail "$(cat err)"
+  grep -q 'stopped or got no processor time (nobody has held it since)' err || fail "$(cat err)"
 }
 
 @test "a lease that ended while rlock was stopped: another had it since" {
@@ -101,7 +101,7 @@ next_is_alone() {
   run -0 rlock run -w 60 late -- true
   kill -CONT "$holder"
   ends_with 76 "$holder"
-  grep -q 'stopped or starved (another client has held it since)' err || fail "$(cat err)"
+  grep -q 'stopped or got no processor time (another client has held it since)' err || fail "$(cat err)"
 }
 
 @test "--on-lost ignore: a lock that another owner had meanwhile is reported as such" {

@@ -119,7 +119,7 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
   hold refused -t 3 2>err
   redis config set min-replicas-to-write 1 >/dev/null
   let_go refused
-  grep -q 'refused.*could not be confirmed.*NOREPLICAS' err || fail "$(cat err)"
+  grep -q 'refused.*was not confirmed.*NOREPLICAS' err || fail "$(cat err)"
   redis config set min-replicas-to-write 0 >/dev/null
   run -0 rlock run -w 30 refused -- true
   nothing_left refused

@@ -261,7 +261,7 @@ EOF
   local owner
   owner=$(rlock acquire verbose --ttl 10m)
   run -0 --separate-stderr rlock renew verbose --owner "$owner" --ttl 2s -v
-  says verbose "lasts another 9m" "left unchanged"
+  says verbose "lasts for another 9m" "it was not changed"
   run -0 --separate-stderr rlock renew verbose --owner "$owner" --ttl 20m -v
   says verbose "renewed for 20m"
   run -0 --separate-stderr rlock release verbose --owner "$owner" -v

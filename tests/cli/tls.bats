@@ -102,7 +102,7 @@ refuses() {
   [[ $stderr != *canary* ]]
   # A server that never answers.
   kill -STOP "$(cat "$own_server/pid")"
-  RLOCK_URL=rediss://localhost:$PORT refuses 69 "a plain port?"
+  RLOCK_URL=rediss://localhost:$PORT refuses 69 "a port without TLS?"
   serve_tls "$here/tls"
   RLOCK_URL=redis://localhost:$PORT refuses 69 "localhost:$PORT" "use rediss:// for a TLS port"
   end_server "$here/tls"

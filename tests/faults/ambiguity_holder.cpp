@@ -153,8 +153,8 @@ TEST_CASE("a release without confirmation is abandoned in time and reported") {
     CHECK(since(start) < Millis(5'000) + kLoad);
     CHECK(scene.proxy().injected() > 1);
     CHECK(mentions(rlock.errors(), "warning: \"" + scene.name() + "\" at 127.0.0.1:"));
-    CHECK(mentions(rlock.errors(), "the release could not be confirmed"));
-    // What the message says: it frees itself when its lease ends, at the latest.
+    CHECK(mentions(rlock.errors(), "the release was not confirmed"));
+    // What the message says: the lock is free when its lease ends, at the latest.
     Rlock next = scene.direct({"run", "-q", "-w", "30"}, scene.brief());
     CHECK(next.status() == 7);
     scene.proxy().deliver();

@@ -26,7 +26,7 @@ TEST_CASE("a wait that timed out leaves nothing, whatever becomes of its cancel"
     CHECK(since(start) < Millis(1'000 + 5'000) + kLoad);
     CHECK(scene.proxy().injected() == 1);
     CHECK(mentions(waiter.errors(), "\"" + scene.name() + "\" at 127.0.0.1:"));
-    CHECK(mentions(waiter.errors(), "is busy, waited "));
+    CHECK(mentions(waiter.errors(), "is still busy after "));
     CHECK(scene.waiting(0));
     CHECK(scene.count("alive") == "0");
     if (fault == Fault::late_request) CHECK(scene.proxy().deliver() == 1);

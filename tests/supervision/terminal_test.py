@@ -135,7 +135,7 @@ class AtATerminal(Case):
         """^Z: rlock says until when, once; fg brings both back and says nothing."""
         shell, said = self.hold_and_stop()
         self.assertEqual(said.count("rlock:"), 1)
-        notice = re.search(r'rlock: "held": stopped, but its lease runs on: the command will be ended in (\d+)s unless', said)
+        notice = re.search(r'rlock: "held": stopped; rlock will end the command in (\d+)s, before', said)
         self.assertTrue(notice and 0 < int(notice.group(1)) < 30, said)
         shell.enter("fg")
         shell.type("line\n")

@@ -13,7 +13,7 @@ is() { [ "$(grade "$2")" = "$1" ]; }
 @test "a Sentinel group: the sentinels, the master they name, and the master itself; a silent one, no failover, nobody" {
   group --appendonly yes --appendfsync always
   run -0 rlock doctor
-  [[ $output == *"ok    sentinels     3 of 3 answer"*"ok    master        127.0.0.1:$(port_of r0), named by all sentinels"* ]] ||
+  [[ $output == *"ok    sentinels     3 of 3 answer"*"ok    master        127.0.0.1:$(port_of r0) (all sentinels agree)"* ]] ||
     fail "$output"
   [[ $output == *"ok    failover"*"ok    role          master"* ]] || fail "$output"
   [[ $(rlock doctor --json | jq -r .acl_rule) == *" +role "* ]]
@@ -29,7 +29,7 @@ is() { [ "$(grade "$2")" = "$1" ]; }
   [[ $output == *"warn  sentinels     1 of 3 answer"*"fail  master        no majority"* ]] || fail "$output"
   crash s0
   run -1 rlock doctor
-  [[ $output == *"fail  sentinels     0 of 3 answer"*"fail  master        no sentinel names one"* ]] || fail "$output"
+  [[ $output == *"fail  sentinels     0 of 3 answer"*"fail  master        no sentinel names a master"* ]] || fail "$output"
 }
 
 @test "sentinels that differ about the master; a master name that they do not know" {

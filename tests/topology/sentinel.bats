@@ -164,7 +164,7 @@ blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clien
   eventually deposed r0
   new=$(master)
   at "$new" flushall >/dev/null
-  eventually happened log renewed "put back"
+  eventually happened log renewed restored
   [ "$(rlock status --json lost | jq '.locks[0].holders[0].token')" = "$token" ]
   let_go lost
   run -0 rlock run lost -- sh -c "[ \"\$RLOCK_TOKEN\" -gt $token ]"

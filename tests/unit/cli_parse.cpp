@@ -153,7 +153,7 @@ TEST_CASE("help and version are found anywhere before --") {
   auto alone = parse(Words{});
   REQUIRE(alone);
   CHECK(std::holds_alternative<ShortHelp>(*alone));
-  CHECK(contains(error_of({"-u", "redis://a"}), "command word is missing"));
+  CHECK(contains(error_of({"-u", "redis://a"}), "a command is missing"));
   CHECK(contains(error_of({"help", "rnu"}), "did you mean run?"));
 }
 

@@ -58,8 +58,8 @@ TEST_CASE(
   Error gone{ErrorKind::unavailable, "connection refused"};
   RunExit got = run_exit(run::Unprotected{none, gone, {"process 5 (other)"}});
   CHECK(got.code == 71);
-  CHECK(contains(got.message, "could not end process 5 (other); the lock is not released"));
-  CHECK(contains(got.message, "release could not be confirmed"));
+  CHECK(contains(got.message, "could not end process 5 (other); the lock was not released"));
+  CHECK(contains(got.message, "release was not confirmed"));
   check_complete(got);
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("a skip names the holder and is a notice, not an error") {
                    "held by alice@web1 (pid 4711) since 2026-11-21T02:53:00.007Z: make deploy "
                    "(reason: release 7)"));
   }
-  CHECK(contains(run_exit(run::NotAcquired{lock::TimedOut{}}).message, "waited 3s"));
+  CHECK(contains(run_exit(run::NotAcquired{lock::TimedOut{}}).message, "still busy after 3s"));
   MessageContext spaced = context();
   spaced.name = "a b";
   CHECK(to_exit(run::NotAcquired{lock::Busy{}}, spaced)
@@ -166,9 +166,9 @@ TEST_CASE("\"nobody had the lock since\" is printed only if the server reported 
   auto message = [&] { return run_exit(run::LeaseLost{silent, false, {}}).message; };
   CHECK_FALSE(contains(message(), "since"));
   silent.later_holder = lock::LaterHolder::another;
-  CHECK(contains(
-      message(),
-      "the lease ended while rlock was stopped or starved (another client has held it since)"));
+  CHECK(contains(message(),
+                 "the lease ended while rlock was stopped or got no processor time (another client "
+                 "has held it since)"));
 }
 
 TEST_CASE(
@@ -178,7 +178,7 @@ TEST_CASE(
   RunExit got = run_exit(run::LeaseLost{lease, false, {"pid 5 (other user)"}});
   check_complete(got);
   CHECK(contains(got.message, "timed out"));
-  CHECK(contains(got.message, "stopped or starved"));
+  CHECK(contains(got.message, "stopped or got no processor time"));
   CHECK(contains(got.message, "pid 5 (other user)"));
   CHECK(contains(run_exit(run::LeaseLost{lease, true, {}}).message, "was not started"));
 }
@@ -194,7 +194,7 @@ TEST_CASE("a command that ended by itself keeps its code, with a warning for a l
       run_exit(run::Ended{run::Exited{0}, {}, Error{ErrorKind::unavailable, "reset"}});
   CHECK(unreleased.code == 0);
   check_complete(unreleased);
-  CHECK(contains(unreleased.message, "could not be confirmed"));
+  CHECK(contains(unreleased.message, "was not confirmed"));
 }
 
 TEST_CASE("a command that cannot be executed is 126, one that is not found 127") {
@@ -209,7 +209,7 @@ TEST_CASE("a command that cannot be executed is not said to have released what i
   Error silent{ErrorKind::unavailable, "db1:6379: no answer in time"};
   RunExit got = run_exit(run::CannotExec{ENOENT, silent});
   CHECK(got.code == 127);
-  CHECK(contains(got.message, "the release could not be confirmed (db1:6379: no answer in time)"));
+  CHECK(contains(got.message, "the release was not confirmed (db1:6379: no answer in time)"));
   CHECK_FALSE(contains(got.message, "released "));
   check_complete(got);
 }

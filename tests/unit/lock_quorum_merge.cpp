@@ -110,7 +110,7 @@ TEST_CASE(
   CHECK(reply->error().kind == ErrorKind::unavailable);
   CHECK(reply->error().retry == Retry::later);
   CHECK(reply->error().text ==
-        "held at 1 of 3 servers, 2 required: b:1: deleted; c:1: no answer in 300ms");
+        "only 1 of 3 servers renewed the lease, 2 required: b:1: deleted; c:1: no answer in 300ms");
 }
 
 TEST_CASE("a refusal that cannot pass decides only where it takes the majority away") {

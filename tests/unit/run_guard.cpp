@@ -129,7 +129,7 @@ TEST_CASE("when the guard is killed rlock ends the command and what left its gro
   CHECK(job.rest().empty());
   CHECK(job.at_end());
   CHECK(job.status() == 71);
-  CHECK(read_file(scratch.file("result")) == "unprotected the guard of the command was killed\n");
+  CHECK(read_file(scratch.file("result")) == "unprotected the guard process was killed\n");
 }
 
 TEST_CASE("a guard killed beside the renewal thread: the lock is held until all is ended") {

@@ -33,7 +33,7 @@ Result<Millis> lease_length(const Choices& choices, std::optional<pid_t> renew_w
   TRY(auto ttl, ttl_choice(choices));
   if (!ttl && !renew_while) {
     return Error{ErrorKind::usage,
-                 "acquire needs --ttl DUR, longer than the steps take, or --renew-while PID"};
+                 "acquire needs --ttl DUR (longer than the steps take) or --renew-while PID"};
   }
   return ttl.value_or(kDefaultTtl);
 }
@@ -54,9 +54,9 @@ class NoticeText {
   std::string operator()(const run::Broken& broken) const {
     const std::string text = lock_ + ": " + lost_phrase(broken.how) +
                              "; rlock does not end the steps of " + process_ + ": ";
-    if (!broken.left) return text + "another may hold the lock now";
-    return text + "the next holder starts when that process ends, or in " +
-           util::format_duration(*broken.left) + " when the lease ends";
+    if (!broken.left) return text + "another holder may have the lock now";
+    return text + "the next holder starts when that process exits, or in " +
+           util::format_duration(*broken.left) + ", when the lease ends";
   }
 
   std::string operator()(const run::EndedEarly& early) const {
@@ -128,7 +128,7 @@ int release_and_fail(Error error, const AcquireSettings& settings, Session& sess
   const lock::ReleaseCall call{settings.plan.claim.name, settings.plan.claim.owner};
   auto released = session.ask([&](auto& store) { return store.release(call); });
   error.text += released ? "; the lock was released"
-                         : "; the lock frees itself when its lease ends (" +
+                         : "; the lock will be free when its lease ends (" +
                                std::move(released).error().text + ")";
   return fail(error, choices, subject_of(settings));
 }

@@ -43,8 +43,8 @@ Result<lock::LockName> only_name(const Invocation& invocation) {
     return Error{ErrorKind::usage, "no lock name given: " + form};
   }
   if (names.size() > 1) {
-    return Error{ErrorKind::usage,
-                 "only one lock name is allowed, not also " + in_quotes(names[1]) + ": " + form};
+    return Error{ErrorKind::usage, "only one lock name is allowed, but " + in_quotes(names[1]) +
+                                       " was given, too: " + form};
   }
   return lock::LockName::parse(names.front());
 }
@@ -55,7 +55,8 @@ Result<LeaseId> parse_lease_id(const Invocation& invocation) {
   auto id = invocation.choices.last(Opt::owner);
   if (!id) {
     std::string command(row_of(invocation.command).name);
-    return Error{ErrorKind::usage, command + " needs --owner ID, as rlock acquire printed it"};
+    return Error{ErrorKind::usage,
+                 command + " needs --owner ID, the owner id that rlock acquire printed"};
   }
   TRY(auto owner, lock::Owner::parse(*id));
   return LeaseId{std::move(name), std::move(owner)};

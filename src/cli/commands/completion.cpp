@@ -107,11 +107,11 @@ Error bad_shell(const std::string& what) {
 
 Result<Shell> shell_of(const Invocation& invocation) {
   const auto& words = invocation.names;
-  if (words.size() != 1 || invocation.after_dashes) return bad_shell("name one shell");
+  if (words.size() != 1 || invocation.after_dashes) return bad_shell("name a shell");
   auto shell = find_shell(words.front());
   if (shell) return *shell;
-  return bad_shell("no completion for \"" + util::printable(util::shortened(words.front(), 60)) +
-                   "\"");
+  return bad_shell("there is no completion script for \"" +
+                   util::printable(util::shortened(words.front(), 60)) + "\"");
 }
 
 }  // namespace

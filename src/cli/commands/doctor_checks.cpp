@@ -59,7 +59,7 @@ Check reachable(const ServerReport& report) {
   if (report.contact_error->kind == ErrorKind::denied) {
     return {"access", Grade::fail, text, "check the user, the password and the server's ACL"};
   }
-  return {"reachable", Grade::fail, text, "check the URL, the server and the network between"};
+  return {"reachable", Grade::fail, text, "check the URL, the server, and the network to it"};
 }
 
 struct FixedRelease {
@@ -105,15 +105,16 @@ Check version(const ServerReport& report) {
   if (text.empty()) return {"version", Grade::warn, "unknown", kAllowInfo};
   const std::string name = (valkey.empty() ? "Redis " : "Valkey ") + text;
   if (parse_version(text) < (valkey.empty() ? kOldestRedis : kOldestValkey)) {
-    return {"version", Grade::fail, name, "upgrade: rlock needs Redis 6.2 or Valkey 7.2 at least"};
+    return {"version", Grade::fail, name,
+            "upgrade the server: rlock needs Redis 6.2 or Valkey 7.2, or a later version"};
   }
   const std::span<const FixedRelease> table = valkey.empty()
                                                   ? std::span<const FixedRelease>(kFixedRedis)
                                                   : std::span<const FixedRelease>(kFixedValkey);
   if (has_known_vulnerability(text, table)) {
     return {"version", Grade::warn,
-            name + ": any user's script can escape its sandbox (CVE-2025-49844)",
-            "install the newest release of this branch"};
+            name + ": users can break out of the Lua sandbox (CVE-2025-49844)",
+            "install your distribution's security update, or the latest release of this branch"};
   }
   return {"version", Grade::ok, name};
 }
@@ -133,7 +134,7 @@ Check commands(const ServerReport& report, const std::string& acl_rule) {
   }
   if (!report.missing_commands.empty()) {
     return {"commands", Grade::fail, "the server lacks " + listed(report.missing_commands),
-            "enable these commands again (rename-command, a proxy), or use another server"};
+            "enable these commands (check rename-command and any proxy), or use another server"};
   }
   if (report.error) {
     return {"commands", Grade::fail, report.error->text,
@@ -144,12 +145,12 @@ Check commands(const ServerReport& report, const std::string& acl_rule) {
 
 Check scripts(const ServerReport& report) {
   if (!report.atomic)
-    return {"scripts", Grade::warn, "not tested", "fix the check \"commands\" first"};
+    return {"scripts", Grade::warn, "not tested", "first fix what the check \"commands\" reports"};
   if (*report.atomic) return {"scripts", Grade::ok, "the server runs one script at a time"};
   return {"scripts", Grade::fail,
           "the server runs scripts concurrently: two runs could hold the same lock",
-          "make it run one script at a time (Garnet: --lua-transaction-mode; Dragonfly: no "
-          "disable-atomicity), or use another server"};
+          "configure it to run one script at a time (Garnet: --lua-transaction-mode; Dragonfly: "
+          "without disable-atomicity), or use another server"};
 }
 
 Check waiting(const ServerReport& report) {
@@ -163,9 +164,10 @@ Check waiting(const ServerReport& report) {
 std::optional<Check> databases(const ServerReport& report) {
   if (!report.single_database) return std::nullopt;
   const std::string db = "/" + std::to_string(report.server.db);
-  return Check{"databases", Grade::warn,
-               "SELECT has no effect: " + db + " leads to the same keys as no database",
-               "leave " + db + " out of the URL, and separate locks by --prefix"};
+  return Check{
+      "databases", Grade::warn,
+      "SELECT has no effect: a URL with " + db + " leads to the same keys as one without it",
+      "remove " + db + " from the URL, and use --prefix to keep locks apart"};
 }
 
 Check role(const ServerReport& report) {
@@ -181,8 +183,8 @@ Check role(const ServerReport& report) {
             "an active replica: two masters accept writes, and after a split one loses its writes",
             "use a separate server for locks, without active-replica"};
   }
-  return {"role", Grade::fail, "a replica: writes to it are refused or lost",
-          "use the address of the master, or redis+sentinel:// to look it up"};
+  return {"role", Grade::fail, "a replica: it rejects writes, or loses them",
+          "use the address of the master, or a redis+sentinel:// URL, which looks it up"};
 }
 
 // All keys of a lock expire, so the volatile policies evict them, too.
@@ -204,14 +206,14 @@ Check persistence(const ServerReport& report) {
   const std::string aof = report.info_field("aof_enabled");
   if (aof.empty() && !report.info_field("dragonfly_version").empty()) {
     return {"persistence", Grade::warn,
-            "snapshots only: a restart loses the locks taken since the last one",
+            "snapshots only: a restart loses the locks acquired since the last snapshot",
             "use a server with an append-only file if a restart must not free locks"};
   }
   if (aof.empty()) return {"persistence", Grade::warn, "unknown", kAllowInfo};
   if (aof != "1") {
     bool snapshots = report.save && !report.save->empty();
     return {"persistence", Grade::warn,
-            snapshots ? "snapshots only: a restart loses the locks taken since the last one"
+            snapshots ? "snapshots only: a restart loses the locks acquired since the last snapshot"
                       : "none: a restart loses every lock",
             advice};
   }
@@ -219,10 +221,10 @@ Check persistence(const ServerReport& report) {
     return {"persistence", Grade::warn, "append-only file, fsync policy unknown", kAllowInfo};
   if (*report.fsync == "always")
     return {"persistence", Grade::ok, "append-only file, fsync always"};
-  return {
-      "persistence", Grade::warn,
-      "append-only file, fsync " + *report.fsync + ": a crash of its host loses the latest locks",
-      advice};
+  return {"persistence", Grade::warn,
+          "append-only file, fsync " + *report.fsync +
+              ": if its host crashes, the latest locks are lost",
+          advice};
 }
 
 Check clock(const ServerReport& report) {
@@ -235,10 +237,10 @@ Check clock(const ServerReport& report) {
   std::string text =
       util::format_duration(offset) + (behind ? " behind" : " ahead of") + " this host";
   if (offset <= kFar) return {"clock", Grade::ok, text};
-  return {
-      "clock", Grade::warn, text,
-      "keep both clocks right with NTP: leases do not depend on them, but the times in messages "
-      "and the order of tokens after a loss of data do"};
+  return {"clock", Grade::warn, text,
+          "synchronise both clocks with NTP: leases do not depend on them, but the times in "
+          "messages do, "
+          "and so does the order of tokens after a loss of data"};
 }
 
 Check round_trip(const ServerReport& report) {
@@ -248,7 +250,7 @@ Check round_trip(const ServerReport& report) {
   std::snprintf(text, sizeof text, "%.2f ms", took.count());
   if (took <= kSlow) return {"round trip", Grade::ok, text};
   return {"round trip", Grade::warn, text,
-          "each run waits for two round trips: a nearer server is faster"};
+          "each run waits for two round trips; use a server that is nearer"};
 }
 
 bool is_local(const redis::Server& server) {
@@ -265,8 +267,9 @@ Check encryption(const redis::Server& server) {
   if (server.tls != nullptr) return {"tls", Grade::ok, "the certificate was verified"};
   if (is_local(server))
     return {"tls", Grade::ok, "not needed: the connection does not leave this machine"};
-  return {"tls", Grade::warn, "none: the password and command lines can be read on the network",
-          "use rediss://, or a private network"};
+  return {"tls", Grade::warn,
+          "none: the password and the command lines cross the network in plain text",
+          "use rediss:// (TLS), or a private network"};
 }
 
 }  // namespace
@@ -298,8 +301,8 @@ Diagnosis diagnose(const ServerReport& report, const std::string& prefix, redis:
 
 Check local_check(const redis::Server& server) {
   return {"local", Grade::ok,
-          "started on demand and kept for the next run; to stop it: redis-cli -s " + server.path +
-              " shutdown"};
+          "rlock started this server and keeps it for the next run; to stop it: redis-cli -s " +
+              server.path + " shutdown"};
 }
 
 Check independence_check(const std::vector<ServerReport>& reports) {
@@ -314,7 +317,7 @@ Check independence_check(const std::vector<ServerReport>& reports) {
             "a quorum needs different servers: give each URL its own server"};
   }
   if (seen.size() == reports.size())
-    return {"independence", Grade::ok, "all are different servers"};
+    return {"independence", Grade::ok, "all servers are different"};
   return {"independence", Grade::warn, "some servers do not report their identity (run_id)",
           kAllowInfo};
 }

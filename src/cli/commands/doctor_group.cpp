@@ -43,10 +43,10 @@ Check agreement(const GroupReport& report) {
   }
   if (!report.master) {
     return {"master", Grade::fail,
-            named.empty() ? "no sentinel names one" : "no majority: " + named,
+            named.empty() ? "no sentinel names a master" : "no majority: " + named,
             "runs wait until a majority of the sentinels in the URL name the same master"};
   }
-  if (unanimous) return {"master", Grade::ok, report.master->label() + ", named by all sentinels"};
+  if (unanimous) return {"master", Grade::ok, report.master->label() + " (all sentinels agree)"};
   return {"master", Grade::warn, named, "a failover is under way, or a sentinel is cut off"};
 }
 
@@ -56,7 +56,7 @@ Check failover(const GroupReport& report) {
     const bool denied = one.no_quorum->kind == ErrorKind::denied;
     return {"failover", Grade::warn, one.no_quorum->text,
             denied ? "allow this user to run SENTINEL CKQUORUM (+sentinel|ckquorum)"
-                   : "if the master fails now, no replica takes its place"};
+                   : "if the master fails now, no replica will take its place"};
   }
   return {"failover", Grade::ok, "there are enough sentinels for a failover"};
 }

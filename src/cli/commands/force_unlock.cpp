@@ -79,13 +79,14 @@ Subject subject_of(const ForceSettings& settings) {
 }
 
 Error no_match(const ForceSettings& settings) {
-  return {ErrorKind::busy, in_quotes(settings.name.text()) +
-                               " is not held by that owner or token: nothing was changed"};
+  return {ErrorKind::busy,
+          in_quotes(settings.name.text()) +
+              " is not held by that owner or with that token: nothing was changed"};
 }
 
 Error several_holders(const ForceSettings& settings, uint64_t holders) {
   return usage(in_quotes(settings.name.text()) + " has " + std::to_string(holders) +
-               " holders: choose with --owner, --token or --all");
+               " holders: use --owner, --token or --all to choose");
 }
 
 // The holders that the call would break, as they are now; empty if the lock is not held.
@@ -136,14 +137,14 @@ Effect worst_effect(const std::vector<lock::Holder>& holders, redis::Format form
 std::string effect_text(Effect effect, lock::ForceWhen when) {
   switch (effect) {
     case Effect::cooldown_only:
-      return "the lock is only cooling down";
+      return "the lock is only in its cool-down";
     case Effect::notified:
       return "its holder will be asked to end";
     case Effect::unsupervised:
       return when == lock::ForceWhen::now
                  ? "rlock cannot end its steps: they may run beside the next holder"
-                 : "rlock cannot end its steps: the next holder waits until their process or the "
-                   "lease ends";
+                 : "rlock cannot end its steps: the next holder waits until their process exits or "
+                   "the lease ends";
     case Effect::not_notified:
       return "its holder is not notified and may run beside the next one";
     case Effect::external:
@@ -227,7 +228,7 @@ Result<lock::ForceReply> force(const ForceSettings& settings,
 
 std::string process_of(const lock::Holder& holder) {
   const auto pid = decode_record(holder.record).pid;
-  return pid ? "process " + std::to_string(*pid) : "the process that it is renewed for";
+  return pid ? "process " + std::to_string(*pid) : "the process of --renew-while";
 }
 
 std::string break_result(const lock::Holder& holder, const lock::Forced& forced,
@@ -235,13 +236,14 @@ std::string break_result(const lock::Holder& holder, const lock::Forced& forced,
   const auto& unconfirmed = forced.unconfirmed;
   const Effect effect = effect_on(holder, format);
   if (std::find(unconfirmed.begin(), unconfirmed.end(), holder.owner) != unconfirmed.end()) {
-    const std::string ends = util::format_duration(holder.left) + " when its lease ends";
+    const std::string ends = util::format_duration(holder.left) + ", when the lease ends";
     const std::string dead = "; if its host is dead, use --now to free the lock at once";
     if (effect == Effect::unsupervised) {
       return "rlock cannot end its steps; the next holder starts when " + process_of(holder) +
-             " has ended, or in " + ends + dead;
+             " exits, or in " + ends + dead;
     }
-    return "asked to end; the next holder starts when it has confirmed, or in " + ends + dead;
+    return "the holder was asked to end; the next one starts when it has confirmed this, or in " +
+           ends + dead;
   }
   switch (effect) {
     case Effect::cooldown_only:

@@ -17,7 +17,7 @@ std::string how_ended(const lock::ReleaseReply& reply) {
     case lock::OwnerEnd::removed:
       return "it was removed from the queue " + by_whom;
     case lock::OwnerEnd::cancelled:
-      return "it was only queued; its place was given up";
+      return "it never held the lock: it was waiting, and has now left the queue";
     case lock::OwnerEnd::expired:
     case lock::OwnerEnd::released:
     case lock::OwnerEnd::unknown:
@@ -31,7 +31,7 @@ Error held_by_run(const LeaseId& lease, const lock::Holder& run, const std::stri
   const std::string name = in_quotes(lease.name.text());
   return {ErrorKind::busy,
           name + " at " + util::printable(server) + " is " + holder_phrase(run) +
-              "; a run releases its lock itself when its command has ended; to break it: "
+              "; that run releases the lock when its command has ended; to break the lock now: "
               "rlock force-unlock " +
               util::printable(shell_quoted(lease.name.text())) + " --owner " + lease.owner.text()};
 }

@@ -87,7 +87,7 @@ Error no_longer_ours(const RenewSettings& settings, const lock::Lost& lost, cons
                               names_holder ? std::nullopt : lost.by, session.server());
   bool ended = lost.how == lock::LostHow::expired || lost.how == lock::LostHow::deleted;
   if (ended && !lost.by && choices.has(Opt::token) && !settings.ttl) {
-    error.text += "; with --ttl DUR it is restored if nobody has held the lock since";
+    error.text += "; to restore it if nobody has held the lock since, add --ttl DUR";
   }
   return error;
 }
@@ -96,8 +96,8 @@ std::string how_renewed(const RenewSettings& settings) {
   const Millis ttl = settings.call.ttl;
   if (settings.left <= ttl) return "renewed for " + util::format_duration(ttl);
   const Millis seconds = settings.left - settings.left % Millis(1000);
-  return "its lease already lasts another " + util::format_duration(seconds) + ", longer than " +
-         util::format_duration(ttl) + ": left unchanged";
+  return "its lease already lasts for another " + util::format_duration(seconds) +
+         ", longer than " + util::format_duration(ttl) + ": it was not changed";
 }
 
 int report_reply(const RenewSettings& settings, const lock::RenewReply& reply,
@@ -108,7 +108,8 @@ int report_reply(const RenewSettings& settings, const lock::RenewReply& reply,
   }
   const auto* renewal = std::get_if<lock::Renewal>(&reply);
   if (renewal == nullptr) {
-    return fail({ErrorKind::internal, "the mode of the lock changed meanwhile"}, choices, subject);
+    return fail({ErrorKind::internal, "the mode of the lock has changed in the meantime"}, choices,
+                subject);
   }
   if (*renewal == lock::Renewal::put_back && !choices.has(Opt::quiet)) {
     print_message(

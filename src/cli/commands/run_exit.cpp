@@ -45,7 +45,7 @@ std::string survivors_text(const Survivors& survivors, LeaseState lease) {
   switch (lease) {
     case LeaseState::kept:
       return survivors_list(survivors) +
-             "; the lock is not released: it frees itself when its lease ends";
+             "; the lock was not released and will be free when its lease ends";
     case LeaseState::lost:
       return survivors_list(survivors) + ", which may run beside the next holder";
     case LeaseState::no_lease:
@@ -55,8 +55,8 @@ std::string survivors_text(const Survivors& survivors, LeaseState lease) {
 }
 
 std::string unreleased_text(const Error& error) {
-  return "the release could not be confirmed (" + util::printable(error.text) +
-         "): the lock frees itself when its lease ends";
+  return "the release was not confirmed (" + util::printable(error.text) +
+         "); the lock will be free at the latest when its lease ends";
 }
 
 class ExitVisitor {
@@ -93,7 +93,7 @@ class ExitVisitor {
     return {context_.conflict_code,
             {},
             Severity::notice,
-            lock_at(context_) + " is busy, waited " + util::format_duration(context_.waited) +
+            lock_at(context_) + " is still busy after " + util::format_duration(context_.waited) +
                 ": " + holder_phrase(late.holder) + see_status()};
   }
 
@@ -112,12 +112,11 @@ class ExitVisitor {
     return {kUsage,
             {},
             Severity::error,
-            native ? "cannot take " + lock_at(context_) +
-                         " exclusively, or with fewer slots, inside a run that shares it "
-                         "(deadlock): take it in this mode in the outer run, or shared here"
-                   : "cannot take " + lock_at(context_) +
-                         " inside a run that holds it (deadlock): the " + format +
-                         " format has no re-entry"};
+            lock_at(context_) +
+                (native ? ": the outer run holds this lock shared or with more slots, so this run "
+                          "would wait forever; use the same mode in both runs"
+                        : ": the outer run holds this lock, so this run would wait forever; the " +
+                              format + " format has no re-entry")};
   }
 
   RunExit operator()(const run::WaitSignaled& ended) const {
@@ -212,7 +211,7 @@ std::string unlocked_warning(const Error& error, const MessageContext& context) 
 std::string lease_end_text(const run::LeaseEnd& lease) {
   if (lease.reported) return lost_phrase(*lease.reported);
   std::string text = "the lease ended";
-  if (lease.by_guard) text += " while rlock was stopped or starved";
+  if (lease.by_guard) text += " while rlock was stopped or got no processor time";
   if (lease.last_error) text += ": " + util::printable(lease.last_error->text);
   return text + since_phrase(lease.later_holder);
 }

@@ -115,7 +115,7 @@ void RunObserver::must_poll(const Error& error) {
   if (verbosity_ == Verbosity::quiet) return;
   line_.erase();
   print_or_queue("warning: " + util::printable(error.text) +
-                 "; polling about once a second instead, which keeps the place in the queue");
+                 "; rlock polls about once a second instead, and keeps its place in the queue");
 }
 
 Millis RunObserver::tick_every() const {
@@ -182,22 +182,21 @@ void RunObserver::stopping(Millis remaining) {
   constexpr Millis kSecond{1000};
   if (remaining > kSecond) remaining -= remaining % kSecond;
   std::lock_guard guard(mutex_);
-  print_message(in_quotes(name_.text()) +
-                ": stopped, but its lease runs on: the command will be ended in " +
-                util::format_duration(remaining) + " unless it is resumed before then");
+  print_message(in_quotes(name_.text()) + ": stopped; rlock will end the command in " +
+                util::format_duration(remaining) +
+                ", before the lease ends, unless you resume it first");
 }
 
 // Printed even with -q: the lock stays held until somebody acts.
 void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
-  std::string text = in_quotes(name_.text()) + " stays locked: cannot end ";
+  std::string text = in_quotes(name_.text()) + " stays locked: rlock cannot end ";
   for (const std::string& survivor : survivors) {
     text += (&survivor == &survivors.front() ? "" : ", ") + util::printable(survivor);
   }
   text +=
-      ". End it as the user who owns it, or break the lock with \"rlock force-unlock\"; a second "
-      "TERM or INT "
-      "to pid " +
-      std::to_string(getpid()) + " makes rlock exit without releasing the lock";
+      ". End it as its owner, or break the lock with \"rlock force-unlock\". To make rlock exit "
+      "without releasing the lock, send a second TERM or INT to pid " +
+      std::to_string(getpid());
   std::lock_guard guard(mutex_);
   print_or_queue(text);
 }

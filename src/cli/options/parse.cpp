@@ -66,7 +66,8 @@ Error unknown_option(const CommandRow& command, const std::string& word) {
   }
   const OptionRow* row = find_option(shown.substr(2));
   if (row != nullptr && row->id == Opt::json && command.id == CommandId::run) {
-    return usage("run has no --json: standard output is the command's; use --event-log FILE");
+    return usage(
+        "run has no --json, because standard output belongs to the command: use --event-log FILE");
   }
   if (row != nullptr) {
     return usage(std::string(command.name) + " has no option " + std::string(shown) +
@@ -190,7 +191,7 @@ Result<CommandLine> parse_without_command(std::span<const std::string> words) {
     if (!known) return unknown_option(row_of(CommandId::run), word);
   }
   if (words.empty()) return CommandLine(ShortHelp{});
-  return usage("a command word is missing, such as run" + see_help(""));
+  return usage("a command is missing, such as run" + see_help(""));
 }
 
 Result<CommandLine> parse_help(std::span<const std::string> words) {

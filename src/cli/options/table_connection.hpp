@@ -13,36 +13,35 @@ inline constexpr OptionRow kConnectionOptions[] = {
      .environment = "RLOCK_URL",
      .help = "the server: redis://HOST[:PORT][/DB], rediss:// for TLS, unix:///PATH, local: and "
              "others; give three or more for a quorum",
-     .manual =
-         "Give several servers by repeating the option, or in one text, separated by white space "
-         "or a comma where a scheme follows. Two servers are refused, since they form no majority: "
-         "see SEVERAL SERVERS. There is no default. Do not put a password in a URL on the command "
-         "line, which every user of the host can read.",
+     .manual = "To give several servers, repeat the option, or separate the URLs in one text by "
+               "white space or commas. Two servers are not enough, because they cannot form a "
+               "majority: see SEVERAL SERVERS. There is no default. Do not put a password in a URL "
+               "on the command line, because every user of the host can read the command line.",
      .commands = kEvery,
      .section = Section::general},
     {.id = Opt::user,
      .name = "user",
      .metavar = "NAME",
      .environment = "RLOCK_USER",
-     .help = "ACL user, instead of the URL's",
-     .manual = "The permissions that this user needs are listed under ACCESS.",
+     .help = "ACL user, instead of the one in the URL",
+     .manual = "ACCESS lists the permissions that this user needs.",
      .commands = kEvery,
      .section = Section::general},
     {.id = Opt::password_file,
      .name = "password-file",
      .metavar = "FILE",
      .environment = "RLOCK_PASSWORD, REDISCLI_AUTH",
-     .help = "read the password from FILE, at each connect",
+     .help = "read the password from FILE each time rlock connects",
      .manual =
          "Use it for a password that is mounted into a container or changes while rlock runs. "
-         "FILE is refused where other users can write it. The variables contain the password "
-         "itself. Cannot be combined with --password-command.",
+         "rlock does not use FILE if other users can write to it. The environment variables "
+         "contain the password itself. This option cannot be combined with --password-command.",
      .commands = kEvery,
      .section = Section::general},
     {.id = Opt::password_command,
      .name = "password-command",
      .metavar = "CMD",
-     .help = "the password is the first line that CMD prints, run by /bin/sh",
+     .help = "run CMD with /bin/sh; the first line that it prints is the password",
      .manual = "Use it for a password that a vault or a cloud service issues.",
      .commands = kEvery,
      .section = Section::general},
@@ -50,8 +49,9 @@ inline constexpr OptionRow kConnectionOptions[] = {
      .name = "cacert",
      .metavar = "FILE",
      .environment = "RLOCK_CACERT",
-     .help = "TLS: trust the authorities in FILE, instead of the system's",
-     .manual = "Use it for a server whose certificate a private authority has signed.",
+     .help = "TLS: trust the CA certificates in FILE, instead of the system's",
+     .manual =
+         "Use it for a server whose certificate a private certificate authority (CA) has signed.",
      .commands = kEvery,
      .section = Section::general},
     {.id = Opt::cacertdir,
@@ -59,8 +59,8 @@ inline constexpr OptionRow kConnectionOptions[] = {
      .metavar = "DIR",
      .environment = "RLOCK_CACERTDIR",
      .fallback = "/etc/ssl/certs",
-     .help = "TLS: trust the authorities in DIR, hashed by openssl rehash",
-     .manual = "Use it instead of --cacert where each authority has a file of its own.",
+     .help = "TLS: trust the CA certificates in DIR, prepared by openssl rehash",
+     .manual = "Use it instead of --cacert if each CA certificate is in a file of its own.",
      .commands = kEvery,
      .section = Section::general},
     {.id = Opt::cert,
@@ -68,7 +68,7 @@ inline constexpr OptionRow kConnectionOptions[] = {
      .metavar = "FILE",
      .environment = "RLOCK_CERT",
      .help = "TLS: client certificate to present",
-     .manual = "Use it where the server asks for one (tls-auth-clients).",
+     .manual = "Use it if the server requires one (tls-auth-clients).",
      .commands = kEvery,
      .section = Section::general},
     {.id = Opt::key,
@@ -77,7 +77,7 @@ inline constexpr OptionRow kConnectionOptions[] = {
      .environment = "RLOCK_KEY",
      .fallback = "the FILE of --cert",
      .help = "TLS: private key of the client certificate",
-     .manual = "The key belongs to the certificate of --cert and must not be encrypted.",
+     .manual = "The key must match the certificate of --cert and must not be encrypted.",
      .commands = kEvery,
      .section = Section::general},
     {.id = Opt::sni,
@@ -93,9 +93,9 @@ inline constexpr OptionRow kConnectionOptions[] = {
      .name = "insecure",
      .environment = "RLOCK_INSECURE",
      .help = "TLS: do not verify the server's certificate (prints a warning)",
-     .manual =
-         "Anyone between this host and the server can then read the password and grant the lock. "
-         "Use it for tests only; --cacert is the safe way to accept a private certificate.",
+     .manual = "Anyone who controls the network can then read the password and pretend to grant "
+               "the lock. Use it for tests only; --cacert is the safe way to accept a certificate "
+               "of a private CA.",
      .commands = kEvery,
      .section = Section::general},
     {.id = Opt::prefix,
@@ -115,38 +115,35 @@ inline constexpr OptionRow kConnectionOptions[] = {
      .metavar = "DUR",
      .fallback = "2s",
      .help = "time limit to reach one server: DNS, connect, TLS and login",
-     .manual =
-         "When no server answers within it at first, rlock exits with 69. Use a longer one for "
-         "distant servers.",
+     .manual = "If no server answers the first request within this time, rlock exits with 69. Use "
+               "a longer time for distant servers.",
      .commands = kEvery,
      .section = Section::general},
     {.id = Opt::config,
      .name = "config",
      .metavar = "FILE",
      .environment = "RLOCK_CONFIG",
-     .help = "read this configuration file and no other; else rlock/rlock.toml in ~/.config, then "
-             "in /etc",
-     .manual = "The file must exist. /dev/null switches all configuration files off. See "
-               "rlock.toml(5).",
+     .help = "read only this configuration file, instead of rlock/rlock.toml in ~/.config or /etc",
+     .manual =
+         "The file must exist. /dev/null turns all configuration files off. See rlock.toml(5).",
      .commands = kEvery,
      .section = Section::general},
     {.id = Opt::json,
      .name = "json",
      .help = "print JSON on standard output",
-     .manual =
-         "Use it in scripts: fields are only ever added. Errors are printed as JSON on standard "
-         "output, too, beside the message on standard error. run does not have it, because its "
-         "standard output belongs to the command: use --event-log.",
+     .manual = "Use it in scripts: later versions may add fields, but do not remove any. rlock "
+               "also prints errors as JSON on standard output, in addition to the message on "
+               "standard error. run does not have this option, because standard output belongs to "
+               "the command: use --event-log.",
      .commands = kEvery & ~kRun,
      .section = Section::general},
     {.id = Opt::quiet,
      .letter = 'q',
      .name = "quiet",
      .help = "print only errors",
-     .manual =
-         "With run, a lock that is busy is not an error: use it in a crontab, where any output is "
-         "mailed. With status it suppresses the listing, and the exit code says whether the lock "
-         "is held.",
+     .manual = "With run, a busy lock is not an error: use it in a crontab, because cron mails any "
+               "output. With status it suppresses the listing, and the exit code shows whether the "
+               "lock is held.",
      .commands = kEvery,
      .section = Section::general},
     {.id = Opt::verbose,
@@ -161,7 +158,7 @@ inline constexpr OptionRow kConnectionOptions[] = {
      .letter = 'h',
      .name = "help",
      .help = "print this help",
-     .manual = "Before a command word it lists the commands and the connection options.",
+     .manual = "Before a command, it lists the commands and the connection options.",
      .commands = kEvery,
      .section = Section::general},
     {.id = Opt::version,

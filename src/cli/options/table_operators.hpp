@@ -20,25 +20,23 @@ inline constexpr OptionRow kOperatorOptions[] = {
     {.id = Opt::all,
      .name = "all",
      .help = "break the lock of every holder",
-     .manual =
-         "A lock with several holders, shared or with --slots, is broken only with this option, "
-         "--owner or --token.",
+     .manual = "To break a lock that has several holders (shared or with --slots), use this "
+               "option, --owner or --token.",
      .commands = kForce},
     {.id = Opt::now,
      .name = "now",
      .help = "free the lock at once: the old and the next command may overlap",
-     .manual =
-         "Use it only where the holder's host is known to be dead, or an overlap does no harm. "
-         "Without it the next holder starts when the old one has confirmed that its command has "
-         "ended, or when the lease ends.",
+     .manual = "Use it only if you know that the holder's host is dead, or if an overlap does no "
+               "harm. Without it the next holder starts when the old one has confirmed that its "
+               "command has ended, or when the lease ends.",
      .commands = kForce},
     {.id = Opt::remove,
      .name = "remove",
      .metavar = "OWNER",
-     .help = "take this waiter out of the queue",
-     .manual =
-         "Its rlock exits with 75 and reports who removed it. The listing shows the owner ids. An "
-         "owner that holds the lock is not removed (75): use force-unlock.",
+     .help = "remove this waiter from the queue",
+     .manual = "Its rlock exits with 75 and reports who removed it. The listing shows the owner "
+               "ids. If the owner holds the lock by now, rlock does not remove it and exits with "
+               "75: use force-unlock.",
      .commands = kQueue},
     {.id = Opt::runs,
      .letter = 'n',
@@ -46,27 +44,25 @@ inline constexpr OptionRow kOperatorOptions[] = {
      .metavar = "N",
      .fallback = "20",
      .help = "how many runs to show",
-     .manual = "The server keeps at most 100 rows of a lock, for 30 days.",
+     .manual = "The server keeps at most 100 rows for each lock, for 30 days.",
      .commands = kHistory},
     {.id = Opt::yes,
      .name = "yes",
      .help = "do not ask for confirmation; required when not on a terminal",
-     .manual =
-         "Use it in scripts, best with --owner or --token, so that the script breaks only the lock "
-         "that it looked at.",
+     .manual = "Use it in scripts, preferably with --owner or --token, so that the script breaks "
+               "only the hold that it has checked.",
      .commands = kForce},
     {.id = Opt::strict,
      .name = "strict",
-     .help = "exit 1 also for a warning",
-     .manual = "Use it in monitoring, and where a new server is set up by a script.",
+     .help = "exit with 1 also for a warning",
+     .manual = "Use it in monitoring, and in scripts that set up a new server.",
      .commands = kDoctor},
     {.id = Opt::reason,
      .name = "reason",
      .metavar = "TEXT",
      .help = "free text shown to others in status, queue and messages",
-     .manual =
-         "Use it to say what the lock is held for, such as a release or a ticket. It must not "
-         "contain a secret.",
+     .manual = "Use it to say why the lock is held, such as the name of a release or the number of "
+               "a ticket. It must not contain a secret.",
      .commands = kRun | kAcquire | kQueue | kForce},
 };
 

@@ -14,72 +14,71 @@ struct PerCommandText {
 inline constexpr PerCommandText kPerCommandTexts[] = {
     {Opt::ttl,
      kRun,
-     {.help = "the lease, at least 1s; it is renewed while the command runs",
+     {.help = "length of the lease, at least 1s; rlock renews the lease while the command runs",
       .fallback = "30s",
-      .manual =
-          "rlock renews the lease after each third of it. A shorter one frees the lock sooner when "
-          "this host dies; a longer one lets the command outlive a longer outage of the server. At "
-          "most 60s over several servers."}},
+      .manual = "rlock renews it after each third of this time. With a shorter lease the lock is "
+                "free sooner if this host dies; with a longer one the command survives a longer "
+                "outage of the server. With several servers the maximum is 60s."}},
     {Opt::ttl,
      kAcquire,
-     {.help = "the lease, at least 1s: longer than the steps take from one rlock renew to the next",
+     {.help = "length of the lease, at least 1s: longer than the steps take from one rlock renew "
+              "to the next",
       .fallback = "none; with --renew-while 30s",
       .manual =
-          "Required without --renew-while. When a script dies between its steps, the lock stays "
-          "held for the rest of the lease. At most 60s over several servers."}},
+          "This option is required without --renew-while. If a script dies between its steps, the "
+          "lock stays held for the rest of the lease. With several servers the maximum is 60s."}},
     {Opt::ttl,
      kRenew,
-     {.help = "the lease from now on, at least 1s",
-      .fallback = "the length it had",
-      .manual =
-          "A lease is never shortened: where more is left, it stays as it is. Required with a "
-          "--format other than native; --token needs it to put a lease back."}},
+     {.help = "length of the lease from now on, at least 1s",
+      .fallback = "its previous length",
+      .manual = "rlock never shortens a lease: if more than this is left, the lease stays as it "
+                "is. This option is required with a --format other than native, and with --token "
+                "to restore a lease."}},
     {Opt::min_hold,
      kAcquire,
      {.help =
-          "keep the lock at least this long after it was acquired, even if it is released sooner",
+          "keep the lock for at least this long after acquiring it, even if it is released sooner",
       .fallback = "0",
-      .manual = "rlock status shows the lock in its cool-down; force-unlock ends that."}},
+      .manual = "rlock status shows that the lock is in its cool-down; force-unlock ends the "
+                "cool-down."}},
     {Opt::format,
      kStatus | kForce,
-     {.help = "whose lock this is: rlock's own; that of redsync, redis-py or node-redlock; that of "
-              "Redisson. In the last two NAME is the key itself",
-      .fallback = "as found",
-      .manual =
-          "Without it a lock of another client is recognised by its key, where NAME is not held "
-          "natively: see FORMATS."}},
+     {.help = "how the lock is stored: as rlock does (native); as redsync, redis-py and "
+              "node-redlock do (plain); or as Redisson does (redisson). With plain and redisson, "
+              "NAME is the key itself",
+      .fallback = "detected",
+      .manual = "Without this option, if NAME is not held in the native format, rlock recognises "
+                "the lock of another client by its key: see FORMATS."}},
     {Opt::owner,
      kRenew | kRelease,
      {.help = "the owner id that rlock acquire printed",
-      .manual = "Required. Anyone who knows the id can release the lock."}},
+      .manual = "This option is required. Anyone who knows the id can release the lock."}},
     {Opt::owner,
      kStatus,
-     {.help = "with -q: exit 0 only when this owner holds NAME",
-      .manual = "Use it between two steps, to check that the lock of acquire is still held."}},
+     {.help = "with -q: exit with 0 only if this owner holds NAME",
+      .manual =
+          "Use it between two steps, to check that the lock that acquire took is still held."}},
     {Opt::owner,
      kForce,
-     {.help = "break the lock only where this owner holds it",
-      .manual =
-          "When another one holds the lock by now, nothing changes and rlock exits with 75. It "
-          "excludes --token and --all."}},
+     {.help = "break the lock only if this owner holds it",
+      .manual = "If another owner holds the lock by now, rlock changes nothing and exits with 75. "
+                "This option cannot be combined with --token or --all."}},
     {Opt::token,
      kRenew,
-     {.help = "with --ttl: put back a lease of this fencing token that ended or that the server "
-              "lost",
-      .manual =
-          "Use it where the server may have lost its data. The lease is put back only where nobody "
-          "can have held the lock since. acquire --json prints the token."}},
+     {.help = "with --ttl: restore the lease with this fencing token if it has ended or the server "
+              "lost it",
+      .manual = "Use it if the server may have lost its data. rlock restores the lease only if "
+                "nobody can have held the lock since. acquire --json prints the token."}},
     {Opt::token,
      kForce,
-     {.help = "break the lock only where its holder has this fencing token",
-      .manual =
-          "When the lock has been granted again by now, nothing changes and rlock exits with 75. "
-          "It excludes --owner and --all."}},
+     {.help = "break the lock only if its holder has this fencing token",
+      .manual = "If the lock has been granted again by now, rlock changes nothing and exits with "
+                "75. This option cannot be combined with --owner or --all."}},
     {Opt::hide_command,
      kAcquire,
-     {.help = "do not store the command line of the process that asks, or of PID (its first 200 "
-              "bytes)",
-      .manual = "Others see it in status. Host, user and pid are stored all the same."}},
+     {.help = "do not store the command line of PID, or of the process that runs acquire; "
+              "otherwise status shows its first 200 bytes to others",
+      .manual = "rlock still stores host, user and pid."}},
     {Opt::reason,
      kQueue,
      {.help = "with --remove: free text that the removed waiter reports",
@@ -88,7 +87,7 @@ inline constexpr PerCommandText kPerCommandTexts[] = {
      kForce,
      {.help = "free text that the holder and rlock history report",
       .manual = "Use it to say why the lock was broken."}},
-    {Opt::quiet, kStatus, {.help = "print nothing: the exit code says whether NAME is held"}},
+    {Opt::quiet, kStatus, {.help = "print nothing: the exit code shows whether NAME is held"}},
     {Opt::quiet, kRun, {.help = "print only errors; a skipped run is not an error"}},
 };
 

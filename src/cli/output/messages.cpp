@@ -85,14 +85,14 @@ std::string lost_phrase(const lock::Lost& lost) {
     case LostHow::taken:
       return std::string("it was taken ").append(taker);
     case LostHow::full:
-      return std::string("its present holders leave no room for it; it was taken ").append(taker);
+      return std::string("all its slots are taken, one of them ").append(taker);
     case LostHow::expired:
       return "the lease ended" + since_phrase(lost.later_holder);
     case LostHow::unissued:
       return "the server lost its data, and its clock is behind the token of this lock: the lease "
              "was not restored";
     case LostHow::released:
-      return "it was released under this owner id";
+      return "somebody released it with this owner id";
     case LostHow::forced:
       return operators.empty() ? "it was broken by an operator"
                                : std::string("it was broken ").append(operators);

@@ -210,9 +210,10 @@ std::string holder_details(const lock::Holder& holder, size_t width) {
   add("token    ", holder.token.value == 0 ? "" : std::to_string(holder.token.value));
   if (record.ending) add("state    ", "ending, " + *record.ending);
   if (holder.state == lock::HolderState::revoked) {
-    add("state    ", holder.responsive == lock::Responsive::run
-                         ? "broken by an operator; its holder has been asked to end"
-                         : "broken by an operator; it is kept until its process or its lease ends");
+    add("state    ",
+        holder.responsive == lock::Responsive::run
+            ? "broken by an operator; its holder has been asked to end"
+            : "broken by an operator; it stays held until its process exits or its lease ends");
   } else if (cooling) {
     add("state    ",
         "its command has ended; free in " + util::format_duration(holder.left) + " (--min-hold)");

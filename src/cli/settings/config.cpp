@@ -236,7 +236,7 @@ void add_layer(Invocation& invocation, const ConfigFile& file, DecidedOptions& d
 Error no_url(Error denied) {
   denied.kind = ErrorKind::config;
   denied.text +=
-      "; nothing else names a server: use --url or RLOCK_URL, or let this user read the file";
+      "; no other source names a server: use --url or RLOCK_URL, or let this user read the file";
   return denied;
 }
 

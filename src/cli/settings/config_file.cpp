@@ -272,7 +272,7 @@ Error Reader::syntax_error(const toml::parse_error& error) const {
   bool secret = shown.find("pass") != shown.npos || shown.find("://") != shown.npos;
   if (secret) return at(line, "invalid TOML");
   if (text_.has_mark(error.description())) {
-    return at(line, "invalid TOML: a character that is not ASCII, outside of a string");
+    return at(line, "invalid TOML: a character that is not ASCII, outside a string");
   }
   return at(line, "invalid TOML: " + util::printable(error.description()));
 }
@@ -295,7 +295,8 @@ Result<std::vector<Setting>> parse_config(const std::string& path, std::string_v
     return Error{
         ErrorKind::config,
         path +
-            ": it cannot be read: it has characters that are not ASCII, and each of ~^|`;!$*?<>"};
+            ": rlock cannot read a file that contains characters outside ASCII and also each of "
+            "~^|`;!$*?<>"};
   Reader reader(path, *ascii);
   toml::table table;
   try {

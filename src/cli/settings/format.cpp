@@ -20,7 +20,7 @@ struct NativeOnlyOption {
 constexpr NativeOnlyOption kNativeOnlyOptions[] = {
     {Opt::slots, "such locks have one holder"},
     {Opt::shared, "such locks have one holder"},
-    {Opt::min_hold, "such locks end with their release"},
+    {Opt::min_hold, "such locks are free as soon as they are released"},
     {Opt::max_queue, "such locks have no queue"},
     {Opt::token, "such locks have no fencing tokens"},
     {Opt::reason, "such locks store no text"},
@@ -33,7 +33,8 @@ Result<Format> format_choice(const Choices& choices) {
   for (Format format : {Format::native, Format::plain, Format::redisson}) {
     if (word == to_string(format)) return format;
   }
-  return Error{ErrorKind::usage, "--format is native, plain or redisson, not " + in_quotes(word)};
+  return Error{ErrorKind::usage,
+               "--format must be native, plain or redisson, not " + in_quotes(word)};
 }
 
 Status check_format(const Choices& choices) {

@@ -46,7 +46,7 @@ Result<run::OnLost> on_lost_choice(const Choices& choices) {
   const std::string on_lost = choices.last(Opt::on_lost).value_or("terminate");
   if (on_lost == "terminate") return run::OnLost::terminate;
   if (on_lost == "ignore") return run::OnLost::ignore;
-  return usage("--on-lost is terminate or ignore, not " + in_quotes(on_lost));
+  return usage("--on-lost must be terminate or ignore, not " + in_quotes(on_lost));
 }
 
 // What ends the command early, and how.

@@ -70,8 +70,8 @@ std::string refusal_text(const RenewReply& reply) {
 // Some servers refused and others were silent, so neither side has a majority. May pass.
 Error no_majority(const Replies<RenewReply>& replies, const Quorum& quorum) {
   auto renewed = [](const RenewReply& reply) { return std::holds_alternative<Renewal>(reply); };
-  std::string text = "held at " + std::to_string(count(replies, renewed)) + " of " +
-                     std::to_string(quorum.size()) + " servers, " +
+  std::string text = "only " + std::to_string(count(replies, renewed)) + " of " +
+                     std::to_string(quorum.size()) + " servers renewed the lease, " +
                      std::to_string(quorum.majority()) + " required";
   const char* before = ": ";
   for (size_t i = 0; i < replies.size(); ++i) {

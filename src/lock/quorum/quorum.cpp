@@ -76,16 +76,16 @@ class QuorumRequest final : public Reply<T> {
 
 Error unsupported(const char* verb, const LockName& name, const char* why) {
   return {ErrorKind::usage,
-          std::string("cannot ") + verb + " \"" + name.text() + "\" over several servers: " + why};
+          std::string("cannot ") + verb + " \"" + name.text() + "\" with several servers: " + why};
 }
 
-constexpr const char* kTooLong = "a lease lasts 60s at most there";
+constexpr const char* kTooLong = "--ttl must be at most 60s";
 
 }  // namespace
 
 Status fits_quorum(const AcquireCall& call) {
   if (call.limit != Limit::exclusive()) {
-    return unsupported("acquire", call.name, "--slots and --shared would admit too many holders");
+    return unsupported("acquire", call.name, "--slots and --shared work with one server only");
   }
   if (call.ttl > timing::kLongestQuorumLease) return unsupported("acquire", call.name, kTooLong);
   return Done{};

@@ -52,7 +52,7 @@ Error auth_refused(std::string_view text, const Server& server) {
     return denied(server, "wrong user name or password (WRONGPASS)");
   }
   if (has(text, "without any password configured") || has(text, "no password is set")) {
-    return denied(server, "a password was given, but the default user has none");
+    return denied(server, "a password was given, but the default user has no password");
   }
   return denied(server, "AUTH failed with " + code_of(text));
 }

@@ -61,7 +61,8 @@ class Link {
 
 // A server's error text, safe for a message: some servers and proxies quote what they were sent.
 inline std::string redact(const Link& link, std::string text) {
-  return link.contains_secret(text) ? "an error that quotes the password" : std::move(text);
+  return link.contains_secret(text) ? "an error message that contains the password"
+                                    : std::move(text);
 }
 
 }  // namespace rlock::redis

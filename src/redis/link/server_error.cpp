@@ -49,7 +49,7 @@ constexpr KnownError kUnsupported[] = {
      "the server cannot run Lua scripts, which rlock needs: start it with Lua (Garnet: --lua and "
      "--lua-transaction-mode), or use another server"},
     {"bad lua script for redis cluster",
-     "the proxy rejects rlock's scripts: switch its script check off (script_check_enable 0), or "
+     "the proxy rejects rlock's scripts: turn its script check off (script_check_enable 0), or "
      "connect without the proxy"},
     {"command called from", kMissingCommand},
 };
@@ -66,8 +66,9 @@ Error unknown_command(std::string_view command) {
             "the server does not know SCAN, so locks cannot be listed: name them, as in `rlock "
             "status NAME`"};
   }
-  return {ErrorKind::config, "the server does not know the command " +
-                                 (command.empty() ? "that it was sent" : std::string(command))};
+  return {ErrorKind::config,
+          "the server does not know " + (command.empty() ? std::string("a command that rlock needs")
+                                                         : "the command " + std::string(command))};
 }
 
 }  // namespace

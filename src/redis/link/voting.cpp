@@ -57,7 +57,7 @@ std::optional<Error> check_uptime(const InfoFields& info, const Server& server) 
   const uint64_t left = kRestartGuardSeconds - *uptime;
   return Error{ErrorKind::unavailable,
                server.label() + " is not counted until " + clock_in(left) + ": it started " +
-                   std::to_string(*uptime) + " s ago by its clock and may have lost locks",
+                   std::to_string(*uptime) + " s ago by its own clock and may have lost locks",
                Retry::later};
 }
 

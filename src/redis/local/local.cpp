@@ -46,7 +46,7 @@ Result<std::string> default_folder() {
   passwd* found = nullptr;
   getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found);
   if (found == nullptr || found->pw_dir == nullptr || found->pw_dir[0] != '/') {
-    return Error{ErrorKind::config, "local: this user has no home folder; use local:DIR"};
+    return Error{ErrorKind::config, "local: this user has no home directory; use local:DIR"};
   }
   return std::string(found->pw_dir) + "/.local/state/rlock";
 }
@@ -105,8 +105,8 @@ Result<std::optional<Fd>> lock_or_server(const std::string& folder, const Addres
   while (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     if (is_listening(address)) return std::optional<Fd>();
     if (BootClock::now() >= deadline) {
-      return Error{ErrorKind::unavailable, "local: the server in " + folder +
-                                               " is there but does not listen on its socket"};
+      return Error{ErrorKind::unavailable,
+                   "local: a server runs in " + folder + " but does not listen on its socket"};
     }
     sleep_briefly();
   }

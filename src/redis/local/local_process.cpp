@@ -177,8 +177,9 @@ Error cannot_start(const std::string& program, int error) {
 Error limit_error(FatalLimit limit) {
   const char* which =
       limit == FatalLimit::cpu_time ? "CPU time (ulimit -Ht)" : "file size (ulimit -Hf)";
-  return {ErrorKind::system, std::string("local: the hard limit on ") + which +
-                                 " would end the server; start it once from a shell without it"};
+  return {ErrorKind::system,
+          std::string("local: the hard limit on ") + which +
+              " would end the server; start it once from a shell without this limit"};
 }
 
 Result<pid_t> read_report(const Fd& pipe, const std::string& program) {

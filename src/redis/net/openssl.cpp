@@ -32,7 +32,7 @@ Result<const OpenSsl*> load() {
 #undef RLOCK_FIND
   // Cleaning up at exit() would only cost time, and other threads may still use the library.
   if (functions.OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr) != 1) {
-    return missing("it cannot be initialized");
+    return missing("it cannot be initialised");
   }
   return &functions;
 }

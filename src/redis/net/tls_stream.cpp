@@ -142,8 +142,9 @@ pollfd TlsStream::wants(Sending sending) const {
 }
 
 const char* TlsStream::timeout_reason() const {
-  return ssl_.SSL_is_init_finished(session_.get()) != 0 ? "no answer"
-                                                        : "no TLS handshake; is it a plain port?";
+  return ssl_.SSL_is_init_finished(session_.get()) != 0
+             ? "no answer"
+             : "no TLS handshake; is this a port without TLS?";
 }
 
 Error TlsStream::error() const {
