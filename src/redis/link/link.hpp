@@ -53,6 +53,8 @@ class Link {
   virtual std::string node() const = 0;
   // Whether a majority may decide without this server, so that nobody reads its reply.
   virtual bool is_quorum_member() const { return false; }
+  // Whether the server said a moment ago that it knows Server::final_script.
+  virtual bool knows_final_script() const { return false; }
   // Whether there is a connection, as far as this side knows.
   virtual bool is_open() const { return false; }
   // Whether `text` contains the password that is used there.
