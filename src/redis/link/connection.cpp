@@ -354,6 +354,9 @@ void Connection::pipeline(const std::vector<std::string>& words) {
 void Connection::listen() {
   state_->listen();
 }
+bool Connection::was_accepted() const {
+  return server().addresses->was_accepted();
+}
 bool Connection::knows_final_script() const {
   return state_->knows_final_script();
 }
