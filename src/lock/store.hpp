@@ -216,6 +216,9 @@ enum class CancelReply { was_queued, was_granted, not_found, still_holds };
 
 enum class Wake { woken, slept };
 
+// The servers of a quorum that have confirmed a grant.
+enum class GrantReach { majority, everywhere };
+
 // What holders and waiters ask of a server. Each call is atomic at the server and may be sent again
 // with the same arguments when its reply was lost.
 class LockStore {
@@ -225,11 +228,14 @@ class LockStore {
   virtual InFlight<RenewReply> renew(const RenewCall& call) = 0;
   virtual InFlight<ReleaseReply> release(const ReleaseCall& call) = 0;
   virtual InFlight<CancelReply> cancel(const CancelCall& call) = 0;
-  // Where a grant needs a majority: whether each server has confirmed the last one by `now`. Reads
-  // what has come, and waits for nothing.
-  virtual bool granted_everywhere(TimePoint /*now*/) { return true; }
+  // Where a grant needs a majority: brings the last one to the servers that have not confirmed it
+  // yet. Null where there are none. To be destroyed before the next request is made.
+  virtual InFlight<GrantReach> complete_grant() { return nullptr; }
   // Blocks at the server until this owner is woken or `slice` is over: a hint, never the truth.
   virtual InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) = 0;
+  // False as long as no server has answered any connection that this process made there: then no
+  // request that changes a lock was sent.
+  virtual bool was_reached() const { return true; }
   // Where it is, for messages: no password.
   virtual std::string server() const = 0;
 };

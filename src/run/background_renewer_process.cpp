@@ -67,7 +67,10 @@ class BackgroundRenewerProcess {
     const HeldLock held_lock{claim_.owner, acquired.token, claim_.limit, claim_.min_hold};
     auto renewer = Renewer::make(
         renew_call(claim_, held_lock),
-        {task_.make_server, nobody, lease, [&acquired] { return acquired.everywhere; }});
+        {task_.make_server, nobody, lease, [&acquired]() -> lock::InFlight<lock::GrantReach> {
+           if (acquired.reach == lock::GrantReach::everywhere) return nullptr;
+           return std::make_unique<lock::ReadyReply<lock::GrantReach>>(acquired.reach);
+         }});
     if (!renewer || !(*renewer)->start()) return;
     if (send(line_.get(), "r", 1, MSG_NOSIGNAL) != 1) kept_ = false;
     RenewalEnd end = watch(lease, **renewer);

@@ -66,9 +66,7 @@ Result<std::unique_ptr<Renewer>> Renewer::make(const lock::RenewCall& call,
 }
 
 Status Renewer::start() {
-  if (deps_.granted_everywhere && !deps_.granted_everywhere()) {
-    deps_.lease.complete_grant(BootClock::now());
-  }
+  if (!completion_ && deps_.complete_grant) completion_ = deps_.complete_grant();
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kThreadStack);
@@ -96,6 +94,7 @@ void Renewer::loop() {
   listener_.next = BootClock::now() + timing::kListenAfter;
   renewal_.next = deps_.lease.next_attempt();
   while (!over_) {
+    advance_completion(BootClock::now());
     send_what_is_due(BootClock::now());
     const bool notified = wait();
     if (stopping_) break;
@@ -107,6 +106,16 @@ void Renewer::loop() {
   renewal_.request.reset();
   renewal_.stragglers.reset();
   listener_.request.reset();
+  completion_.reset();
+}
+
+void Renewer::advance_completion(TimePoint now) {
+  if (!completion_ || !completion_->advance(now)) return;
+  const auto reach = completion_->take();
+  completion_.reset();
+  if (reach && *reach == lock::GrantReach::everywhere) return;
+  deps_.lease.complete_grant(now);
+  renewal_.next = deps_.lease.next_attempt();
 }
 
 void Renewer::send_what_is_due(TimePoint now) {
@@ -139,6 +148,10 @@ bool Renewer::wait() {
   if (listener_.request && !ready) listener_.request->wants(fds_);
   TimePoint until = ready ? now : std::min(due(renewal_), due(listener_));
   until = std::min(until, drive_stragglers(now));
+  if (completion_) {
+    completion_->wants(fds_);
+    until = std::min(until, completion_->due());
+  }
   util::poll_until(fds_, until);
   return fds_.front().revents != 0;
 }

@@ -25,8 +25,9 @@ class Renewer {
     lock::MakeStore make_store;
     Observer& observer;
     SharedLease& lease;
-    // For start(): where it is false the first renewals come early, to complete the grant.
-    std::function<bool()> granted_everywhere{};
+    // For start(); null, or what it returns is null, where each server has the grant. Where it ends
+    // without that the first renewals come early.
+    std::function<lock::InFlight<lock::GrantReach>()> complete_grant{};
   };
 
   // ErrorKind::system when its descriptors cannot be had; they are made before the command starts.
@@ -65,6 +66,7 @@ class Renewer {
   void send_what_is_due(TimePoint now);
   bool wait();
   TimePoint drive_stragglers(TimePoint now);
+  void advance_completion(TimePoint now);
   void settle_renewal(TimePoint now);
   void settle_listener(TimePoint now);
   void handle_notify(TimePoint now);
@@ -86,6 +88,7 @@ class Renewer {
   bool over_ = false;         // lost: nothing is left to renew
   Flight<lock::RenewReply> renewal_;
   Flight<lock::Wake> listener_;
+  lock::InFlight<lock::GrantReach> completion_;  // over the main thread's store, which is idle
   Millis listener_backoff_{0};
   std::vector<pollfd> fds_;
 };

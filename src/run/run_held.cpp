@@ -97,10 +97,13 @@ Result<CommandResult> supervise(const HeldRunContext& context, SharedLease& leas
                                 std::unique_ptr<Guard>& guard) {
   Terminal terminal = Terminal::open();
   Child child(context.plan.argv, context.plan.environment(context.held_lock));
-  auto everywhere = [&] { return context.store.granted_everywhere(BootClock::now()); };
+  auto complete = [&] { return context.store.complete_grant(); };
   auto renewer = Renewer::make(renew_call(context.plan.claim, context.held_lock),
-                               {context.make_store, context.observer, lease, everywhere});
+                               {context.make_store, context.observer, lease, complete});
   if (!renewer) return std::move(renewer).error();
+  lock::InFlight<lock::GrantReach> only_time;
+  if (context.plan.watchdog == lock::Watchdog::none) only_time = complete();
+  if (only_time) only_time->advance(BootClock::now());
   TRY_STATUS(context.signals.watch_command());
   Supervisor supervisor({context.plan, context.held_lock, context.signals, context.observer,
                          context.state, lease, **renewer, terminal});

@@ -9,8 +9,8 @@ namespace rlock::run {
 // A lock that is held, and nothing runs under it yet.
 struct AcquiredLease {
   lock::Token token;
-  TimePoint granted_at;    // from where the lease counts
-  bool everywhere = true;  // at each server of a quorum
+  TimePoint granted_at;  // from where the lease counts
+  lock::GrantReach reach = lock::GrantReach::everywhere;
 };
 
 // Nobody wants the lock any more.

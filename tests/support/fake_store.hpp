@@ -33,7 +33,7 @@ class FakeStore final : public lock::LockStore {
     std::function<InFlight<lock::ReleaseReply>()> release;
     std::function<InFlight<lock::Wake>(Millis slice)> wake;
     std::function<void(const char* call)> trace;
-    bool granted_everywhere = true;
+    lock::GrantReach reach = lock::GrantReach::everywhere;
   };
   explicit FakeStore(const Script& script) : script_(script) {}
 
@@ -58,7 +58,9 @@ class FakeStore final : public lock::LockStore {
     script_.trace("listen");
     return script_.wake(slice);
   }
-  bool granted_everywhere(TimePoint) override { return script_.granted_everywhere; }
+  InFlight<lock::GrantReach> complete_grant() override {
+    return answer<lock::GrantReach>(script_.reach);
+  }
   std::string server() const override { return "fake:6379"; }
 
  private:

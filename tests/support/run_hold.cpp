@@ -105,7 +105,7 @@ test::FakeStore::Script script(const Settings& set) {
     return answer<lock::Wake>(lock::Wake::woken, set.ms("woken_after"));
   };
   // partial=1: some servers have not confirmed the grant.
-  script.granted_everywhere = set.number("partial") == 0;
+  if (set.number("partial") != 0) script.reach = lock::GrantReach::majority;
   script.trace = [&set](const char* call) {
     auto now = BootClock::now().time_since_epoch().count();
     append_line(set.text("trace"), std::to_string(now) + " " + call);

@@ -134,12 +134,14 @@ int release_and_fail(Error error, const AcquireSettings& settings, Session& sess
 }
 
 // A quorum grants by majority; the other servers get the time of a round trip to confirm.
-bool granted_everywhere(lock::LockStore& store) {
+lock::GrantReach complete_grant(lock::LockStore& store) {
   constexpr Millis kConfirmationWait{10};
-  if (store.granted_everywhere(BootClock::now())) return true;
+  auto completion = store.complete_grant();
+  if (!completion) return lock::GrantReach::everywhere;
   lock::SystemPoller poller;
-  poller.pause(BootClock::now() + kConfirmationWait);
-  return store.granted_everywhere(BootClock::now());
+  auto reach = lock::finish(poller, std::move(completion), poller.now() + kConfirmationWait,
+                            store.server(), lock::Interruptible::no);
+  return reach ? *reach : lock::GrantReach::majority;
 }
 
 std::string lease_json(const lock::AcquireCall& claim, const run::AcquiredLease& acquired) {
@@ -152,8 +154,8 @@ int report_acquired(run::AcquiredLease acquired, const AcquireSettings& settings
                     std::optional<run::BackgroundRenewer> background_renewer, Session& session,
                     const Choices& choices) {
   const lock::AcquireCall& claim = settings.plan.claim;
+  acquired.reach = complete_grant(session.store());
   if (background_renewer) {
-    acquired.everywhere = granted_everywhere(session.store());
     auto handed_off = background_renewer->hand_off(acquired, claim.owner);
     if (!handed_off)
       return release_and_fail(std::move(handed_off).error(), settings, session, choices);

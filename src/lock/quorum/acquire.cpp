@@ -22,10 +22,12 @@ void QuorumAcquire::wants(std::vector<pollfd>& out) const {
 }
 
 TimePoint QuorumAcquire::due() const {
-  return confirming_ ? confirming_->due() : QuorumTry::due();
+  if (!confirming_) return QuorumTry::due();
+  return confirming_->left_out() > 0 ? std::min(confirming_->due(), ask_rest_at_)
+                                     : confirming_->due();
 }
 
-void QuorumAcquire::on_granted(const Summary& totals, TimePoint) {
+void QuorumAcquire::on_granted(const Summary& totals, TimePoint now) {
   token_ = totals.greatest;
   const AcquireCall& call = params_.call;
   RenewCall back{call.name, call.owner};
@@ -36,16 +38,31 @@ void QuorumAcquire::on_granted(const Summary& totals, TimePoint) {
   back.record = call.record;
   back.attempt = call.attempt;
   back.ahead = timing::kLongestClockGap;
+  const std::vector<bool> granted = servers_that_granted();
   asking_.reset();
+  ask_rest_at_ = now + straggler_grace(now - *started_);
   confirming_ = std::make_unique<Broadcast<RenewReply>>(
       members_,
       [back = std::move(back)](LockStore& store, size_t, TimePoint) { return store.renew(back); },
       limit_);
+  confirming_->ask_only(granted);
+}
+
+std::vector<bool> QuorumAcquire::servers_that_granted() const {
+  std::vector<bool> granted;
+  for (const auto& reply : asking_->replies()) {
+    granted.push_back(reply && *reply && std::holds_alternative<Granted>(**reply));
+  }
+  return granted;
 }
 
 void QuorumAcquire::advance_try(TimePoint now) {
   if (!confirming_ || result_) return;
   confirming_->advance(now);
+  if (needs_rest(now)) {
+    confirming_->ask_rest();
+    confirming_->advance(now);
+  }
   const size_t confirmed = count_renewed(confirming_->replies());
   const size_t majority = quorum_.majority();
   if (confirmed >= majority && now < lease_deadline(*started_, params_.call.ttl)) {
@@ -56,6 +73,14 @@ void QuorumAcquire::advance_try(TimePoint now) {
   if (possible) return;
   const Millis pause = pause_after_tie();
   cancel_try(try_again({}, pause), now, waits() ? now : now + pause);
+}
+
+// One of those who granted the lock does not confirm it, or takes its time.
+bool QuorumAcquire::needs_rest(TimePoint now) const {
+  const size_t left_out = confirming_->left_out(), majority = quorum_.majority();
+  const size_t confirmed = count_renewed(confirming_->replies());
+  if (left_out == 0 || confirmed >= majority) return false;
+  return now >= ask_rest_at_ || confirmed + confirming_->open() - left_out < majority;
 }
 
 // Its position in the queue is kept: another try comes after a wake, or when it is time to look
@@ -117,8 +142,9 @@ CancelCall QuorumAcquire::cancel_call() const {
 void QuorumAcquire::cancel_try(Result<AcquireReply> then, TimePoint now, TimePoint pause_until) {
   result_ = std::move(then);
   auto make_request = [to_cancel = servers_to_cancel(), call = cancel_call()](
-                          LockStore& store, size_t member, TimePoint) -> InFlight<CancelReply> {
-    return to_cancel[member] ? store.cancel(call) : nullptr;
+                          LockServer& store, size_t member, TimePoint) -> InFlight<CancelReply> {
+    if (!to_cancel[member]) return nullptr;
+    return where_reached<CancelReply>(store, [&](auto& one) { return one.cancel(call); });
   };
   confirming_.reset();  // its connections are wanted
   QuorumTry::cancel_try(std::move(make_request),

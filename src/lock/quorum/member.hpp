@@ -39,6 +39,15 @@ struct Member {
 template <class T>
 using RequestMaker = std::function<InFlight<T>(LockServer& store, size_t member, TimePoint now)>;
 
+// One that ends what this process has taken. A server that it never reached has nothing of it: one
+// that hangs costs no further connection.
+template <class T, class Make>
+InFlight<T> where_reached(LockServer& store, Make make_request) {
+  if (store.was_reached()) return make_request(store);
+  return std::make_unique<ReadyReply<T>>(
+      Error{ErrorKind::unavailable, store.server() + ": no answer", Retry::later});
+}
+
 // The reply of each server; none as long as it is silent, and where it was not asked.
 template <class T>
 using Replies = std::vector<std::optional<Result<T>>>;
@@ -67,6 +76,14 @@ class Broadcast {
     }
   }
 
+  // Before it is driven: the other servers are left out until ask_rest().
+  void ask_only(const std::vector<bool>& first) {
+    for (size_t i = 0; i < requests_.size(); ++i) requests_[i].left_out = !first[i];
+  }
+  void ask_rest() {
+    for (ServerRequest& request : requests_) request.left_out = false;
+  }
+
   void wants(std::vector<pollfd>& out) const {
     for (size_t i = 0; i < requests_.size(); ++i) {
       if (const Request* request = in_flight(i)) request->wants(out);
@@ -76,7 +93,7 @@ class Broadcast {
   TimePoint due() const {
     TimePoint earliest = TimePoint::max();
     for (size_t i = 0; i < requests_.size(); ++i) {
-      if (requests_[i].closed) continue;
+      if (requests_[i].rests()) continue;
       const Request* request = in_flight(i);
       if (request == nullptr) return TimePoint::min();
       TimePoint until = requests_[i].request ? requests_[i].give_up_at : members_[i].pending_until;
@@ -89,13 +106,19 @@ class Broadcast {
   bool advance(TimePoint now) {
     size_t before = open_;
     for (size_t i = 0; i < requests_.size(); ++i) {
-      if (!requests_[i].closed) advance(i, now);
+      if (!requests_[i].rests()) advance(i, now);
     }
     return open_ < before;
   }
 
   const Replies<T>& replies() const { return replies_; }
-  size_t open() const { return open_; }  // servers that may still reply
+  // Servers that may still reply, and how many of them have not been asked.
+  size_t open() const { return open_; }
+  size_t left_out() const {
+    return static_cast<size_t>(
+        std::count_if(requests_.begin(), requests_.end(),
+                      [](const ServerRequest& request) { return request.left_out; }));
+  }
 
   Answered answered() const {
     auto spoke = [](const auto& reply) {
@@ -110,10 +133,13 @@ class Broadcast {
     InFlight<T> request;
     TimePoint give_up_at;
     bool closed = false;
+    bool left_out = false;
+
+    bool rests() const { return closed || left_out; }
   };
 
   const Request* in_flight(size_t i) const {
-    if (requests_[i].closed) return nullptr;
+    if (requests_[i].rests()) return nullptr;
     return requests_[i].request ? requests_[i].request.get() : members_[i].pending.get();
   }
 

@@ -74,6 +74,31 @@ class QuorumRequest final : public Reply<T> {
   std::optional<Result<T>> result_;
 };
 
+// The confirmations of a grant for which it did not wait.
+class GrantCompletion final : public Reply<GrantReach> {
+ public:
+  explicit GrantCompletion(std::unique_ptr<Broadcast<RenewReply>> confirming)
+      : confirming_(std::move(confirming)) {
+    confirming_->ask_rest();
+  }
+
+  void wants(std::vector<pollfd>& out) const override { confirming_->wants(out); }
+  TimePoint due() const override { return std::min(confirming_->due(), close_at_); }
+  bool advance(TimePoint now) override {
+    close_at_ = std::min(close_at_, now + timing::kStragglerTime);
+    confirming_->advance(now);
+    return confirming_->open() == 0 || now >= close_at_;
+  }
+  Result<GrantReach> take() override {
+    const auto& replies = confirming_->replies();
+    return count_renewed(replies) == replies.size() ? GrantReach::everywhere : GrantReach::majority;
+  }
+
+ private:
+  std::unique_ptr<Broadcast<RenewReply>> confirming_;
+  TimePoint close_at_ = TimePoint::max();
+};
+
 Error unsupported(const char* verb, const LockName& name, const char* why) {
   return {ErrorKind::usage,
           std::string("cannot ") + verb + " \"" + name.text() + "\" with several servers: " + why};
@@ -124,10 +149,9 @@ std::vector<Member>& QuorumStore::members() {
   return members_;
 }
 
-bool QuorumStore::granted_everywhere(TimePoint now) {
-  if (!confirming_) return true;
-  confirming_->advance(now);
-  return count_renewed(confirming_->replies()) == members_.size();
+InFlight<GrantReach> QuorumStore::complete_grant() {
+  if (!confirming_) return nullptr;
+  return std::make_unique<GrantCompletion>(std::move(confirming_));
 }
 
 QuorumStore::Acquisition& QuorumStore::acquisition_of(const AcquireCall& call) {
@@ -167,14 +191,22 @@ InFlight<RenewReply> QuorumStore::renew(const RenewCall& call) {
 }
 
 InFlight<ReleaseReply> QuorumStore::release(const ReleaseCall& call) {
-  auto make_request = [call](LockStore& store, size_t, TimePoint) { return store.release(call); };
+  auto make_request = [call, own = acquired_here(call.owner)](LockServer& store, size_t,
+                                                              TimePoint) {
+    if (!own) return store.release(call);
+    return where_reached<ReleaseReply>(store, [&](auto& one) { return one.release(call); });
+  };
   return std::make_unique<QuorumRequest<ReleaseReply>>(
       members(), quorum_, make_request,
       QuorumRequest<ReleaseReply>::Options{timing::kQuorumReleaseLimit, OnPending::abandon});
 }
 
 InFlight<CancelReply> QuorumStore::cancel(const CancelCall& call) {
-  auto make_request = [call](LockStore& store, size_t, TimePoint) { return store.cancel(call); };
+  auto make_request = [call, own = acquired_here(call.owner)](LockServer& store, size_t,
+                                                              TimePoint) {
+    if (!own) return store.cancel(call);
+    return where_reached<CancelReply>(store, [&](auto& one) { return one.cancel(call); });
+  };
   return std::make_unique<QuorumRequest<CancelReply>>(
       members(), quorum_, make_request,
       QuorumRequest<CancelReply>::Options{timing::kQuorumReleaseLimit, OnPending::abandon,

@@ -37,7 +37,7 @@ class QuorumStore : public LockServer {
   InFlight<NamesPage> list_names(const std::string& cursor) override;
   InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) override;
   std::string server() const override;
-  bool granted_everywhere(TimePoint now) override;
+  InFlight<GrantReach> complete_grant() override;
 
  protected:
   std::vector<MakeServer> makers_;
@@ -46,6 +46,10 @@ class QuorumStore : public LockServer {
   Quorum quorum_;
 
  private:
+  virtual bool acquired_here(const Owner& owner) const {
+    return acquisition_ && acquisition_->owner == owner;
+  }
+
   // One acquisition: its position in the queue and its tries.
   struct Acquisition {
     Owner owner;
@@ -59,7 +63,7 @@ class QuorumStore : public LockServer {
   std::vector<Member>& members();
 
   WakeListeners listeners_;
-  // Of the last grant, until the next request: the caller did not wait for the minority.
+  // Of the last grant, until it is completed or the next request is made.
   std::unique_ptr<Broadcast<RenewReply>> confirming_;
   std::optional<Acquisition> acquisition_;
 };

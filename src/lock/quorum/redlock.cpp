@@ -39,7 +39,9 @@ void RedlockAcquire::try_again(const Summary& totals, TimePoint now) {
 void RedlockAcquire::cancel_try(Result<AcquireReply> then, TimePoint now, TimePoint pause_until) {
   result_ = std::move(then);
   auto make_request = [call = CancelCall{params_.call.name, params_.call.owner}](
-                          LockStore& store, size_t, TimePoint) { return store.cancel(call); };
+                          LockServer& store, size_t, TimePoint) {
+    return where_reached<CancelReply>(store, [&](auto& one) { return one.cancel(call); });
+  };
   QuorumTry::cancel_try(std::move(make_request), now + timing::kTryCancelTime, pause_until);
 }
 
@@ -64,6 +66,11 @@ InFlight<CancelReply> RedlockStore::cancel(const CancelCall& call) {
   if (redlock_acquisition_ && redlock_acquisition_->owner == call.owner)
     tried.owner = redlock_acquisition_->tried;
   return QuorumStore::cancel(tried);
+}
+
+bool RedlockStore::acquired_here(const Owner& owner) const {
+  return redlock_acquisition_ &&
+         (redlock_acquisition_->owner == owner || redlock_acquisition_->tried == owner);
 }
 
 InFlight<std::vector<HistoryRow>> RedlockStore::history(const LockName& name, uint64_t rows) {

@@ -38,6 +38,8 @@ class RedlockStore final : public QuorumStore {
   InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) override;
 
  private:
+  bool acquired_here(const Owner& owner) const override;
+
   // One acquisition: its owner, and that of its last try.
   struct RedlockAcquisition {
     Owner owner;

@@ -18,6 +18,8 @@ namespace rlock::redis {
 namespace {
 
 constexpr size_t kReadSize = 16 * size_t{1024};
+// After that an operator may have flushed the scripts that a server knew.
+constexpr Millis kKnownFor{10'000};
 
 // The server requires another password than ours.
 bool is_auth_error(const redisReply& reply) {
@@ -38,6 +40,9 @@ class Connection::State {
   void start(const std::vector<std::string>& words);
   void pipeline(const std::vector<std::string>& words);
   void listen();
+  bool knows_final_script() const {
+    return handshake_.knows_final_script() && BootClock::now() < handshake_deadline_ + kKnownFor;
+  }
   bool is_open() const { return stream_ != nullptr; }
   void wants(std::vector<pollfd>& out) const;
   TimePoint due() const;
@@ -348,6 +353,12 @@ void Connection::pipeline(const std::vector<std::string>& words) {
 }
 void Connection::listen() {
   state_->listen();
+}
+bool Connection::was_accepted() const {
+  return server().addresses->was_accepted();
+}
+bool Connection::knows_final_script() const {
+  return state_->knows_final_script();
 }
 bool Connection::is_open() const {
   return state_->is_open();

@@ -32,6 +32,8 @@ class Connection final : public Link {
   // Waits for a message that the server sends by itself, as of a channel; fails without an open
   // socket. May be called again after a wait without a message.
   void listen();
+  bool was_accepted() const override;
+  bool knows_final_script() const override;
   bool is_open() const override;
   void wants(std::vector<pollfd>& out) const override;
   TimePoint due() const override;

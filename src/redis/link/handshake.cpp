@@ -86,8 +86,12 @@ std::string encode(HandshakeStep step, const Server& server) {
       return redis::encode({"SELECT", std::to_string(server.db)});
     case HandshakeStep::role:
       return redis::encode({"ROLE"});
-    case HandshakeStep::durability:
-      return redis::encode({"CONFIG", "GET", "append*"});
+    case HandshakeStep::script:
+      return redis::encode({"SCRIPT", "EXISTS", server.final_script});
+    case HandshakeStep::append_only:
+      return redis::encode({"CONFIG", "GET", "appendonly"});
+    case HandshakeStep::sync:
+      return redis::encode({"CONFIG", "GET", "appendfsync"});
     case HandshakeStep::uptime:
       return redis::encode({"INFO", "server"});
     case HandshakeStep::ping:
@@ -96,6 +100,11 @@ std::string encode(HandshakeStep step, const Server& server) {
       break;
   }
   return redis::encode({"CLIENT", "SETNAME", "rlock"});
+}
+
+// The answer to SCRIPT EXISTS of one script; unknown where that was refused.
+bool is_known(const redisReply& reply) {
+  return reply.type == REDIS_REPLY_ARRAY && reply.elements == 1 && reply.element[0]->integer == 1;
 }
 
 // The answer to any step but the checks of a quorum member.
@@ -130,7 +139,10 @@ const char* to_string(HandshakeStep step) {
       return "CLIENT SETNAME";
     case HandshakeStep::ping:
       return "PING";
-    case HandshakeStep::durability:
+    case HandshakeStep::script:
+      return "SCRIPT EXISTS";
+    case HandshakeStep::append_only:
+    case HandshakeStep::sync:
       return "CONFIG GET";
     case HandshakeStep::uptime:
       return "INFO";
@@ -144,7 +156,9 @@ Handshake::Handshake(const Server& server, ClientNaming naming) {
   if (server.role == Role::master) steps_.push_back(HandshakeStep::role);
   steps_.push_back(naming == ClientNaming::send ? HandshakeStep::set_name : HandshakeStep::ping);
   if (server.members != nullptr) {
-    steps_.push_back(HandshakeStep::durability);
+    if (!server.final_script.empty()) steps_.push_back(HandshakeStep::script);
+    steps_.push_back(HandshakeStep::append_only);
+    steps_.push_back(HandshakeStep::sync);
     steps_.push_back(HandshakeStep::uptime);
   }
 }
@@ -159,18 +173,25 @@ std::string Handshake::request(const Server& server) const {
 // database, on a replica, or as a member of a quorum that lost its leases.
 bool Handshake::precedes(FirstCommand command) const {
   return std::any_of(steps_.begin(), steps_.end(), [command](HandshakeStep step) {
-    if (step == HandshakeStep::durability || step == HandshakeStep::uptime) {
-      return command == FirstCommand::normal;
+    switch (step) {
+      case HandshakeStep::uptime:
+        return command == FirstCommand::normal;
+      case HandshakeStep::auth:
+      case HandshakeStep::select:
+      case HandshakeStep::role:
+        return true;
+      default:
+        return false;
     }
-    return step != HandshakeStep::set_name && step != HandshakeStep::ping;
   });
 }
 
 std::optional<Error> Handshake::read(const redisReply& reply, const Server& server) {
   const HandshakeStep step = steps_[next_++];
-  if (step == HandshakeStep::durability) durability_ = read_durability(reply);
+  if (step == HandshakeStep::append_only || step == HandshakeStep::sync) append_only_.read(reply);
+  if (step == HandshakeStep::script) knows_final_script_ = is_known(reply);
   if (step == HandshakeStep::uptime && !starting_up(reply)) {
-    return check_member(reply, durability_, server);
+    return check_member(reply, append_only_.durability(), server);
   }
   return check_answer(step, reply, server);
 }

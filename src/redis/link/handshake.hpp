@@ -12,7 +12,7 @@
 // How a new connection logs in and checks the server, before or together with its first command.
 namespace rlock::redis {
 
-enum class HandshakeStep { auth, select, role, set_name, ping, durability, uptime };
+enum class HandshakeStep { auth, select, role, set_name, ping, script, append_only, sync, uptime };
 const char* to_string(HandshakeStep step);
 
 // Some proxies hang up on CLIENT SETNAME, and the name only helps operators.
@@ -33,6 +33,8 @@ class Handshake {
   bool precedes(FirstCommand command) const;
 
   bool is_pending() const { return next_ < steps_.size(); }
+  // Whether the server said that it knows Server::final_script.
+  bool knows_final_script() const { return knows_final_script_; }
   // Whose answer comes next, while pending.
   HandshakeStep awaited() const { return steps_[next_]; }
 
@@ -43,7 +45,8 @@ class Handshake {
  private:
   std::vector<HandshakeStep> steps_;  // in the order of sending
   size_t next_ = 0;                   // of steps_
-  Durability durability_ = Durability::unknown;
+  AppendOnly append_only_{};
+  bool knows_final_script_ = false;
 };
 
 }  // namespace rlock::redis

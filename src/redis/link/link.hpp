@@ -53,6 +53,11 @@ class Link {
   virtual std::string node() const = 0;
   // Whether a majority may decide without this server, so that nobody reads its reply.
   virtual bool is_quorum_member() const { return false; }
+  // Of a quorum's member: whether it has accepted any connection of this process. Before that it is
+  // sent nothing but set-up, and commands whose reply nobody reads.
+  virtual bool was_accepted() const { return true; }
+  // Whether the server said a moment ago that it knows Server::final_script.
+  virtual bool knows_final_script() const { return false; }
   // Whether there is a connection, as far as this side knows.
   virtual bool is_open() const { return false; }
   // Whether `text` contains the password that is used there.

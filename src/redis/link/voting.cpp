@@ -73,17 +73,14 @@ std::optional<std::string> MemberRegistry::add_member(const std::string& label,
   return std::nullopt;
 }
 
-Durability read_durability(const redisReply& reply) {
-  if (reply.type != REDIS_REPLY_ARRAY) return Durability::unknown;
-  bool append_only = false;
-  bool sync_always = false;
+void AppendOnly::read(const redisReply& reply) {
+  if (reply.type != REDIS_REPLY_ARRAY) return;
   for (size_t i = 0; i + 1 < reply.elements; i += 2) {
     std::string_view key = text_of(*reply.element[i]);
     std::string_view value = text_of(*reply.element[i + 1]);
-    if (key == "appendonly") append_only = value == "yes";
-    if (key == "appendfsync") sync_always = value == "always";
+    if (key == "appendonly") enabled = value == "yes";
+    if (key == "appendfsync") syncs_always = value == "always";
   }
-  return append_only && sync_always ? Durability::every_write : Durability::unknown;
 }
 
 std::optional<Error> check_member(const redisReply& reply, Durability durability,

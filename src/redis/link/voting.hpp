@@ -34,8 +34,17 @@ inline constexpr uint64_t kRestartGuardSeconds = 60;
 // Whether the server keeps what it acknowledged.
 enum class Durability { unknown, every_write };
 
-// From the answer to CONFIG GET append*; unknown where it was refused.
-Durability read_durability(const redisReply& reply);
+// What a server says of its append-only file.
+struct AppendOnly {
+  bool enabled = false;
+  bool syncs_always = false;
+
+  // From an answer to CONFIG GET; one that was refused changes nothing.
+  void read(const redisReply& reply);
+  Durability durability() const {
+    return enabled && syncs_always ? Durability::every_write : Durability::unknown;
+  }
+};
 
 // `reply` is the answer to INFO server; nullopt: the server counts. ErrorKind::unavailable says
 // until when it does not; ErrorKind::denied: its uptime is unknown; ErrorKind::usage: it is another

@@ -37,6 +37,9 @@ struct Server {
   // Shared by all servers of a quorum, which are checked as members (redis/link/voting.hpp). Null
   // for a server that is not part of a quorum.
   std::shared_ptr<MemberRegistry> members;
+  // The SHA-1 of the script that a member's connection is asked about when it is made: the one that
+  // releases. Empty: none.
+  std::string final_script;
 
   // `db1:6379`, `[::1]:6379`, `/run/redis.sock`, with `/2` for another database: never a password.
   std::string label() const;

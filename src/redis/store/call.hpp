@@ -36,7 +36,8 @@ bool has_wakes(const redisReply& reply);
 std::vector<std::string> wake_call(const std::vector<std::string>& words, const redisReply& reply);
 
 // final: releases and cancellations. Where a majority decides without this server, nobody waits for
-// its NOSCRIPT any more, so the text of the script is sent along.
+// its NOSCRIPT any more, so the text of the script is sent along unless the server has just said
+// that it knows the script.
 enum class Delivery { normal, final };
 
 // `script` may be null; else its text is sent once if the server does not know the digest (after a
@@ -134,9 +135,14 @@ class Call final : public lock::Reply<T> {
   // still reads a command of any length. Over a new one it notices the hang-up when it answers the
   // handshake and has read 16 kB by then: enough for the digest, but not for a whole text.
   void start_final() {
-    if (link_.is_open()) return send_text();
-    link_.start(words_);
-    link_.pipeline(with_text());
+    if (!link_.is_open()) {
+      link_.start(words_);
+      link_.pipeline(with_text());
+    } else if (link_.knows_final_script()) {
+      link_.start(words_);
+    } else {
+      send_text();
+    }
   }
 
   std::vector<std::string> with_text() const {

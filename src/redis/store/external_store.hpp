@@ -41,6 +41,7 @@ class ExternalStore : public lock::LockServer {
                                                         uint64_t rows) override;
   // ErrorKind::usage: nothing distinguishes the keys of locks from others.
   lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
+  bool was_reached() const override { return link_->was_accepted(); }
   std::string server() const override { return link_->label(); }
 
  protected:

@@ -47,6 +47,12 @@ const char* to_argument(lock::CancelHow how) {
   return how == lock::CancelHow::timed_out ? "timed_out" : "cancelled";
 }
 
+// Where nobody waits for the reply to a release, its script must be known already.
+Server asked_about(const lua::Script& release, Server server) {
+  server.final_script = release.sha1;
+  return server;
+}
+
 // BLPOP. Some proxies and servers that are not Redis answer it before its timeout: they do not
 // block.
 class BlockingPop final : public lock::Reply<lock::Wake> {
@@ -85,7 +91,8 @@ RedisStore::RedisStore(std::unique_ptr<Link> link, std::string prefix, Scripts s
     : link_(std::move(link)), prefix_(std::move(prefix)), scripts_(scripts) {}
 
 RedisStore::RedisStore(Server server, std::string prefix, Scripts scripts)
-    : RedisStore(std::make_unique<Connection>(std::move(server)), std::move(prefix), scripts) {}
+    : RedisStore(std::make_unique<Connection>(asked_about(scripts.release, std::move(server))),
+                 std::move(prefix), scripts) {}
 
 std::string RedisStore::base(const lock::LockName& name) const {
   return prefix_ + "{" + name.text() + "}:";

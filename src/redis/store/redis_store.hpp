@@ -37,6 +37,7 @@ class RedisStore : public lock::LockServer {
   lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
   lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName& name, const lock::Owner& owner,
                                            Millis slice) override;
+  bool was_reached() const override { return link_->was_accepted(); }
   std::string server() const override { return link_->label(); }
 
  protected:
