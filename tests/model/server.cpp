@@ -35,15 +35,17 @@ if type(lone) == 'string' then
 end
 local shown = {holders = {line[1], line[5]}, limits = {line[1], line[2]}, who = {}}
 if line[1] then
-  shown.who = {line[1], line[6], '+' .. line[1], table.concat({'held', line[2], line[3], 0, line[4]}, ' '),
-               '@' .. line[1], '0=' .. line[5]}
+  local held = table.concat({'held', line[2], line[3], 0, line[4]}, ' ')
+  shown.who = {line[1], line[6], '+' .. line[1], held, '@' .. line[1], '0=' .. line[5]}
 end
 for i, name in ipairs({'holders', 'limits', 'queue', 'alive', 'released', 'who', 'meta'}) do
   local rows, data, key = nil, {}, base .. name
   if line[1] and shown[name] then
     rows = shown[name]
     data = {}
-    if name == 'holders' then kept[#kept + 1] = {name, 'SET', {lone}, redis.call('PEXPIRETIME', key)} end
+    if name == 'holders' then
+      kept[#kept + 1] = {name, 'SET', {lone}, redis.call('PEXPIRETIME', key)}
+    end
   elseif i <= 5 then
     rows = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
     for j = 1, #rows, 2 do data[j], data[j + 1] = rows[j + 1], rows[j] end
