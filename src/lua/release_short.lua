@@ -39,14 +39,20 @@ do
 
   if sole and tonumber(sole) > now then
     local last, old_head, hold, kept = unpack(call('HMGET', META, 'last', 'head', 'hold', 'kept'))
-    local newest = tonumber(call('ZRANGE', RELEASED, -1, -1, 'WITHSCORES')[2] or 0)
-    local oldest = tonumber(call('ZRANGE', RELEASED, 0, 0, 'WITHSCORES')[2] or math.huge)
     call('LLEN', HISTORY)
-    if last and oldest > (now - OVERDUE) * 8 + 7 and tonumber(hold or 0) <= now then
-      local tombstone = math.max(now + TOMBSTONE, tonumber(sole)) * 8 + WAS_RELEASED
-      local remembered = math.floor(math.max(tombstone, newest) / 8)
+    local remembered = math.max(now + TOMBSTONE, tonumber(sole))
+    local tombstone = remembered * 8 + WAS_RELEASED
+    if call('ZCOUNT', RELEASED, (remembered + 1) * 8, '+inf') > 0 then
+      remembered = math.floor(call('ZRANGE', RELEASED, -1, -1, 'WITHSCORES')[2] / 8)
+    end
+    -- Beside a lone hold there is nothing else to sweep with the tombstones.
+    local overdue = call('ZCOUNT', RELEASED, '-inf', (now - OVERDUE) * 8)
+    if last and (overdue == 0 or not line) and tonumber(hold or 0) <= now then
       call('DEL', HOLDERS, LIMITS)
       if line then call('HDEL', WHO, owner, '+' .. owner, '@' .. owner) end
+      if overdue > 0 then
+        call('ZREM', RELEASED, unpack(call('ZRANGEBYSCORE', RELEASED, '-inf', now * 8 + 7, 'LIMIT', 0, SWEEP)))
+      end
       call('ZADD', RELEASED, tombstone, owner)
       call('PEXPIREAT', RELEASED, remembered)
       local rows = call('LPUSH', HISTORY, table.concat({'run', token, since, now, 'released', note, record or ''}, ' '))

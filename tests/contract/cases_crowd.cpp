@@ -219,6 +219,15 @@ void every_key_expires(Lab& lab) {
   need(lab.fingerprint().find(" false") == std::string::npos, "a key lives for ever");
 }
 
+void overdue_tombstones(Lab& lab) {
+  for (char owner : {'A', 'B', 'C'}) {
+    lab.granted(owner);
+    lab.release(owner);
+    lab.pass(40s);
+  }
+  need(lab.cli({"ZCARD", lab.key("released")}) == "2", "a tombstone stays though it is overdue");
+}
+
 }  // namespace
 
 const std::vector<NamedCase>& crowd_cases() {
@@ -240,6 +249,7 @@ const std::vector<NamedCase>& crowd_cases() {
       {"stale wakes are harmless", stale_wakes},
       {"a wake before the block is not lost", wake_before_the_block},
       {"every key expires", every_key_expires},
+      {"overdue tombstones are removed", overdue_tombstones},
   };
   return cases;
 }

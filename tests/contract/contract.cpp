@@ -306,6 +306,7 @@ const std::vector<Mutant> kShortMutants{
        "if head then call('LPUSH', BASE .. 'wake:' .. head, 'x') end call('DEL', HOLDERS, "
        "LIMITS)"}},
      "a wake of a wrong type"},
+    {"overdue tombstones stay", {{"if overdue > 0 then", "if false then"}}, "overdue tombstones"},
     {"the run is not listed",
      {{"'run', token, since, now, 'released', note", "'-'"}},
      "history: runs"},
