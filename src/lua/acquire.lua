@@ -1,9 +1,4 @@
--- acquire: joins the queue, keeps the position there alive, claims a grant. May be sent again.
--- ARGV: owner, its earlier ticket or 0, limit, ttl, min-hold, responsive 0|1|2, wait|never, max-queue or '', record,
---       over a quorum: the number of the attempt
--- Returns: granted token | queued ticket position look-again-or--1 holder | busy waiters holder
---          | gone kind note | more
-local owner, given_ticket, limit, ttl, min_hold, responsive, queueing, max_queue, record, attempt = unpack(ARGV)
+-- The usual way of acquire.
 limit, ttl, min_hold = tonumber(limit), tonumber(ttl), tonumber(min_hold)
 local stamp = 2 * tonumber(attempt or 0)
 
@@ -11,7 +6,7 @@ local function ended_reply()
   local scores = n_released > 0 and call('ZMSCORE', RELEASED, owner, owner .. ':0') or {}
   local end_kind = kind_of(scores[1])
   if end_kind and end_kind > REQUEUED then return {'gone', KINDS[end_kind], note_of(owner)} end
-  if scores[2] then return {'gone', 'released', ''} end
+  if kind_of(scores[2]) then return {'gone', 'released', ''} end
   if is_late(owner, stamp) then return {'gone', 'cancelled', ''} end
   return nil
 end
@@ -61,20 +56,6 @@ local function queued_reply()
   return {'queued', tonumber(call('ZSCORE', QUEUE, owner)), position + 1, look_again, some_holder()}
 end
 
--- The first command that a hold needs and an ACL denies. Checked before anything is written, since a denied release
--- would keep the lock, and a denied wake would go unnoticed. Servers before 7.0 cannot check it. The check raises an
--- error for a command that the server does not have; without BLPOP a waiter asks again instead.
-local function denied()
-  if not redis.acl_check_cmd then return nil end
-  for _, command in ipairs({'BLPOP', 'DEL', 'HDEL', 'HEXISTS', 'HGET', 'HSET', 'LINDEX', 'LPUSH', 'LSET',
-                            'LTRIM', 'PEXPIRE', 'PEXPIREAT', 'ZADD', 'ZCOUNT', 'ZMSCORE',
-                            'ZRANGEBYSCORE', 'ZRANK', 'ZREM', 'ZSCORE'}) do
-    local known, allowed = pcall(redis.acl_check_cmd, command, HOLDERS, HOLDERS)
-    if known and not allowed then return 'NOPERM this user has no permissions to run ' .. command end
-    if not known and command ~= 'BLPOP' then return 'ERR this server has no command ' .. command end
-  end
-end
-
 local reply = ended_reply()
 if reply then return reply end
 
@@ -82,6 +63,7 @@ local newcomer = not (held_until(owner) or queue_ticket(owner))
 local denial = newcomer and denied()
 if denial then return redis.error_reply(denial) end
 if not newcomer then touch() end
+unfold()
 local could_end = n_holders > 0
 -- A waiter that asks in the last millisecond of its heartbeat is in time: it must not be swept.
 if n_alive > 0 and tonumber(call('ZSCORE', ALIVE, owner) or 0) == now then refresh_heartbeat() end

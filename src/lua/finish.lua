@@ -24,21 +24,6 @@ local function set_ends()
   call('PEXPIREAT', META, int(math.max(now + META_LIFE, holders)))
 end
 
-local unsent = {}  -- owner, event, owner, event...
-
--- The lists are not declared as keys: a server that wants all keys declared refuses the LPUSH.
-local function push_wake(owner, event)
-  local key = BASE .. 'wake:' .. owner
-  local length = redis.pcall('LPUSH', key, event)
-  if type(length) == 'table' then
-    unsent[#unsent + 1] = owner
-    unsent[#unsent + 1] = event
-    return
-  end
-  if length ~= 1 then redis.pcall('LTRIM', key, 0, 0) end
-  redis.pcall('PEXPIRE', key, WAKE_LIFE)
-end
-
 -- The end of every script that writes: META, expiries, then the wakes, which must come last. The head of the queue
 -- is woken to look again where its timer may be too late. The caller needs no wake: it reads the reply.
 local function finish(caller)
@@ -59,12 +44,6 @@ local function finish(caller)
   end
 end
 
--- A script's reply; with wakes that the client has to push, `wakes REPLY owner event...`.
-local function with_wakes(reply)
-  if #unsent == 0 then return reply end
-  return {'wakes', reply, unpack(unsent)}
-end
-
 local function count_entries(line)
   local n = 0
   for _ in pairs(live_entries(line)) do n = n + 1 end
@@ -76,7 +55,7 @@ local function describe(owner)
   local line = read_line(owner) or {state = 'held', limit = 1, token = 0, since = now, ttl = 0,
                                     responsive = '1', entries = '',
                                     record = call('HGET', WHO, owner) or ''}
-  local ends = tonumber(call('ZSCORE', HOLDERS, owner) or now)
+  local ends = tonumber(held_until(owner) or now)
   return {(string.gsub(owner, '^~', '')), line.state, line.limit, line.token, line.since,
           now - line.since, ends - now, count_entries(line), line.responsive, line.record, line.ttl}
 end

@@ -6,6 +6,7 @@
 local when, note = ARGV[1], ARGV[2]
 
 touch()
+unfold()
 sweep()
 if must_retry then
   finish()

@@ -5,8 +5,14 @@
 local holders_from, holders_page, waiters_from, waiters_page = unpack(ARGV)
 local after = '(' .. int(now)
 
+local live = folded and (tonumber(lone_end) > now and 1 or 0) or call('ZCOUNT', HOLDERS, after, '+inf')
+
 local function list_holders()
   local page = {}
+  if folded then
+    if live > 0 and tonumber(holders_from) == 0 and tonumber(holders_page) > 0 then page[1] = describe(lone_owner) end
+    return page
+  end
   local owners = call('ZRANGEBYSCORE', HOLDERS, after, '+inf', 'LIMIT', holders_from, holders_page)
   for i, owner in ipairs(owners) do page[i] = describe(owner) end
   return page
@@ -28,7 +34,6 @@ local function list_waiters()
   return page, call('ZCARD', QUEUE) > last + 1 and 1 or 0
 end
 
-local live = call('ZCOUNT', HOLDERS, after, '+inf')
 local waiters, more_waiters = list_waiters()
 return {call('EXISTS', META, HOLDERS, QUEUE) > 0 and 1 or 0, live, list_holders(),
         call('ZCOUNT', ALIVE, after, '+inf'), waiters,

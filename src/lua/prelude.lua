@@ -1,43 +1,18 @@
---!df flags=
--- The line above makes Dragonfly run scripts atomically and with declared keys, whatever its default.
--- All scripts of the native protocol begin with prelude, history, sweep, grant and finish. [docs/PROTOCOL.md]
--- KEYS: holders limits queue alive who meta released history never, all tagged {NAME}.
--- All times are the server's, in ms; the numbers that are issued (tickets, tokens) are in microseconds.
-local HOLDERS, LIMITS, QUEUE, ALIVE, WHO, META, RELEASED, HISTORY, NEVER = unpack(KEYS)
-local BASE = string.sub(HOLDERS, 1, -8)
-
-local CLAIM = 2000          -- a grant expires unless it is claimed within this time
-local HEARTBEAT = 15000     -- a waiter is dropped unless it asks again within this time
-local TOMBSTONE = 60000     -- how long the end of an owner is remembered, at least
-local GRACE = 60000         -- keys outlive the last lease, so that a late renewal finds what happened
-local META_LIFE = 2592000000  -- 30 days
-local WAKE_LIFE = 10000
-local INNER_LEASE = 30000   -- longest lease of a nested run's entry
-local RUNS = 100            -- rows in the history
-local SWEEP = 256           -- removed by one script, of holders, waiters and tombstones each
-local ADMIT = 64            -- granted by one script
-
--- Kinds of tombstones: the larger one replaces the smaller. An owner may come back up to REQUEUED.
-local EXPIRED, REQUEUED, WAS_RELEASED, CANCELLED, REMOVED, FORCED = 0, 1, 2, 3, 4, 5
-local KINDS = {[0] = 'expired', 'expired', 'released', 'cancelled', 'removed', 'forced'}
-
-local call = redis.call
-local time = call('TIME')
-local now_us = time[1] * 1000000 + time[2]
-local now = math.floor(now_us / 1000)
+-- What the usual way reads first, and how it reads the fields.
 
 -- `..` and tostring round to 14 digits, which would break tokens.
 local function int(n) return string.format('%.0f', n) end
 
 -- Each key is read before anything is written, so that a key of the wrong type stops the script here.
 -- The counts are upper bounds from here on: 0 is certain, and saves the reads of an empty key.
-local n_holders = call('ZCARD', HOLDERS)
-local has_waiters = call('EXISTS', QUEUE, ALIVE, NEVER) > 0
-local n_queue = has_waiters and call('ZCARD', QUEUE) or 0
-local n_alive = has_waiters and call('ZCARD', ALIVE) or 0
+local folded = lone_owner ~= nil
+local several = present > 0 and not folded
+local n_holders = folded and 1 or several and call('ZCARD', HOLDERS) or 0
+local n_queue = several and call('ZCARD', QUEUE) or 0
+local n_alive = several and call('ZCARD', ALIVE) or 0
 local n_released = call('ZCARD', RELEASED)
-local limits_complete = call('ZCARD', LIMITS) == n_holders
-call('HLEN', WHO)
+local limits_complete = not several or call('ZCARD', LIMITS) == n_holders
+if several then call('HLEN', WHO) end
 call('LLEN', HISTORY)
 local stored = call('HMGET', META, 'last', 'grant', 'exclusive', 'created', 'head', 'hold')
 local meta = {
@@ -67,6 +42,7 @@ local end_before = n_queue > 0 and earliest_end() or math.huge
 local function touch() call('PEXPIREAT', META, int(now + META_LIFE)) end
 
 local function held_until(owner)
+  if folded then return owner == lone_owner and lone_end or nil end
   return n_holders > 0 and call('ZSCORE', HOLDERS, owner) or nil
 end
 
@@ -85,6 +61,12 @@ local RUN = '2'
 -- The fields of WHO: `+owner` is state limit token since ttl min-hold responsive; `@owner` the entries as id=end,
 -- separated by semicolons; `owner` the record.
 local function read_line(owner)
+  if folded then
+    if owner ~= lone_owner then return nil end
+    return {state = 'held', limit = tonumber(lone_limit), token = tonumber(lone_token), since = tonumber(lone_since),
+            ttl = tonumber(lone_ttl), min_hold = 0, responsive = lone_responsive,
+            entries = '0=' .. lone_end, record = lone_record}
+  end
   local found = call('HMGET', WHO, '+' .. owner, '@' .. owner, owner)
   local state, limit, token, since, ttl, min_hold, responsive =
     string.match(found[1] or '', '^(%l+) (%d+) (%d+) (%d+) (%d+) (%d+) ([012])$')
@@ -97,6 +79,17 @@ end
 local function line_text(l)
   return table.concat({l.state, int(l.limit), int(l.token), int(l.since), int(l.ttl),
                        int(l.min_hold), l.responsive}, ' ')
+end
+
+-- Before the first write. A server whose memory is full refuses HSET, and then nothing has changed.
+local function unfold()
+  if not folded then return end
+  local line = read_line(lone_owner)
+  folded = false
+  call('HSET', WHO, lone_owner, line.record, '+' .. lone_owner, line_text(line), '@' .. lone_owner, line.entries)
+  call('DEL', HOLDERS)
+  call('ZADD', HOLDERS, lone_end, lone_owner)
+  call('ZADD', LIMITS, lone_limit, lone_owner)
 end
 
 local function live_entries(line)
@@ -123,8 +116,11 @@ local function lease_of(entry, ttl)
   return math.min(ttl, INNER_LEASE)
 end
 
--- The kind of a tombstone, or nil.
-local function kind_of(score) return score and tonumber(score) % 8 or nil end
+-- The kind of a tombstone, or nil; one that is overdue counts no more.
+local function kind_of(score)
+  score = tonumber(score or 0)
+  return math.floor(score / 8) > now and score % 8 or nil
+end
 local function tombstone_score(owner) return n_released > 0 and call('ZSCORE', RELEASED, owner) or nil end
 local function tombstone(owner) return kind_of(tombstone_score(owner)) end
 

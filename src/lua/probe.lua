@@ -38,5 +38,8 @@ try('LLEN', LIST)
 try('LSET', LIST, 0, 'c')
 try('LTRIM', LIST, 1, 0)
 
+try('SET', LIST, 'a')
+try('GET', LIST)
+
 try('DEL', SET, HASH, LIST)
 return failed

@@ -1,14 +1,4 @@
--- release, cancel: ends an owner, whatever it has: a lease, a grant, a position in the queue, nothing. Always leaves a
--- tombstone, so that a late acquire cannot make the owner a holder again. A repeat succeeds.
--- ARGV: owner, entry, released|unused|by_id|cancelled|timed_out|removed|yielded, note (with removed) or the result of
---       the run (with the first three: one word, `exit:7`, `signal:9`, or `-`); with yielded: attempt, ticket or 0
--- unused: like released, but nothing ran under the lock, so that there is no cool-down. by_id: like released, by
--- somebody who knows the owner's id; refused for a live run, since the next holder would start beside it.
--- yielded: an attempt over a quorum got no majority; what it took here is cancelled, and the owner may come back.
--- Returns: freed | kept (by other entries) | left_queue | holds (removed only, nothing done)
---          | runs holder (by_id only, nothing done)
---          | absent kind-before note   (kind: see KINDS, or unknown)
-local owner, entry, how, note, attempt, ticket = unpack(ARGV)
+-- The usual way of release.
 local by_id, unused = how == 'by_id', how == 'unused'
 if by_id or unused then how = 'released' end
 local kind = how == 'released' and WAS_RELEASED or how == 'removed' and REMOVED or CANCELLED
@@ -95,6 +85,8 @@ local function report_absent()
   return {'absent', before and KINDS[before] or 'unknown', note_of(owner)}
 end
 
+if folded then touch() end
+unfold()
 local reply
 local line = stamp > 0 and read_line(owner)
 if stamp > 0 and not (line and line.state == 'revoked') then

@@ -1,12 +1,4 @@
--- renew: extends a lease, enters a held lock, and restores a lease that the server's data lost. Over a quorum it writes
--- the token of the majority back, which makes the grant count here; a later renewal does so where that was missed.
--- ARGV: owner, entry, token or 0 (never restored), limit, ttl, min-hold, responsive 0|1|2, record,
---       number of the attempt to write back over a quorum, or 0; 1 to store the record anew, else 0;
---       over a quorum: by how many ms the clock that issued the token may be ahead of this one
--- Returns: extended | put_back | upgrade
---          | lost (deleted|taken|full|expired|unissued|released|cancelled|removed|forced) note holder untouched 0|1
---          (put_back: restored; untouched: nobody was granted the lock since it was granted with this token)
-local owner, entry, token, limit, ttl, min_hold, responsive, record, attempt, changed, ahead = unpack(ARGV)
+-- The usual way of renew.
 token, limit, ttl, min_hold = tonumber(token), tonumber(limit), tonumber(ttl), tonumber(min_hold)
 local stamp = 2 * tonumber(attempt or 0)
 
@@ -87,6 +79,7 @@ end
 
 if is_late(owner, stamp) then return lost('released') end
 touch()
+unfold()
 local reply
 if tonumber(held_until(owner) or 0) > now then
   reply = extend(read_line(owner))

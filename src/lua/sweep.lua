@@ -64,7 +64,7 @@ local function sweep_waiters()
   for i, owner in ipairs(dead) do
     fields[#fields + 1] = owner
     fields[#fields + 1] = '+' .. owner
-    if not ends[i] then
+    if not kind_of(ends[i]) then
       tombs[#tombs + 1] = mark
       tombs[#tombs + 1] = owner
     end
@@ -77,8 +77,8 @@ end
 
 local function sweep_tombstones()
   if n_released == 0 then return end
+  if #call('ZRANGEBYSCORE', RELEASED, '-inf', int((now - OVERDUE) * 8 + 7), 'LIMIT', 0, 1) == 0 then return end
   local old = call('ZRANGEBYSCORE', RELEASED, '-inf', int(now * 8 + 7), 'LIMIT', 0, SWEEP)
-  if #old == 0 then return end
   n_released = n_released - call('ZREM', RELEASED, unpack(old))
   local fields = {}
   for _, owner in ipairs(old) do

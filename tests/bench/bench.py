@@ -154,7 +154,7 @@ class Scripts:
         self.sha = {}
         for script in ("acquire", "release"):
             text = ""
-            for part in ("prelude", "history", "sweep", "grant", "finish", script):
+            for part in ("begin", f"{script}_short", "prelude", "history", "sweep", "grant", "finish", script):
                 with open(os.path.join(LUA, part + ".lua"), encoding="ascii") as file:
                     text += file.read()
             self.sha[script] = client.script_load(text)

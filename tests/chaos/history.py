@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import redis_talk
 
-META_LIFE_MS = 30 * 24 * 3600 * 1000  # each script ends by letting :meta live this long: that shows its time
+META_LIFE_MS = 30 * 24 * 3600 * 1000  # a script that takes the usual way lets :meta live this long: that shows its time
 
 
 @dataclass
@@ -139,6 +139,34 @@ def split_key(key):
     return name.partition("{")[2], part
 
 
+def folded_hold(words):
+    """Owner, token, ttl and end of the hold that `SET holders` stores; nothing of a string that is not rlock's."""
+    fields = words[2].split(" ", 8)
+    if words[0].upper() != "SET" or split_key(words[1])[1] != "holders" or fields[0] != "1" or len(fields) < 9:
+        return None
+    return fields[1], int(fields[3]), int(fields[5]), int(fields[7])
+
+
+def time_of(words):
+    """The ms at which a script ran, where this command of it shows that."""
+    command, part = words[0].upper(), split_key(words[1])[1]
+    if command == "PEXPIREAT" and part == "meta":
+        return int(words[2]) - META_LIFE_MS
+    if command == "SET" and (hold := folded_hold(words)):
+        return hold[3] - hold[2]
+    if command == "LPUSH" and part == "history" and words[2].startswith("run "):
+        return int(words[2].split(" ", 4)[3])
+    if command == "HSET" and part == "who":
+        fields = dict(zip(words[2::2], words[3::2]))
+        for name, text in fields.items():
+            line, entry = text.split(), fields.get("@" + name[1:], "")
+            if name[0] == "+" and line[0] in ("granted", "waiting"):
+                return int(line[3])
+            if name[0] == "+" and line[0] == "held" and entry.startswith("0=") and ";" not in entry:
+                return int(entry[2:]) - int(line[4])
+    return None
+
+
 def entries_of(words):
     """What one command of a ledger says, without its time."""
     command, key = words[0].upper(), words[1] if len(words) > 1 else ""
@@ -149,6 +177,9 @@ def entries_of(words):
         for value, owner in zip(words[2::2], words[3::2]):
             number = int(float(value))
             yield Entry(0, adds[part], owner, number % 8 if part == "released" else number)
+    elif command == "SET" and (hold := folded_hold(words)):
+        yield Entry(0, "hold", hold[0], hold[3])
+        yield Entry(0, "token", hold[0], hold[1])
     elif command == "ZREM" and part in takes:
         for owner in words[2:]:
             yield Entry(0, takes[part], owner)
@@ -177,10 +208,10 @@ class Ledger:
             self.wiped()
         elif name == "MULTI":
             self.settle()
-        elif name == "PEXPIREAT" and words[1].endswith("}:meta"):
-            self.ms[split_key(words[1])[0]] = int(words[2]) - META_LIFE_MS
-        elif len(words) > 1:
-            self.pending += [(split_key(words[1])[0], entry) for entry in entries_of(words)]
+        elif len(words) > 2 or name in ("DEL", "UNLINK"):
+            lock = split_key(words[1])[0]
+            self.ms[lock] = time_of(words) or self.ms.get(lock, 0)
+            self.pending += [(lock, entry) for entry in entries_of(words)]
         if name == "EXEC":
             self.settle()
 

@@ -273,6 +273,21 @@ class Reading(unittest.TestCase):
                   Entry(500, "gone", "released"), Entry(500, "gone", "all")]
         self.assertEqual(wanted, entries)
 
+    def test_the_short_ways_show_the_time_of_each_script(self):
+        commands = [["SET", "rlock:{red}:holders", "1 a 1 42 500 1000 2 1500 | {x", "PXAT", "61500"],
+                    ["SET", "rlock:{red}:holders", "1 a 1 42 500 1000 2 1800 | {x", "KEEPTTL"],
+                    ["MULTI"], ["DEL", "rlock:{red}:holders", "rlock:{red}:limits"],
+                    ["LPUSH", "rlock:{red}:history", "run 42 500 900 released exit:0 {x"], ["EXEC"],
+                    ["SET", "rlock:{red}:holders", "not a lock"]]
+        ledger = history.Ledger()
+        for words in commands:
+            ledger.command(words)
+            if words[0] == "SET":
+                ledger.settle()
+        wanted = [Entry(500, "hold", "a", 1500), Entry(500, "token", "a", 42), Entry(800, "hold", "a", 1800),
+                  Entry(800, "token", "a", 42), Entry(900, "gone", "holders")]
+        self.assertEqual(wanted, ledger.locks["red"])
+
 
 if __name__ == "__main__":
     unittest.main()

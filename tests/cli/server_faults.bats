@@ -145,6 +145,7 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
     rlock "$pid" --json secret >>shown
   done
   redis --raw hgetall 'rlock:{secret}:who' >>shown
+  grep -q '"command"' shown || fail "no record"
   redis client kill type normal >/dev/null
   eventually logged renewed 2
   let_go secret

@@ -72,6 +72,8 @@ void independent_deadlines(Lab& lab) {
 // 10,000 waiters died; the one alive behind them is served at once.
 void ten_thousand_dead(Lab& lab) {
   lab.granted('A');
+  lab.queued('B');
+  lab.cancel('B');
   constexpr const char* kCrowd = R"(
     for i = 1, 10000 do
       local owner = string.format('%032x', i)
@@ -175,6 +177,10 @@ void missed_claims(Lab& lab) {
   lab.queued('E');
   lab.queued('B', again);
   need(lab.waiters() == "EB", "a second missed claim kept the place");
+  lab.cancel('B');
+  lab.cli({"DEL", lab.key("released")});
+  lab.queued('B', again);
+  need(lab.waiters() == "BE", "the ticket of a waiter that the server forgot is not kept");
 }
 
 // A wake left over from before changes nothing.
@@ -200,6 +206,9 @@ void wake_before_the_block(Lab& lab) {
 
 void every_key_expires(Lab& lab) {
   lab.granted('A');
+  lab.cli({"DEL", "clock"});
+  need(lab.fingerprint().find(" false") == std::string::npos, "a key lives for ever");
+  lab.pass(0s);
   lab.queued('B');
   lab.queued('C');
   lab.cancel('C', lock::CancelHow::removed);
@@ -208,6 +217,15 @@ void every_key_expires(Lab& lab) {
   lab.granted('B');
   lab.cli({"DEL", "clock"});
   need(lab.fingerprint().find(" false") == std::string::npos, "a key lives for ever");
+}
+
+void overdue_tombstones(Lab& lab) {
+  for (char owner : {'A', 'B', 'C'}) {
+    lab.granted(owner);
+    lab.release(owner);
+    lab.pass(40s);
+  }
+  need(lab.cli({"ZCARD", lab.key("released")}) == "2", "a tombstone stays though it is overdue");
 }
 
 }  // namespace
@@ -231,6 +249,7 @@ const std::vector<NamedCase>& crowd_cases() {
       {"stale wakes are harmless", stale_wakes},
       {"a wake before the block is not lost", wake_before_the_block},
       {"every key expires", every_key_expires},
+      {"overdue tombstones are removed", overdue_tombstones},
   };
   return cases;
 }

@@ -21,6 +21,9 @@ void expect_ended(Lab& lab, char owner, OwnerEnd ending) {
 }
 
 void late_acquire(Lab& lab) {
+  lab.granted('Y');
+  lab.release('Y');
+  expect_ended(lab, 'Y', OwnerEnd::released);
   lab.granted('A');
   lab.queued('B');
   lab.queued('C');
@@ -90,6 +93,7 @@ void deleted_by_hand(Lab& lab) {
   need(as<Lost>(lab.renew('A', token), "renewed").how == LostHow::deleted,
        "not reported as deleted");
   token = lab.granted('B');
+  lab.queued('C');
   lab.cli({"DEL", lab.key("who")});
   need(as<Lost>(lab.renew('B', token), "renewed").how == LostHow::deleted,
        "not reported as deleted");

@@ -39,6 +39,9 @@ void slots_fill_up(Lab& lab) {
   lab.release('B');
   lab.granted('D', with(Limit::slots(3)));
   need(lab.holders() == "ACD", "not three hold it");
+  lab.release('A');
+  lab.release('C');
+  lab.granted('E', with(Limit::slots(3)));
 }
 
 void least_limit_rules(Lab& lab) {

@@ -7,7 +7,15 @@ namespace {
 using namespace std::chrono_literals;
 
 void memory_full(Lab& lab) {
-  lock::Token token = lab.granted('A');
+  lock::Token token = lab.granted('Z');
+  lab.cli({"CONFIG", "SET", "maxmemory", "1"});
+  need(std::holds_alternative<lock::Renewal>(lab.renew('Z', token)), "a renewal is refused");
+  const std::string alone = lab.fingerprint();
+  need(lab.acquire_error('Y').kind == ErrorKind::unavailable, "a new acquisition is not refused");
+  need(lab.fingerprint() == alone, "a refused acquisition wrote something");
+  need(lab.release('Z').ending == lock::OwnerEnd::released, "a release is refused");
+  lab.cli({"CONFIG", "SET", "maxmemory", "0"});
+  token = lab.granted('A');
   lab.queued('B');
   lab.queued('C');
   lab.cli({"CONFIG", "SET", "maxmemory", "1"});
@@ -50,10 +58,10 @@ void wrong_types(Lab& lab) {
 }
 
 // The wake lists are the only keys that a script computes.
-void undeclared_keys_refused(Lab&) {
-  const Mutation refused{"redis.pcall('LPUSH', key, word)",
-                         "(#KEYS > 9 and redis.pcall('LPUSH', key, word) or {err = 'undeclared'})"};
-  Lab lab(std::vector<Mutation>{refused});
+void undeclared_keys_refused(Lab& any) {
+  const Mutation refused{"redis.pcall('LPUSH', key, event)", "{err = 'undeclared'}"};
+  Lab lab(any.way(), {refused});
+  need(lab.mutations_applied(), "no place to change");
   lab.granted('A');
   lab.queued('B');
   lab.queued('C');

@@ -37,7 +37,33 @@ void need(bool holds, const std::string& what) {
   if (!holds) throw Broken(what);
 }
 
-MutatedScripts::MutatedScripts(const std::vector<Mutation>& mutations) {
+namespace {
+
+// What keeps the scripts to one way.
+std::vector<Mutation> limits_to(Way way) {
+  switch (way) {
+    case Way::usual:
+      return {{"local present = call('EXISTS'", "local present = 10 + call('EXISTS'"}};
+    case Way::unfolding:
+      return {{"if plain and (present", "if false and (present"},
+              {"if lone_owner == owner and tonumber(lone_end)", "if false and tonumber(lone_end)"},
+              {"local ended = entry", "local ended = false and entry"}};
+    case Way::short_ways:
+      return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+const char* name_of(Way way) {
+  if (way == Way::usual) return "the usual way";
+  return way == Way::unfolding ? "unfolding" : "the short ways";
+}
+
+MutatedScripts::MutatedScripts(Way way, std::vector<Mutation> mutations) {
+  const std::vector<Mutation> limits = limits_to(way);
+  mutations.insert(mutations.end(), limits.begin(), limits.end());
   std::vector<bool> applied(mutations.size(), false);
   acquire_ = mutate(lua::acquire, mutations, applied);
   renew_ = mutate(lua::renew, mutations, applied);
@@ -70,9 +96,10 @@ redis::Scripts MutatedScripts::scripts() const {
           {kUnknown, inspect_}};
 }
 
-Lab::Lab(const std::vector<Mutation>& mutations)
+Lab::Lab(Way way, const std::vector<Mutation>& mutations)
     : server_(shared_server()),
-      mutated_(mutations),
+      mutated_(way, mutations),
+      way_(way),
       name_(*lock::LockName::parse("job")),
       store_(at(server_), "rlock:", mutated_.scripts()),
       now_ms_(wall_clock_ms()) {

@@ -25,8 +25,10 @@ class Writer {
     rows("L", world_.memory->limits, [](int64_t limit) { return limit; });
     rows("Q", world_.memory->queue, [&](int64_t ticket) { return rank(ticket); });
     times("A", world_.memory->alive);
-    rows("R", world_.memory->released,
-         [&](int64_t score) { return left(score >> 3) * 8 + (score & 7); });
+    // One whose time is over counts no more.
+    rows("R", world_.memory->released, [&](int64_t score) {
+      return left(score >> 3) == 0 ? 0 : left(score >> 3) * 8 + (score & 7);
+    });
     who();
     meta();
     ends();

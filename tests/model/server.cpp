@@ -29,16 +29,32 @@ local reply = scripts[op](KEYS, words)
 
 const char* const kAfter = R"(
 local kept, out, ends, woken = {}, {reply, ''}, {}, {}
+-- A folded hold is checked like the same hold unfolded.
+local lone, line = redis.pcall('GET', base .. 'holders'), {}
+if type(lone) == 'string' then
+  line = {string.match(lone, '^1 (%S+) (%d+) (%d+ %d+ %d+) ([012]) (%d+) | (.*)$')}
+end
+local shown = {holders = {line[1], line[5]}, limits = {line[1], line[2]}, who = {}}
+if line[1] then
+  local held = table.concat({'held', line[2], line[3], 0, line[4]}, ' ')
+  shown.who = {line[1], line[6], '+' .. line[1], held, '@' .. line[1], '0=' .. line[5]}
+end
 for i, name in ipairs({'holders', 'limits', 'queue', 'alive', 'released', 'who', 'meta'}) do
   local rows, data, key = nil, {}, base .. name
-  if i <= 5 then
+  if line[1] and shown[name] then
+    rows = shown[name]
+    data = {}
+    if name == 'holders' then
+      kept[#kept + 1] = {name, 'SET', {lone}, redis.call('PEXPIRETIME', key)}
+    end
+  elseif i <= 5 then
     rows = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
     for j = 1, #rows, 2 do data[j], data[j + 1] = rows[j + 1], rows[j] end
   else
     rows = redis.call('HGETALL', key)
     data = rows
   end
-  if #rows > 0 then
+  if #data > 0 then
     kept[#kept + 1] = {name, i <= 5 and 'ZADD' or 'HSET', data, redis.call('PEXPIRETIME', key)}
   end
   out[#out + 1] = rows
@@ -183,8 +199,8 @@ std::vector<std::string> command(const Job& job, const std::string& digest) {
 
 }  // namespace
 
-Server::Server(const std::vector<contract::Mutation>& mutations)
-    : scripts_(mutations), connection_(redisConnectUnix(server_.socket_path().c_str())) {
+Server::Server(contract::Way way, const std::vector<contract::Mutation>& mutations)
+    : scripts_(way, mutations), connection_(redisConnectUnix(server_.socket_path().c_str())) {
   if (!connection_ || connection_->err != 0) throw std::runtime_error("cannot connect");
   send({"SCRIPT", "LOAD", wrapped(scripts_.scripts())});
   auto loaded = receive();

@@ -1,0 +1,85 @@
+-- release, cancel: ends an owner, whatever it has: a lease, a grant, a position in the queue, nothing. Always leaves a
+-- tombstone, so that a late acquire cannot make the owner a holder again. A repeat succeeds.
+-- ARGV: owner, entry, released|unused|by_id|cancelled|timed_out|removed|yielded, note (with removed) or the result of
+--       the run (with the first three: one word, `exit:7`, `signal:9`, or `-`); with yielded: attempt, ticket or 0
+-- unused: like released, but nothing ran under the lock, so that there is no cool-down. by_id: like released, by
+-- somebody who knows the owner's id; refused for a live run, since the next holder would start beside it.
+-- yielded: an attempt over a quorum got no majority; what it took here is cancelled, and the owner may come back.
+-- Returns: freed | kept (by other entries) | left_queue | holds (removed only, nothing done)
+--          | runs holder (by_id only, nothing done)
+--          | absent kind-before note   (kind: see KINDS, or unknown)
+local owner, entry, how, note, attempt, ticket = unpack(ARGV)
+
+do
+  local ended = entry == '0' and (how == 'released' or how == 'unused')
+  local sole = ended and lone_owner == owner and lone_end
+  local waiting = present == 5
+  local line, record, token, since
+  if sole then
+    token, since, record = lone_token, lone_since, lone_record
+  elseif ended and (present == 3 or waiting) then
+    local holder = call('ZRANGE', HOLDERS, 0, 1, 'WITHSCORES')
+    local entries
+    line, entries, record = unpack(call('HMGET', WHO, '+' .. owner, '@' .. owner, owner))
+    token, since = string.match(line or '', '^held %d+ (%d+) (%d+) %d+ 0 [012]$')
+    call('ZCARD', LIMITS)
+    sole = token and holder[1] == owner and not holder[3] and entries == '0=' .. holder[2] and
+           not call('ZSCORE', RELEASED, owner) and holder[2]
+  end
+
+  -- The head, if it excludes all others, and so that nothing else is to be done: none has died.
+  local head, second, head_line
+  if sole and waiting then
+    head, second = unpack(call('ZRANGE', QUEUE, 0, 1))
+    local found, stamp = unpack(call('HMGET', WHO, '+' .. (head or ''), '#' .. (head or '')))
+    local oldest = tonumber(call('ZRANGE', ALIVE, 0, 0, 'WITHSCORES')[2] or 0)
+    head_line = {string.match(found or '', '^waiting 1 %d+ %d+ (%d+) 0 ([012])$')}
+    if not head_line[1] or stamp or oldest <= now or not call('ZSCORE', ALIVE, head) then sole = false end
+  end
+
+  if sole and tonumber(sole) > now then
+    local last, old_head, hold, kept = unpack(call('HMGET', META, 'last', 'head', 'hold', 'kept'))
+    call('LLEN', HISTORY)
+    local remembered = math.max(now + TOMBSTONE, tonumber(sole))
+    local tombstone = remembered * 8 + WAS_RELEASED
+    if call('ZCOUNT', RELEASED, (remembered + 1) * 8, '+inf') > 0 then
+      remembered = math.floor(call('ZRANGE', RELEASED, -1, -1, 'WITHSCORES')[2] / 8)
+    end
+    -- Beside a lone hold there is nothing else to sweep with the tombstones.
+    local overdue = call('ZCOUNT', RELEASED, '-inf', (now - OVERDUE) * 8)
+    if last and (overdue == 0 or not line) and tonumber(hold or 0) <= now then
+      call('DEL', HOLDERS, LIMITS)
+      if line then call('HDEL', WHO, owner, '+' .. owner, '@' .. owner) end
+      if overdue > 0 then
+        call('ZREM', RELEASED, unpack(call('ZRANGEBYSCORE', RELEASED, '-inf', now * 8 + 7, 'LIMIT', 0, SWEEP)))
+      end
+      call('ZADD', RELEASED, tombstone, owner)
+      call('PEXPIREAT', RELEASED, remembered)
+      local rows = call('LPUSH', HISTORY, table.concat({'run', token, since, now, 'released', note, record or ''}, ' '))
+      if rows == 1 then call('PEXPIREAT', HISTORY, now + META_LIFE) end
+      if rows > RUNS then call('LTRIM', HISTORY, 0, RUNS - 1) end
+      if head then
+        local granted = string.format('%.0f', math.max(last + 1, now_us))
+        local claim_by = now + CLAIM
+        call('ZREM', QUEUE, head)
+        call('ZREM', ALIVE, head)
+        call('ZADD', HOLDERS, claim_by, head)
+        call('ZADD', LIMITS, 1, head)
+        call('HSET', WHO, '+' .. head, table.concat({'granted 1', granted, now, head_line[1], 0, head_line[2]}, ' '),
+             '@' .. head, '0=' .. claim_by)
+        call('HSET', META, 'last', granted, 'grant', granted, 'exclusive', granted, 'head', second or '')
+        call('PEXPIREAT', HOLDERS, claim_by + GRACE)
+        call('PEXPIREAT', LIMITS, claim_by + GRACE)
+        call('PEXPIREAT', WHO, math.max(claim_by + GRACE, remembered))
+      elseif line then
+        call('PEXPIREAT', WHO, remembered)
+        if old_head ~= '' then call('HSET', META, 'head', '') end
+      end
+      keep_memory(kept)
+      if head then push_wake(head, 'granted') end
+      if second and second ~= old_head then push_wake(second, 'look') end
+      return with_wakes({'freed'})
+    end
+  end
+end
+

@@ -1,0 +1,20 @@
+-- renew: extends a lease, enters a held lock, and restores a lease that the server's data lost. Over a quorum it writes
+-- the token of the majority back, which makes the grant count here; a later renewal does so where that was missed.
+-- ARGV: owner, entry, token or 0 (never restored), limit, ttl, min-hold, responsive 0|1|2, record,
+--       number of the attempt to write back over a quorum, or 0; 1 to store the record anew, else 0;
+--       over a quorum: by how many ms the clock that issued the token may be ahead of this one
+-- Returns: extended | put_back | upgrade
+--          | lost (deleted|taken|full|expired|unissued|released|cancelled|removed|forced) note holder untouched 0|1
+--          (put_back: restored; untouched: nobody was granted the lock since it was granted with this token)
+local owner, entry, token, limit, ttl, min_hold, responsive, record, attempt, changed, ahead = unpack(ARGV)
+
+if lone_owner == owner and tonumber(lone_end) > now and entry == '0' and (attempt or '0') == '0' and min_hold == '0' and
+   changed ~= '1' and ttl == lone_ttl and tonumber(limit) >= tonumber(lone_limit) and tonumber(ttl) <= DAY then
+  local kept = call('HGET', META, 'kept')
+  local ends = math.max(now + ttl, tonumber(lone_end))
+  call('PEXPIREAT', HOLDERS, ends + GRACE)
+  call('SET', HOLDERS, string.sub(lone, 1, end_at - 1) .. ends .. string.sub(lone, end_after), 'KEEPTTL')
+  keep_memory(kept)
+  return {'extended'}
+end
+
