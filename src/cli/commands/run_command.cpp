@@ -150,7 +150,7 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
                          .conflict_code = settings.conflict_code,
                          .max_run = plan.max_run,
                          .format = session.format()};
-  RunObserver observer(name, verbosity, std::move(log));
+  RunObserver observer(name, verbosity, std::move(log), service_manager());
 
   const TimePoint start = BootClock::now();
   plan.limits.first_contact = session.connect_timeout();

@@ -68,20 +68,23 @@ Millis WaitingReports::remaining(TimePoint now) const {
   return std::max(Millis(1), std::chrono::ceil<Millis>(*next_ - now));
 }
 
-std::string waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age) {
+std::string waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
+                         TimeStyle style) {
   std::string text = "waiting for " + in_quotes(name.text());
   if (queued.position > 0) text += ", " + ordinal(queued.position) + " in line";
   if (!queued.holder) return text;
   lock::Holder holder = *queued.holder;
   holder.held += age;
-  return text + ": " + holder_phrase(holder, TimeStyle::duration);
+  return text + ": " + holder_phrase(holder, style);
 }
 
-RunObserver::RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log)
+RunObserver::RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log,
+                         ServiceManager manager)
     : name_(std::move(name)),
       verbosity_(verbosity),
       live_(verbosity != Verbosity::quiet && is_terminal(STDERR_FILENO)),
-      log_(std::move(log)) {
+      log_(std::move(log)),
+      manager_(std::move(manager)) {
   constexpr Millis kAtOnce{0}, kLater{1000};
   if (verbosity == Verbosity::quiet || live_) return;
   reports_.emplace(verbosity == Verbosity::verbose ? kAtOnce : kLater);
@@ -95,6 +98,7 @@ void RunObserver::queued(const lock::Queued& queued) {
   if (reports_) reports_->begin(queued_at_);
   if (live_) redraw();
   report_if_due();
+  manager_.report_waiting(state_text(TimeStyle::start), queued_at_);
 }
 
 void RunObserver::transient_error(const Error& error) {
@@ -107,6 +111,7 @@ void RunObserver::transient_error(const Error& error) {
   } else if (news && verbosity_ == Verbosity::verbose) {
     print_or_queue(in_quotes(name_.text()) + ": retrying: " + *last_error_);
   }
+  manager_.report_waiting(state_text(TimeStyle::start), BootClock::now());
 }
 
 void RunObserver::must_poll(const Error& error) {
@@ -120,17 +125,21 @@ void RunObserver::must_poll(const Error& error) {
 Millis RunObserver::tick_every() const {
   std::lock_guard guard(mutex_);
   if (live_) return Millis(1000);
-  return reports_ ? reports_->remaining(BootClock::now()) : Millis(0);
+  const Millis report = reports_ ? reports_->remaining(BootClock::now()) : Millis(0);
+  if (!manager_.expects_reports()) return report;
+  return report == Millis(0) ? ServiceManager::kReportEvery
+                             : std::min(report, ServiceManager::kReportEvery);
 }
 
 void RunObserver::tick() {
   std::lock_guard guard(mutex_);
   if (live_) redraw();
   report_if_due();
+  manager_.report_waiting(state_text(TimeStyle::start), BootClock::now());
 }
 
 void RunObserver::redraw() {
-  if (std::string text = state_text(); !text.empty()) line_.draw(text);
+  if (queued_ || last_error_) line_.draw(state_text());
 }
 
 // A CI job without any output would look hung.
@@ -138,11 +147,23 @@ void RunObserver::report_if_due() {
   if (reports_ && reports_->due(BootClock::now())) print_or_queue(state_text());
 }
 
-std::string RunObserver::state_text() const {
-  if (last_error_) return "waiting for " + in_quotes(name_.text()) + ": retrying: " + *last_error_;
-  if (!queued_) return {};
+std::string RunObserver::state_text(TimeStyle style) const {
+  const std::string waiting = "waiting for " + in_quotes(name_.text());
+  if (last_error_) return waiting + ": retrying: " + *last_error_;
+  if (!queued_) return waiting;
   auto age = std::chrono::duration_cast<Millis>(BootClock::now() - queued_at_);
-  return waiting_text(name_, *queued_, age);
+  return waiting_text(name_, *queued_, age, style);
+}
+
+void RunObserver::report_to_manager(const run::Event& event) {
+  if (event.kind == run::EventKind::acquired) {
+    manager_.report_ready("holding " + in_quotes(name_.text()));
+  } else if (event.kind == run::EventKind::unlocked) {
+    manager_.report_ready("running without the lock " + in_quotes(name_.text()) + ": " +
+                          event.detail);
+  } else {
+    manager_.retry_ready();
+  }
 }
 
 void RunObserver::event(const run::Event& event) {
@@ -153,6 +174,7 @@ void RunObserver::event(const run::Event& event) {
     token_ = event.token;
   }
   if (event.kind != run::EventKind::enqueued) line_.erase();
+  report_to_manager(event);
   // A renewal every few seconds is not worth a line.
   bool news = event.kind != run::EventKind::renewed && event.kind != run::EventKind::enqueued;
   if (verbosity_ == Verbosity::verbose && news) print_or_queue(event_line(name_.text(), event));

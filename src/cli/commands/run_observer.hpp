@@ -6,6 +6,8 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/commands/event_log.hpp"
+#include "cli/commands/service_manager.hpp"
+#include "cli/output/messages.hpp"
 
 namespace rlock::cli {
 
@@ -27,7 +29,8 @@ class WaitingLine {
 
 // `waiting for "nightly", 2nd in line: held by alice@web1 (pid 4711) for 2m3s: …`. `age`: how old
 // the server's reply is.
-std::string waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age);
+std::string waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
+                         TimeStyle style = TimeStyle::duration);
 
 // When a run that waits without a terminal reports it: `first` after the wait began, then once a
 // minute.
@@ -46,10 +49,12 @@ class WaitingReports {
   std::optional<TimePoint> next_;
 };
 
-// What a run reports while it waits and runs: the live line, the event log, the lines of -v.
+// What a run reports while it waits and runs: the live line, the event log, the lines of -v, and
+// the service manager.
 class RunObserver final : public run::Observer {
  public:
-  RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log);
+  RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log,
+              ServiceManager manager = {});
 
   void queued(const lock::Queued& queued) override;
   void transient_error(const Error& error) override;
@@ -74,7 +79,8 @@ class RunObserver final : public run::Observer {
  private:
   void redraw();
   void report_if_due();
-  std::string state_text() const;
+  void report_to_manager(const run::Event& event);
+  std::string state_text(TimeStyle style = TimeStyle::duration) const;
   void print_or_queue(std::string_view message);
 
   const lock::LockName name_;
@@ -83,6 +89,7 @@ class RunObserver final : public run::Observer {
 
   mutable std::mutex mutex_;  // events also come from the renewal thread
   std::optional<EventLog> log_;
+  ServiceManager manager_;
   WaitingLine line_;
   std::optional<WaitingReports> reports_;  // instead of the live line, if stderr is not a terminal
   std::optional<lock::Queued> queued_;
