@@ -61,3 +61,31 @@ events() { jq -r .event "$1" | paste -sd ' '; }
   run -127 rlock run --event-log missing none -- "$here/no-such-command"
   [[ $(events missing) == acquired*failed ]] || fail "$(cat missing)"
 }
+
+@test "TRACEPARENT of the caller is in every event, in history, status and queue, and reaches the command" {
+  export TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+  run -0 rlock run --event-log log traced -- printenv TRACEPARENT
+  [ "$output" = "$TRACEPARENT" ]
+  jq -se --arg trace "$TRACEPARENT" 'length >= 3 and all(.[]; .traceparent == $trace)' log || fail "$(cat log)"
+  rlock history --json traced | jq -e --arg trace "$TRACEPARENT" '.runs[0].traceparent == $trace'
+  local owner
+  owner=$(rlock acquire traced --ttl 1m)
+  rlock status --json traced | jq -e --arg trace "$TRACEPARENT" '.locks[0].holders[0].traceparent == $trace'
+  start rlock run traced -- true
+  local waiter=$!
+  eventually waiting 1 traced
+  rlock queue --json traced | jq -e --arg trace "$TRACEPARENT" '.waiters[0].traceparent == $trace'
+  rlock release traced --owner "$owner"
+  ends_with 0 "$waiter"
+}
+
+@test "a TRACEPARENT of another form is ignored" {
+  local bad
+  for bad in '' x 00-00000000000000000000000000000000-b7ad6b7169203331-01 $'00-\x1b'; do
+    rm -f log
+    TRACEPARENT=$bad run -0 --separate-stderr rlock run --event-log log untraced -- true
+    silent
+    jq -se 'all(.[]; has("traceparent") | not)' log || fail "$(cat log)"
+    rlock history --json untraced | jq -e '.runs[0].traceparent == null'
+  done
+}

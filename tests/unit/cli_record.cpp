@@ -25,6 +25,29 @@ TEST_CASE("a record comes back as it was written") {
   CHECK(decode_record(encode_record(record)).ending == record.ending);
 }
 
+TEST_CASE("a trace is kept where it has the form of the W3C, and not otherwise") {
+  const std::string good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  CHECK(parse_traceparent(good) == good);
+  const std::string newer = "cc" + good.substr(2);
+  CHECK(parse_traceparent(newer) == newer);
+  CHECK(parse_traceparent(newer + "-what the future brings") == newer);
+  for (const std::string& bad :
+       {std::string(), good.substr(1), good.substr(0, 54), good + "-", good + " ", newer + "x",
+        "ff" + good.substr(2), "0x" + good.substr(2), "00+" + good.substr(3),
+        std::string("00-0AF7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+        std::string("00-00000000000000000000000000000000-b7ad6b7169203331-01"),
+        std::string("00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01"),
+        std::string("00-0af7651916cd43dd8448eb211c80319c_b7ad6b7169203331-01"),
+        std::string("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0\n")}) {
+    CAPTURE(bad);
+    CHECK_FALSE(parse_traceparent(bad));
+  }
+  Record record;
+  record.traceparent = good;
+  CHECK(decode_record(encode_record(record)).traceparent == good);
+  CHECK_FALSE(decode_record("{\"traceparent\":\"x\"}").traceparent);
+}
+
 TEST_CASE("a hostile record leaves fields unknown and breaks nothing") {
   const std::string deep = std::string(20'000, '[');
   const std::string huge = "{\"host\":\"" + std::string(100'000, 'x') + "\"}";

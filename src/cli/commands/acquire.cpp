@@ -177,6 +177,7 @@ int acquire(AcquireSettings settings, Session& session, run::Signals& signals,
   plan.limits.first_contact = session.connect_timeout();
   if (settings.waiting.wait) plan.limits.deadline = start + *settings.waiting.wait;
   RunObserver observer(plan.claim.name, verbosity_of(choices), std::nullopt);
+  observer.show_usual_time(usual_time(plan, session, signals));
   const int call_off = *background_renewer ? (*background_renewer)->fd() : -1;
   auto acquired = run::acquire_lock(plan, session.store(), observer, signals, call_off);
   observer.finish_output();
@@ -204,8 +205,9 @@ Result<AcquireSettings> acquire_settings(const Invocation& invocation) {
   TRY(auto renew_while, pid_choice(choices));
   TRY(auto ttl, lease_length(choices, renew_while));
   const pid_t pid = renew_while.value_or(getppid());
-  LeaseSettings lease{ttl, renew_while ? lock::Responsive::yes : lock::Responsive::no,
-                      encode_record(holder_record(pid, command_line_of(pid), choices))};
+  LeaseSettings lease{
+      ttl, renew_while ? lock::Responsive::yes : lock::Responsive::no,
+      encode_record(holder_record(pid, command_line_of(pid), choices, system_getenv))};
   TRY(auto claim, claim_settings(std::move(name), std::move(lease), choices));
   return AcquireSettings{
       {.claim = std::move(claim.call), .limits = {}, .argv = {}, .environment = {}},

@@ -62,14 +62,15 @@ Result<EventLog> EventLog::open(const std::string& path, const lock::AcquireCall
     return Error{ErrorKind::config, "cannot open the event log \"" + util::printable(path) +
                                         "\": " + std::strerror(errno)};
   }
-  return EventLog(std::move(file), claim.name.text(), claim.owner.text());
+  return EventLog(std::move(file), claim);
 }
 
-EventLog::EventLog(util::Fd file, std::string name, std::string owner)
+EventLog::EventLog(util::Fd file, const lock::AcquireCall& claim)
     : file_(std::move(file)),
-      name_(std::move(name)),
-      owner_(std::move(owner)),
+      name_(claim.name.text()),
+      owner_(claim.owner.text()),
       host_(own_record().host.value_or("")),
+      traceparent_(decode_record(claim.record).traceparent.value_or("")),
       opened_(BootClock::now()) {}
 
 void EventLog::append(const run::Event& event) {
@@ -101,6 +102,7 @@ void EventLog::write_line(LoggedEvent event, TimePoint at) {
   event.pid = getpid();
   event.name = name_;
   event.owner = owner_;
+  event.traceparent = traceparent_;
   const std::string line = event_json(event);
   while (write(file_.get(), line.data(), line.size()) < 0 && errno == EINTR) {
   }

@@ -24,13 +24,14 @@ class EventLog {
   void append_attempt_end(std::string_view event_name, const std::string& detail);
 
  private:
-  EventLog(util::Fd file, std::string name, std::string owner);
+  EventLog(util::Fd file, const lock::AcquireCall& claim);
   void write_line(LoggedEvent event, TimePoint at);
 
   util::Fd file_;
   std::string name_;
   std::string owner_;
   std::string host_;
+  std::string traceparent_;
   TimePoint opened_;
   std::optional<TimePoint> acquired_;
 };

@@ -35,10 +35,14 @@ std::string event_line(const std::string& name, const run::Event& event) {
 
 }  // namespace
 
-void WaitingLine::draw(const std::string& text) {
+void WaitingLine::draw(const std::string& text, const std::string& brief) {
   if (!is_foreground_terminal(STDERR_FILENO)) return;
+  constexpr std::string_view kPrefix = "rlock: ";
   // One column stays free: some terminals wrap once the last one is written.
-  std::string line = util::shortened("rlock: " + text, columns(STDERR_FILENO, 80) - 1);
+  const size_t width = columns(STDERR_FILENO, 80) - 1;
+  const bool fits = util::character_count(text) + kPrefix.size() <= width;
+  std::string line =
+      util::shortened(std::string(kPrefix) + (fits || brief.empty() ? text : brief), width);
   size_t length = util::character_count(line);
   std::string rest(drawn_ > length ? drawn_ - length : 0, ' ');
   write_stderr("\r" + line + rest, kDrawTimeout);
@@ -69,26 +73,55 @@ Millis WaitingReports::remaining(TimePoint now) const {
   return std::max(Millis(1), std::chrono::ceil<Millis>(*next_ - now));
 }
 
-std::string waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age) {
+std::string waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
+                         TimeStyle style, std::optional<Millis> usual) {
   std::string text = "waiting for " + in_quotes(name.text());
   if (queued.position > 0) text += ", " + ordinal(queued.position) + " in line";
   if (!queued.holder) return text;
   lock::Holder holder = *queued.holder;
   holder.held += age;
-  return text + ": " + holder_phrase(holder, TimeStyle::duration);
+  return text + ": " + holder_phrase(holder, style, usual);
 }
 
-RunObserver::RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log)
+std::string brief_waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
+                               std::optional<Millis> usual) {
+  if (!queued.holder) return {};
+  lock::Holder holder = *queued.holder;
+  holder.held += age;
+  const std::string expected = brief_holder_phrase(holder, usual);
+  if (expected.empty()) return {};
+  const std::string position =
+      queued.position > 0 ? " (" + ordinal(queued.position) + "): " : ": ";
+  return "waiting for " + in_quotes(name.text()) + position + expected;
+}
+
+RunObserver::RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log,
+                         ServiceManager manager)
     : name_(std::move(name)),
       verbosity_(verbosity),
       live_(verbosity != Verbosity::quiet && is_terminal(STDERR_FILENO)),
-      log_(std::move(log)) {
+      log_(std::move(log)),
+      manager_(std::move(manager)) {
   constexpr Millis kAtOnce{0}, kLater{1000};
   if (verbosity == Verbosity::quiet || live_) return;
   reports_.emplace(verbosity == Verbosity::verbose ? kAtOnce : kLater);
 }
 
+// Where nothing is drawn at once, a short wait costs the server no read.
+void RunObserver::update_usual_time(const lock::Queued& queued) {
+  constexpr Millis kShortWait{1000};
+  const TimePoint now = BootClock::now();
+  if (!queued_) wait_began_ = now;
+  const bool shown_soon =
+      live_ || verbosity_ == Verbosity::verbose || now - wait_began_ >= kShortWait;
+  const bool held = queued.holder && queued.holder->state == lock::HolderState::held;
+  if (usual_ && verbosity_ != Verbosity::quiet && shown_soon && held) {
+    usual_->update(*queued.holder);
+  }
+}
+
 void RunObserver::queued(const lock::Queued& queued) {
+  update_usual_time(queued);
   std::lock_guard guard(mutex_);
   queued_ = queued;
   last_error_.reset();
@@ -96,6 +129,7 @@ void RunObserver::queued(const lock::Queued& queued) {
   if (reports_) reports_->begin(queued_at_);
   if (live_) redraw();
   report_if_due();
+  manager_.report_waiting(state_text(TimeStyle::start), queued_at_);
 }
 
 void RunObserver::transient_error(const Error& error) {
@@ -108,6 +142,7 @@ void RunObserver::transient_error(const Error& error) {
   } else if (news && verbosity_ == Verbosity::verbose) {
     print_or_queue(in_quotes(name_.text()) + ": retrying: " + *last_error_);
   }
+  manager_.report_waiting(state_text(TimeStyle::start), BootClock::now());
 }
 
 void RunObserver::must_poll(const Error& error) {
@@ -121,17 +156,30 @@ void RunObserver::must_poll(const Error& error) {
 Millis RunObserver::tick_every() const {
   std::lock_guard guard(mutex_);
   if (live_) return Millis(1000);
-  return reports_ ? reports_->remaining(BootClock::now()) : Millis(0);
+  const Millis report = reports_ ? reports_->remaining(BootClock::now()) : Millis(0);
+  if (!manager_.expects_reports()) return report;
+  return report == Millis(0) ? ServiceManager::kReportEvery
+                             : std::min(report, ServiceManager::kReportEvery);
 }
 
 void RunObserver::tick() {
   std::lock_guard guard(mutex_);
   if (live_) redraw();
   report_if_due();
+  manager_.report_waiting(state_text(TimeStyle::start), BootClock::now());
 }
 
 void RunObserver::redraw() {
-  if (std::string text = state_text(); !text.empty()) line_.draw(text);
+  if (last_error_) {
+    line_.draw(state_text());
+  } else if (queued_) {
+    line_.draw(state_text(), brief_waiting_text(name_, *queued_, age_of_reply(),
+                                                usual_ ? usual_->value() : std::nullopt));
+  }
+}
+
+Millis RunObserver::age_of_reply() const {
+  return std::chrono::duration_cast<Millis>(BootClock::now() - queued_at_);
 }
 
 // A CI job without any output would look hung.
@@ -139,11 +187,22 @@ void RunObserver::report_if_due() {
   if (reports_ && reports_->due(BootClock::now())) print_or_queue(state_text());
 }
 
-std::string RunObserver::state_text() const {
-  if (last_error_) return "waiting for " + in_quotes(name_.text()) + ": retrying: " + *last_error_;
-  if (!queued_) return {};
-  auto age = std::chrono::duration_cast<Millis>(BootClock::now() - queued_at_);
-  return waiting_text(name_, *queued_, age);
+std::string RunObserver::state_text(TimeStyle style) const {
+  const std::string waiting = "waiting for " + in_quotes(name_.text());
+  if (last_error_) return waiting + ": retrying: " + *last_error_;
+  if (!queued_) return waiting;
+  return waiting_text(name_, *queued_, age_of_reply(), style, usual_ ? usual_->value() : std::nullopt);
+}
+
+void RunObserver::report_to_manager(const run::Event& event) {
+  if (event.kind == run::EventKind::acquired) {
+    manager_.report_ready("holding " + in_quotes(name_.text()));
+  } else if (event.kind == run::EventKind::unlocked) {
+    manager_.report_ready("running without the lock " + in_quotes(name_.text()) + ": " +
+                          event.detail);
+  } else {
+    manager_.retry_ready();
+  }
 }
 
 void RunObserver::event(const run::Event& event) {
@@ -154,6 +213,7 @@ void RunObserver::event(const run::Event& event) {
     token_ = event.token;
   }
   if (event.kind != run::EventKind::enqueued) line_.erase();
+  report_to_manager(event);
   // A renewal every few seconds is not worth a line.
   bool news = event.kind != run::EventKind::renewed && event.kind != run::EventKind::enqueued;
   if (verbosity_ == Verbosity::verbose && news) print_or_queue(event_line(name_.text(), event));

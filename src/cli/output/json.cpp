@@ -67,14 +67,23 @@ Json renewed_json(const lock::Holder& holder) {
 
 Json holder_json(const lock::Holder& holder) {
   Record record = decode_record(holder.record);
-  return {{"owner", owner_without_mark(holder)}, {"token", token_or_null(holder.token)},
-          {"host", or_null(record.host)},        {"pid", or_null(record.pid)},
-          {"user", or_null(record.user)},        {"command", or_null(record.command)},
-          {"reason", or_null(record.reason)},    {"ending", or_null(record.ending)},
-          {"since", time_or_null(holder.since)}, {"held_ms", held_json(holder)},
-          {"left_ms", left_json(holder)},        {"ttl_ms", ttl_json(holder)},
-          {"entries", holder.entries},           {"mode", to_string(holder.limit.mode())},
-          {"slots", slots_json(holder.limit)},   {"renewed", renewed_json(holder)}};
+  return {{"owner", owner_without_mark(holder)},
+          {"token", token_or_null(holder.token)},
+          {"host", or_null(record.host)},
+          {"pid", or_null(record.pid)},
+          {"user", or_null(record.user)},
+          {"command", or_null(record.command)},
+          {"reason", or_null(record.reason)},
+          {"ending", or_null(record.ending)},
+          {"traceparent", or_null(record.traceparent)},
+          {"since", time_or_null(holder.since)},
+          {"held_ms", held_json(holder)},
+          {"left_ms", left_json(holder)},
+          {"ttl_ms", ttl_json(holder)},
+          {"entries", holder.entries},
+          {"mode", to_string(holder.limit.mode())},
+          {"slots", slots_json(holder.limit)},
+          {"renewed", renewed_json(holder)}};
 }
 
 Json holders_json(const std::vector<lock::Holder>& holders) {
@@ -140,6 +149,7 @@ Json waiter_json(const lock::Waiter& waiter, size_t position) {
           {"user", or_null(record.user)},
           {"command", or_null(record.command)},
           {"reason", or_null(record.reason)},
+          {"traceparent", or_null(record.traceparent)},
           {"since", time_or_null(waiter.since)},
           {"waiting_ms", waiter.waiting.count()},
           {"mode", to_string(waiter.limit.mode())}};
@@ -180,6 +190,7 @@ Json run_json(const lock::Run& run, const std::optional<lock::Skips>& skips) {
           {"pid", or_null(record.pid)},
           {"command", or_null(record.command)},
           {"reason", or_null(record.reason)},
+          {"traceparent", or_null(record.traceparent)},
           {"token", token_or_null(run.token)},
           {"skips", skips_json(skips)},
           {"forced", forced_json(run.note)}};
@@ -264,6 +275,7 @@ std::string event_json(const LoggedEvent& event) {
             {"owner", event.owner}, {"token", token_or_null(event.token)}};
   if (event.waited) json["waited_ms"] = event.waited->count();
   if (event.held) json["held_ms"] = event.held->count();
+  if (!event.traceparent.empty()) json["traceparent"] = event.traceparent;
   if (!event.detail.empty()) json["detail"] = event.detail;
   return line(json);
 }

@@ -55,6 +55,7 @@ struct LoggedEvent {
   std::optional<Millis> waited{};  // from the start until the lock was acquired, or was given up
   std::optional<Millis> held{};    // since it was acquired
   std::string_view detail{};
+  std::string_view traceparent{};
 };
 std::string event_json(const LoggedEvent& event);
 

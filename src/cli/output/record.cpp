@@ -42,6 +42,19 @@ std::optional<int64_t> pid_at(const Json& json) {
   return pid > 0 && pid <= INT32_MAX ? std::optional(pid) : std::nullopt;
 }
 
+std::optional<std::string> traceparent_at(const Json& json) {
+  const auto text = text_at(json, "traceparent");
+  return text ? parse_traceparent(*text) : std::nullopt;
+}
+
+bool is_lower_hex(std::string_view text) {
+  return text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+bool is_zero(std::string_view digits) {
+  return digits.find_first_not_of('0') == digits.npos;
+}
+
 bool needs_no_quotes(std::string_view word) {
   constexpr std::string_view kSafe =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^";
@@ -129,6 +142,7 @@ std::string encode_record(const Record& record) {
   if (record.reason) json["reason"] = std::string(cut_at_character(*record.reason, kLongestReason));
   put(json, "at", record.at);
   if (record.ending) json["ending"] = std::string(cut_at_character(*record.ending, kLongestReason));
+  put(json, "traceparent", record.traceparent);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -144,7 +158,30 @@ Record decode_record(std::string_view bytes) {
   record.reason = text_at(json, "reason");
   record.at = text_at(json, "at");
   record.ending = text_at(json, "ending");
+  record.traceparent = traceparent_at(json);
   return record;
+}
+
+std::optional<std::string> parse_traceparent(std::string_view text) {
+  // 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+  constexpr size_t kTrace = 3, kParent = 36, kFlags = 53, kLength = 55;
+  if (text.size() < kLength) return std::nullopt;
+  const std::string_view version = text.substr(0, 2);
+  const bool newer = version != "00";
+  if (version == "ff" || (text.size() > kLength && (!newer || text[kLength] != '-'))) {
+    return std::nullopt;
+  }
+  for (size_t dash : {kTrace, kParent, kFlags}) {
+    if (text[dash - 1] != '-') return std::nullopt;
+  }
+  const std::string_view trace = text.substr(kTrace, kParent - 1 - kTrace);
+  const std::string_view parent = text.substr(kParent, kFlags - 1 - kParent);
+  const std::string_view flags = text.substr(kFlags, kLength - kFlags);
+  for (std::string_view field : {version, trace, parent, flags}) {
+    if (!is_lower_hex(field)) return std::nullopt;
+  }
+  if (is_zero(trace) || is_zero(parent)) return std::nullopt;
+  return std::string(text.substr(0, kLength));
 }
 
 Record own_record() {

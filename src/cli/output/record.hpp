@@ -22,6 +22,7 @@ struct Record {
   // Of a holder whose command has ended but whose processes have not: `cannot end pid 4711 of
   // root`.
   std::optional<std::string> ending{};
+  std::optional<std::string> traceparent{};  // of the caller, in the W3C's form
 };
 
 // JSON, valid UTF-8.
@@ -31,6 +32,10 @@ std::string encode_record(const Record& record);
 // type. Strings are valid UTF-8 but may contain control characters: print them through
 // util::printable.
 Record decode_record(std::string_view bytes);
+
+// The trace that a request is part of, as TRACEPARENT has it (W3C Trace Context): version, trace,
+// parent and flags, without what a later version may add. None where the text has another form.
+std::optional<std::string> parse_traceparent(std::string_view text);
 
 // Host, user and pid of this process.
 Record own_record();

@@ -47,11 +47,13 @@ Result<std::optional<Millis>> ttl_choice(const Choices& choices) {
   return ttl;
 }
 
-Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choices& choices) {
+Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choices& choices,
+                     Getenv getenv) {
   Record record = own_record();
   record.pid = pid;
   if (!choices.has(Opt::hide_command)) record.command = command_text(argv);
   if (auto reason = choices.last(Opt::reason)) record.reason = util::to_utf8(*reason);
+  if (const char* trace = getenv("TRACEPARENT")) record.traceparent = parse_traceparent(trace);
   return record;
 }
 

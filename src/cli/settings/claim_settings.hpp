@@ -8,6 +8,7 @@
 
 #include "cli/options/parse.hpp"
 #include "cli/output/record.hpp"
+#include "cli/settings/connect.hpp"
 #include "lock/store.hpp"
 
 // What `run` and `acquire` alike are asked about the lock. ErrorKind::usage says what is wrong.
@@ -19,9 +20,11 @@ inline constexpr Millis kDefaultTtl{30'000};
 // --ttl where it was given; at least 1s.
 Result<std::optional<Millis>> ttl_choice(const Choices& choices);
 
-// The record of a holder: its process and what it runs, unless --hide-command, with the --reason.
-// `pid` may be another process: rlock acquire itself has ended when others read the record.
-Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choices& choices);
+// The record of a holder: its process and what it runs, unless --hide-command, with the --reason
+// and the trace that TRACEPARENT names. `pid` may be another process: rlock acquire itself has
+// ended when others read the record.
+Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choices& choices,
+                     Getenv getenv);
 
 // Where the commands differ.
 struct LeaseSettings {

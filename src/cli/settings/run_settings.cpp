@@ -97,7 +97,7 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
   TRY(auto name, name_of(invocation));
   TRY(auto argv, command_of(invocation, getenv));
   TRY(auto supervision, supervision_of(choices));
-  const Record record = holder_record(getpid(), argv, choices);
+  const Record record = holder_record(getpid(), argv, choices, getenv);
   TRY(auto claim,
       claim_settings(std::move(name),
                      {supervision.ttl, lock::Responsive::run, encode_record(record)}, choices));

@@ -1,0 +1,85 @@
+#!/usr/bin/env bats
+# NOTIFY_SOCKET: what a service manager learns of a run that it starts.
+load helpers/helpers
+
+# manager ADDRESS: a service manager's socket; what comes is in the file reports, a line each.
+manager() {
+  : >reports
+  export NOTIFY_SOCKET=$1
+  start python3 "$BATS_TEST_DIRNAME/helpers/notify_socket.py" "$1" reports
+  eventually is_bound "$1"
+}
+
+is_bound() { grep -qF "$1" /proc/net/unix; }
+
+reported() { grep -qF -- "$1" reports; }
+
+@test "READY=1 is reported once the lock is held, before the command runs; its own reports pass" {
+  manager "$here/notify"
+  run -0 --separate-stderr rlock run app -- python3 "$BATS_TEST_DIRNAME/helpers/notify.py" "STATUS=serving"
+  silent
+  eventually reported serving
+  [ "$(cat reports)" = $'READY=1; STATUS=holding "app"\nSTATUS=serving' ] || fail "$(cat reports)"
+}
+
+@test "an abstract socket works, too" {
+  manager "@rlock-test-$$-$RANDOM"
+  rlock run app -- true
+  eventually reported 'READY=1; STATUS=holding "app"'
+}
+
+@test "while rlock waits it reports for what, and prolongs the time for the start; with -q, too" {
+  hold app
+  manager "$here/notify"
+  start rlock run -q app -- true
+  local waiter=$!
+  eventually reported "STATUS=waiting for \"app\", 1st in line: held by $(id -un)@$(hostname) (pid $holder) since "
+  eventually reported "; EXTEND_TIMEOUT_USEC=60000000"
+  if reported READY; then fail "$(cat reports)"; fi
+  # Again and again, though nothing has changed.
+  local before
+  before=$(wc -l <reports)
+  eventually more_reports_than "$before"
+  let_go app
+  ends_with 0 "$waiter"
+  eventually reported 'READY=1; STATUS=holding "app"'
+}
+
+more_reports_than() { [ "$(wc -l <reports)" -gt "$1" ]; }
+
+@test "a wait that ends without the lock is never reported as ready" {
+  hold app
+  manager "$here/notify"
+  run -75 rlock run -n app -- true
+  run -75 rlock run -w 0.3 app -- true
+  eventually reported "waiting for"
+  if reported READY; then fail "$(cat reports)"; fi
+  unset NOTIFY_SOCKET
+  let_go app
+}
+
+@test "a command that runs without the lock (--fail-open) is reported as such" {
+  manager "$here/notify"
+  run -0 rlock run -u "unix://$here/nobody" --connect-timeout 0.1 --fail-open app -- true
+  eventually reported 'READY=1; STATUS=running without the lock "app"'
+}
+
+@test "a run inside another run leaves the reports to the command" {
+  manager "$here/notify"
+  run -0 rlock run outer -- rlock run inner -- python3 "$BATS_TEST_DIRNAME/helpers/notify.py" "STATUS=serving"
+  eventually reported serving
+  [ "$(wc -l <reports)" -eq 2 ] || fail "$(cat reports)"
+  if reported inner; then fail "$(cat reports)"; fi
+}
+
+@test "a bad or dead socket harms nothing, and the command inherits its name" {
+  local address long
+  long=/$(printf 'x%.0s' {1..120})
+  python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).bind(sys.argv[1])' "$here/dead"
+  touch file
+  for address in "$here/dead" "$here/file" "$here/none" "$long" relative @ "@$long" / '' vsock:2:1 "$SERVER/s"; do
+    NOTIFY_SOCKET=$address run -0 --separate-stderr rlock run app -- printenv NOTIFY_SOCKET
+    [ "$output" = "$address" ] || fail "$output"
+    [ -z "$stderr" ] || fail "$address: $stderr"
+  done
+}
