@@ -188,8 +188,7 @@ TEST_CASE("a majority that is reached after the lease's end is not a grant") {
   }
 }
 
-TEST_CASE(
-    "a grant and a release of five cost 13 requests, and two that hang cost none") {
+TEST_CASE("a grant and a release of five cost 13 requests, and two that hang cost none") {
   for (size_t hung : {0, 2}) {
     CAPTURE(hung);
     Servers five(5);
