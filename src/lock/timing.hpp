@@ -106,6 +106,9 @@ constexpr Millis server_limit(Millis ttl) {
 // A majority has answered, and its answers leave it open: a slow server gets as long again as that
 // took, and at least this.
 inline constexpr Millis kLeastStragglerGrace{10};
+// A majority that granted the lock has as long to confirm it as it took for that, and at least
+// this; then the others are asked, too.
+inline constexpr Millis kLeastConfirmTime{1};
 // Where each answer counts: after a majority has answered.
 inline constexpr Millis kStragglerTime{100};
 // After a try in which nobody got a majority: up to three times this, doubled with each such try in

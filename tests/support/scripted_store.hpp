@@ -77,9 +77,13 @@ class ScriptedStore final : public lock::LockServer {
   std::deque<Step<lock::AcquireReply>> acquires;
   std::deque<Step<lock::Wake>> wakes;
   std::deque<Step<lock::RenewReply>> renews;
+  std::deque<Step<lock::ReleaseReply>> releases;
   std::deque<Step<lock::CancelReply>> cancels;
   std::vector<lock::AcquireCall> asked;
   std::vector<Millis> slices;
+  std::vector<lock::RenewCall> renewed;
+  int released = 0;
+  bool reached = true;
   int cancelled = 0;
   lock::CancelHow cancelled_how{};
 
@@ -97,8 +101,15 @@ class ScriptedStore final : public lock::LockServer {
     slices.push_back(slice);
     return play(wakes);
   }
-  lock::InFlight<lock::RenewReply> renew(const lock::RenewCall&) override { return play(renews); }
-  lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall&) override { return nullptr; }
+  lock::InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override {
+    renewed.push_back(call);
+    return play(renews);
+  }
+  lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall&) override {
+    ++released;
+    return play(releases);
+  }
+  bool was_reached() const override { return reached; }
   lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall&) override { return nullptr; }
   lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall&) override { return nullptr; }
   lock::InFlight<std::vector<Result<lock::Snapshot>>> inspect_all(

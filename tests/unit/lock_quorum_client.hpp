@@ -50,6 +50,7 @@ class Client {
     TimePoint due = next_;
     if (acquire_) due = std::min(due, acquire_->due());
     if (wake_) due = std::min(due, wake_->due());
+    if (completion_) due = std::min(due, completion_->due());
     if (renew_) due = std::min(due, renew_->due());
     if (end_) due = std::min(due, end_->due());
     return std::max(due, world_.now() + 10us);
@@ -129,15 +130,18 @@ class Client {
                                                                    : setting_.short_hold);
     renew_at_ = sent_at_ + kTtl / 3;
     keeper_ = open();
+    if (world_.chance(0.5)) completion_ = store_->complete_grant();  // the others' holds are short
     next_ = std::min(until_, renew_at_);
     return true;
   }
 
   bool holding(TimePoint now) {
+    if (completion_ && completion_->advance(now)) completion_.reset();
     if (renew_ && (renew_->advance(now) || now >= renew_give_up_)) renewed(now);
     if (now >= until_ || now >= deadline_) {
       const bool crashes = world_.chance(0.1);
       renew_.reset();
+      completion_.reset();
       token_ = {};
       return crashes ? forget(now) : release(now);
     }
@@ -204,6 +208,7 @@ class Client {
   std::unique_ptr<lock::LockStore> store_, keeper_;
   lock::InFlight<lock::AcquireReply> acquire_;
   lock::InFlight<lock::Wake> wake_;
+  lock::InFlight<lock::GrantReach> completion_;
   lock::InFlight<lock::RenewReply> renew_;
   std::unique_ptr<lock::Request> end_;
   lock::Ticket ticket_{};

@@ -16,26 +16,28 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::ScriptedStore;
+using test::Step;
 
 struct Fixed final : util::Random {
   uint64_t next() override { return 500; }
 };
 
-struct Trio {
+struct Servers {
   test::FakePoller poller;
   Fixed random;
-  Quorum quorum{{"a:1", "b:1", "c:1"}};
+  Quorum quorum;
   std::vector<Member> members;
   std::vector<ScriptedStore*> stores;
   TimePoint start = poller.now();
   LockName name = *LockName::parse("job");
   Owner owner = Owner::fresh(random);
 
-  Trio() {
-    for (size_t i = 0; i < quorum.size(); ++i) {
+  explicit Servers(size_t count) {
+    for (size_t i = 0; i < count; ++i) {
       auto store = std::make_unique<ScriptedStore>(poller);
       stores.push_back(store.get());
       members.push_back({std::move(store)});
+      quorum.servers.push_back(std::string(1, static_cast<char>('a' + i)) + ":1");
     }
   }
 
@@ -63,6 +65,10 @@ struct Trio {
     }
     return std::chrono::duration_cast<Millis>(poller.now() - start);
   }
+};
+
+struct Trio : Servers {
+  Trio() : Servers(3) {}
 };
 
 }  // namespace
@@ -184,39 +190,116 @@ TEST_CASE("a majority that is reached after the lease's end is not a grant") {
   }
 }
 
-TEST_CASE("a grant of the majority is known to be complete once the others have confirmed it") {
-  Trio trio;
-  const Millis soon{1}, later{20};
-  for (ScriptedStore* store : trio.stores) {
-    const bool last = store == trio.stores.back();
-    store->acquires = {{soon, Result<AcquireReply>(Granted{})}};
-    store->renews = {{last ? later : soon, Result<RenewReply>(Renewal{})}};
+TEST_CASE("a grant and a release of five cost 13 requests, and two that hang cost none") {
+  for (size_t hung : {0, 2}) {
+    CAPTURE(hung);
+    Servers five(5);
+    const Millis soon{1};
+    for (size_t i = 0; i < five.stores.size(); ++i) {
+      if (i < hung) continue;
+      five.stores[i]->acquires = {{soon, Result<AcquireReply>(Granted{{i}})}};
+      five.stores[i]->renews = {{soon, Result<RenewReply>(Renewal{})}};
+      five.stores[i]->releases = {{soon, Result<ReleaseReply>(ReleaseReply{})}};
+    }
+    for (size_t i = 0; i < hung; ++i) five.stores[i]->reached = false;
+    const auto stores = five.stores;
+    QuorumStore quorum(five.makers(), {five.random, [] { return uint64_t{1}; }});
+    auto acquiring = quorum.acquire({five.name, five.owner});
+    CHECK(five.drive(*acquiring) == 2 * soon);
+    CHECK(std::get<Granted>(*acquiring->take()).token == Token{4});
+    acquiring.reset();
+    auto releasing = quorum.release({five.name, five.owner});
+    CHECK(five.drive(*releasing) == 3 * soon);
+    size_t acquires = 0, renewals = 0, releases = 0;
+    for (const ScriptedStore* store : stores) {
+      acquires += store->asked.size();
+      renewals += store->renewed.size();
+      releases += static_cast<size_t>(store->released);
+    }
+    CHECK(acquires == 5);
+    CHECK(renewals == 3);
+    CHECK(releases == 5 - hung);
   }
-  QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
-  CHECK(quorum.granted_everywhere(trio.poller.now()));
-  auto acquiring = quorum.acquire({trio.name, trio.owner});
-  CHECK(trio.drive(*acquiring) < later);
-  REQUIRE(std::holds_alternative<Granted>(*acquiring->take()));
-  acquiring.reset();
-  CHECK_FALSE(quorum.granted_everywhere(trio.poller.now()));
-  trio.poller.pause(trio.poller.now() + later, Interruptible::no);
-  CHECK(quorum.granted_everywhere(trio.poller.now()));
 }
 
-TEST_CASE("a grant that a server refuses to confirm is not complete") {
+TEST_CASE("who did not acquire the lock here releases it also where no server was reached") {
   Trio trio;
+  const auto stores = trio.stores;
+  for (ScriptedStore* store : stores) {
+    store->reached = false;
+    store->releases = {{1ms, Result<ReleaseReply>(ReleaseReply{})}};
+  }
+  QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
+  auto releasing = quorum.release({trio.name, trio.owner});
+  trio.drive(*releasing);
+  CHECK(releasing->take());
+  for (const ScriptedStore* store : stores) CHECK(store->released == 1);
+}
+
+TEST_CASE("the others confirm a grant in the place of one that refuses or is slow to do so") {
   const Millis soon{1};
+  const Step<RenewReply> confirms{soon, Result<RenewReply>(Renewal{})};
+  const Step<RenewReply> refuses{soon, Result<RenewReply>(Lost{LostHow::full, {}, {}})};
+  for (const Step<RenewReply>& second : {refuses, Step<RenewReply>{}}) {
+    Servers five(5);
+    for (ScriptedStore* store : five.stores) {
+      store->acquires = {{soon, Result<AcquireReply>(Granted{})}};
+      store->renews = {confirms};
+    }
+    five.stores[1]->renews = {second};
+    uint64_t ties = 0;
+    auto one = five.asking(true, {five.name, five.owner}, ties);
+    CHECK(five.drive(*one) == 3 * soon);
+    auto reply = one->take();
+    REQUIRE(reply);
+    CHECK(std::holds_alternative<Granted>(*reply));
+    CHECK(five.stores[3]->renewed.size() == 1);
+  }
+}
+
+TEST_CASE("a grant is complete once the servers that were left out have confirmed it") {
+  Trio trio;
+  const Millis soon{1}, later{20};
   for (ScriptedStore* store : trio.stores) {
     store->acquires = {{soon, Result<AcquireReply>(Granted{})}};
     store->renews = {{soon, Result<RenewReply>(Renewal{})}};
   }
-  trio.stores.back()->renews = {{soon, Result<RenewReply>(Lost{LostHow::full, {}, {}})}};
+  const auto stores = trio.stores;
+  stores.back()->renews = {{later, Result<RenewReply>(Renewal{})}};
   QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
+  CHECK(quorum.complete_grant() == nullptr);
   auto acquiring = quorum.acquire({trio.name, trio.owner});
-  trio.drive(*acquiring);
-  REQUIRE(std::holds_alternative<Granted>(*acquiring->take()));
-  trio.poller.pause(trio.poller.now() + 1s, Interruptible::no);
-  CHECK_FALSE(quorum.granted_everywhere(trio.poller.now()));
+  CHECK(trio.drive(*acquiring) == 2 * soon);
+  const Granted granted = std::get<Granted>(*acquiring->take());
+  acquiring.reset();
+  CHECK(stores.back()->renewed.empty());
+  auto completion = quorum.complete_grant();
+  REQUIRE(completion != nullptr);
+  CHECK(trio.drive(*completion) == 2 * soon + later);
+  CHECK(*completion->take() == GrantReach::everywhere);
+  CHECK(stores.back()->renewed.at(0).token == granted.token);
+  completion.reset();
+  CHECK(quorum.complete_grant() == nullptr);
+}
+
+TEST_CASE("a grant that a server refuses to confirm, or is silent about, is not complete") {
+  const Step<RenewReply> refuses{1ms, Result<RenewReply>(Lost{LostHow::full, {}, {}})};
+  for (const Step<RenewReply>& last : {refuses, Step<RenewReply>{}}) {
+    Trio trio;
+    for (ScriptedStore* store : trio.stores) {
+      store->acquires = {{1ms, Result<AcquireReply>(Granted{})}};
+      store->renews = {{1ms, Result<RenewReply>(Renewal{})}};
+    }
+    trio.stores.back()->renews = {last};
+    QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
+    auto acquiring = quorum.acquire({trio.name, trio.owner});
+    trio.drive(*acquiring);
+    REQUIRE(std::holds_alternative<Granted>(*acquiring->take()));
+    auto completion = quorum.complete_grant();
+    REQUIRE(completion != nullptr);
+    CHECK(trio.drive(*completion) == 2ms + (last.answer ? 1ms : timing::kStragglerTime));
+    CHECK(*completion->take() == GrantReach::majority);
+  }
 }
 
 TEST_CASE("a client whose clock is ahead keeps the position that the servers gave it") {

@@ -38,9 +38,9 @@ void QuorumAcquire::on_granted(const Summary& totals, TimePoint now) {
   back.record = call.record;
   back.attempt = call.attempt;
   back.ahead = timing::kLongestClockGap;
-  const std::vector<bool> granted = servers_that_granted();
+  const std::vector<bool> granted = majority_that_granted();
   asking_.reset();
-  ask_rest_at_ = now + straggler_grace(now - *started_);
+  ask_rest_at_ = now + std::max<Nanos>(timing::kLeastConfirmTime, now - *started_);
   confirming_ = std::make_unique<Broadcast<RenewReply>>(
       members_,
       [back = std::move(back)](LockStore& store, size_t, TimePoint) { return store.renew(back); },
@@ -48,12 +48,15 @@ void QuorumAcquire::on_granted(const Summary& totals, TimePoint now) {
   confirming_->ask_only(granted);
 }
 
-std::vector<bool> QuorumAcquire::servers_that_granted() const {
-  std::vector<bool> granted;
+std::vector<bool> QuorumAcquire::majority_that_granted() const {
+  std::vector<bool> chosen;
+  size_t granted = 0;
   for (const auto& reply : asking_->replies()) {
-    granted.push_back(reply && *reply && std::holds_alternative<Granted>(**reply));
+    chosen.push_back(granted < quorum_.majority() && reply && *reply &&
+                     std::holds_alternative<Granted>(**reply));
+    granted += chosen.back() ? 1 : 0;
   }
-  return granted;
+  return chosen;
 }
 
 void QuorumAcquire::advance_try(TimePoint now) {

@@ -26,7 +26,7 @@ class QuorumAcquire : public QuorumTry {
   void on_not_granted(const Summary& totals, TimePoint now) override;
   void advance_try(TimePoint now) override;
   void cancel_try(Result<AcquireReply> then, TimePoint now, TimePoint pause_until);
-  std::vector<bool> servers_that_granted() const;
+  std::vector<bool> majority_that_granted() const;
   bool needs_rest(TimePoint now) const;
   std::vector<bool> servers_to_cancel() const;
   CancelCall cancel_call() const;

@@ -49,6 +49,12 @@ void add(Summary& summary, const AcquireReply& reply) {
   }
 }
 
+// Since a majority has answered and its answers leave it open: how long a slow server still gets,
+// as long again.
+Millis straggler_grace(Nanos since_asked) {
+  return std::max(timing::kLeastStragglerGrace, std::chrono::duration_cast<Millis>(since_asked));
+}
+
 // Never fast enough to spin, never in step with a contender.
 Millis tie_pause(uint64_t ties, util::Random& random) {
   Millis least = timing::kTiePause * (1 << std::min(ties, kMostDoublings));
@@ -72,10 +78,6 @@ Summary summarize(const Replies<AcquireReply>& replies) {
     }
   }
   return summary;
-}
-
-Millis straggler_grace(Nanos took) {
-  return std::max(timing::kLeastStragglerGrace, std::chrono::duration_cast<Millis>(took));
 }
 
 QuorumTry::QuorumTry(std::vector<Member>& members, const Quorum& quorum, util::Random& random,

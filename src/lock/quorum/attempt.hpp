@@ -30,9 +30,6 @@ struct Summary {
 };
 Summary summarize(const Replies<AcquireReply>& replies);
 
-// How long slow servers still get where a majority took that long: as long again.
-Millis straggler_grace(Nanos took);
-
 // One try to get the lock at a majority of the servers: asks all of them. What follows once they
 // have granted it, or cannot any more, is up to the kind of try. Cancels come last.
 class QuorumTry : public Reply<AcquireReply> {

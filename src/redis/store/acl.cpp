@@ -46,7 +46,7 @@ size_t line_number(std::string_view error) {
 
 std::string least_acl(std::string_view prefix, ServerKind kind) {
   Commands commands(std::begin(kDirect), std::end(kDirect));
-  if (kind == ServerKind::quorum_member) commands.insert({"info", "config|get"});
+  if (kind == ServerKind::quorum_member) commands.insert({"info", "config|get", "script|exists"});
   if (kind == ServerKind::sentinel_master) commands.insert("role");
   if (kind == ServerKind::cluster_node) commands.insert({"asking", "cluster|nodes"});
   for (const lua::Script& script :
