@@ -1,6 +1,7 @@
 #include "lock/wait.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "lock/timing.hpp"

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+
 #include "run/child.hpp"
 #include "run/process_tree.hpp"
 #include "run/run.hpp"

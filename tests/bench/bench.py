@@ -8,11 +8,10 @@ import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
-import redis
+from bench_server import redis_server
 
 BUILD, ROUNDS = sys.argv[1], int(sys.argv[2])
 RLOCK = os.path.join(BUILD, "src", "rlock")
@@ -21,30 +20,6 @@ LUA = os.path.join(os.path.dirname(__file__), "..", "..", "src", "lua")
 KEYS = ("holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never")
 NO_LIMIT = 1_000_000_000
 RELEASE_IF_OURS = "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) end"
-
-
-@contextlib.contextmanager
-def redis_server(*options):
-    """A private server on a free loopback port; ended by its pid."""
-    with tempfile.TemporaryDirectory() as folder:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
-                   "--dir", folder, "--logfile", os.path.join(folder, "log"), *options]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        try:
-            client = redis.Redis(port=port)
-            for _ in range(500):
-                try:
-                    client.ping()
-                    break
-                except redis.exceptions.ConnectionError:
-                    time.sleep(0.01)
-            yield port, client, folder
-        finally:
-            process.terminate()
-            process.wait()
 
 
 def spawn(argv):

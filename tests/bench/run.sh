@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds the release binary and prints the benchmarks: ratios of medians, the peers beside us in one run.
-# Usage: tests/bench/run.sh [ROUNDS]      (default 300)
+# Usage: [BASELINE=OTHER_RLOCK] tests/bench/run.sh [ROUNDS]      (default 300)
+# With BASELINE what runs cost the server is measured for that binary, too, in turn with ours.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 build=$top/build/bench
@@ -14,4 +15,5 @@ if ! compile >"$top/build/bench.log" 2>&1; then
   exit 1
 fi
 /usr/bin/python3 "$top/tests/bench/bench.py" "$build" "${1:-300}"
+/usr/bin/python3 "$top/tests/bench/server_time.py" "$build" "${1:-300}"
 /usr/bin/python3 "$top/tests/bench/fail_over.py" "$build"
