@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <utility>
+
 #include "run/child.hpp"
 
 namespace rlock::run {

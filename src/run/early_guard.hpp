@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "run/guard.hpp"
 #include "run/run.hpp"

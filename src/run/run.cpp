@@ -1,6 +1,8 @@
 #include "run/run.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "lock/timing.hpp"
 #include "run/early_guard.hpp"

@@ -16,7 +16,12 @@ def children(pid):
 
 
 def sockets(pid):
-    links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+    links = set()
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            links.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+        except FileNotFoundError:
+            pass  # closed just now
     return {link for link in links if link.startswith("socket:")}
 
 

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <utility>
+
 #include "lock/wait.hpp"
 #include "support/scripted_store.hpp"
 
