@@ -226,3 +226,65 @@ queue_up() {
   ends_with 0 "$waiter"
   [ "$(wc -l <shown)" -eq 0 ] || fail "more than one line: $(cat -v shown)"
 }
+
+# history_reads: how often the server was asked for a history.
+history_reads() { redis info commandstats | sed -nE 's/^cmdstat_lrange:calls=([0-9]+),.*/\1/p' | grep . || echo 0; }
+reads() { [ "$(history_reads)" -eq "$1" ]; }
+
+# in_history NAME MS…: successful runs that took so long.
+in_history() {
+  local name=$1 ms
+  shift
+  for ms in "$@"; do
+    redis lpush "rlock:{$name}:history" "run 1 1700000000000 $((1700000000000 + ms)) released exit:0 {}" >/dev/null
+  done
+}
+
+@test "on a terminal the live line says what to expect, for one read of the history and one more for another holder" {
+  needs_terminal
+  own
+  hold expected
+  # The next holder's place in the queue, before that of the run on the terminal.
+  mkfifo next.held next.go
+  start rlock run -q expected -- sh -c 'exec 9<>next.go; echo >next.held; read -r _ <&9'
+  local next=$!
+  eventually waiting 1 expected
+  in_history expected 200000 250000 900000
+  start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" sh -c 'stty cols 250; exec rlock run expected -- true' >shown
+  waiter=$!
+  eventually grep -aqE "held by [^ ]+ \(pid $holder\) for [0-9.ms]+, usually 4m, about 4m left: " shown
+  # It goes on asking for the lock, but not for the history.
+  local seen
+  seen=$(asked)
+  eventually asked_more_than "$((seen + 1))"
+  [ "$(history_reads)" -eq 1 ] || fail "$(history_reads) reads"
+  let_go expected
+  next_line next.held >/dev/null
+  eventually reads 2
+  echo 1<>next.go
+  ends_with 0 "$next"
+  ends_with 0 "$waiter"
+}
+
+# asked: how many requests for a lock, or for its state, the server has had.
+asked() { redis info commandstats | sed -nE 's/^cmdstat_evalsha:calls=([0-9]+),.*/\1/p'; }
+asked_more_than() { [ "$(asked)" -gt "$1" ]; }
+
+@test "with -q the history is not read, and nothing is said where nothing is known" {
+  own
+  hold known
+  in_history known 60000
+  start rlock run -q known -- true
+  waiter=$!
+  eventually waiting 1 known
+  let_go known
+  ends_with 0 "$waiter"
+  reads 0 || fail "$(history_reads) reads"
+  hold unknown
+  start rlock run -v unknown -- true 2>printed
+  waiter=$!
+  eventually grep -q 'held by' printed
+  reads 1 || fail "$(history_reads) reads"
+  let_go unknown
+  ends_with 0 "$waiter"
+}

@@ -77,6 +77,26 @@ TEST_CASE("as many runs as requested are listed, the last one with its skipped r
   CHECK(to_history({}, 20).runs.empty());
 }
 
+TEST_CASE("what runs usually take is the median of the successful ones") {
+  auto took = [](int64_t ms, const char* how = "released", const char* result = "exit:0") {
+    lock::Run row = run(how, result);
+    row.until.ms = row.since.ms + ms;
+    return row;
+  };
+  CHECK_FALSE(usual_duration({}));
+  CHECK_FALSE(usual_duration({skips(1), took(5, "released", "exit:1"), took(5, "expired", "-"),
+                              took(5, "released", "-"), took(5, "forced", "exit:0"),
+                              took(5, "released", "max-run")}));
+  CHECK(usual_duration({took(7)}) == Millis(7));
+  CHECK(usual_duration({took(10), took(20)}) == Millis(15));
+  CHECK(usual_duration({took(900), skips(1), took(1), took(30), took(8, "expired", "-")}) ==
+        Millis(30));
+  lock::Run hostile = took(0);
+  hostile.since = {INT64_MIN};
+  hostile.until = {INT64_MAX};
+  CHECK_FALSE(usual_duration({took(-1), hostile}));
+}
+
 TEST_CASE("history as JSON is exactly as documented") {
   History history = to_history(
       {skips(1, 100'000), run("released", "exit:7"), skips(2), run("expired", "-", -90'000)}, 20);

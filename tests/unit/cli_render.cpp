@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <sstream>
+#include <tuple>
 
 #include "cli/commands/run_observer.hpp"
 #include "cli/output/messages.hpp"
@@ -161,6 +162,22 @@ TEST_CASE("the waiting line shows the lock, the position, the holder and the tim
   CHECK(waiting_text(name, queued, Millis(2'000)) ==
         "waiting for \"nightly\", 2nd in line: held by alice@web1 (pid 4711) for 2m5s: make deploy "
         "(reason: release 7)");
+  CHECK(waiting_text(name, queued, Millis(2'000), TimeStyle::duration, Millis(250'000)) ==
+        "waiting for \"nightly\", 2nd in line: held by alice@web1 (pid 4711) for 2m5s, usually 4m, "
+        "about 2m left: make deploy (reason: release 7)");
+  CHECK(brief_waiting_text(name, queued, Millis(2'000), Millis(250'000)) ==
+        "waiting for \"nightly\" (2nd): alice@web1, usually 4m, about 2m left");
+  CHECK(brief_waiting_text(name, queued, Millis(2'000), std::nullopt).empty());
+  for (auto [style, usual, text] :
+       {std::tuple{TimeStyle::start, 250'000, ".007Z, usually 4m: make"},
+        {TimeStyle::duration, 90'400, " for 2m3s, usually 1m30s: make"},
+        {TimeStyle::duration, 150, " for 2m3s, usually 150ms: make"}}) {
+    CHECK(waiting_text(name, queued, Millis(0), style, Millis(usual)).find(text) !=
+          std::string::npos);
+  }
+  queued.holder->state = lock::HolderState::revoked;
+  CHECK(waiting_text(name, queued, Millis(0), TimeStyle::duration, Millis(1'000)).find("usually") ==
+        std::string::npos);
   queued.holder.reset();
   for (auto [position, text] : {std::pair<uint64_t, const char*>{1, "1st"},
                                 {3, "3rd"},

@@ -155,6 +155,7 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
   const TimePoint start = BootClock::now();
   plan.limits.first_contact = session.connect_timeout();
   if (settings.wait) plan.limits.deadline = start + *settings.wait;
+  observer.show_usual_time(usual_time(plan, session, signals));
   run::RunOutcome outcome = run::hold_and_run(
       plan, {session.store(), session.make_server(), session.make_server()}, observer, signals);
   if (settings.on_no_server == OnNoServer::fail_open && no_server_answered(outcome)) {

@@ -34,10 +34,14 @@ std::string event_line(const std::string& name, const run::Event& event) {
 
 }  // namespace
 
-void WaitingLine::draw(const std::string& text) {
+void WaitingLine::draw(const std::string& text, const std::string& brief) {
   if (!is_foreground_terminal(STDERR_FILENO)) return;
+  constexpr std::string_view kPrefix = "rlock: ";
   // One column stays free: some terminals wrap once the last one is written.
-  std::string line = util::shortened("rlock: " + text, columns(STDERR_FILENO, 80) - 1);
+  const size_t width = columns(STDERR_FILENO, 80) - 1;
+  const bool fits = util::character_count(text) + kPrefix.size() <= width;
+  std::string line =
+      util::shortened(std::string(kPrefix) + (fits || brief.empty() ? text : brief), width);
   size_t length = util::character_count(line);
   std::string rest(drawn_ > length ? drawn_ - length : 0, ' ');
   write_stderr("\r" + line + rest, kDrawTimeout);
@@ -69,13 +73,25 @@ Millis WaitingReports::remaining(TimePoint now) const {
 }
 
 std::string waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
-                         TimeStyle style) {
+                         TimeStyle style, std::optional<Millis> usual) {
   std::string text = "waiting for " + in_quotes(name.text());
   if (queued.position > 0) text += ", " + ordinal(queued.position) + " in line";
   if (!queued.holder) return text;
   lock::Holder holder = *queued.holder;
   holder.held += age;
-  return text + ": " + holder_phrase(holder, style);
+  return text + ": " + holder_phrase(holder, style, usual);
+}
+
+std::string brief_waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
+                               std::optional<Millis> usual) {
+  if (!queued.holder) return {};
+  lock::Holder holder = *queued.holder;
+  holder.held += age;
+  const std::string expected = brief_holder_phrase(holder, usual);
+  if (expected.empty()) return {};
+  const std::string position =
+      queued.position > 0 ? " (" + ordinal(queued.position) + "): " : ": ";
+  return "waiting for " + in_quotes(name.text()) + position + expected;
 }
 
 RunObserver::RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log,
@@ -90,7 +106,21 @@ RunObserver::RunObserver(lock::LockName name, Verbosity verbosity, std::optional
   reports_.emplace(verbosity == Verbosity::verbose ? kAtOnce : kLater);
 }
 
+// Where nothing is drawn at once, a short wait costs the server no read.
+void RunObserver::update_usual_time(const lock::Queued& queued) {
+  constexpr Millis kShortWait{1000};
+  const TimePoint now = BootClock::now();
+  if (!queued_) wait_began_ = now;
+  const bool shown_soon =
+      live_ || verbosity_ == Verbosity::verbose || now - wait_began_ >= kShortWait;
+  const bool held = queued.holder && queued.holder->state == lock::HolderState::held;
+  if (usual_ && verbosity_ != Verbosity::quiet && shown_soon && held) {
+    usual_->update(*queued.holder);
+  }
+}
+
 void RunObserver::queued(const lock::Queued& queued) {
+  update_usual_time(queued);
   std::lock_guard guard(mutex_);
   queued_ = queued;
   last_error_.reset();
@@ -139,7 +169,16 @@ void RunObserver::tick() {
 }
 
 void RunObserver::redraw() {
-  if (queued_ || last_error_) line_.draw(state_text());
+  if (last_error_) {
+    line_.draw(state_text());
+  } else if (queued_) {
+    line_.draw(state_text(), brief_waiting_text(name_, *queued_, age_of_reply(),
+                                                usual_ ? usual_->value() : std::nullopt));
+  }
+}
+
+Millis RunObserver::age_of_reply() const {
+  return std::chrono::duration_cast<Millis>(BootClock::now() - queued_at_);
 }
 
 // A CI job without any output would look hung.
@@ -151,8 +190,7 @@ std::string RunObserver::state_text(TimeStyle style) const {
   const std::string waiting = "waiting for " + in_quotes(name_.text());
   if (last_error_) return waiting + ": retrying: " + *last_error_;
   if (!queued_) return waiting;
-  auto age = std::chrono::duration_cast<Millis>(BootClock::now() - queued_at_);
-  return waiting_text(name_, *queued_, age, style);
+  return waiting_text(name_, *queued_, age_of_reply(), style, usual_ ? usual_->value() : std::nullopt);
 }
 
 void RunObserver::report_to_manager(const run::Event& event) {

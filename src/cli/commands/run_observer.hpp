@@ -7,6 +7,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/event_log.hpp"
 #include "cli/commands/service_manager.hpp"
+#include "cli/commands/usual_time.hpp"
 #include "cli/output/messages.hpp"
 
 namespace rlock::cli {
@@ -19,8 +20,9 @@ class WaitingLine {
   WaitingLine& operator=(const WaitingLine&) = delete;
   ~WaitingLine() { erase(); }
 
-  // Draws nothing while we are in the terminal's background.
-  void draw(const std::string& text);
+  // Draws nothing while we are in the terminal's background. `brief`, unless it is empty, takes the
+  // place of a text that does not fit.
+  void draw(const std::string& text, const std::string& brief = {});
   void erase();
 
  private:
@@ -28,9 +30,14 @@ class WaitingLine {
 };
 
 // `waiting for "nightly", 2nd in line: held by alice@web1 (pid 4711) for 2m3s: …`. `age`: how old
-// the server's reply is.
+// the server's reply is. `usual`: how long runs usually take, where that is known.
 std::string waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
-                         TimeStyle style = TimeStyle::duration);
+                         TimeStyle style = TimeStyle::duration, std::optional<Millis> usual = {});
+
+// `waiting for "nightly" (2nd): alice@web1, usually 4m, about 2m left`, for a narrow terminal. Empty
+// where nothing is known of what to expect.
+std::string brief_waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
+                               std::optional<Millis> usual);
 
 // When a run that waits without a terminal reports it: `first` after the wait began, then once a
 // minute.
@@ -56,6 +63,11 @@ class RunObserver final : public run::Observer {
   RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log,
               ServiceManager manager = {});
 
+  // Before the wait: it also says when the holder's run is expected to end. Not with -q.
+  void show_usual_time(std::optional<UsualTime> usual) {
+    if (usual) usual_.emplace(*std::move(usual));
+  }
+
   void queued(const lock::Queued& queued) override;
   void transient_error(const Error& error) override;
   void must_poll(const Error& error) override;
@@ -77,7 +89,9 @@ class RunObserver final : public run::Observer {
   void log_attempt_end(std::string_view event, const std::string& detail);
 
  private:
+  void update_usual_time(const lock::Queued& queued);
   void redraw();
+  Millis age_of_reply() const;
   void report_if_due();
   void report_to_manager(const run::Event& event);
   std::string state_text(TimeStyle style = TimeStyle::duration) const;
@@ -92,9 +106,11 @@ class RunObserver final : public run::Observer {
   ServiceManager manager_;
   WaitingLine line_;
   std::optional<WaitingReports> reports_;  // instead of the live line, if stderr is not a terminal
+  std::optional<UsualTime> usual_;         // used while waiting, on the main thread
   std::optional<lock::Queued> queued_;
   std::optional<std::string> last_error_;
   std::string unprinted_;  // lines that stderr had no room for
+  TimePoint wait_began_;
   TimePoint queued_at_;
   std::optional<lock::Owner> held_owner_;
   lock::Token token_;

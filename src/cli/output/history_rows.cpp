@@ -1,6 +1,7 @@
 #include "cli/output/history_rows.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "util/number.hpp"
 
@@ -60,6 +61,20 @@ RunEnd end_of(const lock::Run& run) {
   bool ended_early = run.how == "released" && (run.result == "lost" || run.result == "max-run");
   if (ended_early) end.how = run.result;
   return end;
+}
+
+std::optional<Millis> usual_duration(const std::vector<lock::HistoryRow>& rows) {
+  std::vector<int64_t> durations;
+  for (const lock::HistoryRow& row : rows) {
+    const auto* run = std::get_if<lock::Run>(&row);
+    if (run == nullptr || run->how != "released" || end_of(*run).exit_code != 0) continue;
+    const bool plausible = run->since.ms > 0 && run->until.ms >= run->since.ms;
+    if (plausible) durations.push_back(run->until.ms - run->since.ms);
+  }
+  if (durations.empty()) return std::nullopt;
+  std::sort(durations.begin(), durations.end());
+  const size_t last = durations.size() - 1;
+  return Millis(std::midpoint(durations[last / 2], durations[last - last / 2]));
 }
 
 }  // namespace rlock::cli

@@ -45,4 +45,7 @@ struct RunEnd {
 };
 RunEnd end_of(const lock::Run& run);
 
+// The median of the successful runs; none where there is no such run.
+std::optional<Millis> usual_duration(const std::vector<lock::HistoryRow>& rows);
+
 }  // namespace rlock::cli

@@ -27,6 +27,23 @@ std::string time_phrase(const lock::Holder& holder, TimeStyle style) {
   return start ? " since " + since : " for " + util::format_duration(holder.held);
 }
 
+// Seconds mean little after some minutes.
+std::string rough_duration(Millis value) {
+  constexpr Millis kMinute{60'000}, kSecond{1'000};
+  const Millis unit = value < 2 * kMinute ? kSecond : kMinute;
+  return util::format_duration(value < kSecond ? value : (value + unit / 2) / unit * unit);
+}
+
+// `, usually 4m, about 2m left`, of a run that is to end by itself. What is left is true only in a
+// line that is kept up to date.
+std::string usual_phrase(const lock::Holder& holder, TimeStyle style, std::optional<Millis> usual) {
+  const bool runs = holder.state == lock::HolderState::held && holder.since.ms != 0;
+  if (!usual || !runs) return {};
+  std::string text = ", usually " + rough_duration(*usual);
+  if (style == TimeStyle::start || holder.held >= *usual) return text;
+  return text + ", about " + rough_duration(*usual - holder.held) + " left";
+}
+
 }  // namespace
 
 std::string in_quotes(std::string_view text) {
@@ -35,19 +52,26 @@ std::string in_quotes(std::string_view text) {
   return out += '"';
 }
 
-std::string holder_phrase(const lock::Holder& holder, TimeStyle style) {
+std::string holder_phrase(const lock::Holder& holder, TimeStyle style,
+                          std::optional<Millis> usual) {
   if (holder.state == lock::HolderState::cooldown) {
     return "in its cool-down (--min-hold) for another " + util::format_duration(holder.left);
   }
   Record record = decode_record(holder.record);
   std::string text = "held by " + holder_name(record, holder.owner);
   if (record.pid) text += " (pid " + std::to_string(*record.pid) + ")";
-  text += time_phrase(holder, style);
+  text += time_phrase(holder, style) + usual_phrase(holder, style, usual);
   if (record.command) text += ": " + clipped(*record.command, 200);
   if (record.reason) text += " (reason: " + clipped(*record.reason, 200) + ")";
   if (record.ending) text += " (ending, " + clipped(*record.ending, 200) + ")";
   if (holder.state == lock::HolderState::revoked) text += " (broken by an operator, ending)";
   return text;
+}
+
+std::string brief_holder_phrase(const lock::Holder& holder, std::optional<Millis> usual) {
+  const std::string expected = usual_phrase(holder, TimeStyle::duration, usual);
+  return expected.empty() ? expected
+                          : holder_name(decode_record(holder.record), holder.owner) + expected;
 }
 
 std::string holder_phrase(const std::optional<lock::Holder>& holder) {

@@ -15,7 +15,12 @@ std::string in_quotes(std::string_view text);
 enum class TimeStyle { duration, start };
 
 // `held by alice@web1 (pid 4711) for 2m3s: make deploy (reason: release 7)`, or `since 2026-…Z`.
-std::string holder_phrase(const lock::Holder& holder, TimeStyle style);
+// With `usual`, how long runs usually take: `… for 2m3s, usually 4m, about 2m left: make deploy`.
+std::string holder_phrase(const lock::Holder& holder, TimeStyle style,
+                          std::optional<Millis> usual = {});
+
+// `alice@web1, usually 4m, about 2m left`; empty where nothing is known of what to expect.
+std::string brief_holder_phrase(const lock::Holder& holder, std::optional<Millis> usual);
 
 // With the start; `held by another client` where the holder is unknown.
 std::string holder_phrase(const std::optional<lock::Holder>& holder);
