@@ -77,10 +77,13 @@ inline constexpr CommandRow kCommands[] = {
      .usage = "status [options] [NAME...]",
      .summary = "show who holds which lock",
      .about =
-         "Shows who holds each NAME; without NAME, every lock under the prefix. NAME may be a "
-         "pattern, in which * matches any text and ? one character: quote it.\n"
+         "Shows who holds each NAME; without NAME, all locks under the prefix that are held, "
+         "waited "
+         "for, broken or in their cool-down, and how many others there are. NAME may be a pattern, "
+         "in which * matches any text and ? one character: quote it.\n"
          "Exit status: 0. With -q and a NAME: 0 when it is held (by that owner), 1 when it is not.",
      .examples = "rlock status\n"
+                 "rlock status --all    # free ones, too\n"
                  "rlock status nightly deploy\n"
                  "rlock status 'team-1/*'\n"
                  "rlock status -q nightly && echo running\n"

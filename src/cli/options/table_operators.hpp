@@ -23,7 +23,7 @@ inline constexpr OptionRow kOperatorOptions[] = {
      .manual =
          "A lock with several holders, shared or with --slots, is broken only with this option, "
          "--owner or --token.",
-     .commands = kForce},
+     .commands = kForce | kStatus},
     {.id = Opt::now,
      .name = "now",
      .help = "free the lock at once: the old and the next command may overlap",

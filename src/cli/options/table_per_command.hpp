@@ -52,6 +52,11 @@ inline constexpr PerCommandText kPerCommandTexts[] = {
      kRenew | kRelease,
      {.help = "the owner id that rlock acquire printed",
       .manual = "Required. Anyone who knows the id can release the lock."}},
+    {Opt::all,
+     kStatus,
+     {.help = "list free locks, too, instead of counting them",
+      .manual = "Use it to see which locks were used within 30 days. It takes no NAME; a pattern "
+                "lists free locks in any case."}},
     {Opt::owner,
      kStatus,
      {.help = "with -q: exit 0 only when this owner holds NAME",
