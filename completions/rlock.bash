@@ -128,6 +128,7 @@ _rlock_rows() {
     status) rows=(
       '--format native|plain|redisson'
       '--owner ID'
+      '--all '
       '-u,--url URL'
       '--user NAME'
       '--password-file FILE'

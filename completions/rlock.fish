@@ -114,7 +114,7 @@ complete -c rlock -n '__rlock_in acquire' -l renew-while -x -d 'renew the lease 
 complete -c rlock -n '__rlock_in run' -l event-log -r -F -d 'append one line to FILE for each event, a JSON object'
 complete -c rlock -n '__rlock_in renew release status force-unlock' -l owner -x -d 'only this owner'
 complete -c rlock -n '__rlock_in renew force-unlock' -l token -x -d 'only the holder with this fencing token'
-complete -c rlock -n '__rlock_in force-unlock' -l all -d 'break the lock of every holder'
+complete -c rlock -n '__rlock_in status force-unlock' -l all -d 'break the lock of every holder'
 complete -c rlock -n '__rlock_in force-unlock' -l now -d 'free the lock at once: the old and the next command may overlap'
 complete -c rlock -n '__rlock_in queue' -l remove -x -d 'remove this waiter from the queue'
 complete -c rlock -n '__rlock_in history' -s n -l runs -x -d 'how many runs to show'

@@ -14,7 +14,7 @@ names="alpha beta gamma delta epsilon zeta"
     [ "$output" = "$name" ]
   done
   for name in c0 c1 c2; do [[ $owners == *$name* ]] || fail "no lock is on $name: $owners"; done
-  run -0 rlock status --json
+  run -0 rlock status --all --json
   [ "$(jq -r '[.locks[].name] | join(" ")' <<<"$output")" = "alpha beta delta epsilon gamma zeta" ] || fail "$output"
   # shellcheck disable=SC2086 # several names
   run -0 rlock status $names
@@ -169,10 +169,10 @@ cluster_down() { at "$1" cluster info | grep -q cluster_state:fail; }
     [ "$(owner_of "$name")" = "$dead" ] || left+="$name "
   done
   crash "$dead"
-  run -69 --separate-stderr rlock status --connect-timeout 1s
+  run -69 --separate-stderr rlock status --all --connect-timeout 1s
   for name in $left; do [[ $output == *"$name "* ]] || fail "no $name in: $output"; done
   [[ $output != *alpha* && $output != *"no locks"* ]] || fail "$output"
   [[ $stderr == "rlock: cannot list locks: "*"127.0.0.1:$(port_of "$dead")"* ]] || fail "$stderr"
-  run -69 --separate-stderr rlock status --json --connect-timeout 1s
+  run -69 --separate-stderr rlock status --all --json --connect-timeout 1s
   [ "$(jq -r '[.locks[].name] | join(" ")' <<<"$output") " = "$(tr ' ' '\n' <<<"${left% }" | sort | paste -sd' ') " ] || fail "$output"
 }

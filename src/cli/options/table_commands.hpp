@@ -75,11 +75,14 @@ inline constexpr CommandRow kCommands[] = {
      .name = "status",
      .usage = "status [options] [NAME...]",
      .summary = "show who holds which lock",
-     .about = "Shows who holds each NAME; without NAME, shows every lock with the prefix. NAME may "
-              "be a pattern, in which * matches any text and ? one character: quote it.\n"
-              "Exit status: 0. With -q and a NAME: 0 if it is held (with --owner: by that owner), "
-              "1 if it is not.",
+     .about =
+         "Shows who holds each NAME; without NAME, lists the locks with the prefix that are held, "
+         "waited for, broken or in a cool-down, and counts the others. NAME may be a pattern, in "
+         "which * matches any text and ? one character: quote it.\n"
+         "Exit status: 0. With -q and a NAME: 0 if it is held (with --owner: by that owner), "
+         "1 if it is not.",
      .examples = "rlock status\n"
+                 "rlock status --all    # free ones, too\n"
                  "rlock status nightly deploy\n"
                  "rlock status 'team-1/*'\n"
                  "rlock status -q nightly && echo running\n"

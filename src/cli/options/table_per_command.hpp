@@ -53,6 +53,11 @@ inline constexpr PerCommandText kPerCommandTexts[] = {
      kRenew | kRelease,
      {.help = "the owner id that rlock acquire printed",
       .manual = "This option is required. Anyone who knows the id can release the lock."}},
+    {Opt::all,
+     kStatus,
+     {.help = "list free locks, too, instead of counting them",
+      .manual = "Use it to see which locks were used within 30 days. It takes no NAME; a pattern "
+                "lists free locks in any case."}},
     {Opt::owner,
      kStatus,
      {.help = "with -q: exit with 0 only if this owner holds NAME",

@@ -198,10 +198,12 @@ Json run_json(const lock::Run& run, const std::optional<lock::Skips>& skips) {
 
 }  // namespace
 
-std::string status_json(const std::vector<LockView>& locks) {
+std::string status_json(const std::vector<LockView>& locks, std::optional<uint64_t> free) {
   Json list = Json::array();
   for (const LockView& lock : locks) list.push_back(lock_json(lock));
-  return line({{"schema", kSchema}, {"locks", std::move(list)}});
+  Json json{{"schema", kSchema}, {"locks", std::move(list)}};
+  if (free) json["free"] = *free;
+  return line(json);
 }
 
 std::string queue_json(const lock::LockName& name, const std::vector<lock::Waiter>& waiters,

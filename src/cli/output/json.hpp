@@ -13,7 +13,8 @@
 // whatever a server sent.
 namespace rlock::cli {
 
-std::string status_json(const std::vector<LockView>& locks);
+// `free`: how many free locks are not in the list, where only those in use are.
+std::string status_json(const std::vector<LockView>& locks, std::optional<uint64_t> free = {});
 
 // What --remove did: whom it removed, none where that owner did not wait.
 struct Removal {
