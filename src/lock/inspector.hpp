@@ -85,6 +85,8 @@ using HistoryRow = std::variant<Run, Skips>;
 struct NamesPage {
   std::vector<std::string> names;  // may repeat between pages
   std::string cursor{};            // empty: that was the last page
+  // Of the names: those with a holder or waiters, and some that had them within the last minute.
+  std::vector<std::string> in_use{};
 };
 
 // Each call may be sent again with the same arguments when its reply was lost.
@@ -93,6 +95,10 @@ class LockInspector {
   virtual ~LockInspector() = default;
   virtual InFlight<ForceReply> force_unlock(const ForceCall& call) = 0;
   virtual InFlight<Snapshot> inspect(const InspectCall& call) = 0;
+  // Several locks at once, as one batch of commands; the results are in the order of the calls. An
+  // Error of the whole: no server could be asked.
+  virtual InFlight<std::vector<Result<Snapshot>>> inspect_all(
+      const std::vector<InspectCall>& calls) = 0;
   // The newest `rows` of the history.
   virtual InFlight<std::vector<HistoryRow>> history(const LockName& name, uint64_t rows) = 0;
   // Names of the locks under the prefix, a page at a time; cursor empty for the first.

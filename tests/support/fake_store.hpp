@@ -71,6 +71,10 @@ class FakeInspector final : public lock::LockInspector {
   InFlight<lock::Snapshot> inspect(const lock::InspectCall&) override {
     return answer<lock::Snapshot>(lock::Snapshot{});
   }
+  InFlight<std::vector<Result<lock::Snapshot>>> inspect_all(
+      const std::vector<lock::InspectCall>&) override {
+    return nullptr;
+  }
   InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName&, uint64_t) override {
     return nullptr;
   }

@@ -309,6 +309,10 @@ class SimStore final : public lock::LockServer {
   }
   lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall&) override { return nullptr; }
   lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall&) override { return nullptr; }
+  lock::InFlight<std::vector<Result<lock::Snapshot>>> inspect_all(
+      const std::vector<lock::InspectCall>&) override {
+    return nullptr;
+  }
   lock::InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName&, uint64_t) override {
     return nullptr;
   }

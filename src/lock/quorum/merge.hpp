@@ -56,6 +56,11 @@ std::optional<Result<ForceReply>> merge_replies(const Replies<ForceReply>& repli
 std::optional<Result<Snapshot>> merge_replies(const Replies<Snapshot>& replies,
                                               const Quorum& quorum, Collecting collecting);
 
+// Lock by lock.
+std::optional<Result<std::vector<Result<Snapshot>>>> merge_replies(
+    const Replies<std::vector<Result<Snapshot>>>& replies, const Quorum& quorum,
+    Collecting collecting);
+
 // The longest history, with the runs that only other servers know.
 std::optional<Result<std::vector<HistoryRow>>> merge_replies(
     const Replies<std::vector<HistoryRow>>& replies, const Quorum& quorum, Collecting collecting);

@@ -76,6 +76,12 @@ Error unsupported(const char* verb, const LockName& name, const char* why) {
           std::string("cannot ") + verb + " \"" + name.text() + "\" over several servers: " + why};
 }
 
+InspectCall whole_listing(InspectCall call) {
+  call.holders_page = kWholeListing;
+  if (call.waiters_page > 0) call.waiters_page = kWholeListing;
+  return call;
+}
+
 constexpr const char* kTooLong = "a lease lasts 60s at most there";
 
 }  // namespace
@@ -192,9 +198,7 @@ InFlight<ForceReply> QuorumStore::force_unlock(const ForceCall& call) {
 }
 
 InFlight<Snapshot> QuorumStore::inspect(const InspectCall& call) {
-  InspectCall whole = call;
-  whole.holders_page = kWholeListing;
-  if (whole.waiters_page > 0) whole.waiters_page = kWholeListing;
+  const InspectCall whole = whole_listing(call);
   auto make_request = [whole](LockInspector& inspector, size_t, TimePoint) {
     return inspector.inspect(whole);
   };
@@ -202,6 +206,20 @@ InFlight<Snapshot> QuorumStore::inspect(const InspectCall& call) {
       members(), quorum_, make_request,
       QuorumRequest<Snapshot>::Options{timing::kQuorumInspectLimit, OnPending::finish,
                                        WaitFor::everyone});
+}
+
+InFlight<std::vector<Result<Snapshot>>> QuorumStore::inspect_all(
+    const std::vector<InspectCall>& calls) {
+  std::vector<InspectCall> whole;
+  for (const InspectCall& call : calls) whole.push_back(whole_listing(call));
+  auto make_request = [whole](LockInspector& inspector, size_t, TimePoint) {
+    return inspector.inspect_all(whole);
+  };
+  using Snapshots = std::vector<Result<Snapshot>>;
+  return std::make_unique<QuorumRequest<Snapshots>>(
+      members(), quorum_, make_request,
+      QuorumRequest<Snapshots>::Options{timing::kQuorumInspectLimit, OnPending::finish,
+                                        WaitFor::everyone});
 }
 
 InFlight<std::vector<HistoryRow>> QuorumStore::history(const LockName& name, uint64_t rows) {

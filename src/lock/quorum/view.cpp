@@ -149,6 +149,28 @@ std::optional<Result<Snapshot>> merge_replies(const Replies<Snapshot>& replies,
   return all;
 }
 
+std::optional<Result<std::vector<Result<Snapshot>>>> merge_replies(
+    const Replies<std::vector<Result<Snapshot>>>& replies, const Quorum& quorum,
+    Collecting collecting) {
+  if (collecting == Collecting::open) return std::nullopt;
+  if (count_answers(replies) < quorum.majority())
+    return too_few_servers(quorum, errors_of(replies));
+  size_t locks = 0;
+  for (const auto& reply : replies) {
+    if (reply && *reply) locks = (*reply)->size();
+  }
+  std::vector<Result<Snapshot>> all;
+  for (size_t i = 0; i < locks; ++i) {
+    Replies<Snapshot> one(replies.size());
+    for (size_t server = 0; server < replies.size(); ++server) {
+      const auto& reply = replies[server];
+      if (reply) one[server] = *reply ? (**reply)[i] : Result<Snapshot>(reply->error());
+    }
+    all.push_back(*merge_replies(one, quorum, collecting));
+  }
+  return all;
+}
+
 std::optional<Result<History>> merge_replies(const Replies<History>& replies, const Quorum& quorum,
                                              Collecting collecting) {
   if (collecting == Collecting::open) return std::nullopt;
@@ -187,6 +209,7 @@ std::optional<Result<NamesPage>> merge_replies(const Replies<NamesPage>& replies
     if (answered) {
       const NamesPage& page = **replies[i];
       all.names.insert(all.names.end(), page.names.begin(), page.names.end());
+      all.in_use.insert(all.in_use.end(), page.in_use.begin(), page.in_use.end());
       over = over && page.cursor.empty();
     }
     all.cursor += answered && !(*replies[i])->cursor.empty() ? (*replies[i])->cursor : kListingDone;

@@ -9,6 +9,9 @@ namespace {
 // Most connections kept: a hostile node could redirect us without end.
 constexpr size_t kMostNodes = 16;
 
+// Groups of one batch, those that are redirected included: at first each lock may need one.
+constexpr int kMostBatchRounds = 64;
+
 std::string_view error_in(const redisReply& reply) {
   return is_error(reply) ? text_of(reply) : std::string_view();
 }
@@ -62,16 +65,51 @@ HostPort ClusterLink::next_seed() {
 }
 
 void ClusterLink::start(const std::vector<std::string>& words) {
-  if (in_flight_) drop();
+  begin();
+  batch_.reset();
   words_ = words;
+  auto last_node = last_node_->get();
+  ask(last_node ? *last_node : next_seed(), Asking::no);
+}
+
+void ClusterLink::start_batch(Batch batch) {
+  begin();
+  batch_.emplace(std::move(batch), places_);
+  send_group();
+}
+
+void ClusterLink::begin() {
+  if (in_flight_) drop();
   redirects_ = 0;
   failures_ = 0;
   answered_ = Answered::no;
   arrived_ = false;
   result_.reset();
   in_flight_ = true;
-  auto last_node = last_node_->get();
-  ask(last_node ? *last_node : next_seed(), Asking::no);
+}
+
+void ClusterLink::send_group() {
+  auto at = batch_->choose_group();
+  if (!at) at = last_node_->get();
+  if (!at) at = next_seed();
+  current_ = node_at(*at);
+  asking_ = Asking::no;
+  connection().start_batch(batch_->group());
+}
+
+void ClusterLink::handle_group() {
+  auto replies = connection().take_batch();
+  const HostPort node = nodes_[current_].at;
+  if (replies.front()) {
+    batch_->take_group(std::move(replies), node, ++redirects_ <= kMostBatchRounds);
+  } else {
+    forget_last_node();
+    batch_->forget_node(node);
+    const Error why = replies.front().error();
+    if (why.kind != ErrorKind::unavailable || ++failures_ > seeds_.size()) batch_->fail_group(why);
+  }
+  in_flight_ = !batch_->is_done();
+  if (in_flight_) send_group();
 }
 
 void ClusterLink::ask(const HostPort& at, Asking asking) {
@@ -81,7 +119,13 @@ void ClusterLink::ask(const HostPort& at, Asking asking) {
 }
 
 bool ClusterLink::advance(TimePoint now) {
-  while (in_flight_ && connection().advance(now)) handle_reply(connection().take());
+  while (in_flight_ && connection().advance(now)) {
+    if (batch_) {
+      handle_group();
+    } else {
+      handle_reply(connection().take());
+    }
+  }
   return !in_flight_;
 }
 
@@ -137,6 +181,10 @@ void ClusterLink::end(Result<ReplyPtr> result) {
 Result<ReplyPtr> ClusterLink::take() {
   if (!result_) return Error{ErrorKind::internal, label() + ": no reply to take"};
   return *std::exchange(result_, std::nullopt);
+}
+
+std::vector<Result<ReplyPtr>> ClusterLink::take_batch() {
+  return batch_->take();
 }
 
 void ClusterLink::wants(std::vector<pollfd>& out) const {

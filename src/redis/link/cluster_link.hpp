@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "redis/link/cluster_batch.hpp"
 #include "redis/link/cluster_reply.hpp"
 #include "redis/link/connection.hpp"
 #include "redis/link/link.hpp"
@@ -35,10 +36,12 @@ class ClusterLink final : public Link {
   ClusterLink(std::vector<Server> seeds, std::shared_ptr<LastNode> last_node);
 
   void start(const std::vector<std::string>& words) override;
+  void start_batch(Batch batch) override;
   void wants(std::vector<pollfd>& out) const override;
   TimePoint due() const override;
   bool advance(TimePoint now) override;
   Result<ReplyPtr> take() override;
+  std::vector<Result<ReplyPtr>> take_batch() override;
   bool may_have_arrived() const override { return arrived_ || arrives_here(); }
   void drop() override;
   std::string label() const override { return joined_labels(seeds_); }
@@ -63,7 +66,10 @@ class ClusterLink final : public Link {
   const Connection& connection() const { return nodes_[current_].connection; }
   size_t node_at(const HostPort& at);
   HostPort next_seed();
+  void begin();
   void ask(const HostPort& at, Asking asking);
+  void send_group();
+  void handle_group();
   void handle_reply(Result<ReplyPtr> reply);
   void handle_unreachable(Error why);
   void follow_redirect(const Redirect& redirect);
@@ -76,6 +82,8 @@ class ClusterLink final : public Link {
   size_t current_ = 0;
   size_t seed_ = 0;  // the one to try next
   std::vector<std::string> words_;
+  std::optional<ClusterBatch> batch_;  // none: `words_` is the command in flight
+  KeyPlaces places_;
   bool in_flight_ = false;
   Asking asking_ = Asking::no;  // yes: the next reply is that to ASKING
   int redirects_ = 0;

@@ -19,14 +19,6 @@ namespace {
 
 constexpr size_t kReadSize = 16 * size_t{1024};
 
-// The server requires another password than ours.
-bool is_auth_error(const redisReply& reply) {
-  if (!is_error(reply)) return false;
-  const std::string_view text = text_of(reply);
-  return text.starts_with("WRONGPASS") || text.starts_with("NOAUTH") ||
-         text.find("invalid password") != text.npos;
-}
-
 }  // namespace
 
 class Connection::State {
@@ -35,7 +27,7 @@ class Connection::State {
     if (server_.addresses == nullptr) server_.addresses = std::make_shared<AddressMemory>();
   }
 
-  void start(const std::vector<std::string>& words);
+  void start(std::string command, size_t replies = 1);
   void pipeline(const std::vector<std::string>& words);
   void listen();
   bool is_open() const { return stream_ != nullptr; }
@@ -44,6 +36,7 @@ class Connection::State {
   bool advance(TimePoint now);
   bool settle();
   Result<ReplyPtr> take();
+  std::vector<Result<ReplyPtr>> take_batch();
   void drop();
   bool may_have_arrived() const { return fully_sent_; }
   Answered answered() const { return auth_error_ ? Answered::yes : Answered::no; }
@@ -63,6 +56,7 @@ class Connection::State {
   std::optional<Error> send_rest();
   void read_replies();
   void handle_reply(ReplyPtr reply);
+  void keep(ReplyPtr reply);
   void end(Result<ReplyPtr> result);
   void handle_auth_error(Error why);
   void handle_disconnect(Error why);
@@ -77,7 +71,9 @@ class Connection::State {
   std::optional<PlainProbe> probe_{};  // of this socket's handshake
   Handshake handshake_;                // of this socket
   std::unique_ptr<Stream> stream_;
-  std::string command_;
+  std::string command_;  // or several
+  size_t replies_ = 1;   // how many it has
+  std::vector<ReplyPtr> earlier_replies_;
   bool pipelined_ = false;           // another command follows, whose reply nobody reads
   bool held_back_ = false;           // the command, until the handshake is answered
   std::optional<Error> auth_error_;  // of the first password for this command; one more is tried
@@ -88,9 +84,11 @@ class Connection::State {
   std::optional<Result<ReplyPtr>> result_;
 };
 
-void Connection::State::start(const std::vector<std::string>& words) {
+void Connection::State::start(std::string command, size_t replies) {
   if (phase_ != CommandPhase::idle) drop();
-  command_ = encode(words);
+  command_ = std::move(command);
+  replies_ = replies;
+  earlier_replies_.clear();
   auth_error_.reset();
   pipelined_ = false;
   fully_sent_ = false;
@@ -163,6 +161,7 @@ void Connection::State::handle_connected(util::Fd fd) {
   if (!stream) return fail(std::move(stream).error());
   stream_ = *std::move(stream);
   const bool nameless = server_.addresses->hangs_up_on_client();
+  earlier_replies_.clear();
   handshake_ = Handshake(server_, nameless ? ClientNaming::skip : ClientNaming::send);
   held_back_ = handshake_.precedes(pipelined_ ? FirstCommand::final : FirstCommand::normal);
   out_ = handshake_.request(server_);
@@ -261,7 +260,7 @@ void Connection::State::read_replies() {
 void Connection::State::handle_reply(ReplyPtr reply) {
   if (!handshake_.is_pending()) {
     fully_sent_ = fully_sent_ && !is_error(*reply);
-    if (server_.secret == nullptr || !is_auth_error(*reply)) return end(std::move(reply));
+    if (server_.secret == nullptr || !is_auth_error(*reply)) return keep(std::move(reply));
     return handle_auth_error({ErrorKind::denied,
                               server_.label() + ": the password is no longer valid (NOAUTH)",
                               Retry::later, Answered::yes});
@@ -275,6 +274,11 @@ void Connection::State::handle_reply(ReplyPtr reply) {
   dialer_.answered();
   server_.addresses->note_accepted();
   if (std::exchange(held_back_, false)) out_ += command_;
+}
+
+void Connection::State::keep(ReplyPtr reply) {
+  if (earlier_replies_.size() + 1 == replies_) return end(std::move(reply));
+  earlier_replies_.push_back(std::move(reply));
 }
 
 void Connection::State::end(Result<ReplyPtr> result) {
@@ -317,6 +321,15 @@ Result<ReplyPtr> Connection::State::take() {
   return *std::exchange(result_, std::nullopt);
 }
 
+std::vector<Result<ReplyPtr>> Connection::State::take_batch() {
+  std::vector<Result<ReplyPtr>> all;
+  auto last = take();
+  if (!last) return failed_batch(replies_, last.error());
+  for (ReplyPtr& reply : earlier_replies_) all.emplace_back(std::move(reply));
+  all.push_back(std::move(last));
+  return all;
+}
+
 void Connection::State::wants(std::vector<pollfd>& out) const {
   if (phase_ == CommandPhase::fetching) out.push_back({server_.secret->fd(), POLLIN, 0});
   if (phase_ == CommandPhase::dialing) dialer_.wants(out);
@@ -341,7 +354,12 @@ Connection& Connection::operator=(Connection&&) noexcept = default;
 Connection::~Connection() = default;
 
 void Connection::start(const std::vector<std::string>& words) {
-  state_->start(words);
+  state_->start(encode(words));
+}
+void Connection::start_batch(Batch batch) {
+  std::string all;
+  for (const auto& words : batch) all += encode(words);
+  state_->start(std::move(all), batch.size());
 }
 void Connection::pipeline(const std::vector<std::string>& words) {
   state_->pipeline(words);
@@ -366,6 +384,9 @@ bool Connection::settle() {
 }
 Result<ReplyPtr> Connection::take() {
   return state_->take();
+}
+std::vector<Result<ReplyPtr>> Connection::take_batch() {
+  return state_->take_batch();
 }
 Answered Connection::answered() const {
   return state_->answered();

@@ -27,6 +27,7 @@ class Connection final : public Link {
   ~Connection() override;
 
   void start(const std::vector<std::string>& words) override;
+  void start_batch(Batch batch) override;
   // The socket is not used again after these commands.
   void pipeline(const std::vector<std::string>& words) override;
   // Waits for a message that the server sends by itself, as of a channel; fails without an open
@@ -38,6 +39,7 @@ class Connection final : public Link {
   bool advance(TimePoint now) override;
   bool settle() override;
   Result<ReplyPtr> take() override;
+  std::vector<Result<ReplyPtr>> take_batch() override;
   bool may_have_arrived() const override;
   // Yes while a password that the server refused is fetched again.
   Answered answered() const override;

@@ -13,8 +13,11 @@
 
 namespace rlock::redis {
 
+using Batch = std::vector<std::vector<std::string>>;  // commands, each with its words
+
 // Sends a command to the server that is responsible for it: a single server, the current master of
-// a Sentinel group, or the node of a cluster that has the key. One command in flight.
+// a Sentinel group, or the node of a cluster that has the key. One command, or one batch of them,
+// in flight.
 class Link {
  public:
   virtual ~Link() = default;
@@ -24,6 +27,10 @@ class Link {
 
   // Right after start(): `words` go out in the same write, and their reply is not read.
   virtual void pipeline(const std::vector<std::string>& /*words*/) {}
+
+  // As start(), for several commands: those for one server go out in one write. take_batch() has
+  // the replies.
+  virtual void start_batch(Batch batch) = 0;
 
   // As in lock::Request, for the command in flight.
   virtual void wants(std::vector<pollfd>& out) const = 0;
@@ -36,6 +43,8 @@ class Link {
   // Once, after advance() or settle() has returned true. An error reply of the server is a value
   // (REDIS_REPLY_ERROR); a failed transport or handshake is an Error.
   virtual Result<ReplyPtr> take() = 0;
+  // As take(), after start_batch(): the reply to each command, in their order.
+  virtual std::vector<Result<ReplyPtr>> take_batch() = 0;
 
   // Whether the server may have carried out the command started last: in at least one try the whole
   // command was handed to the network, and the answer was not an error. Until the next start().
@@ -58,6 +67,13 @@ class Link {
   // Whether `text` contains the password that is used there.
   virtual bool contains_secret(std::string_view text) const = 0;
 };
+
+// take_batch() of one that failed as a whole.
+inline std::vector<Result<ReplyPtr>> failed_batch(size_t commands, const Error& why) {
+  std::vector<Result<ReplyPtr>> all;
+  for (size_t i = 0; i < commands; ++i) all.emplace_back(why);
+  return all;
+}
 
 // A server's error text, safe for a message: some servers and proxies quote what they were sent.
 inline std::string redact(const Link& link, std::string text) {

@@ -27,6 +27,14 @@ inline bool is_error(const redisReply& reply) {
   return reply.type == REDIS_REPLY_ERROR;
 }
 
+// The server requires another password than ours.
+inline bool is_auth_error(const redisReply& reply) {
+  if (!is_error(reply)) return false;
+  const std::string_view text = text_of(reply);
+  return text.starts_with("WRONGPASS") || text.starts_with("NOAUTH") ||
+         text.find("invalid password") != text.npos;
+}
+
 // A command as the server reads it; words may contain any bytes.
 std::string encode(const std::vector<std::string>& words);
 

@@ -14,10 +14,16 @@ SentinelLink::SentinelLink(Sentinels sentinels, Server master)
 void SentinelLink::start(const std::vector<std::string>& words) {
   if (phase_ == SentinelPhase::asking || phase_ == SentinelPhase::talking) drop();
   words_ = words;
+  batch_.clear();
   error_.reset();
   elected_ = false;
   sentinels_.start();
   phase_ = SentinelPhase::asking;
+}
+
+void SentinelLink::start_batch(Batch batch) {
+  start({});
+  batch_ = std::move(batch);
 }
 
 bool SentinelLink::advance(TimePoint now) {
@@ -42,7 +48,11 @@ void SentinelLink::handle_elected(HostPort master) {
     master_.port = master.port;
     connection_.emplace(master_);
   }
-  connection_->start(words_);
+  if (batch_.empty()) {
+    connection_->start(words_);
+  } else {
+    connection_->start_batch(batch_);
+  }
   elected_ = true;
   phase_ = SentinelPhase::talking;
 }
@@ -51,6 +61,12 @@ Result<ReplyPtr> SentinelLink::take() {
   phase_ = SentinelPhase::idle;
   if (error_) return *std::exchange(error_, std::nullopt);
   return connection_->take();
+}
+
+std::vector<Result<ReplyPtr>> SentinelLink::take_batch() {
+  phase_ = SentinelPhase::idle;
+  if (error_) return failed_batch(batch_.size(), *std::exchange(error_, std::nullopt));
+  return connection_->take_batch();
 }
 
 void SentinelLink::wants(std::vector<pollfd>& out) const {

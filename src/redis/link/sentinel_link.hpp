@@ -18,10 +18,12 @@ class SentinelLink final : public Link {
   SentinelLink(Sentinels sentinels, Server master);
 
   void start(const std::vector<std::string>& words) override;
+  void start_batch(Batch batch) override;
   void wants(std::vector<pollfd>& out) const override;
   TimePoint due() const override;
   bool advance(TimePoint now) override;
   Result<ReplyPtr> take() override;
+  std::vector<Result<ReplyPtr>> take_batch() override;
   bool may_have_arrived() const override { return elected_ && connection_->may_have_arrived(); }
   void drop() override;
   std::string label() const override { return sentinels_.label() + database_; }
@@ -40,6 +42,7 @@ class SentinelLink final : public Link {
   std::string database_;  // `/2`
   SentinelPhase phase_ = SentinelPhase::idle;
   std::vector<std::string> words_;
+  Batch batch_;                           // or none: `words_` is the command in flight
   std::optional<Connection> connection_;  // to the last elected master
   bool elected_ = false;                  // for this command
   std::optional<Error> error_;

@@ -1,6 +1,42 @@
 #include "redis/store/call.hpp"
 
 namespace rlock::redis {
+namespace {
+
+// Adds the command that an ACL denies or the server lacks, where its error does not name it.
+Error script_error(std::string_view text, const lua::Script* script) {
+  Error error = decode_error(text);
+  const bool of_command = error.kind == ErrorKind::denied || error.kind == ErrorKind::config;
+  if (!of_command || script == nullptr) return error;
+  if (std::string command = command_at(text, script->text); !command.empty()) {
+    error.text += ": " + command;
+  }
+  return error;
+}
+
+// For error replies: errors of the transport name the server themselves.
+Error with_server(const Link& link, Error error) {
+  error.text = link.node() + ": " + redact(link, std::move(error.text));
+  error.answered = Answered::yes;
+  return error;
+}
+
+}  // namespace
+
+Error with_action(const std::string& what, Error error) {
+  error.text = "cannot " + what + ": " + error.text;
+  return error;
+}
+
+Error refusal(const Link& link, const std::string& what, std::string_view text,
+              const lua::Script* script) {
+  return with_action(what, with_server(link, script_error(text, script)));
+}
+
+Error unexpected_reply(const Link& link, const std::string& what) {
+  return with_action(
+      what, with_server(link, {ErrorKind::unavailable, "unexpected reply to a command of rlock"}));
+}
 
 bool is_noscript(const redisReply& reply) {
   return is_error(reply) && text_of(reply).starts_with("NOSCRIPT");

@@ -35,6 +35,14 @@ bool has_wakes(const redisReply& reply);
 // The script call that pushes the wakes in `reply`, the reply to the script call `words`.
 std::vector<std::string> wake_call(const std::vector<std::string>& words, const redisReply& reply);
 
+// `cannot WHAT: …`
+Error with_action(const std::string& what, Error error);
+
+// The Error for an error reply to `script`, or to another command where that is null.
+Error refusal(const Link& link, const std::string& what, std::string_view text,
+              const lua::Script* script);
+Error unexpected_reply(const Link& link, const std::string& what);
+
 // final: releases and cancellations. Where a majority decides without this server, nobody waits for
 // its NOSCRIPT any more, so the text of the script is sent along.
 enum class Delivery { normal, final };
@@ -95,16 +103,11 @@ class Call final : public lock::Reply<T> {
   }
 
   Result<T> take() override {
-    if (!reply_) return with_action(std::move(error_));
-    if (is_error(*reply_)) {
-      return with_action(with_server(script_error(text_of(*reply_))));
-    }
+    if (!reply_) return with_action(what_, std::move(error_));
+    if (is_error(*reply_)) return refusal(link_, what_, text_of(*reply_), script_);
     const redisReply& raw = has_unpushed_wakes(*reply_) ? *reply_->element[1] : *reply_;
     std::optional<T> value = decode_(raw, context_);
-    if (!value) {
-      return with_action(
-          with_server({ErrorKind::unavailable, "unexpected reply to a command of rlock"}));
-    }
+    if (!value) return unexpected_reply(link_, what_);
     return std::move(*value);
   }
 
@@ -150,29 +153,6 @@ class Call final : public lock::Reply<T> {
     words_ = with_text();
     unsent_text_ = nullptr;
     link_.start(words_);
-  }
-
-  // Adds the command that an ACL denies or the server lacks, where its error does not name it.
-  Error script_error(std::string_view text) const {
-    Error error = decode_error(text);
-    const bool of_command = error.kind == ErrorKind::denied || error.kind == ErrorKind::config;
-    if (!of_command || script_ == nullptr) return error;
-    if (std::string command = command_at(text, script_->text); !command.empty()) {
-      error.text += ": " + command;
-    }
-    return error;
-  }
-
-  // For error replies: errors of the transport name the server themselves.
-  Error with_server(Error error) const {
-    error.text = link_.node() + ": " + redact(link_, std::move(error.text));
-    error.answered = Answered::yes;
-    return error;
-  }
-
-  Error with_action(Error error) const {
-    error.text = "cannot " + what_ + ": " + error.text;
-    return error;
   }
 
   Link& link_;

@@ -303,7 +303,9 @@ std::optional<lock::NamesPage> decode_names(const redisReply& reply, std::string
   if (item.at(0).text() != "0") page.cursor = item.at(0).text();
   for (size_t i = 0; i < item.at(1).size(); ++i) {
     std::string_view name = name_in(item.at(1).at(i).text(), prefix);
-    if (!name.empty()) page.names.emplace_back(name);
+    if (name.empty()) continue;
+    page.names.emplace_back(name);
+    if (!item.at(1).at(i).text().ends_with("}:meta")) page.in_use.emplace_back(name);
   }
   return page;
 }

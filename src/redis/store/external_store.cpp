@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "redis/store/call.hpp"
+#include "redis/store/batch_call.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -50,6 +50,14 @@ std::optional<ScriptReply> decode_script_reply(const redisReply& reply) {
   ScriptReply parsed{*result, {}};
   if (has_holder) parsed.holder = holder_in(reply);
   return parsed;
+}
+
+lock::Snapshot snapshot_of(ScriptReply parsed) {
+  lock::Snapshot snapshot;
+  snapshot.known = parsed.holder.has_value();
+  snapshot.live_holders = parsed.holder ? 1 : 0;
+  if (parsed.holder) snapshot.holders.push_back(std::move(*parsed.holder));
+  return snapshot;
 }
 
 // A release that stores its owner in `released` if it may have reached a server. If it has not, a
@@ -182,14 +190,25 @@ lock::InFlight<lock::ForceReply> ExternalStore::force_unlock(const lock::ForceCa
 }
 
 lock::InFlight<lock::Snapshot> ExternalStore::inspect(const lock::InspectCall& call) {
-  auto read = [](ScriptReply& parsed) {
-    lock::Snapshot snapshot;
-    snapshot.known = parsed.holder.has_value();
-    snapshot.live_holders = parsed.holder ? 1 : 0;
-    if (parsed.holder) snapshot.holders.push_back(std::move(*parsed.holder));
-    return snapshot;
-  };
+  auto read = [](ScriptReply& parsed) { return snapshot_of(std::move(parsed)); };
   return this->call<lock::Snapshot>(scripts_.inspect, "inspect", call.name, {}, read);
+}
+
+lock::InFlight<std::vector<Result<lock::Snapshot>>> ExternalStore::inspect_all(
+    const std::vector<lock::InspectCall>& calls) {
+  std::vector<BatchCall<lock::Snapshot>::Item> items;
+  for (const lock::InspectCall& call : calls) {
+    items.push_back({{"EVALSHA", std::string(scripts_.inspect.sha1), "1", call.name.text()},
+                     action_on("inspect", call.name)});
+  }
+  auto decode = [this](const redisReply& reply) -> std::optional<lock::Snapshot> {
+    auto parsed = decode_script_reply(reply);
+    if (!parsed) return std::nullopt;
+    if (parsed->holder) parsed->holder->owner = decode_owner(std::move(parsed->holder->owner));
+    return snapshot_of(*std::move(parsed));
+  };
+  return std::make_unique<BatchCall<lock::Snapshot>>(*link_, std::move(items), scripts_.inspect,
+                                                     decode);
 }
 
 lock::InFlight<std::vector<lock::HistoryRow>> ExternalStore::history(const lock::LockName&,

@@ -35,6 +35,8 @@ class ExternalStore : public lock::LockServer {
   // Frees the lock at once: the holder cannot be notified. There are no tokens to check.
   lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall& call) override;
   lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall& call) override;
+  lock::InFlight<std::vector<Result<lock::Snapshot>>> inspect_all(
+      const std::vector<lock::InspectCall>& calls) override;
   // ErrorKind::usage: these formats have none.
   lock::InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName& name,
                                                         uint64_t rows) override;

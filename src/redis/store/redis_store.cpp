@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "redis/store/batch_call.hpp"
 #include "redis/store/call.hpp"
 #include "redis/store/decode.hpp"
 
@@ -162,13 +163,26 @@ lock::InFlight<lock::ForceReply> RedisStore::force_unlock(const lock::ForceCall&
       without_context<lock::ForceReply, decode_force>, "", &scripts_.force_unlock);
 }
 
+std::vector<std::string> RedisStore::inspect_words(const lock::InspectCall& call) const {
+  return script_call(scripts_.inspect, call.name,
+                     {number(call.holders_from), number(call.holders_page),
+                      number(call.waiters_from), number(call.waiters_page)});
+}
+
 lock::InFlight<lock::Snapshot> RedisStore::inspect(const lock::InspectCall& call) {
-  auto words = script_call(scripts_.inspect, call.name,
-                           {number(call.holders_from), number(call.holders_page),
-                            number(call.waiters_from), number(call.waiters_page)});
   return std::make_unique<Call<lock::Snapshot>>(
-      *link_, std::move(words), action_on("inspect", call.name),
+      *link_, inspect_words(call), action_on("inspect", call.name),
       without_context<lock::Snapshot, decode_snapshot>, "", &scripts_.inspect);
+}
+
+lock::InFlight<std::vector<Result<lock::Snapshot>>> RedisStore::inspect_all(
+    const std::vector<lock::InspectCall>& calls) {
+  std::vector<BatchCall<lock::Snapshot>::Item> items;
+  for (const lock::InspectCall& call : calls) {
+    items.push_back({inspect_words(call), action_on("inspect", call.name)});
+  }
+  return std::make_unique<BatchCall<lock::Snapshot>>(*link_, std::move(items), scripts_.inspect,
+                                                     decode_snapshot);
 }
 
 lock::InFlight<std::vector<lock::HistoryRow>> RedisStore::history(const lock::LockName& name,

@@ -31,6 +31,8 @@ class RedisStore : public lock::LockServer {
   lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall& call) override;
   lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall& call) override;
   lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall& call) override;
+  lock::InFlight<std::vector<Result<lock::Snapshot>>> inspect_all(
+      const std::vector<lock::InspectCall>& calls) override;
   lock::InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName& name,
                                                         uint64_t rows) override;
   lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
@@ -46,6 +48,7 @@ class RedisStore : public lock::LockServer {
 
  private:
   std::string base(const lock::LockName& name) const;
+  std::vector<std::string> inspect_words(const lock::InspectCall& call) const;
   std::vector<std::string> script_call(const lua::Script& script, const lock::LockName& name,
                                        std::vector<std::string> arguments) const;
 
