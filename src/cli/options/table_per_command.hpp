@@ -48,6 +48,13 @@ inline constexpr PerCommandText kPerCommandTexts[] = {
       .manual =
           "Without it a lock of another client is recognised by its key, where NAME is not held "
           "natively: see FORMATS."}},
+    {Opt::format,
+     kWatch,
+     {.help =
+          "whose locks these are: rlock's own; those of redsync, redis-py or node-redlock; those "
+          "of Redisson. In the last two each NAME is the key itself",
+      .fallback = "native",
+      .manual = "Locks of the other formats cannot be listed: NAME is then required."}},
     {Opt::owner,
      kRenew | kRelease,
      {.help = "the owner id that rlock acquire printed",

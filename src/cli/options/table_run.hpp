@@ -157,7 +157,7 @@ inline constexpr OptionRow kRunOptions[] = {
      .manual =
          "Use it to share a lock with a program that uses one of these libraries. Such locks have "
          "no queue and no fencing token, and several options do not work with them: see FORMATS.",
-     .commands = kRun | kAcquire | kRenew | kRelease | kStatus | kForce},
+     .commands = kRun | kAcquire | kRenew | kRelease | kStatus | kWatch | kForce},
     {.id = Opt::fail_open,
      .name = "fail-open",
      .help = "when no server answers: warn, and run the command without the lock",
