@@ -22,7 +22,8 @@ constexpr size_t kFooterRows = 1;
 
 // `850ms` changes too fast to be read.
 std::string seconds(Millis time) {
-  return util::format_duration(std::chrono::floor<std::chrono::seconds>(std::max(time, Millis(0))));
+  constexpr Millis kSecond{1000};
+  return time < kSecond ? "0s" : util::format_duration(time / kSecond * kSecond);
 }
 
 Millis since(TimePoint then, TimePoint now) {
@@ -130,8 +131,8 @@ Line server_state(const FrameInput& input, const std::vector<const Sight*>& sigh
 
 void add_table(Lines& lines, const FrameInput& input, const std::vector<const Sight*>& sights) {
   const std::vector<ScreenColumn> columns{
-      {"NAME", 8, 40, 0}, {"STATE", 4, 8, 5}, {"HELD BY", 8, 28, 4}, {"FOR", 3, 7, 2},
-      {"ENDS", 3, 10, 6}, {"WAIT", 2, 5, 3},  {"AGE", 2, 6, 1},      {"COMMAND", 8, 400, 7}};
+      {"NAME", 6, 40, 0}, {"STATE", 4, 8, 5}, {"HELD BY", 8, 28, 4}, {"FOR", 5, 7, 2},
+      {"ENDS", 4, 10, 6}, {"WAIT", 4, 5, 3},  {"AGE", 3, 6, 1},      {"COMMAND", 8, 400, 7}};
   const size_t first = std::min(input.cursor.top, sights.size());
   const size_t last = std::min(sights.size(), first + page_of(input.rows));
   std::vector<Cells> rows;
@@ -174,6 +175,10 @@ Lines queue_lines(const Sight& sight, const FrameInput& input) {
   lines.push_back({""});
   if (snapshot.live_waiters == 0) {
     lines.push_back({"nobody is waiting"});
+    return lines;
+  }
+  if (snapshot.waiters.empty()) {
+    lines.push_back({"reading the queue of " + std::to_string(snapshot.live_waiters) + " waiting"});
     return lines;
   }
   add_text(lines, queue_table(snapshot.waiters, input.columns, snapshot.servers));
@@ -221,8 +226,8 @@ std::vector<Line> frame(FrameInput& input) {
   const size_t body = input.rows > kFooterRows ? input.rows - kFooterRows : input.rows;
   lines.resize(body);
   if (input.rows > kFooterRows) {
-    lines.push_back({opened != nullptr ? "enter: back  j/k: scroll  q: quit"
-                                       : "enter: queue  j/k: move  q: quit",
+    lines.push_back({opened != nullptr ? "q: quit  enter: back  j/k: scroll"
+                                       : "q: quit  enter: queue  j/k: move",
                      LineStyle::faint});
   }
   for (Line& line : lines) line.text = cut_to_width(line.text, input.columns);
