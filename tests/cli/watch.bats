@@ -112,6 +112,7 @@ seen() { grep -q -- "$1" "$2"; }
 
 @test "local: has locks to watch, too" {
   rlock -u "local:$here/own" acquire deploy --ttl 20m
+  started+=("$(redis-cli -s "$here/own/rlock.sock" info server | tr -d '\r' | sed -n 's/^process_id://p')")
   start "$RLOCK" -u "local:$here/own" watch >changes
   eventually seen '"name":"deploy"' changes
   kill -TERM $!

@@ -160,7 +160,7 @@ TEST_CASE("the table shows holder, time, expected end, queue and age") {
   CHECK(lines.size() == 10);
   CHECK(lines[0] == "1 lock, 2 waiting  db1:6379");
   CHECK(lines[2] == "  NAME     STATE  HELD BY     FOR   ENDS  WAIT  AGE  COMMAND");
-  CHECK(contains(lines[3], "> nightly  held   alice@web1  2m3s  ~56s  2     3s   make deploy"));
+  CHECK(contains(lines[3], "> nightly  held   alice@web1  2m3s  ~57s  2     3s   make deploy"));
   model.learn("nightly", {run_of(Millis(100'000), "exit:0")});
   CHECK(contains(texts(model, {"nightly"}, 100, 10)[3], "late 23s"));
 }
@@ -187,8 +187,8 @@ TEST_CASE("every line fits, is printable and has its age, on a screen of any siz
       }
     }
   }
-  CHECK(texts(model, {"job-10"}, 20, 10)[2] == "  NAME   FOR   AGE");
-  CHECK(texts(model, {"job-10"}, 20, 10)[4] == "  job-11 2m3s  3s");
+  CHECK(texts(model, {"job-10"}, 20, 10)[2] == "  NAME   FOR  AGE");
+  CHECK(texts(model, {"job-10"}, 20, 10)[4] == "  job-11 2m3s 3s");
 }
 
 TEST_CASE("an outage keeps the table and says since when and why") {

@@ -12,6 +12,7 @@ namespace rlock::cli {
 namespace {
 
 constexpr Millis kTick{1000};       // ages are in seconds
+constexpr Millis kReplyTime{200};   // while the server answers, its reply is what is drawn next
 constexpr Millis kEscapePause{50};  // the rest of a key's sequence comes at once
 constexpr uint64_t kWaitersRead = 128;
 
@@ -39,8 +40,12 @@ OnScreen WatchScreen::on_screen() {
   return out;
 }
 
+TimePoint WatchScreen::next_draw() const {
+  return drawn_at_ + kTick + (client_.outage() ? Millis(0) : kReplyTime);
+}
+
 void WatchScreen::draw(TimePoint now) {
-  if (!kind_.moves && !news_) return;
+  if (!news_ && (!kind_.moves || (!fresh_ && now < next_draw()))) return;
   FrameInput input{model_, client_.outage()};
   input.complete = client_.is_complete();
   input.server = server_;
@@ -50,7 +55,8 @@ void WatchScreen::draw(TimePoint now) {
   input.now = now;
   screen_.draw(frame(input));
   cursor_.opened_top = input.cursor.opened_top;
-  news_ = false;
+  news_ = fresh_ = false;
+  drawn_at_ = now;
 }
 
 // The signal by which to end; 0: the user typed q.
@@ -61,13 +67,14 @@ int WatchScreen::loop() {
     draw(poller.now());
     step(poller);
     if (const int signal = screen_.handle_signals(); signal != 0) return signal;
+    if (screen_.is_blank()) news_ = true;
     if (follow_keys(poller.now())) return 0;
     if (gone_) return SIGHUP;
   }
 }
 
 void WatchScreen::step(lock::Poller& poller) {
-  TimePoint until = std::min(client_.due(), poller.now() + kTick);
+  TimePoint until = std::min(client_.due(), std::max(next_draw(), poller.now()));
   if (keys_.is_pending()) until = std::min(until, escape_ends_);
   lock::Request* request = client_.in_flight();
   if (request == nullptr) {
@@ -76,6 +83,7 @@ void WatchScreen::step(lock::Poller& poller) {
   }
   const bool done = poller.drive(*request, until) == lock::PollResult::done;
   if (!done && poller.now() < client_.due()) return;
+  fresh_ = true;
   const bool changed = !client_.finish(poller.now()).empty();
   const bool lost = client_.outage().has_value();
   news_ = news_ || changed || lost != was_lost_;

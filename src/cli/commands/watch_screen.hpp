@@ -23,6 +23,7 @@ class WatchScreen {
   int loop();
   void step(lock::Poller& poller);
   void draw(TimePoint now);
+  TimePoint next_draw() const;
   OnScreen on_screen();
   // Whether the user wants to leave.
   bool follow_keys(TimePoint now);
@@ -36,7 +37,9 @@ class WatchScreen {
   Cursor cursor_{};
   KeyReader keys_{};
   TimePoint escape_ends_{};
-  bool news_ = true;  // since the last lines on a terminal that only prints
+  bool news_ = true;   // something has changed since the last lines
+  bool fresh_ = true;  // or the server has answered
+  TimePoint drawn_at_{};
   bool was_lost_ = false;
   bool gone_ = false;
 };

@@ -46,6 +46,7 @@ class Screen {
   // Shows the lines; what the terminal does not take at once is shown at the next call.
   void draw(std::vector<Line> lines);
   void forget() { drawn_.clear(); }  // the next draw() is complete
+  bool is_blank() const { return drawn_.empty(); }
   void leave();
 
  private:

@@ -56,7 +56,6 @@ class Connection::State {
   std::optional<Error> send_rest();
   void read_replies();
   void handle_reply(ReplyPtr reply);
-  void keep(ReplyPtr reply);
   void end(Result<ReplyPtr> result);
   void handle_auth_error(Error why);
   void handle_disconnect(Error why);
@@ -260,10 +259,13 @@ void Connection::State::read_replies() {
 void Connection::State::handle_reply(ReplyPtr reply) {
   if (!handshake_.is_pending()) {
     fully_sent_ = fully_sent_ && !is_error(*reply);
-    if (server_.secret == nullptr || !is_auth_error(*reply)) return keep(std::move(reply));
-    return handle_auth_error({ErrorKind::denied,
-                              server_.label() + ": the password is no longer valid (NOAUTH)",
-                              Retry::later, Answered::yes});
+    if (server_.secret != nullptr && is_auth_error(*reply)) {
+      return handle_auth_error({ErrorKind::denied,
+                                server_.label() + ": the password is no longer valid (NOAUTH)",
+                                Retry::later, Answered::yes});
+    }
+    if (earlier_replies_.size() + 1 == replies_) return end(std::move(reply));
+    return earlier_replies_.push_back(std::move(reply));
   }
   if (auto error = handshake_.read(*reply, server_)) {
     error->answered = Answered::yes;
@@ -274,11 +276,6 @@ void Connection::State::handle_reply(ReplyPtr reply) {
   dialer_.answered();
   server_.addresses->note_accepted();
   if (std::exchange(held_back_, false)) out_ += command_;
-}
-
-void Connection::State::keep(ReplyPtr reply) {
-  if (earlier_replies_.size() + 1 == replies_) return end(std::move(reply));
-  earlier_replies_.push_back(std::move(reply));
 }
 
 void Connection::State::end(Result<ReplyPtr> result) {
@@ -357,9 +354,7 @@ void Connection::start(const std::vector<std::string>& words) {
   state_->start(encode(words));
 }
 void Connection::start_batch(Batch batch) {
-  std::string all;
-  for (const auto& words : batch) all += encode(words);
-  state_->start(std::move(all), batch.size());
+  state_->start(encode_all(batch), batch.size());
 }
 void Connection::pipeline(const std::vector<std::string>& words) {
   state_->pipeline(words);
