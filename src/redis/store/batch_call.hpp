@@ -47,7 +47,7 @@ class BatchCall final : public lock::Reply<std::vector<Result<T>>> {
   }
 
   Result<std::vector<Result<T>>> take() override {
-    if (failure_) return with_action("read the locks", *failure_);
+    if (failure_) return *failure_;
     return std::move(results_);
   }
 
