@@ -71,7 +71,7 @@ function __rlock_takes_value
     switch "$argv"
         case '* --*=*'
             return 1
-        case 'run --wait' 'acquire --wait' 'run --conflict-exit-code' 'acquire --conflict-exit-code' 'run --ttl' 'acquire --ttl' 'renew --ttl' 'run --max-run' 'run --kill-after' 'run --on-lost' 'run --min-hold' 'acquire --min-hold' 'run --slots' 'acquire --slots' 'run --max-queue' 'acquire --max-queue' 'run --format' 'acquire --format' 'renew --format' 'release --format' 'status --format' 'force-unlock --format' 'acquire --renew-while' 'run --event-log' 'renew --owner' 'release --owner' 'status --owner' 'force-unlock --owner' 'renew --token' 'force-unlock --token' 'queue --remove' 'history --runs' 'run --reason' 'acquire --reason' 'queue --reason' 'force-unlock --reason' '* --url' '* --user' '* --password-file' '* --password-command' '* --cacert' '* --cacertdir' '* --cert' '* --key' '* --sni' '* --prefix' '* --connect-timeout' '* --config'
+        case 'run --wait' 'acquire --wait' 'run --conflict-exit-code' 'acquire --conflict-exit-code' 'run --ttl' 'acquire --ttl' 'renew --ttl' 'run --max-run' 'run --kill-after' 'run --on-lost' 'run --min-hold' 'acquire --min-hold' 'run --slots' 'acquire --slots' 'run --max-queue' 'acquire --max-queue' 'run --format' 'acquire --format' 'renew --format' 'release --format' 'status --format' 'watch --format' 'force-unlock --format' 'acquire --renew-while' 'run --event-log' 'renew --owner' 'release --owner' 'status --owner' 'force-unlock --owner' 'renew --token' 'force-unlock --token' 'queue --remove' 'history --runs' 'run --reason' 'acquire --reason' 'queue --reason' 'force-unlock --reason' '* --url' '* --user' '* --password-file' '* --password-command' '* --cacert' '* --cacertdir' '* --cert' '* --key' '* --sni' '* --prefix' '* --connect-timeout' '* --config'
             return 0
         case '* --*'
             return 1
@@ -88,6 +88,7 @@ complete -c rlock -n __rlock_at_command -a renew -d 'extend the lease of a lock 
 complete -c rlock -n __rlock_at_command -a release -d 'release a lock that acquire took'
 complete -c rlock -n __rlock_at_command -a status -d 'show who holds which lock'
 complete -c rlock -n __rlock_at_command -a queue -d 'list the waiters, in order'
+complete -c rlock -n __rlock_at_command -a watch -d 'look at locks as they change'
 complete -c rlock -n __rlock_at_command -a force-unlock -d 'break a lock, as an operator'
 complete -c rlock -n __rlock_at_command -a history -d 'show the last runs'
 complete -c rlock -n __rlock_at_command -a doctor -d 'check whether the server can hold locks safely'
@@ -107,7 +108,7 @@ complete -c rlock -n '__rlock_in run acquire' -s s -l shared -d 'take a shared l
 complete -c rlock -n '__rlock_in run acquire' -l max-queue -x -d 'exit with 75 at once if N runs are already waiting'
 complete -c rlock -n '__rlock_in run' -l no-reentrant -d 'inside a run that holds NAME, wait for the lock like any other run'
 complete -c rlock -n '__rlock_in run' -l wait-descendants -d 'hold the lock until everything that the command started has ended'
-complete -c rlock -n '__rlock_in run acquire renew release status force-unlock' -l format -x -a 'native plain redisson' -d 'how the lock is stored: as rlock does (native); as redsync, redis-py and node-redlock do (plain); or as Redisson does (redisson). With plain and redisson, NAME is the key itself'
+complete -c rlock -n '__rlock_in run acquire renew release status watch force-unlock' -l format -x -a 'native plain redisson' -d 'how the lock is stored: as rlock does (native); as redsync, redis-py and node-redlock do (plain); or as Redisson does (redisson). With plain and redisson, NAME is the key itself'
 complete -c rlock -n '__rlock_in run' -l fail-open -d 'if no server answers, print a warning and run the command without the lock'
 complete -c rlock -n '__rlock_in run acquire' -l hide-command -d 'do not store the command line; otherwise status shows its first 200 bytes to others'
 complete -c rlock -n '__rlock_in acquire' -l renew-while -x -d 'renew the lease in the background while the process PID lives, then release the lock'
@@ -140,6 +141,7 @@ complete -c rlock -s v -l verbose -d 'report each step on standard error'
 complete -c rlock -s h -l help -d 'print this help'
 complete -c rlock -s V -l version -d 'print the version'
 complete -c rlock -n '__rlock_in status' -a '(__rlock_names)'
+complete -c rlock -n '__rlock_in watch' -a '(__rlock_names)'
 complete -c rlock -n '__rlock_at_operand doctor' -a '[options]'
 complete -c rlock -n '__rlock_at_operand completion' -a 'bash zsh fish'
 complete -c rlock -n '__rlock_at_operand run acquire renew release queue force-unlock history' -a '(__rlock_names)'

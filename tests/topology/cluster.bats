@@ -34,6 +34,26 @@ names="alpha beta gamma delta epsilon zeta"
   run -0 rlock run nested -- rlock run nested -- true
 }
 
+# seen_all FILE: each of the names is in it.
+seen_all() {
+  local name
+  for name in $names; do grep -q "\"name\":\"$name\".*\"state\":\"held\"" "$1" || return; done
+}
+
+@test "watch over a cluster reads the locks of all its nodes in batches" {
+  cluster 0
+  local name
+  for name in $names; do rlock acquire "$name" --ttl 20m; done
+  start rlock watch >changes
+  local listing=$!
+  # shellcheck disable=SC2086 # several names
+  start rlock watch $names >named
+  eventually seen_all changes
+  eventually seen_all named
+  kill -TERM "$listing" "$!"
+  ends_with 143 "$!"
+}
+
 @test "any seed may be dead or silent, and one that lives is enough" {
   # So long that the cluster does not call the silent node failed.
   cluster 0 --cluster-node-timeout 60000

@@ -49,6 +49,14 @@ inline constexpr PerCommandText kPerCommandTexts[] = {
       .fallback = "detected",
       .manual = "Without this option, if NAME is not held in the native format, rlock recognises "
                 "the lock of another client by its key: see FORMATS."}},
+    {Opt::format,
+     kWatch,
+     {.help = "how the locks are stored: as rlock does (native); as redsync, redis-py and "
+              "node-redlock do (plain); or as Redisson does (redisson). With plain and redisson, "
+              "each NAME is the key itself",
+      .fallback = "native",
+      .manual = "rlock cannot list the locks of other clients: with plain and redisson, give at "
+                "least one NAME."}},
     {Opt::owner,
      kRenew | kRelease,
      {.help = "the owner id that rlock acquire printed",
