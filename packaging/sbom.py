@@ -2,7 +2,7 @@
 """sbom.py BUILD PROGRAM_NAME OUT: an SPDX 2.3 document of what is in the rlock that was built in BUILD, a folder of ninja's.
 
 What the linker opened, as it says itself (--trace), and the headers that the compilations of its objects read (ninja -t deps), each
-with the Debian package that it is a file of. Libraries that are only loaded are in it as what they are: dependencies at run time.
+with the Debian package that it is a file of.
 A file of an unknown origin, or of a package whose licence is not listed here, is an error. Also writes OUT.licenses: the copyright
 files of all that is compiled or linked in, which have to go with a copy of the program.
 """
@@ -28,7 +28,6 @@ LICENSES = {
     "openssl": "Apache-2.0",
     "tomlplusplus": "MIT",
 }
-LOADED = "libssl.so.3"  # by dlopen(), where it is not linked in
 
 
 def output(*command, **options):
@@ -62,14 +61,19 @@ def objects_of_rlock(build):
     return set(re.findall(r" -o (\S+\.o)\b", commands))
 
 
-def package_of(path):
-    """The binary package; a path below /usr may be recorded as it was before / and /usr became one."""
-    for name in {path, path.removeprefix("/usr")}:
-        found = subprocess.run(["dpkg-query", "--search", name], capture_output=True, text=True, check=False).stdout
-        for line in found.splitlines():
-            if line.endswith(f": {name}") and not line.startswith("diversion"):
-                return line.split(":")[0].split(",")[0]
-    sys.exit(f"sbom.py: no package has {path}, which is in the program")
+def packages_of(paths):
+    """The binary package of each; one below /usr may be recorded as it was before / and /usr became one."""
+    names = {name: path for path in paths for name in (path, path.removeprefix("/usr"))}
+    found = subprocess.run(["dpkg-query", "--search", *names], capture_output=True, text=True, check=False).stdout
+    owners = {}
+    for line in found.splitlines():
+        package, _, name = line.partition(": ")
+        if name in names and not line.startswith("diversion"):
+            owners[names[name]] = package.split(",")[0].split(":")[0]
+    for path in paths:
+        if path not in owners:
+            sys.exit(f"sbom.py: no package has {path}, which is in the program")
+    return owners
 
 
 def component(package, relation):
@@ -82,19 +86,16 @@ def component(package, relation):
 
 def components(build):
     """By package: what of it is in the program, or only beside it."""
-    tree = str(pathlib.Path(cache(build, "CMAKE_HOME_DIRECTORY")).resolve())
-    inside = [str(pathlib.Path(build).resolve()), tree]
+    tree = pathlib.Path(cache(build, "CMAKE_HOME_DIRECTORY")).resolve()
+    inside = (f"{pathlib.Path(build).resolve()}/", f"{tree}/")
+    uses = {path: "CONTAINS" for path in headers(build, objects_of_rlock(build))}
+    uses |= {path: "DYNAMIC_LINK" if ".so" in os.path.basename(path) else "STATIC_LINK" for path in linked(build)}
+    uses = {path: use for path, use in uses.items() if path != "/dev/null" and not path.startswith(inside)}
     found = {}
-    uses = [(path, "DYNAMIC_LINK" if ".so" in os.path.basename(path) else "STATIC_LINK") for path in linked(build)]
-    uses += [(path, "CONTAINS") for path in headers(build, objects_of_rlock(build))]
-    for path, relation in sorted(uses):
-        if path == "/dev/null" or any(path.startswith(folder + "/") for folder in inside):
-            continue
-        package = package_of(path)
-        order = ["STATIC_LINK", "DYNAMIC_LINK", "CONTAINS"]
-        if package not in found or order.index(relation) < order.index(found[package]["relation"]):
-            found[package] = component(package, relation)
-    return [found[name] for name in sorted(found)]
+    order = ["STATIC_LINK", "DYNAMIC_LINK", "CONTAINS"]
+    for path, package in packages_of(sorted(uses)).items():
+        found[package] = min(found.get(package, "CONTAINS"), uses[path], key=order.index)
+    return [component(package, found[package]) for package in sorted(found)]
 
 
 def cache(build, name):
@@ -142,14 +143,17 @@ def licenses(parts):
         path = pathlib.Path(f"/usr/share/doc/{part['package']}/copyright")
         if part["relation"] != "DYNAMIC_LINK" and part["source"] != "linux" and path.exists():
             texts.setdefault(part["source"], path.read_text(encoding="utf-8", errors="replace"))
+    # Those that Debian's copyright files only name.
+    for name in sorted(set(re.findall(r"/usr/share/(common-licenses/[A-Za-z0-9-]+(?:\.[0-9]+)?)", "".join(texts.values())))):
+        path = pathlib.Path("/usr/share") / name
+        if path.exists():
+            texts[name] = path.read_text(encoding="utf-8")
     return "".join(f"==== {source}\n\n{text}\n" for source, text in sorted(texts.items()))
 
 
 def main():
     build, program, out = sys.argv[1:]
     parts = components(build)
-    if not any(part["source"] == "openssl" and part["relation"] == "STATIC_LINK" for part in parts):
-        parts = [dict(part, relation="RUNTIME_DEPENDENCY_OF" if False else part["relation"]) for part in parts]
     pathlib.Path(out).write_text(json.dumps(document(build, program, parts), indent=2) + "\n", encoding="utf-8")
     pathlib.Path(out + ".licenses").write_text(licenses(parts), encoding="utf-8")
     for part in parts:
