@@ -25,7 +25,7 @@ setup_file() {
 setup() {
   here=$BATS_TEST_TMPDIR
   started=()
-  unset RLOCK_CACERTDIR RLOCK_CERT RLOCK_KEY RLOCK_SNI RLOCK_INSECURE
+  unset RLOCK_CACERTDIR RLOCK_CERT RLOCK_KEY RLOCK_SNI RLOCK_INSECURE SSL_CERT_FILE SSL_CERT_DIR
   present server
   redis config set tls-auth-clients no tls-protocols "" >/dev/null
   cd "$here" || return
@@ -141,6 +141,20 @@ refuses() {
   RLOCK_SNI=wrong.example refuses 77 "not for wrong.example"
 }
 
+@test "SSL_CERT_FILE and SSL_CERT_DIR stand for the system's authorities, not for those of an option" {
+  mkdir hashed
+  cp "$PKI/ca.crt" hashed
+  openssl rehash hashed
+  SSL_CERT_FILE=$PKI/other/ca.crt run -0 rlock run lock -- true
+  unset RLOCK_CACERT
+  refuses 77 "no trusted CA signed it"
+  SSL_CERT_FILE=$PKI/ca.crt run -0 rlock run lock -- true
+  SSL_CERT_DIR=hashed run -0 rlock run lock -- true
+  SSL_CERT_FILE=$here/missing SSL_CERT_DIR=hashed run -0 rlock run lock -- true
+  echo broken >broken
+  SSL_CERT_FILE=$here/broken refuses 78 "$here/broken" "no CA certificate"
+}
+
 @test "a CA folder named by a relative path serves the process that renews, which works elsewhere" {
   unset RLOCK_CACERT
   mkdir authorities
@@ -219,6 +233,7 @@ refuses() {
 }
 
 @test "exit 78: without OpenSSL the message names the package; a plain run does not load it" {
+  ldd "$RLOCK" >ldd || skip "OpenSSL is a part of this rlock"
   mkdir broken
   echo "no library" >broken/libssl.so.3
   LD_LIBRARY_PATH=broken refuses 78 "libssl3"

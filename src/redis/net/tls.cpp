@@ -2,9 +2,11 @@
 
 #include <arpa/inet.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -20,6 +22,8 @@ namespace {
 // A folder by subject hash, so that only the CAs of a chain are read: parsing the whole bundle
 // takes 28 ms.
 constexpr const char* kSystemAuthorities = "/etc/ssl/certs";
+// Where Red Hat's systems have them, whose folder has no hashes.
+constexpr const char* kSystemBundle = "/etc/pki/tls/certs/ca-bundle.crt";
 
 Error unusable(const std::string& what, const std::string& path, const std::string& why) {
   return {ErrorKind::config, "cannot use the " + what + " \"" + path + "\": " + why};
@@ -73,9 +77,25 @@ class ContextSetup {
       if (!path) return unusable("CA folder", folder, path.error().text);
       folder = *std::move(path);
     } else if (options.cacert.empty()) {
-      folder = kSystemAuthorities;
+      return set_system_authorities();
     }
     if (!folder.empty()) ssl_.SSL_CTX_load_verify_dir(context_, folder.c_str());
+    return Done{};
+  }
+
+  // As OpenSSL has it: SSL_CERT_FILE and SSL_CERT_DIR come before the system's own, and what is not
+  // there is passed over. OpenSSL's own paths would be those of the system that it was built for.
+  Status set_system_authorities() {
+    const char* file = secure_getenv("SSL_CERT_FILE");
+    const char* folder = secure_getenv("SSL_CERT_DIR");
+    if (file == nullptr && folder == nullptr) {
+      file = kSystemBundle;
+      folder = kSystemAuthorities;
+    }
+    if (file != nullptr && access(file, R_OK) == 0) {
+      if (auto ok = read("CA certificate", file, ssl_.SSL_CTX_load_verify_file); !ok) return ok;
+    }
+    if (folder != nullptr) ssl_.SSL_CTX_load_verify_dir(context_, folder);
     return Done{};
   }
 

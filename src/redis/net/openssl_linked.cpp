@@ -1,0 +1,24 @@
+#include "redis/net/openssl.hpp"
+
+// Of the portable flavour alone, in the place of openssl.cpp: OpenSSL is part of the program.
+namespace rlock::redis {
+namespace {
+
+Result<const OpenSsl*> initialize() {
+#define RLOCK_LINKED(name) .name = &::name,
+  static const OpenSsl functions{RLOCK_OPENSSL_FUNCTIONS(RLOCK_LINKED)};
+#undef RLOCK_LINKED
+  // The host's configuration is that of its own OpenSSL, and may ask for modules of that.
+  constexpr uint64_t kOptions = OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG;
+  if (functions.OPENSSL_init_ssl(kOptions, nullptr) == 1) return &functions;
+  return Error{ErrorKind::config, "TLS (rediss://): OpenSSL cannot be initialized"};
+}
+
+}  // namespace
+
+Result<const OpenSsl*> openssl() {
+  static const Result<const OpenSsl*> initialized = initialize();
+  return initialized;
+}
+
+}  // namespace rlock::redis
