@@ -20,11 +20,6 @@ list(APPEND hardening -D_GLIBCXX_ASSERTIONS -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=
 
 function(harden target)
   set(usual "$<CONFIG:Release,RelWithDebInfo,MinSizeRel>")
-  target_compile_options(${target} INTERFACE "$<${usual}:${hardening}>")
-  # RLOCK_PORTABLE decides by itself how its file is laid out.
-  if(NOT RLOCK_PORTABLE)
-    target_compile_options(${target} INTERFACE $<${usual}:-fPIE>)
-    target_link_options(${target} INTERFACE $<${usual}:-pie>)
-  endif()
+  target_compile_options(${target} INTERFACE "$<${usual}:${hardening}>" -fPIE)
   target_link_options(${target} INTERFACE -Wl,-z,noexecstack)
 endfunction()

@@ -37,7 +37,7 @@ await() {
 }
 
 start_server() {
-  redis-server --port 0 --unixsocket "$server" --save '' --dir "$scratch" --daemonize yes >/dev/null
+  redis-server --port 0 --unixsocket "$server" --save '' --dir "$scratch" --pidfile "$scratch/redis.pid" --daemonize yes >/dev/null
   await redis-cli -s "$server" ping
 }
 
@@ -45,7 +45,7 @@ run_main_job() {
   expect 0 rlock --version
   # shellcheck disable=SC2016  # for the inner shell
   expect 0 rlock run nightly -- sh -c 'echo token $RLOCK_TOKEN'
-  has "token 1"
+  has "token "
   expect 7 rlock run nightly -- sh -c 'exit 7'
   expect 0 rlock run nightly -- sh -c 'rlock run -n --no-reentrant nightly -- echo never; [ $? -eq 75 ]'
   step "the main job: a locked run, its exit code, a busy lock"
