@@ -14,7 +14,7 @@ kind=${1:-DEB}
 out=$top/build/package
 case $kind in
   DEB) packers='debhelper dpkg-dev' ;;
-  RPM) packers=rpm ;;
+  RPM) packers='rpm dpkg-dev' ;;
   *) say "usage: $0 [DEB|RPM]" >&2 && exit 64 ;;
 esac
 
@@ -27,7 +27,7 @@ export SOURCE_DATE_EPOCH
 build=$out/$kind
 
 unpack_source() {
-  rm -rf "$build" &&
+  rm -rf "$build" "$out"/*."$(echo "$kind" | tr '[:upper:]' '[:lower:]')"* &&
     mkdir -p "$build" &&
     pack_source "$build/rlock-$version.tar.gz" &&
     tar -xzf "$build/rlock-$version.tar.gz" -C "$build"
@@ -40,10 +40,12 @@ build_deb() {
     mv ../*.deb "$out"
 }
 
-# --nodeps: the spec names the packages of Fedora; here apt has installed Debian's.
+# --nodeps: the spec names the packages of Fedora; here apt has installed Debian's. Of the flags, too, Debian's rpm knows few.
 build_rpm() {
+  flags=$(DEB_BUILD_MAINT_OPTIONS=reproducible=-fixfilepath,-fixdebugpath dpkg-buildflags --get CXXFLAGS) || return
+  flags="$flags $(dpkg-buildflags --get CPPFLAGS)"
   rpmbuild -bb --nodeps --define "_topdir $build" --define "_sourcedir $build" --define "_smp_mflags -j$(nproc)" \
-    --define '_buildhost rlock' --define 'use_source_date_epoch_as_buildtime 1' --define 'clamp_mtime_to_source_date_epoch 1' \
+    --define "optflags $flags" --define '_buildhost rlock' --define 'use_source_date_epoch_as_buildtime 1' --define 'clamp_mtime_to_source_date_epoch 1' \
     "$build/rlock-$version/packaging/rlock.spec" &&
     mv "$build"/RPMS/*/*.rpm "$out"
 }
@@ -55,8 +57,10 @@ install_packages ninja-build python3 git $packers
 quietly "Unpacking the source in $build" unpack_source
 if [ "$kind" = DEB ]; then
   quietly "Building and packing" build_deb
-  ls "$out"/rlock_*.deb
+  package=$(ls "$out"/rlock_*.deb) objects=$(ls -d "$build"/rlock-*/obj-*)
 else
   quietly "Building and packing" build_rpm
-  ls "$out"/rlock-*.rpm
+  package=$(ls "$out"/rlock-[0-9]*.rpm) objects=$build/BUILD/rlock-$version/build
 fi
+quietly "Listing what is linked in" python3 -B "$top/packaging/sbom.py" "$objects" "$(basename "$package")" "$package.spdx.json"
+ls "$package"

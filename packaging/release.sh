@@ -19,7 +19,6 @@ export SOURCE_DATE_EPOCH
 architecture=$(dpkg --print-architecture)
 dist=$top/dist
 build=$top/build/portable
-# A blank in the folder's name would break some commands of the build.
 program=rlock-linux-$architecture
 
 refuse() {

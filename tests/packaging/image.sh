@@ -6,9 +6,23 @@ set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 top=$(dirname "$(dirname "$here")")
 program=$(realpath "$1")
+# shellcheck source=../../packaging/debian.sh
+. "$top/packaging/debian.sh"
+# shellcheck source=steps.sh
+. "$here/steps.sh"
+
 folder=$(mktemp -d)
 server=""
-trap 'if [ -n "$server" ]; then kill "$server"; wait "$server" || true; fi; rm -rf --one-file-system "$folder"' EXIT
+
+finish() {
+  if [ -n "$server" ]; then
+    kill "$server" || true
+    wait "$server" || true
+  fi
+  rm -rf --one-file-system "$folder" "$log" "$scratch"
+}
+trap finish EXIT
+trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
@@ -17,7 +31,6 @@ if ldd "$program" >/dev/null 2>&1; then
   echo "image.sh: $program is not the portable flavour" >&2
   exit 77
 fi
-. "$here/steps.sh"
 
 make_image() {
   SOURCE_DATE_EPOCH=1000000000 python3 -B "$top/packaging/image.py" "$program" 1.2.3 amd64 "$1"
@@ -67,6 +80,7 @@ if command -v skopeo >/dev/null; then
   expect 0 skopeo copy --quiet --insecure-policy "oci-archive:$folder/image.tar" "dir:$folder/copy"
   step "skopeo reads and copies it"
 fi
+provide_server "$folder/server"
 redis-server --port 0 --unixsocket "$folder/root/redis.sock" --save '' --dir "$folder" >/dev/null &
 server=$!
 await redis-cli -s "$folder/root/redis.sock" ping

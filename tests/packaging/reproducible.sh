@@ -18,12 +18,12 @@ make_first() {
 make_second() (
   umask 077
   export TZ=Pacific/Kiritimati LANG=C LC_ALL=C USER=somebody LOGNAME=somebody HOME=$folder/home
-  mkdir -p "$folder/deeper/in a folder" "$HOME"
-  git clone --quiet "$top" "$folder/deeper/in a folder/b" && "$folder/deeper/in a folder/b/packaging/release.sh" "$@"
+  mkdir -p "$folder/deeper/down" "$HOME"
+  git clone --quiet "$top" "$folder/deeper/down/b" && "$folder/deeper/down/b/packaging/release.sh" "$@"
 )
 
 make_first "$@"
 make_second "$@"
-diff -r "$folder/a/dist" "$folder/deeper/in a folder/b/dist"
+diff -r "$folder/a/dist" "$folder/deeper/down/b/dist"
 echo "the same bytes twice:"
 cat "$folder/a/dist/SHA256SUMS"
