@@ -40,12 +40,14 @@ build_deb() {
     mv ../*.deb "$out"
 }
 
-# --nodeps: the spec names the packages of Fedora; here apt has installed Debian's. Of the flags, too, Debian's rpm knows few.
+# --noclean: the list of what is linked in is made of the build. --nodeps: the spec names the packages of Fedora; here apt has
+# installed Debian's. Of the flags, too, Debian's rpm knows few.
 build_rpm() {
   flags=$(DEB_BUILD_MAINT_OPTIONS=reproducible=-fixfilepath,-fixdebugpath dpkg-buildflags --get CXXFLAGS) || return
   flags="$flags $(dpkg-buildflags --get CPPFLAGS)"
-  rpmbuild -bb --nodeps --define "_topdir $build" --define "_sourcedir $build" --define "_smp_mflags -j$(nproc)" \
-    --define "optflags $flags" --define '_buildhost rlock' --define 'use_source_date_epoch_as_buildtime 1' --define 'clamp_mtime_to_source_date_epoch 1' \
+  rpmbuild -bb --nodeps --noclean --define "_topdir $build" --define "_sourcedir $build" --define "_smp_mflags -j$(nproc)" \
+    --define "optflags $flags" --define '_buildhost rlock' --define 'use_source_date_epoch_as_buildtime 1' \
+    --define 'clamp_mtime_to_source_date_epoch 1' \
     "$build/rlock-$version/packaging/rlock.spec" &&
     mv "$build"/RPMS/*/*.rpm "$out"
 }

@@ -20,4 +20,4 @@ lintian -I --pedantic --allow-root "$1" >"$out" 2>&1 || true
 cat "$out"
 [ ! -s "$out" ]
 say "lintian: nothing"
-rpmlint --rpmlintrc "$top/packaging/rpmlintrc" "$2" "$top/packaging/rlock.spec"
+rpmlint --config "$top/packaging/rpmlint.toml" --strict "$2" "$top/packaging/rlock.spec"

@@ -48,7 +48,7 @@ make_later() {
     /^%(prep|build|check)$/ { skip = 1 }
     /^%install$/ { print; print "cd %{buildroot}; rpm2cpio " rpm " | cpio -idm --quiet"; print "echo \"# Later.\" >>etc/rlock/rlock.toml"; skip = 1; next }
     /^%(postun|files|changelog|description)$/ { skip = 0 }
-    /^%license/ { print "%license /usr/share/licenses/rlock/LICENSE"; next }
+    /^%license/ { print "/usr/share/licenses/rlock*"; next }
     !skip' "$top/packaging/rlock.spec" >"$folder/later.spec"
   pack "$folder/later.spec" && mv "$folder"/rpmbuild/RPMS/*/rlock-*.rpm "$folder"
 }
