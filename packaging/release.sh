@@ -1,6 +1,6 @@
 #!/bin/bash
 # release.sh: every artefact of the version that CMakeLists.txt names, of the commit that is checked out, in dist/: the source, the
-# .deb, the .rpm, the portable program, its image, what is in each (SPDX), and SHA256SUMS. Whoever runs it on the same Debian gets the
+# .deb, the .rpm, the portable program, its image, what is in each (SPDX), and SHA256SUMS. Run on the same Debian, it makes the
 # same bytes. Needs root or sudo only to install what is missing. To install from a repository: packaging/repository.sh.
 set -euo pipefail
 

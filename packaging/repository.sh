@@ -43,7 +43,7 @@ make_apt() {
 
 make_rpm() {
   cd "$folder/rpm" || return
-  rpmsign --define "_gpg_name $key" --addsign ./*.rpm &&
+  rpmsign --define "_gpg_name $key" --define "__gpg $(command -v gpg)" --addsign ./*.rpm &&
     createrepo_c --quiet . &&
     sign repodata/repomd.xml.asc --detach-sign repodata/repomd.xml
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# The source as every artefact is made from it: the same bytes for the same files, whoever packs them, where and when.
+# The source as every artefact is made from it: the same bytes for the same files, by any user, anywhere and at any time.
 # The script that reads this file has set $top, the folder of CMakeLists.txt.
 : "${top:?}"
 

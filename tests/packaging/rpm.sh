@@ -18,12 +18,12 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 # What the package asks of other packages: the libraries of every Linux with glibc, a shell, and nothing else.
-foreign_requirements() {
+other_requirements() {
   rpm -qp --requires "$RPM" | grep -v '^rpmlib(\|^config(rlock)' | sort -u
 }
 
 check_requirements() {
-  ! foreign_requirements | grep -Ev '^(lib(c|m)\.so\.6|ld-linux|rtld\(GNU_HASH\)|/bin/sh$)'
+  ! other_requirements | grep -Ev '^(lib(c|m)\.so\.6|ld-linux|rtld\(GNU_HASH\)|/bin/sh$)'
 }
 
 # packs OPTION… SPEC: in a folder of its own; the package goes to where it is wanted.
@@ -34,7 +34,7 @@ pack() {
 make_base() {
   {
     printf 'Name: debian-base\nVersion: 1\nRelease: 1\nSummary: What dpkg has installed\nLicense: MIT\nBuildArch: noarch\nAutoReqProv: no\n'
-    foreign_requirements | sed 's/^/Provides: /'
+    other_requirements | sed 's/^/Provides: /'
     printf '%%description\nStands for the libraries of the guest.\n%%files\n'
   } >"$folder/base.spec"
   pack "$folder/base.spec" && mv "$folder"/rpmbuild/RPMS/noarch/*.rpm "$folder/base.rpm"
