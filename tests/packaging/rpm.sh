@@ -71,8 +71,8 @@ quietly "Packing what stands for the libraries" make_base
 quietly "Packing a later release" make_later
 make_key "$folder/key"
 export GNUPGHOME=$folder/key
-"$top/packaging/repository.sh" "$folder/old" file:/srv/old test@example.org "$RPM"
-"$top/packaging/repository.sh" "$folder/new" file:/srv/new test@example.org "$RPM" "$folder"/rlock-*.rpm
+"$top/packaging/repository.sh" "$folder/old" file:///srv/old test@example.org "$RPM"
+"$top/packaging/repository.sh" "$folder/new" file:///srv/new test@example.org "$RPM" "$folder"/rlock-*.rpm
 gpgconf --kill all
 for suite in "${@:-bookworm}"; do
   say "== $suite"

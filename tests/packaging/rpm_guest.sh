@@ -8,7 +8,7 @@ old=$1 new=$2
 . /srv/steps.sh
 
 use_repository() {
-  sed "s,file:/srv/[a-z]*/,file:$1/," "$1/rlock.repo" >/etc/yum.repos.d/rlock.repo
+  sed "s,file:///srv/[a-z]*/,file://$1/," "$1/rlock.repo" >/etc/yum.repos.d/rlock.repo
   expect 0 dnf -qy clean all
 }
 
@@ -19,8 +19,9 @@ release() { rpm -q --qf '%{RELEASE}' rlock; }
 refuses_other_signatures() {
   cp -r /srv/old /srv/forged
   sed -i 's/<revision>/<revision>1/' /srv/forged/rpm/repodata/repomd.xml
-  sed "s,file:/srv/[a-z]*/,file:/srv/forged/," /srv/old/rlock.repo >/etc/yum.repos.d/rlock.repo
+  sed "s,file:///srv/[a-z]*/,file:///srv/forged/," /srv/old/rlock.repo >/etc/yum.repos.d/rlock.repo
   expect 1 dnf -y install rlock
+  has "Bad GPG signature"
   expect 1 rpm -q rlock
   step "dnf installs nothing from a repository whose signature does not fit"
 }
@@ -60,7 +61,7 @@ downgrades() {
 
 removes() {
   expect 0 rlock run --url local: held -- true
-  expect 0 rpm -e rlock
+  expect 0 dnf -y remove rlock
   has "the locks of root's local: stay in /var/lib/rlock"
   expect 0 grep -F "is the admin's" /etc/rlock/rlock.toml.rpmsave
   redis-cli -s /var/lib/rlock/rlock.sock shutdown nosave >/dev/null || true
@@ -68,13 +69,13 @@ removes() {
   files >"$scratch/after"
   comm -13 "$scratch/before" "$scratch/after" | tee "$scratch/left" | sed 's/^/    left: /'
   expect 1 grep -Ev '^/var/lib/rlock(/|$)|^/etc/rlock(/rlock.toml.rpm(save|new))?$' "$scratch/left"
-  step "removed: nothing is left but the admin's configuration and what rpm -e named"
+  step "removed: nothing is left but the admin's configuration and what dnf remove named"
 }
 
 apt-get update -q >/dev/null
-expect 0 apt-get install -qy --no-install-recommends redis-server procps dnf gpg
+expect 0 apt-get install -qy --no-install-recommends redis-server procps dnf rpm gpg
 mkdir -p /etc/yum.repos.d
-expect 0 rpm -i --nodeps /srv/base.rpm
+expect 0 dnf -y install /srv/base.rpm
 files >"$scratch/before"
 refuses_other_signatures
 installs
