@@ -1,18 +1,18 @@
 # The portable flavour: the same objects, linked without a shared library. See CONTRIBUTING.md, "Build and test".
 set(RLOCK_LINK_OPTIONS -Wl,--gc-sections -Wl,-O1 -Wl,--as-needed -Wl,-z,relro,-z,now)
 
-find_library(RLOCK_SSL_ARCHIVE NAMES libssl.a)
-find_library(RLOCK_CRYPTO_ARCHIVE NAMES libcrypto.a)
-find_library(RLOCK_LIBC_ARCHIVE NAMES libc.a)
-set(RLOCK_CAN_BE_PORTABLE ON)
-foreach(archive SSL CRYPTO HIREDIS LIBC)
-  if(NOT RLOCK_${archive}_ARCHIVE)
-    set(RLOCK_CAN_BE_PORTABLE OFF)
-  endif()
-endforeach()
-if(RLOCK_PORTABLE AND NOT RLOCK_CAN_BE_PORTABLE)
-  message(FATAL_ERROR "RLOCK_PORTABLE needs libssl.a, libcrypto.a, libhiredis.a and libc.a: Debian has them in "
-                      "libssl-dev, libhiredis-dev and libc6-dev")
+# The compiler decides: OpenSSL's archives may need others, as those of zlib and zstd.
+set(CMAKE_REQUIRED_LINK_OPTIONS -static -no-pie)
+set(CMAKE_REQUIRED_LIBRARIES ${OPENSSL_STATIC_LIBRARIES})
+check_cxx_source_compiles("extern \"C\" int OPENSSL_init_ssl(unsigned long, const void*);
+                           int main() { return OPENSSL_init_ssl(0, nullptr); }" RLOCK_OPENSSL_IS_STATIC)
+unset(CMAKE_REQUIRED_LINK_OPTIONS)
+unset(CMAKE_REQUIRED_LIBRARIES)
+if(RLOCK_HIREDIS_ARCHIVE AND RLOCK_OPENSSL_IS_STATIC)
+  set(RLOCK_CAN_BE_PORTABLE ON)
+elseif(RLOCK_PORTABLE)
+  message(FATAL_ERROR "RLOCK_PORTABLE needs the archives of libc, libstdc++ and hiredis, and those that "
+                      "`pkg-config --static --libs openssl` names: Debian has them in its -dev packages")
 endif()
 
 # make_portable(TARGET): an executable with the objects of rlock. Its own functions come before those of the same name in
@@ -21,6 +21,6 @@ endif()
 set(RLOCK_PORTABLE_SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/portable.cpp ${CMAKE_CURRENT_SOURCE_DIR}/redis/net/openssl_linked.cpp)
 function(make_portable target)
   target_sources(${target} PRIVATE ${RLOCK_PORTABLE_SOURCES})
-  target_link_libraries(${target} PRIVATE ${RLOCK_SSL_ARCHIVE} ${RLOCK_CRYPTO_ARCHIVE})
+  target_link_libraries(${target} PRIVATE ${OPENSSL_STATIC_LIBRARIES})
   target_link_options(${target} PRIVATE -static -no-pie)
 endfunction()

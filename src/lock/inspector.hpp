@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "lock/store.hpp"
 
 // What operators ask of a server: how a lock looks, and that a holder is removed.

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>

@@ -1,6 +1,7 @@
 #include "lock/wait.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "lock/timing.hpp"
@@ -23,6 +24,40 @@ bool is_hopeless(const Error& error, bool answered) {
     return error.kind != ErrorKind::unavailable && !(error.kind == ErrorKind::denied && answered);
   }
   return error.kind != ErrorKind::unavailable || !answered;
+}
+
+// Reports once that all that is left to do is to wait for the server.
+class AnnouncedRequest final : public Request {
+ public:
+  AnnouncedRequest(Request& request, WaitObserver& observer)
+      : request_(request), observer_(observer) {}
+  void wants(std::vector<pollfd>& out) const override { request_.wants(out); }
+  TimePoint due() const override { return request_.due(); }
+  bool advance(TimePoint now) override {
+    if (request_.advance(now)) return true;
+    if (!announced_ && only_reads()) {
+      announced_ = true;
+      observer_.awaiting_reply();
+    }
+    return false;
+  }
+
+ private:
+  bool only_reads() const {
+    std::vector<pollfd> fds;
+    request_.wants(fds);
+    auto reads = [](const pollfd& fd) { return fd.events == POLLIN; };
+    return !fds.empty() && std::all_of(fds.begin(), fds.end(), reads);
+  }
+
+  Request& request_;
+  WaitObserver& observer_;
+  bool announced_ = false;
+};
+
+// The reply may still be a grant, or the next one at once.
+bool is_hopeful(const AcquireReply& reply) {
+  return std::holds_alternative<Granted>(reply) || std::holds_alternative<RetryNow>(reply);
 }
 
 Error no_answer(const LockName& name, const std::string& server) {
@@ -50,15 +85,19 @@ TimePoint WaitLoop::WaitState::reply_deadline(TimePoint sent_at) const {
 std::optional<Result<WaitResult>> WaitLoop::step(WaitState& state) {
   TimePoint sent_at = poller_.now();
   auto request = store_.acquire(state.call);
-  PollResult driven = drive_ticking(*request, state.reply_deadline(sent_at));
+  AnnouncedRequest announced(*request, observer_);
+  Request& driver = std::exchange(state.first, false) ? static_cast<Request&>(announced) : *request;
+  PollResult driven = drive_ticking(driver, state.reply_deadline(sent_at));
   if (driven == PollResult::done) {
     auto reply = request->take();
+    if (!reply || !is_hopeful(*reply)) observer_.not_granted();
     if (!reply) return recover(state, std::move(reply).error());
     state.answered = poller_.now();
     state.transient_error.reset();
     state.backoff = Millis(0);
     return handle_reply(state, std::move(*reply), sent_at);
   }
+  observer_.not_granted();
   const Answered answered = request->answered();
   request.reset();
   if (driven == PollResult::interrupted) return cancel_and_return(state, WaitResult(Interrupted{}));

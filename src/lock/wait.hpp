@@ -29,6 +29,11 @@ using WaitResult = std::variant<Acquired, Busy, TimedOut, OwnerEnded, Interrupte
 class WaitObserver {
  public:
   virtual ~WaitObserver() = default;
+  // The first request is on its way, and nothing is to be done until its reply: time for what a
+  // grant will need. At most once.
+  virtual void awaiting_reply() {}
+  // That request, or a later one, brought no grant.
+  virtual void not_granted() {}
   virtual void queued(const Queued&) {}
   virtual void transient_error(const Error&) {}
   // Once: the server does not keep a waiter waiting, which asks about once a second from now on.
@@ -66,6 +71,7 @@ class WaitLoop {
     int brief_rounds = 0;    // in a row, of asking and waiting
     int failed_waits = 0;    // in a row
     bool must_poll = false;  // and the observer knows
+    bool first = true;       // no request was sent yet
 
     bool waits() const { return call.queueing == Queueing::wait; }
     // Until when a request that is sent now is waited for.

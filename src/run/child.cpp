@@ -36,6 +36,10 @@ std::string_view name_of(std::string_view entry) {
   return entry.substr(0, entry.find('='));
 }
 
+bool has_value(std::string_view entry) {
+  return entry.find('=') != entry.npos;
+}
+
 bool replaced(const char* inherited, const std::vector<std::string>& added) {
   return std::any_of(added.begin(), added.end(), [&](const std::string& entry) {
     return name_of(entry) == name_of(inherited);
@@ -61,10 +65,21 @@ Child::Child(std::vector<std::string> argv, const std::vector<std::string>& adde
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (!replaced(*entry, added_)) environment_.push_back(*entry);
   }
+  inherited_ = environment_.size();
   for (std::string& entry : added_) {
-    if (entry.find('=') != entry.npos) environment_.push_back(entry.data());
+    if (has_value(entry)) environment_.push_back(entry.data());
   }
-  environment_.push_back(nullptr);
+  environment_.resize(inherited_ + added_.size() + 1, nullptr);
+}
+
+void Child::set_added(char* text, size_t count) noexcept {
+  char** next = environment_.data() + inherited_;
+  for (count = std::min(count, added_.size()); count > 0; --count) {
+    const std::string_view entry = text;
+    if (has_value(entry)) *next++ = text;
+    text += entry.size() + 1;
+  }
+  *next = nullptr;
 }
 
 struct Child::Start {

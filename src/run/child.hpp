@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,10 @@ class Child {
   // Async-signal-safe.
   pid_t start(const Signals& signals, SharedState& state, Grouping grouping) noexcept;
 
+  // By the guard: takes `count` entries from `text`, one after the other with their final zeros,
+  // in the place of those that it was made with. Async-signal-safe.
+  void set_added(char* text, size_t count) noexcept;
+
  private:
   struct Start;
   static int exec_child(void* start) noexcept;
@@ -37,8 +42,9 @@ class Child {
   std::vector<std::string> paths_;  // candidates, in order
   std::vector<char*> argv_;
   std::vector<char*> shell_argv_;  // for a script without a first line: sh, its path, arguments
-  std::vector<char*> environment_;
   std::vector<std::string> added_;
+  std::vector<char*> environment_;  // with room for all that is added
+  size_t inherited_ = 0;            // as many of these come first
 };
 
 }  // namespace rlock::run

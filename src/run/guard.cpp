@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -40,10 +42,8 @@ void add_children(Exclusions& children) {
 // rlock in the place of a dead guard: its processes have become children of rlock.
 class Guard::Successor final : private ProcessTree::Reaper {
  public:
-  Successor(const Setup& setup, pid_t session, const Exclusions& older)
-      : state_(setup.state),
-        tree_(setup.grouping, session, excluded_),
-        ending_(tree_, *this, setup.state) {
+  Successor(SharedState& state, Grouping grouping, pid_t session, const Exclusions& older)
+      : state_(state), tree_(grouping, session, excluded_), ending_(tree_, *this, state) {
     excluded_.add(older);
     excluded_.add(state_.exempt);
     if (proc_is_ours() && !state_.command_ended()) command_ = state_.command;
@@ -88,18 +88,18 @@ void Guard::DeleteSuccessor::operator()(Successor* successor) const {
   delete successor;
 }
 
-Guard::Guard(const Setup& setup, util::Fd line)
-    : setup_(setup), line_(std::move(line)), session_(getsid(0)) {
+Guard::Guard(SharedState& state, util::Fd line)
+    : state_(state), line_(std::move(line)), session_(getsid(0)) {
   add_children(older_);
 }
 
-Result<std::unique_ptr<Guard>> Guard::start(const Setup& setup) {
+Result<std::unique_ptr<Guard>> Guard::fork(const Setup& setup) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return cannot_start("socketpair", errno);
   }
   util::Fd theirs(ends[1]);
-  std::unique_ptr<Guard> guard(new Guard(setup, util::Fd(ends[0])));
+  std::unique_ptr<Guard> guard(new Guard(setup.state, util::Fd(ends[0])));
   util::BootTimer timer;
   if (timer.fd() < 0) return cannot_start("timerfd", errno);
   sigset_t ended;
@@ -111,12 +111,27 @@ Result<std::unique_ptr<Guard>> Guard::start(const Setup& setup) {
   SignalBlock all;
   pid_t pid = _Fork();
   if (pid == 0) {
-    guard_process({setup.child, setup.signals, setup.state, setup.grouping, setup.until,
-                   guard->session_, guard->line_.get(), theirs.get(), timer.fd(), children.get()});
+    guard_process({setup.child, setup.signals, setup.state, setup.until, guard->session_,
+                   guard->line_.get(), theirs.get(), timer.fd(), children.get()});
   }
   if (pid < 0) return cannot_start("fork", errno);
   guard->pid_ = pid;
   return guard;
+}
+
+bool Guard::start(Grouping grouping, const std::vector<std::string>& environment) {
+  GuardStart message;
+  message.grouping = grouping_ = grouping;
+  message.entries = static_cast<uint32_t>(environment.size());
+  size_t used = 0;
+  for (const std::string& entry : environment) {
+    const size_t size = entry.size() + 1;
+    if (size > GuardStart::kRoom - used) return false;
+    std::memcpy(message.text + used, entry.c_str(), size);
+    used += size;
+  }
+  const size_t size = offsetof(GuardStart, text) + used;
+  return send(line_.get(), &message, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
 }
 
 Guard::~Guard() {
@@ -126,8 +141,8 @@ Guard::~Guard() {
 }
 
 pid_t Guard::command() const {
-  const pid_t command = setup_.state.command;
-  return command > 0 && setup_.state.guard == pid_ ? command : -1;
+  const pid_t command = state_.command;
+  return command > 0 && state_.guard == pid_ ? command : -1;
 }
 
 void Guard::read_reports() {
@@ -180,8 +195,8 @@ void Guard::tend(TimePoint now) {
       return take_over(now);
     }
   }
-  if (!ending_ || given_up_ || setup_.state.phase == CommandPhase::stuck) return;
-  const uint64_t progress = setup_.state.progress;
+  if (!ending_ || given_up_ || state_.phase == CommandPhase::stuck) return;
+  const uint64_t progress = state_.progress;
   if (progress != progress_) {
     progress_ = progress;
     progress_at_ = now;
@@ -194,13 +209,13 @@ void Guard::tend(TimePoint now) {
 
 TimePoint Guard::due() const {
   if (successor_) return successor_->next_round();
-  const bool watched = ending_ && !given_up_ && setup_.state.phase != CommandPhase::stuck;
+  const bool watched = ending_ && !given_up_ && state_.phase != CommandPhase::stuck;
   if (over() || !watched) return TimePoint::max();
   return progress_at_ + timing::kGuardProgress;
 }
 
 void Guard::take_over(TimePoint now) {
-  successor_.reset(new Successor(setup_, session_, older_));
+  successor_.reset(new Successor(state_, grouping_, session_, older_));
   successor_->round(now);
 }
 

@@ -2,7 +2,11 @@
 
 #include <sys/types.h>
 
+#include <array>
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "run/guard_process.hpp"
 #include "util/fd.hpp"
@@ -17,16 +21,19 @@ namespace rlock::run {
 class Guard {
  public:
   struct Setup {
-    Child& child;
+    Child& child;  // needed for the fork alone
     const Signals& signals;
     SharedState& state;
-    Grouping grouping;
     ReleaseAfter until;
   };
 
-  // Forks it from the main thread, and it starts the command. Everything in `setup` outlives the
-  // guard. ErrorKind::system when it cannot be forked.
-  static Result<std::unique_ptr<Guard>> start(const Setup& setup);
+  // Forks it from the main thread; it waits for start(). ErrorKind::system when it cannot be
+  // forked.
+  static Result<std::unique_ptr<Guard>> fork(const Setup& setup);
+
+  // Lets it start the command, with `environment` in the place of what was added to the child's;
+  // empty: as it is. False where the guard is dead or has no room for that: then nothing starts.
+  bool start(Grouping grouping, const std::vector<std::string>& environment = {});
 
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
@@ -70,12 +77,13 @@ class Guard {
     void operator()(Successor* successor) const;
   };
 
-  Guard(const Setup& setup, util::Fd line);
-  bool over() const { return setup_.state.phase == CommandPhase::over; }
+  Guard(SharedState& state, util::Fd line);
+  bool over() const { return state_.phase == CommandPhase::over; }
   void send_order(const GuardOrder& order) const;
   void take_over(TimePoint now);
 
-  Setup setup_;
+  SharedState& state_;
+  Grouping grouping_ = Grouping::own;
   util::Fd line_;
   pid_t pid_ = -1;  // -1: reaped
   pid_t session_;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -46,21 +47,41 @@ void overwrite_arguments() noexcept {
   std::memcpy(text, kName, std::min(room - 1, sizeof kName - 1));
 }
 
+// The connection to the server, above all, which it would keep open beyond the end of rlock. What
+// was inherited through an exec is the command's.
+void close_rlocks_descriptors(const GuardTask& task) noexcept {
+  util::Fd folder(open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return;
+  for_each_number_in(folder.get(), [&](int fd) {
+    const bool kept =
+        fd <= 2 || fd == folder.get() || fd == task.line || fd == task.timer || fd == task.children;
+    if (!kept && (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0) close(fd);
+  });
+}
+
+// Until rlock has the lock, or has ended.
+Grouping await_start(const GuardTask& task) noexcept {
+  static GuardStart start;
+  constexpr auto kHeader = static_cast<ssize_t>(offsetof(GuardStart, text));
+  ssize_t got = 0;
+  while ((got = recv(task.line, &start, sizeof start, 0)) < 0 && errno == EINTR) continue;
+  if (got < kHeader) _exit(0);
+  if (start.entries > 0) task.child.set_added(start.text, start.entries);
+  return start.grouping;
+}
+
 class GuardProcess final : private ProcessTree::Reaper {
  public:
-  explicit GuardProcess(const GuardTask& task)
+  GuardProcess(const GuardTask& task, Grouping grouping)
       : task_(task),
+        grouping_(grouping),
         state_(task.state),
-        tree_(task.grouping, task.session, task.state.exempt),
+        tree_(grouping, task.session, task.state.exempt),
         ending_(tree_, *this, task.state),
         line_(task.line) {}
 
   [[noreturn]] void run() noexcept {
-    close(task_.rlocks_end);  // else neither we nor the command before its exec would miss rlock
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (getpid() == 1) tree_.set_owns_namespace();
-    // A guard that was stopped before rlock was killed goes on.
-    prctl(PR_SET_PDEATHSIG, SIGCONT);
     start_command();
     settle();
     await_exec();
@@ -79,7 +100,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     // moment, would keep it open.
     int before_exec[2];
     if (pipe2(before_exec, O_CLOEXEC) == 0) {
-      command_ = task_.child.start(task_.signals, state_, task_.grouping);
+      command_ = task_.child.start(task_.signals, state_, grouping_);
       close(before_exec[1]);
       before_exec_ = before_exec[0];
     }
@@ -176,7 +197,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   // The kernel stops a command that shares rlock's group together with it; one that left it has to
   // be followed.
   void check_for_stop() noexcept {
-    if (task_.grouping == Grouping::own || command_ <= 0) return;
+    if (grouping_ == Grouping::own || command_ <= 0) return;
     siginfo_t info{};
     waitid(P_PID, static_cast<id_t>(command_), &info, WSTOPPED | WNOHANG);
     if (info.si_pid == 0) return;
@@ -318,6 +339,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   }
 
   const GuardTask task_;
+  const Grouping grouping_;
   SharedState& state_;
   ProcessTree tree_;
   TreeEnding ending_;
@@ -352,9 +374,15 @@ bool died_before_exec(pid_t child) noexcept {
 }
 
 void guard_process(const GuardTask& task) noexcept {
+  close(task.rlocks_end);  // else neither we nor the command before its exec would miss rlock
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  // A guard that was stopped before rlock was killed goes on.
+  prctl(PR_SET_PDEATHSIG, SIGCONT);
+  close_rlocks_descriptors(task);
+  const Grouping grouping = await_start(task);
   // Static: the tree is too large for a stack, and nothing may be allocated here.
   alignas(GuardProcess) static std::byte room[sizeof(GuardProcess)];
-  (new (room) GuardProcess(task))->run();
+  (new (room) GuardProcess(task, grouping))->run();
 }
 
 }  // namespace rlock::run

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
 #include "run/child.hpp"
 #include "run/process_tree.hpp"
 #include "run/run.hpp"
@@ -21,13 +25,21 @@ struct GuardOrder {
   std::array<pid_t, 2> skip{};   // but not to these groups, which have them already; 0: none
 };
 
+// The first message to the guard: the lock is held, and the command is to start.
+struct GuardStart {
+  static constexpr size_t kRoom = 4096;
+
+  Grouping grouping = Grouping::own;
+  uint32_t entries = 0;  // of the environment, which replace those of the child; 0: it stays
+  char text[kRoom];      // they, each with its final zero; only what is used is sent
+};
+
 // What the guard is to do, and with what. The descriptors are made before the fork, where an error
 // can still be reported.
 struct GuardTask {
   Child& child;
   const Signals& signals;
   SharedState& state;
-  Grouping grouping;
   ReleaseAfter until;
   pid_t session;   // rlock's
   int rlocks_end;  // of `line`: to be closed
@@ -36,8 +48,9 @@ struct GuardTask {
   int children;  // a signalfd of SIGCHLD
 };
 
-// The guard after its fork, born with all signals blocked: starts the command and watches over it
-// until it has ended. Async-signal-safe throughout.
+// The guard after its fork, born with all signals blocked: waits for the GuardStart, starts the
+// command and watches over it until it has ended. Where rlock is gone before, it just ends.
+// Async-signal-safe throughout: another thread of rlock may hold the allocator.
 [[noreturn]] void guard_process(const GuardTask& task) noexcept;
 
 // Records how the command ended, as reaped. `ended_first`: it was not being ended.

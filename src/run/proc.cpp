@@ -1,5 +1,6 @@
 #include "run/proc.hpp"
 
+#include <cstdint>
 #include <cstring>
 
 namespace rlock::run {

@@ -1,8 +1,11 @@
 #include "run/run.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "lock/timing.hpp"
+#include "run/early_guard.hpp"
 #include "run/reentry.hpp"
 #include "run/run_held.hpp"
 #include "run/take.hpp"
@@ -39,21 +42,23 @@ std::optional<std::variant<Entered, RunOutcome>> enter_held_lock(Plan& plan,
 RunOutcome hold_and_run(Plan plan, const Connections& connections, Observer& observer,
                         Signals& signals) {
   TRY(auto state, map_shared_state());
-  auto hold = [&](const HeldLock& held_lock, TimePoint granted_at) {
+  auto hold = [&](const HeldLock& held_lock, TimePoint granted_at, std::unique_ptr<Guard> early) {
     return run_held({plan, held_lock, granted_at, connections.store, connections.make_store,
-                     observer, signals, *state});
+                     observer, signals, *state, std::move(early)});
   };
   if (!plan.outer_runs.empty()) {
     if (auto inside = enter_held_lock(plan, connections, observer, signals)) {
       if (auto* without = std::get_if<RunOutcome>(&*inside)) return std::move(*without);
       const auto& entered = std::get<Entered>(*inside);
-      return hold(entered.held_lock, entered.sent_at);
+      return hold(entered.held_lock, entered.sent_at, nullptr);
     }
   }
-  auto acquired = acquire_lock(plan, connections.store, observer, signals);
+  EarlyGuard early(plan, signals, *state);
+  auto acquired = acquire_lock(plan, connections.store, observer, signals, -1, &early);
   if (auto* without = std::get_if<RunOutcome>(&acquired)) return std::move(*without);
   const auto& got = std::get<AcquiredLease>(acquired);
-  return hold({plan.claim.owner, got.token, plan.claim.limit, plan.claim.min_hold}, got.granted_at);
+  return hold({plan.claim.owner, got.token, plan.claim.limit, plan.claim.min_hold}, got.granted_at,
+              early.take());
 }
 
 }  // namespace rlock::run

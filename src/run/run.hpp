@@ -46,6 +46,7 @@ struct Plan {
   lock::WaitLimits limits;
   std::vector<std::string> argv;  // the command, executed directly: argv[0] is looked up in PATH
   // What is added to the command's inherited environment, `NAME=value`; `NAME` alone is taken out.
+  // The names and their number are the same for each lock.
   std::function<std::vector<std::string>(const HeldLock&)> environment;
   // The claim's record for others to see while what cannot be ended keeps the lock; none:
   // unchanged.

@@ -93,10 +93,9 @@ Result<lock::ReleaseReply> release(const HeldRunContext& context, std::string re
 }
 
 // Everything that the command's life needs is made before it starts.
-Result<CommandResult> supervise(const HeldRunContext& context, SharedLease& lease,
+Result<CommandResult> supervise(HeldRunContext& context, SharedLease& lease,
                                 std::unique_ptr<Guard>& guard) {
   Terminal terminal = Terminal::open();
-  Child child(context.plan.argv, context.plan.environment(context.held_lock));
   auto everywhere = [&] { return context.store.granted_everywhere(BootClock::now()); };
   auto renewer = Renewer::make(renew_call(context.plan.claim, context.held_lock),
                                {context.make_store, context.observer, lease, everywhere});
@@ -104,7 +103,7 @@ Result<CommandResult> supervise(const HeldRunContext& context, SharedLease& leas
   TRY_STATUS(context.signals.watch_command());
   Supervisor supervisor({context.plan, context.held_lock, context.signals, context.observer,
                          context.state, lease, **renewer, terminal});
-  auto finish = supervisor.run(child);
+  auto finish = supervisor.run(std::move(context.early_guard));
   guard = supervisor.take_guard();
   (*renewer)->stop();  // before the release: a renewal in flight would bring the lock back
   return finish;
@@ -163,7 +162,7 @@ FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::L
   return fresh;
 }
 
-RunOutcome run_held(const HeldRunContext& context) {
+RunOutcome run_held(HeldRunContext context) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   // Where a lost lease is to be ignored the guard reacts to the death of rlock alone.
   SharedState* guard_state = context.plan.on_lost == OnLost::terminate ? &context.state : nullptr;

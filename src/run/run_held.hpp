@@ -1,7 +1,9 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 
+#include "run/guard.hpp"
 #include "run/run.hpp"
 #include "run/shared_state.hpp"
 
@@ -33,10 +35,11 @@ struct HeldRunContext {
   Observer& observer;
   Signals& signals;
   SharedState& state;
+  std::unique_ptr<Guard> early_guard{};  // forked before the grant
 };
 
 // Guard, command, renewal; then the release. The lock is released on every way out, unless
 // processes of the command are left that could not be ended: then it lasts as long as its lease.
-RunOutcome run_held(const HeldRunContext& context);
+RunOutcome run_held(HeldRunContext context);
 
 }  // namespace rlock::run

@@ -5,10 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "lock/timing.hpp"
+#include "run/child.hpp"
 #include "run/descriptors.hpp"
 #include "run/proc.hpp"
 #include "util/boot_timer.hpp"
@@ -66,13 +69,23 @@ std::string describe(const CommandEnd& end) {
 
 }  // namespace
 
-Result<CommandResult> Supervisor::run(Child& child) {
+Status Supervisor::start_guard(std::unique_ptr<Guard> early) {
+  const Grouping grouping = parts_.terminal.exists() ? Grouping::callers : Grouping::own;
+  const auto environment = parts_.plan.environment(parts_.held_lock);
+  guard_ = std::move(early);
+  if (guard_ && guard_->start(grouping, environment)) return Done{};
+  guard_.reset();
+  Child child(parts_.plan.argv, environment);
+  TRY(guard_, Guard::fork({child, parts_.signals, parts_.state, parts_.plan.until}));
+  // One that is dead already is found to be lost.
+  (void)guard_->start(grouping);
+  return Done{};
+}
+
+Result<CommandResult> Supervisor::run(std::unique_ptr<Guard> early) {
   std::optional<SignalBlock> held;  // so that a ^Z can be announced before it stops us
   if (parts_.terminal.stop_fd() >= 0) held.emplace(SIGTSTP);
-  const Grouping grouping = parts_.terminal.exists() ? Grouping::callers : Grouping::own;
-  auto guard = Guard::start({child, parts_.signals, parts_.state, grouping, parts_.plan.until});
-  if (!guard) return std::move(guard).error();
-  guard_ = *std::move(guard);
+  TRY_STATUS(start_guard(std::move(early)));
   close_inherited_descriptors();  // the guard has them for the command
   started_ = BootClock::now();
   // A lease that is due for renewal when the command starts cannot wait for the thread.
@@ -299,7 +312,8 @@ Result<CommandResult> Supervisor::finish() {
   }
   take_over_from_guard();
   result_.exec_error = std::max(parts_.state.exec_error.load(), 0);
-  result_.started = parts_.state.exec_error == 0 && parts_.state.ran;
+  const SharedState& state = parts_.state;
+  result_.started = state.command != 0 && state.exec_error == 0 && state.ran;
   result_.end = command_end();
   if (termination_ || std::holds_alternative<Signaled>(result_.end)) {
     parts_.terminal.restore_after(guard_->command());

@@ -1,10 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "run/child.hpp"
 #include "run/guard.hpp"
 #include "run/renewer.hpp"
 #include "run/run.hpp"
@@ -44,8 +45,9 @@ class Supervisor {
   };
   explicit Supervisor(const Parts& parts) : parts_(parts) {}
 
-  // ErrorKind::system when no process is available: then nothing has run.
-  Result<CommandResult> run(Child& child);
+  // `early`: a guard that was forked before the grant, if any. ErrorKind::system when no process is
+  // available: then nothing has run.
+  Result<CommandResult> run(std::unique_ptr<Guard> early);
   // The guard, which has nothing more to do then: its own end need not be waited for. Null when
   // there is none.
   std::unique_ptr<Guard> take_guard() { return std::move(guard_); }
@@ -60,6 +62,7 @@ class Supervisor {
     TimePoint killed_at{};
   };
 
+  Status start_guard(std::unique_ptr<Guard> early);
   void watch();
   bool over(TimePoint now);
   bool stuck_permanently(TimePoint now) const;

@@ -12,7 +12,13 @@ namespace {
 // Passes the wait on to the observer, and reports once that a wait has begun.
 class WaitEvents final : public lock::WaitObserver {
  public:
-  explicit WaitEvents(Observer& observer) : observer_(observer) {}
+  WaitEvents(Observer& observer, EarlyGuard* early) : observer_(observer), early_(early) {}
+  void awaiting_reply() override {
+    if (early_ != nullptr) early_->prepare();
+  }
+  void not_granted() override {
+    if (early_ != nullptr) early_->discard();
+  }
   void queued(const lock::Queued& place) override {
     if (!reported_) {
       observer_.event({EventKind::enqueued, BootClock::now(), {}, {}});
@@ -27,6 +33,7 @@ class WaitEvents final : public lock::WaitObserver {
 
  private:
   Observer& observer_;
+  EarlyGuard* early_;
   bool reported_ = false;
 };
 
@@ -50,10 +57,11 @@ RunOutcome not_acquired(lock::WaitResult result) {
 
 std::variant<AcquiredLease, CalledOff, RunOutcome> acquire_lock(Plan& plan, lock::LockStore& store,
                                                                 Observer& observer,
-                                                                Signals& signals, int call_off) {
+                                                                Signals& signals, int call_off,
+                                                                EarlyGuard* early) {
   lock::SystemPoller poller(signals.fd(), call_off);
   util::SystemRandom random;
-  WaitEvents events(observer);
+  WaitEvents events(observer, early);
   lock::WaitLoop wait(store, poller, random, events);
   auto waited = wait.acquire(plan.claim, plan.limits);
   if (!waited) return RunOutcome(std::move(waited).error());
@@ -70,6 +78,7 @@ std::variant<AcquiredLease, CalledOff, RunOutcome> acquire_lock(Plan& plan, lock
   int signal = signals.next_number();
   bool unwanted = signal != 0 || readable(call_off);
   if (!unwanted && fresh.granted_at) return AcquiredLease{acquired->token, *fresh.granted_at};
+  events.not_granted();
   // Where no server answers the lease ends by itself, and nothing has run under it.
   [[maybe_unused]] auto cancel_reply = wait.cancel({plan.claim.name, plan.claim.owner},
                                                    poller.now() + timing::kUnusedGrantCancelTime);

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 
 namespace rlock {

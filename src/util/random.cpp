@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 
 namespace rlock::util {

@@ -65,7 +65,7 @@ cut_off() {
 }
 
 @test "connections are reset, then not: the command never notices" {
-  hold reset -t 9 --event-log events
+  hold reset -t 15 --event-log events
   drop tcp dport 6379 reject with tcp reset
   one_more renew-failed
   mend
@@ -75,7 +75,7 @@ cut_off() {
 }
 
 @test "the link is down for less than the lease: the command never notices" {
-  hold unplugged -t 9 --event-log events
+  hold unplugged -t 15 --event-log events
   inside ip link set lo down
   one_more renew-failed
   inside ip link set lo up

@@ -353,7 +353,6 @@ breaks() {
 }
 
 @test "force-unlock --all of more holders than go into one step reports every one" {
-  local number
   for _ in {1..501}; do rlock acquire many -s --ttl 10m >/dev/null; done
   [ "$(rlock force-unlock many --all --yes -q --json | jq '.released | length')" -eq 501 ]
   run -0 rlock status many

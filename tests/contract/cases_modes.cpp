@@ -1,5 +1,6 @@
 // Modes, entries and min-hold: the least limit rules.
 #include <algorithm>
+#include <cstdint>
 
 #include "contract/lab.hpp"
 

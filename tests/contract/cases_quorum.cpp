@@ -1,6 +1,8 @@
 // What a client of a quorum relies on at each of its servers. [docs/PROTOCOL.md, "Quorum"]
 #include "contract/lab.hpp"
 
+#include <cstdint>
+
 namespace rlock::contract {
 namespace {
 

@@ -1,5 +1,6 @@
 // The words of the command line, a line each.
 #include <algorithm>
+#include <cstdint>
 
 #include "cli/commands/acquire.hpp"
 #include "cli/options/parse.hpp"

@@ -1,5 +1,7 @@
 // rlock.toml
+#include <cstdint>
 #include "cli/settings/config_file.hpp"
+
 #include "fuzz/property.hpp"
 #include "util/text.hpp"
 

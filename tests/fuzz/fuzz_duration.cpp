@@ -1,4 +1,6 @@
+#include <cstdint>
 #include "fuzz/property.hpp"
+
 #include "util/duration.hpp"
 #include "util/text.hpp"
 

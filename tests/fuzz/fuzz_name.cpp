@@ -1,5 +1,7 @@
 // Lock names, owners, and what becomes of any text that people see.
+#include <cstdint>
 #include "cli/output/messages.hpp"
+
 #include "fuzz/property.hpp"
 #include "lock/types.hpp"
 #include "util/text.hpp"

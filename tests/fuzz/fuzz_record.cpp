@@ -1,5 +1,7 @@
 // The record of a holder, a waiter or an operator.
+#include <cstdint>
 #include "cli/output/record.hpp"
+
 #include "fuzz/property.hpp"
 #include "util/text.hpp"
 

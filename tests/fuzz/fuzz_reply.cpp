@@ -1,6 +1,7 @@
 // What a server answers: the first byte is the size of the pieces that come in, the rest are
 // replies. Each is read as the answer to every request, and shown in every way.
 #include <algorithm>
+#include <cstdint>
 
 #include "cli/commands/run_observer.hpp"
 #include "cli/output/history_rows.hpp"

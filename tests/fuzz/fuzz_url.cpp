@@ -1,5 +1,7 @@
 // redis://… and the lists of URLs in RLOCK_URL.
+#include <cstdint>
 #include "cli/options/values.hpp"
+
 #include "fuzz/property.hpp"
 #include "redis/net/url.hpp"
 #include "util/text.hpp"

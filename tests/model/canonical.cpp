@@ -1,6 +1,7 @@
 #include "model/canonical.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <set>
 

@@ -1,6 +1,7 @@
 #include "model/explore.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <deque>
 #include <unordered_map>
 

@@ -1,5 +1,6 @@
 #include "model/server.hpp"
 
+#include <cstdint>
 #include <stdexcept>
 
 namespace rlock::model {

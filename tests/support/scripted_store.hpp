@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -50,7 +52,8 @@ class ScriptedReply final : public lock::Reply<T> {
  public:
   ScriptedReply(TimePoint at, std::optional<Result<T>> answer)
       : at_(at), answer_(std::move(answer)) {}
-  void wants(std::vector<pollfd>&) const override {}
+  // Of a server that is not there; all has been sent to it.
+  void wants(std::vector<pollfd>& out) const override { out.push_back({-1, POLLIN, 0}); }
   TimePoint due() const override { return answer_ ? at_ : TimePoint::max(); }
   bool advance(TimePoint now) override { return answer_ && now >= at_; }
   Result<T> take() override { return std::move(*answer_); }

@@ -1,5 +1,7 @@
 #include "cli/output/history_rows.hpp"
 
+#include <cstdint>
+
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <sstream>
 
 #include "cli/commands/run_observer.hpp"

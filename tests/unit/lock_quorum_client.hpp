@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "lock/lease.hpp"
 #include "support/quorum_world.hpp"
 

@@ -2,6 +2,8 @@
 
 #include "lock/quorum/merge.hpp"
 
+#include <cstdint>
+
 namespace rlock::lock {
 namespace {
 

@@ -3,6 +3,8 @@
 // "Quorum", is shown to be needed by leaving it out.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <deque>
 

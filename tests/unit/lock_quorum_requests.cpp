@@ -2,7 +2,9 @@
 // request says that it is due.
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include "lock/quorum/acquire.hpp"
+
 #include "lock/quorum/listeners.hpp"
 #include "lock/quorum/quorum.hpp"
 #include "lock/quorum/redlock.hpp"

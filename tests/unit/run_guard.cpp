@@ -3,7 +3,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include "run/proc.hpp"
+
 #include "run_support.hpp"
 
 using namespace rlock::test;

@@ -7,7 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include "run/process_handle.hpp"
+
 #include "support/job.hpp"
 
 using namespace rlock;

@@ -1,6 +1,8 @@
 #include <unistd.h>
 
+#include <cstdint>
 #include "cli/commands/commands.hpp"
+
 #include "cli/commands/session.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"

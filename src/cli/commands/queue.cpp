@@ -1,6 +1,8 @@
 #include <unistd.h>
 
+#include <cstdint>
 #include "cli/commands/commands.hpp"
+
 #include "cli/commands/session.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/json.hpp"

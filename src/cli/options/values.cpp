@@ -1,6 +1,7 @@
 #include "cli/options/values.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "util/duration.hpp"
 #include "util/number.hpp"

@@ -1,6 +1,7 @@
 #include "cli/output/history_rows.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "util/number.hpp"
 

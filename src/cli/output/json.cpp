@@ -1,5 +1,7 @@
 #include "cli/output/json.hpp"
 
+#include <cstdint>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/output/exit_code.hpp"

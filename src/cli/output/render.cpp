@@ -1,6 +1,7 @@
 #include "cli/output/render.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "cli/output/record.hpp"
 #include "cli/output/table.hpp"

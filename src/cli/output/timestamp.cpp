@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 
 namespace rlock::cli {

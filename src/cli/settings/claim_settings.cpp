@@ -1,5 +1,6 @@
 #include "cli/settings/claim_settings.hpp"
 
+#include <cstdint>
 #include <limits>
 
 #include "cli/options/values.hpp"

@@ -1,5 +1,7 @@
 #include "lock/quorum/acquire.hpp"
 
+#include <algorithm>
+
 #include "lock/lease.hpp"
 #include "lock/quorum/quorum.hpp"
 #include "lock/timing.hpp"

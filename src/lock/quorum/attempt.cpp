@@ -1,6 +1,7 @@
 #include "lock/quorum/attempt.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 
 #include "lock/timing.hpp"

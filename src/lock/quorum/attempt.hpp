@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "lock/quorum/merge.hpp"
 #include "util/random.hpp"
 

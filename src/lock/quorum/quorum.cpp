@@ -1,5 +1,8 @@
 #include "lock/quorum/quorum.hpp"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "lock/quorum/acquire.hpp"
 #include "lock/timing.hpp"
 

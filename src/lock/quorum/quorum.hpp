@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "lock/quorum/listeners.hpp"
 #include "lock/quorum/member.hpp"
 #include "util/random.hpp"

@@ -1,6 +1,7 @@
 #include "lock/quorum/redlock.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "lock/lease.hpp"
 #include "lock/timing.hpp"

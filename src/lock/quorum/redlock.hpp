@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "lock/quorum/attempt.hpp"
 #include "lock/quorum/quorum.hpp"
 

@@ -1,5 +1,6 @@
 // The inspectors' view of a lock over several servers.
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
 

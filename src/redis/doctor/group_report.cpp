@@ -1,5 +1,7 @@
 #include "redis/doctor/group_report.hpp"
 
+#include <cstdint>
+
 #include "redis/doctor/command_client.hpp"
 #include "redis/link/cluster_reply.hpp"
 #include "redis/link/info.hpp"

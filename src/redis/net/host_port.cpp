@@ -1,6 +1,7 @@
 #include "redis/net/host_port.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "util/number.hpp"

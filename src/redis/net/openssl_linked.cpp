@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include "redis/net/openssl.hpp"
 
 // Of the portable flavour alone, in the place of openssl.cpp: OpenSSL is part of the program.

@@ -2,6 +2,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

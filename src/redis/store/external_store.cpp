@@ -1,6 +1,7 @@
 #include "redis/store/external_store.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <utility>
 

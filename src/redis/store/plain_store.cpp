@@ -1,5 +1,6 @@
 #include "redis/store/plain_store.hpp"
 
+#include <cstdint>
 #include <utility>
 
 namespace rlock::redis {

@@ -1,6 +1,7 @@
 #include "redis/store/redis_store.hpp"
 
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <utility>
 

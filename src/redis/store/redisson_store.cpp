@@ -1,5 +1,6 @@
 #include "redis/store/redisson_store.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "redis/store/call.hpp"

@@ -1,0 +1,191 @@
+"""The guard that is forked while the acquire is on its way. [docs/SUPERVISION.md, "Order of a run"]"""
+import json
+import os
+import signal
+import subprocess
+import unittest
+
+from support import RLOCK, Case, child_of, gone, mutant, needs_root, processes, read, send, stat_of, stopped, until
+
+# What the command sees, and what the server has meanwhile.
+SHOW = 'echo "$RLOCK_OWNER $RLOCK_TOKEN"; rlock status --json "$RLOCK_NAME"'
+
+
+def children(pid):
+    return [one for one in processes() if (stat_of(one) or ("", 0))[1] == pid]
+
+
+def sockets(pid):
+    links = set()
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            links.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+        except FileNotFoundError:
+            pass  # closed just now
+    return {link for link in links if link.startswith("socket:")}
+
+
+class EarlyGuard(Case):
+    def pause_server(self):
+        send(self.server.process.pid, signal.SIGSTOP)
+        self.addCleanup(self.resume_server)
+
+    def resume_server(self):
+        send(self.server.process.pid, signal.SIGCONT)
+
+    def asking(self, *words, program=RLOCK, **how):
+        """rlock with its guard, at a server that does not answer before resume_server()."""
+        self.pause_server()
+        argv = [program, "run", "--connect-timeout", "60s", *words]
+        asking = self.start(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
+        asking.guard = until(lambda: children(asking.pid), "a guard")[0]
+        until(lambda: len(sockets(asking.guard)) == 1, "a guard that holds one socket, to rlock")
+        return asking
+
+    def waiting(self, name, script, program=RLOCK):
+        """rlock in the queue behind a holder."""
+        holder = self.hold(name, "echo on; read -r _", stdin=subprocess.PIPE)
+        waiting = self.start([program, "run", name, "--", "sh", "-c", script], stdout=subprocess.PIPE, text=True)
+        until(lambda: self.server.ask("zcard", f"rlock:{{{name}}}:queue") == "1", "a waiter")
+        return holder, waiting
+
+    def assert_holder(self, owner_and_token, status):
+        holder = json.loads(status)["locks"][0]["holders"][0]
+        self.assertEqual(owner_and_token, f"{holder['owner']} {holder['token']}")
+
+    def test_it_starts_the_command_of_the_grant(self):
+        asking = self.asking("early", "--", "sh", "-c", f"{SHOW}; echo $PPID")
+        self.resume_server()
+        said = asking.communicate()[0].splitlines()
+        self.assert_ends(asking, 0)
+        self.assert_holder(*said[:2])
+        self.assertEqual(int(said[2]), asking.guard)
+        self.assert_nothing_left("early")
+
+    def test_it_holds_neither_connection_nor_more(self):
+        asking = self.asking("early", "--", "true")
+        self.assertEqual(sockets(asking.guard) & sockets(asking.pid), set())
+        self.resume_server()
+        self.assert_ends(asking, 0)
+
+    def test_it_ends_with_rlock(self):
+        for number in signal.SIGKILL, signal.SIGTERM:
+            with self.subTest(number=number):
+                asking = self.asking("early", "--", "touch", "ran")
+                send(asking.pid, number)
+                until(lambda: gone(asking.guard), "the end of the guard")
+                self.resume_server()
+                self.assert_ends(asking, -number)
+                self.assertEqual(asking.stderr.read(), "")
+                self.assertFalse(os.path.exists("ran"))
+                until(lambda: self.server.ask("exists", "rlock:{early}:holders") == "0" or
+                      self.server.ask("flushall"), "a free lock")
+
+    def test_one_that_is_stopped_ends_with_rlock(self):
+        asking = self.asking("early", "--", "true")
+        send(asking.guard, signal.SIGSTOP)
+        until(lambda: stopped(asking.guard), "a stop")
+        send(asking.pid, signal.SIGKILL)
+        until(lambda: gone(asking.guard), "the end of the guard")
+
+    def test_one_that_is_stopped_is_resumed(self):
+        asking = self.asking("early", "--", "sh", "-c", SHOW)
+        send(asking.guard, signal.SIGSTOP)
+        until(lambda: stopped(asking.guard), "a stop")
+        self.resume_server()
+        self.assert_holder(*asking.communicate()[0].splitlines())
+        self.assert_ends(asking, 0)
+
+    def test_one_that_was_killed_is_replaced(self):
+        asking = self.asking("early", "--", "sh", "-c", SHOW)
+        send(asking.guard, signal.SIGKILL)
+        until(lambda: gone(asking.guard), "the end of the guard")
+        self.resume_server()
+        said, complaint = asking.communicate()
+        self.assert_holder(*said.splitlines())
+        self.assert_ends(asking, 0)
+        self.assertEqual(complaint, "")
+
+    def test_no_room_for_the_environment(self):
+        """More than fits into the message to the guard: another one is forked that has it all."""
+        one = self.run_program([RLOCK, "run", "outer", "--", "sh", "-c", 'echo "$RLOCK_HELD"']).stdout.strip()
+        held = ";".join(one.replace("outer", f"outer{number}") for number in range(100))
+        asking = self.asking("early", "--", "sh", "-c", f'{SHOW}; echo "$RLOCK_HELD"',
+                             env=self.environment | {"RLOCK_HELD": held})
+        self.resume_server()
+        said = asking.communicate()[0].splitlines()
+        self.assert_ends(asking, 0)
+        self.assert_holder(*said[:2])
+        self.assertEqual(said[2].count(";"), 100)
+        self.assertTrue(gone(asking.guard))
+
+    def test_refused_at_once(self):
+        holder = self.hold("busy", "echo on; read -r _", stdin=subprocess.PIPE)
+        asking = self.asking("-n", "busy", "--", "touch", "ran")
+        self.resume_server()
+        self.assert_ends(asking, 75)
+        self.assertTrue(gone(asking.guard))
+        self.assertFalse(os.path.exists("ran"))
+        holder.communicate(b"\n")
+        self.assert_ends(holder, 0)
+
+    def leaves_no_guard(self, program):
+        """rlock in the queue: whether it is alone there; and then runs its command all the same."""
+        holder, waiting = self.waiting("queue", SHOW, program)
+        alone = not children(waiting.pid)
+        holder.communicate(b"\n")
+        self.assert_holder(*waiting.communicate()[0].splitlines())
+        self.assert_ends(waiting, 0)
+        self.assert_ends(holder, 0)
+        self.assert_nothing_left("queue")
+        return alone
+
+    def test_a_waiter_has_none(self):
+        self.assertTrue(self.leaves_no_guard(RLOCK))
+
+    def test_a_guard_beside_a_waiter_is_noticed(self):
+        self.assertFalse(self.leaves_no_guard(mutant("guard_waits_on")))
+
+    def test_no_answer_in_time(self):
+        self.pause_server()
+        got = self.run_program([RLOCK, "run", "--connect-timeout", "300ms", "early", "--", "touch", "ran"])
+        self.resume_server()
+        self.assertEqual(got.returncode, 69, got)
+        self.assertEqual(got.stderr.count("\n"), 1, got)
+        self.assertFalse(os.path.exists("ran"))
+
+    def test_no_answer_and_fail_open(self):
+        self.pause_server()
+        got = self.run_program([RLOCK, "run", "--connect-timeout", "300ms", "--fail-open", "early", "--",
+                                "sh", "-c", 'echo "${RLOCK_OWNER-none} ${RLOCK_UNLOCKED:+unlocked}"'])
+        self.assertEqual(got.returncode, 0, got)
+        self.assertEqual(got.stdout, "none unlocked\n")
+
+    def test_the_first_process_of_a_new_namespace(self):
+        """After `unshare -p` a guard that was given up would leave a namespace without PID 1, where none can follow."""
+        needs_root("unshare", "-p", "true")
+        holder = self.hold("space", "echo on; read -r _", stdin=subprocess.PIPE)
+        waiting = self.start(["unshare", "-p", RLOCK, "run", "space", "--", "sh", "-c", "exit 5"])
+        until(lambda: self.server.ask("zcard", "rlock:{space}:queue") == "1", "a waiter")
+        holder.communicate(b"\n")
+        self.assert_ends(waiting, 5)
+
+    def test_it_dies_with_what_it_has_not_started(self):
+        """Its lease is that of the grant: a stopped rlock's command ends before that does."""
+        holder, waiting = self.waiting("lease", "touch on; exec sleep 1000")
+        waiting.kill()
+        waiting.wait()
+        holder.communicate(b"\n")
+        asking = self.asking("-t", "2", "--no-renew", "late", "--", "sh", "-c", "touch on; exec sleep 1000")
+        self.resume_server()
+        until(lambda: os.path.exists("on"), "the command")
+        send(asking.pid, signal.SIGSTOP)
+        command = child_of(asking.guard, "sleep")
+        until(lambda: gone(command), "the end of the command")
+        self.assertNotEqual(read(f"/proc/{asking.pid}/stat"), "")
+        send(asking.pid, signal.SIGCONT)
+        self.assert_ends(asking, 76)
+
+
+if __name__ == "__main__":
+    unittest.main()
