@@ -1,5 +1,5 @@
-# harden(TARGET): what a fault in memory has to get past in every program that is built for use. The test `packaging_hardening`
-# reads the built program. Debug builds go without: there the sanitizers find more.
+# For src: what a fault in memory has to get past in every program that is built for use. The test `packaging_hardening` reads the
+# built program. Debug builds go without: there the sanitizers find more.
 include(CheckCXXCompilerFlag)
 
 set(hardening -fstack-protector-strong)
@@ -18,8 +18,5 @@ endif()
 # Undefined first: distributions define it in their compilers, or in CXXFLAGS.
 list(APPEND hardening -D_GLIBCXX_ASSERTIONS -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=${fortify})
 
-function(harden target)
-  set(usual "$<CONFIG:Release,RelWithDebInfo,MinSizeRel>")
-  target_compile_options(${target} INTERFACE "$<${usual}:${hardening}>" -fPIE)
-  target_link_options(${target} INTERFACE -Wl,-z,noexecstack)
-endfunction()
+add_compile_options("$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:${hardening}>" -fPIE)
+add_link_options(-Wl,-z,noexecstack)

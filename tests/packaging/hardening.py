@@ -65,7 +65,7 @@ def code_faults(program, static):
 
 def command_faults(commands):
     faults = []
-    ours = [entry for entry in json.load(open(commands, encoding="utf-8")) if "/src/" in entry["file"]]
+    ours = [entry for entry in json.load(open(commands, encoding="utf-8")) if " -o src/" in entry["command"]]
     wanted = FLAGS + (X86_FLAGS if output("uname", "-m").strip() == "x86_64" else [])
     for entry in ours:
         words = entry["command"].split()
