@@ -18,7 +18,7 @@ BUILD, ROUNDS = sys.argv[1], int(sys.argv[2])
 RLOCK = os.path.join(BUILD, "src", "rlock")
 STAMP = os.path.join(BUILD, "tests", "bench", "bench_stamp")
 LUA = os.path.join(os.path.dirname(__file__), "..", "..", "src", "lua")
-KEYS = ("holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never")
+KEYS = ("holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never", "once")
 NO_LIMIT = 1_000_000_000
 RELEASE_IF_OURS = "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) end"
 

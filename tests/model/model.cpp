@@ -77,7 +77,7 @@ const std::vector<Mutant> kMutants{
      {{"if not fits(limit) then return 'full' end", ""}},
      "M:",
      kSlotsAndLoss},
-    {"no tombstones", {{"call('ZADD', RELEASED, int(keep * 8 + kind), owner)", ""}}, "L:", kFault},
+    {"no tombstones", {{"call('ZADD', RELEASED, int(keep * 16 + kind), owner)", ""}}, "L:", kFault},
     {"limits as first-come", {{"math.min(limit, least)", "limit"}}, "M:", kMixed},
     {"the token counts from the counter alone",
      {{"math.max(meta.last + 1, now_us)", "meta.last + 1"}},
@@ -152,7 +152,7 @@ const std::vector<Mutant> kMutants{
 const std::vector<Mutant> kShortMutants{
     {"no tombstones", {{"call('ZADD', RELEASED, tombstone, owner)", ""}}, "L:", kFault},
     {"the token of a free lock counts from the counter alone",
-     {{"math.max(tonumber(last or 0) + 1, now_us)", "tonumber(last or 0) + 1"}},
+     {{"math.max(last + 1, now_us)", "last + 1"}},
      "F:",
      kLoss},
     {"last come, first served",
