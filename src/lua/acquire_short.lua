@@ -46,32 +46,32 @@ if plain and present == 0 then
 end
 
 -- There is one holder, whose lease has not ended, and no waiter has died: nothing is to be swept, admitted or woken.
-local single = nil  -- that holder
+local single, single_end = nil, nil
 local owner_line, owner_entries
 if plain and (present == 3 or present == 5) then
   local holder = call('ZRANGE', HOLDERS, 0, 1, 'WITHSCORES')
-  local limits = call('ZRANGE', LIMITS, 0, 1, 'WITHSCORES')
-  local ends = call('ZMSCORE', RELEASED, owner, owner .. ':0')
   local head = present == 5 and call('ZRANGE', QUEUE, 0, 0)[1] or NOBODY
-  local oldest = present == 5 and call('ZRANGE', ALIVE, 0, 0, 'WITHSCORES')[2] or now + 1
+  local dead = present == 5 and call('ZCOUNT', ALIVE, '-inf', now) or 0
   owner_line, owner_entries = unpack(call('HMGET', WHO, '+' .. owner, '@' .. owner))
-  call('LLEN', HISTORY)
-  if holder[2] and not holder[3] and tonumber(holder[2]) > now and limits[1] == holder[1] and not limits[3] and
-     not ends[1] and not ends[2] and tonumber(oldest) > now and head == old_head and
-     tonumber(hold_end) <= now then
-    single = {owner = holder[1], ends = tonumber(holder[2]), limit = limits[2]}
+  single_end = tonumber(holder[2] or 0)
+  if single_end > now and not holder[3] and single_end <= now + DAY and call('ZCARD', LIMITS) == 1 and dead == 0 and
+     head == old_head and tonumber(hold_end) <= now then
+    single = holder[1]
   end
 end
 
 -- The only holder claims its grant.
-if single and single.owner == owner and owner_entries == '0=' .. single.ends then
+if single == owner and owner_entries == '0=' .. single_end then
   local state, rest, token = string.match(owner_line or '', '^1 (%l+)( %d+ (%d+) .*)$')
   if state == 'granted' or state == 'held' then
-    local lease_end = math.max(now + ttl, single.ends)
-    local newest = tonumber(call('ZRANGE', RELEASED, -1, -1, 'WITHSCORES')[2] or 0)
+    local lease_end = math.max(now + ttl, single_end)
+    local who_end = lease_end + GRACE
+    if call('ZCOUNT', RELEASED, (who_end + 1) * 16, '+inf') > 0 then
+      who_end = math.floor(call('ZRANGE', RELEASED, -1, -1, 'WITHSCORES')[2] / 16)
+    end
     call('PEXPIREAT', HOLDERS, lease_end + GRACE)
     call('PEXPIREAT', LIMITS, lease_end + GRACE)
-    call('PEXPIREAT', WHO, math.max(lease_end + GRACE, math.floor(newest / 16)))
+    call('PEXPIREAT', WHO, who_end)
     call('ZADD', HOLDERS, lease_end, owner)
     call('HSET', WHO, '+' .. owner, '1 held' .. rest, '@' .. owner, '0=' .. lease_end)
     return {'granted', tonumber(token)}
@@ -79,13 +79,16 @@ if single and single.owner == owner and owner_entries == '0=' .. single.ends the
 end
 
 -- Behind an exclusive holder a waiter keeps its place alive, or a newcomer joins the queue.
-if single and single.owner ~= owner and single.limit == '1' then
+if single and single ~= owner then
   local ticket = owner_line and present == 5 and call('ZSCORE', QUEUE, owner)
   local joins = not owner_line and given_ticket == '0' and queueing == 'wait' and max_queue == ''
-  local line, entries, its_record = unpack(call('HMGET', WHO, '+' .. single.owner, '@' .. single.owner, single.owner))
+  local ends = joins and call('ZMSCORE', RELEASED, owner, owner .. ':0') or {}
+  joins = joins and not ends[1] and not ends[2]
+  local line, entries, its_record = unpack(call('HMGET', WHO, '+' .. single, '@' .. single, single))
   local l = {string.match(line or '', '^1 (%l+) (%d+) (%d+) (%d+) (%d+) %d+ ([012])')}
-  if (ticket or joins) and l[1] and entries == '0=' .. single.ends then
+  if (ticket or joins) and l[2] == '1' and entries == '0=' .. single_end then
     if joins then
+      call('LLEN', HISTORY)
       local denial = denied()
       if denial then return redis.error_reply(denial) end
       ticket = string.format('%.0f', math.max(last + 1, now_us))
@@ -94,14 +97,17 @@ if single and single.owner ~= owner and single.limit == '1' then
       call('ZADD', QUEUE, ticket, owner)
       write_memory(ticket, last_grant, last_exclusive, present == 5 and old_head or owner)
     end
-    local last_end = math.max(now + HEARTBEAT, tonumber(call('ZRANGE', ALIVE, -1, -1, 'WITHSCORES')[2] or 0))
+    local last_end = now + HEARTBEAT
+    if call('ZCOUNT', ALIVE, last_end + 1, '+inf') > 0 then
+      last_end = tonumber(call('ZRANGE', ALIVE, -1, -1, 'WITHSCORES')[2])
+    end
     call('PEXPIREAT', QUEUE, last_end)
     call('ZADD', ALIVE, now + HEARTBEAT, owner)
     call('PEXPIREAT', ALIVE, last_end)
-    local position, left = call('ZRANK', QUEUE, owner), single.ends - now
+    local position, left = call('ZRANK', QUEUE, owner), single_end - now
     local look_again = position < 5 and math.max(1, math.min(left, HOUR) + 50 * position) or -1
     return {'queued', tonumber(ticket), position + 1, look_again,
-            {single.owner, l[1], tonumber(l[2]), tonumber(l[3]), tonumber(l[4]), now - l[4], left, 1, l[6],
+            {single, l[1], tonumber(l[2]), tonumber(l[3]), tonumber(l[4]), now - l[4], left, 1, l[6],
              its_record or '', tonumber(l[5])}}
   end
 end

@@ -33,9 +33,9 @@ do
   if sole and waiting then
     head, second = unpack(call('ZRANGE', QUEUE, 0, 1))
     local found, stamp = unpack(call('HMGET', WHO, '+' .. (head or ''), '#' .. (head or '')))
-    local oldest = tonumber(call('ZRANGE', ALIVE, 0, 0, 'WITHSCORES')[2] or 0)
+    local dead = call('ZCOUNT', ALIVE, '-inf', now)
     head_line = {string.match(found or '', '^1 waiting 1 %d+ %d+ (%d+) 0 ([012].*)$')}
-    if not head_line[1] or stamp or oldest <= now or not call('ZSCORE', ALIVE, head) then sole = false end
+    if not head_line[1] or stamp or dead > 0 or not call('ZSCORE', ALIVE, head) then sole = false end
   end
 
   if sole and tonumber(sole) > now then
