@@ -38,10 +38,8 @@ local LONE = '^1 (%S+) (%d+) (%d+) (%d+) (%d+) ([012]) ()(%d+)() ([^|]*)| (.*)$'
 -- the usual way, which cost more to make than most requests need. Where anything is in doubt the usual way decides.
 local present = call('EXISTS', HOLDERS, LIMITS, QUEUE, ALIVE, WHO, NEVER)
 local lone = present == 1 and redis.pcall('GET', HOLDERS)
-if type(lone) == 'table' then
-  if not string.find(lone.err, 'WRONGTYPE', 1, true) then return lone end
-  lone = false
-end
+-- Once more where it is denied: an uncaught error names its line, and the client that line's command.
+if type(lone) == 'table' then lone = not string.find(lone.err, 'WRONGTYPE', 1, true) and call('GET', HOLDERS) end
 local lone_owner, lone_limit, lone_token, lone_since, lone_ttl, lone_responsive, end_at, lone_end, end_after,
       lone_words, lone_record = string.match(lone or '', LONE)
 
@@ -74,6 +72,7 @@ local memory = redis.pcall('GET', META)
 -- The hash of an rlock that knows no version word: becomes a string where the lock is free, and else stops each script.
 local migrates, older = type(memory) == 'table', nil
 if migrates then
+  if not string.find(memory.err, 'WRONGTYPE', 1, true) then return call('GET', META) end
   local fields = redis.pcall('HMGET', META, 'last', 'grant', 'exclusive', 'created')
   if fields.err or not fields[1] then return memory end
   if present > 0 then older = redis.error_reply('WRONGTYPE an older rlock uses this lock') end
