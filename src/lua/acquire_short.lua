@@ -78,7 +78,8 @@ if single == owner and owner_entries == '0=' .. single_end then
   end
 end
 
--- Behind an exclusive holder a waiter keeps its place alive, or a newcomer joins the queue.
+-- Behind an exclusive holder a waiter keeps its place alive, or a newcomer joins the queue. WHO lives a minute beyond the
+-- holder's lease, and so beyond the heartbeat.
 if single and single ~= owner then
   local ticket = owner_line and present == 5 and call('ZSCORE', QUEUE, owner)
   local joins = not owner_line and given_ticket == '0' and queueing == 'wait' and max_queue == ''
