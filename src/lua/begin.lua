@@ -2,7 +2,7 @@
 -- The line above makes Dragonfly run scripts atomically and with declared keys, whatever its default.
 -- All scripts of the native protocol begin with this file; then come the short ways of acquire, renew and release, and
 -- prelude, history, sweep, grant and finish, which the usual way needs. [docs/PROTOCOL.md]
--- KEYS: holders limits queue alive who meta released history never, all tagged {NAME}.
+-- KEYS: holders limits queue alive who meta released history never once, all tagged {NAME}. Nothing uses `once` yet.
 -- All times are the server's, in ms; the numbers that are issued (tickets, tokens) are in microseconds.
 local HOLDERS, LIMITS, QUEUE, ALIVE, WHO, META, RELEASED, HISTORY, NEVER = unpack(KEYS)
 local BASE = string.sub(HOLDERS, 1, -8)
@@ -20,9 +20,10 @@ local RUNS = 100            -- rows in the history
 local SWEEP = 256           -- removed by one script, of holders, waiters and tombstones each
 local ADMIT = 64            -- granted by one script
 
--- Kinds of tombstones: the larger one replaces the smaller. An owner may come back up to REQUEUED.
-local EXPIRED, REQUEUED, WAS_RELEASED, CANCELLED, REMOVED, FORCED = 0, 1, 2, 3, 4, 5
-local KINDS = {[0] = 'expired', 'expired', 'released', 'cancelled', 'removed', 'forced'}
+-- Kinds of tombstones: the larger one replaces the smaller. An owner may come back up to REQUEUED. 4 and 5 are kept for
+-- waiters that end because the work was done, or because a newer one replaced them.
+local EXPIRED, REQUEUED, WAS_RELEASED, CANCELLED, REMOVED, FORCED = 0, 1, 2, 3, 6, 7
+local KINDS = {[0] = 'expired', 'expired', 'released', 'cancelled', 'done', 'superseded', 'removed', 'forced'}
 
 local call = redis.call
 local time = call('TIME')
@@ -37,10 +38,8 @@ local LONE = '^1 (%S+) (%d+) (%d+) (%d+) (%d+) ([012]) ()(%d+)() ([^|]*)| (.*)$'
 -- the usual way, which cost more to make than most requests need. Where anything is in doubt the usual way decides.
 local present = call('EXISTS', HOLDERS, LIMITS, QUEUE, ALIVE, WHO, NEVER)
 local lone = present == 1 and redis.pcall('GET', HOLDERS)
-if type(lone) == 'table' then
-  if not string.find(lone.err, 'WRONGTYPE', 1, true) then return lone end
-  lone = false
-end
+-- Once more where it is denied: an uncaught error names its line, and the client that line's command.
+if type(lone) == 'table' then lone = not string.find(lone.err, 'WRONGTYPE', 1, true) and call('GET', HOLDERS) end
 local lone_owner, lone_limit, lone_token, lone_since, lone_ttl, lone_responsive, end_at, lone_end, end_after,
       lone_words, lone_record = string.match(lone or '', LONE)
 
@@ -65,11 +64,34 @@ local function with_wakes(reply)
   return {'wakes', reply, unpack(unsent)}
 end
 
+-- META is `1 last grant exclusive created hold kept head`, then words `key=value`, which are kept. It is a string, so that
+-- an rlock that knows no version word finds a wrong type, whatever else there is.
+local MEMORY = '^1 (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+)(.*)$'
+local NOBODY = '-'
+local memory = redis.pcall('GET', META)
+-- The hash of an rlock that knows no version word: becomes a string where the lock is free, and else stops each script.
+local migrates, older = type(memory) == 'table', nil
+if migrates then
+  if not string.find(memory.err, 'WRONGTYPE', 1, true) then return call('GET', META) end
+  local fields = redis.pcall('HMGET', META, 'last', 'grant', 'exclusive', 'created')
+  if fields.err or not fields[1] then return memory end
+  if present > 0 then older = redis.error_reply('WRONGTYPE an older rlock uses this lock') end
+  memory = table.concat({'1', fields[1], fields[2] or 0, fields[3] or 0, fields[4] or 0, '0 0 -'}, ' ')
+end
+local last, last_grant, last_exclusive, created, hold_end, kept, old_head, words =
+  string.match(memory or '1 0 0 0 0 0 0 -', MEMORY)
+if not last then return redis.error_reply('WRONGTYPE not a memory of rlock: ' .. META) end
+
 -- META and HISTORY live 30 days from the last use. The short ways move their ends once an hour.
-local function keep_memory(kept)
-  if kept and now - kept < HOUR then return end
-  call('PEXPIREAT', META, now + META_LIFE)
-  call('PEXPIREAT', HISTORY, now + META_LIFE)
-  call('HSET', META, 'kept', now)
+local function write_memory(new_last, grant, exclusive, head)
+  local moves = now - kept >= HOUR
+  local text = table.concat({'1', new_last, grant, exclusive, created == '0' and new_last or created, hold_end,
+                             moves and now or kept, head .. words}, ' ')
+  if moves then
+    call('SET', META, text, 'PXAT', now + META_LIFE)
+    call('PEXPIREAT', HISTORY, now + META_LIFE)
+  else
+    call('SET', META, text, 'KEEPTTL')
+  end
 end
 

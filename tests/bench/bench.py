@@ -19,7 +19,7 @@ RLOCK = os.path.join(BUILD, "src", "rlock")
 PORTABLE = os.path.join(BUILD, "portable", "rlock")  # where its libraries are installed
 STAMP = os.path.join(BUILD, "tests", "bench", "bench_stamp")
 LUA = os.path.join(os.path.dirname(__file__), "..", "..", "src", "lua")
-KEYS = ("holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never")
+KEYS = ("holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never", "once")
 NO_LIMIT = 1_000_000_000
 RELEASE_IF_OURS = "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) end"
 

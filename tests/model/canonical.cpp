@@ -27,7 +27,7 @@ class Writer {
     times("A", world_.memory->alive);
     // One whose time is over counts no more.
     rows("R", world_.memory->released, [&](int64_t score) {
-      return left(score >> 3) == 0 ? 0 : left(score >> 3) * 8 + (score & 7);
+      return left(score >> 4) == 0 ? 0 : left(score >> 4) * 16 + (score & 15);
     });
     who();
     meta();
@@ -159,7 +159,7 @@ class Writer {
     for (const Row& row : world_.memory->holders) needed = std::max(needed, left(row.score));
     for (const Row& row : world_.memory->alive) needed = std::max(needed, left(row.score));
     for (const Row& row : world_.memory->released) {
-      if (!name(row.member).empty()) needed = std::max(needed, left(row.score >> 3));
+      if (!name(row.member).empty()) needed = std::max(needed, left(row.score >> 4));
     }
     std::set<std::string> each;
     for (const Row& end : world_.memory->ends) {
