@@ -1,8 +1,9 @@
 -- acquire: joins the queue, keeps the position there alive, claims a grant. May be sent again.
 -- ARGV: owner, its earlier ticket or 0, limit, ttl, min-hold, responsive 0|1|2, wait|never, max-queue or '', record,
 --       over a quorum the number of the attempt, else 0; the user's name, for whom the ACL is asked once an hour
--- Returns: granted token | queued ticket position look-again-or--1 holder | busy waiters holder
+-- Returns: granted token | queued ticket position look-again-or--1 holder slice | busy waiters holder
 --          | gone kind note | more
+--          (look-again: when a lease may end; slice: after which to ask again in any case)
 local owner, given_ticket, limit, ttl, min_hold, responsive, queueing, max_queue, record, attempt, user = unpack(ARGV)
 
 if older then return older end
@@ -15,7 +16,7 @@ local function denied()
   local _, at = string.find(words, verdict, 1, true)
   if not redis.acl_check_cmd or (at and user and now < tonumber(string.match(words, '^%d+', at + 1))) then return nil end
   for _, command in ipairs({'BLPOP', 'DEL', 'GET', 'HDEL', 'HEXISTS', 'HGET', 'HLEN', 'HMGET', 'HSET',
-                            'LINDEX', 'LPUSH', 'LSET', 'LTRIM', 'PEXPIRE', 'PEXPIREAT', 'SET', 'ZADD', 'ZCARD',
+                            'LINDEX', 'LPUSH', 'LSET', 'LTRIM', 'PEXPIRE', 'PEXPIREAT', 'PTTL', 'SET', 'ZADD', 'ZCARD',
                             'ZCOUNT', 'ZMSCORE', 'ZRANGE', 'ZRANGEBYSCORE', 'ZRANK', 'ZREM', 'ZSCORE'}) do
     local known, allowed = pcall(redis.acl_check_cmd, command, HOLDERS, HOLDERS)
     if known and not allowed then return 'NOPERM this user has no permissions to run ' .. command end
@@ -98,18 +99,20 @@ if single and single ~= owner then
       call('ZADD', QUEUE, ticket, owner)
       write_memory(ticket, last_grant, last_exclusive, present == 5 and old_head or owner)
     end
-    local last_end = now + HEARTBEAT
-    if call('ZCOUNT', ALIVE, last_end + 1, '+inf') > 0 then
-      last_end = tonumber(call('ZRANGE', ALIVE, -1, -1, 'WITHSCORES')[2])
-    end
-    call('PEXPIREAT', QUEUE, last_end)
-    call('ZADD', ALIVE, now + HEARTBEAT, owner)
-    call('PEXPIREAT', ALIVE, last_end)
     local position, left = call('ZRANK', QUEUE, owner), single_end - now
+    local slices = slices_at(position)
+    local last_end = now + HEARTBEAT * slices
+    if call('ZCOUNT', ALIVE, last_end + 1, '+inf') > 0 then
+      last_end = math.floor(call('ZRANGE', ALIVE, -1, -1, 'WITHSCORES')[2])
+    end
+    call('PEXPIREAT', QUEUE, last_end + HEARTBEAT)
+    call('ZADD', ALIVE, beat_score(slices), owner)
+    call('PEXPIREAT', ALIVE, last_end + HEARTBEAT)
     local look_again = position < 5 and math.max(1, math.min(left, HOUR) + 50 * position) or -1
     return {'queued', tonumber(ticket), position + 1, look_again,
             {single, l[1], tonumber(l[2]), tonumber(l[3]), tonumber(l[4]), now - l[4], left, 1, l[6],
-             its_record or '', tonumber(l[5])}}
+             its_record or '', tonumber(l[5])},
+            SLICE * slices}
   end
 end
 

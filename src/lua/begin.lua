@@ -1,17 +1,22 @@
 --!df flags=
 -- The line above makes Dragonfly run scripts atomically and with declared keys, whatever its default.
--- All scripts of the native protocol begin with this file; then come the short ways of acquire, renew and release, and
--- prelude, history, sweep, grant and finish, which the usual way needs. [docs/PROTOCOL.md]
+-- All scripts of the native protocol begin with this file and memory; then come the short ways of acquire, renew and
+-- release, and prelude, history, sweep, grant and finish, which the usual way needs. In acquire the heartbeat of a waiter
+-- at rest stands before memory. [docs/PROTOCOL.md]
 -- KEYS: holders limits queue alive who meta released history never once, all tagged {NAME}. Nothing uses `once` yet.
 -- All times are the server's, in ms; the numbers that are issued (tickets, tokens) are in microseconds.
 local HOLDERS, LIMITS, QUEUE, ALIVE, WHO, META, RELEASED, HISTORY, NEVER = unpack(KEYS)
 local BASE = string.sub(HOLDERS, 1, -8)
 
 local CLAIM = 2000          -- a grant expires unless it is claimed within this time
-local HEARTBEAT = 15000     -- a waiter is dropped unless it asks again within this time
+local SLICE = 5000          -- a waiter near the head asks again so often, one far from it up to MOST_SLICES times as rarely
+local HEARTBEAT = 3 * SLICE -- and is dropped unless it does within three of its slices
+local NEAR = 64             -- waiters that are near the head, and by how many places the slice grows
+local MOST_SLICES = 4
 local TOMBSTONE = 60000     -- how long the end of an owner is remembered, at least
 local OVERDUE = 15000       -- how long a tombstone may stay that counts no more
-local GRACE = 60000         -- keys outlive the last lease, so that a late renewal finds what happened
+local GRACE = 60000         -- keys outlive the last lease, so that a late renewal finds what happened: not less than a
+                            -- heartbeat, so that WHO outlives those of all waiters
 local META_LIFE = 2592000000  -- 30 days
 local HOUR, DAY = 3600000, 86400000
 local WAKE_LIFE = 10000
@@ -42,56 +47,4 @@ local lone = present == 1 and redis.pcall('GET', HOLDERS)
 if type(lone) == 'table' then lone = not string.find(lone.err, 'WRONGTYPE', 1, true) and call('GET', HOLDERS) end
 local lone_owner, lone_limit, lone_token, lone_since, lone_ttl, lone_responsive, end_at, lone_end, end_after,
       lone_words, lone_record = string.match(lone or '', LONE)
-
-local unsent = {}  -- wakes that the client has to push: owner, event, owner, event...
-
--- The lists are not declared as keys: a server that wants all keys declared refuses the LPUSH.
-local function push_wake(owner, event)
-  local key = BASE .. 'wake:' .. owner
-  local length = redis.pcall('LPUSH', key, event)
-  if type(length) == 'table' then
-    unsent[#unsent + 1] = owner
-    unsent[#unsent + 1] = event
-    return
-  end
-  if length ~= 1 then redis.pcall('LTRIM', key, 0, 0) end
-  redis.pcall('PEXPIRE', key, WAKE_LIFE)
-end
-
--- A script's reply; with wakes that the client has to push, `wakes REPLY owner event...`.
-local function with_wakes(reply)
-  if #unsent == 0 then return reply end
-  return {'wakes', reply, unpack(unsent)}
-end
-
--- META is `1 last grant exclusive created hold kept head`, then words `key=value`, which are kept. It is a string, so that
--- an rlock that knows no version word finds a wrong type, whatever else there is.
-local MEMORY = '^1 (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+)(.*)$'
-local NOBODY = '-'
-local memory = redis.pcall('GET', META)
--- The hash of an rlock that knows no version word: becomes a string where the lock is free, and else stops each script.
-local migrates, older = type(memory) == 'table', nil
-if migrates then
-  if not string.find(memory.err, 'WRONGTYPE', 1, true) then return call('GET', META) end
-  local fields = redis.pcall('HMGET', META, 'last', 'grant', 'exclusive', 'created')
-  if fields.err or not fields[1] then return memory end
-  if present > 0 then older = redis.error_reply('WRONGTYPE an older rlock uses this lock') end
-  memory = table.concat({'1', fields[1], fields[2] or 0, fields[3] or 0, fields[4] or 0, '0 0 -'}, ' ')
-end
-local last, last_grant, last_exclusive, created, hold_end, kept, old_head, words =
-  string.match(memory or '1 0 0 0 0 0 0 -', MEMORY)
-if not last then return redis.error_reply('WRONGTYPE not a memory of rlock: ' .. META) end
-
--- META and HISTORY live 30 days from the last use. The short ways move their ends once an hour.
-local function write_memory(new_last, grant, exclusive, head)
-  local moves = now - kept >= HOUR
-  local text = table.concat({'1', new_last, grant, exclusive, created == '0' and new_last or created, hold_end,
-                             moves and now or kept, head .. words}, ' ')
-  if moves then
-    call('SET', META, text, 'PXAT', now + META_LIFE)
-    call('PEXPIREAT', HISTORY, now + META_LIFE)
-  else
-    call('SET', META, text, 'KEEPTTL')
-  end
-end
 

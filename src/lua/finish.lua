@@ -12,7 +12,8 @@ local function set_ends()
     call('PEXPIREAT', LIMITS, int(holders))
   end
   if n_queue > 0 then
-    alive = largest(ALIVE)
+    -- So much later that waiters far from the head need not move it with each heartbeat.
+    alive = largest(ALIVE) + HEARTBEAT
     call('PEXPIREAT', QUEUE, int(alive))
     call('PEXPIREAT', ALIVE, int(alive))
   end
@@ -24,6 +25,17 @@ local function set_ends()
   call('PEXPIREAT', META, int(math.max(now + META_LIFE, holders)))
 end
 
+-- Those that come near the head are woken to look again, which they do more often from then on.
+local function nudge_near()
+  local gone = n_queue > NEAR and n_queue - call('ZCARD', QUEUE) or 0
+  if gone == 0 then return end
+  local moved = call('ZRANGE', QUEUE, math.max(0, NEAR - gone), NEAR - 1)
+  if #moved == 0 then return end
+  for i, beat in ipairs(call('ZMSCORE', ALIVE, unpack(moved))) do
+    if is_far(beat) then wake(moved[i], 'look') end
+  end
+end
+
 -- The end of every script that writes: META, expiries, then the wakes, which must come last. The head of the queue
 -- is woken to look again where its timer may be too late. The caller needs no wake: it reads the reply.
 local function finish(caller)
@@ -32,6 +44,7 @@ local function finish(caller)
      (head ~= meta.head or must_retry or earliest_end() < end_before) then
     wake(head, 'look')
   end
+  nudge_near()
   local changed = migrates or head ~= meta.head
   for name, value in pairs(meta) do changed = changed or value ~= meta_as_read[name] end
   if changed and meta.created > 0 then

@@ -28,14 +28,18 @@ do
            not call('ZSCORE', RELEASED, owner) and holder[2]
   end
 
-  -- The head, if it excludes all others, and so that nothing else is to be done: none has died.
-  local head, second, head_line
+  -- The head, if it excludes all others, and so that nothing else is to be done: none has died. Another comes near the
+  -- head when this one leaves the queue.
+  local head, second, head_line, comer, comer_beat
   if sole and waiting then
     head, second = unpack(call('ZRANGE', QUEUE, 0, 1))
     local found, stamp = unpack(call('HMGET', WHO, '+' .. (head or ''), '#' .. (head or '')))
     local dead = call('ZCOUNT', ALIVE, '-inf', now)
     head_line = {string.match(found or '', '^1 waiting 1 %d+ %d+ (%d+) 0 ([012].*)$')}
-    if not head_line[1] or stamp or dead > 0 or not call('ZSCORE', ALIVE, head) then sole = false end
+    comer = call('ZRANGE', QUEUE, NEAR, NEAR)[1] or ''
+    local beat
+    beat, comer_beat = unpack(call('ZMSCORE', ALIVE, head or '', comer))
+    if not head_line[1] or stamp or dead > 0 or not beat or tonumber(beat) % 1 > 0 then sole = false end
   end
 
   if sole and tonumber(sole) > now then
@@ -79,6 +83,7 @@ do
       end
       if head then push_wake(head, 'granted') end
       if second and second ~= old_head then push_wake(second, 'look') end
+      if tonumber(comer_beat or 0) % 1 > 0 then push_wake(comer, 'look') end
       return with_wakes({'freed'})
     end
   end

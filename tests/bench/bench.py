@@ -14,11 +14,11 @@ import time
 
 import redis
 
+from script_texts import KEYS, script_text
+
 BUILD, ROUNDS = sys.argv[1], int(sys.argv[2])
 RLOCK = os.path.join(BUILD, "src", "rlock")
 STAMP = os.path.join(BUILD, "tests", "bench", "bench_stamp")
-LUA = os.path.join(os.path.dirname(__file__), "..", "..", "src", "lua")
-KEYS = ("holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never", "once")
 NO_LIMIT = 1_000_000_000
 RELEASE_IF_OURS = "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) end"
 
@@ -178,11 +178,7 @@ class Scripts:
         self.client = client
         self.sha = {}
         for script in ("acquire", "release"):
-            text = ""
-            for part in ("begin", f"{script}_short", "prelude", "history", "sweep", "grant", "finish", script):
-                with open(os.path.join(LUA, part + ".lua"), encoding="ascii") as file:
-                    text += file.read()
-            self.sha[script] = client.script_load(text)
+            self.sha[script] = client.script_load(script_text(script))
         self.keys = [f"rlock:{{{name}}}:{suffix}" for suffix in KEYS]
 
     def acquire(self, owner, limit=1):

@@ -15,3 +15,4 @@ if ! compile >"$top/build/bench.log" 2>&1; then
 fi
 /usr/bin/python3 "$top/tests/bench/bench.py" "$build" "${1:-300}"
 /usr/bin/python3 "$top/tests/bench/fail_over.py" "$build"
+/usr/bin/python3 "$top/tests/bench/waiters.py"

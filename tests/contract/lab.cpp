@@ -83,6 +83,7 @@ std::string MutatedScripts::mutate(const lua::Script& script,
     applied[i] = true;
     replace_all(text, mutations[i].from, mutations[i].to);
   }
+  replace_all(text, "call('PTTL', ALIVE)", "(call('PEXPIRETIME', ALIVE) - now)");
   return text;
 }
 

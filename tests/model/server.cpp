@@ -105,11 +105,16 @@ std::vector<std::string> texts_of(const redisReply& array) {
   return texts;
 }
 
+int64_t quarters_of(const std::string& score) {
+  const size_t point = score.find('.');
+  return point == std::string::npos ? 0 : static_cast<int64_t>(std::stod(score.substr(point)) * 4);
+}
+
 std::vector<Row> rows_of(const redisReply& array) {
   std::vector<Row> rows;
   auto texts = texts_of(array);
   for (size_t i = 0; i + 1 < texts.size(); i += 2)
-    rows.push_back({texts[i], std::stoll(texts[i + 1])});
+    rows.push_back({texts[i], std::stoll(texts[i + 1]), quarters_of(texts[i + 1])});
   return rows;
 }
 
@@ -136,7 +141,10 @@ Reply reply_of(const redisReply& array) {
   auto texts = texts_of(array);
   reply.word = texts.at(0);
   if (reply.word == "granted" || reply.word == "queued") reply.number = std::stoll(texts.at(1));
-  if (reply.word == "queued") reply.look_again = std::stoll(texts.at(3));
+  if (reply.word == "queued") {
+    reply.look_again = std::stoll(texts.at(3));
+    reply.slice = std::stoll(texts.at(5));
+  }
   if (reply.word == "lost" || reply.word == "gone" || reply.word == "absent")
     reply.how = texts.at(1);
   return reply;

@@ -76,12 +76,14 @@ class ScriptedStore final : public lock::LockServer {
   std::deque<Step<lock::RenewReply>> renews;
   std::deque<Step<lock::CancelReply>> cancels;
   std::vector<lock::AcquireCall> asked;
+  std::vector<TimePoint> asked_at;
   std::vector<Millis> slices;
   int cancelled = 0;
   lock::CancelHow cancelled_how{};
 
   lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall& call) override {
     asked.push_back(call);
+    asked_at.push_back(poller_.now());
     return play(acquires);
   }
   lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall& call) override {
