@@ -53,7 +53,7 @@ quietly "Building $program" build_portable
 quietly "Making its image" python3 -B "$top/packaging/image.py" "$dist/$program" "$version" "$architecture" "$dist/rlock-$version-$architecture.oci.tar"
 "$top/packaging/package.sh" DEB
 "$top/packaging/package.sh" RPM
-cp "$top"/build/package/*.deb "$top"/build/package/*.rpm "$top"/build/package/*.spdx.json "$dist"
+cp "$top"/build/package/*.deb* "$top"/build/package/*.rpm* "$dist"
 quietly "Checking what was made" check_artefacts
 cd "$dist"
 sha256sum -- * >SHA256SUMS
