@@ -3,7 +3,7 @@
 
 # ---- generated from the options table ----
 
-_rlock_commands=(run acquire renew release status queue force-unlock history doctor completion)
+_rlock_commands=(run acquire renew release status queue watch force-unlock history doctor completion)
 
 # rows: each option of command $1 with what it takes.
 _rlock_rows() {
@@ -128,6 +128,7 @@ _rlock_rows() {
     status) rows=(
       '--format native|plain|redisson'
       '--owner ID'
+      '--all '
       '-u,--url URL'
       '--user NAME'
       '--password-file FILE'
@@ -150,6 +151,27 @@ _rlock_rows() {
     queue) rows=(
       '--remove OWNER'
       '--reason TEXT'
+      '-u,--url URL'
+      '--user NAME'
+      '--password-file FILE'
+      '--password-command CMD'
+      '--cacert FILE'
+      '--cacertdir DIR'
+      '--cert FILE'
+      '--key FILE'
+      '--sni NAME'
+      '--insecure '
+      '--prefix TEXT'
+      '--connect-timeout DUR'
+      '--config FILE'
+      '--json '
+      '-q,--quiet '
+      '-v,--verbose '
+      '-h,--help '
+      '-V,--version '
+    ) ;;
+    watch) rows=(
+      '--format native|plain|redisson'
       '-u,--url URL'
       '--user NAME'
       '--password-file FILE'
@@ -290,6 +312,7 @@ _rlock_operands() {
     release) operands=NAME ;;
     status) operands=NAME... ;;
     queue) operands=NAME ;;
+    watch) operands=NAME... ;;
     force-unlock) operands=NAME ;;
     history) operands=NAME ;;
     doctor) operands='[options]' ;;

@@ -46,6 +46,8 @@ struct Dispatcher {
         return queue_command(invocation);
       case CommandId::force_unlock:
         return force_unlock_command(invocation);
+      case CommandId::watch:
+        return watch_command(invocation);
       case CommandId::history:
         return history_command(invocation);
       case CommandId::doctor:

@@ -116,8 +116,9 @@ struct Granted {
 struct Queued {
   Ticket ticket{};
   uint64_t position = 1;               // 1 is the head; 0 where there is no order
-  std::optional<Millis> look_again{};  // sooner than the usual slice, when a lease may end before
+  std::optional<Millis> look_again{};  // sooner than after the slice, when a lease may end before
   std::optional<Holder> holder{};      // one of those who hold it
+  std::optional<Millis> slice{};       // to block for; longer where many are before it
 };
 struct Busy {
   std::optional<Holder> holder{};

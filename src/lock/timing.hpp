@@ -52,10 +52,15 @@ inline constexpr Millis kFirstCompletion{1000};
 
 // ---- waiting for the lock ----
 
-// How long a waiter blocks at the server before it asks again, give or take the jitter, so that
-// waiters do not come in step. A third of the server's heartbeat (15 s): two may be lost.
+// How long a waiter near the head blocks at the server before it asks again, give or take the
+// jitter, so that waiters do not come in step. A third of the server's heartbeat (15 s): two may be
+// lost. To one that is farther back the server gives a longer slice and a longer heartbeat.
 inline constexpr Millis kWaitSlice{5000};
-inline constexpr Millis kWaitJitter{500};
+constexpr Millis wait_jitter(Millis slice) {
+  return slice / 10;
+}
+// Of what a server says, no more than this is believed.
+inline constexpr Millis kLongestWaitSlice{20'000};
 // A connection that stays silent for so much longer than the slice is given up.
 inline constexpr Millis kWaitReplyGrace{1000};
 // For one request of a waiter, once the server has answered before.

@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "lock/timing.hpp"
-
 namespace rlock::lock {
 namespace {
 
@@ -126,6 +124,8 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
   if (auto* queued = std::get_if<Queued>(&reply)) {
     state.call.ticket = queued->ticket;
     state.holder = queued->holder;
+    state.slice = std::clamp(queued->slice.value_or(timing::kWaitSlice), timing::kWaitSlice,
+                             timing::kLongestWaitSlice);
     observer_.queued(*queued);
     return wait(state, *queued);
   }
@@ -134,16 +134,14 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
   TimePoint until = std::max(state.limits.deadline, state.started + state.limits.first_contact);
   if (poller_.now() >= until) return cancel_and_return(state, WaitResult(TimedOut{state.holder}));
   if (++state.sweeps <= kMostSweeps) return std::nullopt;
-  return pause_before_retry(
-      state, until,
-      random_between(timing::kPollPause, timing::kPollPause + timing::kPollPauseSpread));
+  return pause_before_retry(state, until, poll_pause(state));
 }
 
 std::optional<Result<WaitResult>> WaitLoop::wait(WaitState& state, const Queued& queued) {
   TimePoint now = poller_.now();
   TimePoint deadline = state.limits.deadline;
   if (now >= deadline) return cancel_and_return(state, WaitResult(TimedOut{state.holder}));
-  Millis blocked = slice(queued);
+  Millis blocked = time_to_block(state, queued);
   auto request = store_.wait_for_wake(state.call.name, state.call.owner, blocked);
   PollResult driven =
       drive_ticking(*request, std::min(deadline, now + blocked + timing::kWaitReplyGrace));
@@ -165,9 +163,7 @@ std::optional<Result<WaitResult>> WaitLoop::handle_wake(WaitState& state, Result
   if (wake) {
     state.failed_waits = 0;
     if (state.brief_rounds <= kMostBriefRounds) return std::nullopt;
-    return pause_before_retry(
-        state, state.limits.deadline,
-        random_between(timing::kPollPause, timing::kPollPause + timing::kPollPauseSpread));
+    return pause_before_retry(state, state.limits.deadline, poll_pause(state));
   }
   const ErrorKind kind = wake.error().kind;
   if (kind == ErrorKind::denied || kind == ErrorKind::wrong_type) {
@@ -178,11 +174,8 @@ std::optional<Result<WaitResult>> WaitLoop::handle_wake(WaitState& state, Result
   if (++state.failed_waits == kWarnAfter && !std::exchange(state.must_poll, true)) {
     observer_.must_poll(wake.error());
   }
-  const bool first = state.failed_waits == 1;
-  return pause_before_retry(
-      state, state.limits.deadline,
-      first ? random_between(timing::kFirstPollPause, timing::kFirstPollPause * 3 / 2)
-            : random_between(timing::kPollPause, timing::kPollPause + timing::kPollPauseSpread));
+  return pause_before_retry(state, state.limits.deadline,
+                            state.failed_waits == 1 ? pause_after_cut(state) : poll_pause(state));
 }
 
 std::optional<Result<WaitResult>> WaitLoop::pause_before_retry(WaitState& state, TimePoint until,
@@ -210,7 +203,8 @@ std::optional<Result<WaitResult>> WaitLoop::recover(WaitState& state, Error erro
   observer_.transient_error(error);
   state.transient_error = std::move(error);
   state.backoff = next_backoff(state.backoff);
-  if (poller_.pause(std::min(until, now + state.backoff)) == PollResult::interrupted) {
+  const TimePoint next = now + pause_after_failure(state);
+  if (poller_.pause(std::min(until, next)) == PollResult::interrupted) {
     return cancel_and_return(state, WaitResult(Interrupted{}));
   }
   return std::nullopt;
@@ -259,10 +253,29 @@ PollResult WaitLoop::drive_ticking(Request& request, TimePoint deadline) {
 }
 
 // At least a millisecond: to the server, 0 would mean for ever.
-Millis WaitLoop::slice(const Queued& queued) {
-  Millis usual = random_between(timing::kWaitSlice - timing::kWaitJitter,
-                                timing::kWaitSlice + timing::kWaitJitter);
+Millis WaitLoop::time_to_block(const WaitState& state, const Queued& queued) {
+  const Millis jitter = timing::wait_jitter(state.slice);
+  const Millis usual = random_between(state.slice - jitter, state.slice + jitter);
   return std::max(Millis(1), std::min(usual, queued.look_again.value_or(usual)));
+}
+
+Millis WaitLoop::poll_pause(const WaitState& state) {
+  const auto slices = state.slice / timing::kWaitSlice;
+  return random_between(timing::kPollPause * slices,
+                        (timing::kPollPause + timing::kPollPauseSpread) * slices);
+}
+
+// The server may have restarted, and cut off all waiters at once: those at rest come back over a
+// whole slice, two of which may pass within their heartbeat.
+Millis WaitLoop::pause_after_cut(const WaitState& state) {
+  return random_between(timing::kFirstPollPause,
+                        state.at_rest() ? state.slice : timing::kFirstPollPause * 3 / 2);
+}
+
+// Those at rest come within their heartbeat also after a second pause.
+Millis WaitLoop::pause_after_failure(const WaitState& state) {
+  if (!state.at_rest()) return state.backoff;
+  return random_between(state.slice / 4, state.slice * 3 / 4);
 }
 
 // At random, so that waiters do not come as a herd.

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "lock/poller.hpp"
+#include "lock/timing.hpp"
 
 namespace rlock::lock {
 
@@ -67,13 +68,16 @@ class WaitLoop {
     std::optional<Holder> holder;
     std::optional<Error> transient_error;  // since the last answer
     Millis backoff{0};
-    int sweeps = 0;          // answered with RetryNow
-    int brief_rounds = 0;    // in a row, of asking and waiting
-    int failed_waits = 0;    // in a row
-    bool must_poll = false;  // and the observer knows
-    bool first = true;       // no request was sent yet
+    Millis slice = timing::kWaitSlice;  // that the last answer gave
+    int sweeps = 0;                     // answered with RetryNow
+    int brief_rounds = 0;               // in a row, of asking and waiting
+    int failed_waits = 0;               // in a row
+    bool must_poll = false;             // and the observer knows
+    bool first = true;                  // no request was sent yet
 
     bool waits() const { return call.queueing == Queueing::wait; }
+    // Far from the head: it asks less often, also after an outage.
+    bool at_rest() const { return slice > timing::kWaitSlice; }
     // Until when a request that is sent now is waited for.
     TimePoint reply_deadline(TimePoint sent_at) const;
   };
@@ -88,7 +92,10 @@ class WaitLoop {
   std::optional<Result<WaitResult>> recover(WaitState& state, Error error);
   Result<WaitResult> cancel_and_return(const WaitState& state, Result<WaitResult> result);
   PollResult drive_ticking(Request& request, TimePoint deadline);
-  Millis slice(const Queued& queued);
+  Millis time_to_block(const WaitState& state, const Queued& queued);
+  Millis poll_pause(const WaitState& state);
+  Millis pause_after_cut(const WaitState& state);
+  Millis pause_after_failure(const WaitState& state);
   Millis random_between(Millis least, Millis most);
 
   LockStore& store_;

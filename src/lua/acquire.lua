@@ -23,7 +23,10 @@ local function claim(line)
   return {'granted', line.token}
 end
 
-local function refresh_heartbeat() call('ZADD', ALIVE, int(now + HEARTBEAT), owner) end
+local function refresh_heartbeat()
+  local place = n_queue > NEAR and call('ZRANK', QUEUE, owner) or 0
+  call('ZADD', ALIVE, beat_score(slices_at(place)), owner)
+end
 
 -- Over a quorum the client chooses the ticket: the same on all servers, and never one of their tokens. A ticket of a
 -- client whose clock is ahead becomes the time here, or all later waiters would be served before it.
@@ -53,7 +56,13 @@ local function queued_reply()
   if position < 5 then
     look_again = math.max(1, math.min(earliest_end() - now, 3600000) + 50 * position)
   end
-  return {'queued', tonumber(call('ZSCORE', QUEUE, owner)), position + 1, look_again, some_holder()}
+  return {'queued', tonumber(call('ZSCORE', QUEUE, owner)), position + 1, look_again, some_holder(),
+          SLICE * slices_at(position)}
+end
+
+-- Whether it waited here before, and only comes back to its place.
+local function returns()
+  return stamp == 0 and tonumber(given_ticket) > 0 or stamp_of(owner) > 0
 end
 
 local reply = ended_reply()
@@ -98,7 +107,7 @@ if not queue_ticket(owner) then
     finish(owner)
     return with_wakes({'granted', line.token})
   end
-  if queueing == 'never' or (max_queue ~= '' and waiters >= tonumber(max_queue)) then
+  if queueing == 'never' or (max_queue ~= '' and waiters >= tonumber(max_queue) and not returns()) then
     note_skip(record)
     finish(owner)
     return with_wakes({'busy', waiters, some_holder()})

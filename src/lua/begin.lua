@@ -1,17 +1,22 @@
 --!df flags=
 -- The line above makes Dragonfly run scripts atomically and with declared keys, whatever its default.
--- All scripts of the native protocol begin with this file; then come the short ways of acquire, renew and release, and
--- prelude, history, sweep, grant and finish, which the usual way needs. [docs/PROTOCOL.md]
--- KEYS: holders limits queue alive who meta released history never, all tagged {NAME}.
+-- All scripts of the native protocol begin with this file and memory; then come the short ways of acquire, renew and
+-- release, and prelude, history, sweep, grant and finish, which the usual way needs. In acquire the heartbeat of a waiter
+-- at rest stands before memory. [docs/PROTOCOL.md]
+-- KEYS: holders limits queue alive who meta released history never once, all tagged {NAME}. Nothing uses `once` yet.
 -- All times are the server's, in ms; the numbers that are issued (tickets, tokens) are in microseconds.
 local HOLDERS, LIMITS, QUEUE, ALIVE, WHO, META, RELEASED, HISTORY, NEVER = unpack(KEYS)
 local BASE = string.sub(HOLDERS, 1, -8)
 
 local CLAIM = 2000          -- a grant expires unless it is claimed within this time
-local HEARTBEAT = 15000     -- a waiter is dropped unless it asks again within this time
+local SLICE = 5000          -- a waiter near the head asks again so often, one far from it up to MOST_SLICES times as rarely
+local HEARTBEAT = 3 * SLICE -- and is dropped unless it does within three of its slices
+local NEAR = 64             -- waiters that are near the head, and by how many places the slice grows
+local MOST_SLICES = 4
 local TOMBSTONE = 60000     -- how long the end of an owner is remembered, at least
 local OVERDUE = 15000       -- how long a tombstone may stay that counts no more
-local GRACE = 60000         -- keys outlive the last lease, so that a late renewal finds what happened
+local GRACE = 60000         -- keys outlive the last lease, so that a late renewal finds what happened: not less than a
+                            -- heartbeat, so that WHO outlives those of all waiters
 local META_LIFE = 2592000000  -- 30 days
 local HOUR, DAY = 3600000, 86400000
 local WAKE_LIFE = 10000
@@ -20,9 +25,10 @@ local RUNS = 100            -- rows in the history
 local SWEEP = 256           -- removed by one script, of holders, waiters and tombstones each
 local ADMIT = 64            -- granted by one script
 
--- Kinds of tombstones: the larger one replaces the smaller. An owner may come back up to REQUEUED.
-local EXPIRED, REQUEUED, WAS_RELEASED, CANCELLED, REMOVED, FORCED = 0, 1, 2, 3, 4, 5
-local KINDS = {[0] = 'expired', 'expired', 'released', 'cancelled', 'removed', 'forced'}
+-- Kinds of tombstones: the larger one replaces the smaller. An owner may come back up to REQUEUED. 4 and 5 are kept for
+-- waiters that end because the work was done, or because a newer one replaced them.
+local EXPIRED, REQUEUED, WAS_RELEASED, CANCELLED, REMOVED, FORCED = 0, 1, 2, 3, 6, 7
+local KINDS = {[0] = 'expired', 'expired', 'released', 'cancelled', 'done', 'superseded', 'removed', 'forced'}
 
 local call = redis.call
 local time = call('TIME')
@@ -37,39 +43,8 @@ local LONE = '^1 (%S+) (%d+) (%d+) (%d+) (%d+) ([012]) ()(%d+)() ([^|]*)| (.*)$'
 -- the usual way, which cost more to make than most requests need. Where anything is in doubt the usual way decides.
 local present = call('EXISTS', HOLDERS, LIMITS, QUEUE, ALIVE, WHO, NEVER)
 local lone = present == 1 and redis.pcall('GET', HOLDERS)
-if type(lone) == 'table' then
-  if not string.find(lone.err, 'WRONGTYPE', 1, true) then return lone end
-  lone = false
-end
+-- Once more where it is denied: an uncaught error names its line, and the client that line's command.
+if type(lone) == 'table' then lone = not string.find(lone.err, 'WRONGTYPE', 1, true) and call('GET', HOLDERS) end
 local lone_owner, lone_limit, lone_token, lone_since, lone_ttl, lone_responsive, end_at, lone_end, end_after,
       lone_words, lone_record = string.match(lone or '', LONE)
-
-local unsent = {}  -- wakes that the client has to push: owner, event, owner, event...
-
--- The lists are not declared as keys: a server that wants all keys declared refuses the LPUSH.
-local function push_wake(owner, event)
-  local key = BASE .. 'wake:' .. owner
-  local length = redis.pcall('LPUSH', key, event)
-  if type(length) == 'table' then
-    unsent[#unsent + 1] = owner
-    unsent[#unsent + 1] = event
-    return
-  end
-  if length ~= 1 then redis.pcall('LTRIM', key, 0, 0) end
-  redis.pcall('PEXPIRE', key, WAKE_LIFE)
-end
-
--- A script's reply; with wakes that the client has to push, `wakes REPLY owner event...`.
-local function with_wakes(reply)
-  if #unsent == 0 then return reply end
-  return {'wakes', reply, unpack(unsent)}
-end
-
--- META and HISTORY live 30 days from the last use. The short ways move their ends once an hour.
-local function keep_memory(kept)
-  if kept and now - kept < HOUR then return end
-  call('PEXPIREAT', META, now + META_LIFE)
-  call('PEXPIREAT', HISTORY, now + META_LIFE)
-  call('HSET', META, 'kept', now)
-end
 

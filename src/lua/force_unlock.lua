@@ -5,6 +5,7 @@
 --          (broken-before: the owners that this very request, known by its note, had broken; its reply was lost)
 local when, note = ARGV[1], ARGV[2]
 
+if older then return older end
 touch()
 unfold()
 sweep()

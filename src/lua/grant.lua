@@ -29,6 +29,20 @@ local function grant(owner, line, ends, stamp, ...)
   call('HSET', WHO, '+' .. owner, line_text(line), '@' .. owner, '0=' .. int(ends), ...)
 end
 
+-- Whether a waiter's heartbeat is longer than that of those near the head.
+local function is_far(beat) return beat and tonumber(beat) % 1 > 0 or false end
+
+-- Not within the heartbeat of a waiter near the head: it may have died long ago.
+local function is_silent(beat) return math.floor(beat) - now <= HEARTBEAT * (beat % 1 * 4) end
+
+-- Leaves the queue until it asks again with its ticket, which it is woken to do.
+local function pass_by(owner)
+  remove_waiter(owner)
+  -- What else is known of the owner goes with its tombstone.
+  if stamp_of(owner) > 0 then add_tombstone(owner, EXPIRED) end
+  wake(owner, 'look')
+end
+
 -- Grants to the waiters in front as far as they fit, and drops dead ones on the way. `excluded` has just cancelled its
 -- grant and would get it again at once.
 local function admit(excluded)
@@ -37,18 +51,21 @@ local function admit(excluded)
     local head = call('ZRANGE', QUEUE, 0, 0)[1]
     if not head then return end
     local line = read_line(head)
-    if not line or tonumber(call('ZSCORE', ALIVE, head) or 0) <= now then
+    local beat = tonumber(call('ZSCORE', ALIVE, head) or 0)
+    if not line or beat <= now then
       remove_waiter(head)
       add_tombstone(head, EXPIRED)
-    elseif head ~= excluded and fits(line.limit) then
+    elseif head == excluded or not fits(line.limit) then
+      return
+    elseif is_silent(beat) then
+      pass_by(head)
+    else
       call('ZREM', QUEUE, head)
       call('ZREM', ALIVE, head)
       line.state = 'granted'
       grant(head, line, now + CLAIM, stamp_of(head))
       granted[#granted + 1] = head
       wake(head, 'granted')
-    else
-      return
     end
   end
   must_retry = true

@@ -14,14 +14,13 @@ local n_released = call('ZCARD', RELEASED)
 local limits_complete = not several or call('ZCARD', LIMITS) == n_holders
 if several then call('HLEN', WHO) end
 call('LLEN', HISTORY)
-local stored = call('HMGET', META, 'last', 'grant', 'exclusive', 'created', 'head', 'hold')
 local meta = {
-  last = tonumber(stored[1] or 0),       -- number issued
-  grant = tonumber(stored[2] or 0),      -- token of the last grant
-  exclusive = tonumber(stored[3] or 0),  -- token of the last exclusive grant
-  created = tonumber(stored[4] or 0),    -- when this memory began
-  head = stored[5] or '',
-  hold = tonumber(stored[6] or 0),       -- latest end of a --min-hold
+  last = tonumber(last),                 -- number issued
+  grant = tonumber(last_grant),          -- token of the last grant
+  exclusive = tonumber(last_exclusive),  -- token of the last exclusive grant
+  created = tonumber(created),           -- when this memory began
+  head = old_head,                       -- of the queue
+  hold = tonumber(hold_end),             -- latest end of a --min-hold
 }
 
 local meta_as_read = {}
@@ -58,27 +57,27 @@ end
 -- rlock run (2), whose command does not outlive its lease.
 local RUN = '2'
 
--- The fields of WHO: `+owner` is state limit token since ttl min-hold responsive; `@owner` the entries as id=end,
--- separated by semicolons; `owner` the record.
+-- The fields of WHO: `+owner` is `1 state limit token since ttl min-hold responsive`, then words `key=value`, which are
+-- kept; `@owner` the entries as id=end, separated by semicolons; `owner` the record.
+local LINE = '^1 (%l+) (%d+) (%d+) (%d+) (%d+) (%d+) ([012])(.*)$'
 local function read_line(owner)
   if folded then
     if owner ~= lone_owner then return nil end
     return {state = 'held', limit = tonumber(lone_limit), token = tonumber(lone_token), since = tonumber(lone_since),
             ttl = tonumber(lone_ttl), min_hold = 0, responsive = lone_responsive,
-            entries = '0=' .. lone_end, record = lone_record}
+            words = string.gsub(' ' .. lone_words, ' $', ''), entries = '0=' .. lone_end, record = lone_record}
   end
   local found = call('HMGET', WHO, '+' .. owner, '@' .. owner, owner)
-  local state, limit, token, since, ttl, min_hold, responsive =
-    string.match(found[1] or '', '^(%l+) (%d+) (%d+) (%d+) (%d+) (%d+) ([012])$')
+  local state, limit, token, since, ttl, min_hold, responsive, line_words = string.match(found[1] or '', LINE)
   if not state then return nil end
   return {state = state, limit = tonumber(limit), token = tonumber(token), since = tonumber(since),
-          ttl = tonumber(ttl), min_hold = tonumber(min_hold), responsive = responsive,
+          ttl = tonumber(ttl), min_hold = tonumber(min_hold), responsive = responsive, words = line_words,
           entries = found[2] or '', record = found[3] or ''}
 end
 
 local function line_text(l)
-  return table.concat({l.state, int(l.limit), int(l.token), int(l.since), int(l.ttl),
-                       int(l.min_hold), l.responsive}, ' ')
+  return table.concat({'1', l.state, int(l.limit), int(l.token), int(l.since), int(l.ttl), int(l.min_hold),
+                       l.responsive .. (l.words or '')}, ' ')
 end
 
 -- Before the first write. A server whose memory is full refuses HSET, and then nothing has changed.
@@ -119,18 +118,18 @@ end
 -- The kind of a tombstone, or nil; one that is overdue counts no more.
 local function kind_of(score)
   score = tonumber(score or 0)
-  return math.floor(score / 8) > now and score % 8 or nil
+  return math.floor(score / 16) > now and score % 16 or nil
 end
 local function tombstone_score(owner) return n_released > 0 and call('ZSCORE', RELEASED, owner) or nil end
 local function tombstone(owner) return kind_of(tombstone_score(owner)) end
 
--- Scores are keep-until * 8 + kind. Where an owner ended twice the larger kind and the later time stay.
+-- Scores are keep-until * 16 + kind. Where an owner ended twice the larger kind and the later time stay.
 local function add_tombstone(owner, kind, lease_end)
   local before = tombstone_score(owner)
-  local keep = math.max(now + TOMBSTONE, lease_end or 0, before and math.floor(tonumber(before) / 8) or 0)
+  local keep = math.max(now + TOMBSTONE, lease_end or 0, before and math.floor(tonumber(before) / 16) or 0)
   kind = math.max(kind, kind_of(before) or kind)
   n_released = n_released + 1
-  call('ZADD', RELEASED, int(keep * 8 + kind), owner)
+  call('ZADD', RELEASED, int(keep * 16 + kind), owner)
 end
 
 -- Over a quorum an owner numbers its attempts from 1. `#owner` in WHO is the newest stamp seen: twice the attempt,

@@ -10,6 +10,7 @@
 --          | absent kind-before note   (kind: see KINDS, or unknown)
 local owner, entry, how, note, attempt, ticket = unpack(ARGV)
 
+if older then return older end
 do
   local ended = entry == '0' and (how == 'released' or how == 'unused')
   local sole = ended and lone_owner == owner and lone_end
@@ -21,37 +22,40 @@ do
     local holder = call('ZRANGE', HOLDERS, 0, 1, 'WITHSCORES')
     local entries
     line, entries, record = unpack(call('HMGET', WHO, '+' .. owner, '@' .. owner, owner))
-    token, since = string.match(line or '', '^held %d+ (%d+) (%d+) %d+ 0 [012]$')
+    token, since = string.match(line or '', '^1 held %d+ (%d+) (%d+) %d+ 0 [012]')
     call('ZCARD', LIMITS)
     sole = token and holder[1] == owner and not holder[3] and entries == '0=' .. holder[2] and
            not call('ZSCORE', RELEASED, owner) and holder[2]
   end
 
-  -- The head, if it excludes all others, and so that nothing else is to be done: none has died.
-  local head, second, head_line
+  -- The head, if it excludes all others, and so that nothing else is to be done: none has died. Another comes near the
+  -- head when this one leaves the queue.
+  local head, second, head_line, comer, comer_beat
   if sole and waiting then
     head, second = unpack(call('ZRANGE', QUEUE, 0, 1))
     local found, stamp = unpack(call('HMGET', WHO, '+' .. (head or ''), '#' .. (head or '')))
-    local oldest = tonumber(call('ZRANGE', ALIVE, 0, 0, 'WITHSCORES')[2] or 0)
-    head_line = {string.match(found or '', '^waiting 1 %d+ %d+ (%d+) 0 ([012])$')}
-    if not head_line[1] or stamp or oldest <= now or not call('ZSCORE', ALIVE, head) then sole = false end
+    local dead = call('ZCOUNT', ALIVE, '-inf', now)
+    head_line = {string.match(found or '', '^1 waiting 1 %d+ %d+ (%d+) 0 ([012].*)$')}
+    comer = call('ZRANGE', QUEUE, NEAR, NEAR)[1] or ''
+    local beat
+    beat, comer_beat = unpack(call('ZMSCORE', ALIVE, head or '', comer))
+    if not head_line[1] or stamp or dead > 0 or not beat or tonumber(beat) % 1 > 0 then sole = false end
   end
 
   if sole and tonumber(sole) > now then
-    local last, old_head, hold, kept = unpack(call('HMGET', META, 'last', 'head', 'hold', 'kept'))
     call('LLEN', HISTORY)
     local remembered = math.max(now + TOMBSTONE, tonumber(sole))
-    local tombstone = remembered * 8 + WAS_RELEASED
-    if call('ZCOUNT', RELEASED, (remembered + 1) * 8, '+inf') > 0 then
-      remembered = math.floor(call('ZRANGE', RELEASED, -1, -1, 'WITHSCORES')[2] / 8)
+    local tombstone = remembered * 16 + WAS_RELEASED
+    if call('ZCOUNT', RELEASED, (remembered + 1) * 16, '+inf') > 0 then
+      remembered = math.floor(call('ZRANGE', RELEASED, -1, -1, 'WITHSCORES')[2] / 16)
     end
     -- Beside a lone hold there is nothing else to sweep with the tombstones.
-    local overdue = call('ZCOUNT', RELEASED, '-inf', (now - OVERDUE) * 8)
-    if last and (overdue == 0 or not line) and tonumber(hold or 0) <= now then
+    local overdue = call('ZCOUNT', RELEASED, '-inf', (now - OVERDUE) * 16)
+    if (overdue == 0 or not line) and tonumber(hold_end) <= now then
       call('DEL', HOLDERS, LIMITS)
       if line then call('HDEL', WHO, owner, '+' .. owner, '@' .. owner) end
       if overdue > 0 then
-        call('ZREM', RELEASED, unpack(call('ZRANGEBYSCORE', RELEASED, '-inf', now * 8 + 7, 'LIMIT', 0, SWEEP)))
+        call('ZREM', RELEASED, unpack(call('ZRANGEBYSCORE', RELEASED, '-inf', now * 16 + 15, 'LIMIT', 0, SWEEP)))
       end
       call('ZADD', RELEASED, tombstone, owner)
       call('PEXPIREAT', RELEASED, remembered)
@@ -65,19 +69,21 @@ do
         call('ZREM', ALIVE, head)
         call('ZADD', HOLDERS, claim_by, head)
         call('ZADD', LIMITS, 1, head)
-        call('HSET', WHO, '+' .. head, table.concat({'granted 1', granted, now, head_line[1], 0, head_line[2]}, ' '),
+        call('HSET', WHO, '+' .. head, table.concat({'1 granted 1', granted, now, head_line[1], 0, head_line[2]}, ' '),
              '@' .. head, '0=' .. claim_by)
-        call('HSET', META, 'last', granted, 'grant', granted, 'exclusive', granted, 'head', second or '')
+        write_memory(granted, granted, granted, second or NOBODY)
         call('PEXPIREAT', HOLDERS, claim_by + GRACE)
         call('PEXPIREAT', LIMITS, claim_by + GRACE)
         call('PEXPIREAT', WHO, math.max(claim_by + GRACE, remembered))
       elseif line then
         call('PEXPIREAT', WHO, remembered)
-        if old_head ~= '' then call('HSET', META, 'head', '') end
+        if old_head ~= NOBODY then write_memory(last, last_grant, last_exclusive, NOBODY) end
+      elseif now - kept >= HOUR then
+        write_memory(last, last_grant, last_exclusive, old_head)
       end
-      keep_memory(kept)
       if head then push_wake(head, 'granted') end
       if second and second ~= old_head then push_wake(second, 'look') end
+      if tonumber(comer_beat or 0) % 1 > 0 then push_wake(comer, 'look') end
       return with_wakes({'freed'})
     end
   end

@@ -8,13 +8,13 @@
 --          (put_back: restored; untouched: nobody was granted the lock since it was granted with this token)
 local owner, entry, token, limit, ttl, min_hold, responsive, record, attempt, changed, ahead = unpack(ARGV)
 
+if older then return older end
 if lone_owner == owner and tonumber(lone_end) > now and entry == '0' and (attempt or '0') == '0' and min_hold == '0' and
    changed ~= '1' and ttl == lone_ttl and tonumber(limit) >= tonumber(lone_limit) and tonumber(ttl) <= DAY then
-  local kept = call('HGET', META, 'kept')
   local ends = math.max(now + ttl, tonumber(lone_end))
   call('PEXPIREAT', HOLDERS, ends + GRACE)
   call('SET', HOLDERS, string.sub(lone, 1, end_at - 1) .. ends .. string.sub(lone, end_after), 'KEEPTTL')
-  keep_memory(kept)
+  if now - kept >= HOUR then write_memory(last, last_grant, last_exclusive, old_head) end
   return {'extended'}
 end
 

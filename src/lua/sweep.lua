@@ -60,7 +60,7 @@ local function sweep_waiters()
   call('ZREM', ALIVE, unpack(dead))
   local ends = call('ZMSCORE', RELEASED, unpack(dead))
   local fields, tombs = {}, {}
-  local mark = int((now + TOMBSTONE) * 8 + EXPIRED)
+  local mark = int((now + TOMBSTONE) * 16 + EXPIRED)
   for i, owner in ipairs(dead) do
     fields[#fields + 1] = owner
     fields[#fields + 1] = '+' .. owner
@@ -77,8 +77,8 @@ end
 
 local function sweep_tombstones()
   if n_released == 0 then return end
-  if #call('ZRANGEBYSCORE', RELEASED, '-inf', int((now - OVERDUE) * 8 + 7), 'LIMIT', 0, 1) == 0 then return end
-  local old = call('ZRANGEBYSCORE', RELEASED, '-inf', int(now * 8 + 7), 'LIMIT', 0, SWEEP)
+  if #call('ZRANGEBYSCORE', RELEASED, '-inf', int((now - OVERDUE) * 16 + 15), 'LIMIT', 0, 1) == 0 then return end
+  local old = call('ZRANGEBYSCORE', RELEASED, '-inf', int(now * 16 + 15), 'LIMIT', 0, SWEEP)
   n_released = n_released - call('ZREM', RELEASED, unpack(old))
   local fields = {}
   for _, owner in ipairs(old) do

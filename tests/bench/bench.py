@@ -3,6 +3,7 @@
 import contextlib
 import os
 import secrets
+import shutil
 import signal
 import socket
 import statistics
@@ -13,11 +14,14 @@ import time
 
 from bench_server import redis_server
 
+from script_texts import KEYS, script_text
+
+from script_texts import KEYS, script_text
+
 BUILD, ROUNDS = sys.argv[1], int(sys.argv[2])
 RLOCK = os.path.join(BUILD, "src", "rlock")
+PORTABLE = os.path.join(BUILD, "portable", "rlock")  # where its libraries are installed
 STAMP = os.path.join(BUILD, "tests", "bench", "bench_stamp")
-LUA = os.path.join(os.path.dirname(__file__), "..", "..", "src", "lua")
-KEYS = ("holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never")
 NO_LIMIT = 1_000_000_000
 RELEASE_IF_OURS = "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) end"
 
@@ -36,24 +40,35 @@ def timed(*commands):
     return (time.perf_counter_ns() - begin) / 1000
 
 
+def copied(binary, folder):
+    """Where a file lies in the page cache moves a run by 10 %: those that are compared are copied afresh."""
+    return shutil.copy(binary, os.path.join(folder, secrets.token_hex(4)))
+
+
 def whole_run(port, folder):
     """The whole life of one uncontended run, interleaved with the peers'."""
+    ours = {"rlock": copied(RLOCK, folder)}
+    if os.path.exists(PORTABLE):
+        ours["portable"] = copied(PORTABLE, folder)
     lock_file = os.path.join(folder, "f")
     cli = ["redis-cli", "-p", str(port)]
     quiet = os.open(os.devnull, os.O_WRONLY)
     saved = os.dup(1)
     os.dup2(quiet, 1)
-    times = {"rlock": [], "flock": [], "redis-cli": []}
+    times = {name: [] for name in [*ours, "flock", "redis-cli"]}
     for _ in range(ROUNDS):
         times["flock"].append(timed(["flock", lock_file, "true"]))
-        times["rlock"].append(timed([RLOCK, "-u", f"redis://127.0.0.1:{port}", "run", "bench", "--", "true"]))
+        for name, binary in ours.items():
+            times[name].append(timed([binary, "-u", f"redis://127.0.0.1:{port}", "run", "bench", "--", "true"]))
         times["redis-cli"].append(timed([*cli, "set", "bench", "me", "nx", "px", "30000"], ["true"],
                                         [*cli, "eval", RELEASE_IF_OURS, "1", "bench", "me"]))
     os.dup2(saved, 1)
     median = {name: statistics.median(values) for name, values in times.items()}
     print("whole run of `true`, median ms:  "
           + "  ".join(f"{name} {value / 1000:.2f}" for name, value in median.items()))
-    print(f"  rlock : flock = {median['rlock'] / median['flock']:.2f}   (to reach: 1.30)")
+    for name, limit in ("rlock", "1.40"), ("portable", "1.30"):
+        if name in median:
+            print(f"  {name} : flock = {median[name] / median['flock']:.2f}   (to reach: {limit})")
     print(f"  rlock : redis-cli SET NX + EVAL = {median['rlock'] / median['redis-cli']:.2f}")
 
 
@@ -153,11 +168,7 @@ class Scripts:
         self.client = client
         self.sha = {}
         for script in ("acquire", "release"):
-            text = ""
-            for part in ("begin", f"{script}_short", "prelude", "history", "sweep", "grant", "finish", script):
-                with open(os.path.join(LUA, part + ".lua"), encoding="ascii") as file:
-                    text += file.read()
-            self.sha[script] = client.script_load(text)
+            self.sha[script] = client.script_load(script_text(script))
         self.keys = [f"rlock:{{{name}}}:{suffix}" for suffix in KEYS]
 
     def acquire(self, owner, limit=1):

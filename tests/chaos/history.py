@@ -160,10 +160,10 @@ def time_of(words):
         fields = dict(zip(words[2::2], words[3::2]))
         for name, text in fields.items():
             line, entry = text.split(), fields.get("@" + name[1:], "")
-            if name[0] == "+" and line[0] in ("granted", "waiting"):
-                return int(line[3])
-            if name[0] == "+" and line[0] == "held" and entry.startswith("0=") and ";" not in entry:
-                return int(entry[2:]) - int(line[4])
+            if name[0] == "+" and line[1] in ("granted", "waiting"):
+                return int(line[4])
+            if name[0] == "+" and line[1] == "held" and entry.startswith("0=") and ";" not in entry:
+                return int(entry[2:]) - int(line[5])
     return None
 
 
@@ -176,7 +176,7 @@ def entries_of(words):
     if command == "ZADD" and part in adds:
         for value, owner in zip(words[2::2], words[3::2]):
             number = int(float(value))
-            yield Entry(0, adds[part], owner, number % 8 if part == "released" else number)
+            yield Entry(0, adds[part], owner, number % 16 if part == "released" else number)
     elif command == "SET" and (hold := folded_hold(words)):
         yield Entry(0, "hold", hold[0], hold[3])
         yield Entry(0, "token", hold[0], hold[1])
@@ -187,8 +187,8 @@ def entries_of(words):
         for name, text in zip(words[2::2], words[3::2]):
             fields = text.split()
             # ~owner is no owner: it keeps the lock for --min-hold.
-            if name.startswith("+") and name[1:2] != "~" and len(fields) >= 7 and int(fields[2]) > 0:
-                yield Entry(0, "token", name[1:], int(fields[2]))
+            if name.startswith("+") and name[1:2] != "~" and len(fields) >= 8 and int(fields[3]) > 0:
+                yield Entry(0, "token", name[1:], int(fields[3]))
     elif command in ("DEL", "UNLINK"):
         parts = {split_key(each)[1] for each in words[1:]}  # of one lock
         yield from (Entry(0, "gone", lost) for lost in ("holders", "queue", "released", "who") if lost in parts)

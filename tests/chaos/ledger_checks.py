@@ -4,7 +4,7 @@ from violation import Violation
 
 LATE_MS = 1000  # until the next owner notices that a lease has ended
 FORGETTABLE = 1  # tombstones up to this kind (expired, requeued) let their owner come back
-FORCED = 5  # an owner with such a tombstone has an operator's note as well, in another key
+FORCED = 7  # an owner with such a tombstone has an operator's note as well, in another key
 
 
 class Book:

@@ -94,7 +94,7 @@ class Checker(unittest.TestCase):
 
     def forced_out(self, *lost):
         """a is broken by an operator, then `lost` vanishes."""
-        entry(self.seen, "tombstone", "a").value = 5
+        entry(self.seen, "tombstone", "a").value = 7
         self.ledger += [Entry(940, "gone", part) for part in lost]
 
     def test_o_a_forced_owner_is_put_back_without_the_tombstones(self):
@@ -261,7 +261,7 @@ class Reading(unittest.TestCase):
     def test_a_ledger_is_read_with_the_time_of_each_script(self):
         due = str(500 + history.META_LIFE_MS)
         commands = [["SELECT", "0"], ["MULTI"], ["ZADD", "rlock:{red}:holders", "1500", "a"],
-                    ["HSET", "rlock:{red}:who", "a", "x", "+a", "held 1 42 500 1000 0 1"],
+                    ["HSET", "rlock:{red}:who", "a", "x", "+a", "1 held 1 42 500 1000 0 1"],
                     ["PEXPIREAT", "rlock:{red}:meta", due], ["EXEC"],
                     ["UNLINK", "rlock:{red}:meta", "rlock:{red}:released", "rlock:{red}:holders"], ["FLUSHALL"]]
         with tempfile.TemporaryDirectory() as folder:

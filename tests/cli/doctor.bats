@@ -54,7 +54,7 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   run -0 rlock run job -- true
   run -0 rlock run -w 1 job -- true
   for command in evalsha blpop scan lrange time exists del zadd zrem zcard zcount zrange zrangebyscore zrank zscore \
-    zmscore hset hget hmget hdel hlen hexists lpush ltrim lindex lset llen get set pexpire pexpireat; do
+    zmscore hset hget hmget hdel hlen hexists lpush ltrim lindex lset llen get set pexpire pexpireat pttl; do
     redis acl setuser least "-$command" >/dev/null
     run -1 rlock doctor
     grep -qiE "this user may not run .*\b$command\b" <<<"$output" || fail "$command: $output"

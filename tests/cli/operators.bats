@@ -35,7 +35,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   [ "$(jq -c '[.locks[] | [.name, .state, .holders, .waiters]]' <<<"$output")" = \
     '[["remembered","free",[],0],["never-seen","free",[],0]]' ] || fail "$output"
   run -0 rlock status never-seen remembered
-  [ "${lines[0]}" = "never-seen: never held, or not in the last 30 days" ] || fail "$output"
+  [ "${lines[0]}" = "never-seen: never held, or not within 30 days" ] || fail "$output"
   [[ ${lines[1]} == "remembered: free"* ]] || fail "$output"
   [ "$(rlock status --json remembered never-seen | jq -c '[.locks[].known]')" = '[true,false]' ]
 }
@@ -45,7 +45,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   local name
   name=team-1/$(printf 'x%.0s' {1..150})
   rlock run "$name" -- true
-  rlock status | grep -qF "$name"
+  rlock status --all | grep -qF "$name"
   rlock status "$name" | grep -qF "$name: free"
   rlock history "$name" | grep -qF "exit 0"
   needs_terminal
@@ -100,7 +100,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   local elsewhere=$holder
   hold listed
   RLOCK_PREFIX=none: run -0 rlock status --json
-  [ "$(jq -c . <<<"$output")" = '{"schema":1,"locks":[]}' ]
+  [ "$(jq -c . <<<"$output")" = '{"schema":1,"locks":[],"free":0}' ]
   run -0 rlock status --json
   [ "$(jq -c '[.locks[].name]' <<<"$output")" = '["listed"]' ] || fail "$output"
   run -0 rlock status

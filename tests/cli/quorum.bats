@@ -122,7 +122,7 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   let_go job
   ends_with 0 "${started[1]}"
   [ "$(rlock history --json job | jq '.runs | length')" -eq 2 ]
-  [ "$(rlock status --json | jq -r '.locks[].name')" = $'job\nwarm' ]
+  [ "$(rlock status --all --json | jq -r '.locks[].name')" = $'job\nwarm' ]
 }
 
 @test "an operator breaks the lock, and removes a waiter from the queue" {

@@ -79,7 +79,7 @@ void ten_thousand_dead(Lab& lab) {
       local owner = string.format('%032x', i)
       redis.call('ZADD', KEYS[1], i, owner)
       redis.call('ZADD', KEYS[2], 1, owner)
-      redis.call('HSET', KEYS[3], owner, 'x', '+' .. owner, 'waiting 1 0 0 30000 0 1')
+      redis.call('HSET', KEYS[3], owner, 'x', '+' .. owner, '1 waiting 1 0 0 30000 0 1')
     end)";
   lab.cli({"EVAL", kCrowd, "3", lab.key("queue"), lab.key("alive"), lab.key("who")});
   lab.queued('Z');

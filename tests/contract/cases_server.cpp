@@ -107,6 +107,75 @@ void script_flush(Lab& lab) {
   lab.granted('B');
 }
 
+std::string field(Lab& lab, const char* name) {
+  return lab.cli({"HGET", lab.key("who"), name + Lab::owner('B').text()});
+}
+
+// A later version may store more: words `key=value`, which this one keeps.
+void unknown_words(Lab& lab) {
+  Ask longer;
+  longer.ttl = 60s;
+  const lock::Token token = lab.granted('A', longer);
+  if (lab.cli({"TYPE", lab.key("holders")}) == "string") {
+    std::string hold = lab.cli({"GET", lab.key("holders")});
+    lab.cli(
+        {"SET", lab.key("holders"), hold.insert(hold.find('|'), "slot=3 kind=new "), "KEEPTTL"});
+  } else {
+    const std::string line = "+" + Lab::owner('A').text();
+    lab.cli({"HSET", lab.key("who"), line,
+             lab.cli({"HGET", lab.key("who"), line}) + " slot=3 kind=new"});
+  }
+  lab.cli({"APPEND", lab.key("meta"), " runs=5"});
+  as<lock::Renewal>(lab.renew('A', token, longer), "not renewed");
+  lab.queued('B');
+  const std::string line = lab.cli({"HGET", lab.key("who"), "+" + Lab::owner('A').text()});
+  need(line.ends_with(" slot=3 kind=new"), "the words of a hold are lost: " + line);
+  lab.cli({"HSET", lab.key("who"), "+" + Lab::owner('B').text(), field(lab, "+") + " rank=7"});
+  lab.queued('B');
+  lab.release('A');
+  lab.granted('B');
+  need(field(lab, "+").ends_with(" rank=7"), "the words of a waiter are lost: " + field(lab, "+"));
+  const std::string memory = lab.cli({"GET", lab.key("meta")});
+  need(memory.find(" runs=5") != std::string::npos, "the words of the memory are lost: " + memory);
+}
+
+// The first rlock had no version word: its memory is a hash, and it stops at a string.
+void older_rlock(Lab& lab) {
+  lab.cli({"HSET", lab.key("meta"), "last", "4000000000000000", "grant", "4000000000000000",
+           "exclusive", "4000000000000000", "created", "1", "head", "", "hold", "0"});
+  lab.cli({"PEXPIRE", lab.key("meta"), "100000"});
+  const lock::Token token = lab.granted('A');
+  need(token.value > 4'000'000'000'000'000, "the token does not grow");
+  need(lab.cli({"HLEN", lab.key("meta")}).find("WRONGTYPE") != std::string::npos,
+       "the old one goes on");
+  lab.release('A');
+  need(lab.cli({"HLEN", lab.key("meta")}).find("WRONGTYPE") != std::string::npos,
+       "the old one goes on");
+  lab.cli({"DEL", lab.key("meta")});
+  lab.cli({"HSET", lab.key("meta"), "last", "5", "grant", "5", "exclusive", "5", "created", "1"});
+  lab.cli({"ZADD", lab.key("holders"), "99999999999999", Lab::owner('X').text()});
+  const std::string before = lab.fingerprint();
+  const Error error = lab.acquire_error('B');
+  need(error.kind == ErrorKind::wrong_type, "another kind of error");
+  need(error.text.find("an older rlock") != std::string::npos, "not named: " + error.text);
+  need(lab.fingerprint() == before, "something was written");
+  need(lab.inspect().holders.size() == 1, "its holder is not shown");
+}
+
+// For each user the server's rules are asked once an hour.
+void acl_verdict(Lab& lab) {
+  lab.granted('A');
+  lab.release('A');
+  lab.cli({"ACL", "SETUSER", "default", "-lset"});
+  lab.granted('B');
+  lab.release('B');
+  lab.pass(1h + 1s);
+  const ErrorKind kind = lab.acquire_error('C').kind;
+  lab.cli({"ACL", "SETUSER", "default", "+lset"});
+  need(kind == ErrorKind::denied, "another kind of error");
+  lab.granted('C');
+}
+
 }  // namespace
 
 const std::vector<NamedCase>& server_cases() {
@@ -119,6 +188,9 @@ const std::vector<NamedCase>& server_cases() {
       {"with the limits deleted shared does not join exclusive", limits_deleted},
       {"a head whose heartbeat was deleted is skipped", heartbeat_deleted},
       {"SCRIPT FLUSH is invisible", script_flush},
+      {"words that this version does not know are kept", unknown_words},
+      {"the lock of an older rlock is left alone, and named", older_rlock},
+      {"what the ACL allows is asked once an hour", acl_verdict},
   };
   return cases;
 }

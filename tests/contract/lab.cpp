@@ -43,7 +43,8 @@ namespace {
 std::vector<Mutation> limits_to(Way way) {
   switch (way) {
     case Way::usual:
-      return {{"local present = call('EXISTS'", "local present = 10 + call('EXISTS'"}};
+      return {{"local present = call('EXISTS'", "local present = 10 + call('EXISTS'"},
+              {"if present > 0 then older", "if present > 10 then older"}};
     case Way::unfolding:
       return {{"if plain and (present", "if false and (present"},
               {"if lone_owner == owner and tonumber(lone_end)", "if false and tonumber(lone_end)"},
@@ -83,6 +84,7 @@ std::string MutatedScripts::mutate(const lua::Script& script,
     applied[i] = true;
     replace_all(text, mutations[i].from, mutations[i].to);
   }
+  replace_all(text, "call('PTTL', ALIVE)", "(call('PEXPIRETIME', ALIVE) - now)");
   return text;
 }
 

@@ -56,8 +56,8 @@ struct Ask {
   Millis min_hold{0};
   lock::Responsive responsive = lock::Responsive::yes;
   lock::Queueing queueing = lock::Queueing::wait;
-  std::optional<uint64_t> max_queue;
-  lock::Ticket ticket;
+  std::optional<uint64_t> max_queue{};
+  lock::Ticket ticket{};
   uint64_t attempt = 0;  // as to a server of a quorum
   std::string record{};  // with renew: stored anew
   Millis ahead{0};       // with renew, as to a server of a quorum

@@ -14,17 +14,12 @@ suite=${SUITE:-trixie}
 mirror=${MIRROR:-}
 self=$(realpath "$0")
 top=$(dirname "$(dirname "$(dirname "$self")")")
+# shellcheck source=../packaging/guest.bash
+. "$top/tests/packaging/guest.bash"
 
 refuse() {
   echo "run.sh: $*" >&2
   exit 64
-}
-
-# Where apt gets the packages of Debian itself.
-configured_mirror() {
-  # shellcheck disable=SC2016  # apt-get expands it
-  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' 'Component: main' |
-    sed -n '1s,/*$,,p'
 }
 
 # The half in the namespaces: pid 1 of its own processes, among mounts that nobody else sees. The folder becomes their
@@ -76,7 +71,7 @@ fi
 for program in debootstrap git apt-get; do
   command -v "$program" >/dev/null || refuse "needs $program"
 done
-[ -n "$mirror" ] || mirror=$(configured_mirror)
+[ -n "$mirror" ] || mirror=$(debian_mirror)
 [ -n "$mirror" ] || refuse "apt has no source of Debian's packages: run apt-get update, or set MIRROR"
 commit=$(git -C "$top" rev-parse --verify --quiet "${1:-HEAD}^{commit}") || refuse "no such revision: $1"
 shift $(($# > 0))

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <sstream>
 
 #include "lua/scripts.hpp"
 
@@ -121,13 +122,30 @@ std::string Scene::history() const {
   return tokens;
 }
 
+namespace {
+
+std::string word(const std::string& text, int number) {
+  std::istringstream words(text);
+  std::string found;
+  for (int i = 0; i <= number; ++i) words >> found;
+  return found;
+}
+
+}  // namespace
+
+std::string Scene::last_grant() const {
+  return word(server().cli({"GET", key("meta")}), 2);
+}
+
 TimePoint Scene::lease_end() const {
   TimePoint before = BootClock::now();  // earlier than the server's answer: the stricter one
   auto time = lines_of(server().cli({"TIME"}));
   auto scores = lines_of(server().cli({"ZRANGE", key("holders"), "-1", "-1", "WITHSCORES"}));
-  if (scores.size() < 2 || time.size() < 2) return {};
+  const std::string lone = server().cli({"GET", key("holders")});  // a folded hold
+  const bool folded = lone.starts_with("1 ");
+  if ((scores.size() < 2 && !folded) || time.size() < 2) return {};
   long long now_ms = std::stoll(time[0]) * 1000 + std::stoll(time[1]) / 1000;
-  return before + Millis(std::stoll(scores[1]) - now_ms);
+  return before + Millis(std::stoll(folded ? word(lone, 7) : scores[1]) - now_ms);
 }
 
 }  // namespace rlock::test

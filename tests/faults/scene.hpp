@@ -61,7 +61,7 @@ class Scene {
   // The tokens of the runs in the history, the newest first, a line each.
   std::string history() const;
   // The token of the last grant.
-  std::string last_grant() const { return server().cli({"HGET", key("meta"), "grant"}); }
+  std::string last_grant() const;
   // When the server ends the only lease, on our clock; epoch for none.
   TimePoint lease_end() const;
 

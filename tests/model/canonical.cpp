@@ -25,9 +25,10 @@ class Writer {
     rows("L", world_.memory->limits, [](int64_t limit) { return limit; });
     rows("Q", world_.memory->queue, [&](int64_t ticket) { return rank(ticket); });
     times("A", world_.memory->alive);
+    beats();
     // One whose time is over counts no more.
     rows("R", world_.memory->released, [&](int64_t score) {
-      return left(score >> 3) == 0 ? 0 : left(score >> 3) * 8 + (score & 7);
+      return left(score >> 4) == 0 ? 0 : left(score >> 4) * 16 + (score & 15);
     });
     who();
     meta();
@@ -110,7 +111,7 @@ class Writer {
       put(static_cast<int>(m.request.op), rank(m.request.ticket), rank(m.request.token), m.answered,
           m.abandoned, m.before_loss, left(m.request.sent_at + kTtl - kDrift));
       text_ += m.reply.word + " " + m.reply.how + " ";
-      put(rank(m.reply.number), m.reply.look_again, left(m.reply.at + kTombstone));
+      put(rank(m.reply.number), m.reply.look_again, m.reply.slice, left(m.reply.at + kTombstone));
       each.push_back(std::move(text_));
     }
     std::sort(each.begin(), each.end());
@@ -131,6 +132,13 @@ class Writer {
 
   void times(const char* title, const std::vector<Row>& list) {
     rows(title, list, [&](int64_t end) { return left(end); });
+  }
+
+  // How long the heartbeats were.
+  void beats() {
+    std::vector<Row> lengths = world_.memory->alive;
+    for (Row& row : lengths) row.score = row.quarters;
+    rows("B", lengths, [](int64_t quarters) { return quarters; });
   }
 
   void who() {
@@ -159,7 +167,7 @@ class Writer {
     for (const Row& row : world_.memory->holders) needed = std::max(needed, left(row.score));
     for (const Row& row : world_.memory->alive) needed = std::max(needed, left(row.score));
     for (const Row& row : world_.memory->released) {
-      if (!name(row.member).empty()) needed = std::max(needed, left(row.score >> 3));
+      if (!name(row.member).empty()) needed = std::max(needed, left(row.score >> 4));
     }
     std::set<std::string> each;
     for (const Row& end : world_.memory->ends) {

@@ -8,7 +8,11 @@ namespace rlock::model {
 namespace {
 
 constexpr Moment kMetaLife = 30LL * 24 * 3600 * 1000;
-constexpr Moment kKeyLife = kTtl + 60'000;  // the longest lease and the grace after it
+constexpr Moment kHeartbeat = kHeartbeatSlices * kSlice;  // of a waiter near the head
+constexpr Moment kLongestHeartbeat = kHeartbeatSlices * kLongestSlice;
+// The longest lease and the grace after it; the longest heartbeat and the time until it is moved.
+constexpr Moment kKeyLife = std::max(kTtl + 60'000, kLongestHeartbeat + kHeartbeat);
+constexpr int64_t kRequeued = 1;  // a tombstone of one that has lost its place
 
 bool contains(const std::vector<std::string>& list, const std::string& word) {
   return std::find(list.begin(), list.end(), word) != list.end();
@@ -28,7 +32,7 @@ class Check {
 
   std::string broken() {
     for (auto rule : {&Check::grants, &Check::put_back, &Check::others_untouched, &Check::forced,
-                      &Check::ended_owners, &Check::leases, &Check::ends}) {
+                      &Check::ended_owners, &Check::leases, &Check::waits, &Check::ends}) {
       std::string broken = (this->*rule)();
       if (!broken.empty()) return broken;
     }
@@ -64,6 +68,11 @@ class Check {
       return "L: " + owner + " has more than the claim lease without a claim";
     }
     if (!claimed && !contains(is_.woken, owner)) return "Q: " + owner + " is granted and not woken";
+    const Row* beat = find(was_.alive, owner);
+    if (!claimed && beat != nullptr &&
+        now_ - (beat->score - kHeartbeat * (beat->quarters + 1)) >= kHeartbeat) {
+      return "H: " + owner + " is granted the lock though it has been silent";
+    }
     return in_order(owner);
   }
 
@@ -136,6 +145,22 @@ class Check {
   std::string leases() {
     for (const Row& holder : is_.holders) {
       if (holder.score > now_ + kTtl) return "L: " + holder.member + " has more than its lease";
+    }
+    return "";
+  }
+
+  // A waiter that asks is alive for three slices, and has its place unless it missed two claims.
+  std::string waits() {
+    if (request_.op != Op::acquire || reply_.word != "queued") return "";
+    const std::string& owner = request_.owner;
+    const Row* beat = find(is_.alive, owner);
+    if (beat == nullptr || beat->score < now_ + kHeartbeatSlices * reply_.slice) {
+      return "H: " + owner + " may die before it is to ask again";
+    }
+    const Row* ended = find(was_.released, owner);
+    bool requeued = ended != nullptr && ended->score % 16 == kRequeued;
+    if (request_.ticket > 0 && reply_.number > request_.ticket && !requeued) {
+      return "Q: " + owner + " loses its place";
     }
     return "";
   }

@@ -40,7 +40,7 @@ void deliver_acquire(World& world, Client& client, const Request& request, const
   if (reply.word == "gone") return end_round(world, client, request.owner, reply.at);
   if (reply.word != "queued") return;
   client.ticket = reply.number;
-  Moment look = reply.look_again < 0 ? kSlice : std::min(kSlice, reply.look_again);
+  Moment look = reply.look_again < 0 ? reply.slice : std::min(reply.slice, reply.look_again);
   client.due = world.now + look;
 }
 

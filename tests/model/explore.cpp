@@ -166,7 +166,8 @@ class Explorer {
   // the dead, each unclaimed grant and each look of a waiter that no wake reached may pass once.
   void check_waits() {
     auto clients = static_cast<Moment>(bounds_.limits.size());
-    const Moment bound = 2 * kTtl + clients * (kClaim + kSlice);
+    const Moment slice = bounds_.rest ? kLongestSlice : kSlice;
+    const Moment bound = 2 * kTtl + clients * (kClaim + slice);
     for (size_t start = 0; start < nodes_.size(); ++start) {
       Moment took = 0;
       size_t at = start, steps = 0;

@@ -18,6 +18,7 @@ struct Bounds {
   int faults = 0;               // slow or lost messages, deaths, stops: so many in all
   int losses = 0;               // of the server's data
   int forces = 0;               // by an operator
+  bool rest = false;            // waiters are at rest in every place, as if many were before them
 };
 
 struct Findings {

@@ -36,7 +36,7 @@ if type(lone) == 'string' then
 end
 local shown = {holders = {line[1], line[5]}, limits = {line[1], line[2]}, who = {}}
 if line[1] then
-  local held = table.concat({'held', line[2], line[3], 0, line[4]}, ' ')
+  local held = table.concat({'1 held', line[2], line[3], 0, line[4]}, ' ')
   shown.who = {line[1], line[6], '+' .. line[1], held, '@' .. line[1], '0=' .. line[5]}
 end
 for i, name in ipairs({'holders', 'limits', 'queue', 'alive', 'released', 'who', 'meta'}) do
@@ -50,9 +50,17 @@ for i, name in ipairs({'holders', 'limits', 'queue', 'alive', 'released', 'who',
   elseif i <= 5 then
     rows = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
     for j = 1, #rows, 2 do data[j], data[j + 1] = rows[j + 1], rows[j] end
-  else
+  elseif name == 'who' then
     rows = redis.call('HGETALL', key)
     data = rows
+  else
+    local text = redis.call('GET', key)
+    rows = {}
+    if text then
+      local last, grant, exclusive, created = string.match(text, '^1 (%d+) (%d+) (%d+) (%d+) ')
+      rows = {'last', last, 'grant', grant, 'exclusive', exclusive, 'created', created}
+      kept[#kept + 1] = {name, 'SET', {text}, redis.call('PEXPIRETIME', key)}
+    end
   end
   if #data > 0 then
     kept[#kept + 1] = {name, i <= 5 and 'ZADD' or 'HSET', data, redis.call('PEXPIRETIME', key)}
@@ -98,11 +106,16 @@ std::vector<std::string> texts_of(const redisReply& array) {
   return texts;
 }
 
+int64_t quarters_of(const std::string& score) {
+  const size_t point = score.find('.');
+  return point == std::string::npos ? 0 : static_cast<int64_t>(std::stod(score.substr(point)) * 4);
+}
+
 std::vector<Row> rows_of(const redisReply& array) {
   std::vector<Row> rows;
   auto texts = texts_of(array);
   for (size_t i = 0; i + 1 < texts.size(); i += 2)
-    rows.push_back({texts[i], std::stoll(texts[i + 1])});
+    rows.push_back({texts[i], std::stoll(texts[i + 1]), quarters_of(texts[i + 1])});
   return rows;
 }
 
@@ -129,7 +142,10 @@ Reply reply_of(const redisReply& array) {
   auto texts = texts_of(array);
   reply.word = texts.at(0);
   if (reply.word == "granted" || reply.word == "queued") reply.number = std::stoll(texts.at(1));
-  if (reply.word == "queued") reply.look_again = std::stoll(texts.at(3));
+  if (reply.word == "queued") {
+    reply.look_again = std::stoll(texts.at(3));
+    reply.slice = std::stoll(texts.at(5));
+  }
   if (reply.word == "lost" || reply.word == "gone" || reply.word == "absent")
     reply.how = texts.at(1);
   return reply;
@@ -155,7 +171,7 @@ Done done_of(const redisReply& reply) {
   memory.woken = texts_of(*part[10]);
   shift(memory.holders, kEpochMs);
   shift(memory.alive, kEpochMs);
-  shift(memory.released, kEpochMs * 8);
+  shift(memory.released, kEpochMs * 16);
   shift(memory.ends, kEpochMs);
   shift_entries(memory.who);
   return done;
@@ -183,9 +199,9 @@ std::vector<std::string> arguments(const Request& request) {
 }
 
 std::vector<std::string> command(const Job& job, const std::string& digest) {
-  std::vector<std::string> words{"EVALSHA", digest, "9"};
-  for (const char* suffix :
-       {"holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never"}) {
+  std::vector<std::string> words{"EVALSHA", digest, "10"};
+  for (const char* suffix : {"holders", "limits", "queue", "alive", "who", "meta", "released",
+                             "history", "never", "once"}) {
     words.push_back(std::string("rlock:{job}:") + suffix);
   }
   auto script = arguments(*job.request);

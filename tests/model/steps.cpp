@@ -217,7 +217,7 @@ class Steps {
     // Where a late request may still find it: the end of a tombstone.
     for (const Message& message : world_.messages) {
       const Row* grave = find(world_.memory->released, message.request.owner);
-      if (grave != nullptr) consider(grave->score / 8 + 1);
+      if (grave != nullptr) consider(grave->score / 16 + 1);
     }
     for (const Client& who : world_.clients) {
       if (!active(who)) continue;

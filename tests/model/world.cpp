@@ -9,7 +9,8 @@ Line line_of(const Memory& memory, const std::string& owner) {
   Line line;
   auto field = memory.who.find("+" + owner);
   if (field == memory.who.end()) return line;
-  std::istringstream(field->second) >> line.state >> line.limit >> line.token;
+  std::string version;
+  std::istringstream(field->second) >> version >> line.state >> line.limit >> line.token;
   return line;
 }
 

@@ -18,13 +18,16 @@ constexpr Moment kNever = INT64_MAX;
 constexpr Moment kTtl = 30'000;
 constexpr Moment kDrift = kTtl / 100 + 2;
 constexpr Moment kRenewEvery = kTtl / 3;
-constexpr Moment kSlice = 5'000;
+constexpr Moment kSlice = 5'000;  // of a waiter near the head
+constexpr Moment kLongestSlice = 4 * kSlice;
+constexpr Moment kHeartbeatSlices = 3;
 constexpr Moment kClaim = 2'000;
 constexpr Moment kTombstone = 60'000;
 
 struct Row {
   std::string member;
   int64_t score = 0;
+  int64_t quarters = 0;  // of the score
 };
 
 // What a script left: opaque to restore it, and read for the checks.
@@ -64,6 +67,7 @@ struct Reply {
   std::string how;         // of lost, gone, absent
   int64_t number = 0;      // of granted, queued
   Moment look_again = -1;  // of queued
+  Moment slice = kSlice;   // of queued
   Moment at = 0;           // when the server gave it
 };
 

@@ -16,7 +16,7 @@ import jsonschema
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BEGINS = (b'{"schema":', b'{"event":')
 # The field that only this document has.
-KINDS = {"event": "event-log", "error": "error", "locks": "status", "runs": "history", "released": "force-unlock",
+KINDS = {"change": "watch", "event": "event-log", "error": "error", "locks": "status", "runs": "history", "released": "force-unlock",
          "acquired_at": "acquire", "acl_rule": "doctor", "waiters": "queue"}
 
 # Debian 12 has no other way to resolve references; newer versions of jsonschema have, and warn.

@@ -266,7 +266,7 @@ void AmbiguousProxy::pass_reply(Link& link, std::string reply) {
 }
 
 RequestKind AmbiguousProxy::request_kind_of(const std::vector<std::string_view>& words) {
-  constexpr size_t kHow = 3 + 9 + 2;  // EVALSHA digest 9, the keys, owner, entry
+  constexpr size_t kHow = 3 + 10 + 2;  // EVALSHA digest 10, the keys, owner, entry
   auto runs = [&](const lua::Script& script) {
     return words.size() > kHow && (words[1] == script.sha1 || words[1] == script.text);
   };

@@ -80,6 +80,7 @@ class ScriptedStore final : public lock::LockServer {
   std::deque<Step<lock::ReleaseReply>> releases;
   std::deque<Step<lock::CancelReply>> cancels;
   std::vector<lock::AcquireCall> asked;
+  std::vector<TimePoint> asked_at;
   std::vector<Millis> slices;
   std::vector<lock::RenewCall> renewed;
   int released = 0;
@@ -89,6 +90,7 @@ class ScriptedStore final : public lock::LockServer {
 
   lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall& call) override {
     asked.push_back(call);
+    asked_at.push_back(poller_.now());
     return play(acquires);
   }
   lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall& call) override {

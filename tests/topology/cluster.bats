@@ -14,7 +14,7 @@ names="alpha beta gamma delta epsilon zeta"
     [ "$output" = "$name" ]
   done
   for name in c0 c1 c2; do [[ $owners == *$name* ]] || fail "no lock is on $name: $owners"; done
-  run -0 rlock status --json
+  run -0 rlock status --all --json
   [ "$(jq -r '[.locks[].name] | join(" ")' <<<"$output")" = "alpha beta delta epsilon gamma zeta" ] || fail "$output"
   # shellcheck disable=SC2086 # several names
   run -0 rlock status $names
@@ -32,6 +32,26 @@ names="alpha beta gamma delta epsilon zeta"
   run -0 rlock renew beta --owner "$owner"
   run -0 rlock release beta --owner "$owner"
   run -0 rlock run nested -- rlock run nested -- true
+}
+
+# seen_all FILE: each of the names is in it.
+seen_all() {
+  local name
+  for name in $names; do grep -q "\"name\":\"$name\".*\"state\":\"held\"" "$1" || return; done
+}
+
+@test "watch over a cluster reads the locks of all its nodes in batches" {
+  cluster 0
+  local name
+  for name in $names; do rlock acquire "$name" --ttl 20m; done
+  start rlock watch >changes
+  local listing=$!
+  # shellcheck disable=SC2086 # several names
+  start rlock watch $names >named
+  eventually seen_all changes
+  eventually seen_all named
+  kill -TERM "$listing" "$!"
+  ends_with 143 "$!"
 }
 
 @test "any seed may be dead or silent, and one that lives is enough" {
@@ -169,10 +189,10 @@ cluster_down() { at "$1" cluster info | grep -q cluster_state:fail; }
     [ "$(owner_of "$name")" = "$dead" ] || left+="$name "
   done
   crash "$dead"
-  run -69 --separate-stderr rlock status --connect-timeout 1s
+  run -69 --separate-stderr rlock status --all --connect-timeout 1s
   for name in $left; do [[ $output == *"$name "* ]] || fail "no $name in: $output"; done
   [[ $output != *alpha* && $output != *"no locks"* ]] || fail "$output"
   [[ $stderr == "rlock: cannot list locks: "*"127.0.0.1:$(port_of "$dead")"* ]] || fail "$stderr"
-  run -69 --separate-stderr rlock status --json --connect-timeout 1s
+  run -69 --separate-stderr rlock status --all --json --connect-timeout 1s
   [ "$(jq -r '[.locks[].name] | join(" ")' <<<"$output") " = "$(tr ' ' '\n' <<<"${left% }" | sort | paste -sd' ') " ] || fail "$output"
 }

@@ -15,7 +15,7 @@ renewed_since() { [ "$(renewals "$1")" -gt "$2" ]; }
   run -0 rlock run works -- printenv RLOCK_NAME
   [ "$output" = works ]
   hold shown --reason why
-  run -0 rlock status
+  run -0 rlock status --all
   [[ $output == *shown*held* && $output == *works*free* ]] || fail "$output"
   start rlock run shown -- true
   eventually waiting 1 shown

@@ -74,7 +74,7 @@ present() { at "$1" config set tls-cert-file "$PKI/$2.crt" tls-key-file "$PKI/$2
     run -7 --separate-stderr rlock run "$name" -- sh -c 'exit 7'
     silent
   done
-  [ "$(rlock status | wc -l)" -eq 6 ]
+  [ "$(rlock status --all | wc -l)" -eq 6 ]
   for name in c0 c1 c2; do present "$name" named; done
   run -77 --separate-stderr rlock run one -- touch started
   [[ $stderr == *"not for 127.0.0.1"* ]] || fail "$stderr"

@@ -128,7 +128,7 @@ TEST_CASE("locks without renewal, cool-downs and unknown locks are shown differe
   CHECK(contains(status_table({view}, 80), "[free in 59s] "));
   lock::Snapshot nothing = test::snapshot({}, 0);
   nothing.known = false;
-  CHECK(lock_details({"x", nothing}, 80) == "x: never held, or not in the last 30 days\n");
+  CHECK(lock_details({"x", nothing}, 80) == "x: never held, or not within 30 days\n");
 }
 
 TEST_CASE("a wait is reported once after a second, then once a minute") {

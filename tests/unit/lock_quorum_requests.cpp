@@ -323,4 +323,33 @@ TEST_CASE("a client whose clock is ahead keeps the position that the servers gav
   CHECK(std::get<Queued>(*reply).ticket == Ticket{50});
 }
 
+// Each server counts heartbeats of its own, by the place that the waiter has there.
+TEST_CASE("over a quorum a waiter blocks for the shortest slice that a server gives") {
+  Trio trio;
+  Holder contender;
+  contender.owner = "other";
+  std::vector<std::optional<Millis>> given{20s, 10s, 15s};
+  Millis shortest = 10s;
+  SUBCASE("one is near the head at one of them") {
+    given.at(2) = std::nullopt;
+    shortest = 5s;
+  }
+  SUBCASE("each is far") {}
+  for (size_t i = 0; i < given.size(); ++i) {
+    Queued place;
+    place.ticket = {50};
+    place.holder = contender;
+    place.slice = given.at(i);
+    trio.stores.at(i)->acquires = {{1ms, Result<AcquireReply>(place)}};
+  }
+  AcquireCall call{trio.name, trio.owner};
+  call.attempt = 1;
+  uint64_t ties = 0;
+  auto one = trio.asking(true, call, ties);
+  trio.drive(*one);
+  auto reply = one->take();
+  REQUIRE(reply);
+  CHECK(std::get<Queued>(*reply).slice == shortest);
+}
+
 }  // namespace rlock::lock

@@ -19,6 +19,7 @@ int release_command(const Invocation& invocation);
 int status_command(const Invocation& invocation);
 int queue_command(const Invocation& invocation);
 int force_unlock_command(const Invocation& invocation);
+int watch_command(const Invocation& invocation);
 int history_command(const Invocation& invocation);
 int doctor_command(const Invocation& invocation);
 int completion_command(const Invocation& invocation);

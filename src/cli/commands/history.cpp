@@ -63,10 +63,9 @@ int print_all(const HistorySettings& settings, Session& session, const Choices& 
   for (const Error& why : all->missing) print_error(why);
   int code = all->missing.empty() ? 0 : exit_code(all->missing.front().kind);
   std::vector<HistoryLine> lines;
-  for (const std::string& text : all->names) {
-    auto name = lock::LockName::parse(text);
-    if (!name) continue;
-    auto history = history_of(*name, settings.runs, session);
+  for (const auto& [name, in_use] : all->names) {
+    const std::string& text = name.text();
+    auto history = history_of(name, settings.runs, session);
     if (!history && history.error().kind != ErrorKind::wrong_type) {
       return fail(history.error(), choices, {text});
     }

@@ -90,8 +90,7 @@ std::string brief_waiting_text(const lock::LockName& name, const lock::Queued& q
   holder.held += age;
   const std::string expected = brief_holder_phrase(holder, usual);
   if (expected.empty()) return {};
-  const std::string position =
-      queued.position > 0 ? " (" + ordinal(queued.position) + "): " : ": ";
+  const std::string position = queued.position > 0 ? " (" + ordinal(queued.position) + "): " : ": ";
   return "waiting for " + in_quotes(name.text()) + position + expected;
 }
 
@@ -191,7 +190,8 @@ std::string RunObserver::state_text(TimeStyle style) const {
   const std::string waiting = "waiting for " + in_quotes(name_.text());
   if (last_error_) return waiting + ": retrying: " + *last_error_;
   if (!queued_) return waiting;
-  return waiting_text(name_, *queued_, age_of_reply(), style, usual_ ? usual_->value() : std::nullopt);
+  return waiting_text(name_, *queued_, age_of_reply(), style,
+                      usual_ ? usual_->value() : std::nullopt);
 }
 
 void RunObserver::report_to_manager(const run::Event& event) {

@@ -34,8 +34,8 @@ class WaitingLine {
 std::string waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
                          TimeStyle style = TimeStyle::duration, std::optional<Millis> usual = {});
 
-// `waiting for "nightly" (2nd): alice@web1, usually 4m, about 2m left`, for a narrow terminal. Empty
-// where nothing is known of what to expect.
+// `waiting for "nightly" (2nd): alice@web1, usually 4m, about 2m left`, for a narrow terminal.
+// Empty where nothing is known of what to expect.
 std::string brief_waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
                                std::optional<Millis> usual);
 

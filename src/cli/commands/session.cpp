@@ -1,7 +1,8 @@
 #include "cli/commands/session.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
+#include <utility>
 
 #include "cli/output/console.hpp"
 #include "cli/settings/connect.hpp"
@@ -45,10 +46,21 @@ class ListingBudget {
   explicit ListingBudget(const Session& session) : session_(session) {}
 
   Status spend(size_t bytes_of_text) {
-    constexpr size_t kLimit = size_t{32} << 20;
     constexpr size_t kOverhead = 256;  // an empty page counts, too: there may be no end of them
     spent_ += bytes_of_text + kOverhead;
-    if (spent_ <= kLimit) return Done{};
+    return check(0);
+  }
+
+  Status spend_name(size_t bytes_of_text) {
+    constexpr size_t kOverhead = 96;
+    spent_ += bytes_of_text + kOverhead;
+    return check(0);
+  }
+
+  // Whether there is room for so many bytes beside what was spent.
+  Status check(size_t bytes) const {
+    constexpr size_t kLimit = size_t{32} << 20;
+    if (spent_ + bytes <= kLimit) return Done{};
     return Error{ErrorKind::unavailable, session_.server() + ": the listing exceeds 32 MiB"};
   }
 
@@ -112,12 +124,123 @@ Result<std::vector<lock::Waiter>> inspect_waiters(Session& session, const lock::
   }
 }
 
+namespace {
+
+constexpr size_t kBatch = 100;
+
+// A page of a batch; the rest of a lock with more holders, and what a failure that may pass has
+// kept back, are read one lock at a time.
+void inspect_batch(Session& session, std::span<const lock::LockName> names,
+                   std::vector<Result<lock::Snapshot>>& all) {
+  std::vector<lock::InspectCall> calls;
+  for (const lock::LockName& name : names) {
+    calls.push_back({name});
+    calls.back().waiters_page = 0;
+  }
+  auto batch = session.ask([&](auto& store) { return store.inspect_all(calls); });
+  for (size_t i = 0; i < names.size(); ++i) {
+    auto one = batch ? std::move((*batch)[i]) : Result<lock::Snapshot>(batch.error());
+    const bool incomplete = one && one->more_holders;
+    const bool may_pass = batch && !one && one.error().retry == Retry::later;
+    all.push_back(incomplete || may_pass ? inspect_holders(session, names[i]) : std::move(one));
+  }
+}
+
+// Counts distinct names, in eight bytes for each.
+class NameCounter {
+ public:
+  void add(const std::string& name) {
+    hashes_.push_back(std::hash<std::string>{}(name));
+    if (hashes_.size() >= compact_at_) compact();
+  }
+  size_t count() {
+    compact();
+    return hashes_.size();
+  }
+  size_t bytes() const { return compact_at_ * sizeof(size_t); }
+
+ private:
+  static constexpr size_t kFirstSize = size_t{1} << 16;
+
+  void compact() {
+    std::sort(hashes_.begin(), hashes_.end());
+    hashes_.erase(std::unique(hashes_.begin(), hashes_.end()), hashes_.end());
+    compact_at_ = std::max(kFirstSize, hashes_.size() * 2);
+  }
+
+  std::vector<size_t> hashes_;
+  size_t compact_at_ = kFirstSize;
+};
+
+struct ByText {
+  bool operator()(const lock::LockName& one, const lock::LockName& other) const {
+    return one.text() < other.text();
+  }
+};
+
+class NameListing {
+ public:
+  NameListing(const Session& session, ListedNames listed) : budget_(session), listed_(listed) {}
+
+  Status add(const lock::NamesPage& page) {
+    seen_ += page.names.size();
+    TRY_STATUS(add_names(page.in_use, true));
+    if (listed_ == ListedNames::all) return add_names(page.names, false);
+    for (const std::string& text : page.names) {
+      if (lock::LockName::parse(text)) counter_.add(text);
+    }
+    return budget_.check(counter_.bytes());
+  }
+
+  uint64_t seen() const { return seen_; }
+
+  AllNames take(std::vector<Error> missing) {
+    AllNames all{{}, 0, std::move(missing)};
+    if (listed_ == ListedNames::in_use) all.others = counter_.count() - names_.size();
+    for (const auto& [name, in_use] : names_) all.names.push_back({name, in_use});
+    return all;
+  }
+
+ private:
+  Status add_names(const std::vector<std::string>& texts, bool in_use) {
+    for (const std::string& text : texts) {
+      auto name = lock::LockName::parse(text);
+      if (!name) continue;
+      auto [listed, is_new] = names_.emplace(*std::move(name), in_use);
+      listed->second = listed->second || in_use;
+      if (!is_new) continue;
+      TRY_STATUS(budget_.spend_name(text.size()));
+    }
+    return Done{};
+  }
+
+  ListingBudget budget_;
+  const ListedNames listed_;
+  std::map<lock::LockName, bool, ByText> names_;
+  NameCounter counter_;
+  uint64_t seen_ = 0;
+};
+
+}  // namespace
+
+std::vector<Result<lock::Snapshot>> inspect_holders(Session& session,
+                                                    std::span<const lock::LockName> names,
+                                                    const Progress& progress) {
+  std::vector<Result<lock::Snapshot>> all;
+  while (!names.empty()) {
+    const size_t batch = std::min(names.size(), kBatch);
+    inspect_batch(session, names.first(batch), all);
+    names = names.subspan(batch);
+    if (progress) progress(all.size());
+  }
+  return all;
+}
+
 // A page without names of locks costs nothing: the server may hold a hundred million other keys.
-Result<AllNames> all_names(Session& session) {
-  std::set<std::string> names;
+Result<AllNames> all_names(Session& session, ListedNames listed, const Progress& progress) {
+  NameListing listing(session, listed);
   std::vector<Error> missing;
   std::string cursor;
-  ListingBudget budget(session);
   do {
     auto page = session.ask([&](auto& store) { return store.list_names(cursor); });
     if (!page) {
@@ -126,14 +249,11 @@ Result<AllNames> all_names(Session& session) {
       cursor = session.store().cursor_past_server(cursor);
       continue;
     }
-    for (std::string& name : page->names) {
-      const size_t size = name.size();
-      if (!names.insert(std::move(name)).second) continue;
-      TRY_STATUS(budget.spend(size));
-    }
+    TRY_STATUS(listing.add(*page));
+    if (progress) progress(listing.seen());
     cursor = page->cursor;
   } while (!cursor.empty());
-  return AllNames{{names.begin(), names.end()}, std::move(missing)};
+  return listing.take(std::move(missing));
 }
 
 }  // namespace rlock::cli

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "cli/options/parse.hpp"
 #include "lock/poller.hpp"
@@ -52,6 +55,12 @@ class Session {
 // All holders of the lock, from all pages of the listing; waiters are counted, not listed.
 Result<lock::Snapshot> inspect_holders(Session& session, const lock::LockName& name);
 
+// The same of several locks, which are read in batches; called after each with how many were read.
+using Progress = std::function<void(uint64_t count)>;
+std::vector<Result<lock::Snapshot>> inspect_holders(Session& session,
+                                                    std::span<const lock::LockName> names,
+                                                    const Progress& progress = {});
+
 // A session in the format of another client, if the lock is held in one: a string or a hash that
 // has the shape of a lock and expires. Nothing if it is not, or if this user may not read the key.
 Result<std::optional<Session>> find_external(const Session& session, const lock::LockName& name);
@@ -59,11 +68,20 @@ Result<std::optional<Session>> find_external(const Session& session, const lock:
 // All waiters, in the order of the queue.
 Result<std::vector<lock::Waiter>> inspect_waiters(Session& session, const lock::LockName& name);
 
-// The names of all locks under the prefix, sorted, each once.
+// The names of the locks under the prefix, sorted, each once: of all, or of those that are held or
+// waited for.
+enum class ListedNames { all, in_use };
+struct ListedName {
+  lock::LockName name;
+  bool in_use;  // or was within the last minute; otherwise it is free
+};
 struct AllNames {
-  std::vector<std::string> names;
+  std::vector<ListedName> names;
+  uint64_t others = 0;         // with in_use: how many more there are
   std::vector<Error> missing;  // one for each node of a cluster that could not be listed
 };
-Result<AllNames> all_names(Session& session);
+// `progress`: called after each page, with the number of names seen so far.
+Result<AllNames> all_names(Session& session, ListedNames listed = ListedNames::all,
+                           const Progress& progress = {});
 
 }  // namespace rlock::cli

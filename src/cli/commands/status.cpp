@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/commands/commands.hpp"
+#include "cli/commands/run_observer.hpp"
 #include "cli/commands/session.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/exit_code.hpp"
@@ -21,6 +22,7 @@ struct StatusSettings {
   std::optional<lock::Owner> owner;
   bool quiet = false;
   bool json = false;
+  bool all = false;        // also locks that are free
   bool any_format = true;  // other clients' locks are recognised by their shape
 };
 
@@ -45,9 +47,13 @@ Result<StatusSettings> settings_of(const Invocation& invocation) {
   TRY_STATUS(set_names(settings, invocation));
   settings.quiet = choices.has(Opt::quiet);
   settings.json = choices.has(Opt::json);
+  settings.all = choices.has(Opt::all);
   settings.any_format = !choices.has(Opt::format);
   TRY(auto owner, owner_choice(choices));
   settings.owner = std::move(owner);
+  if (settings.all && !(settings.names.empty() && settings.patterns.empty())) {
+    return Error{ErrorKind::usage, "status --all lists every lock: give it no NAME"};
+  }
   if (settings.quiet && !settings.patterns.empty()) {
     return Error{ErrorKind::usage, "status -q takes names of locks, not the pattern " +
                                        in_quotes(settings.patterns.front())};
@@ -66,9 +72,15 @@ bool is_listing(const StatusSettings& settings) {
   return settings.names.empty() || !settings.patterns.empty();
 }
 
+// Free locks are counted, not listed.
+bool counts_free(const StatusSettings& settings) {
+  return settings.names.empty() && settings.patterns.empty() && !settings.all;
+}
+
 struct StatusResult {
   std::vector<LockView> locks{};
-  std::vector<Error> missing{};  // why other locks are not listed
+  std::vector<Error> missing{};    // why other locks are not listed
+  std::optional<uint64_t> free{};  // how many more there are, all of them free
 };
 
 // A key of the wrong type concerns one lock; other errors concern the server.
@@ -76,13 +88,38 @@ bool affects_all_locks(const Error& error) {
   return error.kind != ErrorKind::wrong_type;
 }
 
+// How far a long listing is, in a line on the terminal that is erased at the end.
+class ListingProgress {
+ public:
+  explicit ListingProgress(const StatusSettings& settings)
+      : shown_(!settings.quiet && is_terminal(STDERR_FILENO)) {}
+
+  void draw(const std::string& text) {
+    constexpr Millis kEvery{200};
+    const TimePoint now = BootClock::now();
+    if (!shown_ || now < next_) return;
+    line_.draw(text);
+    next_ = now + kEvery;
+  }
+
+ private:
+  static constexpr Millis kFirst{500};
+  const bool shown_;
+  TimePoint next_ = BootClock::now() + kFirst;
+  WaitingLine line_;
+};
+
 Result<std::vector<LockView>> inspect_locks(Session& session,
-                                            const std::vector<lock::LockName>& names) {
+                                            const std::vector<lock::LockName>& names,
+                                            ListingProgress& progress) {
+  auto snapshots = inspect_holders(session, names, [&](uint64_t count) {
+    progress.draw("reading " + std::to_string(names.size()) + " locks: " + std::to_string(count));
+  });
   std::vector<LockView> locks;
-  for (const lock::LockName& name : names) {
-    auto snapshot = inspect_holders(session, name);
+  for (size_t i = 0; i < names.size(); ++i) {
+    auto& snapshot = snapshots[i];
     if (!snapshot && affects_all_locks(snapshot.error())) return std::move(snapshot).error();
-    locks.push_back({name.text(), std::move(snapshot), session.format()});
+    locks.push_back({names[i].text(), std::move(snapshot), session.format()});
   }
   return locks;
 }
@@ -101,7 +138,8 @@ Status add_external(std::vector<LockView>& locks, const Session& session,
 }
 
 Result<StatusResult> collect_named(Session& session, const StatusSettings& settings) {
-  TRY(auto locks, inspect_locks(session, settings.names));
+  ListingProgress progress(settings);
+  TRY(auto locks, inspect_locks(session, settings.names, progress));
   if (settings.any_format) {
     TRY_STATUS(add_external(locks, session, settings.names));
   }
@@ -115,17 +153,43 @@ bool is_wanted(const std::string& name, const StatusSettings& settings) {
                      [&](const std::string& pattern) { return util::matches(pattern, name); });
 }
 
-// Leaves out locks that vanished after the listing, and keys that no lock can have.
+// A lock that is free by its keys: it need not be read.
+LockView free_lock(const lock::LockName& name) {
+  lock::Snapshot snapshot;
+  snapshot.known = true;
+  return {name.text(), std::move(snapshot)};
+}
+
+void sort_by_name(std::vector<LockView>& locks) {
+  std::sort(locks.begin(), locks.end(),
+            [](const LockView& one, const LockView& other) { return one.name < other.name; });
+}
+
+// Leaves out locks that vanished after the listing.
 Result<StatusResult> collect_listed(Session& session, const StatusSettings& settings) {
-  TRY(auto all, all_names(session));
+  ListingProgress progress(settings);
+  const auto listed = counts_free(settings) ? ListedNames::in_use : ListedNames::all;
+  TRY(auto all, all_names(session, listed, [&](uint64_t count) {
+        progress.draw("listing locks: " + std::to_string(count));
+      }));
   std::vector<lock::LockName> names;
-  for (const std::string& text : all.names) {
-    auto name = lock::LockName::parse(text);
-    if (name && is_wanted(text, settings)) names.push_back(*std::move(name));
+  std::vector<LockView> free_locks;
+  for (const auto& [name, in_use] : all.names) {
+    if (!is_wanted(name.text(), settings)) continue;
+    // Of a quorum it is also shown which servers are silent.
+    if (in_use || session.servers() > 1) {
+      names.push_back(name);
+    } else {
+      free_locks.push_back(free_lock(name));
+    }
   }
-  TRY(auto locks, inspect_locks(session, names));
+  TRY(auto locks, inspect_locks(session, names, progress));
   std::erase_if(locks, [](const LockView& lock) { return lock.snapshot && !lock.snapshot->known; });
-  return StatusResult{std::move(locks), std::move(all.missing)};
+  StatusResult result{std::move(locks), std::move(all.missing), {}};
+  if (counts_free(settings)) result.free = all.others + std::erase_if(result.locks, is_idle);
+  std::move(free_locks.begin(), free_locks.end(), std::back_inserter(result.locks));
+  sort_by_name(result.locks);
+  return result;
 }
 
 Result<StatusResult> collect_locks(Session& session, const StatusSettings& settings) {
@@ -155,15 +219,18 @@ void warn_of_silent(const std::vector<LockView>& locks) {
 }
 
 std::string table_of(const StatusResult& result, const StatusSettings& settings, size_t width) {
-  if (!result.locks.empty()) return status_table(result.locks, width);
-  if (!result.missing.empty()) return {};
+  const std::string table = result.locks.empty() ? "" : status_table(result.locks, width);
+  if (result.free.value_or(0) > 0) {
+    return table + std::to_string(*result.free) + " free; --all lists them\n";
+  }
+  if (!table.empty() || !result.missing.empty()) return table;
   if (settings.patterns.empty()) return "no locks\n";
   return "no lock matches " + in_quotes(settings.patterns.front()) + "\n";
 }
 
 std::string text_of(const StatusResult& result, const StatusSettings& settings) {
   const size_t width = line_width(STDOUT_FILENO);
-  if (settings.json) return status_json(result.locks);
+  if (settings.json) return status_json(result.locks, result.free);
   if (settings.quiet) return {};
   if (is_listing(settings)) return table_of(result, settings, width);
   std::string text;

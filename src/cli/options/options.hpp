@@ -17,6 +17,7 @@ enum class CommandId : uint8_t {
   release,
   status,
   queue,
+  watch,
   force_unlock,
   history,
   doctor,

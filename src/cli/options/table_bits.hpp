@@ -14,11 +14,12 @@ inline constexpr unsigned kRenew = bit(CommandId::renew);
 inline constexpr unsigned kRelease = bit(CommandId::release);
 inline constexpr unsigned kStatus = bit(CommandId::status);
 inline constexpr unsigned kQueue = bit(CommandId::queue);
+inline constexpr unsigned kWatch = bit(CommandId::watch);
 inline constexpr unsigned kForce = bit(CommandId::force_unlock);
 inline constexpr unsigned kHistory = bit(CommandId::history);
 inline constexpr unsigned kDoctor = bit(CommandId::doctor);
 inline constexpr unsigned kCompletion = bit(CommandId::completion);
-inline constexpr unsigned kEvery = kRun | kAcquire | kRenew | kRelease | kStatus | kQueue | kForce |
-                                   kHistory | kDoctor | kCompletion;
+inline constexpr unsigned kEvery = kRun | kAcquire | kRenew | kRelease | kStatus | kQueue | kWatch |
+                                   kForce | kHistory | kDoctor | kCompletion;
 
 }  // namespace rlock::cli

@@ -22,7 +22,7 @@ inline constexpr OptionRow kOperatorOptions[] = {
      .help = "break the lock of every holder",
      .manual = "To break a lock that has several holders (shared or with --slots), use this "
                "option, --owner or --token.",
-     .commands = kForce},
+     .commands = kForce | kStatus},
     {.id = Opt::now,
      .name = "now",
      .help = "free the lock at once: the old and the next command may overlap",

@@ -49,10 +49,23 @@ inline constexpr PerCommandText kPerCommandTexts[] = {
       .fallback = "detected",
       .manual = "Without this option, if NAME is not held in the native format, rlock recognises "
                 "the lock of another client by its key: see FORMATS."}},
+    {Opt::format,
+     kWatch,
+     {.help = "how the locks are stored: as rlock does (native); as redsync, redis-py and "
+              "node-redlock do (plain); or as Redisson does (redisson). With plain and redisson, "
+              "each NAME is the key itself",
+      .fallback = "native",
+      .manual = "rlock cannot list the locks of other clients: with plain and redisson, give at "
+                "least one NAME."}},
     {Opt::owner,
      kRenew | kRelease,
      {.help = "the owner id that rlock acquire printed",
       .manual = "This option is required. Anyone who knows the id can release the lock."}},
+    {Opt::all,
+     kStatus,
+     {.help = "list free locks, too, instead of counting them",
+      .manual = "Use it to see which locks were used within 30 days. It takes no NAME; a pattern "
+                "lists free locks in any case."}},
     {Opt::owner,
      kStatus,
      {.help = "with -q: exit with 0 only if this owner holds NAME",

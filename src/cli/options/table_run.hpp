@@ -150,7 +150,7 @@ inline constexpr OptionRow kRunOptions[] = {
      .manual = "Use plain or redisson to share a lock with a program that uses one of these "
                "libraries. Such locks have no queue and no fencing token, and several options do "
                "not work with them: see FORMATS.",
-     .commands = kRun | kAcquire | kRenew | kRelease | kStatus | kForce},
+     .commands = kRun | kAcquire | kRenew | kRelease | kStatus | kWatch | kForce},
     {.id = Opt::fail_open,
      .name = "fail-open",
      .help = "if no server answers, print a warning and run the command without the lock",

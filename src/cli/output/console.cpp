@@ -62,14 +62,12 @@ Error cannot_print(int error) {
   return {ErrorKind::system, std::string("cannot write to stdout: ") + std::strerror(error)};
 }
 
-}  // namespace
-
-size_t write_stderr(std::string_view text, Millis bound) {
+size_t write_within(int target, std::string_view text, Millis bound) {
   // A terminal or pipe that polls writable takes this much at once.
   constexpr size_t kChunk = 512;
   TtouBlocked blocked;
-  util::Fd own = open_nonblocking(STDERR_FILENO);
-  const int fd = own ? own.get() : STDERR_FILENO;
+  util::Fd own = open_nonblocking(target);
+  const int fd = own ? own.get() : target;
   const TimePoint until = BootClock::now() + bound;
   size_t written = 0;
   while (written < text.size() && wait_writable(fd, until)) {
@@ -78,6 +76,16 @@ size_t write_stderr(std::string_view text, Millis bound) {
     if (n > 0) written += static_cast<size_t>(n);
   }
   return written;
+}
+
+}  // namespace
+
+size_t write_stderr(std::string_view text, Millis bound) {
+  return write_within(STDERR_FILENO, text, bound);
+}
+
+size_t write_screen(std::string_view text, Millis bound) {
+  return write_within(STDOUT_FILENO, text, bound);
 }
 
 void print_message(std::string_view message) {

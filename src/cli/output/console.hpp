@@ -13,6 +13,9 @@ namespace rlock::cli {
 // delay a kill or a release. Returns how much was written. Never raises SIGTTOU (`stty tostop`).
 size_t write_stderr(std::string_view text, Millis bound);
 
+// As write_stderr(), to stdout: for a terminal that is drawn on again and again.
+size_t write_screen(std::string_view text, Millis bound);
+
 // For messages that are printed when no lock is held any more.
 inline constexpr Millis kFinalPrintTimeout{1000};
 

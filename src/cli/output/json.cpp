@@ -198,10 +198,12 @@ Json run_json(const lock::Run& run, const std::optional<lock::Skips>& skips) {
 
 }  // namespace
 
-std::string status_json(const std::vector<LockView>& locks) {
+std::string status_json(const std::vector<LockView>& locks, std::optional<uint64_t> free) {
   Json list = Json::array();
   for (const LockView& lock : locks) list.push_back(lock_json(lock));
-  return line({{"schema", kSchema}, {"locks", std::move(list)}});
+  Json json{{"schema", kSchema}, {"locks", std::move(list)}};
+  if (free) json["free"] = *free;
+  return line(json);
 }
 
 std::string queue_json(const lock::LockName& name, const std::vector<lock::Waiter>& waiters,
@@ -255,6 +257,28 @@ std::string history_json(const std::vector<HistoryLine>& lines) {
                {"name", Json()},
                {"runs", std::move(runs)},
                {"skipped_since", std::move(since)}});
+}
+
+std::string change_json(const Change& change, lock::ServerTime time) {
+  constexpr std::string_view kKinds[] = {"seen", "changed", "gone"};
+  Json fields = Json::array();
+  for (std::string_view field : change.fields) fields.push_back(field);
+  return line({{"schema", kSchema},
+               {"change", kKinds[static_cast<size_t>(change.kind)]},
+               {"time", time_or_null(time)},
+               {"name", change.name},
+               {"fields", std::move(fields)},
+               {"lock", change.lock ? lock_json(*change.lock) : Json()}});
+}
+
+std::string server_change_json(const std::string& server, const std::optional<Error>& why,
+                               lock::ServerTime time) {
+  Json json{{"schema", kSchema},
+            {"change", why ? "server-lost" : "server-back"},
+            {"time", time_or_null(time)},
+            {"server", server}};
+  if (why) json["message"] = why->text;
+  return line(json);
 }
 
 std::string error_json(const Error& error, const Subject& subject, std::optional<int> code,

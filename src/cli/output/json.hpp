@@ -13,7 +13,8 @@
 // whatever a server sent.
 namespace rlock::cli {
 
-std::string status_json(const std::vector<LockView>& locks);
+// `free`: how many free locks are not in the list, where only those in use are.
+std::string status_json(const std::vector<LockView>& locks, std::optional<uint64_t> free = {});
 
 // What --remove did: whom it removed, none where that owner did not wait.
 struct Removal {
@@ -32,6 +33,20 @@ std::string acquire_json(const lock::AcquireCall& claim, lock::Token token, Mill
 
 std::string history_json(const lock::LockName& name, const History& history);
 std::string history_json(const std::vector<HistoryLine>& lines);  // of all locks
+
+// A difference between two looks of `watch`. gone: the lock is no longer listed.
+enum class ChangeKind { seen, changed, gone };
+struct Change {
+  ChangeKind kind = ChangeKind::changed;
+  std::string name;
+  std::vector<std::string_view> fields;  // of `lock`, that differ
+  std::optional<LockView> lock;          // none where it is gone
+};
+// `time`: this host's wall clock.
+std::string change_json(const Change& change, lock::ServerTime time);
+// That the server no longer answers, and why; without `why`, that it does again.
+std::string server_change_json(const std::string& server, const std::optional<Error>& why,
+                               lock::ServerTime time);
 
 // The lock and the owner that an error is about, as far as they are known.
 struct Subject {

@@ -226,7 +226,7 @@ std::string lock_details(const LockView& lock, size_t width) {
   if (!lock.snapshot) return clipped_line(lock.name + ": " + lock.snapshot.error().text, width);
   const lock::Snapshot& snapshot = *lock.snapshot;
   if (!is_known(lock)) {
-    return clipped_line(lock.name + ": never held, or not in the last 30 days", width);
+    return clipped_line(lock.name + ": never held, or not within 30 days", width);
   }
   std::string state(to_string(state_of(snapshot)));
   state += mode_text(snapshot);

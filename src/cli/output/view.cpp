@@ -70,4 +70,10 @@ bool is_known(const LockView& lock) {
   return lock.snapshot->known || !lock.snapshot->holders.empty();
 }
 
+bool is_idle(const LockView& lock) {
+  if (!lock.snapshot) return false;
+  const lock::Snapshot& snapshot = *lock.snapshot;
+  return snapshot.holders.empty() && snapshot.partial.empty() && snapshot.live_waiters == 0;
+}
+
 }  // namespace rlock::cli

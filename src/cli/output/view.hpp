@@ -34,4 +34,7 @@ struct LockView {
 // Whether the server knows the lock: it is held, or was used within 30 days.
 bool is_known(const LockView& lock);
 
+// Whether nobody holds it, waits for it, or has a part of it.
+bool is_idle(const LockView& lock);
+
 }  // namespace rlock::cli

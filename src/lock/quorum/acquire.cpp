@@ -90,8 +90,11 @@ bool QuorumAcquire::needs_rest(TimePoint now) const {
 // again.
 AcquireReply QuorumAcquire::try_again(const Summary& summary, Millis pause) const {
   if (!waits()) return RetryNow{};
-  return Queued{params_.call.ticket, summary.position,
-                std::min(pause, summary.look_again.value_or(pause)), summary.contender};
+  return Queued{params_.call.ticket,
+                summary.position,
+                std::min(pause, summary.look_again.value_or(pause)),
+                summary.contender,
+                {}};
 }
 
 void QuorumAcquire::on_not_granted(const Summary& totals, TimePoint now) {
@@ -103,7 +106,8 @@ void QuorumAcquire::on_not_granted(const Summary& totals, TimePoint now) {
   const bool contender_holds = totals.contender && totals.contender->servers >= majority;
   const bool in_line = totals.queued + totals.granted >= majority;
   if (waits() && in_line && contender_holds) {
-    Queued place{params_.call.ticket, totals.position, totals.look_again, totals.contender};
+    Queued place{params_.call.ticket, totals.position, totals.look_again, totals.contender,
+                 totals.slice};
     return cancel_try(AcquireReply(std::move(place)), now, now);
   }
   const bool enough = contender_holds || params_.ties >= kMaxTies;

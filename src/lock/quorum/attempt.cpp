@@ -22,6 +22,8 @@ void add(Summary& summary, const Queued& queued) {
   ++summary.queued;
   summary.position = std::max(summary.position, queued.position);
   summary.ticket = std::max(summary.ticket.value_or(Ticket{}), queued.ticket);
+  summary.slice =
+      std::min(summary.slice.value_or(Millis::max()), queued.slice.value_or(timing::kWaitSlice));
   if (!queued.look_again) return;
   summary.look_again =
       std::min(summary.look_again.value_or(*queued.look_again), *queued.look_again);
@@ -36,6 +38,7 @@ void add(Summary& summary, const OwnerEnded& ended) {
 void add(Summary& summary, const AcquireReply& reply) {
   if (const auto* granted = std::get_if<Granted>(&reply)) {
     ++summary.granted;
+    summary.slice = timing::kWaitSlice;  // where it stays in the queue once the grant is cancelled
     summary.greatest = std::max(summary.greatest, granted->token);
   } else if (const auto* queued = std::get_if<Queued>(&reply)) {
     add(summary, *queued);

@@ -21,6 +21,7 @@ struct Summary {
   uint64_t position = 1;
   uint64_t waiters = 0;
   std::optional<Millis> look_again{};
+  std::optional<Millis> slice{};            // the shortest: each server expects its own heartbeats
   std::optional<Ticket> ticket{};           // the greatest under which it waits
   std::optional<OwnerEnded> owner_ended{};  // removed or forced by an operator
   std::optional<Holder>

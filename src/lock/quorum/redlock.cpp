@@ -22,14 +22,14 @@ void RedlockAcquire::on_not_granted(const Summary& totals, TimePoint now) {
     return cancel_try(AcquireReply(Busy{totals.contender, 0}), now, now);
   }
   if (!contender_holds) return try_again(totals, now);
-  cancel_try(AcquireReply(Queued{{}, 0, totals.look_again, totals.contender}), now, now);
+  cancel_try(AcquireReply(Queued{{}, 0, totals.look_again, totals.contender, {}}), now, now);
 }
 
 void RedlockAcquire::try_again(const Summary& totals, TimePoint now) {
   const Millis pause = pause_after_tie();
   if (waits()) {
     const Millis look_again = std::max(pause, totals.look_again.value_or(pause));
-    return cancel_try(AcquireReply(Queued{{}, 0, look_again, totals.contender}), now, now);
+    return cancel_try(AcquireReply(Queued{{}, 0, look_again, totals.contender, {}}), now, now);
   }
   cancel_try(AcquireReply(RetryNow{}), now, now + pause);
 }

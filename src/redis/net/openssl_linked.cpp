@@ -13,14 +13,14 @@ Result<const OpenSsl*> initialize() {
   // The host's configuration is that of its own OpenSSL, and may ask for modules of that.
   constexpr uint64_t kOptions = OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG;
   if (functions.OPENSSL_init_ssl(kOptions, nullptr) == 1) return &functions;
-  return Error{ErrorKind::config, "TLS (rediss://): OpenSSL cannot be initialized"};
+  return Error{ErrorKind::config, "TLS (rediss://): OpenSSL cannot be initialised"};
 }
 
 }  // namespace
 
 Result<const OpenSsl*> openssl() {
-  static const Result<const OpenSsl*> initialized = initialize();
-  return initialized;
+  static const Result<const OpenSsl*> initialised = initialize();
+  return initialised;
 }
 
 }  // namespace rlock::redis

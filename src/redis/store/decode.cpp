@@ -134,6 +134,7 @@ lock::Queued queued_of(Item item) {
   queued.position = item.at(2).count();
   if (item.at(3).number() > 0) queued.look_again = span_of(item.at(3));
   queued.holder = maybe_holder(item.at(4));
+  if (item.at(5).number() > 0) queued.slice = span_of(item.at(5));
   return queued;
 }
 

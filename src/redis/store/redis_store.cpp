@@ -12,9 +12,9 @@
 namespace rlock::redis {
 namespace {
 
-constexpr size_t kKeys = 9;
+constexpr size_t kKeys = 10;
 constexpr std::array<const char*, kKeys> kKeySuffixes{
-    "holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never"};
+    "holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never", "once"};
 
 std::string number(uint64_t value) {
   return std::to_string(value);
@@ -92,8 +92,10 @@ RedisStore::RedisStore(std::unique_ptr<Link> link, std::string prefix, Scripts s
     : link_(std::move(link)), prefix_(std::move(prefix)), scripts_(scripts) {}
 
 RedisStore::RedisStore(Server server, std::string prefix, Scripts scripts)
-    : RedisStore(std::make_unique<Connection>(asked_about(scripts.release, std::move(server))),
-                 std::move(prefix), scripts) {}
+    : RedisStore(nullptr, std::move(prefix), scripts) {
+  user_ = server.user.empty() ? "default" : server.user;
+  link_ = std::make_unique<Connection>(asked_about(scripts.release, std::move(server)));
+}
 
 std::string RedisStore::base(const lock::LockName& name) const {
   return prefix_ + "{" + name.text() + "}:";
@@ -110,13 +112,13 @@ std::vector<std::string> RedisStore::script_call(const lua::Script& script,
 }
 
 lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& call) {
-  auto words =
-      script_call(scripts_.acquire, call.name,
-                  {call.owner.text(), number(call.ticket.value), number(call.limit.value()),
-                   number(call.ttl), number(call.min_hold), to_argument(call.responsive),
-                   call.queueing == lock::Queueing::never ? "never" : "wait",
-                   call.max_queue ? number(*call.max_queue) : "", call.record});
-  if (call.attempt > 0) words.push_back(number(call.attempt));
+  auto words = script_call(
+      scripts_.acquire, call.name,
+      {call.owner.text(), number(call.ticket.value), number(call.limit.value()), number(call.ttl),
+       number(call.min_hold), to_argument(call.responsive),
+       call.queueing == lock::Queueing::never ? "never" : "wait",
+       call.max_queue ? number(*call.max_queue) : "", call.record, number(call.attempt)});
+  if (!user_.empty()) words.push_back(user_);
   return std::make_unique<Call<lock::AcquireReply>>(
       *link_, std::move(words), action_on("acquire", call.name),
       without_context<lock::AcquireReply, decode_acquire>, "", &scripts_.acquire);

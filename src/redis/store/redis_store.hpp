@@ -57,6 +57,7 @@ class RedisStore : public lock::LockServer {
   std::unique_ptr<Link> link_;
   std::string prefix_;
   Scripts scripts_;
+  std::string user_;  // of the server, where there is one; empty: the ACL is asked each time
 };
 
 }  // namespace rlock::redis

@@ -1,0 +1,61 @@
+#!/bin/bash
+# release.sh: every artefact of the version that CMakeLists.txt names, of the commit that is checked out, in dist/: the source, the
+# .deb, the .rpm, the portable program, its image, what is in each (SPDX), and SHA256SUMS. Run on the same Debian, it makes the
+# same bytes. Needs root or sudo only to install what is missing. To install from a repository: packaging/repository.sh.
+set -euo pipefail
+
+top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+# shellcheck source=debian.sh
+. "$top/packaging/debian.sh"
+# shellcheck source=source.sh
+. "$top/packaging/source.sh"
+trap 'rm -f "$log"' EXIT
+
+umask 022
+export LC_ALL=C.UTF-8 TZ=UTC
+version=$(source_version)
+SOURCE_DATE_EPOCH=$(source_date)
+export SOURCE_DATE_EPOCH
+architecture=$(dpkg --print-architecture)
+dist=$top/dist
+build=$top/build/portable
+program=rlock-linux-$architecture
+
+refuse() {
+  say "$0: $*" >&2
+  exit 1
+}
+
+build_portable() {
+  CXXFLAGS="-ffile-prefix-map=$top=." cmake -S "$top" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DRLOCK_TESTS=OFF \
+    -DRLOCK_PORTABLE=ON &&
+    ninja -C "$build" rlock &&
+    strip -o "$dist/$program" "$build/src/rlock" &&
+    python3 -B "$top/packaging/sbom.py" "$build" "$program" "$dist/$program.spdx.json"
+}
+
+check_artefacts() {
+  python3 -B "$top/tests/packaging/hardening.py" --static "$dist/$program" "$build/compile_commands.json" &&
+    "$dist/$program" --version
+}
+
+[ -e "$top/.git" ] || refuse "needs a clone: a release is of a commit"
+[ -z "$(git -C "$top" status --porcelain)" ] || refuse "there are changes that are not committed: git status"
+"$top/tests/packaging/versions.sh" >/dev/null || refuse "not one version: tests/packaging/versions.sh"
+
+install_build_packages
+install_packages ninja-build python3 binutils git
+rm -rf "$dist" "$top/build/package" "$build"
+mkdir -p "$dist"
+say "rlock $version, commit $(git -C "$top" rev-parse --short HEAD)"
+quietly "Packing the source" pack_source "$dist/rlock-$version.tar.gz"
+quietly "Building $program" build_portable
+quietly "Making its image" python3 -B "$top/packaging/image.py" "$dist/$program" "$version" "$architecture" "$dist/rlock-$version-$architecture.oci.tar"
+"$top/packaging/package.sh" DEB
+"$top/packaging/package.sh" RPM
+cp "$top"/build/package/*.deb* "$top"/build/package/*.rpm* "$dist"
+quietly "Checking what was made" check_artefacts
+cd "$dist"
+sha256sum -- * >SHA256SUMS
+say
+cat SHA256SUMS

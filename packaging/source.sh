@@ -1,0 +1,30 @@
+# shellcheck shell=sh
+# The source as every artefact is made from it: the same bytes for the same files, by any user, anywhere and at any time.
+# The script that reads this file has set $top, the folder of CMakeLists.txt.
+: "${top:?}"
+
+# The version, as CMakeLists.txt has it.
+source_version() {
+  sed -n 's/^project(rlock VERSION \([0-9.]*\) .*/\1/p' "$top/CMakeLists.txt"
+}
+
+# The date of the newest entry of the package's changelog: that of everything that is made.
+source_date() {
+  date -d "$(sed -n 's/^ -- .*>  //p' "$top/packaging/debian/changelog" | head -n 1)" +%s
+}
+
+# The files of a clone as they lie there, or of an unpacked tarball.
+source_files() {
+  if [ -e "$top/.git" ]; then
+    git -C "$top" ls-files --cached --others --exclude-standard
+  else
+    (cd "$top" && find . -path ./build -prune -o -path ./dist -prune -o -type f -printf '%P\n')
+  fi | LC_ALL=C sort
+}
+
+# pack_source FILE: rlock-VERSION.tar.gz.
+pack_source() {
+  source_files | (cd "$top" && while IFS= read -r file; do [ ! -f "$file" ] || printf '%s\n' "$file"; done |
+    tar --create --no-recursion --format=ustar --files-from=- --transform "s,^,rlock-$(source_version)/," --mtime="@$(source_date)" \
+      --owner=0 --group=0 --numeric-owner --mode=u+rwX,go=rX) | gzip -9n >"$1"
+}

@@ -1,0 +1,195 @@
+#include "cli/watch/client.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "util/duration.hpp"
+
+namespace rlock::cli {
+namespace {
+
+constexpr Millis kBatchEvery{1000};
+constexpr size_t kBatchSize = 100;
+constexpr size_t kFewLocks = 20;  // up to these there is one other request a second
+constexpr Millis kOtherEvery{1000};
+constexpr Millis kOtherEveryOfMany{334};
+constexpr uint64_t kRunsRead = 50;  // of a history
+
+// A single lock that cannot be read, as by a key of the wrong type, is no outage.
+bool is_outage(const Error& error) {
+  return error.kind == ErrorKind::unavailable || error.kind == ErrorKind::denied ||
+         error.kind == ErrorKind::config;
+}
+
+template <class T>
+Result<T> result_of(lock::InFlight<T> request, TimePoint now, const std::string& server,
+                    Millis limit) {
+  if (request->advance(now)) return request->take();
+  return Error{ErrorKind::unavailable, server + ": no answer in " + util::format_duration(limit),
+               Retry::later};
+}
+
+}  // namespace
+
+lock::InspectCall WatchClient::call_for(const Sight& sight, const OnScreen& screen) const {
+  lock::InspectCall call{sight.name};
+  call.holders_page = options_.holders_page;
+  call.waiters_page = screen.opened == sight.name.text() ? screen.waiters : 0;
+  return call;
+}
+
+// What is on the screen first, then what was not looked at for the longest time.
+std::vector<lock::InspectCall> WatchClient::batch_calls(const OnScreen& screen) const {
+  constexpr size_t kMostVisible = kBatchSize / 2;
+  std::vector<lock::InspectCall> calls;
+  std::set<std::string> chosen;
+  auto choose = [&](const Sight* sight) {
+    if (sight == nullptr || calls.size() == kBatchSize) return;
+    if (chosen.insert(sight->name.text()).second) calls.push_back(call_for(*sight, screen));
+  };
+  if (screen.opened) choose(model_.find(*screen.opened));
+  for (const std::string& name : screen.visible) {
+    if (calls.size() < kMostVisible) choose(model_.find(name));
+  }
+  std::vector<const Sight*> rest;
+  for (const auto& [name, sight] : model_.sights()) rest.push_back(&sight);
+  std::stable_sort(rest.begin(), rest.end(),
+                   [](const Sight* a, const Sight* b) { return a->at < b->at; });
+  for (const Sight* sight : rest) choose(sight);
+  return calls;
+}
+
+bool WatchClient::start_batch(TimePoint now, const OnScreen& screen) {
+  const auto calls = batch_calls(screen);
+  next_batch_ = now + kBatchEvery;
+  if (calls.empty()) return false;
+  last_batch_ = now;
+  batch_names_.clear();
+  for (const lock::InspectCall& call : calls) batch_names_.push_back(call.name.text());
+  batch_ = inspector_.inspect_all(calls);
+  return true;
+}
+
+// The first lock on the screen whose present run has no estimate.
+const Sight* WatchClient::without_estimate(const OnScreen& screen) const {
+  if (!screen.estimates || options_.format != redis::Format::native) return nullptr;
+  auto lacks = [&](const std::string& name) {
+    const Sight* sight = model_.find(name);
+    if (sight == nullptr || !sight->lock || !sight->lock->snapshot) return false;
+    const lock::Snapshot& snapshot = *sight->lock->snapshot;
+    return !snapshot.holders.empty() && sight->usual_token != snapshot.last_grant;
+  };
+  if (screen.opened && lacks(*screen.opened)) return model_.find(*screen.opened);
+  auto found = std::find_if(screen.visible.begin(), screen.visible.end(), lacks);
+  return found == screen.visible.end() ? nullptr : model_.find(*found);
+}
+
+void WatchClient::start_other(TimePoint now, const OnScreen& screen) {
+  const bool few = model_.sights().size() <= kFewLocks;
+  next_other_ = now + (few ? kOtherEvery : kOtherEveryOfMany);
+  const bool listing = model_.watched().is_listing();
+  const Sight* unknown = history_next_ || !listing ? without_estimate(screen) : nullptr;
+  history_next_ = !history_next_;
+  if (unknown != nullptr) {
+    runs_of_ = unknown->name.text();
+    runs_ = inspector_.history(unknown->name, kRunsRead);
+  } else if (listing) {
+    page_ = inspector_.list_names(cursor_);
+  }
+}
+
+void WatchClient::start_due(TimePoint now, const OnScreen& screen) {
+  if (in_flight() != nullptr || (outage_ && now < outage_->next_try)) return;
+  if (!first_try_) first_try_ = now;
+  asked_at_ = now;
+  if (now >= next_batch_ && start_batch(now, screen)) return;
+  if (now >= next_other_) start_other(now, screen);
+}
+
+lock::Request* WatchClient::in_flight() const {
+  if (batch_) return batch_.get();
+  if (page_) return page_.get();
+  return runs_.get();
+}
+
+TimePoint WatchClient::due() const {
+  if (in_flight() != nullptr) return asked_at_ + options_.limit;
+  const TimePoint next = std::min(next_batch_, next_other_);
+  return outage_ ? std::max(next, outage_->next_try) : next;
+}
+
+std::vector<Change> WatchClient::finish(TimePoint now) {
+  std::vector<Change> changes;
+  if (batch_) {
+    changes = finish_batch(now);
+  } else if (page_) {
+    finish_page(now);
+  } else if (runs_) {
+    finish_runs(now);
+  }
+  if (!outage_) {
+    auto gone = model_.drop_free(now);
+    std::move(gone.begin(), gone.end(), std::back_inserter(changes));
+  }
+  return changes;
+}
+
+std::vector<Change> WatchClient::finish_batch(TimePoint now) {
+  auto all = result_of(std::exchange(batch_, nullptr), now, inspector_.server(), options_.limit);
+  if (!all) {
+    fail(std::move(all).error(), now);
+    return {};
+  }
+  auto refused = [](const auto& one) { return !one && is_outage(one.error()); };
+  if (std::all_of(all->begin(), all->end(), refused)) {
+    fail(all->front().error(), now);
+    return {};
+  }
+  answered(now);
+  std::vector<Change> changes;
+  for (size_t i = 0; i < std::min(all->size(), batch_names_.size()); ++i) {
+    LockView lock{batch_names_[i], std::move((*all)[i]), options_.format};
+    auto change = model_.see(batch_names_[i], std::move(lock), asked_at_);
+    if (change) changes.push_back(*std::move(change));
+  }
+  return changes;
+}
+
+void WatchClient::finish_page(TimePoint now) {
+  auto page = result_of(std::exchange(page_, nullptr), now, inspector_.server(), options_.limit);
+  if (!page) {
+    // Of a cluster, the other nodes can still be listed.
+    const bool other_nodes = !cursor_.empty();
+    if (other_nodes) cursor_ = inspector_.cursor_past_server(cursor_);
+    if (!other_nodes) fail(std::move(page).error(), now);
+    return;
+  }
+  answered(now);
+  model_.add(*page);
+  cursor_ = page->cursor;
+  complete_ = complete_ || cursor_.empty();
+  next_batch_ = last_batch_ ? std::min(next_batch_, *last_batch_ + kBatchEvery) : now;
+}
+
+// Without the history only the estimate is missing.
+void WatchClient::finish_runs(TimePoint now) {
+  auto runs = result_of(std::exchange(runs_, nullptr), now, inspector_.server(), options_.limit);
+  model_.learn(runs_of_, runs ? *runs : std::vector<lock::HistoryRow>{});
+}
+
+void WatchClient::answered(TimePoint now) {
+  last_answer_ = now;
+  outage_.reset();
+}
+
+void WatchClient::fail(Error why, TimePoint now) {
+  constexpr Millis kFirstPause{250};
+  constexpr Millis kLongestPause{8000};
+  const int tries = outage_ ? outage_->tries + 1 : 1;
+  const Millis pause = std::min(kLongestPause, kFirstPause * (1 << std::min(tries - 1, 10)));
+  const TimePoint since = last_answer_.value_or(*first_try_);
+  outage_ = Outage{std::move(why), outage_ ? outage_->since : since, now + pause, tries};
+}
+
+}  // namespace rlock::cli

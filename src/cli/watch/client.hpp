@@ -1,0 +1,87 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/watch/model.hpp"
+#include "lock/inspector.hpp"
+
+namespace rlock::cli {
+
+// What is on the screen, and therefore asked first.
+struct OnScreen {
+  std::vector<std::string> visible{};   // names with a line
+  std::optional<std::string> opened{};  // the lock whose queue is shown
+  uint64_t waiters = 0;                 // how many of that queue
+  bool estimates = false;               // whether expected ends are shown
+};
+
+// No server answers, or it refuses.
+struct Outage {
+  Error why;
+  TimePoint since;  // the last answer; the first try where there was none
+  TimePoint next_try;
+  int tries = 1;
+};
+
+// Asks the server, rarely: each second one batch of at most 100 locks, and one page of the listing
+// or one history; beyond 20 locks three of these. One request in flight. Time comes in as a value.
+class WatchClient {
+ public:
+  struct Options {
+    Millis limit{5000};  // for one request
+    uint64_t holders_page = 128;
+    redis::Format format = redis::Format::native;
+  };
+  WatchClient(lock::LockInspector& inspector, WatchModel& model, Options options)
+      : inspector_(inspector), model_(model), options_(options) {}
+
+  // Starts the request that is due, unless one is in flight.
+  void start_due(TimePoint now, const OnScreen& screen);
+  lock::Request* in_flight() const;
+  // When the request in flight is given up, or else when the next one is due.
+  TimePoint due() const;
+  // Ends the request in flight, which is done or overdue. What has changed.
+  std::vector<Change> finish(TimePoint now);
+
+  const std::optional<Outage>& outage() const { return outage_; }
+  bool has_answered() const { return last_answer_.has_value(); }
+  // Whether the listing has been read to its end once.
+  bool is_complete() const { return complete_ || !model_.watched().is_listing(); }
+
+ private:
+  std::vector<lock::InspectCall> batch_calls(const OnScreen& screen) const;
+  lock::InspectCall call_for(const Sight& sight, const OnScreen& screen) const;
+  bool start_batch(TimePoint now, const OnScreen& screen);
+  void start_other(TimePoint now, const OnScreen& screen);
+  const Sight* without_estimate(const OnScreen& screen) const;
+  std::vector<Change> finish_batch(TimePoint now);
+  void finish_page(TimePoint now);
+  void finish_runs(TimePoint now);
+  void answered(TimePoint now);
+  void fail(Error why, TimePoint now);
+
+  lock::LockInspector& inspector_;
+  WatchModel& model_;
+  Options options_;
+
+  lock::InFlight<std::vector<Result<lock::Snapshot>>> batch_{};
+  std::vector<std::string> batch_names_{};
+  lock::InFlight<lock::NamesPage> page_{};
+  lock::InFlight<std::vector<lock::HistoryRow>> runs_{};
+  std::string runs_of_{};
+  TimePoint asked_at_{};
+
+  std::optional<TimePoint> last_batch_{};
+  TimePoint next_batch_ = TimePoint::min();
+  TimePoint next_other_ = TimePoint::min();
+  bool history_next_ = true;
+  std::string cursor_{};
+  bool complete_ = false;
+  std::optional<TimePoint> first_try_{};
+  std::optional<TimePoint> last_answer_{};
+  std::optional<Outage> outage_{};
+};
+
+}  // namespace rlock::cli

@@ -1,0 +1,237 @@
+#include "cli/watch/frame.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "cli/output/record.hpp"
+#include "cli/output/render.hpp"
+#include "cli/watch/columns.hpp"
+#include "cli/watch/width.hpp"
+#include "util/duration.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using Cells = std::vector<std::string>;
+using Lines = std::vector<Line>;
+
+constexpr size_t kHeaderRows = 3;  // the summary, the state of the server, the titles
+constexpr size_t kFooterRows = 1;
+
+// `850ms` changes too fast to be read.
+std::string seconds(Millis time) {
+  constexpr Millis kSecond{1000};
+  return time < kSecond ? "0s" : util::format_duration(time / kSecond * kSecond);
+}
+
+Millis since(TimePoint then, TimePoint now) {
+  return std::chrono::duration_cast<Millis>(now - then);
+}
+
+const lock::Holder* first_holder(const Sight& sight) {
+  const auto& lock = sight.lock;
+  const bool held = lock && lock->snapshot && !lock->snapshot->holders.empty();
+  return held ? &lock->snapshot->holders.front() : nullptr;
+}
+
+std::string state_text(const Sight& sight) {
+  const LockView& lock = *sight.lock;
+  if (!lock.snapshot) return "error";
+  if (!lock.snapshot->silent.empty() && lock.snapshot->holders.empty()) return "unsure";
+  return std::string(to_string(state_of(*lock.snapshot)));
+}
+
+std::string holder_name(const Sight& sight, const lock::Holder& holder) {
+  std::string who = who_text(decode_record(holder.record));
+  if (who.empty()) who = "?";
+  const uint64_t all = std::max<uint64_t>(1, sight.lock->snapshot->live_holders);
+  return all > 1 ? who + " +" + std::to_string(all - 1) : who;
+}
+
+// `~2m`: about as long as its runs usually take; `late 30s` beyond that; `2m` for a cool-down,
+// whose end is certain.
+std::string end_text(const Sight& sight, const lock::Holder& holder) {
+  if (holder.state == lock::HolderState::cooldown) return seconds(holder.left);
+  if (!sight.usual || holder.since.ms == 0) return "-";
+  const Millis left = *sight.usual - holder.held;
+  return left >= Millis(0) ? "~" + seconds(left) : "late " + seconds(-left);
+}
+
+std::string command_of(const lock::Holder& holder) {
+  const Record record = decode_record(holder.record);
+  std::string text = record.command.value_or("");
+  if (record.reason && !record.reason->empty()) {
+    text += (text.empty() ? "(" : " (") + *record.reason + ")";
+  }
+  return text;
+}
+
+Cells cells_of(const Sight& sight, TimePoint now) {
+  const std::string age = seconds(since(sight.at, now));
+  const LockView& lock = *sight.lock;
+  if (!lock.snapshot) {
+    return {lock.name, "error", "-", "-", "-", "-", age, lock.snapshot.error().text};
+  }
+  const bool native = lock.format == redis::Format::native;
+  const std::string waiting = native ? std::to_string(lock.snapshot->live_waiters) : "-";
+  const lock::Holder* holder = first_holder(sight);
+  if (holder == nullptr) return {lock.name, state_text(sight), "-", "-", "-", waiting, age, ""};
+  const std::string held = holder->since.ms == 0 ? "-" : seconds(holder->held);
+  return {lock.name, state_text(sight),        holder_name(sight, *holder),
+          held,      end_text(sight, *holder), waiting,
+          age,       command_of(*holder)};
+}
+
+LineStyle style_of(const Sight& sight, const FrameInput& input) {
+  if (sight.name.text() == input.cursor.selected) return LineStyle::selected;
+  const std::string state = state_text(sight);
+  if (state == "error" || state == "revoked") return LineStyle::alarm;
+  return state == "free" || input.outage ? LineStyle::faint : LineStyle::plain;
+}
+
+std::string counted(size_t count, const char* one, const char* many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+Line summary(const FrameInput& input, const std::vector<const Sight*>& sights) {
+  size_t waiting = 0;
+  for (const Sight* sight : sights) {
+    if (sight->lock->snapshot) waiting += sight->lock->snapshot->live_waiters;
+  }
+  return {counted(sights.size(), "lock", "locks") + ", " + std::to_string(waiting) + " waiting  " +
+              util::printable(input.server),
+          LineStyle::title};
+}
+
+std::string silent_servers(const std::vector<const Sight*>& sights) {
+  for (const Sight* sight : sights) {
+    if (!sight->lock->snapshot || sight->lock->snapshot->silent.empty()) continue;
+    const lock::Snapshot& snapshot = *sight->lock->snapshot;
+    return std::to_string(snapshot.silent.size()) + " of " + std::to_string(snapshot.servers) +
+           " servers do not answer: " + snapshot.silent.front().why;
+  }
+  return {};
+}
+
+Line server_state(const FrameInput& input, const std::vector<const Sight*>& sights) {
+  if (input.outage) {
+    const Outage& outage = *input.outage;
+    const Millis next = since(input.now, std::max(outage.next_try, input.now));
+    return {"no answer for " + seconds(since(outage.since, input.now)) + ", next try in " +
+                seconds(next) + ": " + util::printable(outage.why.text),
+            LineStyle::alarm};
+  }
+  if (const std::string silent = silent_servers(sights); !silent.empty()) {
+    return {util::printable(silent), LineStyle::alarm};
+  }
+  return {input.complete ? "" : "looking for further locks", LineStyle::faint};
+}
+
+void add_table(Lines& lines, const FrameInput& input, const std::vector<const Sight*>& sights) {
+  const std::vector<ScreenColumn> columns{
+      {"NAME", 6, 40, 0}, {"STATE", 4, 8, 5}, {"HELD BY", 8, 28, 4}, {"FOR", 5, 7, 2},
+      {"ENDS", 4, 10, 6}, {"WAIT", 4, 5, 3},  {"AGE", 3, 6, 1},      {"COMMAND", 8, 400, 7}};
+  const size_t first = std::min(input.cursor.top, sights.size());
+  const size_t last = std::min(sights.size(), first + page_of(input.rows));
+  std::vector<Cells> rows;
+  for (size_t i = first; i < last; ++i) {
+    Cells cells = cells_of(*sights[i], input.now);
+    for (std::string& cell : cells) cell = util::printable(cell);
+    rows.push_back(std::move(cells));
+  }
+  const size_t margin = 2;
+  auto texts = laid_out(columns, rows, input.columns - margin);
+  lines.push_back({"  " + texts.front(), LineStyle::title});
+  for (size_t i = first; i < last; ++i) {
+    const LineStyle style = style_of(*sights[i], input);
+    const char* mark = style == LineStyle::selected ? "> " : "  ";
+    lines.push_back({mark + texts[i - first + 1], style});
+  }
+  if (sights.empty() && input.complete) lines.push_back({"  nothing is held or waited for"});
+}
+
+void add_text(Lines& lines, const std::string& text) {
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back({std::move(line)});
+}
+
+std::string expectation(const Sight& sight) {
+  const lock::Holder* holder = first_holder(sight);
+  if (holder == nullptr || !sight.usual || holder->since.ms == 0) return {};
+  const Millis left = *sight.usual - holder->held;
+  return "  usually  " + seconds(*sight.usual) + ", " +
+         (left >= Millis(0) ? "about " + seconds(left) + " left"
+                            : seconds(-left) + " longer than usual");
+}
+
+Lines queue_lines(const Sight& sight, const FrameInput& input) {
+  Lines lines;
+  add_text(lines, lock_details(*sight.lock, input.columns));
+  if (!sight.lock->snapshot) return lines;
+  if (const std::string text = expectation(sight); !text.empty()) lines.push_back({text});
+  const lock::Snapshot& snapshot = *sight.lock->snapshot;
+  lines.push_back({""});
+  if (snapshot.live_waiters == 0) {
+    lines.push_back({"nobody is waiting"});
+    return lines;
+  }
+  if (snapshot.waiters.empty()) {
+    lines.push_back({"reading the queue of " + std::to_string(snapshot.live_waiters) + " waiting"});
+    return lines;
+  }
+  add_text(lines, queue_table(snapshot.waiters, input.columns, snapshot.servers));
+  const uint64_t listed = snapshot.waiters.size();
+  if (snapshot.live_waiters > listed) {
+    lines.push_back({"and " + std::to_string(snapshot.live_waiters - listed) + " more"});
+  }
+  return lines;
+}
+
+void add_queue(Lines& lines, FrameInput& input, const Sight& sight) {
+  lines.push_back({"as of " + seconds(since(sight.at, input.now)) + " ago", LineStyle::faint});
+  Lines all = queue_lines(sight, input);
+  const size_t page = page_of(input.rows);
+  const size_t most = all.size() - std::min(all.size(), page);
+  input.cursor.opened_top = std::min(input.cursor.opened_top, most);
+  auto from = all.begin() + static_cast<std::ptrdiff_t>(input.cursor.opened_top);
+  auto to = all.begin() +
+            static_cast<std::ptrdiff_t>(std::min(all.size(), input.cursor.opened_top + page));
+  std::move(from, to, std::back_inserter(lines));
+}
+
+}  // namespace
+
+size_t page_of(size_t rows) {
+  constexpr size_t kAround = kHeaderRows + kFooterRows;
+  return rows > kAround ? rows - kAround : 1;
+}
+
+std::vector<std::string> table_names(const WatchModel& model) {
+  std::vector<std::string> names;
+  for (const Sight* sight : model.shown()) names.push_back(sight->name.text());
+  return names;
+}
+
+std::vector<Line> frame(FrameInput& input) {
+  const auto sights = input.model.shown();
+  Lines lines{summary(input, sights), server_state(input, sights)};
+  const Sight* opened = input.cursor.opened ? input.model.find(*input.cursor.opened) : nullptr;
+  if (opened != nullptr && opened->lock) {
+    add_queue(lines, input, *opened);
+  } else {
+    add_table(lines, input, sights);
+  }
+  const size_t body = input.rows > kFooterRows ? input.rows - kFooterRows : input.rows;
+  lines.resize(body);
+  if (input.rows > kFooterRows) {
+    lines.push_back({opened != nullptr ? "q: quit  enter: back  j/k: scroll"
+                                       : "q: quit  enter: queue  j/k: move",
+                     LineStyle::faint});
+  }
+  for (Line& line : lines) line.text = cut_to_width(line.text, input.columns);
+  return lines;
+}
+
+}  // namespace rlock::cli

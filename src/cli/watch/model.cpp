@@ -1,0 +1,155 @@
+#include "cli/watch/model.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/output/history_rows.hpp"
+#include "cli/output/record.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+// A lock that is handed over is free for a moment: its line stays.
+constexpr Millis kFreeShown{10'000};
+
+bool is_free(const LockView& lock) {
+  return lock.snapshot && lock.snapshot->holders.empty() && lock.snapshot->live_waiters == 0 &&
+         lock.snapshot->partial.empty();
+}
+
+bool same_holder(const lock::Holder& a, const lock::Holder& b) {
+  return a.owner == b.owner && a.token == b.token && a.state == b.state && a.entries == b.entries &&
+         a.servers == b.servers && a.record == b.record;
+}
+
+bool same_holders(const std::vector<lock::Holder>& a, const std::vector<lock::Holder>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_holder);
+}
+
+bool same_servers(const lock::Snapshot& a, const lock::Snapshot& b) {
+  auto same = [](const lock::SilentServer& x, const lock::SilentServer& y) {
+    return x.server == y.server;
+  };
+  return std::equal(a.silent.begin(), a.silent.end(), b.silent.begin(), b.silent.end(), same) &&
+         same_holders(a.partial, b.partial);
+}
+
+Millis length_of(const lock::Run& run) {
+  int64_t length = 0;
+  if (__builtin_sub_overflow(run.until.ms, run.since.ms, &length)) length = 0;
+  return Millis(std::max<int64_t>(0, length));
+}
+
+}  // namespace
+
+std::vector<std::string_view> changed_fields(const std::optional<LockView>& before,
+                                             const LockView& after) {
+  if (!before) return {"state", "holders", "waiters"};
+  if (!before->snapshot || !after.snapshot) {
+    const bool same = !before->snapshot && !after.snapshot &&
+                      before->snapshot.error().text == after.snapshot.error().text;
+    return same ? std::vector<std::string_view>{} : std::vector<std::string_view>{"error"};
+  }
+  const lock::Snapshot& was = *before->snapshot;
+  const lock::Snapshot& is = *after.snapshot;
+  std::vector<std::string_view> fields;
+  if (state_of(was) != state_of(is)) fields.push_back("state");
+  const bool same = was.live_holders == is.live_holders && same_holders(was.holders, is.holders);
+  if (!same) fields.push_back("holders");
+  if (was.live_waiters != is.live_waiters) fields.push_back("waiters");
+  if (!same_servers(was, is)) fields.push_back("quorum");
+  return fields;
+}
+
+std::optional<Millis> usual_time(const std::vector<lock::HistoryRow>& runs) {
+  std::vector<Millis> lengths;
+  for (const lock::HistoryRow& row : runs) {
+    const auto* run = std::get_if<lock::Run>(&row);
+    if (run != nullptr && end_of(*run).exit_code == 0) lengths.push_back(length_of(*run));
+  }
+  if (lengths.empty()) return std::nullopt;
+  auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+  std::nth_element(lengths.begin(), middle, lengths.end());
+  return *middle;
+}
+
+WatchModel::WatchModel(Watched watched) : watched_(std::move(watched)) {
+  for (const lock::LockName& name : watched_.names) {
+    sights_.try_emplace(name.text(), Sight{name, true});
+  }
+}
+
+bool WatchModel::is_wanted(const std::string& name) const {
+  if (!watched_.is_listing()) return false;
+  const auto& patterns = watched_.patterns;
+  return patterns.empty() ||
+         std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return util::matches(pattern, name); });
+}
+
+void WatchModel::add(const lock::NamesPage& page) {
+  // A server that is not ours may claim to have any number of locks.
+  constexpr size_t kMost = 100'000;
+  for (const std::string& text : page.in_use) {
+    if (sights_.size() >= kMost) return;
+    auto name = lock::LockName::parse(text);
+    if (name && is_wanted(text)) sights_.try_emplace(text, Sight{*std::move(name), false});
+  }
+}
+
+std::optional<Change> WatchModel::see(const std::string& name, LockView lock, TimePoint asked_at) {
+  auto found = sights_.find(name);
+  if (found == sights_.end()) return std::nullopt;
+  Sight& sight = found->second;
+  const bool first = !sight.lock;
+  sight.at = asked_at;
+  if (!is_free(lock)) {
+    sight.free_since.reset();
+  } else if (first && !sight.named) {
+    sights_.erase(found);  // it was in use when it was listed
+    return std::nullopt;
+  } else if (!sight.free_since) {
+    sight.free_since = asked_at;
+  }
+  auto fields = changed_fields(sight.lock, lock);
+  sight.lock = std::move(lock);
+  if (fields.empty()) return std::nullopt;
+  return Change{first ? ChangeKind::seen : ChangeKind::changed, name, std::move(fields),
+                sight.lock};
+}
+
+void WatchModel::learn(const std::string& name, const std::vector<lock::HistoryRow>& runs) {
+  auto found = sights_.find(name);
+  if (found == sights_.end()) return;
+  Sight& sight = found->second;
+  sight.usual = usual_time(runs);
+  sight.usual_token = lock::Token{};
+  if (sight.lock && sight.lock->snapshot) sight.usual_token = sight.lock->snapshot->last_grant;
+}
+
+std::vector<Change> WatchModel::drop_free(TimePoint now) {
+  std::vector<Change> gone;
+  for (auto at = sights_.begin(); at != sights_.end();) {
+    const Sight& sight = at->second;
+    const bool over = !sight.named && sight.free_since && now - *sight.free_since > kFreeShown;
+    if (over) gone.push_back({ChangeKind::gone, at->first, {}, std::nullopt});
+    at = over ? sights_.erase(at) : std::next(at);
+  }
+  return gone;
+}
+
+std::vector<const Sight*> WatchModel::shown() const {
+  std::vector<const Sight*> out;
+  for (const auto& [name, sight] : sights_) {
+    if (sight.lock) out.push_back(&sight);
+  }
+  return out;
+}
+
+const Sight* WatchModel::find(const std::string& name) const {
+  auto found = sights_.find(name);
+  return found == sights_.end() ? nullptr : &found->second;
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,216 @@
+#include "cli/watch/screen.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "cli/output/console.hpp"
+#include "cli/watch/width.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::array kEnding{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+constexpr std::array kOthers{SIGTSTP, SIGCONT, SIGWINCH};
+
+// The alternate screen, without a cursor and without wrapping.
+constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l";
+constexpr std::string_view kLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l";
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+sigset_t handled_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : kEnding) {
+    if (!is_ignored(signal)) sigaddset(&set, signal);
+  }
+  for (int signal : kOthers) {
+    if (!is_ignored(signal)) sigaddset(&set, signal);
+  }
+  return set;
+}
+
+std::string_view colour_of(LineStyle style) {
+  switch (style) {
+    case LineStyle::plain:
+      return "";
+    case LineStyle::title:
+      return "\x1b[1m";
+    case LineStyle::selected:
+      return "\x1b[7m";
+    case LineStyle::faint:
+      return "\x1b[2m";
+    case LineStyle::alarm:
+      return "\x1b[31m";
+  }
+  return "";
+}
+
+std::string painted(const Line& line, const TerminalKind& kind) {
+  const std::string text = kind.utf8 ? line.text : to_ascii(line.text);
+  const std::string_view colour = kind.colours ? colour_of(line.style) : "";
+  return colour.empty() || text.empty() ? text : std::string(colour) + text + "\x1b[0m";
+}
+
+// Of a terminal that is not our controlling one nobody is in the foreground.
+bool may_draw() {
+  const pid_t foreground = tcgetpgrp(STDOUT_FILENO);
+  return foreground < 0 || foreground == getpgrp();
+}
+
+winsize size_of_terminal() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return {};
+  return size;
+}
+
+}  // namespace
+
+TerminalKind terminal_kind(const char* (*environment)(const char*)) {
+  auto text = [&](const char* name) {
+    const char* value = environment(name);
+    return std::string_view(value == nullptr ? "" : value);
+  };
+  std::string_view locale = text("LC_ALL");
+  if (locale.empty()) locale = text("LC_CTYPE");
+  if (locale.empty()) locale = text("LANG");
+  const std::string lower = util::lower_case(locale);
+  TerminalKind kind;
+  kind.moves = !text("TERM").empty() && text("TERM") != "dumb";
+  kind.colours = kind.moves && text("NO_COLOR").empty();
+  kind.utf8 = lower.find("utf-8") != lower.npos || lower.find("utf8") != lower.npos;
+  return kind;
+}
+
+std::string redrawn(const std::vector<Line>& before, const std::vector<Line>& after,
+                    const TerminalKind& kind) {
+  std::string out;
+  if (!kind.moves) {
+    const auto last = std::find_if(after.rbegin(), after.rend(),
+                                   [](const Line& line) { return !line.text.empty(); });
+    for (auto line = after.begin(); line != last.base(); ++line) out += painted(*line, kind) + "\n";
+    return out;
+  }
+  if (before.size() != after.size()) out = "\x1b[H\x1b[2J";
+  for (size_t i = 0; i < after.size(); ++i) {
+    if (before.size() == after.size() && before[i] == after[i]) continue;
+    out += "\x1b[" + std::to_string(i + 1) + ";1H" + painted(after[i], kind) + "\x1b[K";
+  }
+  return out;
+}
+
+Result<Screen> Screen::open(const TerminalKind& kind) {
+  const sigset_t set = handled_signals();
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  util::Fd signals(signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+  if (!signals) {
+    return Error{ErrorKind::system, std::string("cannot watch signals: ") + std::strerror(errno)};
+  }
+  return Screen(kind, std::move(signals), is_terminal(STDIN_FILENO) ? STDIN_FILENO : -1);
+}
+
+Screen::Screen(const TerminalKind& kind, util::Fd signals, int key_fd)
+    : kind_(kind), signals_(std::move(signals)), key_fd_(key_fd) {
+  enter();
+}
+
+Screen::~Screen() {
+  if (signals_) leave();
+}
+
+// From the background the kernel stops us here, until we are in the foreground.
+void Screen::enter() {
+  termios modes{};
+  if (key_fd_ >= 0 && tcgetattr(key_fd_, &modes) == 0) {
+    if (!entered_) before_ = modes;
+    modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    modes.c_cc[VMIN] = 1;
+    modes.c_cc[VTIME] = 0;
+    while (tcsetattr(key_fd_, TCSADRAIN, &modes) != 0 && errno == EINTR) {
+    }
+  }
+  if (kind_.moves) write_screen(kEnter, kFinalPrintTimeout);
+  entered_ = true;
+  drawn_.clear();
+}
+
+void Screen::leave() {
+  if (!std::exchange(entered_, false)) return;
+  if (kind_.moves) write_screen(kLeave, kFinalPrintTimeout);
+  if (before_) tcsetattr(key_fd_, TCSADRAIN, &*before_);
+}
+
+// As without us: in an orphaned process group, which nobody would resume, the kernel does nothing.
+void Screen::stop() {
+  leave();
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, SIGTSTP);
+  raise(SIGTSTP);
+  sigprocmask(SIG_UNBLOCK, &only, nullptr);
+  sigprocmask(SIG_BLOCK, &only, nullptr);
+  enter();
+}
+
+int Screen::handle_signals() {
+  signalfd_siginfo info{};
+  while (read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    const int signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGTSTP) {
+      stop();
+    } else if (signal == SIGCONT) {
+      enter();
+    } else if (signal == SIGWINCH) {
+      forget();
+    } else {
+      return signal;
+    }
+  }
+  return 0;
+}
+
+std::optional<std::string> Screen::read_keys() {
+  std::array<char, 256> bytes;
+  pollfd waited{key_fd_, POLLIN, 0};
+  if (key_fd_ < 0 || poll(&waited, 1, 0) <= 0) return std::string();
+  const ssize_t n = read(key_fd_, bytes.data(), bytes.size());
+  if (n > 0) return std::string(bytes.data(), static_cast<size_t>(n));
+  if (n < 0 && (errno == EINTR || errno == EAGAIN)) return std::string();
+  return std::nullopt;
+}
+
+size_t Screen::columns() const {
+  return cli::columns(STDOUT_FILENO, 80);
+}
+
+size_t Screen::rows() const {
+  constexpr size_t kStandard = 24;
+  constexpr size_t kMost = 1000;
+  const size_t rows = size_of_terminal().ws_row;
+  return rows == 0 ? kStandard : std::min(rows, kMost);
+}
+
+void Screen::draw(std::vector<Line> lines) {
+  const std::string bytes = redrawn(drawn_, lines, kind_);
+  if (bytes.empty() || !may_draw()) return;
+  constexpr Millis kPatience{100};
+  const bool complete = write_screen(bytes, kPatience) == bytes.size();
+  drawn_ = complete ? std::move(lines) : std::vector<Line>{};
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,132 @@
+"""A terminal for tests: runs a program on a pty and keeps what its screen shows."""
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+import time
+
+PATIENCE = 60  # seconds: for a busy machine
+SEQUENCE = re.compile(rb"\x1b\[([?0-9;]*)([A-Za-z])")
+
+
+class Screen:
+    def __init__(self, argv, columns=100, rows=24, env=None):
+        self.raw = b""
+        self.rest = b""
+        self.status = None
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+            os.execvpe(argv[0], argv, {**os.environ, **(env or {})})
+        self.cells = {}
+        self.at = (1, 1)
+        self.alternate = False
+        self.resize(columns, rows)
+
+    def resize(self, columns, rows):
+        self.size = (columns, rows)
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def type(self, text):
+        os.write(self.terminal, text.encode())
+
+    def modes(self):
+        """Whether the terminal echoes and collects lines, as a shell wants it."""
+        return bool(termios.tcgetattr(self.terminal)[3] & termios.ICANON)
+
+    def lines(self):
+        rows = [" "] * self.size[1]
+        for row in range(1, self.size[1] + 1):
+            last = max((column for (at, column) in self.cells if at == row), default=0)
+            rows[row - 1] = "".join(self.cells.get((row, column), " ") for column in range(1, last + 1)).rstrip()
+        return rows
+
+    def text(self):
+        return "\n".join(self.lines())
+
+    def read(self, seconds):
+        """Takes what comes within this time; False when the program has closed the terminal."""
+        if not select.select([self.terminal], [], [], seconds)[0]:
+            return True
+        try:
+            piece = os.read(self.terminal, 65536)
+        except OSError:
+            return False
+        self.raw += piece
+        self.show(self.rest + piece)
+        return True
+
+    def show(self, data):
+        at = 0
+        self.rest = b""
+        while at < len(data):
+            if data[at:at + 1] == b"\x1b":
+                found = SEQUENCE.match(data, at)
+                if not found:
+                    self.rest = data[at:]
+                    return
+                self.control(found[1].decode(), found[2].decode())
+                at = found.end()
+                continue
+            length = 1
+            first = data[at]
+            if first >= 0xC0:
+                length = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
+            if at + length > len(data):
+                self.rest = data[at:]
+                return
+            self.put(data[at:at + length].decode(errors="replace"))
+            at += length
+
+    def put(self, character):
+        row, column = self.at
+        if character == "\r":
+            self.at = (row, 1)
+        elif character == "\n":
+            self.at = (row + 1, column)
+        else:
+            self.cells[(row, column)] = character
+            self.at = (row, column + 1)
+
+    def control(self, numbers, letter):
+        row, column = self.at
+        if letter == "H":
+            parts = [int(part or 1) for part in (numbers or "1;1").split(";")]
+            self.at = (parts[0], parts[1])
+        elif letter == "K":
+            self.cells = {where: c for where, c in self.cells.items() if where[0] != row or where[1] < column}
+        elif letter == "J":
+            self.cells = {}
+        elif numbers == "?1049":
+            self.alternate = letter == "h"
+            self.cells = {}
+
+    def until(self, what, seconds=PATIENCE):
+        """Reads until what() is true or the text is on the screen."""
+        wanted = what if callable(what) else lambda: what in self.text()
+        end = time.monotonic() + seconds
+        while not wanted():
+            if time.monotonic() > end or not self.read(0.2):
+                raise AssertionError(f"did not come: {what}\n{self.text()}\n{self.raw[-2000:]!r}")
+
+    def kill(self, number):
+        os.kill(self.pid, number)
+
+    def end(self):
+        """Its wait status: read to the end."""
+        end = time.monotonic() + PATIENCE
+        while self.read(0.2) and time.monotonic() < end:
+            pass
+        if self.status is None:
+            self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.status
+
+    def close(self):
+        if self.status is None:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.terminal)

@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""watch_scenes.py SCENE: plays one scene with `rlock watch` on a terminal. The server is RLOCK_URL's; SERVER is its folder."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from screen import Screen
+
+UTF8 = {"TERM": "xterm", "LC_ALL": "C.UTF-8"}
+
+
+def watch(*arguments, columns=100, rows=24, env=None):
+    return Screen(["rlock", "watch", *arguments], columns, rows, {**UTF8, **(env or {})})
+
+
+def rlock(*arguments):
+    return subprocess.run(["rlock", *arguments], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def line_of(screen, name):
+    return next((line for line in screen.lines() if line[2:].startswith(name)), "")
+
+
+def live_change():
+    """Locks come, are waited for, and go; the screen before is restored."""
+    owner = rlock("acquire", "deploy", "--ttl", "20m", "--hide-command", "--reason", "release 7")
+    screen = watch()
+    screen.until("(release 7)")
+    assert "held" in line_of(screen, "deploy"), screen.text()
+    second = rlock("acquire", "backup", "--ttl", "20m")
+    screen.until("backup")
+    with subprocess.Popen(["rlock", "run", "-q", "backup", "--", "true"]) as waiter:
+        screen.until("2 locks, 1 waiting")
+        screen.type("k")
+        screen.until("> backup")
+        screen.type("\r")
+        screen.until("WAITING")
+        screen.until("backup: held, exclusive, 1 waiting")
+        screen.type("\x1b")
+        screen.until("> backup")
+        rlock("release", "backup", "--owner", second)
+        screen.until(lambda: "free" in line_of(screen, "backup"))
+        assert waiter.wait() == 0
+    rlock("release", "deploy", "--owner", owner)
+    screen.until("nothing is held")
+    assert screen.alternate and not screen.modes()
+    screen.type("q")
+    assert screen.end() == 0 and not screen.alternate and screen.modes()
+    assert screen.raw.endswith(b"\x1b[?7h\x1b[?25h\x1b[?1049l"), screen.raw[-80:]
+
+
+def resize():
+    """The table follows the size of the terminal, and its lines always fit."""
+    for i in range(30):
+        rlock("acquire", f"job-{i:02}", "--ttl", "20m")
+    screen = watch(rows=12)
+    screen.until("job-07")
+    assert "job-08" not in screen.text(), screen.text()
+    screen.resize(20, 8)
+    screen.until(lambda: any(line.split() == ["NAME", "FOR", "AGE"] for line in screen.lines()))
+    screen.until(lambda: "job-03" in screen.text() and "job-04" not in screen.text())
+    assert all(len(line) <= 20 for line in screen.lines()), screen.text()
+    screen.type("G")
+    screen.until("> job-29")
+    screen.resize(120, 40)
+    screen.until(lambda: "COMMAND" in screen.text() and "job-00" in screen.text())
+    screen.type("q")
+    assert screen.end() == 0
+
+
+def no_colour():
+    """NO_COLOR: no colour is set. Without UTF-8 only ASCII is printed. A dumb terminal gets lines alone."""
+    rlock("acquire", "caf\u00e9", "--ttl", "20m")
+    screen = watch(env={"NO_COLOR": "1", "LC_ALL": "C"})
+    screen.until("caf?")
+    screen.type("q")
+    assert screen.end() == 0
+    assert b"\x1b[1m" not in screen.raw and b"\x1b[7m" not in screen.raw, screen.raw
+    assert all(byte < 0x80 for byte in screen.raw), screen.raw
+    screen = watch(env={"TERM": "dumb"})
+    screen.until(lambda: b"caf\xc3\xa9" in screen.raw)
+    screen.type("q")
+    assert screen.end() == 0 and b"\x1b" not in screen.raw, screen.raw
+
+
+def hostile():
+    """What others have stored cannot control the terminal."""
+    rlock("acquire", "trap", "--ttl", "20m", "--hide-command", "--reason", "\x1b]0;owned\x07\u202e\x1b[2Jx")
+    screen = watch()
+    screen.until("\\x1b]0;owned")
+    screen.type("\r")
+    screen.until("reason")
+    screen.type("q")
+    assert screen.end() == 0
+    assert b"\x1b]" not in screen.raw and "\u202e".encode() not in screen.raw, screen.raw
+
+
+def server_ends():
+    """The server is killed and comes back: the table stays with its age, and is up to date again."""
+    folder = os.environ["SERVER"]
+    rlock("acquire", "deploy", "--ttl", "20m")
+    screen = watch()
+    screen.until("deploy")
+    with open(f"{folder}/pid", encoding="utf-8") as file:
+        os.kill(int(file.read()), signal.SIGKILL)
+    screen.until("no answer for")
+    assert "held" in line_of(screen, "deploy"), screen.text()
+    screen.until(lambda: any(f"  {age}s " in line_of(screen, "deploy") for age in range(3, 60)))
+    os.unlink(f"{folder}/s")
+    subprocess.run(["redis-server", "--port", "0", "--unixsocket", f"{folder}/s", "--dir", folder, "--save", "",
+                    "--daemonize", "yes", "--pidfile", f"{folder}/pid", "--logfile", f"{folder}/log"],
+                   check=True, stdout=subprocess.DEVNULL)
+    screen.until(lambda: "no answer" not in screen.text() and "free" in line_of(screen, "deploy"))
+    rlock("acquire", "later", "--ttl", "20m")
+    screen.until(lambda: "held" in line_of(screen, "later"))
+    screen.type("q")
+    assert screen.end() == 0
+
+
+def signals():
+    """A signal restores the terminal and ends rlock; ^Z stops it, and it draws again when it is resumed."""
+    rlock("acquire", "deploy", "--ttl", "20m")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        screen = watch()
+        screen.until("deploy")
+        if number == signal.SIGINT:
+            screen.type("\x03")
+        else:
+            screen.kill(number)
+        assert screen.end() == -number and not screen.alternate, screen.raw[-100:]
+        assert screen.modes()
+    # A shell with job control: rlock has a process group of its own, and the shell sets the modes while it is stopped.
+    screen = Screen(["bash", "-c", "set -m; rlock watch; echo asleep; read -r; fg; echo code $?"], 100, 24, UTF8)
+    screen.until("deploy")
+    screen.type("\x1a")
+    screen.until(lambda: not screen.alternate and "asleep" in screen.text())
+    assert screen.modes()
+    screen.type("\n")
+    screen.until(lambda: screen.alternate and "deploy" in screen.text())
+    screen.until(lambda: not screen.modes())
+    screen.type("q")
+    screen.until("code 0")
+    screen.end()
+
+
+def calls():
+    """How often clients have called what a watch calls; the scripts themselves call none of these."""
+    text = subprocess.run(["redis-cli", "-s", os.environ["SERVER"] + "/s", "info", "commandstats"], check=True,
+                          capture_output=True, text=True).stdout
+    found = dict(re.findall(r"cmdstat_(\w+):calls=(\d+)", text))
+    return [int(found.get(word, 0)) for word in ("evalsha", "eval", "scan", "lrange")]
+
+
+def load():
+    """At most two commands a second up to 20 locks, four beyond; a batch of scripts counts as one."""
+    made = 0
+    for count, most in ((20, 2), (120, 4)):
+        while made < count:
+            rlock("acquire", f"load-{made:03}", "--ttl", "20m")
+            made += 1
+        screen = watch(rows=60)
+        screen.until(f"{count} locks")
+        before, began = calls(), time.monotonic()
+        while time.monotonic() - began < 8:
+            screen.read(0.1)
+        scripts, texts, scans, histories = (after - start for start, after in zip(before, calls()))
+        seconds = time.monotonic() - began
+        screen.type("q")
+        assert screen.end() == 0
+        batches = (scripts + texts) / min(count, 100)
+        assert 1 <= batches <= seconds + 1, (count, scripts, seconds)
+        assert batches + scans + histories <= most * (seconds + 1), (count, scripts, scans, histories, seconds)
+
+
+globals()[sys.argv[1]]()

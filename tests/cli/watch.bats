@@ -1,0 +1,120 @@
+#!/usr/bin/env bats
+# rlock watch: a live table on a terminal, differences as JSON elsewhere. What is on the screen is in
+# helpers/watch_scenes.py.
+load helpers/helpers
+
+scene() { python3 -B "$BATS_TEST_DIRNAME/helpers/watch_scenes.py" "$@" 3>&- 4>&-; }
+
+# seen WORD FILE: a line of FILE has it.
+seen() { grep -q -- "$1" "$2"; }
+
+@test "the table follows the locks, enter shows a queue, and q restores the screen" {
+  own
+  scene live_change
+}
+
+@test "the table follows the size of the terminal, down to 20 columns" {
+  own
+  scene resize
+}
+
+@test "no colours with NO_COLOR, no other characters without UTF-8, no control at all on a dumb terminal" {
+  own
+  scene no_colour
+}
+
+@test "hostile text of others does not reach the terminal" {
+  own
+  scene hostile
+}
+
+@test "the end of the server is shown with the last table, and its return, too" {
+  own
+  scene server_ends
+}
+
+@test "a signal or ^Z gives the terminal back" {
+  own
+  scene signals
+}
+
+@test "two commands a second up to 20 locks, four beyond" {
+  own
+  scene load
+}
+
+@test "elsewhere there is one object for each difference" {
+  own
+  owner=$(rlock acquire deploy --ttl 20m)
+  start "$RLOCK" watch >changes
+  eventually seen '"change":"seen".*"name":"deploy".*"state":"held"' changes
+  rlock release deploy --owner "$owner"
+  eventually seen '"change":"changed".*"fields":\["state","holders"\].*"state":"free"' changes
+  eventually seen '"change":"gone".*"name":"deploy".*"lock":null' changes
+  kill -TERM $!
+  ends_with 143 $!
+  [ "$(wc -l <changes)" -eq 3 ]
+  python3 -B "$BATS_TEST_DIRNAME/../style/validate.py" changes
+}
+
+@test "a named lock is reported although it is free, and the server's end and return are, too" {
+  own
+  start "$RLOCK" watch --json nightly >changes
+  eventually seen '"change":"seen".*"name":"nightly".*"state":"free"' changes
+  end_server "$own_server"
+  eventually seen '"change":"server-lost".*"message":"' changes
+  restart
+  eventually seen '"change":"server-back"' changes
+  kill -INT $!
+  ends_with 130 $!
+  python3 -B "$BATS_TEST_DIRNAME/../style/validate.py" changes
+}
+
+@test "it ends when nobody reads it any more" {
+  own
+  rlock acquire deploy --ttl 20m
+  timeout 60 "$RLOCK" watch | head -n 1 >first
+  [ "${PIPESTATUS[0]}" -eq 0 ]
+  seen '"change":"seen"' first
+}
+
+@test "a quorum is watched as one server, with those that are silent" {
+  quorum 3
+  rlock acquire deploy --ttl 50s
+  start "$RLOCK" watch >changes
+  eventually seen '"change":"seen".*"servers":3' changes
+  signal_server KILL 3
+  eventually seen '"fields":\[[^]]*"quorum"' changes
+  kill -TERM $!
+  ends_with 143 $!
+  python3 -B "$BATS_TEST_DIRNAME/../style/validate.py" changes
+}
+
+@test "locks of other clients are watched by name" {
+  own
+  redis set their-key some-owner PX 60000
+  start "$RLOCK" watch --format plain their-key >changes
+  eventually seen '"name":"their-key".*"state":"held".*"format":"plain"' changes
+  redis del their-key
+  eventually seen '"change":"changed".*"state":"free"' changes
+  kill -TERM $!
+  ends_with 143 $!
+  run -64 rlock watch --format plain
+  [[ $output == *"watch --format plain needs a NAME"* ]]
+}
+
+@test "no server at the start: 69, and 77 where it refuses" {
+  run -69 rlock watch -u "unix://$here/nowhere" --connect-timeout 200ms
+  run -69 rlock watch --json -u "unix://$here/nowhere" --connect-timeout 200ms
+  own --requirepass secret
+  run -77 rlock watch
+}
+
+@test "local: has locks to watch, too" {
+  rlock -u "local:$here/own" acquire deploy --ttl 20m
+  started+=("$(redis-cli -s "$here/own/rlock.sock" info server | tr -d '\r' | sed -n 's/^process_id://p')")
+  start "$RLOCK" -u "local:$here/own" watch >changes
+  eventually seen '"name":"deploy"' changes
+  kill -TERM $!
+  ends_with 143 $!
+}

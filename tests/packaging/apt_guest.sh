@@ -1,0 +1,95 @@
+#!/bin/sh
+# In the guest, where /srv/old and /srv/new are two repositories that differ in the package's version: its whole life by apt.
+# apt_guest.sh OLD_VERSION NEW_VERSION
+set -eu
+old=$1 new=$2
+# shellcheck source=steps.sh
+. /srv/steps.sh
+
+use_repository() {
+  sed "s,^URIs: .*,URIs: file:$1/apt," "$1/rlock.sources" >/etc/apt/sources.list.d/rlock.sources
+  expect 0 apt-get update -q
+}
+
+version() { dpkg-query -W -f '${Version}' rlock; }
+
+refuses_other_signatures() {
+  cp -r /srv/old /srv/forged
+  sed -i 's/^Codename: stable/Codename: stabel/' /srv/forged/apt/dists/stable/InRelease
+  sed 's,^URIs: .*,URIs: file:/srv/forged/apt,' /srv/old/rlock.sources >/etc/apt/sources.list.d/rlock.sources
+  apt-get update -q >"$scratch/out" 2>&1 || true
+  has "not signed"
+  expect 100 apt-get install -qy rlock
+  step "apt installs nothing from a repository whose signature does not fit"
+}
+
+installs() {
+  use_repository /srv/old
+  expect 0 apt-get install -qy rlock
+  [ "$(version)" = "$old" ] || fail "version $(version)"
+  expect 0 sh -c 'rlock --version'
+  step "installed from the signed repository: $(version), $(du -k /usr/bin/rlock | cut -f1) KB"
+  has_documents
+}
+
+# What the triggers of other packages make of it.
+has_documents() {
+  expect 0 whatis rlock
+  has "rlock (1)"
+  expect 0 whatis rlock.toml rlock-protocol
+  expect 0 bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader rlock; complete -p rlock'
+  expect 0 test -s /usr/share/zsh/vendor-completions/_rlock
+  expect 0 test -s /usr/share/fish/vendor_completions.d/rlock.fish
+  expect 0 ls /usr/share/doc/rlock/examples/rlock.toml.example /usr/share/doc/rlock/examples/systemd /usr/share/doc/rlock/examples/cron
+  step "the manual is in man's index, the completions where the shells look for them, the examples beside them"
+}
+
+upgrades() {
+  echo '# This line is the admin'"'"'s.' >>/etc/rlock/rlock.toml
+  hold_lock
+  use_repository /srv/new
+  expect 0 apt-get install -qy -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold rlock
+  [ "$(version)" = "$new" ] || fail "version $(version)"
+  expect 0 grep -F "is the admin's" /etc/rlock/rlock.toml
+  expect_held
+  step "upgraded while a run held the lock and one waited: both went on, and the admin's configuration file is as it was"
+}
+
+downgrades() {
+  use_repository /srv/old
+  expect 0 apt-get install -qy --allow-downgrades -o Dpkg::Options::=--force-confold "rlock=$old"
+  [ "$(version)" = "$old" ] || fail "version $(version)"
+  expect_held
+  release_lock
+  step "downgraded while it was held, then handed over to the waiter"
+}
+
+removes_and_purges() {
+  expect 0 rlock run --url local: held -- true
+  expect 0 apt-get remove -qy rlock
+  expect 0 grep -F "is the admin's" /etc/rlock/rlock.toml
+  expect 0 apt-get purge -qy rlock
+  has "a server of local: still runs, in /var/lib/rlock"
+  has "the locks of root's local: stay in /var/lib/rlock"
+  sed -n 's/.*to end it: //p' "$scratch/out" >"$scratch/end"
+  expect 0 sh "$scratch/end"
+  rm /etc/apt/sources.list.d/rlock.sources
+  files >"$scratch/after"
+  comm -13 "$scratch/before" "$scratch/after" | tee "$scratch/left" | sed 's/^/    left: /'
+  expect 1 grep -v '^/var/lib/rlock\(/\|$\)' "$scratch/left"
+  rm -r /var/lib/rlock
+  step "purged: nothing is left but what purge named"
+}
+
+mkdir -p /etc/apt/keyrings
+cp /srv/old/rlock.asc /etc/apt/keyrings
+apt-get update -q >/dev/null
+expect 0 apt-get install -qy --no-install-recommends redis-server man-db bash-completion procps ca-certificates
+files >"$scratch/before"
+refuses_other_signatures
+installs
+start_server
+run_main_job
+upgrades
+downgrades
+removes_and_purges

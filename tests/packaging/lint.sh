@@ -1,0 +1,23 @@
+#!/bin/sh
+# lint.sh [DEB RPM]: lintian and rpmlint find nothing in the packages, down to what they call pedantic. Without arguments
+# packaging/package.sh makes both.
+set -eu
+
+top=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+# shellcheck source=../../packaging/debian.sh
+. "$top/packaging/debian.sh"
+out=$(mktemp)
+trap 'rm -f "$log" "$out"' EXIT
+
+install_packages lintian rpmlint
+if [ $# -eq 0 ]; then
+  "$top/packaging/package.sh" DEB
+  "$top/packaging/package.sh" RPM
+  set -- "$top"/build/package/rlock_*.deb "$top"/build/package/rlock-[0-9]*.rpm
+fi
+
+lintian -I --pedantic --allow-root "$1" >"$out" 2>&1 || true
+cat "$out"
+[ ! -s "$out" ]
+say "lintian: nothing"
+rpmlint --config "$top/packaging/rpmlint.toml" --strict "$2" "$top/packaging/rlock.spec"

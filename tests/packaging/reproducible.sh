@@ -1,0 +1,29 @@
+#!/bin/bash
+# reproducible.sh: packaging/release.sh in two clones, in folders of other names and depth, with another umask, time zone, locale and user name:
+# every artefact has the same bytes. Needs root only where release.sh has to install packages.
+set -euo pipefail
+
+here=$(dirname "$(realpath "$0")")
+top=$(dirname "$(dirname "$here")")
+folder=$(mktemp -d)
+trap 'rm -rf --one-file-system "$folder"' EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+make_first() {
+  git clone --quiet "$top" "$folder/a" && "$folder/a/packaging/release.sh" "$@"
+}
+
+make_second() (
+  umask 077
+  export TZ=Pacific/Kiritimati LANG=C LC_ALL=C USER=somebody LOGNAME=somebody HOME=$folder/home
+  mkdir -p "$folder/deeper/down" "$HOME"
+  git clone --quiet "$top" "$folder/deeper/down/b" && "$folder/deeper/down/b/packaging/release.sh" "$@"
+)
+
+make_first "$@"
+make_second "$@"
+diff -r "$folder/a/dist" "$folder/deeper/down/b/dist"
+echo "the same bytes twice:"
+cat "$folder/a/dist/SHA256SUMS"

@@ -1,0 +1,241 @@
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/watch/frame.hpp"
+#include "cli/watch/keys.hpp"
+#include "cli/watch/screen.hpp"
+#include "cli/watch/width.hpp"
+#include "unit/cli_fixture.hpp"
+#include "util/text.hpp"
+
+using namespace rlock;
+using namespace rlock::cli;
+
+namespace {
+
+constexpr TimePoint kStart{std::chrono::hours(1)};
+
+LockView view(const std::string& name, lock::Snapshot snapshot) {
+  return {name, std::move(snapshot)};
+}
+
+lock::NamesPage page(std::vector<std::string> names) {
+  lock::NamesPage out;
+  out.in_use = out.names = std::move(names);
+  return out;
+}
+
+lock::HistoryRow run_of(Millis length, const std::string& result) {
+  return lock::Run{{1}, {1'000'000}, {1'000'000 + length.count()}, "released", result};
+}
+
+WatchModel model_with(const std::vector<std::string>& names) {
+  WatchModel model({});
+  model.add(page(names));
+  for (const std::string& name : names) {
+    model.see(name, view(name, test::snapshot({test::holder()}, 2)), kStart);
+  }
+  return model;
+}
+
+std::vector<std::string> texts(const WatchModel& model, Cursor cursor, size_t columns, size_t rows,
+                               TimePoint now = kStart + Millis(3000)) {
+  static const std::optional<Outage> kNone;
+  FrameInput input{model, kNone};
+  input.server = "db1:6379";
+  input.cursor = std::move(cursor);
+  input.columns = columns;
+  input.rows = rows;
+  input.now = now;
+  std::vector<std::string> out;
+  for (const Line& line : frame(input)) out.push_back(line.text);
+  return out;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a look differs by state, holders and waiters, not by the time that has passed") {
+  WatchModel model({});
+  model.add(page({"nightly"}));
+  auto first = model.see("nightly", view("nightly", test::snapshot({test::holder()}, 2)), kStart);
+  REQUIRE(first);
+  CHECK(first->kind == ChangeKind::seen);
+  lock::Holder later = test::holder();
+  later.held += Millis(1000);
+  later.left -= Millis(1000);
+  CHECK_FALSE(model.see("nightly", view("nightly", test::snapshot({later}, 2)), kStart));
+  auto queued = model.see("nightly", view("nightly", test::snapshot({later}, 3)), kStart);
+  REQUIRE(queued);
+  CHECK(queued->fields == std::vector<std::string_view>{"waiters"});
+  auto freed = model.see("nightly", view("nightly", test::snapshot({}, 0)), kStart);
+  REQUIRE(freed);
+  CHECK(freed->fields == std::vector<std::string_view>{"state", "holders", "waiters"});
+}
+
+TEST_CASE("a lock of the listing that stays free is dropped, one that the user named is not") {
+  auto name = lock::LockName::parse("mine");
+  REQUIRE(name);
+  WatchModel model({{*name}, {"*"}});
+  model.add(page({"other", "stale"}));
+  for (const char* held : {"mine", "other"}) {
+    model.see(held, view(held, test::snapshot({test::holder()}, 0)), kStart);
+    model.see(held, view(held, test::snapshot({}, 0)), kStart);
+  }
+  CHECK_FALSE(model.see("stale", view("stale", test::snapshot({}, 0)), kStart));
+  CHECK(model.drop_free(kStart + Millis(9000)).empty());
+  auto gone = model.drop_free(kStart + Millis(11'000));
+  REQUIRE(gone.size() == 1);
+  CHECK(gone.front().name == "other");
+  CHECK(table_names(model) == std::vector<std::string>{"mine"});
+}
+
+TEST_CASE("only names that are in use and fit a pattern are taken from the listing") {
+  WatchModel model({{}, {"team/*"}});
+  lock::NamesPage names = page({"team/a", "other"});
+  names.names.push_back("team/idle");
+  model.add(names);
+  CHECK(model.sights().size() == 1);
+  CHECK(model.find("team/a") != nullptr);
+}
+
+TEST_CASE("the usual time is the median of the runs that succeeded") {
+  CHECK_FALSE(usual_time({run_of(Millis(1), "exit:1"), run_of(Millis(9), "-")}));
+  CHECK(usual_time({run_of(Millis(10), "exit:0"), run_of(Millis(90'000), "exit:0"),
+                    run_of(Millis(20), "exit:0"), run_of(Millis(1), "exit:7")}) == Millis(20));
+}
+
+TEST_CASE("a difference is one line of JSON") {
+  Change change{ChangeKind::changed, "a\x1b", {"state"}, view("a", test::snapshot({}, 0))};
+  const std::string text = change_json(change, {1'763'690'000'123});
+  CHECK(text.find('\x1b') == text.npos);
+  auto json = nlohmann::json::parse(text);
+  CHECK(json["change"] == "changed");
+  CHECK(json["fields"] == nlohmann::json::array({"state"}));
+  CHECK(json["lock"]["state"] == "free");
+  CHECK(json["time"] == "2025-11-21T01:53:20.123Z");
+  auto lost = nlohmann::json::parse(
+      server_change_json("db1:6379", Error{ErrorKind::unavailable, "it is down"}, {1}));
+  CHECK(lost["change"] == "server-lost");
+  CHECK(lost["message"] == "it is down");
+}
+
+TEST_CASE("keys come whole, in pieces, or as an escape alone") {
+  KeyReader reader;
+  CHECK(reader.feed("jk\x1b[A\x1bOB\x1b[5~\x1b[1;5Aq") ==
+        std::vector{Key::down, Key::up, Key::up, Key::down, Key::page_up, Key::quit});
+  CHECK(reader.feed("\x1b").empty());
+  CHECK(reader.is_pending());
+  CHECK(reader.feed("[").empty());
+  CHECK(reader.feed("B") == std::vector{Key::down});
+  CHECK_FALSE(reader.is_pending());
+  CHECK(reader.feed("\x1b").empty());
+  CHECK(reader.flush() == std::vector{Key::back});
+}
+
+TEST_CASE("the cursor stays on its lock and on the screen") {
+  const std::vector<std::string> names{"a", "b", "c", "d", "e"};
+  Cursor cursor = moved({}, Key::down, names, 2);
+  CHECK(cursor.selected == "b");
+  cursor = moved(cursor, Key::last, names, 2);
+  CHECK(cursor.selected == "e");
+  CHECK(cursor.top == 3);
+  CHECK(settled(cursor, {"a", "b"}, 2).selected == "b");
+  CHECK(settled(cursor, {"a", "b"}, 2).top == 0);
+  CHECK(settled(cursor, names, 5).top == 0);
+  cursor = moved(cursor, Key::enter, names, 2);
+  CHECK(cursor.opened == "e");
+  CHECK(moved(cursor, Key::down, names, 2).opened_top == 1);
+  CHECK_FALSE(moved(cursor, Key::back, names, 2).opened);
+}
+
+TEST_CASE("the table shows holder, time, expected end, queue and age") {
+  WatchModel model = model_with({"nightly"});
+  model.learn("nightly", {run_of(Millis(180'000), "exit:0")});
+  const auto lines = texts(model, {"nightly"}, 100, 10);
+  CHECK(lines.size() == 10);
+  CHECK(lines[0] == "1 lock, 2 waiting  db1:6379");
+  CHECK(lines[2] == "  NAME     STATE  HELD BY     FOR   ENDS  WAIT  AGE  COMMAND");
+  CHECK(contains(lines[3], "> nightly  held   alice@web1  2m3s  ~57s  2     3s   make deploy"));
+  model.learn("nightly", {run_of(Millis(100'000), "exit:0")});
+  CHECK(contains(texts(model, {"nightly"}, 100, 10)[3], "late 23s"));
+}
+
+TEST_CASE("every line fits, is printable and has its age, on a screen of any size") {
+  std::vector<std::string> names;
+  for (int i = 0; i < 30; ++i) names.push_back("job-" + std::to_string(i + 10));
+  WatchModel model = model_with(names);
+  lock::Snapshot hostile = test::snapshot({test::hostile_holder()}, 3);
+  hostile.waiters = {test::waiter()};
+  hostile.waiters.front().record = test::hostile_holder().record;
+  model.see("job-10", view("job-10", hostile), kStart);
+  for (size_t columns : {20U, 33U, 80U, 300U}) {
+    for (size_t rows : {1U, 4U, 24U, 60U}) {
+      CAPTURE(columns);
+      CAPTURE(rows);
+      for (const Cursor& cursor : {Cursor{"job-10"}, Cursor{"job-10", 0, "job-10", 5}}) {
+        const auto lines = texts(model, cursor, columns, rows);
+        CHECK(lines.size() == rows);
+        for (const std::string& line : lines) {
+          CHECK(display_width(line) <= columns);
+          CHECK(util::printable(line) == line);
+        }
+      }
+    }
+  }
+  CHECK(texts(model, {"job-10"}, 20, 10)[2] == "  NAME   FOR  AGE");
+  CHECK(texts(model, {"job-10"}, 20, 10)[4] == "  job-11 2m3s 3s");
+}
+
+TEST_CASE("an outage keeps the table and says since when and why") {
+  const WatchModel model = model_with({"nightly"});
+  const std::optional<Outage> outage(
+      Outage{{ErrorKind::unavailable, "db1: \x1b[2J refused"}, kStart, kStart + Millis(14'000), 3});
+  FrameInput input{model, outage};
+  input.cursor = {"nightly"};
+  input.now = kStart + Millis(12'000);
+  const auto lines = frame(input);
+  CHECK(lines[1].text == "no answer for 12s, next try in 2s: db1: \\x1b[2J refused");
+  CHECK(lines[1].style == LineStyle::alarm);
+  CHECK(contains(lines[3].text, "12s"));
+}
+
+TEST_CASE("only lines that differ are drawn, and colours only where they are wanted") {
+  const std::vector<Line> before{{"one", LineStyle::title}, {"two"}};
+  const std::vector<Line> after{{"one", LineStyle::title}, {"caf\xC3\xA9"}};
+  CHECK(redrawn(before, after, {}) == "\x1b[2;1Hcaf\xC3\xA9\x1b[K");
+  CHECK(contains(redrawn({}, after, {}), "\x1b[1mone\x1b[0m"));
+  CHECK_FALSE(contains(redrawn({}, after, {true, false, true}), "m"));
+  CHECK(redrawn({}, {{"caf\xC3\xA9"}, {""}}, {false, false, false}) == "caf?\n");
+}
+
+TEST_CASE("the terminal's abilities come from its environment") {
+  auto plain = terminal_kind([](const char*) -> const char* { return nullptr; });
+  CHECK_FALSE(plain.moves);
+  CHECK_FALSE(plain.utf8);
+  auto usual = terminal_kind([](const char* name) -> const char* {
+    return std::string_view(name) == "TERM"   ? "xterm"
+           : std::string_view(name) == "LANG" ? "de_DE.UTF-8"
+                                              : nullptr;
+  });
+  CHECK(usual.moves);
+  CHECK(usual.colours);
+  CHECK(usual.utf8);
+  auto grey = terminal_kind([](const char* name) -> const char* {
+    return std::string_view(name) == "LC_ALL" ? "C" : "1";
+  });
+  CHECK(grey.moves);
+  CHECK_FALSE(grey.colours);
+  CHECK_FALSE(grey.utf8);
+}
+
+TEST_CASE("wide and combining characters count by their columns") {
+  CHECK(display_width("\u65e5\u672c") == 4);
+  CHECK(display_width("e\u0301") == 1);
+  CHECK(cut_to_width("\u65e5\u672c\u8a9e", 4) == "\u65e5\u2026");
+  CHECK(padded("ab", 4) == "ab  ");
+}
