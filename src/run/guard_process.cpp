@@ -96,6 +96,7 @@ class GuardProcess final : private ProcessTree::Reaper {
  private:
   void start_command() noexcept {
     state_.guard = getpid();
+    prctl(PR_SET_NAME, kName);
     // A pipe that the exec closes. It is made here: a copy in rlock, which may be stopped at any
     // moment, would keep it open.
     int before_exec[2];
@@ -119,7 +120,6 @@ class GuardProcess final : private ProcessTree::Reaper {
     dup2(task_.children, kChildren);
     line_ = kLine;
     timer_.emplace(util::Fd(kTimer));
-    prctl(PR_SET_NAME, kName);
     settle_at_ = BootClock::now() + timing::kGuardSettle;
   }
 

@@ -41,8 +41,12 @@ class Trees(Case):
 
     def lease_end(self, name):
         """In seconds since 1970, as the server has it."""
-        hold = self.server.ask("get", f"rlock:{{{name}}}:holders").split(" ")
-        return int(hold[7]) / 1000 if len(hold) > 8 else 0
+        key = f"rlock:{{{name}}}:holders"
+        lone = self.server.ask("get", key).split(" ")
+        if lone[0] == "1":
+            return int(lone[7]) / 1000
+        holders = self.server.ask("zrange", key, "0", "-1", "withscores").split("\n")
+        return int(holders[1]) / 1000 if len(holders) == 2 else 0
 
     def last_sign(self, holder):
         """When the last process of the tree was alive, in seconds since 1970; it is dead now."""

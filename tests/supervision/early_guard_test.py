@@ -45,8 +45,9 @@ class EarlyGuard(Case):
     def waiting(self, name, script, program=RLOCK):
         """rlock in the queue behind a holder."""
         holder = self.hold(name, "echo on; read -r _", stdin=subprocess.PIPE)
-        waiting = self.start([program, "run", name, "--", "sh", "-c", script], stdout=subprocess.PIPE, text=True)
-        until(lambda: self.server.ask("zcard", f"rlock:{{{name}}}:queue") == "1", "a waiter")
+        waiting = self.asking(name, "--event-log", "waited", "--", "sh", "-c", script, program=program)
+        self.resume_server()
+        until(lambda: "enqueued" in read("waited"), "a waiter that knows its place")
         return holder, waiting
 
     def assert_holder(self, owner_and_token, status):

@@ -103,12 +103,6 @@ TEST_CASE("only names that are in use and fit a pattern are taken from the listi
   CHECK(model.find("team/a") != nullptr);
 }
 
-TEST_CASE("the usual time is the median of the runs that succeeded") {
-  CHECK_FALSE(usual_time({run_of(Millis(1), "exit:1"), run_of(Millis(9), "-")}));
-  CHECK(usual_time({run_of(Millis(10), "exit:0"), run_of(Millis(90'000), "exit:0"),
-                    run_of(Millis(20), "exit:0"), run_of(Millis(1), "exit:7")}) == Millis(20));
-}
-
 TEST_CASE("a difference is one line of JSON") {
   Change change{ChangeKind::changed, "a\x1b", {"state"}, view("a", test::snapshot({}, 0))};
   const std::string text = change_json(change, {1'763'690'000'123});

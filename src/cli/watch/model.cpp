@@ -35,12 +35,6 @@ bool same_servers(const lock::Snapshot& a, const lock::Snapshot& b) {
          same_holders(a.partial, b.partial);
 }
 
-Millis length_of(const lock::Run& run) {
-  int64_t length = 0;
-  if (__builtin_sub_overflow(run.until.ms, run.since.ms, &length)) length = 0;
-  return Millis(std::max<int64_t>(0, length));
-}
-
 }  // namespace
 
 std::vector<std::string_view> changed_fields(const std::optional<LockView>& before,
@@ -60,18 +54,6 @@ std::vector<std::string_view> changed_fields(const std::optional<LockView>& befo
   if (was.live_waiters != is.live_waiters) fields.push_back("waiters");
   if (!same_servers(was, is)) fields.push_back("quorum");
   return fields;
-}
-
-std::optional<Millis> usual_time(const std::vector<lock::HistoryRow>& runs) {
-  std::vector<Millis> lengths;
-  for (const lock::HistoryRow& row : runs) {
-    const auto* run = std::get_if<lock::Run>(&row);
-    if (run != nullptr && end_of(*run).exit_code == 0) lengths.push_back(length_of(*run));
-  }
-  if (lengths.empty()) return std::nullopt;
-  auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-  std::nth_element(lengths.begin(), middle, lengths.end());
-  return *middle;
 }
 
 WatchModel::WatchModel(Watched watched) : watched_(std::move(watched)) {
@@ -123,7 +105,7 @@ void WatchModel::learn(const std::string& name, const std::vector<lock::HistoryR
   auto found = sights_.find(name);
   if (found == sights_.end()) return;
   Sight& sight = found->second;
-  sight.usual = usual_time(runs);
+  sight.usual = usual_duration(runs);
   sight.usual_token = lock::Token{};
   if (sight.lock && sight.lock->snapshot) sight.usual_token = sight.lock->snapshot->last_grant;
 }

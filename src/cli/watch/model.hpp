@@ -62,7 +62,4 @@ class WatchModel {
 std::vector<std::string_view> changed_fields(const std::optional<LockView>& before,
                                              const LockView& after);
 
-// The median of the runs that exited with 0; none without such a run.
-std::optional<Millis> usual_time(const std::vector<lock::HistoryRow>& runs);
-
 }  // namespace rlock::cli
