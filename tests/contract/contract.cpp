@@ -302,6 +302,7 @@ const std::vector<Mutant> kShortMutants{
     {"last come, first served",
      {{"unpack(call('ZRANGE', QUEUE, 0, 1))", "unpack(call('ZRANGE', QUEUE, -1, -1))"}},
      "first come, first served"},
+    {"an ended lease is not swept", {{"single_end > now and not", "not"}}, "the receiver of"},
     {"a dead head is served", {{"dead > 0 or", ""}}, "dead waiters"},
     {"a head without a heartbeat is served",
      {{"not beat or tonumber(beat) % 1", "tonumber(beat or 0) % 1"}},
