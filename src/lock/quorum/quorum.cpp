@@ -99,36 +99,6 @@ class GrantCompletion final : public Reply<GrantReach> {
   TimePoint close_at_ = TimePoint::max();
 };
 
-// A grant that needs no confirmation: the servers for which it did not wait still receive it.
-class GrantStragglers final : public Reply<GrantReach> {
- public:
-  explicit GrantStragglers(std::vector<Member>& members) : members_(members) {}
-
-  void wants(std::vector<pollfd>& out) const override {
-    for (const Member& member : members_) {
-      if (member.pending) member.pending->wants(out);
-    }
-  }
-  TimePoint due() const override {
-    TimePoint earliest = TimePoint::max();
-    for (const Member& member : members_) {
-      if (!member.pending) continue;
-      earliest = std::min({earliest, member.pending->due(), member.pending_until});
-    }
-    return earliest;
-  }
-  bool advance(TimePoint now) override {
-    bool done = true;
-    for (Member& member : members_) done = member.ready(now, OnPending::finish) && done;
-    return done;
-  }
-  // Renewals only extend: they bring nothing to a server that has not answered by then.
-  Result<GrantReach> take() override { return GrantReach::everywhere; }
-
- private:
-  std::vector<Member>& members_;
-};
-
 Error unsupported(const char* verb, const LockName& name, const char* why) {
   return {ErrorKind::usage,
           std::string("cannot ") + verb + " \"" + name.text() + "\" with several servers: " + why};
@@ -186,8 +156,8 @@ std::vector<Member>& QuorumStore::members() {
 }
 
 InFlight<GrantReach> QuorumStore::complete_grant() {
-  if (confirming_) return std::make_unique<GrantCompletion>(std::move(confirming_));
-  return std::make_unique<GrantStragglers>(members_);
+  if (!confirming_) return nullptr;
+  return std::make_unique<GrantCompletion>(std::move(confirming_));
 }
 
 QuorumStore::Acquisition& QuorumStore::acquisition_of(const AcquireCall& call) {

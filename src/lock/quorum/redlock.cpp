@@ -7,6 +7,39 @@
 #include "lock/timing.hpp"
 
 namespace rlock::lock {
+namespace {
+
+// The servers for which a grant did not wait still receive it.
+class GrantStragglers final : public Reply<GrantReach> {
+ public:
+  explicit GrantStragglers(std::vector<Member>& members) : members_(members) {}
+
+  void wants(std::vector<pollfd>& out) const override {
+    for (const Member& member : members_) {
+      if (member.pending) member.pending->wants(out);
+    }
+  }
+  TimePoint due() const override {
+    TimePoint earliest = TimePoint::max();
+    for (const Member& member : members_) {
+      if (!member.pending) continue;
+      earliest = std::min({earliest, member.pending->due(), member.pending_until});
+    }
+    return earliest;
+  }
+  bool advance(TimePoint now) override {
+    bool done = true;
+    for (Member& member : members_) done = member.ready(now, OnPending::finish) && done;
+    return done;
+  }
+  // Renewals only extend: they bring nothing to a server that has not answered by then.
+  Result<GrantReach> take() override { return GrantReach::everywhere; }
+
+ private:
+  std::vector<Member>& members_;
+};
+
+}  // namespace
 
 void RedlockAcquire::on_granted(const Summary& totals, TimePoint now) {
   if (now >= lease_deadline(*started_, params_.call.ttl)) return try_again(totals, now);
@@ -66,6 +99,10 @@ InFlight<CancelReply> RedlockStore::cancel(const CancelCall& call) {
   if (redlock_acquisition_ && redlock_acquisition_->owner == call.owner)
     tried.owner = redlock_acquisition_->tried;
   return QuorumStore::cancel(tried);
+}
+
+InFlight<GrantReach> RedlockStore::complete_grant() {
+  return std::make_unique<GrantStragglers>(members_);
 }
 
 bool RedlockStore::acquired_here(const Owner& owner) const {

@@ -32,6 +32,7 @@ class RedlockStore final : public QuorumStore {
   InFlight<AcquireReply> acquire(const AcquireCall& call) override;
   // Cancels the owner of the last try, where `call` names the caller's.
   InFlight<CancelReply> cancel(const CancelCall& call) override;
+  InFlight<GrantReach> complete_grant() override;
   // ErrorKind::usage, from the members.
   InFlight<std::vector<HistoryRow>> history(const LockName& name, uint64_t rows) override;
   InFlight<NamesPage> list_names(const std::string& cursor) override;
