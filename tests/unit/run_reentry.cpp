@@ -112,7 +112,7 @@ TEST_CASE("the end of an inner run does not end what runs beside it") {
 
 TEST_CASE("the outer run's ending reaches everything inside") {
   std::string inner = std::string(RUN_HOLD) + " outer=held -- setsid sh -c 'echo on; sleep 60'";
-  Job outer(held({"max_run=500"}, shell("setsid " + inner + " & sleep 60")));
+  Job outer(held({"max_run=3000"}, shell("setsid " + inner + " & sleep 60")));
   CHECK(outer.line() == "on");
   CHECK(outer.status() == 124);
   CHECK(outer.rest().empty());
