@@ -282,6 +282,24 @@ TEST_CASE("a grant is complete once the servers that were left out have confirme
   CHECK(quorum.complete_grant() == nullptr);
 }
 
+TEST_CASE(
+    "over Redlock a grant is complete once the servers that it did not wait for have answered") {
+  Trio trio;
+  const Millis soon{1}, later{20};
+  for (ScriptedStore* store : trio.stores) {
+    store->acquires = {{soon, Result<AcquireReply>(Granted{})}};
+  }
+  trio.stores.back()->acquires = {{later, Result<AcquireReply>(Granted{})}};
+  RedlockStore servers(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
+  auto acquiring = servers.acquire({trio.name, trio.owner});
+  CHECK(trio.drive(*acquiring) == soon);
+  REQUIRE(std::holds_alternative<Granted>(*acquiring->take()));
+  acquiring.reset();
+  auto completion = servers.complete_grant();
+  REQUIRE(completion != nullptr);
+  CHECK(trio.drive(*completion) == later);
+}
+
 TEST_CASE("a grant that a server refuses to confirm, or is silent about, is not complete") {
   const Step<RenewReply> refuses{1ms, Result<RenewReply>(Lost{LostHow::full, {}, {}})};
   for (const Step<RenewReply>& last : {refuses, Step<RenewReply>{}}) {
