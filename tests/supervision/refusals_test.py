@@ -84,7 +84,7 @@ class Refusals(Case):
         holder = self.start([*self.delayed(script, 5_000_000), RLOCK, "run", "-t", "2", "hung", "--", script],
                             stderr=subprocess.DEVNULL)
         runner = child_of(holder.pid, "rlock")
-        command = command_of(runner, "rlock")
+        command = command_of(runner, "lease-guard")
         send(runner, signal.SIGSTOP)
         until(lambda: gone(command), "the end of the command")
         send(runner, signal.SIGCONT)
@@ -109,8 +109,8 @@ class Refusals(Case):
             hanging = [*self.delayed(script, 1_500_000), RLOCK, "run", "hung", "--", script]
             holder = self.start(hanging, stderr=subprocess.DEVNULL)  # strace wonders, too
             runner = child_of(holder.pid, "rlock")
-            # The guard has its own name by now; the command has rlock's until its exec.
-            send(command_of(runner, "rlock"), signal.SIGKILL)
+            # Until its exec the command has the guard's name.
+            send(command_of(runner, "lease-guard"), signal.SIGKILL)
             self.assert_ends(holder, -signal.SIGKILL)
         self.assert_nothing_left("hung")
 

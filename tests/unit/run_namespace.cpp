@@ -67,7 +67,7 @@ TEST_CASE("below unshare -p a stopped rlock is fenced, without hanging") {
 
 TEST_CASE("where no renewal thread can start the command is ended at TERM time, 71") {
   if (!may_unshare()) return;
-  Job job(unshared({"-p"}, held({"ttl=1000"}, shell("echo on; sleep 60"))));
+  Job job(unshared({"-p"}, held({"ttl=3000"}, shell("echo on; sleep 60"))));
   CHECK(job.line() == "on");
   CHECK(job.status() == 71);
   CHECK(job.rest().empty());
