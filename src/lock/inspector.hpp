@@ -64,6 +64,16 @@ struct Snapshot {
   std::vector<Holder> partial{};
 };
 
+// ---- forget: what was marked as done ----
+
+struct ForgetCall {
+  LockName name;
+  std::optional<std::string> key{};  // this --once KEY alone; else everything
+};
+struct Forgotten {
+  uint64_t marks = 0;
+};
+
 // ---- history: the last runs and the skips between them, newest first ----
 
 struct Run {
@@ -81,6 +91,7 @@ struct Skips {
   ServerTime first;
   ServerTime last;
   std::string record{};  // of the last one
+  uint64_t done = 0;     // of them, those that ended since the work was done
 };
 using HistoryRow = std::variant<Run, Skips>;
 
@@ -101,6 +112,12 @@ class LockInspector {
   // Error of the whole: no server could be asked.
   virtual InFlight<std::vector<Result<Snapshot>>> inspect_all(
       const std::vector<InspectCall>& calls) = 0;
+  // Removes marks, so that no member of a quorum that was down brings them back. A usage error
+  // where the format keeps none.
+  virtual InFlight<Forgotten> forget(const ForgetCall&) {
+    return std::make_unique<ReadyReply<Forgotten>>(
+        Error{ErrorKind::usage, "this format keeps no record of what was done"});
+  }
   // The newest `rows` of the history.
   virtual InFlight<std::vector<HistoryRow>> history(const LockName& name, uint64_t rows) = 0;
   // Names of the locks under the prefix, a page at a time; cursor empty for the first.

@@ -75,6 +75,7 @@ struct Holder {
   Responsive responsive = Responsive::yes;
   std::string record{};  // opaque bytes of the holder: who, where, what (made and read by cli)
   uint64_t servers = 1;  // where its lease stands
+  uint64_t slot = 0;     // of several holders; 0: none
 };
 
 struct Waiter {
@@ -90,6 +91,27 @@ struct Waiter {
 // How an owner ended at the server. [docs/PROTOCOL.md, "Tombstones"] unknown: where
 // nothing is remembered it may have been any of these.
 enum class OwnerEnd { expired, released, cancelled, removed, forced, unknown };
+
+// ---- done once: when a run is done for the one who asks [docs/PROTOCOL.md, "Done once"] ----
+
+// key: a run with the same key has succeeded. period: one whose host's calendar showed the same
+// period when it asked. within: one that was granted after this one asked, or that had asked less
+// than `span` before.
+enum class OnceKind { key, period, within };
+struct Once {
+  OnceKind kind = OnceKind::key;
+  std::string key{};  // key: 1-200 bytes; period: one such as `day:2026-11-22`; else empty
+  Millis span{0};     // period: the longest that one may be; within: the distance; else 0
+  std::optional<uint64_t> max_failures{};  // after so many failed runs since the last success
+
+  bool operator==(const Once&) const = default;
+};
+
+// A deploy: of the waiters with this option only the one with the greatest number stays; without
+// numbers the latest.
+struct Supersede {
+  std::optional<uint64_t> number{};
+};
 
 // ---- acquire: asks for the lock, keeps the position in the queue, claims a grant ----
 
@@ -107,11 +129,15 @@ struct AcquireCall {
   std::string record{};
   Ticket ticket{};       // its position in the queue, in case the server lost it
   uint64_t attempt = 0;  // to a server of a quorum: the number of the try; 0 elsewhere
+  std::optional<Once> once{};
+  Millis asked{0};  // how long ago this owner first asked; with `once`
+  std::optional<Supersede> supersede{};
 };
 
 struct Granted {
   Token token{};
   std::optional<Owner> owner{};  // where a try has an owner of its own: the one that holds the lock
+  uint64_t slot = 0;             // of several holders: from 1, unique among them; else 0
 };
 struct Queued {
   Ticket ticket{};
@@ -131,7 +157,22 @@ struct OwnerEnded {
 };
 // Much had to be swept first: ask again at once.
 struct RetryNow {};
-using AcquireReply = std::variant<Granted, Queued, Busy, OwnerEnded, RetryNow>;
+// AcquireCall::once: it is done already; nothing is to run.
+struct AlreadyDone {
+  ServerTime at{};  // when that run ended
+  Millis took{0};
+  std::string record{};  // of that run
+};
+// Once::max_failures is reached.
+struct FailedTooOften {
+  uint64_t times = 0;
+};
+// AcquireCall::supersede: a newer one waits, or has waited.
+struct Superseded {
+  std::string record{};  // of the newer one
+};
+using AcquireReply = std::variant<Granted, Queued, Busy, OwnerEnded, RetryNow, AlreadyDone,
+                                  FailedTooOften, Superseded>;
 
 // ---- renew: extend the lease, put it back after data loss, enter a held lock ----
 
@@ -152,6 +193,7 @@ struct RenewCall {
   // Until when the holder knows that its lease stands: after that a quorum puts nothing back.
   TimePoint valid_until = TimePoint::min();
   uint64_t attempt = 0;  // to a server of a quorum: writes the token back for this try; 0 elsewhere
+  uint64_t slot = 0;     // as granted: a put-back restores it, or the lease is lost
 };
 
 enum class Renewal { extended, put_back };
@@ -185,18 +227,29 @@ using RenewReply = std::variant<Renewal, Lost, Upgrade>;
 // unused: nothing ran under it, so that it leaves no cool-down. by_id: by somebody who knows the
 // owner's id, and not of a live run.
 enum class ReleaseHow { released, unused, by_id };
+// How a run with `once` ended. A success is marked as done by the same script that releases.
+struct OnceResult {
+  Once once;
+  Millis asked{0};  // how long ago the run first asked
+  Token token{};    // where the lease is gone: it is marked unless a later one was granted since
+  bool succeeded = false;
+};
 struct ReleaseCall {
   LockName name;
   Owner owner;
   Entry entry = Entry::outer();
   std::string result = "-";  // how the run ended, for the history: `exit:7`, `signal:9`; no blanks
   ReleaseHow how = ReleaseHow::released;
+  std::optional<OnceResult> once{};
 };
+// no_room: marked, and the key that was asked for the longest time ago was forgotten for it.
+enum class Marked { no, yes, no_room };
 // `ending`: how the owner ended: released, now or before, or otherwise before.
 struct ReleaseReply {
   OwnerEnd ending = OwnerEnd::released;
   std::string note{};
   std::optional<Holder> run{};  // by_id: the live run that has it; nothing was done
+  Marked marked = Marked::no;   // with ReleaseCall::once
 };
 
 // timed_out: a skip in the history. attempt_only, to a server of a quorum: an attempt failed; what

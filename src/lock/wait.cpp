@@ -112,7 +112,8 @@ std::optional<Result<WaitResult>> WaitLoop::step(WaitState& state) {
 std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, AcquireReply reply,
                                                          TimePoint sent_at) {
   if (auto* granted = std::get_if<Granted>(&reply)) {
-    return WaitResult(Acquired{granted->token, sent_at, granted->owner.value_or(state.call.owner)});
+    return WaitResult(Acquired{granted->token, sent_at, granted->owner.value_or(state.call.owner),
+                               granted->slot});
   }
   if (auto* busy = std::get_if<Busy>(&reply)) return WaitResult(std::move(*busy));
   if (auto* ended = std::get_if<OwnerEnded>(&reply)) {
@@ -121,6 +122,9 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
       return cancel_and_return(state, WaitResult(std::move(*ended)));
     return WaitResult(std::move(*ended));
   }
+  if (auto* done = std::get_if<AlreadyDone>(&reply)) return WaitResult(std::move(*done));
+  if (auto* failed = std::get_if<FailedTooOften>(&reply)) return WaitResult(*failed);
+  if (auto* newer = std::get_if<Superseded>(&reply)) return WaitResult(std::move(*newer));
   if (auto* queued = std::get_if<Queued>(&reply)) {
     state.call.ticket = queued->ticket;
     state.holder = queued->holder;

@@ -20,12 +20,14 @@ struct Acquired {
   Token token;
   TimePoint sent_at;  // before the request that was granted: where the lease counts from
   Owner owner;        // who holds it: the caller's, or that of the try which won
+  uint64_t slot = 0;  // as granted
 };
 struct TimedOut {
   std::optional<Holder> holder;
 };
 struct Interrupted {};
-using WaitResult = std::variant<Acquired, Busy, TimedOut, OwnerEnded, Interrupted>;
+using WaitResult = std::variant<Acquired, Busy, TimedOut, OwnerEnded, Interrupted, AlreadyDone,
+                                FailedTooOften, Superseded>;
 
 class WaitObserver {
  public:

@@ -27,6 +27,7 @@ struct HeldLock {
   lock::Limit limit = lock::Limit::exclusive();
   Millis min_hold{0};
   lock::Entry entry = lock::Entry::outer();
+  uint64_t slot = 0;  // as granted; 0: the lock has no slots
 
   bool nested() const { return entry != lock::Entry::outer(); }
 };
@@ -87,7 +88,9 @@ struct Ended {
 };
 struct NotAcquired {
   // Upgrade: a run around this one holds the lock in a wider mode, and would be waited for in vain.
-  std::variant<lock::Busy, lock::TimedOut, lock::OwnerEnded, lock::Upgrade> why;
+  std::variant<lock::Busy, lock::TimedOut, lock::OwnerEnded, lock::Upgrade, lock::AlreadyDone,
+               lock::FailedTooOften, lock::Superseded>
+      why;
 };
 // A signal ended the wait: out of the queue, nothing ran.
 struct WaitSignaled {

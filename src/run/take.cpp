@@ -50,6 +50,9 @@ std::variant<AcquiredLease, CalledOff, RunOutcome> interrupted(int signal, int c
 RunOutcome not_acquired(lock::WaitResult result) {
   if (auto* busy = std::get_if<lock::Busy>(&result)) return NotAcquired{std::move(*busy)};
   if (auto* late = std::get_if<lock::TimedOut>(&result)) return NotAcquired{std::move(*late)};
+  if (auto* done = std::get_if<lock::AlreadyDone>(&result)) return NotAcquired{std::move(*done)};
+  if (auto* failed = std::get_if<lock::FailedTooOften>(&result)) return NotAcquired{*failed};
+  if (auto* newer = std::get_if<lock::Superseded>(&result)) return NotAcquired{std::move(*newer)};
   return NotAcquired{std::get<lock::OwnerEnded>(std::move(result))};
 }
 

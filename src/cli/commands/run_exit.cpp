@@ -97,6 +97,21 @@ class ExitVisitor {
                 ": " + holder_phrase(late.holder) + see_status()};
   }
 
+  RunExit operator()(const lock::AlreadyDone&) const {
+    return {0, {}, Severity::notice, lock_at(context_) + " was done"};
+  }
+
+  RunExit operator()(const lock::FailedTooOften& failed) const {
+    return {context_.conflict_code,
+            {},
+            Severity::notice,
+            lock_at(context_) + " failed " + std::to_string(failed.times) + " times"};
+  }
+
+  RunExit operator()(const lock::Superseded&) const {
+    return {context_.conflict_code, {}, Severity::notice, lock_at(context_) + " was superseded"};
+  }
+
   RunExit operator()(const lock::OwnerEnded& gone) const {
     std::string by_whom = note_text(gone.note);
     if (by_whom.empty()) by_whom = "by an operator";
