@@ -159,7 +159,7 @@ queued_work() {
     run -3 rlock run --once v1 --max-failures 2 job -- sh -c 'exit 3'
   done
   run -75 --separate-stderr work -q --once v1 --max-failures 2
-  says "failed 2 times" '"job"' "unix:"
+  says "failed 2 times" '"job"' "$SERVER/s"
   run -0 work --once v2 --max-failures 2
   times 1
   run -0 work --once v1

@@ -24,7 +24,7 @@ newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" 
   done
   for ((i = 1; i < 20; i++)); do
     ends_with 75 "${pids[i - 1]}"
-    grep -qF "\"deploy\" at unix:$SERVER/s was superseded by $(id -un)@$(hostname) (pid " "said.$i" || fail "$(cat "said.$i")"
+    grep -qF "\"deploy\" at $SERVER/s was superseded by $(id -un)@$(hostname) (pid " "said.$i" || fail "$(cat "said.$i")"
   done
   grep -qF "(pid ${pids[1]})" said.1 || fail "$(cat said.1)"
   # An old one that is tried again.
