@@ -14,12 +14,13 @@ const std::vector<NamedCase>& rest_cases();
 const std::vector<NamedCase>& server_cases();
 const std::vector<NamedCase>& history_cases();
 const std::vector<NamedCase>& quorum_cases();
+const std::vector<NamedCase>& version_cases();
 
 const std::vector<NamedCase>& cases() {
   static const std::vector<NamedCase> all = [] {
     std::vector<NamedCase> list;
     for (auto* part : {&end_cases(), &mode_cases(), &crowd_cases(), &rest_cases(), &server_cases(),
-                       &history_cases(), &quorum_cases()}) {
+                       &history_cases(), &quorum_cases(), &version_cases()}) {
       list.insert(list.end(), part->begin(), part->end());
     }
     return list;
@@ -230,6 +231,12 @@ const std::vector<Mutant> kMutants{
     {"the lock of an older rlock is taken",
      {{"if older then return older end", ""}},
      "the lock of an older"},
+    {"the lock of an older rlock is taken before it is free",
+     {{"older = redis.error_reply('WRONGTYPE an older rlock uses this lock')", "older = nil"}},
+     "the lock of the older one"},
+    {"the tokens of an older rlock are not continued",
+     {{"table.concat({'1', fields[1], fields[2] or 0", "table.concat({'1', 0, fields[2] or 0"}},
+     "the lock of the older one"},
     {"the server's own ticket",
      {{"if stamp == 0 then\n    if", "if true then\n    if"}},
      "the client's ticket"},

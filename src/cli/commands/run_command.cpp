@@ -189,6 +189,7 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
   const RunExit run_exit = to_exit(outcome, context);
   if (was_done(outcome)) observer.report_done(run_exit.message);
   log_end(observer, outcome, run_exit.message);
+  observer.finish_log();
   return report_exit(run_exit, verbosity);
 }
 
