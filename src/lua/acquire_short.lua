@@ -1,10 +1,13 @@
 -- acquire: joins the queue, keeps the position there alive, claims a grant. May be sent again.
 -- ARGV: owner, its earlier ticket or 0, limit, ttl, min-hold, responsive 0|1|2, wait|never, max-queue or '', record,
---       over a quorum the number of the attempt, else 0; the user's name, for whom the ACL is asked once an hour
+--       over a quorum the number of the attempt, else 0; the user's name or '', for whom the ACL is asked once an hour;
+--       the sixteenth: rows that the history keeps from this run on, else 100
 -- Returns: granted token | queued ticket position look-again-or--1 holder slice | busy waiters holder
 --          | gone kind note | more
 --          (look-again: when a lease may end; slice: after which to ask again in any case)
 local owner, given_ticket, limit, ttl, min_hold, responsive, queueing, max_queue, record, attempt, user = unpack(ARGV)
+if user == '' then user = nil end
+local keep_from_now = tonumber(ARGV[16] or '') or RUNS
 
 if older then return older end
 
@@ -28,7 +31,7 @@ local function denied()
 end
 
 -- The short ways are for one server, without min-hold.
-local plain = (attempt or '0') == '0' and min_hold == '0' and tonumber(ttl) <= DAY
+local plain = (attempt or '0') == '0' and min_hold == '0' and tonumber(ttl) <= DAY and keep == keep_from_now
 
 -- A free lock becomes a folded hold.
 if plain and present == 0 then
@@ -39,8 +42,8 @@ if plain and present == 0 then
     if denial then return redis.error_reply(denial) end
     local token = string.format('%.0f', math.max(last + 1, now_us))
     local lease_end = now + ttl
-    call('SET', HOLDERS, table.concat({'1', owner, limit, token, now, ttl, responsive, lease_end, '| ' .. record}, ' '),
-         'PXAT', lease_end + GRACE)
+    call('SET', HOLDERS, '1 ' .. owner .. ' ' .. limit .. ' ' .. token .. ' ' .. now .. ' ' .. ttl .. ' ' .. responsive ..
+                         ' ' .. lease_end .. ' | ' .. record, 'PXAT', lease_end + GRACE)
     write_memory(token, token, limit == '1' and token or last_exclusive, NOBODY)
     return {'granted', tonumber(token)}
   end

@@ -21,7 +21,8 @@ local META_LIFE = 2592000000  -- 30 days
 local HOUR, DAY = 3600000, 86400000
 local WAKE_LIFE = 10000
 local INNER_LEASE = 30000   -- longest lease of a nested run's entry
-local RUNS = 100            -- rows in the history
+local RUNS = 100            -- rows in the history, unless the last run asked for another number
+local LONGEST_KEPT = 4096   -- the record of a success is not kept where its row is longer
 local SWEEP = 256           -- removed by one script, of holders, waiters and tombstones each
 local ADMIT = 64            -- granted by one script
 

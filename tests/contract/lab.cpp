@@ -152,7 +152,8 @@ lock::AcquireCall Lab::call(char letter, const Ask& ask) const {
   call.max_queue = ask.max_queue;
   call.ticket = ask.ticket;
   call.attempt = ask.attempt;
-  call.record = std::string("record of ") + letter;
+  call.record = ask.record.empty() ? std::string("record of ") + letter : ask.record;
+  call.history_rows = ask.history_rows;
   return call;
 }
 

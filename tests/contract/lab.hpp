@@ -59,8 +59,9 @@ struct Ask {
   std::optional<uint64_t> max_queue{};
   lock::Ticket ticket{};
   uint64_t attempt = 0;  // as to a server of a quorum
-  std::string record{};  // with renew: stored anew
+  std::string record{};  // instead of `record of A`; with renew: stored anew
   Millis ahead{0};       // with renew, as to a server of a quorum
+  std::optional<uint64_t> history_rows{};
 };
 
 // One lock "job" on a server emptied for the case.

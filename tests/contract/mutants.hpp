@@ -15,5 +15,7 @@ struct Mutant {
 
 // Of the rules for waiters at rest.
 const std::vector<Mutant>& rest_mutants(Way way);
+// Of what is counted.
+const std::vector<Mutant>& count_mutants(Way way);
 
 }  // namespace rlock::contract

@@ -16,6 +16,8 @@ constexpr size_t kKeys = 10;
 constexpr std::array<const char*, kKeys> kKeySuffixes{
     "holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never", "once"};
 
+constexpr size_t kBeforeArguments = 3 + kKeys;  // of a script: EVALSHA, digest, number of keys, keys
+
 std::string number(uint64_t value) {
   return std::to_string(value);
 }
@@ -119,6 +121,10 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
        call.queueing == lock::Queueing::never ? "never" : "wait",
        call.max_queue ? number(*call.max_queue) : "", call.record, number(call.attempt)});
   if (!user_.empty()) words.push_back(user_);
+  if (call.history_rows) {
+    words.resize(kBeforeArguments + 15);
+    words.push_back(number(*call.history_rows));
+  }
   return std::make_unique<Call<lock::AcquireReply>>(
       *link_, std::move(words), action_on("acquire", call.name),
       without_context<lock::AcquireReply, decode_acquire>, "", &scripts_.acquire);
