@@ -115,7 +115,7 @@ void rows_kept(Lab& lab) {
   lab.granted('G', none);
   lab.pass(31s);
   lab.granted('H');
-  need(rows() == 0, "whoever sweeps a run writes what that run does not want");
+  need(rows() == 0, "a sweep writes a row that the run does not want");
   need_counts(lab, "7 6 1 0 6", "without rows");
   end_with(lab, 'H', "exit:0");
   need(rows() == 1 && lab.inspect().last_success->record == "record of H", "the last run's number");
@@ -170,13 +170,13 @@ const std::vector<Mutant> kInBothWays{
     {"the record of the last success is unbounded",
      {{"#row <= LONGEST_KEPT and row or", "row or"}},
      "counts: records"},
-    {"what was counted is not told from the record",
+    {"the record is read as words",
      {{"([^%s|]+)([^|]*)(.*)$'", "([^%s|]+)(.*)()$'"}},
      "counts: records"},
 };
 
 const std::vector<Mutant> kUsualWay{
-    {"a skip is not counted", {{"  count('skips')\n", ""}}, "counts: skips"},
+    {"a skip is not counted", {{"  count(is_done and 'done' or 'skips')\n", ""}}, "counts: skips"},
     {"a loss is not counted",
      {{"if how ~= 'released' or result == 'lost' then", "if result == 'lost' then"}},
      "counts: runs that died"},

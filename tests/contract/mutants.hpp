@@ -17,5 +17,7 @@ struct Mutant {
 const std::vector<Mutant>& rest_mutants(Way way);
 // Of what is counted.
 const std::vector<Mutant>& count_mutants(Way way);
+// Of the rules for what is done once.
+const std::vector<Mutant>& once_mutants(Way way);
 
 }  // namespace rlock::contract

@@ -172,6 +172,7 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
   }
   const RunExit run_exit = to_exit(outcome, context);
   log_end(observer, outcome, run_exit.message);
+  observer.finish_log();
   return report_exit(run_exit, verbosity);
 }
 

@@ -266,6 +266,11 @@ void RunObserver::log_attempt_end(std::string_view event, const std::string& det
   if (log_) log_->append_attempt_end(event, detail);
 }
 
+void RunObserver::finish_log() {
+  std::lock_guard guard(mutex_);
+  if (log_) log_->drain(kFinalPrintTimeout);
+}
+
 void RunObserver::finish_output() {
   std::lock_guard guard(mutex_);
   line_.erase();

@@ -87,6 +87,8 @@ class RunObserver final : public run::Observer {
 
   // Logs how the attempt to acquire the lock ended.
   void log_attempt_end(std::string_view event, const std::string& detail);
+  // Waits for the event log, for at most kFinalPrintTimeout. After the last event.
+  void finish_log();
 
  private:
   void update_usual_time(const lock::Queued& queued);
