@@ -23,7 +23,7 @@ local function ended_reply()
   return nil
 end
 
--- Whoever ends this run, a sweep perhaps, writes its row.
+-- A sweep may write the row of this run.
 local function note_keep()
   if keep == keep_from_now then return end
   words = string.gsub(words, ' keep=%d+', '')
@@ -40,7 +40,7 @@ local function claim(line)
   if stamp == 0 then line.state = 'held' end
   call('HSET', WHO, '+' .. owner, line_text(line))
   call('ZADD', HOLDERS, int(write_entries(owner, entries)), owner)
-  return with_forgotten({'granted', line.token, 0})
+  return with_forgotten({'granted', line.token, slot_of(line.words)})
 end
 
 local function refresh_heartbeat()
@@ -152,7 +152,7 @@ if not queue_ticket(owner) then
     note_keep()
     grant(owner, line, now + ttl, stamp, owner, record)
     finish(owner)
-    return with_wakes(with_forgotten({'granted', line.token, 0}))
+    return with_wakes(with_forgotten({'granted', line.token, slot_of(line.words)}))
   end
   if queueing == 'never' or (max_queue ~= '' and waiters >= tonumber(max_queue) and not returns()) then
     note_skip(record)

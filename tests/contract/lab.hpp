@@ -62,6 +62,7 @@ struct Ask {
   std::string record{};  // instead of `record of A`; with renew: stored anew
   Millis ahead{0};       // with renew, as to a server of a quorum
   std::optional<uint64_t> history_rows{};
+  uint64_t slot = 0;  // with renew
   std::optional<lock::Once> once{};
   Millis asked{0};  // how long ago it first asked; with once
 };
