@@ -19,7 +19,8 @@ local GRACE = 60000         -- keys outlive the last lease, so that a late renew
                             -- heartbeat, so that WHO outlives those of all waiters
 local META_LIFE = 2592000000  -- 30 days
 local HOUR, DAY = 3600000, 86400000
-local RUNS = 100            -- rows in the history
+local RUNS = 100            -- rows in the history, unless the last run asked for another number
+local LONGEST_KEPT = 4096   -- the record of a success is not kept where its row is longer
 local SWEEP = 256           -- removed by one script, of holders, waiters and tombstones each
 local MOST_SLOTS = 1024     -- of holders that are numbered
 

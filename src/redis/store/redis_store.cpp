@@ -149,6 +149,10 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
     add_once(words, *call.once, call.asked);
     words.push_back(optional_number(call.once->max_failures));
   }
+  if (call.history_rows) {
+    words.resize(kBeforeArguments + 15);
+    words.push_back(number(*call.history_rows));
+  }
   if (call.supersede) {
     words.resize(kBeforeArguments + 16);
     words.push_back(call.supersede->number ? number(*call.supersede->number) : "+");
