@@ -100,6 +100,20 @@ queued_work() {
   times 1
 }
 
+@test "nor is it one after a ^C, which the terminal sends to the command itself" {
+  needs_terminal
+  mkfifo on
+  # shellcheck disable=SC2016 # for the inner shell
+  start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" rlock run --once v1 job -- \
+    sh -c 'trap "exit 0" INT; echo >"$1"; while :; do sleep 0.02; done' sh on >said </dev/null
+  next_line on
+  kill -USR1 $!
+  ends_with 0 $!
+  grep -q "asked to stop" said || fail "$(cat said)"
+  work --once v1
+  times 1
+}
+
 @test "no success: --max-run, a broken lock, a command that is not there" {
   run -124 rlock run --once v1 --max-run 0.2 job -- sh -c 'trap "exit 0" TERM; while :; do sleep 0.02; done'
   run -127 rlock run --once v1 job -- no-such-command-here
