@@ -27,8 +27,8 @@ local ADMIT = 64            -- granted by one script, or found to be done
 local MOST_SLOTS = 1024     -- of holders that are numbered
 
 -- Kinds of tombstones: the larger one replaces the smaller. An owner may come back up to REQUEUED. DONE: a waiter whose
--- work was done by another, or failed too often; 5 is kept for one that a newer one replaced.
-local EXPIRED, REQUEUED, WAS_RELEASED, CANCELLED, DONE, REMOVED, FORCED = 0, 1, 2, 3, 4, 6, 7
+-- work was done by another, or failed too often; SUPERSEDED: one that a newer one replaced.
+local EXPIRED, REQUEUED, WAS_RELEASED, CANCELLED, DONE, SUPERSEDED, REMOVED, FORCED = 0, 1, 2, 3, 4, 5, 6, 7
 local KINDS = {[0] = 'expired', 'expired', 'released', 'cancelled', 'done', 'superseded', 'removed', 'forced'}
 
 local call = redis.call

@@ -63,6 +63,7 @@ struct Ask {
   Millis ahead{0};       // with renew, as to a server of a quorum
   uint64_t slot = 0;     // with renew
   std::optional<lock::Once> once{};
+  std::optional<lock::Supersede> supersede{};
   Millis asked{0};  // how long ago it first asked; with once
 };
 

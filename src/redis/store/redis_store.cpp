@@ -141,11 +141,15 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
                    number(call.ttl), number(call.min_hold), to_argument(call.responsive),
                    call.queueing == lock::Queueing::never ? "never" : "wait",
                    optional_number(call.max_queue), call.record, number(call.attempt)});
-  if (!user_.empty() || call.once) words.push_back(user_);
+  if (!user_.empty() || call.once || call.supersede) words.push_back(user_);
   if (call.once) {
     add_once(words, *call.once, call.asked);
     words.push_back(optional_number(call.once->max_failures));
+  } else if (call.supersede) {
+    words.insert(words.end(), {"", "0", "0", ""});
   }
+  if (call.supersede)
+    words.push_back(call.supersede->number ? number(*call.supersede->number) : "+");
   return std::make_unique<Call<lock::AcquireReply>>(
       *link_, std::move(words), action_on("acquire", call.name),
       without_context<lock::AcquireReply, decode_acquire>, "", &scripts_.acquire);
