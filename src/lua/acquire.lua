@@ -4,8 +4,10 @@ local stamp = 2 * tonumber(attempt or 0)
 local what = (once_field or '') ~= '' and
              {field = once_field, span = tonumber(once_span), asked = now - tonumber(asked_ago),
               max = tonumber(max_failures)} or nil
-local known_once = what and once_of(read_line(owner))
-if known_once then what.asked = math.min(what.asked, known_once.asked) end
+do
+  local known_once = what and once_of(read_line(owner))
+  if known_once then what.asked = math.min(what.asked, known_once.asked) end
+end
 
 -- With the token up to which everything was forgotten: a member of a quorum that was down does not know of it.
 local function with_forgotten(reply)
@@ -153,7 +155,7 @@ local function done_reply()
   return decided(what)
 end
 
--- A grant is given back, and a place in the queue given up.
+-- It cancels its grant, and gives up its place in the queue.
 local function leave_as_done()
   if queue_ticket(owner) or held_until(owner) then
     if held_until(owner) then remove_holder(owner) end

@@ -19,11 +19,8 @@ local GRACE = 60000         -- keys outlive the last lease, so that a late renew
                             -- heartbeat, so that WHO outlives those of all waiters
 local META_LIFE = 2592000000  -- 30 days
 local HOUR, DAY = 3600000, 86400000
-local WAKE_LIFE = 10000
-local INNER_LEASE = 30000   -- longest lease of a nested run's entry
 local RUNS = 100            -- rows in the history
 local SWEEP = 256           -- removed by one script, of holders, waiters and tombstones each
-local ADMIT = 64            -- granted by one script, or found to be done
 local MOST_SLOTS = 1024     -- of holders that are numbered
 
 -- Kinds of tombstones: the larger one replaces the smaller. An owner may come back up to REQUEUED. DONE: a waiter whose

@@ -17,6 +17,9 @@ constexpr size_t kKeys = 10;
 constexpr std::array<const char*, kKeys> kKeySuffixes{
     "holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never", "once"};
 
+// Of a script's call: EVALSHA, the digest, the number of keys, and these.
+constexpr size_t kBeforeArguments = 3 + kKeys;
+
 std::string number(uint64_t value) {
   return std::to_string(value);
 }
@@ -141,15 +144,15 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
                    number(call.ttl), number(call.min_hold), to_argument(call.responsive),
                    call.queueing == lock::Queueing::never ? "never" : "wait",
                    optional_number(call.max_queue), call.record, number(call.attempt)});
-  if (!user_.empty() || call.once || call.supersede) words.push_back(user_);
+  if (!user_.empty() || call.once) words.push_back(user_);
   if (call.once) {
     add_once(words, *call.once, call.asked);
     words.push_back(optional_number(call.once->max_failures));
-  } else if (call.supersede) {
-    words.insert(words.end(), {"", "0", "0", ""});
   }
-  if (call.supersede)
+  if (call.supersede) {
+    words.resize(kBeforeArguments + 16);
     words.push_back(call.supersede->number ? number(*call.supersede->number) : "+");
+  }
   return std::make_unique<Call<lock::AcquireReply>>(
       *link_, std::move(words), action_on("acquire", call.name),
       without_context<lock::AcquireReply, decode_acquire>, "", &scripts_.acquire);
