@@ -27,11 +27,12 @@ local function denied()
   words = words .. verdict .. now + HOUR
 end
 
--- The short ways are for one server, without min-hold.
-local plain = (attempt or '0') == '0' and min_hold == '0' and tonumber(ttl) <= DAY
+-- The short ways are without min-hold; all but the first are for one server.
+local short = min_hold == '0' and tonumber(ttl) <= DAY
+local plain = short and (attempt or '0') == '0'
 
--- A free lock becomes a folded hold.
-if plain and present == 0 then
+-- A free lock becomes a folded hold. Over a quorum it counts as a grant once the token is written back.
+if short and present == 0 then
   local ends = call('ZMSCORE', RELEASED, owner, owner .. ':0')
   call('LLEN', HISTORY)
   if not ends[1] and not ends[2] and old_head == NOBODY then
@@ -39,9 +40,14 @@ if plain and present == 0 then
     if denial then return redis.error_reply(denial) end
     local token = string.format('%.0f', math.max(last + 1, now_us))
     local lease_end = now + ttl
-    call('SET', HOLDERS, table.concat({'1', owner, limit, token, now, ttl, responsive, lease_end, '| ' .. record}, ' '),
+    local bar = plain and '| ' or 'try=granted:' .. 2 * attempt .. ' | '
+    call('SET', HOLDERS, table.concat({'1', owner, limit, token, now, ttl, responsive, lease_end, bar .. record}, ' '),
          'PXAT', lease_end + GRACE)
-    write_memory(token, token, limit == '1' and token or last_exclusive, NOBODY)
+    if plain then
+      write_memory(token, token, limit == '1' and token or last_exclusive, NOBODY)
+    else
+      write_memory(token, last_grant, last_exclusive, NOBODY)
+    end
     return {'granted', tonumber(token)}
   end
 end

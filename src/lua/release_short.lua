@@ -16,8 +16,10 @@ do
   local sole = ended and lone_owner == owner and lone_end
   local waiting = present == 5
   local line, record, token, since
+  local confirmed = true
   if sole then
     token, since, record = lone_token, lone_since, lone_record
+    confirmed = string.match(lone_words, TRY) ~= 'granted'
   elseif ended and (present == 3 or waiting) then
     local holder = call('ZRANGE', HOLDERS, 0, 1, 'WITHSCORES')
     local entries
@@ -59,9 +61,12 @@ do
       end
       call('ZADD', RELEASED, tombstone, owner)
       call('PEXPIREAT', RELEASED, remembered)
-      local rows = call('LPUSH', HISTORY, table.concat({'run', token, since, now, 'released', note, record or ''}, ' '))
-      if rows == 1 then call('PEXPIREAT', HISTORY, now + META_LIFE) end
-      if rows > RUNS then call('LTRIM', HISTORY, 0, RUNS - 1) end
+      if confirmed then
+        local row = table.concat({'run', token, since, now, 'released', note, record or ''}, ' ')
+        local rows = call('LPUSH', HISTORY, row)
+        if rows == 1 then call('PEXPIREAT', HISTORY, now + META_LIFE) end
+        if rows > RUNS then call('LTRIM', HISTORY, 0, RUNS - 1) end
+      end
       if head then
         local granted = string.format('%.0f', math.max(last + 1, now_us))
         local claim_by = now + CLAIM

@@ -32,6 +32,11 @@ void old_bytes(Lab& lab) {
   lab.cancel_attempt('A', 1, {});
   need(lab.holders() == "A", "an older give-back freed a newer grant");
   as<Lost>(lab.renew('A', token, attempt(1)), "an older write-back is accepted");
+  // Another's request stores the hold in the form of several keys.
+  lab.queued('B', attempt(1));
+  lab.cancel_attempt('B', 1, {});
+  as<OwnerEnded>(lab.acquire('A', attempt(1)), "an older acquire is accepted later");
+  as<Lost>(lab.renew('A', token, attempt(1)), "an older write-back is accepted later");
   lab.cancel_attempt('A', 2, {});
   need(lab.holders().empty(), "the cancel of the grant itself is ignored");
 }
@@ -74,6 +79,11 @@ void unconfirmed_run(Lab& lab) {
   confirmed(lab, 'B', 1);
   lab.release('B');
   need(lab.history().size() == 1, "a run of the majority is not listed");
+  lab.granted('C', attempt(1));
+  lab.queued('D', attempt(1));
+  lab.cancel('D');
+  lab.release('C');
+  need(lab.history().size() == 1, "a run is listed once another asked");
 }
 
 void missed_write_back(Lab& lab) {
@@ -148,6 +158,41 @@ void confirmed_contender(Lab& lab) {
        "not reported as taken");
 }
 
+// Somebody deleted the first hold by hand.
+void confirmed_after_deletion(Lab& lab) {
+  lock::Token token = confirmed(lab, 'A', 1);
+  lab.cli({"DEL", lab.key("holders")});
+  confirmed(lab, 'B', 1);
+  lab.release('B');
+  need(as<Lost>(lab.renew('A', token), "put back though B had it").how == LostHow::taken,
+       "not reported as taken");
+  Ask shared;
+  shared.limit = lock::Limit::shared();
+  need(as<Lost>(lab.renew('A', token, shared), "put back though B had it").how == LostHow::taken,
+       "not reported as taken to a shared one");
+}
+
+void memory_full(Lab& lab) {
+  lock::Token token = lab.granted('A', attempt(1));
+  lab.cli({"CONFIG", "SET", "maxmemory", "1"});
+  need(std::holds_alternative<lock::Renewal>(lab.renew('A', token, attempt(1))),
+       "a write-back is refused");
+  need(std::holds_alternative<lock::Renewal>(lab.renew('A', token)), "a renewal is refused");
+  need(lab.release('A').ending == lock::OwnerEnd::released, "a release is refused");
+  lab.cli({"CONFIG", "SET", "maxmemory", "0"});
+}
+
+void words_are_kept(Lab& lab) {
+  const lock::Token token = lab.granted('A', attempt(1));
+  if (lab.cli({"TYPE", lab.key("holders")}) != "string") return;
+  std::string hold = lab.cli({"GET", lab.key("holders")});
+  lab.cli({"SET", lab.key("holders"), hold.insert(hold.find('|'), "slot=3 kind=new "), "KEEPTTL"});
+  as<lock::Renewal>(lab.renew('A', token, attempt(1)), "not written back");
+  lab.queued('B', attempt(1));
+  const std::string line = lab.cli({"HGET", lab.key("who"), "+" + Lab::owner('A').text()});
+  need(line.ends_with(" 1 slot=3 kind=new"), "other words than those: " + line);
+}
+
 void place_is_kept(Lab& lab) {
   lab.granted('A', attempt(1, 1000));
   lab.queued('B', attempt(1, 500));
@@ -206,6 +251,9 @@ const std::vector<NamedCase>& quorum_cases() {
       {"the token grows after data loss", token_after_amnesia},
       {"a cancelled grant does not count as a grant", contender_grant},
       {"a later confirmed grant counts as a grant", confirmed_contender},
+      {"a confirmed grant counts, also where the one before was deleted", confirmed_after_deletion},
+      {"a grant is confirmed and released with memory full", memory_full},
+      {"a grant that is confirmed keeps words that are not known", words_are_kept},
       {"after a cancel the waiter keeps its position and is not granted the lock again at once",
        place_is_kept},
       {"the client's ticket decides the order, whatever claims it missed", common_ticket},

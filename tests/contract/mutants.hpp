@@ -15,5 +15,7 @@ struct Mutant {
 
 // Of the rules for waiters at rest.
 const std::vector<Mutant>& rest_mutants(Way way);
+// Of what the short ways do for attempts over a quorum.
+const std::vector<Mutant>& quorum_short_mutants();
 
 }  // namespace rlock::contract
