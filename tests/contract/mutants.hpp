@@ -17,5 +17,7 @@ struct Mutant {
 const std::vector<Mutant>& rest_mutants(Way way);
 // Of what the short ways do for attempts over a quorum.
 const std::vector<Mutant>& quorum_short_mutants();
+// Of the rules for what is done once.
+const std::vector<Mutant>& once_mutants(Way way);
 
 }  // namespace rlock::contract
