@@ -69,7 +69,7 @@ struct Snapshot {
 struct ForgetCall {
   LockName name;
   std::optional<std::string> key{};  // this --once KEY alone; else everything
-  Token upto{};  // marks of runs with later tokens stay; 0: those of runs that have not ended
+  Token through{};  // marks of runs with later tokens stay; 0: those of runs that have not ended
 };
 struct Forgotten {
   uint64_t marks = 0;

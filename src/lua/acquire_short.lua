@@ -2,13 +2,13 @@
 -- ARGV: owner, its earlier ticket or 0, limit, ttl, min-hold, responsive 0|1|2, wait|never, max-queue or '', record,
 --       over a quorum the number of the attempt, else 0; the user's name, for whom the ACL is asked once an hour;
 --       what is done once: a field of ONCE or '', its span, how long ago the owner first asked, after how many failures
---       it gives up or ''
+--       it gives up or '', over a quorum up to which token others have forgotten it, or 0
 -- Returns: granted token | queued ticket position look-again-or--1 holder slice | busy waiters holder
 --          | gone kind note | more | done ended took record token | failed times
 --          (look-again: when a lease may end; slice: after which to ask again in any case). With once, granted, queued and
 --          busy end in the token up to which everything was forgotten, or 0
 local owner, given_ticket, limit, ttl, min_hold, responsive, queueing, max_queue, record, attempt, user, once_field,
-      once_span, asked_ago, max_failures = unpack(ARGV)
+      once_span, asked_ago, max_failures, forgotten = unpack(ARGV)
 if user == '' then user = nil end
 
 if older then return older end

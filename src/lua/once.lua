@@ -106,6 +106,16 @@ local function mark_done(what, token, granted_at, record)
   return write_mark(what, mark) and 'no_room' or 'marked'
 end
 
+-- Over a quorum the servers agree on a token, which may come from a clock that is ahead of this one; no further.
+local function agreed(token) return math.min(tonumber(token), math.max(meta.last, now_us + 60000000)) end
+
+-- Another server says that this was forgotten, up to a token.
+local function forget_mark(what, through)
+  local mark = read_mark(what.field)
+  if mark.ended == 0 or mark.token > through then return end
+  write_mark(what, {kept = 0, token = through, asked = 0, granted = 0, ended = 0, failures = 0, failed = 0, record = ''})
+end
+
 -- A run that failed, or died.
 local function note_failure(what)
   if not what or not what.max then return end

@@ -380,17 +380,18 @@ void check_caught(const Mutant& mutant, Way way) {
 }  // namespace
 
 TEST_CASE("each rule removed from the usual way fails its case") {
-  for (const Mutant& mutant : kMutants) check_caught(mutant, Way::usual);
-  for (auto* mutants : {&rest_mutants(Way::usual), &once_mutants(Way::usual)}) {
-    for (const Mutant& mutant : *mutants) check_caught(mutant, Way::usual);
+  constexpr Way kWay = Way::usual;
+  for (auto* mutants :
+       {&kMutants, &rest_mutants(kWay), &once_mutants(kWay), &quorum_mutants(kWay)}) {
+    for (const Mutant& mutant : *mutants) check_caught(mutant, kWay);
   }
 }
 
 TEST_CASE("each rule removed from the short ways fails its case") {
-  for (const Mutant& mutant : kShortMutants) check_caught(mutant, Way::short_ways);
+  constexpr Way kWay = Way::short_ways;
   for (auto* mutants :
-       {&rest_mutants(Way::short_ways), &once_mutants(Way::short_ways), &quorum_short_mutants()}) {
-    for (const Mutant& mutant : *mutants) check_caught(mutant, Way::short_ways);
+       {&kShortMutants, &rest_mutants(kWay), &once_mutants(kWay), &quorum_mutants(kWay)}) {
+    for (const Mutant& mutant : *mutants) check_caught(mutant, kWay);
   }
 }
 

@@ -15,8 +15,8 @@ struct Mutant {
 
 // Of the rules for waiters at rest.
 const std::vector<Mutant>& rest_mutants(Way way);
-// Of what the short ways do for attempts over a quorum.
-const std::vector<Mutant>& quorum_short_mutants();
+// Of the rules for what is done once over a quorum, and of what the short ways do for attempts.
+const std::vector<Mutant>& quorum_mutants(Way way);
 // Of the rules for what is done once.
 const std::vector<Mutant>& once_mutants(Way way);
 

@@ -4,6 +4,28 @@ namespace rlock::contract {
 
 namespace {
 
+const std::vector<Mutant> kUsualWay{
+    {"a mark has the server's own token",
+     {{"if number == 0 and line then number", "if line then number"}},
+     "the mark of a run"},
+    {"what others have forgotten counts",
+     {{"if what and (forgotten or '0') ~= '0' then forget_mark(what, agreed(forgotten)) end", ""}},
+     "what other servers"},
+    {"what is later than what others have forgotten is forgotten",
+     {{"if mark.ended == 0 or mark.token > through then return end",
+       "if mark.ended == 0 then return end"}},
+     "what other servers"},
+    {"forget keeps to no agreement",
+     {{"if tonumber(token or 0) <= through then", "if true then"}},
+     "a server forgets"},
+    {"forget of a key keeps to no agreement",
+     {{"if mark.ended > 0 and mark.token <= through then marks", "if mark.ended > 0 then marks"}},
+     "a server forgets"},
+    {"an agreement of the future is accepted",
+     {{"math.min(tonumber(token), math.max(meta.last, now_us + 60000000))", "tonumber(token)"}},
+     "a server forgets"},
+};
+
 const std::vector<Mutant> kShortWays{
     {"the grant of a single server counts",
      {{"write_memory(token, last_grant, last_exclusive, NOBODY)",
@@ -65,8 +87,8 @@ const std::vector<Mutant> kShortWays{
 
 }  // namespace
 
-const std::vector<Mutant>& quorum_short_mutants() {
-  return kShortWays;
+const std::vector<Mutant>& quorum_mutants(Way way) {
+  return way == Way::usual ? kUsualWay : kShortWays;
 }
 
 }  // namespace rlock::contract

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "lock/lease.hpp"
-#include "support/quorum_world.hpp"
+#include "support/quorum_network.hpp"
 
 // A client of a quorum of simulated servers: it acquires, renews, loses and releases by itself.
 namespace rlock::test {

@@ -37,6 +37,13 @@ void inject_faults(SimWorld& world, const NetworkFaults& network, std::deque<Sim
   });
 }
 
+void note_work(Client& client, std::set<std::string>& recorded, Record& record) {
+  record.done += client.was_done() ? 1 : 0;
+  if (!client.has_marked()) return;
+  ++record.marks;
+  recorded.insert(client.work());
+}
+
 Record live(uint64_t seed, const Setting& setting) {
   SimWorld world(seed);
   WorldRandom random(world);
@@ -62,11 +69,7 @@ Record live(uint64_t seed, const Setting& setting) {
   while (world.now() < end) {
     for (Client& client : clients) {
       const bool granted = client.advance();
-      record.done += client.was_done() ? 1 : 0;
-      if (client.has_marked()) {
-        ++record.marks;
-        recorded.insert(client.work());
-      }
+      note_work(client, recorded, record);
       if (!granted) continue;
       ++record.grants;
       record.repeats += recorded.contains(client.work()) ? 1 : 0;

@@ -49,7 +49,7 @@ AcquireReply answer(Servers& servers) {
 
 }  // namespace
 
-TEST_CASE("what one server knows to be done is done, and a grant beside it is given back") {
+TEST_CASE("what one server knows to be done is done, and a grant beside it is cancelled") {
   Servers five(5);
   for (ScriptedStore* store : five.stores) grants(*store);
   // While the others grant it, or while they confirm the grant.
@@ -169,7 +169,7 @@ TEST_CASE("the servers agree on what is forgotten: up to the last run that has e
     trio.drive(*forgetting);
     CHECK(forgetting->take()->marks == 2);
     for (ScriptedStore* store : trio.stores) {
-      CHECK(store->forgotten.at(0).upto == (held ? Token{41} : Token{42}));
+      CHECK(store->forgotten.at(0).through == (held ? Token{41} : Token{42}));
     }
   }
 }

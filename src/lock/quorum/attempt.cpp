@@ -148,6 +148,9 @@ void QuorumTry::collect_replies(TimePoint now) {
   asking_->advance(now);
   answered_ = asking_->answered();
   const Summary totals = summarize(asking_->replies());
+  if (params_.forgotten != nullptr) {
+    *params_.forgotten = std::max(*params_.forgotten, totals.forgotten);
+  }
   const size_t majority = quorum_.majority();
   if (totals.granted >= majority && !totals.done) {
     granted_ = true;

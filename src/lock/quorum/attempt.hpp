@@ -45,6 +45,8 @@ class QuorumTry : public Reply<AcquireReply> {
     // Tries in a row in which nobody is known to have had a majority: before this one, and with it
     // once it is taken. The next try comes a little later each time.
     uint64_t& ties;
+    // What servers said in earlier tries to be forgotten, for those that do not know it.
+    Token* forgotten = nullptr;
   };
 
   QuorumTry(std::vector<Member>& members, const Quorum& quorum, util::Random& random, Params one);

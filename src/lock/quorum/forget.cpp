@@ -67,7 +67,7 @@ void QuorumForget::advance_look(TimePoint now) {
     result_ = std::move(seen).error();
     return;
   }
-  call_.upto = last_ended(looking_->replies(), *seen);
+  call_.through = last_ended(looking_->replies(), *seen);
   looking_.reset();
   close_at_ = TimePoint::max();
   forgetting_.emplace(

@@ -177,8 +177,9 @@ InFlight<AcquireReply> QuorumStore::acquire(const AcquireCall& call) {
   AcquireCall numbered = call;
   numbered.ticket = acquisition.ticket;
   numbered.attempt = ++acquisition.attempts;
-  return std::make_unique<Acquiring>(*this,
-                                     QuorumTry::Params{std::move(numbered), acquisition.ties});
+  numbered.forgotten = acquisition.forgotten;
+  return std::make_unique<Acquiring>(
+      *this, QuorumTry::Params{std::move(numbered), acquisition.ties, &acquisition.forgotten});
 }
 
 InFlight<RenewReply> QuorumStore::renew(const RenewCall& call) {

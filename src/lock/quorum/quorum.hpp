@@ -59,6 +59,7 @@ class QuorumStore : public LockServer {
     Ticket ticket;
     uint64_t attempts = 0;
     uint64_t ties = 0;  // in a row
+    Token forgotten{};  // of what it does once
   };
   class Acquiring;
 
