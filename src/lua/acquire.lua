@@ -183,6 +183,7 @@ local denial = newcomer and denied()
 if denial then return redis.error_reply(denial) end
 if not newcomer or done_reply() then touch() end
 unfold()
+if what and (forgotten or '0') ~= '0' then forget_mark(what, agreed(forgotten)) end
 local could_end = n_holders > 0
 -- A waiter that asks in the last millisecond of its heartbeat is in time: it must not be swept.
 if n_alive > 0 and tonumber(call('ZSCORE', ALIVE, owner) or 0) == now then refresh_heartbeat() end

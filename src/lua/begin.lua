@@ -35,7 +35,9 @@ local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
 
 -- A hold by one, with nobody waiting, is one string in HOLDERS, and LIMITS, QUEUE, ALIVE and WHO do not exist. The usual
--- way unfolds it into them before it writes. Words `key=value` may stand before the bar; they are kept.
+-- way unfolds it into them before it writes. Words `key=value` may stand before the bar; they are kept. Over a quorum one
+-- of them is `try=STATE:STAMP`: granted until the majority's token is written back, and what else is in WHO as `#owner`.
+local TRY = 'try=(%l+):(%d+) '
 local LONE = '^1 (%S+) (%d+) (%d+) (%d+) (%d+) ([012]) ()(%d+)() ([^|]*)| (.*)$'
 
 -- How many of these keys there are chooses a short way: straight lines for what happens most, without the functions of

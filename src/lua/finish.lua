@@ -76,6 +76,7 @@ end
 
 -- One live holder, or false.
 local function some_holder()
+  if folded then return tonumber(lone_end) > now and describe(lone_owner) or false end
   local owner = call('ZRANGEBYSCORE', HOLDERS, '(' .. int(now), '+inf', 'LIMIT', 0, 1)[1]
   return owner and describe(owner) or false
 end

@@ -17,6 +17,8 @@ struct Mutant {
 const std::vector<Mutant>& rest_mutants(Way way);
 // Of what is counted.
 const std::vector<Mutant>& count_mutants(Way way);
+// Of the rules for what is done once over a quorum, and of what the short ways do for attempts.
+const std::vector<Mutant>& quorum_mutants(Way way);
 // Of the rules for what is done once.
 const std::vector<Mutant>& once_mutants(Way way);
 // Of the rules for slots, and for what supersedes others.

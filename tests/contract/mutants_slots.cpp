@@ -84,10 +84,9 @@ const std::vector<Mutant> kUsualWay{
 
 const std::vector<Mutant> kShortWays{
     {"the short way of a newcomer replaces nobody",
-     {{"(once_field or '') == '' and\n                (supersede or '') == ''",
-       "(once_field or '') == ''"}},
+     {{"(once_field or '') == '' and (supersede or '') == ''", "(once_field or '') == ''"}},
      "supersede: the one"},
-    {"a lone hold has no slot", {{"(slot and 'slot=1 | ' or '| ')", "'| '"}}, "slots: a lone"},
+    {"a lone hold has no slot", {{"slot and 'slot=1 ' or ''", "''"}}, "slots: a lone"},
     {"a lone hold has a slot in any case",
      {{"limit ~= '1' and tonumber(limit) <= MOST_SLOTS", "true"}},
      "slots: only"},
