@@ -47,6 +47,7 @@ provide_valkey "$build/server"
 unpack_program "$build/etcd" etcd etcd-server
 unpack_program "$build/etcd" etcdctl etcd-client
 unpack_program "$build/nutcracker" nutcracker nutcracker
+unpack_program "$build/promtool" promtool prometheus
 
 quietly "Building as released" compile release Release "$strict" ON all
 programs=$(test_programs unit contract)

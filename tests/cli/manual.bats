@@ -65,6 +65,13 @@ tried_in() {
 --fail-open cli/fail_open.bats
 --hide-command cli/operators.bats
 --event-log cli/run_environment.bats
+--history cli/metrics.bats
+--output cli/metrics.bats
+--within cli/metrics.bats
+--max-held cli/metrics.bats
+--max-wait cli/metrics.bats
+--max-waiters cli/metrics.bats
+--critical cli/metrics.bats
 --renew-while cli/renew_while.bats
 --owner cli/operators.bats
 --token cli/operators.bats
