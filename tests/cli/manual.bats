@@ -3,7 +3,7 @@
 load helpers/helpers
 
 top=$BATS_TEST_DIRNAME/../..
-pages=("$top/man/rlock.1" "$top/man/rlock.toml.5" "$top/man/rlock-protocol.7")
+pages=("$top/man/rlock.1" "$top/man/rlock.toml.5" "$top/man/rlock-protocol.7" "$top/man/rlock-recipes.7")
 
 # commands: the command words that --help lists.
 commands() { rlock --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'; }
@@ -128,7 +128,7 @@ END
   cmake --install "$build" --prefix "$here/prefix" >log 3>&-
   share=prefix/share
   for file in prefix/bin/rlock $share/man/man1/rlock.1 $share/man/man5/rlock.toml.5 \
-    $share/man/man7/rlock-protocol.7 $share/bash-completion/completions/rlock \
+    $share/man/man7/rlock-protocol.7 $share/man/man7/rlock-recipes.7 $share/bash-completion/completions/rlock \
     $share/zsh/site-functions/_rlock $share/fish/vendor_completions.d/rlock.fish \
     $share/doc/rlock/LICENSE $share/doc/rlock/README.md $share/doc/rlock/CHANGELOG.md; do
     [ -s "$file" ] || fail "$file is not there: $(cat log)"
@@ -137,8 +137,8 @@ END
 
 # Each example that says that one host alone does the job: the options of its rlock run.
 only_one() {
-  sed 's/\\-/-/g' "$top/README.md" "$top/man/rlock.1" "$top/packaging/cron/rlock-nightly" \
-    "$top/packaging/systemd/rlock-nightly.service" |
+  sed 's/\\-/-/g' "$top/README.md" "$top/man/rlock.1" "$top/packaging/examples/cron/rlock-nightly" \
+    "$top/packaging/examples/systemd/rlock-nightly.service" |
     sed -nE 's/^ *(0 3 \* \* \*  ?(root )?|ExecStart=\/usr\/bin\/)rlock run (.*) nightly -- .*/\3/p'
   rlock run --help | sed -nE 's/.*rlock run (.*) report -- .*one host does it.*/\1/p'
 }
