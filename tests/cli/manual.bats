@@ -139,7 +139,7 @@ END
 only_one() {
   sed 's/\\-/-/g' "$top/README.md" "$top/man/rlock.1" "$top/packaging/examples/cron/rlock-nightly" \
     "$top/packaging/examples/systemd/rlock-nightly.service" |
-    sed -nE 's/^ *(0 3 \* \* \*  ?(root )?|ExecStart=\/usr\/bin\/)rlock run (.*) nightly -- .*/\3/p'
+    sed -nE 's/--password-file [^ ]* //; s/^ *(0 3 \* \* \*  ?(root )?|ExecStart=\/usr\/bin\/)rlock run (.*) nightly -- .*/\3/p'
   rlock run --help | sed -nE 's/.*rlock run (.*) report -- .*one host does it.*/\1/p'
 }
 
