@@ -49,7 +49,6 @@ unpack_program "$build/etcd" etcdctl etcd-client
 unpack_program "$build/nutcracker" nutcracker nutcracker
 unpack_program "$build/logrotate" logrotate logrotate
 unpack_program "$build/cron" cron cron
-unpack_program "$build/prometheus" promtool prometheus
 
 quietly "Building as released" compile release Release "$strict" ON all
 programs=$(test_programs unit contract)

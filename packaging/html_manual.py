@@ -10,6 +10,7 @@ import sys
 TOP = pathlib.Path(__file__).resolve().parents[1]
 PAGES = ("rlock.1", "rlock.toml.5", "rlock-recipes.7", "rlock-protocol.7")
 NAMES = {page: re.sub(r"\.(\d)$", r"(\1)", page) for page in PAGES}
+PROPER = {"ci": "CI", "kubernetes": "Kubernetes", "cronjob": "CronJob", "redis": "Redis"}
 FRAME = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -54,11 +55,16 @@ def link_pages(text, this):
     return text
 
 
+def sentence(title):
+    """A heading in capitals as a part of a sentence."""
+    return " ".join(PROPER.get(word, word) for word in " ".join(title.split()).capitalize().split(" "))
+
+
 def link_sections(text):
     """The name of a section, in bold, is a link to it."""
     known = {" ".join(title.split()): ident for ident, title in sections(text)}
     return re.sub(r"<b>([A-Z][A-Z0-9 .]+)</b>",
-                  lambda match: f'<a href="#{known[match[1]]}">{match[1].capitalize()}</a>' if match[1] in known else match[0], text)
+                  lambda match: f'<a href="#{known[match[1]]}">{sentence(match[1])}</a>' if match[1] in known else match[0], text)
 
 
 def sections(text):
@@ -78,7 +84,7 @@ def convert(page):
     text = re.search(r'<div class="manual-text">(.*)</div>', raw, re.DOTALL)[1]
     text = re.sub(r"<pre>(.*?)</pre>", example, text, flags=re.DOTALL)
     text = re.sub(r'<p class="Pp"></p>\n', "", text)
-    contents = "<ul>" + "".join(f'<li><a href="#{ident}">{" ".join(title.split()).capitalize()}</a></li>'
+    contents = "<ul>" + "".join(f'<li><a href="#{ident}">{sentence(title)}</a></li>'
                                 for ident, title in sections(text)) + "</ul>"
     text = link_sections(link_pages(text, page))
     heading = f'<p class="page">{NAMES[page]}</p>'

@@ -116,10 +116,12 @@ def play(folder, env):
     """The session: web1 does the nightly job, and web2 asks for it, too."""
     (folder / "backup.sh").write_text('#!/bin/sh\nsleep "${1:-1}"\necho "backup of $(hostname) done, token $RLOCK_TOKEN"\n', encoding="utf-8")
     (folder / "backup.sh").chmod(0o755)
+    shutil.copy(folder / "backup.sh", folder / "report.sh")
     job = ["rlock", "run", "nightly", "--", "./backup.sh"]
     quiet = {"cwd": folder, "env": env, "stdout": subprocess.DEVNULL}
     for _ in range(3):  # so that web2 can say how long it usually takes
         subprocess.run(on_host("web1", *job, "9"), check=True, **quiet)
+    subprocess.run(on_host("web1", "rlock", "run", "--once-per", "day", "report", "--", "./report.sh", "2"), check=True, **quiet)
     inputrc = folder / "inputrc"
     inputrc.write_text("set enable-bracketed-paste off\n", encoding="utf-8")
     session = Session(on_host("web2", "bash", "--norc", "--noprofile"), {**env, "PS1": "$ ", "TERM": "xterm", "INPUTRC": str(inputrc)})
@@ -128,7 +130,7 @@ def play(folder, env):
         session.enter("rlock status")
         session.enter("rlock run nightly -- ./backup.sh")
         session.enter("rlock history nightly --runs 3")
-        session.enter("rlock run -qn --min-hold 5m hourly -- ./backup.sh   # in every host's crontab")
+        session.enter("rlock run --once-per day report -- ./report.sh      # in every host's crontab")
         session.rest(2)
         holder.wait()
     session.screen.close()

@@ -181,3 +181,20 @@ only_one() {
     run -1 rlock status -q deploy
   done
 }
+
+@test "the manual as HTML: every page is there, and every link between and inside the pages leads somewhere" {
+  command -v mandoc >/dev/null || skip "mandoc is not installed: apt install mandoc"
+  "$top/packaging/html_manual.py" html
+  local page link file anchor
+  for page in index.html rlock.1.html rlock.toml.5.html rlock-recipes.7.html rlock-protocol.7.html; do
+    while read -r link; do
+      file=${link%%#*}
+      [ -s "html/${file:-$page}" ] || fail "$page: $link"
+      anchor=${link#"$file"}
+      [ -z "$anchor" ] || grep -qF "id=\"${anchor#\#}\"" "html/${file:-$page}" || fail "$page: $link"
+    done < <(grep -oE 'href="[^"]*"' "html/$page" | cut -d'"' -f2)
+  done
+  grep -q '<a href="rlock-recipes.7.html">rlock-recipes(7)</a>' html/rlock.1.html
+  # mandoc breaks the lines of an example twice.
+  run ! grep -A1 '<pre>' html/rlock.1.html html/rlock-recipes.7.html --no-filename -e '<br/>'
+}
