@@ -40,7 +40,7 @@ has_documents() {
   expect 0 bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader rlock; complete -p rlock'
   expect 0 test -s /usr/share/zsh/vendor-completions/_rlock
   expect 0 test -s /usr/share/fish/vendor_completions.d/rlock.fish
-  (cd /usr/share/doc/rlock/examples && expect 0 ls rlock.toml.example systemd/rlock-standby.service cron/rlock-nightly)
+  expect 0 sh -c 'cd /usr/share/doc/rlock/examples && ls rlock.toml.example systemd/rlock-standby.service cron/rlock-nightly'
   step "the manual is in man's index, the completions where the shells look for them, the examples beside them"
 }
 
