@@ -23,10 +23,18 @@ local function ended_reply()
   return nil
 end
 
+-- A sweep may write the row of this run.
+local function note_keep()
+  if keep == keep_from_now then return end
+  words = string.gsub(words, ' keep=%d+', '')
+  if keep_from_now ~= RUNS then words = words .. ' keep=' .. keep_from_now end
+end
+
 local function claim(line)
   if not line then return {'gone', 'expired', ''} end
   if line.state == 'revoked' then return {'gone', 'forced', note_of(owner)} end
   note_stamp(owner, stamp)
+  note_keep()
   local entries = live_entries(line)
   entries['0'] = math.max(entries['0'] or 0, now + ttl)
   if stamp == 0 then line.state = 'held' end
@@ -141,6 +149,7 @@ if not queue_ticket(owner) then
     local line = {state = stamp == 0 and 'held' or 'granted', limit = limit, since = now, ttl = ttl,
                   min_hold = min_hold, responsive = responsive, words = once_words(what)}
     note_stamp(owner, stamp)
+    note_keep()
     grant(owner, line, now + ttl, stamp, owner, record)
     finish(owner)
     return with_wakes(with_forgotten({'granted', line.token, slot_of(line.words)}))

@@ -24,7 +24,7 @@ local meta = {
   hold = tonumber(hold_end),             -- latest end of a --min-hold
 }
 
-local meta_as_read = {}
+local meta_as_read, words_as_read = {}, words
 for name, value in pairs(meta) do meta_as_read[name] = value end
 
 local wakes = {}
