@@ -28,7 +28,7 @@ END
   # shellcheck disable=SC2317 # by eventually
   first_process() { machine_pid=$(pgrep -P "$outer") && [ "$(cat "/proc/$machine_pid/comm")" = systemd ]; }
   eventually first_process
-  eventually inside redis-cli -a secret --no-auth-warning ping
+  eventually inside sh -c 'redis-cli -a secret --no-auth-warning ping >/dev/null 2>&1'
 }
 
 # inside COMMAND…: in the machine.

@@ -12,8 +12,12 @@ cp -r machine/bin machine/etc /run/machine
 cd /run
 mount -t tmpfs tmpfs /tmp
 mount --bind /run/machine/bin /usr/local/bin
-mkdir -p /etc/rlock 2>/dev/null
-mount --bind /run/machine/etc /etc/rlock
+# A copy of /etc, so that nothing is left behind in the real one.
+mkdir /run/machine/all
+cp -a /etc/. /run/machine/all
+rm -rf /run/machine/all/rlock
+mv /run/machine/etc /run/machine/all/rlock
+mount --bind /run/machine/all /etc
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 # As on a real machine: systemd mounts credentials in another namespace.
 mount --make-rshared /
