@@ -112,6 +112,7 @@ local function write_entries(owner, entries)
 end
 
 local function lease_of(entry, ttl)
+  local INNER_LEASE = 30000  -- the longest of a nested run's entry
   if entry == '0' then return ttl end
   return math.min(ttl, INNER_LEASE)
 end

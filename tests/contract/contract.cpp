@@ -12,7 +12,7 @@ const std::vector<NamedCase>& cases() {
     std::vector<NamedCase> list;
     for (auto* part : {&end_cases(), &mode_cases(), &crowd_cases(), &rest_cases(), &server_cases(),
                        &history_cases(), &count_cases(), &quorum_cases(), &once_cases(),
-                       &once_memory_cases(), &version_cases(), &slot_cases()}) {
+                       &once_memory_cases(), &version_cases(), &slot_cases(), &supersede_cases()}) {
       list.insert(list.end(), part->begin(), part->end());
     }
     return list;

@@ -64,6 +64,7 @@ struct Ask {
   std::optional<uint64_t> history_rows{};
   uint64_t slot = 0;  // with renew
   std::optional<lock::Once> once{};
+  std::optional<lock::Supersede> supersede{};
   Millis asked{0};  // how long ago it first asked; with once
 };
 

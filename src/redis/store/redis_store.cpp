@@ -153,6 +153,10 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
     words.resize(kBeforeArguments + 15);
     words.push_back(number(*call.history_rows));
   }
+  if (call.supersede) {
+    words.resize(kBeforeArguments + 16);
+    words.push_back(call.supersede->number ? number(*call.supersede->number) : "+");
+  }
   return std::make_unique<Call<lock::AcquireReply>>(
       *link_, std::move(words), action_on("acquire", call.name),
       without_context<lock::AcquireReply, decode_acquire>, "", &scripts_.acquire);
