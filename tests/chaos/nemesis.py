@@ -49,7 +49,7 @@ MODES = {
 }
 # What the runs ask for beside the lock, and how many locks there are; elsewhere four of the plain kind.
 WORKLOADS = {"once": "once", "once_loss": "once", "slots": "slots", "slots_loss": "slots"}
-LOCKS = {"slots": 1, "slots_loss": 1}
+LOCKS = {"once": 3, "once_loss": 3, "slots": 1, "slots_loss": 1}
 # One server where nothing is said.
 TOPOLOGIES = {"minority": "quorum5", "majority": "quorum5", "sentinel": "sentinel", "cluster": "cluster"}
 LONGEST = 2.5  # s: longer than the longest ttl of a run, on a machine that is quick

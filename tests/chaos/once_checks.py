@@ -8,6 +8,7 @@ from workloads import DONE
 
 NOT_RECORDED = "not recorded"  # in rlock's warning
 SLACK = 20 * 10**6  # ns: two ages in ms, and the server's clock
+LONG = 300 * 10**6  # ns: until a signal that was sent surely is rlock's
 NEWEST = 200  # successes: what is older than so many decides nothing
 LOSING = ("flushed", "server_emptied", "evicted", "overwritten")
 FORGOTTEN = "forgotten"
@@ -35,6 +36,10 @@ class Work:
     def succeeded(self):
         """Its command exited with 0, whatever became of rlock."""
         return self.hold is not None and self.hold.stop == 0
+
+    def stopped(self):
+        """Whether it was asked to stop well before it ended."""
+        return any(fault["fault"] == STOPS and fault["at"] < self.hold.last - LONG for fault in self.run.faults)
 
     def end(self):
         """At the latest."""
@@ -129,8 +134,7 @@ def counts(history, work, other):
     """Whether `other` may have marked what `work` found done."""
     if not is_done_by(work, other, surely=False):
         return False
-    stopped = [fault["at"] for fault in other.run.faults if fault["fault"] == STOPS]
-    if stopped and stopped[0] < other.hold.last - SLACK:
+    if other.stopped():
         return False
     # What somebody made rlock forget stays forgotten, also where a mark came late.
     return not any(fault.name == FORGOTTEN and fault.lock == work.lock and fault.sure and other.end() < fault.begin
@@ -159,7 +163,7 @@ def check_marks(history):
         for work in (work for group in works(history) for work in group if work.hold):
             known.add((work.lock, work.token))
             is_marked = (work.lock, work.token) in marked
-            if is_marked and not work.succeeded():
+            if is_marked and (not work.succeeded() or work.stopped()):
                 yield Violation("once", work.hold.last, f"{what(work)}: run {work.run.number} is marked, and did not succeed")
             recorded = work.succeeded() and not work.why_not_recorded()
             if recorded and not is_marked and len(history.ledgers) == 1:

@@ -97,7 +97,7 @@ class Once(Case):
         self.finds("0.3 ended as done, but no run that counts", "done")
 
     def test_who_was_asked_to_stop_did_not_do_it(self):
-        self.b.faults.append({"fault": "rlock_signalled", "at": 600 * MS, "seconds": 0, "signal": 15})
+        self.b.faults.append({"fault": "rlock_signalled", "at": 560 * MS, "seconds": 0, "signal": 15})
         self.finds("0.3 ended as done, but no run that counts", "done")
 
     def test_what_was_forgotten_is_brought_back(self):
@@ -113,6 +113,10 @@ class Once(Case):
     def test_the_mark_of_a_failed_run(self):
         self.seen.ledgers[0]["red"].append(Entry(501, "mark", "key:k", 10))
         self.finds("0.1 is marked, and did not succeed", "marks")
+
+    def test_the_mark_of_one_that_was_asked_to_stop(self):
+        self.b.faults.append({"fault": "rlock_signalled", "at": 550 * MS, "seconds": 0, "signal": 15})
+        self.finds("0.2 is marked, and did not succeed", "marks")
 
     def test_no_mark(self):
         self.seen.ledgers[0]["red"] = [entry for entry in self.seen.ledgers[0]["red"] if entry.what != "mark"]

@@ -73,9 +73,10 @@ class Agent:
         low, high = self.config["hold"] or (low, high)
         share = chance.choice(RENEWAL_RACES) if chance.random() < 0.08 else chance.uniform(low, high)
         wait = chance.choices(([], ["-w", "30"], ["-w", "1"], ["-n"]), (4, 4, 1, 1))[0]
-        return {"lock": chance.choice(self.config["locks"]), "ttl": ttl, "ms": int(ttl * share * 1000), "wait": wait,
+        lock = chance.choice(self.config["locks"])
+        return {"lock": lock, "ttl": ttl, "ms": int(ttl * share * 1000), "wait": wait,
                 "kind": chance.choice(self.config["kinds"] or KINDS), "code": chance.choice((0, 0, 1, 7, 42)),
-                "closed": chance.random() < 0.05, **self.workload.plan(chance)}
+                "closed": chance.random() < 0.05, **self.workload.plan(chance, lock)}
 
     def start(self, plan):
         with self.lock:

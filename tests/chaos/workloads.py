@@ -1,5 +1,6 @@
 """What the runs of a chaos run ask for beside the lock itself, by the mode: nothing, to be done once, or slots."""
 import os
+import random
 
 import clock
 
@@ -7,7 +8,7 @@ DONE = 99  # the exit code for what was done already
 MINUTE = 60  # s
 APART = 30  # s: the clocks of two hosts, at most
 MORNING = 1_800_000_000  # s since 1970: a minute begins
-PERIOD = 1.2  # s: what a minute of the hosts' false clocks takes; a KEY and a distance last about as long
+PERIOD = 1.5  # s: what a minute of the hosts' false clocks takes; a KEY and a distance last about as long
 SLOTS = 4
 
 
@@ -18,7 +19,7 @@ class Plain:
     def __init__(self, config):
         self.config = config
 
-    def plan(self, _chance):
+    def plan(self, _chance, _lock):
         """What is noted of a run, beside what every run has."""
         return {}
 
@@ -49,15 +50,17 @@ class Once(Plain):
         since = (clock.now() - self.config["begin"]) / 1e9
         return int((since / self.period * MINUTE - self.behind) // MINUTE)
 
-    def plan(self, chance):
-        kind = chance.choices(("key", "per", "within", ""), (5, 5, 3, 1))[0]
+    def plan(self, chance, lock):
         now = int((clock.now() - self.config["begin"]) / 1e9 / self.period)
+        # Most who come to a lock at about the same time want the same.
+        draw = random.Random(f"{self.config['seed']} {lock} {now}") if chance.random() < 0.8 else chance
+        kind = draw.choices(("key", "per", "within", ""), (5, 5, 3, 1))[0]
+        plan = {"closed": False, "once": kind, "key": ""}
         if kind == "key":
-            # Sometimes an earlier one.
-            return {"closed": False, "once": kind, "key": f"{chance.choice(('a', 'b'))}{max(0, now - chance.choice((0, 0, 0, 1, 5)))}"}
+            return plan | {"key": f"k{max(0, now - chance.choice((0, 0, 0, 0, 1, 5)))}"}
         if kind == "per":
-            return {"closed": False, "once": kind, "key": self.minute()}
-        return {"closed": False, "once": kind, "key": "", "span": round(self.period / 2, 3)} if kind else {}
+            return plan | {"key": self.minute()}
+        return plan | {"span": round(self.period / 2, 3)} if kind else {}
 
     def words(self, plan):
         option = {"key": ["--once", str(plan.get("key"))], "per": ["--once-per", "minute"],
@@ -77,7 +80,7 @@ class Once(Plain):
 class Slots(Plain):
     """Several holders; some runs want fewer beside them, and so get one of the first slots."""
 
-    def plan(self, chance):
+    def plan(self, chance, _lock):
         return {"slots": chance.choice((SLOTS, SLOTS, SLOTS, SLOTS - 1, 2))}
 
     def words(self, plan):
