@@ -7,6 +7,7 @@ local function beat_score(slices) return string.format('%.2f', now + HEARTBEAT *
 -- The heartbeat of a waiter that is far from the head: one write. What else there is to do (somebody has died, a lease
 -- has ended, the keys are to live longer) is left to the other ways.
 local function beat_at_rest()
+  if (ARGV[12] or '') ~= '' then return nil end  -- it may be done by now
   local owner, stamp = ARGV[1], 2 * tonumber(ARGV[10] or 0)
   if tonumber(call('ZSCORE', ALIVE, owner) or 0) % 1 == 0 then return nil end  -- near, or unknown
   local rank = call('ZRANK', QUEUE, owner)

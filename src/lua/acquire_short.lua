@@ -1,10 +1,15 @@
 -- acquire: joins the queue, keeps the position there alive, claims a grant. May be sent again.
 -- ARGV: owner, its earlier ticket or 0, limit, ttl, min-hold, responsive 0|1|2, wait|never, max-queue or '', record,
---       over a quorum the number of the attempt, else 0; the user's name, for whom the ACL is asked once an hour
+--       over a quorum the number of the attempt, else 0; the user's name, for whom the ACL is asked once an hour;
+--       what is done once: a field of ONCE or '', its span, how long ago the owner first asked, after how many failures
+--       it gives up or ''
 -- Returns: granted token | queued ticket position look-again-or--1 holder slice | busy waiters holder
---          | gone kind note | more
---          (look-again: when a lease may end; slice: after which to ask again in any case)
-local owner, given_ticket, limit, ttl, min_hold, responsive, queueing, max_queue, record, attempt, user = unpack(ARGV)
+--          | gone kind note | more | done ended took record token | failed times
+--          (look-again: when a lease may end; slice: after which to ask again in any case). With once, granted, queued and
+--          busy end in the token up to which everything was forgotten, or 0
+local owner, given_ticket, limit, ttl, min_hold, responsive, queueing, max_queue, record, attempt, user, once_field,
+      once_span, asked_ago, max_failures = unpack(ARGV)
+if user == '' then user = nil end
 
 if older then return older end
 
@@ -15,7 +20,7 @@ local function denied()
   local verdict = ' acl:' .. (user or '') .. '='
   local _, at = string.find(words, verdict, 1, true)
   if not redis.acl_check_cmd or (at and user and now < tonumber(string.match(words, '^%d+', at + 1))) then return nil end
-  for _, command in ipairs({'BLPOP', 'DEL', 'GET', 'HDEL', 'HEXISTS', 'HGET', 'HLEN', 'HMGET', 'HSET',
+  for _, command in ipairs({'BLPOP', 'DEL', 'GET', 'HDEL', 'HEXISTS', 'HGET', 'HGETALL', 'HLEN', 'HMGET', 'HSET',
                             'LINDEX', 'LPUSH', 'LSET', 'LTRIM', 'PEXPIRE', 'PEXPIREAT', 'PTTL', 'SET', 'ZADD', 'ZCARD',
                             'ZCOUNT', 'ZMSCORE', 'ZRANGE', 'ZRANGEBYSCORE', 'ZRANK', 'ZREM', 'ZSCORE'}) do
     local known, allowed = pcall(redis.acl_check_cmd, command, HOLDERS, HOLDERS)
@@ -27,8 +32,8 @@ local function denied()
   words = words .. verdict .. now + HOUR
 end
 
--- The short ways are for one server, without min-hold.
-local plain = (attempt or '0') == '0' and min_hold == '0' and tonumber(ttl) <= DAY
+-- The short ways are for one server, without min-hold, and for what is not done once.
+local plain = (attempt or '0') == '0' and min_hold == '0' and tonumber(ttl) <= DAY and (once_field or '') == ''
 
 -- A free lock becomes a folded hold.
 if plain and present == 0 then

@@ -20,12 +20,16 @@ local function note_run(owner, line, how, result)
                               line.record}, ' '))
 end
 
--- skip COUNT FIRST LAST RECORD. All skips between two runs share a row, so that they never push runs out.
-local function note_skip(record)
+-- skip COUNT FIRST LAST RECORD. All skips between two runs share a row, so that they never push runs out. Where `done` of
+-- them were skipped since the work was done, COUNT is `count/done`.
+local function note_skip(record, is_done)
   local newest = call('LINDEX', HISTORY, 0) or ''
-  local count, first = string.match(newest, '^skip (%d+) (%d+) ')
-  if not count then return write_history('skip 1 ' .. int(now) .. ' ' .. int(now) .. ' ' .. record) end
-  call('LSET', HISTORY, 0, 'skip ' .. int(count + 1) .. ' ' .. first .. ' ' .. int(now) .. ' ' .. record)
+  local count, done, first = string.match(newest, '^skip (%d+)/?(%d*) (%d+) ')
+  done = (tonumber(done) or 0) + (is_done and 1 or 0)
+  local row = table.concat({'skip', int((count or 0) + 1) .. (done > 0 and '/' .. int(done) or ''), first or int(now),
+                            int(now), record}, ' ')
+  if not count then return write_history(row) end
+  call('LSET', HISTORY, 0, row)
   call('PEXPIREAT', HISTORY, int(now + META_LIFE))
 end
 

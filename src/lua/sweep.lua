@@ -44,6 +44,7 @@ local function sweep_holders()
       local line = read_line(owner)
       local forced = line and line.state == 'revoked'
       note_run(owner, line, forced and 'forced' or 'expired', '-')
+      if line and line.state == 'held' then note_failure(once_of(line)) end
       if line then start_cooldown(owner, line) end
       add_tombstone(owner, forced and FORCED or EXPIRED)
     end

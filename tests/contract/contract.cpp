@@ -15,12 +15,13 @@ const std::vector<NamedCase>& server_cases();
 const std::vector<NamedCase>& history_cases();
 const std::vector<NamedCase>& quorum_cases();
 const std::vector<NamedCase>& version_cases();
+const std::vector<NamedCase>& once_cases();
 
 const std::vector<NamedCase>& cases() {
   static const std::vector<NamedCase> all = [] {
     std::vector<NamedCase> list;
     for (auto* part : {&end_cases(), &mode_cases(), &crowd_cases(), &rest_cases(), &server_cases(),
-                       &history_cases(), &quorum_cases(), &version_cases()}) {
+                       &history_cases(), &quorum_cases(), &version_cases(), &once_cases()}) {
       list.insert(list.end(), part->begin(), part->end());
     }
     return list;
@@ -384,12 +385,16 @@ void check_caught(const Mutant& mutant, Way way) {
 
 TEST_CASE("each rule removed from the usual way fails its case") {
   for (const Mutant& mutant : kMutants) check_caught(mutant, Way::usual);
-  for (const Mutant& mutant : rest_mutants(Way::usual)) check_caught(mutant, Way::usual);
+  for (auto* mutants : {&rest_mutants(Way::usual), &once_mutants(Way::usual)}) {
+    for (const Mutant& mutant : *mutants) check_caught(mutant, Way::usual);
+  }
 }
 
 TEST_CASE("each rule removed from the short ways fails its case") {
   for (const Mutant& mutant : kShortMutants) check_caught(mutant, Way::short_ways);
-  for (const Mutant& mutant : rest_mutants(Way::short_ways)) check_caught(mutant, Way::short_ways);
+  for (auto* mutants : {&rest_mutants(Way::short_ways), &once_mutants(Way::short_ways)}) {
+    for (const Mutant& mutant : *mutants) check_caught(mutant, Way::short_ways);
+  }
 }
 
 }  // namespace rlock::contract

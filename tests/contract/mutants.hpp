@@ -15,5 +15,7 @@ struct Mutant {
 
 // Of the rules for waiters at rest.
 const std::vector<Mutant>& rest_mutants(Way way);
+// Of the rules for what is done once.
+const std::vector<Mutant>& once_mutants(Way way);
 
 }  // namespace rlock::contract
