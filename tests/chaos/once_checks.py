@@ -105,8 +105,9 @@ def check_once(history):
     for group in works(history):
         recorded = []
         for work in (work for work in group if work.hold):
+            # Of one that still ran then M says more.
             done = [before for before in recorded[-NEWEST:] if is_done_by(work, before, surely=True)
-                    and not voided(history, work.lock, before.hold.last, work.hold.start)]
+                    and before.hold.last <= work.hold.start and not voided(history, work.lock, before.hold.last, work.hold.start)]
             if done:
                 yield Violation("once", work.hold.start, f"{what(work)}: run {work.run.number} (token {work.token}) "
                                 f"began although run {done[-1].run.number} (token {done[-1].token}) had done it")

@@ -14,14 +14,14 @@ const std::vector<NamedCase>& rest_cases();
 const std::vector<NamedCase>& server_cases();
 const std::vector<NamedCase>& history_cases();
 const std::vector<NamedCase>& quorum_cases();
-const std::vector<NamedCase>& version_cases();
 const std::vector<NamedCase>& once_cases();
+const std::vector<NamedCase>& version_cases();
 
 const std::vector<NamedCase>& cases() {
   static const std::vector<NamedCase> all = [] {
     std::vector<NamedCase> list;
     for (auto* part : {&end_cases(), &mode_cases(), &crowd_cases(), &rest_cases(), &server_cases(),
-                       &history_cases(), &quorum_cases(), &version_cases(), &once_cases()}) {
+                       &history_cases(), &quorum_cases(), &once_cases(), &version_cases()}) {
       list.insert(list.end(), part->begin(), part->end());
     }
     return list;
