@@ -102,7 +102,7 @@ std::optional<lock::OnceResult> once_result(const HeldRunContext& context,
   const auto& once = context.plan.claim.once;
   if (!once || context.held_lock.nested() || !finish || !finish->started) return std::nullopt;
   return lock::OnceResult{*once, milliseconds_since(context.asked_at), context.held_lock.token,
-                          succeeded(*finish)};
+                          succeeded(*finish), context.plan.claim.record};
 }
 
 // What is left of the lease for the release, in which somebody waits for the command's exit code.

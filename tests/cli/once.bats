@@ -2,6 +2,13 @@
 # Work that is done once: --once, --once-per, --once-within, and what forget lets be done again.
 load helpers/helpers
 
+setup() {
+  here=$BATS_TEST_TMPDIR
+  started=()
+  cd "$here" || return
+  reset_server
+}
+
 # times N: the work was done so often.
 times() {
   local count=0

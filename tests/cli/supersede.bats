@@ -2,6 +2,13 @@
 # --supersede: of the waiters with this option only the newest stays.
 load helpers/helpers
 
+setup() {
+  here=$BATS_TEST_TMPDIR
+  started=()
+  cd "$here" || return
+  reset_server
+}
+
 # deploy WHO [OPTION…]: a run of "deploy" in the background that adds WHO to the file order; its pid is $deploy, and
 # what it says comes to the file said.WHO.
 deploy() {

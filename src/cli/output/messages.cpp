@@ -104,8 +104,8 @@ std::string done_phrase(const lock::AlreadyDone& done, lock::ServerTime now) {
   const Record record = decode_record(done.record);
   std::string text = "by " + (record.host ? clipped(*record.host, 60) : "another run");
   const std::string at = local_time(done.at, now);
-  if (!at.empty()) text += " at " + at;
-  return text + " (took " + util::format_duration(done.took) + ")";
+  if (at.empty()) return text;
+  return text + " at " + at + " (took " + util::format_duration(done.took) + ")";
 }
 
 std::string newer_phrase(const lock::Superseded& newer) {
