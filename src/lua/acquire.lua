@@ -32,7 +32,7 @@ local function claim(line)
   if stamp == 0 then line.state = 'held' end
   call('HSET', WHO, '+' .. owner, line_text(line))
   call('ZADD', HOLDERS, int(write_entries(owner, entries)), owner)
-  return with_forgotten({'granted', line.token, 0})
+  return with_forgotten({'granted', line.token, slot_of(line.words)})
 end
 
 local function refresh_heartbeat()
@@ -143,7 +143,7 @@ if not queue_ticket(owner) then
     note_stamp(owner, stamp)
     grant(owner, line, now + ttl, stamp, owner, record)
     finish(owner)
-    return with_wakes(with_forgotten({'granted', line.token, 0}))
+    return with_wakes(with_forgotten({'granted', line.token, slot_of(line.words)}))
   end
   if queueing == 'never' or (max_queue ~= '' and waiters >= tonumber(max_queue) and not returns()) then
     note_skip(record)

@@ -1,7 +1,7 @@
 --!df flags=
 -- The line above makes Dragonfly run scripts atomically and with declared keys, whatever its default.
 -- All scripts of the native protocol begin with this file and memory; then come the short ways of acquire, renew and
--- release, and prelude, history, once, sweep, grant, loss and finish, which the usual way needs. In acquire the heartbeat of a waiter
+-- release, and prelude, history, once, slots, sweep, grant, loss and finish, which the usual way needs. In acquire the heartbeat of a waiter
 -- at rest stands before memory. [docs/PROTOCOL.md]
 -- KEYS: holders limits queue alive who meta released history never once, all tagged {NAME}.
 -- All times are the server's, in ms; the numbers that are issued (tickets, tokens) are in microseconds.
@@ -24,7 +24,7 @@ local INNER_LEASE = 30000   -- longest lease of a nested run's entry
 local RUNS = 100            -- rows in the history
 local SWEEP = 256           -- removed by one script, of holders, waiters and tombstones each
 local ADMIT = 64            -- granted by one script, or found to be done
-local MARKS = 1000          -- keys of which it is remembered that they were done
+local MOST_SLOTS = 1024     -- of holders that are numbered
 
 -- Kinds of tombstones: the larger one replaces the smaller. An owner may come back up to REQUEUED. DONE: a waiter whose
 -- work was done by another, or failed too often; 5 is kept for one that a newer one replaced.

@@ -63,14 +63,14 @@ local function count_entries(line)
   return n
 end
 
--- A holder as replies have it: owner state limit token since held left entries responsive record ttl.
+-- A holder as replies have it: owner state limit token since held left entries responsive record ttl slot.
 local function describe(owner)
   local line = read_line(owner) or {state = 'held', limit = 1, token = 0, since = now, ttl = 0,
                                     responsive = '1', entries = '',
                                     record = call('HGET', WHO, owner) or ''}
   local ends = tonumber(held_until(owner) or now)
   return {(string.gsub(owner, '^~', '')), line.state, line.limit, line.token, line.since,
-          now - line.since, ends - now, count_entries(line), line.responsive, line.record, line.ttl}
+          now - line.since, ends - now, count_entries(line), line.responsive, line.record, line.ttl, slot_of(line.words)}
 end
 
 -- One live holder, or false.

@@ -24,6 +24,7 @@ end
 local function grant(owner, line, ends, stamp, ...)
   line.token = issue()
   line.since = now
+  take_slot(line)
   if stamp == 0 then note_grant(line.token, line) end
   add_holder(owner, line, ends)
   call('HSET', WHO, '+' .. owner, line_text(line), '@' .. owner, '0=' .. int(ends), ...)

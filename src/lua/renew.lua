@@ -1,6 +1,6 @@
 -- The usual way of renew.
 token, limit, ttl, min_hold = tonumber(token), tonumber(limit), tonumber(ttl), tonumber(min_hold)
-local stamp = 2 * tonumber(attempt or 0)
+local stamp, slot = 2 * tonumber(attempt or 0), tonumber(slot or 0)
 
 -- No greater token can have been issued, and none may be restored: issued tokens would never exceed it.
 local greatest = math.max(meta.last, now_us + 1000 * tonumber(ahead or 0))
@@ -43,10 +43,11 @@ end
 
 local function put_back()
   local why = loss_reason(owner, entry, token, limit, greatest, tombstone(owner))
+  if not why and slot > 0 and used_slots()[slot] then why = 'taken' end
   if why then return lost(why) end
   local line = {state = 'held', limit = limit, token = token,
                 since = math.min(now, math.floor(token / 1000)), ttl = ttl, min_hold = min_hold,
-                responsive = responsive}
+                responsive = responsive, words = with_slot('', slot)}
   local entries = {['0'] = now + lease_of(entry, ttl), [entry] = now + lease_of(entry, ttl)}
   call('ZREM', RELEASED, owner)
   if queue_ticket(owner) then

@@ -7,21 +7,12 @@
 
 namespace rlock::contract {
 
-const std::vector<NamedCase>& end_cases();
-const std::vector<NamedCase>& mode_cases();
-const std::vector<NamedCase>& crowd_cases();
-const std::vector<NamedCase>& rest_cases();
-const std::vector<NamedCase>& server_cases();
-const std::vector<NamedCase>& history_cases();
-const std::vector<NamedCase>& quorum_cases();
-const std::vector<NamedCase>& once_cases();
-const std::vector<NamedCase>& version_cases();
-
 const std::vector<NamedCase>& cases() {
   static const std::vector<NamedCase> all = [] {
     std::vector<NamedCase> list;
     for (auto* part : {&end_cases(), &mode_cases(), &crowd_cases(), &rest_cases(), &server_cases(),
-                       &history_cases(), &quorum_cases(), &once_cases(), &version_cases()}) {
+                       &history_cases(), &quorum_cases(), &once_cases(), &once_memory_cases(),
+                       &version_cases(), &slot_cases()}) {
       list.insert(list.end(), part->begin(), part->end());
     }
     return list;
@@ -248,7 +239,7 @@ const std::vector<Mutant> kShortMutants{
     {"the token counts from the counter alone",
      {{"math.max(last + 1, now_us)", "last + 1"}},
      "a flushed lock"},
-    {"a folded hold has no end", {{",\n         'PXAT', lease_end + GRACE", ""}}, "every key"},
+    {"a folded hold has no end", {{",\n           'PXAT', lease_end + GRACE", ""}}, "every key"},
     {"the memory has no end",
      {{"call('SET', META, text, 'PXAT', now + META_LIFE)", "call('SET', META, text)"}},
      "every key"},
@@ -385,14 +376,16 @@ void check_caught(const Mutant& mutant, Way way) {
 
 TEST_CASE("each rule removed from the usual way fails its case") {
   for (const Mutant& mutant : kMutants) check_caught(mutant, Way::usual);
-  for (auto* mutants : {&rest_mutants(Way::usual), &once_mutants(Way::usual)}) {
+  for (auto* mutants :
+       {&rest_mutants(Way::usual), &once_mutants(Way::usual), &slot_mutants(Way::usual)}) {
     for (const Mutant& mutant : *mutants) check_caught(mutant, Way::usual);
   }
 }
 
 TEST_CASE("each rule removed from the short ways fails its case") {
   for (const Mutant& mutant : kShortMutants) check_caught(mutant, Way::short_ways);
-  for (auto* mutants : {&rest_mutants(Way::short_ways), &once_mutants(Way::short_ways)}) {
+  for (auto* mutants : {&rest_mutants(Way::short_ways), &once_mutants(Way::short_ways),
+                        &slot_mutants(Way::short_ways)}) {
     for (const Mutant& mutant : *mutants) check_caught(mutant, Way::short_ways);
   }
 }

@@ -180,6 +180,7 @@ lock::RenewReply Lab::renew(char letter, lock::Token token, const Ask& ask,
   renew.min_hold = ask.min_hold;
   renew.attempt = ask.attempt;
   renew.ahead = ask.ahead;
+  renew.slot = ask.slot;
   renew.record_changed = !ask.record.empty();
   renew.record = renew.record_changed ? ask.record : std::string("record of ") + letter;
   return value_or_fail(drive(store_.renew(renew)));

@@ -61,6 +61,7 @@ struct Ask {
   uint64_t attempt = 0;  // as to a server of a quorum
   std::string record{};  // with renew: stored anew
   Millis ahead{0};       // with renew, as to a server of a quorum
+  uint64_t slot = 0;     // with renew
   std::optional<lock::Once> once{};
   Millis asked{0};  // how long ago it first asked; with once
 };

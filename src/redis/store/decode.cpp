@@ -120,6 +120,7 @@ lock::Holder holder_of(Item item) {
   holder.responsive = responsive_of(item.at(8).text());
   holder.record = item.at(9).text();
   holder.ttl = std::max(Millis(0), span_of(item.at(10)));
+  holder.slot = item.at(11).count();
   return holder;
 }
 

@@ -157,6 +157,7 @@ lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) 
       {call.owner.text(), call.entry.text(), number(call.token.value), number(call.limit.value()),
        number(call.ttl), number(call.min_hold), to_argument(call.responsive), call.record,
        number(call.attempt), call.record_changed ? "1" : "0", number(call.ahead)});
+  if (call.slot > 0) words.push_back(number(call.slot));
   auto decode = [](const redisReply& reply, const std::string& self) {
     return decode_renew(reply, self);
   };
