@@ -154,11 +154,12 @@ def split_key(key):
 
 
 def folded_hold(words):
-    """Owner, token, ttl and end of the hold that `SET holders` stores; nothing of a string that is not rlock's."""
+    """Owner, token, ttl, end and slot or 0 of the hold that `SET holders` stores; nothing of a string that is not rlock's."""
     fields = words[2].split(" ", 8)
     if words[0].upper() != "SET" or split_key(words[1])[1] != "holders" or fields[0] != "1" or len(fields) < 9:
         return None
-    return fields[1], int(fields[3]), int(fields[5]), int(fields[7])
+    slot = fields[8].split(" ", 1)[0]
+    return fields[1], int(fields[3]), int(fields[5]), int(fields[7]), int(slot[5:]) if slot.startswith("slot=") else 0
 
 
 def time_of(words):
@@ -194,6 +195,8 @@ def entries_of(words):
     elif command == "SET" and (hold := folded_hold(words)):
         yield Entry(0, "hold", hold[0], hold[3])
         yield Entry(0, "token", hold[0], hold[1])
+        if hold[4]:
+            yield Entry(0, "slot", hold[0], hold[4])
     elif command == "ZREM" and part in takes:
         for owner in words[2:]:
             yield Entry(0, takes[part], owner)

@@ -17,14 +17,22 @@ def check_slots(history):
 def check_slot_kept(history):
     """At a server no two leases have one slot at a time, and each owner the one that its command sees, also where it was
     put back."""
-    seen = {(hold.lock, hold.owner): hold.slot for hold in history.holds}
+    seen = {(hold.lock, hold.token): hold for hold in history.holds}
     for ledger in history.ledgers:
         for lock, entries in ledger.items():
             yield from doubly_given(lock, entries)
-            for entry in entries:
-                mine = seen.get((lock, entry.owner))
-                if entry.what == "slot" and mine is not None and entry.value != mine:
-                    yield Violation("slot", 0, f"{lock}: {entry.owner} has slot {entry.value} at the server, and {mine} itself")
+            yield from other_slots(lock, entries, seen)
+
+
+def other_slots(lock, entries, seen):
+    """A grant that nobody claimed is followed by another one, with a slot of its own."""
+    tokens = {}
+    for entry in entries:
+        if entry.what == "token":
+            tokens[entry.owner] = entry.value
+        hold = seen.get((lock, tokens.get(entry.owner)))
+        if entry.what == "slot" and hold and entry.value != hold.slot:
+            yield Violation("slot", 0, f"{lock}: {entry.owner} has slot {entry.value} at the server, {hold.slot} itself")
 
 
 def doubly_given(lock, entries):

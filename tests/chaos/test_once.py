@@ -173,8 +173,8 @@ class Slots(Case):
             [Hold("red", "a", 10, 100 * MS, 500 * MS, 0, slot=1), Hold("red", "b", 20, 200 * MS, 600 * MS, 0, slot=2)],
             [Run("0.1", 90 * MS, plan, 0, 510 * MS, 0, [], [{"event": "acquired", "t_ns": 99 * MS, "owner": "a"}]),
              Run("0.2", 190 * MS, plan, 0, 610 * MS, 0, [], [{"event": "acquired", "t_ns": 199 * MS, "owner": "b"}])],
-            [], [{"red": [Entry(99, "hold", "a", 1099), Entry(99, "slot", "a", 1), Entry(199, "hold", "b", 1199),
-                          Entry(199, "slot", "b", 2)]}], 0)
+            [], [{"red": [Entry(99, "hold", "a", 1099), Entry(99, "token", "a", 10), Entry(99, "slot", "a", 1),
+                          Entry(199, "hold", "b", 1199), Entry(199, "token", "b", 20), Entry(199, "slot", "b", 2)]}], 0)
         self.a, self.b = self.seen.holds
         self.ledger = self.seen.ledgers[0]["red"]
 
@@ -195,15 +195,19 @@ class Slots(Case):
 
     def test_another_slot_at_the_server(self):
         self.ledger += [Entry(300, "hold", "b", 1300), Entry(300, "slot", "b", 3)]
-        self.finds("has slot 3 at the server, and 2 itself", "slot")
+        self.finds("has slot 3 at the server, 2 itself", "slot")
+
+    def test_another_slot_of_a_grant_that_nobody_claimed(self):
+        self.ledger[0:0] = [Entry(50, "hold", "b", 60), Entry(50, "token", "b", 5), Entry(50, "slot", "b", 1)]
+        self.assertEqual([], [str(v) for v in checker.check(self.seen, ["slot"])])
 
     def test_one_slot_is_given_twice(self):
-        self.ledger[3].value = 1
+        self.ledger[5].value = 1
         self.finds("2 leases have slot 1", "slot")
 
     def test_a_slot_is_free_again(self):
-        self.ledger.insert(2, Entry(150, "free", "a"))
-        self.ledger[4].value = 1
+        self.ledger.insert(3, Entry(150, "free", "a"))
+        self.ledger[6].value = 1
         self.assertEqual([], list(v for v in checker.check(self.seen, ["slot"]) if "leases" in v.text))
 
 

@@ -31,7 +31,7 @@ class Plain:
 
     def pause(self, chance, code):
         """s until the worker's next run; most are too short to wait for."""
-        return chance.uniform(0.05, 0.25) if code in (69, 75, 77, 78) else 0
+        return chance.uniform(0.05, 0.25) if code in (65, 69, 75, 77, 78) else 0
 
 
 class Once(Plain):
@@ -81,7 +81,7 @@ class Slots(Plain):
     """Several holders; some runs want fewer beside them, and so get one of the first slots."""
 
     def plan(self, chance, _lock):
-        return {"slots": chance.choice((SLOTS, SLOTS, SLOTS, SLOTS - 1, 2))}
+        return {"slots": chance.choices((SLOTS, SLOTS - 1, 2), (20, 1, 1))[0]}
 
     def words(self, plan):
         return ["--slots", str(plan["slots"])]
