@@ -29,6 +29,8 @@ MUTANTS = {
     "success_not_marked": ["--mode", "once", "--calm"],
     "done_waiter_starts": ["--mode", "once", "--calm", "--locks", "1"],
     "stopped_run_marked": ["--mode", "once", "--fault", "rlock_signalled", "--kind", "stubborn", "--hold", "0.5", "1"],
+    "slot_at_random": ["--mode", "slots", "--calm"],
+    "slot_lost_by_put_back": ["--mode", "slots_loss", "--fault", "flushed", "--hold", "0.5", "2"],
 }
 
 
