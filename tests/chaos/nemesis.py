@@ -42,16 +42,18 @@ MODES = {
              ["M", "F", "stale", "O", "undue", "reported", "K", "ended", "L", "Q", "E", *ONCE, "left"]),
     "once_loss": ([*LOSING, "forgotten", "rlock_stopped", "rlock_killed", "rlock_signalled", "replies_swallow"],
                   ["F", "O", "K", "once", "left"]),
+    "once_minority": ([*PROCESSES, *LINKS, *KEEPING, *KEEPING, "server_emptied", "starved", "operator", "forgotten"],
+                      ["M", "F", "stale", "grows", "O", "K", "ended", "handed", "once", "done", "recorded", "left"]),
     "slots": ([*PROCESSES, *PROCESSES, *LINKS, *KEEPING, "starved", "operator"],
               ["M", "F", "stale", "O", "undue", "reported", "K", "ended", "L", "Q", "E", "slots", "slot", "left"]),
     "slots_loss": ([*LOSING, *LOSING, "operator_now", "rlock_stopped", "clients_killed", "replies_swallow"],
                    ["F", "O", "K", "slot", "left"]),
 }
 # What the runs ask for beside the lock, and how many locks there are; elsewhere four of the plain kind.
-WORKLOADS = {"once": "once", "once_loss": "once", "slots": "slots", "slots_loss": "slots"}
-LOCKS = {"once": 3, "once_loss": 3, "slots": 1, "slots_loss": 1}
+WORKLOADS = {"once": "once", "once_loss": "once", "once_minority": "once", "slots": "slots", "slots_loss": "slots"}
+LOCKS = {"once": 3, "once_loss": 3, "once_minority": 3, "slots": 1, "slots_loss": 1}
 # One server where nothing is said.
-TOPOLOGIES = {"minority": "quorum5", "majority": "quorum5", "sentinel": "sentinel", "cluster": "cluster"}
+TOPOLOGIES = {"minority": "quorum5", "once_minority": "quorum3", "majority": "quorum5", "sentinel": "sentinel", "cluster": "cluster"}
 LONGEST = 2.5  # s: longer than the longest ttl of a run, on a machine that is quick
 HOGS = 2
 

@@ -95,7 +95,7 @@ def voided(history, lock, since, until):
         if fault.begin <= until and since <= fault.end:
             if fault.name == FORGOTTEN and fault.lock == lock:
                 return FORGOTTEN
-            if fault.name in LOSING:
+            if fault.name in LOSING and fault.excuses:  # a minority of a quorum loses nothing
                 return "data lost"
     return ""
 

@@ -88,6 +88,11 @@ class Once(Case):
         self.seen.faults.append(Fault("flushed", 950 * MS, 960 * MS))
         self.clean("once")
 
+    def test_a_minority_of_servers_that_lost_its_data_explains_nothing(self):
+        self.d_runs()
+        self.seen.faults.append(Fault("server_emptied", 950 * MS, 960 * MS, excuses=False))
+        self.finds("had done it", "once")
+
     def test_nobody_had_succeeded(self):
         self.seen.holds[1].stop = 1
         self.finds("0.3 ended as done, but no run that counts", "done")
