@@ -128,10 +128,11 @@ class Crontabs:
 
 
 def asked_at(path):
-    """When a run first asked, in ns, by its event log; every event says how long it had waited, or held, since."""
+    """When a run first asked, in ns, by its event log: the end of its wait says how long that was."""
     try:
         with open(path, encoding="utf-8") as file:
-            event = json.loads(file.readline())
+            events = [json.loads(line) for line in file]
     except (OSError, ValueError):
         return None
-    return event["t_ns"] - event.get("waited_ms", 0) * 10**6
+    asked = [event["t_ns"] - event["waited_ms"] * 10**6 for event in events if "waited_ms" in event]
+    return asked[0] if asked else None

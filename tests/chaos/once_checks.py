@@ -23,9 +23,8 @@ class Work:
         self.kind, self.key, self.span = run.plan["once"], run.plan["key"], run.plan.get("span", 0) * 10**9
         self.asked = run.began, run.ended or run.began  # between them, by the server's clock
         if run.events:
-            first = run.events[0]
-            waited = (first.get("waited_ms", 0) + 2) * 10**6
-            self.asked = max(run.began, first["t_ns"] - waited), first["t_ns"]
+            since = [event["t_ns"] - (event["waited_ms"] + 2) * 10**6 for event in run.events if "waited_ms" in event]
+            self.asked = max([run.began, *since[:1]]), run.events[0]["t_ns"]
         known = [event["t_ns"] for event in run.events if event["event"] == "acquired"]
         self.granted = granted or self.asked[0], known[0] if known else hold.start if hold else 0
 

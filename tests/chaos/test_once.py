@@ -13,7 +13,8 @@ MS = 10**6  # ns
 
 
 def run(number, owner, came, ended, code, once, events=()):
-    words = [{"event": word, "t_ns": at * MS, "owner": owner, "waited_ms": at - came} for word, at in events]
+    waited = {"acquired": "waited_ms", "done": "waited_ms"}
+    words = [{"event": word, "t_ns": at * MS, "owner": owner, waited.get(word, "-"): at - came} for word, at in events]
     plan = {"ttl": 1, "wait": [], "lock": "red", **once}
     return Run(number, came * MS, plan, 0, ended * MS, code, [], words)
 
@@ -163,8 +164,12 @@ class OnceWithin(Case):
         self.seen.runs[-1].began = 400 * MS
         self.seen.runs[-1].events[0]["waited_ms"] = 550
         self.clean("once")
-        self.seen.runs[-1].events.insert(0, {"event": "enqueued", "t_ns": 401 * MS, "owner": "d", "waited_ms": 1})
+        self.seen.runs[-1].events.insert(0, {"event": "enqueued", "t_ns": 401 * MS, "owner": "d"})
         self.finds("had done it", "once")
+
+    def test_the_first_reply_comes_late(self):
+        self.seen.runs.append(run("0.4", "d", 500, 1150, DONE, self.c.plan, [("enqueued", 1100), ("done", 1140)]))
+        self.clean("done")
 
     def test_done_too_late(self):
         self.d(1000, DONE)

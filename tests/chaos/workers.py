@@ -233,6 +233,7 @@ def say(**words):
 
 
 def main():
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # below nohup every rlock would ignore it, too
     say(up=True)
     config = sys.stdin.readline()
     if not config:
