@@ -132,6 +132,7 @@ struct AcquireCall {
   std::optional<Once> once{};
   Millis asked{0};  // how long ago this owner first asked; with `once`
   std::optional<Supersede> supersede{};
+  std::optional<uint64_t> history_rows{};  // that the history keeps from this run on; else 100
 };
 
 struct Granted {

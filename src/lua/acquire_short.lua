@@ -2,14 +2,18 @@
 -- ARGV: owner, its earlier ticket or 0, limit, ttl, min-hold, responsive 0|1|2, wait|never, max-queue or '', record,
 --       over a quorum the number of the attempt, else 0; the user's name, for whom the ACL is asked once an hour;
 --       what is done once: a field of ONCE or '', its span, how long ago the owner first asked, after how many failures
---       it gives up or ''
+--       it gives up or ''; the sixteenth: rows that the history keeps from this run on, else 100; the seventeenth: of one
+--       that supersedes others its number or '+', else ''
 -- Returns: granted token slot-or-0 | queued ticket position look-again-or--1 holder slice | busy waiters holder
+--          | superseded record-of-the-newer
 --          | gone kind note | more | done ended took record token | failed times
 --          (look-again: when a lease may end; slice: after which to ask again in any case). With once, granted, queued and
 --          busy end in the token up to which everything was forgotten, or 0
 local owner, given_ticket, limit, ttl, min_hold, responsive, queueing, max_queue, record, attempt, user, once_field,
       once_span, asked_ago, max_failures = unpack(ARGV)
+local supersede = ARGV[17]
 if user == '' then user = nil end
+local keep_from_now = tonumber(ARGV[16] or '') or RUNS
 
 if older then return older end
 
@@ -33,8 +37,9 @@ local function denied()
 end
 
 do
-  -- The short ways are for one server, without min-hold, and for what is not done once.
-  local plain = (attempt or '0') == '0' and min_hold == '0' and tonumber(ttl) <= DAY and (once_field or '') == ''
+  -- The short ways are for one server, without min-hold, and neither for what is done once nor for what supersedes.
+  local plain = (attempt or '0') == '0' and min_hold == '0' and tonumber(ttl) <= DAY and (once_field or '') == '' and
+                (supersede or '') == '' and keep == keep_from_now
 
   -- A free lock becomes a folded hold.
   if plain and present == 0 then
@@ -47,8 +52,8 @@ do
       local lease_end = now + ttl
       local slot = limit ~= '1' and tonumber(limit) <= MOST_SLOTS
       local rest = (slot and 'slot=1 | ' or '| ') .. record
-      call('SET', HOLDERS, table.concat({'1', owner, limit, token, now, ttl, responsive, lease_end, rest}, ' '),
-           'PXAT', lease_end + GRACE)
+      call('SET', HOLDERS, '1 ' .. owner .. ' ' .. limit .. ' ' .. token .. ' ' .. now .. ' ' .. ttl .. ' ' ..
+                           responsive .. ' ' .. lease_end .. ' ' .. rest, 'PXAT', lease_end + GRACE)
       write_memory(token, token, limit == '1' and token or last_exclusive, NOBODY)
       return {'granted', tonumber(token), slot and 1 or 0}
     end

@@ -45,9 +45,10 @@ local function finish(caller)
     wake(head, 'look')
   end
   nudge_near()
-  local changed = migrates or head ~= meta.head
+  local said = words ~= words_as_read
+  local changed = migrates or head ~= meta.head or said
   for name, value in pairs(meta) do changed = changed or value ~= meta_as_read[name] end
-  if changed and meta.created > 0 then
+  if changed and (meta.created > 0 or said) then
     created, hold_end = int(meta.created), int(meta.hold)
     write_memory(int(meta.last), int(meta.grant), int(meta.exclusive), head)
   end

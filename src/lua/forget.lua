@@ -14,11 +14,11 @@ local function last_ended()
   return math.max(meta.last, now_us)
 end
 
-local upto, marks = last_ended(), 0
+local bound, marks = last_ended(), 0
 if field ~= '' then
   local what, mark = {field = field, span = 0}, read_mark(field)
   if mark.ended > 0 then marks = 1 end
-  write_mark(what, {kept = 0, token = math.max(upto, mark.token), asked = 0, granted = 0, ended = 0, failures = 0,
+  write_mark(what, {kept = 0, token = math.max(bound, mark.token), asked = 0, granted = 0, ended = 0, failures = 0,
                     failed = 0, record = '', new = mark.new})
 else
   local all = n_once > 0 and call('HGETALL', ONCE) or {}
@@ -26,8 +26,8 @@ else
     if not string.find(all[i], '^1 %d+ %d+ %d+ %d+ 0 ') then marks = marks + 1 end
   end
   call('DEL', ONCE)
-  words = string.gsub(words, ' forgotten=%d+', '') .. ' forgotten=' .. int(math.max(upto, forgotten_token()))
+  words = string.gsub(words, ' forgotten=%d+', '') .. ' forgotten=' .. int(math.max(bound, forgotten_token()))
 end
 -- Later tokens are greater.
-write_memory(int(math.max(meta.last, upto)), last_grant, last_exclusive, old_head)
+write_memory(int(math.max(meta.last, bound)), last_grant, last_exclusive, old_head)
 return {'forgotten', marks}

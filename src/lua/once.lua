@@ -1,7 +1,9 @@
--- What was done once. ONCE has a field for each KEY (`key:KEY`), each period (`per:LABEL`), and `within`:
+-- What was done once, and what supersedes others. ONCE has a field for each KEY (`key:KEY`), each period (`per:LABEL`), and `within`:
 -- `1 kept token asked granted ended failures failed record`: until when it is kept; of the last success the token, when it
 -- asked, was granted the lock and ended, and its record; since then the failed runs, and when the last of them asked. Where
--- nothing has succeeded, ended is 0, and token that up to which everything was forgotten.
+-- nothing has succeeded, ended is 0, and token that up to which everything was forgotten. `newest` has as its token the
+-- greatest number that superseded others and was granted the lock, and its record; the record of `waits` is the owner of
+-- the waiter that superseded others last.
 local read_mark, write_mark, once_words, once_of, decided, keep_mark, forgotten_token, mark_done, note_failure
 do
   local MARKS = 1000  -- keys of which it is remembered that they were done

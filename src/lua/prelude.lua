@@ -24,7 +24,7 @@ local meta = {
   hold = tonumber(hold_end),             -- latest end of a --min-hold
 }
 
-local meta_as_read = {}
+local meta_as_read, words_as_read = {}, words
 for name, value in pairs(meta) do meta_as_read[name] = value end
 
 local wakes = {}
@@ -112,6 +112,7 @@ local function write_entries(owner, entries)
 end
 
 local function lease_of(entry, ttl)
+  local INNER_LEASE = 30000  -- the longest of a nested run's entry
   if entry == '0' then return ttl end
   return math.min(ttl, INNER_LEASE)
 end

@@ -63,9 +63,15 @@ do
       end
       call('ZADD', RELEASED, tombstone, owner)
       call('PEXPIREAT', RELEASED, remembered)
-      local rows = call('LPUSH', HISTORY, table.concat({'run', token, since, now, 'released', note, record or ''}, ' '))
-      if rows == 1 then call('PEXPIREAT', HISTORY, now + META_LIFE) end
-      if rows > RUNS then call('LTRIM', HISTORY, 0, RUNS - 1) end
+      local row = 'run ' .. token .. ' ' .. since .. ' ' .. now .. ' released ' .. note .. ' ' .. (record or '')
+      count_run(since, 'released', note, row)
+      if keep == 0 then
+        call('DEL', HISTORY)
+      else
+        local rows = call('LPUSH', HISTORY, row)
+        if rows == 1 then call('PEXPIREAT', HISTORY, now + META_LIFE) end
+        if rows > keep then call('LTRIM', HISTORY, 0, keep - 1) end
+      end
       if head then
         local granted = string.format('%.0f', math.max(last + 1, now_us))
         local claim_by = now + CLAIM
@@ -79,11 +85,9 @@ do
         call('PEXPIREAT', HOLDERS, claim_by + GRACE)
         call('PEXPIREAT', LIMITS, claim_by + GRACE)
         call('PEXPIREAT', WHO, math.max(claim_by + GRACE, remembered))
-      elseif line then
-        call('PEXPIREAT', WHO, remembered)
-        if old_head ~= NOBODY then write_memory(last, last_grant, last_exclusive, NOBODY) end
-      elseif now - kept >= HOUR then
-        write_memory(last, last_grant, last_exclusive, old_head)
+      else
+        if line then call('PEXPIREAT', WHO, remembered) end
+        write_memory(last, last_grant, last_exclusive, NOBODY)
       end
       if head then push_wake(head, 'granted') end
       if second and second ~= old_head then push_wake(second, 'look') end

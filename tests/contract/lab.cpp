@@ -153,8 +153,10 @@ lock::AcquireCall Lab::call(char letter, const Ask& ask) const {
   call.ticket = ask.ticket;
   call.attempt = ask.attempt;
   call.once = ask.once;
+  call.supersede = ask.supersede;
   call.asked = ask.asked;
-  call.record = std::string("record of ") + letter;
+  call.record = ask.record.empty() ? std::string("record of ") + letter : ask.record;
+  call.history_rows = ask.history_rows;
   return call;
 }
 

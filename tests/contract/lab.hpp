@@ -59,10 +59,12 @@ struct Ask {
   std::optional<uint64_t> max_queue{};
   lock::Ticket ticket{};
   uint64_t attempt = 0;  // as to a server of a quorum
-  std::string record{};  // with renew: stored anew
+  std::string record{};  // instead of `record of A`; with renew: stored anew
   Millis ahead{0};       // with renew, as to a server of a quorum
-  uint64_t slot = 0;     // with renew
+  std::optional<uint64_t> history_rows{};
+  uint64_t slot = 0;  // with renew
   std::optional<lock::Once> once{};
+  std::optional<lock::Supersede> supersede{};
   Millis asked{0};  // how long ago it first asked; with once
 };
 

@@ -152,6 +152,22 @@ lock::Queued queued_of(Item item) {
   return queued;
 }
 
+// What is counted, as inspect.lua lists it.
+void read_counts(lock::Snapshot& snapshot, Item list) {
+  auto time_at = [&](size_t i) { return lock::ServerTime{list.at(i).number()}; };
+  auto text_at = [&](size_t i) { return std::string(list.at(i).text()); };
+  snapshot.counters = {list.at(0).count(), list.at(1).count(), list.at(2).count(),
+                       list.at(3).count(), list.at(4).count()};
+  snapshot.failures_in_a_row = list.at(5).count();
+  if (time_at(6).ms > 0) {
+    snapshot.last_failure = {time_at(6), std::max(Millis(0), span_of(list.at(7))), text_at(8)};
+  }
+  if (time_at(10).ms > 0) {
+    const Millis took = bounded_span(time_at(10).ms - time_at(9).ms);
+    snapshot.last_success = {time_at(10), std::max(Millis(0), took), text_at(11)};
+  }
+}
+
 // NAME of `prefix{NAME}:suffix`, where the suffix is one that every lock in use or remembered has.
 std::string_view name_in(std::string_view key, std::string_view prefix) {
   constexpr std::array<std::string_view, 3> kSuffixes{"}:meta", "}:holders", "}:queue"};
@@ -230,10 +246,12 @@ std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply) {
     return lock::Busy{maybe_holder(item.at(2)), item.at(1).count(), {item.at(3).count()}};
   }
   if (word == "done") return done_of(item);
+  if (word == "superseded") return lock::Superseded{std::string(item.at(1).text())};
   if (word == "failed") return lock::FailedTooOften{item.at(1).count()};
   if (word == "gone") {
     // It was done, and has been forgotten since.
     if (item.at(1).text() == "done") return lock::AlreadyDone{};
+    if (item.at(1).text() == "superseded") return lock::Superseded{std::string(item.at(2).text())};
     return lock::OwnerEnded{ending_of(item.at(1).text()), std::string(item.at(2).text())};
   }
   if (word == "more") return lock::RetryNow{};
@@ -317,6 +335,8 @@ std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply) {
   snapshot.more_holders = item.at(5).number() != 0;
   snapshot.more_waiters = item.at(6).number() != 0;
   snapshot.last_grant = {item.at(7).count()};
+  snapshot.now = {item.at(8).number()};
+  read_counts(snapshot, item.at(9));
   return snapshot;
 }
 

@@ -17,6 +17,9 @@ constexpr size_t kKeys = 10;
 constexpr std::array<const char*, kKeys> kKeySuffixes{
     "holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never", "once"};
 
+// Of a script's call: EVALSHA, the digest, the number of keys, and these.
+constexpr size_t kBeforeArguments = 3 + kKeys;
+
 std::string number(uint64_t value) {
   return std::to_string(value);
 }
@@ -145,6 +148,14 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
   if (call.once) {
     add_once(words, *call.once, call.asked);
     words.push_back(optional_number(call.once->max_failures));
+  }
+  if (call.history_rows) {
+    words.resize(kBeforeArguments + 15);
+    words.push_back(number(*call.history_rows));
+  }
+  if (call.supersede) {
+    words.resize(kBeforeArguments + 16);
+    words.push_back(call.supersede->number ? number(*call.supersede->number) : "+");
   }
   return std::make_unique<Call<lock::AcquireReply>>(
       *link_, std::move(words), action_on("acquire", call.name),
