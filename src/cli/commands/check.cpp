@@ -57,8 +57,8 @@ const char* to_string(Verdict verdict) {
 // `|` ends the text of a plugin.
 int print_verdict(Verdict verdict, std::string text, const std::string& performance = {}) {
   std::replace(text.begin(), text.end(), '|', '/');
-  const std::string line =
-      std::string("RLOCK ") + to_string(verdict) + " - " + util::printable(text) + performance + "\n";
+  const std::string line = std::string("RLOCK ") + to_string(verdict) + " - " +
+                           util::printable(text) + performance + "\n";
   const int code = static_cast<int>(verdict);
   return print_result(line, code) == code ? code : static_cast<int>(Verdict::unknown);
 }

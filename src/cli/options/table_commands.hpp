@@ -140,7 +140,8 @@ inline constexpr CommandRow kCommands[] = {
          "Each run has a result: exit N, signal N, released (by rlock release), expired (the lease "
          "ended, because the host or its rlock died), lost, forced (an operator broke the lock) or "
          "max-run. The list also shows the runs that were skipped because the lock was busy. The "
-         "server keeps the last 100 rows of each lock (run --history), for 30 days.\n"
+         "server keeps the last 100 rows of each lock (or as many as the last run chose), for 30 "
+         "days.\n"
          "Exit status: 0.",
      .examples = "rlock history nightly\n"
                  "rlock history -n 50    # of all locks\n"
