@@ -1,0 +1,175 @@
+#include "simulation/ledger.hpp"
+
+#include <algorithm>
+
+namespace rlock::sim {
+namespace {
+
+// A grant that nobody claims ends so soon, and a waiter looks so late after it.
+constexpr Nanos kClaim = 2s;
+constexpr Nanos kSlack = 1s;
+
+}  // namespace
+
+const char* to_string(Check check) {
+  switch (check) {
+    case Check::exclusion:
+      return "two commands at once";
+    case Check::tokens:
+      return "tokens do not grow";
+    case Check::order:
+      return "not in order";
+    case Check::prompt:
+      return "waits too long";
+    case Check::left:
+      return "left behind";
+  }
+  return "";
+}
+
+Ledger::Ledger(const World& world, const Scenario& scenario)
+    : world_(world), scenario_(scenario), records_(scenario.runs.size()) {}
+
+std::string Ledger::name(size_t run) const {
+  return "run " + std::to_string(run);
+}
+
+void Ledger::trace(const std::string& text) {
+  if (trace_ != nullptr) trace_->push_back(in_seconds(world_.now()) + "  " + text);
+}
+
+void Ledger::report(Check check, const std::string& text) {
+  if (!scenario_.setting.checks.contains(check)) return;
+  violations_.push_back({check, world_.now(), text});
+  trace(std::string("VIOLATION, ") + to_string(check) + ": " + text);
+}
+
+void Ledger::came(size_t run) {
+  ++there_;
+  ++counts_.runs;
+  records_[run].phase = RunRecord::Phase::asking;
+  LockBook& book = book_of(run);
+  book.longest_lease = std::max(book.longest_lease, scenario_.runs[run].ttl);
+  trace(name(run) + " comes");
+}
+
+void Ledger::queued(size_t run, uint64_t ticket) {
+  RunRecord& record = records_[run];
+  if (record.phase == RunRecord::Phase::asking) {
+    ++counts_.queued;
+    record.phase = RunRecord::Phase::waiting;
+    record.queued = world_.now();
+    book_of(run).waiting.push_back(run);
+    trace(name(run) + " waits with ticket " + std::to_string(ticket));
+  }
+  record.ticket = ticket;
+}
+
+void Ledger::granted(size_t run, uint64_t token) {
+  RunRecord& record = records_[run];
+  record.phase = RunRecord::Phase::granted;
+  record.granted = world_.now();
+  record.token = token;
+  std::erase(book_of(run).waiting, run);
+  check_order(run, book_of(run));
+  trace(name(run) + " has the lock with token " + std::to_string(token));
+}
+
+void Ledger::started(size_t run) {
+  RunRecord& record = records_[run];
+  LockBook& book = book_of(run);
+  record.phase = RunRecord::Phase::running;
+  record.started = world_.now();
+  record.ran = true;
+  ++counts_.commands;
+  trace(name(run) + " starts its command");
+  check_exclusion(run, book);
+  check_tokens(run, book);
+  check_prompt(run, book);
+  book.running.push_back(run);
+  book.deaths = 0;
+}
+
+void Ledger::stopped(size_t run) {
+  LockBook& book = book_of(run);
+  if (std::erase(book.running, run) == 0) return;
+  book.free_since = world_.now();
+  trace("the command of " + name(run) + " has ended");
+}
+
+void Ledger::died(size_t run) {
+  LockBook& book = book_of(run);
+  book.free_since = world_.now();
+  ++book.deaths;
+  note_trouble(run);
+}
+
+void Ledger::left(size_t run) {
+  --there_;
+  RunRecord& record = records_[run];
+  LockBook& book = book_of(run);
+  // A hold may have been lost on the way, or not given back in time.
+  if (record.phase == RunRecord::Phase::granted) book.free_since = world_.now();
+  record.phase = RunRecord::Phase::over;
+  std::erase(book.waiting, run);
+  trace(name(run) + " is gone");
+}
+
+void Ledger::check_exclusion(size_t run, const LockBook& book) {
+  uint64_t limit = scenario_.runs[run].limit.value();
+  for (size_t other : book.running) limit = std::min(limit, scenario_.runs[other].limit.value());
+  if (book.running.size() < limit) return;
+  report(Check::exclusion, name(run) + " (token " + std::to_string(records_[run].token) +
+                               ") runs beside " + name(book.running.front()) + " (token " +
+                               std::to_string(records_[book.running.front()].token) + ")");
+}
+
+// Beside others a command may start a little later than one that was granted the lock after it.
+void Ledger::check_tokens(size_t run, LockBook& book) {
+  const uint64_t token = records_[run].token;
+  const bool alone = book.running.empty() && !scenario_.setting.modes;
+  if (token <= book.highest && alone) {
+    report(Check::tokens, name(run) + " has token " + std::to_string(token) + " after " +
+                              std::to_string(book.highest));
+  }
+  for (size_t other : book.running) {
+    if (records_[other].token == token) report(Check::tokens, name(run) + " shares its token");
+  }
+  book.highest = std::max(book.highest, token);
+}
+
+// Nobody with a later ticket was granted the lock before one that waited and was well. Tokens say in
+// which order the server granted it; tickets come from the same counter, as if who was granted it at
+// once had had its token for a ticket.
+void Ledger::check_order(size_t run, LockBook& book) {
+  const RunRecord& record = records_[run];
+  const uint64_t own = record.ticket == 0 ? record.token : record.ticket;
+  auto next = book.served.lower_bound(record.token);
+  const uint64_t before = next == book.served.begin() ? 0 : std::prev(next)->second;
+  const bool well = !record.troubled && record.ticket != 0 && server_trouble_ < record.queued;
+  if (well && before > own) {
+    report(Check::order, name(run) + " with ticket " + std::to_string(own) +
+                             " was granted the lock after one with ticket " +
+                             std::to_string(before));
+  }
+  next = book.served.emplace_hint(next, record.token, std::max(before, own));
+  for (++next; next != book.served.end() && next->second < own; ++next) next->second = own;
+}
+
+// While one waited that was well: from the last command's end to this one's start.
+void Ledger::check_prompt(size_t run, const LockBook& book) {
+  const RunRecord& record = records_[run];
+  if (record.troubled || record.ticket == 0 || !book.running.empty()) return;
+  const Moment since = std::max(book.free_since, record.queued);
+  if (server_trouble_ + book.longest_lease >= since) return;
+  const Nanos gap = world_.now() - since;
+  counts_.longest_gap = std::max(counts_.longest_gap, gap);
+  const auto deaths = static_cast<Nanos::rep>(book.deaths);
+  const Nanos most = std::max<Nanos>(kClaim, book.longest_lease * 101 / 100) + kSlack +
+                     deaths * kClaim;
+  if (gap > most) {
+    report(Check::prompt, name(run) + " starts " + in_seconds(gap) + " after the lock was free");
+  }
+}
+
+}  // namespace rlock::sim
