@@ -2,6 +2,7 @@
 #include "simulation/database.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
@@ -10,6 +11,10 @@
 namespace rlock::sim {
 
 std::string text_of(double score) {
+  const double whole = std::trunc(score);
+  if (whole == score && std::abs(score) < 1e16) {
+    return std::to_string(static_cast<int64_t>(score));
+  }
   char text[40];
   std::snprintf(text, sizeof text, "%.17g", score);
   return text;

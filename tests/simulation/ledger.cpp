@@ -87,7 +87,7 @@ void Ledger::started(size_t run) {
   check_tokens(run, book);
   check_prompt(run, book);
   book.running.push_back(run);
-  book.deaths = 0;
+  book.lease_left = false;
 }
 
 void Ledger::stopped(size_t run) {
@@ -100,7 +100,7 @@ void Ledger::stopped(size_t run) {
 void Ledger::died(size_t run) {
   LockBook& book = book_of(run);
   book.free_since = world_.now();
-  ++book.deaths;
+  book.lease_left = true;
   note_trouble(run);
 }
 
@@ -108,8 +108,11 @@ void Ledger::left(size_t run) {
   --there_;
   RunRecord& record = records_[run];
   LockBook& book = book_of(run);
-  // A hold may have been lost on the way, or not given back in time.
-  if (record.phase == RunRecord::Phase::granted) book.free_since = world_.now();
+  // It may have been granted the lock without knowing, or have been cut off from giving it back.
+  if (record.troubled) {
+    book.free_since = world_.now();
+    book.lease_left = true;
+  }
   record.phase = RunRecord::Phase::over;
   std::erase(book.waiting, run);
   trace(name(run) + " is gone");
@@ -164,12 +167,16 @@ void Ledger::check_prompt(size_t run, const LockBook& book) {
   if (server_trouble_ + book.longest_lease >= since) return;
   const Nanos gap = world_.now() - since;
   counts_.longest_gap = std::max(counts_.longest_gap, gap);
-  const auto deaths = static_cast<Nanos::rep>(book.deaths);
-  const Nanos most = std::max<Nanos>(kClaim, book.longest_lease * 101 / 100) + kSlack +
-                     deaths * kClaim;
-  if (gap > most) {
-    report(Check::prompt, name(run) + " starts " + in_seconds(gap) + " after the lock was free");
-  }
+  if (gap <= kSlack || gap <= longest_gap(book)) return;
+  report(Check::prompt, name(run) + " starts " + in_seconds(gap) + " after the lock was free");
+}
+
+// A grant to one that is stopped or cut off ends with its claim.
+Nanos Ledger::longest_gap(const LockBook& book) const {
+  const auto slow = std::count_if(book.waiting.begin(), book.waiting.end(),
+                                  [this](size_t run) { return records_[run].troubled; });
+  const Nanos lease = book.lease_left ? book.longest_lease * 101 / 100 : Nanos(0);
+  return std::max(kClaim, lease) + kSlack + slow * (kClaim + kSlack);
 }
 
 }  // namespace rlock::sim

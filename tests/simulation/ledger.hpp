@@ -66,7 +66,7 @@ class Ledger {
     uint64_t highest = 0;         // token under which a command was started
     Moment free_since{0};         // the last command's end, or the last death
     Millis longest_lease{0};
-    uint64_t deaths = 0;  // since the last start
+    bool lease_left = false;  // since the last start: one that was not given back
     // By the token of each grant: the latest ticket that was served up to then.
     std::map<uint64_t, uint64_t> served;
   };
@@ -76,6 +76,7 @@ class Ledger {
   void check_tokens(size_t run, LockBook& book);
   void check_order(size_t run, LockBook& book);
   void check_prompt(size_t run, const LockBook& book);
+  Nanos longest_gap(const LockBook& book) const;
   std::string name(size_t run) const;
 
   const World& world_;

@@ -33,6 +33,7 @@ struct Wire {
   bool accepted = false;    // by the server, which may have closed it since
   bool open_there = false;  // as far as the server knows
   bool stuck = false;
+  std::string blocked_on{};  // at the server: the list for which it waits
   Moment last_up{0}, last_down{0};
 };
 using WirePtr = std::shared_ptr<Wire>;

@@ -51,6 +51,9 @@ Fault make_fault(const Scenario& scenario, const FaultRate& rate, Chance& chance
   Fault fault{rate.kind, chance.between(0s, setting.lasts)};
   fault.lasts = chance.between(rate.shortest, rate.longest);
   fault.amount = chance.between(-rate.amount, rate.amount);
+  if (rate.kind == FaultKind::server_step && setting.server_steps == Steps::back) {
+    fault.amount = -std::chrono::abs(fault.amount);
+  }
   switch (rate.kind) {
     case FaultKind::kill:
     case FaultKind::stop:

@@ -51,6 +51,9 @@ struct Run {
   Nanos dying{0};     // of the command, after TERM
 };
 
+// Where a server's clock is set back its leases only end later.
+enum class Steps { back, both };
+
 struct FaultRate {
   FaultKind kind;
   double each;    // how many for each run
@@ -75,8 +78,10 @@ struct Setting {
   Rates rates{};
   int64_t drift_ppm = 4800;  // of each clock, at most: two differ by less than 1 %
   Nanos skew{2s};            // of the wall clocks, at most
+  Steps server_steps = Steps::back;
   std::vector<FaultRate> faults{};
   std::set<Check> checks{Check::exclusion, Check::tokens, Check::order, Check::prompt, Check::left};
+  std::set<std::string> left_out{};  // by shrink.cpp
   Nanos period{0};  // of cron: each host comes again and again, at the same moment as the others
 };
 

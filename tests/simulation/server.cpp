@@ -43,15 +43,20 @@ void Server::connect(const WirePtr& wire) {
 void Server::adopt(const WirePtr& wire) {
   wire->open_there = true;
   wires_.push_back(wire);
+  if (wires_.size() < 2 * wires_left_ + 64) return;
+  std::erase_if(wires_, [](const auto& one) {
+    const auto kept = one.lock();
+    return !kept || !kept->open_there;
+  });
+  wires_left_ = wires_.size();
 }
 
 void Server::closed(const WirePtr& wire) {
   wire->open_there = false;
-  std::erase_if(wires_, [&](const auto& one) { return one.expired() || one.lock() == wire; });
-  for (auto& [key, waiting] : blocked_) {
-    std::erase_if(waiting, [&](const Blocked& one) { return one.wire == wire; });
-  }
-  std::erase_if(blocked_, [](const auto& row) { return row.second.empty(); });
+  auto found = blocked_.find(std::exchange(wire->blocked_on, {}));
+  if (found == blocked_.end()) return;
+  std::erase_if(found->second, [&](const Blocked& one) { return one.wire == wire; });
+  if (found->second.empty()) blocked_.erase(found);
 }
 
 void Server::request(const WirePtr& wire, const Command& words) {
@@ -115,6 +120,7 @@ void Server::block(const WirePtr& wire, const Command& words) {
     return answer(wire, Reply::array({Reply::of(key), Reply::of(first)}));
   }
   const uint64_t number = ++blocked_seen_;
+  wire->blocked_on = key;
   blocked_[key].push_back({wire, number});
   const auto slice = std::chrono::duration<double>(std::stod(words.at(2)));
   const Nanos ends = shown() + std::chrono::duration_cast<Nanos>(slice);
@@ -130,6 +136,7 @@ void Server::unblock(const std::string& key, uint64_t number) {
                           [&](const Blocked& blocked) { return blocked.number == number; });
   if (one == waiting.end()) return;
   const WirePtr wire = one->wire;
+  wire->blocked_on.clear();
   waiting.erase(one);
   if (waiting.empty()) blocked_.erase(found);
   answer(wire, Reply{});
@@ -142,6 +149,7 @@ void Server::serve_blocked() {
     std::string first = database_.pop(key);
     if (first.empty()) continue;
     const WirePtr wire = found->second.front().wire;
+    wire->blocked_on.clear();
     found->second.pop_front();
     if (found->second.empty()) blocked_.erase(found);
     answer(wire, Reply::array({Reply::of(key), Reply::of(first)}));

@@ -90,7 +90,8 @@ class Server {
   std::optional<Database> remembered_;
   std::set<std::string> known_;  // digests of scripts that it was sent
   std::map<std::string, std::deque<Blocked>> blocked_;
-  std::vector<std::weak_ptr<Wire>> wires_;
+  std::vector<std::weak_ptr<Wire>> wires_;  // some of them closed
+  size_t wires_left_ = 0;                   // when closed ones were taken out last
   uint64_t blocked_seen_ = 0;
   uint64_t starts_ = 1;
   Nanos started_;  // by its clock
