@@ -8,6 +8,8 @@ namespace {
 // A grant that nobody claims ends so soon, and a waiter looks so late after it.
 constexpr Nanos kClaim = 2s;
 constexpr Nanos kSlack = 1s;
+// By how much a message may be late, or the answer to what was asked of a server that hung.
+constexpr Nanos kLatest = 45s;
 
 }  // namespace
 
@@ -48,8 +50,6 @@ void Ledger::came(size_t run) {
   ++there_;
   ++counts_.runs;
   records_[run].phase = RunRecord::Phase::asking;
-  LockBook& book = book_of(run);
-  book.longest_lease = std::max(book.longest_lease, scenario_.runs[run].ttl);
   trace(name(run) + " comes");
 }
 
@@ -87,7 +87,6 @@ void Ledger::started(size_t run) {
   check_tokens(run, book);
   check_prompt(run, book);
   book.running.push_back(run);
-  book.lease_left = false;
 }
 
 void Ledger::stopped(size_t run) {
@@ -97,24 +96,22 @@ void Ledger::stopped(size_t run) {
   trace("the command of " + name(run) + " has ended");
 }
 
-void Ledger::died(size_t run) {
+void Ledger::died(size_t run, Nanos late) {
   LockBook& book = book_of(run);
-  book.free_since = world_.now();
-  book.lease_left = true;
+  const Nanos lease = std::max<Nanos>(kClaim, scenario_.runs[run].ttl * 101 / 100);
+  book.leased_until = std::max(book.leased_until, world_.now() + late + lease);
   note_trouble(run);
 }
 
 void Ledger::left(size_t run) {
   --there_;
   RunRecord& record = records_[run];
-  LockBook& book = book_of(run);
   // It may have been granted the lock without knowing, or have been cut off from giving it back.
-  if (record.troubled) {
-    book.free_since = world_.now();
-    book.lease_left = true;
-  }
+  if (record.troubled) died(run, kLatest);
+  // Who was refused leaves no tombstone, against which a repeated request would come too late.
+  if (scenario_.runs[run].patience == 0s && !record.ran) died(run, kLatest);
   record.phase = RunRecord::Phase::over;
-  std::erase(book.waiting, run);
+  std::erase(book_of(run).waiting, run);
   trace(name(run) + " is gone");
 }
 
@@ -159,24 +156,20 @@ void Ledger::check_order(size_t run, LockBook& book) {
   for (++next; next != book.served.end() && next->second < own; ++next) next->second = own;
 }
 
-// While one waited that was well: from the last command's end to this one's start.
+// While one waited that was well: from when the lock was free to this command's start. A grant to
+// one that is stopped or cut off ends with its claim.
 void Ledger::check_prompt(size_t run, const LockBook& book) {
   const RunRecord& record = records_[run];
   if (record.troubled || record.ticket == 0 || !book.running.empty()) return;
-  const Moment since = std::max(book.free_since, record.queued);
-  if (server_trouble_ + book.longest_lease >= since) return;
+  const Moment since = std::max({book.free_since, book.leased_until, record.queued});
+  if (server_trouble_ + kLatest >= since) return;
   const Nanos gap = world_.now() - since;
   counts_.longest_gap = std::max(counts_.longest_gap, gap);
-  if (gap <= kSlack || gap <= longest_gap(book)) return;
-  report(Check::prompt, name(run) + " starts " + in_seconds(gap) + " after the lock was free");
-}
-
-// A grant to one that is stopped or cut off ends with its claim.
-Nanos Ledger::longest_gap(const LockBook& book) const {
+  if (gap <= kSlack) return;
   const auto slow = std::count_if(book.waiting.begin(), book.waiting.end(),
-                                  [this](size_t run) { return records_[run].troubled; });
-  const Nanos lease = book.lease_left ? book.longest_lease * 101 / 100 : Nanos(0);
-  return std::max(kClaim, lease) + kSlack + slow * (kClaim + kSlack);
+                                  [this](size_t other) { return records_[other].troubled; });
+  if (gap <= kSlack + slow * (kClaim + kSlack)) return;
+  report(Check::prompt, name(run) + " starts " + in_seconds(gap) + " after the lock was free");
 }
 
 }  // namespace rlock::sim

@@ -47,8 +47,9 @@ class Ledger {
   void left(size_t run);  // its process has ended
   void note_trouble(size_t run) { records_[run].troubled = true; }
   void note_server_trouble() { server_trouble_ = world_.now(); }
-  // Its lease, or its place in the queue, is left to end by itself.
-  void died(size_t run);
+  // Its lease, or its place in the queue, is left to end by itself; what it has sent may arrive
+  // `late`.
+  void died(size_t run, Nanos late = 0s);
 
   void report(Check check, const std::string& text);
   const std::vector<Violation>& violations() const { return violations_; }
@@ -64,9 +65,8 @@ class Ledger {
     std::vector<size_t> running;
     std::vector<size_t> waiting;  // that know of their places
     uint64_t highest = 0;         // token under which a command was started
-    Moment free_since{0};         // the last command's end, or the last death
-    Millis longest_lease{0};
-    bool lease_left = false;  // since the last start: one that was not given back
+    Moment free_since{0};         // the last command's end
+    Moment leased_until{0};       // to one that is gone without having given it back
     // By the token of each grant: the latest ticket that was served up to then.
     std::map<uint64_t, uint64_t> served;
   };
@@ -76,7 +76,6 @@ class Ledger {
   void check_tokens(size_t run, LockBook& book);
   void check_order(size_t run, LockBook& book);
   void check_prompt(size_t run, const LockBook& book);
-  Nanos longest_gap(const LockBook& book) const;
   std::string name(size_t run) const;
 
   const World& world_;
