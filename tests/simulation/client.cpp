@@ -52,13 +52,12 @@ void Client::main() {
   if (process_->dead() || !waited) return;
   auto* acquired = std::get_if<lock::Acquired>(&*waited);
   if (acquired == nullptr) return;
-  if (breaks(ClientRule::counts_from_before_the_request)) acquired->sent_at = poller.now();
   ledger_.granted(number_, acquired->token.value);
   plan.claim.owner = acquired->owner;
   auto fresh = run::fresh_lease(plan, *acquired, *store, poller);
   if (process_->dead()) return;
   if (!fresh.granted_at) {
-    ledger_.note_trouble(number_);
+    ledger_.note_mishap(number_);
     (void)wait.cancel({plan.claim.name, plan.claim.owner},
                       poller.now() + timing::kUnusedGrantCancelTime);
     return;
@@ -82,10 +81,8 @@ void Client::hold(run::Plan& plan, lock::LockStore& store, const lock::Acquired&
     supervise(lease, **renewer, plan);
   }
   if (process_->dead()) return;
-  if (!breaks(ClientRule::stops_renewing_before_the_release)) (*renewer)->stop();
-  release(plan, store, lease, acquired.token, in_time);
-  if (process_->dead()) return;
   (*renewer)->stop();
+  release(plan, store, lease, in_time);
 }
 
 // As src/run/supervisor.cpp does it: TERM when the lease is lost or about to be, KILL before its
@@ -119,8 +116,7 @@ void Client::supervise(const run::SharedLease& lease, run::Renewer& renewer,
 }
 
 void Client::release(const run::Plan& plan, lock::LockStore& store, const run::SharedLease& lease,
-                     lock::Token token, bool used) {
-  (void)token;
+                     bool used) {
   const TimePoint now = BootClock::now();
   const auto left = std::clamp<Nanos>(lease.view().deadline - now, timing::kShortestRelease,
                                       timing::kLongestRelease);
@@ -136,7 +132,9 @@ void Client::start_command() {
   ledger_.started(number_);
   world_.at(host_.boot.when(BootClock::now().time_since_epoch() + run_.hold),
             [self = shared_from_this()] { self->end_command(); });
-  if (!breaks(ClientRule::has_a_guard)) watch_lease();
+  const bool unwatched =
+      breaks(ClientRule::has_a_guard) || breaks(ClientRule::ends_the_command_in_time);
+  if (!unwatched) watch_lease();
 }
 
 void Client::end_command() {
@@ -162,9 +160,8 @@ void Client::kill() {
   ledger_.died(number_);
   process_->kill();
   if (breaks(ClientRule::has_a_guard)) return;
-  world_.after(process_->chance().between(100us, 20ms), [self = shared_from_this()] {
-    self->end_command();
-  });
+  world_.after(process_->chance().between(100us, 20ms),
+               [self = shared_from_this()] { self->end_command(); });
 }
 
 void Client::queued(const lock::Queued& queued) {

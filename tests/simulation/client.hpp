@@ -36,7 +36,7 @@ class Client : public run::Observer, public std::enable_shared_from_this<Client>
   void hold(run::Plan& plan, lock::LockStore& store, const lock::Acquired& acquired);
   void supervise(const run::SharedLease& lease, run::Renewer& renewer, const run::Plan& plan);
   void release(const run::Plan& plan, lock::LockStore& store, const run::SharedLease& lease,
-               lock::Token token, bool used);
+               bool used);
 
   // ---- the command and its guard ----
   void start_command();
@@ -45,7 +45,7 @@ class Client : public run::Observer, public std::enable_shared_from_this<Client>
 
   // ---- what the real code reports ----
   void queued(const lock::Queued& queued) override;
-  void transient_error(const Error&) override { ledger_.note_trouble(number_); }
+  void transient_error(const Error&) override { ledger_.note_mishap(number_); }
 
   bool breaks(ClientRule rule) const { return broken_ == rule; }
 

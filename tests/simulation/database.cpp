@@ -46,16 +46,16 @@ void append_wire(std::string& out, const Reply& reply) {
 const std::unordered_map<std::string_view, Database::Command>& Database::commands() {
   using D = Database;
   static const std::unordered_map<std::string_view, Command> all{
-      {"DEL", &D::del},         {"EXISTS", &D::exists},     {"GET", &D::get_string},
-      {"SET", &D::set_string},  {"HDEL", &D::hdel},         {"HEXISTS", &D::hexists},
-      {"HGET", &D::hget},       {"HGETALL", &D::hgetall},   {"HLEN", &D::hlen},
-      {"HMGET", &D::hmget},     {"HSET", &D::hset},         {"LINDEX", &D::lindex},
-      {"LLEN", &D::llen},       {"LPUSH", &D::lpush},       {"LRANGE", &D::lrange},
-      {"LSET", &D::lset},       {"LTRIM", &D::ltrim},       {"PEXPIRE", &D::pexpire},
+      {"DEL", &D::del},         {"EXISTS", &D::exists},       {"GET", &D::get_string},
+      {"SET", &D::set_string},  {"HDEL", &D::hdel},           {"HEXISTS", &D::hexists},
+      {"HGET", &D::hget},       {"HGETALL", &D::hgetall},     {"HLEN", &D::hlen},
+      {"HMGET", &D::hmget},     {"HSET", &D::hset},           {"LINDEX", &D::lindex},
+      {"LLEN", &D::llen},       {"LPUSH", &D::lpush},         {"LRANGE", &D::lrange},
+      {"LSET", &D::lset},       {"LTRIM", &D::ltrim},         {"PEXPIRE", &D::pexpire},
       {"PTTL", &D::pttl},       {"PEXPIREAT", &D::pexpireat}, {"TIME", &D::time},
-      {"ZADD", &D::zadd},       {"ZCARD", &D::zcard},       {"ZCOUNT", &D::zcount},
-      {"ZMSCORE", &D::zmscore}, {"ZRANGE", &D::zrange},     {"ZRANGEBYSCORE", &D::zrangebyscore},
-      {"ZRANK", &D::zrank},     {"ZREM", &D::zrem},         {"ZSCORE", &D::zscore}};
+      {"ZADD", &D::zadd},       {"ZCARD", &D::zcard},         {"ZCOUNT", &D::zcount},
+      {"ZMSCORE", &D::zmscore}, {"ZRANGE", &D::zrange},       {"ZRANGEBYSCORE", &D::zrangebyscore},
+      {"ZRANK", &D::zrank},     {"ZREM", &D::zrem},           {"ZSCORE", &D::zscore}};
   return all;
 }
 

@@ -31,7 +31,7 @@ class Fiber {
   ucontext_t inside_{};
   ucontext_t outside_{};
   bool finished_ = false;
-  // What the sanitizers are told of the switch.
+  // What the sanitizers have to know of the switch.
   void* fake_stack_ = nullptr;
   const void* outside_stack_ = nullptr;
   size_t outside_size_ = 0;

@@ -55,7 +55,7 @@ class Fleet {
   Outcome outcome_;
   std::deque<Host> hosts_;
   std::deque<Server> servers_;
-  std::vector<std::shared_ptr<Client>> clients_;  // by run; null before and after
+  std::vector<std::shared_ptr<Client>> clients_;                    // by run; null before and after
   std::vector<std::shared_ptr<redis::MemberRegistry>> registries_;  // likewise
   Moment last_strike_{0};
 };
@@ -72,7 +72,7 @@ Fleet::Fleet(const Scenario& scenario, const Broken& broken, const Wanted& wante
       clients_(scenario.runs.size()),
       registries_(scenario.runs.size()) {
   if (wanted.trace) ledger_.trace_to(&outcome_.trace);
-  network_.on_trouble([this](uint64_t process) { ledger_.note_trouble(process); });
+  network_.on_mishap([this](uint64_t process) { ledger_.note_mishap(process); });
   make_hosts();
   make_servers();
   schedule_runs();
@@ -119,12 +119,11 @@ void Fleet::schedule_runs() {
 void Fleet::begin_run(size_t run) {
   const Run& plan = scenario_.runs[run];
   registries_[run] = std::make_shared<redis::MemberRegistry>();
-  clients_[run] = std::make_shared<Client>(world_, hosts_[plan.host], ledger_, plan, run,
-                                           broken_.client,
-                                           [this](Process& process) { return open(process); });
-  clients_[run]->process().on_death([this](const WirePtr& wire) {
-    close_wire(world_, network_, servers_[wire->server], wire);
-  });
+  clients_[run] =
+      std::make_shared<Client>(world_, hosts_[plan.host], ledger_, plan, run, broken_.client,
+                               [this](Process& process) { return open(process); });
+  clients_[run]->process().on_death(
+      [this](const WirePtr& wire) { close_wire(world_, network_, servers_[wire->server], wire); });
   clients_[run]->live([this, run] {
     clients_[run].reset();
     registries_[run].reset();
@@ -169,7 +168,7 @@ void Fleet::schedule(const Fault& fault) {
 void Fleet::cut(size_t host, size_t server, Moment until) {
   network_.cut(host, server, until);
   for (size_t run = 0; run < clients_.size(); ++run) {
-    if (clients_[run] && scenario_.runs[run].host == host) ledger_.note_trouble(run);
+    if (clients_[run] && scenario_.runs[run].host == host) ledger_.note_mishap(run);
   }
 }
 
@@ -186,7 +185,7 @@ void Fleet::strike(const Fault& fault) {
     case FaultKind::host_step:
       return hosts_[fault.which].wall.step(world_.now(), fault.amount);
     default:
-      ledger_.note_server_trouble();
+      ledger_.note_server_mishap();
       return strike_server(fault, servers_[fault.which]);
   }
 }
@@ -194,7 +193,7 @@ void Fleet::strike(const Fault& fault) {
 void Fleet::strike_process(const Fault& fault) {
   const auto client = clients_[fault.which];
   if (!client) return;
-  ledger_.note_trouble(fault.which);
+  ledger_.note_mishap(fault.which);
   if (fault.kind == FaultKind::kill) {
     ++ledger_.counts().kills;
     return client->kill();
@@ -205,9 +204,9 @@ void Fleet::strike_process(const Fault& fault) {
 }
 
 void Fleet::strike_server(const Fault& fault, Server& server) {
-  server.note_trouble();
+  server.note_mishap();
   // What it was asked meanwhile is answered late.
-  world_.after(fault.lasts, [this] { ledger_.note_server_trouble(); });
+  world_.after(fault.lasts, [this] { ledger_.note_server_mishap(); });
   switch (fault.kind) {
     case FaultKind::cut_server:
       for (const Host& host : hosts_) {
@@ -273,7 +272,10 @@ void Fleet::check_what_is_left(bool everything) {
 
 Outcome Fleet::live() {
   run_to_the_end();
-  if (wanted_.journal) outcome_.last_keys = keys_as_text(servers_.front().database());
+  if (wanted_.journal) {
+    outcome_.last_keys = keys_as_text(servers_.front().database());
+    outcome_.last_micros = servers_.front().database().micros();
+  }
   if (ledger_.still_there() == 0) {
     for (Server& server : servers_) server.clock().step(world_.now(), kKeysLive);
     check_what_is_left(false);

@@ -20,11 +20,12 @@ struct JournalEntry {
 struct Outcome {
   std::vector<Violation> violations;
   Counts counts;
-  Nanos lasted{0};      // in the world
-  uint64_t digest = 0;  // of every script, when it ran, and its reply
-  std::vector<JournalEntry> journal;  // where wanted
+  Nanos lasted{0};                     // in the world
+  uint64_t digest = 0;                 // of every script, when it ran, and its reply
+  std::vector<JournalEntry> journal;   // where wanted
   std::vector<std::string> last_keys;  // likewise: of the first server, at the end
-  std::vector<std::string> trace;     // likewise
+  int64_t last_micros = 0;             // by its clock
+  std::vector<std::string> trace;      // likewise
 };
 
 struct Wanted {

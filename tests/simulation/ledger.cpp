@@ -93,6 +93,8 @@ void Ledger::stopped(size_t run) {
   LockBook& book = book_of(run);
   if (std::erase(book.running, run) == 0) return;
   book.free_since = world_.now();
+  // Its rlock may be stopped, or cut off.
+  if (records_[run].disturbed) died(run);
   trace("the command of " + name(run) + " has ended");
 }
 
@@ -100,14 +102,14 @@ void Ledger::died(size_t run, Nanos late) {
   LockBook& book = book_of(run);
   const Nanos lease = std::max<Nanos>(kClaim, scenario_.runs[run].ttl * 101 / 100);
   book.leased_until = std::max(book.leased_until, world_.now() + late + lease);
-  note_trouble(run);
+  note_mishap(run);
 }
 
 void Ledger::left(size_t run) {
   --there_;
   RunRecord& record = records_[run];
   // It may have been granted the lock without knowing, or have been cut off from giving it back.
-  if (record.troubled) died(run, kLatest);
+  if (record.disturbed) died(run, kLatest);
   // Who was refused leaves no tombstone, against which a repeated request would come too late.
   if (scenario_.runs[run].patience == 0s && !record.ran) died(run, kLatest);
   record.phase = RunRecord::Phase::over;
@@ -138,15 +140,15 @@ void Ledger::check_tokens(size_t run, LockBook& book) {
   book.highest = std::max(book.highest, token);
 }
 
-// Nobody with a later ticket was granted the lock before one that waited and was well. Tokens say in
-// which order the server granted it; tickets come from the same counter, as if who was granted it at
-// once had had its token for a ticket.
+// Nobody with a later ticket was granted the lock before one that waited and was well. Tokens say
+// in which order the server granted it; tickets come from the same counter, as if who was granted
+// it at once had had its token for a ticket.
 void Ledger::check_order(size_t run, LockBook& book) {
   const RunRecord& record = records_[run];
   const uint64_t own = record.ticket == 0 ? record.token : record.ticket;
   auto next = book.served.lower_bound(record.token);
   const uint64_t before = next == book.served.begin() ? 0 : std::prev(next)->second;
-  const bool well = !record.troubled && record.ticket != 0 && server_trouble_ < record.queued;
+  const bool well = !record.disturbed && record.ticket != 0 && server_mishap_ < record.queued;
   if (well && before > own) {
     report(Check::order, name(run) + " with ticket " + std::to_string(own) +
                              " was granted the lock after one with ticket " +
@@ -160,14 +162,14 @@ void Ledger::check_order(size_t run, LockBook& book) {
 // one that is stopped or cut off ends with its claim.
 void Ledger::check_prompt(size_t run, const LockBook& book) {
   const RunRecord& record = records_[run];
-  if (record.troubled || record.ticket == 0 || !book.running.empty()) return;
+  if (record.disturbed || record.ticket == 0 || !book.running.empty()) return;
   const Moment since = std::max({book.free_since, book.leased_until, record.queued});
-  if (server_trouble_ + kLatest >= since) return;
+  if (server_mishap_ + kLatest >= since) return;
   const Nanos gap = world_.now() - since;
   counts_.longest_gap = std::max(counts_.longest_gap, gap);
   if (gap <= kSlack) return;
   const auto slow = std::count_if(book.waiting.begin(), book.waiting.end(),
-                                  [this](size_t other) { return records_[other].troubled; });
+                                  [this](size_t other) { return records_[other].disturbed; });
   if (gap <= kSlack + slow * (kClaim + kSlack)) return;
   report(Check::prompt, name(run) + " starts " + in_seconds(gap) + " after the lock was free");
 }

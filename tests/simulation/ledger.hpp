@@ -20,18 +20,18 @@ const char* to_string(Check check);
 struct RunRecord {
   enum class Phase { coming, asking, waiting, granted, running, over };
   Phase phase = Phase::coming;
-  Moment queued{0};     // known to it
+  Moment queued{0};  // known to it
   Moment granted{0};
   Moment started{0};
   uint64_t ticket = 0;  // 0: it was never queued
   uint64_t token = 0;
-  bool troubled = false;  // something befell its process or its messages
+  bool disturbed = false;  // something befell its process or its messages
   bool ran = false;
 };
 
 struct Counts {
   uint64_t runs = 0, commands = 0, queued = 0, scripts = 0, kills = 0, faults = 0;
-  Nanos longest_gap{0};  // between two commands while one waited, without trouble
+  Nanos longest_gap{0};  // between two commands while one waited, undisturbed
 };
 
 // What the commands did in true time, which nobody in the world knows, and whether it was right.
@@ -45,8 +45,8 @@ class Ledger {
   void started(size_t run);
   void stopped(size_t run);
   void left(size_t run);  // its process has ended
-  void note_trouble(size_t run) { records_[run].troubled = true; }
-  void note_server_trouble() { server_trouble_ = world_.now(); }
+  void note_mishap(size_t run) { records_[run].disturbed = true; }
+  void note_server_mishap() { server_mishap_ = world_.now(); }
   // Its lease, or its place in the queue, is left to end by itself; what it has sent may arrive
   // `late`.
   void died(size_t run, Nanos late = 0s);
@@ -85,7 +85,7 @@ class Ledger {
   std::vector<Violation> violations_;
   std::vector<std::string>* trace_ = nullptr;
   Counts counts_;
-  Moment server_trouble_{-1h};
+  Moment server_mishap_{-1h};
   size_t there_ = 0;
 };
 

@@ -40,9 +40,9 @@ void Link::dial(TimePoint now) {
   deadline_ = now + kConnectTimeout;
   phase_ = Phase::dialing;
   const uint64_t number = process_.next_wire();
-  wire_ = std::make_shared<Wire>(Wire{
-      process_.host().number, server_.number(), process_.number(),
-      Chance(process_.world().seed(), 2, mixed(process_.number()) + number), this});
+  wire_ = std::make_shared<Wire>(
+      Wire{process_.host().number, server_.number(), process_.number(),
+           Chance(process_.world().seed(), 2, mixed(process_.number()) + number), this});
   process_.note_wire(wire_);
   if (auto arrives = network_.arrival(*wire_, Network::Way::up)) {
     process_.world().at(*arrives, [&server = server_, wire = wire_] { server.connect(wire); });
@@ -57,11 +57,11 @@ void Link::post(const Command& words) {
   world.at(*arrives, deliver);
   if (words.front() == "BLPOP" || !wire_->chance.with(network_.rates().doubled)) return;
   // Once more, as bytes that nobody waits for.
-  auto ghost = std::make_shared<Wire>(
+  auto twin = std::make_shared<Wire>(
       Wire{wire_->host, wire_->server, wire_->process, Chance(wire_->chance.next())});
   world.at(*arrives + wire_->chance.between(0s, 5s),
-           [&server = server_, ghost, words] { server.request(ghost, words); });
-  server_.adopt(ghost);
+           [&server = server_, twin, words] { server.request(twin, words); });
+  server_.adopt(twin);
 }
 
 void Link::send() {
@@ -87,8 +87,8 @@ bool Link::advance(TimePoint now) {
 bool Link::settle() {
   if (phase_ == Phase::dialing && is_open()) {
     phase_ = Phase::ended;
-    result_ = Error{ErrorKind::unavailable, label() + ": cancelled before it was sent",
-                    Retry::later};
+    result_ =
+        Error{ErrorKind::unavailable, label() + ": cancelled before it was sent", Retry::later};
   }
   return phase_ == Phase::ended;
 }

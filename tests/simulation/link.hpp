@@ -15,8 +15,8 @@ namespace rlock::sim {
 
 // What a connection is part of, and what is broken in it on purpose.
 struct LinkOptions {
-  bool member = false;             // of a quorum
-  bool counts_everybody = false;   // also a member that may have lost its locks
+  bool member = false;              // of a quorum
+  bool counts_everybody = false;    // also a member that may have lost its locks
   std::string_view final_script{};  // of which a member says whether it knows it
 };
 

@@ -16,7 +16,8 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: fleet WORLD [--seed N | --seeds FROM-TO] [--days N] [--drift PPM] [--mutant NAME]\n"
-    "             [--runs N,N… | none] [--faults N,N… | none] [--without WHAT]… [--trace] [--shrink]\n";
+    "             [--runs N,N… | none] [--faults N,N… | none] [--without WHAT]… [--trace] "
+    "[--shrink]\n";
 
 struct Options {
   Setting setting;
@@ -55,7 +56,8 @@ Broken mutant_named(const std::string& name) {
 }
 
 void set_days(Setting& setting, uint64_t days) {
-  const auto times = static_cast<double>(days) * 24 * 3600e9 / static_cast<double>(setting.lasts.count());
+  const auto times =
+      static_cast<double>(days) * 24 * 3600e9 / static_cast<double>(setting.lasts.count());
   setting.runs = static_cast<size_t>(static_cast<double>(setting.runs) * times);
   setting.lasts = static_cast<Nanos::rep>(days) * Nanos(24h);
 }
@@ -102,7 +104,7 @@ Options read(int argc, char** argv) {
   return options;
 }
 
-void tell(const Scenario& scenario) {
+void print_parts(const Scenario& scenario) {
   for (size_t run : scenario.kept_runs) {
     std::printf("  run %zu: %s\n", run, describe(scenario.runs[run]).c_str());
   }
@@ -120,7 +122,7 @@ void show_violations(const Options& options, const Scenario& scenario, const Out
   if (!options.shrinks) return;
   const auto less = shrink(scenario, options.broken, outcome.violations.front().check);
   std::printf("short: fleet %s --trace\n", replay_options(less).c_str());
-  tell(less);
+  print_parts(less);
   for (const std::string& line : play(less, options.broken, {false, true}).trace) {
     std::printf("    %s\n", line.c_str());
   }
@@ -155,7 +157,8 @@ void show(const Options& options, const Sums& sums, double real) {
       sums.counts.queued, sums.counts.commands, sums.counts.scripts, sums.counts.faults,
       sums.counts.kills);
   std::printf(
-      "%.0f s simulated (%.2f host-years) in %.1f s: %.0f s for a second, %.1f host-years an hour\n",
+      "%.0f s simulated (%.2f host-years) in %.1f s: %.0f s for a second, %.1f host-years an "
+      "hour\n",
       sums.simulated, years, real, sums.simulated / real, years / real * 3600);
   std::printf("longest time from a free lock to the next command without a fault: %s\n",
               in_seconds(sums.longest_gap).c_str());
@@ -170,7 +173,7 @@ int simulate(const Options& options) {
     Scenario scenario = make_scenario(options.setting, seed);
     if (options.runs) scenario.kept_runs = *options.runs;
     if (options.faults) scenario.kept_faults = *options.faults;
-    if (options.trace) tell(scenario);
+    if (options.trace) print_parts(scenario);
     const Outcome outcome = play(scenario, options.broken, {false, options.trace});
     for (const std::string& line : outcome.trace) std::printf("%s\n", line.c_str());
     if (!outcome.violations.empty()) show_violations(options, scenario, outcome);

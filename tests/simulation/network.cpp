@@ -10,7 +10,7 @@ bool Network::is_cut(size_t host, size_t server) const {
 std::optional<Moment> Network::arrival(Wire& wire, Way way) {
   const auto arrives = wire.stuck ? std::nullopt : usual_arrival(wire);
   const bool usual = arrives && *arrives < world_.now() + 50 * rates_.delay + 1ms;
-  if (!usual && on_trouble_) on_trouble_(wire.process);
+  if (!usual && on_mishap_) on_mishap_(wire.process);
   wire.stuck = !arrives;
   if (!arrives) return arrives;
   Moment& last = way == Way::up ? wire.last_up : wire.last_down;

@@ -55,8 +55,8 @@ class Network {
   // arrive late, also after the client has given up.
   std::optional<Moment> arrival(Wire& wire, Way way);
   // Called for each process one of whose messages did not pass as usual.
-  void on_trouble(std::function<void(uint64_t process)> callback) {
-    on_trouble_ = std::move(callback);
+  void on_mishap(std::function<void(uint64_t process)> callback) {
+    on_mishap_ = std::move(callback);
   }
 
  private:
@@ -65,7 +65,7 @@ class Network {
   World& world_;
   const Rates& rates_;
   std::map<std::pair<size_t, size_t>, Moment> cut_until_;
-  std::function<void(uint64_t)> on_trouble_;
+  std::function<void(uint64_t)> on_mishap_;
 };
 
 }  // namespace rlock::sim

@@ -10,8 +10,8 @@ Task* running = nullptr;
 
 }  // namespace
 
-Task& Process::current() {
-  return *running;
+Task* Process::current() {
+  return running;
 }
 
 void Process::start(std::function<void()> main) {
@@ -60,7 +60,8 @@ void Process::wake_watchers(const Task& by) {
 void Process::wake() {
   if (dead_) return;
   for (const auto& task : tasks_) {
-    if (!task->queued && !task->fiber.finished()) queue(task, world_.now() + 1us + chance_.about(20us));
+    if (!task->queued && !task->fiber.finished())
+      queue(task, world_.now() + 1us + chance_.about(20us));
   }
 }
 

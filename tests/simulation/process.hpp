@@ -31,9 +31,9 @@ struct Task {
   Task(Process& owner, std::function<void()> body) : process(owner), fiber(std::move(body)) {}
   Process& process;
   Fiber fiber;
-  bool queued = false;           // to be resumed
-  uint64_t timer = 0;            // only the newest one wakes it
-  std::span<pollfd> watched{};   // while it blocks
+  bool queued = false;          // to be resumed
+  uint64_t timer = 0;           // only the newest one wakes it
+  std::span<pollfd> watched{};  // while it blocks
 };
 
 // A process of rlock: the real code, on fibers. Time, poll(2) and threads are the simulation's; see
@@ -45,8 +45,8 @@ class Process : public std::enable_shared_from_this<Process> {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // The one whose code runs now.
-  static Task& current();
+  // Whose code runs now; null outside of simulated processes.
+  static Task* current();
 
   void start(std::function<void()> main);
   Task& spawn(std::function<void()> body);

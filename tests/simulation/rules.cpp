@@ -59,35 +59,11 @@ InFlight<lock::RenewReply> extended() {
       lock::RenewReply(lock::Renewal::extended));
 }
 
-// Takes every answer to a renewal for a yes.
-class BelievedReply final : public lock::Reply<lock::RenewReply> {
+// Never renews, and believes that it did.
+class UnrenewedStore final : public PassingStore {
  public:
-  explicit BelievedReply(InFlight<lock::RenewReply> reply) : reply_(std::move(reply)) {}
-  void wants(std::vector<pollfd>& out) const override { reply_->wants(out); }
-  TimePoint due() const override { return reply_->due(); }
-  bool advance(TimePoint now) override { return reply_->advance(now); }
-  Result<lock::RenewReply> take() override {
-    auto reply = reply_->take();
-    if (!reply) return reply;
-    return lock::RenewReply(lock::Renewal::extended);
-  }
-
- private:
-  InFlight<lock::RenewReply> reply_;
-};
-
-class BrokenStore final : public PassingStore {
- public:
-  BrokenStore(std::unique_ptr<lock::LockServer> store, ClientRule rule)
-      : PassingStore(std::move(store)), rule_(rule) {}
-  InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override {
-    if (rule_ == ClientRule::renews) return extended();
-    if (rule_ != ClientRule::believes_a_loss) return store_->renew(call);
-    return std::make_unique<BelievedReply>(store_->renew(call));
-  }
-
- private:
-  ClientRule rule_;
+  using PassingStore::PassingStore;
+  InFlight<lock::RenewReply> renew(const lock::RenewCall&) override { return extended(); }
 };
 
 class BrokenMember final : public PassingStore {
@@ -156,8 +132,8 @@ std::unique_ptr<lock::LockServer> break_member(std::unique_ptr<lock::LockServer>
 
 std::unique_ptr<lock::LockServer> break_store(std::unique_ptr<lock::LockServer> store,
                                               ClientRule rule) {
-  if (rule != ClientRule::renews && rule != ClientRule::believes_a_loss) return store;
-  return std::make_unique<BrokenStore>(std::move(store), rule);
+  if (rule != ClientRule::renews) return store;
+  return std::make_unique<UnrenewedStore>(std::move(store));
 }
 
 }  // namespace rlock::sim

@@ -15,11 +15,8 @@ namespace rlock::sim {
 enum class ClientRule {
   none,  // all are kept
   renews,
-  believes_a_loss,
-  counts_from_before_the_request,
   ends_the_command_in_time,
   has_a_guard,
-  stops_renewing_before_the_release,
   writes_the_token_back,
   numbers_its_attempts,
   passes_over_members_that_restarted,

@@ -77,8 +77,9 @@ Fault make_fault(const Scenario& scenario, const FaultRate& rate, Chance& chance
 }  // namespace
 
 const char* to_string(FaultKind kind) {
-  constexpr std::array kNames{"kill",    "stop",   "interrupt", "cut",       "cut_server",  "hang",
-                              "restart", "forget", "flush",     "fail_over", "server_step", "host_step"};
+  constexpr std::array kNames{"kill",       "stop",      "interrupt",   "cut",
+                              "cut_server", "hang",      "restart",     "forget",
+                              "flush",      "fail_over", "server_step", "host_step"};
   return kNames.at(static_cast<size_t>(kind));
 }
 
@@ -110,8 +111,8 @@ std::string in_seconds(Nanos time) {
 }
 
 std::string describe(const Fault& fault) {
-  std::string text = in_seconds(fault.at) + " " + to_string(fault.kind) + " " +
-                     std::to_string(fault.which);
+  std::string text =
+      in_seconds(fault.at) + " " + to_string(fault.kind) + " " + std::to_string(fault.which);
   if (fault.kind == FaultKind::cut) text += " from server " + std::to_string(fault.server);
   if (fault.lasts > 0s) text += " for " + in_seconds(fault.lasts);
   if (fault.amount != 0s) text += " by " + in_seconds(fault.amount);
@@ -119,9 +120,9 @@ std::string describe(const Fault& fault) {
 }
 
 std::string describe(const Run& run) {
-  std::string text = in_seconds(run.at) + " comes to host " + std::to_string(run.host) +
-                     ", lock " + std::to_string(run.lock) + ", ttl " + in_seconds(run.ttl) +
-                     ", command " + in_seconds(run.hold);
+  std::string text = in_seconds(run.at) + " comes to host " + std::to_string(run.host) + ", lock " +
+                     std::to_string(run.lock) + ", ttl " + in_seconds(run.ttl) + ", command " +
+                     in_seconds(run.hold);
   if (run.limit != lock::Limit::exclusive()) {
     text += ", limit " + std::to_string(run.limit.value());
   }

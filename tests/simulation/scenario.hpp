@@ -56,7 +56,7 @@ enum class Steps { back, both };
 
 struct FaultRate {
   FaultKind kind;
-  double each;    // how many for each run
+  double each;  // how many for each run
   Nanos shortest{0}, longest{0};
   Nanos amount{0};  // at most, either way
 };

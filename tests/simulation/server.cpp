@@ -117,6 +117,7 @@ Reply Server::execute(const Command& words) {
 void Server::block(const WirePtr& wire, const Command& words) {
   const std::string& key = words.at(1);
   if (std::string first = database().pop(key); !first.empty()) {
+    note_pop(key, first);
     return answer(wire, Reply::array({Reply::of(key), Reply::of(first)}));
   }
   const uint64_t number = ++blocked_seen_;
@@ -125,6 +126,11 @@ void Server::block(const WirePtr& wire, const Command& words) {
   const auto slice = std::chrono::duration<double>(std::stod(words.at(2)));
   const Nanos ends = shown() + std::chrono::duration_cast<Nanos>(slice);
   world_.at(clock_.when(ends), [this, key, number] { unblock(key, number); });
+}
+
+// As if one had been there who did not have to wait.
+void Server::note_pop(const std::string& key, const std::string& element) {
+  if (on_script_) on_script_(*this, {"LPOP", key}, Reply::of(element));
 }
 
 void Server::unblock(const std::string& key, uint64_t number) {
@@ -148,6 +154,7 @@ void Server::serve_blocked() {
     if (found == blocked_.end()) continue;
     std::string first = database_.pop(key);
     if (first.empty()) continue;
+    note_pop(key, first);
     const WirePtr wire = found->second.front().wire;
     wire->blocked_on.clear();
     found->second.pop_front();
@@ -157,7 +164,7 @@ void Server::serve_blocked() {
 }
 
 void Server::restart(Data data, Nanos takes) {
-  note_trouble();
+  note_mishap();
   ++starts_;
   down_until_ = world_.now() + takes;
   started_ = clock_.at(down_until_);

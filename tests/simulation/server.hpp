@@ -60,8 +60,8 @@ class Server {
   void remember() { remembered_ = database_; }
   void fail_over(Nanos takes);
   // For how long nothing of all this happened to it.
-  Moment troubled_at() const { return troubled_at_; }
-  void note_trouble() { troubled_at_ = world_.now(); }
+  Moment mishap_at() const { return mishap_at_; }
+  void note_mishap() { mishap_at_ = world_.now(); }
 
  private:
   struct Blocked {
@@ -71,11 +71,11 @@ class Server {
 
   std::string info() const;
   Reply execute(const Command& words);
-  std::optional<Reply> script_of(const Command& words, std::string& digest,
-                                 std::string_view& text);
+  std::optional<Reply> script_of(const Command& words, std::string& digest, std::string_view& text);
   void block(const WirePtr& wire, const Command& words);
   void unblock(const std::string& key, uint64_t number);
   void serve_blocked();
+  void note_pop(const std::string& key, const std::string& element);
   void answer(const WirePtr& wire, const Reply& reply);
   // Whether it is for later: the server hangs.
   bool defers(const std::function<void()>& what);
@@ -97,7 +97,7 @@ class Server {
   Nanos started_;  // by its clock
   Moment down_until_{0};
   Moment hangs_until_{0};
-  Moment troubled_at_{-1h};
+  Moment mishap_at_{-1h};
   OnScript on_script_;
 };
 

@@ -36,7 +36,8 @@ class Chance final : public util::Random {
   bool with(double probability) { return probability > 0 && part() < probability; }
   uint64_t below(uint64_t end) { return end == 0 ? 0 : next() % end; }
   Nanos between(Nanos least, Nanos most) {
-    return least + Nanos(static_cast<Nanos::rep>(part() * static_cast<double>((most - least).count())));
+    return least +
+           Nanos(static_cast<Nanos::rep>(part() * static_cast<double>((most - least).count())));
   }
   // Mostly short, now and then long.
   Nanos about(Nanos mean);

@@ -72,6 +72,19 @@ Setting quorum(const char* name, size_t servers) {
   return setting;
 }
 
+// A bad network between few hosts and members that forget again and again.
+Setting quorum_storm() {
+  Setting setting = quorum("quorum_storm", 3);
+  setting.hosts = 6;
+  setting.locks = 1;
+  setting.ttls = {Millis(3000), Millis(30'000)};
+  setting.rates.delay = 20ms;
+  setting.rates.lost = setting.rates.late = 0.04;
+  setting.rates.doubled = 0.4;
+  setting.faults = both({{FaultKind::forget, 0.15, 50ms, 5s}});
+  return setting;
+}
+
 // What no lock survives: tokens grow all the same.
 Setting losses() {
   Setting setting = one_server();
@@ -114,15 +127,15 @@ Setting crowd() {
   return setting;
 }
 
-// Each host runs a job every six hours, together with the nine others that share its lock. A day:
-// `fleet cron --days N` makes it longer.
+// Each host runs a daily job, together with the nine others that share its lock. A day: `fleet cron
+// --days N` makes it longer.
 Setting cron() {
   Setting setting = one_server();
   setting.name = "cron";
   setting.hosts = 1000;
   setting.locks = 100;
-  setting.period = 6h;
-  setting.runs = 4'000;
+  setting.period = 24h;
+  setting.runs = 1'000;
   setting.lasts = 24h;
   setting.usual_hold = 2s;
   setting.long_holds = 0.05;
@@ -137,9 +150,16 @@ Setting cron() {
 }  // namespace
 
 const std::vector<Setting>& worlds() {
-  static const std::vector<Setting> all{one_server(), clock_back(), modes(),    quorum("quorum_of_3", 3),
-                                        quorum("quorum_of_5", 5), losses(), drifting(),
-                                        crowd(),      cron()};
+  static const std::vector<Setting> all{one_server(),
+                                        clock_back(),
+                                        modes(),
+                                        quorum("quorum_of_3", 3),
+                                        quorum("quorum_of_5", 5),
+                                        quorum_storm(),
+                                        losses(),
+                                        drifting(),
+                                        crowd(),
+                                        cron()};
   return all;
 }
 
