@@ -3,7 +3,7 @@
 
 # ---- generated from the options table ----
 
-_rlock_commands=(run acquire renew release status queue watch force-unlock history doctor completion)
+_rlock_commands=(run acquire renew release status queue watch force-unlock history forget doctor completion)
 
 # rows: each option of command $1 with what it takes.
 _rlock_rows() {
@@ -22,6 +22,13 @@ _rlock_rows() {
       '--slots N'
       '-s,--shared '
       '--max-queue N'
+      '--once KEY'
+      '--once-per minute|hour|day|week|month'
+      '--once-within DUR'
+      '--max-failures N'
+      '--done-exit-code N'
+      '--supersede '
+      '--superseded-exit-code N'
       '--no-reentrant '
       '--wait-descendants '
       '--format native|plain|redisson'
@@ -56,6 +63,8 @@ _rlock_rows() {
       '--slots N'
       '-s,--shared '
       '--max-queue N'
+      '--supersede '
+      '--superseded-exit-code N'
       '--format native|plain|redisson'
       '--hide-command '
       '--renew-while PID'
@@ -239,6 +248,28 @@ _rlock_rows() {
       '-h,--help '
       '-V,--version '
     ) ;;
+    forget) rows=(
+      '--once KEY'
+      '--yes '
+      '-u,--url URL'
+      '--user NAME'
+      '--password-file FILE'
+      '--password-command CMD'
+      '--cacert FILE'
+      '--cacertdir DIR'
+      '--cert FILE'
+      '--key FILE'
+      '--sni NAME'
+      '--insecure '
+      '--prefix TEXT'
+      '--connect-timeout DUR'
+      '--config FILE'
+      '--json '
+      '-q,--quiet '
+      '-v,--verbose '
+      '-h,--help '
+      '-V,--version '
+    ) ;;
     doctor) rows=(
       '--strict '
       '-u,--url URL'
@@ -315,6 +346,7 @@ _rlock_operands() {
     watch) operands=NAME... ;;
     force-unlock) operands=NAME ;;
     history) operands=NAME ;;
+    forget) operands=NAME ;;
     doctor) operands='[options]' ;;
     completion) operands='bash|zsh|fish' ;;
     *) operands='' ;;

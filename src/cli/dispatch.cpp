@@ -50,6 +50,8 @@ struct Dispatcher {
         return watch_command(invocation);
       case CommandId::history:
         return history_command(invocation);
+      case CommandId::forget:
+        return forget_command(invocation);
       case CommandId::doctor:
         return doctor_command(invocation);
       case CommandId::completion:

@@ -48,6 +48,25 @@ struct SilentServer {
   std::string server;
   std::string why;
 };
+// How the runs of a lock ended: what the scripts count, which no row of the history needs to show.
+// A loss is a failure, too; a release that brought no result is neither a success nor a failure.
+struct Counters {
+  uint64_t runs = 0;
+  uint64_t failures = 0;
+  uint64_t losses = 0;  // the lease ended or was broken before the run ended
+  uint64_t skips = 0;   // refused, or waited in vain
+  uint64_t done = 0;    // nothing was left to do
+};
+struct Success {
+  ServerTime at{};
+  Millis took{0};
+  std::string record{};  // empty where it was too long
+};
+struct Failure {
+  ServerTime at{};
+  Millis took{0};
+  std::string result{};  // `exit:7`, `signal:9`, max-run, lost, expired, forced
+};
 struct Snapshot {
   bool known = false;           // some key of the lock exists
   std::vector<Holder> holders;  // live ones, cooldown included
@@ -57,6 +76,11 @@ struct Snapshot {
   bool more_holders = false;
   bool more_waiters = false;
   Token last_grant{};  // 0 where nothing is remembered
+  ServerTime now{};    // of the reply; 0 where it does not say it
+  Counters counters{};
+  std::optional<Success> last_success{};
+  std::optional<Failure> last_failure{};
+  uint64_t failures_in_a_row = 0;  // since the last success
   // Of a quorum: how many servers it has, which of them gave no usable reply, and who has leases on
   // too few of them to hold the lock.
   uint64_t servers = 1;

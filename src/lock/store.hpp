@@ -132,12 +132,14 @@ struct AcquireCall {
   std::optional<Once> once{};
   Millis asked{0};  // how long ago this owner first asked; with `once`
   std::optional<Supersede> supersede{};
+  std::optional<uint64_t> history_rows{};  // that the history keeps from this run on; else 100
 };
 
 struct Granted {
   Token token{};
   std::optional<Owner> owner{};  // where a try has an owner of its own: the one that holds the lock
   uint64_t slot = 0;             // of several holders: from 1, unique among them; else 0
+  Token forgotten{};             // with `once`: marks up to here are void, wherever they are
 };
 struct Queued {
   Ticket ticket{};
@@ -145,10 +147,12 @@ struct Queued {
   std::optional<Millis> look_again{};  // sooner than after the slice, when a lease may end before
   std::optional<Holder> holder{};      // one of those who hold it
   std::optional<Millis> slice{};       // to block for; longer where many are before it
+  Token forgotten{};                   // with `once`: as of Granted
 };
 struct Busy {
   std::optional<Holder> holder{};
   uint64_t waiters = 0;
+  Token forgotten{};  // with `once`: as of Granted
 };
 // The owner has ended at the server: a late request must not bring it back.
 struct OwnerEnded {
@@ -162,6 +166,7 @@ struct AlreadyDone {
   ServerTime at{};  // when that run ended
   Millis took{0};
   std::string record{};  // of that run
+  Token token{};         // of that run
 };
 // Once::max_failures is reached.
 struct FailedTooOften {
@@ -233,6 +238,7 @@ struct OnceResult {
   Millis asked{0};  // how long ago the run first asked
   Token token{};    // where the lease is gone: it is marked unless a later one was granted since
   bool succeeded = false;
+  std::string record{};  // of the run
 };
 struct ReleaseCall {
   LockName name;

@@ -16,16 +16,21 @@ Error bad_name(std::string_view text, const char* why) {
 
 }  // namespace
 
-Result<LockName> LockName::parse(std::string_view text) {
-  if (text.empty()) return bad_name(text, "it is empty");
-  if (text.size() > kLongestName) return bad_name(text, "it is longer than 200 bytes");
-  if (!util::is_utf8(text)) return bad_name(text, "it is not UTF-8");
+const char* why_bad_name(std::string_view text) {
+  if (text.empty()) return "it is empty";
+  if (text.size() > kLongestName) return "it is longer than 200 bytes";
+  if (!util::is_utf8(text)) return "it is not UTF-8";
   for (size_t i = 0; i < text.size(); ++i) {
     auto c = static_cast<unsigned char>(text[i]);
     bool c1 = c == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0;
-    if (c < 0x20 || c == 0x7F || c1) return bad_name(text, "control characters are not allowed");
-    if (c == '{' || c == '}') return bad_name(text, "{ and } are not allowed");
+    if (c < 0x20 || c == 0x7F || c1) return "control characters are not allowed";
+    if (c == '{' || c == '}') return "{ and } are not allowed";
   }
+  return nullptr;
+}
+
+Result<LockName> LockName::parse(std::string_view text) {
+  if (const char* why = why_bad_name(text)) return bad_name(text, why);
   return LockName(text);
 }
 

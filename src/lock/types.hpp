@@ -13,6 +13,9 @@
 // Strong types for the terms of the lock: a name is never an owner.
 namespace rlock::lock {
 
+// Why a text is no name: `it is empty`; nullptr where it is one.
+const char* why_bad_name(std::string_view text);
+
 // 1-200 bytes of UTF-8 without control characters, `{` or `}`.
 class LockName {
  public:

@@ -82,6 +82,7 @@ TimePoint WaitLoop::WaitState::reply_deadline(TimePoint sent_at) const {
 
 std::optional<Result<WaitResult>> WaitLoop::step(WaitState& state) {
   TimePoint sent_at = poller_.now();
+  state.call.asked = std::chrono::duration_cast<Millis>(sent_at - state.started);
   auto request = store_.acquire(state.call);
   AnnouncedRequest announced(*request, observer_);
   Request& driver = std::exchange(state.first, false) ? static_cast<Request&>(announced) : *request;
@@ -113,7 +114,7 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
                                                          TimePoint sent_at) {
   if (auto* granted = std::get_if<Granted>(&reply)) {
     return WaitResult(Acquired{granted->token, sent_at, granted->owner.value_or(state.call.owner),
-                               granted->slot});
+                               granted->slot, state.started});
   }
   if (auto* busy = std::get_if<Busy>(&reply)) return WaitResult(std::move(*busy));
   if (auto* ended = std::get_if<OwnerEnded>(&reply)) {

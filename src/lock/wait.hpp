@@ -18,9 +18,10 @@ struct WaitLimits {
 
 struct Acquired {
   Token token;
-  TimePoint sent_at;  // before the request that was granted: where the lease counts from
-  Owner owner;        // who holds it: the caller's, or that of the try which won
-  uint64_t slot = 0;  // as granted
+  TimePoint sent_at;     // before the request that was granted: where the lease counts from
+  Owner owner;           // who holds it: the caller's, or that of the try which won
+  uint64_t slot = 0;     // as granted
+  TimePoint asked_at{};  // when the acquisition began
 };
 struct TimedOut {
   std::optional<Holder> holder;
@@ -55,6 +56,7 @@ class WaitLoop {
   WaitLoop(LockStore& store, Poller& poller, util::Random& random, WaitObserver& observer)
       : store_(store), poller_(poller), random_(random), observer_(observer) {}
 
+  // Sets call.asked itself, before each request.
   Result<WaitResult> acquire(AcquireCall call, const WaitLimits& limits);
 
   // Cancels what the owner has, waiting or granted, by `until`; an interrupt does not stop it.

@@ -1,26 +1,46 @@
 -- The usual way of acquire.
 limit, ttl, min_hold = tonumber(limit), tonumber(ttl), tonumber(min_hold)
 local stamp = 2 * tonumber(attempt or 0)
+local what = (once_field or '') ~= '' and
+             {field = once_field, span = tonumber(once_span), asked = now - tonumber(asked_ago),
+              max = tonumber(max_failures)} or nil
+local known_once = what and once_of(read_line(owner))
+if known_once then what.asked = math.min(what.asked, known_once.asked) end
+
+-- With the token up to which everything was forgotten: a member of a quorum that was down does not know of it.
+local function with_forgotten(reply)
+  if what then reply[#reply + 1] = math.max(forgotten_token(), read_mark(what.field).forgotten) end
+  return reply
+end
 
 local function ended_reply()
   local scores = n_released > 0 and call('ZMSCORE', RELEASED, owner, owner .. ':0') or {}
   local end_kind = kind_of(scores[1])
+  if end_kind == DONE and what then return decided(what) or {'gone', 'done', ''} end
   if end_kind and end_kind > REQUEUED then return {'gone', KINDS[end_kind], note_of(owner)} end
   if kind_of(scores[2]) then return {'gone', 'released', ''} end
   if is_late(owner, stamp) then return {'gone', 'cancelled', ''} end
   return nil
 end
 
+-- A sweep may write the row of this run.
+local function note_keep()
+  if keep == keep_from_now then return end
+  words = string.gsub(words, ' keep=%d+', '')
+  if keep_from_now ~= RUNS then words = words .. ' keep=' .. keep_from_now end
+end
+
 local function claim(line)
   if not line then return {'gone', 'expired', ''} end
   if line.state == 'revoked' then return {'gone', 'forced', note_of(owner)} end
   note_stamp(owner, stamp)
+  note_keep()
   local entries = live_entries(line)
   entries['0'] = math.max(entries['0'] or 0, now + ttl)
   if stamp == 0 then line.state = 'held' end
   call('HSET', WHO, '+' .. owner, line_text(line))
   call('ZADD', HOLDERS, int(write_entries(owner, entries)), owner)
-  return {'granted', line.token}
+  return with_forgotten({'granted', line.token, slot_of(line.words)})
 end
 
 local function refresh_heartbeat()
@@ -47,7 +67,7 @@ local function join_queue()
   call('ZADD', QUEUE, int(ticket), owner)
   call('HSET', WHO, owner, record, '+' .. owner,
        line_text({state = 'waiting', limit = limit, token = 0, since = now, ttl = ttl,
-                  min_hold = min_hold, responsive = responsive}))
+                  min_hold = min_hold, responsive = responsive, words = once_words(what)}))
 end
 
 local function queued_reply()
@@ -56,13 +76,32 @@ local function queued_reply()
   if position < 5 then
     look_again = math.max(1, math.min(earliest_end() - now, 3600000) + 50 * position)
   end
-  return {'queued', tonumber(call('ZSCORE', QUEUE, owner)), position + 1, look_again, some_holder(),
-          SLICE * slices_at(position)}
+  return with_forgotten({'queued', tonumber(call('ZSCORE', QUEUE, owner)), position + 1, look_again, some_holder(),
+                         SLICE * slices_at(position)})
 end
 
 -- Whether it waited here before, and only comes back to its place.
 local function returns()
   return stamp == 0 and tonumber(given_ticket) > 0 or stamp_of(owner) > 0
+end
+
+-- Whether what it asks for is done, or failed too often, and nothing runs under its hold yet.
+local function done_reply()
+  local line = what and held_until(owner) and read_line(owner)
+  if not what or (line and line.state ~= 'granted') then return nil end
+  return decided(what)
+end
+
+-- A grant is given back, and a place in the queue given up.
+local function leave_as_done()
+  if queue_ticket(owner) or held_until(owner) then
+    if held_until(owner) then remove_holder(owner) end
+    remove_waiter(owner)
+    add_tombstone(owner, DONE)
+  end
+  keep_mark(what)
+  note_skip(record, true)
+  admit()
 end
 
 local reply = ended_reply()
@@ -71,7 +110,7 @@ if reply then return reply end
 local newcomer = not (held_until(owner) or queue_ticket(owner))
 local denial = newcomer and denied()
 if denial then return redis.error_reply(denial) end
-if not newcomer then touch() end
+if not newcomer or done_reply() then touch() end
 unfold()
 local could_end = n_holders > 0
 -- A waiter that asks in the last millisecond of its heartbeat is in time: it must not be swept.
@@ -83,6 +122,13 @@ if could_end then reply = ended_reply() end
 if reply then
   finish(owner)
   return reply
+end
+
+reply = done_reply()
+if reply then
+  leave_as_done()
+  finish(owner)
+  return with_wakes(reply)
 end
 
 if held_until(owner) then
@@ -101,16 +147,17 @@ if not queue_ticket(owner) then
   if waiters == 0 and fits(limit) then
     -- Over a quorum the write-back of the token claims it.
     local line = {state = stamp == 0 and 'held' or 'granted', limit = limit, since = now, ttl = ttl,
-                  min_hold = min_hold, responsive = responsive}
+                  min_hold = min_hold, responsive = responsive, words = once_words(what)}
     note_stamp(owner, stamp)
+    note_keep()
     grant(owner, line, now + ttl, stamp, owner, record)
     finish(owner)
-    return with_wakes({'granted', line.token})
+    return with_wakes(with_forgotten({'granted', line.token, slot_of(line.words)}))
   end
   if queueing == 'never' or (max_queue ~= '' and waiters >= tonumber(max_queue) and not returns()) then
     note_skip(record)
     finish(owner)
-    return with_wakes({'busy', waiters, some_holder()})
+    return with_wakes(with_forgotten({'busy', waiters, some_holder()}))
   end
   join_queue()
 end

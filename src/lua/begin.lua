@@ -1,11 +1,11 @@
 --!df flags=
 -- The line above makes Dragonfly run scripts atomically and with declared keys, whatever its default.
 -- All scripts of the native protocol begin with this file and memory; then come the short ways of acquire, renew and
--- release, and prelude, history, sweep, grant and finish, which the usual way needs. In acquire the heartbeat of a waiter
+-- release, and prelude, history, once, slots, sweep, grant, loss and finish, which the usual way needs. In acquire the heartbeat of a waiter
 -- at rest stands before memory. [docs/PROTOCOL.md]
--- KEYS: holders limits queue alive who meta released history never once, all tagged {NAME}. Nothing uses `once` yet.
+-- KEYS: holders limits queue alive who meta released history never once, all tagged {NAME}.
 -- All times are the server's, in ms; the numbers that are issued (tickets, tokens) are in microseconds.
-local HOLDERS, LIMITS, QUEUE, ALIVE, WHO, META, RELEASED, HISTORY, NEVER = unpack(KEYS)
+local HOLDERS, LIMITS, QUEUE, ALIVE, WHO, META, RELEASED, HISTORY, NEVER, ONCE = unpack(KEYS)
 local BASE = string.sub(HOLDERS, 1, -8)
 
 local CLAIM = 2000          -- a grant expires unless it is claimed within this time
@@ -21,13 +21,15 @@ local META_LIFE = 2592000000  -- 30 days
 local HOUR, DAY = 3600000, 86400000
 local WAKE_LIFE = 10000
 local INNER_LEASE = 30000   -- longest lease of a nested run's entry
-local RUNS = 100            -- rows in the history
+local RUNS = 100            -- rows in the history, unless the last run asked for another number
+local LONGEST_KEPT = 4096   -- the record of a success is not kept where its row is longer
 local SWEEP = 256           -- removed by one script, of holders, waiters and tombstones each
-local ADMIT = 64            -- granted by one script
+local ADMIT = 64            -- granted by one script, or found to be done
+local MOST_SLOTS = 1024     -- of holders that are numbered
 
--- Kinds of tombstones: the larger one replaces the smaller. An owner may come back up to REQUEUED. 4 and 5 are kept for
--- waiters that end because the work was done, or because a newer one replaced them.
-local EXPIRED, REQUEUED, WAS_RELEASED, CANCELLED, REMOVED, FORCED = 0, 1, 2, 3, 6, 7
+-- Kinds of tombstones: the larger one replaces the smaller. An owner may come back up to REQUEUED. DONE: a waiter whose
+-- work was done by another, or failed too often; 5 is kept for one that a newer one replaced.
+local EXPIRED, REQUEUED, WAS_RELEASED, CANCELLED, DONE, REMOVED, FORCED = 0, 1, 2, 3, 4, 6, 7
 local KINDS = {[0] = 'expired', 'expired', 'released', 'cancelled', 'done', 'superseded', 'removed', 'forced'}
 
 local call = redis.call

@@ -45,9 +45,10 @@ local function finish(caller)
     wake(head, 'look')
   end
   nudge_near()
-  local changed = migrates or head ~= meta.head
+  local said = words ~= words_as_read
+  local changed = migrates or head ~= meta.head or said
   for name, value in pairs(meta) do changed = changed or value ~= meta_as_read[name] end
-  if changed and meta.created > 0 then
+  if changed and (meta.created > 0 or said) then
     created, hold_end = int(meta.created), int(meta.hold)
     write_memory(int(meta.last), int(meta.grant), int(meta.exclusive), head)
   end
@@ -63,14 +64,14 @@ local function count_entries(line)
   return n
 end
 
--- A holder as replies have it: owner state limit token since held left entries responsive record ttl.
+-- A holder as replies have it: owner state limit token since held left entries responsive record ttl slot.
 local function describe(owner)
   local line = read_line(owner) or {state = 'held', limit = 1, token = 0, since = now, ttl = 0,
                                     responsive = '1', entries = '',
                                     record = call('HGET', WHO, owner) or ''}
   local ends = tonumber(held_until(owner) or now)
   return {(string.gsub(owner, '^~', '')), line.state, line.limit, line.token, line.since,
-          now - line.since, ends - now, count_entries(line), line.responsive, line.record, line.ttl}
+          now - line.since, ends - now, count_entries(line), line.responsive, line.record, line.ttl, slot_of(line.words)}
 end
 
 -- One live holder, or false.

@@ -17,7 +17,7 @@ end
 -- The run of a cool-down is in the history already: its row gets the note.
 local function note_cooldown(line)
   local mark = 'run ' .. int(line.token) .. ' '
-  for i = 0, RUNS - 1 do
+  for i = 0, keep - 1 do
     local row = call('LINDEX', HISTORY, i)
     if not row then return end
     local before, result, record = string.match(row, '^(run %d+ %d+ %d+ %l+ )([^ +]+) (.*)$')

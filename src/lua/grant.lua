@@ -24,6 +24,7 @@ end
 local function grant(owner, line, ends, stamp, ...)
   line.token = issue()
   line.since = now
+  take_slot(line)
   if stamp == 0 then note_grant(line.token, line) end
   add_holder(owner, line, ends)
   call('HSET', WHO, '+' .. owner, line_text(line), '@' .. owner, '0=' .. int(ends), ...)
@@ -43,7 +44,7 @@ local function pass_by(owner)
   wake(owner, 'look')
 end
 
--- Grants to the waiters in front as far as they fit, and drops dead ones on the way. `excluded` has just cancelled its
+-- Grants to the waiters in front as far as they fit, and drops dead ones on the way, and those whose work is done. `excluded` has just cancelled its
 -- grant and would get it again at once.
 local function admit(excluded)
   if n_queue == 0 then return end
@@ -51,10 +52,16 @@ local function admit(excluded)
     local head = call('ZRANGE', QUEUE, 0, 0)[1]
     if not head then return end
     local line = read_line(head)
+    local what = once_of(line)
     local beat = tonumber(call('ZSCORE', ALIVE, head) or 0)
     if not line or beat <= now then
       remove_waiter(head)
       add_tombstone(head, EXPIRED)
+    elseif what and decided(what) then
+      remove_waiter(head)
+      add_tombstone(head, DONE)
+      note_skip(line.record, true)
+      wake(head, 'done')
     elseif head == excluded or not fits(line.limit) then
       return
     elseif is_silent(beat) then

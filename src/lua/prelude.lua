@@ -14,6 +14,7 @@ local n_released = call('ZCARD', RELEASED)
 local limits_complete = not several or call('ZCARD', LIMITS) == n_holders
 if several then call('HLEN', WHO) end
 call('LLEN', HISTORY)
+local n_once = call('HLEN', ONCE)
 local meta = {
   last = tonumber(last),                 -- number issued
   grant = tonumber(last_grant),          -- token of the last grant
@@ -23,7 +24,7 @@ local meta = {
   hold = tonumber(hold_end),             -- latest end of a --min-hold
 }
 
-local meta_as_read = {}
+local meta_as_read, words_as_read = {}, words
 for name, value in pairs(meta) do meta_as_read[name] = value end
 
 local wakes = {}

@@ -28,6 +28,7 @@ try('ZREM', SET, 'a')
 
 try('HSET', HASH, 'a', 1)
 try('HGET', HASH, 'a')
+try('HGETALL', HASH)
 try('HMGET', HASH, 'a')
 try('HEXISTS', HASH, 'a')
 try('HLEN', HASH)

@@ -3,6 +3,8 @@ local by_id, unused = how == 'by_id', how == 'unused'
 if by_id or unused then how = 'released' end
 local kind = how == 'released' and WAS_RELEASED or how == 'removed' and REMOVED or CANCELLED
 
+local what = how == 'released' and entry == '0' and not unused and (once_field or '') ~= '' and
+             {field = once_field, span = tonumber(once_span), asked = now - tonumber(asked_ago), max = 0}
 local ends = tonumber(held_until(owner) or 0)
 local queued = queue_ticket(owner)
 if kind == REMOVED and ends > now then return {'holds'} end
@@ -26,6 +28,28 @@ local function drop_entry(entries)
   add_tombstone(owner .. ':' .. entry, WAS_RELEASED, latest)
 end
 
+-- How the run ended, in ONCE.
+local function note_outcome(line)
+  if not what then return '' end
+  local known, number = once_of(line), tonumber(given_token)
+  if known then what.asked = math.min(what.asked, known.asked) end
+  if number == 0 and line then number = line.token end
+  if outcome == 'succeeded' then
+    return mark_done(what, number, line and line.since or math.min(now, math.floor(number / 1000)), run_record)
+  end
+  if outcome == 'failed' then note_failure(what) end
+  return ''
+end
+
+-- The success of a run whose hold is gone: marked once, and if nobody can have had the lock since.
+local function note_late_success(end_kind)
+  if not what or outcome ~= 'succeeded' then return '' end
+  local mark = read_mark(what.field)
+  if end_kind == WAS_RELEASED then return mark.ended > 0 and mark.token == tonumber(given_token) and 'marked' or '' end
+  if loss_reason(owner, entry, tonumber(given_token), 1, math.huge, end_kind) then return '' end
+  return note_outcome(nil)
+end
+
 local function free(line)
   remove_holder(owner)
   local forced = line and line.state == 'revoked'
@@ -34,7 +58,7 @@ local function free(line)
   forget(owner)
   add_tombstone(owner, forced and FORCED or kind, ends)
   if forced then return {'absent', 'forced', note_of(owner)} end
-  return {'freed'}
+  return {'freed', note_outcome(line)}
 end
 
 local function end_hold()
@@ -81,8 +105,9 @@ end
 -- The outer run may be about to restore its lease, so a nested run ends only its own entry.
 local function report_absent()
   local before = tombstone(owner)
+  local mark = note_late_success(before)
   add_tombstone(entry == '0' and owner or owner .. ':' .. entry, kind)
-  return {'absent', before and KINDS[before] or 'unknown', note_of(owner)}
+  return {'absent', before and KINDS[before] or 'unknown', note_of(owner), mark}
 end
 
 if folded then touch() end

@@ -1,18 +1,22 @@
 -- release, cancel: ends an owner, whatever it has: a lease, a grant, a position in the queue, nothing. Always leaves a
 -- tombstone, so that a late acquire cannot make the owner a holder again. A repeat succeeds.
 -- ARGV: owner, entry, released|unused|by_id|cancelled|timed_out|removed|yielded, note (with removed) or the result of
---       the run (with the first three: one word, `exit:7`, `signal:9`, or `-`); with yielded: attempt, ticket or 0
+--       the run (with the first three: one word, `exit:7`, `signal:9`, or `-`); with yielded: attempt, ticket or 0.
+--       With released, of what is done once: two empty ones, then a field of ONCE, its span, how long ago the owner first
+--       asked, its token, succeeded|failed (`-`: a failure that is not counted), its record
 -- unused: like released, but nothing ran under the lock, so that there is no cool-down. by_id: like released, by
 -- somebody who knows the owner's id; refused for a live run, since the next holder would start beside it.
 -- yielded: an attempt over a quorum got no majority; what it took here is cancelled, and the owner may come back.
--- Returns: freed | kept (by other entries) | left_queue | holds (removed only, nothing done)
+-- Returns: freed mark | kept (by other entries) | left_queue | holds (removed only, nothing done)
 --          | runs holder (by_id only, nothing done)
---          | absent kind-before note   (kind: see KINDS, or unknown)
-local owner, entry, how, note, attempt, ticket = unpack(ARGV)
+--          | absent kind-before note mark   (kind: see KINDS, or unknown)
+--          (mark: `marked` as done; `no_room`: marked, and the key that was asked for the longest time ago is forgotten)
+local owner, entry, how, note, attempt, ticket, once_field, once_span, asked_ago, given_token,
+      outcome, run_record = unpack(ARGV)
 
 if older then return older end
 do
-  local ended = entry == '0' and (how == 'released' or how == 'unused')
+  local ended = entry == '0' and (how == 'released' or how == 'unused') and not once_field
   local sole = ended and lone_owner == owner and lone_end
   local waiting = present == 5
   local line, record, token, since
@@ -25,7 +29,7 @@ do
     token, since = string.match(line or '', '^1 held %d+ (%d+) (%d+) %d+ 0 [012]')
     call('ZCARD', LIMITS)
     sole = token and holder[1] == owner and not holder[3] and entries == '0=' .. holder[2] and
-           not call('ZSCORE', RELEASED, owner) and holder[2]
+           not string.find(line, ' once=', 1, true) and not call('ZSCORE', RELEASED, owner) and holder[2]
   end
 
   -- The head, if it excludes all others, and so that nothing else is to be done: none has died. Another comes near the
@@ -39,7 +43,7 @@ do
     comer = call('ZRANGE', QUEUE, NEAR, NEAR)[1] or ''
     local beat
     beat, comer_beat = unpack(call('ZMSCORE', ALIVE, head or '', comer))
-    if not head_line[1] or stamp or dead > 0 or not beat or tonumber(beat) % 1 > 0 then sole = false end
+    if not head_line[1] or string.find(found, ' once=', 1, true) or stamp or dead > 0 or not beat or tonumber(beat) % 1 > 0 then sole = false end
   end
 
   if sole and tonumber(sole) > now then
@@ -59,9 +63,15 @@ do
       end
       call('ZADD', RELEASED, tombstone, owner)
       call('PEXPIREAT', RELEASED, remembered)
-      local rows = call('LPUSH', HISTORY, table.concat({'run', token, since, now, 'released', note, record or ''}, ' '))
-      if rows == 1 then call('PEXPIREAT', HISTORY, now + META_LIFE) end
-      if rows > RUNS then call('LTRIM', HISTORY, 0, RUNS - 1) end
+      local row = 'run ' .. token .. ' ' .. since .. ' ' .. now .. ' released ' .. note .. ' ' .. (record or '')
+      count_run(since, 'released', note, row)
+      if keep == 0 then
+        call('DEL', HISTORY)
+      else
+        local rows = call('LPUSH', HISTORY, row)
+        if rows == 1 then call('PEXPIREAT', HISTORY, now + META_LIFE) end
+        if rows > keep then call('LTRIM', HISTORY, 0, keep - 1) end
+      end
       if head then
         local granted = string.format('%.0f', math.max(last + 1, now_us))
         local claim_by = now + CLAIM
@@ -75,11 +85,9 @@ do
         call('PEXPIREAT', HOLDERS, claim_by + GRACE)
         call('PEXPIREAT', LIMITS, claim_by + GRACE)
         call('PEXPIREAT', WHO, math.max(claim_by + GRACE, remembered))
-      elseif line then
-        call('PEXPIREAT', WHO, remembered)
-        if old_head ~= NOBODY then write_memory(last, last_grant, last_exclusive, NOBODY) end
-      elseif now - kept >= HOUR then
-        write_memory(last, last_grant, last_exclusive, old_head)
+      else
+        if line then call('PEXPIREAT', WHO, remembered) end
+        write_memory(last, last_grant, last_exclusive, NOBODY)
       end
       if head then push_wake(head, 'granted') end
       if second and second ~= old_head then push_wake(second, 'look') end

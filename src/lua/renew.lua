@@ -1,6 +1,6 @@
 -- The usual way of renew.
 token, limit, ttl, min_hold = tonumber(token), tonumber(limit), tonumber(ttl), tonumber(min_hold)
-local stamp = 2 * tonumber(attempt or 0)
+local stamp, slot = 2 * tonumber(attempt or 0), tonumber(slot or 0)
 
 -- No greater token can have been issued, and none may be restored: issued tokens would never exceed it.
 local greatest = math.max(meta.last, now_us + 1000 * tonumber(ahead or 0))
@@ -41,27 +41,13 @@ local function extend(line)
   return {'extended'}
 end
 
--- Why the lease of an owner that holds nothing now cannot be restored; nil when nobody can have had the lock since.
-local function loss_reason(end_kind)
-  -- The tombstones may have been evicted; an operator's note is in another key.
-  if end_kind and end_kind > REQUEUED then return KINDS[end_kind] end
-  if call('HEXISTS', WHO, '!' .. owner) == 1 then return 'forced' end
-  if tombstone(owner .. ':' .. entry) then return 'released' end
-  if token == 0 then return end_kind and 'expired' or 'deleted' end
-  if token > greatest then return 'unissued' end
-  local since = limit == 1 and meta.grant or meta.exclusive
-  if since > token then return 'taken' end
-  if not end_kind and meta.grant >= token and meta.created <= token then return 'deleted' end
-  if not fits(limit) then return 'full' end
-  return nil
-end
-
 local function put_back()
-  local why = loss_reason(tombstone(owner))
+  local why = loss_reason(owner, entry, token, limit, greatest, tombstone(owner))
+  if not why and slot > 0 and used_slots()[slot] then why = 'taken' end
   if why then return lost(why) end
   local line = {state = 'held', limit = limit, token = token,
                 since = math.min(now, math.floor(token / 1000)), ttl = ttl, min_hold = min_hold,
-                responsive = responsive}
+                responsive = responsive, words = with_slot('', slot)}
   local entries = {['0'] = now + lease_of(entry, ttl), [entry] = now + lease_of(entry, ttl)}
   call('ZREM', RELEASED, owner)
   if queue_ticket(owner) then

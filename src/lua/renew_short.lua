@@ -2,11 +2,13 @@
 -- the token of the majority back, which makes the grant count here; a later renewal does so where that was missed.
 -- ARGV: owner, entry, token or 0 (never restored), limit, ttl, min-hold, responsive 0|1|2, record,
 --       number of the attempt to write back over a quorum, or 0; 1 to store the record anew, else 0;
---       over a quorum: by how many ms the clock that issued the token may be ahead of this one
+--       over a quorum: by how many ms the clock that issued the token may be ahead of this one, else 0;
+--       the slot as granted, or 0: a lease that is restored has it again
 -- Returns: extended | put_back | upgrade
 --          | lost (deleted|taken|full|expired|unissued|released|cancelled|removed|forced) note holder untouched 0|1
 --          (put_back: restored; untouched: nobody was granted the lock since it was granted with this token)
-local owner, entry, token, limit, ttl, min_hold, responsive, record, attempt, changed, ahead = unpack(ARGV)
+local owner, entry, token, limit, ttl, min_hold, responsive, record, attempt, changed, ahead, slot =
+  unpack(ARGV)
 
 if older then return older end
 if lone_owner == owner and tonumber(lone_end) > now and entry == '0' and (attempt or '0') == '0' and min_hold == '0' and

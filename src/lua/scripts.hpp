@@ -17,6 +17,7 @@ extern const Script release;
 extern const Script force_unlock;
 extern const Script inspect;
 extern const Script wake;
+extern const Script forget;
 
 // Tries the commands of the native scripts; returns those that failed.
 extern const Script probe;

@@ -6,6 +6,7 @@ local function wake(owner, event) wakes[#wakes + 1] = {owner, event} end
 
 local function add_holder(owner, line, ends)
   n_holders = n_holders + 1
+  if slots_used then slots_used[slot_of(line.words)] = true end
   call('ZADD', HOLDERS, int(ends), owner)
   call('ZADD', LIMITS, int(line.limit), owner)
 end
@@ -18,12 +19,14 @@ local function start_cooldown(owner, line)
   local cooldown_owner = '~' .. owner
   call('HSET', WHO, cooldown_owner, line.record, '+' .. cooldown_owner,
        line_text({state = 'cooldown', limit = line.limit, token = line.token, since = line.since,
-                  ttl = 0, min_hold = 0, responsive = '0'}))
+                  ttl = 0, min_hold = 0, responsive = '0',
+                  words = with_slot('', slot_of(line.words))}))
   add_holder(cooldown_owner, line, ends)
 end
 
 local function remove_holder(owner)
   n_holders = n_holders - call('ZREM', HOLDERS, owner)
+  slots_used = nil
   call('ZREM', LIMITS, owner)
 end
 
@@ -38,12 +41,14 @@ local function sweep_holders()
   local ended = call('ZRANGEBYSCORE', HOLDERS, '-inf', now, 'LIMIT', 0, SWEEP)
   if #ended == 0 then return end
   n_holders = n_holders - call('ZREM', HOLDERS, unpack(ended))
+  slots_used = nil
   call('ZREM', LIMITS, unpack(ended))
   for _, owner in ipairs(ended) do
     if string.sub(owner, 1, 1) ~= '~' then
       local line = read_line(owner)
       local forced = line and line.state == 'revoked'
       note_run(owner, line, forced and 'forced' or 'expired', '-')
+      if line and line.state == 'held' then note_failure(once_of(line)) end
       if line then start_cooldown(owner, line) end
       add_tombstone(owner, forced and FORCED or EXPIRED)
     end

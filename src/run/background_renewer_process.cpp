@@ -64,7 +64,11 @@ class BackgroundRenewerProcess {
     const AcquiredLease& acquired = hand_off.acquired;
     SharedLease lease({claim_.ttl, Millis(0), lock::Watchdog::renew}, acquired.granted_at, nullptr);
     Observer nobody;
-    const HeldLock held_lock{claim_.owner, acquired.token, claim_.limit, claim_.min_hold};
+    const HeldLock held_lock{.owner = claim_.owner,
+                             .token = acquired.token,
+                             .limit = claim_.limit,
+                             .min_hold = claim_.min_hold,
+                             .slot = acquired.slot};
     auto renewer = Renewer::make(
         renew_call(claim_, held_lock),
         {task_.make_server, nobody, lease, [&acquired]() -> lock::InFlight<lock::GrantReach> {

@@ -164,6 +164,7 @@ bool ProcessTree::end(Reaper& reaper, TimePoint until, Survivors& survivors) noe
   open();
   kill_known();
   killed_.clear();
+  groups_.clear();
   survivors.clear();
   bool fresh = true;
   while (fresh && BootClock::now() < until) {

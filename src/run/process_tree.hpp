@@ -22,7 +22,8 @@ inline constexpr int kDeadChildren = WEXITED | WNOHANG | WNOWAIT | __WNOTHREAD;
 enum class Grouping { own, callers };
 
 // A set of pids of fixed size, since the guard cannot allocate. What finds no room in it is found
-// by the next look, when those in it are dead.
+// by the next look, when those in it are dead. To be cleared before its first use: a guard that
+// ends nothing touches none of it.
 class PidSet {
  public:
   void clear() noexcept {
@@ -49,8 +50,8 @@ class PidSet {
     return slot;
   }
 
-  std::array<pid_t, kSlots> slots_{};
   size_t count_ = 0;
+  std::array<pid_t, kSlots> slots_;
 };
 
 // All that descends from the calling process, which is a subreaper: whatever session, group or
@@ -146,11 +147,11 @@ class ProcessTree {
   bool opened_ = false;
   Listing listing_ = Listing::children;
   util::Fd children_;
+  size_t queued_ = 0;
   PidSet killed_;  // in this call of end()
   PidSet groups_;
   PidSet seen_;
-  std::array<QueuedProcess, 4'096> queue_{};
-  size_t queued_ = 0;
+  std::array<QueuedProcess, 4'096> queue_;
 };
 
 // Where it is allowed, the calling thread runs before all that is not of real time: a storm of

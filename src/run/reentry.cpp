@@ -136,6 +136,7 @@ lock::RenewCall renew_call(const lock::AcquireCall& claim, const HeldLock& held_
   call.min_hold = held_lock.min_hold;
   call.responsive = claim.responsive;
   call.record = claim.record;
+  call.slot = held_lock.slot;
   return call;
 }
 

@@ -31,6 +31,12 @@ std::optional<std::variant<Entered, RunOutcome>> enter_held_lock(Plan& plan,
   if (signal != 0 && entered != nullptr)
     leave_outer_run(inside, entered->held_lock, connections.store, poller);
   if (signal != 0 || entered == nullptr) return RunOutcome(WaitSignaled{signal});
+  if (plan.claim.once) {
+    leave_outer_run(inside, entered->held_lock, connections.store, poller);
+    return RunOutcome(Error{ErrorKind::usage,
+                            "--once, --once-per and --once-within cannot be used inside a run that "
+                            "holds the lock: give the option to that run"});
+  }
   plan = std::move(inside);
   const HeldLock& held_lock = entered->held_lock;
   observer.event({EventKind::entered, BootClock::now(), held_lock.token, {}, held_lock.owner});
@@ -42,23 +48,28 @@ std::optional<std::variant<Entered, RunOutcome>> enter_held_lock(Plan& plan,
 RunOutcome hold_and_run(Plan plan, const Connections& connections, Observer& observer,
                         Signals& signals) {
   TRY(auto state, map_shared_state());
-  auto hold = [&](const HeldLock& held_lock, TimePoint granted_at, std::unique_ptr<Guard> early) {
-    return run_held({plan, held_lock, granted_at, connections.store, connections.make_store,
-                     observer, signals, *state, std::move(early)});
+  auto hold = [&](const HeldLock& held_lock, TimePoint granted_at, TimePoint asked_at,
+                  std::unique_ptr<Guard> early) {
+    return run_held({plan, held_lock, granted_at, asked_at, connections.store,
+                     connections.make_store, observer, signals, *state, std::move(early)});
   };
   if (!plan.outer_runs.empty()) {
     if (auto inside = enter_held_lock(plan, connections, observer, signals)) {
       if (auto* without = std::get_if<RunOutcome>(&*inside)) return std::move(*without);
       const auto& entered = std::get<Entered>(*inside);
-      return hold(entered.held_lock, entered.sent_at, nullptr);
+      return hold(entered.held_lock, entered.sent_at, entered.sent_at, nullptr);
     }
   }
   EarlyGuard early(plan, signals, *state);
   auto acquired = acquire_lock(plan, connections.store, observer, signals, -1, &early);
   if (auto* without = std::get_if<RunOutcome>(&acquired)) return std::move(*without);
   const auto& got = std::get<AcquiredLease>(acquired);
-  return hold({plan.claim.owner, got.token, plan.claim.limit, plan.claim.min_hold}, got.granted_at,
-              early.take());
+  return hold({.owner = plan.claim.owner,
+               .token = got.token,
+               .limit = plan.claim.limit,
+               .min_hold = plan.claim.min_hold,
+               .slot = got.slot},
+              got.granted_at, got.asked_at, early.take());
 }
 
 }  // namespace rlock::run

@@ -80,11 +80,21 @@ struct LeaseEnd {
       lock::LaterHolder::unknown;  // without `reported`: who had the lock
 };
 
+// Whether a success was recorded, so that the work is not done again [plan.claim.once].
+enum class Success {
+  none,  // the run was not to record any, or it is none
+  recorded,
+  pushed_out_another,  // and the key that was asked for the longest time ago was forgotten
+  stopped,             // the command was asked to stop, and may have exited with 0 half-way
+  unconfirmed,
+};
+
 struct Ended {
   CommandEnd end;
   std::optional<LeaseEnd> lost;          // it ended by itself, but without a lease: a warning
   std::optional<Error> unreleased;       // the release could not be confirmed
   std::vector<std::string> survivors{};  // of a TERM or INT; the lock is not released for them
+  Success success = Success::none;
 };
 struct NotAcquired {
   // Upgrade: a run around this one holds the lock in a wider mode, and would be waited for in vain.

@@ -42,7 +42,7 @@ bool ended_by_outer_run(const HeldLock& held_lock, const CommandResult& finish) 
 
 // `released`: none where the lock was not to be released.
 RunOutcome to_outcome(const HeldLock& held_lock, CommandResult finish,
-                      const std::optional<Result<lock::ReleaseReply>>& released) {
+                      const std::optional<Result<lock::ReleaseReply>>& released, Success success) {
   std::optional<Error> unreleased;
   if (released && !*released) unreleased = released->error();
   if (!finish.ended_for) {
@@ -50,7 +50,7 @@ RunOutcome to_outcome(const HeldLock& held_lock, CommandResult finish,
     if (!finish.lost && released && *released) finish.lost = loss_at_release(**released);
     if (ended_by_outer_run(held_lock, finish)) return LeaseLost{std::move(*finish.lost), false, {}};
     return Ended{finish.end, std::move(finish.lost), std::move(unreleased),
-                 std::move(finish.survivors)};
+                 std::move(finish.survivors), success};
   }
   switch (*finish.ended_for) {
     case EndCause::lease:
@@ -78,18 +78,75 @@ std::string history_result(const Result<CommandResult>& finish) {
   return "signal:" + std::to_string(std::get<Signaled>(finish->end).signal);
 }
 
-Result<lock::ReleaseReply> release(const HeldRunContext& context, std::string result,
-                                   lock::ReleaseHow how, TimePoint deadline) {
-  TimePoint now = BootClock::now();
-  auto left = std::clamp<Nanos>(deadline - now, timing::kShortestRelease, timing::kLongestRelease);
+Millis milliseconds_since(TimePoint time) {
+  return std::chrono::duration_cast<Millis>(BootClock::now() - time);
+}
+
+// An operator broke the lock, or somebody released it: then nobody need have had it since.
+bool taken_away(const LeaseEnd& lost) {
+  return lost.reported && (lost.reported->how == lock::LostHow::forced ||
+                           lost.reported->how == lock::LostHow::released);
+}
+
+// Whether the work was done: the command ended by itself, and nobody asked it to stop half-way. Of
+// a lease that was lost the server knows whether others may have done the work meanwhile.
+bool succeeded(const CommandResult& finish) {
+  const auto* exited = std::get_if<Exited>(&finish.end);
+  return finish.started && exited != nullptr && exited->code == 0 && !finish.ended_for &&
+         !finish.asked_to_stop && !(finish.lost && taken_away(*finish.lost));
+}
+
+// None for a run that did nothing, and inside another one, which reports for itself.
+std::optional<lock::OnceResult> once_result(const HeldRunContext& context,
+                                            const Result<CommandResult>& finish) {
+  const auto& once = context.plan.claim.once;
+  if (!once || context.held_lock.nested() || !finish || !finish->started) return std::nullopt;
+  return lock::OnceResult{*once, milliseconds_since(context.asked_at), context.held_lock.token,
+                          succeeded(*finish), context.plan.claim.record};
+}
+
+// What is left of the lease for the release, in which somebody waits for the command's exit code.
+// A success that nobody records has its work done again.
+Nanos release_time(const lock::ReleaseCall& call, Nanos left) {
+  return call.once ? std::max<Nanos>(left, timing::kShortestRelease)
+                   : std::clamp<Nanos>(left, timing::kShortestRelease, timing::kLongestRelease);
+}
+
+Result<lock::ReleaseReply> release(const HeldRunContext& context,
+                                   const Result<CommandResult>& finish, TimePoint deadline) {
   const HeldLock& held_lock = context.held_lock;
-  auto reply = release_until(
-      context.store,
-      {context.plan.claim.name, held_lock.owner, held_lock.entry, std::move(result), how},
-      now + left);
+  const bool used = finish && finish->started;
+  const lock::ReleaseCall call{context.plan.claim.name,
+                               held_lock.owner,
+                               held_lock.entry,
+                               history_result(finish),
+                               used ? lock::ReleaseHow::released : lock::ReleaseHow::unused,
+                               once_result(context, finish)};
+  const TimePoint now = BootClock::now();
+  auto reply = release_until(context.store, call, now + release_time(call, deadline - now));
   context.observer.event({EventKind::released, BootClock::now(), held_lock.token,
                           reply ? std::string() : "not confirmed: " + reply.error().text});
   return reply;
+}
+
+// What became of a success that was to be recorded.
+Success success_of(const HeldRunContext& context, const CommandResult& finish,
+                   const std::optional<Result<lock::ReleaseReply>>& released) {
+  const auto* exited = std::get_if<Exited>(&finish.end);
+  const bool ended_well = finish.started && exited != nullptr && exited->code == 0;
+  const bool applies = context.plan.claim.once && !context.held_lock.nested();
+  if (!applies || !ended_well || finish.ended_for) return Success::none;
+  if (finish.asked_to_stop) return Success::stopped;
+  if (!released || !*released) return Success::unconfirmed;
+  switch ((*released)->marked) {
+    case lock::Marked::yes:
+      return Success::recorded;
+    case lock::Marked::no_room:
+      return Success::pushed_out_another;
+    case lock::Marked::no:
+      break;
+  }
+  return Success::unconfirmed;
 }
 
 // Everything that the command's life needs is made before it starts.
@@ -114,15 +171,18 @@ Result<CommandResult> supervise(HeldRunContext& context, SharedLease& lease,
 
 }  // namespace
 
-Result<lock::ReleaseReply> release_until(lock::LockStore& store, const lock::ReleaseCall& call,
+Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCall call,
                                          TimePoint until) {
   lock::SystemPoller poller;
+  const TimePoint begun = poller.now();
+  const Millis asked = call.once ? call.once->asked : Millis(0);
   Millis attempt = timing::kFirstReleaseAttempt;
   for (Millis pause = timing::kFirstReleasePause;;
        pause = std::min(pause * 2, timing::kLongestReleasePause)) {
     // A store whose connection failed, or whose request was given up, sends the next one over a new
     // one.
     const TimePoint give_up = poller.now() + attempt;
+    if (call.once) call.once->asked = asked + milliseconds_since(begun);
     auto reply =
         lock::finish(poller, store.release(call), std::min(until, give_up), store.server());
     if (poller.now() >= give_up) attempt *= 2;  // the server may just be slow
@@ -141,8 +201,11 @@ FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::L
   fresh.granted_at.reset();
   while (poller.now() < monitor.terminate_at()) {
     TimePoint sent_at = poller.now();
-    lock::RenewCall call = renew_call(
-        plan.claim, {plan.claim.owner, acquired.token, plan.claim.limit, plan.claim.min_hold});
+    lock::RenewCall call = renew_call(plan.claim, {.owner = plan.claim.owner,
+                                                   .token = acquired.token,
+                                                   .limit = plan.claim.limit,
+                                                   .min_hold = plan.claim.min_hold,
+                                                   .slot = acquired.slot});
     call.valid_until = monitor.deadline();
     auto request = store.renew(call);
     lock::PollResult driven = poller.drive(*request, monitor.attempt_deadline(sent_at));
@@ -172,13 +235,12 @@ RunOutcome run_held(HeldRunContext context) {
   SharedLease lease(settings(context.plan), context.granted_at, guard_state);
   std::unique_ptr<Guard> guard;  // outlives the release: the next in line need not wait for its end
   auto finish = supervise(context, lease, guard);
-  const bool used = finish && finish->started;
-  const auto how = used ? lock::ReleaseHow::released : lock::ReleaseHow::unused;
   std::optional<Result<lock::ReleaseReply>> released;
   const bool all_gone = !finish || finish->survivors.empty();
-  if (all_gone) released = release(context, history_result(finish), how, lease.view().deadline);
+  if (all_gone) released = release(context, finish, lease.view().deadline);
   if (!finish) return std::move(finish).error();
-  return to_outcome(context.held_lock, std::move(*finish), released);
+  const Success success = success_of(context, *finish, released);
+  return to_outcome(context.held_lock, std::move(*finish), released, success);
 }
 
 }  // namespace rlock::run

@@ -21,8 +21,9 @@ FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::L
                        lock::Poller& poller);
 
 // Releases, retrying over fresh connections until `until`; a signal does not stop it. The last
-// error when no server confirmed: the lease then frees the lock.
-Result<lock::ReleaseReply> release_until(lock::LockStore& store, const lock::ReleaseCall& call,
+// error when no server confirmed: the lease then frees the lock. call.once->asked is as old as the
+// call of this function.
+Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCall call,
                                          TimePoint until);
 
 // A lock that is held, and all that is needed to run the command under it.
@@ -30,6 +31,7 @@ struct HeldRunContext {
   const Plan& plan;
   HeldLock held_lock;
   TimePoint granted_at;
+  TimePoint asked_at;  // when the run first asked for the lock
   lock::LockStore& store;
   const lock::MakeStore& make_store;
   Observer& observer;

@@ -36,6 +36,10 @@ bool reached_the_group(const signalfd_siginfo& info) {
   }
 }
 
+bool asks_to_stop(int number) {
+  return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
+}
+
 // The command gets no grace beside another holder.
 bool others_may_run(const lock::Lost& lost) {
   return lost.by || lost.how == lock::LostHow::taken || lost.how == lock::LostHow::full;
@@ -151,13 +155,23 @@ void Supervisor::read_signals() {
 void Supervisor::forward(const signalfd_siginfo& info) {
   const int number = static_cast<int>(info.ssi_signo);
   if (parts_.terminal.exists() && reached_the_group(info)) {
+    result_.asked_to_stop = result_.asked_to_stop || asks_to_stop(number);
     if (stuck() && gives_up_at(number)) return;
     return guard_->pass_on(number, {getpgrp(), parts_.terminal.foreground()});
   }
   // `kill 0` in the command reached us too: it needs no echo.
   const auto sender = static_cast<pid_t>(info.ssi_pid);
   if (sender != 0 && proc_is_ours() && descends_from(sender, guard_->pid())) return;
+  result_.asked_to_stop = result_.asked_to_stop || asks_to_stop(number);
   if (!gives_up_at(number)) guard_->signal({number});
+}
+
+// A signal to all processes of a service comes to the command at the same time as to rlock.
+void Supervisor::note_late_signals() {
+  signalfd_siginfo info{};
+  while (parts_.signals.next(info)) {
+    result_.asked_to_stop = result_.asked_to_stop || asks_to_stop(static_cast<int>(info.ssi_signo));
+  }
 }
 
 // The second TERM or INT, while the lock is kept for what cannot be ended, is the way out.
@@ -306,6 +320,7 @@ TimePoint Supervisor::next_look() const {
 
 Result<CommandResult> Supervisor::finish() {
   if (!gave_up_) guard_->dismiss();
+  note_late_signals();
   if (int error = parts_.state.start_error; error != 0) {
     return Error{ErrorKind::system,
                  std::string("cannot start the command: ") + std::strerror(error)};

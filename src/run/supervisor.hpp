@@ -26,6 +26,7 @@ struct CommandResult {
   std::optional<LeaseEnd> lost;  // also when that did not end the command
   std::optional<Error> error;    // with no_renewal and no_guard
   std::vector<std::string> survivors;
+  bool asked_to_stop = false;  // TERM, INT, HUP or QUIT came, or was passed on
 };
 
 // Has the guard start the command, and watches over both and the renewal thread until the command
@@ -69,6 +70,7 @@ class Supervisor {
   bool keeps_lock() const;
   void read_signals();
   void forward(const signalfd_siginfo& info);
+  void note_late_signals();
   bool gives_up_at(int number);
   void tend(TimePoint now);
   void follow_stops();

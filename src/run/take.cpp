@@ -80,7 +80,10 @@ std::variant<AcquiredLease, CalledOff, RunOutcome> acquire_lock(Plan& plan, lock
   // A signal that came with the grant ends the wait too: nothing must start.
   int signal = signals.next_number();
   bool unwanted = signal != 0 || readable(call_off);
-  if (!unwanted && fresh.granted_at) return AcquiredLease{acquired->token, *fresh.granted_at};
+  if (!unwanted && fresh.granted_at) {
+    return AcquiredLease{acquired->token, *fresh.granted_at, lock::GrantReach::everywhere,
+                         acquired->slot, acquired->asked_at};
+  }
   events.not_granted();
   // Where no server answers the lease ends by itself, and nothing has run under it.
   [[maybe_unused]] auto cancel_reply = wait.cancel({plan.claim.name, plan.claim.owner},

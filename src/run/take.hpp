@@ -12,6 +12,8 @@ struct AcquiredLease {
   lock::Token token;
   TimePoint granted_at;  // from where the lease counts
   lock::GrantReach reach = lock::GrantReach::everywhere;
+  uint64_t slot = 0;
+  TimePoint asked_at{};  // when the acquisition began
 };
 
 // Nobody wants the lock any more.

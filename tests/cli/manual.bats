@@ -31,7 +31,7 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   page=$(sed 's/\\-/-/g; s/\\fB//g; s/\\fR//g' "$top/man/rlock.1")
   for command in $(commands); do
     for option in $(options "$command"); do
-      grep -qE -e "^(-., )?$option( |$)" <<<"$page" || fail "rlock(1) has no item $option"
+      grep -qE -e "^(-., )?$option( |\[|$)" <<<"$page" || fail "rlock(1) has no item $option"
     done
   done
 }
@@ -52,6 +52,13 @@ tried_in() {
 --slots cli/modes.bats
 --shared cli/modes.bats
 --max-queue cli/modes.bats
+--once cli/once.bats
+--once-per cli/once.bats
+--once-within cli/once.bats
+--max-failures cli/once.bats
+--done-exit-code cli/once.bats
+--supersede cli/supersede.bats
+--superseded-exit-code cli/supersede.bats
 --no-reentrant cli/reentry.bats
 --wait-descendants cli/wait_descendants.bats
 --format cli/formats_peers.bats

@@ -15,6 +15,43 @@ shown() { rlock status --json "$1" | jq -rc '.locks[0] | [.mode, .slots]'; }
   let_go pool
 }
 
+# slot_of NAME: starts a holder of one of three slots of NAME, whose RLOCK_SLOT becomes $slot; $! is its pid.
+slot_of() {
+  mkfifo "slot.$1.$((++slots))"
+  # shellcheck disable=SC2016 # for the inner shell
+  start rlock run --slots 3 "$1" -- sh -c 'echo "$RLOCK_SLOT" >"$1"; exec sleep 1000' sh "slot.$1.$slots"
+  slot=$(next_line "slot.$1.$slots")
+}
+
+@test "RLOCK_SLOT is the lowest number that no other live holder has; status and acquire --json show it" {
+  local slot slots=0 second
+  slot_of team
+  [ "$slot" -eq 1 ]
+  slot_of team
+  [ "$slot" -eq 2 ]
+  second=$!
+  slot_of team
+  [ "$slot" -eq 3 ]
+  kill -TERM "$second"
+  ends_with 143 "$second"
+  [ "$(rlock status --json team | jq -c '[.locks[0].holders[].slot] | sort')" = "[1,3]" ]
+  [[ $(rlock status team) == *"up to 3 holders; this is slot 3"* ]]
+  [ "$(rlock acquire -n --ttl 1m --slots 3 --json team | jq .slot)" -eq 2 ]
+}
+
+@test "RLOCK_SLOT belongs to locks with slots, and nested runs have that of the outer run" {
+  local shown='echo "${RLOCK_SLOT-none}"'
+  export RLOCK_SLOT=7
+  [ "$(rlock run plain -c "$shown")" = none ]
+  [ "$(rlock run --slots 1 plain -c "$shown")" = none ]
+  [ "$(rlock run -s book -c "$shown")" = none ]
+  [ "$(rlock run --slots 3 team -c "$shown")" = 1 ]
+  [ "$(rlock run --slots 3 team -- rlock run --slots 3 team -c "$shown")" = 1 ]
+  [ "$(rlock run --slots 3 team -- rlock run other -c "$shown")" = none ]
+  [ "$(RLOCK_URL=unix:///none rlock run --fail-open --connect-timeout 0.2 --slots 3 team -c "$shown" 2>/dev/null)" = none ]
+  [ "$(rlock acquire -n --ttl 1m --json alone | jq .slot)" = null ]
+}
+
 @test "a freed slot goes to the next in line" {
   hold line --slots 2
   local first=$holder

@@ -227,10 +227,10 @@ spelled_otherwise() {
 
 @test "an outer run that cannot be seen puts its lease back itself, and is waited for" {
   own
+  mkfifo go
   # shellcheck disable=SC2016 # for the inner shell
   start rlock run -t 9 unseen -- sh -c 'printf %s "$RLOCK_HELD" >held.new; mv held.new held; exec 9<>go; read -r _ <&9'
   local outer=$!
-  mkfifo go
   eventually test -s held
   local owner
   owner=$(jq -r '.locks[0].holders[0].owner' <<<"$(rlock status --json unseen)")

@@ -125,7 +125,7 @@ void unknown_words(Lab& lab) {
     lab.cli({"HSET", lab.key("who"), line,
              lab.cli({"HGET", lab.key("who"), line}) + " slot=3 kind=new"});
   }
-  lab.cli({"APPEND", lab.key("meta"), " runs=5"});
+  lab.cli({"APPEND", lab.key("meta"), " rank=5"});
   as<lock::Renewal>(lab.renew('A', token, longer), "not renewed");
   lab.queued('B');
   const std::string line = lab.cli({"HGET", lab.key("who"), "+" + Lab::owner('A').text()});
@@ -136,7 +136,7 @@ void unknown_words(Lab& lab) {
   lab.granted('B');
   need(field(lab, "+").ends_with(" rank=7"), "the words of a waiter are lost: " + field(lab, "+"));
   const std::string memory = lab.cli({"GET", lab.key("meta")});
-  need(memory.find(" runs=5") != std::string::npos, "the words of the memory are lost: " + memory);
+  need(memory.find(" rank=5") != std::string::npos, "the words of the memory are lost: " + memory);
 }
 
 // The first rlock had no version word: its memory is a hash, and it stops at a string.

@@ -7,20 +7,12 @@
 
 namespace rlock::contract {
 
-const std::vector<NamedCase>& end_cases();
-const std::vector<NamedCase>& mode_cases();
-const std::vector<NamedCase>& crowd_cases();
-const std::vector<NamedCase>& rest_cases();
-const std::vector<NamedCase>& server_cases();
-const std::vector<NamedCase>& history_cases();
-const std::vector<NamedCase>& quorum_cases();
-const std::vector<NamedCase>& version_cases();
-
 const std::vector<NamedCase>& cases() {
   static const std::vector<NamedCase> all = [] {
     std::vector<NamedCase> list;
     for (auto* part : {&end_cases(), &mode_cases(), &crowd_cases(), &rest_cases(), &server_cases(),
-                       &history_cases(), &quorum_cases(), &version_cases()}) {
+                       &history_cases(), &count_cases(), &quorum_cases(), &once_cases(),
+                       &once_memory_cases(), &version_cases(), &slot_cases()}) {
       list.insert(list.end(), part->begin(), part->end());
     }
     return list;
@@ -226,7 +218,7 @@ const std::vector<Mutant> kMutants{
      {{"l.responsive .. (l.words or '')}", "l.responsive}"}},
      "words that"},
     {"words of the memory that are not known are dropped",
-     {{"moves and now or kept, head .. words}", "moves and now or kept, head}"}},
+     {{"' ' .. head .. words .. last_success", "' ' .. head"}},
      "words that"},
     {"the lock of an older rlock is taken",
      {{"if older then return older end", ""}},
@@ -247,7 +239,7 @@ const std::vector<Mutant> kShortMutants{
     {"the token counts from the counter alone",
      {{"math.max(last + 1, now_us)", "last + 1"}},
      "a flushed lock"},
-    {"a folded hold has no end", {{",\n         'PXAT', lease_end + GRACE", ""}}, "every key"},
+    {"a folded hold has no end", {{", 'PXAT', lease_end + GRACE", ""}}, "every key"},
     {"the memory has no end",
      {{"call('SET', META, text, 'PXAT', now + META_LIFE)", "call('SET', META, text)"}},
      "every key"},
@@ -255,7 +247,7 @@ const std::vector<Mutant> kShortMutants{
      {{"if rows == 1 then call('PEXPIREAT', HISTORY, now + META_LIFE) end", ""}},
      "history: capped"},
     {"the history has no bound",
-     {{"if rows > RUNS then call('LTRIM', HISTORY, 0, RUNS - 1) end", ""}},
+     {{"if rows > keep then call('LTRIM', HISTORY, 0, keep - 1) end", ""}},
      "history: capped"},
     {"an ended owner acquires a free lock",
      {{"if not ends[1] and not ends[2] and old_head", "if old_head"}},
@@ -332,7 +324,7 @@ const std::vector<Mutant> kShortMutants{
     {"the ACL is asked once", {{"(at and user and now <", "(at and user and 0 <"}}, "what the ACL"},
     {"overdue tombstones stay", {{"if overdue > 0 then", "if false then"}}, "overdue tombstones"},
     {"the run is not listed",
-     {{"'run', token, since, now, 'released', note", "'-'"}},
+     {{"local row = 'run ' .. token", "local row = '- ' .. token"}},
      "history: runs"},
     {"a heartbeat is not renewed",
      {{"call('ZADD', ALIVE, beat_score(slices), owner)\n", ""}},
@@ -384,12 +376,18 @@ void check_caught(const Mutant& mutant, Way way) {
 
 TEST_CASE("each rule removed from the usual way fails its case") {
   for (const Mutant& mutant : kMutants) check_caught(mutant, Way::usual);
-  for (const Mutant& mutant : rest_mutants(Way::usual)) check_caught(mutant, Way::usual);
+  for (auto* mutants : {&rest_mutants(Way::usual), &count_mutants(Way::usual),
+                        &once_mutants(Way::usual), &slot_mutants(Way::usual)}) {
+    for (const Mutant& mutant : *mutants) check_caught(mutant, Way::usual);
+  }
 }
 
 TEST_CASE("each rule removed from the short ways fails its case") {
   for (const Mutant& mutant : kShortMutants) check_caught(mutant, Way::short_ways);
-  for (const Mutant& mutant : rest_mutants(Way::short_ways)) check_caught(mutant, Way::short_ways);
+  for (auto* mutants : {&rest_mutants(Way::short_ways), &count_mutants(Way::short_ways),
+                        &once_mutants(Way::short_ways), &slot_mutants(Way::short_ways)}) {
+    for (const Mutant& mutant : *mutants) check_caught(mutant, Way::short_ways);
+  }
 }
 
 }  // namespace rlock::contract

@@ -71,6 +71,7 @@ MutatedScripts::MutatedScripts(Way way, std::vector<Mutation> mutations) {
   release_ = mutate(lua::release, mutations, applied);
   force_unlock_ = mutate(lua::force_unlock, mutations, applied);
   inspect_ = mutate(lua::inspect, mutations, applied);
+  forget_ = mutate(lua::forget, mutations, applied);
   all_applied_ = std::find(applied.begin(), applied.end(), false) == applied.end();
 }
 
@@ -84,18 +85,17 @@ std::string MutatedScripts::mutate(const lua::Script& script,
     applied[i] = true;
     replace_all(text, mutations[i].from, mutations[i].to);
   }
-  replace_all(text, "call('PTTL', ALIVE)", "(call('PEXPIRETIME', ALIVE) - now)");
+  for (const std::string key : {"ALIVE", "ONCE"}) {
+    replace_all(text, "call('PTTL', " + key + ")", "(call('PEXPIRETIME', " + key + ") - now)");
+  }
   return text;
 }
 
 // A digest that no script has: the text is sent each time.
 redis::Scripts MutatedScripts::scripts() const {
   constexpr std::string_view kUnknown = "0000000000000000000000000000000000000000";
-  return {{kUnknown, acquire_},
-          {kUnknown, renew_},
-          {kUnknown, release_},
-          {kUnknown, force_unlock_},
-          {kUnknown, inspect_}};
+  return {{kUnknown, acquire_},      {kUnknown, renew_},   {kUnknown, release_},
+          {kUnknown, force_unlock_}, {kUnknown, inspect_}, {kUnknown, forget_}};
 }
 
 Lab::Lab(Way way, const std::vector<Mutation>& mutations)
@@ -152,7 +152,10 @@ lock::AcquireCall Lab::call(char letter, const Ask& ask) const {
   call.max_queue = ask.max_queue;
   call.ticket = ask.ticket;
   call.attempt = ask.attempt;
-  call.record = std::string("record of ") + letter;
+  call.once = ask.once;
+  call.asked = ask.asked;
+  call.record = ask.record.empty() ? std::string("record of ") + letter : ask.record;
+  call.history_rows = ask.history_rows;
   return call;
 }
 
@@ -178,6 +181,7 @@ lock::RenewReply Lab::renew(char letter, lock::Token token, const Ask& ask,
   renew.min_hold = ask.min_hold;
   renew.attempt = ask.attempt;
   renew.ahead = ask.ahead;
+  renew.slot = ask.slot;
   renew.record_changed = !ask.record.empty();
   renew.record = renew.record_changed ? ask.record : std::string("record of ") + letter;
   return value_or_fail(drive(store_.renew(renew)));
@@ -186,6 +190,18 @@ lock::RenewReply Lab::renew(char letter, lock::Token token, const Ask& ask,
 lock::ReleaseReply Lab::release(char letter, const lock::Entry& entry, const std::string& result,
                                 lock::ReleaseHow how) {
   return value_or_fail(drive(store_.release({name_, owner(letter), entry, result, how})));
+}
+
+lock::ReleaseReply Lab::ends(char letter, const lock::OnceResult& result) {
+  lock::ReleaseCall call{name_, owner(letter)};
+  call.result = result.succeeded ? "exit:0" : "exit:1";
+  call.once = result;
+  call.once->record = std::string("record of ") + letter;
+  return value_or_fail(drive(store_.release(call)));
+}
+
+uint64_t Lab::forget(std::optional<std::string> key) {
+  return value_or_fail(drive(store_.forget({name_, std::move(key)}))).marks;
 }
 
 std::vector<lock::HistoryRow> Lab::history() {

@@ -47,7 +47,7 @@ class MutatedScripts {
   std::string mutate(const lua::Script& script, const std::vector<Mutation>& mutations,
                      std::vector<bool>& applied) const;
   bool all_applied_ = true;
-  std::string acquire_, renew_, release_, force_unlock_, inspect_;
+  std::string acquire_, renew_, release_, force_unlock_, inspect_, forget_;
 };
 
 struct Ask {
@@ -59,8 +59,12 @@ struct Ask {
   std::optional<uint64_t> max_queue{};
   lock::Ticket ticket{};
   uint64_t attempt = 0;  // as to a server of a quorum
-  std::string record{};  // with renew: stored anew
+  std::string record{};  // instead of `record of A`; with renew: stored anew
   Millis ahead{0};       // with renew, as to a server of a quorum
+  std::optional<uint64_t> history_rows{};
+  uint64_t slot = 0;  // with renew
+  std::optional<lock::Once> once{};
+  Millis asked{0};  // how long ago it first asked; with once
 };
 
 // One lock "job" on a server emptied for the case.
@@ -75,6 +79,9 @@ class Lab {
   lock::ReleaseReply release(char owner, const lock::Entry& entry = lock::Entry::outer(),
                              const std::string& result = "-",
                              lock::ReleaseHow how = lock::ReleaseHow::released);
+  // Of a run that was to be done once.
+  lock::ReleaseReply ends(char owner, const lock::OnceResult& result);
+  uint64_t forget(std::optional<std::string> key = {});
   std::vector<lock::HistoryRow> history();
   lock::CancelReply cancel(char owner, lock::CancelHow how = lock::CancelHow::cancelled);
   // As a client of a quorum does: cancels what an attempt took, with the ticket to keep or 0.

@@ -15,5 +15,25 @@ struct Mutant {
 
 // Of the rules for waiters at rest.
 const std::vector<Mutant>& rest_mutants(Way way);
+// Of what is counted.
+const std::vector<Mutant>& count_mutants(Way way);
+// Of the rules for what is done once.
+const std::vector<Mutant>& once_mutants(Way way);
+// Of the rules for slots.
+const std::vector<Mutant>& slot_mutants(Way way);
+
+// The cases of each file.
+const std::vector<NamedCase>& end_cases();
+const std::vector<NamedCase>& mode_cases();
+const std::vector<NamedCase>& crowd_cases();
+const std::vector<NamedCase>& rest_cases();
+const std::vector<NamedCase>& server_cases();
+const std::vector<NamedCase>& history_cases();
+const std::vector<NamedCase>& count_cases();
+const std::vector<NamedCase>& quorum_cases();
+const std::vector<NamedCase>& once_cases();
+const std::vector<NamedCase>& slot_cases();
+const std::vector<NamedCase>& version_cases();
+const std::vector<NamedCase>& once_memory_cases();
 
 }  // namespace rlock::contract

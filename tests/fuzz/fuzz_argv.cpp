@@ -55,7 +55,8 @@ void check_settings(const cli::Invocation& invocation) {
     require(settings->plan.claim.ttl >= Millis(1000), "a lease lasts a second at least");
     require(util::is_utf8(settings->plan.claim.record), "a record is UTF-8");
     require(settings->plan.claim.record.size() < 8192, "a record is short");
-    require(settings->conflict_code >= 0 && settings->conflict_code <= 255, "a code is a code");
+    require(settings->waiting.conflict_code >= 0 && settings->waiting.conflict_code <= 255,
+            "a code is a code");
   }
   if (invocation.command == cli::CommandId::acquire) {
     auto settings = cli::acquire_settings(invocation);

@@ -6,7 +6,7 @@ import subprocess
 import time
 import unittest
 
-from support import RLOCK, Case, child_of, command_of, needs_root, note, send, until, gone
+from support import RLOCK, Case, child_of, command_of, needs_root, note, read, send, until, gone
 
 # Nobody else's: processes are counted for each user, and root's are not limited.
 NOBODY = 61184
@@ -113,6 +113,17 @@ class Refusals(Case):
             send(command_of(runner, "lease-guard"), signal.SIGKILL)
             self.assert_ends(holder, -signal.SIGKILL)
         self.assert_nothing_left("hung")
+
+    def test_event_log_on_a_disk_that_hangs(self):
+        """No write to it delays a renewal or the release."""
+        log = self.folder + "/log"
+        hanging = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", log, "-e", "trace=write",
+                   "-e", "inject=write:delay_enter=3000000"]
+        needs_root("strace", "-qq", "-o", "/dev/null", "true")
+        got = self.run_program([*hanging, RLOCK, "run", "-t", "2", "--event-log", log, "slow", "--", "sleep", "5"])
+        self.assertEqual(got.returncode, 0, got)
+        self.assertIn("acquired", read(log))
+        self.assert_nothing_left("slow")
 
     def test_each_system_call_of_the_start_fails_once(self):
         """2: whatever fails between grant and command: the command's code or 71, and no key left."""

@@ -30,7 +30,7 @@ class FakeStore final : public lock::LockStore {
   struct Script {
     std::function<InFlight<lock::AcquireReply>()> acquire;
     std::function<InFlight<lock::RenewReply>()> renew;
-    std::function<InFlight<lock::ReleaseReply>()> release;
+    std::function<InFlight<lock::ReleaseReply>(const lock::ReleaseCall&)> release;
     std::function<InFlight<lock::Wake>(Millis slice)> wake;
     std::function<void(const char* call)> trace;
     lock::GrantReach reach = lock::GrantReach::everywhere;
@@ -45,9 +45,9 @@ class FakeStore final : public lock::LockStore {
     script_.trace("renew");
     return script_.renew();
   }
-  InFlight<lock::ReleaseReply> release(const lock::ReleaseCall&) override {
+  InFlight<lock::ReleaseReply> release(const lock::ReleaseCall& call) override {
     script_.trace("release");
-    return script_.release();
+    return script_.release(call);
   }
   InFlight<lock::CancelReply> cancel(const lock::CancelCall&) override {
     script_.trace("cancel");

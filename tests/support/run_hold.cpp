@@ -5,9 +5,10 @@
 // ttl, kill_after, max_run (ms) · watchdog=none · on_lost=ignore · until=descendants
 // · outer=held|unseen, patience (ms) · grant_after (ms), queue=1 (never granted) ·
 // renew=ok|silent|error|taken|forced|deleted|full, good_renewals (so many are ok first) ·
-// release=ok|error-once|silent|forced · woken_after (ms) · wake=broken (the first wait for a wake
-// fails) · trace=FILE (`BOOTTIME_NS CALL` a line) · result=FILE (one line: what the outcome was).
-// The exit code is as the command line's.
+// once=1 (the run is done once; traces `success` or `failure` for a release that reports one) ·
+// release=ok|error-once|silent|forced|no-room · woken_after (ms) · wake=broken (the first wait for
+// a wake fails) · trace=FILE (`BOOTTIME_NS CALL` a line) · result=FILE (one line: what the outcome
+// was). The exit code is as the command line's.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -61,6 +62,11 @@ void append_line(const std::string& file, const std::string& line) {
   [[maybe_unused]] ssize_t written = write(fd.get(), text.data(), text.size());
 }
 
+void trace_line(const Settings& set, const char* call) {
+  auto now = BootClock::now().time_since_epoch().count();
+  append_line(set.text("trace"), std::to_string(now) + " " + call);
+}
+
 Error unavailable_error() {
   return {ErrorKind::unavailable, "fake:6379: connection refused", Retry::later};
 }
@@ -79,11 +85,14 @@ lock::InFlight<lock::RenewReply> renew(const std::string& word) {
   return answer<lock::RenewReply>(lock::RenewReply(lock::Lost{how_lost(word), std::nullopt, "x"}));
 }
 
-lock::InFlight<lock::ReleaseReply> release(const std::string& word, int call) {
+lock::InFlight<lock::ReleaseReply> release(const std::string& word, int call, bool success) {
   if (word == "silent") return silence<lock::ReleaseReply>();
   if (word == "error-once" && call == 0) return answer<lock::ReleaseReply>(unavailable_error());
   auto ending = word == "forced" ? lock::OwnerEnd::forced : lock::OwnerEnd::released;
-  return answer<lock::ReleaseReply>(lock::ReleaseReply{ending, "x"});
+  lock::ReleaseReply reply{ending, "x"};
+  if (success && word != "forced")
+    reply.marked = word == "no-room" ? lock::Marked::no_room : lock::Marked::yes;
+  return answer<lock::ReleaseReply>(std::move(reply));
 }
 
 test::FakeStore::Script script(const Settings& set) {
@@ -98,7 +107,11 @@ test::FakeStore::Script script(const Settings& set) {
                                       set.ms("grant_after"));
   };
   script.renew = [&set] { return renew(good_renewals-- > 0 ? "ok" : set.text("renew", "ok")); };
-  script.release = [&set] { return release(set.text("release", "ok"), releases++); };
+  script.release = [&set](const lock::ReleaseCall& call) {
+    const bool success = call.once && call.once->succeeded;
+    if (call.once) trace_line(set, success ? "success" : "failure");
+    return release(set.text("release", "ok"), releases++, success);
+  };
   script.wake = [&set](Millis) {
     if (broken.exchange(false)) return answer<lock::Wake>(unavailable_error());
     if (set.number("woken_after") == 0) return silence<lock::Wake>();
@@ -106,10 +119,7 @@ test::FakeStore::Script script(const Settings& set) {
   };
   // partial=1: some servers have not confirmed the grant.
   if (set.number("partial") != 0) script.reach = lock::GrantReach::majority;
-  script.trace = [&set](const char* call) {
-    auto now = BootClock::now().time_since_epoch().count();
-    append_line(set.text("trace"), std::to_string(now) + " " + call);
-  };
+  script.trace = [&set](const char* call) { trace_line(set, call); };
   return script;
 }
 
@@ -134,6 +144,7 @@ run::Plan plan(const Settings& set, std::vector<std::string> command) {
   if (set.text("until") == "descendants") plan.until = run::ReleaseAfter::descendants;
   if (!set.text("outer").empty()) plan.outer_runs.push_back(outer(set, plan.claim.owner));
   if (set.text("on_lost") == "ignore") plan.on_lost = run::OnLost::ignore;
+  if (set.number("once") != 0) plan.claim.once = lock::Once{lock::OnceKind::key, "k", {}, {}};
   if (set.text("watchdog") == "none") plan.watchdog = lock::Watchdog::none;
   return plan;
 }
@@ -154,6 +165,8 @@ ResultLine result_line(const run::Ended& ended) {
   std::string text = "ended";
   if (ended.lost) text += " lost" + describe(*ended.lost);
   if (ended.unreleased) text += " unreleased";
+  constexpr const char* kSuccess[] = {"", " recorded", " pushed out", " stopped", " unconfirmed"};
+  text += kSuccess[static_cast<size_t>(ended.success)];
   if (auto* how = std::get_if<run::Signaled>(&ended.end)) return {0, how->signal, text};
   return {std::get<run::Exited>(ended.end).code, 0, text};
 }

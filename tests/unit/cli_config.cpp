@@ -116,6 +116,13 @@ TEST_CASE("strings, numbers and booleans become what the command line would say"
   CHECK(of_text("").all(Opt::url).empty());
 }
 
+TEST_CASE("an option whose value is optional may be true, false or a number") {
+  CHECK(of_text("[run]\nsupersede = true").last(Opt::supersede) == kFlagValue);
+  CHECK(of_text("[run]\nsupersede = 7").last(Opt::supersede) == "7");
+  CHECK_FALSE(of_text("[run]\nsupersede = false").has(Opt::supersede));
+  CHECK(contains(error_of_text("[run]\nsupersede = 'x'"), "true, false or a whole number"));
+}
+
 TEST_CASE("a false of the user's file beats a true of the machine's") {
   Folder folder;
   std::string machine = folder.write("machine", "[run]\nno-renew = true");
@@ -128,6 +135,9 @@ TEST_CASE("of options that exclude each other the one with the higher precedence
   Folder folder;
   std::string slots = folder.write("slots", "[run]\nslots = 3");
   CHECK_FALSE(configured(run_call({"--shared"}), {slots}).has(Opt::slots));
+  std::string daily = folder.write("daily", "[run]\nonce-per = 'day'\nmax-failures = 3");
+  CHECK_FALSE(configured(run_call({"--once", "k"}), {daily}).has(Opt::once_per));
+  CHECK(configured(run_call(), {daily}).last(Opt::once_per) == "day");
   std::string never = folder.write("never", "[run]\nnonblock = true");
   std::string while_5m = folder.write("wait", "[run]\nwait = '5m'");
   CHECK_FALSE(configured(run_call({"-w", "5"}), {never}).has(Opt::nonblock));

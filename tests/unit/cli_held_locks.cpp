@@ -60,6 +60,19 @@ TEST_CASE("a record is read as it was written, whatever bytes the names contain"
   }
 }
 
+TEST_CASE("a record has the slot of a lock with slots, and no other one has a field for it") {
+  run::HeldLock held_lock = fresh_lock(lock::Limit::slots(7));
+  const std::string without = encode_held({{kAddress, held_lock, kProcess}});
+  held_lock.slot = 3;
+  const std::string with = encode_held({{kAddress, held_lock, kProcess}});
+  CHECK(with == without + ",3");
+  CHECK(decode_held(without).at(0).held_lock.slot == 0);
+  CHECK(decode_held(with).at(0).held_lock.slot == 3);
+  CHECK(decode_held(without + ",1025").empty());
+  CHECK(decode_held(without + ",x").empty());
+  CHECK(decode_held(with + ",1").empty());
+}
+
 TEST_CASE("a process is never younger than its record") {
   const HolderProcess process{1, TimePoint(std::chrono::nanoseconds(1'000'001)), Millis(0)};
   CHECK(inherited_records({}, kAddress, fresh_lock(), process)[0].process.at ==

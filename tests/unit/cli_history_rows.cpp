@@ -110,9 +110,10 @@ TEST_CASE("history as JSON is exactly as documented") {
 TEST_CASE("acquire as JSON is exactly as documented") {
   lock::AcquireCall claim{name("deploy"), *lock::Owner::parse(test::kOwner)};
   claim.ttl = Millis(900'000);
-  CHECK(acquire_json(claim, {7}, Millis(899'000), {kStart}) ==
+  CHECK(acquire_json(claim, {7}, 0, Millis(899'000), {kStart}) ==
         "{\"schema\":1,\"name\":\"deploy\",\"owner\":\"" + test::kOwner +
-            "\",\"token\":7,\"left_ms\":899000,\"ttl_ms\":900000,\"acquired_at\":\"2026-11-21T02:"
+            "\",\"token\":7,\"slot\":null,\"left_ms\":899000,\"ttl_ms\":900000,\"acquired_at\":"
+            "\"2026-11-21T02:"
             "53:00.007Z\"}\n");
 }
 
@@ -125,6 +126,17 @@ TEST_CASE("the history is a table of runs with the skipped runs between them") {
         "2026-11-21T02:53:00Z  1m5s  exit 7   alice@web1  make deploy\n"
         "2026-11-21T02:53:00Z  2s    2 skips  bob@web2    make test\n"
         "2026-11-21T02:53:00Z  1m5s  forced   alice@web1  make deploy\n");
+}
+
+TEST_CASE("skips that found their work done are called that") {
+  lock::Skips all = skips(3);
+  all.done = 3;
+  lock::Skips some = skips(3);
+  some.done = 1;
+  History history = to_history({all, run("released", "exit:0"), some}, 20);
+  const std::string table = history_table(lines_of("x", history), NameColumn::hidden, 80);
+  CHECK(table.find("3 done  ") != std::string::npos);
+  CHECK(table.find("[1 found it done] make test") != std::string::npos);
 }
 
 TEST_CASE("the history of a hostile server is printable and within its width") {

@@ -22,6 +22,7 @@ lock::LockName name(const char* text) {
 std::vector<LockView> locks() {
   lock::Holder slot = test::holder();
   slot.limit = lock::Limit::slots(3);
+  slot.slot = 2;
   lock::Holder revoked = test::holder();
   revoked.state = lock::HolderState::revoked;
   lock::Holder cooling = test::holder();
@@ -143,10 +144,11 @@ TEST_CASE("an event is one object with its name, times, host, owner, token and d
 
 TEST_CASE("a busy lock's error has the holder as fields") {
   const Error busy{ErrorKind::busy, "busy"};
-  auto read = json::parse(error_json(busy, {"x"}, 3, test::holder()))["error"];
+  auto read = json::parse(error_json(busy, {"x"}, {3, {}, test::holder()}))["error"];
   CHECK(read["code"] == 3);
   CHECK(read["holder"]["host"] == "web1");
   CHECK(read["holder"]["pid"] == 4711);
   CHECK(read["holder"]["reason"] == "release 7");
-  CHECK_FALSE(json::parse(error_json(busy, {"x"}, 3))["error"].contains("holder"));
+  CHECK_FALSE(json::parse(error_json(busy, {"x"}, {3}))["error"].contains("holder"));
+  CHECK(json::parse(error_json(busy, {"x"}, {3, "superseded"}))["error"]["kind"] == "superseded");
 }

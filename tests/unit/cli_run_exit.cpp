@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "cli/output/timestamp.hpp"
 #include "unit/cli_fixture.hpp"
 
 using namespace rlock;
@@ -13,7 +14,11 @@ using namespace rlock::cli;
 namespace {
 
 MessageContext context() {
-  return {"nightly", "db1:6379", "backup", 75, Millis(600'000), Millis(3'000)};
+  return {.name = "nightly",
+          .server = "db1:6379",
+          .command = "backup",
+          .max_run = Millis(600'000),
+          .waited = Millis(3'000)};
 }
 
 RunExit run_exit(const run::RunOutcome& outcome) {
@@ -115,6 +120,60 @@ TEST_CASE("a skip names the holder and is a notice, not an error") {
   spaced.name = "a b";
   CHECK(to_exit(run::NotAcquired{lock::Busy{}}, spaced)
             .message.ends_with("; see rlock status 'a b'"));
+}
+
+TEST_CASE("work that was done before is a success of its own, and says whose") {
+  MessageContext once = context();
+  once.once = true;
+  const std::string record = encode_record({"web3", "cron", 812, {}, {}, {}});
+  lock::AlreadyDone done{wall_clock(), Millis(250'000), record};
+  RunExit got = to_exit(run::NotAcquired{done}, once);
+  CHECK(got.code == 0);
+  CHECK(got.severity == Severity::notice);
+  CHECK(got.message ==
+        "\"nightly\" was done by web3 at " + local_time(done.at, done.at) + " (took 4m10s)");
+  once.done_code = 9;
+  CHECK(to_exit(run::NotAcquired{lock::AlreadyDone{}}, once).code == 9);
+  CHECK(to_exit(run::NotAcquired{lock::AlreadyDone{}}, once).message ==
+        "\"nightly\" was done by another run");
+  got = to_exit(run::NotAcquired{lock::FailedTooOften{3}}, once);
+  CHECK(got.code == 75);
+  CHECK(got.severity == Severity::error);
+  CHECK(contains(got.message, "failed 3 times"));
+}
+
+TEST_CASE("who is superseded names the newer one") {
+  MessageContext deploy = context();
+  deploy.superseded_code = 8;
+  const std::string record = encode_record({"runner7", "ci", 812, {}, {}, {}});
+  RunExit got = to_exit(run::NotAcquired{lock::Superseded{record}}, deploy);
+  CHECK(got.code == 8);
+  CHECK(got.severity == Severity::notice);
+  CHECK(got.kind == "superseded");
+  CHECK(contains(got.message, " was superseded by ci@runner7 (pid 812)"));
+  CHECK(contains(to_exit(run::NotAcquired{lock::Superseded{}}, deploy).message, "a newer run"));
+}
+
+TEST_CASE("a success that is not recorded is a warning, and the exit code stays") {
+  MessageContext once = context();
+  once.once = true;
+  using run::Success;
+  for (auto [success, text] : {std::pair{Success::unconfirmed, "it may run again"},
+                               {Success::stopped, "was asked to stop"},
+                               {Success::pushed_out_another, "1000 for each lock"}}) {
+    RunExit got = to_exit(run::Ended{run::Exited{0}, {}, {}, {}, success}, once);
+    CHECK(got.code == 0);
+    CHECK(got.severity == Severity::error);
+    CHECK(contains(got.message, text));
+    check_complete(got);
+  }
+  RunExit silent = to_exit(run::Ended{run::Exited{0}, {}, {}, {}, Success::recorded}, once);
+  CHECK(silent.severity == Severity::silent);
+  once.unlocked = true;
+  CHECK(contains(to_exit(run::Ended{run::Exited{0}, {}, {}}, once).message, "it may run again"));
+  CHECK_FALSE(contains(to_exit(run::Ended{run::Exited{1}, {}, {}}, once).message, "run again"));
+  const Error gone{ErrorKind::unavailable, "connection refused"};
+  CHECK(contains(unlocked_warning(gone, once), "nothing is recorded as done"));
 }
 
 TEST_CASE("-E changes the code of a conflict and of nothing else") {

@@ -49,18 +49,20 @@ TEST_CASE("the defaults are the documented ones") {
   CHECK(got.plan.on_lost == run::OnLost::terminate);
   CHECK(got.plan.watchdog == lock::Watchdog::renew);
   CHECK_FALSE(got.plan.max_run);
-  CHECK_FALSE(got.wait);
-  CHECK(got.conflict_code == 75);
+  CHECK_FALSE(got.waiting.wait);
+  CHECK(got.waiting.conflict_code == 75);
+  CHECK(got.waiting.superseded_code == 75);
+  CHECK(got.done_code == 0);
   CHECK(good({"-t", "6s"}).plan.kill_after == Millis(1'000));
 }
 
 TEST_CASE("-n tries once, -w waits for a time, and without either a run waits without limit") {
   CHECK(good({"-n"}).plan.claim.queueing == lock::Queueing::never);
   CHECK(good({"-w0"}).plan.claim.queueing == lock::Queueing::never);
-  CHECK(good({"-n", "-w0"}).wait == Millis(0));
-  CHECK(good({"-w", "10m"}).wait == Millis(600'000));
+  CHECK(good({"-n", "-w0"}).waiting.wait == Millis(0));
+  CHECK(good({"-w", "10m"}).waiting.wait == Millis(600'000));
   CHECK(good({"-w", "10m"}).plan.claim.queueing == lock::Queueing::wait);
-  CHECK_FALSE(good({}).wait);
+  CHECK_FALSE(good({}).waiting.wait);
 }
 
 TEST_CASE("a setting that makes no sense is refused and named") {
@@ -84,19 +86,47 @@ TEST_CASE("a setting that makes no sense is refused and named") {
 TEST_CASE("modes, --min-hold and --max-queue reach the claim") {
   CHECK(good({}).plan.claim.limit == lock::Limit::exclusive());
   CHECK(good({"--slots", "1"}).plan.claim.limit == lock::Limit::exclusive());
-  CHECK(good({"--slots", "1000000"}).plan.claim.limit == lock::Limit::slots(1'000'000));
+  CHECK(good({"--slots", "1024"}).plan.claim.limit == lock::Limit::slots(1024));
   CHECK(good({"-s"}).plan.claim.limit == lock::Limit::shared());
   CHECK(good({"--min-hold", "5m"}).plan.claim.min_hold == Millis(300'000));
   CHECK_FALSE(good({}).plan.claim.max_queue);
   CHECK(good({"--max-queue", "0"}).plan.claim.max_queue == 0U);
   CHECK(good({"--max-queue", "3", "-n"}).plan.claim.queueing == lock::Queueing::never);
   for (const Words& words : {Words{"--slots", "0"},
-                             {"--slots", "1000001"},
+                             {"--slots", "1025"},
                              {"--slots", "-1"},
                              {"--slots", "2", "-s"},
                              {"--max-queue", "-1"},
                              {"--max-queue", "x"},
                              {"--min-hold", "soon"}}) {
+    Words all{"run"};
+    all.insert(all.end(), words.begin(), words.end());
+    all.insert(all.end(), {"x", "--", "true"});
+    CHECK(error_of(all).find(words.front()) != std::string::npos);
+  }
+}
+
+TEST_CASE("--supersede takes a number behind an equals sign, and no other word") {
+  CHECK_FALSE(good({}).plan.claim.supersede);
+  REQUIRE(good({"--supersede"}).plan.claim.supersede);
+  CHECK_FALSE(good({"--supersede"}).plan.claim.supersede->number);
+  CHECK(good({"--supersede=0"}).plan.claim.supersede->number == 0U);
+  CHECK(good({"--supersede=812"}).plan.claim.supersede->number == 812U);
+  CHECK(good({"--reason", "--supersede"}).plan.claim.supersede == std::nullopt);
+  CHECK(good({"--supersede", "--superseded-exit-code", "9"}).waiting.superseded_code == 9);
+  for (const char* word : {"--supersede=", "--supersede=x", "--supersede=-1"}) {
+    CHECK(error_of({"run", word, "x", "--", "true"}).find("--supersede") != std::string::npos);
+  }
+}
+
+TEST_CASE("work that is done once has an exit code, and one holder") {
+  CHECK(good({"--once", "k"}).plan.claim.once->key == "k");
+  CHECK(good({"--once", "k", "--slots", "1", "--done-exit-code", "7"}).done_code == 7);
+  for (const Words& words : {Words{"--once", "k", "--slots", "2"},
+                             {"--once-per", "day", "-s"},
+                             {"--once-within", "1h", "--format", "plain"},
+                             {"--supersede", "--format", "redisson"},
+                             {"--done-exit-code", "256"}}) {
     Words all{"run"};
     all.insert(all.end(), words.begin(), words.end());
     all.insert(all.end(), {"x", "--", "true"});

@@ -76,6 +76,19 @@ TEST_CASE("a free lock takes one request, and the lease counts from before it") 
   CHECK(bench.store.asked.size() == 1);
 }
 
+TEST_CASE("each request says how long ago the first one was sent") {
+  Bench bench;
+  bench.answers(place(3), 1000ms);
+  bench.wakes_after(2s);
+  bench.answers(Granted{{42}, {}, 5}, 10ms);
+  auto result = bench.run();
+  REQUIRE(result);
+  CHECK(bench.store.asked.at(0).asked == 0ms);
+  CHECK(bench.store.asked.at(1).asked == 3000ms);
+  CHECK(std::get<Acquired>(*result).asked_at == bench.start);
+  CHECK(std::get<Acquired>(*result).slot == 5);
+}
+
 TEST_CASE("a waiter blocks at the server, sends its ticket and is granted the lock") {
   Bench bench;
   bench.answers(place(3));

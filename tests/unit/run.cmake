@@ -8,7 +8,7 @@ add_executable(run_probe ${support}/run_probe.cpp)
 target_compile_options(run_probe PRIVATE -fno-sanitize=all)
 target_link_options(run_probe PRIVATE -fno-sanitize=all)
 
-rlock_unit(run run_end.cpp run_inherit.cpp run_guard.cpp run_lease.cpp run_namespace.cpp run_reentry.cpp run_signals.cpp run_suspend.cpp run_terminal.cpp
+rlock_unit(run run_end.cpp run_inherit.cpp run_guard.cpp run_lease.cpp run_namespace.cpp run_once.cpp run_reentry.cpp run_signals.cpp run_suspend.cpp run_terminal.cpp
            run_process_tree.cpp run_process_handle.cpp ../support/job.cpp)
 target_compile_definitions(unit_run PRIVATE RUN_HOLD="$<TARGET_FILE:run_hold>"
                                             RUN_PROBE="$<TARGET_FILE:run_probe>")

@@ -119,7 +119,8 @@ int report_not_acquired(const run::RunOutcome& outcome, const MessageContext& co
   const int code = report_exit(run_exit, verbosity_of(choices));
   if (!choices.has(Opt::json)) return code;
   const Error busy{ErrorKind::busy, run_exit.message};
-  return print_result(error_json(busy, {context.name}, code, holder_of(outcome)), code);
+  return print_result(error_json(busy, {context.name}, {code, run_exit.kind, holder_of(outcome)}),
+                      code);
 }
 
 // Releases the lock: the caller did not learn its owner.
@@ -147,7 +148,7 @@ lock::GrantReach complete_grant(lock::LockStore& store) {
 std::string lease_json(const lock::AcquireCall& claim, const run::AcquiredLease& acquired) {
   const auto age = std::chrono::duration_cast<Millis>(BootClock::now() - acquired.granted_at);
   const Millis left = std::max(Millis(0), claim.ttl - age);
-  return acquire_json(claim, acquired.token, left, wall_clock());
+  return acquire_json(claim, acquired.token, acquired.slot, left, wall_clock());
 }
 
 int report_acquired(run::AcquiredLease acquired, const AcquireSettings& settings,
@@ -189,6 +190,7 @@ int acquire(AcquireSettings settings, Session& session, run::Signals& signals,
         .name = plan.claim.name.text(),
         .server = session.server(),
         .conflict_code = settings.waiting.conflict_code,
+        .superseded_code = settings.waiting.superseded_code,
         .waited = std::chrono::duration_cast<Millis>(BootClock::now() - start),
         .format = session.format()};
     return report_not_acquired(*not_acquired, context, choices);

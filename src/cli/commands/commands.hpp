@@ -21,6 +21,7 @@ int queue_command(const Invocation& invocation);
 int force_unlock_command(const Invocation& invocation);
 int watch_command(const Invocation& invocation);
 int history_command(const Invocation& invocation);
+int forget_command(const Invocation& invocation);
 int doctor_command(const Invocation& invocation);
 int completion_command(const Invocation& invocation);
 

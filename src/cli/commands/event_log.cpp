@@ -66,7 +66,7 @@ Result<EventLog> EventLog::open(const std::string& path, const lock::AcquireCall
 }
 
 EventLog::EventLog(util::Fd file, const lock::AcquireCall& claim)
-    : file_(std::move(file)),
+    : writer_(std::move(file)),
       name_(claim.name.text()),
       owner_(claim.owner.text()),
       host_(own_record().host.value_or("")),
@@ -84,7 +84,7 @@ void EventLog::append(const run::Event& event) {
     acquired_ = event.at;
     logged.waited = milliseconds_between(opened_, event.at);
   }
-  write_line(logged, event.at);
+  append_line(logged, event.at);
 }
 
 void EventLog::append_attempt_end(std::string_view event_name, const std::string& detail) {
@@ -92,10 +92,10 @@ void EventLog::append_attempt_end(std::string_view event_name, const std::string
   LoggedEvent logged{event_name};
   logged.detail = detail;
   logged.waited = milliseconds_between(opened_, now);
-  write_line(logged, now);
+  append_line(logged, now);
 }
 
-void EventLog::write_line(LoggedEvent event, TimePoint at) {
+void EventLog::append_line(LoggedEvent event, TimePoint at) {
   event.t_ns = at.time_since_epoch().count();
   event.time = wall_clock();
   event.host = host_;
@@ -103,9 +103,7 @@ void EventLog::write_line(LoggedEvent event, TimePoint at) {
   event.name = name_;
   event.owner = owner_;
   event.traceparent = traceparent_;
-  const std::string line = event_json(event);
-  while (write(file_.get(), line.data(), line.size()) < 0 && errno == EINTR) {
-  }
+  writer_.append(event_json(event));
 }
 
 }  // namespace rlock::cli

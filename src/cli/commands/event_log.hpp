@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
+#include "cli/commands/log_writer.hpp"
 #include "cli/output/json.hpp"
 #include "run/run.hpp"
-#include "util/fd.hpp"
 
 namespace rlock::cli {
 
@@ -13,7 +13,6 @@ namespace rlock::cli {
 std::string_view to_string(run::EventKind kind);
 
 // One JSON object a line, each appended with a single write, so that several runs may share a file.
-// A write that fails is ignored: a full disk must not end the command.
 class EventLog {
  public:
   // ErrorKind::config if the file cannot be opened. To be called before anything is locked.
@@ -22,12 +21,14 @@ class EventLog {
   void append(const run::Event& event);
   // How an attempt that did not get the lock ended: `skipped`, `timed-out`, `unreachable` …
   void append_attempt_end(std::string_view event_name, const std::string& detail);
+  // Waits until everything is written, for at most `timeout`.
+  void drain(Millis timeout) { writer_.drain(timeout); }
 
  private:
   EventLog(util::Fd file, const lock::AcquireCall& claim);
-  void write_line(LoggedEvent event, TimePoint at);
+  void append_line(LoggedEvent event, TimePoint at);
 
-  util::Fd file_;
+  LogWriter writer_;
   std::string name_;
   std::string owner_;
   std::string host_;

@@ -18,10 +18,11 @@ namespace rlock::cli {
 namespace {
 
 // server,prefix,name,owner,token,limit,min-hold in ms,pid,ms since boot,ms of the ttl that is
-// renewed;the next record
+// renewed[,slot];the next record. A lock without slots has the record of earlier versions.
 constexpr char kBetweenRecords = ';';
 constexpr char kBetweenFields = ',';
 constexpr size_t kFields = 10;
+constexpr uint64_t kMostSlots = 1024;
 
 using Fields = std::vector<std::string_view>;
 
@@ -61,9 +62,13 @@ std::optional<run::HeldLock> read_held(const Fields& fields) {
   auto token = number(fields[4], kExact);
   auto limit = number(fields[5], lock::Limit::shared().value());
   auto min_hold = number(fields[6], kTenYears);
-  if (!owner || !token || !limit || *limit == 0 || !min_hold) return std::nullopt;
-  return run::HeldLock{*std::move(owner), lock::Token{*token}, lock::Limit::slots(*limit),
-                       Millis(*min_hold)};
+  auto slot = fields.size() > kFields ? number(fields[kFields], kMostSlots) : 0;
+  if (!owner || !token || !limit || *limit == 0 || !min_hold || !slot) return std::nullopt;
+  return run::HeldLock{.owner = *std::move(owner),
+                       .token = lock::Token{*token},
+                       .limit = lock::Limit::slots(*limit),
+                       .min_hold = Millis(*min_hold),
+                       .slot = *slot};
 }
 
 std::optional<HolderProcess> read_process(const Fields& fields) {
@@ -76,7 +81,7 @@ std::optional<HolderProcess> read_process(const Fields& fields) {
 
 std::optional<HeldRecord> read_record(std::string_view text) {
   auto fields = split(text, kBetweenFields);
-  if (fields.size() != kFields) return std::nullopt;
+  if (fields.size() < kFields || fields.size() > kFields + 1) return std::nullopt;
   auto address = read_address(fields);
   auto held_lock = read_held(fields);
   auto process = read_process(fields);
@@ -99,6 +104,7 @@ std::string record_text(const HeldRecord& record) {
         std::to_string(ms_since_boot(process.at)), std::to_string(process.renewing.count())}) {
     text += kBetweenFields + field;
   }
+  if (held_lock.slot != 0) text += kBetweenFields + std::to_string(held_lock.slot);
   return text;
 }
 
@@ -202,6 +208,8 @@ void set_reentry(run::Plan& plan, const Session& session, Reentry reentry) {
         "RLOCK_OWNER=" + held_lock.owner.text(),
         fenced ? "RLOCK_TOKEN=" + std::to_string(held_lock.token.value)
                : std::string("RLOCK_TOKEN"),
+        held_lock.slot != 0 ? "RLOCK_SLOT=" + std::to_string(held_lock.slot)
+                            : std::string("RLOCK_SLOT"),
         "RLOCK_UNLOCKED",
         "RLOCK_HELD=" + encode_held(records_for_command(
                             outer_runs, {address, held_lock, own_process(held_lock, renewing)})),

@@ -62,6 +62,7 @@ Status complete_call(RenewSettings& settings, Session& session) {
     return Done{};
   }
   settings.call.limit = holder->limit;
+  settings.call.slot = holder->slot;
   settings.call.responsive = holder->responsive;
   settings.call.record = holder->record;
   settings.left = holder->left;

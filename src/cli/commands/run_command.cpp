@@ -64,6 +64,8 @@ struct EndEventName {
   std::string_view operator()(const run::NotAcquired& not_acquired) const {
     if (std::holds_alternative<lock::Busy>(not_acquired.why)) return "skipped";
     if (std::holds_alternative<lock::TimedOut>(not_acquired.why)) return "timed-out";
+    if (std::holds_alternative<lock::AlreadyDone>(not_acquired.why)) return "done";
+    if (std::holds_alternative<lock::Superseded>(not_acquired.why)) return "superseded";
     return std::holds_alternative<lock::OwnerEnded>(not_acquired.why) ? "removed" : "failed";
   }
   std::string_view operator()(const run::WaitSignaled&) const { return "interrupted"; }
@@ -84,6 +86,11 @@ struct EndEventName {
 void log_end(RunObserver& observer, const run::RunOutcome& outcome, const std::string& detail) {
   std::string_view event_name = std::visit(EndEventName{}, outcome);
   if (!event_name.empty()) observer.log_attempt_end(event_name, detail);
+}
+
+bool was_done(const run::RunOutcome& outcome) {
+  const auto* not_acquired = std::get_if<run::NotAcquired>(&outcome);
+  return not_acquired != nullptr && std::holds_alternative<lock::AlreadyDone>(not_acquired->why);
 }
 
 // --fail-open: whether no server answered at all. A server that refuses, is not ready or has queued
@@ -117,9 +124,13 @@ class UnlockedObserver final : public run::Observer {
 
 // RLOCK_HELD stays: what it says of the runs around this one is still true.
 std::vector<std::string> environment_without_lock(const run::HeldLock& held_lock) {
-  return {"RLOCK_NAME",          "RLOCK_OWNER",
-          "RLOCK_TOKEN",         "RLOCK_UNLOCKED=" + held_lock.owner.text(),
-          kPasswordVariables[0], kPasswordVariables[1]};
+  return {"RLOCK_NAME",
+          "RLOCK_OWNER",
+          "RLOCK_TOKEN",
+          "RLOCK_SLOT",
+          "RLOCK_UNLOCKED=" + held_lock.owner.text(),
+          kPasswordVariables[0],
+          kPasswordVariables[1]};
 }
 
 // Runs the plan's command without the lock, but supervised like any other: signals, --max-run, exit
@@ -130,6 +141,7 @@ run::RunOutcome run_unlocked(run::Plan plan, RunObserver& observer, run::Signals
   plan.on_lost = run::OnLost::ignore;
   plan.watchdog = lock::Watchdog::renew;
   plan.claim.min_hold = {};
+  plan.claim.once.reset();
   plan.unlocked = true;
   lock::NoStore store;
   UnlockedObserver unlocked(observer);
@@ -147,14 +159,18 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
   MessageContext context{.name = name.text(),
                          .server = session.server(),
                          .command = plan.argv.front(),
-                         .conflict_code = settings.conflict_code,
+                         .conflict_code = settings.waiting.conflict_code,
+                         .superseded_code = settings.waiting.superseded_code,
+                         .done_code = settings.done_code,
+                         .once = claim.once.has_value(),
                          .max_run = plan.max_run,
                          .format = session.format()};
   RunObserver observer(name, verbosity, std::move(log), service_manager());
 
   const TimePoint start = BootClock::now();
   plan.limits.first_contact = session.connect_timeout();
-  if (settings.wait) plan.limits.deadline = start + *settings.wait;
+  const std::optional<Millis> wait = settings.waiting.wait;
+  if (wait) plan.limits.deadline = start + *wait;
   observer.show_usual_time(usual_time(plan, session, signals));
   run::RunOutcome outcome = run::hold_and_run(
       plan, {session.store(), session.make_server(), session.make_server()}, observer, signals);
@@ -171,7 +187,9 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
     find_new_holder(*lease, claim, observer, session);
   }
   const RunExit run_exit = to_exit(outcome, context);
+  if (was_done(outcome)) observer.report_done(run_exit.message);
   log_end(observer, outcome, run_exit.message);
+  observer.finish_log();
   return report_exit(run_exit, verbosity);
 }
 

@@ -7,6 +7,7 @@
 #include "cli/output/exit_code.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
+#include "cli/output/timestamp.hpp"
 #include "cli/output/view.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
@@ -97,19 +98,29 @@ class ExitVisitor {
                 ": " + holder_phrase(late.holder) + see_status()};
   }
 
-  RunExit operator()(const lock::AlreadyDone&) const {
-    return {0, {}, Severity::notice, lock_at(context_) + " was done"};
+  RunExit operator()(const lock::AlreadyDone& done) const {
+    return {context_.done_code,
+            {},
+            Severity::notice,
+            in_quotes(context_.name) + " was done " + done_phrase(done, wall_clock())};
   }
 
   RunExit operator()(const lock::FailedTooOften& failed) const {
-    return {context_.conflict_code,
+    return {kBusy,
             {},
-            Severity::notice,
-            lock_at(context_) + " failed " + std::to_string(failed.times) + " times"};
+            Severity::error,
+            lock_at(context_) + " failed " + std::to_string(failed.times) +
+                (failed.times == 1 ? " time" : " times") +
+                " and is not tried again (--max-failures); rlock history " +
+                util::printable(shell_quoted(context_.name)) + " shows the runs"};
   }
 
-  RunExit operator()(const lock::Superseded&) const {
-    return {context_.conflict_code, {}, Severity::notice, lock_at(context_) + " was superseded"};
+  RunExit operator()(const lock::Superseded& newer) const {
+    return {context_.superseded_code,
+            {},
+            Severity::notice,
+            lock_at(context_) + " was superseded " + newer_phrase(newer),
+            "superseded"};
   }
 
   RunExit operator()(const lock::OwnerEnded& gone) const {
@@ -195,19 +206,46 @@ class ExitVisitor {
     return lost ? LeaseState::lost : LeaseState::kept;
   }
 
-  // Empty where all went well.
-  std::string warning_of(const run::Ended& ended) const {
+  // What the end leaves to say of lease and release; empty where all went well.
+  std::string ending_text(const run::Ended& ended) const {
     std::string text;
     if (ended.lost) text = lease_end_text(*ended.lost) + "; the command ended by itself";
     if (ended.unreleased && !ended.lost) text = unreleased_text(*ended.unreleased);
     if (!ended.survivors.empty()) {
       text += (text.empty() ? "" : "; ") + survivors_text(ended.survivors, lease_state(ended.lost));
     }
+    const std::string success = success_text(ended);
+    return text + (text.empty() || success.empty() ? "" : "; ") + success;
+  }
+
+  // Empty where all went well.
+  std::string warning_of(const run::Ended& ended) const {
+    const std::string text = ending_text(ended);
     if (context_.unlocked) {
       return "the command ran without " + lock_at(context_) + " (--fail-open)" +
              (text.empty() ? "" : "; " + text);
     }
     return text.empty() ? text : (ended.lost ? "lost " : "") + lock_at(context_) + ": " + text;
+  }
+
+  // Where the work may be done again although it succeeded.
+  std::string success_text(const run::Ended& ended) const {
+    const auto* exited = std::get_if<run::Exited>(&ended.end);
+    const bool unlocked = context_.unlocked && exited != nullptr && exited->code == 0;
+    if (!context_.once) return {};
+    switch (unlocked ? run::Success::unconfirmed : ended.success) {
+      case run::Success::unconfirmed:
+        return "its success is not recorded; it may run again";
+      case run::Success::stopped:
+        return "it was asked to stop, so its success is not recorded; it may run again";
+      case run::Success::pushed_out_another:
+        return "its success is recorded, and the KEY that was last asked for the longest time ago "
+               "is forgotten, because the server keeps 1000 for each lock; that one may run again";
+      case run::Success::none:
+      case run::Success::recorded:
+        break;
+    }
+    return {};
   }
 
   std::string see_status() const {
@@ -220,7 +258,8 @@ class ExitVisitor {
 }  // namespace
 
 std::string unlocked_warning(const Error& error, const MessageContext& context) {
-  return "warning: " + error_text(error, context) + "; running without the lock (--fail-open)";
+  return "warning: " + error_text(error, context) + "; running without the lock (--fail-open)" +
+         (context.once ? ", and not only once: nothing is recorded as done" : "");
 }
 
 std::string lease_end_text(const run::LeaseEnd& lease) {

@@ -15,6 +15,9 @@ struct MessageContext {
   std::string server{};
   std::string command{};  // argv[0]
   int conflict_code = 75;
+  int superseded_code = 75;
+  int done_code = 0;
+  bool once = false;  // a success is to be recorded
   std::optional<Millis> max_run{};
   Millis waited{0};
   redis::Format format = redis::Format::native;
@@ -29,6 +32,7 @@ struct RunExit {
   std::optional<int> signal;
   Severity severity = Severity::silent;
   std::string message;
+  std::string_view kind{};  // of a JSON error; empty: busy
 };
 
 // Why a command is started without the lock.

@@ -261,9 +261,19 @@ void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
   print_or_queue(text);
 }
 
+void RunObserver::report_done(const std::string& status) {
+  std::lock_guard guard(mutex_);
+  manager_.report_ready(status);
+}
+
 void RunObserver::log_attempt_end(std::string_view event, const std::string& detail) {
   std::lock_guard guard(mutex_);
   if (log_) log_->append_attempt_end(event, detail);
+}
+
+void RunObserver::finish_log() {
+  std::lock_guard guard(mutex_);
+  if (log_) log_->drain(kFinalPrintTimeout);
 }
 
 void RunObserver::finish_output() {

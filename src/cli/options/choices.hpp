@@ -10,6 +10,10 @@
 
 namespace rlock::cli {
 
+// The value of an option that was given without one: of a flag in a configuration file, and of an
+// option whose value is optional.
+inline constexpr const char* kFlagValue = "true";
+
 // The options of one invocation, as text: values.hpp parses it.
 class Choices {
  public:

@@ -42,8 +42,7 @@ std::string names_of(const OptionRow& row) {
   std::string names = row.letter == '\0' ? "    " : std::string("-") + row.letter;
   if (row.letter != '\0' && !row.name.empty()) names += ", ";
   if (!row.name.empty()) names.append("--").append(row.name);
-  if (row.takes_value()) names.append(" ").append(row.metavar);
-  return names;
+  return names + value_shown(row);
 }
 
 void add_option(std::string& out, const OptionRow& row, const OptionText& own) {

@@ -60,8 +60,9 @@ std::string heading(const OptionRow& row) {
     if (!out.empty()) out += ", ";
     out += "\\fB" + escaped(spelling) + "\\fR";
   }
-  if (row.takes_value()) out += " \\fI" + escaped(row.metavar) + "\\fR";
-  return out;
+  if (!row.takes_value()) return out;
+  const std::string metavar = "\\fI" + escaped(row.metavar) + "\\fR";
+  return out + (row.value_optional ? "[=" + metavar + "]" : " " + metavar);
 }
 
 std::string as_sentence(std::string_view phrase) {

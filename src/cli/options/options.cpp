@@ -96,4 +96,10 @@ std::vector<std::string> spellings(const OptionRow& row) {
   return out;
 }
 
+std::string value_shown(const OptionRow& row) {
+  if (!row.takes_value()) return {};
+  const std::string metavar(row.metavar);
+  return row.value_optional ? "[=" + metavar + "]" : " " + metavar;
+}
+
 }  // namespace rlock::cli

@@ -20,6 +20,7 @@ enum class CommandId : uint8_t {
   watch,
   force_unlock,
   history,
+  forget,
   doctor,
   completion
 };
@@ -48,6 +49,13 @@ enum class Opt : uint8_t {
   slots,
   shared,
   max_queue,
+  once,
+  once_per,
+  once_within,
+  max_failures,
+  done_exit_code,
+  supersede,
+  superseded_exit_code,
   no_reentrant,
   wait_descendants,
   format,
@@ -92,6 +100,7 @@ struct OptionRow {
   char letter = '\0';             // '\0': none
   std::string_view name = {};     // without the dashes; empty: the letter alone
   std::string_view metavar = {};  // empty: takes no value
+  bool value_optional = false;    // `--supersede`, or with its value behind an equals sign
   std::string_view environment = {};
   std::string_view fallback = {};  // the default, as --help shows it
   std::string_view help = {};      // a phrase without a full stop, for --help
@@ -100,6 +109,7 @@ struct OptionRow {
   Section section = Section::command;
 
   bool takes_value() const { return !metavar.empty(); }
+  bool takes_next_word() const { return takes_value() && !value_optional; }
   bool applies_to(CommandId command) const {
     return (commands & (1U << static_cast<unsigned>(command))) != 0;
   }
@@ -126,5 +136,8 @@ const OptionRow* find_option(char letter);
 
 // `-w`, `--wait`: those that the option has.
 std::vector<std::string> spellings(const OptionRow& row);
+
+// The value behind the spellings, as help and manual show it: ` DUR`, `[=N]`, or nothing.
+std::string value_shown(const OptionRow& row);
 
 }  // namespace rlock::cli

@@ -28,7 +28,7 @@ size_t word_count(std::string_view option) {
   if (option.starts_with("--")) {
     if (option.find('=') != option.npos) return 1;
     const OptionRow* row = find_option(option.substr(2));
-    return row != nullptr && row->takes_value() ? 2 : 1;
+    return row != nullptr && row->takes_next_word() ? 2 : 1;
   }
   for (size_t i = 1; i < option.size(); ++i) {
     const OptionRow* row = find_option(option[i]);
@@ -125,13 +125,24 @@ Registered register_options(CLI::App& app, CommandId command, const Words& words
   return registered;
 }
 
-// CLI11 takes the next word for the value of `--reason=`.
-Words split_empty_values(std::span<const std::string> words) {
+bool has_optional_value(const std::string& word) {
+  const OptionRow* row =
+      word.starts_with("--") ? find_option(std::string_view(word).substr(2)) : nullptr;
+  return row != nullptr && row->value_optional;
+}
+
+// CLI11 takes the next word for the value of `--reason=`, and for that of `--supersede`, which has
+// its value behind an equals sign or the one of a flag.
+Words separate_values(std::span<const std::string> words) {
   Words out;
-  for (const std::string& word : words) {
-    bool empty_value = word.starts_with("--") && word.find('=') == word.size() - 1;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const bool empty_value = word.starts_with("--") && word.find('=') == word.size() - 1;
     out.push_back(empty_value ? word.substr(0, word.size() - 1) : word);
     if (empty_value) out.emplace_back();
+    if (has_optional_value(word)) out.emplace_back(kFlagValue);
+    const bool value_follows = is_option(word) && word_count(word) == 2 && i + 1 < words.size();
+    if (value_follows) out.push_back(words[++i]);
   }
   return out;
 }
@@ -217,7 +228,7 @@ Result<CommandLine> parse(std::span<const std::string> words) {
   if (command == nullptr) return unknown_command(words[at]);
   Words others(words.begin(), words.end());
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(at));
-  return read_options(*command, split_empty_values(others), std::move(after));
+  return read_options(*command, separate_values(others), std::move(after));
 }
 
 bool asks_for_json(std::span<const std::string> words) {

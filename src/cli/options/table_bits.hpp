@@ -17,9 +17,10 @@ inline constexpr unsigned kQueue = bit(CommandId::queue);
 inline constexpr unsigned kWatch = bit(CommandId::watch);
 inline constexpr unsigned kForce = bit(CommandId::force_unlock);
 inline constexpr unsigned kHistory = bit(CommandId::history);
+inline constexpr unsigned kForget = bit(CommandId::forget);
 inline constexpr unsigned kDoctor = bit(CommandId::doctor);
 inline constexpr unsigned kCompletion = bit(CommandId::completion);
 inline constexpr unsigned kEvery = kRun | kAcquire | kRenew | kRelease | kStatus | kQueue | kWatch |
-                                   kForce | kHistory | kDoctor | kCompletion;
+                                   kForce | kHistory | kForget | kDoctor | kCompletion;
 
 }  // namespace rlock::cli

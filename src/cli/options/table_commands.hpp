@@ -25,8 +25,9 @@ inline constexpr CommandRow kCommands[] = {
          "configuration error, 124 --max-run ended the command, 126 the command cannot be "
          "executed, 127 the command was not found.",
      .examples = "rlock run nightly -- /usr/local/bin/backup /srv\n"
-                 "rlock run -qn --min-hold 5m report -- make report   # one host does it\n"
+                 "rlock run -q --once-per day report -- make report   # one host does it\n"
                  "rlock run -w 10m --max-run 1h deploy -- ./deploy.sh\n"
+                 "rlock run --once \"$GIT_SHA\" migrate -- ./migrate  # one replica does it\n"
                  "rlock run db -c 'pg_dump app | gzip >app.gz'"},
     {.id = CommandId::acquire,
      .name = "acquire",
@@ -144,6 +145,19 @@ inline constexpr CommandRow kCommands[] = {
      .examples = "rlock history nightly\n"
                  "rlock history -n 50    # of all locks\n"
                  "rlock history nightly -n 1 --json | jq '.runs[0].exit_code'"},
+    {.id = CommandId::forget,
+     .name = "forget",
+     .usage = "forget [options] NAME",
+     .summary = "let done work be done again",
+     .about =
+         "Forgets, after asking for confirmation, what was recorded of runs that do the work under "
+         "NAME once only: their successes and failures. The next such run then runs its command. "
+         "It "
+         "does not touch who holds the lock or waits for it, nor the history.\n"
+         "Exit status: 0, also if nothing was recorded. 64 if rlock is not on a terminal and --yes "
+         "is missing. 75 if it was not confirmed; nothing was changed.",
+     .examples = "rlock forget migrate --once \"$GIT_SHA\"\n"
+                 "rlock forget nightly --yes"},
     {.id = CommandId::doctor,
      .name = "doctor",
      .usage = "doctor [options]",

@@ -51,7 +51,7 @@ inline constexpr OptionRow kOperatorOptions[] = {
      .help = "do not ask for confirmation; required when not on a terminal",
      .manual = "Use it in scripts, preferably with --owner or --token, so that the script breaks "
                "only the hold that it has checked.",
-     .commands = kForce},
+     .commands = kForce | kForget},
     {.id = Opt::strict,
      .name = "strict",
      .help = "exit with 1 also for a warning",

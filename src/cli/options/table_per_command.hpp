@@ -87,6 +87,14 @@ inline constexpr PerCommandText kPerCommandTexts[] = {
      {.help = "break the lock only if its holder has this fencing token",
       .manual = "If the lock has been granted again by now, rlock changes nothing and exits with "
                 "75. This option cannot be combined with --owner or --all."}},
+    {Opt::once,
+     kForget,
+     {.help = "forget only that a run with this KEY was done",
+      .manual = "Without this option rlock forgets everything that was done under NAME."}},
+    {Opt::yes,
+     kForget,
+     {.help = "do not ask for confirmation; required when not on a terminal",
+      .manual = "Use it in scripts."}},
     {Opt::hide_command,
      kAcquire,
      {.help = "do not store the command line of PID, or of the process that runs acquire; "

@@ -12,8 +12,9 @@ inline constexpr OptionRow kRunOptions[] = {
      .help = "do not wait: if the lock is busy, exit with 75",
      .manual = "Use it for a job that many hosts start at the same time and that only one of them "
                "should do: one host runs the job, and the others skip it. With --quiet a skip "
-               "prints nothing. Add --min-hold so that a host whose clock is behind does not do "
-               "the job again. This option cannot be combined with a --wait longer than 0.",
+               "prints nothing. A host whose clock is behind may do the job again: --once-per "
+               "and --once-within prevent that. This option cannot be combined with a --wait "
+               "longer than 0.",
      .commands = kRun | kAcquire},
     {.id = Opt::wait,
      .letter = 'w',
@@ -106,8 +107,10 @@ inline constexpr OptionRow kRunOptions[] = {
      .fallback = "1",
      .help = "allow up to N holders; if holders disagree, the smallest N applies",
      .manual =
-         "Use it to limit how many instances of a job run at once. Give the same N everywhere. "
-         "This option cannot be combined with --shared, several servers or another --format.",
+         "Use it to limit how many instances of a job run at once. Give the same N everywhere, at "
+         "most 1024. The command finds in RLOCK_SLOT which one it is: a number from 1 to N that no "
+         "other live holder has. This option cannot be combined with --shared, several servers or "
+         "another --format.",
      .commands = kRun | kAcquire},
     {.id = Opt::shared,
      .letter = 's',
@@ -124,6 +127,78 @@ inline constexpr OptionRow kRunOptions[] = {
      .help = "exit with 75 at once if N runs are already waiting",
      .manual = "Use it so that runs do not pile up behind a slow one: with 1, one run waits and "
                "all later ones exit.",
+     .commands = kRun | kAcquire},
+    {.id = Opt::once,
+     .name = "once",
+     .metavar = "KEY",
+     .help =
+         "run the command unless a run of NAME with this KEY has succeeded; otherwise exit with "
+         "0",
+     .manual =
+         "Use it where several processes start the same work, such as a migration at the start of "
+         "each replica: one does it, the others wait for it and then go on. KEY says which work it "
+         "is, such as a commit: 1 to 200 bytes. An empty KEY is an error, because it is what a "
+         "variable that is not set expands to. The server keeps a KEY for 30 days after somebody "
+         "last asked for it, and 1,000 of them for each lock. See DONE ONCE.",
+     .commands = kRun | kForget},
+    {.id = Opt::once_per,
+     .name = "once-per",
+     .metavar = "minute|hour|day|week|month",
+     .help = "run the command once in each period of the calendar; otherwise exit with 0",
+     .manual =
+         "Use it in the crontab of several hosts. What counts is the period in which a host begins "
+         "to ask: of the day, the week (from Monday) and the month by the local date of the host, "
+         "of the minute and the hour by UTC. cron starts jobs by the same clock, so that hosts "
+         "whose clocks differ by some seconds still mean the same period; all hosts need the same "
+         "time zone. See DONE ONCE.",
+     .commands = kRun},
+    {.id = Opt::once_within,
+     .name = "once-within",
+     .metavar = "DUR",
+     .help = "run the command unless a run of NAME has succeeded that began to ask less than DUR "
+             "before this one, or was granted after it; otherwise exit with 0",
+     .manual =
+         "Use it for timers without a calendar, with jitter, or that start late: take half of the "
+         "period of the timer. The clocks of the hosts do not matter. At most 366d. See DONE ONCE.",
+     .commands = kRun},
+    {.id = Opt::max_failures,
+     .name = "max-failures",
+     .metavar = "N",
+     .fallback = "none",
+     .help =
+         "with --once, --once-per or --once-within: after N failed runs exit with 75 instead of "
+         "trying again",
+     .manual = "Without it each waiter tries in its turn what the one before it failed to do. The "
+               "failures are counted since the last success, of this KEY or in this period.",
+     .commands = kRun},
+    {.id = Opt::done_exit_code,
+     .name = "done-exit-code",
+     .metavar = "N",
+     .fallback = "0",
+     .help = "if it was done before (--once and the like), exit with N (0-255)",
+     .manual = "Use it if the caller has to know who did the work: choose a code that the command "
+               "itself never returns.",
+     .commands = kRun},
+    {.id = Opt::supersede,
+     .name = "supersede",
+     .metavar = "N",
+     .value_optional = true,
+     .help = "of the waiters with this option only the newest stays in the queue, the one with the "
+             "greatest N; the others exit with 75",
+     .manual =
+         "Use it for deploys: after a long one the newest commit is deployed, and those in between "
+         "are left out. N is a number that grows, such as the number of the pipeline, so that an "
+         "old one that is tried again does not win; without N the latest to arrive is the newest. "
+         "The one that stays takes the place in the queue of the one that it replaces. A run that "
+         "holds the lock is never touched. With --nonblock nobody is replaced. This option works "
+         "with one server only.",
+     .commands = kRun | kAcquire},
+    {.id = Opt::superseded_exit_code,
+     .name = "superseded-exit-code",
+     .metavar = "N",
+     .fallback = "75",
+     .help = "if a newer waiter has replaced this one (--supersede), exit with N (0-255)",
+     .manual = "Do not try again after this code: the newer one does the work.",
      .commands = kRun | kAcquire},
     {.id = Opt::no_reentrant,
      .name = "no-reentrant",

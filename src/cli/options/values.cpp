@@ -53,6 +53,11 @@ Result<std::optional<uint64_t>> number_choice(const Choices& choices, Opt id, ui
   return value;
 }
 
+Result<int> exit_code_choice(const Choices& choices, Opt id, int fallback) {
+  TRY(auto code, number_choice(choices, id, 255));
+  return code ? static_cast<int>(*code) : fallback;
+}
+
 std::vector<std::string> split_urls(std::string_view text) {
   std::vector<std::string> urls;
   std::string url;

@@ -28,6 +28,9 @@ inline constexpr uint64_t kGreatestToken = (uint64_t{1} << 53) - 1;
 // A decimal number of at most `most`.
 Result<std::optional<uint64_t>> number_choice(const Choices& choices, Opt id, uint64_t most);
 
+// 0 to 255; `fallback` where the option was not given.
+Result<int> exit_code_choice(const Choices& choices, Opt id, int fallback);
+
 // Several URLs in one text of --url, RLOCK_URL or a file's url: they are separated by white space
 // or a comma where a scheme follows. Other commas separate the hosts of one URL; other blanks are
 // part of the path of local:.

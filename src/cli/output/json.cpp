@@ -45,6 +45,10 @@ Json slots_json(const std::optional<lock::Limit>& limit) {
   return limit->value();
 }
 
+Json slot_json(uint64_t slot) {
+  return slot == 0 ? Json() : Json(slot);
+}
+
 Json held_json(const lock::Holder& holder) {
   return holder.since.ms == 0 ? Json() : Json(holder.held.count());
 }
@@ -83,6 +87,7 @@ Json holder_json(const lock::Holder& holder) {
           {"entries", holder.entries},
           {"mode", to_string(holder.limit.mode())},
           {"slots", slots_json(holder.limit)},
+          {"slot", slot_json(holder.slot)},
           {"renewed", renewed_json(holder)}};
 }
 
@@ -161,6 +166,7 @@ Json skips_json(const std::optional<lock::Skips>& skips) {
   const lock::Skips& shown = skips ? *skips : none;
   Record last = decode_record(shown.record);
   return {{"count", shown.count},
+          {"done", shown.done},
           {"first", time_or_null(shown.first)},
           {"last", time_or_null(shown.last)},
           {"host", or_null(last.host)},
@@ -225,15 +231,23 @@ std::string force_unlock_json(const lock::LockName& name, const lock::Forced& fo
                {"next", or_null(forced.next)}});
 }
 
-std::string acquire_json(const lock::AcquireCall& claim, lock::Token token, Millis left,
-                         lock::ServerTime acquired_at) {
+std::string acquire_json(const lock::AcquireCall& claim, lock::Token token, uint64_t slot,
+                         Millis left, lock::ServerTime acquired_at) {
   return line({{"schema", kSchema},
                {"name", claim.name.text()},
                {"owner", claim.owner.text()},
                {"token", token_or_null(token)},
+               {"slot", slot_json(slot)},
                {"left_ms", left.count()},
                {"ttl_ms", claim.ttl.count()},
                {"acquired_at", time_or_null(acquired_at)}});
+}
+
+std::string forget_json(const lock::ForgetCall& call, const lock::Forgotten& forgotten) {
+  return line({{"schema", kSchema},
+               {"name", call.name.text()},
+               {"key", or_null(call.key)},
+               {"forgotten", forgotten.marks}});
 }
 
 std::string history_json(const lock::LockName& name, const History& history) {
@@ -281,14 +295,13 @@ std::string server_change_json(const std::string& server, const std::optional<Er
   return line(json);
 }
 
-std::string error_json(const Error& error, const Subject& subject, std::optional<int> code,
-                       const std::optional<lock::Holder>& holder) {
-  Json inner{{"code", code.value_or(exit_code(error.kind))},
-             {"kind", json_kind(error.kind)},
+std::string error_json(const Error& error, const Subject& subject, const ErrorDetails& details) {
+  Json inner{{"code", details.code.value_or(exit_code(error.kind))},
+             {"kind", details.kind.empty() ? json_kind(error.kind) : details.kind},
              {"message", error.text}};
   if (subject.lock) inner["lock"] = *subject.lock;
   if (subject.owner) inner["owner"] = *subject.owner;
-  if (holder) inner["holder"] = holder_json(*holder);
+  if (details.holder) inner["holder"] = holder_json(*details.holder);
   return line({{"schema", kSchema}, {"error", std::move(inner)}});
 }
 

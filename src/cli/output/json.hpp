@@ -28,8 +28,10 @@ std::string queue_json(const lock::LockName& name, const std::vector<lock::Waite
 std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced);
 
 // `left`: until the lease ends.
-std::string acquire_json(const lock::AcquireCall& claim, lock::Token token, Millis left,
-                         lock::ServerTime acquired_at);
+std::string acquire_json(const lock::AcquireCall& claim, lock::Token token, uint64_t slot,
+                         Millis left, lock::ServerTime acquired_at);
+
+std::string forget_json(const lock::ForgetCall& call, const lock::Forgotten& forgotten);
 
 std::string history_json(const lock::LockName& name, const History& history);
 std::string history_json(const std::vector<HistoryLine>& lines);  // of all locks
@@ -53,9 +55,14 @@ struct Subject {
   std::optional<std::string> lock{};
   std::optional<std::string> owner{};
 };
-// `code`: the exit code, where it is not the error's own. `holder`: who holds a busy lock.
-std::string error_json(const Error& error, const Subject& subject, std::optional<int> code = {},
-                       const std::optional<lock::Holder>& holder = {});
+// Where they are not the error's own: exit code and kind. `holder`: who holds a busy lock.
+struct ErrorDetails {
+  std::optional<int> code{};
+  std::string_view kind{};
+  std::optional<lock::Holder> holder{};
+};
+std::string error_json(const Error& error, const Subject& subject,
+                       const ErrorDetails& details = {});
 
 // One line of the event log; docs/json/event-log.schema.json describes it.
 struct LoggedEvent {

@@ -100,6 +100,22 @@ std::string since_phrase(lock::LaterHolder since) {
   return {};
 }
 
+std::string done_phrase(const lock::AlreadyDone& done, lock::ServerTime now) {
+  const Record record = decode_record(done.record);
+  std::string text = "by " + (record.host ? clipped(*record.host, 60) : "another run");
+  const std::string at = local_time(done.at, now);
+  if (at.empty()) return text;
+  return text + " at " + at + " (took " + util::format_duration(done.took) + ")";
+}
+
+std::string newer_phrase(const lock::Superseded& newer) {
+  const Record record = decode_record(newer.record);
+  const std::string who = util::shortened(who_text(record), 60);
+  std::string text = "by " + (who.empty() ? "a newer run" : who);
+  if (record.pid) text += " (pid " + std::to_string(*record.pid) + ")";
+  return text;
+}
+
 std::string lost_phrase(const lock::Lost& lost) {
   std::string taker = lost.by ? taker_phrase(*lost.by) : "by another client";
   std::string operators = note_text(lost.note);

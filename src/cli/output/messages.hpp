@@ -31,6 +31,13 @@ std::string taker_phrase(const lock::Holder& holder);
 // ` (nobody has held it since)`; empty where the server does not know.
 std::string since_phrase(lock::LaterHolder since);
 
+// `by web3 at 03:00:02 (took 4m10s)`, by this host's local time; with the date where that was not
+// today.
+std::string done_phrase(const lock::AlreadyDone& done, lock::ServerTime now);
+
+// `by ci@runner7 (pid 812)`
+std::string newer_phrase(const lock::Superseded& newer);
+
 // What became of a lease: `it was taken by …`, `it was broken by bob@ops: host is gone`.
 std::string lost_phrase(const lock::Lost& lost);
 

@@ -78,11 +78,13 @@ std::string holder_text(const Record& record) {
 }
 
 // The holder's own limit: where limits differ, the smallest one applies.
-std::string own_mode(lock::Limit limit) {
+std::string own_mode(const lock::Holder& holder) {
+  const lock::Limit limit = holder.limit;
   if (limit.mode() == lock::Mode::exclusive) return {};
   std::string text(to_string(limit.mode()));
   if (limit.mode() == lock::Mode::shared) return text;
-  return text + ", up to " + std::to_string(limit.value()) + " holders";
+  text += ", up to " + std::to_string(limit.value()) + " holders";
+  return holder.slot == 0 ? text : text + "; this is slot " + std::to_string(holder.slot);
 }
 
 // `[2 of 5] ` where only some of the servers know of it.
@@ -166,12 +168,23 @@ Cells run_cells(const lock::Run& run) {
           command_of(run, record)};
 }
 
+// Runs that found their work done are no skips to the reader.
+std::string skips_text(const lock::Skips& skips) {
+  const std::string count = std::to_string(skips.count);
+  if (skips.done == skips.count) return count + " done";
+  return count + (skips.count == 1 ? " skip" : " skips");
+}
+
+std::string done_remark(const lock::Skips& skips) {
+  const bool some = skips.done > 0 && skips.done != skips.count;
+  return some ? "[" + std::to_string(skips.done) + " found it done] " : "";
+}
+
 // Shows the last of the skipped runs for all of them.
 Cells skip_cells(const lock::Skips& skips) {
   Record record = decode_record(skips.record);
   return {short_time(skips.first), skips.count > 1 ? span(skips.first, skips.last) : "-",
-          std::to_string(skips.count) + (skips.count == 1 ? " skip" : " skips"),
-          who_or_dash(record), record.command.value_or("")};
+          skips_text(skips), who_or_dash(record), done_remark(skips) + record.command.value_or("")};
 }
 
 }  // namespace
@@ -205,7 +218,7 @@ std::string holder_details(const lock::Holder& holder, size_t width) {
             (since.empty() ? "" : (cooling ? ", at " : ", since ") + since));
   }
   add("lease    ", cooling ? "" : lease_text(holder));
-  add("mode     ", own_mode(holder.limit));
+  add("mode     ", own_mode(holder));
   add("owner    ", holder.owner);
   add("token    ", holder.token.value == 0 ? "" : std::to_string(holder.token.value));
   if (record.ending) add("state    ", "ending, " + *record.ending);

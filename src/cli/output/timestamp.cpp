@@ -21,6 +21,20 @@ std::string rfc3339(lock::ServerTime time) {
   return text;
 }
 
+std::string local_time(lock::ServerTime time, lock::ServerTime now) {
+  if (rfc3339(time).empty()) return {};
+  const time_t seconds = time.ms / 1000;
+  const time_t today = now.ms / 1000;
+  tm then{};
+  tm current{};
+  tzset();
+  if (localtime_r(&seconds, &then) == nullptr || localtime_r(&today, &current) == nullptr)
+    return {};
+  const bool same_day = then.tm_year == current.tm_year && then.tm_yday == current.tm_yday;
+  char text[40];
+  return {text, strftime(text, sizeof text, same_day ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &then)};
+}
+
 lock::ServerTime wall_clock() {
   auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
   return {std::chrono::duration_cast<Millis>(since_1970).count()};

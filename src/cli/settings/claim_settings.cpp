@@ -10,7 +10,7 @@
 namespace rlock::cli {
 namespace {
 
-constexpr uint64_t kMostSlots = 1'000'000;
+constexpr uint64_t kMostSlots = 1024;  // each of them has a number
 
 Error usage(std::string text) {
   return {ErrorKind::usage, std::move(text)};
@@ -35,8 +35,18 @@ Result<WaitSettings> wait_settings(const Choices& choices) {
     }
     wait = Millis(0);
   }
-  TRY(auto code, number_choice(choices, Opt::conflict_exit_code, 255));
-  return WaitSettings{wait, code ? static_cast<int>(*code) : WaitSettings{}.conflict_code};
+  const WaitSettings defaults;
+  TRY(auto conflict, exit_code_choice(choices, Opt::conflict_exit_code, defaults.conflict_code));
+  TRY(auto superseded,
+      exit_code_choice(choices, Opt::superseded_exit_code, defaults.superseded_code));
+  return WaitSettings{wait, conflict, superseded};
+}
+
+Result<std::optional<lock::Supersede>> supersede_choice(const Choices& choices) {
+  if (!choices.has(Opt::supersede)) return std::optional<lock::Supersede>();
+  if (choices.last(Opt::supersede) == kFlagValue) return std::optional(lock::Supersede{});
+  TRY(auto number, number_choice(choices, Opt::supersede, kGreatestToken));
+  return std::optional(lock::Supersede{number});
 }
 
 }  // namespace
@@ -63,6 +73,7 @@ Result<ClaimSettings> claim_settings(lock::LockName name, LeaseSettings lease,
   TRY(auto waiting, wait_settings(choices));
   TRY(auto limit, limit_choice(choices));
   TRY(auto min_hold, duration_choice(choices, Opt::min_hold));
+  TRY(auto supersede, supersede_choice(choices));
   // Allowed beside -n, which is stricter: a configuration file may set it for all runs.
   TRY(auto max_queue, number_choice(choices, Opt::max_queue, std::numeric_limits<uint32_t>::max()));
   util::SystemRandom random;
@@ -77,6 +88,7 @@ Result<ClaimSettings> claim_settings(lock::LockName name, LeaseSettings lease,
       .queueing = queues ? lock::Queueing::wait : lock::Queueing::never,
       .max_queue = max_queue,
       .record = std::move(lease.record),
+      .supersede = supersede,
   };
   return ClaimSettings{std::move(call), waiting};
 }

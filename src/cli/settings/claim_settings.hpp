@@ -33,10 +33,12 @@ struct LeaseSettings {
   std::string record;
 };
 
-// How long to wait for the lock, and the exit code when it is busy.
+// How long to wait for the lock, and the exit codes when it is busy and when a newer waiter has
+// replaced this one.
 struct WaitSettings {
   std::optional<Millis> wait{};  // none: forever; 0: not at all
   int conflict_code = 75;
+  int superseded_code = 75;
 };
 
 struct ClaimSettings {
@@ -45,7 +47,7 @@ struct ClaimSettings {
 };
 
 // The claim of a new owner: how the lock is held (--slots, --shared, --min-hold) and waited for
-// (--wait, --nonblock, --max-queue, --conflict-exit-code).
+// (--wait, --nonblock, --max-queue, --supersede, and the exit codes).
 Result<ClaimSettings> claim_settings(lock::LockName name, LeaseSettings lease,
                                      const Choices& choices);
 

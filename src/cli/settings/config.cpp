@@ -29,9 +29,10 @@ constexpr std::string_view kUserFile = "rlock/rlock.toml";
 
 // Two options for one setting: whichever of them the stronger layer gives rules out both for the
 // weaker ones.
-constexpr std::pair<Opt, Opt> kExclusivePairs[] = {{Opt::nonblock, Opt::wait},
-                                                   {Opt::slots, Opt::shared},
-                                                   {Opt::password_file, Opt::password_command}};
+constexpr std::pair<Opt, Opt> kExclusivePairs[] = {
+    {Opt::nonblock, Opt::wait},        {Opt::slots, Opt::shared},
+    {Opt::once, Opt::once_per},        {Opt::once, Opt::once_within},
+    {Opt::once_per, Opt::once_within}, {Opt::password_file, Opt::password_command}};
 
 enum class Origin { user, machine, named };
 
@@ -154,7 +155,7 @@ Status check_values(const ConfigFile& file) {
     const bool used_later = row.metavar == "FILE" || row.metavar == "DIR" || row.metavar == "CMD";
     if (setting.values.empty() || used_later) continue;
     const bool is_run_option = row.section == Section::command;
-    if (is_run_option) run_choices.set(setting.id, setting.values);
+    if (is_run_option) run_choices.set_from_file(setting.id, setting.values);
     auto ok = is_run_option ? try_run(run_choices) : try_connection(setting);
     if (ok) continue;
     return Error{ErrorKind::config,

@@ -118,6 +118,7 @@ std::optional<ConfigSection> section_of(const OptionRow& row) {
 
 std::string_view expected_value(const OptionRow& row) {
   if (!row.takes_value()) return "true or false";
+  if (row.value_optional) return "true, false or a whole number";
   if (row.id == Opt::url) return "a string or an array of strings";
   if (row.metavar == "DUR") return "a duration such as \"10s\", or a number of seconds";
   if (row.metavar == "N") return "a whole number";
@@ -136,9 +137,9 @@ std::optional<Words> strings_of(const toml::array& array) {
 
 // The value as words of the command line; nothing when it is of the wrong type.
 std::optional<Words> words_of(const OptionRow& row, const toml::node& node) {
-  if (!row.takes_value()) {
+  if (!row.takes_value() || (row.value_optional && node.is_boolean())) {
     if (!node.is_boolean()) return std::nullopt;
-    return node.as_boolean()->get() ? Words{"true"} : Words{};
+    return node.as_boolean()->get() ? Words{kFlagValue} : Words{};
   }
   bool duration = row.metavar == "DUR";
   if (node.is_integer() && (duration || row.metavar == "N")) {

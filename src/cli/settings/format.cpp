@@ -17,11 +17,16 @@ struct NativeOnlyOption {
   Opt option;
   const char* why;
 };
+constexpr const char* kNoMarks = "such locks have no record of what was done";
 constexpr NativeOnlyOption kNativeOnlyOptions[] = {
     {Opt::slots, "such locks have one holder"},
     {Opt::shared, "such locks have one holder"},
     {Opt::min_hold, "such locks are free as soon as they are released"},
     {Opt::max_queue, "such locks have no queue"},
+    {Opt::once, kNoMarks},
+    {Opt::once_per, kNoMarks},
+    {Opt::once_within, kNoMarks},
+    {Opt::supersede, "such locks have no queue"},
     {Opt::token, "such locks have no fencing tokens"},
     {Opt::reason, "such locks store no text"},
 };

@@ -7,6 +7,7 @@
 #include "cli/options/values.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/settings/claim_settings.hpp"
+#include "cli/settings/once_settings.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -101,10 +102,13 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
   TRY(auto claim,
       claim_settings(std::move(name),
                      {supervision.ttl, lock::Responsive::run, encode_record(record)}, choices));
+  TRY(claim.call.once, once_choice(choices, time(nullptr)));
+  TRY_STATUS(check_once(choices, claim.call));
+  TRY(auto done_code, exit_code_choice(choices, Opt::done_exit_code, 0));
   return RunSettings{
       .plan = plan_for(std::move(claim.call), std::move(argv), record, supervision, choices),
-      .conflict_code = claim.waiting.conflict_code,
-      .wait = claim.waiting.wait,
+      .waiting = claim.waiting,
+      .done_code = done_code,
       .event_log = choices.last(Opt::event_log),
       .reentry = choices.has(Opt::no_reentrant) ? Reentry::wait : Reentry::enter,
       .on_no_server = choices.has(Opt::fail_open) ? OnNoServer::fail_open : OnNoServer::fail,

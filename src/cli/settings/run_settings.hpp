@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/options/parse.hpp"
+#include "cli/settings/claim_settings.hpp"
 #include "cli/settings/connect.hpp"
 #include "run/run.hpp"
 
@@ -15,8 +16,8 @@ enum class OnNoServer { fail, fail_open };
 // What `rlock run` was asked to do, parsed and checked.
 struct RunSettings {
   run::Plan plan;
-  int conflict_code = 75;
-  std::optional<Millis> wait{};  // none: forever; 0: not at all
+  WaitSettings waiting{};
+  int done_code = 0;  // of a run whose work was done before
   std::optional<std::string> event_log{};
   Reentry reentry = Reentry::enter;
   OnNoServer on_no_server = OnNoServer::fail;

@@ -118,6 +118,9 @@ Status fits_quorum(const AcquireCall& call) {
   if (call.limit != Limit::exclusive()) {
     return unsupported("acquire", call.name, "--slots and --shared work with one server only");
   }
+  if (call.supersede) {
+    return unsupported("acquire", call.name, "--supersede works with one server only");
+  }
   if (call.ttl > timing::kLongestQuorumLease) return unsupported("acquire", call.name, kTooLong);
   return Done{};
 }

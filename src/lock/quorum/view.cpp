@@ -88,6 +88,24 @@ Token last_grant(const Replies<Snapshot>& replies, const Quorum& quorum) {
   return {};
 }
 
+// Each server counts what it saw, and a server that was away has missed some: the one that saw most
+// is nearest to the truth.
+void merge_counts(Snapshot& all, const Snapshot& one) {
+  auto more = [](uint64_t& count, uint64_t other) { count = std::max(count, other); };
+  more(all.counters.runs, one.counters.runs);
+  more(all.counters.failures, one.counters.failures);
+  more(all.counters.losses, one.counters.losses);
+  more(all.counters.skips, one.counters.skips);
+  more(all.counters.done, one.counters.done);
+  more(all.failures_in_a_row, one.failures_in_a_row);
+  auto later = [](auto& last, const auto& other) {
+    if (other && (!last || last->at < other->at)) last = other;
+  };
+  later(all.last_success, one.last_success);
+  later(all.last_failure, one.last_failure);
+  all.now = std::max(all.now, one.now);
+}
+
 using History = std::vector<HistoryRow>;
 
 size_t runs_in(const History& history) {
@@ -147,6 +165,9 @@ std::optional<Result<Snapshot>> merge_replies(const Replies<Snapshot>& replies,
   add_holders(all, replies, quorum);
   add_waiters(all, replies);
   all.last_grant = last_grant(replies, quorum);
+  for (const auto& reply : replies) {
+    if (reply && *reply) merge_counts(all, **reply);
+  }
   return all;
 }
 

@@ -1,7 +1,6 @@
 #include "redis/link/connection.hpp"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -14,7 +13,6 @@
 namespace rlock::redis {
 namespace {
 
-constexpr size_t kReadSize = 16 * size_t{1024};
 // After that an operator may have flushed the scripts that a server knew.
 constexpr Millis kKnownFor{10'000};
 
@@ -176,18 +174,17 @@ std::optional<Error> Connection::State::send_rest() {
 }
 
 void Connection::State::read_replies() {
-  std::array<char, kReadSize> buffer;
   Io io = Io::done;
   while (phase_ == CommandPhase::talking && io == Io::done) {
     size_t got = 0;
-    io = stream_->read_some(buffer.data(), buffer.size(), got);
+    io = stream_->read_some(buffer_.get(), kReadSize, got);
     if (io == Io::would_block) return;
     if (io == Io::closed) {
       return handle_disconnect(
           {ErrorKind::unavailable, "the server closed the connection", Retry::later});
     }
     if (io == Io::failed) return handle_disconnect(stream_->error());
-    reader_.feed(buffer.data(), got);
+    reader_.feed(buffer_.get(), got);
     while (phase_ == CommandPhase::talking) {
       auto reply = reader_.next();
       if (!reply) return fail(std::move(reply).error());

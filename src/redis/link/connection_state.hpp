@@ -40,6 +40,8 @@ class Connection::State {
   const Server& server() const { return server_; }
 
  private:
+  static constexpr size_t kReadSize = 16 * size_t{1024};
+
   enum class CommandPhase { idle, asked, fetching, dialing, talking, ended };
 
   std::string_view unsent() const { return std::string_view(out_).substr(sent_); }
@@ -78,6 +80,8 @@ class Connection::State {
   size_t sent_ = 0;
   bool fully_sent_ = false;  // the command as a whole
   ReplyReader reader_;
+  // Most replies are short: of a buffer on the stack each page would be touched.
+  std::unique_ptr<char[]> buffer_ = std::make_unique_for_overwrite<char[]>(kReadSize);
   std::optional<Result<ReplyPtr>> result_;
 };
 

@@ -50,7 +50,7 @@ std::string least_acl(std::string_view prefix, ServerKind kind) {
   if (kind == ServerKind::sentinel_master) commands.insert("role");
   if (kind == ServerKind::cluster_node) commands.insert({"asking", "cluster|nodes"});
   for (const lua::Script& script :
-       {lua::acquire, lua::renew, lua::release, lua::force_unlock, lua::inspect}) {
+       {lua::acquire, lua::renew, lua::release, lua::force_unlock, lua::inspect, lua::forget}) {
     collect(script.text, commands);
   }
   return "~" + std::string(prefix) + "* resetchannels -@all " + joined(commands, "+", " ");

@@ -95,6 +95,18 @@ Millis span_of(Item item) {
   return bounded_span(item.number());
 }
 
+lock::Marked marked_of(std::string_view word) {
+  if (word == "no_room") return lock::Marked::no_room;
+  return word == "marked" ? lock::Marked::yes : lock::Marked::no;
+}
+
+lock::AlreadyDone done_of(Item item) {
+  return {{item.at(1).number()},
+          std::max(Millis(0), span_of(item.at(2))),
+          std::string(item.at(3).text()),
+          {item.at(4).count()}};
+}
+
 lock::Holder holder_of(Item item) {
   lock::Holder holder;
   holder.owner = item.at(0).text();
@@ -108,6 +120,7 @@ lock::Holder holder_of(Item item) {
   holder.responsive = responsive_of(item.at(8).text());
   holder.record = item.at(9).text();
   holder.ttl = std::max(Millis(0), span_of(item.at(10)));
+  holder.slot = item.at(11).count();
   return holder;
 }
 
@@ -135,7 +148,24 @@ lock::Queued queued_of(Item item) {
   if (item.at(3).number() > 0) queued.look_again = span_of(item.at(3));
   queued.holder = maybe_holder(item.at(4));
   if (item.at(5).number() > 0) queued.slice = span_of(item.at(5));
+  queued.forgotten = {item.at(6).count()};
   return queued;
+}
+
+// What is counted, as inspect.lua lists it.
+void read_counts(lock::Snapshot& snapshot, Item list) {
+  auto time_at = [&](size_t i) { return lock::ServerTime{list.at(i).number()}; };
+  auto text_at = [&](size_t i) { return std::string(list.at(i).text()); };
+  snapshot.counters = {list.at(0).count(), list.at(1).count(), list.at(2).count(),
+                       list.at(3).count(), list.at(4).count()};
+  snapshot.failures_in_a_row = list.at(5).count();
+  if (time_at(6).ms > 0) {
+    snapshot.last_failure = {time_at(6), std::max(Millis(0), span_of(list.at(7))), text_at(8)};
+  }
+  if (time_at(10).ms > 0) {
+    const Millis took = bounded_span(time_at(10).ms - time_at(9).ms);
+    snapshot.last_success = {time_at(10), std::max(Millis(0), took), text_at(11)};
+  }
 }
 
 // NAME of `prefix{NAME}:suffix`, where the suffix is one that every lock in use or remembered has.
@@ -183,8 +213,13 @@ void split_note(lock::Run& run, std::string_view row) {
 std::optional<lock::HistoryRow> history_row_of(std::string_view row) {
   std::string_view kind = next_word(row);
   if (kind == "skip") {
-    lock::Skips skips{next_number(row), next_time(row), next_time(row)};
+    std::string_view counts = next_word(row);
+    const size_t slash = counts.find('/');
+    lock::Skips skips{util::parse_number<uint64_t>(counts.substr(0, slash)).value_or(0),
+                      next_time(row), next_time(row)};
     skips.record = row;
+    if (slash != counts.npos)
+      skips.done = util::parse_number<uint64_t>(counts.substr(slash + 1)).value_or(0);
     return skips;
   }
   if (kind != "run") return std::nullopt;
@@ -202,10 +237,19 @@ std::optional<lock::HistoryRow> history_row_of(std::string_view row) {
 std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply) {
   Item item(&reply);
   std::string_view word = item.at(0).text();
-  if (word == "granted") return lock::Granted{{item.at(1).count()}};
+  if (word == "granted") {
+    return lock::Granted{
+        {item.at(1).count()}, std::nullopt, item.at(2).count(), {item.at(3).count()}};
+  }
   if (word == "queued") return queued_of(item);
-  if (word == "busy") return lock::Busy{maybe_holder(item.at(2)), item.at(1).count()};
+  if (word == "busy") {
+    return lock::Busy{maybe_holder(item.at(2)), item.at(1).count(), {item.at(3).count()}};
+  }
+  if (word == "done") return done_of(item);
+  if (word == "failed") return lock::FailedTooOften{item.at(1).count()};
   if (word == "gone") {
+    // It was done, and has been forgotten since.
+    if (item.at(1).text() == "done") return lock::AlreadyDone{};
     return lock::OwnerEnded{ending_of(item.at(1).text()), std::string(item.at(2).text())};
   }
   if (word == "more") return lock::RetryNow{};
@@ -229,12 +273,17 @@ std::optional<lock::RenewReply> decode_renew(const redisReply& reply, std::strin
 std::optional<lock::ReleaseReply> decode_release(const redisReply& reply) {
   Item item(&reply);
   std::string_view word = item.at(0).text();
-  if (word == "freed" || word == "kept") return lock::ReleaseReply{};
+  if (word == "freed" || word == "kept") {
+    lock::ReleaseReply freed;
+    freed.marked = marked_of(item.at(1).text());
+    return freed;
+  }
   // It was only queued; its position was given up.
   if (word == "left_queue") return lock::ReleaseReply{OwnerEnd::cancelled, {}};
   if (word == "runs") return lock::ReleaseReply{OwnerEnd::unknown, {}, holder_of(item.at(1))};
   if (word != "absent") return std::nullopt;
-  return lock::ReleaseReply{ending_of(item.at(1).text()), std::string(item.at(2).text())};
+  return lock::ReleaseReply{ending_of(item.at(1).text()), std::string(item.at(2).text()),
+                            std::nullopt, marked_of(item.at(3).text())};
 }
 
 std::optional<lock::CancelReply> decode_cancel(const redisReply& reply) {
@@ -264,6 +313,12 @@ std::optional<lock::ForceReply> decode_force(const redisReply& reply) {
   return forced;
 }
 
+std::optional<lock::Forgotten> decode_forget(const redisReply& reply) {
+  Item item(&reply);
+  if (item.at(0).text() != "forgotten") return std::nullopt;
+  return lock::Forgotten{item.at(1).count()};
+}
+
 std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply) {
   Item item(&reply);
   if (item.size() < 7) return std::nullopt;
@@ -278,6 +333,8 @@ std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply) {
   snapshot.more_holders = item.at(5).number() != 0;
   snapshot.more_waiters = item.at(6).number() != 0;
   snapshot.last_grant = {item.at(7).count()};
+  snapshot.now = {item.at(8).number()};
+  read_counts(snapshot, item.at(9));
   return snapshot;
 }
 

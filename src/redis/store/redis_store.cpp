@@ -8,6 +8,7 @@
 #include "redis/store/batch_call.hpp"
 #include "redis/store/call.hpp"
 #include "redis/store/decode.hpp"
+#include "util/percent.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -15,6 +16,9 @@ namespace {
 constexpr size_t kKeys = 10;
 constexpr std::array<const char*, kKeys> kKeySuffixes{
     "holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never", "once"};
+
+// Of a script's call: EVALSHA, the digest, the number of keys, and these.
+constexpr size_t kBeforeArguments = 3 + kKeys;
 
 std::string number(uint64_t value) {
   return std::to_string(value);
@@ -25,6 +29,22 @@ std::string number(Millis value) {
 const char* to_argument(lock::Responsive responsive) {
   if (responsive == lock::Responsive::run) return "2";
   return responsive == lock::Responsive::yes ? "1" : "0";
+}
+
+// As a field of `once` and a word of a hold: no blanks and bars.
+std::string once_field(lock::OnceKind kind, const std::string& key) {
+  if (kind == lock::OnceKind::within) return "within";
+  return (kind == lock::OnceKind::key ? "key:" : "per:") + util::percent_encoded(key, "-_.:/@+");
+}
+
+std::string optional_number(std::optional<uint64_t> value) {
+  return value ? number(*value) : "";
+}
+
+void add_once(std::vector<std::string>& words, const lock::Once& once, Millis asked) {
+  words.push_back(once_field(once.kind, once.key));
+  words.push_back(number(once.span));
+  words.push_back(number(asked));
 }
 
 // SCAN patterns are globs, but a prefix is meant literally.
@@ -52,6 +72,12 @@ const char* to_argument(lock::CancelHow how) {
 Server asked_about(const lua::Script& release, Server server) {
   server.final_script = release.sha1;
   return server;
+}
+
+// A failure that no limit counts is not stored.
+const char* outcome(const lock::OnceResult& result) {
+  if (result.succeeded) return "succeeded";
+  return result.once.max_failures ? "failed" : "-";
 }
 
 // BLPOP. Some proxies and servers that are not Redis answer it before its timeout: they do not
@@ -112,13 +138,21 @@ std::vector<std::string> RedisStore::script_call(const lua::Script& script,
 }
 
 lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& call) {
-  auto words = script_call(
-      scripts_.acquire, call.name,
-      {call.owner.text(), number(call.ticket.value), number(call.limit.value()), number(call.ttl),
-       number(call.min_hold), to_argument(call.responsive),
-       call.queueing == lock::Queueing::never ? "never" : "wait",
-       call.max_queue ? number(*call.max_queue) : "", call.record, number(call.attempt)});
-  if (!user_.empty()) words.push_back(user_);
+  auto words =
+      script_call(scripts_.acquire, call.name,
+                  {call.owner.text(), number(call.ticket.value), number(call.limit.value()),
+                   number(call.ttl), number(call.min_hold), to_argument(call.responsive),
+                   call.queueing == lock::Queueing::never ? "never" : "wait",
+                   optional_number(call.max_queue), call.record, number(call.attempt)});
+  if (!user_.empty() || call.once) words.push_back(user_);
+  if (call.once) {
+    add_once(words, *call.once, call.asked);
+    words.push_back(optional_number(call.once->max_failures));
+  }
+  if (call.history_rows) {
+    words.resize(kBeforeArguments + 15);
+    words.push_back(number(*call.history_rows));
+  }
   return std::make_unique<Call<lock::AcquireReply>>(
       *link_, std::move(words), action_on("acquire", call.name),
       without_context<lock::AcquireReply, decode_acquire>, "", &scripts_.acquire);
@@ -130,6 +164,7 @@ lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) 
       {call.owner.text(), call.entry.text(), number(call.token.value), number(call.limit.value()),
        number(call.ttl), number(call.min_hold), to_argument(call.responsive), call.record,
        number(call.attempt), call.record_changed ? "1" : "0", number(call.ahead)});
+  if (call.slot > 0) words.push_back(number(call.slot));
   auto decode = [](const redisReply& reply, const std::string& self) {
     return decode_renew(reply, self);
   };
@@ -142,6 +177,13 @@ lock::InFlight<lock::ReleaseReply> RedisStore::release(const lock::ReleaseCall& 
   auto words =
       script_call(scripts_.release, call.name,
                   {call.owner.text(), call.entry.text(), to_argument(call.how), call.result});
+  if (call.once) {
+    words.insert(words.end(), {"", ""});
+    add_once(words, call.once->once, call.once->asked);
+    words.push_back(number(call.once->token.value));
+    words.push_back(outcome(*call.once));
+    words.push_back(call.once->record);
+  }
   return std::make_unique<Call<lock::ReleaseReply>>(
       *link_, std::move(words), action_on("release", call.name),
       without_context<lock::ReleaseReply, decode_release>, "", &scripts_.release, Delivery::final);
@@ -193,6 +235,14 @@ lock::InFlight<std::vector<Result<lock::Snapshot>>> RedisStore::inspect_all(
   }
   return std::make_unique<BatchCall<lock::Snapshot>>(*link_, std::move(items), scripts_.inspect,
                                                      decode_snapshot);
+}
+
+lock::InFlight<lock::Forgotten> RedisStore::forget(const lock::ForgetCall& call) {
+  auto words = script_call(scripts_.forget, call.name,
+                           {call.key ? once_field(lock::OnceKind::key, *call.key) : std::string()});
+  return std::make_unique<Call<lock::Forgotten>>(
+      *link_, std::move(words), action_on("forget what was done under", call.name),
+      without_context<lock::Forgotten, decode_forget>, "", &scripts_.forget);
 }
 
 lock::InFlight<std::vector<lock::HistoryRow>> RedisStore::history(const lock::LockName& name,

@@ -18,6 +18,7 @@ struct Scripts {
   lua::Script release = lua::release;
   lua::Script force_unlock = lua::force_unlock;
   lua::Script inspect = lua::inspect;
+  lua::Script forget = lua::forget;
 };
 
 // The native format over one link: one request in flight at a time. [docs/PROTOCOL.md]
@@ -34,6 +35,7 @@ class RedisStore : public lock::LockServer {
   lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall& call) override;
   lock::InFlight<std::vector<Result<lock::Snapshot>>> inspect_all(
       const std::vector<lock::InspectCall>& calls) override;
+  lock::InFlight<lock::Forgotten> forget(const lock::ForgetCall& call) override;
   lock::InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName& name,
                                                         uint64_t rows) override;
   lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;

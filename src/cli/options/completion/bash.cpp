@@ -10,7 +10,8 @@ std::string row_text(const OptionRow& row) {
     if (text.back() != '\'') text += ',';
     text += spelling;
   }
-  return text + " " + std::string(row.metavar) + "'\n";
+  const std::string_view metavar = row.takes_next_word() ? row.metavar : std::string_view();
+  return text + " " + std::string(metavar) + "'\n";
 }
 
 // nullptr: before the command word, where only the options that every command has are offered.

@@ -24,7 +24,7 @@ std::string completion_script(Shell shell) {
 }
 
 ValueKind value_kind(const OptionRow& row) {
-  if (!row.takes_value()) return ValueKind::none;
+  if (!row.takes_next_word()) return ValueKind::none;
   if (row.metavar.find('|') != row.metavar.npos) return ValueKind::words;
   if (row.metavar == "FILE") return ValueKind::file;
   return row.metavar == "DIR" ? ValueKind::folder : ValueKind::text;

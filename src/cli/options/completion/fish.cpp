@@ -27,7 +27,7 @@ void add_patterns(Patterns& out, const std::string& command, const OptionRow& ro
 Patterns value_patterns() {
   Patterns out;
   for (const OptionRow& row : options()) {
-    if (!row.takes_value()) continue;
+    if (!row.takes_next_word()) continue;
     if (row.section == Section::general) add_patterns(out, "*", row);
     for (const CommandRow& command : commands()) {
       bool own = row.section == Section::command && row.applies_to(command.id);

@@ -19,6 +19,7 @@ std::string description(std::string_view text) {
 
 std::string value_spec(const OptionRow& row) {
   const std::string metavar(row.metavar);
+  if (row.value_optional) return "::" + metavar + ": ";
   switch (value_kind(row)) {
     case ValueKind::none:
       return {};
@@ -34,10 +35,12 @@ std::string value_spec(const OptionRow& row) {
   return {};
 }
 
-// `-w+`: the value may be in the same word; `--wait=`: also after an equals sign.
+// `-w+`: the value may be in the same word; `--wait=`: also after an equals sign; `--supersede=-`:
+// there alone.
 std::string names_spec(const OptionRow& row) {
   const std::string letter = std::string("-") + row.letter + (row.takes_value() ? "+" : "");
-  const std::string name = "--" + std::string(row.name) + (row.takes_value() ? "=" : "");
+  const char* joint = row.value_optional ? "=-" : row.takes_value() ? "=" : "";
+  const std::string name = "--" + std::string(row.name) + joint;
   const bool repeatable = row.id == Opt::url;
   if (row.letter == '\0') return (repeatable ? "'*" : "'") + name;
   if (row.name.empty()) return (repeatable ? "'*" : "'") + letter;

@@ -1,0 +1,64 @@
+#include "cli/commands/commands.hpp"
+#include "cli/commands/session.hpp"
+#include "cli/output/console.hpp"
+#include "cli/output/messages.hpp"
+#include "cli/settings/once_settings.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+Result<lock::ForgetCall> call_of(const Invocation& invocation) {
+  TRY(auto name, only_name(invocation));
+  TRY(auto key, once_key_choice(invocation.choices));
+  return lock::ForgetCall{std::move(name), std::move(key)};
+}
+
+// `what was done under "nightly"`, or `that "v17" was done under "migrate"`.
+std::string what_is_forgotten(const lock::ForgetCall& call) {
+  const std::string under = " was done under " + in_quotes(call.name.text());
+  return call.key ? "that " + in_quotes(*call.key) + under : "what" + under;
+}
+
+Status confirm_forget(const lock::ForgetCall& call, const Session& session,
+                      const Choices& choices) {
+  if (choices.has(Opt::yes)) return Done{};
+  switch (confirm("rlock: " + util::printable(session.server()) + " will forget " +
+                  what_is_forgotten(call) + ": it will be done again. Forget it? [y/N] ")) {
+    case Confirmation::yes:
+      return Done{};
+    case Confirmation::no:
+      return Error{ErrorKind::busy, "not confirmed: nothing was changed"};
+    case Confirmation::no_terminal:
+      break;
+  }
+  return Error{ErrorKind::usage,
+               "not on a terminal: add --yes to forget " + what_is_forgotten(call)};
+}
+
+std::string text_of(const lock::ForgetCall& call, const lock::Forgotten& forgotten,
+                    const Choices& choices) {
+  if (choices.has(Opt::json)) return forget_json(call, forgotten);
+  if (choices.has(Opt::quiet)) return {};
+  if (forgotten.marks == 0)
+    return "nothing to forget: there is no record of " + what_is_forgotten(call) + "\n";
+  return "forgot " + what_is_forgotten(call) + "\n";
+}
+
+}  // namespace
+
+int forget_command(const Invocation& invocation) {
+  const Choices& choices = invocation.choices;
+  auto call = call_of(invocation);
+  if (!call) return fail(call.error(), choices);
+  const Subject subject{call->name.text()};
+  auto session = Session::open(choices);
+  if (!session) return fail(session.error(), choices, subject);
+  if (auto ok = confirm_forget(*call, *session, choices); !ok)
+    return fail(ok.error(), choices, subject);
+  auto forgotten = session->ask([&](auto& store) { return store.forget(*call); });
+  if (!forgotten) return fail(forgotten.error(), choices, subject);
+  return print_result(text_of(*call, *forgotten, choices));
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,120 @@
+-- What was done once. ONCE has a field for each KEY (`key:KEY`), each period (`per:LABEL`), and `within`:
+-- `1 kept token asked granted ended failures failed record`: until when it is kept; of the last success the token, when it
+-- asked, was granted the lock and ended, and its record; since then the failed runs, and when the last of them asked. Where
+-- nothing has succeeded, ended is 0, and token that up to which everything was forgotten.
+local read_mark, write_mark, once_words, once_of, decided, keep_mark, forgotten_token, mark_done, note_failure
+do
+  local MARKS = 1000  -- keys of which it is remembered that they were done
+  local MARK = '^1 (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$'
+
+  function read_mark(field)
+    local text = n_once > 0 and call('HGET', ONCE, field) or ''
+    local kept_until, token, asked, granted_at, ended, failures, failed, record = string.match(text, MARK)
+    if not kept_until or tonumber(kept_until) <= now then
+      return {kept = 0, token = 0, asked = 0, granted = 0, ended = 0, forgotten = 0, failures = 0, failed = 0,
+              record = '', new = true}
+    end
+    return {kept = tonumber(kept_until), token = tonumber(token), asked = tonumber(asked), granted = tonumber(granted_at),
+            ended = tonumber(ended), forgotten = ended == '0' and tonumber(token) or 0, failures = tonumber(failures), failed = tonumber(failed), record = record}
+  end
+
+  local function is_key(field) return string.sub(field, 1, 4) == 'key:' end
+
+  -- Before a new field: removes those that are over, and of MARKS keys the one that was asked for the longest time ago.
+  -- Whether that one was done.
+  local function make_room(field)
+    local n = n_once > 0 and call('HLEN', ONCE) or 0
+    if n == 0 or n < MARKS and n % 64 > 0 then return false end
+    local all, over, keys, oldest, oldest_kept, was_done = call('HGETALL', ONCE), {}, 0, nil, math.huge, false
+    for i = 1, #all, 2 do
+      local kept_until, ended = string.match(all[i + 1], '^1 (%d+) %d+ %d+ %d+ (%d+) ')
+      kept_until = tonumber(kept_until or 0)
+      if kept_until <= now then
+        over[#over + 1] = all[i]
+      elseif is_key(all[i]) then
+        keys = keys + 1
+        if kept_until < oldest_kept then oldest, oldest_kept, was_done = all[i], kept_until, ended ~= '0' end
+      end
+    end
+    local full = keys >= MARKS and is_key(field)
+    if full then over[#over + 1] = oldest end
+    if #over > 0 then call('HDEL', ONCE, unpack(over)) end
+    return full and was_done
+  end
+
+  -- A period is kept for two of its length.
+  function write_mark(what, mark)
+    local pushed_out = mark.new and make_room(what.field)
+    local period = string.sub(what.field, 1, 4) == 'per:'
+    mark.kept = math.max(mark.kept, now + (period and 2 * what.span or math.max(META_LIFE, what.span)))
+    call('HSET', ONCE, what.field, table.concat({'1', int(mark.kept), int(mark.token), int(mark.asked), int(mark.granted),
+                                                 int(mark.ended), int(mark.failures), int(mark.failed), mark.record}, ' '))
+    n_once = n_once + 1
+    if call('PTTL', ONCE) < mark.kept - now then call('PEXPIREAT', ONCE, int(mark.kept)) end
+    return pushed_out
+  end
+
+  -- What an owner does once, in the words of its line: `once` a field of ONCE, `span` of the period or distance, `asked`
+  -- when it first asked, `max` after how many failures it gives up.
+  function once_words(what)
+    if not what then return '' end
+    return ' once=' .. what.field .. ' span=' .. int(what.span) .. ' asked=' .. int(what.asked) ..
+           (what.max and ' max=' .. int(what.max) or '')
+  end
+  function once_of(line)
+    local field = line and string.match(line.words or '', ' once=(%S+)')
+    if not field then return nil end
+    local function word(name) return tonumber(string.match(line.words, ' ' .. name .. '=(%d+)')) end
+    return {field = field, span = word('span') or 0, asked = word('asked') or now, max = word('max')}
+  end
+
+  local function is_done(what, mark)
+    if mark.ended == 0 then return false end
+    if what.field ~= 'within' then return true end
+    -- The server's clock was set back since.
+    if mark.granted > now + what.span then return false end
+    return mark.granted > what.asked or mark.asked > what.asked - what.span
+  end
+
+  -- Of `within` only what failed in the distance before the one that asks.
+  local function failures_of(what, mark)
+    if what.field == 'within' and mark.failed <= what.asked - what.span then return 0 end
+    return mark.failures
+  end
+
+  -- The reply to one that need not run, or is not to run any more; nil: it is to run.
+  function decided(what)
+    local mark = read_mark(what.field)
+    if is_done(what, mark) then return {'done', mark.ended, mark.ended - mark.granted, mark.record, mark.token} end
+    local failures = failures_of(what, mark)
+    if what.max and failures >= what.max then return {'failed', failures} end
+    return nil
+  end
+
+  -- A key that is asked for is kept for longer.
+  function keep_mark(what)
+    local mark = read_mark(what.field)
+    if not mark.new and is_key(what.field) then write_mark(what, mark) end
+  end
+
+  function forgotten_token() return tonumber(string.match(words, ' forgotten=(%d+)') or 0) end
+
+  -- Returns `marked`, `no_room` where another was forgotten for it, or nothing: it was forgotten since.
+  function mark_done(what, token, granted_at, record)
+    local mark = read_mark(what.field)
+    if token <= forgotten_token() then return '' end
+    if token <= mark.token then return mark.ended > 0 and 'marked' or '' end
+    mark.token, mark.asked, mark.granted, mark.ended, mark.record = token, what.asked, granted_at, now, record
+    mark.failures, mark.failed = 0, 0
+    return write_mark(what, mark) and 'no_room' or 'marked'
+  end
+
+  -- A run that failed, or died.
+  function note_failure(what)
+    if not what or not what.max then return end
+    local mark = read_mark(what.field)
+    mark.failures, mark.failed = failures_of(what, mark) + 1, what.asked
+    write_mark(what, mark)
+  end
+end
+

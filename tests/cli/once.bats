@@ -1,0 +1,266 @@
+#!/usr/bin/env bats
+# Work that is done once: --once, --once-per, --once-within, and what forget lets be done again.
+load helpers/helpers
+
+setup() {
+  here=$BATS_TEST_TMPDIR
+  started=()
+  cd "$here" || return
+  reset_server
+}
+
+# times N: the work was done so often.
+times() {
+  local count=0
+  [ ! -e ran ] || count=$(wc -l <ran)
+  [ "$count" -eq "$1" ] || fail "done $count times, not $1"
+}
+
+# work OPTION…: a run of "job" that succeeds at once.
+work() { rlock run "$@" job -- sh -c 'echo >>ran'; }
+
+# queued_work OPTION…: such a run that waits, in the background; $waiter is its pid.
+queued_work() {
+  local before
+  before=$(waiters job)
+  start rlock run "$@" job -- sh -c 'echo >>ran'
+  waiter=$!
+  eventually waiting $((before + 1)) job
+}
+
+@test "--once: who comes later does nothing, and says who did it and when; another KEY is other work" {
+  run -0 --separate-stderr work --once v1
+  silent
+  run -0 --separate-stderr work --once v1
+  says "\"job\" was done by $(hostname) at " " (took "
+  [[ $stderr =~ \ at\ [0-9][0-9]:[0-9][0-9]:[0-9][0-9]\  ]] || fail "$stderr"
+  run -0 --separate-stderr work -q --once v1
+  silent
+  run -9 work -q --once v1 --done-exit-code 9
+  times 1
+  run -0 --separate-stderr work --once "v 1 =%\"'"
+  silent
+  run -0 --separate-stderr work --once "v 1 =%\"'"
+  says "was done by"
+  times 2
+  nothing_left job
+}
+
+@test "50 replicas start at once: one does the work, the others go on after it, and none before" {
+  local i pids=()
+  mkfifo go
+  # shellcheck disable=SC2016 # for the inner shell
+  local replica='
+    rlock run -q --once v1 migrate -- sh -c "echo >>ran; read -r _ <go; echo >>finished"
+    code=$?
+    [ -s finished ] && echo "$code" >>went-on'
+  for ((i = 0; i < 50; i++)); do
+    start sh -c "$replica"
+    pids+=($!)
+  done
+  eventually waiting 49 migrate
+  times 1
+  [ ! -e went-on ]
+  echo >go
+  for i in "${pids[@]}"; do ends_with 0 "$i"; done
+  times 1
+  [ "$(sort went-on | uniq -c | tr -s ' ')" = " 50 0" ] || fail "$(cat went-on)"
+  nothing_left migrate
+}
+
+@test "what failed is not done: the next in line does it, and only then the others go on" {
+  mkfifo go
+  start rlock run --once v1 job -- sh -c 'read -r _ <go; exit 3'
+  local first=$! second
+  eventually held job
+  queued_work --once v1
+  second=$waiter
+  queued_work --once v1
+  echo >go
+  ends_with 3 "$first"
+  ends_with 0 "$second"
+  ends_with 0 "$waiter"
+  times 1
+}
+
+@test "a command that was asked to stop may exit with 0 half-way: that is no success" {
+  local signal
+  for signal in TERM INT HUP QUIT; do
+    mkfifo "on.$signal"
+    # shellcheck disable=SC2016 # for the inner shell
+    start rlock run --once v1 job -- sh -c 'trap "exit 0" TERM INT HUP QUIT; echo >"$1"; while :; do sleep 0.02; done' \
+      sh "on.$signal" 2>said
+    next_line "on.$signal"
+    kill "-$signal" $!
+    ends_with 0 $!
+    grep -q "asked to stop, so its success is not recorded; it may run again" said || fail "$(cat said)"
+  done
+  work --once v1
+  times 1
+}
+
+@test "no success: --max-run, a broken lock, a command that is not there" {
+  run -124 rlock run --once v1 --max-run 0.2 job -- sh -c 'trap "exit 0" TERM; while :; do sleep 0.02; done'
+  run -127 rlock run --once v1 job -- no-such-command-here
+  start rlock run --once v1 --on-lost ignore -t 1 job -- sleep 2
+  eventually held job
+  rlock force-unlock --yes --now job
+  ends_with 0 $!
+  work --once v1
+  times 1
+}
+
+@test "done comes before busy, -n, --max-queue and a cool-down; other work waits its turn" {
+  work --once v1
+  hold job
+  run -0 --separate-stderr work -n --once v1
+  says "was done by"
+  run -0 work --max-queue 0 --once v1
+  run -75 work -n --once v2
+  let_go job
+  rlock run --min-hold 60 job -- true
+  run -0 --separate-stderr work --once v1
+  says "was done by"
+  times 1
+}
+
+@test "--once-per: once in each period; day and longer by the local date" {
+  # At every moment it is another day in these two zones.
+  local period east='<+14>-14' west='<-12>12'
+  for period in month week hour minute; do
+    run -0 rlock run --once-per $period "per $period" -- true
+  done
+  export TZ=$east
+  run -0 --separate-stderr work --once-per day
+  silent
+  run -0 --separate-stderr work --once-per day
+  says "was done by"
+  export TZ=$west
+  run -0 --separate-stderr work --once-per day
+  silent
+  times 2
+}
+
+@test "--once-within: once for those who asked soon after the last success did, or before it was granted" {
+  run -0 work --once-within 1h
+  run -0 work --once-within 1h
+  times 1
+  sleep 0.1
+  run -0 work --once-within 50ms
+  times 2
+  # A run that waited for it is done with it, however long ago the one that did the work began to ask.
+  hold job
+  queued_work --once-within 50ms
+  local first=$waiter
+  sleep 0.2
+  queued_work --once-within 50ms
+  let_go job
+  ends_with 0 "$first"
+  ends_with 0 "$waiter"
+  times 3
+}
+
+@test "--max-failures: after so many failures nobody tries again; another KEY does" {
+  local i
+  for i in 1 2; do
+    run -3 rlock run --once v1 --max-failures 2 job -- sh -c 'exit 3'
+  done
+  run -75 --separate-stderr work -q --once v1 --max-failures 2
+  says "failed 2 times" '"job"' "$SERVER/s"
+  run -0 work --once v2 --max-failures 2
+  times 1
+  run -0 work --once v1
+  run -0 --separate-stderr work --once v1 --max-failures 1
+  says "was done by"
+  times 2
+}
+
+@test "inside a run that holds NAME it is an error; under another NAME it is not" {
+  run -64 --separate-stderr rlock run job -- rlock run --once v1 job -- touch inside
+  says "inside a run that holds the lock"
+  [ ! -e inside ]
+  run -0 rlock run other -- rlock run --once v1 job -- touch inside
+  [ -e inside ]
+  nothing_left job
+}
+
+@test "nested runs do not report: the outer run's success counts" {
+  run -0 rlock run --once v1 job -- sh -c 'rlock run job -- true; exit 0'
+  run -0 --separate-stderr work --once v1
+  says "was done by"
+  run -3 rlock run --once v2 job -- sh -c 'rlock run job -- true; exit 3'
+  work --once v2
+  times 1
+}
+
+@test "the options are refused where they cannot be kept" {
+  local words
+  for words in "--once v1 --once-per day" "--once v1 --once-within 1h" "--once-per day --once-within 1h" \
+    "--once v1 --slots 2" "--once-per day --shared" "--once-within 1h --format plain" "--once v1 --format redisson" \
+    "--once-per fortnight" "--once-within 0" "--once-within 367d" "--max-failures 2" "--once v1 --max-failures 0" \
+    "--once v1 --done-exit-code 256"; do
+    # shellcheck disable=SC2086
+    run -64 --separate-stderr work $words
+    says "--"
+  done
+  run -64 --separate-stderr work --once "$NOT_SET_ANYWHERE"
+  says "KEY is empty" "not set"
+  times 0
+}
+
+@test "a success that the server cannot confirm: a warning, and the exit code stays" {
+  own
+  # shellcheck disable=SC2016 # for the inner shell
+  run -0 --separate-stderr rlock run -t 2 --once v1 job -- sh -c 'kill -KILL "$(cat "$1")"' sh "$own_server/pid"
+  says "its success is not recorded; it may run again"
+}
+
+@test "--fail-open runs without the lock and without a record, and says so" {
+  run -0 --separate-stderr env RLOCK_URL="unix://$here/none" rlock run --fail-open --connect-timeout 0.2 --once v1 job -- true
+  [[ $stderr == *"nothing is recorded as done"*"its success is not recorded; it may run again"* ]] || fail "$stderr"
+}
+
+@test "history counts who found the work done, the event log says it, and a service manager gets READY=1" {
+  work --once v1
+  : >reports
+  start python3 "$BATS_TEST_DIRNAME/helpers/notify_socket.py" "$here/notify" reports
+  eventually grep -qF "$here/notify" /proc/net/unix
+  NOTIFY_SOCKET=$here/notify work -q --event-log log --once v1
+  eventually grep -q '^READY=1; STATUS="job" was done by ' reports
+  [ "$(jq -r .event log)" = "done" ] || fail "$(cat log)"
+  work -q --once v1
+  run -0 rlock history job
+  [[ $output == *"2 done"* ]] || fail "$output"
+  [ "$(rlock history --json job | jq -c '.skips | [.count, .done]')" = "[2,2]" ]
+}
+
+@test "forget: the work is done again; with --once KEY only that" {
+  work --once v1
+  work --once v2
+  run -64 --separate-stderr rlock forget job </dev/null
+  says "--yes" '"job"'
+  run -0 rlock forget job --once v1 --yes
+  [ "$output" = 'forgot that "v1" was done under "job"' ] || fail "$output"
+  work --once v2
+  times 2
+  work --once v1
+  times 3
+  run -0 rlock forget job --yes --json
+  [ "$(jq -c '[.name, .key]' <<<"$output")" = '["job",null]' ] || fail "$output"
+  [ "$(jq .forgotten <<<"$output")" -ge 1 ]
+  work --once v1
+  work --once v2
+  times 5
+  run -0 rlock forget nothing-here --yes
+  [[ $output == "nothing to forget"* ]] || fail "$output"
+}
+
+@test "forget asks on a terminal" {
+  needs_terminal
+  work --once v1
+  run -75 python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" rlock forget job <<<n
+  [[ $output == *"will forget what was done"*"nothing was changed"* ]] || fail "$output"
+  run -0 python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" rlock forget job <<<y
+  work --once v1
+  times 2
+}

@@ -1,0 +1,129 @@
+#!/usr/bin/env bats
+# --supersede: of the waiters with this option only the newest stays.
+load helpers/helpers
+
+setup() {
+  here=$BATS_TEST_TMPDIR
+  started=()
+  cd "$here" || return
+  reset_server
+}
+
+# deploy WHO [OPTION…]: a run of "deploy" in the background that adds WHO to the file order; its pid is $deploy, and
+# what it says comes to the file said.WHO.
+deploy() {
+  local who=$1
+  shift
+  start rlock run "$@" deploy -- sh -c 'echo "$1" >>order' sh "$who" 2>"said.$who"
+  deploy=$!
+}
+
+# newest PID: that run waits for "deploy", and nobody else does.
+newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" ]; }
+
+@test "20 deploys while another one runs: that one ends undisturbed, the newest goes on, 19 say who superseded them" {
+  local i pids=()
+  hold deploy
+  for ((i = 1; i <= 20; i++)); do
+    deploy "$i" "--supersede=$i"
+    pids+=("$deploy")
+    eventually newest "$deploy"
+  done
+  for ((i = 1; i < 20; i++)); do
+    ends_with 75 "${pids[i - 1]}"
+    grep -qF "\"deploy\" at $SERVER/s was superseded by $(id -un)@$(hostname) (pid " "said.$i" || fail "$(cat "said.$i")"
+  done
+  grep -qF "(pid ${pids[1]})" said.1 || fail "$(cat said.1)"
+  # An old one that is tried again.
+  run -75 --separate-stderr rlock run --supersede=7 deploy -- touch old
+  says superseded "(pid ${pids[19]})"
+  newest "${pids[19]}"
+  let_go deploy
+  ends_with 0 "${pids[19]}"
+  [ "$(cat order)" = 20 ]
+  [ ! -e old ]
+  nothing_left deploy
+}
+
+@test "20 deploys that come at once: the greatest number goes on, in whatever order they came" {
+  local i pids=()
+  hold deploy
+  for i in $(seq 20 | shuf); do
+    deploy "$i" -q "--supersede=$i"
+    pids[i]=$deploy
+  done
+  for ((i = 1; i < 20; i++)); do ends_with 75 "${pids[i]}"; done
+  eventually newest "${pids[20]}"
+  let_go deploy
+  ends_with 0 "${pids[20]}"
+  [ "$(cat order)" = 20 ]
+}
+
+@test "without a number the latest stays, in the place of the one before it; nobody else loses a place" {
+  local first other
+  hold deploy
+  deploy first --supersede
+  first=$deploy
+  eventually waiting 1 deploy
+  deploy other
+  other=$deploy
+  eventually waiting 2 deploy
+  deploy latest --supersede --superseded-exit-code 9
+  ends_with 75 "$first"
+  eventually waiting 2 deploy
+  let_go deploy
+  ends_with 0 "$deploy"
+  ends_with 0 "$other"
+  [ "$(tr '\n' ' ' <order)" = "latest other " ] || fail "$(cat order)"
+}
+
+@test "a run that does not wait replaces nobody" {
+  local first
+  hold deploy
+  deploy first --supersede=1
+  first=$deploy
+  eventually waiting 1 deploy
+  run -75 --separate-stderr rlock run -n --supersede=2 deploy -- true
+  says busy
+  let_go deploy
+  ends_with 0 "$first"
+}
+
+@test "--superseded-exit-code, the event log, and -q" {
+  hold deploy
+  deploy old -q --supersede=1 --superseded-exit-code 9 --event-log log
+  local old=$deploy
+  eventually newest "$old"
+  deploy new --supersede=2
+  ends_with 9 "$old"
+  [ ! -s said.old ] || fail "$(cat said.old)"
+  [ "$(jq -r .event log | tr '\n' ' ')" = "enqueued superseded " ] || fail "$(cat log)"
+  let_go deploy
+  ends_with 0 "$deploy"
+}
+
+@test "acquire --supersede: the older one exits with 75, kind superseded in JSON" {
+  hold deploy
+  start rlock acquire --ttl 1m --json --supersede=1 deploy >old.json 2>/dev/null
+  local old=$!
+  eventually newest "$old"
+  start rlock acquire --ttl 1m --json --supersede=2 deploy >new.json
+  ends_with 75 "$old"
+  [ "$(jq -c '.error | [.kind, .code, .lock]' old.json)" = '["superseded",75,"deploy"]' ] || fail "$(cat old.json)"
+  let_go deploy
+  ends_with 0 $!
+  rlock release deploy --owner "$(jq -r .owner new.json)"
+}
+
+@test "where it cannot be kept, it is refused" {
+  local words
+  for words in "--supersede= deploy" "--supersede=x deploy" "--supersede --format plain deploy"; do
+    # shellcheck disable=SC2086
+    run -64 --separate-stderr rlock run $words -- touch started
+    says "--supersede"
+  done
+  quorum 3
+  run -64 --separate-stderr rlock run --supersede deploy -- touch started
+  says "--supersede" "one server"
+  [ ! -e started ]
+}

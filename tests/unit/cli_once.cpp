@@ -1,0 +1,156 @@
+// The settings of --once, --once-per and --once-within.
+#include "cli/settings/once_settings.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+using namespace rlock;
+using namespace rlock::cli;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+// Sets the time zone for as long as it lives.
+class Zone {
+ public:
+  explicit Zone(const char* name) {
+    const char* before = std::getenv("TZ");
+    if (before != nullptr) before_ = before;
+    setenv("TZ", name, 1);
+  }
+  Zone(const Zone&) = delete;
+  Zone& operator=(const Zone&) = delete;
+  ~Zone() {
+    if (before_) {
+      setenv("TZ", before_->c_str(), 1);
+    } else {
+      unsetenv("TZ");
+    }
+    tzset();
+  }
+
+ private:
+  std::optional<std::string> before_;
+};
+
+// Rules in full, so that no files of time zones are needed.
+constexpr const char* kBerlin = "CET-1CEST,M3.5.0,M10.5.0/3";
+constexpr const char* kKiritimati = "<+14>-14";
+
+// 2026-03-29, 00:59:59 UTC: the last second of winter time in Berlin.
+constexpr time_t kSpring = 1'774'745'999;
+// 2026-10-25, 00:59:59 UTC: the last second of summer time there.
+constexpr time_t kAutumn = 1'792'889'999;
+constexpr time_t kHour = 3'600;
+constexpr time_t kDay = 24 * kHour;
+
+Choices choices(const Words& options) {
+  Words words{"run", "x"};
+  words.insert(words.end(), options.begin(), options.end());
+  auto command_line = parse(words);
+  if (!command_line) FAIL(command_line.error().text);
+  return std::get<Invocation>(*command_line).choices;
+}
+
+lock::Once good(const Words& options) {
+  auto once = once_choice(choices(options), kSpring);
+  if (!once) FAIL(once.error().text);
+  REQUIRE(*once);
+  return **once;
+}
+
+std::string error_of(const Words& options) {
+  auto once = once_choice(choices(options), kSpring);
+  REQUIRE_FALSE(once);
+  CHECK(once.error().kind == ErrorKind::usage);
+  return once.error().text;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a day begins at midnight of the host") {
+  const time_t evening = kSpring - 2 * kHour;  // 2026-03-28, 22:59:59 UTC
+  {
+    const Zone zone("UTC0");
+    CHECK(period_text(Period::day, evening) == "day:2026-03-28");
+    CHECK(period_text(Period::day, evening + kHour + 1) == "day:2026-03-29");
+  }
+  {
+    const Zone zone(kBerlin);
+    CHECK(period_text(Period::day, evening) == "day:2026-03-28");
+    CHECK(period_text(Period::day, evening + 1) == "day:2026-03-29");
+  }
+  const Zone zone(kKiritimati);
+  CHECK(period_text(Period::day, evening) == "day:2026-03-29");
+  CHECK(period_text(Period::month, kSpring + 2 * kDay) == "month:2026-03");
+  CHECK(period_text(Period::month, kSpring + 2 * kDay + 10 * kHour) == "month:2026-04");
+}
+
+TEST_CASE("a day of 25 hours is one day, and one of 23 hours is one") {
+  const Zone zone(kBerlin);
+  const time_t autumn_begins = kAutumn + 1 - 3 * kHour;  // 2026-10-25, 00:00 local time
+  CHECK(period_text(Period::day, autumn_begins - 1) == "day:2026-10-24");
+  CHECK(period_text(Period::day, autumn_begins) == "day:2026-10-25");
+  CHECK(period_text(Period::day, autumn_begins + 25 * kHour - 1) == "day:2026-10-25");
+  CHECK(period_text(Period::day, autumn_begins + 25 * kHour) == "day:2026-10-26");
+  const time_t spring_begins = kSpring + 1 - 2 * kHour;
+  CHECK(period_text(Period::day, spring_begins + 23 * kHour - 1) == "day:2026-03-29");
+  CHECK(period_text(Period::day, spring_begins + 23 * kHour) == "day:2026-03-30");
+}
+
+TEST_CASE("summer time repeats no hour and no minute, and skips none") {
+  const Zone zone(kBerlin);
+  CHECK(period_text(Period::hour, kAutumn) == "hour:2026-10-25T00Z");
+  CHECK(period_text(Period::hour, kAutumn + 1) == "hour:2026-10-25T01Z");
+  CHECK(period_text(Period::minute, kAutumn) == "minute:2026-10-25T00:59Z");
+  CHECK(period_text(Period::minute, kAutumn + 1) == "minute:2026-10-25T01:00Z");
+}
+
+TEST_CASE("a week is that of ISO 8601, from Monday, and belongs to the year of its Thursday") {
+  const Zone zone("UTC0");
+  const time_t sunday = kSpring + 12 * kHour;
+  CHECK(period_text(Period::week, sunday) == "week:2026-W13");
+  CHECK(period_text(Period::week, sunday + kDay) == "week:2026-W14");
+  const time_t new_year = 1'798'761'600;  // 2027-01-01, a Friday
+  CHECK(period_text(Period::week, new_year) == "week:2026-W53");
+  CHECK(period_text(Period::week, new_year + 3 * kDay) == "week:2027-W01");
+}
+
+TEST_CASE("what is asked to be done once") {
+  using namespace std::chrono_literals;
+  const Zone zone(kBerlin);
+  CHECK(good({"--once", "v 1=%"}) == lock::Once{lock::OnceKind::key, "v 1=%", {}, {}});
+  CHECK(good({"--once-per", "day"}) ==
+        lock::Once{lock::OnceKind::period, "day:2026-03-29", Millis(25h), {}});
+  CHECK(good({"--once-per", "minute", "--max-failures", "3"}) ==
+        lock::Once{lock::OnceKind::period, "minute:2026-03-29T00:59Z", Millis(1min), 3U});
+  CHECK(good({"--once-within", "12h"}) == lock::Once{lock::OnceKind::within, {}, Millis(12h), {}});
+  CHECK(good({"--once-within", "366d"}).span == Millis(366 * 24h));
+  auto none = once_choice(choices({}), kSpring);
+  REQUIRE(none);
+  CHECK_FALSE(*none);
+}
+
+TEST_CASE("what makes no sense is refused, and a KEY that is empty by mistake is no key") {
+  CHECK(contains(error_of({"--once", ""}), "not set"));
+  CHECK(contains(error_of({"--once="}), "not set"));
+  CHECK(contains(error_of({"--once", std::string(201, 'k')}), "200 bytes"));
+  CHECK(contains(error_of({"--once", "a\nb"}), "control characters"));
+  CHECK(contains(error_of({"--once", "k", "--once-per", "day"}), "together"));
+  CHECK(contains(error_of({"--once-within", "1h", "--once-per", "day"}), "together"));
+  CHECK(contains(error_of({"--once-per", "year"}), "\"year\""));
+  CHECK(contains(error_of({"--once-within", "0"}), "longer than 0"));
+  CHECK(contains(error_of({"--once-within", "367d"}), "366d"));
+  CHECK(contains(error_of({"--once-within", "soon"}), "--once-within"));
+  CHECK(contains(error_of({"--once", "k", "--max-failures", "0"}), "at least 1"));
+  CHECK(contains(error_of({"--max-failures", "2"}), "needs --once"));
+  Choices from_file;
+  from_file.set_from_file(Opt::max_failures, {"2"});
+  CHECK(once_choice(from_file, kSpring));
+}
