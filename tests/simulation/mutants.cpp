@@ -17,7 +17,6 @@ const std::vector<Mutant> kMutants{
      "quorum_of_3",
      Check::tokens,
      {writes_the_token_back}},
-    {"all attempts have the same number", "quorum_storm", Check::exclusion, {numbers_its_attempts}},
     {"members that restarted empty count at once",
      "quorum_storm",
      Check::exclusion,

@@ -66,30 +66,12 @@ class UnrenewedStore final : public PassingStore {
   InFlight<lock::RenewReply> renew(const lock::RenewCall&) override { return extended(); }
 };
 
-class BrokenMember final : public PassingStore {
+class UnwrittenMember final : public PassingStore {
  public:
-  BrokenMember(std::unique_ptr<lock::LockServer> store, ClientRule rule)
-      : PassingStore(std::move(store)), rule_(rule) {}
-  InFlight<lock::AcquireReply> acquire(const lock::AcquireCall& call) override {
-    return store_->acquire(changed(call));
-  }
+  using PassingStore::PassingStore;
   InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override {
-    const bool back = rule_ == ClientRule::writes_the_token_back && call.attempt > 0;
-    return back ? extended() : store_->renew(changed(call));
+    return call.attempt > 0 ? extended() : store_->renew(call);
   }
-  InFlight<lock::CancelReply> cancel(const lock::CancelCall& call) override {
-    return store_->cancel(changed(call));
-  }
-
- private:
-  template <class Call>
-  Call changed(Call call) const {
-    if (rule_ == ClientRule::numbers_its_attempts) {
-      call.attempt = std::min<uint64_t>(1, call.attempt);
-    }
-    return call;
-  }
-  ClientRule rule_;
 };
 
 uint64_t scripts_changed = 0;
@@ -124,10 +106,8 @@ lua::Script ScriptSet::changed(const lua::Script& script, const std::vector<Text
 
 std::unique_ptr<lock::LockServer> break_member(std::unique_ptr<lock::LockServer> store,
                                                ClientRule rule) {
-  if (rule != ClientRule::writes_the_token_back && rule != ClientRule::numbers_its_attempts) {
-    return store;
-  }
-  return std::make_unique<BrokenMember>(std::move(store), rule);
+  if (rule != ClientRule::writes_the_token_back) return store;
+  return std::make_unique<UnwrittenMember>(std::move(store));
 }
 
 std::unique_ptr<lock::LockServer> break_store(std::unique_ptr<lock::LockServer> store,

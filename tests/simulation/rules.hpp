@@ -18,7 +18,6 @@ enum class ClientRule {
   ends_the_command_in_time,
   has_a_guard,
   writes_the_token_back,
-  numbers_its_attempts,
   passes_over_members_that_restarted,
   needs_a_majority,
 };
