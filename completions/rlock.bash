@@ -3,7 +3,7 @@
 
 # ---- generated from the options table ----
 
-_rlock_commands=(run acquire renew release status queue watch force-unlock history forget doctor completion)
+_rlock_commands=(run acquire renew release status queue watch force-unlock history forget metrics check doctor completion)
 
 # rows: each option of command $1 with what it takes.
 _rlock_rows() {
@@ -35,6 +35,7 @@ _rlock_rows() {
       '--fail-open '
       '--hide-command '
       '--event-log FILE'
+      '--history N'
       '--reason TEXT'
       '-u,--url URL'
       '--user NAME'
@@ -270,6 +271,50 @@ _rlock_rows() {
       '-h,--help '
       '-V,--version '
     ) ;;
+    metrics) rows=(
+      '--output FILE'
+      '-u,--url URL'
+      '--user NAME'
+      '--password-file FILE'
+      '--password-command CMD'
+      '--cacert FILE'
+      '--cacertdir DIR'
+      '--cert FILE'
+      '--key FILE'
+      '--sni NAME'
+      '--insecure '
+      '--prefix TEXT'
+      '--connect-timeout DUR'
+      '--config FILE'
+      '-q,--quiet '
+      '-v,--verbose '
+      '-h,--help '
+      '-V,--version '
+    ) ;;
+    check) rows=(
+      '--within DUR'
+      '--max-held DUR'
+      '--max-wait DUR'
+      '--max-waiters N'
+      '--critical '
+      '-u,--url URL'
+      '--user NAME'
+      '--password-file FILE'
+      '--password-command CMD'
+      '--cacert FILE'
+      '--cacertdir DIR'
+      '--cert FILE'
+      '--key FILE'
+      '--sni NAME'
+      '--insecure '
+      '--prefix TEXT'
+      '--connect-timeout DUR'
+      '--config FILE'
+      '-q,--quiet '
+      '-v,--verbose '
+      '-h,--help '
+      '-V,--version '
+    ) ;;
     doctor) rows=(
       '--strict '
       '-u,--url URL'
@@ -347,6 +392,8 @@ _rlock_operands() {
     force-unlock) operands=NAME ;;
     history) operands=NAME ;;
     forget) operands=NAME ;;
+    metrics) operands=NAME... ;;
+    check) operands=NAME ;;
     doctor) operands='[options]' ;;
     completion) operands='bash|zsh|fish' ;;
     *) operands='' ;;

@@ -39,7 +39,7 @@ join_tests() {
 
 install_build_packages
 install_packages ninja-build patch doctest-dev liblua5.1-0-dev bats jq python3 procps util-linux shellcheck strace openssl redis-tools vim-tiny less \
-  mandoc bsdextrautils zsh fish bash-completion python3-redis nftables iproute2 libyaml-0-2 python3-jsonschema codespell aspell aspell-en
+  mandoc bsdextrautils zsh fish bash-completion python3-redis nftables iproute2 libyaml-0-2 python3-jsonschema codespell aspell aspell-en python3-yaml git
 # Of these one version alone will do, and not every Debian has it: the tests style_format and style_tidy are skipped without.
 install_where_known clang-format-14 clang-tidy-14
 provide_server "$build/server"
@@ -47,6 +47,9 @@ provide_valkey "$build/server"
 unpack_program "$build/etcd" etcd etcd-server
 unpack_program "$build/etcd" etcdctl etcd-client
 unpack_program "$build/nutcracker" nutcracker nutcracker
+unpack_program "$build/promtool" promtool prometheus
+unpack_program "$build/logrotate" logrotate logrotate
+unpack_program "$build/cron" cron cron
 
 quietly "Building as released" compile release Release "$strict" ON all
 programs=$(test_programs unit contract)

@@ -13,6 +13,11 @@
 namespace rlock::cli {
 namespace {
 
+int fail_early(const Error& error, const Invocation& invocation) {
+  if (invocation.command == CommandId::check) return unknown_check(error);
+  return fail(error, invocation.choices);
+}
+
 struct Dispatcher {
   int operator()(const Help& help) const {
     return print_result(help.command ? command_help(*help.command) : general_help());
@@ -27,7 +32,7 @@ struct Dispatcher {
   int operator()(Invocation& invocation) const {
     if (invocation.command == CommandId::completion) return completion_command(invocation);
     auto configured = apply_config(invocation, system_getenv, default_config_files(system_getenv));
-    if (!configured) return fail(configured.error(), invocation.choices);
+    if (!configured) return fail_early(configured.error(), invocation);
     if (!invocation.choices.has(Opt::quiet)) {
       for (const std::string& warning : *configured) print_message(warning);
     }
@@ -52,6 +57,10 @@ struct Dispatcher {
         return history_command(invocation);
       case CommandId::forget:
         return forget_command(invocation);
+      case CommandId::metrics:
+        return metrics_command(invocation);
+      case CommandId::check:
+        return check_command(invocation);
       case CommandId::doctor:
         return doctor_command(invocation);
       case CommandId::completion:
@@ -65,6 +74,9 @@ int dispatch(const std::vector<std::string>& words) {
   if (auto code = hidden_command(words)) return *code;
   auto command_line = parse(words);
   if (command_line) return std::visit(Dispatcher{}, *command_line);
+  if (!words.empty() && words.front() == row_of(CommandId::check).name) {
+    return unknown_check(command_line.error());
+  }
   Choices choices;
   if (asks_for_json(words)) choices.set(Opt::json, {"true"});
   return fail(command_line.error(), choices);

@@ -93,6 +93,7 @@ struct Snapshot {
 struct ForgetCall {
   LockName name;
   std::optional<std::string> key{};  // this --once KEY alone; else everything
+  Token through{};  // marks of runs with later tokens stay; 0: those of runs that have not ended
 };
 struct Forgotten {
   uint64_t marks = 0;

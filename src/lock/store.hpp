@@ -130,7 +130,8 @@ struct AcquireCall {
   Ticket ticket{};       // its position in the queue, in case the server lost it
   uint64_t attempt = 0;  // to a server of a quorum: the number of the try; 0 elsewhere
   std::optional<Once> once{};
-  Millis asked{0};  // how long ago this owner first asked; with `once`
+  Millis asked{0};    // how long ago this owner first asked; with `once`
+  Token forgotten{};  // with `once`, to a server of a quorum: as others said in their replies
   std::optional<Supersede> supersede{};
   std::optional<uint64_t> history_rows{};  // that the history keeps from this run on; else 100
 };

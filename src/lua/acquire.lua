@@ -4,13 +4,19 @@ local stamp = 2 * tonumber(attempt or 0)
 local what = (once_field or '') ~= '' and
              {field = once_field, span = tonumber(once_span), asked = now - tonumber(asked_ago),
               max = tonumber(max_failures)} or nil
-local known_once = what and once_of(read_line(owner))
-if known_once then what.asked = math.min(what.asked, known_once.asked) end
+do
+  local known_once = what and once_of(read_line(owner))
+  if known_once then what.asked = math.min(what.asked, known_once.asked) end
+end
 
 -- With the token up to which everything was forgotten: a member of a quorum that was down does not know of it.
 local function with_forgotten(reply)
   if what then reply[#reply + 1] = math.max(forgotten_token(), read_mark(what.field).forgotten) end
   return reply
+end
+
+local function words_of_line()
+  return once_words(what) .. ((supersede or '') ~= '' and ' supersede=' .. supersede or '')
 end
 
 local function ended_reply()
@@ -23,6 +29,67 @@ local function ended_reply()
   return nil
 end
 
+-- Of the waiters that supersede others only one stays: that with the greatest number; without numbers the last one.
+local superseded_reply, replaces, take_over, note_newest
+do
+  local number = tonumber(supersede or '')
+  local function number_of(line) return tonumber(string.match(line.words, ' supersede=(%d+)')) end
+
+  local function other_one()
+    local other = (supersede or '') ~= '' and read_mark('waits').record or ''
+    return other ~= '' and other ~= owner and queue_ticket(other) and other or nil
+  end
+
+  -- To one that is older than another that waits, or that was granted the lock before.
+  function superseded_reply()
+    local newest = number and read_mark('newest')
+    if newest and newest.token > number then return {'superseded', newest.record} end
+    local other = other_one()
+    local line = other and read_line(other)
+    if not line then return nil end
+    local its, older = number_of(line), false
+    if number and its then
+      older = number < its
+    else
+      older = tonumber(given_ticket) > 0 and tonumber(given_ticket) < tonumber(queue_ticket(other))
+    end
+    return older and {'superseded', line.record} or nil
+  end
+
+  function replaces() return other_one() ~= nil end
+
+  local function replace(other)
+    note_skip(read_line(other).record)
+    remove_waiter(other)
+    add_tombstone(other, SUPERSEDED)
+    call('HSET', WHO, '!' .. other, record)
+    wake(other, 'superseded')
+  end
+
+  -- Joins the queue in the place of the older one, and returns its ticket; nil where there is none.
+  function take_over()
+    local other = other_one()
+    local ticket = other and tonumber(queue_ticket(other))
+    if other then replace(other) end
+    if (supersede or '') ~= '' then
+      local waits = read_mark('waits')
+      waits.record = owner
+      write_mark({field = 'waits', span = 0}, waits)
+    end
+    return ticket
+  end
+
+  -- An older one that has come since the grant must not run after this one.
+  function note_newest()
+    local newest = number and read_mark('newest')
+    if not newest or number < newest.token then return end
+    newest.token, newest.record = number, record
+    write_mark({field = 'newest', span = 0}, newest)
+    local other = other_one()
+    if other and (number_of(read_line(other)) or number) < number then replace(other) end
+  end
+end
+
 -- A sweep may write the row of this run.
 local function note_keep()
   if keep == keep_from_now then return end
@@ -33,6 +100,7 @@ end
 local function claim(line)
   if not line then return {'gone', 'expired', ''} end
   if line.state == 'revoked' then return {'gone', 'forced', note_of(owner)} end
+  note_newest()
   note_stamp(owner, stamp)
   note_keep()
   local entries = live_entries(line)
@@ -52,7 +120,10 @@ end
 -- client whose clock is ahead becomes the time here, or all later waiters would be served before it.
 local function join_queue()
   local ticket, end_kind = tonumber(given_ticket), tombstone(owner)
-  if stamp == 0 then
+  local taken = take_over()
+  if taken then
+    ticket = ticket > 0 and math.min(ticket, taken) or taken
+  elseif stamp == 0 then
     if ticket == 0 or end_kind == REQUEUED then
       ticket = issue()
     elseif end_kind == EXPIRED then
@@ -67,7 +138,7 @@ local function join_queue()
   call('ZADD', QUEUE, int(ticket), owner)
   call('HSET', WHO, owner, record, '+' .. owner,
        line_text({state = 'waiting', limit = limit, token = 0, since = now, ttl = ttl,
-                  min_hold = min_hold, responsive = responsive, words = once_words(what)}))
+                  min_hold = min_hold, responsive = responsive, words = words_of_line()}))
 end
 
 local function queued_reply()
@@ -92,7 +163,7 @@ local function done_reply()
   return decided(what)
 end
 
--- A grant is given back, and a place in the queue given up.
+-- It cancels its grant, and gives up its place in the queue.
 local function leave_as_done()
   if queue_ticket(owner) or held_until(owner) then
     if held_until(owner) then remove_holder(owner) end
@@ -112,6 +183,7 @@ local denial = newcomer and denied()
 if denial then return redis.error_reply(denial) end
 if not newcomer or done_reply() then touch() end
 unfold()
+if what and (forgotten or '0') ~= '0' then forget_mark(what, agreed(forgotten)) end
 local could_end = n_holders > 0
 -- A waiter that asks in the last millisecond of its heartbeat is in time: it must not be swept.
 if n_alive > 0 and tonumber(call('ZSCORE', ALIVE, owner) or 0) == now then refresh_heartbeat() end
@@ -138,7 +210,13 @@ if held_until(owner) then
 end
 
 if not queue_ticket(owner) then
+  reply = superseded_reply()
   admit()
+  if reply then
+    note_skip(record)
+    finish(owner)
+    return with_wakes(reply)
+  end
   if must_retry then
     finish(owner)
     return with_wakes({'more'})
@@ -147,14 +225,15 @@ if not queue_ticket(owner) then
   if waiters == 0 and fits(limit) then
     -- Over a quorum the write-back of the token claims it.
     local line = {state = stamp == 0 and 'held' or 'granted', limit = limit, since = now, ttl = ttl,
-                  min_hold = min_hold, responsive = responsive, words = once_words(what)}
+                  min_hold = min_hold, responsive = responsive, words = words_of_line()}
+    note_newest()
     note_stamp(owner, stamp)
     note_keep()
     grant(owner, line, now + ttl, stamp, owner, record)
     finish(owner)
     return with_wakes(with_forgotten({'granted', line.token, slot_of(line.words)}))
   end
-  if queueing == 'never' or (max_queue ~= '' and waiters >= tonumber(max_queue) and not returns()) then
+  if queueing == 'never' or (max_queue ~= '' and waiters >= tonumber(max_queue) and not returns() and not replaces()) then
     note_skip(record)
     finish(owner)
     return with_wakes(with_forgotten({'busy', waiters, some_holder()}))

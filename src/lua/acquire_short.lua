@@ -2,13 +2,17 @@
 -- ARGV: owner, its earlier ticket or 0, limit, ttl, min-hold, responsive 0|1|2, wait|never, max-queue or '', record,
 --       over a quorum the number of the attempt, else 0; the user's name, for whom the ACL is asked once an hour;
 --       what is done once: a field of ONCE or '', its span, how long ago the owner first asked, after how many failures
---       it gives up or ''; the sixteenth: rows that the history keeps from this run on, else 100
+--       it gives up or ''; the sixteenth: rows that the history keeps from this run on, else 100; the seventeenth: of one
+--       that supersedes others its number or '+', else ''; the eighteenth: over a quorum, of what is done once, up to
+--       which token others have forgotten it, else 0
 -- Returns: granted token slot-or-0 | queued ticket position look-again-or--1 holder slice | busy waiters holder
+--          | superseded record-of-the-newer
 --          | gone kind note | more | done ended took record token | failed times
 --          (look-again: when a lease may end; slice: after which to ask again in any case). With once, granted, queued and
 --          busy end in the token up to which everything was forgotten, or 0
 local owner, given_ticket, limit, ttl, min_hold, responsive, queueing, max_queue, record, attempt, user, once_field,
       once_span, asked_ago, max_failures = unpack(ARGV)
+local supersede, forgotten = ARGV[17], ARGV[18]
 if user == '' then user = nil end
 local keep_from_now = tonumber(ARGV[16] or '') or RUNS
 
@@ -34,12 +38,14 @@ local function denied()
 end
 
 do
-  -- The short ways are for one server, without min-hold, and for what is not done once.
-  local plain = (attempt or '0') == '0' and min_hold == '0' and tonumber(ttl) <= DAY and (once_field or '') == '' and
+  -- The short ways are without min-hold, and neither for what is done once nor for what supersedes; all but the first are
+  -- for one server.
+  local short = min_hold == '0' and tonumber(ttl) <= DAY and (once_field or '') == '' and (supersede or '') == '' and
                 keep == keep_from_now
+  local plain = short and (attempt or '0') == '0'
 
-  -- A free lock becomes a folded hold.
-  if plain and present == 0 then
+  -- A free lock becomes a folded hold. Over a quorum it counts as a grant once the token is written back.
+  if short and present == 0 then
     local ends = call('ZMSCORE', RELEASED, owner, owner .. ':0')
     call('LLEN', HISTORY)
     if not ends[1] and not ends[2] and old_head == NOBODY then
@@ -47,11 +53,15 @@ do
       if denial then return redis.error_reply(denial) end
       local token = string.format('%.0f', math.max(last + 1, now_us))
       local lease_end = now + ttl
-      local slot = limit ~= '1' and tonumber(limit) <= MOST_SLOTS
-      local rest = (slot and 'slot=1 | ' or '| ') .. record
+      local slot = plain and limit ~= '1' and tonumber(limit) <= MOST_SLOTS
+      local word = not plain and 'try=granted:' .. 2 * attempt .. ' ' or slot and 'slot=1 ' or ''
       call('SET', HOLDERS, '1 ' .. owner .. ' ' .. limit .. ' ' .. token .. ' ' .. now .. ' ' .. ttl .. ' ' ..
-                           responsive .. ' ' .. lease_end .. ' ' .. rest, 'PXAT', lease_end + GRACE)
-      write_memory(token, token, limit == '1' and token or last_exclusive, NOBODY)
+                           responsive .. ' ' .. lease_end .. ' ' .. word .. '| ' .. record, 'PXAT', lease_end + GRACE)
+      if plain then
+        write_memory(token, token, limit == '1' and token or last_exclusive, NOBODY)
+      else
+        write_memory(token, last_grant, last_exclusive, NOBODY)
+      end
       return {'granted', tonumber(token), slot and 1 or 0}
     end
   end

@@ -19,17 +19,14 @@ local GRACE = 60000         -- keys outlive the last lease, so that a late renew
                             -- heartbeat, so that WHO outlives those of all waiters
 local META_LIFE = 2592000000  -- 30 days
 local HOUR, DAY = 3600000, 86400000
-local WAKE_LIFE = 10000
-local INNER_LEASE = 30000   -- longest lease of a nested run's entry
 local RUNS = 100            -- rows in the history, unless the last run asked for another number
 local LONGEST_KEPT = 4096   -- the record of a success is not kept where its row is longer
 local SWEEP = 256           -- removed by one script, of holders, waiters and tombstones each
-local ADMIT = 64            -- granted by one script, or found to be done
 local MOST_SLOTS = 1024     -- of holders that are numbered
 
 -- Kinds of tombstones: the larger one replaces the smaller. An owner may come back up to REQUEUED. DONE: a waiter whose
--- work was done by another, or failed too often; 5 is kept for one that a newer one replaced.
-local EXPIRED, REQUEUED, WAS_RELEASED, CANCELLED, DONE, REMOVED, FORCED = 0, 1, 2, 3, 4, 6, 7
+-- work was done by another, or failed too often; SUPERSEDED: one that a newer one replaced.
+local EXPIRED, REQUEUED, WAS_RELEASED, CANCELLED, DONE, SUPERSEDED, REMOVED, FORCED = 0, 1, 2, 3, 4, 5, 6, 7
 local KINDS = {[0] = 'expired', 'expired', 'released', 'cancelled', 'done', 'superseded', 'removed', 'forced'}
 
 local call = redis.call
@@ -38,7 +35,9 @@ local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
 
 -- A hold by one, with nobody waiting, is one string in HOLDERS, and LIMITS, QUEUE, ALIVE and WHO do not exist. The usual
--- way unfolds it into them before it writes. Words `key=value` may stand before the bar; they are kept.
+-- way unfolds it into them before it writes. Words `key=value` may stand before the bar; they are kept. Over a quorum one
+-- of them is `try=STATE:STAMP`: granted until the majority's token is written back, and what else is in WHO as `#owner`.
+local TRY = 'try=(%l+):(%d+) '
 local LONE = '^1 (%S+) (%d+) (%d+) (%d+) (%d+) ([012]) ()(%d+)() ([^|]*)| (.*)$'
 
 -- How many of these keys there are chooses a short way: straight lines for what happens most, without the functions of

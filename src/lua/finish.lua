@@ -1,60 +1,63 @@
 -- The end of a script: expiries, wakes, and the reply.
 
-local function largest(key)
-  return tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2] or 0)
-end
+local finish
+do
+  local function largest(key)
+    return tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2] or 0)
+  end
 
-local function set_ends()
-  local holders, alive, released = 0, 0, 0
-  if n_holders > 0 then
-    holders = math.max(largest(HOLDERS) + GRACE, meta.hold)
-    call('PEXPIREAT', HOLDERS, int(holders))
-    call('PEXPIREAT', LIMITS, int(holders))
+  local function set_ends()
+    local holders, alive, released = 0, 0, 0
+    if n_holders > 0 then
+      holders = math.max(largest(HOLDERS) + GRACE, meta.hold)
+      call('PEXPIREAT', HOLDERS, int(holders))
+      call('PEXPIREAT', LIMITS, int(holders))
+    end
+    if n_queue > 0 then
+      -- So much later that waiters far from the head need not move it with each heartbeat.
+      alive = largest(ALIVE) + HEARTBEAT
+      call('PEXPIREAT', QUEUE, int(alive))
+      call('PEXPIREAT', ALIVE, int(alive))
+    end
+    if n_released > 0 then
+      released = math.floor(largest(RELEASED) / 16)
+      call('PEXPIREAT', RELEASED, int(released))
+    end
+    call('PEXPIREAT', WHO, int(math.max(holders, alive, released)))
+    call('PEXPIREAT', META, int(math.max(now + META_LIFE, holders)))
   end
-  if n_queue > 0 then
-    -- So much later that waiters far from the head need not move it with each heartbeat.
-    alive = largest(ALIVE) + HEARTBEAT
-    call('PEXPIREAT', QUEUE, int(alive))
-    call('PEXPIREAT', ALIVE, int(alive))
-  end
-  if n_released > 0 then
-    released = math.floor(largest(RELEASED) / 16)
-    call('PEXPIREAT', RELEASED, int(released))
-  end
-  call('PEXPIREAT', WHO, int(math.max(holders, alive, released)))
-  call('PEXPIREAT', META, int(math.max(now + META_LIFE, holders)))
-end
 
--- Those that come near the head are woken to look again, which they do more often from then on.
-local function nudge_near()
-  local gone = n_queue > NEAR and n_queue - call('ZCARD', QUEUE) or 0
-  if gone == 0 then return end
-  local moved = call('ZRANGE', QUEUE, math.max(0, NEAR - gone), NEAR - 1)
-  if #moved == 0 then return end
-  for i, beat in ipairs(call('ZMSCORE', ALIVE, unpack(moved))) do
-    if is_far(beat) then wake(moved[i], 'look') end
+  -- Those that come near the head are woken to look again, which they do more often from then on.
+  local function nudge_near()
+    local gone = n_queue > NEAR and n_queue - call('ZCARD', QUEUE) or 0
+    if gone == 0 then return end
+    local moved = call('ZRANGE', QUEUE, math.max(0, NEAR - gone), NEAR - 1)
+    if #moved == 0 then return end
+    for i, beat in ipairs(call('ZMSCORE', ALIVE, unpack(moved))) do
+      if is_far(beat) then wake(moved[i], 'look') end
+    end
   end
-end
 
--- The end of every script that writes: META, expiries, then the wakes, which must come last. The head of the queue
--- is woken to look again where its timer may be too late. The caller needs no wake: it reads the reply.
-local function finish(caller)
-  local head = n_queue > 0 and call('ZRANGE', QUEUE, 0, 0)[1] or NOBODY
-  if head ~= NOBODY and head ~= caller and
-     (head ~= meta.head or must_retry or earliest_end() < end_before) then
-    wake(head, 'look')
-  end
-  nudge_near()
-  local said = words ~= words_as_read
-  local changed = migrates or head ~= meta.head or said
-  for name, value in pairs(meta) do changed = changed or value ~= meta_as_read[name] end
-  if changed and (meta.created > 0 or said) then
-    created, hold_end = int(meta.created), int(meta.hold)
-    write_memory(int(meta.last), int(meta.grant), int(meta.exclusive), head)
-  end
-  set_ends()
-  for _, w in ipairs(wakes) do
-    if w[1] ~= caller then push_wake(w[1], w[2]) end
+  -- The end of every script that writes: META, expiries, then the wakes, which must come last. The head of the queue
+  -- is woken to look again where its timer may be too late. The caller needs no wake: it reads the reply.
+  function finish(caller)
+    local head = n_queue > 0 and call('ZRANGE', QUEUE, 0, 0)[1] or NOBODY
+    if head ~= NOBODY and head ~= caller and
+       (head ~= meta.head or must_retry or earliest_end() < end_before) then
+      wake(head, 'look')
+    end
+    nudge_near()
+    local said = words ~= words_as_read
+    local changed = migrates or head ~= meta.head or said
+    for name, value in pairs(meta) do changed = changed or value ~= meta_as_read[name] end
+    if changed and (meta.created > 0 or said) then
+      created, hold_end = int(meta.created), int(meta.hold)
+      write_memory(int(meta.last), int(meta.grant), int(meta.exclusive), head)
+    end
+    set_ends()
+    for _, w in ipairs(wakes) do
+      if w[1] ~= caller then push_wake(w[1], w[2]) end
+    end
   end
 end
 
@@ -76,6 +79,7 @@ end
 
 -- One live holder, or false.
 local function some_holder()
+  if folded then return tonumber(lone_end) > now and describe(lone_owner) or false end
   local owner = call('ZRANGEBYSCORE', HOLDERS, '(' .. int(now), '+inf', 'LIMIT', 0, 1)[1]
   return owner and describe(owner) or false
 end

@@ -1,7 +1,7 @@
 -- forget: removes what was marked as done, and has no mark written for what ended before.
--- ARGV: a field of ONCE, or '' for all of them
+-- ARGV: a field of ONCE, or '' for all of them; over a quorum up to which token, else 0
 -- Returns: forgotten marks
-local field = ARGV[1]
+local field, given = unpack(ARGV)
 
 if older then return older end
 touch()
@@ -14,20 +14,26 @@ local function last_ended()
   return math.max(meta.last, now_us)
 end
 
-local upto, marks = last_ended(), 0
+local through, marks = (given or '0') ~= '0' and agreed(given) or last_ended(), 0
 if field ~= '' then
   local what, mark = {field = field, span = 0}, read_mark(field)
-  if mark.ended > 0 then marks = 1 end
-  write_mark(what, {kept = 0, token = math.max(upto, mark.token), asked = 0, granted = 0, ended = 0, failures = 0,
-                    failed = 0, record = '', new = mark.new})
-else
-  local all = n_once > 0 and call('HGETALL', ONCE) or {}
-  for i = 2, #all, 2 do
-    if not string.find(all[i], '^1 %d+ %d+ %d+ %d+ 0 ') then marks = marks + 1 end
+  if mark.ended > 0 and mark.token <= through then marks = 1 end
+  if mark.ended == 0 or marks == 1 then
+    write_mark(what, {kept = 0, token = math.max(through, mark.token), asked = 0, granted = 0, ended = 0, failures = 0,
+                      failed = 0, record = '', new = mark.new})
   end
-  call('DEL', ONCE)
-  words = string.gsub(words, ' forgotten=%d+', '') .. ' forgotten=' .. int(math.max(upto, forgotten_token()))
+else
+  local all, old = n_once > 0 and call('HGETALL', ONCE) or {}, {}
+  for i = 1, #all, 2 do
+    local token, ended = string.match(all[i + 1], '^1 %d+ (%d+) %d+ %d+ (%d+) ')
+    if tonumber(token or 0) <= through then
+      old[#old + 1] = all[i]
+      if ended ~= '0' then marks = marks + 1 end
+    end
+  end
+  if #old > 0 then call('HDEL', ONCE, unpack(old)) end
+  words = string.gsub(words, ' forgotten=%d+', '') .. ' forgotten=' .. int(math.max(through, forgotten_token()))
 end
 -- Later tokens are greater.
-write_memory(int(math.max(meta.last, upto)), last_grant, last_exclusive, old_head)
+write_memory(int(math.max(meta.last, through)), last_grant, last_exclusive, old_head)
 return {'forgotten', marks}

@@ -48,6 +48,7 @@ end
 -- grant and would get it again at once.
 local function admit(excluded)
   if n_queue == 0 then return end
+  local ADMIT = 64  -- granted by one script, or found to be done
   for _ = 1, ADMIT do
     local head = call('ZRANGE', QUEUE, 0, 0)[1]
     if not head then return end

@@ -4,6 +4,7 @@ local unsent = {}  -- wakes that the client has to push: owner, event, owner, ev
 
 -- The lists are not declared as keys: a server that wants all keys declared refuses the LPUSH.
 local function push_wake(owner, event)
+  local WAKE_LIFE = 10000
   local key = BASE .. 'wake:' .. owner
   local length = redis.pcall('LPUSH', key, event)
   if type(length) == 'table' then

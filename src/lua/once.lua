@@ -1,8 +1,11 @@
--- What was done once. ONCE has a field for each KEY (`key:KEY`), each period (`per:LABEL`), and `within`:
+-- What was done once, and what supersedes others. ONCE has a field for each KEY (`key:KEY`), each period (`per:LABEL`), and `within`:
 -- `1 kept token asked granted ended failures failed record`: until when it is kept; of the last success the token, when it
 -- asked, was granted the lock and ended, and its record; since then the failed runs, and when the last of them asked. Where
--- nothing has succeeded, ended is 0, and token that up to which everything was forgotten.
-local read_mark, write_mark, once_words, once_of, decided, keep_mark, forgotten_token, mark_done, note_failure
+-- nothing has succeeded, ended is 0, and token that up to which everything was forgotten. `newest` has as its token the
+-- greatest number that superseded others and was granted the lock, and its record; the record of `waits` is the owner of
+-- the waiter that superseded others last.
+local read_mark, write_mark, once_words, once_of, decided, keep_mark, forgotten_token, mark_done, note_failure, agreed,
+      forget_mark
 do
   local MARKS = 1000  -- keys of which it is remembered that they were done
   local MARK = '^1 (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$'
@@ -107,6 +110,16 @@ do
     mark.token, mark.asked, mark.granted, mark.ended, mark.record = token, what.asked, granted_at, now, record
     mark.failures, mark.failed = 0, 0
     return write_mark(what, mark) and 'no_room' or 'marked'
+  end
+
+  -- Over a quorum the servers agree on a token, which may come from a clock that is ahead of this one; no further.
+  function agreed(token) return math.min(tonumber(token), math.max(meta.last, now_us + 60000000)) end
+
+  -- Another server says that this was forgotten, up to a token.
+  function forget_mark(what, through)
+    local mark = read_mark(what.field)
+    if mark.ended == 0 or mark.token > through then return end
+    write_mark(what, {kept = 0, token = through, asked = 0, granted = 0, ended = 0, failures = 0, failed = 0, record = ''})
   end
 
   -- A run that failed, or died.

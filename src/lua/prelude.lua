@@ -64,9 +64,9 @@ local LINE = '^1 (%l+) (%d+) (%d+) (%d+) (%d+) (%d+) ([012])(.*)$'
 local function read_line(owner)
   if folded then
     if owner ~= lone_owner then return nil end
-    return {state = 'held', limit = tonumber(lone_limit), token = tonumber(lone_token), since = tonumber(lone_since),
+    return {state = string.match(lone_words, TRY) or 'held', limit = tonumber(lone_limit), token = tonumber(lone_token), since = tonumber(lone_since),
             ttl = tonumber(lone_ttl), min_hold = 0, responsive = lone_responsive,
-            words = string.gsub(' ' .. lone_words, ' $', ''), entries = '0=' .. lone_end, record = lone_record}
+            words = string.gsub(' ' .. string.gsub(lone_words, TRY, ''), ' $', ''), entries = '0=' .. lone_end, record = lone_record}
   end
   local found = call('HMGET', WHO, '+' .. owner, '@' .. owner, owner)
   local state, limit, token, since, ttl, min_hold, responsive, line_words = string.match(found[1] or '', LINE)
@@ -81,12 +81,25 @@ local function line_text(l)
                        l.responsive .. (l.words or '')}, ' ')
 end
 
+-- Over a quorum an owner numbers its attempts from 1. `#owner` in WHO is the newest stamp seen: twice the attempt,
+-- plus one once that attempt was cancelled. A request with an older stamp is late and changes nothing. Over one
+-- server there are no stamps: 0.
+local function stamp_of(owner)
+  if folded then return owner == lone_owner and tonumber(select(2, string.match(lone_words, TRY)) or 0) or 0 end
+  return tonumber(call('HGET', WHO, '#' .. owner) or 0)
+end
+local function is_late(owner, stamp) return stamp > 0 and stamp < stamp_of(owner) end
+local function note_stamp(owner, stamp)
+  if stamp > 0 then call('HSET', WHO, '#' .. owner, int(stamp)) end
+end
+
 -- Before the first write. A server whose memory is full refuses HSET, and then nothing has changed.
 local function unfold()
   if not folded then return end
-  local line = read_line(lone_owner)
+  local line, stamp = read_line(lone_owner), stamp_of(lone_owner)
   folded = false
   call('HSET', WHO, lone_owner, line.record, '+' .. lone_owner, line_text(line), '@' .. lone_owner, line.entries)
+  note_stamp(lone_owner, stamp)
   call('DEL', HOLDERS)
   call('ZADD', HOLDERS, lone_end, lone_owner)
   call('ZADD', LIMITS, lone_limit, lone_owner)
@@ -112,6 +125,7 @@ local function write_entries(owner, entries)
 end
 
 local function lease_of(entry, ttl)
+  local INNER_LEASE = 30000  -- the longest of a nested run's entry
   if entry == '0' then return ttl end
   return math.min(ttl, INNER_LEASE)
 end
@@ -132,13 +146,3 @@ local function add_tombstone(owner, kind, lease_end)
   n_released = n_released + 1
   call('ZADD', RELEASED, int(keep * 16 + kind), owner)
 end
-
--- Over a quorum an owner numbers its attempts from 1. `#owner` in WHO is the newest stamp seen: twice the attempt,
--- plus one once that attempt was cancelled. A request with an older stamp is late and changes nothing. Over one
--- server there are no stamps: 0.
-local function stamp_of(owner) return tonumber(call('HGET', WHO, '#' .. owner) or 0) end
-local function is_late(owner, stamp) return stamp > 0 and stamp < stamp_of(owner) end
-local function note_stamp(owner, stamp)
-  if stamp > 0 then call('HSET', WHO, '#' .. owner, int(stamp)) end
-end
-

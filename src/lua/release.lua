@@ -64,10 +64,13 @@ end
 local function end_hold()
   local line = read_line(owner)
   local entries = line and live_entries(line) or {}
+  local ends_now = entries[entry]
   entries[entry] = nil
   if how ~= 'released' or not next(entries) then return free(line) end
   drop_entry(entries)
-  if line.state ~= 'revoked' then return {'kept'} end
+  if line.state ~= 'revoked' then
+    return {'kept', ends_now and note_outcome(line) or note_late_success(WAS_RELEASED)}
+  end
   -- Others still run under this lock: they learn of it now, and the last of them confirms.
   wake(owner, 'revoked')
   return {'absent', 'forced', note_of(owner)}

@@ -20,8 +20,10 @@ do
   local sole = ended and lone_owner == owner and lone_end
   local waiting = present == 5
   local line, record, token, since
+  local confirmed = true
   if sole then
     token, since, record = lone_token, lone_since, lone_record
+    confirmed = string.match(lone_words, TRY) ~= 'granted'
   elseif ended and (present == 3 or waiting) then
     local holder = call('ZRANGE', HOLDERS, 0, 1, 'WITHSCORES')
     local entries
@@ -63,14 +65,16 @@ do
       end
       call('ZADD', RELEASED, tombstone, owner)
       call('PEXPIREAT', RELEASED, remembered)
-      local row = 'run ' .. token .. ' ' .. since .. ' ' .. now .. ' released ' .. note .. ' ' .. (record or '')
-      count_run(since, 'released', note, row)
-      if keep == 0 then
-        call('DEL', HISTORY)
-      else
-        local rows = call('LPUSH', HISTORY, row)
-        if rows == 1 then call('PEXPIREAT', HISTORY, now + META_LIFE) end
-        if rows > keep then call('LTRIM', HISTORY, 0, keep - 1) end
+      if confirmed then
+        local row = 'run ' .. token .. ' ' .. since .. ' ' .. now .. ' released ' .. note .. ' ' .. (record or '')
+        count_run(since, 'released', note, row)
+        if keep == 0 then
+          call('DEL', HISTORY)
+        else
+          local rows = call('LPUSH', HISTORY, row)
+          if rows == 1 then call('PEXPIREAT', HISTORY, now + META_LIFE) end
+          if rows > keep then call('LTRIM', HISTORY, 0, keep - 1) end
+        end
       end
       if head then
         local granted = string.format('%.0f', math.max(last + 1, now_us))

@@ -11,12 +11,26 @@ local owner, entry, token, limit, ttl, min_hold, responsive, record, attempt, ch
   unpack(ARGV)
 
 if older then return older end
-if lone_owner == owner and tonumber(lone_end) > now and entry == '0' and (attempt or '0') == '0' and min_hold == '0' and
+if lone_owner == owner and tonumber(lone_end) > now and entry == '0' and min_hold == '0' and
    changed ~= '1' and ttl == lone_ttl and tonumber(limit) >= tonumber(lone_limit) and tonumber(ttl) <= DAY then
   local ends = math.max(now + ttl, tonumber(lone_end))
-  call('PEXPIREAT', HOLDERS, ends + GRACE)
-  call('SET', HOLDERS, string.sub(lone, 1, end_at - 1) .. ends .. string.sub(lone, end_after), 'KEEPTTL')
-  if now - kept >= HOUR then write_memory(last, last_grant, last_exclusive, old_head) end
-  return {'extended'}
+  local stamp = 2 * tonumber(attempt or 0)
+  local state, tried = string.match(lone_words, TRY)
+  local hold
+  if stamp == 0 and state ~= 'granted' then
+    hold = string.sub(lone, 1, end_at - 1) .. ends .. string.sub(lone, end_after)
+  elseif tried and stamp >= tonumber(tried) and lone_limit == '1' and token ~= '0' then
+    -- Writes the token of the majority back.
+    local rest = string.gsub(lone_words, TRY, 'try=held:' .. stamp .. ' ') .. '| ' .. lone_record
+    hold = table.concat({'1', owner, 1, token, lone_since, ttl, lone_responsive, ends, rest}, ' ')
+    local function later(number) return tonumber(number) > tonumber(token) and number or token end
+    last, last_grant, last_exclusive = later(last), later(last_grant), later(last_exclusive)
+  end
+  if hold then
+    call('PEXPIREAT', HOLDERS, ends + GRACE)
+    call('SET', HOLDERS, hold, 'KEEPTTL')
+    if stamp > 0 or now - kept >= HOUR then write_memory(last, last_grant, last_exclusive, old_head) end
+    return {'extended'}
+  end
 end
 

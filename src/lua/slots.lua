@@ -4,8 +4,6 @@ local slots_used
 
 local function slot_of(line_words) return tonumber(string.match(line_words or '', ' slot=(%d+)') or 0) end
 
-local function has_slots(limit) return limit > 1 and limit <= MOST_SLOTS end
-
 local function used_slots()
   if slots_used then return slots_used end
   slots_used = {}
@@ -25,7 +23,7 @@ end
 
 local function take_slot(line)
   local slot = 0
-  if has_slots(line.limit) then
+  if line.limit > 1 and line.limit <= MOST_SLOTS then
     local used = used_slots()
     slot = 1
     while used[slot] do slot = slot + 1 end

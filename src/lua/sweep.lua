@@ -36,77 +36,79 @@ local function remove_waiter(owner)
   forget(owner)
 end
 
-local function sweep_holders()
-  if n_holders == 0 then return end
-  local ended = call('ZRANGEBYSCORE', HOLDERS, '-inf', now, 'LIMIT', 0, SWEEP)
-  if #ended == 0 then return end
-  n_holders = n_holders - call('ZREM', HOLDERS, unpack(ended))
-  slots_used = nil
-  call('ZREM', LIMITS, unpack(ended))
-  for _, owner in ipairs(ended) do
-    if string.sub(owner, 1, 1) ~= '~' then
+local sweep
+do
+  local function sweep_holders()
+    if n_holders == 0 then return end
+    local ended = call('ZRANGEBYSCORE', HOLDERS, '-inf', now, 'LIMIT', 0, SWEEP)
+    if #ended == 0 then return end
+    n_holders = n_holders - call('ZREM', HOLDERS, unpack(ended))
+    slots_used = nil
+    call('ZREM', LIMITS, unpack(ended))
+    for _, owner in ipairs(ended) do
+      if string.sub(owner, 1, 1) ~= '~' then
+        local line = read_line(owner)
+        local forced = line and line.state == 'revoked'
+        note_run(owner, line, forced and 'forced' or 'expired', '-')
+        if line and line.state == 'held' then note_failure(once_of(line)) end
+        if line then start_cooldown(owner, line) end
+        add_tombstone(owner, forced and FORCED or EXPIRED)
+      end
+      forget(owner)
+    end
+    must_retry = must_retry or #ended == SWEEP
+  end
+
+  local function sweep_waiters()
+    if n_alive == 0 then return end
+    local dead = call('ZRANGEBYSCORE', ALIVE, '-inf', now, 'LIMIT', 0, SWEEP)
+    if #dead == 0 then return end
+    call('ZREM', QUEUE, unpack(dead))
+    call('ZREM', ALIVE, unpack(dead))
+    local ends = call('ZMSCORE', RELEASED, unpack(dead))
+    local fields, tombs = {}, {}
+    local mark = int((now + TOMBSTONE) * 16 + EXPIRED)
+    for i, owner in ipairs(dead) do
+      fields[#fields + 1] = owner
+      fields[#fields + 1] = '+' .. owner
+      if not kind_of(ends[i]) then
+        tombs[#tombs + 1] = mark
+        tombs[#tombs + 1] = owner
+      end
+    end
+    call('HDEL', WHO, unpack(fields))
+    n_released = n_released + #tombs
+    if #tombs > 0 then call('ZADD', RELEASED, unpack(tombs)) end
+    must_retry = must_retry or #dead == SWEEP
+  end
+
+  local function sweep_tombstones()
+    if n_released == 0 then return end
+    if #call('ZRANGEBYSCORE', RELEASED, '-inf', int((now - OVERDUE) * 16 + 15), 'LIMIT', 0, 1) == 0 then return end
+    local old = call('ZRANGEBYSCORE', RELEASED, '-inf', int(now * 16 + 15), 'LIMIT', 0, SWEEP)
+    n_released = n_released - call('ZREM', RELEASED, unpack(old))
+    local fields = {}
+    for _, owner in ipairs(old) do
+      fields[#fields + 1] = '!' .. owner
+      if not (held_until(owner) or queue_ticket(owner)) then fields[#fields + 1] = '#' .. owner end
+    end
+    call('HDEL', WHO, unpack(fields))
+  end
+
+  -- Repairs LIMITS where somebody deleted keys by hand: an unknown limit counts as exclusive.
+  local function rebuild_limits()
+    if limits_complete then return end
+    call('DEL', LIMITS)
+    for _, owner in ipairs(call('ZRANGE', HOLDERS, 0, -1)) do
       local line = read_line(owner)
-      local forced = line and line.state == 'revoked'
-      note_run(owner, line, forced and 'forced' or 'expired', '-')
-      if line and line.state == 'held' then note_failure(once_of(line)) end
-      if line then start_cooldown(owner, line) end
-      add_tombstone(owner, forced and FORCED or EXPIRED)
-    end
-    forget(owner)
-  end
-  must_retry = must_retry or #ended == SWEEP
-end
-
-local function sweep_waiters()
-  if n_alive == 0 then return end
-  local dead = call('ZRANGEBYSCORE', ALIVE, '-inf', now, 'LIMIT', 0, SWEEP)
-  if #dead == 0 then return end
-  call('ZREM', QUEUE, unpack(dead))
-  call('ZREM', ALIVE, unpack(dead))
-  local ends = call('ZMSCORE', RELEASED, unpack(dead))
-  local fields, tombs = {}, {}
-  local mark = int((now + TOMBSTONE) * 16 + EXPIRED)
-  for i, owner in ipairs(dead) do
-    fields[#fields + 1] = owner
-    fields[#fields + 1] = '+' .. owner
-    if not kind_of(ends[i]) then
-      tombs[#tombs + 1] = mark
-      tombs[#tombs + 1] = owner
+      call('ZADD', LIMITS, line and int(line.limit) or 1, owner)
     end
   end
-  call('HDEL', WHO, unpack(fields))
-  n_released = n_released + #tombs
-  if #tombs > 0 then call('ZADD', RELEASED, unpack(tombs)) end
-  must_retry = must_retry or #dead == SWEEP
-end
 
-local function sweep_tombstones()
-  if n_released == 0 then return end
-  if #call('ZRANGEBYSCORE', RELEASED, '-inf', int((now - OVERDUE) * 16 + 15), 'LIMIT', 0, 1) == 0 then return end
-  local old = call('ZRANGEBYSCORE', RELEASED, '-inf', int(now * 16 + 15), 'LIMIT', 0, SWEEP)
-  n_released = n_released - call('ZREM', RELEASED, unpack(old))
-  local fields = {}
-  for _, owner in ipairs(old) do
-    fields[#fields + 1] = '!' .. owner
-    if not (held_until(owner) or queue_ticket(owner)) then fields[#fields + 1] = '#' .. owner end
-  end
-  call('HDEL', WHO, unpack(fields))
-end
-
--- Repairs LIMITS where somebody deleted keys by hand: an unknown limit counts as exclusive.
-local function rebuild_limits()
-  if limits_complete then return end
-  call('DEL', LIMITS)
-  for _, owner in ipairs(call('ZRANGE', HOLDERS, 0, -1)) do
-    local line = read_line(owner)
-    call('ZADD', LIMITS, line and int(line.limit) or 1, owner)
+  function sweep()
+    sweep_holders()
+    sweep_waiters()
+    sweep_tombstones()
+    rebuild_limits()
   end
 end
-
-local function sweep()
-  sweep_holders()
-  sweep_waiters()
-  sweep_tombstones()
-  rebuild_limits()
-end
-

@@ -1,9 +1,12 @@
 """The invariants of docs/FAULTS.md over a history. Each check yields violations; which of them count is the mode's.
 M one holder · F tokens grow, stale ones are refused · O only the owner ends or extends · L it frees in time ·
-Q first come, first served · K the command is dead before its lease ends · E exit codes are true · left: nothing is.
+Q first come, first served · K the command is dead before its lease ends · E exit codes are true · left: nothing is ·
+once: what was done is not run again, what failed is taken over · slot: each holder has one for itself.
 """
 import exits
 import ledger_checks
+import once_checks
+import slot_checks
 from excuses import CLAIM_MS, Excuses
 from ledger_checks import LATE_MS
 from violation import Violation
@@ -11,18 +14,19 @@ from violation import Violation
 SLACK_MS = 5  # between two clocks, as far as they can be compared
 
 
-def by_lock(holds):
-    locks = {}
+def by_place(holds):
+    """Where each is alone: a lock, or one of its slots."""
+    places = {}
     for hold in holds:
-        locks.setdefault(hold.lock, []).append(hold)
-    return locks
+        places.setdefault(hold.place, []).append(hold)
+    return places
 
 
 def check_m(history):
     for hold in history.holds:
         if hold.overlaps:
-            yield Violation("M", hold.start, f"{hold.lock}: {hold.owner} found the lock's file taken")
-    for lock, holds in by_lock(history.holds).items():
+            yield Violation("M", hold.start, f"{hold.place}: {hold.owner} found the lock's file taken")
+    for lock, holds in by_place(history.holds).items():
         latest = None
         for hold in holds:
             if latest and hold.start < latest.last:
@@ -42,7 +46,7 @@ def lost_updates(lock, holds):
 
 
 def check_f(history):
-    for lock, holds in by_lock(history.holds).items():
+    for lock, holds in by_place(history.holds).items():
         seen = {}
         for hold in holds:
             if seen.setdefault(hold.token, hold.owner) != hold.owner:
@@ -90,7 +94,7 @@ def tokens_fall(lock, entries):
 
 def check_grows(history):
     """Where holds never overlap their tokens grow."""
-    for lock, holds in by_lock(history.holds).items():
+    for lock, holds in by_place(history.holds).items():
         for before, after in zip(holds, holds[1:]):
             if after.token <= before.token:
                 yield Violation("F", after.start, f"{lock}: token {after.token} came after {before.token}")
@@ -180,9 +184,9 @@ def check_handed(history):
     max(ttl, claim) and a second. A minority of ill servers is no excuse."""
     excuses, runs = Excuses(history), {run.owner: run for run in history.runs if run.owner}
     ends, freed = lease_ends(history)
-    for lock, holds in by_lock(history.holds).items():
+    for lock, holds in by_place(history.holds).items():
         for before, after in zip(holds, holds[1:]):
-            free = freed.get((lock, before.owner), ends.get((lock, before.owner)))
+            free = freed.get((before.lock, before.owner), ends.get((before.lock, before.owner)))
             if after.owner not in runs or free is None:
                 continue
             since = max(free, history.server_ms(runs[after.owner].began))
@@ -199,8 +203,11 @@ def check_left(history):
 
 
 CHECKS = {"M": check_m, "F": check_f, "grows": check_grows, "stale": check_stale, "reported": check_reported,
-          "K": check_k, "ended": check_ended, "kept": check_kept, "handed": check_handed, "O": ledger_checks.check_o, "undue": ledger_checks.check_undue,
-          "Q": ledger_checks.check_q, "L": ledger_checks.check_l, "E": exits.check_e, "left": check_left}
+          "K": check_k, "ended": check_ended, "kept": check_kept, "handed": check_handed,
+          "O": ledger_checks.check_o, "undue": ledger_checks.check_undue,
+          "Q": ledger_checks.check_q, "L": ledger_checks.check_l, "E": exits.check_e, "left": check_left,
+          "once": once_checks.check_once, "done": once_checks.check_done, "recorded": once_checks.check_recorded,
+          "marks": once_checks.check_marks, "slots": slot_checks.check_slots, "slot": slot_checks.check_slot_kept}
 
 
 def check(history, names):

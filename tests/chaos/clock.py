@@ -14,3 +14,7 @@ def wall_offset():
         wall = time.time_ns()
         tries.append((now() - before, wall - (before + now()) // 2))
     return min(tries)[1]
+
+
+def wall_seconds():
+    return int(time.time())

@@ -1,6 +1,7 @@
 """E: the exit codes are true, and nobody is ended without a reason."""
 from excuses import Excuses
 from violation import Violation
+from workloads import DONE
 
 OWN_CODES = {0, 1, 7, 42}  # the job's
 BUSY, UNREACHABLE, LOST, UNGUARDED = 75, 69, 76, 71
@@ -49,6 +50,9 @@ def untrue_code(run, hold, excused_run):
     if code in OWN_CODES:
         if stop != code:
             yield f"exit code {code}, but its command " + (f"said {stop}" if hold else "never started")
+    elif code == DONE:
+        if hold:
+            yield f"exit code {DONE}, but its command started"
     elif code == LOST:
         if hold and "lost" not in run.words():
             yield "exit code 76, but its lease was never lost"

@@ -24,6 +24,12 @@ class Hold:
     sockets: int = 0
     bumps: list = field(default_factory=list)
     stores: list = field(default_factory=list)  # (ns, accepted or refused, the highest token before)
+    slot: int | None = None
+
+    @property
+    def place(self):
+        """What it has for itself."""
+        return self.lock if self.slot is None else f"{self.lock}#{self.slot}"
 
 
 @dataclass
@@ -37,6 +43,7 @@ class Run:
     code: int | None = None
     faults: list = field(default_factory=list)
     events: list = field(default_factory=list)
+    errors: str = ""  # what it said, where its runs have a file each for that
 
     def words(self):
         return [event["event"] for event in self.events]
@@ -54,13 +61,16 @@ class Fault:
     end: int
     host: int | None = None
     excuses: bool = True  # whether rlock may be late for it, or fail
+    lock: str | None = None  # what an operator did it to
+    sure: bool = True  # whether it is known to have happened
 
 
 @dataclass
 class Entry:
     """What a script did at `ms` (server clock; 0: not known): `owner`'s lease ends at `value` (hold), it holds no more (free),
     queues with ticket `value` (queue), leaves the queue (leave), gets a tombstone of kind `value` (tombstone), has
-    token `value` (token); or a whole part is gone: holders, queue, released, who, all (gone)."""
+    token `value` (token), slot `value` (slot); what `owner` names is marked as done by token `value` (mark); or a whole
+    part is gone: holders, queue, released, who, all (gone)."""
     ms: int
     what: str
     owner: str = ""
@@ -90,10 +100,11 @@ def read_lines(path):
 def read_holds(folder):
     holds = {}
     for path in glob.glob(os.path.join(folder, "*.log")):
-        lock = os.path.basename(path).removesuffix(".log")
+        place = os.path.basename(path).removesuffix(".log")
+        lock, _, slot = place.partition("#")
         for line in read_lines(path):
             word, at, _pid, owner, token, *more = line.split()
-            hold = holds.setdefault((lock, owner), Hold(lock, owner, int(token), int(at)))
+            hold = holds.setdefault((place, owner), Hold(lock, owner, int(token), int(at), slot=int(slot) if slot else None))
             hold.last = max(hold.last, int(at))
             if word == "stop":
                 hold.stop = int(more[0])
@@ -130,6 +141,9 @@ def read_runs(folder):
         path = os.path.join(folder, f"events-{run.number}")
         if os.path.exists(path):
             run.events = [json.loads(line) for line in read_lines(path)]
+        path = os.path.join(folder, f"stderr-{run.number}")
+        if os.path.exists(path):
+            run.errors = "".join(read_lines(path))
     return sorted(runs.values(), key=lambda run: run.began)
 
 
@@ -140,11 +154,12 @@ def split_key(key):
 
 
 def folded_hold(words):
-    """Owner, token, ttl and end of the hold that `SET holders` stores; nothing of a string that is not rlock's."""
+    """Owner, token, ttl, end and slot or 0 of the hold that `SET holders` stores; nothing of a string that is not rlock's."""
     fields = words[2].split(" ", 8)
     if words[0].upper() != "SET" or split_key(words[1])[1] != "holders" or fields[0] != "1" or len(fields) < 9:
         return None
-    return fields[1], int(fields[3]), int(fields[5]), int(fields[7])
+    slot = fields[8].split(" ", 1)[0]
+    return fields[1], int(fields[3]), int(fields[5]), int(fields[7]), int(slot[5:]) if slot.startswith("slot=") else 0
 
 
 def time_of(words):
@@ -180,6 +195,8 @@ def entries_of(words):
     elif command == "SET" and (hold := folded_hold(words)):
         yield Entry(0, "hold", hold[0], hold[3])
         yield Entry(0, "token", hold[0], hold[1])
+        if hold[4]:
+            yield Entry(0, "slot", hold[0], hold[4])
     elif command == "ZREM" and part in takes:
         for owner in words[2:]:
             yield Entry(0, takes[part], owner)
@@ -189,6 +206,14 @@ def entries_of(words):
             # ~owner is no owner: it keeps the lock for --min-hold.
             if name.startswith("+") and name[1:2] != "~" and len(fields) >= 8 and int(fields[3]) > 0:
                 yield Entry(0, "token", name[1:], int(fields[3]))
+            slot = next((word for word in fields if word.startswith("slot=")), None)
+            if name.startswith("+") and slot:
+                yield Entry(0, "slot", name[1:], int(slot[5:]))
+    elif command == "HSET" and part == "once":
+        for name, text in zip(words[2::2], words[3::2]):
+            fields = text.split(" ", 8)
+            if fields[0] == "1" and int(fields[5]) > 0:
+                yield Entry(0, "mark", name, int(fields[2]))
     elif command in ("DEL", "UNLINK"):
         parts = {split_key(each)[1] for each in words[1:]}  # of one lock
         yield from (Entry(0, "gone", lost) for lost in ("holders", "queue", "released", "who") if lost in parts)

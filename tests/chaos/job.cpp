@@ -1,7 +1,8 @@
 // job FOLDER LOCK MILLISECONDS KIND CODE: the command of the chaos runs. It leaves evidence in
 // FOLDER:
 //
-// LOCK.log: WORD NS PID OWNER TOKEN [MORE], each line one write, the time by CLOCK_BOOTTIME.
+// LOCK.log: WORD NS PID OWNER TOKEN [MORE], each line one write, the time by CLOCK_BOOTTIME. Of a
+// holder with a slot all files are the slot's: LOCK#SLOT.log and so on.
 //   start, beat every 5 ms, at its own end stop CODE · overlap: somebody else has LOCK.flock
 //   socket FD: one that is not ours · bump N: the counter · accepted, refused HIGHEST: the store
 // LOCK.counter: read, sleep, write without a lock: updates are lost where two run at once.
@@ -253,6 +254,9 @@ int main(int argc, char** argv) {
   }
   if (argc != 6) return 64;
   const std::string_view kind = argv[4];
+  std::string lock = argv[2];
+  if (const char* slot = std::getenv("RLOCK_SLOT")) lock.append("#").append(slot);
+  argv[2] = lock.data();  // for descendants, which may know no environment
   Job job(std::string(argv[1]) + "/" + argv[2], variable("RLOCK_OWNER"), variable("RLOCK_TOKEN"));
   job.begin();
   long long end = now() + std::atoll(argv[3]) * kMilli;

@@ -22,6 +22,8 @@ import clock
 import history
 import hosts as host_kinds
 import nemesis
+import once_checks
+import slot_checks
 import topology
 import workers
 from freezer import Freezer
@@ -50,7 +52,7 @@ def arguments():
     parser.add_argument("--workers", type=int, default=3, help="on each host")
     parser.add_argument("--crowd", type=int, default=2500, help="processes that sleep, on every other host")
     parser.add_argument("--kind", action="append", choices=workers.KINDS, help="of command; again for several")
-    parser.add_argument("--locks", type=int, default=4)
+    parser.add_argument("--locks", type=int, help="else the mode's own")
     parser.add_argument("--ttl", type=float, action="append",
                         help="seconds; without it drawn from 1, 1.5 and 2, or more on a slow machine")
     parser.add_argument("--hold", type=float, nargs=2, metavar=("LOW", "HIGH"), help="in ttls; mostly short without it")
@@ -95,6 +97,7 @@ class Campaign:
         self.left = []
         self.took = self.count_at = 0.0  # s
         self.slow = 1.0  # times
+        self.begin = clock.now()
         self.enough = False
 
     def build(self, end):
@@ -113,7 +116,7 @@ class Campaign:
         self.servers = topology.make(kind, self.hosts, self.folder, library)
         end.callback(self.servers.stop)
         self.servers.start()
-        locks = [f"lock{number}" for number in range(self.options.locks)]
+        locks = [f"lock{number}" for number in range(self.options.locks or nemesis.LOCKS.get(self.options.mode, 4))]
         operator = {**os.environ, "RLOCK_URL": self.servers.operator_url(), "RLOCK_CONFIG": "/dev/null"}
         self.slow = 1.0 if self.options.ttl else self.slowness(operator)
         settings = {"locks": locks, "rlock": os.environ["RLOCK"], "operator": operator, "slow": self.slow}
@@ -139,7 +142,9 @@ class Campaign:
         return {"host": host.number, "folder": self.folder, "locks": locks, "rlock": os.environ["RLOCK"],
                 "job": os.environ["CHAOS_JOB"], "url": self.servers.url(host.number), "seed": self.seed,
                 "ttls": self.options.ttl or [round(ttl * self.slow, 3) for ttl in TTLS],
-                "workers": self.options.workers, "hold": self.options.hold,
+                "workers": self.options.workers, "hold": self.options.hold, "slow": self.slow,
+                "workload": nemesis.WORKLOADS.get(self.options.mode, "plain"), "begin": self.begin,
+                "hosts": self.options.hosts,
                 "crowd": self.options.crowd if self.hosts.crowded(host) else 0, "kinds": self.options.kind}
 
     def possible_faults(self):
@@ -257,6 +262,9 @@ class Campaign:
         print("faults:", ", ".join(f"{count} {name}" for name, count in sorted(faults.items())) or "none")
         print("exit codes:", ", ".join(f"{code}: {count}" for code, count in sorted(codes.items())))
         print(f"{long} holds were longer than their ttl")
+        workload = nemesis.WORKLOADS.get(self.options.mode)
+        if workload:
+            print({"once": once_checks, "slots": slot_checks}[workload].summary(seen))
 
 
 def main():

@@ -25,6 +25,12 @@ MUTANTS = {
     "socket_inherited": ["--calm"],
     "unclaimed_grant_runs": ["--fault", "waiter_stopped", "--locks", "1", "--workers", "2"],
     "forced_out_put_back": ["--mode", "loss", "--fault", "operator_now", "--workers", "1", "--locks", "4"],
+    "failed_run_marked": ["--mode", "once", "--calm"],
+    "success_not_marked": ["--mode", "once", "--calm"],
+    "done_waiter_starts": ["--mode", "once", "--calm", "--locks", "1"],
+    "stopped_run_marked": ["--mode", "once", "--fault", "rlock_signalled", "--kind", "stubborn", "--hold", "0.5", "1"],
+    "slot_at_random": ["--mode", "slots", "--calm"],
+    "slot_lost_by_put_back": ["--mode", "slots_loss", "--fault", "flushed", "--hold", "0.5", "2"],
 }
 
 

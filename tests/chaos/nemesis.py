@@ -18,8 +18,10 @@ LOSING = {"flushed": 22, "server_emptied": 22, "overwritten": 23, "evicted": 25}
 FAILOVER = {"master_killed": 27, "master_stopped": 27, "planned_failover": 27, "writes_lost": 26}
 SLOTS = {"slot_moved": 28}
 MAJORITY = {"majority_stopped": 31, "majority_killed": 31}
-OTHERS = {"starved": 9, "operator": 23, "operator_now": 23, "host_frozen": 3, "clock_shifted": 29}
+OTHERS = {"starved": 9, "operator": 23, "operator_now": 23, "forgotten": 56, "host_frozen": 3, "clock_shifted": 29}
 ROWS = PROCESSES | LINKS | KEEPING | LOSING | FAILOVER | SLOTS | MAJORITY | OTHERS
+
+ONCE = ["once", "done", "recorded", "marks"]
 
 # mode -> its faults, and the checks that must hold. [docs/FAULTS.md, "Chaos runs"]
 MODES = {
@@ -36,11 +38,31 @@ MODES = {
     "sentinel": ([*FAILOVER, *FAILOVER, *PROCESSES, *LINKS, "clients_killed", "operator"], ["F", "O", "kept", "left"]),
     "cluster": ([*FAILOVER, *SLOTS, *SLOTS, *PROCESSES, *LINKS, "clients_killed", "operator"],
                 ["F", "O", "kept", "left"]),
+    "once": ([*PROCESSES, *PROCESSES, *LINKS, *KEEPING, "starved", "operator", "forgotten"],
+             ["M", "F", "stale", "O", "undue", "reported", "K", "ended", "L", "Q", "E", *ONCE, "left"]),
+    "once_loss": ([*LOSING, "forgotten", "rlock_stopped", "rlock_killed", "rlock_signalled", "replies_swallow"],
+                  ["F", "O", "K", "once", "left"]),
+    "once_minority": ([*PROCESSES, *LINKS, *KEEPING, *KEEPING, "server_emptied", "starved", "operator", "forgotten"],
+                      ["M", "F", "stale", "grows", "O", "K", "ended", "handed", "once", "done", "recorded", "left"]),
+    "slots": ([*PROCESSES, *PROCESSES, *LINKS, *KEEPING, "starved", "operator"],
+              ["M", "F", "stale", "O", "undue", "reported", "K", "ended", "L", "Q", "E", "slots", "slot", "left"]),
+    "slots_loss": ([*LOSING, *LOSING, "operator_now", "rlock_stopped", "clients_killed", "replies_swallow"],
+                   ["F", "O", "K", "slot", "left"]),
 }
+# What the runs ask for beside the lock, and how many locks there are; elsewhere four of the plain kind.
+WORKLOADS = {"once": "once", "once_loss": "once", "once_minority": "once", "slots": "slots", "slots_loss": "slots"}
+LOCKS = {"once": 3, "once_loss": 3, "once_minority": 3, "slots": 1, "slots_loss": 1}
 # One server where nothing is said.
-TOPOLOGIES = {"minority": "quorum5", "majority": "quorum5", "sentinel": "sentinel", "cluster": "cluster"}
+TOPOLOGIES = {"minority": "quorum5", "once_minority": "quorum3", "majority": "quorum5", "sentinel": "sentinel", "cluster": "cluster"}
 LONGEST = 2.5  # s: longer than the longest ttl of a run, on a machine that is quick
 HOGS = 2
+
+
+@dataclasses.dataclass
+class Operated:
+    """What came of an operator's command."""
+    lock: str
+    sure: bool
 
 
 class Nemesis:
@@ -89,12 +111,14 @@ class Nemesis:
         if name == "host_frozen":
             return lambda: self.freezer.freeze(host)
         return {"starved": self.starve, "operator": self.force_unlock,
-                "operator_now": lambda: self.force_unlock("--now")}[name]
+                "operator_now": lambda: self.force_unlock("--now"), "forgotten": self.forget}[name]
 
     def begin(self, name, host, seconds, do):
         excuses = name not in self.server or self.topology.excuses(name)
         fault = history.Fault(name, clock.now(), clock.now(), host, excuses)
         undo = do()
+        if isinstance(undo, Operated):
+            fault.lock, fault.sure, fault.end = undo.lock, undo.sure, clock.now()
         if not callable(undo):
             seconds = seconds if name == "paused" else 0
             undo = None
@@ -125,5 +149,13 @@ class Nemesis:
 
     def force_unlock(self, *options):
         lock = self.chance.choice(self.settings["locks"])
-        words = [*self.hosts.inside(), self.settings["rlock"], "force-unlock", "--all", "--yes", *options, lock]
-        subprocess.run(words, env=self.settings["operator"], check=False, capture_output=True, timeout=30)
+        self.operate("force-unlock", "--all", "--yes", *options, lock)
+
+    def forget(self):
+        """Whether it happened is not known where rlock could not confirm it."""
+        lock = self.chance.choice(self.settings["locks"])
+        return Operated(lock, self.operate("forget", "--yes", lock) == 0)
+
+    def operate(self, *words):
+        words = [*self.hosts.inside(), self.settings["rlock"], *words]
+        return subprocess.run(words, env=self.settings["operator"], check=False, capture_output=True, timeout=30).returncode

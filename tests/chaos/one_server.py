@@ -95,6 +95,7 @@ class OneServer(topology.Topology):
 
         def end():
             self.call("SCRIPT", "KILL")
+            topology.eventually(lambda: self.node.answer("PING") == "PONG")  # the next fault is an order to it
             line.close()
         return end
 

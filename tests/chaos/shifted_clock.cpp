@@ -1,5 +1,6 @@
-// Preloaded into redis-server: its wall clock is off by the seconds that the file named by
-// CHAOS_CLOCK holds now. The file is mapped: the next reading of the clock sees a new number.
+// Preloaded: the wall clock of the program is off, by the seconds in the file named by CHAOS_CLOCK
+// (redis-server; it is mapped: the next reading of the clock sees a new number), or by
+// CHAOS_CLOCK_BY (a host: each rlock that it starts).
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -22,7 +23,10 @@ const volatile int* open_shift() {
 
 int shift() {
   static const volatile int* const seconds = open_shift();
-  return seconds != nullptr ? *seconds : 0;
+  if (seconds != nullptr) return *seconds;
+  static const char* const text = std::getenv("CHAOS_CLOCK_BY");
+  static const int fixed = text != nullptr ? std::atoi(text) : 0;
+  return fixed;
 }
 
 }  // namespace
@@ -32,6 +36,13 @@ extern "C" int clock_gettime(clockid_t clock, timespec* out) noexcept {
   bool wall = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
   if (result == 0 && wall) out->tv_sec += shift();
   return result;
+}
+
+extern "C" time_t time(time_t* out) noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  if (out != nullptr) *out = now.tv_sec;
+  return now.tv_sec;
 }
 
 extern "C" int gettimeofday(timeval* out, void*) noexcept {

@@ -275,7 +275,7 @@ class Reading(unittest.TestCase):
 
     def test_the_short_ways_show_the_time_of_each_script(self):
         commands = [["SET", "rlock:{red}:holders", "1 a 1 42 500 1000 2 1500 | {x", "PXAT", "61500"],
-                    ["SET", "rlock:{red}:holders", "1 a 1 42 500 1000 2 1800 | {x", "KEEPTTL"],
+                    ["SET", "rlock:{red}:holders", "1 a 1 42 500 1000 2 1800 slot=3 | {x", "KEEPTTL"],
                     ["MULTI"], ["DEL", "rlock:{red}:holders", "rlock:{red}:limits"],
                     ["LPUSH", "rlock:{red}:history", "run 42 500 900 released exit:0 {x"], ["EXEC"],
                     ["SET", "rlock:{red}:holders", "not a lock"]]
@@ -285,7 +285,7 @@ class Reading(unittest.TestCase):
             if words[0] == "SET":
                 ledger.settle()
         wanted = [Entry(500, "hold", "a", 1500), Entry(500, "token", "a", 42), Entry(800, "hold", "a", 1800),
-                  Entry(800, "token", "a", 42), Entry(900, "gone", "holders")]
+                  Entry(800, "token", "a", 42), Entry(800, "slot", "a", 3), Entry(900, "gone", "holders")]
         self.assertEqual(wanted, ledger.locks["red"])
 
 

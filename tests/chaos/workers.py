@@ -11,6 +11,7 @@ import threading
 import time
 
 import clock
+import workloads
 from hosts import DIES_WITH_US
 
 # Longer than the lease is what catches bugs; most are short, so that there are many.
@@ -51,6 +52,7 @@ class Run:
 class Agent:
     def __init__(self, config):
         self.config = config
+        self.workload = workloads.WORKLOADS[config["workload"]](config)
         self.lock = threading.Lock()
         self.live = {}
         self.count = 0
@@ -71,9 +73,10 @@ class Agent:
         low, high = self.config["hold"] or (low, high)
         share = chance.choice(RENEWAL_RACES) if chance.random() < 0.08 else chance.uniform(low, high)
         wait = chance.choices(([], ["-w", "30"], ["-w", "1"], ["-n"]), (4, 4, 1, 1))[0]
-        return {"lock": chance.choice(self.config["locks"]), "ttl": ttl, "ms": int(ttl * share * 1000), "wait": wait,
+        lock = chance.choice(self.config["locks"])
+        return {"lock": lock, "ttl": ttl, "ms": int(ttl * share * 1000), "wait": wait,
                 "kind": chance.choice(self.config["kinds"] or KINDS), "code": chance.choice((0, 0, 1, 7, 42)),
-                "closed": chance.random() < 0.05}
+                "closed": chance.random() < 0.05, **self.workload.plan(chance, lock)}
 
     def start(self, plan):
         with self.lock:
@@ -81,13 +84,14 @@ class Agent:
             number = f"{self.config['host']}.{self.count}"
         folder = self.config["folder"]
         command = [self.config["job"], folder, plan["lock"], str(plan["ms"]), plan["kind"], str(plan["code"])]
-        words = [self.config["rlock"], "run", "-q", "-t", f"{plan['ttl']}s", *plan["wait"], "--event-log",
-                 os.path.join(folder, f"events-{number}"), plan["lock"], "--", *command]
+        words = [self.config["rlock"], "run", *self.workload.quiet, "-t", f"{plan['ttl']}s", *plan["wait"], "--event-log",
+                 os.path.join(folder, f"events-{number}"), *self.workload.words(plan), plan["lock"], "--", *command]
         if plan["closed"]:
             words = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *words]
         self.note(what="begin", run=number, host=self.config["host"], **plan)
-        with open(os.path.join(folder, f"stderr-{self.config['host']}"), "ab") as errors:
-            process = subprocess.Popen(words, env=self.environment, stdin=subprocess.DEVNULL, stdout=errors,
+        environment = {**self.environment, **self.workload.environment(plan)}
+        with open(os.path.join(folder, f"stderr-{self.config['host'] if self.workload.quiet else number}"), "ab") as errors:
+            process = subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=errors,
                                        stderr=errors, start_new_session=True)
         return Run(number, process, plan)
 
@@ -101,8 +105,7 @@ class Agent:
             with self.lock:
                 del self.live[run.number]
             self.note(what="end", run=run.number, code=code)
-            if code in (69, 75, 77, 78):
-                self.over.wait(0.05 + chance.random() * 0.2)
+            self.over.wait(self.workload.pause(chance, code))
 
     # ---- what the nemesis orders ----
 
@@ -230,6 +233,7 @@ def say(**words):
 
 
 def main():
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # below nohup every rlock would ignore it, too
     say(up=True)
     config = sys.stdin.readline()
     if not config:

@@ -3,7 +3,7 @@
 load helpers/helpers
 
 top=$BATS_TEST_DIRNAME/../..
-pages=("$top/man/rlock.1" "$top/man/rlock.toml.5" "$top/man/rlock-protocol.7")
+pages=("$top/man/rlock.1" "$top/man/rlock.toml.5" "$top/man/rlock-protocol.7" "$top/man/rlock-recipes.7")
 
 # commands: the command words that --help lists.
 commands() { rlock --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'; }
@@ -65,6 +65,13 @@ tried_in() {
 --fail-open cli/fail_open.bats
 --hide-command cli/operators.bats
 --event-log cli/run_environment.bats
+--history cli/metrics.bats
+--output cli/metrics.bats
+--within cli/metrics.bats
+--max-held cli/metrics.bats
+--max-wait cli/metrics.bats
+--max-waiters cli/metrics.bats
+--critical cli/metrics.bats
 --renew-while cli/renew_while.bats
 --owner cli/operators.bats
 --token cli/operators.bats
@@ -135,7 +142,7 @@ END
   cmake --install "$build" --prefix "$here/prefix" >log 3>&-
   share=prefix/share
   for file in prefix/bin/rlock $share/man/man1/rlock.1 $share/man/man5/rlock.toml.5 \
-    $share/man/man7/rlock-protocol.7 $share/bash-completion/completions/rlock \
+    $share/man/man7/rlock-protocol.7 $share/man/man7/rlock-recipes.7 $share/bash-completion/completions/rlock \
     $share/zsh/site-functions/_rlock $share/fish/vendor_completions.d/rlock.fish \
     $share/doc/rlock/LICENSE $share/doc/rlock/README.md $share/doc/rlock/CHANGELOG.md; do
     [ -s "$file" ] || fail "$file is not there: $(cat log)"
@@ -144,9 +151,9 @@ END
 
 # Each example that says that one host alone does the job: the options of its rlock run.
 only_one() {
-  sed 's/\\-/-/g' "$top/README.md" "$top/man/rlock.1" "$top/packaging/cron/rlock-nightly" \
-    "$top/packaging/systemd/rlock-nightly.service" |
-    sed -nE 's/^ *(0 3 \* \* \*  ?(root )?|ExecStart=\/usr\/bin\/)rlock run (.*) nightly -- .*/\3/p'
+  sed 's/\\-/-/g' "$top/README.md" "$top/man/rlock.1" "$top/packaging/examples/cron/rlock-nightly" \
+    "$top/packaging/examples/systemd/rlock-nightly.service" |
+    sed -nE 's/--password-file [^ ]* //; s/^ *(0 3 \* \* \*  ?(root )?|ExecStart=\/usr\/bin\/)rlock run (.*) nightly -- .*/\3/p'
   rlock run --help | sed -nE 's/.*rlock run (.*) report -- .*one host does it.*/\1/p'
 }
 
@@ -180,4 +187,21 @@ only_one() {
     run -7 sh ./pipeline
     run -1 rlock status -q deploy
   done
+}
+
+@test "the manual as HTML: every page is there, and every link between and inside the pages leads somewhere" {
+  command -v mandoc >/dev/null || skip "mandoc is not installed: apt install mandoc"
+  "$top/packaging/html_manual.py" html
+  local page link file anchor
+  for page in index.html rlock.1.html rlock.toml.5.html rlock-recipes.7.html rlock-protocol.7.html; do
+    while read -r link; do
+      file=${link%%#*}
+      [ -s "html/${file:-$page}" ] || fail "$page: $link"
+      anchor=${link#"$file"}
+      [ -z "$anchor" ] || grep -qF "id=\"${anchor#\#}\"" "html/${file:-$page}" || fail "$page: $link"
+    done < <(grep -oE 'href="[^"]*"' "html/$page" | cut -d'"' -f2)
+  done
+  grep -q '<a href="rlock-recipes.7.html">rlock-recipes(7)</a>' html/rlock.1.html
+  # mandoc breaks the lines of an example twice.
+  run ! grep -A1 '<pre>' html/rlock.1.html html/rlock-recipes.7.html --no-filename -e '<br/>'
 }

@@ -19,7 +19,7 @@ shown() { rlock status --json "$1" | jq -rc '.locks[0] | [.mode, .slots]'; }
 slot_of() {
   mkfifo "slot.$1.$((++slots))"
   # shellcheck disable=SC2016 # for the inner shell
-  start rlock run --slots 3 "$1" -- sh -c 'echo "$RLOCK_SLOT" >"$1"; exec sleep 1000' sh "slot.$1.$slots"
+  start rlock run -t 6 --slots 3 "$1" -- sh -c 'echo "$RLOCK_SLOT" >"$1"; exec sleep 1000' sh "slot.$1.$slots"
   slot=$(next_line "slot.$1.$slots")
 }
 
@@ -37,6 +37,20 @@ slot_of() {
   [ "$(rlock status --json team | jq -c '[.locks[0].holders[].slot] | sort')" = "[1,3]" ]
   [[ $(rlock status team) == *"up to 3 holders; this is slot 3"* ]]
   [ "$(rlock acquire -n --ttl 1m --slots 3 --json team | jq .slot)" -eq 2 ]
+}
+
+@test "a server that has lost its data gets each holder back with the slot that it had" {
+  own
+  local slot slots=0 first
+  slot_of team
+  first=$!
+  slot_of team
+  kill -TERM "$first"
+  ends_with 143 "$first"
+  redis flushall >/dev/null
+  eventually held team
+  [ "$(rlock status --json team | jq -c '[.locks[0].holders[].slot]')" = "[2]" ]
+  [ "$(rlock run --slots 3 team -c 'echo "$RLOCK_SLOT"')" = 1 ]
 }
 
 @test "RLOCK_SLOT belongs to locks with slots, and nested runs have that of the outer run" {

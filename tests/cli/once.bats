@@ -4,6 +4,7 @@ load helpers/helpers
 
 setup() {
   here=$BATS_TEST_TMPDIR
+  # shellcheck disable=SC2034 # helpers.bash reads it
   started=()
   cd "$here" || return
   reset_server
@@ -95,6 +96,20 @@ queued_work() {
     ends_with 0 $!
     grep -q "asked to stop, so its success is not recorded; it may run again" said || fail "$(cat said)"
   done
+  work --once v1
+  times 1
+}
+
+@test "nor is it one after a ^C, which the terminal sends to the command itself" {
+  needs_terminal
+  mkfifo on
+  # shellcheck disable=SC2016 # for the inner shell
+  start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" rlock run --once v1 job -- \
+    sh -c 'trap "exit 0" INT; echo >"$1"; while :; do sleep 0.02; done' sh on >said </dev/null
+  next_line on
+  kill -USR1 $!
+  ends_with 0 $!
+  grep -q "asked to stop" said || fail "$(cat said)"
   work --once v1
   times 1
 }
@@ -252,7 +267,7 @@ queued_work() {
   work --once v2
   times 5
   run -0 rlock forget nothing-here --yes
-  [[ $output == "nothing to forget"* ]] || fail "$output"
+  [ "$output" = 'no success was recorded under "nothing-here"' ] || fail "$output"
 }
 
 @test "forget asks on a terminal" {

@@ -4,6 +4,7 @@ load helpers/helpers
 
 setup() {
   here=$BATS_TEST_TMPDIR
+  # shellcheck disable=SC2034 # helpers.bash reads it
   started=()
   cd "$here" || return
   reset_server
@@ -106,7 +107,7 @@ newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" 
   hold deploy
   start rlock acquire --ttl 1m --json --supersede=1 deploy >old.json 2>/dev/null
   local old=$!
-  eventually newest "$old"
+  eventually waiting 1 deploy
   start rlock acquire --ttl 1m --json --supersede=2 deploy >new.json
   ends_with 75 "$old"
   [ "$(jq -c '.error | [.kind, .code, .lock]' old.json)" = '["superseded",75,"deploy"]' ] || fail "$(cat old.json)"

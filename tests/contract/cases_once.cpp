@@ -173,6 +173,22 @@ void own_resent_requests(Lab& lab) {
   lab.release('B');
 }
 
+// Runs nested in it go on: it has ended, though the lock is not free yet.
+void nested_runs_go_on(Lab& lab) {
+  const Once once = key("k", 9);
+  struct Fixed final : util::Random {
+    uint64_t next() override { return 0x1234; }
+  } fixed;
+  const lock::Entry inner = lock::Entry::fresh(fixed);
+  const Token token = lab.granted('A', asks(once));
+  as<lock::Renewal>(lab.renew('A', token, {}, inner), "the nested run does not enter");
+  for (int copy = 0; copy < 2; ++copy) {
+    need(succeeds(lab, 'A', once, token) == Marked::yes, "not marked");
+  }
+  done(lab, 'B', asks(once));
+  need(lab.holders() == "A", "the nested run has lost the lock");
+}
+
 void no_mark(Lab& lab) {
   const Once once = key("k");
   fails(lab, 'A', once, lab.granted('A', asks(once)));
@@ -226,6 +242,7 @@ const std::vector<NamedCase>& once_cases() {
       {"once: a grant is not claimed when it is done by then", checked_at_the_claim},
       {"once: the lock is not handed over to one that is done", handed_over_to_the_next},
       {"once: repeated requests mark once", own_resent_requests},
+      {"once: a run has ended though nested ones go on", nested_runs_go_on},
       {"once: a run that failed, died or was broken leaves no mark", no_mark},
       {"once: a lost lease is marked only where no other was granted since", late_success},
   };

@@ -11,7 +11,7 @@ void forgotten(Lab& lab) {
        "another number");
   const Token token = lab.granted('C', asks(key("one")));
   need(as<lock::Queued>(lab.acquire('D', asks(key("one"))), "not queued").forgotten > Token{},
-       "a server that was down is not told");
+       "no reply says so");
   done(lab, 'E', asks(key("two")));
   need(lab.forget() == 1, "another number");
   lab.cancel('D');

@@ -32,6 +32,11 @@ void old_bytes(Lab& lab) {
   lab.cancel_attempt('A', 1, {});
   need(lab.holders() == "A", "an older give-back freed a newer grant");
   as<Lost>(lab.renew('A', token, attempt(1)), "an older write-back is accepted");
+  // Another's request stores the hold in the form of several keys.
+  lab.queued('B', attempt(1));
+  lab.cancel_attempt('B', 1, {});
+  as<OwnerEnded>(lab.acquire('A', attempt(1)), "an older acquire is accepted later");
+  as<Lost>(lab.renew('A', token, attempt(1)), "an older write-back is accepted later");
   lab.cancel_attempt('A', 2, {});
   need(lab.holders().empty(), "the cancel of the grant itself is ignored");
 }
@@ -74,6 +79,11 @@ void unconfirmed_run(Lab& lab) {
   confirmed(lab, 'B', 1);
   lab.release('B');
   need(lab.history().size() == 1, "a run of the majority is not listed");
+  lab.granted('C', attempt(1));
+  lab.queued('D', attempt(1));
+  lab.cancel('D');
+  lab.release('C');
+  need(lab.history().size() == 1, "a run is listed once another asked");
 }
 
 void missed_write_back(Lab& lab) {
@@ -148,6 +158,122 @@ void confirmed_contender(Lab& lab) {
        "not reported as taken");
 }
 
+// Somebody deleted the first hold by hand.
+void confirmed_after_deletion(Lab& lab) {
+  lock::Token token = confirmed(lab, 'A', 1);
+  lab.cli({"DEL", lab.key("holders")});
+  confirmed(lab, 'B', 1);
+  lab.release('B');
+  need(as<Lost>(lab.renew('A', token), "put back though B had it").how == LostHow::taken,
+       "not reported as taken");
+  Ask shared;
+  shared.limit = lock::Limit::shared();
+  need(as<Lost>(lab.renew('A', token, shared), "put back though B had it").how == LostHow::taken,
+       "not reported as taken to a shared one");
+}
+
+void memory_full(Lab& lab) {
+  lock::Token token = lab.granted('A', attempt(1));
+  lab.cli({"CONFIG", "SET", "maxmemory", "1"});
+  need(std::holds_alternative<lock::Renewal>(lab.renew('A', token, attempt(1))),
+       "a write-back is refused");
+  need(std::holds_alternative<lock::Renewal>(lab.renew('A', token)), "a renewal is refused");
+  need(lab.release('A').ending == lock::OwnerEnd::released, "a release is refused");
+  lab.cli({"CONFIG", "SET", "maxmemory", "0"});
+}
+
+void words_are_kept(Lab& lab) {
+  const lock::Token token = lab.granted('A', attempt(1));
+  if (lab.cli({"TYPE", lab.key("holders")}) != "string") return;
+  std::string hold = lab.cli({"GET", lab.key("holders")});
+  lab.cli({"SET", lab.key("holders"), hold.insert(hold.find('|'), "slot=3 kind=new "), "KEEPTTL"});
+  as<lock::Renewal>(lab.renew('A', token, attempt(1)), "not written back");
+  lab.queued('B', attempt(1));
+  const std::string line = lab.cli({"HGET", lab.key("who"), "+" + Lab::owner('A').text()});
+  need(line.ends_with(" 1 slot=3 kind=new"), "other words than those: " + line);
+}
+
+constexpr Millis kMonth = 720h;
+
+lock::Once month(const std::string& label) {
+  return {lock::OnceKind::period, "month:" + label, kMonth, {}};
+}
+
+Ask attempt_of(const lock::Once& once, uint64_t number = 1) {
+  Ask ask = attempt(number);
+  ask.once = once;
+  return ask;
+}
+
+lock::Marked succeeds(Lab& lab, char owner, const lock::Once& once, lock::Token token) {
+  return lab.ends(owner, {once, {}, token, true, {}}).marked;
+}
+
+lock::Token done(Lab& lab, char owner, const lock::Once& once) {
+  return as<lock::AlreadyDone>(lab.acquire(owner, attempt_of(once)), "it is not done").token;
+}
+
+// Also at a server that never confirmed the grant, or never had it.
+void mark_has_the_token(Lab& lab) {
+  const lock::Once once = month("2026-11"), next = month("2026-12"), last = month("2027-01");
+  const lock::Token own = lab.granted('A', attempt_of(once));
+  const lock::Token agreed{own.value + 5'000'000};
+  as<lock::Renewal>(lab.renew('A', agreed, attempt(1)), "not written back");
+  need(succeeds(lab, 'A', once, agreed) == lock::Marked::yes, "not marked");
+  need(done(lab, 'B', once) == agreed, "another token");
+  const lock::Token higher{lab.granted('C', attempt_of(next)).value + 5'000'000};
+  need(succeeds(lab, 'C', next, higher) == lock::Marked::yes, "not marked where unconfirmed");
+  need(done(lab, 'D', next) == higher, "another token than the majority's");
+  lab.pass(10s);
+  const lock::Token highest{higher.value + 1'000'000};
+  need(succeeds(lab, 'E', last, highest) == lock::Marked::yes, "not marked where never granted");
+  need(done(lab, 'F', last) == highest, "another token where never granted");
+}
+
+// One that has the lock by one attempt, whose majority has not confirmed it, learns at the next.
+void done_before_the_write_back(Lab& lab) {
+  const lock::Once once = month("2026-11");
+  const lock::Token token = confirmed(lab, 'A', 1);
+  lab.pass(31s);
+  lab.granted('B', attempt_of(once));
+  lab.cancel_attempt('B', 1, {1000});
+  need(succeeds(lab, 'A', once, token) == lock::Marked::yes, "not marked");
+  done(lab, 'B', once);
+  need(lab.waiters().empty(), "B still waits");
+}
+
+// Two of three forgot it; this server was down.
+void forgotten_elsewhere(Lab& lab) {
+  const lock::Once once = month("2026-11");
+  const lock::Token token = lab.granted('A', attempt_of(once));
+  as<lock::Renewal>(lab.renew('A', token, attempt(1)), "not written back");
+  need(succeeds(lab, 'A', once, token) == lock::Marked::yes, "not marked");
+  Ask earlier = attempt_of(once), later = attempt_of(once, 2);
+  earlier.forgotten = {token.value - 1};
+  later.forgotten = {token.value};
+  as<lock::AlreadyDone>(lab.acquire('B', earlier), "what came before was forgotten");
+  lab.granted('B', later);
+  need(as<lock::Queued>(lab.acquire('C', attempt_of(once)), "not forgotten for others").forgotten ==
+           token,
+       "others do not learn of it");
+}
+
+void forgets_what_is_agreed(Lab& lab) {
+  std::vector<lock::Token> tokens;
+  for (char owner : std::string("AB")) {
+    const lock::Once once{lock::OnceKind::key, std::string(1, owner), {}, {}};
+    tokens.push_back(lab.granted(owner, attempt_of(once)));
+    as<lock::Renewal>(lab.renew(owner, tokens.back(), attempt(1)), "not written back");
+    need(succeeds(lab, owner, once, tokens.back()) == lock::Marked::yes, "not marked");
+    lab.pass(1s);
+  }
+  need(lab.forget("B", tokens[0]) == 0 && lab.forget({}, tokens[0]) == 1, "not what is agreed");
+  done(lab, 'C', {lock::OnceKind::key, "B", {}, {}});
+  need(lab.forget({}, {tokens[1].value + 3600'000'000}) == 1, "not forgotten");
+  const lock::Token next = lab.granted('D');
+  need(next.value < tokens[1].value + 3600'000'000, "a token of the future is believed");
+}
+
 void place_is_kept(Lab& lab) {
   lab.granted('A', attempt(1, 1000));
   lab.queued('B', attempt(1, 500));
@@ -206,6 +332,13 @@ const std::vector<NamedCase>& quorum_cases() {
       {"the token grows after data loss", token_after_amnesia},
       {"a cancelled grant does not count as a grant", contender_grant},
       {"a later confirmed grant counts as a grant", confirmed_contender},
+      {"a confirmed grant counts, also where the one before was deleted", confirmed_after_deletion},
+      {"a grant is confirmed and released with memory full", memory_full},
+      {"a grant that is confirmed keeps words that are not known", words_are_kept},
+      {"the mark of a run has the majority's token", mark_has_the_token},
+      {"one that never confirmed its grant learns that it is done", done_before_the_write_back},
+      {"what other servers have forgotten is forgotten here, too", forgotten_elsewhere},
+      {"a server forgets what the servers have agreed on", forgets_what_is_agreed},
       {"after a cancel the waiter keeps its position and is not granted the lock again at once",
        place_is_kept},
       {"the client's ticket decides the order, whatever claims it missed", common_ticket},

@@ -153,6 +153,8 @@ lock::AcquireCall Lab::call(char letter, const Ask& ask) const {
   call.ticket = ask.ticket;
   call.attempt = ask.attempt;
   call.once = ask.once;
+  call.supersede = ask.supersede;
+  call.forgotten = ask.forgotten;
   call.asked = ask.asked;
   call.record = ask.record.empty() ? std::string("record of ") + letter : ask.record;
   call.history_rows = ask.history_rows;
@@ -200,8 +202,8 @@ lock::ReleaseReply Lab::ends(char letter, const lock::OnceResult& result) {
   return value_or_fail(drive(store_.release(call)));
 }
 
-uint64_t Lab::forget(std::optional<std::string> key) {
-  return value_or_fail(drive(store_.forget({name_, std::move(key)}))).marks;
+uint64_t Lab::forget(std::optional<std::string> key, lock::Token through) {
+  return value_or_fail(drive(store_.forget({name_, std::move(key), through}))).marks;
 }
 
 std::vector<lock::HistoryRow> Lab::history() {

@@ -64,7 +64,9 @@ struct Ask {
   std::optional<uint64_t> history_rows{};
   uint64_t slot = 0;  // with renew
   std::optional<lock::Once> once{};
-  Millis asked{0};  // how long ago it first asked; with once
+  std::optional<lock::Supersede> supersede{};
+  Millis asked{0};          // how long ago it first asked; with once
+  lock::Token forgotten{};  // with once, as to a server of a quorum
 };
 
 // One lock "job" on a server emptied for the case.
@@ -81,7 +83,7 @@ class Lab {
                              lock::ReleaseHow how = lock::ReleaseHow::released);
   // Of a run that was to be done once.
   lock::ReleaseReply ends(char owner, const lock::OnceResult& result);
-  uint64_t forget(std::optional<std::string> key = {});
+  uint64_t forget(std::optional<std::string> key = {}, lock::Token through = {});
   std::vector<lock::HistoryRow> history();
   lock::CancelReply cancel(char owner, lock::CancelHow how = lock::CancelHow::cancelled);
   // As a client of a quorum does: cancels what an attempt took, with the ticket to keep or 0.

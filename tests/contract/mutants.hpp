@@ -17,9 +17,11 @@ struct Mutant {
 const std::vector<Mutant>& rest_mutants(Way way);
 // Of what is counted.
 const std::vector<Mutant>& count_mutants(Way way);
+// Of the rules for what is done once over a quorum, and of what the short ways do for attempts.
+const std::vector<Mutant>& quorum_mutants(Way way);
 // Of the rules for what is done once.
 const std::vector<Mutant>& once_mutants(Way way);
-// Of the rules for slots.
+// Of the rules for slots, and for what supersedes others.
 const std::vector<Mutant>& slot_mutants(Way way);
 
 // The cases of each file.
@@ -33,6 +35,7 @@ const std::vector<NamedCase>& count_cases();
 const std::vector<NamedCase>& quorum_cases();
 const std::vector<NamedCase>& once_cases();
 const std::vector<NamedCase>& slot_cases();
+const std::vector<NamedCase>& supersede_cases();
 const std::vector<NamedCase>& version_cases();
 const std::vector<NamedCase>& once_memory_cases();
 

@@ -97,7 +97,7 @@ class Writer {
     bool over = who.phase == ClientPhase::done || who.phase == ClientPhase::dead;
     put(static_cast<int>(who.phase), who.limit, over ? 0 : who.rounds_left);
     if (over) return;
-    put(rank(who.ticket), rank(who.token), left(who.due), who.stalled, who.punctual);
+    put(rank(who.ticket), rank(who.token), who.slot, left(who.due), who.stalled, who.punctual);
     if (who.phase != ClientPhase::holding) return;
     put(left(who.deadline()), who.lost_at < 0 ? -1 : left(who.lost_at + kRenewEvery + 1));
   }
@@ -108,8 +108,9 @@ class Writer {
     for (const Message& m : world_.messages) {
       text_.clear();
       text_ += name(m.request.owner) + " ";
-      put(static_cast<int>(m.request.op), rank(m.request.ticket), rank(m.request.token), m.answered,
-          m.abandoned, m.before_loss, left(m.request.sent_at + kTtl - kDrift));
+      put(static_cast<int>(m.request.op), rank(m.request.ticket), rank(m.request.token),
+          m.request.slot, m.reply.slot, m.answered, m.abandoned, m.before_loss,
+          left(m.request.sent_at + kTtl - kDrift));
       text_ += m.reply.word + " " + m.reply.how + " ";
       put(rank(m.reply.number), m.reply.look_again, m.reply.slice, left(m.reply.at + kTombstone));
       each.push_back(std::move(text_));
@@ -150,7 +151,7 @@ class Writer {
     for (const auto& [as, owner] : named) {
       Line line = line_of(*world_.memory, owner);
       text_ += as + " " + line.state + " ";
-      put(line.limit, rank(line.token), fields.count(owner), fields.count("!" + owner));
+      put(line.limit, rank(line.token), line.slot, fields.count(owner), fields.count("!" + owner));
       auto entry = fields.find("@" + owner);
       put(entry == fields.end() ? -1 : left(std::stoll(entry->second)));
     }

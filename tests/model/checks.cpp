@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstdint>
+#include <set>
 
 namespace rlock::model {
 namespace {
@@ -31,8 +32,9 @@ class Check {
         now_(before.now) {}
 
   std::string broken() {
-    for (auto rule : {&Check::grants, &Check::put_back, &Check::others_untouched, &Check::forced,
-                      &Check::ended_owners, &Check::leases, &Check::waits, &Check::ends}) {
+    for (auto rule :
+         {&Check::grants, &Check::put_back, &Check::others_untouched, &Check::forced,
+          &Check::ended_owners, &Check::slots, &Check::leases, &Check::waits, &Check::ends}) {
       std::string broken = (this->*rule)();
       if (!broken.empty()) return broken;
     }
@@ -142,6 +144,18 @@ class Check {
     return "";
   }
 
+  // Of several holders each is another.
+  std::string slots() {
+    std::set<int64_t> taken;
+    for (const Row& holder : is_.holders) {
+      const int64_t slot = line_of(is_, holder.member).slot;
+      if (holder.score <= now_ || slot == 0) continue;
+      if (!taken.insert(slot).second) return "S: two holders of one slot";
+      if (slot > line_of(is_, holder.member).limit) return "S: a slot beyond the holder's limit";
+    }
+    return "";
+  }
+
   std::string leases() {
     for (const Row& holder : is_.holders) {
       if (holder.score > now_ + kTtl) return "L: " + holder.member + " has more than its lease";
@@ -196,6 +210,7 @@ std::string check_script(const World& before, World& after, const Request& reque
 std::string check_exclusion(const World& world) {
   int64_t presumed_holders = 0, least = INT64_MAX, unaware = 0;
   bool late = false;
+  std::set<int64_t> slots;
   for (const Client& who : world.clients) {
     if (who.phase != ClientPhase::holding || world.now >= who.deadline()) continue;
     if (who.lost_at >= 0) {
@@ -204,6 +219,8 @@ std::string check_exclusion(const World& world) {
       continue;
     }
     ++presumed_holders;
+    if (who.slot > 0 && !slots.insert(who.slot).second)
+      return "S: two believe to have the same slot";
     least = std::min(least, who.limit);
   }
   if (presumed_holders > 0 && presumed_holders > least)

@@ -20,6 +20,7 @@ void hold(Client& client, const Request& request, const Reply& reply, bool befor
           Moment now) {
   client.phase = ClientPhase::holding;
   client.token = reply.number;
+  client.slot = reply.slot;
   client.sent_at = request.sent_at;
   client.due = request.sent_at + kRenewEvery;
   if (before_loss) client.lost_at = now;

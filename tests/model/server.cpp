@@ -32,12 +32,12 @@ local kept, out, ends, woken = {}, {reply, ''}, {}, {}
 -- A folded hold is checked like the same hold unfolded.
 local lone, line = redis.pcall('GET', base .. 'holders'), {}
 if type(lone) == 'string' then
-  line = {string.match(lone, '^1 (%S+) (%d+) (%d+ %d+ %d+) ([012]) (%d+) | (.*)$')}
+  line = {string.match(lone, '^1 (%S+) (%d+) (%d+ %d+ %d+) ([012]) (%d+) ([^|]*)| (.*)$')}
 end
 local shown = {holders = {line[1], line[5]}, limits = {line[1], line[2]}, who = {}}
 if line[1] then
-  local held = table.concat({'1 held', line[2], line[3], 0, line[4]}, ' ')
-  shown.who = {line[1], line[6], '+' .. line[1], held, '@' .. line[1], '0=' .. line[5]}
+  local held = table.concat({'1 held', line[2], line[3], 0, line[4], line[6]}, ' ')
+  shown.who = {line[1], line[7], '+' .. line[1], held, '@' .. line[1], '0=' .. line[5]}
 end
 for i, name in ipairs({'holders', 'limits', 'queue', 'alive', 'released', 'who', 'meta'}) do
   local rows, data, key = nil, {}, base .. name
@@ -142,6 +142,7 @@ Reply reply_of(const redisReply& array) {
   auto texts = texts_of(array);
   reply.word = texts.at(0);
   if (reply.word == "granted" || reply.word == "queued") reply.number = std::stoll(texts.at(1));
+  if (reply.word == "granted") reply.slot = std::stoll(texts.at(2));
   if (reply.word == "queued") {
     reply.look_again = std::stoll(texts.at(3));
     reply.slice = std::stoll(texts.at(5));
@@ -186,8 +187,8 @@ std::vector<std::string> arguments(const Request& request) {
               "1",       "wait",        "",
               "x"};
     case Op::renew:
-      return {"renew", request.owner, "0", std::to_string(request.token), limit, ttl,
-              "0",     "1",           "x"};
+      return {"renew", request.owner, "0", std::to_string(request.token), limit, ttl, "0", "1", "x",
+              "0",     "0",           "0", std::to_string(request.slot)};
     case Op::release:
       return {"release", request.owner, "0", "released", "-"};
     case Op::cancel:

@@ -87,7 +87,7 @@ class Steps {
   // In one go; or slowly, and then anything may come between.
   void ask(int index, Op op, Rank rank) {
     const Client& who = client(index);
-    Request request{op, index, name(index), who.limit, who.ticket, who.token, world_.now};
+    Request request{op, index, name(index), who.limit, who.ticket, who.token, world_.now, who.slot};
     Step& quick = add(name(index) + " " + word(op));
     prepare(quick.next.clients[static_cast<size_t>(index)], op);
     quick.request = request;
@@ -164,7 +164,7 @@ class Steps {
     if (world_.forces_left == 0 || held == holders.end()) return;
     Step& step = add("an operator forces the lock");
     --step.next.forces_left;
-    step.request = Request{Op::force, -1, held->member, 1, 0, 0, world_.now};
+    step.request = Request{Op::force, -1, held->member, 1, 0, 0, world_.now, 0};
   }
 
   void lose_data() {

@@ -11,6 +11,9 @@ Line line_of(const Memory& memory, const std::string& owner) {
   if (field == memory.who.end()) return line;
   std::string version;
   std::istringstream(field->second) >> version >> line.state >> line.limit >> line.token;
+  const std::string word = " slot=";
+  const size_t at = field->second.find(word);
+  if (at != std::string::npos) line.slot = std::stoll(field->second.substr(at + word.size()));
   return line;
 }
 

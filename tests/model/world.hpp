@@ -44,6 +44,7 @@ struct Line {
   std::string state;
   int64_t limit = 0;
   int64_t token = 0;
+  int64_t slot = 0;
 };
 Line line_of(const Memory& memory, const std::string& owner);
 const Row* find(const std::vector<Row>& rows, const std::string& member);
@@ -60,12 +61,14 @@ struct Request {
   int64_t ticket = 0;
   int64_t token = 0;
   Moment sent_at = 0;
+  int64_t slot = 0;
 };
 
 struct Reply {
   std::string word;
   std::string how;         // of lost, gone, absent
   int64_t number = 0;      // of granted, queued
+  int64_t slot = 0;        // of granted
   Moment look_again = -1;  // of queued
   Moment slice = kSlice;   // of queued
   Moment at = 0;           // when the server gave it
@@ -89,6 +92,7 @@ struct Client {
   int rounds_left = 1;
   int64_t ticket = 0;
   int64_t token = 0;
+  int64_t slot = 0;
   Moment sent_at = 0;    // from which its lease counts
   Moment due = kNever;   // time does not pass beyond while it is well
   bool stalled = false;  // stopped: may act again at any time

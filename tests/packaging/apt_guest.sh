@@ -36,11 +36,11 @@ installs() {
 has_documents() {
   expect 0 whatis rlock
   has "rlock (1)"
-  expect 0 whatis rlock.toml rlock-protocol
+  expect 0 whatis rlock.toml rlock-protocol rlock-recipes
   expect 0 bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader rlock; complete -p rlock'
   expect 0 test -s /usr/share/zsh/vendor-completions/_rlock
   expect 0 test -s /usr/share/fish/vendor_completions.d/rlock.fish
-  expect 0 ls /usr/share/doc/rlock/examples/rlock.toml.example /usr/share/doc/rlock/examples/systemd /usr/share/doc/rlock/examples/cron
+  expect 0 sh -c 'cd /usr/share/doc/rlock/examples && ls rlock.toml.example systemd/rlock-standby.service cron/rlock-nightly'
   step "the manual is in man's index, the completions where the shells look for them, the examples beside them"
 }
 

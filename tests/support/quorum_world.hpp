@@ -21,11 +21,12 @@ namespace rlock::test {
 using namespace std::chrono_literals;
 
 struct Rules {
-  bool owner_check = true;    // a write-back is accepted only from an owner that holds it, or may
-  bool write_back = true;     // the majority's token reaches the servers
-  bool attempts = true;       // what belongs to an older attempt changes nothing
-  bool common_ticket = true;  // the client's, not the server's own
-  bool ticket_bound = true;   // and none of the future
+  bool owner_check = true;      // a write-back is accepted only from an owner that holds it, or may
+  bool write_back = true;       // the majority's token reaches the servers
+  bool attempts = true;         // what belongs to an older attempt changes nothing
+  bool common_ticket = true;    // the client's, not the server's own
+  bool ticket_bound = true;     // and none of the future
+  bool mark_at_release = true;  // a success is marked by the step that frees the lock
 };
 
 // One server. Only exclusive locks, and only one of them.
@@ -40,14 +41,18 @@ class SimServer {
     if (ended_.contains(owner) || late(owner, 2 * call.attempt)) {
       return lock::OwnerEnded{lock::OwnerEnd::cancelled, {}};
     }
+    if (const lock::Token mark = mark_of(call.once); mark.value > 0) {
+      end(owner);
+      return lock::AlreadyDone{{}, {}, {}, mark};
+    }
     if (!held_by(owner) && !queue_place(owner)) {
       if (queue_.empty() && !holder_) {
         stamp(owner, 2 * call.attempt);
         grant(owner, call.ttl);
-        return lock::Granted{holder_->token};
+        return lock::Granted{holder_->token, {}, 0, {forgotten_}};
       }
       if (call.queueing == lock::Queueing::never)
-        return lock::Busy{current_holder(), queue_.size()};
+        return lock::Busy{current_holder(), queue_.size(), {forgotten_}};
       queue_.insert({ticket_of(call.ticket), owner});
     }
     stamp(owner, 2 * call.attempt);
@@ -55,19 +60,9 @@ class SimServer {
     admit("");
     if (held_by(owner)) {
       holder_->ends = std::max(holder_->ends, world_.now() + call.ttl);
-      return lock::Granted{holder_->token};
+      return lock::Granted{holder_->token, {}, 0, {forgotten_}};
     }
-    uint64_t position = 1;
-    lock::Ticket stored = call.ticket;
-    for (const auto& [ticket, waiter] : queue_) {
-      stored = {ticket};
-      if (waiter == owner) break;
-      ++position;
-    }
-    std::optional<Millis> look;
-    if (holder_) look = left() + position * 50ms;
-    return lock::Queued{rules_.common_ticket ? stored : call.ticket, position, look,
-                        current_holder()};
+    return place_of(owner, call.ticket);
   }
 
   lock::RenewReply renew(const lock::RenewCall& call) {
@@ -99,8 +94,23 @@ class SimServer {
   lock::ReleaseReply release(const lock::ReleaseCall& call) {
     sweep();
     const bool held = held_by(call.owner.text());
+    const lock::Marked marked = mark(call, held);
     end(call.owner.text());
-    return {held ? lock::OwnerEnd::released : lock::OwnerEnd::expired, {}};
+    return {held ? lock::OwnerEnd::released : lock::OwnerEnd::expired, {}, {}, marked};
+  }
+
+  lock::Forgotten forget(const lock::ForgetCall& call) {
+    forgotten_ = std::max(forgotten_, call.through.value);
+    last_ = std::max(last_, call.through.value);
+    return {};
+  }
+  lock::Snapshot inspect() {
+    sweep();
+    lock::Snapshot seen;
+    seen.last_grant = {grant_};
+    if (!holder_) return seen;
+    seen.holders.push_back({.owner = holder_->owner, .token = holder_->token});
+    return seen;
   }
 
   lock::CancelReply cancel(const lock::CancelCall& call) {
@@ -146,7 +156,8 @@ class SimServer {
     stamps_.clear();
     wakes_.clear();
     listeners_.clear();
-    last_ = grant_ = 0;
+    marks_.clear();
+    last_ = grant_ = forgotten_ = 0;
     votes_from_ = world_.now() + 60s;
   }
   bool votes() const { return world_.now() >= votes_from_; }
@@ -168,6 +179,40 @@ class SimServer {
     uint64_t number;
     std::function<void(lock::Wake)> on_wake;
   };
+
+  lock::Queued place_of(const std::string& owner, lock::Ticket given) {
+    uint64_t position = 1;
+    lock::Ticket stored = given;
+    for (const auto& [ticket, waiter] : queue_) {
+      stored = {ticket};
+      if (waiter == owner) break;
+      ++position;
+    }
+    std::optional<Millis> look;
+    if (holder_) look = left() + position * 50ms;
+    return lock::Queued{
+        rules_.common_ticket ? stored : given, position, look, current_holder(), {}, {forgotten_}};
+  }
+
+  // Of what was forgotten none is left.
+  lock::Token mark_of(const std::optional<lock::Once>& once) {
+    const uint64_t token = once ? marks_[once->key] : 0;
+    return {token > forgotten_ ? token : 0};
+  }
+  // Unless another was granted the lock since.
+  lock::Marked mark(const lock::ReleaseCall& call, bool held) {
+    if (!call.once || !call.once->succeeded) return lock::Marked::no;
+    const uint64_t token = call.once->token.value;
+    uint64_t& mark = marks_[call.once->once.key];
+    if (mark == token) return lock::Marked::yes;
+    if (token <= forgotten_ || (!held && (holder_ || grant_ > token))) return lock::Marked::no;
+    if (rules_.mark_at_release) {
+      mark = std::max(mark, token);
+    } else {
+      world_.after(4 * network_.usual, [&mark, token] { mark = std::max(mark, token); });
+    }
+    return lock::Marked::yes;
+  }
 
   bool held_by(const std::string& owner) const { return holder_ && holder_->owner == owner; }
   bool queue_place(const std::string& owner) const {
@@ -259,104 +304,10 @@ class SimServer {
   uint64_t last_ = 0;
   uint64_t grant_ = 0;
   uint64_t own_tickets_ = 0;
+  std::map<std::string, uint64_t> marks_;  // key → token of the run that did it
+  uint64_t forgotten_ = 0;
   TimePoint votes_from_ = TimePoint::min();
   TimePoint hangs_until_ = TimePoint::min();
-};
-
-// A reply that the network may bring.
-template <class T>
-class SimReply final : public lock::Reply<T> {
- public:
-  using Slot = std::shared_ptr<std::optional<Result<T>>>;
-  explicit SimReply(Slot slot) : slot_(std::move(slot)) {}
-  void wants(std::vector<pollfd>&) const override {}
-  TimePoint due() const override { return *slot_ ? TimePoint::min() : TimePoint::max(); }
-  bool advance(TimePoint) override { return slot_->has_value(); }
-  Result<T> take() override { return **slot_; }
-
- private:
-  Slot slot_;
-};
-
-// A client's connection to a simulated server.
-class SimStore final : public lock::LockServer {
- public:
-  SimStore(SimWorld& world, SimServer& server, const NetworkFaults& network, uint64_t& messages)
-      : world_(world), server_(server), network_(network), messages_(messages) {}
-
-  lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall& call) override {
-    return send<lock::AcquireReply>([call](SimServer& server) { return server.acquire(call); });
-  }
-  lock::InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override {
-    return send<lock::RenewReply>([call](SimServer& server) { return server.renew(call); });
-  }
-  lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall& call) override {
-    return send<lock::ReleaseReply>([call](SimServer& server) { return server.release(call); });
-  }
-  lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall& call) override {
-    return send<lock::CancelReply>([call](SimServer& server) { return server.cancel(call); });
-  }
-  lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName&, const lock::Owner& owner,
-                                           Millis slice) override {
-    auto slot = std::make_shared<std::optional<Result<lock::Wake>>>();
-    ++messages_;
-    world_.after(world_.up_to(network_.usual), [&server = server_, &world = world_, slot, slice,
-                                                owner, back = world_.up_to(network_.usual)] {
-      server.listen(owner.text(), slice, [&world, slot, back](lock::Wake wake) {
-        world.after(back, [slot, wake] { *slot = Result<lock::Wake>(wake); });
-      });
-    });
-    return std::make_unique<SimReply<lock::Wake>>(slot);
-  }
-  lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall&) override { return nullptr; }
-  lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall&) override { return nullptr; }
-  lock::InFlight<std::vector<Result<lock::Snapshot>>> inspect_all(
-      const std::vector<lock::InspectCall>&) override {
-    return nullptr;
-  }
-  lock::InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName&, uint64_t) override {
-    return nullptr;
-  }
-  lock::InFlight<lock::NamesPage> list_names(const std::string&) override { return nullptr; }
-  std::string server() const override { return "sim"; }
-
- private:
-  Nanos on_the_way() {
-    return world_.up_to(network_.usual) +
-           (world_.chance(network_.late) ? world_.up_to(8s) : Nanos(0));
-  }
-
-  // What is sent reaches the server some time, whether or not the client still waits.
-  template <class T, class Do>
-  lock::InFlight<T> send(Do carry_out) {
-    auto slot = std::make_shared<std::optional<Result<T>>>();
-    ++messages_;
-    if (!world_.chance(network_.loss)) deliver<T>(carry_out, slot, on_the_way());
-    if (world_.chance(network_.twice)) deliver<T>(carry_out, slot, on_the_way() + world_.up_to(3s));
-    return std::make_unique<SimReply<T>>(slot);
-  }
-
-  template <class T, class Do, class Slot>
-  void deliver(Do carry_out, Slot slot, Nanos after) {
-    const bool answered = !world_.chance(network_.loss);
-    const Nanos back = on_the_way();
-    TimePoint arrives = std::max(world_.now() + after, server_.answers_from());
-    world_.at(arrives, [&world = world_, &server = server_, carry_out, slot, answered, back] {
-      Result<T> reply(carry_out(server));
-      if (!server.votes()) {
-        reply = Error{ErrorKind::unavailable, "sim: does not vote", Retry::later};
-      }
-      if (!answered) return;
-      world.after(back, [slot, reply] {
-        if (!*slot) *slot = reply;
-      });
-    });
-  }
-
-  SimWorld& world_;
-  SimServer& server_;
-  const NetworkFaults& network_;
-  uint64_t& messages_;
 };
 
 }  // namespace rlock::test

@@ -79,10 +79,14 @@ class ScriptedStore final : public lock::LockServer {
   std::deque<Step<lock::RenewReply>> renews;
   std::deque<Step<lock::ReleaseReply>> releases;
   std::deque<Step<lock::CancelReply>> cancels;
+  std::deque<Step<lock::Snapshot>> snapshots;
+  std::deque<Step<lock::Forgotten>> forgets;
   std::vector<lock::AcquireCall> asked;
   std::vector<TimePoint> asked_at;
   std::vector<Millis> slices;
   std::vector<lock::RenewCall> renewed;
+  std::vector<lock::ForgetCall> forgotten;
+  std::vector<lock::ReleaseCall> release_calls;
   int released = 0;
   bool reached = true;
   int cancelled = 0;
@@ -107,13 +111,20 @@ class ScriptedStore final : public lock::LockServer {
     renewed.push_back(call);
     return play(renews);
   }
-  lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall&) override {
+  lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall& call) override {
     ++released;
+    release_calls.push_back(call);
     return play(releases);
   }
   bool was_reached() const override { return reached; }
   lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall&) override { return nullptr; }
-  lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall&) override { return nullptr; }
+  lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall&) override {
+    return play(snapshots);
+  }
+  lock::InFlight<lock::Forgotten> forget(const lock::ForgetCall& call) override {
+    forgotten.push_back(call);
+    return play(forgets);
+  }
   lock::InFlight<std::vector<Result<lock::Snapshot>>> inspect_all(
       const std::vector<lock::InspectCall>&) override {
     return nullptr;

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "lock/lease.hpp"
-#include "support/quorum_world.hpp"
+#include "support/quorum_network.hpp"
 
 // A client of a quorum of simulated servers: it acquires, renews, loses and releases by itself.
 namespace rlock::test {
@@ -30,6 +30,7 @@ struct Setting {
   double long_holds = 0.3;  // several leases long
   Nanos pause{200ms};       // between two acquisitions of a client
   Nanos ahead{0};           // the clock of the first client
+  Nanos period{0};          // in which the work is to be done once; 0: it is done each time
 };
 
 // A client that takes the lock again and again.
@@ -53,6 +54,7 @@ class Client {
     if (completion_) due = std::min(due, completion_->due());
     if (renew_) due = std::min(due, renew_->due());
     if (end_) due = std::min(due, end_->due());
+    if (release_) due = std::min(due, release_->due());
     return std::max(due, world_.now() + 10us);
   }
 
@@ -60,6 +62,7 @@ class Client {
   bool advance() {
     const TimePoint now = world_.now();
     if (end_) return ending(now);
+    if (release_) return releasing(now);
     if (acquire_) return acquiring(now);
     if (wake_) return waiting(now);
     if (token_.value != 0) return holding(now);
@@ -69,6 +72,10 @@ class Client {
     return false;
   }
   lock::Token token() const { return token_; }
+  // What it does, or has done, once.
+  const std::string& work() const { return work_; }
+  bool has_marked() { return std::exchange(has_marked_, false); }
+  bool was_done() { return std::exchange(was_done_, false); }
 
  private:
   std::unique_ptr<lock::LockStore> open() {
@@ -85,12 +92,21 @@ class Client {
     store_ = open();
     give_up_ = now + 5s + world_.up_to(20s);
     ticket_ = {};
+    if (setting_.period.count() > 0) {
+      work_ = std::to_string(now.time_since_epoch() / setting_.period);
+    }
+  }
+
+  std::optional<lock::Once> once() const {
+    if (work_.empty()) return std::nullopt;
+    return lock::Once{lock::OnceKind::period, work_, 24h, {}};
   }
 
   void ask(TimePoint now) {
     lock::AcquireCall call{name_, *owner_};
     call.ttl = kTtl;
     call.ticket = ticket_;
+    call.once = once();
     acquire_ = store_->acquire(call);
     sent_at_ = now;
     next_ = now + 2s;
@@ -107,6 +123,8 @@ class Client {
     acquire_.reset();
     if (!reply) return now >= give_up_ ? leave(now) : pause(now);
     if (const auto* granted = std::get_if<lock::Granted>(&*reply)) return hold(granted->token, now);
+    was_done_ = std::holds_alternative<lock::AlreadyDone>(*reply);
+    if (was_done_) return forget(now);
     const auto* queued = std::get_if<lock::Queued>(&*reply);
     if (queued == nullptr || now >= give_up_) return leave(now);
     ticket_ = queued->ticket;
@@ -142,8 +160,8 @@ class Client {
       const bool crashes = world_.chance(0.1);
       renew_.reset();
       completion_.reset();
-      token_ = {};
-      return crashes ? forget(now) : release(now);
+      const lock::Token token = std::exchange(token_, {});
+      return crashes ? forget(now) : release(token, now);
     }
     if (!renew_ && now >= renew_at_) {
       lock::RenewCall call{name_, *owner_};
@@ -172,10 +190,22 @@ class Client {
     }
   }
 
-  bool release(TimePoint now) {
-    end_ = std::unique_ptr<lock::Request>(store_->release({name_, *owner_}).release());
+  bool release(lock::Token token, TimePoint now) {
+    lock::ReleaseCall call{name_, *owner_};
+    if (auto work = once()) call.once = lock::OnceResult{*work, {}, token, true, {}};
+    release_ = store_->release(call);
     next_ = now + 1s;
     return false;
+  }
+  bool releasing(TimePoint now) {
+    const bool answered = release_->advance(now);
+    if (!answered && now < next_) return false;
+    if (answered) {
+      auto reply = release_->take();
+      has_marked_ = reply && reply->marked != lock::Marked::no;
+    }
+    release_.reset();
+    return forget(now);
   }
   bool leave(TimePoint now) {
     end_ = std::unique_ptr<lock::Request>(store_->cancel({name_, *owner_}).release());
@@ -211,6 +241,9 @@ class Client {
   lock::InFlight<lock::GrantReach> completion_;
   lock::InFlight<lock::RenewReply> renew_;
   std::unique_ptr<lock::Request> end_;
+  lock::InFlight<lock::ReleaseReply> release_;
+  std::string work_;
+  bool has_marked_ = false, was_done_ = false;
   lock::Ticket ticket_{};
   lock::Token token_{};
   TimePoint next_, sent_at_, deadline_, give_up_, until_, renew_at_, renew_sent_, renew_give_up_;

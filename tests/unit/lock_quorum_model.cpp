@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
+#include <set>
 
 #include "lock_quorum_client.hpp"
 
@@ -20,6 +21,9 @@ struct Record {
   uint64_t disorders = 0;
   uint64_t messages = 0;
   uint64_t of_first = 0;  // grants of the first client
+  uint64_t marks = 0;     // successes that were recorded
+  uint64_t done = 0;      // clients that had nothing to do
+  uint64_t repeats = 0;   // grants for work whose success was recorded
   lock::Token highest{};
 };
 
@@ -31,6 +35,13 @@ void inject_faults(SimWorld& world, const NetworkFaults& network, std::deque<Sim
     }
     inject_faults(world, network, servers);
   });
+}
+
+void note_work(Client& client, std::set<std::string>& recorded, Record& record) {
+  record.done += client.was_done() ? 1 : 0;
+  if (!client.has_marked()) return;
+  ++record.marks;
+  recorded.insert(client.work());
 }
 
 Record live(uint64_t seed, const Setting& setting) {
@@ -48,6 +59,7 @@ Record live(uint64_t seed, const Setting& setting) {
     });
   }
   std::deque<Client> clients;
+  std::set<std::string> recorded;
   for (size_t i = 0; i < setting.clients; ++i) {
     clients.emplace_back(world, random, setting, makers, i == 0 ? setting.ahead : Nanos(0));
   }
@@ -56,8 +68,11 @@ Record live(uint64_t seed, const Setting& setting) {
   const TimePoint end = world.now() + setting.lasts;
   while (world.now() < end) {
     for (Client& client : clients) {
-      if (!client.advance()) continue;
+      const bool granted = client.advance();
+      note_work(client, recorded, record);
+      if (!granted) continue;
       ++record.grants;
+      record.repeats += recorded.contains(client.work()) ? 1 : 0;
       record.of_first += &client == &clients.front() ? 1 : 0;
       for (Client& other : clients) record.overlaps += &other != &client && other.holds() ? 1 : 0;
       if (client.token() <= record.highest) ++record.disorders;
@@ -111,6 +126,9 @@ Record many(const Setting& setting, uint64_t first, uint64_t seeds) {
     sum.disorders += one.disorders;
     sum.messages += one.messages;
     sum.of_first += one.of_first;
+    sum.marks += one.marks;
+    sum.done += one.done;
+    sum.repeats += one.repeats;
   }
   return sum;
 }
@@ -139,6 +157,21 @@ TEST_CASE("servers that come back empty do not vote, and nobody overlaps") {
   MESSAGE("seeds 5000 and on: ", seen.grants, " holds");
   CHECK(seen.overlaps == 0);
   CHECK(seen.disorders == 0);
+}
+
+TEST_CASE("over a quorum nobody repeats what is recorded as done, whatever the network does") {
+  Setting setting;
+  setting.network = storm();
+  setting.network.skew = 5s;
+  setting.period = 2s;
+  Record seen = many(setting, 1, seeds());
+  MESSAGE(seen.grants, " holds, ", seen.marks, " recorded, ", seen.done, " times it was done");
+  CHECK(seen.marks > seeds());
+  CHECK(seen.done > seeds());
+  CHECK(seen.repeats == 0);
+  CHECK(seen.overlaps == 0);
+  setting.rules.mark_at_release = false;
+  CHECK(many(setting, 1, 100).repeats > 0);
 }
 
 TEST_CASE("without the owner check a write-back makes two holders") {

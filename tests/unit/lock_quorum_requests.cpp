@@ -3,75 +3,17 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
-#include "lock/quorum/acquire.hpp"
 
 #include "lock/quorum/listeners.hpp"
-#include "lock/quorum/quorum.hpp"
-#include "lock/quorum/redlock.hpp"
-#include "lock/timing.hpp"
-#include "support/scripted_store.hpp"
+#include "lock_quorum_servers.hpp"
 
 namespace rlock::lock {
-namespace {
 
 using namespace std::chrono_literals;
 using test::ScriptedStore;
+using test::Servers;
 using test::Step;
-
-struct Fixed final : util::Random {
-  uint64_t next() override { return 500; }
-};
-
-struct Servers {
-  test::FakePoller poller;
-  Fixed random;
-  Quorum quorum;
-  std::vector<Member> members;
-  std::vector<ScriptedStore*> stores;
-  TimePoint start = poller.now();
-  LockName name = *LockName::parse("job");
-  Owner owner = Owner::fresh(random);
-
-  explicit Servers(size_t count) {
-    for (size_t i = 0; i < count; ++i) {
-      auto store = std::make_unique<ScriptedStore>(poller);
-      stores.push_back(store.get());
-      members.push_back({std::move(store)});
-      quorum.servers.push_back(std::string(1, static_cast<char>('a' + i)) + ":1");
-    }
-  }
-
-  std::vector<MakeServer> makers() {
-    std::vector<MakeServer> makers;
-    for (Member& member : members) {
-      makers.push_back([&member] { return std::move(member.store); });
-    }
-    return makers;
-  }
-
-  std::unique_ptr<QuorumTry> asking(bool native, const AcquireCall& call, uint64_t& ties) {
-    const QuorumTry::Params one{call, ties};
-    if (native) return std::make_unique<QuorumAcquire>(members, quorum, random, one);
-    return std::make_unique<RedlockAcquire>(members, quorum, random, one);
-  }
-
-  // Drives a request to its end. A request that is due in the past makes the loop that drives it
-  // spin.
-  Millis drive(Request& request) {
-    while (!request.advance(poller.now())) {
-      REQUIRE(request.due() > poller.now());
-      REQUIRE(request.due() < start + 1h);
-      poller.pause(request.due(), Interruptible::no);
-    }
-    return std::chrono::duration_cast<Millis>(poller.now() - start);
-  }
-};
-
-struct Trio : Servers {
-  Trio() : Servers(3) {}
-};
-
-}  // namespace
+using test::Trio;
 
 TEST_CASE("a blocking wait that the servers end is followed by another") {
   Trio trio;

@@ -22,8 +22,13 @@ int force_unlock_command(const Invocation& invocation);
 int watch_command(const Invocation& invocation);
 int history_command(const Invocation& invocation);
 int forget_command(const Invocation& invocation);
+int metrics_command(const Invocation& invocation);
+int check_command(const Invocation& invocation);
 int doctor_command(const Invocation& invocation);
 int completion_command(const Invocation& invocation);
+
+// What `check` prints where it cannot find out: a line on stdout, and the code 3.
+int unknown_check(const Error& error);
 
 // The commands that no help shows, because nobody types them: `__complete WORD...` prints the names
 // of locks for the completion scripts; `--generate WHAT` prints what is committed in completions/

@@ -40,8 +40,10 @@ std::string text_of(const lock::ForgetCall& call, const lock::Forgotten& forgott
                     const Choices& choices) {
   if (choices.has(Opt::json)) return forget_json(call, forgotten);
   if (choices.has(Opt::quiet)) return {};
-  if (forgotten.marks == 0)
-    return "nothing to forget: there is no record of " + what_is_forgotten(call) + "\n";
+  if (forgotten.marks == 0) {
+    return "no success was recorded under " + in_quotes(call.name.text()) +
+           (call.key ? " with the KEY " + in_quotes(*call.key) : "") + "\n";
+  }
   return "forgot " + what_is_forgotten(call) + "\n";
 }
 

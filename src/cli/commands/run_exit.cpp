@@ -106,13 +106,14 @@ class ExitVisitor {
   }
 
   RunExit operator()(const lock::FailedTooOften& failed) const {
+    const std::string name = util::printable(shell_quoted(context_.name));
     return {kBusy,
             {},
             Severity::error,
             lock_at(context_) + " failed " + std::to_string(failed.times) +
                 (failed.times == 1 ? " time" : " times") +
-                " and is not tried again (--max-failures); rlock history " +
-                util::printable(shell_quoted(context_.name)) + " shows the runs"};
+                " and is not tried again (--max-failures); see rlock history " + name +
+                ", and to try it again: rlock forget " + name};
   }
 
   RunExit operator()(const lock::Superseded& newer) const {

@@ -79,20 +79,30 @@ class ListingBudget {
 
 }  // namespace
 
-Result<lock::Snapshot> inspect_holders(Session& session, const lock::LockName& name) {
+namespace {
+
+Result<lock::Snapshot> inspect_lock(Session& session, const lock::LockName& name,
+                                    uint64_t waiters) {
   lock::InspectCall call{name};
-  call.waiters_page = 0;
+  call.waiters_page = waiters;
   auto next_page = [&] { return session.ask([&](auto& store) { return store.inspect(call); }); };
   ListingBudget budget(session);
   TRY(auto all, next_page());
   while (all.more_holders) {
     call.holders_from += call.holders_page;
+    call.waiters_page = 0;
     TRY(auto page, next_page());
     TRY_STATUS(budget.spend(page.holders));
     std::move(page.holders.begin(), page.holders.end(), std::back_inserter(all.holders));
     all.more_holders = page.more_holders;
   }
   return all;
+}
+
+}  // namespace
+
+Result<lock::Snapshot> inspect_holders(Session& session, const lock::LockName& name) {
+  return inspect_lock(session, name, 0);
 }
 
 Result<std::optional<Session>> find_external(const Session& session, const lock::LockName& name) {
@@ -130,19 +140,20 @@ constexpr size_t kBatch = 100;
 
 // A page of a batch; the rest of a lock with more holders, and what a failure that may pass has
 // kept back, are read one lock at a time.
-void inspect_batch(Session& session, std::span<const lock::LockName> names,
+void inspect_batch(Session& session, std::span<const lock::LockName> names, uint64_t waiters,
                    std::vector<Result<lock::Snapshot>>& all) {
   std::vector<lock::InspectCall> calls;
   for (const lock::LockName& name : names) {
     calls.push_back({name});
-    calls.back().waiters_page = 0;
+    calls.back().waiters_page = waiters;
   }
   auto batch = session.ask([&](auto& store) { return store.inspect_all(calls); });
   for (size_t i = 0; i < names.size(); ++i) {
     auto one = batch ? std::move((*batch)[i]) : Result<lock::Snapshot>(batch.error());
     const bool incomplete = one && one->more_holders;
     const bool may_pass = batch && !one && one.error().retry == Retry::later;
-    all.push_back(incomplete || may_pass ? inspect_holders(session, names[i]) : std::move(one));
+    all.push_back(incomplete || may_pass ? inspect_lock(session, names[i], waiters)
+                                         : std::move(one));
   }
 }
 
@@ -229,9 +240,19 @@ std::vector<Result<lock::Snapshot>> inspect_holders(Session& session,
   std::vector<Result<lock::Snapshot>> all;
   while (!names.empty()) {
     const size_t batch = std::min(names.size(), kBatch);
-    inspect_batch(session, names.first(batch), all);
+    inspect_batch(session, names.first(batch), 0, all);
     names = names.subspan(batch);
     if (progress) progress(all.size());
+  }
+  return all;
+}
+
+std::vector<Result<lock::Snapshot>> inspect_first_waiter(Session& session,
+                                                         std::span<const lock::LockName> names) {
+  constexpr uint64_t kFirst = 16;  // over a quorum, the servers may have different ones
+  std::vector<Result<lock::Snapshot>> all;
+  for (; !names.empty(); names = names.subspan(std::min(names.size(), kBatch))) {
+    inspect_batch(session, names.first(std::min(names.size(), kBatch)), kFirst, all);
   }
   return all;
 }

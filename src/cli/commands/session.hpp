@@ -61,6 +61,10 @@ std::vector<Result<lock::Snapshot>> inspect_holders(Session& session,
                                                     std::span<const lock::LockName> names,
                                                     const Progress& progress = {});
 
+// Of each, its holders and the first waiters: those that have waited for the longest time.
+std::vector<Result<lock::Snapshot>> inspect_first_waiter(Session& session,
+                                                         std::span<const lock::LockName> names);
+
 // A session in the format of another client, if the lock is held in one: a string or a hash that
 // has the shape of a lock and expires. Nothing if it is not, or if this user may not read the key.
 Result<std::optional<Session>> find_external(const Session& session, const lock::LockName& name);

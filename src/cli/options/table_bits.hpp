@@ -18,9 +18,12 @@ inline constexpr unsigned kWatch = bit(CommandId::watch);
 inline constexpr unsigned kForce = bit(CommandId::force_unlock);
 inline constexpr unsigned kHistory = bit(CommandId::history);
 inline constexpr unsigned kForget = bit(CommandId::forget);
+inline constexpr unsigned kMetrics = bit(CommandId::metrics);
+inline constexpr unsigned kCheck = bit(CommandId::check);
 inline constexpr unsigned kDoctor = bit(CommandId::doctor);
 inline constexpr unsigned kCompletion = bit(CommandId::completion);
 inline constexpr unsigned kEvery = kRun | kAcquire | kRenew | kRelease | kStatus | kQueue | kWatch |
-                                   kForce | kHistory | kForget | kDoctor | kCompletion;
+                                   kForce | kHistory | kForget | kMetrics | kCheck | kDoctor |
+                                   kCompletion;
 
 }  // namespace rlock::cli

@@ -140,7 +140,8 @@ inline constexpr CommandRow kCommands[] = {
          "Each run has a result: exit N, signal N, released (by rlock release), expired (the lease "
          "ended, because the host or its rlock died), lost, forced (an operator broke the lock) or "
          "max-run. The list also shows the runs that were skipped because the lock was busy. The "
-         "server keeps the last 100 rows of each lock, for 30 days.\n"
+         "server keeps the last 100 rows of each lock (or as many as the last run chose), for 30 "
+         "days.\n"
          "Exit status: 0.",
      .examples = "rlock history nightly\n"
                  "rlock history -n 50    # of all locks\n"
@@ -158,6 +159,35 @@ inline constexpr CommandRow kCommands[] = {
          "is missing. 75 if it was not confirmed; nothing was changed.",
      .examples = "rlock forget migrate --once \"$GIT_SHA\"\n"
                  "rlock forget nightly --yes"},
+    {.id = CommandId::metrics,
+     .name = "metrics",
+     .usage = "metrics [options] [NAME...]",
+     .summary = "print metrics for Prometheus",
+     .about =
+         "Prints the locks NAME in the text format of Prometheus, for example for the textfile "
+         "collector of node_exporter: holders, waiters, the oldest wait, how long the lock has "
+         "been held, the last success and failure, the last duration, and counters of runs, "
+         "failures, losses, skips and done. NAME may be a pattern, as for status. Without NAME it "
+         "prints the locks that are held, waited for or were run under within 24 hours; at most "
+         "1000 locks, the others are counted. It reads every lock under the prefix for that: if "
+         "there are tens of thousands, give names or patterns.\n"
+         "Exit status: 0. 69 or 77 when the server cannot be reached: then it prints only "
+         "rlock_up 0.",
+     .examples = "rlock metrics --output /var/lib/prometheus/node-exporter/rlock.prom\n"
+                 "rlock metrics nightly 'team-1/*'"},
+    {.id = CommandId::check,
+     .name = "check",
+     .usage = "check [options] NAME",
+     .summary = "check a lock, as a plugin of a monitoring system",
+     .about =
+         "Checks the runs under the lock NAME, for Nagios, Icinga and others that run its plugins: "
+         "prints one line, with performance data. The last success and failure are known for 30 "
+         "days, whatever rlock history lists.\n"
+         "Exit status: 0 if all is well. 1 if the last run failed, or a --max option is exceeded; "
+         "with --critical 2. 2 if no run succeeded --within the time. 3 if rlock cannot find out: "
+         "for a usage error, a server that cannot be reached, and a NAME that was never held.",
+     .examples = "rlock check nightly --within 26h\n"
+                 "rlock check deploy --max-held 2h --max-wait 10m --max-waiters 5 --critical"},
     {.id = CommandId::doctor,
      .name = "doctor",
      .usage = "doctor [options]",

@@ -135,7 +135,7 @@ inline constexpr OptionRow kConnectionOptions[] = {
                "also prints errors as JSON on standard output, in addition to the message on "
                "standard error. run does not have this option, because standard output belongs to "
                "the command: use --event-log.",
-     .commands = kEvery & ~kRun,
+     .commands = kEvery & ~(kRun | kMetrics | kCheck),
      .section = Section::general},
     {.id = Opt::quiet,
      .letter = 'q',

@@ -255,6 +255,17 @@ inline constexpr OptionRow kRunOptions[] = {
      .manual = "Use it for logs and monitoring, since run has no --json. Several runs may share "
                "one file. See EVENT LOG.",
      .commands = kRun},
+    {.id = Opt::history_rows,
+     .name = "history",
+     .metavar = "N",
+     .fallback = "100",
+     .help = "how many rows of NAME's history the server keeps from this run on (0-1000)",
+     .manual =
+         "Use a small number if there are very many names, or if a lock is used every second, "
+         "and 0 if the history must not list the runs. The last run decides. The counters of "
+         "metrics, and the last success and failure in status and check, do not depend on "
+         "it.",
+     .commands = kRun},
 };
 
 }  // namespace rlock::cli

@@ -125,6 +125,32 @@ Json failed_lock_json(const LockView& lock) {
           {"error", lock.snapshot.error().text}};
 }
 
+Json last_success_json(const std::optional<lock::Success>& last) {
+  if (!last) return {};
+  Record record = decode_record(last->record);
+  return {{"at", time_or_null(last->at)},    {"took_ms", last->took.count()},
+          {"host", or_null(record.host)},    {"pid", or_null(record.pid)},
+          {"user", or_null(record.user)},    {"command", or_null(record.command)},
+          {"reason", or_null(record.reason)}};
+}
+
+Json last_failure_json(const lock::Snapshot& snapshot) {
+  if (!snapshot.last_failure) return {};
+  const lock::Failure& last = *snapshot.last_failure;
+  return {{"at", time_or_null(last.at)},
+          {"took_ms", last.took.count()},
+          {"result", last.result},
+          {"in_a_row", snapshot.failures_in_a_row}};
+}
+
+Json counters_json(const lock::Counters& counters) {
+  return {{"runs", counters.runs},
+          {"failures", counters.failures},
+          {"losses", counters.losses},
+          {"skips", counters.skips},
+          {"done", counters.done}};
+}
+
 Json lock_json(const LockView& lock) {
   if (!lock.snapshot) return failed_lock_json(lock);
   const lock::Snapshot& snapshot = *lock.snapshot;
@@ -138,6 +164,11 @@ Json lock_json(const LockView& lock) {
             {"waiters", native ? Json(snapshot.live_waiters) : Json()},
             {"format", to_string(lock.format)},
             {"known", is_known(lock)}};
+  if (native && snapshot.known) {
+    json["last_success"] = last_success_json(snapshot.last_success);
+    json["last_failure"] = last_failure_json(snapshot);
+    json["counters"] = counters_json(snapshot.counters);
+  }
   if (snapshot.servers > 1) {
     json["holders"] = quorum_holders_json(snapshot.holders);
     json["quorum"] = quorum_json(snapshot);

@@ -187,6 +187,23 @@ Cells skip_cells(const lock::Skips& skips) {
           skips_text(skips), who_or_dash(record), done_remark(skips) + record.command.value_or("")};
 }
 
+// The last success, and the failures since.
+std::string last_ends(const lock::Snapshot& snapshot, size_t width) {
+  std::string text;
+  auto add = [&](const std::string& line) { text += "  " + clipped_line(line, width - 2); };
+  if (const auto& last = snapshot.last_success) {
+    const std::string who = who_text(decode_record(last->record));
+    add("success  " + short_time(last->at) + ", took " + util::format_duration(last->took) +
+        (who.empty() ? "" : ", by " + who));
+  }
+  if (snapshot.last_failure && snapshot.failures_in_a_row > 0) {
+    const uint64_t times = snapshot.failures_in_a_row;
+    add("failure  " + short_time(snapshot.last_failure->at) + ", " + snapshot.last_failure->result +
+        (times > 1 ? ", " + std::to_string(times) + " in a row" : ""));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string status_table(const std::vector<LockView>& locks, size_t width) {
@@ -253,6 +270,7 @@ std::string lock_details(const LockView& lock, size_t width) {
     if (i > 0) text += "\n";
     text += holder_details(snapshot.holders[i], width);
   }
+  text += last_ends(snapshot, width);
   if (snapshot.servers > 1) text += quorum_details(snapshot, width);
   return text;
 }

@@ -10,6 +10,7 @@
 namespace rlock::cli {
 namespace {
 
+constexpr uint64_t kMostHistoryRows = 1000;
 constexpr uint64_t kMostSlots = 1024;  // each of them has a number
 
 Error usage(std::string text) {
@@ -76,6 +77,7 @@ Result<ClaimSettings> claim_settings(lock::LockName name, LeaseSettings lease,
   TRY(auto supersede, supersede_choice(choices));
   // Allowed beside -n, which is stricter: a configuration file may set it for all runs.
   TRY(auto max_queue, number_choice(choices, Opt::max_queue, std::numeric_limits<uint32_t>::max()));
+  TRY(auto history_rows, number_choice(choices, Opt::history_rows, kMostHistoryRows));
   util::SystemRandom random;
   const bool queues = waiting.wait != Millis(0);
   lock::AcquireCall call{
@@ -89,6 +91,7 @@ Result<ClaimSettings> claim_settings(lock::LockName name, LeaseSettings lease,
       .max_queue = max_queue,
       .record = std::move(lease.record),
       .supersede = supersede,
+      .history_rows = history_rows,
   };
   return ClaimSettings{std::move(call), waiting};
 }

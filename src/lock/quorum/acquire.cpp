@@ -17,14 +17,16 @@ size_t count_renewed(const Replies<RenewReply>& replies) {
 }
 
 void QuorumAcquire::wants(std::vector<pollfd>& out) const {
-  if (confirming_) return confirming_->wants(out);
-  QuorumTry::wants(out);
+  if (!confirming_) return QuorumTry::wants(out);
+  confirming_->wants(out);
+  if (asking_) asking_->wants(out);
 }
 
 TimePoint QuorumAcquire::due() const {
   if (!confirming_) return QuorumTry::due();
-  return confirming_->left_out() > 0 ? std::min(confirming_->due(), ask_rest_at_)
-                                     : confirming_->due();
+  TimePoint due = confirming_->due();
+  if (asking_) due = std::min(due, asking_->due());
+  return confirming_->left_out() > 0 ? std::min(due, ask_rest_at_) : due;
 }
 
 void QuorumAcquire::on_granted(const Summary& totals, TimePoint now) {
@@ -39,7 +41,7 @@ void QuorumAcquire::on_granted(const Summary& totals, TimePoint now) {
   back.attempt = call.attempt;
   back.ahead = timing::kLongestClockGap;
   const std::vector<bool> granted = majority_that_granted();
-  asking_.reset();
+  if (!call.once) asking_.reset();  // else another server may still say that it is done
   ask_rest_at_ = now + std::max<Nanos>(timing::kLeastConfirmTime, now - *started_);
   confirming_ = std::make_unique<Broadcast<RenewReply>>(
       members_,
@@ -61,8 +63,15 @@ std::vector<bool> QuorumAcquire::majority_that_granted() const {
 
 void QuorumAcquire::advance_try(TimePoint now) {
   if (!confirming_ || result_) return;
+  if (asking_) {
+    asking_->advance(now);
+    if (auto done = summarize(asking_->replies()).done) {
+      return cancel_try(AcquireReply(*std::move(done)), now, now);
+    }
+  }
   confirming_->advance(now);
   if (needs_rest(now)) {
+    asking_.reset();
     confirming_->ask_rest();
     confirming_->advance(now);
   }
@@ -102,7 +111,11 @@ void QuorumAcquire::on_not_granted(const Summary& totals, TimePoint now) {
   if (totals.ticket) params_.call.ticket = std::min(params_.call.ticket, *totals.ticket);
   const size_t majority = quorum_.majority();
   if (totals.owner_ended) return cancel_try(AcquireReply(*totals.owner_ended), now, now);
+  if (totals.done) return cancel_try(AcquireReply(*totals.done), now, now);
   if (totals.answered() < majority) return cancel_try(too_few_answered(), now, now);
+  if (totals.failures > 0 && totals.granted + totals.queued < majority) {
+    return cancel_try(AcquireReply(FailedTooOften{totals.failures}), now, now);
+  }
   const bool contender_holds = totals.contender && totals.contender->servers >= majority;
   const bool in_line = totals.queued + totals.granted >= majority;
   if (waits() && in_line && contender_holds) {
@@ -127,6 +140,9 @@ std::vector<bool> QuorumAcquire::servers_to_cancel() const {
     const auto& reply = asking_->replies()[i];
     if (!reply || !*reply) {
       to_cancel[i] = !holds<Queued>();
+    } else if (is_over()) {
+      to_cancel[i] = !std::holds_alternative<AlreadyDone>(**reply) &&
+                     !std::holds_alternative<FailedTooOften>(**reply);
     } else {
       to_cancel[i] = std::holds_alternative<Granted>(**reply) ||
                      (std::holds_alternative<Queued>(**reply) && holds<Busy>());
@@ -135,9 +151,13 @@ std::vector<bool> QuorumAcquire::servers_to_cancel() const {
   return to_cancel;
 }
 
+bool QuorumAcquire::is_over() const {
+  return holds<OwnerEnded>() || holds<AlreadyDone>() || holds<FailedTooOften>();
+}
+
 CancelCall QuorumAcquire::cancel_call() const {
   CancelCall call{params_.call.name, params_.call.owner};
-  if (holds<OwnerEnded>()) return call;
+  if (is_over()) return call;
   call.how = CancelHow::attempt_only;
   call.attempt = params_.call.attempt;
   if (waits() && !holds<Busy>()) call.ticket = params_.call.ticket;

@@ -19,7 +19,10 @@ class QuorumAcquire : public QuorumTry {
 
  protected:
   // Once granted: the other servers are left out or still to reply.
-  std::unique_ptr<Broadcast<RenewReply>> take_confirmations() { return std::move(confirming_); }
+  std::unique_ptr<Broadcast<RenewReply>> take_confirmations() {
+    asking_.reset();
+    return std::move(confirming_);
+  }
 
  private:
   void on_granted(const Summary& totals, TimePoint now) override;
@@ -28,6 +31,7 @@ class QuorumAcquire : public QuorumTry {
   void cancel_try(Result<AcquireReply> then, TimePoint now, TimePoint pause_until);
   std::vector<bool> majority_that_granted() const;
   bool needs_rest(TimePoint now) const;
+  bool is_over() const;
   std::vector<bool> servers_to_cancel() const;
   CancelCall cancel_call() const;
   template <class T>

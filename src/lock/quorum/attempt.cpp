@@ -20,6 +20,7 @@ const std::optional<Holder>& holder_in(const AcquireReply& reply) {
 
 void add(Summary& summary, const Queued& queued) {
   ++summary.queued;
+  summary.forgotten = std::max(summary.forgotten, queued.forgotten);
   summary.position = std::max(summary.position, queued.position);
   summary.ticket = std::max(summary.ticket.value_or(Ticket{}), queued.ticket);
   summary.slice =
@@ -35,18 +36,30 @@ void add(Summary& summary, const OwnerEnded& ended) {
   if (by_operator && !summary.owner_ended) summary.owner_ended = ended;
 }
 
+void add(Summary& summary, const AlreadyDone& done) {
+  ++summary.refused;
+  if (!summary.done || done.token > summary.done->token) summary.done = done;
+}
+
 void add(Summary& summary, const AcquireReply& reply) {
   if (const auto* granted = std::get_if<Granted>(&reply)) {
     ++summary.granted;
+    summary.forgotten = std::max(summary.forgotten, granted->forgotten);
     summary.slice = timing::kWaitSlice;  // where it stays in the queue once the grant is cancelled
     summary.greatest = std::max(summary.greatest, granted->token);
   } else if (const auto* queued = std::get_if<Queued>(&reply)) {
     add(summary, *queued);
   } else if (const auto* busy = std::get_if<Busy>(&reply)) {
     ++summary.busy;
+    summary.forgotten = std::max(summary.forgotten, busy->forgotten);
     summary.waiters = std::max(summary.waiters, busy->waiters);
   } else if (const auto* ended = std::get_if<OwnerEnded>(&reply)) {
     add(summary, *ended);
+  } else if (const auto* done = std::get_if<AlreadyDone>(&reply)) {
+    add(summary, *done);
+  } else if (const auto* failed = std::get_if<FailedTooOften>(&reply)) {
+    ++summary.refused;
+    summary.failures = std::max(summary.failures, failed->times);
   } else {
     ++summary.refused;  // much had to be swept first
   }
@@ -80,6 +93,10 @@ Summary summarize(const Replies<AcquireReply>& replies) {
       summary.contender->servers = servers;
     }
   }
+  // A server that was down when it was forgotten still has the mark.
+  const bool is_forgotten =
+      summary.forgotten.value > 0 && summary.done && summary.done->token <= summary.forgotten;
+  if (is_forgotten) summary.done.reset();
   return summary;
 }
 
@@ -91,8 +108,16 @@ QuorumTry::QuorumTry(std::vector<Member>& members, const Quorum& quorum, util::R
       params_(std::move(one)),
       limit_(timing::server_limit(params_.call.ttl)) {
   asking_.emplace(
-      members_, [this](LockStore& store, size_t, TimePoint) { return store.acquire(params_.call); },
+      members_,
+      [this](LockStore& store, size_t, TimePoint now) { return store.acquire(call_at(now)); },
       limit_);
+}
+
+// A server that is busy with an earlier request is sent this one later.
+AcquireCall QuorumTry::call_at(TimePoint now) const {
+  AcquireCall call = params_.call;
+  if (call.once) call.asked += std::chrono::duration_cast<Millis>(now - *started_);
+  return call;
 }
 
 void QuorumTry::wants(std::vector<pollfd>& out) const {
@@ -107,7 +132,7 @@ TimePoint QuorumTry::due() const {
 
 bool QuorumTry::advance(TimePoint now) {
   if (!started_) started_ = now;
-  if (asking_) collect_replies(now);
+  if (asking_ && !granted_) collect_replies(now);
   advance_try(now);
   if (!cancelling_) return result_.has_value();
   cancelling_->advance(now);
@@ -123,12 +148,19 @@ void QuorumTry::collect_replies(TimePoint now) {
   asking_->advance(now);
   answered_ = asking_->answered();
   const Summary totals = summarize(asking_->replies());
+  if (params_.forgotten != nullptr) {
+    *params_.forgotten = std::max(*params_.forgotten, totals.forgotten);
+  }
   const size_t majority = quorum_.majority();
-  if (totals.granted >= majority) return on_granted(totals, now);
+  if (totals.granted >= majority && !totals.done) {
+    granted_ = true;
+    return on_granted(totals, now);
+  }
   const size_t open = asking_->open();
   const bool enough = totals.answered() >= majority;
   if (enough) close_at_ = std::min(close_at_, now + straggler_grace(now - *started_));
-  const bool out_of_reach = totals.granted + open < majority;
+  // Of what one server knows to be done another may know that it was forgotten.
+  const bool out_of_reach = !totals.done && totals.granted + open < majority;
   if ((enough && out_of_reach) || open == 0 || now >= close_at_) on_not_granted(totals, now);
 }
 

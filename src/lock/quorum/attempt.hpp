@@ -24,6 +24,11 @@ struct Summary {
   std::optional<Millis> slice{};            // the shortest: each server expects its own heartbeats
   std::optional<Ticket> ticket{};           // the greatest under which it waits
   std::optional<OwnerEnded> owner_ended{};  // removed or forced by an operator
+  // The latest success that a server knows of, unless it was forgotten; what is forgotten; and how
+  // many runs have failed since at a server that takes no more.
+  std::optional<AlreadyDone> done{};
+  Token forgotten{};
+  uint64_t failures = 0;
   std::optional<Holder>
       contender{};  // the other owner with the most servers; `servers` says how many
 
@@ -40,6 +45,8 @@ class QuorumTry : public Reply<AcquireReply> {
     // Tries in a row in which nobody is known to have had a majority: before this one, and with it
     // once it is taken. The next try comes a little later each time.
     uint64_t& ties;
+    // What servers said in earlier tries to be forgotten, for those that do not know it.
+    Token* forgotten = nullptr;
   };
 
   QuorumTry(std::vector<Member>& members, const Quorum& quorum, util::Random& random, Params one);
@@ -75,10 +82,12 @@ class QuorumTry : public Reply<AcquireReply> {
 
  private:
   void collect_replies(TimePoint now);
+  AcquireCall call_at(TimePoint now) const;
 
   TimePoint close_at_ = TimePoint::max();  // no server is waited for any longer
   TimePoint pause_until_ = TimePoint::min();
   std::optional<Broadcast<CancelReply>> cancelling_;
+  bool granted_ = false;
   bool tied_ = false;
   Answered answered_ = Answered::no;
 };

@@ -148,13 +148,34 @@ std::optional<Result<RenewReply>> merge_replies(const Replies<RenewReply>& repli
   return too_few_servers(quorum, errors_of(replies));
 }
 
+// A success counts as done where a majority has marked it; any of these has every later acquire.
+Marked merged_mark(const Replies<ReleaseReply>& replies, const Quorum& quorum) {
+  auto marks = [](const ReleaseReply& reply) { return reply.marked != Marked::no; };
+  auto no_room = [](const ReleaseReply& reply) { return reply.marked == Marked::no_room; };
+  if (count(replies, marks) < quorum.majority()) return Marked::no;
+  return find(replies, no_room) == nullptr ? Marked::yes : Marked::no_room;
+}
+
+// Whether a server that has not replied yet could make the mark count.
+bool mark_is_open(const Replies<ReleaseReply>& replies, const Quorum& quorum) {
+  auto marks = [](const ReleaseReply& reply) { return reply.marked != Marked::no; };
+  const size_t marked = count(replies, marks);
+  const auto silent = static_cast<size_t>(
+      std::count_if(replies.begin(), replies.end(), [](const auto& reply) { return !reply; }));
+  return marked > 0 && marked < quorum.majority() && marked + silent >= quorum.majority();
+}
+
 std::optional<Result<ReleaseReply>> merge_replies(const Replies<ReleaseReply>& replies,
                                                   const Quorum& quorum, Collecting collecting) {
   auto ended = [&](OwnerEnd ending) {
     return [ending](const ReleaseReply& reply) { return reply.ending == ending; };
   };
-  if (count(replies, ended(OwnerEnd::released)) >= quorum.majority()) return ReleaseReply{};
-  if (collecting == Collecting::open) return std::nullopt;
+  const bool open = collecting == Collecting::open;
+  if (count(replies, ended(OwnerEnd::released)) >= quorum.majority() &&
+      !(open && mark_is_open(replies, quorum))) {
+    return ReleaseReply{OwnerEnd::released, {}, std::nullopt, merged_mark(replies, quorum)};
+  }
+  if (open) return std::nullopt;
   if (count_answers(replies) < quorum.majority())
     return too_few_servers(quorum, errors_of(replies));
   auto live_run = [](const ReleaseReply& reply) { return reply.run.has_value(); };
@@ -162,9 +183,25 @@ std::optional<Result<ReleaseReply>> merge_replies(const Replies<ReleaseReply>& r
   // It need not have been held everywhere: where it was released it had been held until then.
   for (OwnerEnd ending : {OwnerEnd::forced, OwnerEnd::released, OwnerEnd::removed,
                           OwnerEnd::cancelled, OwnerEnd::expired, OwnerEnd::unknown}) {
-    if (const ReleaseReply* reply = find(replies, ended(ending))) return *reply;
+    if (const ReleaseReply* reply = find(replies, ended(ending))) {
+      ReleaseReply merged = *reply;
+      merged.marked = merged_mark(replies, quorum);
+      return merged;
+    }
   }
   return ReleaseReply{OwnerEnd::expired, {}};
+}
+
+std::optional<Result<Forgotten>> merge_replies(const Replies<Forgotten>& replies,
+                                               const Quorum& quorum, Collecting collecting) {
+  if (collecting == Collecting::open) return std::nullopt;
+  if (count_answers(replies) < quorum.majority())
+    return too_few_servers(quorum, errors_of(replies));
+  Forgotten most;
+  for (const auto& reply : replies) {
+    if (reply && *reply) most.marks = std::max(most.marks, (*reply)->marks);
+  }
+  return most;
 }
 
 std::optional<Result<CancelReply>> merge_replies(const Replies<CancelReply>& replies,

@@ -48,6 +48,8 @@ std::optional<Result<ReleaseReply>> merge_replies(const Replies<ReleaseReply>& r
                                                   const Quorum& quorum, Collecting collecting);
 std::optional<Result<CancelReply>> merge_replies(const Replies<CancelReply>& replies,
                                                  const Quorum& quorum, Collecting collecting);
+std::optional<Result<Forgotten>> merge_replies(const Replies<Forgotten>& replies,
+                                               const Quorum& quorum, Collecting collecting);
 std::optional<Result<ForceReply>> merge_replies(const Replies<ForceReply>& replies,
                                                 const Quorum& quorum, Collecting collecting);
 

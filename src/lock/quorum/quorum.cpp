@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "lock/quorum/acquire.hpp"
+#include "lock/quorum/forget.hpp"
 #include "lock/timing.hpp"
 
 namespace rlock::lock {
@@ -179,8 +180,9 @@ InFlight<AcquireReply> QuorumStore::acquire(const AcquireCall& call) {
   AcquireCall numbered = call;
   numbered.ticket = acquisition.ticket;
   numbered.attempt = ++acquisition.attempts;
-  return std::make_unique<Acquiring>(*this,
-                                     QuorumTry::Params{std::move(numbered), acquisition.ties});
+  numbered.forgotten = acquisition.forgotten;
+  return std::make_unique<Acquiring>(
+      *this, QuorumTry::Params{std::move(numbered), acquisition.ties, &acquisition.forgotten});
 }
 
 InFlight<RenewReply> QuorumStore::renew(const RenewCall& call) {
@@ -200,10 +202,14 @@ InFlight<RenewReply> QuorumStore::renew(const RenewCall& call) {
 }
 
 InFlight<ReleaseReply> QuorumStore::release(const ReleaseCall& call) {
-  auto make_request = [call, own = acquired_here(call.owner)](LockServer& store, size_t,
-                                                              TimePoint) {
-    if (!own) return store.release(call);
-    return where_reached<ReleaseReply>(store, [&](auto& one) { return one.release(call); });
+  auto make_request = [call, own = acquired_here(call.owner), begun = std::optional<TimePoint>()](
+                          LockServer& store, size_t, TimePoint now) mutable {
+    if (!begun) begun = now;
+    ReleaseCall late = call;
+    if (late.once) late.once->asked += std::chrono::duration_cast<Millis>(now - *begun);
+    // A server that this process did not reach may be there again: each mark counts.
+    if (!own || late.once) return store.release(late);
+    return where_reached<ReleaseReply>(store, [&](auto& one) { return one.release(late); });
   };
   return std::make_unique<QuorumRequest<ReleaseReply>>(
       members(), quorum_, make_request,
@@ -244,6 +250,10 @@ InFlight<Snapshot> QuorumStore::inspect(const InspectCall& call) {
       members(), quorum_, make_request,
       QuorumRequest<Snapshot>::Options{timing::kQuorumInspectLimit, OnPending::finish,
                                        WaitFor::everyone});
+}
+
+InFlight<Forgotten> QuorumStore::forget(const ForgetCall& call) {
+  return std::make_unique<QuorumForget>(members(), quorum_, call);
 }
 
 InFlight<std::vector<Result<Snapshot>>> QuorumStore::inspect_all(

@@ -33,6 +33,7 @@ class QuorumStore : public LockServer {
   InFlight<CancelReply> cancel(const CancelCall& call) override;
   InFlight<ForceReply> force_unlock(const ForceCall& call) override;
   InFlight<Snapshot> inspect(const InspectCall& call) override;
+  InFlight<Forgotten> forget(const ForgetCall& call) override;
   InFlight<std::vector<Result<Snapshot>>> inspect_all(
       const std::vector<InspectCall>& calls) override;
   InFlight<std::vector<HistoryRow>> history(const LockName& name, uint64_t rows) override;
@@ -58,6 +59,7 @@ class QuorumStore : public LockServer {
     Ticket ticket;
     uint64_t attempts = 0;
     uint64_t ties = 0;  // in a row
+    Token forgotten{};  // of what it does once
   };
   class Acquiring;
 

@@ -246,10 +246,12 @@ std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply) {
     return lock::Busy{maybe_holder(item.at(2)), item.at(1).count(), {item.at(3).count()}};
   }
   if (word == "done") return done_of(item);
+  if (word == "superseded") return lock::Superseded{std::string(item.at(1).text())};
   if (word == "failed") return lock::FailedTooOften{item.at(1).count()};
   if (word == "gone") {
     // It was done, and has been forgotten since.
     if (item.at(1).text() == "done") return lock::AlreadyDone{};
+    if (item.at(1).text() == "superseded") return lock::Superseded{std::string(item.at(2).text())};
     return lock::OwnerEnded{ending_of(item.at(1).text()), std::string(item.at(2).text())};
   }
   if (word == "more") return lock::RetryNow{};

@@ -153,6 +153,14 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
     words.resize(kBeforeArguments + 15);
     words.push_back(number(*call.history_rows));
   }
+  if (call.supersede) {
+    words.resize(kBeforeArguments + 16);
+    words.push_back(call.supersede->number ? number(*call.supersede->number) : "+");
+  }
+  if (call.forgotten.value > 0) {
+    words.resize(kBeforeArguments + 17);
+    words.push_back(number(call.forgotten.value));
+  }
   return std::make_unique<Call<lock::AcquireReply>>(
       *link_, std::move(words), action_on("acquire", call.name),
       without_context<lock::AcquireReply, decode_acquire>, "", &scripts_.acquire);
@@ -239,7 +247,8 @@ lock::InFlight<std::vector<Result<lock::Snapshot>>> RedisStore::inspect_all(
 
 lock::InFlight<lock::Forgotten> RedisStore::forget(const lock::ForgetCall& call) {
   auto words = script_call(scripts_.forget, call.name,
-                           {call.key ? once_field(lock::OnceKind::key, *call.key) : std::string()});
+                           {call.key ? once_field(lock::OnceKind::key, *call.key) : std::string(),
+                            number(call.through.value)});
   return std::make_unique<Call<lock::Forgotten>>(
       *link_, std::move(words), action_on("forget what was done under", call.name),
       without_context<lock::Forgotten, decode_forget>, "", &scripts_.forget);

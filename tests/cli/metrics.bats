@@ -1,0 +1,122 @@
+#!/usr/bin/env bats
+# What a monitoring system sees: metrics, check, the last success in status, and how long the history is.
+load helpers/helpers
+
+# value METRIC NAME: from what metrics prints.
+value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
+
+@test "metrics: what runs, and how the runs before it ended" {
+  rlock run nightly -- true
+  run -7 rlock run nightly -- sh -c 'exit 7'
+  hold nightly
+  run -75 rlock run -n nightly -- true
+  [ "$(value rlock_up nightly)" = "" ]
+  rlock metrics | grep -qx 'rlock_up 1'
+  [ "$(value rlock_holders nightly)" = 1 ]
+  [ "$(value rlock_waiters nightly)" = 0 ]
+  [ "$(value rlock_runs_total nightly)" = 2 ]
+  [ "$(value rlock_failures_total nightly)" = 1 ]
+  [ "$(value rlock_losses_total nightly)" = 0 ]
+  [ "$(value rlock_skips_total nightly)" = 1 ]
+  [ "$(value rlock_done_total nightly)" = 0 ]
+  local now
+  now=$(date +%s)
+  for metric in rlock_last_success_timestamp_seconds rlock_last_failure_timestamp_seconds; do
+    [ "$(value $metric nightly | cut -d. -f1)" -ge $((now - 60)) ]
+  done
+}
+
+@test "metrics: without NAME what is in use or ran lately, with patterns what matches" {
+  rlock run lately -- true
+  rlock run 'odd"\name' -- true
+  redis set 'rlock:{long-ago}:meta' '1 5 5 5 5 0 0 -'
+  run -0 rlock metrics
+  [[ $output == *'rlock_runs_total{name="lately"} 1'* ]] || fail "$output"
+  [[ $output == *'{name="odd\"\\name"}'* ]] || fail "$output"
+  [[ $output != *long-ago* ]] || fail "$output"
+  run -0 rlock metrics 'l*'
+  [[ $output == *'{name="lately"}'* && $output == *'{name="long-ago"}'* && $output != *odd* ]] || fail "$output"
+}
+
+@test "metrics: at most a thousand locks, the others are counted" {
+  redis eval 'for i = 1, 1003 do redis.call("SET", string.format("rlock:{lock-%04d}:meta", i), "1 5 5 5 5 0 0 -") end' 0
+  run -0 rlock metrics 'lock-*'
+  [ "$(grep -c '^rlock_runs_total{' <<<"$output")" = 1000 ]
+  [[ $output == *$'\nrlock_omitted_locks 3'* ]] || fail "$output"
+}
+
+@test "metrics --output: the file is replaced, and says so when no server answers" {
+  rlock run nightly -- true
+  echo old >metrics.prom
+  run -0 rlock metrics --output metrics.prom
+  [ -z "$output" ]
+  grep -qx 'rlock_runs_total{name="nightly"} 1' metrics.prom
+  run -69 rlock metrics -u "redis+unix://$here/nothing.sock" --connect-timeout 0.2 --output metrics.prom
+  grep -qx 'rlock_up 0' metrics.prom
+  [ "$(grep -cv '^#' metrics.prom)" = 1 ]
+  [ "$(find . -name 'metrics.prom*' | wc -l)" = 1 ]
+  run -71 rlock metrics --output no-such-folder/metrics.prom
+  [[ $output == *no-such-folder/metrics.prom* ]] || fail "$output"
+}
+
+@test "promtool is content with the metrics" {
+  command -v promtool >/dev/null || skip "promtool is not installed"
+  run -1 rlock run nightly -- false
+  rlock run nightly -- true
+  rlock metrics | promtool check metrics
+}
+
+@test "check: a success within the time, a failure, a hold that is too long" {
+  run -2 rlock check nightly --within 26h
+  [[ $output == 'RLOCK CRITICAL - "nightly": no run has succeeded'* ]] || fail "$output"
+  run -3 rlock check nightly
+  rlock run nightly -- true
+  run -0 rlock check nightly --within 26h
+  [[ $output == 'RLOCK OK - "nightly": free; last success '*" |"*age=*s\;\;93600.000\;0* ]] || fail "$output"
+  [ "${#lines[@]}" = 1 ]
+  sleep 0.01
+  run -2 rlock check nightly --within 0.001
+  run -7 rlock run nightly -- sh -c 'exit 7'
+  run -1 rlock check nightly --within 26h
+  [[ $output == 'RLOCK WARNING - "nightly": the last run failed: exit:7'* ]] || fail "$output"
+  run -2 rlock check nightly --critical
+  rlock run nightly -- true
+  hold nightly
+  run -0 rlock check nightly --max-held 1h --max-wait 1h --max-waiters 0
+  run -1 rlock check nightly --max-held 0.001
+  [[ $output == *"held for "* ]] || fail "$output"
+  run -2 rlock check nightly --max-held 0.001 --critical
+}
+
+@test "check: waiters" {
+  hold nightly
+  rlock run nightly -- true &
+  until [ "$(rlock status --json nightly | jq '.locks[0].waiters')" = 1 ]; do sleep 0.05; done
+  run -1 rlock check nightly --max-waiters 0
+  [[ $output == *"1 wait (at most 0)"* ]] || fail "$output"
+  run -1 rlock check nightly --max-wait 0.001
+  [[ $output == *"the first waiter has waited for "* ]] || fail "$output"
+}
+
+@test "check: what it cannot find out is 3, on stdout" {
+  for words in "check" "check a b" "check a --within soon" "check a --no-such-option" "check a --config /nowhere"; do
+    # shellcheck disable=SC2086 # words
+    run -3 --separate-stderr rlock $words
+    [[ $output == "RLOCK UNKNOWN - "* ]] || fail "$words: $output"
+  done
+  run -3 rlock check a -u "redis+unix://$here/nothing.sock" --connect-timeout 0.2
+  [[ $output == "RLOCK UNKNOWN - "* ]] || fail "$output"
+}
+
+@test "--history: so many rows, and the last success is known without any" {
+  for _ in 1 2 3; do rlock run --history 2 busy -- true; done
+  [ "$(rlock history --json busy | jq '.runs | length')" = 2 ]
+  run -1 rlock run --history 0 busy -- false
+  [ "$(rlock history --json busy | jq '.runs | length')" = 0 ]
+  run -0 rlock status busy
+  [[ $output == *"success  "*", took "*"$(id -un)@$(hostname)"*"failure  "*", exit:1"* ]] || fail "$output"
+  rlock status --json busy | jq -e --arg host "$(hostname)" '.locks[0] | .last_success.host == $host and
+    .last_failure.result == "exit:1" and .last_failure.in_a_row == 1 and
+    .counters == {"runs": 4, "failures": 1, "losses": 0, "skips": 0, "done": 0}'
+  run -64 rlock run --history 1001 busy -- true
+}

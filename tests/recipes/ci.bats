@@ -1,0 +1,138 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2154 # set by the helpers
+# The examples for CI: their steps, started and cancelled as the runners do it.
+load ../cli/helpers/helpers
+load example
+
+export CI_COMMIT_SHORT_SHA=4f2a91c GITHUB_SHA=4f2a91c
+
+# gitlab: its script as the runner's bash gets it. github STEP: of the job deploy. jenkins: what its sh gets.
+gitlab() {
+  needs_yaml
+  mkdir ci
+  # shellcheck disable=SC2094 # a key, and a file
+  from_yaml ci/gitlab-ci.yml deploy script >script
+}
+
+github() {
+  needs_yaml
+  mkdir ci
+  from_yaml ci/github-actions.yml jobs deploy steps "$1" run >script
+}
+
+jenkins() {
+  mkdir ci
+  sed -n "/'''\$/,/^ *'''/p" "$examples/ci/Jenkinsfile" | sed '1d;$d' >script
+}
+
+# deploy TEXT: what the project's script does.
+deploy() { echo "$1" >ci/deploy.sh; }
+
+# number VARIABLE N SHELL…: a pipeline of this number starts; $! is the shell of its step.
+number() { start env "$1=$2" "${@:3}" ./script 2>"errors.$2"; }
+
+# A deploy runs, and the signal reaches its step's shell alone: the deploy ends, and the lock is free.
+cancelled() {
+  local signal=$1 code=$2 variable=$3 shell
+  # shellcheck disable=SC2016 # for the script's shell
+  deploy 'echo $$ >>running; sleep 1000'
+  number "$variable" 1 "${@:4}"
+  shell=$!
+  eventually test -s running
+  kill "-$signal" "$shell"
+  ends_with "$code" "$shell"
+  eventually gone "$(cat running)"
+  run -1 rlock status -q deploy
+}
+
+# While a deploy runs, 6, 8 and 7 come, and 5 is retried: 8 deploys, the others exit with CODE.
+only_forwards() {
+  local code=$1 variable=$2 first newest
+  shift 2
+  local old
+  deploy 'echo deployed >>deployed'
+  hold deploy
+  number "$variable" 6 "$@"
+  first=$!
+  eventually waiting 1 deploy
+  number "$variable" 8 "$@"
+  newest=$!
+  ends_with "$code" "$first"
+  for old in 7 5; do
+    number "$variable" "$old" "$@"
+    ends_with "$code" $!
+    grep -q superseded "errors.$old" || fail "$(cat "errors.$old")"
+  done
+  let_go deploy
+  ends_with 0 "$newest"
+  [ "$(wc -l <deployed)" -eq 1 ] || fail "$(cat deployed)"
+}
+
+@test "GitLab: a cancel ends the deploy, and the lock is free" {
+  gitlab
+  cancelled TERM 143 CI_PIPELINE_IID bash -eo pipefail
+}
+
+@test "GitLab: deploys go only forwards; what is superseded is neither retried nor a failure" {
+  gitlab
+  only_forwards 79 CI_PIPELINE_IID bash -eo pipefail
+  [[ $'\n'$(from_yaml ci/gitlab-ci.yml deploy allow_failure exit_codes)$'\n' == *$'\n'79$'\n'* ]]
+  [[ $'\n'$(from_yaml ci/gitlab-ci.yml deploy retry exit_codes)$'\n' != *$'\n'79$'\n'* ]]
+}
+
+@test "GitHub: a cancel ends the deploy, and the lock is free" {
+  github 1
+  cancelled INT 130 GITHUB_RUN_NUMBER bash -e
+}
+
+@test "GitHub: deploys go only forwards" {
+  github 1
+  only_forwards 0 GITHUB_RUN_NUMBER bash -e
+}
+
+# steps: the steps of the release train, until one fails; then the last, which is there always().
+steps() {
+  local step count code=0
+  count=$(from_yaml ci/github-actions.yml jobs release-train steps | wc -l)
+  : >output
+  for ((step = 1; step < count - 1 && code == 0; step++)); do
+    from_yaml ci/github-actions.yml jobs release-train steps "$step" run >script
+    OWNER=$(sed -n 's/^owner=//p' output) bash -e script || code=$?
+  done
+  [[ $(from_yaml ci/github-actions.yml jobs release-train steps $((count - 1)) if) == "always() && "* ]] || return 99
+  from_yaml ci/github-actions.yml jobs release-train steps $((count - 1)) run >script
+  if [ -s output ]; then OWNER=$(sed -n 's/^owner=//p' output) bash -e script || return 98; fi
+  return "$code"
+}
+
+@test "GitHub: the steps of a train hold the lock, release it in any case, and stop when it is lost" {
+  needs_yaml
+  mkdir ci
+  export GITHUB_OUTPUT=$here/output
+  program ci/build.sh 'rlock status -q deploy && echo build >>ran'
+  program ci/roll-out.sh 'rlock status -q deploy && echo roll-out >>ran'
+  run -0 steps
+  [ "$(tr '\n' ' ' <ran)" = "build roll-out " ] || fail "$output"
+  run -1 rlock status -q deploy
+  program ci/build.sh 'exit 7'
+  run -7 steps
+  run -1 rlock status -q deploy
+  # Lost in the middle: no roll-out.
+  rm ran
+  program ci/build.sh 'rlock force-unlock deploy --yes'
+  run ! steps
+  [ ! -e ran ]
+  # A lock that is not acquired fails its step.
+  RLOCK_URL=unix://$here/none run -69 steps
+}
+
+@test "Jenkins: a signal to the shell ends the deploy, and the lock is free" {
+  jenkins
+  cancelled TERM 143 BUILD_NUMBER sh -xe
+}
+
+@test "Jenkins: deploys go only forwards, and what is superseded is not tried again" {
+  jenkins
+  only_forwards 79 BUILD_NUMBER sh -xe
+  grep -q 'code in \[69, 75\]' "$examples/ci/Jenkinsfile"
+}

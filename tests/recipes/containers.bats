@@ -1,0 +1,97 @@
+#!/usr/bin/env bats
+# The examples for Kubernetes and Docker Compose: what their containers run.
+load ../cli/helpers/helpers
+load example
+
+# arguments FILE KEY…: into the array argv.
+arguments() {
+  needs_yaml
+  mapfile -d '' -t argv < <(from_yaml "$@" --arguments)
+  [ "${#argv[@]}" -ge 3 ]
+}
+
+job=(spec jobTemplate spec)
+
+@test "a CronJob in two clusters does its job once; a skip and a second pod are no failures" {
+  arguments kubernetes/cronjob.yaml "${job[@]}" template spec containers 0 args
+  program bin/nightly-job 'echo ran >>nightly; echo $$ >running; sleep 1'
+  start "${argv[@]}"
+  local first=$!
+  eventually test -s running
+  run -0 --separate-stderr "${argv[@]}"
+  silent
+  ends_with 0 "$first"
+  run -0 --separate-stderr "${argv[@]}"
+  silent
+  [ "$(wc -l <nightly)" -eq 1 ]
+}
+
+@test "the pod failure policy names the codes after which another attempt is of no use" {
+  needs_yaml
+  local codes
+  codes=$(from_yaml kubernetes/cronjob.yaml "${job[@]}" podFailurePolicy rules 0 onExitCodes values | tr '\n' ' ')
+  [ "$codes" = "64 77 78 " ]
+  arguments kubernetes/cronjob.yaml "${job[@]}" template spec containers 0 args
+  redis config set requirepass secret >/dev/null
+  run -77 "${argv[@]}"
+  redis -a secret --no-auth-warning config set requirepass '' >/dev/null
+  RLOCK_URL='' run -78 "${argv[@]}"
+  RLOCK_URL=nonsense run -64 "${argv[@]}"
+}
+
+@test "of five replicas that start at once one migrates, the others wait for it, and a new release migrates again" {
+  arguments kubernetes/migrate.yaml spec template spec initContainers 0 args
+  program migrate 'sleep 0.5; echo migrated >>migrated'
+  local i replicas=()
+  for i in 1 2 3 4 5; do
+    # shellcheck disable=SC2016 # for the inner shell
+    start sh -c '"$@" && cat migrated' sh "${argv[@]}" >"replica.$i" 2>/dev/null
+    replicas+=($!)
+  done
+  for i in "${replicas[@]}"; do ends_with 0 "$i"; done
+  for i in 1 2 3 4 5; do [ "$(cat "replica.$i")" = migrated ] || fail "replica $i started before the migration was done"; done
+  rlock run --once 9be01d7 shop/migrate -- ./migrate
+  [ "$(wc -l <migrated)" -eq 2 ]
+}
+
+@test "a migration that fails is done by another replica" {
+  arguments kubernetes/migrate.yaml spec template spec initContainers 0 args
+  program migrate 'mkdir first || { echo migrated >>migrated; exit 0; }; exit 7'
+  run -7 "${argv[@]}"
+  run -0 "${argv[@]}"
+  run -0 "${argv[@]}"
+  [ "$(wc -l <migrated)" -eq 1 ]
+}
+
+@test "of two pods one runs the service; when it is ended, the other does" {
+  arguments kubernetes/standby.yaml spec template spec containers 0 args
+  # shellcheck disable=SC2016 # for the service's shell
+  program bin/scheduler 'echo "$RLOCK_TOKEN $*" >>ran; exec sleep 1000'
+  start "${argv[@]}" 2>/dev/null
+  local active=$!
+  eventually test -s ran
+  start "${argv[@]}" 2>/dev/null
+  eventually waiting 1 scheduler
+  kill -TERM "$active"
+  ends_with 143 "$active"
+  both_ran() { [ "$(wc -l <ran)" -eq 2 ]; }
+  eventually both_ran
+  grep -q -- '--listen :8080' ran
+}
+
+@test "docker compose: each replica serves after the migration, which one of them does" {
+  arguments compose/compose.yaml services shop command
+  # As compose does it.
+  argv=("${argv[@]//\$\$/\$}")
+  program migrate 'echo migrated >>migrated'
+  program serve 'cat migrated'
+  local i
+  for i in 1 2 3; do
+    RELEASE=4f2a91c run -0 --separate-stderr "${argv[@]}"
+    [ "$output" = migrated ] || fail "$output"
+  done
+  # What fails to migrate does not serve.
+  program migrate 'exit 7'
+  RELEASE=other run -7 "${argv[@]}"
+  [ -z "$output" ] || fail "$output"
+}

@@ -1,0 +1,81 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2154 # set by the helpers
+# The crontab of the examples, under Debian's cron.
+load ../cli/helpers/helpers
+
+crontab=$BATS_TEST_DIRNAME/../../packaging/examples/cron/rlock-nightly
+
+# host NAME CRONTAB…: a cron of its own, in the folder NAME: its mail is there, and what its jobs write.
+host() {
+  local name=$1
+  shift
+  mkdir -p "$name/crontabs" "$name/bin"
+  # A mail is a file.
+  printf '#!/bin/sh\ncat >"%s/mail.$$"\n' "$here/$name" >"$name/bin/sendmail"
+  # shellcheck disable=SC2016 # for the jobs' shells
+  printf '#!/bin/sh\necho "%s $RLOCK_TOKEN" >>"%s/nightly"\n' "$name" "$here" >"$name/bin/nightly-job"
+  printf '#!/bin/sh\necho report\n' >"$name/bin/make-report"
+  mkdir -p report
+  cp "$RLOCK" "$name/bin"
+  chmod +x "$name"/bin/*
+  # Each minute is a night, and an hour, too.
+  sed "s/^0 3 \* \* \*/* * * * */; s/^0 \*/* */; s/--once-per [a-z]*/--once-per minute/; s|/srv/report|$here/report|" "$@" \
+    >"$name/crontabs/rlock-nightly"
+  sed -i "1i RLOCK_URL=$RLOCK_URL" "$name/crontabs/rlock-nightly"
+  chmod 600 "$name/crontabs/rlock-nightly"
+  # shellcheck disable=SC2016 # for the inner shell
+  start unshare -mpuf --mount-proc --kill-child bash -euc '
+    mount --make-rprivate /
+    hostname "$1"
+    for folder in /run /var/spool/cron; do mount -t tmpfs tmpfs $folder; done
+    mkdir /var/spool/cron/crontabs
+    chmod 700 /var/spool/cron/crontabs
+    mount --bind "$1/crontabs" /etc/cron.d
+    : >"$1/empty" && mount --bind "$1/empty" /etc/crontab
+    mount --bind "$1/bin" /usr/local/bin
+    mkdir "$1/sbin" && mount --bind /usr/sbin "$1/sbin"
+    mount -t tmpfs tmpfs /usr/sbin
+    ln -s "$PWD/$1"/sbin/* "$PWD/$1/bin/sendmail" /usr/sbin 2>/dev/null || ln -sf "$PWD/$1/bin/sendmail" /usr/sbin
+    exec cron -f' bash "$name" >"$name/log" 2>&1
+}
+
+needs_cron() {
+  [ "$(id -u)" -eq 0 ] || skip "needs root"
+  PATH=$PATH:/usr/sbin
+  command -v cron >/dev/null || skip "cron is not installed"
+  unshare -mpuf --mount-proc true 2>/dev/null || skip "this machine refuses new namespaces"
+}
+
+# tick COMMAND…: until it succeeds, two minutes at most: cron looks at its tables once a minute.
+tick() { eventually "$@" 2>/dev/null || eventually "$@"; }
+
+ran() { [ "$(sort -u nightly 2>/dev/null | wc -l)" -ge "$1" ]; }
+mails() { find . -name 'mail.*' | wc -l; }
+
+@test "three hosts do each job once a tick, and nobody gets mail of a skip" {
+  needs_cron
+  host web1 "$crontab"
+  host web2 "$crontab"
+  host web3 "$crontab"
+  # At most a minute until the first tick, and one to the next: a host that came late to the first one has come before.
+  tick ran 1
+  tick ran 2
+  [ "$(wc -l <nightly)" -eq 2 ] || fail "$(cat nightly)"
+  # \% is a % for the shell.
+  [ -s "report/$(date +%H).html" ] || [ -s "report/$(date -d '2 minutes ago' +%H).html" ] || fail "$(ls report)"
+  [ "$(mails)" -eq 0 ] || fail "$(cat ./*/mail.*)"
+}
+
+@test "what a job prints is mailed once; where it fails, the next host does it" {
+  needs_cron
+  host web1 "$crontab"
+  host web2 "$crontab"
+  # shellcheck disable=SC2016 # for the job's shell
+  printf '#!/bin/sh\necho "first on $(hostname)"\nmkdir %s/first || exit 0\nexit 7\n' "$here" | tee web1/bin/nightly-job >web2/bin/nightly-job
+  printed() { cat ./*/mail.* 2>/dev/null | grep -c '^first on'; }
+  both() { [ "$(printed)" -ge 2 ]; }
+  tick both
+  [ "$(printed)" -eq 2 ] || fail "$(cat ./*/mail.*)"
+  grep -q '^first on web1' web1/mail.* || fail "$(cat ./*/mail.*)"
+  grep -q '^first on web2' web2/mail.* || fail "$(cat ./*/mail.*)"
+}

@@ -1,0 +1,26 @@
+# shellcheck shell=bash
+# Loaded after helpers.bash by the tests of the examples: each test begins with an empty server, and with a folder bin in its PATH.
+
+# shellcheck disable=SC2034 # read by the tests
+examples=$BATS_TEST_DIRNAME/../../packaging/examples
+
+setup() {
+  here=$BATS_TEST_TMPDIR
+  # shellcheck disable=SC2034 # read by helpers.bash
+  started=()
+  reset_server
+  cd "$here" || return
+  mkdir bin
+  PATH=$here/bin:$PATH
+}
+
+# program FILE TEXT: a shell script.
+program() {
+  printf '#!/bin/sh\n%s\n' "$2" >"$1"
+  chmod +x "$1"
+}
+
+needs_yaml() { /usr/bin/python3 -c 'import yaml' 2>/dev/null || skip "python3-yaml is not installed"; }
+
+# from_yaml FILE KEY…: what is there in an example.
+from_yaml() { /usr/bin/python3 "$BATS_TEST_DIRNAME/from_yaml.py" "$examples/$1" "${@:2}"; }

@@ -1,0 +1,73 @@
+#!/usr/bin/env bats
+# The examples for systemd, under a systemd of the test's own.
+load ../cli/helpers/helpers
+load machine
+
+units=$BATS_TEST_DIRNAME/../../packaging/examples/systemd
+
+teardown() { end_machine; }
+
+# program NAME TEXT: a program of the machine.
+program() {
+  mkdir -p machine/bin
+  printf '#!/bin/sh\n%s\n' "$2" >"machine/bin/$1"
+  chmod +x "machine/bin/$1"
+}
+
+settings() {
+  mkdir -p machine/units machine/etc
+  echo 'url = "redis://127.0.0.1"' >machine/etc/rlock.toml
+  (umask 077 && echo secret >machine/etc/password)
+}
+
+state() { inside systemctl show -P ActiveState "$1"; }
+is() { [ "$(state "$2")" = "$1" ]; }
+
+@test "the units are clean and confined" {
+  command -v systemd-analyze >/dev/null || skip "systemd-analyze is not installed"
+  local unit
+  for unit in "$units"/*.service; do
+    run -0 systemd-analyze security --offline=true --threshold=30 "$unit"
+  done
+  settings
+  program nightly-job true
+  program the-service true
+  for unit in "$units"/*; do install_unit "$unit"; done
+  machine
+  run -0 --separate-stderr inside sh -c 'systemd-analyze verify --man=no /run/systemd/system/rlock-*'
+  [ -z "$stderr" ] || fail "$stderr"
+}
+
+@test "of two hosts one does the nightly job, confined and with the password from its credentials; the other skips it" {
+  settings
+  # shellcheck disable=SC2016 # for the job's shell
+  program nightly-job 'touch "$STATE_DIRECTORY/$RLOCK_TOKEN"; ! touch /usr/local/bin/x && [ "$(id -u)" -ne 0 ]'
+  install_unit "$units/rlock-nightly.service"
+  install_unit "$units/rlock-nightly.service" rlock-other.service
+  sed -i 's/^StateDirectory=.*/StateDirectory=other/' machine/units/rlock-other.service
+  machine
+  inside systemctl start rlock-nightly.service rlock-other.service
+  [ "$(inside sh -c 'ls /var/lib/private/nightly /var/lib/private/other | grep -c "^[0-9]"')" -eq 1 ]
+  is inactive rlock-nightly.service
+  is inactive rlock-other.service
+}
+
+@test "one host runs the service, the other stands by, and takes over when the first one stops or dies" {
+  settings
+  program the-service 'exec sleep infinity'
+  install_unit "$units/rlock-standby.service"
+  install_unit "$units/rlock-standby.service" rlock-other.service
+  machine
+  inside systemctl start rlock-standby.service
+  inside systemctl start --no-block rlock-other.service
+  is active rlock-standby.service
+  waits() { inside systemctl show -P StatusText rlock-other.service | grep -q 'waiting for "standby"'; }
+  eventually waits
+  is activating rlock-other.service
+  inside systemctl stop rlock-standby.service
+  eventually is active rlock-other.service
+  inside systemctl start --no-block rlock-standby.service
+  # shellcheck disable=SC2016 # for the inner shell
+  inside sh -c 'kill -KILL $(systemctl show -P MainPID rlock-other.service)'
+  eventually is active rlock-standby.service
+}

@@ -1,0 +1,68 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2154 # set by the helpers
+# The wrappers of the examples, and logrotate's file for the event log.
+load ../cli/helpers/helpers
+load example
+
+# wrapper NAME: the example, with a program behind it that writes down its lock and its arguments.
+wrapper() {
+  cp "$examples/wrappers/$1" "bin/$1"
+  chmod +x "bin/$1"
+  # shellcheck disable=SC2016 # for the program's shell
+  program real 'echo "$RLOCK_NAME: $*" >>ran'
+  export TERRAFORM=$here/real ANSIBLE_PLAYBOOK=$here/real
+}
+
+@test "terraform: what changes the state has the lock of its folder and workspace, the rest needs none" {
+  command -v git >/dev/null || skip "git is not installed"
+  wrapper terraform
+  git init -q .
+  git remote add origin https://ci:token@git.example.org/infra.git
+  run -0 terraform apply -auto-approve
+  TF_WORKSPACE=staging run -0 terraform destroy
+  RLOCK_URL=unix://$here/none run -0 terraform plan
+  [ "$(cat ran)" = "terraform https://git.example.org/infra.git default: apply -auto-approve
+terraform https://git.example.org/infra.git staging: destroy
+: plan" ] || fail "$(cat ran)"
+}
+
+@test "ansible: a play has the lock, a check needs none" {
+  wrapper ansible-playbook
+  run -0 ansible-playbook site.yml
+  RLOCK_URL=unix://$here/none run -0 ansible-playbook site.yml --check
+  [ "$(cat ran)" = $'ansible: site.yml\n: site.yml --check' ] || fail "$(cat ran)"
+}
+
+@test "four test databases: no two runs have the same one at once, and the next run takes the one that is free" {
+  local i
+  wrapper with-test-database
+  mkdir taken
+  # shellcheck disable=SC2016 # for the tests' shell
+  program tests 'set -e; mkdir "taken/${DATABASE_URL##*/}"; sleep 0.3; rmdir "taken/${DATABASE_URL##*/}"; echo "$DATABASE_URL" >>used'
+  local runs=()
+  for i in 1 2 3 4 5 6 7 8 9 10; do
+    start with-test-database ./tests 2>/dev/null
+    runs+=($!)
+  done
+  for i in "${runs[@]}"; do ends_with 0 "$i"; done
+  [ "$(sort -u used | wc -l)" -eq 4 ] || fail "$(sort used)"
+  [ "$(sort -u used | head -n 1)" = postgresql://db1/test1 ] || fail "$(sort used)"
+}
+
+@test "logrotate: a run goes on writing into the file that was renamed, the next one into the new one; no event is lost" {
+  PATH=$PATH:/usr/sbin
+  command -v logrotate >/dev/null || skip "logrotate is not installed"
+  [ "$(id -u)" -eq 0 ] || skip "needs root: its file gives the log to a user"
+  mkdir log
+  chmod 755 log
+  sed "s|/var/log/rlock|$here/log|" "$examples/logrotate/rlock" >logrotate.conf
+  chmod 644 logrotate.conf
+  hold job --event-log log/events.jsonl
+  logrotate --force --state state logrotate.conf
+  let_go job
+  rlock run --event-log log/events.jsonl job -- true
+  [ "$(jq -r .event log/events.jsonl.1 | tr '\n' ' ')" = "acquired exited released " ] || fail "$(cat log/events.jsonl.1)"
+  [ "$(jq -r .event log/events.jsonl | tr '\n' ' ')" = "acquired exited released " ] || fail "$(cat log/events.jsonl)"
+  logrotate --force --state state logrotate.conf
+  [ "$(zcat log/events.jsonl.2.gz | wc -l)" -eq 3 ]
+}

@@ -1,0 +1,189 @@
+// What is done once, over several servers: marks, and what is forgotten.
+#include "lock_quorum_servers.hpp"
+
+namespace rlock::lock {
+namespace {
+
+using namespace std::chrono_literals;
+using test::ScriptedStore;
+using test::Servers;
+using test::Trio;
+
+constexpr Millis kSoon{1}, kLater{2};
+
+Once daily() {
+  return {OnceKind::period, "day:2026-11-22", 24h, {}};
+}
+
+AcquireCall call_of(const Servers& servers) {
+  AcquireCall call{servers.name, servers.owner};
+  call.attempt = 1;
+  call.once = daily();
+  return call;
+}
+
+AlreadyDone done_by(uint64_t token) {
+  AlreadyDone done;
+  done.token = {token};
+  done.record = "by " + std::to_string(token);
+  return done;
+}
+
+void grants(ScriptedStore& store, Granted granted = {}) {
+  store.acquires = {{kSoon, Result<AcquireReply>(granted)}};
+  store.renews = {{kLater, Result<RenewReply>(Renewal{})}};
+  store.cancels = {{kSoon, Result<CancelReply>(CancelReply::was_granted)}};
+}
+
+void says(ScriptedStore& store, Millis when, const AcquireReply& reply) {
+  store.acquires = {{when, Result<AcquireReply>(reply)}};
+  store.cancels = {{kSoon, Result<CancelReply>(CancelReply::not_found)}};
+}
+
+AcquireReply answer(Servers& servers) {
+  uint64_t ties = 0;
+  auto one = servers.asking(true, call_of(servers), ties);
+  servers.drive(*one);
+  return *one->take();
+}
+
+}  // namespace
+
+TEST_CASE("what one server knows to be done is done, and a grant beside it is cancelled") {
+  Servers five(5);
+  for (ScriptedStore* store : five.stores) grants(*store);
+  // While the others grant it, or while they confirm the grant.
+  for (Millis when : {kSoon, kLater}) {
+    CAPTURE(when.count());
+    for (ScriptedStore* store : five.stores) grants(*store), store->cancelled = 0;
+    says(*five.stores.back(), when, done_by(7));
+    const AcquireReply reply = answer(five);
+    REQUIRE(std::holds_alternative<AlreadyDone>(reply));
+    CHECK(std::get<AlreadyDone>(reply).record == "by 7");
+    for (size_t i = 0; i < 4; ++i) {
+      CHECK(five.stores[i]->cancelled == 1);
+      CHECK(five.stores[i]->cancelled_how == CancelHow::cancelled);
+    }
+    CHECK(five.stores.back()->cancelled == 0);
+  }
+}
+
+TEST_CASE("of several servers that know it to be done the latest success counts") {
+  Trio trio;
+  for (size_t i = 0; i < 3; ++i) says(*trio.stores[i], kSoon, done_by(5 + i % 2));
+  CHECK(std::get<AlreadyDone>(answer(trio)).token == Token{6});
+  CHECK(trio.stores.front()->cancelled == 0);
+}
+
+TEST_CASE("one server that answers is enough to know that it is done") {
+  Trio trio;
+  says(*trio.stores.front(), kSoon, done_by(7));
+  CHECK(std::holds_alternative<AlreadyDone>(answer(trio)));
+}
+
+TEST_CASE("a mark that was forgotten while its server was down does not count") {
+  Granted granted{{9}};
+  granted.forgotten = {7};
+  for (uint64_t token : {7, 8}) {
+    Trio trio;
+    grants(*trio.stores[0], granted);
+    grants(*trio.stores[1], granted);
+    says(*trio.stores[2], kSoon, done_by(token));
+    CHECK(std::holds_alternative<AlreadyDone>(answer(trio)) == (token > 7));
+  }
+}
+
+TEST_CASE("runs have failed too often where the lock cannot be had without a server that says so") {
+  Trio other;
+  says(*other.stores[0], kSoon, FailedTooOften{3});
+  grants(*other.stores[1]);
+  grants(*other.stores[2]);
+  CHECK(std::holds_alternative<Granted>(answer(other)));
+  Trio trio;
+  says(*trio.stores[0], kSoon, FailedTooOften{3});
+  grants(*trio.stores[1]);
+  says(*trio.stores[2], kSoon, FailedTooOften{2});
+  const AcquireReply reply = answer(trio);
+  REQUIRE(std::holds_alternative<FailedTooOften>(reply));
+  CHECK(std::get<FailedTooOften>(reply).times == 3);
+  CHECK(trio.stores[1]->cancelled_how == CancelHow::cancelled);
+}
+
+TEST_CASE("a success is recorded where a majority has marked it") {
+  struct {
+    std::vector<Marked> marks;
+    Marked merged;
+  } const cases[] = {
+      {{Marked::yes, Marked::yes, Marked::yes}, Marked::yes},
+      {{Marked::yes, Marked::no, Marked::yes}, Marked::yes},
+      {{Marked::no, Marked::yes, Marked::no_room}, Marked::no_room},
+      {{Marked::yes, Marked::no, Marked::no}, Marked::no},
+      {{Marked::no, Marked::no, Marked::no}, Marked::no},
+  };
+  for (const auto& one : cases) {
+    Trio trio;
+    for (size_t i = 0; i < 3; ++i) {
+      ReleaseReply reply;
+      reply.marked = one.marks[i];
+      trio.stores[i]->releases = {{Millis(1 + i), Result<ReleaseReply>(reply)}};
+    }
+    QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
+    auto releasing = quorum.release({trio.name, trio.owner});
+    trio.drive(*releasing);
+    CHECK(releasing->take()->marked == one.merged);
+  }
+}
+
+TEST_CASE("a request that a server gets later says that it was first asked longer ago") {
+  Trio trio;
+  for (ScriptedStore* store : trio.stores) {
+    store->renews = {{kSoon, Result<RenewReply>(Renewal{})}};
+    says(*store, kSoon, done_by(1));
+  }
+  trio.stores[2]->renews = {{kSoon + 5ms, Result<RenewReply>(Renewal{})}};
+  QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
+  auto earlier = quorum.renew({trio.name, trio.owner});
+  trio.drive(*earlier);
+  earlier.reset();
+  AcquireCall call = call_of(trio);
+  call.asked = 3s;
+  auto asking = quorum.acquire(call);
+  trio.drive(*asking);
+  CHECK(trio.stores[0]->asked.at(0).asked == 3s);
+  CHECK(trio.stores[2]->asked.at(0).asked == 3s + 5ms);
+}
+
+TEST_CASE("the servers agree on what is forgotten: up to the last run that has ended") {
+  for (bool held : {false, true}) {
+    CAPTURE(held);
+    Trio trio;
+    for (size_t i = 0; i < 3; ++i) {
+      Snapshot snapshot;
+      snapshot.last_grant = {40 + i};
+      if (held) snapshot.holders.push_back({.owner = "one", .token = {42}});
+      trio.stores[i]->snapshots = {{kSoon, Result<Snapshot>(snapshot)}};
+      trio.stores[i]->forgets = {{kSoon, Result<Forgotten>(Forgotten{i})}};
+    }
+    QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
+    auto forgetting = quorum.forget({trio.name, {}, {}});
+    trio.drive(*forgetting);
+    CHECK(forgetting->take()->marks == 2);
+    for (ScriptedStore* store : trio.stores) {
+      CHECK(store->forgotten.at(0).through == (held ? Token{41} : Token{42}));
+    }
+  }
+}
+
+TEST_CASE("what fewer than a majority forgets is not forgotten") {
+  Trio trio;
+  for (ScriptedStore* store : trio.stores) {
+    store->snapshots = {{kSoon, Result<Snapshot>(Snapshot{})}};
+  }
+  trio.stores[1]->forgets = {{kSoon, Result<Forgotten>(Forgotten{})}};
+  QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
+  auto forgetting = quorum.forget({trio.name, {}, {}});
+  trio.drive(*forgetting);
+  CHECK(!forgetting->take());
+}
+
+}  // namespace rlock::lock
