@@ -1,0 +1,323 @@
+#include "simulation/fleet.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include "lock/quorum/quorum.hpp"
+#include "redis/link/voting.hpp"
+
+namespace rlock::sim {
+namespace {
+
+// 2025-06-15: what servers and hosts show when the world begins.
+constexpr Nanos kEpoch = std::chrono::seconds(1'750'000'000);
+// The longest that anybody may still wait when nothing fails and nobody comes any more, for each
+// run that is still there.
+constexpr Nanos kPatience = 15min;
+// After the last lease, the keys that outlive it are gone; after a month all others, too.
+constexpr Nanos kKeysLive = 4min;
+constexpr Nanos kMemoryLives = 31 * 24h;
+
+ScriptEngine& engine() {
+  static ScriptEngine one;
+  return one;
+}
+
+class Fleet {
+ public:
+  Fleet(const Scenario& scenario, const Broken& broken, const Wanted& wanted);
+  Outcome live();
+
+ private:
+  void make_hosts();
+  void make_servers();
+  void schedule_runs();
+  void begin_run(size_t run);
+  void schedule(const Fault& fault);
+  void strike(const Fault& fault);
+  void strike_process(const Fault& fault);
+  void strike_server(const Fault& fault, Server& server);
+  void cut(size_t host, size_t server, Moment until);
+  std::unique_ptr<lock::LockServer> open(Process& process);
+  std::unique_ptr<lock::LockServer> open_member(Process& process, Server& server);
+  void on_script(const Server& server, const Command& words, const Reply& reply);
+  void run_to_the_end();
+  void check_what_is_left(bool everything);
+
+  const Scenario& scenario_;
+  const Setting& setting_;
+  Broken broken_;
+  Wanted wanted_;
+  World world_;
+  ScriptSet scripts_;
+  Network network_;
+  Ledger ledger_;
+  Outcome outcome_;
+  std::deque<Host> hosts_;
+  std::deque<Server> servers_;
+  std::vector<std::shared_ptr<Client>> clients_;                    // by run; null before and after
+  std::vector<std::shared_ptr<redis::MemberRegistry>> registries_;  // likewise
+  Moment last_strike_{0};
+};
+
+Fleet::Fleet(const Scenario& scenario, const Broken& broken, const Wanted& wanted)
+    : scenario_(scenario),
+      setting_(scenario.setting),
+      broken_(broken),
+      wanted_(wanted),
+      world_(scenario.seed),
+      scripts_(broken.scripts),
+      network_(world_, setting_.rates),
+      ledger_(world_, scenario),
+      clients_(scenario.runs.size()),
+      registries_(scenario.runs.size()) {
+  if (wanted.trace) ledger_.trace_to(&outcome_.trace);
+  network_.on_mishap([this](uint64_t process) { ledger_.note_mishap(process); });
+  make_hosts();
+  make_servers();
+  schedule_runs();
+  for (size_t fault : scenario.kept_faults) schedule(scenario.faults[fault]);
+}
+
+int64_t drift(Chance& chance, const Setting& setting) {
+  const int64_t most = setting.drift_ppm;
+  return static_cast<int64_t>(chance.below(static_cast<uint64_t>(2 * most + 1))) - most;
+}
+
+void Fleet::make_hosts() {
+  for (size_t i = 0; i < setting_.hosts; ++i) {
+    Chance chance(scenario_.seed, 5, i);
+    const int64_t ppm = drift(chance, setting_);
+    const Nanos since_boot = chance.between(1min, 1000h);
+    const Nanos skew = chance.between(-setting_.skew, setting_.skew);
+    hosts_.push_back({i, Clock(since_boot, ppm), Clock(kEpoch + skew, ppm)});
+  }
+}
+
+void Fleet::make_servers() {
+  for (size_t i = 0; i < setting_.servers; ++i) {
+    Chance chance(scenario_.seed, 6, i);
+    const int64_t ppm = drift(chance, setting_);
+    const Nanos skew = chance.between(-setting_.skew, setting_.skew);
+    Server& server = servers_.emplace_back(world_, network_, engine(), scripts_.for_servers(), i,
+                                           Clock(kEpoch + skew, ppm));
+    server.on_script([this](const Server& one, const Command& words, const Reply& reply) {
+      on_script(one, words, reply);
+    });
+    // It has been up for long.
+    server.restart(Server::Data::lost, 0s);
+    server.clock().step(world_.now(), 2min);
+  }
+}
+
+void Fleet::schedule_runs() {
+  for (size_t run : scenario_.kept_runs) {
+    world_.at(scenario_.runs[run].at, [this, run] { begin_run(run); });
+  }
+}
+
+void Fleet::begin_run(size_t run) {
+  const Run& plan = scenario_.runs[run];
+  registries_[run] = std::make_shared<redis::MemberRegistry>();
+  clients_[run] =
+      std::make_shared<Client>(world_, hosts_[plan.host], ledger_, plan, run, broken_.client,
+                               [this](Process& process) { return open(process); });
+  clients_[run]->process().on_death(
+      [this](const WirePtr& wire) { close_wire(world_, network_, servers_[wire->server], wire); });
+  clients_[run]->live([this, run] {
+    clients_[run].reset();
+    registries_[run].reset();
+  });
+}
+
+std::unique_ptr<lock::LockServer> Fleet::open_member(Process& process, Server& server) {
+  LinkOptions options;
+  options.member = setting_.servers > 1;
+  options.counts_everybody = broken_.client == ClientRule::passes_over_members_that_restarted;
+  options.final_script = scripts_.for_stores().release.sha1;
+  auto link =
+      std::make_unique<Link>(process, server, network_, options, registries_[process.number()]);
+  return break_member(
+      std::make_unique<redis::RedisStore>(std::move(link), "rlock:", scripts_.for_stores()),
+      broken_.client);
+}
+
+std::unique_ptr<lock::LockServer> Fleet::open(Process& process) {
+  // Without a majority: whichever server this host prefers decides.
+  const bool alone = broken_.client == ClientRule::needs_a_majority;
+  if (setting_.servers == 1 || alone) {
+    Server& server = servers_[process.host().number % setting_.servers];
+    return break_store(open_member(process, server), broken_.client);
+  }
+  std::vector<lock::MakeServer> makers;
+  for (Server& server : servers_) {
+    makers.push_back([this, &process, &server] { return open_member(process, server); });
+  }
+  auto store = std::make_unique<lock::QuorumStore>(
+      std::move(makers), lock::QuorumSources{process.chance(), [] { return wall_micros(); }});
+  return break_store(std::move(store), broken_.client);
+}
+
+void Fleet::schedule(const Fault& fault) {
+  world_.at(fault.at, [this, &fault] { strike(fault); });
+  last_strike_ = std::max(last_strike_, fault.at + fault.lasts);
+  if (fault.kind != FaultKind::fail_over) return;
+  world_.at(fault.at - fault.amount, [this, &fault] { servers_[fault.which].remember(); });
+}
+
+void Fleet::cut(size_t host, size_t server, Moment until) {
+  network_.cut(host, server, until);
+  for (size_t run = 0; run < clients_.size(); ++run) {
+    if (clients_[run] && scenario_.runs[run].host == host) ledger_.note_mishap(run);
+  }
+}
+
+void Fleet::strike(const Fault& fault) {
+  ++ledger_.counts().faults;
+  ledger_.trace("FAULT: " + describe(fault));
+  switch (fault.kind) {
+    case FaultKind::kill:
+    case FaultKind::stop:
+    case FaultKind::interrupt:
+      return strike_process(fault);
+    case FaultKind::cut:
+      return cut(fault.which, fault.server, world_.now() + fault.lasts);
+    case FaultKind::host_step:
+      return hosts_[fault.which].wall.step(world_.now(), fault.amount);
+    default:
+      ledger_.note_server_mishap();
+      return strike_server(fault, servers_[fault.which]);
+  }
+}
+
+void Fleet::strike_process(const Fault& fault) {
+  const auto client = clients_[fault.which];
+  if (!client) return;
+  ledger_.note_mishap(fault.which);
+  if (fault.kind == FaultKind::kill) {
+    ++ledger_.counts().kills;
+    return client->kill();
+  }
+  if (fault.kind == FaultKind::interrupt) return client->process().interrupt();
+  client->process().stop();
+  world_.after(fault.lasts, [client] { client->process().resume(); });
+}
+
+void Fleet::strike_server(const Fault& fault, Server& server) {
+  server.note_mishap();
+  // What it was asked meanwhile is answered late.
+  world_.after(fault.lasts, [this] { ledger_.note_server_mishap(); });
+  switch (fault.kind) {
+    case FaultKind::cut_server:
+      for (const Host& host : hosts_) {
+        network_.cut(host.number, server.number(), world_.now() + fault.lasts);
+      }
+      return;
+    case FaultKind::hang:
+      return server.hang_until(world_.now() + fault.lasts);
+    case FaultKind::restart:
+      return server.restart(Server::Data::kept, fault.lasts);
+    case FaultKind::forget:
+      return server.restart(Server::Data::lost, fault.lasts);
+    case FaultKind::flush:
+      return server.lose_data();
+    case FaultKind::fail_over:
+      return server.fail_over(fault.lasts);
+    default:
+      return server.clock().step(world_.now(), fault.amount);
+  }
+}
+
+void Fleet::on_script(const Server& server, const Command& words, const Reply& reply) {
+  ++ledger_.counts().scripts;
+  const int64_t micros =
+      std::chrono::duration_cast<std::chrono::microseconds>(server.shown()).count();
+  std::string bytes;
+  append_wire(bytes, reply);
+  auto add = [this](std::string_view text) {
+    for (unsigned char c : text) outcome_.digest = (outcome_.digest ^ c) * 0x100000001b3;
+  };
+  add(std::to_string(server.number()) + " " + std::to_string(micros));
+  for (const std::string& word : words) add(word);
+  add(bytes);
+  if (wanted_.journal) outcome_.journal.push_back({server.number(), micros, words, bytes});
+}
+
+void Fleet::run_to_the_end() {
+  Moment end = std::max(setting_.lasts, last_strike_);
+  for (size_t run : scenario_.kept_runs) end = std::max(end, scenario_.runs[run].at);
+  Nanos patience = kPatience;
+  for (size_t run : scenario_.kept_runs) patience += scenario_.runs[run].hold + 100ms;
+  while (!world_.is_over() && world_.next_event() <= end + patience) {
+    world_.step();
+    if (ledger_.still_there() == 0 && world_.now() >= end) break;
+  }
+  outcome_.lasted = world_.now();
+  if (ledger_.still_there() == 0) return;
+  ledger_.report(Check::prompt, std::to_string(ledger_.still_there()) + " runs wait for ever");
+}
+
+void Fleet::check_what_is_left(bool everything) {
+  for (Server& server : servers_) {
+    Database& database = server.database();
+    for (const std::string& key : database.keys()) {
+      const bool memory = key.ends_with(":meta") || key.ends_with(":history");
+      const bool endless = database.look(key)->expires < 0;
+      if (everything || endless || !memory) {
+        ledger_.report(Check::left, server.label() + " still has " + key);
+      }
+    }
+  }
+}
+
+Outcome Fleet::live() {
+  run_to_the_end();
+  if (wanted_.journal) {
+    outcome_.last_keys = keys_as_text(servers_.front().database());
+    outcome_.last_micros = servers_.front().database().micros();
+  }
+  if (ledger_.still_there() == 0) {
+    for (Server& server : servers_) server.clock().step(world_.now(), kKeysLive);
+    check_what_is_left(false);
+    for (Server& server : servers_) server.clock().step(world_.now(), kMemoryLives);
+    check_what_is_left(true);
+  }
+  for (const auto& client : clients_) {
+    if (client) client->process().kill();
+  }
+  while (!world_.is_over() && ledger_.still_there() > 0) world_.step();
+  outcome_.violations = ledger_.violations();
+  outcome_.counts = ledger_.counts();
+  return std::move(outcome_);
+}
+
+}  // namespace
+
+Outcome play(const Scenario& scenario, const Broken& broken, const Wanted& wanted) {
+  return Fleet(scenario, broken, wanted).live();
+}
+
+std::vector<std::string> keys_as_text(Database& database) {
+  std::vector<std::string> lines;
+  for (const std::string& key : database.keys()) {
+    const Value& value = *database.look(key);
+    std::string text = key + " until " + std::to_string(value.expires) + ":";
+    if (const auto* string = std::get_if<std::string>(&value.data)) text += " " + *string;
+    if (const auto* list = std::get_if<List>(&value.data)) {
+      for (const auto& element : *list) text += " " + element;
+    }
+    if (const auto* hash = std::get_if<Hash>(&value.data)) {
+      std::vector<std::string> fields;
+      for (const auto& [field, content] : *hash) fields.push_back(" " + field + "=" + content);
+      std::sort(fields.begin(), fields.end());
+      for (const auto& field : fields) text += field;
+    }
+    if (const auto* set = std::get_if<SortedSet>(&value.data)) {
+      for (const auto& [score, member] : set->rows()) text += " " + member + "=" + text_of(score);
+    }
+    lines.push_back(std::move(text));
+  }
+  return lines;
+}
+
+}  // namespace rlock::sim

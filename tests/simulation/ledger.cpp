@@ -1,0 +1,177 @@
+#include "simulation/ledger.hpp"
+
+#include <algorithm>
+
+namespace rlock::sim {
+namespace {
+
+// A grant that nobody claims ends so soon, and a waiter looks so late after it.
+constexpr Nanos kClaim = 2s;
+constexpr Nanos kSlack = 1s;
+// By how much a message may be late, or the answer to what was asked of a server that hung.
+constexpr Nanos kLatest = 45s;
+
+}  // namespace
+
+const char* to_string(Check check) {
+  switch (check) {
+    case Check::exclusion:
+      return "two commands at once";
+    case Check::tokens:
+      return "tokens do not grow";
+    case Check::order:
+      return "not in order";
+    case Check::prompt:
+      return "waits too long";
+    case Check::left:
+      return "left behind";
+  }
+  return "";
+}
+
+Ledger::Ledger(const World& world, const Scenario& scenario)
+    : world_(world), scenario_(scenario), records_(scenario.runs.size()) {}
+
+std::string Ledger::name(size_t run) const {
+  return "run " + std::to_string(run);
+}
+
+void Ledger::trace(const std::string& text) {
+  if (trace_ != nullptr) trace_->push_back(in_seconds(world_.now()) + "  " + text);
+}
+
+void Ledger::report(Check check, const std::string& text) {
+  if (!scenario_.setting.checks.contains(check)) return;
+  violations_.push_back({check, world_.now(), text});
+  trace(std::string("VIOLATION, ") + to_string(check) + ": " + text);
+}
+
+void Ledger::came(size_t run) {
+  ++there_;
+  ++counts_.runs;
+  records_[run].phase = RunRecord::Phase::asking;
+  trace(name(run) + " comes");
+}
+
+void Ledger::queued(size_t run, uint64_t ticket) {
+  RunRecord& record = records_[run];
+  if (record.phase == RunRecord::Phase::asking) {
+    ++counts_.queued;
+    record.phase = RunRecord::Phase::waiting;
+    record.queued = world_.now();
+    book_of(run).waiting.push_back(run);
+    trace(name(run) + " waits with ticket " + std::to_string(ticket));
+  }
+  record.ticket = ticket;
+}
+
+void Ledger::granted(size_t run, uint64_t token) {
+  RunRecord& record = records_[run];
+  record.phase = RunRecord::Phase::granted;
+  record.granted = world_.now();
+  record.token = token;
+  std::erase(book_of(run).waiting, run);
+  check_order(run, book_of(run));
+  trace(name(run) + " has the lock with token " + std::to_string(token));
+}
+
+void Ledger::started(size_t run) {
+  RunRecord& record = records_[run];
+  LockBook& book = book_of(run);
+  record.phase = RunRecord::Phase::running;
+  record.started = world_.now();
+  record.ran = true;
+  ++counts_.commands;
+  trace(name(run) + " starts its command");
+  check_exclusion(run, book);
+  check_tokens(run, book);
+  check_prompt(run, book);
+  book.running.push_back(run);
+}
+
+void Ledger::stopped(size_t run) {
+  LockBook& book = book_of(run);
+  if (std::erase(book.running, run) == 0) return;
+  book.free_since = world_.now();
+  // Its rlock may be stopped, or cut off.
+  if (records_[run].disturbed) died(run);
+  trace("the command of " + name(run) + " has ended");
+}
+
+void Ledger::died(size_t run, Nanos late) {
+  LockBook& book = book_of(run);
+  const Nanos lease = std::max<Nanos>(kClaim, scenario_.runs[run].ttl * 101 / 100);
+  book.leased_until = std::max(book.leased_until, world_.now() + late + lease);
+  note_mishap(run);
+}
+
+void Ledger::left(size_t run) {
+  --there_;
+  RunRecord& record = records_[run];
+  // It may have been granted the lock without knowing, or have been cut off from giving it back.
+  if (record.disturbed) died(run, kLatest);
+  // Who was refused leaves no tombstone, against which a repeated request would come too late.
+  if (scenario_.runs[run].patience == 0s && !record.ran) died(run, kLatest);
+  record.phase = RunRecord::Phase::over;
+  std::erase(book_of(run).waiting, run);
+  trace(name(run) + " is gone");
+}
+
+void Ledger::check_exclusion(size_t run, const LockBook& book) {
+  uint64_t limit = scenario_.runs[run].limit.value();
+  for (size_t other : book.running) limit = std::min(limit, scenario_.runs[other].limit.value());
+  if (book.running.size() < limit) return;
+  report(Check::exclusion, name(run) + " (token " + std::to_string(records_[run].token) +
+                               ") runs beside " + name(book.running.front()) + " (token " +
+                               std::to_string(records_[book.running.front()].token) + ")");
+}
+
+// Beside others a command may start a little later than one that was granted the lock after it.
+void Ledger::check_tokens(size_t run, LockBook& book) {
+  const uint64_t token = records_[run].token;
+  const bool alone = book.running.empty() && !scenario_.setting.modes;
+  if (token <= book.highest && alone) {
+    report(Check::tokens, name(run) + " has token " + std::to_string(token) + " after " +
+                              std::to_string(book.highest));
+  }
+  for (size_t other : book.running) {
+    if (records_[other].token == token) report(Check::tokens, name(run) + " shares its token");
+  }
+  book.highest = std::max(book.highest, token);
+}
+
+// Nobody with a later ticket was granted the lock before one that waited and was well. Tokens say
+// in which order the server granted it; tickets come from the same counter, as if who was granted
+// it at once had had its token for a ticket.
+void Ledger::check_order(size_t run, LockBook& book) {
+  const RunRecord& record = records_[run];
+  const uint64_t own = record.ticket == 0 ? record.token : record.ticket;
+  auto next = book.served.lower_bound(record.token);
+  const uint64_t before = next == book.served.begin() ? 0 : std::prev(next)->second;
+  const bool well = !record.disturbed && record.ticket != 0 && server_mishap_ < record.queued;
+  if (well && before > own) {
+    report(Check::order, name(run) + " with ticket " + std::to_string(own) +
+                             " was granted the lock after one with ticket " +
+                             std::to_string(before));
+  }
+  next = book.served.emplace_hint(next, record.token, std::max(before, own));
+  for (++next; next != book.served.end() && next->second < own; ++next) next->second = own;
+}
+
+// While one waited that was well: from when the lock was free to this command's start. A grant to
+// one that is stopped or cut off ends with its claim.
+void Ledger::check_prompt(size_t run, const LockBook& book) {
+  const RunRecord& record = records_[run];
+  if (record.disturbed || record.ticket == 0 || !book.running.empty()) return;
+  const Moment since = std::max({book.free_since, book.leased_until, record.queued});
+  if (server_mishap_ + kLatest >= since) return;
+  const Nanos gap = world_.now() - since;
+  counts_.longest_gap = std::max(counts_.longest_gap, gap);
+  if (gap <= kSlack) return;
+  const auto slow = std::count_if(book.waiting.begin(), book.waiting.end(),
+                                  [this](size_t other) { return records_[other].disturbed; });
+  if (gap <= kSlack + slow * (kClaim + kSlack)) return;
+  report(Check::prompt, name(run) + " starts " + in_seconds(gap) + " after the lock was free");
+}
+
+}  // namespace rlock::sim

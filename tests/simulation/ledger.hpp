@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "simulation/scenario.hpp"
+
+namespace rlock::sim {
+
+struct Violation {
+  Check check;
+  Moment at;
+  std::string text;
+};
+const char* to_string(Check check);
+
+// How one run went, in true time.
+struct RunRecord {
+  enum class Phase { coming, asking, waiting, granted, running, over };
+  Phase phase = Phase::coming;
+  Moment queued{0};  // known to it
+  Moment granted{0};
+  Moment started{0};
+  uint64_t ticket = 0;  // 0: it was never queued
+  uint64_t token = 0;
+  bool disturbed = false;  // something befell its process or its messages
+  bool ran = false;
+};
+
+struct Counts {
+  uint64_t runs = 0, commands = 0, queued = 0, scripts = 0, kills = 0, faults = 0;
+  Nanos longest_gap{0};  // between two commands while one waited, undisturbed
+};
+
+// What the commands did in true time, which nobody in the world knows, and whether it was right.
+class Ledger {
+ public:
+  Ledger(const World& world, const Scenario& scenario);
+
+  void came(size_t run);
+  void queued(size_t run, uint64_t ticket);
+  void granted(size_t run, uint64_t token);
+  void started(size_t run);
+  void stopped(size_t run);
+  void left(size_t run);  // its process has ended
+  void note_mishap(size_t run) { records_[run].disturbed = true; }
+  void note_server_mishap() { server_mishap_ = world_.now(); }
+  // Its lease, or its place in the queue, is left to end by itself; what it has sent may arrive
+  // `late`.
+  void died(size_t run, Nanos late = 0s);
+
+  void report(Check check, const std::string& text);
+  const std::vector<Violation>& violations() const { return violations_; }
+  const RunRecord& record(size_t run) const { return records_[run]; }
+  Counts& counts() { return counts_; }
+  size_t still_there() const { return there_; }
+  // Each step, for a replay to be read.
+  void trace_to(std::vector<std::string>* lines) { trace_ = lines; }
+  void trace(const std::string& text);
+
+ private:
+  struct LockBook {
+    std::vector<size_t> running;
+    std::vector<size_t> waiting;  // that know of their places
+    uint64_t highest = 0;         // token under which a command was started
+    Moment free_since{0};         // the last command's end
+    Moment leased_until{0};       // to one that is gone without having given it back
+    // By the token of each grant: the latest ticket that was served up to then.
+    std::map<uint64_t, uint64_t> served;
+  };
+
+  LockBook& book_of(size_t run) { return books_[scenario_.runs[run].lock]; }
+  void check_exclusion(size_t run, const LockBook& book);
+  void check_tokens(size_t run, LockBook& book);
+  void check_order(size_t run, LockBook& book);
+  void check_prompt(size_t run, const LockBook& book);
+  std::string name(size_t run) const;
+
+  const World& world_;
+  const Scenario& scenario_;
+  std::vector<RunRecord> records_;
+  std::map<size_t, LockBook> books_;
+  std::vector<Violation> violations_;
+  std::vector<std::string>* trace_ = nullptr;
+  Counts counts_;
+  Moment server_mishap_{-1h};
+  size_t there_ = 0;
+};
+
+}  // namespace rlock::sim

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lock/types.hpp"
+#include "simulation/network.hpp"
+
+// What happens in one history from outside: who comes when, and what fails. All of it follows from
+// a seed; parts may be left out, and the rest stays the same.
+namespace rlock::sim {
+
+enum class Check { exclusion, tokens, order, prompt, left };
+
+enum class FaultKind {
+  kill,         // a process of rlock
+  stop,         // and continued
+  interrupt,    // TERM
+  cut,          // a host from a server
+  cut_server,   // from all hosts
+  hang,         // a server
+  restart,      // a server, with its data
+  forget,       // a server restarts without its data
+  flush,        // a server loses its data
+  fail_over,    // to a replica that is behind by `amount`
+  server_step,  // of its clock, by `amount`
+  host_step,    // of a host's wall clock
+};
+const char* to_string(FaultKind kind);
+
+struct Fault {
+  FaultKind kind;
+  Moment at;
+  Nanos lasts{0};
+  Nanos amount{0};
+  size_t which = 0;   // the run; else the host or the server
+  size_t server = 0;  // of a cut
+};
+
+// One `rlock run`.
+struct Run {
+  Moment at;
+  size_t host = 0;
+  size_t lock = 0;
+  lock::Limit limit = lock::Limit::exclusive();
+  Millis ttl{10'000};
+  Nanos hold{0};
+  Nanos patience{0};  // max(): endless; 0: does not wait
+  Nanos dying{0};     // of the command, after TERM
+};
+
+// Where a server's clock is set back its leases only end later.
+enum class Steps { back, both };
+
+struct FaultRate {
+  FaultKind kind;
+  double each;  // how many for each run
+  Nanos shortest{0}, longest{0};
+  Nanos amount{0};  // at most, either way
+};
+
+// A kind of world.
+struct Setting {
+  std::string name;
+  size_t servers = 1;
+  size_t hosts = 20;
+  size_t locks = 2;
+  size_t runs = 60;
+  Nanos lasts{300s};  // in which all runs come
+  std::vector<Millis> ttls{Millis(3000), Millis(10'000), Millis(30'000)};
+  Nanos usual_hold{500ms};
+  double long_holds = 0.2;  // up to three leases
+  double endless = 0.5;     // wait without a limit
+  double never = 0.1;       // do not wait
+  bool modes = false;       // slots and shared ones among them
+  Rates rates{};
+  int64_t drift_ppm = 4800;  // of each clock, at most: two differ by less than 1 %
+  Nanos skew{2s};            // of the wall clocks, at most
+  Steps server_steps = Steps::back;
+  std::vector<FaultRate> faults{};
+  std::set<Check> checks{Check::exclusion, Check::tokens, Check::order, Check::prompt, Check::left};
+  std::set<std::string> left_out{};  // by shrink.cpp
+  Nanos period{0};  // of cron: each host comes again and again, at the same moment as the others
+};
+
+struct Scenario {
+  Setting setting;
+  uint64_t seed = 0;
+  std::vector<Run> runs;
+  std::vector<Fault> faults;
+  // What is left of them after others were left out: indices.
+  std::vector<size_t> kept_runs, kept_faults;
+};
+
+Scenario make_scenario(const Setting& setting, uint64_t seed);
+std::string describe(const Fault& fault);
+std::string describe(const Run& run);
+std::string in_seconds(Nanos time);
+
+}  // namespace rlock::sim

@@ -1,0 +1,173 @@
+#include "simulation/worlds.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace rlock::sim {
+namespace {
+
+// Within the bounds of what the manual promises.
+const std::vector<FaultRate> kProcessFaults{
+    {FaultKind::kill, 0.15},
+    {FaultKind::stop, 0.15, 50ms, 40s},
+    {FaultKind::interrupt, 0.05},
+    {FaultKind::cut, 0.1, 100ms, 40s},
+};
+const std::vector<FaultRate> kServerFaults{
+    {FaultKind::cut_server, 0.01, 100ms, 40s},
+    {FaultKind::hang, 0.02, 10ms, 30s},
+    {FaultKind::restart, 0.01, 50ms, 5s},
+    {FaultKind::host_step, 0.02, 0s, 0s, 1h},
+};
+
+std::vector<FaultRate> both(std::vector<FaultRate> more = {}) {
+  std::vector<FaultRate> all = kProcessFaults;
+  all.insert(all.end(), kServerFaults.begin(), kServerFaults.end());
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+Rates storm() {
+  Rates rates;
+  rates.delay = 2ms;
+  rates.late = 0.01;
+  rates.lost = 0.01;
+  rates.reset = 0.01;
+  rates.doubled = 0.03;
+  return rates;
+}
+
+Setting one_server() {
+  Setting setting;
+  setting.name = "one_server";
+  setting.rates = storm();
+  setting.faults = both();
+  return setting;
+}
+
+// The counters survive: tokens grow although no clock does.
+Setting clock_back() {
+  Setting setting = one_server();
+  setting.name = "clock_back";
+  setting.faults = both({{FaultKind::server_step, 0.05, 0s, 0s, 1min}});
+  setting.checks = {Check::exclusion, Check::tokens, Check::left};
+  return setting;
+}
+
+Setting modes() {
+  Setting setting = one_server();
+  setting.name = "modes";
+  setting.locks = 1;
+  setting.modes = true;
+  return setting;
+}
+
+// Members that forget do not count for a minute, and one at a time does.
+Setting quorum(const char* name, size_t servers) {
+  Setting setting = one_server();
+  setting.name = name;
+  setting.servers = servers;
+  setting.faults = both({{FaultKind::forget, 0.01, 50ms, 5s}});
+  setting.checks = {Check::exclusion, Check::tokens, Check::left};
+  return setting;
+}
+
+// A bad network between few hosts and members that forget again and again.
+Setting quorum_storm() {
+  Setting setting = quorum("quorum_storm", 3);
+  setting.hosts = 6;
+  setting.locks = 1;
+  setting.ttls = {Millis(3000), Millis(30'000)};
+  setting.rates.delay = 20ms;
+  setting.rates.lost = setting.rates.late = 0.04;
+  setting.rates.doubled = 0.4;
+  setting.faults = both({{FaultKind::forget, 0.15, 50ms, 5s}});
+  return setting;
+}
+
+// What no lock survives: tokens grow all the same.
+Setting losses() {
+  Setting setting = one_server();
+  setting.name = "losses";
+  setting.faults = both({{FaultKind::forget, 0.02, 50ms, 5s},
+                         {FaultKind::flush, 0.02},
+                         {FaultKind::fail_over, 0.02, 50ms, 5s, 3s}});
+  setting.checks = {Check::tokens, Check::left};
+  return setting;
+}
+
+// Clocks that differ by much more than 1 %, where renewals fail while others wait.
+Setting drifting() {
+  Setting setting;
+  setting.name = "drifting";
+  setting.locks = 1;
+  setting.hosts = 10;
+  setting.ttls = {Millis(30'000)};
+  setting.drift_ppm = 250'000;
+  setting.endless = 1;
+  setting.never = 0;
+  setting.long_holds = 0.8;
+  setting.faults = {{FaultKind::cut, 0.4, 10s, 60s}};
+  return setting;
+}
+
+Setting crowd() {
+  Setting setting;
+  setting.name = "crowd";
+  setting.hosts = 1000;
+  setting.locks = 1;
+  setting.runs = 10'000;
+  setting.lasts = 60s;
+  setting.ttls = {Millis(30'000)};
+  setting.usual_hold = 20ms;
+  setting.long_holds = 0;
+  setting.endless = 1;
+  setting.never = 0;
+  setting.faults = {{FaultKind::kill, 0.02}, {FaultKind::stop, 0.01, 50ms, 20s}};
+  return setting;
+}
+
+// Each host runs a daily job, together with the nine others that share its lock. A day: `fleet cron
+// --days N` makes it longer.
+Setting cron() {
+  Setting setting = one_server();
+  setting.name = "cron";
+  setting.hosts = 1000;
+  setting.locks = 100;
+  setting.period = 24h;
+  setting.runs = 1'000;
+  setting.lasts = 24h;
+  setting.usual_hold = 2s;
+  setting.long_holds = 0.05;
+  setting.endless = 0.2;
+  setting.never = 0.5;
+  setting.ttls = {Millis(30'000), Millis(60'000)};
+  setting.rates.lost = setting.rates.late = setting.rates.reset = 0.001;
+  for (FaultRate& rate : setting.faults) rate.each /= 20;
+  return setting;
+}
+
+}  // namespace
+
+const std::vector<Setting>& worlds() {
+  static const std::vector<Setting> all{one_server(),
+                                        clock_back(),
+                                        modes(),
+                                        quorum("quorum_of_3", 3),
+                                        quorum("quorum_of_5", 5),
+                                        quorum_storm(),
+                                        losses(),
+                                        drifting(),
+                                        crowd(),
+                                        cron()};
+  return all;
+}
+
+const Setting& world_named(const std::string& name) {
+  for (const Setting& setting : worlds()) {
+    if (setting.name == name) return setting;
+  }
+  throw std::out_of_range("there is no world \"" + name + "\"");
+}
+
+}  // namespace rlock::sim
