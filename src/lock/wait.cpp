@@ -116,7 +116,11 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
     return WaitResult(Acquired{granted->token, sent_at, granted->owner.value_or(state.call.owner),
                                granted->slot, state.started});
   }
-  if (auto* busy = std::get_if<Busy>(&reply)) return WaitResult(std::move(*busy));
+  if (auto* busy = std::get_if<Busy>(&reply)) {
+    // An earlier request that arrives late would be granted a lock that nobody uses.
+    if (state.lost_reply) return cancel_and_return(state, WaitResult(std::move(*busy)));
+    return WaitResult(std::move(*busy));
+  }
   if (auto* ended = std::get_if<OwnerEnded>(&reply)) {
     // A revoked grant counts as held until its owner confirms: else the next one waits for its end.
     if (ended->ending == OwnerEnd::forced)
@@ -206,6 +210,7 @@ std::optional<Result<WaitResult>> WaitLoop::recover(WaitState& state, Error erro
   if (is_hopeless(error, state.answered.has_value()) || now >= until)
     return cancel_and_return(state, std::move(error));
   observer_.transient_error(error);
+  state.lost_reply = true;
   state.transient_error = std::move(error);
   state.backoff = next_backoff(state.backoff);
   const TimePoint next = now + pause_after_failure(state);

@@ -78,6 +78,7 @@ class WaitLoop {
     int failed_waits = 0;               // in a row
     bool must_poll = false;             // and the observer knows
     bool first = true;                  // no request was sent yet
+    bool lost_reply = false;            // a request may still arrive at the server
 
     bool waits() const { return call.queueing == Queueing::wait; }
     // Far from the head: it asks less often, also after an outage.

@@ -46,11 +46,11 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
 }
 
 @test "metrics --output: the file is replaced, and says so when no server answers" {
-  rlock run nightly -- true
+  rlock run exported -- true
   echo old >metrics.prom
   run -0 rlock metrics --output metrics.prom
   [ -z "$output" ]
-  grep -qx 'rlock_runs_total{name="nightly"} 1' metrics.prom
+  grep -qx 'rlock_runs_total{name="exported"} 1' metrics.prom
   run -69 rlock metrics -u "redis+unix://$here/nothing.sock" --connect-timeout 0.2 --output metrics.prom
   grep -qx 'rlock_up 0' metrics.prom
   [ "$(grep -cv '^#' metrics.prom)" = 1 ]
@@ -67,34 +67,33 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
 }
 
 @test "check: a success within the time, a failure, a hold that is too long" {
-  run -2 rlock check nightly --within 26h
-  [[ $output == 'RLOCK CRITICAL - "nightly": no run has succeeded'* ]] || fail "$output"
-  run -3 rlock check nightly
-  rlock run nightly -- true
-  run -0 rlock check nightly --within 26h
-  [[ $output == 'RLOCK OK - "nightly": free; last success '*" |"*age=*s\;\;93600.000\;0* ]] || fail "$output"
+  run -2 rlock check checked --within 26h
+  [[ $output == 'RLOCK CRITICAL - "checked": no run has succeeded'* ]] || fail "$output"
+  run -3 rlock check checked
+  rlock run checked -- true
+  run -0 rlock check checked --within 26h
+  [[ $output == 'RLOCK OK - "checked": free; last success '*" |"*age=*s\;\;93600.000\;0* ]] || fail "$output"
   [ "${#lines[@]}" = 1 ]
-  sleep 0.01
-  run -2 rlock check nightly --within 0.001
-  run -7 rlock run nightly -- sh -c 'exit 7'
-  run -1 rlock check nightly --within 26h
-  [[ $output == 'RLOCK WARNING - "nightly": the last run failed: exit:7'* ]] || fail "$output"
-  run -2 rlock check nightly --critical
-  rlock run nightly -- true
-  hold nightly
-  run -0 rlock check nightly --max-held 1h --max-wait 1h --max-waiters 0
-  run -1 rlock check nightly --max-held 0.001
+  run -2 rlock check checked --within 0.001
+  run -7 rlock run checked -- sh -c 'exit 7'
+  run -1 rlock check checked --within 26h
+  [[ $output == 'RLOCK WARNING - "checked": the last run failed: exit:7'* ]] || fail "$output"
+  run -2 rlock check checked --critical
+  rlock run checked -- true
+  hold checked
+  run -0 rlock check checked --max-held 1h --max-wait 1h --max-waiters 0
+  run -1 rlock check checked --max-held 0.001
   [[ $output == *"held for "* ]] || fail "$output"
-  run -2 rlock check nightly --max-held 0.001 --critical
+  run -2 rlock check checked --max-held 0.001 --critical
 }
 
 @test "check: waiters" {
-  hold nightly
-  rlock run nightly -- true &
-  until [ "$(rlock status --json nightly | jq '.locks[0].waiters')" = 1 ]; do sleep 0.05; done
-  run -1 rlock check nightly --max-waiters 0
+  hold waited-for
+  rlock run waited-for -- true &
+  until [ "$(rlock status --json waited-for | jq '.locks[0].waiters')" = 1 ]; do sleep 0.05; done
+  run -1 rlock check waited-for --max-waiters 0
   [[ $output == *"1 wait (at most 0)"* ]] || fail "$output"
-  run -1 rlock check nightly --max-wait 0.001
+  run -1 rlock check waited-for --max-wait 0.001
   [[ $output == *"the first waiter has waited for "* ]] || fail "$output"
 }
 
