@@ -61,8 +61,8 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
 
 @test "promtool is content with the metrics" {
   command -v promtool >/dev/null || skip "promtool is not installed"
-  run -1 rlock run nightly -- false
-  rlock run nightly -- true
+  run -1 rlock run measured -- false
+  rlock run measured -- true
   rlock metrics | promtool check metrics
 }
 
@@ -89,12 +89,13 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
 
 @test "check: waiters" {
   hold waited-for
-  rlock run waited-for -- true &
+  start rlock run waited-for -- true
   until [ "$(rlock status --json waited-for | jq '.locks[0].waiters')" = 1 ]; do sleep 0.05; done
   run -1 rlock check waited-for --max-waiters 0
   [[ $output == *"1 wait (at most 0)"* ]] || fail "$output"
   run -1 rlock check waited-for --max-wait 0.001
   [[ $output == *"the first waiter has waited for "* ]] || fail "$output"
+  let_go waited-for
 }
 
 @test "check: what it cannot find out is 3, on stdout" {
