@@ -78,3 +78,14 @@ TEST_CASE("the first request alone is announced while it is on its way") {
   }
   CHECK(bench.awaited == 1);
 }
+
+TEST_CASE("a refusal is cancelled if the first request may still arrive") {
+  Bench bench;
+  bench.fails();
+  bench.answers(Busy{std::nullopt, 4});
+  bench.store.cancels.push_back({1ms, Result<CancelReply>(CancelReply::not_found)});
+  auto result = bench.run();
+  REQUIRE(result);
+  CHECK(std::get<Busy>(*result).waiters == 4);
+  CHECK(bench.store.cancelled == 1);
+}

@@ -201,17 +201,6 @@ TEST_CASE("a refused wait is reported at once") {
   CHECK(bench.store.cancelled == 0);
 }
 
-TEST_CASE("a refusal after a request that may arrive late is cancelled") {
-  Bench bench;
-  bench.fails(ErrorKind::unavailable, Retry::later);
-  bench.answers(Busy{std::nullopt, 4});
-  bench.replies_to_cancel(CancelReply::not_found);
-  auto result = bench.run();
-  REQUIRE(result);
-  CHECK(std::get<Busy>(*result).waiters == 4);
-  CHECK(bench.store.cancelled == 1);
-}
-
 TEST_CASE("a waiter that was removed stops waiting") {
   Bench bench;
   bench.answers(place(1));
