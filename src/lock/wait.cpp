@@ -116,20 +116,16 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
     return WaitResult(Acquired{granted->token, sent_at, granted->owner.value_or(state.call.owner),
                                granted->slot, state.started});
   }
-  if (auto* busy = std::get_if<Busy>(&reply)) {
-    // An earlier request that arrives late would be granted a lock that nobody uses.
-    if (state.lost_reply) return cancel_and_return(state, WaitResult(std::move(*busy)));
-    return WaitResult(std::move(*busy));
-  }
+  if (auto* busy = std::get_if<Busy>(&reply)) return refused(state, std::move(*busy));
   if (auto* ended = std::get_if<OwnerEnded>(&reply)) {
     // A revoked grant counts as held until its owner confirms: else the next one waits for its end.
     if (ended->ending == OwnerEnd::forced)
       return cancel_and_return(state, WaitResult(std::move(*ended)));
     return WaitResult(std::move(*ended));
   }
-  if (auto* done = std::get_if<AlreadyDone>(&reply)) return WaitResult(std::move(*done));
-  if (auto* failed = std::get_if<FailedTooOften>(&reply)) return WaitResult(*failed);
-  if (auto* newer = std::get_if<Superseded>(&reply)) return WaitResult(std::move(*newer));
+  if (auto* done = std::get_if<AlreadyDone>(&reply)) return refused(state, std::move(*done));
+  if (auto* failed = std::get_if<FailedTooOften>(&reply)) return refused(state, *failed);
+  if (auto* newer = std::get_if<Superseded>(&reply)) return refused(state, std::move(*newer));
   if (auto* queued = std::get_if<Queued>(&reply)) {
     state.call.ticket = queued->ticket;
     state.holder = queued->holder;
@@ -144,6 +140,12 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
   if (poller_.now() >= until) return cancel_and_return(state, WaitResult(TimedOut{state.holder}));
   if (++state.sweeps <= kMostSweeps) return std::nullopt;
   return pause_before_retry(state, until, poll_pause(state));
+}
+
+// An earlier request that arrives late would be granted a lock that nobody uses.
+Result<WaitResult> WaitLoop::refused(const WaitState& state, WaitResult why) {
+  if (state.lost_reply) return cancel_and_return(state, std::move(why));
+  return why;
 }
 
 std::optional<Result<WaitResult>> WaitLoop::wait(WaitState& state, const Queued& queued) {

@@ -95,6 +95,7 @@ class WaitLoop {
   std::optional<Result<WaitResult>> pause_before_retry(WaitState& state, TimePoint until,
                                                        Millis pause);
   std::optional<Result<WaitResult>> recover(WaitState& state, Error error);
+  Result<WaitResult> refused(const WaitState& state, WaitResult why);
   Result<WaitResult> cancel_and_return(const WaitState& state, Result<WaitResult> result);
   PollResult drive_ticking(Request& request, TimePoint deadline);
   Millis time_to_block(const WaitState& state, const Queued& queued);

@@ -22,7 +22,10 @@ end
 local function ended_reply()
   local scores = n_released > 0 and call('ZMSCORE', RELEASED, owner, owner .. ':0') or {}
   local end_kind = kind_of(scores[1])
-  if end_kind == DONE and what then return decided(what) or {'gone', 'done', ''} end
+  if end_kind == DONE and what then
+    local failures = tonumber(string.match(note_of(owner), '^failed (%d+)$'))
+    return decided(what) or failures and {'failed', failures} or {'gone', 'done', ''}
+  end
   if end_kind and end_kind > REQUEUED then return {'gone', KINDS[end_kind], note_of(owner)} end
   if kind_of(scores[2]) then return {'gone', 'released', ''} end
   if is_late(owner, stamp) then return {'gone', 'cancelled', ''} end
@@ -30,7 +33,7 @@ local function ended_reply()
 end
 
 -- Of the waiters that supersede others only one stays: that with the greatest number; without numbers the last one.
-local superseded_reply, replaces, take_over, note_newest
+local superseded_reply, replaces, take_over, note_newest, overtaken
 do
   local number = tonumber(supersede or '')
   local function number_of(line) return tonumber(string.match(line.words, ' supersede=(%d+)')) end
@@ -54,6 +57,19 @@ do
       older = tonumber(given_ticket) > 0 and tonumber(given_ticket) < tonumber(queue_ticket(other))
     end
     return older and {'superseded', line.record} or nil
+  end
+
+  -- A newer one has held the lock since this one was granted it: cancels the grant.
+  function overtaken(line)
+    local newest = number and line.state == 'granted' and read_mark('newest')
+    if not newest or newest.token <= number then return nil end
+    remove_holder(owner)
+    remove_waiter(owner)
+    add_tombstone(owner, SUPERSEDED)
+    call('HSET', WHO, '!' .. owner, newest.record)
+    note_skip(record)
+    admit()
+    return {'superseded', newest.record}
   end
 
   function replaces() return other_one() ~= nil end
@@ -100,6 +116,8 @@ end
 local function claim(line)
   if not line then return {'gone', 'expired', ''} end
   if line.state == 'revoked' then return {'gone', 'forced', note_of(owner)} end
+  local newer = overtaken(line)
+  if newer then return newer end
   note_newest()
   note_stamp(owner, stamp)
   note_keep()
@@ -164,14 +182,13 @@ local function done_reply()
 end
 
 -- It cancels its grant, and gives up its place in the queue.
-local function leave_as_done()
+local function leave_as_done(verdict)
   if queue_ticket(owner) or held_until(owner) then
     if held_until(owner) then remove_holder(owner) end
-    remove_waiter(owner)
-    add_tombstone(owner, DONE)
+    end_as_done(owner, verdict)
   end
   keep_mark(what)
-  note_skip(record, true)
+  note_skip(record, verdict[1] == 'done')
   admit()
 end
 
@@ -198,7 +215,7 @@ end
 
 reply = done_reply()
 if reply then
-  leave_as_done()
+  leave_as_done(reply)
   finish(owner)
   return with_wakes(reply)
 end

@@ -24,7 +24,7 @@ if older then return older end
 local function denied()
   local verdict = ' acl:' .. (user or '') .. '='
   local _, at = string.find(words, verdict, 1, true)
-  if not redis.acl_check_cmd or (at and user and now < tonumber(string.match(words, '^%d+', at + 1))) then return nil end
+  if not redis.acl_check_cmd or (at and user and now < tonumber(string.match(words, '^%d+', at + 1) or 0)) then return nil end
   for _, command in ipairs({'BLPOP', 'DEL', 'GET', 'HDEL', 'HEXISTS', 'HGET', 'HGETALL', 'HLEN', 'HMGET', 'HSET',
                             'LINDEX', 'LPUSH', 'LSET', 'LTRIM', 'PEXPIRE', 'PEXPIREAT', 'PTTL', 'SET', 'ZADD', 'ZCARD',
                             'ZCOUNT', 'ZMSCORE', 'ZRANGE', 'ZRANGEBYSCORE', 'ZRANK', 'ZREM', 'ZSCORE'}) do

@@ -4,13 +4,15 @@
 local field, given = unpack(ARGV)
 
 if older then return older end
+if not memory and n_once == 0 and (given or '0') == '0' then return {'forgotten', 0} end
 touch()
 
 -- What is running now counts when it succeeds: its token is greater than that of all that ended.
 local function last_ended()
   local holder = folded and lone_owner or call('ZRANGE', HOLDERS, 0, 0)[1]
   local line = holder and read_line(holder)
-  if n_holders == 1 and line and line.state ~= 'cooldown' then return line.token - 1 end
+  -- Where only nested runs go on, the run that has this token has ended.
+  if n_holders == 1 and line and line.state ~= 'cooldown' and live_entries(line)['0'] then return line.token - 1 end
   return math.max(meta.last, now_us)
 end
 
@@ -26,7 +28,8 @@ else
   local all, old = n_once > 0 and call('HGETALL', ONCE) or {}, {}
   for i = 1, #all, 2 do
     local token, ended = string.match(all[i + 1], '^1 %d+ (%d+) %d+ %d+ (%d+) ')
-    if tonumber(token or 0) <= through then
+    -- The token of `newest` is a number that a user chose; `waits` is of a waiter, not of what was done.
+    if all[i] == 'newest' or all[i] ~= 'waits' and tonumber(token or 0) <= through then
       old[#old + 1] = all[i]
       if ended ~= '0' then marks = marks + 1 end
     end

@@ -44,8 +44,15 @@ local function pass_by(owner)
   wake(owner, 'look')
 end
 
--- Grants to the waiters in front as far as they fit, and drops dead ones on the way, and those whose work is done. `excluded` has just cancelled its
--- grant and would get it again at once.
+-- A waiter whose work is done, or failed too often, leaves; it may ask again once both are forgotten.
+local function end_as_done(owner, verdict)
+  remove_waiter(owner)
+  add_tombstone(owner, DONE)
+  if verdict[1] == 'failed' then call('HSET', WHO, '!' .. owner, 'failed ' .. int(verdict[2])) end
+end
+
+-- Grants to the waiters in front as far as they fit, and drops dead ones on the way, and those whose work is done.
+-- `excluded` has just cancelled its grant and would get it again at once.
 local function admit(excluded)
   if n_queue == 0 then return end
   local ADMIT = 64  -- granted by one script, or found to be done
@@ -54,14 +61,14 @@ local function admit(excluded)
     if not head then return end
     local line = read_line(head)
     local what = once_of(line)
+    local verdict = what and decided(what)
     local beat = tonumber(call('ZSCORE', ALIVE, head) or 0)
     if not line or beat <= now then
       remove_waiter(head)
       add_tombstone(head, EXPIRED)
-    elseif what and decided(what) then
-      remove_waiter(head)
-      add_tombstone(head, DONE)
-      note_skip(line.record, true)
+    elseif verdict then
+      end_as_done(head, verdict)
+      note_skip(line.record, verdict[1] == 'done')
       wake(head, 'done')
     elseif head == excluded or not fits(line.limit) then
       return

@@ -87,7 +87,7 @@ bool goes_on(Visit& visit, int number) noexcept {
 // false when the folder cannot be read.
 template <class Visit>
 bool for_each_number_in(int folder, Visit visit) noexcept {
-  __attribute__((uninitialized)) alignas(dirent64) char buffer[8192];
+  alignas(dirent64) char buffer[8192] __attribute__((uninitialized));
   while (true) {
     long got = syscall(SYS_getdents64, folder, buffer, sizeof buffer);
     if (got <= 0) return got == 0;

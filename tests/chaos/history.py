@@ -225,6 +225,7 @@ class Ledger:
     def __init__(self):
         self.locks = {}
         self.ms = {}
+        self.timed = set()  # locks of which a command of this transaction shows the time
         self.pending = []
 
     def command(self, words):
@@ -235,16 +236,20 @@ class Ledger:
             self.settle()
         elif len(words) > 2 or name in ("DEL", "UNLINK"):
             lock = split_key(words[1])[0]
-            self.ms[lock] = time_of(words) or self.ms.get(lock, 0)
+            if (ms := time_of(words)) is not None:
+                self.ms[lock] = ms
+                self.timed.add(lock)
             self.pending += [(lock, entry) for entry in entries_of(words)]
         if name == "EXEC":
             self.settle()
 
     def settle(self):
         for lock, entry in self.pending:
-            entry.ms = self.ms.get(lock, 0)
+            # The release of a grant that was never confirmed shows no time.
+            known = entry.what != "tombstone" or lock in self.timed
+            entry.ms = self.ms.get(lock, 0) if known else 0
             self.locks.setdefault(lock, []).append(entry)
-        self.pending = []
+        self.pending, self.timed = [], set()
 
     def wiped(self):
         self.settle()

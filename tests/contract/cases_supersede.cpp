@@ -59,6 +59,22 @@ void takes_the_ticket(Lab& lab) {
   need(lab.waiters() == "BED", "another order");
 }
 
+// One that claims its grant only after a newer one has run beside others.
+void claimed_too_late(Lab& lab) {
+  Ask older = newest(5), newer = newest(7), other;
+  older.limit = newer.limit = other.limit = lock::Limit::slots(2);
+  lab.granted('A', other);
+  lab.granted('B', other);
+  lab.queued('C', older);
+  lab.release('A');
+  lab.release('B');
+  lab.granted('D', newer);
+  lab.release('D');
+  superseded(lab, 'C', older, 'D');
+  superseded(lab, 'C', older, 'D');
+  need(lab.holders().empty(), "it holds the lock");
+}
+
 // An older one that is retried, when the newer one has run or runs.
 void older_never_wins(Lab& lab) {
   lab.granted('A', newest(7));
@@ -144,6 +160,7 @@ const std::vector<NamedCase>& supersede_cases() {
       {"supersede: the one with the greatest number stays", greatest_stays},
       {"supersede: without numbers the last one stays", without_numbers},
       {"supersede: it takes the ticket of the one that it replaces", takes_the_ticket},
+      {"supersede: a grant that is claimed too late is cancelled", claimed_too_late},
       {"supersede: an older one that is retried never wins", older_never_wins},
       {"supersede: one that gave up does not count", given_up},
       {"supersede: only one that queues replaces another", only_who_queues},

@@ -16,7 +16,7 @@ const std::vector<Mutant> kUsualWay{
        "if mark.ended == 0 then return end"}},
      "what other servers"},
     {"forget keeps to no agreement",
-     {{"if tonumber(token or 0) <= through then", "if true then"}},
+     {{"tonumber(token or 0) <= through then", "true then"}},
      "a server forgets"},
     {"forget of a key keeps to no agreement",
      {{"if mark.ended > 0 and mark.token <= through then marks", "if mark.ended > 0 then marks"}},

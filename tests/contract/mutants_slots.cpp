@@ -80,6 +80,9 @@ const std::vector<Mutant> kUsualWay{
        "tonumber(queue_ticket(other))",
        "older = false"}},
      "supersede: one that comes"},
+    {"an overtaken grant is claimed",
+     {{"local newer = overtaken(line)", "local newer = nil"}},
+     "supersede: a grant"},
 };
 
 const std::vector<Mutant> kShortWays{

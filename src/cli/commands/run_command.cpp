@@ -150,6 +150,11 @@ run::RunOutcome run_unlocked(run::Plan plan, RunObserver& observer, run::Signals
                            signals);
 }
 
+std::optional<std::string> once_key(const lock::AcquireCall& claim) {
+  if (!claim.once || claim.once->kind != lock::OnceKind::key) return std::nullopt;
+  return claim.once->key;
+}
+
 int run_under_lock(RunSettings settings, Session& session, run::Signals& signals,
                    Verbosity verbosity, std::optional<EventLog> log) {
   run::Plan& plan = settings.plan;
@@ -163,6 +168,7 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
                          .superseded_code = settings.waiting.superseded_code,
                          .done_code = settings.done_code,
                          .once = claim.once.has_value(),
+                         .once_key = once_key(claim),
                          .max_run = plan.max_run,
                          .format = session.format()};
   RunObserver observer(name, verbosity, std::move(log), service_manager());

@@ -113,7 +113,9 @@ class ExitVisitor {
             lock_at(context_) + " failed " + std::to_string(failed.times) +
                 (failed.times == 1 ? " time" : " times") +
                 " and is not tried again (--max-failures); see rlock history " + name +
-                ", and to try it again: rlock forget " + name};
+                ", and to try it again: rlock forget " + name +
+                (context_.once_key ? " --once " + util::printable(shell_quoted(*context_.once_key))
+                                   : std::string())};
   }
 
   RunExit operator()(const lock::Superseded& newer) const {

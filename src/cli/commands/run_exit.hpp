@@ -17,7 +17,8 @@ struct MessageContext {
   int conflict_code = 75;
   int superseded_code = 75;
   int done_code = 0;
-  bool once = false;  // a success is to be recorded
+  bool once = false;                      // a success is to be recorded
+  std::optional<std::string> once_key{};  // of --once
   std::optional<Millis> max_run{};
   Millis waited{0};
   redis::Format format = redis::Format::native;

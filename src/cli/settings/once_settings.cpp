@@ -118,6 +118,11 @@ Result<std::optional<std::string>> once_key_choice(const Choices& choices) {
     return usage(
         "--once: the KEY is empty; a variable that is not set expands to that (--once \"$UNSET\")");
   }
+  if (key->starts_with('-') || key->find_first_not_of(' ') == std::string::npos) {
+    return usage("--once: bad KEY " + quoted_word(*key) +
+                 ": it must not be blank or begin with \"-\"; put quotes around a variable (--once "
+                 "\"$KEY\")");
+  }
   if (const char* why = lock::why_bad_name(*key)) {
     return usage("--once: bad KEY " + quoted_word(*key) + ": " + why);
   }

@@ -119,7 +119,7 @@ RedisStore::RedisStore(std::unique_ptr<Link> link, std::string prefix, Scripts s
 
 RedisStore::RedisStore(Server server, std::string prefix, Scripts scripts)
     : RedisStore(nullptr, std::move(prefix), scripts) {
-  user_ = server.user.empty() ? "default" : server.user;
+  user_ = server.user.empty() ? "default" : util::percent_encoded(server.user, "-_.:/@+");
   link_ = std::make_unique<Connection>(asked_about(scripts.release, std::move(server)));
 }
 
