@@ -155,22 +155,27 @@ std::optional<std::string> once_key(const lock::AcquireCall& claim) {
   return claim.once->key;
 }
 
+MessageContext message_context(const RunSettings& settings, const Session& session) {
+  const run::Plan& plan = settings.plan;
+  return {.name = plan.claim.name.text(),
+          .server = session.server(),
+          .command = plan.argv.front(),
+          .conflict_code = settings.waiting.conflict_code,
+          .superseded_code = settings.waiting.superseded_code,
+          .done_code = settings.done_code,
+          .once = plan.claim.once.has_value(),
+          .once_key = once_key(plan.claim),
+          .max_run = plan.max_run,
+          .format = session.format()};
+}
+
 int run_under_lock(RunSettings settings, Session& session, run::Signals& signals,
                    Verbosity verbosity, std::optional<EventLog> log) {
   run::Plan& plan = settings.plan;
   const lock::AcquireCall claim = plan.claim;
   const lock::LockName& name = claim.name;
   set_reentry(plan, session, settings.reentry);
-  MessageContext context{.name = name.text(),
-                         .server = session.server(),
-                         .command = plan.argv.front(),
-                         .conflict_code = settings.waiting.conflict_code,
-                         .superseded_code = settings.waiting.superseded_code,
-                         .done_code = settings.done_code,
-                         .once = claim.once.has_value(),
-                         .once_key = once_key(claim),
-                         .max_run = plan.max_run,
-                         .format = session.format()};
+  MessageContext context = message_context(settings, session);
   RunObserver observer(name, verbosity, std::move(log), service_manager());
 
   const TimePoint start = BootClock::now();
