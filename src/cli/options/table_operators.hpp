@@ -44,7 +44,9 @@ inline constexpr OptionRow kOperatorOptions[] = {
      .metavar = "N",
      .fallback = "20",
      .help = "how many runs to show",
-     .manual = "The server keeps at most 100 rows for each lock (run --history), for 30 days.",
+     .manual = "The server keeps 100 rows for each lock, or as many as the last run's --history "
+               "says, for "
+               "30 days.",
      .commands = kHistory},
     {.id = Opt::yes,
      .name = "yes",

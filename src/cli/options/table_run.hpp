@@ -108,8 +108,9 @@ inline constexpr OptionRow kRunOptions[] = {
      .help = "allow up to N holders; if holders disagree, the smallest N applies",
      .manual =
          "Use it to limit how many instances of a job run at once. Give the same N everywhere, at "
-         "most 1024. The command finds in RLOCK_SLOT which one it is: a number from 1 to N that no "
-         "other live holder has. This option cannot be combined with --shared, several servers or "
+         "most 1024. If N is greater than 1, the command finds in RLOCK_SLOT which one it is: a "
+         "number from 1 to N that no other live holder has. This option cannot be combined with "
+         "--shared, several servers or "
          "another --format.",
      .commands = kRun | kAcquire},
     {.id = Opt::shared,
@@ -168,8 +169,10 @@ inline constexpr OptionRow kRunOptions[] = {
      .help =
          "with --once, --once-per or --once-within: after N failed runs exit with 75 instead of "
          "trying again",
-     .manual = "Without it each waiter tries in its turn what the one before it failed to do. The "
-               "failures are counted since the last success, of this KEY or in this period.",
+     .manual =
+         "Without it each waiter tries in its turn what the one before it failed to do. The "
+         "failures of runs with this option are counted since the last success, of this KEY or in "
+         "this period; a command that could not be started is not counted.",
      .commands = kRun},
     {.id = Opt::done_exit_code,
      .name = "done-exit-code",
@@ -188,7 +191,9 @@ inline constexpr OptionRow kRunOptions[] = {
      .manual =
          "Use it for deploys: after a long one the newest commit is deployed, and those in between "
          "are left out. N is a number that grows, such as the number of the pipeline, so that an "
-         "old one that is tried again does not win; without N the latest to arrive is the newest. "
+         "old one that is tried again does not win, even if nobody waits: the server remembers the "
+         "greatest N that was granted the lock for 30 days, or until rlock forget NAME. Without N "
+         "the latest to arrive is the newest. "
          "The one that stays takes the place in the queue of the one that it replaces. A run that "
          "holds the lock is never touched. With --nonblock nobody is replaced. This option works "
          "with one server only.",
