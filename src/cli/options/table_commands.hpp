@@ -152,9 +152,9 @@ inline constexpr CommandRow kCommands[] = {
      .summary = "let done work be done again",
      .about =
          "Forgets, after asking for confirmation, what was recorded of runs that do the work under "
-         "NAME once only: their successes and failures, and the greatest number of --supersede. "
-         "The "
-         "next such run then runs its command. NAME is no pattern. It does not touch who holds the "
+         "NAME once only: their successes and failures, and the greatest number that "
+         "superseded others. The next such run then runs its command. NAME is no pattern. It does "
+         "not touch who holds the "
          "lock or waits for it, nor the history.\n"
          "Exit status: 0, also if nothing was recorded. 64 if rlock is not on a terminal and --yes "
          "is missing. 75 if it was not confirmed; nothing was changed.",
