@@ -26,7 +26,7 @@ local function drop_entry(line, entries)
   local latest = write_entries(owner, entries)
   call('ZADD', HOLDERS, int(latest), owner)
   add_tombstone(owner .. ':' .. entry, WAS_RELEASED, latest)
-  if entry ~= '0' or word_of(line, 'result') then return end
+  if entry ~= '0' or line_word(line, 'result') then return end
   -- Its end is that of the run, however those end that are nested in it.
   line.words = line.words .. ' result=' .. (string.match(note, '^[%w:-]+$') or '?')
   call('HSET', WHO, '+' .. owner, line_text(line))
@@ -43,7 +43,7 @@ local function note_outcome(line)
     if mark == 'no_room' then add_tombstone(owner .. ':no_room', WAS_RELEASED) end
     return mark
   end
-  if outcome == 'failed' and note ~= 'stopped' and not word_of(line, 'counted') then note_failure(what) end
+  if outcome == 'failed' and note ~= 'stopped' and not line_word(line, 'counted') then note_failure(what) end
   return ''
 end
 
@@ -85,7 +85,7 @@ local function end_hold()
   local entries = line and live_entries(line) or {}
   entries[entry] = nil
   if how ~= 'released' or not next(entries) then return free(line) end
-  local repeated = word_of(line, 'result')
+  local repeated = line_word(line, 'result')
   drop_entry(line, entries)
   if line.state ~= 'revoked' then return {'kept', repeated and mark_before() or note_outcome(line)} end
   -- Others still run under this lock: they learn of it now, and the last of them confirms.

@@ -83,7 +83,7 @@ const std::vector<Mutant> kUsualWay{
      {{"mark.failures, mark.failed = failures_of(what, mark) + 1, what.asked", ""}},
      "once: after so many"},
     {"one that died did not fail",
-     {{"if not word_of(line, 'counted') then note_failure(once_of(line)) end", ""}},
+     {{"if not line_word(line, 'counted') then note_failure(once_of(line)) end", ""}},
      "once: after so many"},
     {"failures outlive the success",
      {{"mark.failures, mark.failed = 0, 0", ""}},
