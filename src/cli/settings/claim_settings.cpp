@@ -95,6 +95,7 @@ Result<ClaimSettings> claim_settings(lock::LockName name, LeaseSettings lease,
       .max_queue = max_queue,
       .record = std::move(lease.record),
       .supersede = supersede,
+      .numbered = choices.has(Opt::slots),
       .history_rows = history_rows,
   };
   return ClaimSettings{std::move(call), waiting};
