@@ -188,7 +188,7 @@ const std::vector<Mutant> kUsualWay{
      {{"if counted then return end\n    count('streak')", "count('streak')"}},
      "ends: a lease"},
     {"a late success is not listed",
-     {{"  note_run(owner, {token = token,", "  local _ = ({token = token,"}},
+     {{"  note_run(owner, {token = number,", "  local _ = ({token = number,"}},
      "ends: a late success"},
     {"the end of a nested run is that of the run",
      {{"result = line_word(line, 'result') or result", ""}},
