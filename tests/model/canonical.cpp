@@ -206,6 +206,7 @@ class Writer {
       if (over || who.work == nullptr) continue;
       const Line line = line_of(*world_.memory, owner_of(world_, index));
       put(static_cast<int>(who.outcome), who.lost_reply, line.once, line.supersedes);
+      if (who.work->max_failures > 0) counted(index, line);
       if (!who.work->is_distance() || who.phase == ClientPhase::idle) continue;
       for (Moment moment : {who.asked_at, line.asked, line.since}) put_asked(moment);
     }
@@ -216,6 +217,15 @@ class Writer {
       if (field != "within") continue;
       for (Moment moment : {known.asked, known.granted}) put_asked(moment);
     }
+  }
+
+  // Whether its run has been counted as failed.
+  void counted(int index, const Line& line) {
+    const Client& who = world_.clients[static_cast<size_t>(index)];
+    const Row* until = find(world_.memory->released, owner_of(world_, index) + ":counted");
+    auto known = world_.known.find(who.work->once);
+    const bool is_known = known != world_.known.end() && known->second.failed.count(who.token) > 0;
+    put(line.counted, is_known, until == nullptr ? 0 : left(until->score >> 4));
   }
 
   void mark(const std::string& field, const Mark& mark) {

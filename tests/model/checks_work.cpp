@@ -71,25 +71,22 @@ class WorkCheck {
     return "";
   }
 
-  // A run whose lease ended has failed, too, even if it is put back; it is counted by the sweep.
+  // A run whose lease ended has failed, too, even if it is put back; the sweep counts it.
   bool failed(const Row& holder) const {
-    const Line line = line_of(was_, holder.member);
-    if (line.state != "held") return false;
-    if (holder.score <= now_) return line.once && swept(holder);
+    if (line_of(was_, holder.member).state != "held") return false;
+    const Row* still = find(is_.holders, holder.member);
+    if (holder.score <= now_) return still == nullptr || still->score != holder.score;
     return request_.op == Op::release && request_.owner == holder.member &&
            request_.outcome == Outcome::failed;
   }
 
-  bool swept(const Row& holder) const {
-    const Row* still = find(is_.holders, holder.member);
-    return still == nullptr || still->score != holder.score;
-  }
-
+  // Each run once.
   std::string failures() {
     for (const Row& holder : was_.holders) {
       const Work* work = work_of(holder.member);
-      if (work != nullptr && work->max_failures > 0 && failed(holder))
-        ++after_.known[work->once].failures;
+      if (work == nullptr || work->max_failures == 0 || !failed(holder)) continue;
+      Known& known = after_.known[work->once];
+      if (known.failed.insert(line_of(was_, holder.member).token).second) ++known.failures;
     }
     return "";
   }
@@ -176,6 +173,7 @@ class WorkCheck {
 
   // A command starts, unless the reply is a repeated one.
   std::string start() {
+    if (reply_.word == "put_back") note_number();
     if (request_.op != Op::acquire || reply_.word != "granted") return "";
     const bool again =
         holds(was_, request_.owner, now_) && line_of(was_, request_.owner).state == "held";
@@ -185,10 +183,15 @@ class WorkCheck {
     const std::string why = decided(before_, client);
     if (!why.empty()) return "D: " + request_.owner + " starts though its work " + why;
     const int64_t number = request_.work == nullptr ? 0 : request_.work->number();
-    if (number == 0) return "";
-    if (number < before_.newest_number) return "P: an older one starts after a newer one";
-    after_.newest_number = number;
+    if (number > 0 && number < before_.newest_number)
+      return "P: an older one starts after a newer one";
+    note_number();
     return "";
+  }
+
+  void note_number() {
+    if (request_.work != nullptr)
+      after_.newest_number = std::max(after_.newest_number, request_.work->number());
   }
 
   std::string refusal() {

@@ -228,6 +228,17 @@ std::vector<std::string> acquire_arguments(const Request& request) {
   return words;
 }
 
+std::vector<std::string> renew_arguments(const Request& request) {
+  std::vector<std::string> words{
+      "renew", request.owner, "0", std::to_string(request.token), std::to_string(request.limit),
+      std::to_string(kTtl), "0", "1", "x", "0", "0", "0", std::to_string(request.slot)};
+  if (request.work == nullptr) return words;
+  const Work& work = *request.work;
+  const std::string most = work.max_failures > 0 ? std::to_string(work.max_failures) : "";
+  words.insert(words.end(), {work.once, std::to_string(work.span), most, "", work.supersede});
+  return words;
+}
+
 std::vector<std::string> release_arguments(const Request& request) {
   const bool once = request.work != nullptr && !request.work->once.empty();
   std::vector<std::string> words{"release", request.owner, "0", "released", "-"};
@@ -239,13 +250,11 @@ std::vector<std::string> release_arguments(const Request& request) {
 }
 
 std::vector<std::string> arguments(const Request& request) {
-  const std::string ttl = std::to_string(kTtl), limit = std::to_string(request.limit);
   switch (request.op) {
     case Op::acquire:
       return acquire_arguments(request);
     case Op::renew:
-      return {"renew", request.owner, "0", std::to_string(request.token), limit, ttl, "0", "1", "x",
-              "0",     "0",           "0", std::to_string(request.slot)};
+      return renew_arguments(request);
     case Op::release:
       return release_arguments(request);
     case Op::cancel:

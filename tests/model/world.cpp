@@ -25,6 +25,7 @@ Line line_of(const Memory& memory, const std::string& owner) {
   line.since -= kEpochMs;
   line.slot = number_after(field->second, " slot=").value_or(0);
   line.once = field->second.find(" once=") != std::string::npos;
+  line.counted = field->second.find(" counted=") != std::string::npos;
   line.supersedes = field->second.find(" supersede=") != std::string::npos;
   line.asked = number_after(field->second, " asked=").value_or(kEpochMs) - kEpochMs;
   return line;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,7 @@ struct Line {
   int64_t slot = 0;
   bool once = false;  // has the words of what is done once
   bool supersedes = false;
+  bool counted = false;  // as failed
   Moment asked = 0, since = 0;
 };
 Line line_of(const Memory& memory, const std::string& owner);
@@ -149,6 +151,7 @@ struct Known {
   Moment asked = 0, granted = 0;
   int64_t failures = 0;   // since then
   int64_t forgotten = 0;  // no success with this token or a smaller one is to count
+  std::set<int64_t> failed;  // tokens of runs that were counted
 };
 
 struct World {
