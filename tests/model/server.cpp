@@ -229,9 +229,19 @@ std::vector<std::string> acquire_arguments(const Request& request) {
 }
 
 std::vector<std::string> renew_arguments(const Request& request) {
-  std::vector<std::string> words{
-      "renew", request.owner, "0", std::to_string(request.token), std::to_string(request.limit),
-      std::to_string(kTtl), "0", "1", "x", "0", "0", "0", std::to_string(request.slot)};
+  std::vector<std::string> words{"renew",
+                                 request.owner,
+                                 "0",
+                                 std::to_string(request.token),
+                                 std::to_string(request.limit),
+                                 std::to_string(kTtl),
+                                 "0",
+                                 "1",
+                                 "x",
+                                 "0",
+                                 "0",
+                                 "0",
+                                 std::to_string(request.slot)};
   if (request.work == nullptr) return words;
   const Work& work = *request.work;
   const std::string most = work.max_failures > 0 ? std::to_string(work.max_failures) : "";

@@ -20,7 +20,7 @@ const Bounds kDistance = work("", {within(12'000), within(12'000)}, {.rounds = 2
 
 const std::vector<Mutant> kOnce{
     {"a success is not marked",
-     {{"if outcome == 'succeeded' then\n    return", "if false then\n    return"}},
+     {{"if outcome == 'succeeded' then\n    local", "if false then\n    local"}},
      "D: a success is not marked",
      kOne},
     {"a mark is written at the acquire",
@@ -30,7 +30,7 @@ const std::vector<Mutant> kOnce{
      "D: key:k is marked without",
      kOne},
     {"a failed run is marked",
-     {{"if outcome == 'succeeded' then\n    return", "if true then\n    return"}},
+     {{"if outcome == 'succeeded' then\n    local", "if true then\n    local"}},
      "D: key:k is marked without",
      kOne},
     {"a resent release is marked anew",
@@ -48,7 +48,7 @@ const std::vector<Mutant> kOnce{
      "D: a success is not marked",
      kOneForgotten},
     {"to forget one KEY forgets all",
-     {{"if field ~= '' then\n  local what", "if false then\n  local what"}},
+     {{"if field ~= '' then\n  local mark", "if false then\n  local mark"}},
      "D: the mark of",
      work("", {key("k"), key("l")}, {.forgets = 1})},
     {"a run that was forced out is marked",

@@ -149,8 +149,8 @@ struct Client {
 struct Known {
   int64_t done = 0;  // token of the success that counts; 0: none
   Moment asked = 0, granted = 0;
-  int64_t failures = 0;   // since then
-  int64_t forgotten = 0;  // no success with this token or a smaller one is to count
+  int64_t failures = 0;      // since then
+  int64_t forgotten = 0;     // no success with this token or a smaller one is to count
   std::set<int64_t> failed;  // tokens of runs that were counted
 };
 
