@@ -28,25 +28,30 @@ local function drop_entry(entries)
   add_tombstone(owner .. ':' .. entry, WAS_RELEASED, latest)
 end
 
--- How the run ended, in ONCE.
+-- How the run ended, in ONCE. A server that was stopped carries out late what it was sent: a run was granted the lock when
+-- its token was issued, and asked before that.
 local function note_outcome(line)
   if not what then return '' end
   local known, number = once_of(line), tonumber(given_token)
-  if known then what.asked = math.min(what.asked, known.asked) end
   if number == 0 and line then number = line.token end
+  local since = math.min(line and line.since or now, math.floor(number / 1000))
+  what.asked = math.min(what.asked, known and known.asked or since, since)
   if outcome == 'succeeded' then
-    return mark_done(what, number, line and line.since or math.min(now, math.floor(number / 1000)), run_record)
+    return mark_done(what, number, since, run_record)
   end
   if outcome == 'failed' then note_failure(what) end
   return ''
 end
 
--- The success of a run whose hold is gone: marked once, and if nobody can have had the lock since.
+-- The success of a run whose hold is gone, or that only other servers granted the lock: marked once, and if nobody can
+-- have had the lock since. One that holds it here with a smaller token was released where this server was not reached.
 local function note_late_success(end_kind)
   if not what or outcome ~= 'succeeded' then return '' end
   local mark = read_mark(what.field)
   if end_kind == WAS_RELEASED then return mark.ended > 0 and mark.token == tonumber(given_token) and 'marked' or '' end
-  if loss_reason(owner, entry, tonumber(given_token), 1, math.huge, end_kind) then return '' end
+  local number = tonumber(given_token)
+  local why, other = loss_reason(owner, entry, number, 1, math.huge, end_kind), some_holder()
+  if why and not (why == 'full' and (not other or other[4] <= number)) then return '' end
   return note_outcome(nil)
 end
 
@@ -77,15 +82,17 @@ local function end_hold()
 end
 
 local function leave_queue()
-  local record = call('HGET', WHO, owner) or ''
+  local record, known = call('HGET', WHO, owner) or '', what and once_of(read_line(owner))
+  if known then what.asked = math.min(what.asked, known.asked) end
   remove_waiter(owner)
+  local mark = note_late_success(tombstone(owner))
   if how == 'timed_out' then note_skip(record) end
   add_tombstone(owner, kind)
   if kind == REMOVED then
     call('HSET', WHO, '!' .. owner, note)
     wake(owner, 'removed')
   end
-  return {'left_queue'}
+  return {'left_queue', mark}
 end
 
 -- With a ticket the owner keeps its position in the queue, or gets it back.

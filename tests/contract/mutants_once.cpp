@@ -27,8 +27,7 @@ const std::vector<Mutant> kUsualWay{
      {{"if known_once then what.asked = math.min(what.asked, known_once.asked) end", ""}},
      "once: the time"},
     {"a lost lease is marked although taken since",
-     {{"if loss_reason(owner, entry, tonumber(given_token), 1, math.huge, end_kind) then return '' "
-       "end",
+     {{"if why and not (why == 'full' and (not other or other[4] <= number)) then return '' end",
        ""}},
      kLate},
     {"a late success is not marked", {{"return note_outcome(nil)", "return ''"}}, kLate},
