@@ -1,7 +1,7 @@
 #!/bin/bash
-# first_run.sh [SUITE]: how long a new user takes from a bare Debian of SUITE (bookworm) to the first run under a lock: by apt from a
-# repository, with the portable file, and from the source. Prints seconds, and asks for none. DIST is the folder of the artefacts that
-# packaging/release.sh made (dist).
+# first_run.sh [WAY…]: how long a new user takes from a bare Debian to the first run under a lock, by each WAY: apt (from a repository),
+# file (the portable one), source. Prints seconds, and limits none. DIST is the folder of the artefacts that packaging/release.sh made
+# (dist), SUITE the Debian (bookworm).
 set -euo pipefail
 
 # shellcheck source=guest.bash
@@ -9,7 +9,8 @@ set -euo pipefail
 # shellcheck source=../../packaging/source.sh
 . "$top/packaging/source.sh"
 
-suite=${1:-bookworm}
+suite=${SUITE:-bookworm}
+[ $# -gt 0 ] || set -- apt file source
 dist=${DIST:-$top/dist}
 [ -e "$dist/SHA256SUMS" ] || { say "$0: no artefacts in $dist: run packaging/release.sh" >&2 && exit 77; }
 
@@ -47,6 +48,6 @@ pack_source "$folder/source.tar.gz"
 supplies+=("$folder/dist" "$folder/source.tar.gz")
 start_server
 trap 'end_server; rm -rf --one-file-system "$folder" "$log"' EXIT
-for way in apt file source; do
+for way; do
   in_bare "$suite" first_run_guest.sh "$way" "$url"
 done
