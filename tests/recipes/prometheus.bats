@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# shellcheck disable=SC2154 # set by the helpers
 # The alert rules of the examples.
 load ../cli/helpers/helpers
 load example
@@ -24,11 +25,11 @@ names() { grep -o '\brlock_[a-z_]*' | sort -u; }
   run -7 rlock run nightly -- sh -c 'exit 7'
   redis set 'rlock:{long-ago}:meta' '1 5 5 5 5 0 0 -'
   # The command of the example, as its crontab has it.
-  local export
-  export=$(sed -n 's|^# *\* \* \* \* \* root \(rlock metrics.*\)|\1|p' "$rules" | sed "s|/var/lib/prometheus/node-exporter|$here|")
-  run -0 sh -c "$export"
+  local line
+  line=$(sed -n 's|^# *\* \* \* \* \* root \(rlock metrics.*\)|\1|p' "$rules" | sed "s|/var/lib/prometheus/node-exporter|$here|")
+  run -0 sh -c "$line"
   grep -q '{name="long-ago"}' rlock.prom
-  sed 's/#.*//' "$rules" | grep -v 'summary:\|description:' | names >read
-  [ "$(wc -l <read)" -ge 4 ]
-  run -1 grep -vxFf <(names <rlock.prom) read
+  sed 's/#.*//' "$rules" | grep -v 'summary:\|description:' | names >wanted
+  [ "$(wc -l <wanted)" -ge 4 ]
+  run -1 grep -vxFf <(names <rlock.prom) wanted
 }
