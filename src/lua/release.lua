@@ -21,39 +21,58 @@ local stamp = how == 'yielded' and 2 * tonumber(attempt) + 1 or 0
 if stamp > 0 and stamp <= stamp_of(owner) then return {'absent', 'unknown', ''} end
 
 -- Ends one entry only: the others keep the lock until their own leases end.
-local function drop_entry(entries)
+local function drop_entry(line, entries)
   call('ZREM', HOLDERS, owner)
   local latest = write_entries(owner, entries)
   call('ZADD', HOLDERS, int(latest), owner)
   add_tombstone(owner .. ':' .. entry, WAS_RELEASED, latest)
+  if entry ~= '0' or word_of(line, 'result') then return end
+  -- Its end is that of the run, however those end that are nested in it.
+  line.words = line.words .. ' result=' .. (string.match(note, '^[%w:-]+$') or '?')
+  call('HSET', WHO, '+' .. owner, line_text(line))
 end
 
--- How the run ended, in ONCE.
+-- How the run ended, in ONCE. A repeat is to say the same.
 local function note_outcome(line)
   if not what then return '' end
   local known, number = once_of(line), tonumber(given_token)
   if known then what.asked = math.min(what.asked, known.asked) end
   if number == 0 and line then number = line.token end
   if outcome == 'succeeded' then
-    return mark_done(what, number, line and line.since or math.min(now, math.floor(number / 1000)), run_record)
+    local mark = mark_done(what, number, line and line.since or math.min(now, math.floor(number / 1000)), run_record)
+    if mark == 'no_room' then add_tombstone(owner .. ':no_room', WAS_RELEASED) end
+    return mark
   end
-  if outcome == 'failed' then note_failure(what) end
+  if outcome == 'failed' and note ~= 'stopped' and not word_of(line, 'counted') then note_failure(what) end
   return ''
 end
 
--- The success of a run whose hold is gone: marked once, and if nobody can have had the lock since.
-local function note_late_success(end_kind)
+-- What the release said that this one repeats.
+local function mark_before()
   if not what or outcome ~= 'succeeded' then return '' end
   local mark = read_mark(what.field)
-  if end_kind == WAS_RELEASED then return mark.ended > 0 and mark.token == tonumber(given_token) and 'marked' or '' end
-  if loss_reason(owner, entry, tonumber(given_token), 1, math.huge, end_kind) then return '' end
+  if mark.ended == 0 or mark.token ~= tonumber(given_token) then return '' end
+  return tombstone(owner .. ':no_room') and 'no_room' or 'marked'
+end
+
+-- The success of a run whose hold is gone counts if nobody can have had the lock since.
+local function note_late_success(end_kind)
+  local token = tonumber(given_token)
+  if not what or outcome ~= 'succeeded' or loss_reason(owner, entry, token, 1, math.huge, end_kind) then return '' end
+  local counted = tombstone(owner .. ':counted') and ' counted=1' or ''
+  note_run(owner, {token = token, since = math.min(now, math.floor(token / 1000)), record = run_record,
+                   words = counted}, how, note)
   return note_outcome(nil)
 end
 
 local function free(line)
   remove_holder(owner)
   local forced = line and line.state == 'revoked'
-  if how == 'released' then note_run(owner, line, forced and 'forced' or how, note) end
+  if how == 'released' and entry ~= '0' and not forced then
+    note_lapse(owner, line)
+  elseif how == 'released' then
+    note_run(owner, line, forced and 'forced' or how, note)
+  end
   if how == 'released' and line and not unused then start_cooldown(owner, line) end
   forget(owner)
   add_tombstone(owner, forced and FORCED or kind, ends)
@@ -64,13 +83,11 @@ end
 local function end_hold()
   local line = read_line(owner)
   local entries = line and live_entries(line) or {}
-  local ends_now = entries[entry]
   entries[entry] = nil
   if how ~= 'released' or not next(entries) then return free(line) end
-  drop_entry(entries)
-  if line.state ~= 'revoked' then
-    return {'kept', ends_now and note_outcome(line) or note_late_success(WAS_RELEASED)}
-  end
+  local repeated = word_of(line, 'result')
+  drop_entry(line, entries)
+  if line.state ~= 'revoked' then return {'kept', repeated and mark_before() or note_outcome(line)} end
   -- Others still run under this lock: they learn of it now, and the last of them confirms.
   wake(owner, 'revoked')
   return {'absent', 'forced', note_of(owner)}
@@ -108,7 +125,7 @@ end
 -- The outer run may be about to restore its lease, so a nested run ends only its own entry.
 local function report_absent()
   local before = tombstone(owner)
-  local mark = note_late_success(before)
+  local mark = before == WAS_RELEASED and mark_before() or note_late_success(before)
   add_tombstone(entry == '0' and owner or owner .. ':' .. entry, kind)
   return {'absent', before and KINDS[before] or 'unknown', note_of(owner), mark}
 end

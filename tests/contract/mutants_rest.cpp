@@ -15,7 +15,7 @@ const std::vector<Mutant> kUsualWay{
      {{kSilent, "return false"}},
      "when all but one"},
     {"one that was passed by is not woken",
-     {{"add_tombstone(owner, EXPIRED) end\n  wake(owner, 'look')",
+     {{"add_tombstone(owner, EXPIRED) end\n    wake(owner, 'look')",
        "add_tombstone(owner, EXPIRED) end"}},
      "a grant goes to"},
     {"one that was passed by finds the queue full",
