@@ -149,11 +149,6 @@ local function queued_reply()
                          SLICE * slices_at(position)})
 end
 
--- Whether it waited here before, and only comes back to its place.
-local function returns()
-  return stamp == 0 and tonumber(given_ticket) > 0 or stamp_of(owner) > 0
-end
-
 -- Whether what it asks for is done, or failed too often, and nothing runs under its hold yet.
 local function done_reply()
   local line = what and held_until(owner) and read_line(owner)
@@ -244,7 +239,10 @@ if not queue_ticket(owner) then
     finish(owner)
     return with_wakes(with_forgotten({'granted', line.token, slot_of(line.words)}))
   end
-  if queueing == 'never' or (max_queue ~= '' and waiters >= tonumber(max_queue) and not returns() and not replaces()) then
+  local full = max_queue ~= '' and waiters >= tonumber(max_queue)
+  -- One that waited here before only comes back to its place.
+  if full and (stamp == 0 and tonumber(given_ticket) > 0 or stamp_of(owner) > 0) then full = false end
+  if queueing == 'never' or full and not replaces() then
     note_refusal()
     finish(owner)
     return with_wakes(with_forgotten({'busy', waiters, some_holder()}))

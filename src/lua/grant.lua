@@ -30,9 +30,6 @@ local function grant(owner, line, ends, stamp, ...)
   call('HSET', WHO, '+' .. owner, line_text(line), '@' .. owner, '0=' .. int(ends), ...)
 end
 
--- Whether a waiter's heartbeat is longer than that of those near the head.
-local function is_far(beat) return beat and tonumber(beat) % 1 > 0 or false end
-
 -- One that need not wait any longer, or claim its grant, leaves for good; its tombstone and the note show why.
 local function dismiss(owner, record, kind, note)
   if held_until(owner) then remove_holder(owner) end

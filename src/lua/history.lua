@@ -36,13 +36,13 @@ local function with_note(result, note) return note == '' and result or result ..
 
 -- A word of a holder's line: `result` of a run that has ended while runs nested in it go on, or `counted`: its lease
 -- ended before, and was put back.
-local function word_of(line, name) return line and string.match(line.words or '', ' ' .. name .. '=(%S+)') end
+local function line_word(line, name) return line and string.match(line.words or '', ' ' .. name .. '=(%S+)') end
 
 -- run TOKEN SINCE END HOW RESULT RECORD. A grant that was never claimed ran nothing and leaves no row.
 local function note_run(owner, line, how, result)
   if not line or line.state == 'granted' then return end
-  local counted = word_of(line, 'counted')
-  result = word_of(line, 'result') or result
+  local counted = line_word(line, 'counted')
+  result = line_word(line, 'result') or result
   local noted = with_note(result, how == 'forced' and note_of(owner) or '')
   local row = table.concat({'run', int(line.token), int(line.since), int(now), how, noted, line.record}, ' ')
   count_run(line.since, how, result, row, counted)

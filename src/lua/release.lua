@@ -26,24 +26,26 @@ local function drop_entry(line, entries)
   local latest = write_entries(owner, entries)
   call('ZADD', HOLDERS, int(latest), owner)
   add_tombstone(owner .. ':' .. entry, WAS_RELEASED, latest)
-  if entry ~= '0' or word_of(line, 'result') then return end
+  if entry ~= '0' or line_word(line, 'result') then return end
   -- Its end is that of the run, however those end that are nested in it.
   line.words = line.words .. ' result=' .. (string.match(note, '^[%w:-]+$') or '?')
   call('HSET', WHO, '+' .. owner, line_text(line))
 end
 
--- How the run ended, in ONCE. A repeat is to say the same.
+-- How the run ended, in ONCE. A server that was stopped carries out late what it was sent: a run was granted the lock when
+-- its token was issued, and asked before that.
 local function note_outcome(line)
   if not what then return '' end
   local known, number = once_of(line), tonumber(given_token)
-  if known then what.asked = math.min(what.asked, known.asked) end
   if number == 0 and line then number = line.token end
+  local since = math.min(line and line.since or now, math.floor(number / 1000))
+  what.asked = math.min(what.asked, known and known.asked or since, since)
   if outcome == 'succeeded' then
-    local mark = mark_done(what, number, line and line.since or math.min(now, math.floor(number / 1000)), run_record)
+    local mark = mark_done(what, number, since, run_record)
     if mark == 'no_room' then add_tombstone(owner .. ':no_room', WAS_RELEASED) end
     return mark
   end
-  if outcome == 'failed' and note ~= 'stopped' and not word_of(line, 'counted') then note_failure(what) end
+  if outcome == 'failed' and note ~= 'stopped' and not line_word(line, 'counted') then note_failure(what) end
   return ''
 end
 
@@ -55,12 +57,17 @@ local function mark_before()
   return tombstone(owner .. ':no_room') and 'no_room' or 'marked'
 end
 
--- The success of a run whose hold is gone counts if nobody can have had the lock since.
+-- The success of a run whose hold is gone, or that only other servers granted the lock: marked and listed once, and if
+-- nobody can have had the lock since. One that holds it here with a smaller token was released where this server was not
+-- reached.
 local function note_late_success(end_kind)
-  local token = tonumber(given_token)
-  if not what or outcome ~= 'succeeded' or loss_reason(owner, entry, token, 1, math.huge, end_kind) then return '' end
+  if end_kind == WAS_RELEASED then return mark_before() end
+  if not what or outcome ~= 'succeeded' then return '' end
+  local number = tonumber(given_token)
+  local why, other = loss_reason(owner, entry, number, 1, math.huge, end_kind), some_holder()
+  if why and not (why == 'full' and (not other or other[4] <= number)) then return '' end
   local counted = tombstone(owner .. ':counted') and ' counted=1' or ''
-  note_run(owner, {token = token, since = math.min(now, math.floor(token / 1000)), record = run_record,
+  note_run(owner, {token = number, since = math.min(now, math.floor(number / 1000)), record = run_record,
                    words = counted}, how, note)
   return note_outcome(nil)
 end
@@ -85,7 +92,7 @@ local function end_hold()
   local entries = line and live_entries(line) or {}
   entries[entry] = nil
   if how ~= 'released' or not next(entries) then return free(line) end
-  local repeated = word_of(line, 'result')
+  local repeated = line_word(line, 'result')
   drop_entry(line, entries)
   if line.state ~= 'revoked' then return {'kept', repeated and mark_before() or note_outcome(line)} end
   -- Others still run under this lock: they learn of it now, and the last of them confirms.
@@ -94,15 +101,17 @@ local function end_hold()
 end
 
 local function leave_queue()
-  local record = call('HGET', WHO, owner) or ''
+  local record, known = call('HGET', WHO, owner) or '', what and once_of(read_line(owner))
+  if known then what.asked = math.min(what.asked, known.asked) end
   remove_waiter(owner)
+  local mark = note_late_success(tombstone(owner))
   if how == 'timed_out' then note_skip(record) end
   add_tombstone(owner, kind)
   if kind == REMOVED then
     call('HSET', WHO, '!' .. owner, note)
     wake(owner, 'removed')
   end
-  return {'left_queue'}
+  return {'left_queue', mark}
 end
 
 -- With a ticket the owner keeps its position in the queue, or gets it back.
@@ -125,7 +134,7 @@ end
 -- The outer run may be about to restore its lease, so a nested run ends only its own entry.
 local function report_absent()
   local before = tombstone(owner)
-  local mark = before == WAS_RELEASED and mark_before() or note_late_success(before)
+  local mark = note_late_success(before)
   add_tombstone(entry == '0' and owner or owner .. ':' .. entry, kind)
   return {'absent', before and KINDS[before] or 'unknown', note_of(owner), mark}
 end

@@ -43,7 +43,7 @@ local function extend(line)
     note_hold(line)
   end
   -- A nested run has put it back, which does not know them.
-  if entry == '0' and not once_of(line) and not word_of(line, 'supersede') then
+  if entry == '0' and not once_of(line) and not line_word(line, 'supersede') then
     line.words = line.words .. words_again(line.since)
   end
   if changed == '1' then call('HSET', WHO, owner, record) end

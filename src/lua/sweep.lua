@@ -38,10 +38,10 @@ end
 
 -- A hold has ended without its release: its run has died, or ended before those that are nested in it.
 local function note_lapse(owner, line)
-  local ended = word_of(line, 'result')
+  local ended = line_word(line, 'result')
   note_run(owner, line, ended and 'released' or 'expired', '-')
   if not line or line.state ~= 'held' or ended then return end
-  if not word_of(line, 'counted') then note_failure(once_of(line)) end
+  if not line_word(line, 'counted') then note_failure(once_of(line)) end
   add_tombstone(owner .. ':counted', EXPIRED)
 end
 

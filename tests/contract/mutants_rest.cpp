@@ -19,7 +19,7 @@ const std::vector<Mutant> kUsualWay{
        "add_tombstone(owner, EXPIRED) end"}},
      "a grant goes to"},
     {"one that was passed by finds the queue full",
-     {{" and not returns()", ""}},
+     {{"then full = false end", "then end"}},
      "a grant goes to"},
     {"one that was passed by goes to the tail",
      {{"if stamp_of(owner) > 0 then add_tombstone(owner, EXPIRED) end",

@@ -281,7 +281,9 @@ std::optional<lock::ReleaseReply> decode_release(const redisReply& reply) {
     return freed;
   }
   // It was only queued; its position was given up.
-  if (word == "left_queue") return lock::ReleaseReply{OwnerEnd::cancelled, {}};
+  if (word == "left_queue") {
+    return lock::ReleaseReply{OwnerEnd::cancelled, {}, std::nullopt, marked_of(item.at(1).text())};
+  }
   if (word == "runs") return lock::ReleaseReply{OwnerEnd::unknown, {}, holder_of(item.at(1))};
   if (word != "absent") return std::nullopt;
   return lock::ReleaseReply{ending_of(item.at(1).text()), std::string(item.at(2).text()),
