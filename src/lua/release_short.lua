@@ -31,7 +31,8 @@ do
     token, since = string.match(line or '', '^1 held %d+ (%d+) (%d+) %d+ 0 [012]')
     call('ZCARD', LIMITS)
     sole = token and holder[1] == owner and not holder[3] and entries == '0=' .. holder[2] and
-           not string.find(line, ' once=', 1, true) and not call('ZSCORE', RELEASED, owner) and holder[2]
+           not string.find(line, ' once=', 1, true) and not string.find(line, ' counted=', 1, true) and
+           not call('ZSCORE', RELEASED, owner) and holder[2]
   end
 
   -- The head, if it excludes all others, and so that nothing else is to be done: none has died. Another comes near the

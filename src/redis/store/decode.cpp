@@ -320,7 +320,7 @@ std::optional<lock::ForceReply> decode_force(const redisReply& reply) {
 std::optional<lock::Forgotten> decode_forget(const redisReply& reply) {
   Item item(&reply);
   if (item.at(0).text() != "forgotten") return std::nullopt;
-  return lock::Forgotten{item.at(1).count()};
+  return lock::Forgotten{item.at(1).count(), item.at(2).count(), item.at(3).count()};
 }
 
 std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply) {
