@@ -27,7 +27,7 @@ setup() {
 
 @test "with the least rule everything works, and the server denies nothing" {
   limited "$(rule)"
-  hold busy -t 2
+  hold busy -t 10
   run -75 rlock run -n busy -- true
   start rlock run busy -- sh -c 'rlock run busy -- touch second'
   local waiter=$!

@@ -135,7 +135,7 @@ TEST_CASE("when the guard is killed rlock ends the command and what left its gro
 TEST_CASE("a guard killed beside the renewal thread: the lock is held until all is ended") {
   Scratch scratch;
   std::string trace = scratch.file("trace");
-  Job job(held({"ttl=1000", "trace=" + trace}, shell(kFamily)));
+  Job job(held({"ttl=6000", "trace=" + trace}, shell(kFamily)));
   CHECK(job.line() == "on");
   CHECK(eventually([&] { return count_calls(read_file(trace), "event-renewed") > 0; }));
   send_signal(await_guard(job.pid()), SIGKILL);
