@@ -8,7 +8,7 @@ namespace rlock::model {
 
 constexpr int64_t kShared = 1'000'000'000;
 
-// RLOCK_MODEL_BOUNDS: `large`, or the name of one; else those of every test run.
+// RLOCK_MODEL_BOUNDS: `large`, or how names begin; else those of every test run.
 std::vector<Bounds> chosen_bounds();
 
 // What a client does once, and how it supersedes others.
