@@ -13,7 +13,7 @@ build=$top/build/check
 # g++ 12 sees overlaps in std::string's operator+ that are not there (gcc bug 105651).
 strict="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Werror -Wno-restrict"
 # Under a sanitizer gcc only guesses whether a variable is initialised.
-sanitized="-O1 -g -fno-omit-frame-pointer -Wall -Wextra -Werror -Wno-restrict -Wno-maybe-uninitialized"
+sanitized="-O1 -g1 -fno-omit-frame-pointer -Wall -Wextra -Werror -Wno-restrict -Wno-maybe-uninitialized"
 
 # compile FOLDER BUILD_TYPE FLAGS STATIC TARGET…
 compile() {
@@ -56,10 +56,10 @@ programs=$(test_programs unit contract)
 fuzzers=$(test_programs fuzz)
 # Words on purpose: a list of targets.
 # shellcheck disable=SC2086
-quietly "Building under ASan and UBSan" compile asan Debug \
+quietly "Building under ASan and UBSan" compile asan None \
   "$sanitized -fsanitize=address,undefined -fno-sanitize-recover=undefined" OFF $programs $fuzzers
 # shellcheck disable=SC2086
-quietly "Building under TSan" compile tsan Debug "$sanitized -fsanitize=thread" OFF $programs
+quietly "Building under TSan" compile tsan None "$sanitized -fsanitize=thread" OFF $programs
 join_tests
 say
 ctest --test-dir "$build" --output-on-failure --parallel "$(nproc)"

@@ -133,6 +133,7 @@ struct AcquireCall {
   Millis asked{0};    // how long ago this owner first asked; with `once`
   Token forgotten{};  // with `once`, to a server of a quorum: as others said in their replies
   std::optional<Supersede> supersede{};
+  bool numbered = false;  // asked for slots, be it a single one: a lone holder has slot 1
   std::optional<uint64_t> history_rows{};  // that the history keeps from this run on; else 100
 };
 

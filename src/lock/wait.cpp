@@ -113,8 +113,9 @@ std::optional<Result<WaitResult>> WaitLoop::step(WaitState& state) {
 std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, AcquireReply reply,
                                                          TimePoint sent_at) {
   if (auto* granted = std::get_if<Granted>(&reply)) {
+    const uint64_t slot = std::max<uint64_t>(granted->slot, state.call.numbered ? 1 : 0);
     return WaitResult(Acquired{granted->token, sent_at, granted->owner.value_or(state.call.owner),
-                               granted->slot, state.started});
+                               slot, state.started});
   }
   if (auto* busy = std::get_if<Busy>(&reply)) return refused(state, std::move(*busy));
   if (auto* ended = std::get_if<OwnerEnded>(&reply)) {

@@ -1,10 +1,12 @@
 """The text of the scripts, as src/lua/CMakeLists.txt puts them together."""
 
 import os
+import re
 
 LUA = os.path.join(os.path.dirname(__file__), "..", "..", "src", "lua")
 KEYS = ("holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never", "once")
-USUAL = ("prelude", "history", "sweep", "grant", "finish")
+with open(os.path.join(LUA, "CMakeLists.txt"), encoding="ascii") as cmake:
+    USUAL = re.search(r"set\(shared ([^)]*)\)", cmake.read())[1].replace(".lua", "").split()
 FIRST = {"acquire": ("begin", "acquire_rest", "memory", "acquire_short"), "renew": ("begin", "memory", "renew_short"),
          "release": ("begin", "memory", "release_short")}
 

@@ -53,11 +53,11 @@ slot_of() {
   [ "$(rlock run --slots 3 team -c 'echo "$RLOCK_SLOT"')" = 1 ]
 }
 
-@test "RLOCK_SLOT belongs to locks with slots, and nested runs have that of the outer run" {
+@test "RLOCK_SLOT belongs to runs with --slots, and nested runs have that of the outer run" {
   local shown='echo "${RLOCK_SLOT-none}"'
   export RLOCK_SLOT=7
   [ "$(rlock run plain -c "$shown")" = none ]
-  [ "$(rlock run --slots 1 plain -c "$shown")" = none ]
+  [ "$(rlock run --slots 1 plain -c "$shown")" = 1 ]
   [ "$(rlock run -s book -c "$shown")" = none ]
   [ "$(rlock run --slots 3 team -c "$shown")" = 1 ]
   [ "$(rlock run --slots 3 team -- rlock run --slots 3 team -c "$shown")" = 1 ]

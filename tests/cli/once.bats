@@ -213,7 +213,7 @@ queued_work() {
   for words in "--once v1 --once-per day" "--once v1 --once-within 1h" "--once-per day --once-within 1h" \
     "--once v1 --slots 2" "--once-per day --shared" "--once-within 1h --format plain" "--once v1 --format redisson" \
     "--once-per fortnight" "--once-within 0" "--once-within 367d" "--max-failures 2" "--once v1 --max-failures 0" \
-    "--once v1 --done-exit-code 256"; do
+    "--once v1 --done-exit-code 256" "--done-exit-code 3"; do
     # shellcheck disable=SC2086
     run -64 --separate-stderr work $words
     says "--"
@@ -254,6 +254,8 @@ queued_work() {
   work --once v2
   run -64 --separate-stderr rlock forget job </dev/null
   says "--yes" '"job"'
+  run -64 --separate-stderr rlock forget job --key v1 --yes
+  says "use --once KEY"
   run -0 rlock forget job --once v1 --yes
   [ "$output" = 'forgot that "v1" was done under "job"' ] || fail "$output"
   work --once v2

@@ -114,9 +114,14 @@ TEST_CASE("--supersede takes a number behind an equals sign, and no other word")
   CHECK(good({"--supersede=812"}).plan.claim.supersede->number == 812U);
   CHECK(good({"--reason", "--supersede"}).plan.claim.supersede == std::nullopt);
   CHECK(good({"--supersede", "--superseded-exit-code", "9"}).waiting.superseded_code == 9);
+  CHECK(good({"--reason", "--supersede", "--wait", "9"}).plan.claim.supersede == std::nullopt);
   for (const char* word : {"--supersede=", "--supersede=x", "--supersede=-1"}) {
     CHECK(error_of({"run", word, "x", "--", "true"}).find("--supersede") != std::string::npos);
   }
+  CHECK(error_of({"run", "--supersede", "9", "--", "true"}).find("--supersede=9") !=
+        std::string::npos);
+  CHECK(error_of({"run", "--superseded-exit-code", "9", "x", "--", "true"})
+            .find("needs --supersede") != std::string::npos);
 }
 
 TEST_CASE("work that is done once has an exit code, and one holder") {

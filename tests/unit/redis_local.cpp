@@ -159,6 +159,37 @@ TEST_CASE("many first starts at once give exactly one server") {
   CHECK(*servers.begin() > 0);
 }
 
+TEST_CASE("first starts at once do not fail because another one makes the folder meanwhile") {
+  constexpr int kStarters = 8;
+  constexpr int kRounds = 100;
+  int folder_errors = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    test::Scratch root;
+    int gate[2];
+    REQUIRE(pipe(gate) == 0);
+    std::vector<pid_t> starters;
+    for (int i = 0; i < kStarters; ++i) {
+      starters.push_back(fork());
+      if (starters.back() != 0) continue;
+      setenv("PATH", "/nowhere",
+             1);  // no server is wanted: its program is looked for after the folder
+      close(gate[1]);
+      char opened = 0;
+      (void)!read(gate[0], &opened, 1);
+      auto server = local_server(root.file("a/b/locks"));
+      _exit(!server && server.error().text.find("must be on PATH") != std::string::npos ? 0 : 1);
+    }
+    close(gate[0]);
+    close(gate[1]);
+    for (pid_t starter : starters) {
+      int status = 0;
+      waitpid(starter, &status, 0);
+      folder_errors += status == 0 ? 0 : 1;
+    }
+  }
+  CHECK(folder_errors == 0);
+}
+
 TEST_CASE(
     "local: refuses a folder that others may enter, a file, and a path too long for a socket") {
   Folder folder;

@@ -147,6 +147,16 @@ Words separate_values(std::span<const std::string> words) {
   return out;
 }
 
+// `--supersede 9` would take a lock named "9".
+Status check_optional_values(std::span<const std::string> words) {
+  for (size_t i = 0; i + 1 < words.size(); i += is_option(words[i]) ? word_count(words[i]) : 1) {
+    const bool number = words[i + 1].find_first_not_of("0123456789") == std::string::npos;
+    if (!has_optional_value(words[i]) || !number) continue;
+    return usage("write " + words[i] + "=" + words[i + 1] + ", or NAME before " + words[i]);
+  }
+  return Done{};
+}
+
 // `rest` is what CLI11 did not parse: names, and options that this command does not have.
 Result<Words> collect_names(const Words& rest, const CommandRow& command, bool shell_text) {
   bool forgot_dashes = false;
@@ -228,6 +238,7 @@ Result<CommandLine> parse(std::span<const std::string> words) {
   if (command == nullptr) return unknown_command(words[at]);
   Words others(words.begin(), words.end());
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(at));
+  TRY_STATUS(check_optional_values(others));
   return read_options(*command, separate_values(others), std::move(after));
 }
 

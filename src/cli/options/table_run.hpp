@@ -108,7 +108,7 @@ inline constexpr OptionRow kRunOptions[] = {
      .help = "allow up to N holders; if holders disagree, the smallest N applies",
      .manual =
          "Use it to limit how many instances of a job run at once. Give the same N everywhere, at "
-         "most 1024. If N is greater than 1, the command finds in RLOCK_SLOT which one it is: a "
+         "most 1024. The command finds in RLOCK_SLOT which one it is: a "
          "number from 1 to N that no other live holder has. This option cannot be combined with "
          "--shared, several servers or "
          "another --format.",

@@ -44,7 +44,11 @@ Result<WaitSettings> wait_settings(const Choices& choices) {
 }
 
 Result<std::optional<lock::Supersede>> supersede_choice(const Choices& choices) {
-  if (!choices.has(Opt::supersede)) return std::optional<lock::Supersede>();
+  if (!choices.has(Opt::supersede)) {
+    // A configuration file may set it for all runs.
+    if (!choices.is_flag(Opt::superseded_exit_code)) return std::optional<lock::Supersede>();
+    return usage("--superseded-exit-code needs --supersede");
+  }
   if (choices.last(Opt::supersede) == kFlagValue) return std::optional(lock::Supersede{});
   TRY(auto number, number_choice(choices, Opt::supersede, kGreatestToken));
   return std::optional(lock::Supersede{number});
@@ -91,6 +95,7 @@ Result<ClaimSettings> claim_settings(lock::LockName name, LeaseSettings lease,
       .max_queue = max_queue,
       .record = std::move(lease.record),
       .supersede = supersede,
+      .numbered = choices.has(Opt::slots),
       .history_rows = history_rows,
   };
   return ClaimSettings{std::move(call), waiting};

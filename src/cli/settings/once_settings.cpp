@@ -89,9 +89,10 @@ Result<std::optional<lock::Once>> once_choice(const Choices& choices, time_t now
       number_choice(choices, Opt::max_failures, std::numeric_limits<uint32_t>::max()));
   if (max_failures == 0U) return usage("--max-failures must be at least 1");
   const auto option = chosen(choices);
-  // A configuration file may set it for all runs.
-  if (!option && choices.is_flag(Opt::max_failures)) {
-    return usage("--max-failures needs --once, --once-per or --once-within");
+  // A configuration file may set them for all runs.
+  for (Opt needy : {Opt::max_failures, Opt::done_exit_code}) {
+    if (option || !choices.is_flag(needy)) continue;
+    return usage(shown_name(needy) + " needs --once, --once-per or --once-within");
   }
   if (!option) return std::optional<lock::Once>();
   for (Opt other : kOnceOptions) {

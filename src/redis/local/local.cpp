@@ -77,12 +77,9 @@ Result<std::string> safe_folder(const std::string& requested, LocalStart start) 
   auto named = requested.empty() ? default_folder() : Result<std::string>(requested);
   if (!named) return named;
   std::string folder = std::move(*named);
-  if (auto fit = check_folder(folder); !fit) {
-    bool exists = access(folder.c_str(), F_OK) == 0;
-    if (exists || start == LocalStart::forbidden) return std::move(fit).error();
-    TRY_STATUS(make_folders(folder));
-    TRY_STATUS(check_folder(folder));
-  }
+  bool missing = access(folder.c_str(), F_OK) != 0;
+  if (missing && start != LocalStart::forbidden) TRY_STATUS(make_folders(folder));
+  TRY_STATUS(check_folder(folder));
   return folder;
 }
 
