@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "redis/link/reply.hpp"
@@ -90,6 +91,16 @@ constexpr const char* kKeysAsText = R"(
   end
   return lines)";
 
+std::string difference_in_keys(FrozenServer& server, const std::vector<std::string>& simulated) {
+  const auto keys = server.run({"EVAL", kKeysAsText, "0"});
+  for (size_t i = 0; i < std::max(keys->elements, simulated.size()); ++i) {
+    const std::string real(i < keys->elements ? redis::text_of(*keys->element[i]) : "nothing");
+    const std::string other(i < simulated.size() ? simulated[i] : "nothing");
+    if (real != other) return real + " instead of " + other;
+  }
+  return "";
+}
+
 // The first difference; "" where there is none.
 std::string difference(FrozenServer& server, const Outcome& outcome) {
   server.run({"FLUSHALL"});
@@ -97,20 +108,15 @@ std::string difference(FrozenServer& server, const Outcome& outcome) {
        {&lua::acquire, &lua::renew, &lua::release, &lua::force_unlock, &lua::inspect}) {
     server.run({"SCRIPT", "LOAD", std::string(script->text)});
   }
-  int64_t last = 0;
   for (const JournalEntry& entry : outcome.journal) {
     if (entry.server != 0) continue;
-    server.set(last = entry.micros);
+    server.set(entry.micros);
     const std::string real = as_text(*server.run(entry.words));
-    if (real == as_text(entry.reply)) continue;
-    return entry.words[1] + ": " + real + " instead of " + as_text(entry.reply);
-  }
-  server.set(std::max(last, outcome.last_micros));
-  const auto keys = server.run({"EVAL", kKeysAsText, "0"});
-  REQUIRE(keys->elements == outcome.last_keys.size());
-  for (size_t i = 0; i < keys->elements; ++i) {
-    if (redis::text_of(*keys->element[i]) == outcome.last_keys[i]) continue;
-    return std::string(redis::text_of(*keys->element[i])) + " instead of " + outcome.last_keys[i];
+    if (real != as_text(entry.reply)) {
+      return entry.words[1] + ": " + real + " instead of " + as_text(entry.reply);
+    }
+    if (entry.keys.empty()) continue;
+    if (auto text = difference_in_keys(server, entry.keys); !text.empty()) return text;
   }
   return "";
 }

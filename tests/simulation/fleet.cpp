@@ -16,6 +16,8 @@ constexpr Nanos kPatience = 15min;
 // After the last lease, the keys that outlive it are gone; after a month all others, too.
 constexpr Nanos kKeysLive = 4min;
 constexpr Nanos kMemoryLives = 31 * 24h;
+// A journal has the keys after each one of so many scripts.
+constexpr size_t kKeysEach = 10;
 
 ScriptEngine& engine() {
   static ScriptEngine one;
@@ -275,7 +277,11 @@ void Fleet::on_script(const Server& server, const Command& words, const Reply& r
   add(std::to_string(server.number()) + " " + std::to_string(micros));
   for (const std::string& word : words) add(word);
   add(bytes);
-  if (wanted_.journal) outcome_.journal.push_back({server.number(), micros, words, bytes});
+  if (!wanted_.journal) return;
+  outcome_.journal.push_back({server.number(), micros, words, bytes, {}});
+  if (server.number() == 0 && outcome_.journal.size() % kKeysEach == 0) {
+    outcome_.journal.back().keys = keys_as_text(servers_.front().database());
+  }
 }
 
 // A reply of force_unlock: forced holders… A holder: owner state limit token since held left
@@ -339,10 +345,6 @@ void Fleet::end_everything() {
 
 Outcome Fleet::live() {
   run_to_the_end();
-  if (wanted_.journal) {
-    outcome_.last_keys = keys_as_text(servers_.front().database());
-    outcome_.last_micros = servers_.front().database().micros();
-  }
   if (ledger_.still_there() == 0) {
     for (Server& server : servers_) server.clock().step(world_.now(), kKeysLive);
     check_what_is_left(false);
