@@ -169,8 +169,8 @@ void Client::release(const run::Plan& plan, lock::LockStore& store, const run::S
   }
   const auto reply = run::release_until(store, call, now + left);
   using enum lock::OwnerEnd;
-  const bool given_back = reply && (reply->ending == released || reply->ending == forced);
-  if (!given_back) ledger_.died(number_);
+  const bool freed = reply && (reply->ending == released || reply->ending == forced);
+  if (!freed) ledger_.died(number_);
   if (process_->dead() || !call.once) return;
   ledger_.released(number_, reply && reply->ending == released,
                    reply && reply->marked != lock::Marked::no);

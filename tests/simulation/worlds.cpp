@@ -173,6 +173,11 @@ Setting operators() {
 Setting only(const char* name, const FaultRate& fault) {
   Setting setting = one_server();
   setting.name = name;
+  setting.locks = 1;
+  setting.endless = 1;
+  setting.never = 0;
+  setting.long_holds = 0.5;
+  setting.ttls = {Millis(10'000)};
   setting.faults = {fault};
   setting.checks = {Check::tokens, Check::left};
   return setting;
