@@ -96,7 +96,9 @@ struct ForgetCall {
   Token through{};  // marks of runs with later tokens stay; 0: those of runs that have not ended
 };
 struct Forgotten {
-  uint64_t marks = 0;
+  uint64_t marks = 0;     // of successes
+  uint64_t failures = 0;  // KEYs and periods that had failed since
+  uint64_t numbers = 0;   // of --supersede
 };
 
 // ---- history: the last runs and the skips between them, newest first ----

@@ -201,6 +201,10 @@ struct RenewCall {
   TimePoint valid_until = TimePoint::min();
   uint64_t attempt = 0;  // to a server of a quorum: writes the token back for this try; 0 elsewhere
   uint64_t slot = 0;     // as granted: a put-back restores it, or the lease is lost
+  // As of AcquireCall: a put-back restores them.
+  std::optional<Once> once{};
+  std::optional<Supersede> supersede{};
+  std::optional<uint64_t> history_rows{};
 };
 
 enum class Renewal { extended, put_back };
@@ -246,7 +250,9 @@ struct ReleaseCall {
   LockName name;
   Owner owner;
   Entry entry = Entry::outer();
-  std::string result = "-";  // how the run ended, for the history: `exit:7`, `signal:9`; no blanks
+  // How the run ended, for the history: `exit:7`, `signal:9`; no blanks. `stopped`: it was asked to
+  // stop and returned 0, which is neither a success nor a failure.
+  std::string result = "-";
   ReleaseHow how = ReleaseHow::released;
   std::optional<OnceResult> once{};
 };

@@ -63,24 +63,14 @@ do
   function overtaken(line)
     local newest = number and line.state == 'granted' and read_mark('newest')
     if not newest or newest.token <= number then return nil end
-    remove_holder(owner)
-    remove_waiter(owner)
-    add_tombstone(owner, SUPERSEDED)
-    call('HSET', WHO, '!' .. owner, newest.record)
-    note_skip(record)
+    dismiss(owner, record, SUPERSEDED, newest.record)
     admit()
     return {'superseded', newest.record}
   end
 
   function replaces() return other_one() ~= nil end
 
-  local function replace(other)
-    note_skip(read_line(other).record)
-    remove_waiter(other)
-    add_tombstone(other, SUPERSEDED)
-    call('HSET', WHO, '!' .. other, record)
-    wake(other, 'superseded')
-  end
+  local function replace(other) dismiss(other, read_line(other).record, SUPERSEDED, record) end
 
   -- Joins the queue in the place of the older one, and returns its ticket; nil where there is none.
   function take_over()
@@ -97,20 +87,10 @@ do
 
   -- An older one that has come since the grant must not run after this one.
   function note_newest()
-    local newest = number and read_mark('newest')
-    if not newest or number < newest.token then return end
-    newest.token, newest.record = number, record
-    write_mark({field = 'newest', span = 0}, newest)
+    if not number or not note_number(number, record) then return end
     local other = other_one()
     if other and (number_of(read_line(other)) or number) < number then replace(other) end
   end
-end
-
--- A sweep may write the row of this run.
-local function note_keep()
-  if keep == keep_from_now then return end
-  words = string.gsub(words, ' keep=%d+', '')
-  if keep_from_now ~= RUNS then words = words .. ' keep=' .. keep_from_now end
 end
 
 local function claim(line)
@@ -120,7 +100,7 @@ local function claim(line)
   if newer then return newer end
   note_newest()
   note_stamp(owner, stamp)
-  note_keep()
+  note_keep(keep_from_now)  -- a sweep may write the row of this run
   local entries = live_entries(line)
   entries['0'] = math.max(entries['0'] or 0, now + ttl)
   if stamp == 0 then line.state = 'held' end
@@ -169,11 +149,6 @@ local function queued_reply()
                          SLICE * slices_at(position)})
 end
 
--- Whether it waited here before, and only comes back to its place.
-local function returns()
-  return stamp == 0 and tonumber(given_ticket) > 0 or stamp_of(owner) > 0
-end
-
 -- Whether what it asks for is done, or failed too often, and nothing runs under its hold yet.
 local function done_reply()
   local line = what and held_until(owner) and read_line(owner)
@@ -181,26 +156,40 @@ local function done_reply()
   return decided(what)
 end
 
+-- A newcomer that is refused leaves no tombstone: a word shows that the last one was counted, in case it asks again.
+local function note_refusal(is_done)
+  local counted = ' skipped=' .. string.sub(owner, 1, 8)
+  if string.match(words, ' skipped=%S+') == counted then return end
+  words = string.gsub(words, ' skipped=%S+', '') .. counted
+  note_skip(record, is_done)
+end
+
 -- It cancels its grant, and gives up its place in the queue.
 local function leave_as_done(verdict)
-  if queue_ticket(owner) or held_until(owner) then
-    if held_until(owner) then remove_holder(owner) end
-    end_as_done(owner, verdict)
-  end
   keep_mark(what)
-  note_skip(record, verdict[1] == 'done')
+  if queue_ticket(owner) or held_until(owner) then
+    dismiss_as_done(owner, record, verdict)
+  else
+    note_refusal(verdict[1] == 'done')
+  end
   admit()
 end
 
 local reply = ended_reply()
 if reply then return reply end
 
-local newcomer = not (held_until(owner) or queue_ticket(owner))
-local denial = newcomer and denied()
-if denial then return redis.error_reply(denial) end
-if not newcomer or done_reply() then touch() end
+do
+  local newcomer = not (held_until(owner) or queue_ticket(owner))
+  local denial = newcomer and denied()
+  if denial then return redis.error_reply(denial) end
+  if not newcomer or done_reply() then touch() end
+end
 unfold()
-if what and (forgotten or '0') ~= '0' then forget_mark(what, agreed(forgotten)) end
+if what and (forgotten or '0') ~= '0' then
+  -- Another server says that this was forgotten.
+  local mark, through = read_mark(what.field), agreed(forgotten)
+  if mark.ended > 0 and mark.token <= through then forget_mark(what, mark, through) end
+end
 local could_end = n_holders > 0
 -- A waiter that asks in the last millisecond of its heartbeat is in time: it must not be swept.
 if n_alive > 0 and tonumber(call('ZSCORE', ALIVE, owner) or 0) == now then refresh_heartbeat() end
@@ -230,7 +219,7 @@ if not queue_ticket(owner) then
   reply = superseded_reply()
   admit()
   if reply then
-    note_skip(record)
+    note_refusal()
     finish(owner)
     return with_wakes(reply)
   end
@@ -245,13 +234,16 @@ if not queue_ticket(owner) then
                   min_hold = min_hold, responsive = responsive, words = words_of_line()}
     note_newest()
     note_stamp(owner, stamp)
-    note_keep()
+    note_keep(keep_from_now)
     grant(owner, line, now + ttl, stamp, owner, record)
     finish(owner)
     return with_wakes(with_forgotten({'granted', line.token, slot_of(line.words)}))
   end
-  if queueing == 'never' or (max_queue ~= '' and waiters >= tonumber(max_queue) and not returns() and not replaces()) then
-    note_skip(record)
+  local full = max_queue ~= '' and waiters >= tonumber(max_queue)
+  -- One that waited here before only comes back to its place.
+  if full and (stamp == 0 and tonumber(given_ticket) > 0 or stamp_of(owner) > 0) then full = false end
+  if queueing == 'never' or full and not replaces() then
+    note_refusal()
     finish(owner)
     return with_wakes(with_forgotten({'busy', waiters, some_holder()}))
   end

@@ -27,6 +27,9 @@ do
     call('PEXPIREAT', META, int(math.max(now + META_LIFE, holders)))
   end
 
+  -- Whether a waiter's heartbeat is longer than that of those near the head.
+  local function is_far(beat) return beat and tonumber(beat) % 1 > 0 or false end
+
   -- Those that come near the head are woken to look again, which they do more often from then on.
   local function nudge_near()
     local gone = n_queue > NEAR and n_queue - call('ZCARD', QUEUE) or 0

@@ -16,16 +16,9 @@ end
 
 -- The run of a cool-down is in the history already: its row gets the note.
 local function note_cooldown(line)
-  local mark = 'run ' .. int(line.token) .. ' '
-  for i = 0, keep - 1 do
-    local row = call('LINDEX', HISTORY, i)
-    if not row then return end
-    local before, result, record = string.match(row, '^(run %d+ %d+ %d+ %l+ )([^ +]+) (.*)$')
-    if before and string.sub(row, 1, #mark) == mark then
-      call('LSET', HISTORY, i, before .. with_note(result, note) .. ' ' .. record)
-      return
-    end
-  end
+  local at, row = row_of(line.token)
+  local before, result, record = string.match(row or '', '^(run %d+ %d+ %d+ %l+ )([^ +]+) (.*)$')
+  if before then call('LSET', HISTORY, at, before .. with_note(result, note) .. ' ' .. record) end
 end
 
 local function break_hold(owner)

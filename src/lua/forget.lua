@@ -1,11 +1,14 @@
 -- forget: removes what was marked as done, and has no mark written for what ended before.
 -- ARGV: a field of ONCE, or '' for all of them; over a quorum up to which token, else 0
--- Returns: forgotten marks
+-- Returns: forgotten marks failures numbers   (how many fields: with a success, with failures since; with a number that
+--          superseded others)
 local field, given = unpack(ARGV)
 
 if older then return older end
-if not memory and n_once == 0 and (given or '0') == '0' then return {'forgotten', 0} end
-touch()
+if not memory and n_once == 0 and (given or '0') == '0' then return {'forgotten', 0, 0, 0} end
+-- A lease may be longer than the memory would live without it.
+local meta_end = now + math.max(META_LIFE, call('PTTL', META))
+call('PEXPIREAT', META, int(meta_end))
 
 -- What is running now counts when it succeeds: its token is greater than that of all that ended.
 local function last_ended()
@@ -16,22 +19,30 @@ local function last_ended()
   return math.max(meta.last, now_us)
 end
 
-local through, marks = (given or '0') ~= '0' and agreed(given) or last_ended(), 0
+local through = (given or '0') ~= '0' and agreed(given) or last_ended()
+local marks, failures, numbers = 0, 0, 0
+local function note_forgotten(ended, failed)
+  if ended > 0 then marks = marks + 1 end
+  if failed > 0 then failures = failures + 1 end
+end
+
 if field ~= '' then
-  local what, mark = {field = field, span = 0}, read_mark(field)
-  if mark.ended > 0 and mark.token <= through then marks = 1 end
-  if mark.ended == 0 or marks == 1 then
-    write_mark(what, {kept = 0, token = math.max(through, mark.token), asked = 0, granted = 0, ended = 0, failures = 0,
-                      failed = 0, record = '', new = mark.new})
+  local mark = read_mark(field)
+  if mark.ended == 0 or mark.token <= through then
+    note_forgotten(mark.ended, mark.failures)
+    forget_mark({field = field, span = 0}, mark, through)
   end
 else
   local all, old = n_once > 0 and call('HGETALL', ONCE) or {}, {}
   for i = 1, #all, 2 do
-    local token, ended = string.match(all[i + 1], '^1 %d+ (%d+) %d+ %d+ (%d+) ')
+    local mark = read_mark(all[i])
     -- The token of `newest` is a number that a user chose; `waits` is of a waiter, not of what was done.
-    if all[i] == 'newest' or all[i] ~= 'waits' and tonumber(token or 0) <= through then
+    if all[i] == 'newest' then
       old[#old + 1] = all[i]
-      if ended ~= '0' then marks = marks + 1 end
+      numbers = mark.kept > 0 and 1 or 0
+    elseif all[i] ~= 'waits' and mark.token <= through then
+      old[#old + 1] = all[i]
+      note_forgotten(mark.ended, mark.failures)
     end
   end
   if #old > 0 then call('HDEL', ONCE, unpack(old)) end
@@ -39,4 +50,5 @@ else
 end
 -- Later tokens are greater.
 write_memory(int(math.max(meta.last, through)), last_grant, last_exclusive, old_head)
-return {'forgotten', marks}
+call('PEXPIREAT', META, int(meta_end))
+return {'forgotten', marks, failures, numbers}

@@ -30,59 +30,64 @@ local function grant(owner, line, ends, stamp, ...)
   call('HSET', WHO, '+' .. owner, line_text(line), '@' .. owner, '0=' .. int(ends), ...)
 end
 
--- Whether a waiter's heartbeat is longer than that of those near the head.
-local function is_far(beat) return beat and tonumber(beat) % 1 > 0 or false end
-
--- Not within the heartbeat of a waiter near the head: it may have died long ago.
-local function is_silent(beat) return math.floor(beat) - now <= HEARTBEAT * (beat % 1 * 4) end
-
--- Leaves the queue until it asks again with its ticket, which it is woken to do.
-local function pass_by(owner)
+-- One that need not wait any longer, or claim its grant, leaves for good; its tombstone and the note show why.
+local function dismiss(owner, record, kind, note)
+  if held_until(owner) then remove_holder(owner) end
   remove_waiter(owner)
-  -- What else is known of the owner goes with its tombstone.
-  if stamp_of(owner) > 0 then add_tombstone(owner, EXPIRED) end
-  wake(owner, 'look')
+  add_tombstone(owner, kind)
+  if note then call('HSET', WHO, '!' .. owner, note) end
+  note_skip(record, kind == DONE and not note)
+  wake(owner, KINDS[kind])
 end
 
--- A waiter whose work is done, or failed too often, leaves; it may ask again once both are forgotten.
-local function end_as_done(owner, verdict)
-  remove_waiter(owner)
-  add_tombstone(owner, DONE)
-  if verdict[1] == 'failed' then call('HSET', WHO, '!' .. owner, 'failed ' .. int(verdict[2])) end
+-- Its work is done, or failed too often; it may ask again once both are forgotten.
+local function dismiss_as_done(owner, record, verdict)
+  dismiss(owner, record, DONE, verdict[1] == 'failed' and 'failed ' .. int(verdict[2]) or nil)
 end
 
--- Grants to the waiters in front as far as they fit, and drops dead ones on the way, and those whose work is done.
--- `excluded` has just cancelled its grant and would get it again at once.
-local function admit(excluded)
-  if n_queue == 0 then return end
-  local ADMIT = 64  -- granted by one script, or found to be done
-  for _ = 1, ADMIT do
-    local head = call('ZRANGE', QUEUE, 0, 0)[1]
-    if not head then return end
-    local line = read_line(head)
-    local what = once_of(line)
-    local verdict = what and decided(what)
-    local beat = tonumber(call('ZSCORE', ALIVE, head) or 0)
-    if not line or beat <= now then
-      remove_waiter(head)
-      add_tombstone(head, EXPIRED)
-    elseif verdict then
-      end_as_done(head, verdict)
-      note_skip(line.record, verdict[1] == 'done')
-      wake(head, 'done')
-    elseif head == excluded or not fits(line.limit) then
-      return
-    elseif is_silent(beat) then
-      pass_by(head)
-    else
-      call('ZREM', QUEUE, head)
-      call('ZREM', ALIVE, head)
-      line.state = 'granted'
-      grant(head, line, now + CLAIM, stamp_of(head))
-      granted[#granted + 1] = head
-      wake(head, 'granted')
-    end
+local admit
+do
+  -- Not within the heartbeat of a waiter near the head: it may have died long ago.
+  local function is_silent(beat) return math.floor(beat) - now <= HEARTBEAT * (beat % 1 * 4) end
+
+  -- Leaves the queue until it asks again with its ticket, which it is woken to do.
+  local function pass_by(owner)
+    remove_waiter(owner)
+    -- What else is known of the owner goes with its tombstone.
+    if stamp_of(owner) > 0 then add_tombstone(owner, EXPIRED) end
+    wake(owner, 'look')
   end
-  must_retry = true
-end
 
+  -- Grants to the waiters in front as far as they fit, and drops dead ones on the way, and those whose work is done.
+  -- `excluded` has just cancelled its grant and would get it again at once.
+  function admit(excluded)
+    if n_queue == 0 then return end
+    local ADMIT = 64  -- granted by one script, or found to be done
+    for _ = 1, ADMIT do
+      local head = call('ZRANGE', QUEUE, 0, 0)[1]
+      if not head then return end
+      local line = read_line(head)
+      local what = once_of(line)
+      local verdict = what and decided(what)
+      local beat = tonumber(call('ZSCORE', ALIVE, head) or 0)
+      if not line or beat <= now then
+        remove_waiter(head)
+        add_tombstone(head, EXPIRED)
+      elseif verdict then
+        dismiss_as_done(head, line.record, verdict)
+      elseif head == excluded or not fits(line.limit) then
+        return
+      elseif is_silent(beat) then
+        pass_by(head)
+      else
+        call('ZREM', QUEUE, head)
+        call('ZREM', ALIVE, head)
+        line.state = 'granted'
+        grant(head, line, now + CLAIM, stamp_of(head))
+        granted[#granted + 1] = head
+        wake(head, 'granted')
+      end
+    end
+    must_retry = true
+  end
+end

@@ -51,20 +51,22 @@ local function count(name)
 end
 
 -- A run has ended, and ROW lists it; HOW is released, expired or forced. Each loss is a failure, too; a release without
--- a result (`-`) is neither a success nor a failure.
-local function count_run(since, how, result, row)
+-- a result (`-`), or of a run that was asked to stop and returned 0 (`stopped`), is neither a success nor a failure. A
+-- run that was COUNTED when its lease ended is counted no more, but may still be the last success.
+local function count_run(since, how, result, row, counted)
   if result == 'exit:0' and how == 'released' then
     last_success = '|' .. (#row <= LONGEST_KEPT and row or string.match(row, '^%l+ %d+ %d+ %d+ %l+ %S+ '))
     if string.find(words, ' streak=', 1, true) then words = string.gsub(words, ' streak=%d+', '') end
-  elseif result ~= '-' or how ~= 'released' then
+  elseif result ~= '-' and result ~= 'stopped' or how ~= 'released' then
     if how ~= 'released' then result = how end
     words = string.gsub(words, ' failed=%S+', '') .. ' failed=' .. now .. ',' .. math.max(0, now - since) .. ',' ..
             (string.match(result, '^[%w:-]+$') or '?')
+    if counted then return end
     count('streak')
     count('failures')
     if how ~= 'released' or result == 'lost' then count('losses') end
   end
-  count('runs')
+  if not counted then count('runs') end
 end
 
 -- META and HISTORY live 30 days from the last use. The short ways move their ends once an hour.

@@ -5,9 +5,9 @@
 -- greatest number that superseded others and was granted the lock, and its record; the record of `waits` is the owner of
 -- the waiter that superseded others last.
 local read_mark, write_mark, once_words, once_of, decided, keep_mark, forgotten_token, mark_done, note_failure, agreed,
-      forget_mark
+      forget_mark, note_number
 do
-  local MARKS = 1000  -- keys of which it is remembered that they were done
+  local MARKS = 1000  -- keys that were done, and as many others: that failed, or were forgotten
   local MARK = '^1 (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$'
 
   function read_mark(field)
@@ -15,39 +15,41 @@ do
     local kept_until, token, asked, granted_at, ended, failures, failed, record = string.match(text, MARK)
     if not kept_until or tonumber(kept_until) <= now then
       return {kept = 0, token = 0, asked = 0, granted = 0, ended = 0, forgotten = 0, failures = 0, failed = 0,
-              record = '', new = true}
+              record = ''}
     end
     return {kept = tonumber(kept_until), token = tonumber(token), asked = tonumber(asked), granted = tonumber(granted_at),
-            ended = tonumber(ended), forgotten = ended == '0' and tonumber(token) or 0, failures = tonumber(failures), failed = tonumber(failed), record = record}
+            ended = tonumber(ended), forgotten = ended == '0' and tonumber(token) or 0, failures = tonumber(failures),
+            failed = tonumber(failed), record = record, was_done = ended ~= '0'}
   end
 
   local function is_key(field) return string.sub(field, 1, 4) == 'key:' end
 
-  -- Before a new field: removes those that are over, and of MARKS keys the one that was asked for the longest time ago.
-  -- Whether that one was done.
-  local function make_room(field)
+  -- Before one more field of those that were done, or of the others: removes what is over, and of MARKS keys of its sort
+  -- the one that was asked for the longest time ago. Whether it removes that one.
+  local function make_room(field, done)
     local n = n_once > 0 and call('HLEN', ONCE) or 0
     if n == 0 or n < MARKS and n % 64 > 0 then return false end
-    local all, over, keys, oldest, oldest_kept, was_done = call('HGETALL', ONCE), {}, 0, nil, math.huge, false
+    local all, over, keys, oldest, oldest_kept = call('HGETALL', ONCE), {}, 0, nil, math.huge
     for i = 1, #all, 2 do
       local kept_until, ended = string.match(all[i + 1], '^1 (%d+) %d+ %d+ %d+ (%d+) ')
       kept_until = tonumber(kept_until or 0)
       if kept_until <= now then
         over[#over + 1] = all[i]
-      elseif is_key(all[i]) then
+      elseif is_key(all[i]) and (ended ~= '0') == done then
         keys = keys + 1
-        if kept_until < oldest_kept then oldest, oldest_kept, was_done = all[i], kept_until, ended ~= '0' end
+        if kept_until < oldest_kept then oldest, oldest_kept = all[i], kept_until end
       end
     end
     local full = keys >= MARKS and is_key(field)
     if full then over[#over + 1] = oldest end
     if #over > 0 then call('HDEL', ONCE, unpack(over)) end
-    return full and was_done
+    return full
   end
 
   -- A period is kept for two of its length.
   function write_mark(what, mark)
-    local pushed_out = mark.new and make_room(what.field)
+    local done = mark.ended > 0
+    local pushed_out = mark.was_done ~= done and make_room(what.field, done)
     local period = string.sub(what.field, 1, 4) == 'per:'
     mark.kept = math.max(mark.kept, now + (period and 2 * what.span or math.max(META_LIFE, what.span)))
     call('HSET', ONCE, what.field, table.concat({'1', int(mark.kept), int(mark.token), int(mark.asked), int(mark.granted),
@@ -97,7 +99,7 @@ do
   -- A key that is asked for is kept for longer.
   function keep_mark(what)
     local mark = read_mark(what.field)
-    if not mark.new and is_key(what.field) then write_mark(what, mark) end
+    if mark.kept > 0 and is_key(what.field) then write_mark(what, mark) end
   end
 
   function forgotten_token() return tonumber(string.match(words, ' forgotten=(%d+)') or 0) end
@@ -115,11 +117,10 @@ do
   -- Over a quorum the servers agree on a token, which may come from a clock that is ahead of this one; no further.
   function agreed(token) return math.min(tonumber(token), math.max(meta.last, now_us + 60000000)) end
 
-  -- Another server says that this was forgotten, up to a token.
-  function forget_mark(what, through)
-    local mark = read_mark(what.field)
-    if mark.ended == 0 or mark.token > through then return end
-    write_mark(what, {kept = 0, token = through, asked = 0, granted = 0, ended = 0, failures = 0, failed = 0, record = ''})
+  -- Up to a token.
+  function forget_mark(what, mark, through)
+    write_mark(what, {kept = 0, token = math.max(through, mark.token), asked = 0, granted = 0, ended = 0, failures = 0,
+                      failed = 0, record = '', was_done = mark.was_done})
   end
 
   -- A run that failed, or died.
@@ -128,6 +129,15 @@ do
     local mark = read_mark(what.field)
     mark.failures, mark.failed = failures_of(what, mark) + 1, what.asked
     write_mark(what, mark)
+  end
+
+  -- A run with this number was granted the lock: those with smaller ones never run after it. Whether none was greater.
+  function note_number(number, record)
+    local newest = read_mark('newest')
+    if number < newest.token then return false end
+    newest.token, newest.record = number, record
+    write_mark({field = 'newest', span = 0}, newest)
+    return true
   end
 end
 

@@ -7,7 +7,7 @@
 -- unused: like released, but nothing ran under the lock, so that there is no cool-down. by_id: like released, by
 -- somebody who knows the owner's id; refused for a live run, since the next holder would start beside it.
 -- yielded: an attempt over a quorum got no majority; what it took here is cancelled, and the owner may come back.
--- Returns: freed mark | kept (by other entries) | left_queue | holds (removed only, nothing done)
+-- Returns: freed mark | kept (by other entries) | left_queue mark | holds (removed only, nothing done)
 --          | runs holder (by_id only, nothing done)
 --          | absent kind-before note mark   (kind: see KINDS, or unknown)
 --          (mark: `marked` as done; `no_room`: marked, and the key that was asked for the longest time ago is forgotten)
@@ -31,7 +31,8 @@ do
     token, since = string.match(line or '', '^1 held %d+ (%d+) (%d+) %d+ 0 [012]')
     call('ZCARD', LIMITS)
     sole = token and holder[1] == owner and not holder[3] and entries == '0=' .. holder[2] and
-           not string.find(line, ' once=', 1, true) and not call('ZSCORE', RELEASED, owner) and holder[2]
+           not string.find(line, ' once=', 1, true) and not string.find(line, ' counted=', 1, true) and
+           not call('ZSCORE', RELEASED, owner) and holder[2]
   end
 
   -- The head, if it excludes all others, and so that nothing else is to be done: none has died. Another comes near the

@@ -2,6 +2,13 @@
 token, limit, ttl, min_hold = tonumber(token), tonumber(limit), tonumber(ttl), tonumber(min_hold)
 local stamp, slot = 2 * tonumber(attempt or 0), tonumber(slot or 0)
 
+-- The words of its line, where they were lost with the line.
+local function words_again(since)
+  local what = (once_field or '') ~= '' and
+               {field = once_field, span = tonumber(once_span), asked = since, max = tonumber(max_failures)}
+  return once_words(what) .. ((supersede or '') ~= '' and ' supersede=' .. supersede or '')
+end
+
 -- No greater token can have been issued, and none may be restored: issued tokens would never exceed it.
 local greatest = math.max(meta.last, now_us + 1000 * tonumber(ahead or 0))
 
@@ -35,6 +42,10 @@ local function extend(line)
     line.min_hold = min_hold
     note_hold(line)
   end
+  -- A nested run has put it back, which does not know them.
+  if entry == '0' and not once_of(line) and not line_word(line, 'supersede') then
+    line.words = line.words .. words_again(line.since)
+  end
   if changed == '1' then call('HSET', WHO, owner, record) end
   call('HSET', WHO, '+' .. owner, line_text(line))
   call('ZADD', HOLDERS, int(ends), owner)
@@ -45,9 +56,10 @@ local function put_back()
   local why = loss_reason(owner, entry, token, limit, greatest, tombstone(owner))
   if not why and slot > 0 and used_slots()[slot] then why = 'taken' end
   if why then return lost(why) end
-  local line = {state = 'held', limit = limit, token = token,
-                since = math.min(now, math.floor(token / 1000)), ttl = ttl, min_hold = min_hold,
-                responsive = responsive, words = with_slot('', slot)}
+  local since = math.min(now, math.floor(token / 1000))
+  local counted = tombstone(owner .. ':counted') and ' counted=1' or ''
+  local line = {state = 'held', limit = limit, token = token, since = since, ttl = ttl, min_hold = min_hold,
+                responsive = responsive, words = with_slot(words_again(since), slot) .. counted}
   local entries = {['0'] = now + lease_of(entry, ttl), [entry] = now + lease_of(entry, ttl)}
   call('ZREM', RELEASED, owner)
   if queue_ticket(owner) then
@@ -59,6 +71,8 @@ local function put_back()
   add_holder(owner, line, write_entries(owner, entries))
   meta.last = math.max(meta.last, token)
   if meta.created == 0 then meta.created = now_us end
+  if (keep_rows or '') ~= '' then note_keep(tonumber(keep_rows)) end
+  if tonumber(supersede or '') then note_number(tonumber(supersede), record) end
   note_grant(token, line)
   return {'put_back'}
 end

@@ -3,12 +3,14 @@
 -- ARGV: owner, entry, token or 0 (never restored), limit, ttl, min-hold, responsive 0|1|2, record,
 --       number of the attempt to write back over a quorum, or 0; 1 to store the record anew, else 0;
 --       over a quorum: by how many ms the clock that issued the token may be ahead of this one, else 0;
---       the slot as granted, or 0: a lease that is restored has it again
+--       the slot as granted, or 0; of what is done once: a field of ONCE or '', its span, after how many failures it
+--       gives up or ''; rows that the history keeps, or ''; of one that supersedes others its number or '+', or ''. A
+--       lease that is restored has all of them again
 -- Returns: extended | put_back | upgrade
 --          | lost (deleted|taken|full|expired|unissued|released|cancelled|removed|forced) note holder untouched 0|1
 --          (put_back: restored; untouched: nobody was granted the lock since it was granted with this token)
-local owner, entry, token, limit, ttl, min_hold, responsive, record, attempt, changed, ahead, slot =
-  unpack(ARGV)
+local owner, entry, token, limit, ttl, min_hold, responsive, record, attempt, changed, ahead, slot, once_field, once_span,
+      max_failures, keep_rows, supersede = unpack(ARGV)
 
 if older then return older end
 if lone_owner == owner and tonumber(lone_end) > now and entry == '0' and min_hold == '0' and

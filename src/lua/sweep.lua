@@ -36,6 +36,15 @@ local function remove_waiter(owner)
   forget(owner)
 end
 
+-- A hold has ended without its release: its run has died, or ended before those that are nested in it.
+local function note_lapse(owner, line)
+  local ended = line_word(line, 'result')
+  note_run(owner, line, ended and 'released' or 'expired', '-')
+  if not line or line.state ~= 'held' or ended then return end
+  if not line_word(line, 'counted') then note_failure(once_of(line)) end
+  add_tombstone(owner .. ':counted', EXPIRED)
+end
+
 local sweep
 do
   local function sweep_holders()
@@ -49,8 +58,7 @@ do
       if string.sub(owner, 1, 1) ~= '~' then
         local line = read_line(owner)
         local forced = line and line.state == 'revoked'
-        note_run(owner, line, forced and 'forced' or 'expired', '-')
-        if line and line.state == 'held' then note_failure(once_of(line)) end
+        if forced then note_run(owner, line, 'forced', '-') else note_lapse(owner, line) end
         if line then start_cooldown(owner, line) end
         add_tombstone(owner, forced and FORCED or EXPIRED)
       end

@@ -73,6 +73,7 @@ std::string history_result(const Result<CommandResult>& finish) {
   if (finish->ended_for) return "-";
   if (finish->exec_error != 0) return finish->exec_error == ENOENT ? "exit:127" : "exit:126";
   if (const auto* exited = std::get_if<Exited>(&finish->end)) {
+    if (exited->code == 0 && finish->asked_to_stop) return "stopped";
     return "exit:" + std::to_string(exited->code);
   }
   return "signal:" + std::to_string(std::get<Signaled>(finish->end).signal);

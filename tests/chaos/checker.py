@@ -1,10 +1,12 @@
 """The invariants of docs/FAULTS.md over a history. Each check yields violations; which of them count is the mode's.
 M one holder · F tokens grow, stale ones are refused · O only the owner ends or extends · L it frees in time ·
 Q first come, first served · K the command is dead before its lease ends · E exit codes are true · left: nothing is ·
-once: what was done is not run again, what failed is taken over · slot: each holder has one for itself.
+once: what was done is not run again, what failed is taken over · slot: each holder has one for itself ·
+newest: only the newest waits and runs · failures: after so many, and only then, nobody tries again.
 """
 import exits
 import ledger_checks
+import newest_checks
 import once_checks
 import slot_checks
 from excuses import CLAIM_MS, Excuses
@@ -207,7 +209,9 @@ CHECKS = {"M": check_m, "F": check_f, "grows": check_grows, "stale": check_stale
           "O": ledger_checks.check_o, "undue": ledger_checks.check_undue,
           "Q": ledger_checks.check_q, "L": ledger_checks.check_l, "E": exits.check_e, "left": check_left,
           "once": once_checks.check_once, "done": once_checks.check_done, "recorded": once_checks.check_recorded,
-          "marks": once_checks.check_marks, "slots": slot_checks.check_slots, "slot": slot_checks.check_slot_kept}
+          "marks": once_checks.check_marks, "slots": slot_checks.check_slots, "slot": slot_checks.check_slot_kept,
+          "newest": newest_checks.check_newest, "superseded": newest_checks.check_superseded,
+          "place": newest_checks.check_place, "failures": newest_checks.check_failures}
 
 
 def check(history, names):

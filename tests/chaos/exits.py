@@ -1,7 +1,8 @@
 """E: the exit codes are true, and nobody is ended without a reason."""
 from excuses import Excuses
 from violation import Violation
-from workloads import DONE
+from newest_checks import gave_up
+from workloads import DONE, SUPERSEDED
 
 OWN_CODES = {0, 1, 7, 42}  # the job's
 BUSY, UNREACHABLE, LOST, UNGUARDED = 75, 69, 76, 71
@@ -20,7 +21,7 @@ def untruths(run, hold, history, excuses):
     if run.code is not None:
         if run.code != BUSY:
             yield from untrue_code(run, hold, excused(run, history, excuses, run.began, run.ended))
-        elif hold or not (run.plan["wait"] or removed(run, history)):
+        elif hold or not (run.plan["wait"] or removed(run, history) or gave_up(run)):
             yield "exit code 75, but " + ("its command started" if hold else "it was to wait for ever")
     for event in run.events:
         if event["event"] == "lost" and unprovoked(run, event):
@@ -50,9 +51,9 @@ def untrue_code(run, hold, excused_run):
     if code in OWN_CODES:
         if stop != code:
             yield f"exit code {code}, but its command " + (f"said {stop}" if hold else "never started")
-    elif code == DONE:
+    elif code in (DONE, SUPERSEDED):
         if hold:
-            yield f"exit code {DONE}, but its command started"
+            yield f"exit code {code}, but its command started"
     elif code == LOST:
         if hold and "lost" not in run.words():
             yield "exit code 76, but its lease was never lost"

@@ -69,8 +69,8 @@ class Fault:
 class Entry:
     """What a script did at `ms` (server clock; 0: not known): `owner`'s lease ends at `value` (hold), it holds no more (free),
     queues with ticket `value` (queue), leaves the queue (leave), gets a tombstone of kind `value` (tombstone), has
-    token `value` (token), slot `value` (slot); what `owner` names is marked as done by token `value` (mark); or a whole
-    part is gone: holders, queue, released, who, all (gone)."""
+    token `value` (token), slot `value` (slot), supersedes others (newest); what `owner` names is marked as done by token
+    `value` (mark); or a whole part is gone: holders, queue, released, who, all (gone)."""
     ms: int
     what: str
     owner: str = ""
@@ -209,6 +209,8 @@ def entries_of(words):
             slot = next((word for word in fields if word.startswith("slot=")), None)
             if name.startswith("+") and slot:
                 yield Entry(0, "slot", name[1:], int(slot[5:]))
+            if name.startswith("+") and any(word.startswith("supersede=") for word in fields):
+                yield Entry(0, "newest", name[1:])
     elif command == "HSET" and part == "once":
         for name, text in zip(words[2::2], words[3::2]):
             fields = text.split(" ", 8)

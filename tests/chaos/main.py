@@ -22,6 +22,7 @@ import clock
 import history
 import hosts as host_kinds
 import nemesis
+import newest_checks
 import once_checks
 import slot_checks
 import topology
@@ -264,7 +265,7 @@ class Campaign:
         print(f"{long} holds were longer than their ttl")
         workload = nemesis.WORKLOADS.get(self.options.mode)
         if workload:
-            print({"once": once_checks, "slots": slot_checks}[workload].summary(seen))
+            print({"once": once_checks, "slots": slot_checks, "newest": newest_checks}[workload].summary(seen))
 
 
 def main():

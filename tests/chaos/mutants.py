@@ -29,6 +29,10 @@ MUTANTS = {
     "success_not_marked": ["--mode", "once", "--calm"],
     "done_waiter_starts": ["--mode", "once", "--calm", "--locks", "1"],
     "stopped_run_marked": ["--mode", "once", "--fault", "rlock_signalled", "--kind", "stubborn", "--hold", "0.5", "1"],
+    "older_one_starts": ["--mode", "supersede", "--calm"],
+    "newcomer_goes_last": ["--mode", "supersede", "--calm"],
+    "replaced_one_waits_on": ["--mode", "supersede", "--calm"],
+    "second_failure_not_counted": ["--mode", "supersede", "--calm"],
     "slot_at_random": ["--mode", "slots", "--calm"],
     "slot_lost_by_put_back": ["--mode", "slots_loss", "--fault", "flushed", "--hold", "0.5", "2"],
 }

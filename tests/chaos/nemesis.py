@@ -22,6 +22,7 @@ OTHERS = {"starved": 9, "operator": 23, "operator_now": 23, "forgotten": 56, "ho
 ROWS = PROCESSES | LINKS | KEEPING | LOSING | FAILOVER | SLOTS | MAJORITY | OTHERS
 
 ONCE = ["once", "done", "recorded", "marks"]
+NEWEST = ["newest", "superseded", "place", "failures"]
 
 # mode -> its faults, and the checks that must hold. [docs/FAULTS.md, "Chaos runs"]
 MODES = {
@@ -44,14 +45,17 @@ MODES = {
                   ["F", "O", "K", "once", "left"]),
     "once_minority": ([*PROCESSES, *LINKS, *KEEPING, *KEEPING, "server_emptied", "starved", "operator", "forgotten"],
                       ["M", "F", "stale", "grows", "O", "K", "ended", "handed", "once", "done", "recorded", "left"]),
+    "supersede": ([*PROCESSES, *PROCESSES, *LINKS, *KEEPING, "starved", "operator", "forgotten"],
+                  ["M", "F", "stale", "O", "undue", "reported", "K", "ended", "L", "Q", "E", *ONCE, *NEWEST, "left"]),
     "slots": ([*PROCESSES, *PROCESSES, *LINKS, *KEEPING, "starved", "operator"],
               ["M", "F", "stale", "O", "undue", "reported", "K", "ended", "L", "Q", "E", "slots", "slot", "left"]),
     "slots_loss": ([*LOSING, *LOSING, "operator_now", "rlock_stopped", "clients_killed", "replies_swallow"],
                    ["F", "O", "K", "slot", "left"]),
 }
 # What the runs ask for beside the lock, and how many locks there are; elsewhere four of the plain kind.
-WORKLOADS = {"once": "once", "once_loss": "once", "once_minority": "once", "slots": "slots", "slots_loss": "slots"}
-LOCKS = {"once": 3, "once_loss": 3, "once_minority": 3, "slots": 1, "slots_loss": 1}
+WORKLOADS = {"once": "once", "once_loss": "once", "once_minority": "once", "slots": "slots", "slots_loss": "slots",
+             "supersede": "newest"}
+LOCKS = {"once": 3, "once_loss": 3, "once_minority": 3, "slots": 1, "slots_loss": 1, "supersede": 2}
 # One server where nothing is said.
 TOPOLOGIES = {"minority": "quorum5", "once_minority": "quorum3", "majority": "quorum5", "sentinel": "sentinel", "cluster": "cluster"}
 LONGEST = 2.5  # s: longer than the longest ttl of a run, on a machine that is quick

@@ -39,7 +39,7 @@ class Node:
         with open(os.path.join(self.folder, "redis.txt"), "ab") as log:
             self.process = subprocess.Popen(self.hosts.inside() + self.command(), stdout=log, stderr=log,
                                             env=self.environment)
-        give_up = time.monotonic() + 20
+        give_up = time.monotonic() + 120  # it reads all that it wrote down
         while self.answer("PING") != "PONG":
             if self.process.poll() is not None or time.monotonic() > give_up:
                 raise RuntimeError(f"redis-server did not come up: see {self.folder}/redis.txt")

@@ -1,15 +1,19 @@
-"""What the runs of a chaos run ask for beside the lock itself, by the mode: nothing, to be done once, or slots."""
+"""What the runs of a chaos run ask for beside the lock itself, by the mode: nothing, to be done once, slots, or to
+supersede others."""
 import os
 import random
 
 import clock
 
 DONE = 99  # the exit code for what was done already
+SUPERSEDED = 98  # and for who was superseded
 MINUTE = 60  # s
 APART = 30  # s: the clocks of two hosts, at most
 MORNING = 1_800_000_000  # s since 1970: a minute begins
 PERIOD = 1.5  # s: what a minute of the hosts' false clocks takes; a KEY and a distance last about as long
 SLOTS = 4
+UNNUMBERED = "+"  # --supersede alone
+GIVE_UP_AFTER = 2  # failures
 
 
 class Plain:
@@ -87,4 +91,37 @@ class Slots(Plain):
         return ["--slots", str(plan["slots"])]
 
 
-WORKLOADS = {"plain": Plain, "once": Once, "slots": Slots}
+class Newest(Plain):
+    """Most deploy: by numbers that grow, of which some are retried that are old, few without a number. Others have a KEY
+    that is given up after some failures, which are frequent; and there are those who only want the lock."""
+    quiet = []  # a success that is not recorded is in a warning
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.period = PERIOD * config["slow"]
+
+    def plan(self, chance, _lock):
+        since = (clock.now() - self.config["begin"]) / 1e9 / self.period
+        kind = chance.choices(("numbered", "unnumbered", "key", "plain"), (10, 2, 5, 2))[0]
+        if kind == "numbered":
+            return {"supersede": 10 + int(since * 5) - chance.choice((0, 0, 0, 1, 2, 10))}
+        if kind == "unnumbered":
+            return {"supersede": UNNUMBERED}
+        if kind == "key":
+            return {"once": "key", "key": f"k{int(since / 3)}", "max": GIVE_UP_AFTER, "closed": False,
+                    "code": chance.choice((0, 1, 7, 42))}
+        return {}
+
+    def words(self, plan):
+        if "supersede" in plan:
+            number = "" if plan["supersede"] == UNNUMBERED else f"={plan['supersede']}"
+            return [f"--supersede{number}", "--superseded-exit-code", str(SUPERSEDED)]
+        if "max" in plan:
+            return ["--once", plan["key"], "--max-failures", str(plan["max"]), "--done-exit-code", str(DONE)]
+        return []
+
+    def pause(self, chance, code):
+        return self.period * chance.uniform(0.05, 0.3) if code in (DONE, SUPERSEDED) else super().pause(chance, code)
+
+
+WORKLOADS = {"plain": Plain, "once": Once, "slots": Slots, "newest": Newest}

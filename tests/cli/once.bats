@@ -96,6 +96,8 @@ queued_work() {
     ends_with 0 $!
     grep -q "asked to stop, so its success is not recorded; it may run again" said || fail "$(cat said)"
   done
+  [ "$(rlock history --json job | jq -c '[.runs[].how] | unique')" = '["stopped"]' ]
+  [ "$(rlock status --json job | jq -c '.locks[0] | [.last_success, .last_failure]')" = '[null,null]' ]
   work --once v1
   times 1
 }

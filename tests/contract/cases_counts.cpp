@@ -48,7 +48,10 @@ void runs_counted(Lab& lab) {
   lab.granted('E');
   end_with(lab, 'E', "-");
   need_counts(lab, "5 2 0 0 0", "an unknown result");
-  need(lab.inspect().last_success->record == "record of D", "an unknown result is a success");
+  lab.granted('F');
+  end_with(lab, 'F', "stopped");
+  need_counts(lab, "6 2 0 0 0", "one that was asked to stop");
+  need(lab.inspect().last_success->record == "record of D", "either is a success");
 }
 
 void counted_once(Lab& lab) {
@@ -91,6 +94,11 @@ void skips_counted(Lab& lab) {
   lab.queued('D');
   lab.cancel('D');
   need_counts(lab, "0 0 0 2 0", "skips");
+  as<lock::Busy>(lab.acquire('E', now), "not busy");
+  as<lock::Busy>(lab.acquire('E', now), "not busy");
+  need_counts(lab, "0 0 0 3 0", "a repeated request");
+  as<lock::Busy>(lab.acquire('B', now), "not busy");
+  need_counts(lab, "0 0 0 4 0", "another one");
 }
 
 // What is known of the last success does not depend on the history.
@@ -158,13 +166,16 @@ const std::vector<NamedCase>& count_cases() {
 namespace {
 
 const std::vector<Mutant> kInBothWays{
-    {"no run is counted", {{"  count('runs')\n", ""}}, "counts: successes"},
+    {"no run is counted", {{"if not counted then count('runs') end", ""}}, "counts: successes"},
     {"a failure is not counted", {{"    count('failures')\n", ""}}, "counts: successes"},
     {"a success does not end the failures in a row",
      {{"words = string.gsub(words, ' streak=%d+', '') end", "end"}},
      "counts: successes"},
     {"a release without a result is a failure",
-     {{"elseif result ~= '-' or how ~= 'released' then", "else"}},
+     {{"elseif result ~= '-' and", "elseif"}},
+     "counts: successes"},
+    {"a run that was asked to stop has failed",
+     {{"and result ~= 'stopped' or", "or"}},
      "counts: successes"},
     {"the record of the last success is unbounded",
      {{"#row <= LONGEST_KEPT and row or", "row or"}},
@@ -175,6 +186,9 @@ const std::vector<Mutant> kInBothWays{
 };
 
 const std::vector<Mutant> kUsualWay{
+    {"a repeated refusal counts twice",
+     {{"if string.match(words, ' skipped=%S+') == counted then return end", ""}},
+     "counts: skips"},
     {"a skip is not counted", {{"  count(is_done and 'done' or 'skips')\n", ""}}, "counts: skips"},
     {"a loss is not counted",
      {{"if how ~= 'released' or result == 'lost' then", "if result == 'lost' then"}},
@@ -189,10 +203,10 @@ const std::vector<Mutant> kUsualWay{
      {{"local said = words ~= words_as_read", "local said = false"}},
      "counts: skips"},
     {"the number of rows is not stored with a claim",
-     {{"note_keep()\n  local entries", "local entries"}},
+     {{"note_keep(keep_from_now)  -- a sweep", "-- a sweep"}},
      "counts: the last run"},
     {"the number of rows is not stored with a grant",
-     {{"note_keep()\n    grant(", "grant("}},
+     {{"note_keep(keep_from_now)\n    grant(", "grant("}},
      "counts: the last run"},
     {"no rows means all rows",
      {{"if keep == 0 then return call('DEL', HISTORY) end", ""}},

@@ -230,6 +230,32 @@ void mark_has_the_token(Lab& lab) {
   need(done(lab, 'F', last) == highest, "another token where never granted");
 }
 
+// A server that was stopped carries out the acquire and the release long after the others.
+void marked_late(Lab& lab) {
+  const lock::Once once{lock::OnceKind::within, "", 5min, {}};
+  const lock::Token here = lab.granted('A', attempt_of(once));
+  const lock::Token agreed{here.value - 600'000'000};
+  need(succeeds(lab, 'A', once, agreed) == lock::Marked::yes, "not marked");
+  lab.granted('B', attempt_of(once));
+  lab.cancel('B');
+  Ask earlier = attempt_of({lock::OnceKind::within, "", 1min, {}});
+  earlier.asked = 8min;
+  lab.granted('C', earlier);
+}
+
+// The others granted B the lock; here it waits, since the release of A got lost.
+void marked_while_it_waits(Lab& lab) {
+  const lock::Once once = month("2026-11"), next = month("2026-12");
+  const lock::Token before = confirmed(lab, 'A', 1);
+  as<lock::Queued>(lab.acquire('B', attempt_of(once)), "not queued");
+  need(succeeds(lab, 'B', once, {before.value + 1000}) == lock::Marked::yes, "not marked");
+  need(succeeds(lab, 'B', once, {before.value + 1000}) == lock::Marked::yes, "not when resent");
+  done(lab, 'C', once);
+  as<lock::Queued>(lab.acquire('D', attempt_of(next)), "not queued");
+  need(succeeds(lab, 'D', next, {before.value - 1000}) == lock::Marked::no,
+       "marked though another was granted since");
+}
+
 // One that has the lock by one attempt, whose majority has not confirmed it, learns at the next.
 void done_before_the_write_back(Lab& lab) {
   const lock::Once once = month("2026-11");
@@ -267,9 +293,10 @@ void forgets_what_is_agreed(Lab& lab) {
     need(succeeds(lab, owner, once, tokens.back()) == lock::Marked::yes, "not marked");
     lab.pass(1s);
   }
-  need(lab.forget("B", tokens[0]) == 0 && lab.forget({}, tokens[0]) == 1, "not what is agreed");
+  need(lab.forget("B", tokens[0]).marks == 0 && lab.forget({}, tokens[0]).marks == 1,
+       "not what is agreed");
   done(lab, 'C', {lock::OnceKind::key, "B", {}, {}});
-  need(lab.forget({}, {tokens[1].value + 3600'000'000}) == 1, "not forgotten");
+  need(lab.forget({}, {tokens[1].value + 3600'000'000}).marks == 1, "not forgotten");
   const lock::Token next = lab.granted('D');
   need(next.value < tokens[1].value + 3600'000'000, "a token of the future is believed");
 }
@@ -336,6 +363,8 @@ const std::vector<NamedCase>& quorum_cases() {
       {"a grant is confirmed and released with memory full", memory_full},
       {"a grant that is confirmed keeps words that are not known", words_are_kept},
       {"the mark of a run has the majority's token", mark_has_the_token},
+      {"a mark that a server writes late is as old as its token", marked_late},
+      {"a success is marked where the run still waits", marked_while_it_waits},
       {"one that never confirmed its grant learns that it is done", done_before_the_write_back},
       {"what other servers have forgotten is forgotten here, too", forgotten_elsewhere},
       {"a server forgets what the servers have agreed on", forgets_what_is_agreed},

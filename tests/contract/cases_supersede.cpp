@@ -92,8 +92,21 @@ void older_never_wins(Lab& lab) {
   lab.release('G');
   lab.granted('H');
   lab.release('H');
-  lab.forget();
+  const lock::Forgotten forgotten = lab.forget();
+  need(forgotten.numbers == 1 && forgotten.marks == 0,
+       "it does not say that a number is forgotten");
+  need(lab.forget().numbers == 0, "a number is forgotten twice");
   lab.granted('I', newest(1));
+}
+
+// The server has lost its data, the number of the one that runs included.
+void put_back(Lab& lab) {
+  const lock::Token token = lab.granted('A', newest(7));
+  lab.cli({"FLUSHALL"});
+  lab.pass(1s);
+  as<lock::Renewal>(lab.renew('A', token, newest(7)), "lost");
+  superseded(lab, 'B', newest(6), 'A');
+  lab.queued('C', newest(8));
 }
 
 // Only one that was granted the lock counts for ever, not one that gave up.
@@ -162,6 +175,7 @@ const std::vector<NamedCase>& supersede_cases() {
       {"supersede: it takes the ticket of the one that it replaces", takes_the_ticket},
       {"supersede: a grant that is claimed too late is cancelled", claimed_too_late},
       {"supersede: an older one that is retried never wins", older_never_wins},
+      {"supersede: a put-back restores the number", put_back},
       {"supersede: one that gave up does not count", given_up},
       {"supersede: only one that queues replaces another", only_who_queues},
       {"supersede: a holder is never touched", holders_stay},

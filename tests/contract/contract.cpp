@@ -10,9 +10,10 @@ namespace rlock::contract {
 const std::vector<NamedCase>& cases() {
   static const std::vector<NamedCase> all = [] {
     std::vector<NamedCase> list;
-    for (auto* part : {&end_cases(), &mode_cases(), &crowd_cases(), &rest_cases(), &server_cases(),
-                       &history_cases(), &count_cases(), &quorum_cases(), &once_cases(),
-                       &once_memory_cases(), &version_cases(), &slot_cases(), &supersede_cases()}) {
+    for (auto* part :
+         {&end_cases(), &mode_cases(), &crowd_cases(), &rest_cases(), &server_cases(),
+          &history_cases(), &count_cases(), &quorum_cases(), &once_cases(), &once_memory_cases(),
+          &once_end_cases(), &version_cases(), &slot_cases(), &supersede_cases()}) {
       list.insert(list.end(), part->begin(), part->end());
     }
     return list;
@@ -49,7 +50,7 @@ const std::vector<Mutant> kMutants{
        "local function wake(owner, event) call('LPUSH', BASE .. 'wake:' .. owner, event) end"}},
      "a wake of a wrong type"},
     {"a sweep does not ask for another",
-     {{"must_retry = must_retry or #dead == SWEEP", ""}, {"  must_retry = true\nend", "end"}},
+     {{"must_retry = must_retry or #dead == SWEEP", ""}, {"    must_retry = true\n  end", "  end"}},
      "the one alive behind"},
     {"put back without a token",
      {{"if token == 0 then return end_kind and 'expired' or 'deleted' end", ""}},
@@ -153,8 +154,8 @@ const std::vector<Mutant> kMutants{
      {{"if line.state == 'revoked' then return lost('forced', false) end", ""}},
      "a holder that was forced out"},
     {"a revoked holder that lapsed is recorded as expired",
-     {{"local forced = line and line.state == 'revoked'\n        note_run",
-       "local forced = false\n        note_run"}},
+     {{"local forced = line and line.state == 'revoked'\n        if",
+       "local forced = false\n        if"}},
      "a holder that was forced out"},
     {"the operator's note is ignored",
      {{"if call('HEXISTS', WHO, '!' .. owner) == 1 then return 'forced' end", ""}},
@@ -373,15 +374,16 @@ void check_caught(const Mutant& mutant, Way way) {
 TEST_CASE("each rule removed from the usual way fails its case") {
   constexpr Way kWay = Way::usual;
   for (auto* mutants : {&kMutants, &rest_mutants(kWay), &count_mutants(kWay), &once_mutants(kWay),
-                        &slot_mutants(kWay), &quorum_mutants(kWay)}) {
+                        &once_end_mutants(kWay), &slot_mutants(kWay), &quorum_mutants(kWay)}) {
     for (const Mutant& mutant : *mutants) check_caught(mutant, kWay);
   }
 }
 
 TEST_CASE("each rule removed from the short ways fails its case") {
   constexpr Way kWay = Way::short_ways;
-  for (auto* mutants : {&kShortMutants, &rest_mutants(kWay), &count_mutants(kWay),
-                        &once_mutants(kWay), &slot_mutants(kWay), &quorum_mutants(kWay)}) {
+  for (auto* mutants :
+       {&kShortMutants, &rest_mutants(kWay), &count_mutants(kWay), &once_mutants(kWay),
+        &once_end_mutants(kWay), &slot_mutants(kWay), &quorum_mutants(kWay)}) {
     for (const Mutant& mutant : *mutants) check_caught(mutant, kWay);
   }
 }

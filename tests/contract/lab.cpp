@@ -85,7 +85,7 @@ std::string MutatedScripts::mutate(const lua::Script& script,
     applied[i] = true;
     replace_all(text, mutations[i].from, mutations[i].to);
   }
-  for (const std::string key : {"ALIVE", "ONCE"}) {
+  for (const std::string key : {"ALIVE", "ONCE", "META"}) {
     replace_all(text, "call('PTTL', " + key + ")", "(call('PEXPIRETIME', " + key + ") - now)");
   }
   return text;
@@ -184,6 +184,9 @@ lock::RenewReply Lab::renew(char letter, lock::Token token, const Ask& ask,
   renew.attempt = ask.attempt;
   renew.ahead = ask.ahead;
   renew.slot = ask.slot;
+  renew.once = ask.once;
+  renew.supersede = ask.supersede;
+  renew.history_rows = ask.history_rows;
   renew.record_changed = !ask.record.empty();
   renew.record = renew.record_changed ? ask.record : std::string("record of ") + letter;
   return value_or_fail(drive(store_.renew(renew)));
@@ -194,16 +197,17 @@ lock::ReleaseReply Lab::release(char letter, const lock::Entry& entry, const std
   return value_or_fail(drive(store_.release({name_, owner(letter), entry, result, how})));
 }
 
-lock::ReleaseReply Lab::ends(char letter, const lock::OnceResult& result) {
+lock::ReleaseReply Lab::ends(char letter, const lock::OnceResult& result,
+                             const std::string& ended) {
   lock::ReleaseCall call{name_, owner(letter)};
-  call.result = result.succeeded ? "exit:0" : "exit:1";
+  call.result = !ended.empty() ? ended : result.succeeded ? "exit:0" : "exit:1";
   call.once = result;
   call.once->record = std::string("record of ") + letter;
   return value_or_fail(drive(store_.release(call)));
 }
 
-uint64_t Lab::forget(std::optional<std::string> key, lock::Token through) {
-  return value_or_fail(drive(store_.forget({name_, std::move(key), through}))).marks;
+lock::Forgotten Lab::forget(std::optional<std::string> key, lock::Token through) {
+  return value_or_fail(drive(store_.forget({name_, std::move(key), through})));
 }
 
 std::vector<lock::HistoryRow> Lab::history() {

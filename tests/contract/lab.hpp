@@ -82,8 +82,9 @@ class Lab {
                              const std::string& result = "-",
                              lock::ReleaseHow how = lock::ReleaseHow::released);
   // Of a run that was to be done once.
-  lock::ReleaseReply ends(char owner, const lock::OnceResult& result);
-  uint64_t forget(std::optional<std::string> key = {}, lock::Token through = {});
+  lock::ReleaseReply ends(char owner, const lock::OnceResult& result,
+                          const std::string& ended = {});
+  lock::Forgotten forget(std::optional<std::string> key = {}, lock::Token through = {});
   std::vector<lock::HistoryRow> history();
   lock::CancelReply cancel(char owner, lock::CancelHow how = lock::CancelHow::cancelled);
   // As a client of a quorum does: cancels what an attempt took, with the ticket to keep or 0.

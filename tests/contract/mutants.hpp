@@ -21,6 +21,8 @@ const std::vector<Mutant>& count_mutants(Way way);
 const std::vector<Mutant>& quorum_mutants(Way way);
 // Of the rules for what is done once.
 const std::vector<Mutant>& once_mutants(Way way);
+// Of how runs end.
+const std::vector<Mutant>& once_end_mutants(Way way);
 // Of the rules for slots, and for what supersedes others.
 const std::vector<Mutant>& slot_mutants(Way way);
 
@@ -38,5 +40,6 @@ const std::vector<NamedCase>& slot_cases();
 const std::vector<NamedCase>& supersede_cases();
 const std::vector<NamedCase>& version_cases();
 const std::vector<NamedCase>& once_memory_cases();
+const std::vector<NamedCase>& once_end_cases();
 
 }  // namespace rlock::contract

@@ -162,12 +162,13 @@ TEST_CASE("the servers agree on what is forgotten: up to the last run that has e
       snapshot.last_grant = {40 + i};
       if (held) snapshot.holders.push_back({.owner = "one", .token = {42}});
       trio.stores[i]->snapshots = {{kSoon, Result<Snapshot>(snapshot)}};
-      trio.stores[i]->forgets = {{kSoon, Result<Forgotten>(Forgotten{i})}};
+      trio.stores[i]->forgets = {{kSoon, Result<Forgotten>(Forgotten{i, 5 - i})}};
     }
     QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
     auto forgetting = quorum.forget({trio.name, {}, {}});
     trio.drive(*forgetting);
-    CHECK(forgetting->take()->marks == 2);
+    const auto forgotten = forgetting->take();
+    CHECK((forgotten->marks == 2 && forgotten->failures == 5));
     for (ScriptedStore* store : trio.stores) {
       CHECK(store->forgotten.at(0).through == (held ? Token{41} : Token{42}));
     }

@@ -2,7 +2,9 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 
+#include "run/reentry.hpp"
 #include "run_support.hpp"
+#include "util/random.hpp"
 
 using namespace rlock::test;
 using namespace std::chrono_literals;
@@ -28,6 +30,24 @@ TEST_CASE("a lock that the outer run no longer holds is acquired like any other"
     CHECK(job.status() == 0);
     CHECK(count_calls(read_file(scratch.file("trace")), "acquire") == 1);
   }
+}
+
+TEST_CASE("a renewal says what a put-back restores; a nested run knows it only of itself") {
+  using namespace rlock;
+  const auto owner = *lock::Owner::parse("0123456789abcdef0123456789abcdef");
+  lock::AcquireCall claim{*lock::LockName::parse("job"), owner};
+  claim.once = lock::Once{lock::OnceKind::key, "v17", {}, 3};
+  claim.supersede = lock::Supersede{7};
+  claim.history_rows = 5;
+  const lock::RenewCall outer = run::renew_call(claim, {owner, {42}});
+  CHECK(outer.once == claim.once);
+  CHECK((outer.supersede && outer.supersede->number == 7u));
+  CHECK(outer.history_rows == 5u);
+  run::HeldLock inside{owner, {42}};
+  util::SystemRandom random;
+  inside.entry = lock::Entry::fresh(random);
+  const lock::RenewCall nested = run::renew_call(claim, inside);
+  CHECK((!nested.once && !nested.supersede && !nested.history_rows));
 }
 
 TEST_CASE("an outer run whose lease is missing is given time to restore it") {

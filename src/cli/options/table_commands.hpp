@@ -138,8 +138,9 @@ inline constexpr CommandRow kCommands[] = {
      .about =
          "Shows the last runs under the lock NAME, newest first; without NAME, those of all locks. "
          "Each run has a result: exit N, signal N, released (by rlock release), expired (the lease "
-         "ended, because the host or its rlock died), lost, forced (an operator broke the lock) or "
-         "max-run. The list also shows the runs that were skipped because the lock was busy. The "
+         "ended, because the host or its rlock died), lost, forced (an operator broke the lock), "
+         "max-run or stopped (rlock was asked to stop, and the command returned 0). The list also "
+         "shows the runs that were skipped because the lock was busy. The "
          "server keeps the last 100 rows of each lock (or as many as the last run chose), for 30 "
          "days.\n"
          "Exit status: 0.",

@@ -172,7 +172,8 @@ inline constexpr OptionRow kRunOptions[] = {
      .manual =
          "Without it each waiter tries in its turn what the one before it failed to do. The "
          "failures of runs with this option are counted since the last success, of this KEY or in "
-         "this period; a command that could not be started is not counted.",
+         "this period; a command that could not be started is not counted, nor one that returned 0 "
+         "after rlock was asked to stop.",
      .commands = kRun},
     {.id = Opt::done_exit_code,
      .name = "done-exit-code",

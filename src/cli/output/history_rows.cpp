@@ -59,8 +59,9 @@ void keep_newest(std::vector<HistoryLine>& lines, uint64_t most) {
 
 RunEnd end_of(const lock::Run& run) {
   RunEnd end{run.how, number_after("exit:", run.result), number_after("signal:", run.result)};
-  bool ended_early = run.how == "released" && (run.result == "lost" || run.result == "max-run");
-  if (ended_early) end.how = run.result;
+  const bool ended_early =
+      run.result == "lost" || run.result == "max-run" || run.result == "stopped";
+  if (run.how == "released" && ended_early) end.how = run.result;
   return end;
 }
 

@@ -37,8 +37,8 @@ std::vector<HistoryLine> lines_of(const std::string& name, const History& histor
 // Sorts newest first and keeps `most` runs.
 void keep_newest(std::vector<HistoryLine>& lines, uint64_t most);
 
-// How a run ended: `how` is released, expired, lost, max-run or forced; code or signal is known
-// only where the command ended and its release reported it.
+// How a run ended: `how` is released, expired, lost, max-run, stopped or forced; code or signal is
+// known only where the command ended and its release reported it.
 struct RunEnd {
   std::string how{};
   std::optional<int> exit_code{};

@@ -199,7 +199,9 @@ std::optional<Result<Forgotten>> merge_replies(const Replies<Forgotten>& replies
     return too_few_servers(quorum, errors_of(replies));
   Forgotten most;
   for (const auto& reply : replies) {
-    if (reply && *reply) most.marks = std::max(most.marks, (*reply)->marks);
+    if (!reply || !*reply) continue;
+    most.marks = std::max(most.marks, (*reply)->marks);
+    most.failures = std::max(most.failures, (*reply)->failures);
   }
   return most;
 }

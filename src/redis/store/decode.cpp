@@ -281,7 +281,9 @@ std::optional<lock::ReleaseReply> decode_release(const redisReply& reply) {
     return freed;
   }
   // It was only queued; its position was given up.
-  if (word == "left_queue") return lock::ReleaseReply{OwnerEnd::cancelled, {}};
+  if (word == "left_queue") {
+    return lock::ReleaseReply{OwnerEnd::cancelled, {}, std::nullopt, marked_of(item.at(1).text())};
+  }
   if (word == "runs") return lock::ReleaseReply{OwnerEnd::unknown, {}, holder_of(item.at(1))};
   if (word != "absent") return std::nullopt;
   return lock::ReleaseReply{ending_of(item.at(1).text()), std::string(item.at(2).text()),
@@ -318,7 +320,7 @@ std::optional<lock::ForceReply> decode_force(const redisReply& reply) {
 std::optional<lock::Forgotten> decode_forget(const redisReply& reply) {
   Item item(&reply);
   if (item.at(0).text() != "forgotten") return std::nullopt;
-  return lock::Forgotten{item.at(1).count()};
+  return lock::Forgotten{item.at(1).count(), item.at(2).count(), item.at(3).count()};
 }
 
 std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply) {

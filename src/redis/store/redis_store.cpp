@@ -47,6 +47,12 @@ void add_once(std::vector<std::string>& words, const lock::Once& once, Millis as
   words.push_back(number(asked));
 }
 
+// `+`: without a number.
+std::string supersede_word(const std::optional<lock::Supersede>& supersede) {
+  if (!supersede) return "";
+  return supersede->number ? number(*supersede->number) : "+";
+}
+
 // SCAN patterns are globs, but a prefix is meant literally.
 std::string glob_quoted(std::string_view text) {
   std::string out;
@@ -72,6 +78,19 @@ const char* to_argument(lock::CancelHow how) {
 Server asked_about(const lua::Script& release, Server server) {
   server.final_script = release.sha1;
   return server;
+}
+
+// What only a put-back needs.
+void add_restored(std::vector<std::string>& words, const lock::RenewCall& call) {
+  const bool more = call.once || call.supersede || call.history_rows;
+  if (call.slot > 0 || more) words.push_back(number(call.slot));
+  if (!more) return;
+  const auto& once = call.once;
+  words.push_back(once ? once_field(once->kind, once->key) : "");
+  words.push_back(once ? number(once->span) : "");
+  words.push_back(once ? optional_number(once->max_failures) : "");
+  words.push_back(optional_number(call.history_rows));
+  words.push_back(supersede_word(call.supersede));
 }
 
 // A failure that no limit counts is not stored.
@@ -155,7 +174,7 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
   }
   if (call.supersede) {
     words.resize(kBeforeArguments + 16);
-    words.push_back(call.supersede->number ? number(*call.supersede->number) : "+");
+    words.push_back(supersede_word(call.supersede));
   }
   if (call.forgotten.value > 0) {
     words.resize(kBeforeArguments + 17);
@@ -172,7 +191,7 @@ lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) 
       {call.owner.text(), call.entry.text(), number(call.token.value), number(call.limit.value()),
        number(call.ttl), number(call.min_hold), to_argument(call.responsive), call.record,
        number(call.attempt), call.record_changed ? "1" : "0", number(call.ahead)});
-  if (call.slot > 0) words.push_back(number(call.slot));
+  add_restored(words, call);
   auto decode = [](const redisReply& reply, const std::string& self) {
     return decode_renew(reply, self);
   };
