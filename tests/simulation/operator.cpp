@@ -19,7 +19,7 @@ Operator::Operator(World& world, const Host& host, uint64_t number, size_t lock,
       process_(std::make_shared<Process>(world, host, number)) {}
 
 void Operator::live() {
-  process_->start([self = shared_from_this()] { self->main(); });
+  process_->start([this] { main(); });
 }
 
 void Operator::main() {

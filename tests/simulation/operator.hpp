@@ -9,7 +9,8 @@
 namespace rlock::sim {
 
 // One `rlock force-unlock --all`: looks who holds the lock, and breaks their holds.
-class Operator : public std::enable_shared_from_this<Operator> {
+// It must outlive its process.
+class Operator {
  public:
   using Open = std::function<std::unique_ptr<lock::LockServer>(Process&)>;
 
