@@ -50,6 +50,7 @@ unpack_program "$build/nutcracker" nutcracker nutcracker
 unpack_program "$build/promtool" promtool prometheus
 unpack_program "$build/logrotate" logrotate logrotate
 unpack_program "$build/cron" cron cron
+unpack_program "$build/busybox" busybox busybox-static
 
 quietly "Building as released" compile release Release "$strict" ON all
 programs=$(test_programs unit contract)

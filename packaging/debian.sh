@@ -109,5 +109,5 @@ unpack_program() {
   for package; do
     (cd "$folder" && apt-get download -q "$package" && dpkg -x "$package"_*.deb .) >/dev/null 2>&1 || return 0
   done
-  PATH=$folder/usr/bin:$folder/usr/sbin:$PATH
+  PATH=$folder/usr/bin:$folder/usr/sbin:$folder/bin:$PATH
 }

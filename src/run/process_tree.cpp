@@ -66,8 +66,8 @@ void ProcessTree::for_each_below(int folder, pid_t pid, const ProcessStat& stat,
   });
 }
 
-// Breadth first. A process that is no longer where we saw it has become our child, or is dead.
-// False when time or room did not suffice.
+// Breadth first, and again until no child is new: who lost its parent before we listed that
+// parent's children has become ours. False when time or room did not suffice.
 template <class Visit>
 bool ProcessTree::walk(TimePoint until, Visit visit) noexcept {
   seen_.clear();
@@ -77,19 +77,20 @@ bool ProcessTree::walk(TimePoint until, Visit visit) noexcept {
     if (seen_.add(pid)) queue_[queued_++] = {pid, parent};
     return queued_ < queue_.size();
   };
-  for_each_child([&](pid_t pid) { return enqueue(pid, self_); });
+  auto enqueue_children = [&] { for_each_child([&](pid_t pid) { return enqueue(pid, self_); }); };
+  enqueue_children();
   for (size_t at = 0; at < queued_; ++at) {
     if (BootClock::now() >= until) return false;
-    const auto [number, parent] = queue_[at];
-    const pid_t pid = number;
-    const bool child = parent == self_;
+    const auto [pid, parent] = queue_[at];
     util::Fd folder(open_process(pid));
     auto stat = folder ? read_stat_in(folder.get()) : std::nullopt;
-    if (stat && stat->parent != parent) continue;
-    if (!stat && !child) continue;
-    visit(Process{pid, child, folder.get(), stat ? &*stat : nullptr});
-    if (stat)
-      for_each_below(folder.get(), pid, *stat, [&](pid_t one) { return enqueue(one, pid); });
+    const bool child = (stat ? stat->parent : parent) == self_;
+    if (child || (stat && stat->parent == parent)) {
+      visit(Process{pid, child, folder.get(), stat ? &*stat : nullptr});
+      auto enqueue_below = [&, above = pid](pid_t one) { return enqueue(one, above); };
+      if (stat) for_each_below(folder.get(), pid, *stat, enqueue_below);
+    }
+    if (at + 1 == queued_) enqueue_children();
   }
   return queued_ < queue_.size();
 }

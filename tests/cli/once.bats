@@ -271,7 +271,15 @@ queued_work() {
   work --once v2
   times 5
   run -0 rlock forget nothing-here --yes
-  [ "$output" = 'no success was recorded under "nothing-here"' ] || fail "$output"
+  [ "$output" = 'nothing was recorded under "nothing-here"' ] || fail "$output"
+  run -3 rlock run --once v3 --max-failures 2 job -- sh -c 'exit 3'
+  run -0 rlock forget job --once v3 --yes
+  [ "$output" = 'forgot that "v3" failed under "job"' ] || fail "$output"
+  run -3 rlock run --once v3 --max-failures 2 job -- sh -c 'exit 3'
+  run -0 rlock forget job --yes
+  rlock run --supersede=4 deploy -- true
+  run -0 rlock forget deploy --yes
+  [ "$output" = 'forgot the number of --supersede under "deploy"; no success was recorded' ] || fail "$output"
 }
 
 @test "forget asks on a terminal" {

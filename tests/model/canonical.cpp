@@ -14,6 +14,7 @@ class Writer {
   Writer(const World& world, const std::vector<int>& order) : world_(world), order_(order) {
     number_the_owners();
     collect_issued();
+    collect_asked();
   }
 
   std::string text() {
@@ -32,6 +33,7 @@ class Writer {
     });
     who();
     meta();
+    if (has_work()) work();
     ends();
     observer();
     return std::move(text_);
@@ -68,6 +70,12 @@ class Writer {
     return known == names_.end() ? "" : known->second;
   }
 
+  bool has_work() const {
+    return std::any_of(order_.begin(), order_.end(), [&](int index) {
+      return world_.clients[static_cast<size_t>(index)].work != nullptr;
+    });
+  }
+
   Moment left(Moment until) const {
     return until == kNever ? -1 : std::max<Moment>(0, until - world_.now);
   }
@@ -79,8 +87,10 @@ class Writer {
 
   void collect_issued() {
     issued_ = {0, world_.newest, world_.newest_since_loss};
-    for (const char* field : {"last", "grant", "exclusive", "created"})
+    for (const char* field : {"last", "grant", "exclusive", "created", "forgotten"})
       issued_.insert(meta_number(field));
+    for (const auto& [field, mark] : world_.memory->once) issued_.insert(mark.token);
+    for (const auto& [field, known] : world_.known) issued_.insert({known.done, known.forgotten});
     for (const Row& row : world_.memory->queue) issued_.insert(row.score);
     for (const auto& [owner, name] : names_) issued_.insert(line_of(*world_.memory, owner).token);
     for (const Client& who : world_.clients) issued_.insert({who.ticket, who.token});
@@ -91,6 +101,29 @@ class Writer {
 
   int64_t rank(int64_t number) const {
     return std::distance(issued_.begin(), issued_.find(number));
+  }
+
+  // Of a distance: when each one asked or was granted the lock, and what that is compared with.
+  void collect_asked() {
+    auto mark = world_.memory->once.find("within");
+    if (mark != world_.memory->once.end())
+      asked_.insert({mark->second.asked, mark->second.granted});
+    auto known = world_.known.find("within");
+    if (known != world_.known.end()) asked_.insert({known->second.asked, known->second.granted});
+    for (int index : order_) {
+      const Client& who = world_.clients[static_cast<size_t>(index)];
+      if (who.work == nullptr || !who.work->is_distance()) continue;
+      span_ = who.work->span;
+      if (who.phase == ClientPhase::idle) continue;
+      const Line line = line_of(*world_.memory, owner_of(world_, index));
+      asked_.insert(
+          {who.asked_at, who.asked_at - span_, line.asked, line.asked - span_, line.since});
+    }
+  }
+
+  // Its order, and how long it counts for those who come now.
+  void put_asked(Moment moment) {
+    put(std::distance(asked_.begin(), asked_.find(moment)), left(moment + span_));
   }
 
   void client(const Client& who) {
@@ -113,6 +146,7 @@ class Writer {
           left(m.request.sent_at + kTtl - kDrift));
       text_ += m.reply.word + " " + m.reply.how + " ";
       put(rank(m.reply.number), m.reply.look_again, m.reply.slice, left(m.reply.at + kTombstone));
+      put(static_cast<int>(m.request.outcome));
       each.push_back(std::move(text_));
     }
     std::sort(each.begin(), each.end());
@@ -162,6 +196,51 @@ class Writer {
       put(rank(meta_number(field)));
   }
 
+  // What is done once, and what supersedes others. Of a distance it matters when each one asked.
+  void work() {
+    put(world_.forgets_left, world_.failures_left, world_.newest_number,
+        rank(meta_number("forgotten")));
+    for (int index : order_) {
+      const Client& who = world_.clients[static_cast<size_t>(index)];
+      const bool over = who.phase == ClientPhase::done || who.phase == ClientPhase::dead;
+      if (over || who.work == nullptr) continue;
+      const Line line = line_of(*world_.memory, owner_of(world_, index));
+      put(static_cast<int>(who.outcome), who.lost_reply, line.once, line.supersedes);
+      if (who.work->max_failures > 0) counted(index, line);
+      if (!who.work->is_distance() || who.phase == ClientPhase::idle) continue;
+      for (Moment moment : {who.asked_at, line.asked, line.since}) put_asked(moment);
+    }
+    for (const auto& [field, mark] : world_.memory->once) this->mark(field, mark);
+    for (const auto& [field, known] : world_.known) {
+      text_ += "O" + field + " ";
+      put(rank(known.done), rank(known.forgotten), known.failures);
+      if (field != "within") continue;
+      for (Moment moment : {known.asked, known.granted}) put_asked(moment);
+    }
+  }
+
+  // Whether its run has been counted as failed.
+  void counted(int index, const Line& line) {
+    const Client& who = world_.clients[static_cast<size_t>(index)];
+    const Row* until = find(world_.memory->released, owner_of(world_, index) + ":counted");
+    auto known = world_.known.find(who.work->once);
+    const bool is_known = known != world_.known.end() && known->second.failed.count(who.token) > 0;
+    put(line.counted, is_known, until == nullptr ? 0 : left(until->score >> 4));
+  }
+
+  void mark(const std::string& field, const Mark& mark) {
+    text_ += "D" + field + " ";
+    if (field == "waits") {
+      if (find(world_.memory->queue, mark.record) != nullptr) text_ += name(mark.record) + " ";
+    } else if (field == "newest") {
+      put(mark.token);
+    } else {
+      put(mark.ended, rank(mark.token), mark.failures);
+      if (field != "within") return;
+      for (Moment moment : {mark.asked, mark.granted}) put_asked(moment);
+    }
+  }
+
   // A key that ends too soon makes another world; one that outlives all that is in it does not.
   void ends() {
     Moment needed = 0;
@@ -172,7 +251,8 @@ class Writer {
     }
     std::set<std::string> each;
     for (const Row& end : world_.memory->ends) {
-      if (end.member.starts_with("wake:") || end.member == "history") continue;
+      const bool outlives = end.member == "history" || end.member == "once";
+      if (outlives || end.member.starts_with("wake:")) continue;
       Moment until = end.score == kNever ? -1 : std::min(left(end.score), needed);
       if (until != 0) each.insert(end.member + "=" + std::to_string(until) + " ");
     }
@@ -195,13 +275,16 @@ class Writer {
   const std::vector<int>& order_;
   std::map<std::string, std::string> names_;
   std::set<int64_t> issued_;
+  std::set<Moment> asked_;
+  Moment span_ = 0;
   std::string text_;
 };
 
 bool only_alike_exchanged(const World& world, const std::vector<int>& order) {
   for (size_t place = 0; place < order.size(); ++place) {
     const auto& there = world.clients[static_cast<size_t>(order[place])];
-    if (there.limit != world.clients[place].limit) return false;
+    const auto& here = world.clients[place];
+    if (there.limit != here.limit || there.work != here.work) return false;
   }
   return true;
 }

@@ -13,7 +13,6 @@ constexpr Moment kHeartbeat = kHeartbeatSlices * kSlice;  // of a waiter near th
 constexpr Moment kLongestHeartbeat = kHeartbeatSlices * kLongestSlice;
 // The longest lease and the grace after it; the longest heartbeat and the time until it is moved.
 constexpr Moment kKeyLife = std::max(kTtl + 60'000, kLongestHeartbeat + kHeartbeat);
-constexpr int64_t kRequeued = 1;  // a tombstone of one that has lost its place
 
 bool contains(const std::vector<std::string>& list, const std::string& word) {
   return std::find(list.begin(), list.end(), word) != list.end();
@@ -32,9 +31,9 @@ class Check {
         now_(before.now) {}
 
   std::string broken() {
-    for (auto rule :
-         {&Check::grants, &Check::put_back, &Check::others_untouched, &Check::forced,
-          &Check::ended_owners, &Check::slots, &Check::leases, &Check::waits, &Check::ends}) {
+    for (auto rule : {&Check::grants, &Check::put_back, &Check::others_untouched, &Check::forced,
+                      &Check::ended_owners, &Check::slots, &Check::leases, &Check::waits,
+                      &Check::ends, &Check::lines}) {
       std::string broken = (this->*rule)();
       if (!broken.empty()) return broken;
     }
@@ -83,6 +82,7 @@ class Check {
     const Row* place = find(was_.queue, owner);
     int64_t ticket = place != nullptr ? place->score : request_.ticket;
     if (ticket == 0) ticket = INT64_MAX;
+    if (place == nullptr) ticket = std::min(ticket, ticket_replaced());
     for (const Row& waiter : is_.queue) {
       const Row* alive = find(is_.alive, waiter.member);
       bool waited =
@@ -91,6 +91,16 @@ class Check {
       return "Q: " + owner + " overtakes " + waiter.member;
     }
     return "";
+  }
+
+  // Of the waiter whose place one that supersedes it took.
+  int64_t ticket_replaced() const {
+    if (request_.work == nullptr || request_.work->supersede.empty()) return INT64_MAX;
+    for (const Row& waiter : was_.queue) {
+      const Row* ended = find(is_.released, waiter.member);
+      if (ended != nullptr && ended->score % 16 == kSuperseded) return waiter.score;
+    }
+    return INT64_MAX;
   }
 
   std::string put_back() {
@@ -163,7 +173,8 @@ class Check {
     return "";
   }
 
-  // A waiter that asks is alive for three slices, and has its place unless it missed two claims.
+  // A waiter that asks is alive for three slices, and has its place unless it missed two claims. A
+  // late copy of its first request, which has no ticket, may put one that was dropped at the end.
   std::string waits() {
     if (request_.op != Op::acquire || reply_.word != "queued") return "";
     const std::string& owner = request_.owner;
@@ -173,7 +184,8 @@ class Check {
     }
     const Row* ended = find(was_.released, owner);
     bool requeued = ended != nullptr && ended->score % 16 == kRequeued;
-    if (request_.ticket > 0 && reply_.number > request_.ticket && !requeued) {
+    const bool punctual = before_.clients[static_cast<size_t>(request_.client)].punctual;
+    if (punctual && request_.ticket > 0 && reply_.number > request_.ticket && !requeued) {
       return "Q: " + owner + " loses its place";
     }
     return "";
@@ -183,8 +195,21 @@ class Check {
     for (const Row& end : is_.ends) {
       if (end.score == kNever) return "L: the key " + end.member + " has no end";
       bool wake = end.member.starts_with("wake:");  // these end by the real clock
-      Moment life = end.member == "meta" || end.member == "history" ? kMetaLife : kKeyLife;
+      const bool remembers =
+          end.member == "meta" || end.member == "history" || end.member == "once";
+      Moment life = remembers ? kMetaLife : kKeyLife;
       if (!wake && end.score > now_ + life) return "L: the key " + end.member + " ends too late";
+    }
+    return "";
+  }
+
+  // Only those who hold or wait have one.
+  std::string lines() {
+    for (const auto& [field, line] : is_.who) {
+      if (field.front() != '+') continue;
+      const std::string owner = field.substr(1);
+      if (find(is_.holders, owner) != nullptr || find(is_.queue, owner) != nullptr) continue;
+      return "L: the line of " + owner + " is left behind";
     }
     return "";
   }
@@ -202,7 +227,8 @@ class Check {
 
 std::string check_script(const World& before, World& after, const Request& request,
                          const Reply& reply) {
-  return Check(before, after, request, reply).broken();
+  std::string broken = Check(before, after, request, reply).broken();
+  return broken.empty() ? check_work(before, after, request, reply) : broken;
 }
 
 // After data loss a holder does not know yet that another may have been granted the lock: it learns

@@ -11,6 +11,10 @@ namespace rlock::model {
 std::string check_script(const World& before, World& after, const Request& request,
                          const Reply& reply);
 
+// The same for what is done once (D), and for what supersedes others (P).
+std::string check_work(const World& before, World& after, const Request& request,
+                       const Reply& reply);
+
 // M: an owner that believes to hold the lock holds it.
 std::string check_exclusion(const World& world);
 

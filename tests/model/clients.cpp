@@ -10,6 +10,7 @@ void end_round(World& world, Client& client, const std::string& owner, Moment en
   world.ended[owner] = ended;
   Client next;
   next.limit = client.limit;
+  next.work = client.work;
   next.round = client.round + 1;
   next.rounds_left = client.rounds_left - 1;
   next.phase = next.rounds_left > 0 ? ClientPhase::idle : ClientPhase::done;
@@ -29,6 +30,17 @@ void hold(Client& client, const Request& request, const Reply& reply, bool befor
   client.due = now;
 }
 
+// An earlier request that arrives late would be granted a lock that nobody uses.
+void refused(World& world, Client& client, const Request& request, const Reply& reply) {
+  if (!client.lost_reply) return end_round(world, client, request.owner, reply.at);
+  client.phase = ClientPhase::leaving;
+}
+
+bool is_refusal(const Reply& reply) {
+  const std::string& word = reply.word == "gone" ? reply.how : reply.word;
+  return word == "done" || word == "failed" || word == "superseded";
+}
+
 void deliver_acquire(World& world, Client& client, const Request& request, const Reply& reply,
                      bool before_loss) {
   if (client.phase != ClientPhase::waiting) return;
@@ -38,6 +50,7 @@ void deliver_acquire(World& world, Client& client, const Request& request, const
     client.phase = ClientPhase::leaving;
     return;
   }
+  if (is_refusal(reply)) return refused(world, client, request, reply);
   if (reply.word == "gone") return end_round(world, client, request.owner, reply.at);
   if (reply.word != "queued") return;
   client.ticket = reply.number;
@@ -51,6 +64,8 @@ void deliver_renew(World& world, Client& client, const Request& request, const R
   if (reply.word == "lost" || reply.word == "upgrade") {
     client.phase = ClientPhase::leaving;
     client.due = world.now;
+    // Else its command may have succeeded before it learnt of it.
+    if (reply.how == "forced" || reply.how == "released") client.outcome = Outcome::failed;
     return;
   }
   client.sent_at = std::max(client.sent_at, request.sent_at);

@@ -1,8 +1,10 @@
 #include "model/explore.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <deque>
+#include <iostream>
 #include <unordered_map>
 
 #include "model/canonical.hpp"
@@ -16,17 +18,27 @@ namespace {
 constexpr size_t kBatch = 256;
 constexpr size_t kNowhere = SIZE_MAX;
 
+// Clients with equal work share it, so that they can be exchanged.
+const Work* same_work(const Bounds& bounds, size_t place) {
+  const Work& work = bounds.works[place];
+  if (work == Work{}) return nullptr;
+  return &*std::find(bounds.works.begin(), bounds.works.end(), work);
+}
+
 World beginning(const Bounds& bounds) {
   World world;
-  for (int64_t limit : bounds.limits) {
+  for (size_t place = 0; place < bounds.limits.size(); ++place) {
     Client client;
-    client.limit = limit;
+    client.limit = bounds.limits[place];
+    if (place < bounds.works.size()) client.work = same_work(bounds, place);
     client.rounds_left = bounds.rounds;
     world.clients.push_back(client);
   }
   world.faults_left = bounds.faults;
   world.losses_left = bounds.losses;
   world.forces_left = bounds.forces;
+  world.forgets_left = bounds.forgets;
+  world.failures_left = bounds.failures;
   return world;
 }
 
@@ -54,9 +66,34 @@ std::string delivered(const World& world, const std::string& what, const Reply& 
          "; wait:" + members(world.memory->queue, nullptr) + "]";
 }
 
+// Every half minute, on standard output.
+class Progress {
+ public:
+  explicit Progress(const Bounds& bounds) : bounds_(bounds) {}
+
+  void print(size_t states, size_t open, size_t depth) {
+    constexpr std::chrono::seconds kEvery{30};
+    const auto now = Clock::now();
+    if (now < next_) return;
+    next_ = now + kEvery;
+    std::cout << bounds_.name << ": " << states << " states";
+    if (bounds_.states > 0) std::cout << " of about " << bounds_.states;
+    std::cout << ", " << open << " open, depth " << depth << ", after "
+              << std::chrono::duration_cast<std::chrono::seconds>(now - began_).count() << " s"
+              << std::endl;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const Bounds& bounds_;
+  Clock::time_point began_ = Clock::now();
+  Clock::time_point next_ = began_ + std::chrono::seconds(30);
+};
+
 class Explorer {
  public:
-  Explorer(Server& server, const Bounds& bounds) : server_(server), bounds_(bounds) {}
+  Explorer(Server& server, const Bounds& bounds)
+      : server_(server), bounds_(bounds), progress_(bounds) {}
 
   Findings run() {
     World first = beginning(bounds_);
@@ -64,7 +101,10 @@ class Explorer {
     reach(first, kNowhere, id);
     nodes_[id].what = "nobody is there";
     frontier_.emplace_back(id, std::move(first));
-    while (!frontier_.empty() && findings_.broken.empty()) batch();
+    while (!frontier_.empty() && findings_.broken.empty()) {
+      batch();
+      progress_.print(nodes_.size(), frontier_.size(), findings_.depth);
+    }
     if (findings_.broken.empty()) check_waits();
     findings_.states = nodes_.size();
     return std::move(findings_);
@@ -201,6 +241,7 @@ class Explorer {
 
   Server& server_;
   const Bounds& bounds_;
+  Progress progress_;
   Findings findings_;
   std::vector<Node> nodes_;
   std::unordered_map<size_t, size_t> known_;

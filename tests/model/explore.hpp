@@ -19,6 +19,11 @@ struct Bounds {
   int losses = 0;               // of the server's data
   int forces = 0;               // by an operator
   bool rest = false;            // waiters are at rest in every place, as if many were before them
+  std::vector<Work> works{};    // of the clients, in their order; the others have none
+  int forgets = 0;              // by an operator
+  int failures = 0;             // of commands that are to be done once, and whose lease lasts
+  bool both_ways = true;        // else the short ways alone
+  size_t states = 0;            // found when they were last explored to the end; 0: unknown
 };
 
 struct Findings {
@@ -31,7 +36,7 @@ struct Findings {
   std::string text() const;
 };
 
-// Breadth first; stops at the first broken invariant.
+// Breadth first; stops at the first broken invariant. Where it takes long it prints how far it is.
 Findings explore(Server& server, const Bounds& bounds);
 
 }  // namespace rlock::model

@@ -1,7 +1,7 @@
 // Waiters at rest: the scripts changed so that everybody who waits is far from the head.
 #include <doctest/doctest.h>
 
-#include "model/explore.hpp"
+#include "model/mutants.hpp"
 
 namespace rlock::model {
 namespace {
@@ -23,13 +23,6 @@ Findings explore_at_rest(const Bounds& within, const Mutations& change = {}) {
   REQUIRE_MESSAGE(server.mutations_applied(), within.name, ": no place to change");
   return explore(server, within);
 }
-
-struct Mutant {
-  const char* rule;
-  Mutations change;
-  const char* breaks;
-  Bounds within;
-};
 
 const std::vector<Mutant> kMutants{
     {"one that has been silent is granted the lock",

@@ -1,13 +1,12 @@
 #include "model/server.hpp"
 
 #include <cstdint>
+#include <sstream>
 #include <stdexcept>
 
 namespace rlock::model {
 namespace {
 
-// Far in the future, so that no real clock ends a key: that is for the model's time to do.
-constexpr int64_t kEpochMs = 4'000'000'000'000;
 // Between two scripts at the same moment; more than the numbers that one script issues.
 constexpr int64_t kMicrosBetween = 10;
 
@@ -39,7 +38,7 @@ if line[1] then
   local held = table.concat({'1 held', line[2], line[3], 0, line[4], line[6]}, ' ')
   shown.who = {line[1], line[7], '+' .. line[1], held, '@' .. line[1], '0=' .. line[5]}
 end
-for i, name in ipairs({'holders', 'limits', 'queue', 'alive', 'released', 'who', 'meta'}) do
+for i, name in ipairs({'holders', 'limits', 'queue', 'alive', 'released', 'who', 'meta', 'once'}) do
   local rows, data, key = nil, {}, base .. name
   if line[1] and shown[name] then
     rows = shown[name]
@@ -50,7 +49,7 @@ for i, name in ipairs({'holders', 'limits', 'queue', 'alive', 'released', 'who',
   elseif i <= 5 then
     rows = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
     for j = 1, #rows, 2 do data[j], data[j + 1] = rows[j + 1], rows[j] end
-  elseif name == 'who' then
+  elseif name ~= 'meta' then
     rows = redis.call('HGETALL', key)
     data = rows
   else
@@ -58,7 +57,9 @@ for i, name in ipairs({'holders', 'limits', 'queue', 'alive', 'released', 'who',
     rows = {}
     if text then
       local last, grant, exclusive, created = string.match(text, '^1 (%d+) (%d+) (%d+) (%d+) ')
-      rows = {'last', last, 'grant', grant, 'exclusive', exclusive, 'created', created}
+      local forgotten = string.match(text, ' forgotten=(%d+)') or '0'
+      rows = {'last', last, 'grant', grant, 'exclusive', exclusive, 'created', created,
+              'forgotten', forgotten}
       kept[#kept + 1] = {name, 'SET', {text}, redis.call('PEXPIRETIME', key)}
     end
   end
@@ -87,7 +88,8 @@ std::string wrapped(const redis::Scripts& scripts) {
   for (auto [name, script] : {std::pair{"acquire", scripts.acquire},
                               {"renew", scripts.renew},
                               {"release", scripts.release},
-                              {"force", scripts.force_unlock}}) {
+                              {"force", scripts.force_unlock},
+                              {"forget", scripts.forget}}) {
     text += std::string("scripts.") + name + " = function(KEYS, ARGV)\n";
     text += script.text;
     text += "\nend\n";
@@ -137,6 +139,24 @@ void shift_entries(std::map<std::string, std::string>& who) {
   }
 }
 
+// `1 kept token asked granted ended failures failed record`
+std::map<std::string, Mark> marks_of(const redisReply& array) {
+  std::map<std::string, Mark> marks;
+  auto time = [](int64_t stored) { return stored == 0 ? 0 : stored - kEpochMs; };
+  for (const auto& [field, text] : fields_of(array)) {
+    int64_t version = 0, kept = 0, asked = 0, granted = 0, ended = 0, failed = 0;
+    Mark mark;
+    std::istringstream(text) >> version >> kept >> mark.token >> asked >> granted >> ended >>
+        mark.failures >> failed >> mark.record;
+    mark.asked = time(asked);
+    mark.granted = time(granted);
+    mark.ended = ended > 0;
+    mark.failed = time(failed);
+    marks[field] = std::move(mark);
+  }
+  return marks;
+}
+
 Reply reply_of(const redisReply& array) {
   Reply reply;
   auto texts = texts_of(array);
@@ -149,13 +169,16 @@ Reply reply_of(const redisReply& array) {
   }
   if (reply.word == "lost" || reply.word == "gone" || reply.word == "absent")
     reply.how = texts.at(1);
+  const bool ends = reply.word == "freed" || reply.word == "left_queue";
+  if (ends && texts.size() > 1) reply.mark = texts[1];
+  if (reply.word == "absent" && texts.size() > 3) reply.mark = texts[3];
   return reply;
 }
 
 // Times become the model's; numbers issued stay as they are.
 Done done_of(const redisReply& reply) {
   Done done;
-  if (reply.type != REDIS_REPLY_ARRAY || reply.elements != 11)
+  if (reply.type != REDIS_REPLY_ARRAY || reply.elements != 12)
     throw std::runtime_error(text_of(reply));
   redisReply** part = reply.element;
   done.reply = reply_of(*part[0]);
@@ -168,8 +191,9 @@ Done done_of(const redisReply& reply) {
   memory.released = rows_of(*part[6]);
   memory.who = fields_of(*part[7]);
   memory.meta = fields_of(*part[8]);
-  memory.ends = rows_of(*part[9]);
-  memory.woken = texts_of(*part[10]);
+  memory.once = marks_of(*part[9]);
+  memory.ends = rows_of(*part[10]);
+  memory.woken = texts_of(*part[11]);
   shift(memory.holders, kEpochMs);
   shift(memory.alive, kEpochMs);
   shift(memory.released, kEpochMs * 16);
@@ -178,23 +202,77 @@ Done done_of(const redisReply& reply) {
   return done;
 }
 
+const char* word_for(const Request& request) {
+  if (request.outcome == Outcome::succeeded) return "succeeded";
+  return request.work->max_failures > 0 ? "failed" : "-";
+}
+
+std::vector<std::string> acquire_arguments(const Request& request) {
+  std::vector<std::string> words{"acquire",
+                                 request.owner,
+                                 std::to_string(request.ticket),
+                                 std::to_string(request.limit),
+                                 std::to_string(kTtl),
+                                 "0",
+                                 "1",
+                                 "wait",
+                                 "",
+                                 "x"};
+  if (request.work == nullptr) return words;
+  const Work& work = *request.work;
+  words.insert(words.end(), {"0", "", work.once, "0", "0", "", "", work.supersede});
+  if (work.once.empty()) return words;
+  words[13] = std::to_string(work.span);
+  words[14] = std::to_string(request.asked_ago);
+  if (work.max_failures > 0) words[15] = std::to_string(work.max_failures);
+  return words;
+}
+
+std::vector<std::string> renew_arguments(const Request& request) {
+  std::vector<std::string> words{"renew",
+                                 request.owner,
+                                 "0",
+                                 std::to_string(request.token),
+                                 std::to_string(request.limit),
+                                 std::to_string(kTtl),
+                                 "0",
+                                 "1",
+                                 "x",
+                                 "0",
+                                 "0",
+                                 "0",
+                                 std::to_string(request.slot)};
+  if (request.work == nullptr) return words;
+  const Work& work = *request.work;
+  const std::string most = work.max_failures > 0 ? std::to_string(work.max_failures) : "";
+  words.insert(words.end(), {work.once, std::to_string(work.span), most, "", work.supersede});
+  return words;
+}
+
+std::vector<std::string> release_arguments(const Request& request) {
+  const bool once = request.work != nullptr && !request.work->once.empty();
+  std::vector<std::string> words{"release", request.owner, "0", "released", "-"};
+  if (!once) return words;
+  words.insert(words.end(), {"", "", request.work->once, std::to_string(request.work->span),
+                             std::to_string(request.asked_ago), std::to_string(request.token),
+                             word_for(request), "x"});
+  return words;
+}
+
 std::vector<std::string> arguments(const Request& request) {
-  const std::string ttl = std::to_string(kTtl), limit = std::to_string(request.limit);
   switch (request.op) {
     case Op::acquire:
-      return {"acquire", request.owner, std::to_string(request.ticket),
-              limit,     ttl,           "0",
-              "1",       "wait",        "",
-              "x"};
+      return acquire_arguments(request);
     case Op::renew:
-      return {"renew", request.owner, "0", std::to_string(request.token), limit, ttl, "0", "1", "x",
-              "0",     "0",           "0", std::to_string(request.slot)};
+      return renew_arguments(request);
     case Op::release:
-      return {"release", request.owner, "0", "released", "-"};
+      return release_arguments(request);
     case Op::cancel:
       return {"release", request.owner, "0", "cancelled", ""};
     case Op::force:
       return {"force", "confirmed", "x", request.owner, "0"};
+    case Op::forget:
+      return {"forget", request.owner, "0"};
   }
   throw std::logic_error("no such request");
 }

@@ -1,6 +1,8 @@
 #include "model/steps.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 namespace rlock::model {
 namespace {
@@ -17,6 +19,8 @@ const char* word(Op op) {
       return "cancels";
     case Op::force:
       return "forces";
+    case Op::forget:
+      return "forgets";
   }
   return "?";
 }
@@ -44,6 +48,7 @@ class Steps {
     }
     for (size_t message = 0; message < world_.messages.size(); ++message) arrive(message);
     operators();
+    forget();
     lose_data();
     pass_time();
     return std::move(steps_);
@@ -63,7 +68,13 @@ class Steps {
   bool may_ask(int index) const {
     if (client(index).due <= world_.now || client(index).stalled) return true;
     std::string state = line_of(*world_.memory, name(index)).state;
-    return state == "granted" || state == "revoked";
+    return state == "granted" || state == "revoked" || was_dropped(name(index));
+  }
+
+  // From the queue, and woken: its work is done, or a newer one has its place.
+  bool was_dropped(const std::string& owner) const {
+    const Row* ended = find(world_.memory->released, owner);
+    return ended != nullptr && (ended->score % 16 == kDone || ended->score % 16 == kSuperseded);
   }
 
   void requests(int index) {
@@ -75,35 +86,57 @@ class Steps {
         return ask(index, Op::cancel, Rank::none);
       case ClientPhase::holding:
         if (may_ask(index)) ask(index, Op::renew, Rank::none);
-        return ask(index, Op::release, Rank::release);
+        return end(index, Rank::release);
       case ClientPhase::leaving:
-        return ask(index, client(index).token == 0 ? Op::cancel : Op::release, Rank::leave);
+        if (client(index).token == 0) return ask(index, Op::cancel, Rank::leave);
+        return end(index, Rank::leave);
       case ClientPhase::done:
       case ClientPhase::dead:
         return;
     }
   }
 
-  // In one go; or slowly, and then anything may come between.
-  void ask(int index, Op op, Rank rank) {
+  // Of what is to be done once the command succeeds or fails; where the lease is over it may have
+  // ended either way before.
+  void end(int index, Rank rank) {
     const Client& who = client(index);
-    Request request{op, index, name(index), who.limit, who.ticket, who.token, world_.now, who.slot};
-    Step& quick = add(name(index) + " " + word(op));
-    prepare(quick.next.clients[static_cast<size_t>(index)], op);
+    if (who.work == nullptr || who.work->once.empty()) return ask(index, Op::release, rank);
+    const bool lost = who.phase == ClientPhase::leaving;
+    if (who.outcome != Outcome::failed) ask(index, Op::release, rank, Outcome::succeeded);
+    if (who.outcome == Outcome::succeeded || (!lost && world_.failures_left == 0)) return;
+    const size_t first = steps_.size();
+    ask(index, Op::release, rank, Outcome::failed);
+    for (size_t at = first; !lost && at < steps_.size(); ++at) --steps_[at].next.failures_left;
+  }
+
+  // In one go; or slowly, and then anything may come between.
+  void ask(int index, Op op, Rank rank, Outcome outcome = Outcome::open) {
+    const Client& who = client(index);
+    const Moment asked_at = who.phase == ClientPhase::idle ? world_.now : who.asked_at;
+    Request request{op,        index,      name(index), who.limit, who.ticket,
+                    who.token, world_.now, who.slot,    who.work,  world_.now - asked_at,
+                    outcome};
+    const std::string how = outcome == Outcome::open        ? ""
+                            : outcome == Outcome::succeeded ? " as done"
+                                                            : " as failed";
+    Step& quick = add(name(index) + " " + word(op) + how);
+    prepare(quick.next.clients[static_cast<size_t>(index)], op, outcome);
     quick.request = request;
     quick.answer = Delivery::delivered;
     quick.rank = who.stalled ? Rank::none : rank;
     if (world_.faults_left == 0) return;
-    Step& slow = add(name(index) + " " + word(op) + ", slowly");
+    Step& slow = add(name(index) + " " + word(op) + how + ", slowly");
     --slow.next.faults_left;
-    prepare(slow.next.clients[static_cast<size_t>(index)], op);
+    prepare(slow.next.clients[static_cast<size_t>(index)], op, outcome);
     slow.next.clients[static_cast<size_t>(index)].punctual = false;
     slow.next.messages.push_back({request, false, false, false, {}});
   }
 
   // An owner that releases has ended its command before.
-  static void prepare(Client& who, Op op) {
+  void prepare(Client& who, Op op, Outcome outcome) const {
     who.stalled = false;
+    if (who.phase == ClientPhase::idle) who.asked_at = world_.now;
+    who.outcome = outcome;
     if (op == Op::acquire) who.phase = ClientPhase::waiting;
     if (op == Op::release || op == Op::cancel) who.phase = ClientPhase::leaving;
   }
@@ -148,7 +181,9 @@ class Steps {
   // The client goes on over a fresh connection.
   void abandon(size_t at, const std::string& about) {
     Step& step = add(about + " is given up");
-    step.next.clients[static_cast<size_t>(world_.messages[at].request.client)].due = world_.now;
+    Client& who = step.next.clients[static_cast<size_t>(world_.messages[at].request.client)];
+    who.due = world_.now;
+    who.lost_reply = who.work != nullptr && who.phase == ClientPhase::waiting;
     if (world_.messages[at].answered) return erase(step.next, at);
     step.next.messages[at].abandoned = true;
   }
@@ -167,6 +202,20 @@ class Steps {
     step.request = Request{Op::force, -1, held->member, 1, 0, 0, world_.now, 0};
   }
 
+  // Everything, or one KEY.
+  void forget() {
+    if (world_.forgets_left == 0 || world_.memory->ends.empty()) return;
+    std::set<std::string> fields{""};
+    for (const auto& [field, mark] : world_.memory->once) {
+      if (field.starts_with("key:")) fields.insert(field);
+    }
+    for (const std::string& field : fields) {
+      Step& step = add("an operator forgets " + (field.empty() ? "everything" : field));
+      --step.next.forgets_left;
+      step.request = Request{Op::forget, -1, field, 1, 0, 0, world_.now, 0};
+    }
+  }
+
   void lose_data() {
     if (world_.losses_left == 0 || world_.memory->ends.empty()) return;
     Step& step = add("the server loses its data");
@@ -174,6 +223,8 @@ class Steps {
     --next.losses_left;
     next.memory = std::make_shared<const Memory>();
     next.newest_since_loss = 0;
+    next.known.clear();
+    next.newest_number = 0;
     next.forced.clear();
     next.ended.clear();
     for (Client& who : next.clients) {
@@ -214,6 +265,12 @@ class Steps {
     };
     for (const Row& row : world_.memory->holders) consider(row.score);
     for (const Row& row : world_.memory->alive) consider(row.score);
+    for (const Client& who : world_.clients) {
+      if (who.phase != ClientPhase::idle || who.work == nullptr || !who.work->is_distance())
+        continue;
+      auto mark = world_.memory->once.find(who.work->once);
+      if (mark != world_.memory->once.end()) consider(mark->second.asked + who.work->span);
+    }
     // Where a late request may still find it: the end of a tombstone.
     for (const Message& message : world_.messages) {
       const Row* grave = find(world_.memory->released, message.request.owner);

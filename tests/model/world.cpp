@@ -1,19 +1,33 @@
 #include "model/world.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 
 namespace rlock::model {
+namespace {
+
+std::optional<int64_t> number_after(const std::string& text, const std::string& word) {
+  const size_t at = text.find(word);
+  if (at == std::string::npos) return std::nullopt;
+  return std::stoll(text.substr(at + word.size()));
+}
+
+}  // namespace
 
 Line line_of(const Memory& memory, const std::string& owner) {
   Line line;
   auto field = memory.who.find("+" + owner);
   if (field == memory.who.end()) return line;
   std::string version;
-  std::istringstream(field->second) >> version >> line.state >> line.limit >> line.token;
-  const std::string word = " slot=";
-  const size_t at = field->second.find(word);
-  if (at != std::string::npos) line.slot = std::stoll(field->second.substr(at + word.size()));
+  std::istringstream(field->second) >> version >> line.state >> line.limit >> line.token >>
+      line.since;
+  line.since -= kEpochMs;
+  line.slot = number_after(field->second, " slot=").value_or(0);
+  line.once = field->second.find(" once=") != std::string::npos;
+  line.counted = field->second.find(" counted=") != std::string::npos;
+  line.supersedes = field->second.find(" supersede=") != std::string::npos;
+  line.asked = number_after(field->second, " asked=").value_or(kEpochMs) - kEpochMs;
   return line;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace rlock::model {
 // Milliseconds of the one clock that server and clients share here.
 using Moment = int64_t;
 constexpr Moment kNever = INT64_MAX;
+// What the server's clock shows at 0. Far in the future, so that no real clock ends a key: that is
+// for the model's time to do.
+constexpr int64_t kEpochMs = 4'000'000'000'000;
 
 // As in the scripts and in rlock, with its usual lease.
 constexpr Moment kTtl = 30'000;
@@ -23,6 +27,7 @@ constexpr Moment kLongestSlice = 4 * kSlice;
 constexpr Moment kHeartbeatSlices = 3;
 constexpr Moment kClaim = 2'000;
 constexpr Moment kTombstone = 60'000;
+constexpr int64_t kRequeued = 1, kDone = 4, kSuperseded = 5;  // kinds of tombstones
 
 struct Row {
   std::string member;
@@ -30,11 +35,35 @@ struct Row {
   int64_t quarters = 0;  // of the score
 };
 
+// What a client does once, and how it supersedes others.
+struct Work {
+  std::string once{};        // a field of the key `once`; empty: none
+  Moment span = 0;           // of a period or distance
+  int64_t max_failures = 0;  // 0: any number
+  std::string supersede{};   // its number, or `+`; empty: nobody
+  bool operator==(const Work&) const = default;
+  bool is_distance() const { return once == "within"; }
+  int64_t number() const {
+    return supersede.empty() || supersede == "+" ? 0 : std::stoll(supersede);
+  }
+};
+
+// A field of `once`.
+struct Mark {
+  int64_t token = 0;
+  Moment asked = 0, granted = 0;
+  bool ended = false;  // something succeeded
+  int64_t failures = 0;
+  Moment failed = 0;
+  std::string record;
+};
+
 // What a script left: opaque to restore it, and read for the checks.
 struct Memory {
   std::string packed;
   std::vector<Row> holders, limits, queue, alive, released;
   std::map<std::string, std::string> who, meta;
+  std::map<std::string, Mark> once;
   std::vector<Row> ends;           // of each key; kNever for none
   std::vector<std::string> woken;  // by the last script
 };
@@ -45,28 +74,39 @@ struct Line {
   int64_t limit = 0;
   int64_t token = 0;
   int64_t slot = 0;
+  bool once = false;  // has the words of what is done once
+  bool supersedes = false;
+  bool counted = false;  // as failed
+  Moment asked = 0, since = 0;
 };
 Line line_of(const Memory& memory, const std::string& owner);
 const Row* find(const std::vector<Row>& rows, const std::string& member);
 // Whether `owner` holds the lock at `now`, in the server's eyes.
 bool holds(const Memory& memory, const std::string& owner, Moment now);
 
-enum class Op { acquire, renew, release, cancel, force };
+enum class Op { acquire, renew, release, cancel, force, forget };
+
+// How a command ended that is to be done once.
+enum class Outcome { open, succeeded, failed };
 
 struct Request {
   Op op = Op::acquire;
-  int client = -1;  // an operator's: none
-  std::string owner;
+  int client = -1;    // an operator's: none
+  std::string owner;  // with forget: the field, or empty for all
   int64_t limit = 1;
   int64_t ticket = 0;
   int64_t token = 0;
   Moment sent_at = 0;
   int64_t slot = 0;
+  const Work* work = nullptr;  // of the bounds
+  Moment asked_ago = 0;
+  Outcome outcome = Outcome::open;
 };
 
 struct Reply {
   std::string word;
   std::string how;         // of lost, gone, absent
+  std::string mark;        // of a release
   int64_t number = 0;      // of granted, queued
   int64_t slot = 0;        // of granted
   Moment look_again = -1;  // of queued
@@ -88,6 +128,7 @@ enum class ClientPhase { idle, waiting, holding, leaving, done, dead };
 struct Client {
   ClientPhase phase = ClientPhase::idle;
   int64_t limit = 1;
+  const Work* work = nullptr;  // of the bounds
   int round = 1;
   int rounds_left = 1;
   int64_t ticket = 0;
@@ -98,7 +139,19 @@ struct Client {
   bool stalled = false;  // stopped: may act again at any time
   bool punctual = true;  // no message of this round was slow, nor was it ever stopped
   Moment lost_at = -1;   // when data loss hit what it holds; it does not know yet
+  Moment asked_at = 0;
+  Outcome outcome = Outcome::open;
+  bool lost_reply = false;  // a request of this round was given up; noted where there is work
   Moment deadline() const { return sent_at + kTtl - kDrift; }
+};
+
+// What a perfect observer knows of a field of `once`.
+struct Known {
+  int64_t done = 0;  // token of the success that counts; 0: none
+  Moment asked = 0, granted = 0;
+  int64_t failures = 0;      // since then
+  int64_t forgotten = 0;     // no success with this token or a smaller one is to count
+  std::set<int64_t> failed;  // tokens of runs that were counted
 };
 
 struct World {
@@ -110,12 +163,16 @@ struct World {
   int faults_left = 0;
   int losses_left = 0;
   int forces_left = 0;
+  int forgets_left = 0;
+  int failures_left = 0;
   // What a perfect observer remembers.
   int64_t newest = 0;                   // token ever granted
   int64_t newest_since_loss = 0;        // of the server's data
   std::map<std::string, Moment> ended;  // owners whose end was answered, and when
   std::map<std::string, Moment>
       forced;  // owners that an operator broke: until when they are barred
+  std::map<std::string, Known> known;
+  int64_t newest_number = 0;  // that superseded others and was claimed
 };
 
 std::string owner_of(const World& world, int client);

@@ -1,6 +1,18 @@
 # shellcheck shell=bash
-# A bare Debian in a folder, and programs in it: what the tests of this folder share. $top is the folder of CMakeLists.txt.
-: "${top:?}"
+# What the tests that install rlock in a bare Debian share. They need root, and leave nothing behind but what packaging/package.sh
+# does: $folder ends with the test.
+
+here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
+top=$(dirname "$(dirname "$here")")
+# shellcheck source=../../packaging/debian.sh
+. "$top/packaging/debian.sh"
+
+[ "$(id -u)" -eq 0 ] || { say "$0: needs root" >&2 && exit 77; }
+folder=$(mktemp -d)
+trap 'rm -rf --one-file-system "$folder" "$log"' EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 # Where apt of this machine gets the packages of Debian itself.
 debian_mirror() {
@@ -40,20 +52,37 @@ in_guest() {
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@" </dev/null' sh "$folder" "$@"
 }
 
-# make_key FOLDER: a key of gpg that lives as long as the test.
-make_key() {
-  mkdir -m 700 "$1"
-  GNUPGHOME=$1 gpg --batch --quiet --passphrase '' --quick-generate-key 'rlock test <test@example.org>' rsa3072 sign never
+# package KIND: the path of the one that packaging/package.sh makes.
+package() {
+  "$top/packaging/package.sh" "$1" >&2 || return
+  case $1 in
+    DEB) ls "$top"/build/package/rlock_*.deb ;;
+    RPM) ls "$top"/build/package/rlock-[0-9]*.rpm ;;
+  esac
 }
 
-# The same package again as a later version, with another default in its configuration file.
-# later_deb DEB VERSION OUT
-later_deb() {
-  local tree
-  tree=$(mktemp -d) &&
-    dpkg-deb --raw-extract "$1" "$tree" &&
-    sed -i "s/^Version: .*/Version: $2/" "$tree/DEBIAN/control" &&
-    echo '# The later version.' >>"$tree/etc/rlock/rlock.toml" &&
-    dpkg-deb --root-owner-group --build "$tree" "$3" >/dev/null &&
-    rm -r "$tree"
+# What in_bare copies to /srv.
+supplies=()
+
+# make_repositories PACKAGE [LATER]: supplies old, which has PACKAGE alone, and new, which has LATER, too; signed with a key that lives
+# as long as the test.
+make_repositories() {
+  export GNUPGHOME=$folder/key
+  mkdir -m 700 "$GNUPGHOME"
+  gpg --batch --quiet --passphrase '' --quick-generate-key 'rlock test <test@example.org>' rsa3072 sign never
+  "$top/packaging/repository.sh" "$folder/old" file:///srv/old test@example.org "$1"
+  "$top/packaging/repository.sh" "$folder/new" file:///srv/new test@example.org "$@"
+  gpgconf --kill all
+  supplies+=("$folder/old" "$folder/new")
+}
+
+# in_bare SUITE SCRIPT ARGUMENT…: runs SCRIPT of this folder in a bare Debian of SUITE.
+in_bare() {
+  local suite=$1 script=$2
+  shift 2
+  say "== $suite"
+  quietly "Installing a bare $suite" make_guest "$folder/guest" "$suite"
+  cp -r "${supplies[@]}" "$here/steps.sh" "$here/$script" "$folder/guest/srv"
+  in_guest "$folder/guest" sh "/srv/$script" "$@"
+  rm -rf --one-file-system "$folder/guest"
 }

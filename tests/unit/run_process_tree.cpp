@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -195,6 +196,49 @@ TEST_CASE("a deep tree is found whole" * doctest::skip(kUnderThreadSanitizer)) {
               "1)) \"$2\" & fi; "
               "sleep 60'",
               2) == "gone\n");
+}
+
+// A command that has one child, in a session of its own: true when a TERM to the tree ends both.
+bool term_ends_both(run::ProcessTree& tree) {
+  int ready[2];
+  if (pipe(ready) != 0) return false;
+  const pid_t command = fork();
+  if (command == 0) {
+    if (fork() == 0) setsid();
+    [[maybe_unused]] ssize_t written = write(ready[1], "x", 1);
+    pause();
+    _exit(0);
+  }
+  char both[2];
+  ssize_t got = 0;
+  while (got < 2) got += std::max<ssize_t>(read(ready[0], both, 1), 0);
+  close(ready[0]);
+  close(ready[1]);
+  tree.set_command(command);
+  tree.signal({SIGTERM, 0}, {});
+  const auto until = BootClock::now() + 20s;
+  while (waitpid(-1, nullptr, WNOHANG) >= 0 && BootClock::now() < until) usleep(50);
+  return waitpid(-1, nullptr, WNOHANG) < 0;
+}
+
+// The child may become ours while we look for it: hence many times.
+TEST_CASE("a signal reaches also who loses its parent to it" *
+          doctest::skip(kUnderThreadSanitizer)) {
+  const pid_t guard = fork();
+  if (guard == 0) {
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    static run::Exclusions none;
+    static run::ProcessTree tree(run::Grouping::callers, getsid(0), none);
+    int ended = 0;
+    while (ended < 300 && term_ends_both(tree)) ++ended;
+    ReapAll reaper;
+    run::Survivors survivors;
+    tree.end(reaper, BootClock::now() + 1s, survivors);
+    _exit(ended == 300 ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(guard, &status, 0) == guard);
+  CHECK(status == 0);
 }
 
 TEST_CASE("descent is known over generations") {

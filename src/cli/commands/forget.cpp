@@ -46,11 +46,16 @@ std::string text_of(const lock::ForgetCall& call, const lock::Forgotten& forgott
                     const Choices& choices) {
   if (choices.has(Opt::json)) return forget_json(call, forgotten);
   if (choices.has(Opt::quiet)) return {};
-  if (forgotten.marks == 0) {
-    return "no success was recorded under " + in_quotes(call.name.text()) +
+  const std::string name = in_quotes(call.name.text());
+  if (forgotten.marks + forgotten.failures + forgotten.numbers == 0) {
+    return "nothing was recorded under " + name +
            (call.key ? " with the KEY " + in_quotes(*call.key) : "") + "\n";
   }
-  return "forgot " + what_is_forgotten(call) + "\n";
+  if (forgotten.marks > 0) return "forgot " + what_is_forgotten(call) + "\n";
+  if (call.key) return "forgot that " + in_quotes(*call.key) + " failed under " + name + "\n";
+  return std::string("forgot ") +
+         (forgotten.failures > 0 ? "what failed" : "the number of --supersede") + " under " + name +
+         "; no success was recorded\n";
 }
 
 }  // namespace

@@ -278,7 +278,9 @@ std::string forget_json(const lock::ForgetCall& call, const lock::Forgotten& for
   return line({{"schema", kSchema},
                {"name", call.name.text()},
                {"key", or_null(call.key)},
-               {"forgotten", forgotten.marks}});
+               {"forgotten", forgotten.marks},
+               {"failures", forgotten.failures},
+               {"numbers", forgotten.numbers}});
 }
 
 std::string history_json(const lock::LockName& name, const History& history) {
