@@ -94,7 +94,7 @@ def rates():
 
 def numbers():
     """Every number as it was measured, with its command."""
-    out = ["# Numbers", "", "`docs/report/plot.py` writes this page; [README.md](README.md) explains it. *load*: processes that wanted "
+    out = ["# Numbers", "", "`docs/report/plot.py` writes this page; `README.md` beside it explains it. *load*: processes that wanted "
            "a processor, for each one that there was, in the minute before the end.", ""]
     for name, title in (("worlds", "Simulated worlds"), ("drift", "Clocks beyond the bound"), ("mutants", "Mutants")):
         out += section(title, comment(f"{name}.tsv"), table(f"{name}.tsv"))

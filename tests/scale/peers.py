@@ -97,11 +97,11 @@ def whole_run(words_of):
 def hand_over(words_of, folder):
     """Ten come at once; a gap is from the end of one command to the beginning of the next."""
     stamps = os.path.join(folder, "stamps")
-    gaps = []
+    gaps, job = [], (STAMP, stamps, HOLD_MS)
     for _ in range(max(1, ROUNDS // 10)):
         if os.path.exists(stamps):
             os.unlink(stamps)
-        runs = [subprocess.Popen(words_of("hand", [STAMP, stamps, HOLD_MS]), stdout=subprocess.DEVNULL) for _ in range(10)]
+        runs = [subprocess.Popen(words_of("hand", job), stdout=subprocess.DEVNULL) for _ in range(10)]
         for run in runs:
             run.wait()
         with open(stamps, encoding="ascii") as file:
