@@ -4,7 +4,7 @@ import collections
 import once_checks
 from ledger_checks import scripts
 from violation import Violation
-from workloads import SUPERSEDED, UNNUMBERED
+from workloads import BUSY, SUPERSEDED, UNNUMBERED
 
 REPLACED = 5  # the kind of tombstone of a waiter that a newer one replaced
 
@@ -114,7 +114,7 @@ def surely_failed(history, work):
 
 
 def gave_up(run):
-    return bool(run.plan.get("max")) and run.words()[-1:] == ["failed"]
+    return bool(run.plan.get("max")) and run.words()[-1:] == ["failed"] and run.code == BUSY
 
 
 def gave_up_early(group):

@@ -139,6 +139,11 @@ class Failures(Case):
         self.seen.holds[1].stop = self.b.code = 0
         self.finds("run 0.3 gave up after 1 failures", "failures")
 
+    def test_one_that_failed_for_another_reason_did_not_give_up(self):
+        self.seen.holds[1].stop = self.b.code = 0
+        self.c.code = 76
+        self.clean("failures")
+
     def test_busy_though_it_was_to_wait(self):
         self.c.events = self.c.events[:1]
         self.finds("exit code 75, but it was to wait for ever", "E")
