@@ -16,8 +16,6 @@ from bench_server import redis_server
 
 from script_texts import KEYS, script_text
 
-from script_texts import KEYS, script_text
-
 BUILD, ROUNDS = sys.argv[1], int(sys.argv[2])
 RLOCK = os.path.join(BUILD, "src", "rlock")
 PORTABLE = os.path.join(BUILD, "portable", "rlock")  # where its libraries are installed

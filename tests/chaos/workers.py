@@ -233,7 +233,8 @@ def say(**words):
 
 
 def main():
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # below nohup every rlock would ignore it, too
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)  # below nohup, or in the background, every rlock would ignore it, too
     say(up=True)
     config = sys.stdin.readline()
     if not config:
