@@ -20,6 +20,7 @@ Work newest(const std::string& number = "+");
 struct Extent {
   std::vector<int64_t> limits{};  // empty: all are exclusive
   int rounds = 1, faults = 0, losses = 0, forces = 0, forgets = 0, failures = 0;
+  size_t states = 0;
 };
 Bounds work(std::string name, std::vector<Work> works, Extent extent);
 
