@@ -163,7 +163,8 @@ void Client::release(const run::Plan& plan, lock::LockStore& store, const run::S
   Nanos left = std::max<Nanos>(lease.view().deadline - now, timing::kShortestRelease);
   if (plan.claim.once && used_) {
     const auto asked = std::chrono::duration_cast<Millis>(now - acquired.asked_at);
-    call.once = {*plan.claim.once, asked, acquired.token, succeeded_, plan.claim.record};
+    const auto waited = std::chrono::duration_cast<Millis>(acquired.sent_at - acquired.asked_at);
+    call.once = {*plan.claim.once, asked, acquired.token, succeeded_, plan.claim.record, waited};
   } else {
     left = std::min<Nanos>(left, timing::kLongestRelease);
   }
