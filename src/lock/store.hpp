@@ -245,6 +245,7 @@ struct OnceResult {
   Token token{};    // where the lease is gone: it is marked unless a later one was granted since
   bool succeeded = false;
   std::string record{};  // of the run
+  Millis waited{0};      // from when it asked until the request that was granted
 };
 struct ReleaseCall {
   LockName name;

@@ -93,6 +93,10 @@ do
       call('PEXPIREAT', HOLDERS, lease_end + GRACE)
       call('PEXPIREAT', LIMITS, lease_end + GRACE)
       call('PEXPIREAT', WHO, who_end)
+      if present == 5 then
+        call('PEXPIREAT', QUEUE, who_end)
+        call('PEXPIREAT', ALIVE, who_end)
+      end
       call('ZADD', HOLDERS, lease_end, owner)
       call('HSET', WHO, '+' .. owner, '1 held' .. rest, '@' .. owner, '0=' .. lease_end)
       return {'granted', tonumber(token), tonumber(string.match(rest, ' slot=(%d+)') or 0)}
@@ -125,9 +129,10 @@ do
       if call('ZCOUNT', ALIVE, last_end + 1, '+inf') > 0 then
         last_end = math.floor(call('ZRANGE', ALIVE, -1, -1, 'WITHSCORES')[2])
       end
-      call('PEXPIREAT', QUEUE, last_end + HEARTBEAT)
+      local queue_end = math.max(last_end + HEARTBEAT, now + call('PTTL', WHO))
+      call('PEXPIREAT', QUEUE, queue_end)
       call('ZADD', ALIVE, beat_score(slices), owner)
-      call('PEXPIREAT', ALIVE, last_end + HEARTBEAT)
+      call('PEXPIREAT', ALIVE, queue_end)
       local look_again = position < 5 and math.max(1, math.min(left, HOUR) + 50 * position) or -1
       return {'queued', tonumber(ticket), position + 1, look_again,
               {single, l[1], tonumber(l[2]), tonumber(l[3]), tonumber(l[4]), now - l[4], left, 1, l[6],

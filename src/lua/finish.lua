@@ -13,17 +13,19 @@ do
       call('PEXPIREAT', HOLDERS, int(holders))
       call('PEXPIREAT', LIMITS, int(holders))
     end
-    if n_queue > 0 then
-      -- So much later that waiters far from the head need not move it with each heartbeat.
-      alive = largest(ALIVE) + HEARTBEAT
-      call('PEXPIREAT', QUEUE, int(alive))
-      call('PEXPIREAT', ALIVE, int(alive))
-    end
+    -- So much later that waiters far from the head need not move it with each heartbeat.
+    if n_queue > 0 then alive = largest(ALIVE) + HEARTBEAT end
     if n_released > 0 then
       released = math.floor(largest(RELEASED) / 16)
       call('PEXPIREAT', RELEASED, int(released))
     end
-    call('PEXPIREAT', WHO, int(math.max(holders, alive, released)))
+    -- The dead are swept as long as WHO has lines of them.
+    local who = int(math.max(holders, alive, released))
+    if n_queue > 0 then
+      call('PEXPIREAT', QUEUE, who)
+      call('PEXPIREAT', ALIVE, who)
+    end
+    call('PEXPIREAT', WHO, who)
     call('PEXPIREAT', META, int(math.max(now + META_LIFE, holders)))
   end
 

@@ -33,13 +33,15 @@ local function drop_entry(line, entries)
 end
 
 -- How the run ended, in ONCE. A server that was stopped carries out late what it was sent: a run was granted the lock when
--- its token was issued, and asked before that.
+-- its token was issued, and asked before that for as long as it waited.
 local function note_outcome(line)
   if not what then return '' end
   local known, number = once_of(line), tonumber(given_token)
   if number == 0 and line then number = line.token end
-  local since = math.min(line and line.since or now, math.floor(number / 1000))
-  what.asked = math.min(what.asked, known and known.asked or since, since)
+  local issued = math.floor(number / 1000)
+  local in_time = line and line.since <= issued
+  local since = in_time and line.since or math.min(issued, now)
+  what.asked = math.min(what.asked, known and known.asked or since, in_time and since or since - tonumber(waited or 0))
   if outcome == 'succeeded' then
     local mark = mark_done(what, number, since, run_record)
     if mark == 'no_room' then add_tombstone(owner .. ':no_room', WAS_RELEASED) end

@@ -3,7 +3,8 @@
 -- ARGV: owner, entry, released|unused|by_id|cancelled|timed_out|removed|yielded, note (with removed) or the result of
 --       the run (with the first three: one word, `exit:7`, `signal:9`, or `-`); with yielded: attempt, ticket or 0.
 --       With released, of what is done once: two empty ones, then a field of ONCE, its span, how long ago the owner first
---       asked, its token, succeeded|failed (`-`: a failure that is not counted), its record
+--       asked, its token, succeeded|failed (`-`: a failure that is not counted), its record,
+--       how long it had waited for the lock
 -- unused: like released, but nothing ran under the lock, so that there is no cool-down. by_id: like released, by
 -- somebody who knows the owner's id; refused for a live run, since the next holder would start beside it.
 -- yielded: an attempt over a quorum got no majority; what it took here is cancelled, and the owner may come back.
@@ -12,7 +13,7 @@
 --          | absent kind-before note mark   (kind: see KINDS, or unknown)
 --          (mark: `marked` as done; `no_room`: marked, and the key that was asked for the longest time ago is forgotten)
 local owner, entry, how, note, attempt, ticket, once_field, once_span, asked_ago, given_token,
-      outcome, run_record = unpack(ARGV)
+      outcome, run_record, waited = unpack(ARGV)
 
 if older then return older end
 do

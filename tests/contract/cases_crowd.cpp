@@ -204,6 +204,31 @@ void wake_before_the_block(Lab& lab) {
   need(wake && *wake == lock::Wake::woken, "the wake is lost");
 }
 
+// Else the dead are no longer found, and their lines stay.
+void queue_lives_as_long_as_who(Lab& lab) {
+  auto end = [&](const char* suffix) {
+    return std::stoll(lab.cli({"PEXPIRETIME", lab.key(suffix)}));
+  };
+  auto check = [&](const std::string& when) {
+    const bool lives = end("queue") >= end("who") && end("alive") >= end("who");
+    need(lives, "the queue ends before the lines, " + when);
+  };
+  Ask ask;
+  ask.ttl = 10min;
+  lab.granted('A', ask);
+  lab.queued('B', ask);
+  lab.queued('C');
+  check("as one joins");
+  lab.queued('C');
+  check("as one asks again");
+  lab.pass(5s);
+  lab.release('A');
+  lab.granted('B', ask);
+  check("as one claims");
+  lab.queued('C');
+  check("behind a later holder");
+}
+
 void every_key_expires(Lab& lab) {
   lab.granted('A');
   lab.cli({"DEL", "clock"});
@@ -249,6 +274,7 @@ const std::vector<NamedCase>& crowd_cases() {
       {"stale wakes are harmless", stale_wakes},
       {"a wake before the block is not lost", wake_before_the_block},
       {"every key expires", every_key_expires},
+      {"the queue lives as long as the lines of those who wait", queue_lives_as_long_as_who},
       {"overdue tombstones are removed", overdue_tombstones},
   };
   return cases;

@@ -241,6 +241,10 @@ void marked_late(Lab& lab) {
   Ask earlier = attempt_of({lock::OnceKind::within, "", 1min, {}});
   earlier.asked = 8min;
   lab.granted('C', earlier);
+  lab.cancel('C');
+  lab.granted('D', attempt_of(once));
+  lab.ends('D', {once, 0ms, {agreed.value + 420'000'000}, true, {}, 3min});
+  lab.granted('E', attempt_of(once));
 }
 
 // The others granted B the lock; here it waits, since the release of A got lost.

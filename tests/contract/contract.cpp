@@ -36,6 +36,9 @@ std::string run_case(const NamedCase& named, Way way, const std::vector<Mutation
 }
 
 const std::vector<Mutant> kMutants{
+    {"the queue lives as long as its heartbeats alone",
+     {{"call('PEXPIREAT', ALIVE, who)", "call('PEXPIREAT', ALIVE, int(alive))"}},
+     "the queue lives"},
     {"put back although taken since",
      {{"if since > token then return 'taken' end", ""}},
      "an ended lease comes back"},
@@ -277,8 +280,14 @@ const std::vector<Mutant> kShortMutants{
        "    call('ZADD', HOLDERS, lease_end, owner)\n"}},
      "with memory full"},
     {"the first write of a heartbeat needs memory",
-     {{"call('PEXPIREAT', QUEUE, last_end + HEARTBEAT)\n", ""}},
+     {{"call('PEXPIREAT', QUEUE, queue_end)\n", ""}},
      "with memory full"},
+    {"a heartbeat shortens the life of the queue",
+     {{"math.max(last_end + HEARTBEAT, now + call('PTTL', WHO))", "last_end + HEARTBEAT"}},
+     "the queue lives"},
+    {"the queue does not live as long as a claimed lease",
+     {{"call('PEXPIREAT', ALIVE, who_end)", ""}},
+     "the queue lives"},
     {"the first write of a release needs memory",
      {{"call('DEL', HOLDERS, LIMITS)", "call('HSET', WHO, 'x', 1) call('DEL', HOLDERS, LIMITS)"}},
      "with memory full"},

@@ -85,7 +85,7 @@ std::string MutatedScripts::mutate(const lua::Script& script,
     applied[i] = true;
     replace_all(text, mutations[i].from, mutations[i].to);
   }
-  for (const std::string key : {"ALIVE", "ONCE", "META"}) {
+  for (const std::string key : {"ALIVE", "ONCE", "META", "WHO"}) {
     replace_all(text, "call('PTTL', " + key + ")", "(call('PEXPIRETIME', " + key + ") - now)");
   }
   return text;

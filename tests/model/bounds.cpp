@@ -27,6 +27,7 @@ Bounds work(std::string name, std::vector<Work> works, Extent extent) {
   bounds.forgets = extent.forgets;
   bounds.failures = extent.failures;
   bounds.both_ways = false;
+  bounds.states = extent.states;
   return bounds;
 }
 
@@ -61,24 +62,32 @@ const std::vector<Bounds>& usual_bounds() {
   return list;
 }
 
+// With how many states were found when they last ran to their end.
 const std::vector<Bounds>& large_bounds() {
   static const std::vector<Bounds> list{
-      {"two clients, data loss and a fault", {1, 1}, 1, 1, 1, 0},
-      {"two clients, two faults", {1, 1}, 1, 2, 0, 0},
-      {"two clients, twice each, one fault", {1, 1}, 2, 1, 0, 0},
-      {"three clients, one fault", {1, 1, 1}, 1, 1, 0, 0},
-      {"two clients, two faults and an operator", {1, 1}, 1, 2, 0, 1},
-      {"exclusive, two slots and shared, one fault", {1, 2, kShared}, 1, 1, 0, 0},
+      {.name = "two clients, data loss and a fault",
+       .limits = {1, 1},
+       .faults = 1,
+       .losses = 1,
+       .states = 36'036},
+      {.name = "two clients, twice each, one fault", .limits = {1, 1}, .rounds = 2, .faults = 1},
+      {.name = "three clients, one fault", .limits = {1, 1, 1}, .faults = 1},
+      {.name = "exclusive, two slots and shared, one fault",
+       .limits = {1, 2, kShared},
+       .faults = 1,
+       .both_ways = false},
+      {.name = "two clients, two faults", .limits = {1, 1}, .faults = 2, .both_ways = false},
       work("once, large: two, a fault, a failure, forgotten", {key("k"), key("k")},
-           {.faults = 1, .forgets = 1, .failures = 1}),
+           {.faults = 1, .forgets = 1, .failures = 1, .states = 39'179}),
       work("once, large: two twice each, a fault", {key("k", 1), key("k", 1)},
-           {.rounds = 2, .faults = 1, .failures = 1}),
-      work("once, large: three, a fault", {key("k"), key("k"), {}}, {.faults = 1}),
+           {.rounds = 2, .faults = 1, .failures = 1, .states = 25'479}),
+      work("once, large: three, a fault", {key("k"), key("k"), key("k")}, {.faults = 1}),
       work("once, large: two within a distance, a fault", {within(12'000), within(12'000)},
-           {.faults = 1}),
+           {.faults = 1, .states = 23'413}),
       work("once, large: two, data loss, forgotten, a fault", {key("k"), key("k")},
-           {.faults = 1, .losses = 1, .forgets = 1}),
-      work("supersede, large: behind others", {{}, {}, newest("1"), newest("2")}, {}),
+           {.faults = 1, .losses = 1, .forgets = 1, .states = 94'330}),
+      work("supersede, large: behind others", {{}, {}, newest("1"), newest("2")},
+           {.states = 100'908}),
       work("supersede, large: three, a fault", {newest("1"), newest("2"), newest("3")},
            {.faults = 1}),
       work("supersede, large: the last one, a fault", {newest(), newest(), newest()},

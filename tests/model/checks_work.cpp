@@ -158,13 +158,18 @@ class WorkCheck {
     return find(was_.holders, holder.member) == nullptr && request_.op != Op::renew;
   }
 
+  // As it asked: the first request has its time, and one of an earlier round is late.
+  Client asking(const std::string& owner) const {
+    Client client = client_of(owner);
+    if (owner == request_.owner) client.asked_at = request_.sent_at - request_.asked_ago;
+    if (owner_of(before_, owner.front() - 'A') != owner) client.punctual = false;
+    return client;
+  }
+
   std::string grants() {
     for (const Row& holder : is_.holders) {
       if (!new_holder(holder)) continue;
-      // The request that comes first has its time.
-      Client client = client_of(holder.member);
-      if (holder.member == request_.owner) client.asked_at = request_.sent_at - request_.asked_ago;
-      const std::string why = decided(after_, client);
+      const std::string why = decided(after_, asking(holder.member));
       if (!why.empty())
         return "D: " + holder.member + " is granted the lock though its work " + why;
     }
@@ -178,9 +183,7 @@ class WorkCheck {
     const bool again =
         holds(was_, request_.owner, now_) && line_of(was_, request_.owner).state == "held";
     if (again) return "";
-    Client client = client_of(request_.owner);
-    client.asked_at = request_.sent_at - request_.asked_ago;
-    const std::string why = decided(before_, client);
+    const std::string why = decided(before_, asking(request_.owner));
     if (!why.empty()) return "D: " + request_.owner + " starts though its work " + why;
     const int64_t number = request_.work == nullptr ? 0 : request_.work->number();
     if (number > 0 && number < before_.newest_number)
@@ -199,7 +202,7 @@ class WorkCheck {
     if (reply_.word == "superseded") return superseded();
     if (reply_.word != "done" && reply_.word != "failed") return "";
     const Known& known = after_.known.at(request_.work->once);
-    const Client& client = client_of(request_.owner);
+    const Client client = asking(request_.owner);
     if (reply_.word == "done" &&
         (known.done == 0 || (client.punctual && decided(after_, client).empty())))
       return "D: done without a success";

@@ -66,10 +66,13 @@ std::string delivered(const World& world, const std::string& what, const Reply& 
          "; wait:" + members(world.memory->queue, nullptr) + "]";
 }
 
-// Every half minute, on standard output.
+// On standard output: before a large search, and every half minute.
 class Progress {
  public:
-  explicit Progress(const Bounds& bounds) : bounds_(bounds) {}
+  explicit Progress(const Bounds& bounds) : bounds_(bounds) {
+    if (bounds_.states == 0) return;
+    std::cout << bounds_.name << ": about " << bounds_.states << " states" << std::endl;
+  }
 
   void print(size_t states, size_t open, size_t depth) {
     constexpr std::chrono::seconds kEvery{30};

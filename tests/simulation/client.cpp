@@ -29,6 +29,28 @@ void Client::live(std::function<void()> on_end) {
   process_->start([this] { main(); });
 }
 
+// As src/cli makes it of the options; of a period only its number.
+std::optional<lock::Once> Client::once() const {
+  lock::Once once;
+  switch (run_.once) {
+    case OnceUse::none:
+      return std::nullopt;
+    case OnceUse::key:
+      once.key = std::to_string(run_.key);
+      break;
+    case OnceUse::period:
+      once.kind = lock::OnceKind::period;
+      once.key = "minute:" + std::to_string(wall_micros() / 60'000'000);
+      once.span = std::chrono::duration_cast<Millis>(kOncePeriod);
+      break;
+    case OnceUse::within:
+      once.kind = lock::OnceKind::within;
+      once.span = std::chrono::duration_cast<Millis>(kOnceWithin);
+  }
+  once.max_failures = run_.max_failures;
+  return once;
+}
+
 run::Plan Client::make_plan() {
   lock::AcquireCall claim{*lock::LockName::parse("job" + std::to_string(run_.lock)),
                           lock::Owner::fresh(process_->chance())};
@@ -37,6 +59,9 @@ run::Plan Client::make_plan() {
   claim.responsive = lock::Responsive::run;
   claim.record = "run " + std::to_string(number_);
   if (run_.patience == 0s) claim.queueing = lock::Queueing::never;
+  claim.once = once();
+  if (claim.once) ledger_.asks(number_, to_string(run_.once) + claim.once->key);
+  if (run_.supersedes) claim.supersede = lock::Supersede{run_.number};
   run::Plan plan{std::move(claim), {}, {}, {}};
   plan.kill_after = Millis(5000);
   if (run_.patience != Nanos::max()) plan.limits.deadline = process_->now() + run_.patience;
@@ -51,7 +76,7 @@ void Client::main() {
   auto waited = wait.acquire(plan.claim, plan.limits);
   if (process_->dead() || !waited) return;
   auto* acquired = std::get_if<lock::Acquired>(&*waited);
-  if (acquired == nullptr) return;
+  if (acquired == nullptr) return note_refusal(*waited);
   ledger_.granted(number_, acquired->token.value);
   plan.claim.owner = acquired->owner;
   auto fresh = run::fresh_lease(plan, *acquired, *store, poller);
@@ -66,6 +91,18 @@ void Client::main() {
   hold(plan, *store, *acquired);
 }
 
+void Client::note_refusal(const lock::WaitResult& result) {
+  if (const auto* done = std::get_if<lock::AlreadyDone>(&result)) {
+    ledger_.found_done(number_, done->token.value);
+  } else if (const auto* failed = std::get_if<lock::FailedTooOften>(&result)) {
+    ledger_.failed_too_often(number_, failed->times);
+  } else if (const auto* superseded = std::get_if<lock::Superseded>(&result)) {
+    ledger_.superseded(number_, std::stoul(superseded->record.substr(4)));
+  } else if (const auto* ended = std::get_if<lock::OwnerEnded>(&result)) {
+    if (ended->ending == lock::OwnerEnd::forced) ledger_.note_mishap(number_);
+  }
+}
+
 void Client::hold(run::Plan& plan, lock::LockStore& store, const lock::Acquired& acquired) {
   guard_ = std::make_unique<run::SharedState>();
   run::SharedLease lease({plan.claim.ttl, plan.kill_after, plan.watchdog}, acquired.sent_at,
@@ -75,18 +112,17 @@ void Client::hold(run::Plan& plan, lock::LockStore& store, const lock::Acquired&
       run::renew_call(plan.claim, held),
       {[this] { return open_(*process_); }, *this, lease, [&] { return store.complete_grant(); }});
   if (!renewer) throw std::logic_error(renewer.error().text);
-  const bool in_time = BootClock::now() < guard_->kill_at();
-  if (in_time) {
+  if (BootClock::now() < guard_->kill_at()) {
     start_command();
     supervise(lease, **renewer, plan);
   }
   if (process_->dead()) return;
   (*renewer)->stop();
-  release(plan, store, lease, in_time);
+  release(plan, store, lease, acquired);
 }
 
-// As src/run/supervisor.cpp does it: TERM when the lease is lost or about to be, KILL before its
-// end.
+// As src/run/supervisor.cpp does it: TERM when the lease is lost or about to be, or once it was
+// asked to stop; KILL before the lease ends.
 void Client::supervise(const run::SharedLease& lease, run::Renewer& renewer,
                        const run::Plan& plan) {
   const TimePoint thread_at = BootClock::now() + timing::kThreadAfter;
@@ -98,9 +134,11 @@ void Client::supervise(const run::SharedLease& lease, run::Renewer& renewer,
     const bool lost = view.lost || now >= view.terminate_at;
     if (lost && !term_at && !breaks(ClientRule::ends_the_command_in_time)) {
       term_at = now;
+      terminated_ = true;
       ledger_.trace("run " + std::to_string(number_) + " ends its command: its lease " +
                     (view.lost ? "is lost" : "was not renewed"));
     }
+    if (process_->interrupted() && !std::exchange(terminated_, true)) let_command_end();
     TimePoint until = term_at ? TimePoint::max() : view.terminate_at;
     if (!renewer.running()) until = std::min(until, thread_at);
     if (term_at) {
@@ -115,31 +153,54 @@ void Client::supervise(const run::SharedLease& lease, run::Renewer& renewer,
   }
 }
 
+// As src/run/run_held.cpp does it: a success is recorded as long as the lease lasts.
 void Client::release(const run::Plan& plan, lock::LockStore& store, const run::SharedLease& lease,
-                     bool used) {
+                     const lock::Acquired& acquired) {
   const TimePoint now = BootClock::now();
-  const auto left = std::clamp<Nanos>(lease.view().deadline - now, timing::kShortestRelease,
-                                      timing::kLongestRelease);
   lock::ReleaseCall call{plan.claim.name, plan.claim.owner};
-  call.result = "exit:0";
-  call.how = used ? lock::ReleaseHow::released : lock::ReleaseHow::unused;
-  auto reply = run::release_until(store, call, now + left);
-  if (!reply || reply->ending != lock::OwnerEnd::released) ledger_.died(number_);
+  call.result = succeeded_ ? "exit:0" : "exit:1";
+  call.how = used_ ? lock::ReleaseHow::released : lock::ReleaseHow::unused;
+  Nanos left = std::max<Nanos>(lease.view().deadline - now, timing::kShortestRelease);
+  if (plan.claim.once && used_) {
+    const auto asked = std::chrono::duration_cast<Millis>(now - acquired.asked_at);
+    const auto waited = std::chrono::duration_cast<Millis>(acquired.sent_at - acquired.asked_at);
+    call.once = {*plan.claim.once, asked, acquired.token, succeeded_, plan.claim.record, waited};
+  } else {
+    left = std::min<Nanos>(left, timing::kLongestRelease);
+  }
+  const auto reply = run::release_until(store, call, now + left);
+  using enum lock::OwnerEnd;
+  const bool freed = reply && (reply->ending == released || reply->ending == forced);
+  if (!freed) ledger_.died(number_);
+  if (process_->dead() || !call.once) return;
+  ledger_.released(number_, reply && reply->ending == released,
+                   reply && reply->marked != lock::Marked::no);
 }
 
 void Client::start_command() {
-  runs_ = true;
+  runs_ = used_ = true;
   ledger_.started(number_);
   world_.at(host_.boot.when(BootClock::now().time_since_epoch() + run_.hold),
-            [self = shared_from_this()] { self->end_command(); });
+            [self = shared_from_this()] { self->end_command(CommandEnd::by_itself); });
   const bool unwatched =
       breaks(ClientRule::has_a_guard) || breaks(ClientRule::ends_the_command_in_time);
   if (!unwatched) watch_lease();
 }
 
-void Client::end_command() {
+// After the TERM that was passed on.
+void Client::let_command_end() {
+  world_.after(run_.dying, [self = shared_from_this()] { self->end_command(); });
+}
+
+void Client::end_command(CommandEnd how) {
+  if (runs_ && frozen()) {
+    world_.at(frozen_until_ + process_->chance().between(10us, 20ms),
+              [self = shared_from_this(), how] { self->end_command(how); });
+    return;
+  }
   if (!std::exchange(runs_, false)) return;
-  ledger_.stopped(number_);
+  succeeded_ = how == CommandEnd::by_itself && !terminated_ && !run_.fails;
+  ledger_.stopped(number_, succeeded_);
   process_->wake();
 }
 
@@ -147,11 +208,22 @@ void Client::end_command() {
 void Client::watch_lease() {
   if (!runs_) return;
   const Nanos kill_at = guard_->kill_at().time_since_epoch();
-  if (host_.boot.at(world_.now()) >= kill_at) {
+  if (!frozen() && host_.boot.at(world_.now()) >= kill_at) {
     ledger_.trace("the guard of run " + std::to_string(number_) + " ends the command");
     return end_command();
   }
-  world_.at(host_.boot.when(kill_at), [self = shared_from_this()] { self->watch_lease(); });
+  const Moment thawed = frozen_until_ + (frozen() ? process_->chance().between(10us, 20ms) : 0s);
+  world_.at(std::max(host_.boot.when(kill_at), thawed),
+            [self = shared_from_this()] { self->watch_lease(); });
+}
+
+void Client::freeze(Moment until) {
+  if (until <= frozen_until_) return;
+  frozen_until_ = until;
+  process_->stop();
+  world_.at(until, [self = shared_from_this()] {
+    if (!self->frozen()) self->process_->resume();
+  });
 }
 
 void Client::kill() {

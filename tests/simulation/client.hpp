@@ -28,19 +28,26 @@ class Client : public run::Observer, public std::enable_shared_from_this<Client>
   void live(std::function<void()> on_end);
   Process& process() { return *process_; }
   void kill();
+  // The whole host: its command, too.
+  void freeze(Moment until);
+  bool frozen() const { return world_.now() < frozen_until_; }
 
  private:
   // ---- the code of the process ----
   void main();
   run::Plan make_plan();
+  std::optional<lock::Once> once() const;
+  void note_refusal(const lock::WaitResult& result);
   void hold(run::Plan& plan, lock::LockStore& store, const lock::Acquired& acquired);
   void supervise(const run::SharedLease& lease, run::Renewer& renewer, const run::Plan& plan);
   void release(const run::Plan& plan, lock::LockStore& store, const run::SharedLease& lease,
-               bool used);
+               const lock::Acquired& acquired);
 
   // ---- the command and its guard ----
   void start_command();
-  void end_command();
+  enum class CommandEnd { by_itself, ended };
+  void end_command(CommandEnd how = CommandEnd::ended);
+  void let_command_end();
   void watch_lease();
 
   // ---- what the real code reports ----
@@ -59,7 +66,10 @@ class Client : public run::Observer, public std::enable_shared_from_this<Client>
   std::shared_ptr<Process> process_;
   std::unique_ptr<run::SharedState> guard_;
   bool runs_ = false;  // the command
-  bool terminated_ = false;
+  bool used_ = false;  // it has run
+  bool succeeded_ = false;
+  bool terminated_ = false;  // by rlock, or it was asked to stop
+  Moment frozen_until_{0};
 };
 
 }  // namespace rlock::sim

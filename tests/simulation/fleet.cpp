@@ -5,18 +5,19 @@
 
 #include "lock/quorum/quorum.hpp"
 #include "redis/link/voting.hpp"
+#include "simulation/operator.hpp"
 
 namespace rlock::sim {
 namespace {
 
-// 2025-06-15: what servers and hosts show when the world begins.
-constexpr Nanos kEpoch = std::chrono::seconds(1'750'000'000);
 // The longest that anybody may still wait when nothing fails and nobody comes any more, for each
 // run that is still there.
 constexpr Nanos kPatience = 15min;
 // After the last lease, the keys that outlive it are gone; after a month all others, too.
 constexpr Nanos kKeysLive = 4min;
 constexpr Nanos kMemoryLives = 31 * 24h;
+// A journal has the keys after each one of so many scripts.
+constexpr size_t kKeysEach = 10;
 
 ScriptEngine& engine() {
   static ScriptEngine one;
@@ -36,11 +37,16 @@ class Fleet {
   void schedule(const Fault& fault);
   void strike(const Fault& fault);
   void strike_process(const Fault& fault);
+  void strike_locks(const Fault& fault);
+  void freeze(const Fault& fault);
   void strike_server(const Fault& fault, Server& server);
   void cut(size_t host, size_t server, Moment until);
   std::unique_ptr<lock::LockServer> open(Process& process);
   std::unique_ptr<lock::LockServer> open_member(Process& process, Server& server);
   void on_script(const Server& server, const Command& words, const Reply& reply);
+  void note_broken(const Command& words, const Reply& reply);
+  std::shared_ptr<redis::MemberRegistry>& registry_of(const Process& process);
+  void end_everything();
   void run_to_the_end();
   void check_what_is_left(bool everything);
 
@@ -57,6 +63,7 @@ class Fleet {
   std::deque<Server> servers_;
   std::vector<std::shared_ptr<Client>> clients_;                    // by run; null before and after
   std::vector<std::shared_ptr<redis::MemberRegistry>> registries_;  // likewise
+  std::vector<std::shared_ptr<Operator>> operators_;
   Moment last_strike_{0};
 };
 
@@ -72,32 +79,27 @@ Fleet::Fleet(const Scenario& scenario, const Broken& broken, const Wanted& wante
       clients_(scenario.runs.size()),
       registries_(scenario.runs.size()) {
   if (wanted.trace) ledger_.trace_to(&outcome_.trace);
-  network_.on_mishap([this](uint64_t process) { ledger_.note_mishap(process); });
+  network_.on_mishap([this](uint64_t process) {
+    if (process < clients_.size()) ledger_.note_mishap(process);
+  });
   make_hosts();
   make_servers();
   schedule_runs();
   for (size_t fault : scenario.kept_faults) schedule(scenario.faults[fault]);
 }
 
-int64_t drift(Chance& chance, const Setting& setting) {
-  const int64_t most = setting.drift_ppm;
-  return static_cast<int64_t>(chance.below(static_cast<uint64_t>(2 * most + 1))) - most;
-}
-
 void Fleet::make_hosts() {
   for (size_t i = 0; i < setting_.hosts; ++i) {
-    Chance chance(scenario_.seed, 5, i);
-    const int64_t ppm = drift(chance, setting_);
-    const Nanos since_boot = chance.between(1min, 1000h);
-    const Nanos skew = chance.between(-setting_.skew, setting_.skew);
-    hosts_.push_back({i, Clock(since_boot, ppm), Clock(kEpoch + skew, ppm)});
+    const HostClocks clocks = clocks_of_host(setting_, scenario_.seed, i);
+    hosts_.push_back(
+        {i, Clock(clocks.since_boot, clocks.drift), Clock(kEpoch + clocks.skew, clocks.drift)});
   }
 }
 
 void Fleet::make_servers() {
   for (size_t i = 0; i < setting_.servers; ++i) {
     Chance chance(scenario_.seed, 6, i);
-    const int64_t ppm = drift(chance, setting_);
+    const int64_t ppm = random_drift(chance, setting_);
     const Nanos skew = chance.between(-setting_.skew, setting_.skew);
     Server& server = servers_.emplace_back(world_, network_, engine(), scripts_.for_servers(), i,
                                            Clock(kEpoch + skew, ppm));
@@ -130,13 +132,18 @@ void Fleet::begin_run(size_t run) {
   });
 }
 
+// An operator's process has a number beyond those of the runs, and needs no memory of members.
+std::shared_ptr<redis::MemberRegistry>& Fleet::registry_of(const Process& process) {
+  static std::shared_ptr<redis::MemberRegistry> none;
+  return process.number() < registries_.size() ? registries_[process.number()] : none;
+}
+
 std::unique_ptr<lock::LockServer> Fleet::open_member(Process& process, Server& server) {
   LinkOptions options;
   options.member = setting_.servers > 1;
   options.counts_everybody = broken_.client == ClientRule::passes_over_members_that_restarted;
   options.final_script = scripts_.for_stores().release.sha1;
-  auto link =
-      std::make_unique<Link>(process, server, network_, options, registries_[process.number()]);
+  auto link = std::make_unique<Link>(process, server, network_, options, registry_of(process));
   return break_member(
       std::make_unique<redis::RedisStore>(std::move(link), "rlock:", scripts_.for_stores()),
       broken_.client);
@@ -184,15 +191,41 @@ void Fleet::strike(const Fault& fault) {
       return cut(fault.which, fault.server, world_.now() + fault.lasts);
     case FaultKind::host_step:
       return hosts_[fault.which].wall.step(world_.now(), fault.amount);
+    case FaultKind::freeze:
+      return freeze(fault);
+    case FaultKind::force:
+    case FaultKind::force_now:
+      return strike_locks(fault);
     default:
       ledger_.note_server_mishap();
       return strike_server(fault, servers_[fault.which]);
   }
 }
 
+// From any host.
+void Fleet::strike_locks(const Fault& fault) {
+  const uint64_t number = clients_.size() + operators_.size();
+  const bool waits = fault.kind == FaultKind::force;
+  operators_.push_back(
+      std::make_shared<Operator>(world_, hosts_[number % hosts_.size()], number, fault.which,
+                                 waits ? lock::ForceWhen::confirmed : lock::ForceWhen::now,
+                                 [this](Process& process) { return open(process); }));
+  operators_.back()->process().on_death(
+      [this](const WirePtr& wire) { close_wire(world_, network_, servers_[wire->server], wire); });
+  operators_.back()->live();
+}
+
+void Fleet::freeze(const Fault& fault) {
+  for (size_t run = 0; run < clients_.size(); ++run) {
+    if (!clients_[run] || scenario_.runs[run].host != fault.which) continue;
+    ledger_.note_mishap(run);
+    clients_[run]->freeze(world_.now() + fault.lasts);
+  }
+}
+
 void Fleet::strike_process(const Fault& fault) {
   const auto client = clients_[fault.which];
-  if (!client) return;
+  if (!client || client->frozen()) return;
   ledger_.note_mishap(fault.which);
   if (fault.kind == FaultKind::kill) {
     ++ledger_.counts().kills;
@@ -205,6 +238,9 @@ void Fleet::strike_process(const Fault& fault) {
 
 void Fleet::strike_server(const Fault& fault, Server& server) {
   server.note_mishap();
+  using enum FaultKind;
+  if (fault.kind == forget || fault.kind == flush || fault.kind == fail_over)
+    ledger_.note_data_lost();
   // What it was asked meanwhile is answered late.
   world_.after(fault.lasts, [this] { ledger_.note_server_mishap(); });
   switch (fault.kind) {
@@ -230,6 +266,7 @@ void Fleet::strike_server(const Fault& fault, Server& server) {
 
 void Fleet::on_script(const Server& server, const Command& words, const Reply& reply) {
   ++ledger_.counts().scripts;
+  note_broken(words, reply);
   const int64_t micros =
       std::chrono::duration_cast<std::chrono::microseconds>(server.shown()).count();
   std::string bytes;
@@ -240,7 +277,29 @@ void Fleet::on_script(const Server& server, const Command& words, const Reply& r
   add(std::to_string(server.number()) + " " + std::to_string(micros));
   for (const std::string& word : words) add(word);
   add(bytes);
-  if (wanted_.journal) outcome_.journal.push_back({server.number(), micros, words, bytes});
+  if (!wanted_.journal) return;
+  outcome_.journal.push_back({server.number(), micros, words, bytes, {}});
+  if (server.number() == 0 && outcome_.journal.size() % kKeysEach == 0) {
+    outcome_.journal.back().keys = keys_as_text(servers_.front().database());
+  }
+}
+
+// A reply of force_unlock: forced holders… A holder: owner state limit token since held left
+// entries responsive… One that responds counts until it confirms, unless the operator does not
+// wait.
+void Fleet::note_broken(const Command& words, const Reply& reply) {
+  const lua::Script& script = scripts_.for_stores().force_unlock;
+  const bool forced = (words[1] == script.sha1 || words[1] == script.text) &&
+                      reply.type == Reply::Type::array && reply.items.front().text == "forced";
+  if (!forced) return;
+  constexpr size_t kWhen = 13;  // EVALSHA, the digest, the number of keys, and these
+  for (const Reply& holder : reply.items[1].items) {
+    const bool counts = words[kWhen] == "confirmed" && holder.items[8].text != "0";
+    const std::string& key = words[3];
+    const size_t from = key.find("{job") + 4;
+    ledger_.broken(std::stoul(key.substr(from)), static_cast<uint64_t>(holder.items[3].number),
+                   counts);
+  }
 }
 
 void Fleet::run_to_the_end() {
@@ -261,7 +320,8 @@ void Fleet::check_what_is_left(bool everything) {
   for (Server& server : servers_) {
     Database& database = server.database();
     for (const std::string& key : database.keys()) {
-      const bool memory = key.ends_with(":meta") || key.ends_with(":history");
+      const bool memory =
+          key.ends_with(":meta") || key.ends_with(":history") || key.ends_with(":once");
       const bool endless = database.look(key)->expires < 0;
       if (everything || endless || !memory) {
         ledger_.report(Check::left, server.label() + " still has " + key);
@@ -270,22 +330,28 @@ void Fleet::check_what_is_left(bool everything) {
   }
 }
 
+// So that what is on the stacks of fibers is destroyed.
+void Fleet::end_everything() {
+  for (const auto& client : clients_) {
+    if (client) client->process().kill();
+  }
+  for (const auto& one : operators_) one->process().kill();
+  auto is_left = [](const auto& one) { return !one->process().over(); };
+  while (!world_.is_over() && (ledger_.still_there() > 0 ||
+                               std::any_of(operators_.begin(), operators_.end(), is_left))) {
+    world_.step();
+  }
+}
+
 Outcome Fleet::live() {
   run_to_the_end();
-  if (wanted_.journal) {
-    outcome_.last_keys = keys_as_text(servers_.front().database());
-    outcome_.last_micros = servers_.front().database().micros();
-  }
   if (ledger_.still_there() == 0) {
     for (Server& server : servers_) server.clock().step(world_.now(), kKeysLive);
     check_what_is_left(false);
     for (Server& server : servers_) server.clock().step(world_.now(), kMemoryLives);
     check_what_is_left(true);
   }
-  for (const auto& client : clients_) {
-    if (client) client->process().kill();
-  }
-  while (!world_.is_over() && ledger_.still_there() > 0) world_.step();
+  end_everything();
   outcome_.violations = ledger_.violations();
   outcome_.counts = ledger_.counts();
   return std::move(outcome_);

@@ -14,18 +14,17 @@ struct JournalEntry {
   size_t server;
   int64_t micros;  // by the server's clock
   Command words;
-  std::string reply;  // as sent
+  std::string reply;              // as sent
+  std::vector<std::string> keys;  // after it; of a few entries of the first server
 };
 
 struct Outcome {
   std::vector<Violation> violations;
   Counts counts;
-  Nanos lasted{0};                     // in the world
-  uint64_t digest = 0;                 // of every script, when it ran, and its reply
-  std::vector<JournalEntry> journal;   // where wanted
-  std::vector<std::string> last_keys;  // likewise: of the first server, at the end
-  int64_t last_micros = 0;             // by its clock
-  std::vector<std::string> trace;      // likewise
+  Nanos lasted{0};                    // in the world
+  uint64_t digest = 0;                // of every script, when it ran, and its reply
+  std::vector<JournalEntry> journal;  // where wanted
+  std::vector<std::string> trace;     // likewise
 };
 
 struct Wanted {

@@ -8,8 +8,6 @@ namespace {
 // A grant that nobody claims ends so soon, and a waiter looks so late after it.
 constexpr Nanos kClaim = 2s;
 constexpr Nanos kSlack = 1s;
-// By how much a message may be late, or the answer to what was asked of a server that hung.
-constexpr Nanos kLatest = 45s;
 
 }  // namespace
 
@@ -25,6 +23,14 @@ const char* to_string(Check check) {
       return "waits too long";
     case Check::left:
       return "left behind";
+    case Check::repeated:
+      return "done once more";
+    case Check::done:
+      return "done by nobody";
+    case Check::newest:
+      return "the newest does not win";
+    case Check::broken:
+      return "an operator is not obeyed";
   }
   return "";
 }
@@ -50,6 +56,7 @@ void Ledger::came(size_t run) {
   ++there_;
   ++counts_.runs;
   records_[run].phase = RunRecord::Phase::asking;
+  records_[run].asked = world_.now();
   trace(name(run) + " comes");
 }
 
@@ -70,8 +77,12 @@ void Ledger::granted(size_t run, uint64_t token) {
   record.phase = RunRecord::Phase::granted;
   record.granted = world_.now();
   record.token = token;
-  std::erase(book_of(run).waiting, run);
-  check_order(run, book_of(run));
+  LockBook& book = book_of(run);
+  std::erase(book.waiting, run);
+  book.granted[token] = run;
+  if (book.freed.contains(token)) free_at_once(run, book);
+  check_order(run, book);
+  check_inherited(run);
   trace(name(run) + " has the lock with token " + std::to_string(token));
 }
 
@@ -83,19 +94,27 @@ void Ledger::started(size_t run) {
   record.ran = true;
   ++counts_.commands;
   trace(name(run) + " starts its command");
+  if (record.freed) return;  // an operator had it so
   check_exclusion(run, book);
   check_tokens(run, book);
   check_prompt(run, book);
+  check_repeated(run, book);
+  check_failures(run, book);
+  check_newest(run, book);
   book.running.push_back(run);
 }
 
-void Ledger::stopped(size_t run) {
+void Ledger::stopped(size_t run, bool succeeded) {
   LockBook& book = book_of(run);
+  records_[run].stopped = world_.now();
+  records_[run].succeeded = succeeded;
+  counts_.successes += succeeded ? 1 : 0;
+  check_broken(run);
   if (std::erase(book.running, run) == 0) return;
   book.free_since = world_.now();
   // Its rlock may be stopped, or cut off.
   if (records_[run].disturbed) died(run);
-  trace("the command of " + name(run) + " has ended");
+  trace("the command of " + name(run) + " has ended" + (succeeded ? "" : ", and did not succeed"));
 }
 
 void Ledger::died(size_t run, Nanos late) {
@@ -108,6 +127,7 @@ void Ledger::died(size_t run, Nanos late) {
 void Ledger::left(size_t run) {
   --there_;
   RunRecord& record = records_[run];
+  check_given_up(run);
   // It may have been granted the lock without knowing, or have been cut off from giving it back.
   if (record.disturbed) died(run, kLatest);
   // Who was refused leaves no tombstone, against which a repeated request would come too late.
@@ -121,6 +141,7 @@ void Ledger::check_exclusion(size_t run, const LockBook& book) {
   uint64_t limit = scenario_.runs[run].limit.value();
   for (size_t other : book.running) limit = std::min(limit, scenario_.runs[other].limit.value());
   if (book.running.size() < limit) return;
+  ++counts_.overlaps;
   report(Check::exclusion, name(run) + " (token " + std::to_string(records_[run].token) +
                                ") runs beside " + name(book.running.front()) + " (token " +
                                std::to_string(records_[book.running.front()].token) + ")");
@@ -149,7 +170,7 @@ void Ledger::check_order(size_t run, LockBook& book) {
   auto next = book.served.lower_bound(record.token);
   const uint64_t before = next == book.served.begin() ? 0 : std::prev(next)->second;
   const bool well = !record.disturbed && record.ticket != 0 && server_mishap_ < record.queued;
-  if (well && before > own) {
+  if (well && before > own && !may_inherit(run)) {
     report(Check::order, name(run) + " with ticket " + std::to_string(own) +
                              " was granted the lock after one with ticket " +
                              std::to_string(before));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct Violation {
 };
 const char* to_string(Check check);
 
+// By how much a message may be late, or the answer to what was asked of a server that hung.
+inline constexpr Nanos kLatest = 45s;
+
 // How one run went, in true time.
 struct RunRecord {
   enum class Phase { coming, asking, waiting, granted, running, over };
@@ -23,14 +27,28 @@ struct RunRecord {
   Moment queued{0};  // known to it
   Moment granted{0};
   Moment started{0};
+  Moment asked{0};
+  Moment stopped{0};    // its command
   uint64_t ticket = 0;  // 0: it was never queued
   uint64_t token = 0;
   bool disturbed = false;  // something befell its process or its messages
   bool ran = false;
+  // ---- what is done once ----
+  std::string work{};      // empty: it does nothing once
+  bool succeeded = false;  // its command, by itself
+  bool recorded = false;   // as far as it knows
+  bool failed = false;     // and the server knows
+  // ---- of those that supersede others ----
+  uint64_t inherits = UINT64_MAX;  // the ticket of one that it replaced
+  // ----
+  Moment broken{0};    // when an operator broke its hold
+  bool freed = false;  // without waiting for its command's end
 };
 
 struct Counts {
   uint64_t runs = 0, commands = 0, queued = 0, scripts = 0, kills = 0, faults = 0;
+  uint64_t overlaps = 0;  // commands that began beside another, whether that is a violation or not
+  uint64_t successes = 0, done = 0, failed_too_often = 0, superseded = 0, broken = 0;
   Nanos longest_gap{0};  // between two commands while one waited, undisturbed
 };
 
@@ -43,13 +61,25 @@ class Ledger {
   void queued(size_t run, uint64_t ticket);
   void granted(size_t run, uint64_t token);
   void started(size_t run);
-  void stopped(size_t run);
+  void stopped(size_t run, bool succeeded);
   void left(size_t run);  // its process has ended
   void note_mishap(size_t run) { records_[run].disturbed = true; }
   void note_server_mishap() { server_mishap_ = world_.now(); }
   // Its lease, or its place in the queue, is left to end by itself; what it has sent may arrive
   // `late`.
   void died(size_t run, Nanos late = 0s);
+
+  // ---- what is done once, in ledger_once.cpp ----
+  void asks(size_t run, std::string work);
+  // Its release is over.
+  void released(size_t run, bool confirmed, bool marked);
+  void found_done(size_t run, uint64_t token);
+  void failed_too_often(size_t run, uint64_t times);
+  void superseded(size_t run, size_t by);
+  // ---- what befalls the servers ----
+  void note_data_lost() { data_lost_ = world_.now(); }
+  // An operator has broken the hold with that token; `counts`: until its owner confirms.
+  void broken(size_t lock, uint64_t token, bool counts);
 
   void report(Check check, const std::string& text);
   const std::vector<Violation>& violations() const { return violations_; }
@@ -69,6 +99,10 @@ class Ledger {
     Moment leased_until{0};       // to one that is gone without having given it back
     // By the token of each grant: the latest ticket that was served up to then.
     std::map<uint64_t, uint64_t> served;
+    std::map<uint64_t, size_t> granted;                // runs by their tokens
+    std::map<std::string, std::vector<size_t>> works;  // runs by what they do once
+    std::map<uint64_t, uint64_t> numbers;              // that superseded others, by token
+    std::set<uint64_t> freed;  // tokens of those that were broken before they knew them
   };
 
   LockBook& book_of(size_t run) { return books_[scenario_.runs[run].lock]; }
@@ -76,6 +110,18 @@ class Ledger {
   void check_tokens(size_t run, LockBook& book);
   void check_order(size_t run, LockBook& book);
   void check_prompt(size_t run, const LockBook& book);
+  void check_repeated(size_t run, const LockBook& book);
+  void check_failures(size_t run, const LockBook& book);
+  void check_newest(size_t run, LockBook& book);
+  void check_inherited(size_t run);
+  bool may_inherit(size_t run) const;
+  void check_given_up(size_t run);
+  void check_broken(size_t run);
+  void free_at_once(size_t run, LockBook& book);
+  bool is_remembered(size_t run) const;
+  bool is_done_by(size_t run, size_t before) const;
+  bool may_be_done_by(size_t run, size_t before) const;
+  bool is_well(size_t run) const;
   std::string name(size_t run) const;
 
   const World& world_;
@@ -86,6 +132,7 @@ class Ledger {
   std::vector<std::string>* trace_ = nullptr;
   Counts counts_;
   Moment server_mishap_{-1h};
+  Moment data_lost_{-1h};
   size_t there_ = 0;
 };
 

@@ -141,6 +141,12 @@ struct Sums {
     counts.scripts += outcome.counts.scripts;
     counts.kills += outcome.counts.kills;
     counts.faults += outcome.counts.faults;
+    counts.overlaps += outcome.counts.overlaps;
+    counts.successes += outcome.counts.successes;
+    counts.done += outcome.counts.done;
+    counts.failed_too_often += outcome.counts.failed_too_often;
+    counts.superseded += outcome.counts.superseded;
+    counts.broken += outcome.counts.broken;
     longest_gap = std::max(longest_gap, outcome.counts.longest_gap);
     simulated += std::chrono::duration<double>(outcome.lasted).count();
     violations += outcome.violations.size();
@@ -156,6 +162,11 @@ void show(const Options& options, const Sums& sums, double real) {
       options.setting.name.c_str(), options.first, options.last, sums.counts.runs,
       sums.counts.queued, sums.counts.commands, sums.counts.scripts, sums.counts.faults,
       sums.counts.kills);
+  std::printf(
+      "%lu successes, %lu found done, %lu failed too often, %lu superseded, %lu broken by an "
+      "operator; %lu commands began beside another\n",
+      sums.counts.successes, sums.counts.done, sums.counts.failed_too_often, sums.counts.superseded,
+      sums.counts.broken, sums.counts.overlaps);
   std::printf(
       "%.0f s simulated (%.2f host-years) in %.1f s: %.0f s for a second, %.1f host-years an "
       "hour\n",

@@ -61,6 +61,7 @@ class Process : public std::enable_shared_from_this<Process> {
   void resume();
   void kill();
   void interrupt();
+  bool interrupted() const { return interrupted_; }
   bool dead() const { return dead_; }
   bool stopped() const { return stopped_; }
 

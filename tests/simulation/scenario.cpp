@@ -21,6 +21,30 @@ lock::Limit limit_of(Chance& chance) {
   }
 }
 
+// Those that come at about the same time do the same work.
+void choose_work(Run& run, const Setting& setting, Chance& chance) {
+  run.fails = chance.with(setting.failing);
+  if (chance.with(setting.once)) {
+    run.once = setting.by_own_clock ? OnceUse::period : OnceUse(1 + chance.below(3));
+    run.key = static_cast<uint64_t>(run.at / kOnceWithin);
+    if (chance.with(0.3)) run.max_failures = 2;
+  }
+  if (!chance.with(setting.superseding)) return;
+  run.supersedes = true;
+  // One lock's deploys have numbers, another's do not; one of five is a retry of an older one.
+  const uint64_t newest = static_cast<uint64_t>(run.at / 1s);
+  if (run.lock % 2 == 0)
+    run.number = newest - std::min(newest, chance.with(0.2) ? chance.below(60) : 0);
+}
+
+// When that host's wall clock shows the next whole period.
+Moment by_clock_of(const Setting& setting, uint64_t seed, size_t host, Moment at) {
+  const HostClocks clocks = clocks_of_host(setting, seed, host);
+  const Clock wall(kEpoch + clocks.skew, clocks.drift);
+  const Nanos periods = wall.at(at) / setting.period * setting.period;
+  return wall.when(periods + setting.period);
+}
+
 Run make_run(const Setting& setting, uint64_t seed, size_t number) {
   Chance chance(seed, 3, number);
   Run run;
@@ -32,7 +56,9 @@ Run make_run(const Setting& setting, uint64_t seed, size_t number) {
     run.host = number % setting.hosts;
     run.lock = run.host % setting.locks;
     const auto round = static_cast<Nanos::rep>(number / setting.hosts);
-    run.at = setting.period * round + chance.between(0s, 1s);
+    run.at = setting.period * round;
+    if (setting.by_own_clock) run.at = by_clock_of(setting, seed, run.host, run.at);
+    run.at += chance.between(0s, 1s);
   }
   if (setting.modes) run.limit = limit_of(chance);
   run.ttl = setting.ttls[chance.below(setting.ttls.size())];
@@ -43,6 +69,7 @@ Run make_run(const Setting& setting, uint64_t seed, size_t number) {
   if (kind < setting.endless) run.patience = Nanos::max();
   if (kind >= 1 - setting.never) run.patience = 0s;
   run.dying = chance.with(0.7) ? chance.between(0s, 5ms) : chance.between(0s, 20s);
+  choose_work(run, setting, chance);
   return run;
 }
 
@@ -64,7 +91,12 @@ Fault make_fault(const Scenario& scenario, const FaultRate& rate, Chance& chance
       break;
     case FaultKind::cut:
     case FaultKind::host_step:
+    case FaultKind::freeze:
       fault.which = chance.below(setting.hosts);
+      break;
+    case FaultKind::force:
+    case FaultKind::force_now:
+      fault.which = chance.below(setting.locks);
       break;
     default:
       fault.which = chance.below(setting.servers);
@@ -77,10 +109,22 @@ Fault make_fault(const Scenario& scenario, const FaultRate& rate, Chance& chance
 }  // namespace
 
 const char* to_string(FaultKind kind) {
-  constexpr std::array kNames{"kill",       "stop",      "interrupt",   "cut",
-                              "cut_server", "hang",      "restart",     "forget",
-                              "flush",      "fail_over", "server_step", "host_step"};
+  constexpr std::array kNames{"kill",        "stop",      "interrupt", "cut",   "cut_server",
+                              "hang",        "restart",   "forget",    "flush", "fail_over",
+                              "server_step", "host_step", "freeze",    "force", "force_now"};
   return kNames.at(static_cast<size_t>(kind));
+}
+
+int64_t random_drift(Chance& chance, const Setting& setting) {
+  const int64_t most = setting.drift_ppm;
+  return static_cast<int64_t>(chance.below(static_cast<uint64_t>(2 * most + 1))) - most;
+}
+
+HostClocks clocks_of_host(const Setting& setting, uint64_t seed, size_t host) {
+  Chance chance(seed, 5, host);
+  const int64_t drift = random_drift(chance, setting);
+  const Nanos since_boot = chance.between(1min, 1000h);
+  return {drift, since_boot, chance.between(-setting.skew, setting.skew)};
 }
 
 Scenario make_scenario(const Setting& setting, uint64_t seed) {
@@ -102,6 +146,11 @@ Scenario make_scenario(const Setting& setting, uint64_t seed) {
   scenario.kept_faults.resize(scenario.faults.size());
   std::iota(scenario.kept_faults.begin(), scenario.kept_faults.end(), 0);
   return scenario;
+}
+
+std::string to_string(OnceUse once) {
+  constexpr std::array kNames{"", "key ", "per ", "within"};
+  return kNames.at(static_cast<size_t>(once));
 }
 
 std::string in_seconds(Nanos time) {
@@ -127,6 +176,13 @@ std::string describe(const Run& run) {
     text += ", limit " + std::to_string(run.limit.value());
   }
   if (run.patience != Nanos::max()) text += ", waits " + in_seconds(run.patience);
+  if (run.once == OnceUse::key) text += ", once " + std::to_string(run.key);
+  if (run.once == OnceUse::period) text += ", once per minute";
+  if (run.once == OnceUse::within) text += ", once within " + in_seconds(kOnceWithin);
+  if (run.max_failures) text += ", at most " + std::to_string(*run.max_failures) + " failures";
+  if (run.supersedes) text += ", supersedes";
+  if (run.number) text += " with " + std::to_string(*run.number);
+  if (run.fails) text += ", fails";
   return text;
 }
 

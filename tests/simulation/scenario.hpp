@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,7 +13,17 @@
 // a seed; parts may be left out, and the rest stays the same.
 namespace rlock::sim {
 
-enum class Check { exclusion, tokens, order, prompt, left };
+enum class Check {
+  exclusion,
+  tokens,
+  order,
+  prompt,
+  left,
+  repeated,  // of what is done once: done again, or not recorded
+  done,      // found done, or failed too often, without a reason
+  newest,    // of those that supersede others
+  broken,    // by an operator
+};
 
 enum class FaultKind {
   kill,         // a process of rlock
@@ -27,6 +38,9 @@ enum class FaultKind {
   fail_over,    // to a replica that is behind by `amount`
   server_step,  // of its clock, by `amount`
   host_step,    // of a host's wall clock
+  freeze,       // a host, with the commands that it runs
+  force,        // an operator breaks a lock, and waits until its holder confirms
+  force_now,    // and does not wait
 };
 const char* to_string(FaultKind kind);
 
@@ -35,9 +49,13 @@ struct Fault {
   Moment at;
   Nanos lasts{0};
   Nanos amount{0};
-  size_t which = 0;   // the run; else the host or the server
+  size_t which = 0;   // the run; else the host, the server or the lock
   size_t server = 0;  // of a cut
 };
+
+// --once KEY, --once-per minute, --once-within.
+enum class OnceUse { none, key, period, within };
+std::string to_string(OnceUse once);
 
 // One `rlock run`.
 struct Run {
@@ -47,9 +65,19 @@ struct Run {
   lock::Limit limit = lock::Limit::exclusive();
   Millis ttl{10'000};
   Nanos hold{0};
-  Nanos patience{0};  // max(): endless; 0: does not wait
-  Nanos dying{0};     // of the command, after TERM
+  Nanos patience{0};   // max(): endless; 0: does not wait
+  Nanos dying{0};      // of the command, after TERM
+  bool fails = false;  // its command, if it ends by itself
+  OnceUse once = OnceUse::none;
+  uint64_t key = 0;  // of --once
+  std::optional<uint64_t> max_failures{};
+  bool supersedes = false;
+  std::optional<uint64_t> number{};  // of --supersede=N
 };
+
+// How far apart successes are with --once-within, and how long a period is.
+inline constexpr Nanos kOnceWithin = 20s;
+inline constexpr Nanos kOncePeriod = 60s;
 
 // Where a server's clock is set back its leases only end later.
 enum class Steps { back, both };
@@ -75,15 +103,32 @@ struct Setting {
   double endless = 0.5;     // wait without a limit
   double never = 0.1;       // do not wait
   bool modes = false;       // slots and shared ones among them
+  double once = 0;          // have their work done once
+  double failing = 0;       // fail
+  double superseding = 0;   // replace those that wait
   Rates rates{};
   int64_t drift_ppm = 4800;  // of each clock, at most: two differ by less than 1 %
   Nanos skew{2s};            // of the wall clocks, at most
   Steps server_steps = Steps::back;
   std::vector<FaultRate> faults{};
-  std::set<Check> checks{Check::exclusion, Check::tokens, Check::order, Check::prompt, Check::left};
+  std::set<Check> checks{Check::exclusion, Check::tokens, Check::order,  Check::prompt, Check::left,
+                         Check::repeated,  Check::done,   Check::newest, Check::broken};
   std::set<std::string> left_out{};  // by shrink.cpp
   Nanos period{0};  // of cron: each host comes again and again, at the same moment as the others
+  bool by_own_clock = false;  // or rather at the moment that its wall clock shows
 };
+
+// 2025-06-15: what servers and hosts show when the world begins.
+inline constexpr Nanos kEpoch = std::chrono::seconds(1'750'000'000);
+
+// How the clocks of a host begin.
+struct HostClocks {
+  int64_t drift;
+  Nanos since_boot;
+  Nanos skew;  // of the wall clock
+};
+HostClocks clocks_of_host(const Setting& setting, uint64_t seed, size_t host);
+int64_t random_drift(Chance& chance, const Setting& setting);
 
 struct Scenario {
   Setting setting;

@@ -18,7 +18,7 @@ uint64_t times() {
 }
 
 struct Seen {
-  uint64_t histories = 0, runs = 0, commands = 0, violations = 0;
+  uint64_t histories = 0, runs = 0, commands = 0, done = 0, superseded = 0, violations = 0;
   double simulated = 0, real = 0;
 };
 
@@ -34,6 +34,8 @@ Seen live(const Setting& setting, uint64_t seeds, const Broken& broken = {}) {
     ++seen.histories;
     seen.runs += outcome.counts.runs;
     seen.commands += outcome.counts.commands;
+    seen.done += outcome.counts.done;
+    seen.superseded += outcome.counts.superseded;
     seen.violations += outcome.violations.size();
     seen.simulated += std::chrono::duration<double>(outcome.lasted).count();
   }
@@ -69,16 +71,31 @@ TEST_CASE("a seed is one history, bit for bit") {
 }
 
 TEST_CASE("within the bounds no commands overlap, tokens grow, and all are served in their order") {
-  for (const char* world : {"one_server", "clock_back", "modes", "losses"}) {
-    const Seen seen = live(world_named(world), 60 * times());
+  for (const char* world : {"one_server", "clock_back", "modes", "losses", "operators"}) {
+    const Seen seen = live(world_named(world), 30 * times());
     CHECK(seen.commands > seen.histories * 20);
     CHECK(seen.violations == 0);
   }
   for (const char* world : {"quorum_of_3", "quorum_of_5", "quorum_storm"}) {
-    const Seen seen = live(world_named(world), 8 * times());
+    const Seen seen = live(world_named(world), 6 * times());
     CHECK(seen.commands > seen.histories * 5);
     CHECK(seen.violations == 0);
   }
+}
+
+TEST_CASE("what is recorded as done is not done again, and only what somebody did is found done") {
+  for (const char* world : {"once", "once_losses", "crontabs"}) {
+    const Seen seen = live(world_named(world), 20 * times());
+    CHECK(seen.done > seen.histories * 2);
+    CHECK(seen.violations == 0);
+  }
+  CHECK(live(world_named("once_quorum"), 3 * times()).violations == 0);
+}
+
+TEST_CASE("an older one never runs after a newer one, which waits in the place of the older one") {
+  const Seen seen = live(world_named("supersede"), 30 * times());
+  CHECK(seen.superseded > seen.histories);
+  CHECK(seen.violations == 0);
 }
 
 TEST_CASE("ten thousand waiters at a thousand hosts are served in their order") {

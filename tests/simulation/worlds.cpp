@@ -111,6 +111,78 @@ Setting drifting() {
   return setting;
 }
 
+// Work that is done once; those that come together do the same.
+Setting once(const char* name, size_t servers) {
+  Setting setting = one_server();
+  setting.name = name;
+  setting.servers = servers;
+  setting.once = 0.9;
+  setting.failing = 0.5;
+  setting.endless = 0.8;
+  setting.faults = both();
+  if (servers > 1) setting.checks.erase(Check::order);
+  if (servers > 1) setting.checks.erase(Check::prompt);
+  return setting;
+}
+
+// Data are lost: then work may be done again, and nothing is found done that nobody did.
+Setting once_losses() {
+  Setting setting = once("once_losses", 1);
+  setting.faults = losses().faults;
+  setting.checks = {Check::tokens, Check::left, Check::done};
+  return setting;
+}
+
+// Every host starts the same job in each minute of its own clock; these are up to 25 s apart.
+Setting crontabs() {
+  Setting setting = once("crontabs", 1);
+  setting.once = 1;
+  setting.locks = 1;
+  setting.period = kOncePeriod;
+  setting.by_own_clock = true;
+  setting.skew = 25s;
+  setting.runs = 100;
+  setting.faults = kProcessFaults;
+  return setting;
+}
+
+Setting supersede() {
+  Setting setting = one_server();
+  setting.name = "supersede";
+  setting.superseding = 0.8;
+  setting.failing = 0.2;
+  setting.usual_hold = 4s;
+  return setting;
+}
+
+// Operators break locks while all else goes on; those who do not wait for the holder let the next
+// command begin beside its own.
+Setting operators() {
+  Setting setting = one_server();
+  setting.name = "operators";
+  setting.ttls = {Millis(30'000)};
+  setting.usual_hold = 4s;
+  setting.faults = both({{FaultKind::force, 0.2}, {FaultKind::force_now, 0.05}});
+  for (FaultRate& rate : setting.faults) {
+    if (rate.kind != FaultKind::force && rate.kind != FaultKind::force_now) rate.each /= 3;
+  }
+  return setting;
+}
+
+// What a lock cannot withstand, to see how often that does harm: each fault alone.
+Setting only(const char* name, const FaultRate& fault) {
+  Setting setting = one_server();
+  setting.name = name;
+  setting.locks = 1;
+  setting.endless = 1;
+  setting.never = 0;
+  setting.long_holds = 0.5;
+  setting.ttls = {Millis(10'000)};
+  setting.faults = {fault};
+  setting.checks = {Check::tokens, Check::left};
+  return setting;
+}
+
 Setting crowd() {
   Setting setting;
   setting.name = "crowd";
@@ -150,16 +222,25 @@ Setting cron() {
 }  // namespace
 
 const std::vector<Setting>& worlds() {
-  static const std::vector<Setting> all{one_server(),
-                                        clock_back(),
-                                        modes(),
-                                        quorum("quorum_of_3", 3),
-                                        quorum("quorum_of_5", 5),
-                                        quorum_storm(),
-                                        losses(),
-                                        drifting(),
-                                        crowd(),
-                                        cron()};
+  static const std::vector<Setting> all{
+      one_server(),
+      clock_back(),
+      modes(),
+      quorum("quorum_of_3", 3),
+      quorum("quorum_of_5", 5),
+      quorum_storm(),
+      losses(),
+      drifting(),
+      once("once", 1),
+      once("once_quorum", 3),
+      once_losses(),
+      crontabs(),
+      supersede(),
+      operators(),
+      only("freezes", {FaultKind::freeze, 0.1, 1s, 60s}),
+      only("fail_overs", {FaultKind::fail_over, 0.1, 50ms, 5s, 3s}),
+      crowd(),
+      cron()};
   return all;
 }
 

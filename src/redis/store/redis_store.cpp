@@ -210,6 +210,7 @@ lock::InFlight<lock::ReleaseReply> RedisStore::release(const lock::ReleaseCall& 
     words.push_back(number(call.once->token.value));
     words.push_back(outcome(*call.once));
     words.push_back(call.once->record);
+    words.push_back(number(call.once->waited));
   }
   return std::make_unique<Call<lock::ReleaseReply>>(
       *link_, std::move(words), action_on("release", call.name),

@@ -1,0 +1,220 @@
+#!/usr/bin/python3
+"""Thousands of real processes of rlock that wait, on this machine.
+
+Usage: crowd.py one [N...]      (10 and 10,000 waiters on one lock: memory, order, hand-over)
+       crowd.py restart [N]     (10,000 waiters, and their server restarts with its data)
+       crowd.py many [LOCKS] [WAITERS]   (1,000 locks with 10 waiters each)
+       crowd.py rate [N]        (N runs on N locks, 50 at a time: runs a minute, and what each costs the server)
+
+RLOCK and STAMP name the programs: rlock, and bench_stamp, which writes when it began and when it ended.
+"""
+
+import os
+import subprocess
+import sys
+import time
+
+from common import RLOCK, TOP, Server, percentile, record
+
+STAMP = os.environ.get("STAMP", str(TOP / "build" / "release" / "tests" / "bench" / "bench_stamp"))
+AT_ONCE = 50
+
+
+class Crowd:
+    """The processes, and the locks that are held until they all wait."""
+
+    def __init__(self, server):
+        self.server, self.holders, self.waiters = server, [], []
+        self.stamps = os.path.join(server.folder.name, "stamps")
+
+    def spawn(self, *words):
+        return subprocess.Popen([RLOCK, "-u", self.server.url, "run", "-q", *words], stdin=subprocess.DEVNULL)
+
+    def hold(self, name):
+        self.holders.append(subprocess.Popen([RLOCK, "-u", self.server.url, "run", "-q", name, "--", "cat"],
+                                             stdin=subprocess.PIPE))
+        wait_for(lambda: self.server.client.exists(f"rlock:{{{name}}}:holders"))
+
+    def wait(self, name, count):
+        """In the order in which they come, each behind the one before it."""
+        for number in range(count):
+            self.waiters.append(self.spawn(name, "--", STAMP, f"{self.stamps}.{name}.{number}", "0"))
+            wait_for(lambda n=number: self.server.client.zcard(f"rlock:{{{name}}}:queue") > n)
+
+    def let_go(self):
+        for holder in self.holders:
+            holder.stdin.close()
+
+    def finish(self):
+        failed = sum(process.wait() != 0 for process in [*self.holders, *self.waiters])
+        if failed:
+            sys.exit(f"{failed} runs failed")
+
+    def spans(self, name, count):
+        """When the command of each began and ended, in the order in which they came."""
+        spans = []
+        for number in range(count):
+            with open(f"{self.stamps}.{name}.{number}", encoding="ascii") as file:
+                spans.append(tuple(map(int, file.read().split()[:2])))
+        return spans
+
+    def kill(self):
+        for process in [*self.holders, *self.waiters]:
+            process.kill()
+            process.wait()
+
+
+def wait_for(condition):
+    while not condition():
+        time.sleep(0.001)
+
+
+def memory_of(process):
+    """Private and resident kB."""
+    rows = {}
+    with open(f"/proc/{process.pid}/smaps_rollup", encoding="ascii") as file:
+        for line in file.readlines()[1:]:
+            rows[line.split(":")[0]] = int(line.split()[1])
+    return rows["Private_Clean"] + rows["Private_Dirty"], rows["Rss"]
+
+
+def gaps_of(spans):
+    """ms from the end of a command to the beginning of the next."""
+    spans = sorted(spans)
+    return [(after[0] - before[1]) / 1e6 for before, after in zip(spans, spans[1:])]
+
+
+def check_nothing_is_left(server):
+    """But memory, and what ends within seconds."""
+    memory = (b":meta", b":history", b":released", b":who")
+    kept = [key for key in server.client.keys("*") if not key.endswith(memory) and b":wake:" not in key]
+    endless = [key for key in server.client.keys("*") if server.client.ttl(key) < 0]
+    if kept or endless:
+        sys.exit(f"left behind: {kept[:5]} {endless[:5]}")
+
+
+def crowd_of(count):
+    with Server() as server:
+        crowd = Crowd(server)
+        try:
+            before = server.memory()
+            crowd.hold("crowd")
+            crowd.wait("crowd", count)
+            sample = [memory_of(process) for process in crowd.waiters[:: max(1, count // 100)]]
+            waiting = server.memory()
+            spent, calls = server.in_commands()
+            crowd.let_go()
+            crowd.finish()
+            later, later_calls = server.in_commands()
+        finally:
+            crowd.kill()
+        spans = crowd.spans("crowd", count)
+        gaps = gaps_of(spans)
+        check_nothing_is_left(server)
+        return {"waiters": count, "served": len(spans), "in_order": spans == sorted(spans),
+                "overlaps": sum(gap < 0 for gap in gaps),
+                "hand_over_p50_ms": round(percentile(gaps, .5), 2), "hand_over_p99_ms": round(percentile(gaps, .99), 2),
+                "private_kb": percentile([one[0] for one in sample], .5),
+                "resident_kb": percentile([one[1] for one in sample], .5),
+                "server_bytes_a_waiter": (waiting - before) // count,
+                "server_us_a_run": round((later - spent) / count, 1),
+                "scripts_a_run": round((later_calls - calls) / count, 2)}
+
+
+def one(counts):
+    rows = []
+    for count in counts:
+        rows.append(crowd_of(count))
+        print(rows[-1], flush=True)
+    record("crowd", {"rows": rows})
+
+
+def watch_return(server, count):
+    """Seconds until all are queued and blocked again; the most commands in one second, and the server's time."""
+    begin, cpu = time.monotonic(), server.cpu()
+    sent = ("evalsha", "eval", "blpop")
+    rates, seen, last = [], server.calls(*sent), begin
+    while server.client.info("clients")["blocked_clients"] < count:
+        time.sleep(0.2)
+        now, total = time.monotonic(), server.calls(*sent)
+        rates.append((total - seen) / (now - last))
+        seen, last = total, now
+        if now - begin > 180:
+            sys.exit("not all came back")
+    took = time.monotonic() - begin
+    return {"seconds_until_all_wait": round(took, 1), "most_commands_a_second": round(max(rates)),
+            "server_cpu_share": round((server.cpu() - cpu) / took, 3)}
+
+
+def restart(count):
+    with Server("--appendonly", "yes") as server:
+        crowd = Crowd(server)
+        try:
+            crowd.hold("crowd")
+            crowd.wait("crowd", count)
+            before = server.client.zrange("rlock:{crowd}:queue", 0, -1)
+            server.kill()
+            server.start()
+            values = watch_return(server, count)
+            values["kept_their_places"] = server.client.zrange("rlock:{crowd}:queue", 0, -1) == before
+            record("restart", {"waiters": count, **values})
+        finally:
+            crowd.kill()
+
+
+def many(locks, waiters):
+    with Server() as server:
+        crowd = Crowd(server)
+        try:
+            for number in range(locks):
+                crowd.hold(f"many-{number}")
+                crowd.wait(f"many-{number}", waiters)
+            begin, cpu = time.monotonic(), server.cpu()
+            crowd.let_go()
+            crowd.finish()
+            took = time.monotonic() - begin
+            spans = [crowd.spans(f"many-{number}", waiters) for number in range(locks)]
+            gaps = [gap for one in spans for gap in gaps_of(one)]
+            check_nothing_is_left(server)
+            record("many", {"locks": locks, "waiters_each": waiters, "served": sum(map(len, spans)),
+                            "overlaps": sum(gap < 0 for gap in gaps), "seconds": round(took, 1),
+                            "runs_a_second": round(locks * waiters / took),
+                            "server_cpu_share": round((server.cpu() - cpu) / took, 3)})
+        finally:
+            crowd.kill()
+
+
+def rate(count):
+    with Server() as server:
+        spent, _ = server.in_commands()
+        begin, cpu, live = time.monotonic(), server.cpu(), []
+        for number in range(count):
+            live.append(subprocess.Popen([RLOCK, "-u", server.url, "run", "-q", f"rate-{number}", "--", "true"]))
+            while len(live) >= AT_ONCE:
+                live = [process for process in live if process.poll() is None]
+                time.sleep(0.001)
+        for process in live:
+            process.wait()
+        took, cpu = time.monotonic() - begin, server.cpu() - cpu
+        record("rate", {"runs": count, "runs_a_minute": round(count / took * 60),
+                        "us_in_scripts_a_run": round((server.in_commands()[0] - spent) / count, 1),
+                        "server_cpu_us_a_run": round(cpu / count * 1e6, 1),
+                        "runs_a_second_of_a_server_core": round(count / cpu)})
+
+
+def main():
+    numbers = [int(word) for word in sys.argv[2:]]
+    what = sys.argv[1] if len(sys.argv) > 1 else ""
+    if what == "one":
+        one(numbers or [10, 10_000])
+    elif what == "restart":
+        restart(*numbers or [10_000])
+    elif what == "many":
+        many(*numbers or [1000, 10])
+    elif what == "rate":
+        rate(*numbers or [10_000])
+    else:
+        sys.exit(__doc__)
+
+
+main()

@@ -1,0 +1,104 @@
+#!/usr/bin/python3
+"""What grows how: many names, and long queues, by the scripts alone.
+
+Usage: size.py names [N]     (100,000 names; what `rlock status` takes of them)
+       size.py queue [N...]  (queues of 10, 1,000, 10,000 and 100,000)
+"""
+
+import subprocess
+import sys
+import time
+
+from common import RLOCK, Scripts, Server, fresh_owner, percentile, record
+
+PAGE = 1000  # commands sent together
+
+
+def each_batch(client, count, send):
+    for first in range(0, count, PAGE):
+        pipe = client.pipeline(transaction=False)
+        for number in range(first, min(count, first + PAGE)):
+            send(pipe, number)
+        pipe.execute()
+
+
+def status(server, *words):
+    """Seconds that it takes, and the longest that another client waits meanwhile."""
+    begin = time.monotonic()
+    process = subprocess.Popen([RLOCK, "-u", server.url, "status", *words], stdout=subprocess.DEVNULL)
+    longest = 0.0
+    while process.poll() is None:
+        asked = time.monotonic()
+        server.client.ping()
+        longest = max(longest, time.monotonic() - asked)
+        time.sleep(0.001)
+    if process.returncode != 0:
+        sys.exit(f"rlock status ended with {process.returncode}")
+    return round(time.monotonic() - begin, 2), round(longest * 1000, 1)
+
+
+def names(count):
+    with Server() as server:
+        scripts, client = Scripts(server.client), server.client
+        before = server.memory()
+        owners = [fresh_owner() for _ in range(count)]
+        each_batch(client, count, lambda pipe, i: scripts.acquire(pipe, f"team/job-{i}", owners[i]))
+        held = server.memory()
+        spent, calls = server.in_commands()
+        each_batch(client, count, lambda pipe, i: scripts.release(pipe, f"team/job-{i}", owners[i]))
+        idle, (later, later_calls) = server.memory(), server.in_commands()
+        took, waited = status(server)
+        all_took, all_waited = status(server, "--all")
+        record("names", {
+            "names": count, "bytes_a_held_name": (held - before) // count, "bytes_an_idle_name": (idle - before) // count,
+            "us_an_acquire": round(spent / calls, 1), "us_a_release": round((later - spent) / (later_calls - calls), 1),
+            "status_seconds": took, "others_wait_ms": waited, "status_all_seconds": all_took,
+            "others_wait_all_ms": all_waited})
+
+
+def cost(server, action):
+    """The median of what one call costs the server, in µs."""
+    costs = []
+    for _ in range(200):
+        before = server.in_commands()[0]
+        action()
+        costs.append(server.in_commands()[0] - before)
+    return percentile(costs, 0.5)
+
+
+def queue(lengths):
+    rows = []
+    for length in lengths:
+        with Server() as server:
+            scripts, client = Scripts(server.client), server.client
+            owners = [fresh_owner() for _ in range(length + 1)]
+            scripts.acquire(client, "queue", owners[0])
+            before = server.memory()
+            each_batch(client, length, lambda pipe, i: scripts.acquire(pipe, "queue", owners[i + 1]))
+            bytes_each = (server.memory() - before) // length
+            row = {"waiters": length, "bytes_a_waiter": bytes_each,
+                   "us_to_join": cost(server, lambda: scripts.acquire(client, "queue", fresh_owner())),
+                   "us_a_heartbeat": cost(server, lambda: scripts.acquire(client, "queue", owners[-1]))}
+
+            def hand_over():
+                scripts.release(client, "queue", owners.pop(0))
+                scripts.acquire(client, "queue", owners[0])
+                owners.append(fresh_owner())
+                scripts.acquire(client, "queue", owners[-1])
+            row["us_a_hand_over"] = cost(server, hand_over)
+            rows.append(row)
+            print(row, flush=True)
+    record("queue", {"rows": rows})
+
+
+def main():
+    numbers = [int(word) for word in sys.argv[2:]]
+    if sys.argv[1:2] == ["names"]:
+        names(*numbers or [100_000])
+    elif sys.argv[1:2] == ["queue"]:
+        queue(numbers or [10, 1000, 10_000, 100_000])
+    else:
+        sys.exit(__doc__)
+
+
+main()
