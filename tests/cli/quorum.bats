@@ -101,11 +101,14 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
   silent
 }
 
+# waits_at N: the waiter of job is in the queues of N servers.
+waits_at() { [ "$(rlock queue --json job | jq '.waiters[0].servers')" = "$1" ]; }
+
 @test "status, queue and history cover all servers, and show where they differ" {
   in_use 5
   hold job
   start rlock run job -- true
-  eventually waiting 1 job
+  eventually waits_at 5
   run rlock status job
   [[ $output == *"the lease exists on 5 of 5 servers"* ]]
   at_server 2 redis flushall
