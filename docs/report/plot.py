@@ -42,9 +42,8 @@ def shown(value):
 
 
 def bars(name, title, values):
-    """Horizontal bars on a logarithmic scale: (label, value or None)."""
-    known = [value for _, value in values if value]
-    least, most = math.log(min(known) / 2), math.log(max(known))
+    """Horizontal bars: (label, value or None)."""
+    most = max(value or 0 for _, value in values)
     parts = []
     for number, (label, value) in enumerate(values):
         y = 34 + number * BAR
@@ -52,7 +51,7 @@ def bars(name, title, values):
         if not value:
             parts.append(text(LEFT + 4, y + 14, "0" if value == 0 else "—"))
             continue
-        width = max(2.0, (math.log(value) - least) / max(most - least, 1e-9) * (WIDTH - LEFT - 80))
+        width = max(2.0, value / most * (WIDTH - LEFT - 80))
         parts.append(f'<rect class="bar" x="{LEFT}" y="{y + 3}" width="{width:.0f}" height="{BAR - 6}"/>')
         parts.append(text(LEFT + width + 6, y + 14, shown(value)))
     save(name, 44 + len(values) * BAR, parts, title)
