@@ -50,6 +50,9 @@ class Refusals(Case):
                 self.assertEqual(got.returncode, 71, (limit, got))
                 self.assertFalse(os.path.exists("ran"), limit)
             self.assert_nothing_left("nofile")
+            # One that is enough today may not be in the next run: the guard may come before the answer or after it.
+            if os.path.exists("ran"):
+                os.remove("ran")
         note(f"enough descriptors from {min(limit for limit, code in codes.items() if code == 0)} on")
         self.assertEqual([code for limit, code in codes.items() if limit >= 20], [0] * 4)
 
