@@ -2,10 +2,10 @@
 """The checks of --supersede and --max-failures: a history without fault passes, and each way to break them is found."""
 import unittest
 
-import checker
 import history
 import nemesis
 import newest_checks
+from checked_history import Case
 from history import Entry, Fault, Hold, Run
 from workloads import SUPERSEDED, UNNUMBERED
 
@@ -15,15 +15,6 @@ MS = 10**6  # ns
 def run(number, owner, came, ended, code, plan, events=()):
     words = [{"event": word, "t_ns": at * MS, "owner": owner, "token": token} for word, at, token in events]
     return Run(number, came * MS, {"ttl": 1, "wait": [], "lock": "red", **plan}, 0, ended * MS, code, [], words)
-
-
-class Case(unittest.TestCase):
-    def finds(self, text, *names):
-        found = checker.check(self.seen, names)
-        self.assertTrue(any(text in v.text for v in found), [str(v) for v in found])
-
-    def clean(self, *names):
-        self.assertEqual([], [str(v) for v in checker.check(self.seen, names)])
 
 
 class Newest(Case):

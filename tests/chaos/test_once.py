@@ -6,6 +6,7 @@ import checker
 import history
 import nemesis
 import once_checks
+from checked_history import Case
 from history import Entry, Fault, Hold, Run
 from workloads import DONE
 
@@ -29,15 +30,6 @@ def good(once):
               Entry(501, "tombstone", "a", 2), Entry(501, "hold", "b", 2501), Entry(501, "token", "b", 20),
               Entry(901, "mark", "key:k", 20), Entry(901, "free", "b"), Entry(901, "tombstone", "b", 2)]
     return history.History(holds, runs, [], [{"red": ledger}], 0)
-
-
-class Case(unittest.TestCase):
-    def finds(self, text, *names):
-        found = checker.check(self.seen, names)
-        self.assertTrue(any(text in v.text for v in found), [str(v) for v in found])
-
-    def clean(self, *names):
-        self.assertEqual([], [str(v) for v in checker.check(self.seen, names)])
 
 
 class Once(Case):

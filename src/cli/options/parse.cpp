@@ -150,9 +150,11 @@ Words separate_values(std::span<const std::string> words) {
 // `--supersede 9` would take a lock named "9".
 Status check_optional_values(std::span<const std::string> words) {
   for (size_t i = 0; i + 1 < words.size(); i += is_option(words[i]) ? word_count(words[i]) : 1) {
-    const bool number = words[i + 1].find_first_not_of("0123456789") == std::string::npos;
+    const std::string& next = words[i + 1];
+    const bool number = !next.empty() && next.find_first_not_of("0123456789") == next.npos;
     if (!has_optional_value(words[i]) || !number) continue;
-    return usage("write " + words[i] + "=" + words[i + 1] + ", or NAME before " + words[i]);
+    return usage(words[i] + " takes its value after an equals sign: write " + words[i] + "=" +
+                 next + ", or put the NAME " + quoted_word(next) + " before the option");
   }
   return Done{};
 }

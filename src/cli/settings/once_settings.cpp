@@ -90,9 +90,9 @@ Result<std::optional<lock::Once>> once_choice(const Choices& choices, time_t now
   if (max_failures == 0U) return usage("--max-failures must be at least 1");
   const auto option = chosen(choices);
   // A configuration file may set them for all runs.
-  for (Opt needy : {Opt::max_failures, Opt::done_exit_code}) {
-    if (option || !choices.is_flag(needy)) continue;
-    return usage(shown_name(needy) + " needs --once, --once-per or --once-within");
+  for (Opt dependent : {Opt::max_failures, Opt::done_exit_code}) {
+    if (option || !choices.is_flag(dependent)) continue;
+    return usage(shown_name(dependent) + " needs --once, --once-per or --once-within");
   }
   if (!option) return std::optional<lock::Once>();
   for (Opt other : kOnceOptions) {
