@@ -80,6 +80,10 @@ class Newest(Case):
         self.ledger[7].value = 300
         self.finds("c did not get the place of the one that it replaced", "place")
 
+    def test_one_that_replaces_nobody_comes_within_the_same_ms(self):
+        self.ledger[9:9] = [Entry(300, "leave", "c", 0, 1), Entry(300, "queue", "e", 301, 2), Entry(300, "newest", "e", 0, 2)]
+        self.clean("place")
+
 
 class Failures(Case):
     """a and b fail, c gives up."""
