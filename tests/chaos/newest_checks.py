@@ -4,7 +4,7 @@ import collections
 import once_checks
 from ledger_checks import scripts
 from violation import Violation
-from workloads import BUSY, SUPERSEDED, UNNUMBERED
+from workloads import BUSY, SUPERSEDED, UNNUMBERED, UNREACHABLE
 
 REPLACED = 5  # the kind of tombstone of a waiter that a newer one replaced
 
@@ -132,10 +132,11 @@ def gave_up_early(group):
 
 
 def may_have_failed(work):
-    """Also one that died between its grant and the start of its command."""
+    """Also one that died between its grant and the start of its command, or was never told of its grant."""
     if work.hold:
         return not work.succeeded() or bool(work.why_not_recorded())
-    return claim_of(work.run) is not None or work.run.code is None or work.run.code < 0
+    code = work.run.code
+    return claim_of(work.run) is not None or code is None or code < 0 or code == UNREACHABLE
 
 
 def summary(history):

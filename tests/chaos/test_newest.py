@@ -134,6 +134,11 @@ class Failures(Case):
         self.seen.holds[1].stop = self.b.code = 0
         self.finds("run 0.3 gave up after 1 failures", "failures")
 
+    def test_one_that_never_learned_of_its_grant_may_count(self):
+        self.seen.holds.pop()
+        self.b.code, self.b.events = 69, []
+        self.clean("failures")
+
     def test_one_that_failed_for_another_reason_did_not_give_up(self):
         self.seen.holds[1].stop = self.b.code = 0
         self.c.code = 76
