@@ -132,7 +132,7 @@ def gave_up_early(group):
 
 
 def may_have_failed(work):
-    """Also one that died between its grant and the start of its command, or was never told of its grant."""
+    """Also one that died between its grant and the start of its command, or never learned of its grant."""
     if work.hold:
         return not work.succeeded() or bool(work.why_not_recorded())
     code = work.run.code
