@@ -135,11 +135,14 @@ pid_t own_number_in_proc() noexcept {
 
 bool descends_from(pid_t pid, pid_t ancestor) noexcept {
   constexpr int kDeepest = 256;
-  for (int level = 0; level < kDeepest && pid > 1; ++level) {
-    auto stat = read_stat(pid);
-    if (!stat) return false;
-    if (stat->parent == ancestor) return true;
-    pid = stat->parent;
+  pid_t at = pid;
+  for (int level = 0; level < kDeepest && at > 1; ++level) {
+    const auto stat = read_stat(at);
+    const pid_t parent = stat ? stat->parent : 0;
+    if (parent == ancestor) return true;
+    if (parent == 0 && at == pid) return false;
+    // One in between has just ended: its children have another parent now.
+    at = parent == 0 ? pid : parent;
   }
   return false;
 }

@@ -16,6 +16,7 @@ namespace {
 
 constexpr char kPrefix[] = "rlock-guard-";
 constexpr int kDeepest = 256;
+constexpr int kRestarts = 8;
 constexpr int kAnswerWithin = 1'000;  // ms
 
 // snprintf is not async-signal-safe.
@@ -96,13 +97,14 @@ pid_t accept_exempt(int listener) noexcept {
 }
 
 void ask_guards_for_exemption() noexcept {
-  pid_t parent = getppid();
-  pid_t ancestor = parent;
+  pid_t ancestor = getppid();
+  int restarts = 0;
   for (int level = 0; level < kDeepest && ancestor > 1; ++level) {
     ask(ancestor);
     ancestor = parent_of(ancestor);
-    // Our parent was on its way out: it is its successor that is asked next.
-    if (ancestor == 0 && getppid() != parent) ancestor = parent = getppid();
+    // One in between has just ended: its children have another parent now. Or /proc does not show
+    // it.
+    if (ancestor == 0 && restarts++ < kRestarts) ancestor = getppid();
   }
 }
 

@@ -242,6 +242,48 @@ TEST_CASE("a signal reaches also who loses its parent to it" *
   CHECK(status == 0);
 }
 
+// A child that forks twice: the one in between ends while its descent is looked up.
+bool is_descendant_while_its_parent_ends() {
+  int line[2];
+  int done[2];
+  if (pipe(line) != 0 || pipe(done) != 0) return false;
+  const pid_t child = fork();
+  if (child == 0) {
+    close(done[1]);
+    const pid_t middle = fork();
+    if (middle == 0) {
+      if (fork() != 0) _exit(0);
+      const pid_t self = getpid();
+      [[maybe_unused]] ssize_t written = write(line[1], &self, sizeof self);
+      [[maybe_unused]] ssize_t ended = read(done[0], &written, 1);
+      _exit(0);
+    }
+    waitpid(middle, nullptr, 0);
+    [[maybe_unused]] ssize_t ended = read(done[0], line, 1);
+    _exit(0);
+  }
+  pid_t grandchild = 0;
+  bool known = read(line[0], &grandchild, sizeof grandchild) == sizeof grandchild;
+  for (int look = 0; look < 5; ++look) known = run::descends_from(grandchild, getpid()) && known;
+  for (int end : {line[0], line[1], done[0], done[1]}) close(end);
+  while (waitpid(-1, nullptr, 0) > 0) continue;
+  return known;
+}
+
+TEST_CASE("descent is known while a process in between ends" *
+          doctest::skip(kUnderThreadSanitizer)) {
+  const pid_t reaper = fork();
+  if (reaper == 0) {
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    int known = 0;
+    while (known < 1000 && is_descendant_while_its_parent_ends()) ++known;
+    _exit(known == 1000 ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(reaper, &status, 0) == reaper);
+  CHECK(status == 0);
+}
+
 TEST_CASE("descent is known over generations") {
   Job job(shell("sh -c 'echo $$; sleep 60'; true"));
   pid_t grandchild = std::stoi(job.line());
