@@ -64,7 +64,7 @@ downgrades() {
   step "downgraded while it was held, then handed over to the waiter"
 }
 
-purge_tells_of_local() {
+purge_names_local() {
   has "a server of local: still runs, in /var/lib/rlock"
   has "the locks of root's local: stay in /var/lib/rlock"
   sed -n 's/.*to end it: //p' "$scratch/out" >"$scratch/end"
@@ -76,7 +76,7 @@ removes_and_purges() {
   expect 0 apt-get remove -qy rlock
   expect 0 grep -F "is the admin's" /etc/rlock/rlock.toml
   expect 0 apt-get purge -qy rlock
-  [ -n "$url" ] || purge_tells_of_local
+  [ -n "$url" ] || purge_names_local
   rm /etc/apt/sources.list.d/rlock.sources
   files >"$scratch/after"
   comm -13 "$scratch/before" "$scratch/after" | tee "$scratch/left" | sed 's/^/    left: /'
