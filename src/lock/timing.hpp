@@ -169,8 +169,11 @@ inline constexpr Millis kRefusedLook{500};
 inline constexpr Millis kOrphanedGuardTime{5000};
 // A guard that makes no progress with an ending for so long is stopped or starved.
 inline constexpr Millis kGuardProgress{50};
-// A walk through the command's processes that signals, or only looks, takes no longer.
+// A walk through the command's processes that only looks takes no longer.
 inline constexpr Millis kWalkTime{50};
+// One that passes a signal on: whom it does not reach is not asked to end. It never goes on when
+// the command has to be killed.
+inline constexpr Millis kSignalTime{1000};
 // For reaping the dead, while others are still to be killed.
 inline constexpr Millis kReapTime{2};
 // One round of killing, before its caller looks after other things again.

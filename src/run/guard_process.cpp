@@ -316,7 +316,8 @@ class GuardProcess final : private ProcessTree::Reaper {
     if (executing_) {
       for (int number : order.signals) kill(command_, number);
     } else {
-      tree_.signal(order.signals, order.skip);
+      tree_.signal(order.signals, order.skip,
+                   std::min(BootClock::now() + timing::kSignalTime, state_.kill_at()));
     }
     if (asked_to_end_ && command_ > 0) check_may_signal();
   }

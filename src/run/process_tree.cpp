@@ -179,7 +179,8 @@ bool ProcessTree::end(Reaper& reaper, TimePoint until, Survivors& survivors) noe
   return empty();
 }
 
-void ProcessTree::signal(std::array<int, 2> signals, std::array<pid_t, 2> skip) noexcept {
+void ProcessTree::signal(std::array<int, 2> signals, std::array<pid_t, 2> skip,
+                         TimePoint until) noexcept {
   open();
   auto send_each = [&](auto send_one) {
     for (int number : signals) {
@@ -195,7 +196,7 @@ void ProcessTree::signal(std::array<int, 2> signals, std::array<pid_t, 2> skip) 
   if (command_ > 1 && !reached(getpgid(command_))) {
     send_each([&](int number) { kill(command_, number); });
   }
-  walk(BootClock::now() + timing::kWalkTime, [&](const Process& process) {
+  walk(until, [&](const Process& process) {
     if (numbers_ours_ && process.pid == command_) return;
     if (process.stat == nullptr || (numbers_ours_ && reached(process.stat->group))) return;
     send_each([&](int number) { send(process, number); });

@@ -98,8 +98,8 @@ class ProcessTree {
   bool end(Reaper& reaper, TimePoint until, Survivors& survivors) noexcept;
 
   // Sends these signals (0: none) once to every process of the tree that is in neither of the
-  // groups `skip` (0: none).
-  void signal(std::array<int, 2> signals, std::array<pid_t, 2> skip) noexcept;
+  // groups `skip` (0: none). Who is not found by `until` gets none, but for the command itself.
+  void signal(std::array<int, 2> signals, std::array<pid_t, 2> skip, TimePoint until) noexcept;
 
   // Those of the tree who may not be signalled: another user's.
   bool find_refusing(Survivors& survivors) noexcept;

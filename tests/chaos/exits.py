@@ -2,10 +2,10 @@
 from excuses import Excuses
 from violation import Violation
 from newest_checks import gave_up
-from workloads import BUSY, DONE, SUPERSEDED
+from workloads import BUSY, DONE, SUPERSEDED, UNREACHABLE
 
 OWN_CODES = {0, 1, 7, 42}  # the job's
-UNREACHABLE, LOST, UNGUARDED = 69, 76, 71
+LOST, UNGUARDED = 76, 71
 SIGNALLED = ("killed", "signalled")
 
 

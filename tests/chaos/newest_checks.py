@@ -4,7 +4,7 @@ import collections
 import once_checks
 from ledger_checks import scripts
 from violation import Violation
-from workloads import BUSY, SUPERSEDED, UNNUMBERED
+from workloads import BUSY, SUPERSEDED, UNNUMBERED, UNREACHABLE
 
 REPLACED = 5  # the kind of tombstone of a waiter that a newer one replaced
 
@@ -63,16 +63,22 @@ def check_place(history):
         ours = {entry.owner for entry in entries if entry.what == "newest"}
         for number, entry in enumerate(entries):
             book.turn_to(entry.ms)
+            if number > 0 and not same_script(entries[number - 1], entry):
+                book.left = {}
             if entry.what == "queue" and entry.owner in ours and entry.owner not in book.queue:
                 replaced = [ticket for owner, (ticket, _) in book.left.items() if book.tombstones.get(owner) == REPLACED]
                 if replaced and entry.value > min(replaced):
                     yield Violation("newest", 0, f"{lock}: {entry.owner} did not get the place of the one that it replaced")
             book.apply(entry)
-            if number + 1 < len(entries) and entries[number + 1].ms == entry.ms:
+            if number + 1 < len(entries) and same_script(entry, entries[number + 1]):
                 continue  # the script is not over
             waiting = [owner for owner in book.queue if owner in ours]
             if len(waiting) > 1:
                 yield Violation("newest", 0, f"{lock}: {len(waiting)} wait that supersede each other: {' '.join(waiting)}")
+
+
+def same_script(one, other):
+    return (one.ms, one.script) == (other.ms, other.script)
 
 
 def groups(history):
@@ -126,10 +132,11 @@ def gave_up_early(group):
 
 
 def may_have_failed(work):
-    """Also one that died between its grant and the start of its command."""
+    """Also one that died between its grant and the start of its command, or never learned of its grant."""
     if work.hold:
         return not work.succeeded() or bool(work.why_not_recorded())
-    return claim_of(work.run) is not None or work.run.code is None or work.run.code < 0
+    code = work.run.code
+    return claim_of(work.run) is not None or code is None or code < 0 or code == UNREACHABLE
 
 
 def summary(history):

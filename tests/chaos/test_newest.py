@@ -80,6 +80,10 @@ class Newest(Case):
         self.ledger[7].value = 300
         self.finds("c did not get the place of the one that it replaced", "place")
 
+    def test_one_that_replaces_nobody_comes_within_the_same_ms(self):
+        self.ledger[9:9] = [Entry(300, "leave", "c", 0, 1), Entry(300, "queue", "e", 301, 2), Entry(300, "newest", "e", 0, 2)]
+        self.clean("place")
+
 
 class Failures(Case):
     """a and b fail, c gives up."""
@@ -129,6 +133,11 @@ class Failures(Case):
     def test_it_gives_up_early(self):
         self.seen.holds[1].stop = self.b.code = 0
         self.finds("run 0.3 gave up after 1 failures", "failures")
+
+    def test_one_that_never_learned_of_its_grant_may_count(self):
+        self.seen.holds.pop()
+        self.b.code, self.b.events = 69, []
+        self.clean("failures")
 
     def test_one_that_failed_for_another_reason_did_not_give_up(self):
         self.seen.holds[1].stop = self.b.code = 0

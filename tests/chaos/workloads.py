@@ -7,6 +7,7 @@ import clock
 
 DONE = 99  # the exit code for what was done already
 SUPERSEDED = 98  # and for who was superseded
+UNREACHABLE = 69  # rlock's own
 BUSY = 75  # rlock's own
 MINUTE = 60  # s
 APART = 30  # s: the clocks of two hosts, at most

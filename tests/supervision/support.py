@@ -144,6 +144,7 @@ class Server:
     """A private redis-server on a unix socket that every user may reach."""
 
     def __init__(self):
+        assert shutil.which("redis-server"), "redis-server is not on PATH"
         self.folder = tempfile.mkdtemp(prefix="rlock-supervision.")
         os.chmod(self.folder, 0o755)
         self.socket = self.folder + "/s"

@@ -67,7 +67,7 @@ TEST_CASE("a lease that is half over when the command starts is renewed at once"
 }
 
 TEST_CASE("one failed renewal does not drop the lock") {
-  Job job(held({"ttl=1000", "renew=error"}, shell("echo on; sleep 0.4; exit 3")));
+  Job job(held({"ttl=3000", "renew=error"}, shell("echo on; sleep 1.2; exit 3")));
   CHECK(job.status() == 3);
 }
 

@@ -215,7 +215,7 @@ bool term_ends_both(run::ProcessTree& tree) {
   close(ready[0]);
   close(ready[1]);
   tree.set_command(command);
-  tree.signal({SIGTERM, 0}, {});
+  tree.signal({SIGTERM, 0}, {}, BootClock::now() + 10s);
   const auto until = BootClock::now() + 20s;
   while (waitpid(-1, nullptr, WNOHANG) >= 0 && BootClock::now() < until) usleep(50);
   return waitpid(-1, nullptr, WNOHANG) < 0;
