@@ -15,15 +15,18 @@ import subprocess
 import sys
 import time
 
-# By source package. What gcc's exception is about: a program may contain libstdc++ and libgcc under any licence.
+# By source package; of the source that has several of them for the cross compiler, by package. What gcc's exception is about: a program may contain libstdc++ and libgcc under any licence.
 LICENSES = {
     "cli11": "BSD-3-Clause",
     "gcc-12": "GPL-3.0-or-later WITH GCC-exception-3.1",
+    "gcc-12-cross": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "gcc-13": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "gcc-14": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "glibc": "LGPL-2.1-or-later",
     "hiredis": "BSD-3-Clause",
+    "libc6-dev-arm64-cross": "LGPL-2.1-or-later",
     "linux": "GPL-2.0-only WITH Linux-syscall-note",
+    "linux-libc-dev-arm64-cross": "GPL-2.0-only WITH Linux-syscall-note",
     "nlohmann-json3": "MIT",
     "openssl": "Apache-2.0",
     "tomlplusplus": "MIT",
@@ -79,9 +82,11 @@ def packages_of(paths):
 def component(package, relation):
     fields = output("dpkg-query", "-W", "-f", "${source:Package}\t${source:Version}\t${Version}\n", package).splitlines()[0]
     source, source_version, version = fields.split("\t")
-    if source not in LICENSES:
+    declared = LICENSES.get(source) or LICENSES.get(package)
+    if not declared:
         sys.exit(f"sbom.py: the licence of {source} is not listed in LICENSES; {package} is in the program")
-    return {"package": package, "source": source, "source_version": source_version, "version": version, "relation": relation}
+    return {"package": package, "source": source, "source_version": source_version, "version": version, "relation": relation,
+            "license": declared}
 
 
 def components(build):
@@ -111,7 +116,7 @@ def spdx_package(part):
         "downloadLocation": "NOASSERTION",
         "filesAnalyzed": False,
         "licenseConcluded": "NOASSERTION",
-        "licenseDeclared": LICENSES[part["source"]],
+        "licenseDeclared": part["license"],
         "copyrightText": "NOASSERTION",
         "sourceInfo": f"built from Debian's source package {part['source']} {part['source_version']}",
         "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",

@@ -9,7 +9,8 @@ from xml.sax.saxutils import escape
 HERE = pathlib.Path(__file__).resolve().parent
 WIDTH, BAR, LEFT = 720, 20, 330
 STYLE = ("text{font:12px sans-serif;fill:#222}.title{font-weight:bold;font-size:14px}.bar{fill:#3b6ea5}.line{fill:none;"
-         "stroke:#3b6ea5;stroke-width:2}.axis{stroke:#999}")
+         "stroke:#3b6ea5;stroke-width:2}.axis{stroke:#999}.grid{stroke:#ddd}")
+COLOURS = ("#3b6ea5", "#c0504d", "#5b8c3a", "#8064a2", "#d98a1f", "#2a9d9d", "#777777", "#b0478f")
 
 
 def table(name):
@@ -38,7 +39,7 @@ def save(name, height, parts, title):
 
 
 def shown(value):
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def bars(name, title, values):
@@ -67,14 +68,53 @@ def line(name, title, across, points):
     parts = [f'<path class="axis" d="M{left},{bottom}H{WIDTH - 30}"/>', text(left, bottom + 40, across)]
     parts.append('<path class="line" d="M' + "L".join(f"{x:.0f},{y:.0f}" for x, y in places) + '"/>')
     for (label, _, value), (x, y) in zip(points, places):
-        parts += [text(x, bottom + 18, label, 'text-anchor="middle"'), text(x, y - 8, shown(value), 'text-anchor="middle"'),
+        parts += [text(x, bottom + 18, label, 'text-anchor="middle"'), text(x - 4, y - 8, shown(value), 'text-anchor="end"'),
                   f'<circle cx="{x:.0f}" cy="{y:.0f}" r="3" class="bar"/>']
     save(name, height, parts, title)
 
 
+def spread(places, least):
+    """The same heights, moved apart so that labels there do not cover each other; their order remains."""
+    order, moved = sorted(range(len(places)), key=places.__getitem__), list(places)
+    for before, after in zip(order, order[1:]):
+        moved[after] = max(moved[after], moved[before] + least)
+    return moved
+
+
+def lines(name, title, across, series):
+    """Lines of {label: [(x, y)]}, both axes logarithmic; each has its label at its right end."""
+    height, top, bottom, left, right = 380, 44, 320, 70, WIDTH - 230
+    points = [point for line in series.values() for point in line]
+    (low, high), (first, last) = ((min(axis), max(axis)) for axis in ([y for _, y in points], [x for x, _ in points]))
+    low, high = math.floor(math.log10(low)), math.ceil(math.log10(high))
+
+    def place(x, y):
+        return (left + math.log(x / first) / math.log(last / first) * (right - left),
+                bottom - (math.log10(y) - low) / (high - low) * (bottom - top))
+    parts = [text(left, bottom + 40, across)]
+    for power in range(low, high + 1):
+        y = place(first, 10**power)[1]
+        parts += [f'<path class="grid" d="M{left},{y:.0f}H{right}"/>', text(left - 8, y + 4, f"{10**power:,}", 'text-anchor="end"')]
+    for x in sorted({x for x, _ in points}):
+        parts.append(text(place(x, 10**low)[0], bottom + 18, f"{x:,}", 'text-anchor="middle"'))
+    ends = spread([place(*line[-1])[1] for line in series.values()], 15)
+    for (label, line), colour, end in zip(series.items(), COLOURS, ends):
+        path = "L".join("{:.0f},{:.0f}".format(*place(*point)) for point in line)
+        parts += [f'<path fill="none" stroke="{colour}" stroke-width="2" d="M{path}"/>',
+                  f'<path stroke="{colour}" d="M{right + 2},{place(*line[-1])[1]:.0f}L{right + 10},{end:.0f}"/>',
+                  text(right + 14, end + 4, f"{label}: {shown(line[-1][1])}", f'style="fill:{colour}"')]
+    save(name, height, parts, title)
+
+
+def cell(value):
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "—" if value is None else f"{value:.0f}" if isinstance(value, float) and value.is_integer() else str(value)
+
+
 def as_table(rows):
     out = ["| " + " | ".join(name.replace("_", " ") for name in rows[0]) + " |", "|" + "---|" * len(rows[0])]
-    return out + ["| " + " | ".join("—" if value is None else str(value) for value in row.values()) + " |" for row in rows]
+    return out + ["| " + " | ".join(map(cell, row.values())) + " |" for row in rows]
 
 
 def section(title, command, rows):
@@ -85,10 +125,22 @@ def comment(name):
     return (HERE / "data" / name).read_text(encoding="ascii").splitlines()[0][2:]
 
 
+def of(one):
+    return f"{one['command']}, {one['date']}, load {one['load']}"
+
+
 def rates():
     return [{"world": row["world"], "faults": row["faults"], "commands_that_began_beside_another": row["overlaps"],
              "of_so_many_commands": row["commands"], "in_percent": f"{100 * int(row['overlaps']) / int(row['commands']):.2f}"}
             for row in table("worlds.tsv") if row["world"] in ("freezes", "fail_overs", "losses", "once_losses")]
+
+
+def early_and_last(soak):
+    pieces = {}
+    for row in soak:
+        if int(row["second"]) >= 180:
+            pieces.setdefault(row["seed"], []).append(row)
+    return [row for piece in pieces.values() for row in (piece[0], piece[-1])]
 
 
 def numbers():
@@ -99,34 +151,51 @@ def numbers():
         out += section(title, comment(f"{name}.tsv"), table(f"{name}.tsv"))
     out += section("Rates", "of the worlds above: what rlock does not withstand", rates())
     out += ["## Years", "", *("    " + line for line in (HERE / "data" / "years.txt").read_text(encoding="ascii").splitlines()), ""]
-    for name in ("crowd", "queue", "peers"):
+    for name in ("crowd", "queue"):
         one = kept(f"{name}.json")
-        out += section(name.capitalize(), f"{one['command']}, {one['date']}, load {one['load']}", one["rows"])
+        out += section(name.capitalize(), of(one), one["rows"])
+    peers = kept("peers.json")
+    for part, title in (("rows", "Peers"), ("waiters", "Peers and their waiters"), ("faults", "Peers and faults")):
+        out += section(title, of(peers), peers[part])
     for name in ("names", "restart", "many", "rate"):
         one = kept(f"{name}.json")
         values = {key: value for key, value in one.items() if key not in ("command", "date", "load")}
-        out += section(name.capitalize(), f"{one['command']}, {one['date']}, load {one['load']}", [values])
+        out += section(name.capitalize(), of(one), [values])
     soak = table("soak.tsv")
-    first_and_last = [row for before, row, after in zip([None, *soak], soak, [*soak[1:], None])
-                      if before is None or after is None or before["seed"] != row["seed"] or after["seed"] != row["seed"]]
-    out += section("Soak", "tests/scale/soak.py, the first and the last look of each piece", first_and_last)
+    out += section("Soak", "tests/scale/soak.py: of each piece, the look after three minutes, when everything has been used, and the last",
+                   early_and_last(soak))
     (HERE / "numbers.md").write_text("\n".join(out).rstrip() + "\n", encoding="utf-8")
+
+
+def by_peer(rows, name):
+    """{peer: [(waiters, value)]} of those that have a server."""
+    series = {}
+    for row in rows:
+        if row[name]:
+            series.setdefault(row["peer"], []).append((row["waiters"], row[name]))
+    return series
 
 
 def main():
     numbers()
     bars("mutants.svg", "Seeds until a mutant is noticed, on average",
          [(row["mutant"], float(row["seeds"])) for row in table("mutants.tsv")])
-    line("drift.svg", "Commands that began beside another, of 60 histories, by how far each clock may be off",
+    line("drift.svg", "Commands that began beside another in 60 histories, by the drift",
          "each clock is off by at most so many percent; the bound is 0.5, so that two differ by less than 1",
          [(f"{int(row['drift_ppm']) / 10_000:g}", int(row["drift_ppm"]), int(row["overlaps"])) for row in table("drift.tsv")])
     queue = rows_of("queue.json")
     line("queue.svg", "µs at the server for a hand-over, by the length of the queue", "waiters",
          [(f"{row['waiters']:,}", row["waiters"], row["us_a_hand_over"]) for row in queue])
-    peers = rows_of("peers.json")
+    peers = kept("peers.json")
+    bars("whole_run_ms.svg", "ms that a run of true(1) takes that nobody contends (median)",
+         [(row["peer"], row["whole_run_ms"]) for row in peers["rows"]])
+    waiters = peers["waiters"]
     for name, title in (("hand_over_p50_ms", "ms from the end of a command to the beginning of the next, of ten (median)"),
-                        ("commands_a_waiting_minute", "Commands that a waiter sends to the server in a minute")):
-        bars(f"{name}.svg", title, [(row["peer"], row[name]) for row in peers])
+                        ("commands_a_waiting_minute", "Commands that each of ten waiters sends to the server in a minute")):
+        bars(f"{name}.svg", title, [(row["peer"], row[name]) for row in waiters if row["waiters"] == 10])
+    for name, title in (("server_us_a_run", "µs of the server's processors for each run, while so many wait"),
+                        ("server_us_a_second_of_waiting", "µs of the server's processors in each second in which so many wait")):
+        lines(f"{name}.svg", title, "waiters", by_peer(waiters, name))
 
 
 main()

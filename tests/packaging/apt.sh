@@ -1,6 +1,9 @@
 #!/bin/bash
 # apt.sh [SUITE…]: the .deb in a bare Debian of each SUITE (bookworm), from a signed repository: installed, its main job, upgraded
-# and downgraded while a lock is held, purged, and what it leaves. DEB is the package; without it packaging/package.sh makes one.
+# and downgraded while a lock is held, purged, and what it leaves. DEB is the package; without it packaging/package.sh makes one. A
+# suite whose redis-server is older than 6.2 needs the URL of another one.
+#
+# On Ubuntu: MIRROR=http://archive.ubuntu.com/ubuntu COMPONENTS=main,universe KEYRING=.../ubuntu-archive-keyring.gpg apt.sh noble
 set -euo pipefail
 
 # shellcheck source=guest.bash
@@ -21,5 +24,5 @@ new=$old+later
 quietly "Packing a later version" make_later
 make_repositories "$DEB" "$folder"/rlock_*.deb
 for suite in "${@:-bookworm}"; do
-  in_bare "$suite" apt_guest.sh "$old" "$new"
+  in_bare "$suite" apt_guest.sh "$old" "$new" "${URL:-}"
 done

@@ -1,8 +1,8 @@
 #!/bin/sh
 # In the guest, where /srv/old and /srv/new are two repositories that differ in the package's version: its whole life by apt.
-# apt_guest.sh OLD_VERSION NEW_VERSION
+# apt_guest.sh OLD_VERSION NEW_VERSION [URL]: URL is a server to use instead of the suite's own.
 set -eu
-old=$1 new=$2
+old=$1 new=$2 url=${3:-}
 # shellcheck source=steps.sh
 . /srv/steps.sh
 
@@ -64,20 +64,24 @@ downgrades() {
   step "downgraded while it was held, then handed over to the waiter"
 }
 
-removes_and_purges() {
-  expect 0 rlock run --url local: held -- true
-  expect 0 apt-get remove -qy rlock
-  expect 0 grep -F "is the admin's" /etc/rlock/rlock.toml
-  expect 0 apt-get purge -qy rlock
+purge_names_local() {
   has "a server of local: still runs, in /var/lib/rlock"
   has "the locks of root's local: stay in /var/lib/rlock"
   sed -n 's/.*to end it: //p' "$scratch/out" >"$scratch/end"
   expect 0 sh "$scratch/end"
+}
+
+removes_and_purges() {
+  [ -n "$url" ] || expect 0 rlock run --url local: held -- true
+  expect 0 apt-get remove -qy rlock
+  expect 0 grep -F "is the admin's" /etc/rlock/rlock.toml
+  expect 0 apt-get purge -qy rlock
+  [ -n "$url" ] || purge_names_local
   rm /etc/apt/sources.list.d/rlock.sources
   files >"$scratch/after"
   comm -13 "$scratch/before" "$scratch/after" | tee "$scratch/left" | sed 's/^/    left: /'
   expect 1 grep -v '^/var/lib/rlock\(/\|$\)' "$scratch/left"
-  rm -r /var/lib/rlock
+  rm -rf /var/lib/rlock
   step "purged: nothing is left but what purge named"
 }
 
@@ -88,7 +92,7 @@ expect 0 apt-get install -qy --no-install-recommends redis-server man-db bash-co
 files >"$scratch/before"
 refuses_other_signatures
 installs
-start_server
+if [ -n "$url" ]; then RLOCK_URL=$url; else start_server; fi
 run_main_job
 upgrades
 downgrades

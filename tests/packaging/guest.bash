@@ -21,14 +21,15 @@ debian_mirror() {
     sed -n '1s,/*$,,p'
 }
 
-# make_guest FOLDER SUITE: from MIRROR, or from where apt of this machine gets Debian's packages. BASE is a tarball of one made
-# before.
+# make_guest FOLDER SUITE: from MIRROR, or from where apt of this machine gets Debian's packages. For a suite of another distribution,
+# KEYRING has the keys of MIRROR, and COMPONENTS says which to use. BASE is a tarball of one made before.
 make_guest() {
   local mirror=${MIRROR:-$(debian_mirror)} proxy=""
   if [ -n "${BASE:-}" ]; then
     mkdir -p "$1" && tar -xf "$BASE" -C "$1"
   else
-    mmdebstrap --quiet --mode=root --variant=minbase "$2" "$1" "$mirror"
+    mmdebstrap --quiet --mode=root --variant=minbase --include=apt --components="${COMPONENTS:-main}" ${KEYRING:+--keyring="$KEYRING"} \
+      "$2" "$1" "$mirror"
   fi || return
   chmod 755 "$1"
   cp /etc/resolv.conf "$1/etc/resolv.conf"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # reproducible.sh: packaging/release.sh in two clones, in folders of other names and depth, with another umask, time zone, locale and user name:
-# every artefact has the same bytes. Needs root only where release.sh has to install packages.
+# every artefact has the same bytes. Run by root, the second clone is built by the user nobody. Needs root only where release.sh has
+# to install packages.
 set -euo pipefail
 
 here=$(dirname "$(realpath "$0")")
@@ -17,9 +18,17 @@ make_first() {
 
 make_second() (
   umask 077
-  export TZ=Pacific/Kiritimati LANG=C LC_ALL=C USER=somebody LOGNAME=somebody HOME=$folder/home
+  export TZ=Pacific/Kiritimati LANG=C LC_ALL=C USER=somebody LOGNAME=somebody HOME=$folder/deeper/home
+  as_another=()
   mkdir -p "$folder/deeper/down" "$HOME"
-  git clone --quiet "$top" "$folder/deeper/down/b" && "$folder/deeper/down/b/packaging/release.sh" "$@"
+  git clone --quiet "$top" "$folder/deeper/down/b"
+  if [ "$(id -u)" -eq 0 ]; then
+    # The packages are installed by now: the first clone needed them, too.
+    chmod 711 "$folder"
+    chown -R nobody: "$folder/deeper"
+    as_another=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
+  fi
+  "${as_another[@]}" "$folder/deeper/down/b/packaging/release.sh" "$@"
 )
 
 make_first "$@"

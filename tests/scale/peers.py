@@ -1,212 +1,161 @@
 #!/usr/bin/python3
-"""rlock beside others that run a command under a lock: whole run, hand-over, waiting, and a holder that dies or is stopped.
+"""rlock beside others that run a command under a lock: what a run costs, waiters by their number, and faults.
 
-Usage: peers.py [ROUNDS]      (default 50)
+Usage: peers.py [ROUNDS [NAME...]]      (default 50, and all of contenders.py)
 
-Those that are not installed are left out: flock, redis-cli, redis-py, etcdctl with a real etcd (ETCD names the program).
-All have leases of 10 s, except flock, which has none.
+Those that are not installed are in the tables with the reason. ETCD and CONSUL name these programs if they are in no folder
+of PATH, NODE_MODULES the folder that has redlock and ioredis. Leases are of 10 s where something befalls the holder (consul:
+15 s), else so long that nobody loses them; flock has none.
 """
 
 import contextlib
 import os
-import shutil
 import signal
-import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 
-from common import RLOCK, TOP, Server, percentile, record
+from common import TOP, percentile, record
+from contenders import everybody, resident_kb
+from peer_faults import begun, end, faults_of, start, wait_until
 
 STAMP = os.environ.get("STAMP", str(TOP / "build" / "release" / "tests" / "bench" / "bench_stamp"))
-ETCD = os.environ.get("ETCD") or shutil.which("etcd")
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 50
-TTL = 10  # seconds
-WAITERS = 10
-HOLD_MS = "50"
-WAITING = {"rlock": 40}  # seconds; 5 for those that do not renew: their leases end
-
-# The recipe of the manual of SET: a random value, and a release that compares it.
-REDIS_CLI = """me=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \\n')
-until [ "$(redis-cli -s "$1" set "$2" "$me" nx px 10000)" = OK ]; do sleep 0.1; done
-name=$2 socket=$1; shift 2; "$@"
-redis-cli -s "$socket" eval "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) end" 1 \\
-  "$name" "$me" >/dev/null
-"""
-REDIS_PY = """import subprocess, sys, redis
-with redis.Redis(unix_socket_path=sys.argv[1]).lock(sys.argv[2], timeout=10):
-    subprocess.run(sys.argv[3:])
-"""
+WAITERS = (1, 10, 100)
+WINDOW = 20  # seconds: the longest interval after which a waiter of rlock asks again
 
 
-class Etcd:
-    """A private one on free ports; ended by its pid."""
+def cpu_us(process):
+    """Of all its threads."""
+    total = 0
+    for thread in os.listdir(f"/proc/{process.pid}/task"):
+        with contextlib.suppress(FileNotFoundError), open(f"/proc/{process.pid}/task/{thread}/schedstat", encoding="ascii") as file:
+            total += int(file.read().split()[0])
+    return total / 1000
 
-    def __init__(self):
-        self.folder = tempfile.TemporaryDirectory()
-        ports = []
-        for _ in range(2):
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
-                ports.append(probe.getsockname()[1])
-        self.url, peer = (f"http://127.0.0.1:{port}" for port in ports)
-        self.process = subprocess.Popen(
-            [ETCD, "--data-dir", self.folder.name, "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
-             "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while subprocess.run(["etcdctl", "--endpoints", self.url, "endpoint", "health"], env=self.environment(),
-                             capture_output=True, check=False).returncode:
-            time.sleep(0.1)
 
-    def environment(self):
-        return os.environ | {"ETCDCTL_API": "3"}
+def whole_runs(peers):
+    """ms of a run that nobody contends, of each of them. They take turns: what else the machine does then befalls all alike."""
+    times = {peer.name: [] for peer in peers}
+    with contextlib.ExitStack() as stack:
+        servers = {peer.name: stack.enter_context(peer.server(False)) for peer in peers}
+        for _ in range(ROUNDS):
+            for peer in peers:
+                words = peer.words(servers[peer.name].address, "whole", peer.long_lease(), ["true"])
+                begin = time.monotonic()
+                subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                times[peer.name].append((time.monotonic() - begin) * 1000)
+    return {name: round(statistics.median(some), 2) for name, some in times.items()}
+
+
+def busy(processes):
+    """How many of them run or want to."""
+    states = []
+    for process in processes:
+        with open(f"/proc/{process.pid}/stat", encoding="ascii") as file:
+            states.append(file.read().rsplit(")", 1)[1].split()[0])
+    return sum(state in "RD" for state in states)
+
+
+def settle(processes):
+    """Waits until they have started, and hardly do more than wait."""
+    quiet, limit = 0, time.monotonic() + 120
+    while quiet < 20 and time.monotonic() < limit:
+        time.sleep(0.1)
+        quiet = quiet + 1 if busy(processes) <= len(processes) // 20 else 0
+
+
+class Crowd:
+    """One has the lock until the gate opens, and others wait."""
+
+    def __init__(self, peer, server, count, name):
+        self.peer, self.server, self.count, folder = peer, server, count, server.folder.name
+        self.stamps, self.gate, self.begun = (os.path.join(folder, f"{name}-{what}") for what in ("stamps", "gate", "begun"))
+        os.mkfifo(self.gate)
+        self.memory = server.memory() if hasattr(server, "memory") else None
+        job = ["sh", "-c", f"echo $$ >{self.begun}; cat {self.gate}; exec {STAMP} {self.stamps} 0"]
+        self.all = [self.start(name, job)]
+        wait_until(lambda: begun(self.begun))
+        self.all += [self.start(name, (STAMP, self.stamps, "0")) for _ in range(count)]
+        settle(self.all[1:])
+
+    def start(self, name, job):
+        return start(self.peer.words(self.server.address, name, self.peer.long_lease(), job))
+
+    def waiting(self):
+        """What the server does in a second, commands a minute of each waiter, and what each of them occupies."""
+        resident = statistics.median_low([resident_kb(process.pid) for process in self.all[1:]])
+        if self.memory is None:
+            return None, None, None, resident
+        kept = (self.server.memory() - self.memory) // self.count
+        cpu, sent = cpu_us(self.server.process), self.server.commands(self.peer.sent)
+        time.sleep(WINDOW)
+        commands = None if sent is None else round((self.server.commands(self.peer.sent) - sent) / self.count * 60 / WINDOW, 1)
+        return round((cpu_us(self.server.process) - cpu) / WINDOW), commands, kept, resident
+
+    def hand_over(self):
+        """ms from the end of each command to the beginning of the next, and the server's µs for each run."""
+        before = cpu_us(self.server.process) if self.memory is not None else None
+        with open(self.gate, "w", encoding="ascii"):
+            pass
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            for process in self.all:
+                process.wait(timeout=300)
+        spent = None if before is None else round((cpu_us(self.server.process) - before) / self.count)
+        with open(self.stamps, encoding="ascii") as file:
+            spans = sorted(tuple(map(int, line.split()[:2])) for line in file)
+        return [(after[0] - one[1]) / 1e6 for one, after in zip(spans, spans[1:])], spent
 
     def close(self):
-        self.process.kill()
-        self.process.wait()
-        self.folder.cleanup()
+        for process in self.all:
+            end(process, signal.SIGKILL)
 
 
-def peers(server, etcd):
-    """{name: (name of the lock, command) -> words}"""
-    flocks = os.path.join(server.folder.name, "flock-")
-    found = {
-        "rlock": lambda name, words: [RLOCK, "-u", server.url, "run", "-q", "--ttl", f"{TTL}s", name, "--", *words],
-        "flock": lambda name, words: ["flock", flocks + name, *words],
-        "redis-cli SET NX": lambda name, words: ["sh", "-c", REDIS_CLI, "sh", server.path, f"cli-{name}", *words],
-        "redis-py Lock": lambda name, words: ["/usr/bin/python3", "-c", REDIS_PY, server.path, f"py-{name}", *words],
-    }
-    if etcd:
-        os.environ["ETCDCTL_API"] = "3"
-        found["etcdctl lock"] = lambda name, words: ["etcdctl", "--endpoints", etcd.url, "lock", "--ttl", str(TTL), name,
-                                                     "--", *words]
-    return found
+def crowd(peer, count):
+    gaps, spent, waiting = [], [], None
+    with peer.server(False) as server:
+        subprocess.run(peer.words(server.address, "warm-up", peer.long_lease(), ["true"]), check=True, stdout=subprocess.DEVNULL)
+        for number in range(max(1, ROUNDS // 5 // count)):
+            one = Crowd(peer, server, count, f"crowd-{count}-{number}")
+            try:
+                waiting = waiting or one.waiting()
+                more, cost = one.hand_over()
+            finally:
+                one.close()
+            gaps += more
+            spent.append(cost)
+    return {"peer": peer.name, "waiters": count, "hand_overs": len(gaps),
+            "hand_over_p50_ms": round(percentile(gaps, .5), 1) if gaps else None,
+            "hand_over_p99_ms": round(percentile(gaps, .99), 1) if gaps else None,
+            "server_us_a_run": spent[0] if spent[0] is None else round(statistics.median(spent)),
+            "server_us_a_second_of_waiting": waiting[0], "commands_a_waiting_minute": waiting[1],
+            "server_bytes_a_waiter": waiting[2], "resident_kb_of_a_waiter": waiting[3]}
 
 
-def whole_run(words_of):
-    times = []
-    for _ in range(ROUNDS):
-        begin = time.monotonic()
-        subprocess.run(words_of("whole", ["true"]), check=True, stdout=subprocess.DEVNULL)
-        times.append((time.monotonic() - begin) * 1000)
-    return round(statistics.median(times), 2)
-
-
-def hand_over(words_of, folder):
-    """Ten come at once; a gap is from the end of one command to the beginning of the next."""
-    stamps = os.path.join(folder, "stamps")
-    gaps, job = [], (STAMP, stamps, HOLD_MS)
-    for _ in range(max(1, ROUNDS // 10)):
-        if os.path.exists(stamps):
-            os.unlink(stamps)
-        runs = [subprocess.Popen(words_of("hand", job), stdout=subprocess.DEVNULL) for _ in range(10)]
-        for run in runs:
-            run.wait()
-        with open(stamps, encoding="ascii") as file:
-            spans = sorted(tuple(map(int, line.split()[:2])) for line in file)
-        gaps += [(after[0] - before[1]) / 1e6 for before, after in zip(spans, spans[1:])]
-    return round(percentile(gaps, .5), 1), round(percentile(gaps, .99), 1)
-
-
-def begun(path, count):
-    """Waits until so many commands have begun; how long that took."""
-    begin = time.monotonic()
-    while not os.path.exists(path) or len(open(path, encoding="ascii").read().split()) < count:
-        if time.monotonic() - begin > 6 * TTL:
-            return None
-        time.sleep(0.02)
-    return time.monotonic() - begin
-
-
-def alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def start(words):
-    return subprocess.Popen(words, stdout=subprocess.DEVNULL, start_new_session=True)
-
-
-def end(run, how=signal.SIGKILL):
-    """With all that it has started."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(run.pid, how)
-    run.wait()
-
-
-def befalls(words_of, name, folder, what):
-    """After the signal to the holder's process: seconds until the next command begins, and whether the first still runs."""
-    path = os.path.join(folder, f"begun-{name}")
-    if os.path.exists(path):
-        os.unlink(path)
-    job = ["sh", "-c", f"echo $$ >>{path}; exec sleep 100"]
-    first = start(words_of(name, job))
-    begun(path, 1)
-    second = start(words_of(name, job))
-    time.sleep(1)
-    os.kill(first.pid, what)
-    took = begun(path, 2)
-    with open(path, encoding="ascii") as file:
-        pids = [int(line) for line in file]
-    beside = took is not None and alive(pids[0])
-    end(first)
-    end(second)
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    return None if took is None else round(took, 1), beside
-
-
-def waiting(peer, words_of, server):
-    """Commands that one waiter sends in a minute, and what it keeps resident."""
-    holder = start(words_of("wait", ["sleep", "1000"]))
-    time.sleep(1)
-    waiters = [start(words_of("wait", ["true"])) for _ in range(WAITERS)]
-    time.sleep(2)
-    own = ("evalsha", "eval", "blpop") if peer == "rlock" else ("evalsha", "eval", "set")  # what its scripts call is not sent
-    before, seconds = server.calls(*own), WAITING.get(peer, 5)
-    time.sleep(seconds)
-    commands = server.calls(*own) - before
-    resident = statistics.median([resident_kb(waiter.pid) for waiter in waiters])
-    for process in [*waiters, holder]:
-        end(process, signal.SIGTERM)
-    return round(commands / WAITERS * 60 / seconds, 1), resident
-
-
-def resident_kb(pid):
-    with open(f"/proc/{pid}/status", encoding="ascii") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
-
-
-def measure(name, words_of, server):
-    folder = server.folder.name
-    p50, p99 = hand_over(words_of, folder)
-    commands, resident = waiting(name, words_of, server)
-    killed, beside_killed = befalls(words_of, "killed", folder, signal.SIGKILL)
-    stopped, beside_stopped = befalls(words_of, "stopped", folder, signal.SIGSTOP)
-    return {"peer": name, "whole_run_ms": whole_run(words_of), "hand_over_p50_ms": p50, "hand_over_p99_ms": p99,
-            "commands_a_waiting_minute": commands if "etcd" not in name and name != "flock" else None,
-            "resident_kb_of_a_waiter": resident, "killed_next_after_s": killed, "killed_runs_beside": beside_killed,
-            "stopped_next_after_s": stopped, "stopped_runs_beside": beside_stopped}
+def crowds(peers):
+    """Of each peer in turn, for the same reason; in the table each has its rows together."""
+    rows = []
+    for count in WAITERS:
+        for peer in peers:
+            rows.append(crowd(peer, count))
+            print(rows[-1], flush=True)
+    return sorted(rows, key=lambda row: [peer.name for peer in peers].index(row["peer"]))
 
 
 def main():
-    etcd = Etcd() if ETCD and shutil.which("etcdctl") else None
-    rows = []
-    try:
-        with Server() as server:
-            for name, words_of in peers(server, etcd).items():
-                rows.append(measure(name, words_of, server))
-                print(rows[-1], flush=True)
-    finally:
-        if etcd:
-            etcd.close()
-    record("peers", {"rounds": ROUNDS, "rows": rows})
+    peers = [peer for peer in everybody() if not sys.argv[2:] or peer.name in sys.argv[2:]]
+    there = [peer for peer in peers if not peer.missing]
+    whole = whole_runs(there)
+    rows = [{"peer": peer.name, "version": peer.missing or peer.version(),
+             "renews": None if peer.missing or peer.name == "flock" else peer.renews,
+             "whole_run_ms": whole.get(peer.name)} for peer in peers]
+    print(*rows, sep="\n", flush=True)
+    waiters = crowds(there)
+    with ThreadPoolExecutor(len(there)) as pool:
+        faults = [row for rows in pool.map(faults_of, there) for row in rows]
+    record("peers", {"rounds": ROUNDS, "rows": rows, "waiters": waiters, "faults": faults})
 
 
 main()

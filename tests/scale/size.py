@@ -76,16 +76,24 @@ def queue(lengths):
             before = server.memory()
             each_batch(client, length, lambda pipe, i: scripts.acquire(pipe, "queue", owners[i + 1]))
             bytes_each = (server.memory() - before) // length
-            row = {"waiters": length, "bytes_a_waiter": bytes_each,
-                   "us_to_join": cost(server, lambda: scripts.acquire(client, "queue", fresh_owner())),
-                   "us_a_heartbeat": cost(server, lambda: scripts.acquire(client, "queue", owners[-1]))}
+            # Those at the head must not be silent for long; the others have more time.
+            each_batch(client, min(length, 5 * PAGE), lambda pipe, i: scripts.acquire(pipe, "queue", owners[i + 1]))
 
             def hand_over():
                 scripts.release(client, "queue", owners.pop(0))
                 scripts.acquire(client, "queue", owners[0])
                 owners.append(fresh_owner())
                 scripts.acquire(client, "queue", owners[-1])
-            row["us_a_hand_over"] = cost(server, hand_over)
+
+            def last_one_asks():
+                scripts.acquire(client, "queue", owners[-1])
+            # At once, before others have been silent for too long: the scripts clear those away.
+            hand_over_us = cost(server, hand_over)
+            if client.zcard("rlock:{queue}:queue") != length:
+                sys.exit("some waiters were silent for so long that the hand-overs measure how these are cleared away")
+            row = {"waiters": length, "bytes_a_waiter": bytes_each,
+                   "us_to_join": cost(server, lambda: scripts.acquire(client, "queue", fresh_owner())),
+                   "us_a_heartbeat": cost(server, last_one_asks), "us_a_hand_over": hand_over_us}
             rows.append(row)
             print(row, flush=True)
     record("queue", {"rows": rows})

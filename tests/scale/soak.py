@@ -21,6 +21,7 @@ from common import DATA, RLOCK, Server, busy
 SECONDS = int(sys.argv[1]) if len(sys.argv) > 1 else 60
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else random.SystemRandom().randrange(10**9)
 WORKERS, LOCKS, EACH = 6, 3, 10  # seconds between two looks
+LONG = "2m"  # a server that restarts on a busy machine may take half a minute to read its data
 KINDS = ([], ["-n"], ["--wait", "1s"], ["--slots", "2"], ["--once-within", "2s"], ["--once-per", "minute"],
          ["--supersede"], ["--min-hold", "200ms"])
 COLUMNS = ("date", "seed", "second", "runs", "server_kb", "server_fds", "keys", "endless_keys", "holder_kb", "holder_fds",
@@ -33,13 +34,20 @@ class Soak:
         self.codes = {}
         self.counting = threading.Lock()
         self.chance = random.Random(SEED)
-        quiet = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        rlock = [RLOCK, "-u", server.url]
-        self.long = {"holder": subprocess.Popen([*rlock, "run", "long", "--", "sleep", "infinity"], **quiet)}
+        self.long = {}
+        self.begin("holder", "run", "-v", "--ttl", LONG, "long", "--", "sleep", "infinity")
         while not server.client.exists("rlock:{long}:holders"):
             time.sleep(0.01)
-        self.long["waiter"] = subprocess.Popen([*rlock, "run", "long", "--", "true"], **quiet)
-        self.long["watch"] = subprocess.Popen([*rlock, "watch", "--json"], **quiet)
+        self.begin("waiter", "run", "-v", "long", "--", "true")
+        self.begin("watch", "watch", "--json")
+
+    def begin(self, name, *words):
+        with open(self.messages(name), "wb") as messages:
+            self.long[name] = subprocess.Popen([RLOCK, "-u", self.server.url, *words], stdin=subprocess.PIPE,
+                                               stdout=subprocess.DEVNULL, stderr=messages)
+
+    def messages(self, name):
+        return os.path.join(self.server.folder.name, name)
 
     def work(self, number):
         chance = random.Random(SEED * 100 + number)
@@ -76,7 +84,10 @@ class Soak:
         endless = [key for key in keys if client.ttl(key) == -1]
         row = [datetime.date.today().isoformat(), SEED, second, self.runs, client.info("memory")["used_memory"] // 1024,
                fds(self.server.process.pid), len(keys), len(endless)]
-        for process in self.long.values():
+        for name, process in self.long.items():
+            if process.poll() is not None:
+                with open(self.messages(name), encoding="utf-8", errors="replace") as messages:
+                    raise RuntimeError(f"the {name} ended with {process.returncode} in second {second}:\n{messages.read()[-3000:]}")
             row += [resident_kb(process.pid), fds(process.pid)]
         return [*row, busy()]
 
@@ -108,21 +119,23 @@ def write(rows):
 
 def main():
     print(f"seed {SEED}", flush=True)
-    with Server("--appendonly", "yes") as server:
+    with Server("--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-min-size", "1mb") as server:
         soak = Soak(server)
         threads = [threading.Thread(target=soak.work, args=[number]) for number in range(WORKERS)]
         for thread in threads:
             thread.start()
         rows, begin = [], time.monotonic()
-        while (second := round(time.monotonic() - begin)) < SECONDS:
-            rows.append(soak.look(second))
-            time.sleep(EACH / 2)
-            soak.strike_server()
-            time.sleep(EACH / 2)
-        soak.end()
-        for thread in threads:
-            thread.join()
-    write(rows)
+        try:
+            while (second := round(time.monotonic() - begin)) < SECONDS:
+                rows.append(soak.look(second))
+                time.sleep(EACH / 2)
+                soak.strike_server()
+                time.sleep(EACH / 2)
+        finally:
+            soak.end()
+            for thread in threads:
+                thread.join()
+            write(rows)
     print(f"{soak.runs} runs, exit codes {dict(sorted(soak.codes.items()))}")
     print("\n".join("\t".join(map(str, row)) for row in (COLUMNS, rows[0], rows[-1])))
     if any(row[COLUMNS.index("endless_keys")] for row in rows):
