@@ -47,7 +47,7 @@ join_tests() {
 
 install_build_packages
 install_packages ninja-build patch doctest-dev liblua5.1-0-dev bats jq python3 procps util-linux shellcheck strace openssl redis-tools vim-tiny less \
-  mandoc bsdextrautils zsh fish bash-completion python3-redis nftables iproute2 libyaml-0-2 python3-jsonschema codespell aspell aspell-en python3-yaml git
+  mandoc bsdextrautils zsh fish bash-completion python3-redis nftables iproute2 libyaml-0-2 python3-jsonschema codespell aspell aspell-en python3-yaml git libpopt0
 # Of these one version alone will do, and not every Debian has it: the tests style_format and style_tidy are skipped without.
 install_where_known clang-format-14 clang-tidy-14
 provide_server "$build/server"

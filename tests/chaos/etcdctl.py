@@ -15,7 +15,7 @@ import checker
 import history
 from hosts import DIES_WITH_US, free_port
 
-LIMIT, TTL = 60, 2  # s
+LIMIT, TTL = 150, 2  # s
 WORKERS = 3
 PROGRAMS = ("etcd", "etcdctl")
 

@@ -27,11 +27,15 @@ host() {
   start unshare -mpuf --mount-proc --kill-child bash -euc '
     mount --make-rprivate /
     hostname "$1"
-    for folder in /run /var/spool/cron; do mount -t tmpfs tmpfs $folder; done
-    mkdir /var/spool/cron/crontabs
+    for folder in /run /var/spool; do mount -t tmpfs tmpfs $folder; done
+    mkdir -p /var/spool/cron/crontabs
     chmod 700 /var/spool/cron/crontabs
-    mount --bind "$1/crontabs" /etc/cron.d
-    : >"$1/empty" && mount --bind "$1/empty" /etc/crontab
+    # A machine without a cron of its own has no folder for it.
+    mkdir "$1/etc" && mount --bind /etc "$1/etc"
+    mount -t tmpfs tmpfs /etc
+    ln -s "$PWD/$1"/etc/* /etc
+    rm -f /etc/crontab /etc/cron.d
+    cp -r "$1/crontabs" /etc/cron.d
     mount --bind "$1/bin" /usr/local/bin
     mkdir "$1/sbin" && mount --bind /usr/sbin "$1/sbin"
     mount -t tmpfs tmpfs /usr/sbin
