@@ -93,6 +93,7 @@ leaving='setsid sh -c "echo up >up; read -r _ <go; echo last >last" & exit 7'
 @test "the server that a nested run has just started survives the end of the outer run" {
   mkfifo up
   start rlock run around -- sh -c "rlock run -u 'local:$here/local' in -- true; echo up >up; exec sleep 1000"
+  holder=$!
   next_line up
   kill -TERM "$holder"
   ends_with 143 "$holder"
