@@ -34,6 +34,7 @@ constexpr char kName[] = "lease-guard";
 constexpr int kLine = 0;
 constexpr int kTimer = 1;
 constexpr int kChildren = 2;
+constexpr int kListener = 3;
 
 // As many dead children at once, before the clock is read again.
 constexpr int kReaps = 64;
@@ -97,6 +98,8 @@ class GuardProcess final : private ProcessTree::Reaper {
   void start_command() noexcept {
     state_.guard = getpid();
     prctl(PR_SET_NAME, kName);
+    // Before the command, which may start at once what asks to outlive the run.
+    listener_ = util::listen_as_guard();
     // A pipe that the exec closes. It is made here: a copy in rlock, which may be stopped at any
     // moment, would keep it open.
     int before_exec[2];
@@ -124,8 +127,8 @@ class GuardProcess final : private ProcessTree::Reaper {
   }
 
   void close_inherited() noexcept {
-    close_all_from(kChildren + 1);
-    listener_ = util::listen_as_guard();
+    if (listener_ > kListener) listener_ = dup2(listener_, kListener);
+    close_all_from(listener_ == kListener ? kListener + 1 : kListener);
     if (proc_is_ours()) overwrite_arguments();
   }
 
