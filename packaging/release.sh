@@ -36,7 +36,7 @@ build_portable() {
 
 check_artefacts() {
   python3 -B "$top/tests/packaging/hardening.py" --static "$dist/$program" "$build/compile_commands.json" &&
-    "$dist/$program" --version
+    [ "$("$dist/$program" --version)" = "rlock $version (commit $RLOCK_COMMIT)" ]
 }
 
 [ -e "$top/.git" ] || refuse "needs a clone: a release is of a commit"
@@ -47,7 +47,7 @@ install_build_packages
 install_packages ninja-build python3 binutils git
 rm -rf "$dist" "$top/build/package" "$build"
 mkdir -p "$dist"
-say "rlock $version, commit $(git -C "$top" rev-parse --short HEAD)"
+say "rlock $version, commit $RLOCK_COMMIT"
 quietly "Packing the source" pack_source "$dist/rlock-$version.tar.gz"
 quietly "Building $program" build_portable
 quietly "Making its image" python3 -B "$top/packaging/image.py" "$dist/$program" "$version" "$architecture" "$dist/rlock-$version-$architecture.oci.tar"

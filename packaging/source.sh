@@ -8,6 +8,12 @@ source_version() {
   sed -n 's/^project(rlock VERSION \([0-9.]*\) .*/\1/p' "$top/CMakeLists.txt"
 }
 
+# The commit that --version names; of an unpacked tarball nobody knows it, unless the environment says it.
+if [ -e "$top/.git" ]; then
+  RLOCK_COMMIT=$(git -C "$top" rev-parse --short=12 HEAD 2>/dev/null) || RLOCK_COMMIT=""
+  export RLOCK_COMMIT
+fi
+
 # The date of the newest entry of the package's changelog: that of everything that is made.
 source_date() {
   date -d "$(sed -n 's/^ -- .*>  //p' "$top/packaging/debian/changelog" | head -n 1)" +%s
