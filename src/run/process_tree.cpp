@@ -191,7 +191,9 @@ void ProcessTree::signal(std::array<int, 2> signals, std::array<pid_t, 2> skip,
   if (own_group) send_each([&](int number) { kill(-command_, number); });
   // Whatever /proc shows, the command itself is reached.
   auto reached = [&](pid_t group) {
-    return (own_group && group == command_) || group == skip[0] || group == skip[1];
+    // 0 is also the number of each group of another namespace.
+    const bool skipped = group != 0 && (group == skip[0] || group == skip[1]);
+    return (own_group && group == command_) || skipped;
   };
   if (command_ > 1 && !reached(getpgid(command_))) {
     send_each([&](int number) { kill(command_, number); });

@@ -3,7 +3,7 @@
 # and downgraded while a lock is held, purged, and what it leaves. DEB is the package; without it packaging/package.sh makes one. A
 # suite whose redis-server is older than 6.2 needs the URL of another one.
 #
-# On Ubuntu: MIRROR=http://archive.ubuntu.com/ubuntu COMPONENTS=main,universe KEYRING=.../ubuntu-archive-keyring.gpg apt.sh noble
+# On Ubuntu: MIRROR=URL COMPONENTS=main,universe KEYRING=.../ubuntu-archive-keyring.gpg apt.sh noble
 set -euo pipefail
 
 # shellcheck source=guest.bash

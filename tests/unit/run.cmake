@@ -13,3 +13,7 @@ rlock_unit(run run_end.cpp run_inherit.cpp run_guard.cpp run_lease.cpp run_names
 target_compile_definitions(unit_run PRIVATE RUN_HOLD="$<TARGET_FILE:run_hold>"
                                             RUN_PROBE="$<TARGET_FILE:run_probe>")
 add_dependencies(unit_run run_hold run_probe)
+# Once more where process groups are those of another pid namespace.
+add_test(NAME unit_run_namespace
+  COMMAND unshare --pid --fork --mount-proc $<TARGET_FILE:unit_run> "--test-case=a signal reaches also*")
+set_tests_properties(unit_run_namespace PROPERTIES LABELS unit SKIP_REGULAR_EXPRESSION "unshare failed")
