@@ -122,6 +122,7 @@ Result<std::unique_ptr<Guard>> Guard::fork(const Setup& setup) {
 bool Guard::start(Grouping grouping, const std::vector<std::string>& environment) {
   GuardStart message;
   message.grouping = grouping_ = grouping;
+  message.keys = pending_terminal_signals();
   message.entries = static_cast<uint32_t>(environment.size());
   size_t used = 0;
   for (const std::string& entry : environment) {

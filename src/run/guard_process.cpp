@@ -61,23 +61,23 @@ void close_rlocks_descriptors(const GuardTask& task) noexcept {
 }
 
 // Until rlock has the lock, or has ended.
-Grouping await_start(const GuardTask& task) noexcept {
+const GuardStart& await_start(const GuardTask& task) noexcept {
   static GuardStart start;
   constexpr auto kHeader = static_cast<ssize_t>(offsetof(GuardStart, text));
   ssize_t got = 0;
   while ((got = recv(task.line, &start, sizeof start, 0)) < 0 && errno == EINTR) continue;
   if (got < kHeader) _exit(0);
   if (start.entries > 0) task.child.set_added(start.text, start.entries);
-  return start.grouping;
+  return start;
 }
 
 class GuardProcess final : private ProcessTree::Reaper {
  public:
-  GuardProcess(const GuardTask& task, Grouping grouping)
+  GuardProcess(const GuardTask& task, const GuardStart& start)
       : task_(task),
-        grouping_(grouping),
+        start_(start),
         state_(task.state),
-        tree_(grouping, task.session, task.state.exempt),
+        tree_(start.grouping, task.session, task.state.exempt),
         ending_(tree_, *this, task.state),
         line_(task.line) {}
 
@@ -104,7 +104,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     // moment, would keep it open.
     int before_exec[2];
     if (pipe2(before_exec, O_CLOEXEC) == 0) {
-      command_ = task_.child.start(task_.signals, state_, grouping_);
+      command_ = task_.child.start(task_.signals, state_, start_.grouping);
       close(before_exec[1]);
       before_exec_ = before_exec[0];
     }
@@ -113,6 +113,10 @@ class GuardProcess final : private ProcessTree::Reaper {
       finish_and_exit();
     }
     tree_.set_command(command_);
+    // A signal that the terminal sent before the fork is pending in rlock or in the guard, but not
+    // in the command. Before its exec the command has no handlers: a second one does no harm.
+    if (start_.grouping == Grouping::callers)
+      send_terminal_signals(command_, start_.keys | pending_terminal_signals());
   }
 
   // The command is in rlock's session: leaving that before would have taken it along.
@@ -200,7 +204,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   // The kernel stops a command that shares rlock's group together with it; one that left it has to
   // be followed.
   void check_for_stop() noexcept {
-    if (grouping_ == Grouping::own || command_ <= 0) return;
+    if (start_.grouping == Grouping::own || command_ <= 0) return;
     siginfo_t info{};
     waitid(P_PID, static_cast<id_t>(command_), &info, WSTOPPED | WNOHANG);
     if (info.si_pid == 0) return;
@@ -343,7 +347,7 @@ class GuardProcess final : private ProcessTree::Reaper {
   }
 
   const GuardTask task_;
-  const Grouping grouping_;
+  const GuardStart& start_;
   SharedState& state_;
   ProcessTree tree_;
   TreeEnding ending_;
@@ -383,10 +387,10 @@ void guard_process(const GuardTask& task) noexcept {
   // A guard that was stopped before rlock was killed goes on.
   prctl(PR_SET_PDEATHSIG, SIGCONT);
   close_rlocks_descriptors(task);
-  const Grouping grouping = await_start(task);
+  const GuardStart& start = await_start(task);
   // Static: the tree is too large for a stack, and nothing may be allocated here.
   alignas(GuardProcess) static std::byte room[sizeof(GuardProcess)];
-  (new (room) GuardProcess(task, grouping))->run();
+  (new (room) GuardProcess(task, start))->run();
 }
 
 }  // namespace rlock::run

@@ -30,6 +30,7 @@ struct GuardStart {
   static constexpr size_t kRoom = 4096;
 
   Grouping grouping = Grouping::own;
+  uint32_t keys = 0;     // pending_terminal_signals() of rlock; the command does not have them
   uint32_t entries = 0;  // of the environment, which replace those of the child; 0: it stays
   char text[kRoom];      // they, each with its final zero; only what is used is sent
 };

@@ -18,6 +18,8 @@ constexpr std::array kTerminating{SIGHUP,  SIGINT,    SIGQUIT, SIGABRT, SIGUSR1,
                                   SIGUSR2, SIGALRM,   SIGTERM, SIGXCPU, SIGXFSZ,
                                   SIGPROF, SIGVTALRM, SIGIO,   SIGPWR,  SIGSTKFLT};
 
+constexpr std::array kTerminalSignals{SIGINT, SIGQUIT, SIGHUP, SIGTSTP};
+
 bool ignored(int signal) {
   struct sigaction action {};
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
@@ -103,6 +105,23 @@ SignalBlock::SignalBlock(int signal) noexcept {
   sigemptyset(&only);
   sigaddset(&only, signal);
   pthread_sigmask(SIG_BLOCK, &only, &before_);
+}
+
+uint32_t pending_terminal_signals() noexcept {
+  sigset_t pending;
+  sigemptyset(&pending);
+  sigpending(&pending);
+  uint32_t found = 0;
+  for (int signal : kTerminalSignals) {
+    if (sigismember(&pending, signal) == 1) found |= 1U << signal;
+  }
+  return found;
+}
+
+void send_terminal_signals(pid_t process, uint32_t which) noexcept {
+  for (int signal : kTerminalSignals) {
+    if ((which & 1U << signal) != 0) kill(process, signal);
+  }
 }
 
 void die_by(int signal) {

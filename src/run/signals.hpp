@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 
+#include <cstdint>
+
 #include "util/fd.hpp"
 #include "util/result.hpp"
 
@@ -56,6 +58,11 @@ class SignalBlock {
  private:
   sigset_t before_{};
 };
+
+// Of the signals by which a terminal ends, stops or hangs up its foreground group, those that are
+// pending here: for each a bit, 1 << its number. Both are async-signal-safe.
+uint32_t pending_terminal_signals() noexcept;
+void send_terminal_signals(pid_t process, uint32_t which) noexcept;
 
 // Ends this process as `signal` ended the command: by the same signal, without a core; as PID 1, or
 // where that does not end us, with 128 + signal.

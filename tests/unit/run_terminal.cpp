@@ -128,6 +128,21 @@ TEST_CASE("^C ends the loop of a shell around rlock") {
   CHECK(job.shown().find("turn 2") == std::string::npos);
 }
 
+TEST_CASE("^C at any moment of the start ends rlock and command") {
+  auto seed = static_cast<unsigned>(rlock::BootClock::now().time_since_epoch().count());
+  MESSAGE("seed " << seed);
+  srand(seed);
+  bool ended = true;
+  for (int round = 0; ended && round < 150; ++round) {
+    TerminalJob job({"/bin/bash", "-c", "echo on; " + hold_line("exec sleep 60") + "; echo after"});
+    CHECK(job.shows("on"));
+    usleep(static_cast<useconds_t>(rand() % 8'000));
+    job.type("\x03");
+    ended = job.status() == 128 + SIGINT;
+    CHECK(ended);
+  }
+}
+
 TEST_CASE("^Z stops rlock and command, fg resumes both") {
   TerminalJob job({"/bin/bash", "--norc", "--noprofile", "-i"});
   job.type("PS1=; " + hold_line("echo o''n; sleep 0.7; echo do''ne") + "; echo co''de $?\n");
