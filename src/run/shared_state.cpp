@@ -48,6 +48,7 @@ std::string summarize(const Survivors& survivors) {
 }
 
 void Exclusions::add(pid_t pid) noexcept {
+  if (contains(pid)) return;
   size_t at = 0;
   // The place of one that has ended is free, where /proc can say so.
   while (at < count_ && (!proc_is_ours() || read_stat(all_[at].pid))) ++at;

@@ -291,3 +291,11 @@ TEST_CASE("descent is known over generations") {
   CHECK(run::descends_from(job.pid(), getpid()));
   CHECK_FALSE(run::descends_from(getpid(), job.pid()));
 }
+
+TEST_CASE("a process that asks to be left alone again and again takes no other's place") {
+  static run::Exclusions asked;
+  for (int time = 0; time < 200; ++time) asked.add(getpid());
+  asked.add(getppid());
+  CHECK(asked.contains(getpid()));
+  CHECK(asked.contains(getppid()));
+}
