@@ -13,7 +13,7 @@ trap 'rm -f "$log"' EXIT
 kind=${1:-DEB}
 out=$top/build/package
 case $kind in
-  DEB) packers='debhelper dpkg-dev' ;;
+  DEB) packers='debhelper build-essential' ;;
   RPM) packers='rpm dpkg-dev' ;;
   *) say "usage: $0 [DEB|RPM]" >&2 && exit 64 ;;
 esac
