@@ -7,9 +7,11 @@
 // renew=ok|silent|error|taken|forced|deleted|full, good_renewals (so many are ok first) ·
 // once=1 (the run is done once; traces `success` or `failure` for a release that reports one) ·
 // release=ok|error-once|silent|forced|no-room · woken_after (ms) · wake=broken (the first wait for
-// a wake fails) · trace=FILE (`BOOTTIME_NS CALL` a line) · result=FILE (one line: what the outcome
-// was). The exit code is as the command line's.
+// a wake fails) · trace=FILE (`BOOTTIME_NS CALL` a line) · locked=FILE (the command's processes
+// lock it; traces `early` for a release while one of them is left) · result=FILE (one line: what
+// the outcome was). The exit code is as the command line's.
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -67,6 +69,11 @@ void trace_line(const Settings& set, const char* call) {
   append_line(set.text("trace"), std::to_string(now) + " " + call);
 }
 
+bool is_locked(const std::string& file) {
+  util::Fd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  return fd && flock(fd.get(), LOCK_SH | LOCK_NB) != 0;
+}
+
 Error unavailable_error() {
   return {ErrorKind::unavailable, "fake:6379: connection refused", Retry::later};
 }
@@ -108,6 +115,7 @@ test::FakeStore::Script script(const Settings& set) {
   };
   script.renew = [&set] { return renew(good_renewals-- > 0 ? "ok" : set.text("renew", "ok")); };
   script.release = [&set](const lock::ReleaseCall& call) {
+    if (is_locked(set.text("locked"))) trace_line(set, "early");
     const bool success = call.once && call.once->succeeded;
     if (call.once) trace_line(set, success ? "success" : "failure");
     return release(set.text("release", "ok"), releases++, success);
