@@ -14,21 +14,9 @@ constexpr Moment kLongestHeartbeat = kHeartbeatSlices * kLongestSlice;
 // The longest lease and the grace after it; the longest heartbeat and the time until it is moved.
 constexpr Moment kKeyLife = std::max(kTtl + 60'000, kLongestHeartbeat + kHeartbeat);
 
-bool contains(const std::vector<std::string>& list, const std::string& word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
-}
-
-// One script, before and after.
-class Check {
+class Check : public ScriptCheck {
  public:
-  Check(const World& before, World& after, const Request& request, const Reply& reply)
-      : before_(before),
-        after_(after),
-        was_(*before.memory),
-        is_(*after.memory),
-        request_(request),
-        reply_(reply),
-        now_(before.now) {}
+  using ScriptCheck::ScriptCheck;
 
   std::string broken() {
     for (auto rule : {&Check::grants, &Check::put_back, &Check::others_untouched, &Check::forced,
@@ -213,14 +201,6 @@ class Check {
     }
     return "";
   }
-
-  const World& before_;
-  World& after_;
-  const Memory& was_;
-  const Memory& is_;
-  const Request& request_;
-  const Reply& reply_;
-  Moment now_;
 };
 
 }  // namespace

@@ -7,26 +7,14 @@
 namespace rlock::model {
 namespace {
 
-bool contains(const std::vector<std::string>& list, const std::string& word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
-}
-
 int64_t kind_of(const Memory& memory, const std::string& owner) {
   const Row* ended = find(memory.released, owner);
   return ended == nullptr ? -1 : ended->score % 16;
 }
 
-// One script, before and after.
-class WorkCheck {
+class WorkCheck : public ScriptCheck {
  public:
-  WorkCheck(const World& before, World& after, const Request& request, const Reply& reply)
-      : before_(before),
-        after_(after),
-        was_(*before.memory),
-        is_(*after.memory),
-        request_(request),
-        reply_(reply),
-        now_(before.now) {}
+  using ScriptCheck::ScriptCheck;
 
   std::string broken() {
     for (const Client& who : before_.clients) {
@@ -294,14 +282,6 @@ class WorkCheck {
     });
     return waiting > 1 ? "P: two wait that supersede others" : "";
   }
-
-  const World& before_;
-  World& after_;
-  const Memory& was_;
-  const Memory& is_;
-  const Request& request_;
-  const Reply& reply_;
-  Moment now_;
 };
 
 }  // namespace
