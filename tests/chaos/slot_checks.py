@@ -44,6 +44,8 @@ def doubly_given(lock, entries):
             ends.pop(entry.owner, None)
         elif entry.what == "gone" and entry.owner in ("holders", "all"):
             ends.clear()
+        elif entry.what == "gone" and entry.owner == "who":
+            slots.clear()  # the server knows them no more, and the holders go on until they renew
         elif entry.what == "slot":
             slots[entry.owner] = entry.value
         following = entries[number + 1] if number + 1 < len(entries) else None

@@ -212,6 +212,11 @@ class Slots(Case):
         self.ledger[6].value = 1
         self.assertEqual([], list(v for v in checker.check(self.seen, ["slot"]) if "leases" in v.text))
 
+    def test_a_slot_that_the_server_has_lost(self):
+        self.ledger.insert(3, Entry(150, "gone", "who"))
+        self.ledger[6].value = 1
+        self.assertEqual([], list(v for v in checker.check(self.seen, ["slot"]) if "leases" in v.text))
+
 
 if __name__ == "__main__":
     unittest.main()
