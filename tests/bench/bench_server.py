@@ -10,13 +10,19 @@ import time
 import redis
 
 
+def free_ports(count):
+    with contextlib.ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
+
+
 @contextlib.contextmanager
 def redis_server(*options):
     """A private server on a free loopback port; ended by its pid."""
     with tempfile.TemporaryDirectory() as folder:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_ports(1)[0]
         command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
                    "--dir", folder, "--logfile", os.path.join(folder, "log"), *options]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -10,6 +9,7 @@ import threading
 import time
 
 import redis
+from bench_server import free_ports
 
 BUILD = sys.argv[1]
 RLOCK = os.path.join(BUILD, "src", "rlock")
@@ -23,14 +23,6 @@ sentinel monitor bench 127.0.0.1 {master} 2
 sentinel down-after-milliseconds bench 1000
 sentinel failover-timeout bench 3000
 """
-
-
-def free_ports(count):
-    with contextlib.ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
 
 
 def until(true, limit=30):

@@ -20,7 +20,22 @@ DATA = TOP / "docs" / "report" / "data"
 RLOCK = os.environ.get("RLOCK", str(TOP / "build" / "release" / "src" / "rlock"))
 
 
-class Server:
+class Program:
+    """A `process` of our own with a `folder`, both of which end with the block."""
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+        self.folder.cleanup()
+
+
+class Server(Program):
     """A redis-server on a unix socket, ended by its pid."""
 
     def __init__(self, *options):
@@ -40,17 +55,6 @@ class Server:
                 if self.process.poll() is not None:
                     raise
                 time.sleep(0.01)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.kill()
-        self.folder.cleanup()
 
     @property
     def url(self):

@@ -6,7 +6,6 @@ import os
 import pathlib
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 import common
+from bench_server import free_ports
 from common import RLOCK
 from relay import Relay
 
@@ -51,7 +51,7 @@ class Redis(common.Server):
         return Relay(here, self.path), here
 
 
-class HttpServer:
+class HttpServer(common.Program):
     """A private one on free ports of the loopback interface, ended by its pid; it keeps its data when it restarts."""
 
     def __init__(self, count, words, ready):
@@ -67,17 +67,6 @@ class HttpServer:
             if self.process.poll() is not None:
                 raise RuntimeError(f"{self.process.args[0]} ended with {self.process.returncode}")
             time.sleep(0.1)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.kill()
-        self.folder.cleanup()
 
     def memory(self):
         return resident_kb(self.process.pid) * 1024
@@ -121,14 +110,6 @@ class Peer:
     def long_lease(self):
         """For measurements without faults: nobody loses it on the way, also those that do not renew, and on a busy machine."""
         return 60 if self.renews else 600
-
-
-def free_ports(count):
-    with contextlib.ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
 
 
 def get(url):
