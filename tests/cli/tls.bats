@@ -279,12 +279,16 @@ refuses() {
   run -0 rlock run long -- true
 }
 
+# renewed_since HOLD: the hold of `renewed` is another one than HOLD.
+renewed_since() { [ "$(redis get "rlock:{renewed}:holders")" != "$1" ]; }
+
 @test "renewed longer than its lease, through connections that are killed" {
-  hold renewed -t 2
-  local end=$((SECONDS + 5))
-  while ((SECONDS < end)); do
+  hold renewed -t 4 -k 200ms
+  local before
+  for _ in {1..5}; do
+    before=$(redis get "rlock:{renewed}:holders")
     redis client kill type normal >/dev/null
-    sleep 0.3
+    eventually renewed_since "$before"
   done
   held renewed
   let_go renewed
