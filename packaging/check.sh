@@ -71,4 +71,5 @@ quietly "Building under ASan and UBSan" compile asan None \
 quietly "Building under TSan" compile tsan None "$sanitized -fsanitize=thread" OFF $threaded
 join_tests
 say
-ctest --test-dir "$build" --output-on-failure --parallel "$(nproc)"
+# Most tests wait for most of their time.
+ctest --test-dir "$build" --output-on-failure --parallel "$(($(nproc) + 1))"
