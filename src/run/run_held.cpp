@@ -183,6 +183,7 @@ Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCa
   const TimePoint begun = poller.now();
   const Millis asked = call.once ? call.once->asked : Millis(0);
   Millis attempt = timing::kFirstReleaseAttempt;
+  std::optional<Error> why;
   for (Millis pause = timing::kFirstReleasePause;;
        pause = std::min(pause * 2, timing::kLongestReleasePause)) {
     // A store whose connection failed, or whose request was given up, sends the next one over a new
@@ -192,8 +193,10 @@ Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCa
     auto reply =
         lock::finish(poller, store.release(call), std::min(until, give_up), store.server());
     if (poller.now() >= give_up) attempt *= 2;  // the server may just be slow
-    bool again = !reply && reply.error().retry == Retry::later;
-    if (!again || poller.now() + pause >= until) return reply;
+    if (reply || reply.error().retry != Retry::later) return reply;
+    // An attempt that `until` cut short tells less than the one before it.
+    if (poller.now() < until || !why) why = std::move(reply).error();
+    if (poller.now() + pause >= until) return std::move(*why);
     poller.pause(poller.now() + pause);
   }
 }

@@ -20,9 +20,9 @@ struct FreshLease {
 FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::LockStore& store,
                        lock::Poller& poller);
 
-// Releases, retrying over fresh connections until `until`; a signal does not stop it. The last
-// error when no server confirmed: the lease then frees the lock. call.once->asked is as old as the
-// call of this function.
+// Releases, retrying over fresh connections until `until`; a signal does not stop it. When no
+// server confirmed, the error of the last attempt that was not cut short: the lease then frees the
+// lock. call.once->asked is as old as the call of this function.
 Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCall call,
                                          TimePoint until);
 

@@ -6,10 +6,10 @@
 // · outer=held|unseen, patience (ms) · grant_after (ms), queue=1 (never granted) ·
 // renew=ok|silent|error|taken|forced|deleted|full, good_renewals (so many are ok first) ·
 // once=1 (the run is done once; traces `success` or `failure` for a release that reports one) ·
-// release=ok|error-once|silent|forced|no-room · woken_after (ms) · wake=broken (the first wait for
-// a wake fails) · trace=FILE (`BOOTTIME_NS CALL` a line) · locked=FILE (the command's processes
-// lock it; traces `early` for a release while one of them is left) · result=FILE (one line: what
-// the outcome was). The exit code is as the command line's.
+// release=ok|error-once|error-silent|silent|forced|no-room · woken_after (ms) · wake=broken (the
+// first wait for a wake fails) · trace=FILE (`BOOTTIME_NS CALL` a line) · locked=FILE (the
+// command's processes lock it; traces `early` for a release while one of them is left) ·
+// result=FILE (one line: what the outcome was). The exit code is as the command line's.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -93,8 +93,10 @@ lock::InFlight<lock::RenewReply> renew(const std::string& word) {
 }
 
 lock::InFlight<lock::ReleaseReply> release(const std::string& word, int call, bool success) {
-  if (word == "silent") return silence<lock::ReleaseReply>();
-  if (word == "error-once" && call == 0) return answer<lock::ReleaseReply>(unavailable_error());
+  if (word == "silent" || (word == "error-silent" && call > 0))
+    return silence<lock::ReleaseReply>();
+  if (word.starts_with("error-") && call == 0)
+    return answer<lock::ReleaseReply>(unavailable_error());
   auto ending = word == "forced" ? lock::OwnerEnd::forced : lock::OwnerEnd::released;
   lock::ReleaseReply reply{ending, "x"};
   if (success && word != "forced")
@@ -172,7 +174,7 @@ std::string describe(const run::LeaseEnd& end) {
 ResultLine result_line(const run::Ended& ended) {
   std::string text = "ended";
   if (ended.lost) text += " lost" + describe(*ended.lost);
-  if (ended.unreleased) text += " unreleased";
+  if (ended.unreleased) text += " unreleased (" + ended.unreleased->text + ")";
   constexpr const char* kSuccess[] = {"", " recorded", " pushed out", " stopped", " unconfirmed"};
   text += kSuccess[static_cast<size_t>(ended.success)];
   if (auto* how = std::get_if<run::Signaled>(&ended.end)) return {0, how->signal, text};

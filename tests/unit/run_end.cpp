@@ -103,7 +103,11 @@ TEST_CASE("the release is retried, and a silent server does not hold us for ever
   Job silent(
       held({"release=silent", "ttl=1000", "result=" + scratch.file("result")}, {"/bin/true"}));
   CHECK(silent.status() == 0);
-  CHECK(read_file(scratch.file("result")) == "ended unreleased\n");
+  CHECK(read_file(scratch.file("result")) == "ended unreleased (fake:6379: no answer in time)\n");
+  Job refused(held({"release=error-silent", "ttl=1000", "result=" + scratch.file("result")},
+                   {"/bin/true"}));
+  CHECK(refused.status() == 0);
+  CHECK(read_file(scratch.file("result")).find("connection refused") != std::string::npos);
   Job missing(held({"release=silent", "ttl=1000", "result=" + scratch.file("result")},
                    {"no-such-command-here"}));
   CHECK(missing.status() == 127);
