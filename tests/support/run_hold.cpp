@@ -9,7 +9,9 @@
 // release=ok|error-once|error-silent|silent|forced|no-room · woken_after (ms) · wake=broken (the
 // first wait for a wake fails) · trace=FILE (`BOOTTIME_NS CALL` a line) · locked=FILE (the
 // command's processes lock it; traces `early` for a release while one of them is left) ·
-// result=FILE (one line: what the outcome was). The exit code is as the command line's.
+// pressed=1 (the command starts when ^C is pending; says "press" before) · large=1 (its environment
+// is too large for a guard that was forked before the grant) · result=FILE (one line: what the
+// outcome was). The exit code is as the command line's.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -21,6 +23,7 @@
 #include <string>
 
 #include "run/run.hpp"
+#include "run/signals.hpp"
 #include "support/fake_store.hpp"
 
 namespace {
@@ -139,16 +142,27 @@ run::OuterRun outer(const Settings& set, const lock::Owner& owner) {
   return {run::HeldLock{owner, {42}}, seen, set.ms("patience")};
 }
 
+void await_key() {
+  if (write(STDOUT_FILENO, "press\n", 6) != 6) return;
+  while (run::pending_terminal_signals() == 0) usleep(1'000);
+}
+
+std::vector<std::string> environment(const Settings& set, const run::HeldLock& held_lock) {
+  const bool granted = held_lock.token.value != 0;
+  if (granted && set.number("pressed") != 0) await_key();
+  std::vector<std::string> entries{"RLOCK_NAME=test", "RLOCK_OWNER=" + held_lock.owner.text(),
+                                   "RLOCK_TOKEN=" + std::to_string(held_lock.token.value),
+                                   "ENTRY=" + held_lock.entry.text()};
+  if (set.number("large") != 0) entries.push_back("LARGE=" + std::string(5'000, 'x'));
+  return entries;
+}
+
 run::Plan plan(const Settings& set, std::vector<std::string> command) {
   util::SystemRandom random;
   lock::AcquireCall claim{*lock::LockName::parse("test"), lock::Owner::fresh(random)};
   claim.ttl = set.ms("ttl", 30'000);
   run::Plan plan{std::move(claim), {}, std::move(command), {}};
-  plan.environment = [](const run::HeldLock& held_lock) {
-    return std::vector<std::string>{"RLOCK_NAME=test", "RLOCK_OWNER=" + held_lock.owner.text(),
-                                    "RLOCK_TOKEN=" + std::to_string(held_lock.token.value),
-                                    "ENTRY=" + held_lock.entry.text()};
-  };
+  plan.environment = [&set](const run::HeldLock& held_lock) { return environment(set, held_lock); };
   plan.kill_after = set.ms("kill_after", 100);
   if (set.number("max_run") != 0) plan.max_run = set.ms("max_run");
   if (set.text("until") == "descendants") plan.until = run::ReleaseAfter::descendants;

@@ -143,6 +143,15 @@ TEST_CASE("^C at any moment of the start ends rlock and command") {
   }
 }
 
+TEST_CASE("^C between the grant and the fork of the command ends it, whichever guard forks it") {
+  for (const char* large : {"large=0", "large=1"}) {
+    TerminalJob job(held({"pressed=1", large}, {"/bin/sleep", "60"}));
+    CHECK(job.shows("press"));
+    job.type("\x03");
+    CHECK(job.status() == 128 + SIGINT);
+  }
+}
+
 TEST_CASE("^Z stops rlock and command, fg resumes both") {
   TerminalJob job({"/bin/bash", "--norc", "--noprofile", "-i"});
   job.type("PS1=; " + hold_line("echo o''n; sleep 0.7; echo do''ne") + "; echo co''de $?\n");
