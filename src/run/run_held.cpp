@@ -194,7 +194,7 @@ Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCa
         lock::finish(poller, store.release(call), std::min(until, give_up), store.server());
     if (poller.now() >= give_up) attempt *= 2;  // the server may just be slow
     if (reply || reply.error().retry != Retry::later) return reply;
-    // An attempt that `until` cut short tells less than the one before it.
+    // The error of an attempt that `until` cut short explains less than the one before it.
     if (poller.now() < until || !why) why = std::move(reply).error();
     if (poller.now() + pause >= until) return std::move(*why);
     poller.pause(poller.now() + pause);
