@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 
 namespace rlock {
 
@@ -23,6 +24,11 @@ using Millis = std::chrono::milliseconds;
 
 // Microseconds since 1970 by this host's clock: for a place in a queue, never for a deadline.
 uint64_t wall_micros() noexcept;
+
+// Seconds since 1970 by the same clock. time(2) lags behind it by up to a tick, so that a job that
+// a timer starts at midnight would belong to the day before. [clock_gettime(2),
+// CLOCK_REALTIME_COARSE]
+time_t wall_seconds() noexcept;
 
 // Milliseconds from now until then for poll(2): rounded up, never negative, -1 for
 // TimePoint::max().

@@ -97,7 +97,7 @@ class Crontabs:
                  start.name, "--", "sh", self.script, self.folder, f"{start.tick} {start.host}", str(self.job), start.code]
         environment = self.environment
         if start.wall is not None:
-            shift = {"LD_PRELOAD": os.environ["CHAOS_CLOCK_LIBRARY"], "CHAOS_CLOCK_BY": str(start.wall - int(time.time()))}
+            shift = {"LD_PRELOAD": os.environ["CLOCK_LIBRARY"], "CLOCK_SHIFT": str(start.wall - int(time.time()))}
             environment = environment | shift
         says = open(f"{events}.err", "w+", encoding="utf-8")
         start.began = clock.now()

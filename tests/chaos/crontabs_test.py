@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What `--once-per` and `--once-within` promise to the users of cron on many hosts, whose clocks differ. RLOCK and
-CHAOS_CLOCK_LIBRARY name what the build made. ONCE_TICKS, ONCE_NIGHTS: how many, where more are wanted than in the suite.
+CLOCK_LIBRARY name what the build made. ONCE_TICKS, ONCE_NIGHTS: how many, where more are wanted than in the suite.
 """
 import collections
 import datetime

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs rlock on several hosts under faults and checks what was seen. RLOCK, CHAOS_JOB and CHAOS_CLOCK_LIBRARY name
+"""Runs rlock on several hosts under faults and checks what was seen. RLOCK, CHAOS_JOB and CLOCK_LIBRARY name
 what the build made. Exit codes: 0 nothing found, 1 a violation, or too little seen.
 """
 import argparse
@@ -62,7 +62,7 @@ def arguments():
                         help=f"holds: goes on until it has seen them, for up to {LONGER} times the seconds")
     parser.add_argument("--until-caught", action="store_true", help="end at the first violation")
     parser.add_argument("--keep", metavar="FOLDER", help="leave what was recorded there")
-    missing = [name for name in ("RLOCK", "CHAOS_JOB", "CHAOS_CLOCK_LIBRARY") if name not in os.environ]
+    missing = [name for name in ("RLOCK", "CHAOS_JOB", "CLOCK_LIBRARY") if name not in os.environ]
     if missing:
         parser.error(f"{' and '.join(missing)} must be in the environment: see README.md")
     return parser.parse_args()
@@ -112,7 +112,7 @@ class Campaign:
                 self.freezer = Freezer(self.hosts.hosts)
             except OSError as error:
                 print(f"no host can be frozen: {error}")
-        library = os.environ["CHAOS_CLOCK_LIBRARY"] if needs_clock else None
+        library = os.environ["CLOCK_LIBRARY"] if needs_clock else None
         kind = self.options.topology or nemesis.TOPOLOGIES.get(self.options.mode, "single")
         self.servers = topology.make(kind, self.hosts, self.folder, library)
         end.callback(self.servers.stop)

@@ -22,7 +22,7 @@ class OneServer(topology.Topology):
         os.makedirs(folder, exist_ok=True)
         self.number = number
         self.clock = os.path.join(folder, "clock")
-        shifted = {"LD_PRELOAD": clock_library, "CHAOS_CLOCK": self.clock} if clock_library else {}
+        shifted = {"LD_PRELOAD": clock_library, "CLOCK_SHIFT_FILE": self.clock} if clock_library else {}
         self.node = Node(hosts, folder, hosts.port(6379 + number), words, shifted)
         self.call = self.node.call
 

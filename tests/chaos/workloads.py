@@ -77,7 +77,7 @@ class Once(Plain):
         if plan.get("once") != "per":
             return {}
         shows = MORNING + plan["key"] * MINUTE
-        return {"LD_PRELOAD": os.environ["CHAOS_CLOCK_LIBRARY"], "CHAOS_CLOCK_BY": str(shows - clock.wall_seconds())}
+        return {"LD_PRELOAD": os.environ["CLOCK_LIBRARY"], "CLOCK_SHIFT": str(shows - clock.wall_seconds())}
 
     def pause(self, chance, code):
         return self.period * chance.uniform(0.05, 0.3) if code == DONE else super().pause(chance, code)

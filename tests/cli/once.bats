@@ -158,6 +158,13 @@ queued_work() {
   times 2
 }
 
+@test "--once-per: the clock that counts is not time(2), which lags behind when a timer starts rlock at midnight" {
+  run -0 work --once-per day
+  LD_PRELOAD=$CLOCK_LIBRARY COARSE_CLOCK_LAG=86400 run -0 --separate-stderr work --once-per day
+  says "was done by"
+  times 1
+}
+
 @test "--once-within: once for those who asked soon after the last success did, or before it was granted" {
   run -0 work --once-within 1h
   run -0 work --once-within 1h

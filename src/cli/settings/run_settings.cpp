@@ -8,6 +8,7 @@
 #include "cli/output/messages.hpp"
 #include "cli/settings/claim_settings.hpp"
 #include "cli/settings/once_settings.hpp"
+#include "util/clock.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -102,7 +103,7 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
   TRY(auto claim,
       claim_settings(std::move(name),
                      {supervision.ttl, lock::Responsive::run, encode_record(record)}, choices));
-  TRY(claim.call.once, once_choice(choices, time(nullptr)));
+  TRY(claim.call.once, once_choice(choices, wall_seconds()));
   TRY_STATUS(check_once(choices, claim.call));
   TRY(auto done_code, exit_code_choice(choices, Opt::done_exit_code, 0));
   return RunSettings{

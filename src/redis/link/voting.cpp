@@ -10,6 +10,7 @@
 #include "lock/quorum/quorum.hpp"
 #include "lock/timing.hpp"
 #include "redis/link/info.hpp"
+#include "util/clock.hpp"
 #include "util/number.hpp"
 
 namespace rlock::redis {
@@ -38,7 +39,7 @@ std::optional<Error> check_duplicate(const InfoFields& info, const Server& serve
 
 // The time in so many seconds from now: `07:12:33 UTC`.
 std::string clock_in(uint64_t seconds) {
-  time_t then = time(nullptr) + static_cast<time_t>(seconds);
+  time_t then = wall_seconds() + static_cast<time_t>(seconds);
   tm utc{};
   char text[32] = "";
   if (gmtime_r(&then, &utc) != nullptr) strftime(text, sizeof text, "%H:%M:%S UTC", &utc);

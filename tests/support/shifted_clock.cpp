@@ -1,6 +1,7 @@
-// Preloaded: the wall clock of the program is off, by the seconds in the file named by CHAOS_CLOCK
-// (redis-server; it is mapped: the next reading of the clock sees a new number), or by
-// CHAOS_CLOCK_BY (a host: each rlock that it starts).
+// Preloaded: the wall clock of the program is off, by the seconds in the file named by
+// CLOCK_SHIFT_FILE (redis-server; it is mapped: the next reading of the clock sees a new number),
+// or by CLOCK_SHIFT (a host: each rlock that it starts). time(2) and the coarse clock, which lag
+// behind by up to a tick, lag behind by COARSE_CLOCK_LAG seconds more.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -13,7 +14,7 @@
 namespace {
 
 const volatile int* open_shift() {
-  const char* path = std::getenv("CHAOS_CLOCK");
+  const char* path = std::getenv("CLOCK_SHIFT_FILE");
   int fd = path != nullptr ? open(path, O_RDONLY | O_CLOEXEC) : -1;
   if (fd < 0) return nullptr;
   void* memory = mmap(nullptr, sizeof(int), PROT_READ, MAP_SHARED, fd, 0);
@@ -21,11 +22,20 @@ const volatile int* open_shift() {
   return memory == MAP_FAILED ? nullptr : static_cast<const volatile int*>(memory);
 }
 
+int number_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text != nullptr ? std::atoi(text) : 0;
+}
+
 int shift() {
   static const volatile int* const seconds = open_shift();
   if (seconds != nullptr) return *seconds;
-  static const char* const text = std::getenv("CHAOS_CLOCK_BY");
-  static const int fixed = text != nullptr ? std::atoi(text) : 0;
+  static const int fixed = number_in("CLOCK_SHIFT");
+  return fixed;
+}
+
+int lag() {
+  static const int fixed = number_in("COARSE_CLOCK_LAG");
   return fixed;
 }
 
@@ -35,6 +45,7 @@ extern "C" int clock_gettime(clockid_t clock, timespec* out) noexcept {
   auto result = static_cast<int>(syscall(SYS_clock_gettime, clock, out));
   bool wall = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
   if (result == 0 && wall) out->tv_sec += shift();
+  if (result == 0 && clock == CLOCK_REALTIME_COARSE) out->tv_sec -= lag();
   return result;
 }
 
