@@ -20,10 +20,6 @@ uint64_t wall_micros() noexcept {
   return static_cast<uint64_t>(ts.tv_sec) * 1'000'000 + static_cast<uint64_t>(ts.tv_nsec) / 1'000;
 }
 
-time_t wall_seconds() noexcept {
-  return static_cast<time_t>(wall_micros() / 1'000'000);
-}
-
 int poll_timeout(TimePoint now, TimePoint then) noexcept {
   if (then == TimePoint::max()) return -1;
   if (then <= now) return 0;

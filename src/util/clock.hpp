@@ -28,7 +28,9 @@ uint64_t wall_micros() noexcept;
 // Seconds since 1970 by the same clock. time(2) lags behind it by up to a tick, so that a job that
 // a timer starts at midnight would belong to the day before. [clock_gettime(2),
 // CLOCK_REALTIME_COARSE]
-time_t wall_seconds() noexcept;
+inline time_t wall_seconds() noexcept {
+  return static_cast<time_t>(wall_micros() / 1'000'000);
+}
 
 // Milliseconds from now until then for poll(2): rounded up, never negative, -1 for
 // TimePoint::max().
