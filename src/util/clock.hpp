@@ -26,7 +26,7 @@ using Millis = std::chrono::milliseconds;
 uint64_t wall_micros() noexcept;
 
 // Seconds since 1970 by the same clock. time(2) lags behind it by up to a tick, so that a job that
-// a timer starts at midnight would belong to the day before. [clock_gettime(2),
+// a timer starts at midnight could belong to the day before. [clock_gettime(2),
 // CLOCK_REALTIME_COARSE]
 inline time_t wall_seconds() noexcept {
   return static_cast<time_t>(wall_micros() / 1'000'000);
