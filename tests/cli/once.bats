@@ -174,6 +174,7 @@ queued_work() {
   times 2
   # A run that waited for it is done with it, however long ago the one that did the work began to ask.
   hold job
+  sleep 0.1
   queued_work --once-within 50ms
   local first=$waiter
   sleep 0.2
