@@ -52,7 +52,7 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   export RLOCK_URL="unix://least:pw@$own_server/s"
   [ "$(state commands)" = ok ]
   run -0 rlock run job -- true
-  run -0 rlock run -w 1 job -- true
+  run -0 rlock run -w 30 job -- true
   for command in evalsha blpop scan lrange time exists del zadd zrem zcard zcount zrange zrangebyscore zrank zscore \
     zmscore hset hget hmget hdel hlen hexists lpush ltrim lindex lset llen get set pexpire pexpireat pttl; do
     redis acl setuser least "-$command" >/dev/null

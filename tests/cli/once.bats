@@ -119,10 +119,9 @@ queued_work() {
 @test "no success: --max-run, a broken lock, a command that is not there" {
   run -124 rlock run --once v1 --max-run 0.2 job -- sh -c 'trap "exit 0" TERM; while :; do sleep 0.02; done'
   run -127 rlock run --once v1 job -- no-such-command-here
-  start rlock run --once v1 --on-lost ignore -t 1 job -- sleep 2
-  eventually held job
+  hold job --once v1 --on-lost ignore -t 1
   rlock force-unlock --yes --now job
-  ends_with 0 $!
+  let_go job
   work --once v1
   times 1
 }

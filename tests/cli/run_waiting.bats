@@ -86,7 +86,7 @@ queue_up() {
 
 @test "stale wake-ups do not stretch the deadline of a wait" {
   hold contended
-  start rlock run -w 1 contended -- touch started
+  start rlock run -w 3 contended -- touch started
   waiter=$!
   eventually waiting 1 contended
   local owner
