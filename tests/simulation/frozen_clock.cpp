@@ -1,28 +1,18 @@
 // Preloaded into redis-server: its wall clock shows the microseconds that the file named by
 // SIMULATION_CLOCK holds; the real time while that is 0.
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
+
+#include "support/mapped_file.hpp"
 
 namespace {
 
-const volatile int64_t* open_clock() {
-  const char* path = std::getenv("SIMULATION_CLOCK");
-  int fd = path != nullptr ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-  if (fd < 0) return nullptr;
-  void* memory = mmap(nullptr, sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);
-  close(fd);
-  return memory == MAP_FAILED ? nullptr : static_cast<const volatile int64_t*>(memory);
-}
-
 int64_t frozen() {
-  static const volatile int64_t* const micros = open_clock();
+  static const volatile int64_t* const micros = mapped_number<int64_t>("SIMULATION_CLOCK");
   return micros != nullptr ? *micros : 0;
 }
 

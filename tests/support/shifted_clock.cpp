@@ -2,8 +2,6 @@
 // CLOCK_SHIFT_FILE (redis-server; it is mapped: the next reading of the clock sees a new number),
 // or by CLOCK_SHIFT (a host: each rlock that it starts). time(2) and the coarse clock, which lag
 // behind by up to a tick, lag behind by COARSE_CLOCK_LAG seconds more.
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -11,16 +9,9 @@
 
 #include <cstdlib>
 
-namespace {
+#include "support/mapped_file.hpp"
 
-const volatile int* open_shift() {
-  const char* path = std::getenv("CLOCK_SHIFT_FILE");
-  int fd = path != nullptr ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-  if (fd < 0) return nullptr;
-  void* memory = mmap(nullptr, sizeof(int), PROT_READ, MAP_SHARED, fd, 0);
-  close(fd);
-  return memory == MAP_FAILED ? nullptr : static_cast<const volatile int*>(memory);
-}
+namespace {
 
 int number_in(const char* variable) {
   const char* text = std::getenv(variable);
@@ -28,7 +19,7 @@ int number_in(const char* variable) {
 }
 
 int shift() {
-  static const volatile int* const seconds = open_shift();
+  static const volatile int* const seconds = mapped_number<int>("CLOCK_SHIFT_FILE");
   if (seconds != nullptr) return *seconds;
   static const int fixed = number_in("CLOCK_SHIFT");
   return fixed;
