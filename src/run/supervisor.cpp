@@ -163,7 +163,9 @@ void Supervisor::forward(const signalfd_siginfo& info) {
   const auto sender = static_cast<pid_t>(info.ssi_pid);
   if (sender != 0 && proc_is_ours() && descends_from(sender, guard_->pid())) return;
   result_.asked_to_stop = result_.asked_to_stop || asks_to_stop(number);
-  if (!gives_up_at(number)) guard_->signal({number});
+  if (gives_up_at(number)) return;
+  // A stopped command could not act on the request alone.
+  guard_->signal({number, asks_to_stop(number) ? SIGCONT : 0});
 }
 
 // A signal to all processes of a service comes to the command at the same time as to rlock.

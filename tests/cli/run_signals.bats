@@ -63,6 +63,21 @@ trapping() {
   eventually gone "$stray"
 }
 
+@test "a stopped job is resumed to act on a request to end" {
+  local signal
+  is_stopped() { [[ $(ps -o stat= -p "$command") == T* ]]; }
+  mkfifo up
+  for signal in TERM INT HUP QUIT; do
+    start rlock run stopped -- sh -c 'echo $$ >up; kill -STOP $$; echo >resumed'
+    holder=$!
+    command=$(next_line up)
+    eventually is_stopped
+    kill "-$signal" "$holder"
+    ends_with $((128 + $(kill -l "$signal"))) "$holder"
+  done
+  [ ! -e resumed ]
+}
+
 @test "signals reach the whole group of the command" {
   mkfifo up
   start setsid -w rlock run group -- sh -c 'sh -c "echo \$\$ >up; exec sleep 1000"; true'

@@ -133,7 +133,8 @@ inline constexpr OptionRow kConnectionOptions[] = {
      .help = "print JSON on standard output",
      .manual = "Use it in scripts: later versions may add fields, but do not remove any. rlock "
                "also prints errors as JSON on standard output, in addition to the message on "
-               "standard error. run does not have this option, because standard output belongs to "
+               "standard error. renew and release print nothing when they succeed. "
+               "run does not have this option, because standard output belongs to "
                "the command: use --event-log.",
      .commands = kEvery & ~(kRun | kMetrics | kCheck),
      .section = Section::general},
