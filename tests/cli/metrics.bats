@@ -59,6 +59,24 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   [[ $output == *no-such-folder/metrics.prom* ]] || fail "$output"
 }
 
+@test "metrics --output replaces no link, device or pipe" {
+  mkdir folder
+  echo old >real
+  ln -s ../real folder/link
+  run -0 rlock metrics --output folder/link
+  [ -L folder/link ]
+  grep -q '^rlock_up 1' real
+  mkfifo pipe
+  run -64 --separate-stderr rlock metrics --output pipe
+  says "pipe is not a regular file" "redirect standard output"
+  [ -p pipe ]
+  run -64 rlock metrics --output folder
+  ln -s nowhere lost
+  run -71 rlock metrics --output lost
+  [ -L lost ]
+  [ -z "$(find . -name '*.tmp')" ]
+}
+
 @test "promtool is content with the metrics" {
   command -v promtool >/dev/null || skip "promtool is not installed"
   run -1 rlock run measured -- false
