@@ -60,6 +60,19 @@ events() { jq -r .event "$1" | paste -sd ' '; }
   [[ $(events limit) == "acquired terminating "* ]] || fail "$(cat limit)"
   run -127 rlock run --event-log missing none -- "$here/no-such-command"
   [[ $(events missing) == acquired*failed ]] || fail "$(cat missing)"
+  jq -se '.[-1].held_ms >= 0 and (.[-1] | has("waited_ms") | not) and (map(.token) | unique | length) == 1' missing ||
+    fail "$(cat missing)"
+}
+
+@test "a disk that is full costs events, but no run; the next run begins a line of its own" {
+  run -3 --separate-stderr rlock run --event-log /dev/full full -- sh -c 'exit 3'
+  says 'warning: "full": the event log "/dev/full" lacks events of this run: No space left on device'
+  printf '{"event":"acqu' >log
+  run -0 --separate-stderr rlock run --event-log log full -- true
+  silent
+  [ "$(head -n 1 log)" = '{"event":"acqu' ]
+  sed -i 1d log
+  [ "$(events log)" = "acquired exited released" ] || fail "$(cat log)"
 }
 
 @test "TRACEPARENT of the caller is in every event, in history, status and queue, and reaches the command" {

@@ -1,6 +1,7 @@
 #include "cli/commands/event_log.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -62,11 +63,17 @@ Result<EventLog> EventLog::open(const std::string& path, const lock::AcquireCall
     return Error{ErrorKind::config, "cannot open the event log \"" + util::printable(path) +
                                         "\": " + std::strerror(errno)};
   }
-  return EventLog(std::move(file), claim);
+  struct stat info {};
+  util::Fd reader;
+  if (fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode)) {
+    reader.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  }
+  return EventLog({std::move(file), std::move(reader)}, path, claim);
 }
 
-EventLog::EventLog(util::Fd file, const lock::AcquireCall& claim)
+EventLog::EventLog(LogFile file, std::string path, const lock::AcquireCall& claim)
     : writer_(std::move(file)),
+      path_(std::move(path)),
       name_(claim.name.text()),
       owner_(claim.owner.text()),
       host_(own_record().host.value_or("")),
@@ -82,6 +89,7 @@ void EventLog::append(const run::Event& event) {
     logged.held = milliseconds_between(*acquired_, event.at);
   } else if (begins_hold(event.kind)) {
     acquired_ = event.at;
+    token_ = event.token;
     logged.waited = milliseconds_between(opened_, event.at);
   }
   append_line(logged, event.at);
@@ -91,8 +99,20 @@ void EventLog::append_attempt_end(std::string_view event_name, const std::string
   const TimePoint now = BootClock::now();
   LoggedEvent logged{event_name};
   logged.detail = detail;
-  logged.waited = milliseconds_between(opened_, now);
+  logged.token = token_;
+  if (acquired_) {
+    logged.held = milliseconds_between(*acquired_, now);
+  } else {
+    logged.waited = milliseconds_between(opened_, now);
+  }
   append_line(logged, now);
+}
+
+Status EventLog::drain(Millis timeout) {
+  const int error = writer_.drain(timeout);
+  if (error == 0) return Done{};
+  return Error{ErrorKind::system, "the event log \"" + util::printable(path_) +
+                                      "\" lacks events of this run: " + std::strerror(error)};
 }
 
 void EventLog::append_line(LoggedEvent event, TimePoint at) {

@@ -19,22 +19,25 @@ class EventLog {
   static Result<EventLog> open(const std::string& path, const lock::AcquireCall& claim);
 
   void append(const run::Event& event);
-  // How an attempt that did not get the lock ended: `skipped`, `timed-out`, `unreachable` …
+  // How a run that started no command ended: `skipped`, `timed-out`, `unreachable` …
   void append_attempt_end(std::string_view event_name, const std::string& detail);
-  // Waits until everything is written, for at most `timeout`.
-  void drain(Millis timeout) { writer_.drain(timeout); }
+  // Waits until everything is written, for at most `timeout`. ErrorKind::system if events were
+  // lost.
+  Status drain(Millis timeout);
 
  private:
-  EventLog(util::Fd file, const lock::AcquireCall& claim);
+  EventLog(LogFile file, std::string path, const lock::AcquireCall& claim);
   void append_line(LoggedEvent event, TimePoint at);
 
   LogWriter writer_;
+  std::string path_;
   std::string name_;
   std::string owner_;
   std::string host_;
   std::string traceparent_;
   TimePoint opened_;
   std::optional<TimePoint> acquired_;
+  lock::Token token_{};
 };
 
 }  // namespace rlock::cli

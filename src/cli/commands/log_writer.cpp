@@ -1,5 +1,6 @@
 #include "cli/commands/log_writer.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,25 +16,43 @@ namespace {
 
 constexpr size_t kMostUnwritten = 1 << 20;
 
-// A write that fails is ignored: a full disk must not end the command.
-void write_line(const util::Fd& file, const std::string& line) {
-  while (write(file.get(), line.data(), line.size()) < 0 && errno == EINTR) {
-  }
+// A full disk cut off the last line: of this run, or of another one.
+bool ends_amid_a_line(const util::Fd& reader) {
+  struct stat info {};
+  if (!reader || fstat(reader.get(), &info) != 0 || info.st_size == 0) return false;
+  char last = '\n';
+  return pread(reader.get(), &last, 1, info.st_size - 1) == 1 && last != '\n';
+}
+
+// 0, or the error number: a full disk must not end the command.
+int write_line(const LogFile& log, std::string line) {
+  if (ends_amid_a_line(log.reader)) line.insert(0, 1, '\n');
+  ssize_t written = 0;
+  do {
+    written = write(log.writer.get(), line.data(), line.size());
+  } while (written < 0 && errno == EINTR);
+  if (written < 0) return errno;
+  return static_cast<size_t>(written) == line.size() ? 0 : ENOSPC;
 }
 
 }  // namespace
 
 struct LogWriter::State {
-  util::Fd file;
+  LogFile log;
+  int error = 0;  // why a line was lost: the first one's
   std::mutex mutex{};
   std::condition_variable changed{};
   std::deque<std::string> lines{};  // the first one may be under way
   size_t unwritten = 0;             // bytes of them
   enum class Thread { none, runs, refused } thread = Thread::none;
+
+  void note(int failure) {
+    if (error == 0) error = failure;
+  }
 };
 
-LogWriter::LogWriter(util::Fd file) : state_(std::make_shared<State>()) {
-  state_->file = std::move(file);
+LogWriter::LogWriter(LogFile log) : state_(std::make_shared<State>()) {
+  state_->log = std::move(log);
 }
 
 void LogWriter::append(std::string line) {
@@ -44,16 +63,21 @@ void LogWriter::append(std::string line) {
     if (started) (void)shared.release();
     state_->thread = started ? State::Thread::runs : State::Thread::refused;
   }
-  if (state_->thread == State::Thread::refused) return write_line(state_->file, line);
-  if (state_->unwritten + line.size() > kMostUnwritten) return;
+  if (state_->thread == State::Thread::refused) {
+    return state_->note(write_line(state_->log, std::move(line)));
+  }
+  if (state_->unwritten + line.size() > kMostUnwritten) return state_->note(EAGAIN);
   state_->unwritten += line.size();
   state_->lines.push_back(std::move(line));
   state_->changed.notify_all();
 }
 
-void LogWriter::drain(Millis timeout) {
+int LogWriter::drain(Millis timeout) {
   std::unique_lock lock(state_->mutex);
-  state_->changed.wait_for(lock, timeout, [&] { return state_->lines.empty(); });
+  if (!state_->changed.wait_for(lock, timeout, [&] { return state_->lines.empty(); })) {
+    state_->note(ETIMEDOUT);
+  }
+  return state_->error;
 }
 
 void* LogWriter::write_lines(void* state) {
@@ -64,8 +88,9 @@ void* LogWriter::write_lines(void* state) {
     queue.changed.wait(lock, [&] { return !queue.lines.empty(); });
     const std::string line = queue.lines.front();
     lock.unlock();
-    write_line(queue.file, line);
+    const int error = write_line(queue.log, line);
     lock.lock();
+    queue.note(error);
     queue.unwritten -= line.size();
     queue.lines.pop_front();
     queue.changed.notify_all();

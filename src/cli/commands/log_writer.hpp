@@ -8,16 +8,22 @@
 
 namespace rlock::cli {
 
+struct LogFile {
+  util::Fd writer{};  // appends
+  util::Fd reader{};  // none where it is no regular file, or may not be read
+};
+
 // Writes lines to a file from a thread of its own: a disk that hangs must cost no lease. Where no
 // thread can be started the caller's writes them.
 class LogWriter {
  public:
-  explicit LogWriter(util::Fd file);
+  explicit LogWriter(LogFile log);
 
   // One write(2) a line. While the file takes none, lines beyond kMostUnwritten bytes are lost.
   void append(std::string line);
-  // Returns once everything is written, or after `timeout`.
-  void drain(Millis timeout);
+  // Returns once everything is written, or after `timeout`. 0, or the error number of the first
+  // line that was lost; ETIMEDOUT where some are not written yet.
+  int drain(Millis timeout);
 
  private:
   struct State;

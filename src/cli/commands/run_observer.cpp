@@ -273,7 +273,10 @@ void RunObserver::log_attempt_end(std::string_view event, const std::string& det
 
 void RunObserver::finish_log() {
   std::lock_guard guard(mutex_);
-  if (log_) log_->drain(kFinalPrintTimeout);
+  if (!log_) return;
+  if (auto written = log_->drain(kFinalPrintTimeout); !written) {
+    print_message("warning: " + in_quotes(name_.text()) + ": " + written.error().text);
+  }
 }
 
 void RunObserver::finish_output() {
