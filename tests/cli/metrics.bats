@@ -63,16 +63,16 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   mkdir folder
   echo old >real
   ln -s ../real folder/link
-  run -0 rlock metrics --output folder/link
+  run -64 rlock metrics --output folder/link
   [ -L folder/link ]
-  grep -q '^rlock_up 1' real
+  [ "$(cat real)" = old ]
   mkfifo pipe
   run -64 --separate-stderr rlock metrics --output pipe
   says "pipe is not a regular file" "redirect standard output"
   [ -p pipe ]
   run -64 rlock metrics --output folder
   ln -s nowhere lost
-  run -71 rlock metrics --output lost
+  run -64 rlock metrics --output lost
   [ -L lost ]
   [ -z "$(find . -name '*.tmp')" ]
 }

@@ -318,12 +318,11 @@ Check independence_check(const std::vector<ServerReport>& reports) {
   }
   if (seen.size() == reports.size())
     return {"independence", Grade::ok, "all servers are different"};
-  const bool all_answered =
-      std::none_of(reports.begin(), reports.end(),
-                   [](const ServerReport& report) { return report.contact_error.has_value(); });
-  if (!all_answered) {
-    return {"independence", Grade::warn,
-            "rlock compared only the servers that answered: they are different",
+  const bool some_silent =
+      std::any_of(reports.begin(), reports.end(),
+                  [](const ServerReport& report) { return report.contact_error.has_value(); });
+  if (some_silent) {
+    return {"independence", Grade::warn, "some servers did not answer: rlock cannot compare them",
             "run doctor again when every server answers"};
   }
   return {"independence", Grade::warn, "some servers do not report their identity (run_id)",

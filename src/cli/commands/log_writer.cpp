@@ -66,7 +66,7 @@ void LogWriter::append(std::string line) {
   if (state_->thread == State::Thread::refused) {
     return state_->note(write_line(state_->log, std::move(line)));
   }
-  if (state_->unwritten + line.size() > kMostUnwritten) return state_->note(EAGAIN);
+  if (state_->unwritten + line.size() > kMostUnwritten) return state_->note(EBUSY);
   state_->unwritten += line.size();
   state_->lines.push_back(std::move(line));
   state_->changed.notify_all();
@@ -75,7 +75,7 @@ void LogWriter::append(std::string line) {
 int LogWriter::drain(Millis timeout) {
   std::unique_lock lock(state_->mutex);
   if (!state_->changed.wait_for(lock, timeout, [&] { return state_->lines.empty(); })) {
-    state_->note(ETIMEDOUT);
+    state_->note(EBUSY);
   }
   return state_->error;
 }

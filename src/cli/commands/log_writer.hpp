@@ -22,7 +22,7 @@ class LogWriter {
   // One write(2) a line. While the file takes none, lines beyond kMostUnwritten bytes are lost.
   void append(std::string line);
   // Returns once everything is written, or after `timeout`. 0, or the error number of the first
-  // line that was lost; ETIMEDOUT where some are not written yet.
+  // line that was lost; EBUSY where the file did not take the lines in time.
   int drain(Millis timeout);
 
  private:

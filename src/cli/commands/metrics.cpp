@@ -3,11 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "cli/commands/commands.hpp"
@@ -123,27 +120,19 @@ Status write_all(int fd, std::string_view text) {
   return Done{};
 }
 
-// The file that a rename is to replace: never a link, and never a device or a pipe, which others
-// would miss.
-Result<std::string> file_to_replace(const std::string& path) {
+// A device or a pipe would be missed by others. A link is not followed, either: who may write in
+// its folder could have anything replaced.
+Status check_replaceable(const std::string& path) {
   struct stat info {};
-  if (lstat(path.c_str(), &info) != 0) {
-    if (errno == ENOENT) return path;
-    return file_error("write", path);
-  }
-  std::array<char, PATH_MAX> real;
-  if (realpath(path.c_str(), real.data()) == nullptr || stat(real.data(), &info) != 0) {
-    return file_error("write", path);
-  }
-  if (S_ISREG(info.st_mode)) return std::string(real.data());
+  if (lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return Done{};
   return Error{ErrorKind::usage, "--output replaces FILE, but " + util::printable(path) +
                                      " is not a regular file; redirect standard output instead"};
 }
 
 // Written beside and renamed, so that a collector never reads half of it. The collector reads
 // files whose names end in .prom.
-Status write_file(const std::string& name, const std::string& text) {
-  TRY(auto path, file_to_replace(name));
+Status write_file(const std::string& path, const std::string& text) {
+  TRY_STATUS(check_replaceable(path));
   const std::string beside = path + "." + std::to_string(getpid()) + ".tmp";
   util::Fd file(open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!file) return file_error("write", beside);

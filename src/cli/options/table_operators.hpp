@@ -64,8 +64,8 @@ inline constexpr OptionRow kOperatorOptions[] = {
      .metavar = "FILE",
      .help = "write to FILE, which is replaced at once",
      .manual = "Use it for a collector that reads FILE. rlock writes beside FILE and renames, so "
-               "that nobody reads half of it. rlock follows a link, and refuses FILE if it is not "
-               "a regular file. If the server does not answer, FILE says rlock_up 0.",
+               "that nobody reads half of it. rlock refuses FILE if it exists and is not a regular "
+               "file. If the server does not answer, FILE says rlock_up 0.",
      .commands = kMetrics},
     {.id = Opt::within,
      .name = "within",
