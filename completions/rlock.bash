@@ -3,7 +3,7 @@
 
 # ---- generated from the options table ----
 
-_rlock_commands=(run acquire renew release status queue watch force-unlock history forget metrics check doctor completion)
+_rlock_commands=(run acquire renew release status queue watch force-unlock history forget metrics check doctor config local completion)
 
 # rows: each option of command $1 with what it takes.
 _rlock_rows() {
@@ -31,10 +31,12 @@ _rlock_rows() {
       '--superseded-exit-code N'
       '--no-reentrant '
       '--wait-descendants '
+      '--contain '
       '--format native|plain|redisson'
       '--fail-open '
       '--hide-command '
       '--event-log FILE'
+      '--report '
       '--history N'
       '--reason TEXT'
       '-u,--url URL'
@@ -336,6 +338,45 @@ _rlock_rows() {
       '-h,--help '
       '-V,--version '
     ) ;;
+    config) rows=(
+      '-u,--url URL'
+      '--user NAME'
+      '--password-file FILE'
+      '--password-command CMD'
+      '--cacert FILE'
+      '--cacertdir DIR'
+      '--cert FILE'
+      '--key FILE'
+      '--sni NAME'
+      '--insecure '
+      '--prefix TEXT'
+      '--connect-timeout DUR'
+      '--config FILE'
+      '--json '
+      '-q,--quiet '
+      '-v,--verbose '
+      '-h,--help '
+      '-V,--version '
+    ) ;;
+    local) rows=(
+      '-u,--url URL'
+      '--user NAME'
+      '--password-file FILE'
+      '--password-command CMD'
+      '--cacert FILE'
+      '--cacertdir DIR'
+      '--cert FILE'
+      '--key FILE'
+      '--sni NAME'
+      '--insecure '
+      '--prefix TEXT'
+      '--connect-timeout DUR'
+      '--config FILE'
+      '-q,--quiet '
+      '-v,--verbose '
+      '-h,--help '
+      '-V,--version '
+    ) ;;
     completion) rows=(
       '-u,--url URL'
       '--user NAME'
@@ -394,7 +435,9 @@ _rlock_operands() {
     forget) operands=NAME ;;
     metrics) operands=NAME... ;;
     check) operands=NAME ;;
-    doctor) operands='[options]' ;;
+    doctor) operands='' ;;
+    config) operands='' ;;
+    local) operands='stop' ;;
     completion) operands='bash|zsh|fish' ;;
     *) operands='' ;;
   esac
@@ -527,7 +570,7 @@ _rlock_offer_operands() {
   local -a values
   _rlock_operands "$2"
   case $operands,$3 in
-    *'|'*,0)
+    [a-z]*,0)
       IFS='|' read -r -a values <<<"$operands"
       _rlock_offer "$1" "${values[@]}"
       ;;

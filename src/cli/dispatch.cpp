@@ -7,6 +7,7 @@
 #include "cli/output/console.hpp"
 #include "cli/output/exit_code.hpp"
 #include "cli/settings/config.hpp"
+#include "cli/settings/connect.hpp"
 #include "cli/version.hpp"
 #include "run/signals.hpp"
 
@@ -20,13 +21,14 @@ int fail_early(const Error& error, const Invocation& invocation) {
 
 struct Dispatcher {
   int operator()(const Help& help) const {
-    return print_result(help.command ? command_help(*help.command) : general_help());
+    return print_result(help.command ? command_help(*help.command, help.length)
+                                     : general_help(help.length));
   }
   int operator()(const Version&) const {
     return print_result(std::string("rlock ") + kVersion + "\n");
   }
-  int operator()(const ShortHelp&) const {
-    write_stderr(short_help(), Millis(1000));
+  int operator()(const NoCommand&) const {
+    write_stderr(general_help(HelpLength::brief), Millis(1000));
     return kUsage;
   }
   int operator()(Invocation& invocation) const {
@@ -63,6 +65,10 @@ struct Dispatcher {
         return check_command(invocation);
       case CommandId::doctor:
         return doctor_command(invocation);
+      case CommandId::config:
+        return config_command(invocation);
+      case CommandId::local:
+        return local_command(invocation);
       case CommandId::completion:
         break;
     }
@@ -87,7 +93,9 @@ int dispatch(const std::vector<std::string>& words) {
 int run_program(int argc, char** argv) {
   run::open_standard_descriptors();
   try {
-    return dispatch({argv + (argc > 0 ? 1 : 0), argv + argc});
+    const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+    hide_passwords({argv, static_cast<size_t>(argc)});
+    return dispatch(words);
   } catch (const std::exception& error) {
     print_message(std::string("internal error: ") + error.what());
     return kInternal;

@@ -66,6 +66,7 @@ struct Failure {
   ServerTime at{};
   Millis took{0};
   std::string result{};  // `exit:7`, `signal:9`, max-run, lost, expired, forced
+  std::string record{};  // empty where the history does not have it as the last run
 };
 struct Snapshot {
   bool known = false;           // some key of the lock exists
@@ -110,7 +111,8 @@ struct Run {
   std::string how;     // released, expired, forced
   std::string result;  // as the release gave it; `-`: unknown
   std::string record{};
-  std::string note{};  // of the operator who broke the lock, or its cool-down
+  std::string note{};    // of the operator who broke the lock, or its cool-down
+  ServerTime renewed{};  // the last renewal of one that expired, `until` its lease ended; else 0
 };
 // Acquisitions that were refused or timed out between two runs.
 struct Skips {
@@ -121,12 +123,15 @@ struct Skips {
   uint64_t done = 0;     // of them, those that ended since the work was done
 };
 using HistoryRow = std::variant<Run, Skips>;
+using HistoryRows = std::vector<HistoryRow>;
 
 struct NamesPage {
   std::vector<std::string> names;  // may repeat between pages
   std::string cursor{};            // empty: that was the last page
-  // Of the names: those with a holder or waiters, and some that had them within the last minute.
+  // Of the names: those with a holder or waiters, and some that are free: their last run died.
   std::vector<std::string> in_use{};
+  // Of a quorum, on the first page: the servers that gave no usable reply.
+  std::vector<SilentServer> silent{};
 };
 
 // Each call may be sent again with the same arguments when its reply was lost.
@@ -147,6 +152,13 @@ class LockInspector {
   }
   // The newest `rows` of the history.
   virtual InFlight<std::vector<HistoryRow>> history(const LockName& name, uint64_t rows) = 0;
+  // The same of several locks at once, as inspect_all(). A usage error where there is no list of
+  // all locks.
+  virtual InFlight<std::vector<Result<HistoryRows>>> histories(const std::vector<LockName>&,
+                                                               uint64_t) {
+    return std::make_unique<ReadyReply<std::vector<Result<HistoryRows>>>>(
+        Error{ErrorKind::usage, "locks of this format cannot be listed"});
+  }
   // Names of the locks under the prefix, a page at a time; cursor empty for the first.
   virtual InFlight<NamesPage> list_names(const std::string& cursor) = 0;
   // Where list_names() goes on when the server that has the page at `cursor` cannot be had; empty:

@@ -41,6 +41,10 @@ class LeaseMonitor {
   TimePoint terminate_at() const;
   TimePoint kill_at() const { return deadline() - timing::kill_margin(settings_.ttl); }
   TimePoint guard_kill_at() const { return deadline() - timing::guard_margin(settings_.ttl); }
+  // From then on the guard has to know how large the tree is.
+  TimePoint guard_count_at() const {
+    return guard_kill_at() - timing::large_tree_margin(settings_.ttl);
+  }
 
  private:
   Millis renew_interval();

@@ -24,6 +24,10 @@ constexpr Millis kill_margin(Millis ttl) {
 constexpr Millis guard_margin(Millis ttl) {
   return kill_margin(ttl) / 2;
 }
+// By how much more the guard may be ahead beside a tree of thousands, which takes its time to die.
+constexpr Millis large_tree_margin(Millis ttl) {
+  return std::min(ttl * 3 / 10, Millis(5000));
+}
 // What the command has of each lease before TERM, whatever --kill-after says; also the least that
 // must be left of a lease that a command starts under.
 constexpr Millis usable_lease(Millis ttl) {
@@ -165,7 +169,8 @@ inline constexpr Millis kShortestRequest{1000};
 inline constexpr Millis kGuardSettle{50};
 // Between looks at another user's processes, whose end is not announced.
 inline constexpr Millis kRefusedLook{500};
-// How long a guard whose rlock is gone tries to end the command: it has nobody to report to.
+// The lease is over and rlock is gone: how long a guard beside processes of which none dies any
+// more goes on. It has nobody to report to.
 inline constexpr Millis kOrphanedGuardTime{5000};
 // A guard that makes no progress with an ending for so long is stopped or starved.
 inline constexpr Millis kGuardProgress{50};
@@ -173,18 +178,31 @@ inline constexpr Millis kGuardProgress{50};
 inline constexpr Millis kWalkTime{50};
 // One that passes a signal on: whom it does not reach is not asked to end. It never goes on when
 // the command has to be killed.
-inline constexpr Millis kSignalTime{1000};
-// For reaping the dead, while others are still to be killed.
+inline constexpr Millis kSignalTime{5000};
+// For reaping the dead, while others are still to be killed; among thousands a look at each takes
+// longer.
 inline constexpr Millis kReapTime{2};
+inline constexpr Millis kLongReapTime{100};
+// Where nobody dies any more, a walk that kills may take longer than a round.
+inline constexpr Millis kDeepWalk{500};
 // One round of killing, before its caller looks after other things again.
 inline constexpr Millis kKillRound{20};
+// What a process takes to die, on a small machine that has other things to do.
+inline constexpr Nanos kDeathTime{200'000};
+// For counting the processes of the tree: with more than that the margin is the largest.
+inline constexpr Millis kCountTime{100};
 // Between rounds, doubled: what was killed needs a moment to die.
 inline constexpr Millis kFirstKillPause{1};
 inline constexpr Millis kLongestKillPause{16};
-// What has not died of KILL by then hangs in the kernel: from then on a round comes this often.
+// When no process has died for so long, those that are left hang in the kernel: from then on a
+// round comes this often.
 inline constexpr Millis kDyingTime{1000};
 inline constexpr Millis kStuckPause{500};
-// The lease is lost: how long what does not die of KILL is waited for before it is reported.
+// The kernel kills all in a namespace at once, but on a busy machine it takes seconds to take
+// thousands of dead processes away; what is left after this time hangs in the kernel.
+inline constexpr Millis kNamespaceDyingTime{10'000};
+// The lease is lost and over: how long what does not die of KILL is waited for before it is
+// reported.
 inline constexpr Millis kLostDyingTime{5000};
 // Between reports of what cannot be ended: doubled.
 inline constexpr Millis kFirstReport{60'000};

@@ -25,6 +25,7 @@ const char* why_bad_name(std::string_view text) {
     bool c1 = c == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0;
     if (c < 0x20 || c == 0x7F || c1) return "control characters are not allowed";
     if (c == '{' || c == '}') return "{ and } are not allowed";
+    if (c == '*' || c == '?' || c == '[') return "*, ? and [ are not allowed, they make a pattern";
   }
   return nullptr;
 }

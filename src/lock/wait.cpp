@@ -269,7 +269,8 @@ PollResult WaitLoop::drive_ticking(Request& request, TimePoint deadline) {
 Millis WaitLoop::time_to_block(const WaitState& state, const Queued& queued) {
   const Millis jitter = timing::wait_jitter(state.slice);
   const Millis usual = random_between(state.slice - jitter, state.slice + jitter);
-  return std::max(Millis(1), std::min(usual, queued.look_again.value_or(usual)));
+  const Millis soonest = std::min(queued.look_again.value_or(usual), observer_.ask_again_after());
+  return std::max(Millis(1), std::min(usual, soonest));
 }
 
 Millis WaitLoop::poll_pause(const WaitState& state) {

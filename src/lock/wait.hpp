@@ -39,6 +39,8 @@ class WaitObserver {
   // That request, or a later one, brought no grant.
   virtual void not_granted() {}
   virtual void queued(const Queued&) {}
+  // After which time in the queue queued() is wanted again, if the wait goes on.
+  virtual Millis ask_again_after() const { return Millis::max(); }
   virtual void transient_error(const Error&) {}
   // Once: the server does not keep a waiter waiting, which asks about once a second from now on.
   virtual void must_poll(const Error&) {}

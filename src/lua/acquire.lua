@@ -1,262 +1,205 @@
--- The usual way of acquire.
+-- acquire: joins the queue, keeps the position there alive, claims a grant. May be sent again.
+-- ARGV: owner, its earlier ticket or 0, limit, ttl, min-hold, responsive 0|1|2, wait|never, max-queue or '', record,
+--       over a quorum the number of the attempt, else 0; the user's name, for whom the ACL is asked once an hour;
+--       what is done once: a field of ONCE or '', its span, how long ago the owner first asked, after how many failures
+--       it gives up or ''; the sixteenth: rows that the history keeps from this run on, else 100; the seventeenth: of one
+--       that supersedes others its number or '+', else ''; the eighteenth: over a quorum, of what is done once, up to
+--       which token others have forgotten it, else 0
+-- Returns: granted token slot-or-0 | queued ticket position look-again-or--1 holder slice | busy waiters holder
+--          | superseded record-of-the-newer
+--          | gone kind note | more | done ended took record token | failed times
+--          (look-again: when a lease may end; slice: after which to ask again in any case). With once, granted, queued and
+--          busy end in the token up to which everything was forgotten, or 0
+local owner, given_ticket, limit, ttl, min_hold, responsive, queueing, max_queue, record, attempt, user, once_field,
+      once_span, asked_ago, max_failures, history_rows, supersede, forgotten = unpack(ARGV)
 limit, ttl, min_hold = tonumber(limit), tonumber(ttl), tonumber(min_hold)
-local stamp = 2 * tonumber(attempt or 0)
-local what = (once_field or '') ~= '' and
-             {field = once_field, span = tonumber(once_span), asked = now - tonumber(asked_ago),
-              max = tonumber(max_failures)} or nil
-do
-  local known_once = what and once_of(read_line(owner))
-  if known_once then what.asked = math.min(what.asked, known_once.asked) end
+local stamp = 2 * (attempt or 0)
+local rows = tonumber(history_rows or '') or RUNS
+local supersedes = (supersede or '') ~= '' and s.supersede_part()
+local what = (once_field or '') ~= '' and s.what_once()
+local reply
+local caller = owner  -- is not woken: it reads the reply
+local grant_until     -- it is granted the lock at once
+
+-- How many times the shortest slice a waiter at this place, from 0, may block before it asks again.
+local function slices_at(place) return math.min(MOST_SLICES, 1 + math.floor(place / NEAR)) end
+
+-- ALIVE has when a waiter's heartbeat ends; a quarter of a ms for each slice after the first shows how long it was. Where
+-- memory is full the first write must be one that the server accepts.
+local function beat()
+  local slices = slices_at(s.n_queue > NEAR and call('ZRANK', QUEUE, owner) or 0)
+  s.latest_beat = now + HEARTBEAT * slices + (slices - 1) / 4
+  if type(redis.pcall('ZADD', ALIVE, s.latest_beat, owner)) == 'number' then return end
+  s.touch()
+  call('ZADD', ALIVE, s.latest_beat, owner)
 end
 
--- With the token up to which everything was forgotten: a member of a quorum that was down does not know of it.
-local function with_forgotten(reply)
-  if what then reply[#reply + 1] = math.max(forgotten_token(), read_mark(what.field).forgotten) end
-  return reply
-end
-
-local function words_of_line()
-  return once_words(what) .. ((supersede or '') ~= '' and ' supersede=' .. supersede or '')
-end
-
-local function ended_reply()
-  local scores = n_released > 0 and call('ZMSCORE', RELEASED, owner, owner .. ':0') or {}
-  local end_kind = kind_of(scores[1])
-  if end_kind == DONE and what then
-    local failures = tonumber(string.match(note_of(owner), '^failed (%d+)$'))
-    return decided(what) or failures and {'failed', failures} or {'gone', 'done', ''}
-  end
-  if end_kind and end_kind > REQUEUED then return {'gone', KINDS[end_kind], note_of(owner)} end
-  if kind_of(scores[2]) then return {'gone', 'released', ''} end
-  if is_late(owner, stamp) then return {'gone', 'cancelled', ''} end
-  return nil
-end
-
--- Of the waiters that supersede others only one stays: that with the greatest number; without numbers the last one.
-local superseded_reply, replaces, take_over, note_newest, overtaken
-do
-  local number = tonumber(supersede or '')
-  local function number_of(line) return tonumber(string.match(line.words, ' supersede=(%d+)')) end
-
-  local function other_one()
-    local other = (supersede or '') ~= '' and read_mark('waits').record or ''
-    return other ~= '' and other ~= owner and queue_ticket(other) and other or nil
-  end
-
-  -- To one that is older than another that waits, or that was granted the lock before.
-  function superseded_reply()
-    local newest = number and read_mark('newest')
-    if newest and newest.token > number then return {'superseded', newest.record} end
-    local other = other_one()
-    local line = other and read_line(other)
-    if not line then return nil end
-    local its, older = number_of(line), false
-    if number and its then
-      older = number < its
-    else
-      older = tonumber(given_ticket) > 0 and tonumber(given_ticket) < tonumber(queue_ticket(other))
-    end
-    return older and {'superseded', line.record} or nil
-  end
-
-  -- A newer one has held the lock since this one was granted it: cancels the grant.
-  function overtaken(line)
-    local newest = number and line.state == 'granted' and read_mark('newest')
-    if not newest or newest.token <= number then return nil end
-    dismiss(owner, record, SUPERSEDED, newest.record)
-    admit()
-    return {'superseded', newest.record}
-  end
-
-  function replaces() return other_one() ~= nil end
-
-  local function replace(other) dismiss(other, read_line(other).record, SUPERSEDED, record) end
-
-  -- Joins the queue in the place of the older one, and returns its ticket; nil where there is none.
-  function take_over()
-    local other = other_one()
-    local ticket = other and tonumber(queue_ticket(other))
-    if other then replace(other) end
-    if (supersede or '') ~= '' then
-      local waits = read_mark('waits')
-      waits.record = owner
-      write_mark({field = 'waits', span = 0}, waits)
-    end
-    return ticket
-  end
-
-  -- An older one that has come since the grant must not run after this one.
-  function note_newest()
-    if not number or not note_number(number, record) then return end
-    local other = other_one()
-    if other and (number_of(read_line(other)) or number) < number then replace(other) end
-  end
-end
-
-local function claim(line)
-  if not line then return {'gone', 'expired', ''} end
-  if line.state == 'revoked' then return {'gone', 'forced', note_of(owner)} end
-  local newer = overtaken(line)
-  if newer then return newer end
-  note_newest()
-  note_stamp(owner, stamp)
-  note_keep(keep_from_now)  -- a sweep may write the row of this run
-  local entries = live_entries(line)
-  entries['0'] = math.max(entries['0'] or 0, now + ttl)
-  if stamp == 0 then line.state = 'held' end
-  call('HSET', WHO, '+' .. owner, line_text(line))
-  call('ZADD', HOLDERS, int(write_entries(owner, entries)), owner)
-  return with_forgotten({'granted', line.token, slot_of(line.words)})
-end
-
-local function refresh_heartbeat()
-  local place = n_queue > NEAR and call('ZRANK', QUEUE, owner) or 0
-  call('ZADD', ALIVE, beat_score(slices_at(place)), owner)
-end
-
--- Over a quorum the client chooses the ticket: the same on all servers, and never one of their tokens. A ticket of a
--- client whose clock is ahead becomes the time here, or all later waiters would be served before it.
-local function join_queue()
-  local ticket, end_kind = tonumber(given_ticket), tombstone(owner)
-  local taken = take_over()
-  if taken then
-    ticket = ticket > 0 and math.min(ticket, taken) or taken
-  elseif stamp == 0 then
-    if ticket == 0 or end_kind == REQUEUED then
-      ticket = issue()
-    elseif end_kind == EXPIRED then
-      add_tombstone(owner, REQUEUED)
-    end
-    meta.last = math.max(meta.last, ticket)
-  else
-    ticket = math.min(ticket, now_us)
-  end
-  if meta.created == 0 then meta.created = now_us end
-  n_queue = n_queue + 1
-  call('ZADD', QUEUE, int(ticket), owner)
+local function write_waiter()
   call('HSET', WHO, owner, record, '+' .. owner,
-       line_text({state = 'waiting', limit = limit, token = 0, since = now, ttl = ttl,
-                  min_hold = min_hold, responsive = responsive, words = words_of_line()}))
+       s.line_text({state = 'waiting', limit = limit, token = 0, since = now, ttl = ttl, min_hold = min_hold,
+                    responsive = responsive, words = (what or supersedes) and s.words_of_line() or ''}))
 end
 
-local function queued_reply()
-  local position = call('ZRANK', QUEUE, owner)
-  local look_again = -1
-  if position < 5 then
-    look_again = math.max(1, math.min(earliest_end() - now, 3600000) + 50 * position)
-  end
-  return with_forgotten({'queued', tonumber(call('ZSCORE', QUEUE, owner)), position + 1, look_again, some_holder(),
-                         SLICE * slices_at(position)})
-end
-
--- Whether what it asks for is done, or failed too often, and nothing runs under its hold yet.
-local function done_reply()
-  local line = what and held_until(owner) and read_line(owner)
-  if not what or (line and line.state ~= 'granted') then return nil end
-  return decided(what)
-end
-
--- A newcomer that is refused leaves no tombstone: a word shows that the last one was counted, in case it asks again.
-local function note_refusal(is_done)
-  local counted = ' skipped=' .. string.sub(owner, 1, 8)
-  if string.match(words, ' skipped=%S+') == counted then return end
-  words = string.gsub(words, ' skipped=%S+', '') .. counted
-  note_skip(record, is_done)
-end
-
--- It cancels its grant, and gives up its place in the queue.
-local function leave_as_done(verdict)
-  keep_mark(what)
-  if queue_ticket(owner) or held_until(owner) then
-    dismiss_as_done(owner, record, verdict)
-  else
-    note_refusal(verdict[1] == 'done')
-  end
-  admit()
-end
-
-local reply = ended_reply()
+local ends = call('ZMSCORE', RELEASED, owner, owner .. ':0')
+local newest = stamp == 0 and 0 or s.several and s.stamp_of(owner) or lone and lone.owner == owner and lone.stamp or 0
+reply = (ends[1] or ends[2] or stamp < newest) and s.ended_reply(ends)
 if reply then return reply end
 
-do
-  local newcomer = not (held_until(owner) or queue_ticket(owner))
-  local denial = newcomer and denied()
-  if denial then return redis.error_reply(denial) end
-  if not newcomer or done_reply() then touch() end
+local held, ticket, joined
+if first_holder == owner then
+  held = first_end
+elseif s.several then
+  held = s.n_holders > 1 and tonumber(call('ZSCORE', HOLDERS, owner) or nil)
+  ticket = not held and s.n_queue > 0 and call('ZSCORE', QUEUE, owner)
 end
-unfold()
-if what and (forgotten or '0') ~= '0' then
-  -- Another server says that this was forgotten.
-  local mark, through = read_mark(what.field), agreed(forgotten)
-  if mark.ended > 0 and mark.token <= through then forget_mark(what, mark, through) end
-end
-local could_end = n_holders > 0
--- A waiter that asks in the last millisecond of its heartbeat is in time: it must not be swept.
-if n_alive > 0 and tonumber(call('ZSCORE', ALIVE, owner) or 0) == now then refresh_heartbeat() end
-sweep()
-
--- The sweep may have ended this owner's revoked lease just now.
-if could_end then reply = ended_reply() end
-if reply then
-  finish(owner)
-  return reply
-end
-
-reply = done_reply()
-if reply then
-  leave_as_done(reply)
-  finish(owner)
-  return with_wakes(reply)
-end
-
-if held_until(owner) then
-  reply = claim(read_line(owner))
-  finish(owner)
-  return with_wakes(reply)
-end
-
-if not queue_ticket(owner) then
-  reply = superseded_reply()
-  admit()
-  if reply then
-    note_refusal()
-    finish(owner)
-    return with_wakes(reply)
+local newcomer = not (held or ticket)
+if newcomer or what then call('LLEN', HISTORY) end
+-- What the ACL denies is found before anything is written, since a denied release would keep the lock, and a denied wake
+-- would go unnoticed.
+if newcomer and redis.acl_check_cmd then
+  local verdict = ' acl:' .. (user or '') .. '='
+  local _, at = string.find(s.words, verdict, 1, true)
+  local function is_known(until_ms) return now < tonumber(until_ms) and tonumber(until_ms) <= now + HOUR end
+  if not at or not user or not is_known(string.match(s.words, '^%d+', at + 1) or 0) then
+    local denial = s.denied(verdict, is_known)
+    if denial then return redis.error_reply(denial) end
   end
-  if must_retry then
-    finish(owner)
-    return with_wakes({'more'})
-  end
-  local waiters = n_queue > 0 and call('ZCARD', QUEUE) or 0
-  if waiters == 0 and fits(limit) then
-    -- Over a quorum the write-back of the token claims it.
-    local line = {state = stamp == 0 and 'held' or 'granted', limit = limit, since = now, ttl = ttl,
-                  min_hold = min_hold, responsive = responsive, words = words_of_line()}
-    note_newest()
-    note_stamp(owner, stamp)
-    note_keep(keep_from_now)
-    grant(owner, line, now + ttl, stamp, owner, record)
-    finish(owner)
-    return with_wakes(with_forgotten({'granted', line.token, slot_of(line.words)}))
-  end
-  local full = max_queue ~= '' and waiters >= tonumber(max_queue)
-  -- One that waited here before only comes back to its place.
-  if full and (stamp == 0 and tonumber(given_ticket) > 0 or stamp_of(owner) > 0) then full = false end
-  if queueing == 'never' or full and not replaces() then
-    note_refusal()
-    finish(owner)
-    return with_wakes(with_forgotten({'busy', waiters, some_holder()}))
-  end
-  join_queue()
+end
+if held and (s.unswept or supersedes) or what and s.done_reply() then s.touch() end
+if what and (forgotten or '0') ~= '0' then s.forget_as_others() end
+-- A waiter that asks before it was swept is in time.
+if ticket then beat() end
+if s.unswept then
+  s.sweep_ended()
+  -- It may have ended this owner's hold just now.
+  ends = call('ZMSCORE', RELEASED, owner, owner .. ':0')
+  reply = s.ended_reply(ends)
+  held, ticket = s.held_until(owner), s.queue_ticket(owner)
+end
+if not reply and what then
+  reply = s.done_reply()
+  if reply then s.leave_as_done(reply) end
 end
 
-refresh_heartbeat()
-note_stamp(owner, stamp)
-admit()
-if held_until(owner) then
-  reply = claim(read_line(owner))
-else
-  reply = must_retry and {'more'} or queued_reply()
+if not reply and not held then
+  local holder = s.n_holders > 0 and s.some_holder()
+  -- Behind one that excludes all others nobody is served.
+  local blocked = s.n_holders == 1 and holder and holder[3] == 1
+  if not ticket then
+    reply = supersedes and supersedes.superseded_reply() or nil
+    if s.n_queue > 0 and not blocked then s.admit() end
+    if reply then s.note_refusal() end
+  elseif call('HEXISTS', WHO, '+' .. owner) == 0 then
+    write_waiter()  -- it was deleted
+    s.queue_is_new = true
+  end
+  if not reply and not ticket then
+    local waiters = s.n_queue > 0 and call('ZCARD', QUEUE) or 0
+    local full = max_queue ~= '' and waiters >= tonumber(max_queue)
+    -- One that waited here before only comes back to its place.
+    if full and (stamp == 0 and tonumber(given_ticket) > 0 or s.stamp_of(owner) > 0) then full = false end
+    if s.must_retry then
+      reply = {'more'}
+    elseif waiters == 0 and not blocked and (s.n_holders == 0 or s.fits(limit)) then
+      if s.lone then s.unfold() end
+      grant_until = now + ttl
+    elseif queueing == 'never' or full and not (supersedes and supersedes.replaces()) then
+      s.note_refusal()
+      reply = {'busy', waiters, s.some_holder()}
+      if what then s.with_forgotten(reply) end
+    else
+      if s.lone then s.unfold() end
+      -- Over a quorum the client chooses the ticket: the same on all servers, and never one of their tokens. A ticket of a
+      -- client whose clock is ahead becomes the time here, or all later waiters would be served before it.
+      local at = tonumber(given_ticket)
+      local end_kind = ends[1] and s.kind_of(ends[1])
+      local taken = supersedes and supersedes.take_over()
+      if taken then
+        at = at > 0 and math.min(at, taken) or taken
+      elseif stamp > 0 then
+        at = math.min(at, now_us)
+      elseif at == 0 or end_kind == REQUEUED then
+        at = s.issue()
+      elseif end_kind == EXPIRED then
+        s.add_tombstone(owner, REQUEUED)
+      end
+      at = type(at) == 'number' and s.int(at) or at
+      if stamp == 0 and not taken and meta.last - at < 0 then meta.last = at end
+      if meta.created == '0' then meta.created = s.int(now_us) end
+      s.queue_is_new = s.queue_is_new or s.n_queue == 0
+      s.n_queue, s.several, s.changed = s.n_queue + 1, true, true
+      write_waiter()
+      call('ZADD', QUEUE, at, owner)
+      beat()
+      joined = at
+    end
+  end
+  if not reply and not grant_until then
+    if ticket then caller = nil end  -- nobody may read the reply to a late copy of its request
+    if stamp > 0 then s.note_stamp(owner, stamp) end
+    if not blocked then
+      s.admit()
+      held, holder = s.held_until(owner), s.some_holder()
+    end
+    if not held and s.must_retry then
+      reply = {'more'}
+    elseif not held then
+      local position, look_again = call('ZRANK', QUEUE, owner), -1
+      if position < 5 then
+        local first = s.first_end
+        if s.holders_moved then first = tonumber(call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2] or math.huge) end
+        look_again = math.max(1, math.min(first - now, HOUR) + 50 * position)
+      end
+      reply = {'queued', tonumber(ticket or joined), position + 1, look_again, holder,
+               SLICE * slices_at(position)}
+      if what then s.with_forgotten(reply) end
+    end
+  end
 end
-finish(owner)
-return with_wakes(reply)
+
+-- Claims its grant, or has it already.
+if held and not reply then
+  caller = owner
+  local line = s.lone or s.read_line(owner)
+  if line.state == 'revoked' then
+    reply = {'gone', 'forced', s.note_of(owner)}
+  elseif line.token ~= '0' then
+    reply = supersedes and supersedes.overtaken(line)
+    if not reply then
+      if supersedes then supersedes.note_newest() end
+      if s.keep ~= rows then s.note_keep(rows) end  -- a sweep may write the row of this run
+      local its_end = math.max(held, now + ttl)
+      if line.entries == '0=' .. held then
+        line.entries = '0=' .. its_end
+      else
+        s.unfold()
+        local entries = s.live_entries(line)
+        entries['0'] = math.max(entries['0'] or 0, now + ttl)
+        its_end = s.set_entries(line, entries)
+      end
+      if stamp == 0 then line.state = 'held' end
+      s.store_hold(owner, line, its_end, stamp)
+      reply = {'granted', tonumber(line.token), line.words ~= '' and s.slot_of(line) or 0}
+      if what then s.with_forgotten(reply) end
+    end
+  elseif s.is_numbered(limit) and s.n_holders > 1 then
+    -- The line was deleted, and its token with it. Which slot it had, and which the others have, is not known.
+    reply = {'queued', math.max(1, tonumber(given_ticket)), 1, math.max(1, held - now), s.describe(owner, held), SLICE}
+    if what then s.with_forgotten(reply) end
+  else
+    s.n_holders = s.n_holders - 1
+    grant_until = math.max(held, now + ttl)
+  end
+end
+
+if grant_until then
+  -- Over a quorum the write-back of the token claims it.
+  local line = {state = stamp == 0 and 'held' or 'granted', limit = limit, ttl = ttl, min_hold = min_hold,
+                responsive = responsive, words = (what or supersedes) and s.words_of_line() or '', record = record}
+  if supersedes then supersedes.note_newest() end
+  if s.keep ~= rows then s.note_keep(rows) end
+  s.grant(owner, line, grant_until, stamp)
+  reply = {'granted', tonumber(line.token), line.words ~= '' and s.slot_of(line) or 0}
+  if what then s.with_forgotten(reply) end
+end
+

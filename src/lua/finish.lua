@@ -1,91 +1,84 @@
--- The end of a script: expiries, wakes, and the reply.
-
-local finish
+-- The end of every script that writes: META, expiries, then the wakes, which must come last. The head of the queue is
+-- woken to look again where its timer may be too late. The caller needs no wake: it reads the reply.
 do
-  local function largest(key)
-    return tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2] or 0)
+  local head = s.n_queue > 0 and call('ZRANGE', QUEUE, 0, 0)[1] or NOBODY
+  if head ~= NOBODY and head ~= caller and
+     (head ~= meta.head or s.must_retry or s.holders_moved and s.n_holders > 0 and
+      tonumber(s.n_holders == 1 and s.sole_end or call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2] or math.huge) < first_end) then
+    s.wake(head, 'look')
   end
+  if s.n_queue > NEAR and call('ZCARD', QUEUE) < s.n_queue then s.nudge_near() end
 
-  local function set_ends()
-    local holders, alive, released = 0, 0, 0
-    if n_holders > 0 then
-      holders = math.max(largest(HOLDERS) + GRACE, meta.hold)
-      call('PEXPIREAT', HOLDERS, int(holders))
-      call('PEXPIREAT', LIMITS, int(holders))
-    end
-    -- So much later that waiters far from the head need not move it with each heartbeat.
-    if n_queue > 0 then alive = largest(ALIVE) + HEARTBEAT end
-    if n_released > 0 then
-      released = math.floor(largest(RELEASED) / 16)
-      call('PEXPIREAT', RELEASED, int(released))
-    end
-    -- The dead are swept as long as WHO has lines of them.
-    local who = int(math.max(holders, alive, released))
-    if n_queue > 0 then
-      call('PEXPIREAT', QUEUE, who)
-      call('PEXPIREAT', ALIVE, who)
-    end
-    call('PEXPIREAT', WHO, who)
-    call('PEXPIREAT', META, int(math.max(now + META_LIFE, holders)))
-  end
-
-  -- Whether a waiter's heartbeat is longer than that of those near the head.
-  local function is_far(beat) return beat and tonumber(beat) % 1 > 0 or false end
-
-  -- Those that come near the head are woken to look again, which they do more often from then on.
-  local function nudge_near()
-    local gone = n_queue > NEAR and n_queue - call('ZCARD', QUEUE) or 0
-    if gone == 0 then return end
-    local moved = call('ZRANGE', QUEUE, math.max(0, NEAR - gone), NEAR - 1)
-    if #moved == 0 then return end
-    for i, beat in ipairs(call('ZMSCORE', ALIVE, unpack(moved))) do
-      if is_far(beat) then wake(moved[i], 'look') end
+  -- META and HISTORY live 30 days from the last use; their ends move once an hour. META lives as long as each lease.
+  local moves = now - meta.kept >= HOUR
+  local longest = now + META_LIFE
+  if s.changed or memory and (head ~= meta.head or moves) then
+    local text = '1 ' .. meta.last .. ' ' .. meta.grant .. ' ' .. meta.exclusive .. ' ' .. meta.created .. ' ' ..
+                 meta.hold .. ' ' .. (moves and now or meta.kept) .. ' ' .. head .. s.words .. s.last_success
+    if moves then
+      if s.several and s.n_holders > 0 then
+        longest = math.max(longest, call('ZRANGE', HOLDERS, -1, -1, 'WITHSCORES')[2] or 0)
+      end
+      call('SET', META, text, 'PXAT', longest)
+      call('PEXPIREAT', HISTORY, longest)
+    else
+      call('SET', META, text, 'KEEPTTL')
     end
   end
 
-  -- The end of every script that writes: META, expiries, then the wakes, which must come last. The head of the queue
-  -- is woken to look again where its timer may be too late. The caller needs no wake: it reads the reply.
-  function finish(caller)
-    local head = n_queue > 0 and call('ZRANGE', QUEUE, 0, 0)[1] or NOBODY
-    if head ~= NOBODY and head ~= caller and
-       (head ~= meta.head or must_retry or earliest_end() < end_before) then
-      wake(head, 'look')
+  local ends = 0
+  if s.released_moved then
+    if call('ZCOUNT', RELEASED, '-inf', (now - OVERDUE) * 16 + 15) > 0 then s.sweep_tombstones() end
+    ends = math.floor((call('ZRANGE', RELEASED, -1, -1, 'WITHSCORES')[2] or 0) / 16)
+    call('PEXPIREAT', RELEASED, ends)
+  end
+  if s.holders_moved and s.n_holders > 0 then
+    s.live_until(s.n_holders == 1 and s.sole_end or call('ZRANGE', HOLDERS, -1, -1, 'WITHSCORES')[2] or 0)
+  end
+  local lease = s.lone and s.lone.ends or s.lease_end - META_LIFE
+  if lease > now + META_LIFE - HOUR then call('PEXPIREAT', META, math.max(lease, longest)) end
+  if s.several then
+    -- The dead are swept as long as WHO has lines of them, and tombstones as long as it has notes and stamps of theirs.
+    -- With a heartbeat the ends move so far that the next ones need not move them.
+    local lasting = s.latest_beat > 0 and not s.queue_is_new and ALIVE or WHO
+    local left = call('PTTL', lasting)
+    if left == -1 then  -- it is new
+      if s.n_holders > 0 and s.lease_end == 0 then
+        s.live_until(call('ZRANGE', HOLDERS, -1, -1, 'WITHSCORES')[2] or 0)
+      end
+      if s.n_queue > 0 then
+        s.latest_beat = math.max(s.latest_beat, call('ZRANGE', ALIVE, -1, -1, 'WITHSCORES')[2] or 0)
+      end
     end
-    nudge_near()
-    local said = words ~= words_as_read
-    local changed = migrates or head ~= meta.head or said
-    for name, value in pairs(meta) do changed = changed or value ~= meta_as_read[name] end
-    if changed and (meta.created > 0 or said) then
-      created, hold_end = int(meta.created), int(meta.hold)
-      write_memory(int(meta.last), int(meta.grant), int(meta.exclusive), head)
-    end
-    set_ends()
-    for _, w in ipairs(wakes) do
-      if w[1] ~= caller then push_wake(w[1], w[2]) end
+    local before = now + left
+    local moves_on = s.latest_beat > before or s.queue_is_new and s.n_queue > 0
+    ends = math.max(ends, s.lease_end)
+    if moves_on then ends = math.max(ends, before, math.ceil(s.latest_beat) + HEARTBEAT) end
+    if moves_on or ends > before then
+      if not s.released_moved then ends = math.max(ends, now + call('PTTL', RELEASED)) end
+      call('PEXPIREAT', WHO, ends)
+      call('PEXPIREAT', RELEASED, ends)
+      if s.n_queue > 0 then
+        call('PEXPIREAT', QUEUE, ends)
+        call('PEXPIREAT', ALIVE, ends)
+      end
+    elseif s.released_moved then
+      local is_left = s.n_holders == 0 and head == NOBODY
+      call('PEXPIREAT', is_left and WHO or RELEASED, is_left and ends or before)
     end
   end
 end
 
-local function count_entries(line)
-  local n = 0
-  for _ in pairs(live_entries(line)) do n = n + 1 end
-  return n
+-- The client pushes what a server refused: the reply is then `wakes REPLY owner event...`.
+if s.wakes then
+  local wakes, unsent = s.wakes, nil
+  for i = 1, #wakes, 2 do
+    if wakes[i] ~= caller and not s.push_wake(wakes[i], wakes[i + 1]) then
+      unsent = unsent or {'wakes', reply}
+      unsent[#unsent + 1] = wakes[i]
+      unsent[#unsent + 1] = wakes[i + 1]
+    end
+  end
+  return unsent or reply
 end
-
--- A holder as replies have it: owner state limit token since held left entries responsive record ttl slot.
-local function describe(owner)
-  local line = read_line(owner) or {state = 'held', limit = 1, token = 0, since = now, ttl = 0,
-                                    responsive = '1', entries = '',
-                                    record = call('HGET', WHO, owner) or ''}
-  local ends = tonumber(held_until(owner) or now)
-  return {(string.gsub(owner, '^~', '')), line.state, line.limit, line.token, line.since,
-          now - line.since, ends - now, count_entries(line), line.responsive, line.record, line.ttl, slot_of(line.words)}
-end
-
--- One live holder, or false.
-local function some_holder()
-  if folded then return tonumber(lone_end) > now and describe(lone_owner) or false end
-  local owner = call('ZRANGEBYSCORE', HOLDERS, '(' .. int(now), '+inf', 'LIMIT', 0, 1)[1]
-  return owner and describe(owner) or false
-end
-
+return reply

@@ -5,36 +5,29 @@
 --          (broken-before: the owners that this very request, known by its note, had broken; its reply was lost)
 local when, note = ARGV[1], ARGV[2]
 
-if older then return older end
-touch()
-unfold()
-sweep()
-if must_retry then
-  finish()
-  return with_wakes({'more'})
-end
+local caller, reply
 
 -- The run of a cool-down is in the history already: its row gets the note.
 local function note_cooldown(line)
-  local at, row = row_of(line.token)
+  local at, row = s.row_of(line.token)
   local before, result, record = string.match(row or '', '^(run %d+ %d+ %d+ %l+ )([^ +]+) (.*)$')
-  if before then call('LSET', HISTORY, at, before .. with_note(result, note) .. ' ' .. record) end
+  if before then call('LSET', HISTORY, at, before .. s.with_note(result, note) .. ' ' .. record) end
 end
 
 local function break_hold(owner)
-  local line = read_line(owner)
+  local line = s.read_line(owner)
   if call('HEXISTS', WHO, '!' .. owner) == 0 then call('HSET', WHO, '!' .. owner, note) end
-  wake(owner, 'revoked')
-  if line and line.responsive ~= '0' and when ~= 'now' then
+  s.wake(owner, 'revoked')
+  if line.responsive ~= '0' and when ~= 'now' then
     line.state = 'revoked'
-    call('HSET', WHO, '+' .. owner, line_text(line))
+    call('HSET', WHO, '+' .. owner, s.line_text(line), '@' .. owner, line.entries)
     return true
   end
-  local ends = tonumber(call('ZSCORE', HOLDERS, owner))
-  remove_holder(owner)
-  if line and line.state == 'cooldown' then note_cooldown(line) else note_run(owner, line, 'forced', '-') end
-  forget(owner)
-  add_tombstone(owner, FORCED, ends)
+  local ends = s.held_until(owner)
+  s.remove_holder(owner)
+  if line.state == 'cooldown' then note_cooldown(line) else s.note_run(owner, line, 'forced', '-') end
+  s.forget(owner)
+  s.add_tombstone(owner, FORCED, ends)
   return false
 end
 
@@ -42,8 +35,7 @@ end
 local function holders_of(owner, token)
   local found = {}
   for _, holder in ipairs({owner, '~' .. owner}) do
-    local line = read_line(holder)
-    if held_until(holder) and (token == '0' or (line and int(line.token) == token)) then
+    if s.held_until(holder) and (token == '0' or s.read_line(holder).token == token) then
       found[#found + 1] = holder
     end
   end
@@ -54,22 +46,34 @@ end
 local function broken_before(owner)
   if note == '' then return false end
   for _, holder in ipairs({owner, '~' .. owner}) do
-    if tombstone(holder) == FORCED and note_of(holder) == note then return true end
+    if s.tombstone(holder) == FORCED and s.note_of(holder) == note then return true end
   end
   return false
 end
 
-local broken, counting, before = {}, {}, {}
-local free = n_holders == 0
-for i = 3, #ARGV, 2 do
-  local found = holders_of(ARGV[i], ARGV[i + 1])
-  for _, holder in ipairs(found) do
-    broken[#broken + 1] = describe(holder)
-    if break_hold(holder) then counting[#counting + 1] = holder end
+call('LLEN', HISTORY)
+call('ZCARD', RELEASED)
+s.touch()
+s.unfold()
+if s.unswept then s.sweep_ended() end
+if s.must_retry then
+  reply = {'more'}
+else
+  local broken, counting, before = {}, {}, {}
+  local free = s.n_holders == 0
+  for i = 3, #ARGV, 2 do
+    local found = holders_of(ARGV[i], ARGV[i + 1])
+    for _, holder in ipairs(found) do
+      broken[#broken + 1] = s.describe(holder, s.held_until(holder))
+      if break_hold(holder) then counting[#counting + 1] = holder end
+    end
+    if #found == 0 and broken_before(ARGV[i]) then before[#before + 1] = ARGV[i] end
   end
-  if #found == 0 and broken_before(ARGV[i]) then before[#before + 1] = ARGV[i] end
+  if #broken > 0 and s.n_queue > 0 then s.admit() end
+  if #broken == 0 and #before == 0 then
+    reply = {free and 'free' or 'nomatch'}
+  else
+    reply = {'forced', broken, counting, s.granted, before}
+  end
 end
-if #broken > 0 then admit() end
-finish()
-if #broken == 0 and #before == 0 then return with_wakes({free and 'free' or 'nomatch'}) end
-return with_wakes({'forced', broken, counting, granted[1] or false, before})
+

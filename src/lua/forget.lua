@@ -4,22 +4,25 @@
 --          superseded others)
 local field, given = unpack(ARGV)
 
-if older then return older end
+local n_once = call('HLEN', ONCE)
 if not memory and n_once == 0 and (given or '0') == '0' then return {'forgotten', 0, 0, 0} end
 -- A lease may be longer than the memory would live without it.
 local meta_end = now + math.max(META_LIFE, call('PTTL', META))
-call('PEXPIREAT', META, int(meta_end))
+if memory then
+  call('PEXPIREAT', META, meta_end)
+  call('PEXPIREAT', HISTORY, meta_end)
+  meta.kept = now
+end
 
 -- What is running now counts when it succeeds: its token is greater than that of all that ended.
 local function last_ended()
-  local holder = folded and lone_owner or call('ZRANGE', HOLDERS, 0, 0)[1]
-  local line = holder and read_line(holder)
+  local line = s.first_holder and s.read_line(s.first_holder)
   -- Where only nested runs go on, the run that has this token has ended.
-  if n_holders == 1 and line and line.state ~= 'cooldown' and live_entries(line)['0'] then return line.token - 1 end
+  if s.n_holders == 1 and line.token ~= '0' and line.state ~= 'cooldown' and s.live_entries(line)['0'] then return line.token - 1 end
   return math.max(meta.last, now_us)
 end
 
-local through = (given or '0') ~= '0' and agreed(given) or last_ended()
+local through = (given or '0') ~= '0' and s.once_part().agreed(given) or last_ended()
 local marks, failures, numbers = 0, 0, 0
 local function note_forgotten(ended, failed)
   if ended > 0 then marks = marks + 1 end
@@ -27,15 +30,15 @@ local function note_forgotten(ended, failed)
 end
 
 if field ~= '' then
-  local mark = read_mark(field)
+  local mark = s.once_part().read_mark(field)
   if mark.ended == 0 or mark.token <= through then
     note_forgotten(mark.ended, mark.failures)
-    forget_mark({field = field, span = 0}, mark, through)
+    s.once_part().forget_mark({field = field, span = 0}, mark, through)
   end
 else
   local all, old = n_once > 0 and call('HGETALL', ONCE) or {}, {}
   for i = 1, #all, 2 do
-    local mark = read_mark(all[i])
+    local mark = s.once_part().read_mark(all[i])
     -- The token of `newest` is a number that a user chose; `waits` is of a waiter, not of what was done.
     if all[i] == 'newest' then
       old[#old + 1] = all[i]
@@ -46,9 +49,11 @@ else
     end
   end
   if #old > 0 then call('HDEL', ONCE, unpack(old)) end
-  words = string.gsub(words, ' forgotten=%d+', '') .. ' forgotten=' .. int(math.max(through, forgotten_token()))
+  s.words = string.gsub(s.words, ' forgotten=%d+', '') .. ' forgotten=' .. s.int(math.max(through, s.once_part().forgotten_token()))
 end
 -- Later tokens are greater.
-write_memory(int(math.max(meta.last, through)), last_grant, last_exclusive, old_head)
-call('PEXPIREAT', META, int(meta_end))
-return {'forgotten', marks, failures, numbers}
+meta.last = s.int(math.max(meta.last, through))
+if meta.created == '0' then meta.created = meta.last end
+s.changed = true
+local caller, reply = nil, {'forgotten', marks, failures, numbers}
+

@@ -1,22 +1,9 @@
--- The history: what was held and skipped, newest first.
-
-local function note_of(owner) return call('HGET', WHO, '!' .. owner) or '' end
-
--- A row of HISTORY: its kind, numbers, and the record of the owner. AT: the place of the row that it replaces, or nil.
-local function write_history(row, at)
-  if keep == 0 then return call('DEL', HISTORY) end
-  if at then
-    call('LSET', HISTORY, at, row)
-  elseif call('LPUSH', HISTORY, row) > keep then
-    call('LTRIM', HISTORY, 0, keep - 1)
-  end
-  call('PEXPIREAT', HISTORY, int(now + META_LIFE))
-end
+-- The history and the counters: what was held and skipped, newest first.
 
 -- The place of the row of the run with this token, and the row.
-local function row_of(token)
-  local beginning = 'run ' .. int(token) .. ' '
-  for at = 0, keep - 1 do
+function s.row_of(token)
+  local beginning = 'run ' .. token .. ' '
+  for at = 0, s.keep - 1 do
     local row = call('LINDEX', HISTORY, at)
     if not row then return nil end
     if string.sub(row, 1, #beginning) == beginning then return at, row end
@@ -24,40 +11,45 @@ local function row_of(token)
 end
 
 -- How many rows it keeps from now on.
-local function note_keep(rows)
-  if keep == rows then return end
-  words = string.gsub(words, ' keep=%d+', '')
-  if rows ~= RUNS then words = words .. ' keep=' .. rows end
+function s.note_keep(rows)
+  if s.keep == rows then return end
+  s.words = string.gsub(s.words, ' keep=%d+', '')
+  if rows ~= RUNS then s.words = s.words .. ' keep=' .. rows end
+  s.changed = true
 end
 
 -- Where an operator broke the lock or its cool-down, RESULT ends in `+` and the length of the operator's note, and the
 -- note stands before the record.
-local function with_note(result, note) return note == '' and result or result .. '+' .. #note .. ' ' .. note end
+function s.with_note(result, note) return note == '' and result or result .. '+' .. #note .. ' ' .. note end
 
--- A word of a holder's line: `result` of a run that has ended while runs nested in it go on, or `counted`: its lease
--- ended before, and was put back.
-local function line_word(line, name) return line and string.match(line.words or '', ' ' .. name .. '=(%S+)') end
+-- Of a run that died: when its lease was last renewed, and as its result `renewed:` and that time.
+function s.last_sign(line, ends)
+  local renewed = math.max(line.since, ends - line.ttl)
+  return renewed, 'renewed:' .. renewed
+end
 
--- run TOKEN SINCE END HOW RESULT RECORD. A grant that was never claimed ran nothing and leaves no row.
-local function note_run(owner, line, how, result)
-  if not line or line.state == 'granted' then return end
-  local counted = line_word(line, 'counted')
-  result = line_word(line, 'result') or result
-  local noted = with_note(result, how == 'forced' and note_of(owner) or '')
-  local row = table.concat({'run', int(line.token), int(line.since), int(now), how, noted, line.record}, ' ')
-  count_run(line.since, how, result, row, counted)
-  write_history(row, counted and row_of(line.token))
+-- Each loss is a failure, too; a release without a result (`-`), or of a run that was asked to stop and returned 0
+-- (`stopped`), is neither a success nor a failure. A run that was COUNTED when its lease ended is counted no more, but may
+-- still be the last success.
+function s.count_failure(ends, took, how, result, counted)
+  if how ~= 'released' then result = how end
+  s.words = string.gsub(s.words, ' failed=%S+', '') .. ' failed=' .. ends .. ',' .. math.max(0, took) .. ',' ..
+            (string.match(result, '^[%w:-]+$') or '?')
+  if counted then return end
+  s.count('streak')
+  s.count('failures')
+  if how ~= 'released' or result == 'lost' then s.count('losses') end
 end
 
 -- skip COUNT FIRST LAST RECORD. All skips between two runs share a row, so that they never push runs out. Where `done` of
 -- them were skipped since the work was done, COUNT is `count/done`.
-local function note_skip(record, is_done)
-  count(is_done and 'done' or 'skips')
+function s.note_skip(record, is_done)
+  s.count(is_done and 'done' or 'skips')
+  s.changed = true
   local newest = call('LINDEX', HISTORY, 0) or ''
-  local count, done, first = string.match(newest, '^skip (%d+)/?(%d*) (%d+) ')
+  local times, done, first = string.match(newest, '^skip (%d+)/?(%d*) (%d+) ')
   done = (tonumber(done) or 0) + (is_done and 1 or 0)
-  local row = table.concat({'skip', int((count or 0) + 1) .. (done > 0 and '/' .. int(done) or ''), first or int(now),
-                            int(now), record}, ' ')
-  write_history(row, count and 0)
+  s.write_history('skip ' .. (times or 0) + 1 .. (done > 0 and '/' .. done or '') .. ' ' .. (first or now) .. ' ' .. now ..
+                  ' ' .. record, times and 0)
 end
 

@@ -4,14 +4,16 @@
 -- nothing has succeeded, ended is 0, and token that up to which everything was forgotten. `newest` has as its token the
 -- greatest number that superseded others and was granted the lock, and its record; the record of `waits` is the owner of
 -- the waiter that superseded others last.
-local read_mark, write_mark, once_words, once_of, decided, keep_mark, forgotten_token, mark_done, note_failure, agreed,
-      forget_mark, note_number
-do
+local once_rules
+function s.once_part()
+  if once_rules then return once_rules end
+  local once = {}
+  once_rules = once
   local MARKS = 1000  -- keys that were done, and as many others: that failed, or were forgotten
   local MARK = '^1 (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$'
 
-  function read_mark(field)
-    local text = n_once > 0 and call('HGET', ONCE, field) or ''
+  function once.read_mark(field)
+    local text = call('HGET', ONCE, field) or ''
     local kept_until, token, asked, granted_at, ended, failures, failed, record = string.match(text, MARK)
     if not kept_until or tonumber(kept_until) <= now then
       return {kept = 0, token = 0, asked = 0, granted = 0, ended = 0, forgotten = 0, failures = 0, failed = 0,
@@ -27,7 +29,7 @@ do
   -- Before one more field of those that were done, or of the others: removes what is over, and of MARKS keys of its sort
   -- the one that was asked for the longest time ago. Whether it removes that one.
   local function make_room(field, done)
-    local n = n_once > 0 and call('HLEN', ONCE) or 0
+    local n = call('HLEN', ONCE)
     if n == 0 or n < MARKS and n % 64 > 0 then return false end
     local all, over, keys, oldest, oldest_kept = call('HGETALL', ONCE), {}, 0, nil, math.huge
     for i = 1, #all, 2 do
@@ -47,26 +49,25 @@ do
   end
 
   -- A period is kept for two of its length.
-  function write_mark(what, mark)
+  function once.write_mark(what, mark)
     local done = mark.ended > 0
     local pushed_out = mark.was_done ~= done and make_room(what.field, done)
     local period = string.sub(what.field, 1, 4) == 'per:'
     mark.kept = math.max(mark.kept, now + (period and 2 * what.span or math.max(META_LIFE, what.span)))
-    call('HSET', ONCE, what.field, table.concat({'1', int(mark.kept), int(mark.token), int(mark.asked), int(mark.granted),
-                                                 int(mark.ended), int(mark.failures), int(mark.failed), mark.record}, ' '))
-    n_once = n_once + 1
-    if call('PTTL', ONCE) < mark.kept - now then call('PEXPIREAT', ONCE, int(mark.kept)) end
+    call('HSET', ONCE, what.field, table.concat({'1', s.int(mark.kept), s.int(mark.token), s.int(mark.asked), s.int(mark.granted),
+                                                 s.int(mark.ended), s.int(mark.failures), s.int(mark.failed), mark.record}, ' '))
+    if call('PTTL', ONCE) < mark.kept - now then call('PEXPIREAT', ONCE, s.int(mark.kept)) end
     return pushed_out
   end
 
   -- What an owner does once, in the words of its line: `once` a field of ONCE, `span` of the period or distance, `asked`
   -- when it first asked, `max` after how many failures it gives up.
-  function once_words(what)
+  function once.words(what)
     if not what then return '' end
-    return ' once=' .. what.field .. ' span=' .. int(what.span) .. ' asked=' .. int(what.asked) ..
-           (what.max and ' max=' .. int(what.max) or '')
+    return ' once=' .. what.field .. ' span=' .. s.int(what.span) .. ' asked=' .. s.int(what.asked) ..
+           (what.max and ' max=' .. s.int(what.max) or '')
   end
-  function once_of(line)
+  function once.of(line)
     local field = line and string.match(line.words or '', ' once=(%S+)')
     if not field then return nil end
     local function word(name) return tonumber(string.match(line.words, ' ' .. name .. '=(%d+)')) end
@@ -88,8 +89,8 @@ do
   end
 
   -- The reply to one that need not run, or is not to run any more; nil: it is to run.
-  function decided(what)
-    local mark = read_mark(what.field)
+  function once.decided(what)
+    local mark = once.read_mark(what.field)
     if is_done(what, mark) then return {'done', mark.ended, mark.ended - mark.granted, mark.record, mark.token} end
     local failures = failures_of(what, mark)
     if what.max and failures >= what.max then return {'failed', failures} end
@@ -97,47 +98,52 @@ do
   end
 
   -- A key that is asked for is kept for longer.
-  function keep_mark(what)
-    local mark = read_mark(what.field)
-    if mark.kept > 0 and is_key(what.field) then write_mark(what, mark) end
+  function once.keep_mark(what)
+    local mark = once.read_mark(what.field)
+    if mark.kept > 0 and is_key(what.field) then once.write_mark(what, mark) end
   end
 
-  function forgotten_token() return tonumber(string.match(words, ' forgotten=(%d+)') or 0) end
+  function once.forgotten_token() return tonumber(string.match(s.words, ' forgotten=(%d+)') or 0) end
 
   -- Returns `marked`, `no_room` where another was forgotten for it, or nothing: it was forgotten since.
-  function mark_done(what, token, granted_at, record)
-    local mark = read_mark(what.field)
-    if token <= forgotten_token() then return '' end
+  function once.mark_done(what, token, granted_at, record)
+    local mark = once.read_mark(what.field)
+    if token <= once.forgotten_token() then return '' end
     if token <= mark.token then return mark.ended > 0 and 'marked' or '' end
     mark.token, mark.asked, mark.granted, mark.ended, mark.record = token, what.asked, granted_at, now, record
     mark.failures, mark.failed = 0, 0
-    return write_mark(what, mark) and 'no_room' or 'marked'
+    return once.write_mark(what, mark) and 'no_room' or 'marked'
   end
 
   -- Over a quorum the servers agree on a token, which may come from a clock that is ahead of this one; no further.
-  function agreed(token) return math.min(tonumber(token), math.max(meta.last, now_us + 60000000)) end
+  function once.agreed(token) return math.min(tonumber(token), math.max(s.meta.last, now_us + 60000000)) end
 
   -- Up to a token.
-  function forget_mark(what, mark, through)
-    write_mark(what, {kept = 0, token = math.max(through, mark.token), asked = 0, granted = 0, ended = 0, failures = 0,
+  function once.forget_mark(what, mark, through)
+    once.write_mark(what, {kept = 0, token = math.max(through, mark.token), asked = 0, granted = 0, ended = 0, failures = 0,
                       failed = 0, record = '', was_done = mark.was_done})
   end
 
   -- A run that failed, or died.
-  function note_failure(what)
+  function once.note_failure(what)
     if not what or not what.max then return end
-    local mark = read_mark(what.field)
+    local mark = once.read_mark(what.field)
     mark.failures, mark.failed = failures_of(what, mark) + 1, what.asked
-    write_mark(what, mark)
+    once.write_mark(what, mark)
   end
 
   -- A run with this number was granted the lock: those with smaller ones never run after it. Whether none was greater.
-  function note_number(number, record)
-    local newest = read_mark('newest')
+  function once.note_number(number, record)
+    local newest = once.read_mark('newest')
     if number < newest.token then return false end
     newest.token, newest.record = number, record
-    write_mark({field = 'newest', span = 0}, newest)
+    once.write_mark({field = 'newest', span = 0}, newest)
     return true
   end
+  return once
 end
 
+-- What the owner of this line does once, or nil.
+function s.once_of(line)
+  return line and string.find(line.words, ' once=', 1, true) and s.once_part().of(line) or nil
+end

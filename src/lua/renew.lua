@@ -1,93 +1,82 @@
--- The usual way of renew.
-token, limit, ttl, min_hold = tonumber(token), tonumber(limit), tonumber(ttl), tonumber(min_hold)
-local stamp, slot = 2 * tonumber(attempt or 0), tonumber(slot or 0)
-
--- The words of its line, where they were lost with the line.
-local function words_again(since)
-  local what = (once_field or '') ~= '' and
-               {field = once_field, span = tonumber(once_span), asked = since, max = tonumber(max_failures)}
-  return once_words(what) .. ((supersede or '') ~= '' and ' supersede=' .. supersede or '')
+-- renew: extends a lease, enters a held lock, and restores a lease that the server's data lost. Over a quorum it writes
+-- the token of the majority back, which makes the grant count here; a later renewal does so where that was missed.
+-- ARGV: owner, entry, token or 0 (never restored), limit, ttl, min-hold, responsive 0|1|2, record,
+--       number of the attempt to write back over a quorum, or 0; 1 to store the record anew, else 0;
+--       over a quorum: by how many ms the clock that issued the token may be ahead of this one, else 0;
+--       the slot as granted, or 0; of what is done once: a field of ONCE or '', its span, after how many failures it
+--       gives up or ''; rows that the history keeps, or ''; of one that supersedes others its number or '+', or ''. A
+--       lease that is restored has all of them again
+-- Returns: extended | put_back | upgrade
+--          | lost (deleted|taken|full|expired|unissued|released|cancelled|removed|forced) note holder untouched 0|1
+--          (put_back: restored; untouched: nobody was granted the lock since it was granted with this token)
+local owner, entry, token, limit, ttl, min_hold, responsive, record, attempt, record_changed, ahead, slot, once_field,
+      once_span, max_failures, keep_rows, supersede = unpack(ARGV)
+token, limit, ttl = tonumber(token), tonumber(limit), tonumber(ttl)
+local stamp = 2 * (attempt or 0)
+local caller, reply, admits = owner, nil, s.unswept
+if s.several then
+  call('ZCARD', RELEASED)
+  call('LLEN', HISTORY)
 end
-
+local held = first_holder == owner and first_end or
+             s.n_holders > 1 and tonumber(call('ZSCORE', HOLDERS, owner) or nil) or 0
+local newest = lone and held > 0 and lone.stamp or stamp > 0 and s.stamp_of(owner) or 0
+if stamp > 0 and stamp < newest then return s.lost('released') end
 -- No greater token can have been issued, and none may be restored: issued tokens would never exceed it.
-local greatest = math.max(meta.last, now_us + 1000 * tonumber(ahead or 0))
-
-local function lost(how, other_holder)
-  if other_holder == nil then other_holder = some_holder() end
-  return {'lost', how, note_of(owner), other_holder, token > 0 and meta.grant == token and 1 or 0}
-end
-
-local function write_back(line)
-  local missed = line.state == 'granted' and token > 0 and token <= greatest and stamp_of(owner) > 0
-  if stamp == 0 and not missed then return end
-  note_stamp(owner, stamp)
-  line.token = token
-  meta.last = math.max(meta.last, token)
-  note_grant(token, line)
+local greatest = math.max(meta.last, now_us + 1000 * (ahead or 0))
+if held <= now or s.unswept or entry ~= '0' or record_changed == '1' or min_hold ~= '0' then
+  s.touch()
 end
 
 -- Renews a live hold; never shortens the lease.
-local function extend(line)
-  if not line then return lost('deleted') end
-  if line.state == 'revoked' then return lost('forced', false) end  -- it still counts: nobody has taken over
-  if tombstone(owner .. ':' .. entry) then return lost('released') end
-  if line.limit > limit then return {'upgrade'} end
-  local entries = live_entries(line)
-  entries[entry] = math.max(entries[entry] or 0, now + lease_of(entry, ttl))
-  local ends = math.max(write_entries(owner, entries), tonumber(held_until(owner)))
-  write_back(line)
-  line.state = 'held'
-  if entry == '0' then line.ttl = ttl end
-  if min_hold > line.min_hold then
-    line.min_hold = min_hold
-    note_hold(line)
+if held > now then
+  local line = lone or s.read_line(owner)
+  if line.state == 'revoked' then
+    reply = s.lost('forced', false)  -- it still counts: nobody has taken over
+  elseif line.limit > limit then
+    reply = {'upgrade'}
+  else
+    if line.token == '0' and entry == '0' and token > 0 and token <= greatest then
+      local entries = line.entries
+      line, record_changed = s.line_again(), '1'
+      line.entries = entries
+      admits = true  -- its slot is known again
+      call('ZADD', LIMITS, limit, owner)
+    end
+    local ends = math.max(held, now + ttl)
+    if entry == '0' and line.entries == '0=' .. held then
+      line.entries = '0=' .. ends
+    else
+      ends = s.extend_entry(line, held)
+    end
+    if not ends then
+      reply = s.lost('released')
+    else
+      -- Writes the token of the majority back, also where that was missed.
+      local missed = line.state == 'granted' and token > 0 and token <= greatest and line.stamp > 0
+      if stamp > 0 or missed then
+        line.token = string.format('%.0f', token)
+        meta.last = string.format('%.0f', math.max(meta.last, token))
+        s.note_grant(line.token, line)
+      end
+      line.state = 'held'
+      if entry == '0' then line.ttl = ttl end
+      if min_hold ~= '0' and tonumber(min_hold) > line.min_hold then s.prolong_min_hold(line) end
+      -- A nested run has put it back, which does not know them.
+      if entry == '0' and ((once_field or '') ~= '' or (supersede or '') ~= '') and not s.once_of(line) and
+         not s.line_word(line, 'supersede') then
+        line.words = line.words .. s.words_again(line.since)
+      end
+      if record_changed == '1' then
+        line.record = record
+        if not s.lone then call('HSET', WHO, owner, record) end
+      end
+      s.store_hold(owner, line, ends, s.lone and math.max(stamp, newest) or stamp)
+      reply = {'extended'}
+    end
   end
-  -- A nested run has put it back, which does not know them.
-  if entry == '0' and not once_of(line) and not line_word(line, 'supersede') then
-    line.words = line.words .. words_again(line.since)
-  end
-  if changed == '1' then call('HSET', WHO, owner, record) end
-  call('HSET', WHO, '+' .. owner, line_text(line))
-  call('ZADD', HOLDERS, int(ends), owner)
-  return {'extended'}
 end
+if s.unswept then s.sweep_ended() end
+reply = reply or s.put_back(greatest)
+if admits then s.admit() end
 
-local function put_back()
-  local why = loss_reason(owner, entry, token, limit, greatest, tombstone(owner))
-  if not why and slot > 0 and used_slots()[slot] then why = 'taken' end
-  if why then return lost(why) end
-  local since = math.min(now, math.floor(token / 1000))
-  local counted = tombstone(owner .. ':counted') and ' counted=1' or ''
-  local line = {state = 'held', limit = limit, token = token, since = since, ttl = ttl, min_hold = min_hold,
-                responsive = responsive, words = with_slot(words_again(since), slot) .. counted}
-  local entries = {['0'] = now + lease_of(entry, ttl), [entry] = now + lease_of(entry, ttl)}
-  call('ZREM', RELEASED, owner)
-  if queue_ticket(owner) then
-    call('ZREM', QUEUE, owner)
-    call('ZREM', ALIVE, owner)
-  end
-  note_stamp(owner, stamp)
-  call('HSET', WHO, owner, record, '+' .. owner, line_text(line))
-  add_holder(owner, line, write_entries(owner, entries))
-  meta.last = math.max(meta.last, token)
-  if meta.created == 0 then meta.created = now_us end
-  if (keep_rows or '') ~= '' then note_keep(tonumber(keep_rows)) end
-  if tonumber(supersede or '') then note_number(tonumber(supersede), record) end
-  note_grant(token, line)
-  return {'put_back'}
-end
-
-if is_late(owner, stamp) then return lost('released') end
-touch()
-unfold()
-local reply
-if tonumber(held_until(owner) or 0) > now then
-  reply = extend(read_line(owner))
-  sweep()
-else
-  sweep()
-  reply = put_back()
-end
-admit()
-finish(owner)
-return with_wakes(reply)

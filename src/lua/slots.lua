@@ -1,34 +1,34 @@
--- Which of several holders one is: the word `slot` of its line, the least number from 1 that no other holder has. Where a
--- holder fits, one is free up to its own limit.
-local slots_used
+-- The slots that holders have, and whether one more holder fits.
 
-local function slot_of(line_words) return tonumber(string.match(line_words or '', ' slot=(%d+)') or 0) end
+function s.is_numbered(limit) return limit > 1 and limit <= MOST_SLOTS end
 
-local function used_slots()
-  if slots_used then return slots_used end
-  slots_used = {}
-  local fields = n_holders > 0 and call('ZRANGE', HOLDERS, 0, -1) or {}
+function s.used_slots()
+  if s.slots_used then return s.slots_used end
+  s.slots_used = {}
+  if s.lone then
+    s.slots_used[s.slot_of(s.lone)] = true
+    return s.slots_used
+  end
+  local fields = s.n_holders > 0 and call('ZRANGE', HOLDERS, 0, -1) or {}
   for i, owner in ipairs(fields) do fields[i] = '+' .. owner end
   local lines = #fields > 0 and call('HMGET', WHO, unpack(fields)) or {}
-  for i = 1, #fields do slots_used[slot_of(lines[i] or '')] = true end
-  return slots_used
+  for i = 1, #fields do
+    s.slots_used[lines[i] and tonumber(string.match(lines[i], ' slot=(%d+)') or 0) or 'unknown'] = true
+  end
+  return s.slots_used
 end
 
 -- The words of a holder's line, with this slot.
-local function with_slot(line_words, slot)
-  line_words = string.gsub(line_words or '', ' slot=%d+', '')
-  if slot > 0 then line_words = line_words .. ' slot=' .. int(slot) end
-  return line_words
+function s.with_slot(line_words, slot)
+  line_words = string.gsub(line_words, ' slot=%d+', '')
+  return slot > 0 and line_words .. ' slot=' .. slot or line_words
 end
 
-local function take_slot(line)
-  local slot = 0
-  if line.limit > 1 and line.limit <= MOST_SLOTS then
-    local used = used_slots()
-    slot = 1
-    while used[slot] do slot = slot + 1 end
-    used[slot] = true
-  end
-  line.words = with_slot(line.words, slot)
+-- Whether one more holder with this limit stays within the limits of all holders, its own included. The slot of a holder
+-- whose line was deleted is known once it has renewed.
+function s.fits(limit)
+  if s.n_holders == 0 then return true end
+  local least = s.lone and s.lone.limit or tonumber(call('ZRANGE', LIMITS, 0, 0, 'WITHSCORES')[2] or limit)
+  return s.n_holders + 1 <= math.min(limit, least) and not (s.is_numbered(limit) and s.used_slots().unknown)
 end
 

@@ -1,122 +1,124 @@
--- Adding and removing holders and waiters, and sweeping those that have ended, a bounded number at a time.
+-- Sweeping what has ended, a bounded number at a time, and those that leave for good.
 
-local function forget(owner) call('HDEL', WHO, owner, '+' .. owner, '@' .. owner) end
-
-local function wake(owner, event) wakes[#wakes + 1] = {owner, event} end
-
-local function add_holder(owner, line, ends)
-  n_holders = n_holders + 1
-  if slots_used then slots_used[slot_of(line.words)] = true end
-  call('ZADD', HOLDERS, int(ends), owner)
-  call('ZADD', LIMITS, int(line.limit), owner)
+-- One that need not wait any longer, or claim its grant, leaves for good; its tombstone and the note show why.
+function s.dismiss(owner, record, kind, note)
+  s.unfold()
+  if s.held_until(owner) then s.remove_holder(owner) end
+  s.remove_waiter(owner)
+  s.add_tombstone(owner, kind)
+  if note then call('HSET', WHO, '!' .. owner, note) end
+  s.note_skip(record, kind == DONE and not note)
+  s.wake(owner, s.ended_as(kind))
 end
 
--- After a hold that ran something the lock stays taken until its min-hold is over. Where the clock was set back
--- since, min-hold counts from now.
-local function start_cooldown(owner, line)
-  local ends = math.min(line.since, now) + line.min_hold
-  if line.state ~= 'held' or ends <= now then return end
-  local cooldown_owner = '~' .. owner
-  call('HSET', WHO, cooldown_owner, line.record, '+' .. cooldown_owner,
-       line_text({state = 'cooldown', limit = line.limit, token = line.token, since = line.since,
-                  ttl = 0, min_hold = 0, responsive = '0',
-                  words = with_slot('', slot_of(line.words))}))
-  add_holder(cooldown_owner, line, ends)
+-- Its work is done, or failed too often; it may ask again once both are forgotten.
+function s.dismiss_as_done(owner, record, verdict)
+  s.dismiss(owner, record, DONE, verdict[1] == 'failed' and 'failed ' .. s.int(verdict[2]) or nil)
 end
 
-local function remove_holder(owner)
-  n_holders = n_holders - call('ZREM', HOLDERS, owner)
-  slots_used = nil
-  call('ZREM', LIMITS, owner)
+-- How a hold ends whose lease has ended: an operator broke it, its run ended before those that are nested in it, or died.
+function s.lapse_of(line)
+  if line and line.state == 'revoked' then return 'forced' end
+  return s.line_word(line, 'result') and 'released' or 'expired'
 end
 
-local function remove_waiter(owner)
-  call('ZREM', QUEUE, owner)
-  call('ZREM', ALIVE, owner)
-  forget(owner)
+-- A hold has ended without its release.
+function s.note_lapse(owner, line, ends)
+  local how = s.lapse_of(line)
+  s.note_run(owner, line, how, '-', ends)
+  if not line or line.state ~= 'held' or how ~= 'expired' then return end
+  local what = not s.line_word(line, 'counted') and s.once_of(line)
+  if what then s.once_part().note_failure(what) end
+  s.add_tombstone(owner .. ':counted', EXPIRED)
 end
 
--- A hold has ended without its release: its run has died, or ended before those that are nested in it.
-local function note_lapse(owner, line)
-  local ended = line_word(line, 'result')
-  note_run(owner, line, ended and 'released' or 'expired', '-')
-  if not line or line.state ~= 'held' or ended then return end
-  if not line_word(line, 'counted') then note_failure(once_of(line)) end
-  add_tombstone(owner .. ':counted', EXPIRED)
+-- The holders whose leases have ended, the first to end first, and when they did.
+function s.ended_holders()
+  if s.lone then return s.first_end <= now and {s.lone.owner} or {}, {s.first_end} end
+  local owners = s.n_holders > 0 and call('ZRANGEBYSCORE', HOLDERS, '-inf', now, 'LIMIT', 0, SWEEP) or {}
+  return owners, #owners > 0 and call('ZMSCORE', HOLDERS, unpack(owners)) or {}
 end
 
-local sweep
-do
+function s.sweep_tombstones()
+  local old = call('ZRANGEBYSCORE', RELEASED, '-inf', now * 16 + 15, 'LIMIT', 0, SWEEP)
+  if #old == 0 then return end
+  call('ZREM', RELEASED, unpack(old))
+  if not s.several then return end
+  local fields = {}
+  for _, owner in ipairs(old) do
+    fields[#fields + 1] = '!' .. owner
+    if not (s.held_until(owner) or s.queue_ticket(owner)) then fields[#fields + 1] = '#' .. owner end
+  end
+  call('HDEL', WHO, unpack(fields))
+end
+
+function s.sweep_ended()
   local function sweep_holders()
-    if n_holders == 0 then return end
-    local ended = call('ZRANGEBYSCORE', HOLDERS, '-inf', now, 'LIMIT', 0, SWEEP)
+    local ended, ends = s.ended_holders()
     if #ended == 0 then return end
-    n_holders = n_holders - call('ZREM', HOLDERS, unpack(ended))
-    slots_used = nil
+    s.unfold()
+    s.n_holders = s.n_holders - call('ZREM', HOLDERS, unpack(ended))
+    s.slots_used, s.sole_end, s.holders_moved = false, false, true
     call('ZREM', LIMITS, unpack(ended))
-    for _, owner in ipairs(ended) do
+    for i, owner in ipairs(ended) do
       if string.sub(owner, 1, 1) ~= '~' then
-        local line = read_line(owner)
-        local forced = line and line.state == 'revoked'
-        if forced then note_run(owner, line, 'forced', '-') else note_lapse(owner, line) end
-        if line then start_cooldown(owner, line) end
-        add_tombstone(owner, forced and FORCED or EXPIRED)
+        local line = s.read_line(owner)
+        s.note_lapse(owner, line, tonumber(ends[i]))
+        if line then s.start_cooldown(owner, line) end
+        s.add_tombstone(owner, s.lapse_of(line) == 'forced' and FORCED or EXPIRED)
       end
-      forget(owner)
+      s.forget(owner)
     end
-    must_retry = must_retry or #ended == SWEEP
+    s.must_retry = s.must_retry or #ended == SWEEP
   end
 
   local function sweep_waiters()
-    if n_alive == 0 then return end
-    local dead = call('ZRANGEBYSCORE', ALIVE, '-inf', now, 'LIMIT', 0, SWEEP)
-    if #dead == 0 then return end
-    call('ZREM', QUEUE, unpack(dead))
-    call('ZREM', ALIVE, unpack(dead))
-    local ends = call('ZMSCORE', RELEASED, unpack(dead))
+    local gone = call('ZRANGEBYSCORE', ALIVE, '-inf', now, 'LIMIT', 0, SWEEP)
+    if #gone == 0 then return end
+    call('ZREM', QUEUE, unpack(gone))
+    call('ZREM', ALIVE, unpack(gone))
+    local ends = call('ZMSCORE', RELEASED, unpack(gone))
     local fields, tombs = {}, {}
-    local mark = int((now + TOMBSTONE) * 16 + EXPIRED)
-    for i, owner in ipairs(dead) do
+    local mark = (now + TOMBSTONE) * 16 + EXPIRED
+    for i, owner in ipairs(gone) do
       fields[#fields + 1] = owner
       fields[#fields + 1] = '+' .. owner
-      if not kind_of(ends[i]) then
+      if not s.kind_of(ends[i]) then
         tombs[#tombs + 1] = mark
         tombs[#tombs + 1] = owner
       end
     end
     call('HDEL', WHO, unpack(fields))
-    n_released = n_released + #tombs
-    if #tombs > 0 then call('ZADD', RELEASED, unpack(tombs)) end
-    must_retry = must_retry or #dead == SWEEP
-  end
-
-  local function sweep_tombstones()
-    if n_released == 0 then return end
-    if #call('ZRANGEBYSCORE', RELEASED, '-inf', int((now - OVERDUE) * 16 + 15), 'LIMIT', 0, 1) == 0 then return end
-    local old = call('ZRANGEBYSCORE', RELEASED, '-inf', int(now * 16 + 15), 'LIMIT', 0, SWEEP)
-    n_released = n_released - call('ZREM', RELEASED, unpack(old))
-    local fields = {}
-    for _, owner in ipairs(old) do
-      fields[#fields + 1] = '!' .. owner
-      if not (held_until(owner) or queue_ticket(owner)) then fields[#fields + 1] = '#' .. owner end
+    if #tombs > 0 then
+      call('ZADD', RELEASED, unpack(tombs))
+      s.released_moved = true
     end
-    call('HDEL', WHO, unpack(fields))
+    s.must_retry = s.must_retry or #gone == SWEEP
   end
 
   -- Repairs LIMITS where somebody deleted keys by hand: an unknown limit counts as exclusive.
   local function rebuild_limits()
-    if limits_complete then return end
+    if s.limits_complete then return end
     call('DEL', LIMITS)
+    s.holders_moved = true
     for _, owner in ipairs(call('ZRANGE', HOLDERS, 0, -1)) do
-      local line = read_line(owner)
-      call('ZADD', LIMITS, line and int(line.limit) or 1, owner)
+      call('ZADD', LIMITS, s.read_line(owner).limit, owner)
     end
   end
 
-  function sweep()
-    sweep_holders()
-    sweep_waiters()
-    sweep_tombstones()
-    rebuild_limits()
+  sweep_holders()
+  sweep_waiters()
+  rebuild_limits()
+end
+
+-- Those that come near the head are woken to look again, which they do more often from then on: whose heartbeat is longer
+-- than that of those near the head.
+function s.nudge_near()
+  local gone = s.n_queue - call('ZCARD', QUEUE)
+  local moved = gone > 0 and call('ZRANGE', QUEUE, math.max(0, NEAR - gone), NEAR - 1) or {}
+  if #moved == 0 then return end
+  for i, beat in ipairs(call('ZMSCORE', ALIVE, unpack(moved))) do
+    if beat and beat % 1 > 0 then s.wake(moved[i], 'look') end
   end
 end
+

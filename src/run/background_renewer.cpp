@@ -16,7 +16,7 @@
 namespace rlock::run {
 namespace {
 
-Error cannot_start(const char* what, int error) {
+Error cannot_start_renewer(const char* what, int error) {
   return {ErrorKind::system,
           std::string("cannot start the background process that renews the lock: ") + what + ": " +
               std::strerror(error)};
@@ -55,13 +55,13 @@ Result<BackgroundRenewer> BackgroundRenewer::start(const lock::AcquireCall& clai
                                                    const DescribeNotice& describe) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    return cannot_start("socketpair", errno);
+    return cannot_start_renewer("socketpair", errno);
   }
   util::Fd ours(ends[0]);
   util::Fd theirs(ends[1]);
   int error = fork_away({claim, watched, parent_of(watched.pid()), make_server, signals, describe},
                         theirs, ours);
-  if (error != 0) return cannot_start("fork", error);
+  if (error != 0) return cannot_start_renewer("fork", error);
   return BackgroundRenewer(std::move(ours), std::move(watched));
 }
 

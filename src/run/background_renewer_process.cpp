@@ -18,7 +18,7 @@
 #include "run/run_held.hpp"
 #include "run/take.hpp"
 #include "util/boot_timer.hpp"
-#include "util/guard_socket.hpp"
+#include "util/exemption.hpp"
 
 namespace rlock::run {
 namespace {

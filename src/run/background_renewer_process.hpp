@@ -2,6 +2,7 @@
 
 #include <array>
 #include <optional>
+#include <type_traits>
 
 #include "lock/inspector.hpp"
 #include "run/background_renewer.hpp"
@@ -17,6 +18,7 @@ struct HandOff {
   AcquiredLease acquired;
   std::array<char, 32> owner;  // its digits
 };
+static_assert(std::is_trivially_copyable_v<HandOff>);
 
 // What a background renewer has to do, and with what.
 struct BackgroundRenewerTask {

@@ -22,11 +22,18 @@ bool may_be_discarded() {
 }  // namespace
 
 void EarlyGuard::prepare() {
-  if (!may_be_discarded()) return;
+  if (!guard_ && !plan_.contain && may_be_discarded()) (void)fork();
+}
+
+Status EarlyGuard::contain() {
+  return fork();
+}
+
+Status EarlyGuard::fork() {
   // Its environment is that of the grant: see Guard::start().
   Child child(plan_.argv, plan_.environment({plan_.claim.owner, {}, plan_.claim.limit}));
-  auto guard = Guard::fork({child, signals_, state_, plan_.until});
-  if (guard) guard_ = *std::move(guard);
+  TRY(guard_, Guard::fork({child, signals_, state_, plan_.until, plan_.contain}));
+  return Done{};
 }
 
 }  // namespace rlock::run

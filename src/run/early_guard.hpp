@@ -6,6 +6,7 @@
 
 #include "run/guard.hpp"
 #include "run/run.hpp"
+#include "util/result.hpp"
 
 namespace rlock::run {
 
@@ -16,14 +17,20 @@ class EarlyGuard {
   EarlyGuard(const Plan& plan, const Signals& signals, SharedState& state)
       : plan_(plan), signals_(signals), state_(state) {}
 
-  // Forks it. Where it cannot be had nothing is reported: after the grant it is tried again.
+  // Forks it, if there is none yet. Where it cannot be had nothing is reported: after the grant it
+  // is tried again.
   void prepare();
+  // The same of a guard that is to be contained: what is refused is known before a lock is asked
+  // for.
+  Status contain();
   // Ends and reaps it.
   void discard() { guard_.reset(); }
   // None where it was not forked, or cannot start what runs under the lock.
   std::unique_ptr<Guard> take() { return std::move(guard_); }
 
  private:
+  Status fork();
+
   const Plan& plan_;
   const Signals& signals_;
   SharedState& state_;

@@ -1,8 +1,13 @@
 #include "run/guard.hpp"
 
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,39 +21,64 @@
 #include "lock/timing.hpp"
 #include "run/proc.hpp"
 #include "util/boot_timer.hpp"
+#include "util/exemption.hpp"
 
 namespace rlock::run {
 namespace {
 
-Error cannot_start(const char* what, int error) {
+Error cannot_start_guard(const char* what, int error) {
   return {ErrorKind::system,
           std::string("cannot start the guard: ") + what + ": " + std::strerror(error)};
 }
 
-// Jobs that the caller started before `exec rlock`.
-void add_children(Exclusions& children) {
-  siginfo_t info{};
-  if (waitid(P_ALL, 0, &info, kDeadChildren) != 0) return;
-  util::Fd list(open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC));
-  auto add = [&](pid_t pid) {
-    children.add(pid);
-    return true;
-  };
-  if (list) for_each_child_in(list.get(), add);
+// The guard of a contained run: as fork(), into new namespaces.
+struct Contained {
+  pid_t pid;
+  bool own_users;  // in a user namespace, too, since those of processes were refused
+};
+
+Contained fork_contained() {
+  clone_args args{};
+  args.exit_signal = SIGCHLD;
+  for (bool own_users : {false, true}) {
+    args.flags = CLONE_NEWPID | CLONE_NEWNS | (own_users ? CLONE_NEWUSER : 0);
+    const auto pid = static_cast<pid_t>(syscall(SYS_clone3, &args, sizeof args));
+    if (pid >= 0 || errno != EPERM || own_users) return {pid, own_users};
+  }
+  return {-1, false};
+}
+
+Error cannot_contain(int error) {
+  return {ErrorKind::system,
+          std::string("cannot contain the command: the kernel refuses a pid namespace with a /proc "
+                      "of its own: ") +
+              std::strerror(error) +
+              ": run rlock as root, allow users to make user namespaces, or leave out --contain"};
+}
+
+// Until the guard at the other end of `line` is in its namespaces.
+Status await_contained(int line, SharedState& state) {
+  char ready;
+  ssize_t got = 0;
+  while ((got = recv(line, &ready, 1, 0)) < 0 && errno == EINTR) continue;
+  if (got == 1) return Done{};
+  const int error = state.start_error.exchange(0);
+  return cannot_contain(error != 0 ? error : ECHILD);
 }
 
 }  // namespace
 
-// rlock in the place of a dead guard: its processes have become children of rlock.
+// rlock in the place of a dead guard: its processes have become children of rlock. It stays in the
+// usual class: a command of real time, which leaves that a share of the processor, would starve it
+// as its equal.
 class Guard::Successor final : private ProcessTree::Reaper {
  public:
-  Successor(SharedState& state, Grouping grouping, pid_t session, const Exclusions& older)
+  Successor(SharedState& state, Grouping grouping, pid_t session, pid_t guard)
       : state_(state), tree_(grouping, session, excluded_), ending_(tree_, *this, state) {
-    excluded_.add(older);
     excluded_.add(state_.exempt);
+    excluded_.add(guard);  // its tracer may not have let go of it yet
     if (proc_is_ours() && !state_.command_ended()) command_ = state_.command;
     tree_.set_command(command_);
-    raise_priority();
     ending_.begin(BootClock::now());
   }
 
@@ -58,16 +88,20 @@ class Guard::Successor final : private ProcessTree::Reaper {
   TimePoint next_round() const { return ending_.next_round(); }
 
  private:
-  bool reap() noexcept override {
-    constexpr int kReaps = 64;
+  size_t reap() noexcept override {
+    constexpr size_t kReaps = 64;
+    size_t count = 0;
+    while (count < kReaps && reap_one(P_ALL, 0)) ++count;
+    return count;
+  }
+
+  bool reap(pid_t child) noexcept override { return reap_one(P_PID, static_cast<id_t>(child)); }
+
+  bool reap_one(idtype_t type, id_t id) noexcept {
     siginfo_t info{};
-    for (int count = 0; count < kReaps; ++count) {
-      info.si_pid = 0;
-      if (waitid(P_ALL, 0, &info, kDeadChildren) != 0 || info.si_pid == 0) return false;
-      if (info.si_pid == command_) command_ended(info);
-      waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG);
-    }
-    return true;
+    if (waitid(type, id, &info, kDeadChildren) != 0 || info.si_pid == 0) return false;
+    if (info.si_pid == command_) command_ended(info);
+    return waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG) == 0;
   }
 
   void command_ended(const siginfo_t& info) noexcept {
@@ -89,34 +123,64 @@ void Guard::DeleteSuccessor::operator()(Successor* successor) const {
 }
 
 Guard::Guard(SharedState& state, util::Fd line)
-    : state_(state), line_(std::move(line)), session_(getsid(0)) {
-  add_children(older_);
-}
+    : state_(state), line_(std::move(line)), session_(getsid(0)) {}
 
 Result<std::unique_ptr<Guard>> Guard::fork(const Setup& setup) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    return cannot_start("socketpair", errno);
+    return cannot_start_guard("socketpair", errno);
   }
   util::Fd theirs(ends[1]);
   std::unique_ptr<Guard> guard(new Guard(setup.state, util::Fd(ends[0])));
   util::BootTimer timer;
-  if (timer.fd() < 0) return cannot_start("timerfd", errno);
-  sigset_t ended;
-  sigemptyset(&ended);
-  sigaddset(&ended, SIGCHLD);
-  util::Fd children(signalfd(-1, &ended, SFD_NONBLOCK | SFD_CLOEXEC));
-  if (!children) return cannot_start("signalfd", errno);
+  if (timer.fd() < 0) return cannot_start_guard("timerfd", errno);
+  sigset_t read;
+  sigemptyset(&read);
+  sigaddset(&read, SIGCHLD);
+  sigaddset(&read, util::exemption_signal());
+  util::Fd signals(signalfd(-1, &read, SFD_NONBLOCK | SFD_CLOEXEC));
+  if (!signals) return cannot_start_guard("signalfd", errno);
   // Signals are blocked from birth: a ^Z must not stop the guard before it has left our group.
   SignalBlock all;
-  pid_t pid = _Fork();
-  if (pid == 0) {
+  const uid_t user = geteuid();
+  const gid_t group = getegid();
+  const Contained forked = setup.contain ? fork_contained() : Contained{_Fork(), false};
+  if (forked.pid == 0) {
+    if (setup.contain) contain_guard(setup.state, theirs.get(), forked.own_users, user, group);
     guard_process({setup.child, setup.signals, setup.state, setup.until, guard->session_,
-                   guard->line_.get(), theirs.get(), timer.fd(), children.get()});
+                   guard->line_.get(), theirs.get(), timer.fd(), signals.get()});
   }
-  if (pid < 0) return cannot_start("fork", errno);
-  guard->pid_ = pid;
+  if (forked.pid < 0)
+    return setup.contain ? cannot_contain(errno) : cannot_start_guard("fork", errno);
+  const pid_t pid = guard->pid_ = forked.pid;
+  guard->pidfd_.reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!setup.contain) return guard;
+  theirs.reset();
+  TRY_STATUS(await_contained(guard->line_.get(), setup.state));
   return guard;
+}
+
+Status try_to_contain() {
+  TRY(auto state, map_shared_state());
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return cannot_start_guard("socketpair", errno);
+  }
+  util::Fd line(ends[0]);
+  util::Fd theirs(ends[1]);
+  SignalBlock all;
+  const uid_t user = geteuid();
+  const gid_t group = getegid();
+  const Contained forked = fork_contained();
+  if (forked.pid == 0) {
+    contain_guard(*state, theirs.get(), forked.own_users, user, group);
+    _exit(0);
+  }
+  if (forked.pid < 0) return cannot_contain(errno);
+  theirs.reset();
+  Status contained = await_contained(line.get(), *state);
+  while (waitpid(forked.pid, nullptr, 0) < 0 && errno == EINTR) continue;
+  return contained;
 }
 
 bool Guard::start(Grouping grouping, const std::vector<std::string>& environment) {
@@ -138,12 +202,48 @@ bool Guard::start(Grouping grouping, const std::vector<std::string>& environment
 Guard::~Guard() {
   if (pid_ <= 0) return;
   kill(pid_, SIGKILL);
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
+  // What hangs in the kernel keeps the init of its namespace.
+  pollfd end{pidfd_.get(), POLLIN, 0};
+  while (pidfd_ && poll(&end, 1, static_cast<int>(timing::kDyingTime.count())) < 0) continue;
+  while (waitpid(pid_, nullptr, pidfd_ ? WNOHANG : 0) < 0 && errno == EINTR) continue;
+}
+
+int Guard::fd() const {
+  if (!hung_up_) return line_.get();
+  return pid_ > 0 && !over() ? pidfd_.get() : -1;
+}
+
+// A tracer that does not wait for it keeps us from reaping it, but not its children from becoming
+// ours.
+bool Guard::dead() const {
+  if (pidfd_) {
+    pollfd end{pidfd_.get(), POLLIN, 0};
+    return poll(&end, 1, 0) > 0;
+  }
+  if (!hung_up_ || !proc_is_ours()) return false;
+  auto stat = read_stat(pid_);
+  return !stat || !stat->alive();
 }
 
 pid_t Guard::command() const {
   const pid_t command = state_.command;
-  return command > 0 && state_.guard == pid_ ? command : -1;
+  return command > 0 && state_.guard == pid_ ? command : command_;
+}
+
+// As the init of its namespace, the guard counts its processes in another way than rlock. The
+// command, which it started before all others, is the first of its children until it is reaped.
+void Guard::find_command() {
+  if (command_ > 0 || state_.command <= 0 || !proc_is_ours()) return;
+  const util::Fd folder(open_process(pid_));
+  const util::Fd tasks(openat(folder.get(), "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const util::Fd list(open_children(tasks.get(), pid_));
+  pid_t first = -1;
+  auto take = [&](pid_t pid) {
+    first = pid;
+    return false;
+  };
+  if (list) for_each_child_in(list.get(), take);
+  if (!state_.command_ended()) command_ = first;
 }
 
 void Guard::read_reports() {
@@ -162,12 +262,19 @@ void Guard::signal(std::array<int, 2> signals) {
   send_order({GuardOrder::Kind::signal, signals, {}});
 }
 
-void Guard::terminate() {
+void Guard::note_signal(int number) {
+  send_order({GuardOrder::Kind::reached, {number}, {}});
+}
+
+void Guard::terminate(bool but_nohup) {
+  using Kind = GuardOrder::Kind;
   // A stopped one could not act on the first alone.
-  send_order({GuardOrder::Kind::terminate, {SIGTERM, SIGCONT}, {}});
+  send_order({but_nohup ? Kind::terminate_but_nohup : Kind::terminate, {SIGTERM, SIGCONT}, {}});
 }
 
 void Guard::pass_on(int key, std::array<pid_t, 2> have) {
+  // Outside of its namespace the guard sees no groups.
+  if (is_init()) have = {0, have[1] > 0 && have[1] == command() ? state_.command.load() : 0};
   send_order({GuardOrder::Kind::terminal_signal, {key}, have});
 }
 
@@ -184,17 +291,21 @@ void Guard::end() {
 void Guard::tend(TimePoint now) {
   if (successor_) return successor_->round(now);
   if (over() || pid_ <= 0) return;
+  if (is_init()) find_command();
   siginfo_t info{};
   auto id = static_cast<id_t>(pid_);
-  if (waitid(P_PID, id, &info, WEXITED | WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
-    if (info.si_code == CLD_STOPPED) {
-      kill(pid_, SIGCONT);
-    } else {
-      pid_ = -1;
-      if (over()) return;
-      lost_ = !ending_;
-      return take_over(now);
-    }
+  const bool changed =
+      waitid(P_PID, id, &info, WEXITED | WSTOPPED | WNOHANG) == 0 && info.si_pid != 0;
+  const bool stopped = changed && info.si_code == CLD_STOPPED;
+  if (stopped) kill(pid_, SIGCONT);
+  if ((changed && !stopped) || dead()) {
+    if (!over()) died(now);
+    pid_ = -1;
+    return;
+  }
+  if (state_.left) end();
+  if (is_init() && given_up_ && now - progress_at_ >= timing::kNamespaceDyingTime) {
+    state_.phase = CommandPhase::stuck;  // the guard itself cannot say so any more
   }
   if (!ending_ || given_up_ || state_.phase == CommandPhase::stuck) return;
   const uint64_t progress = state_.progress;
@@ -210,13 +321,20 @@ void Guard::tend(TimePoint now) {
 
 TimePoint Guard::due() const {
   if (successor_) return successor_->next_round();
-  const bool watched = ending_ && !given_up_ && state_.phase != CommandPhase::stuck;
-  if (over() || !watched) return TimePoint::max();
+  if (over()) return TimePoint::max();
+  if (hung_up_ && pid_ > 0 && !pidfd_) return BootClock::now() + timing::kGuardProgress;
+  if (!ending_ || state_.phase == CommandPhase::stuck) return TimePoint::max();
+  if (given_up_) return is_init() ? progress_at_ + timing::kNamespaceDyingTime : TimePoint::max();
   return progress_at_ + timing::kGuardProgress;
 }
 
-void Guard::take_over(TimePoint now) {
-  successor_.reset(new Successor(state_, grouping_, session_, older_));
+void Guard::died(TimePoint now) {
+  lost_ = !ending_ && !state_.left;
+  if (is_init()) {
+    state_.phase = CommandPhase::over;
+    return;
+  }
+  successor_.reset(new Successor(state_, grouping_, session_, pid_));
   successor_->round(now);
 }
 

@@ -25,10 +25,11 @@ class Guard {
     const Signals& signals;
     SharedState& state;
     ReleaseAfter until;
+    bool contain;  // as the init of a pid namespace of its own, with a /proc of that
   };
 
   // Forks it from the main thread; it waits for start(). ErrorKind::system when it cannot be
-  // forked.
+  // forked, or contained.
   static Result<std::unique_ptr<Guard>> fork(const Setup& setup);
 
   // Lets it start the command, with `environment` in the place of what was added to the child's;
@@ -43,16 +44,17 @@ class Guard {
   pid_t pid() const { return pid_; }
   // The command's number as rlock counts; -1 where that is another one, or not known yet.
   pid_t command() const;
-  // Readable when the state has changed.
-  int fd() const { return line_.get(); }
+  // Readable when the state has changed; -1 where nothing more can come.
+  int fd() const;
   void read_reports();
-  // Nothing more is to be read: the guard has left, or is dead.
-  bool hung_up() const { return hung_up_; }
 
   // Sends each signal to all processes of the command.
   void signal(std::array<int, 2> signals);
-  // TERM to all processes of the command; what outlives it is killed when the command has ended.
-  void terminate();
+  // Notes a signal that all of them have got from the guard of an outer run.
+  void note_signal(int number);
+  // TERM to all processes of the command, which end() kills later. `but_nohup`: who ignores a
+  // hangup is let go.
+  void terminate(bool but_nohup = false);
   // Passes on a signal of the terminal, which these groups have, rlock's first, to a command that
   // has left them, or whose descendants alone are left.
   void pass_on(int key, std::array<pid_t, 2> have);
@@ -61,8 +63,8 @@ class Guard {
   // Kills all processes of the command. After this tend() is to be called again and again.
   void end();
 
-  // At each SIGCHLD, and when it is due: resumes a stopped guard, kills one that does not go on
-  // with an ending, and does the work of a dead one.
+  // At each SIGCHLD, when fd() is readable and when it is due: resumes a stopped guard, kills one
+  // that does not go on with an ending, and does the work of a dead one.
   void tend(TimePoint now);
   // When it is due; TimePoint::max() for never.
   TimePoint due() const;
@@ -79,16 +81,21 @@ class Guard {
 
   Guard(SharedState& state, util::Fd line);
   bool over() const { return state_.phase == CommandPhase::over; }
+  // Whether it is the init of a pid namespace: when it is dead, the kernel has ended all in there.
+  bool is_init() const { return state_.guard == 1 && pid_ != 1; }
+  bool dead() const;
+  void find_command();
+  void died(TimePoint now);
   void send_order(const GuardOrder& order) const;
-  void take_over(TimePoint now);
 
   SharedState& state_;
   Grouping grouping_ = Grouping::own;
   util::Fd line_;
-  pid_t pid_ = -1;  // -1: reaped
+  pid_t pid_ = -1;      // -1: dead
+  pid_t command_ = -1;  // as rlock counts
+  util::Fd pidfd_;      // none before Linux 5.3
   pid_t session_;
-  Exclusions older_;  // children from before `exec rlock`
-  bool hung_up_ = false;
+  bool hung_up_ = false;  // nothing more is to be read: the guard has left, or is dead
   bool lost_ = false;
   bool ending_ = false;    // was asked to end it all
   bool given_up_ = false;  // and killed, since it did not
@@ -96,5 +103,8 @@ class Guard {
   TimePoint progress_at_;
   std::unique_ptr<Successor, DeleteSuccessor> successor_;
 };
+
+// Whether --contain works on this host; ErrorKind::system says why not.
+Status try_to_contain();
 
 }  // namespace rlock::run

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -21,23 +22,18 @@
 #include "run/descriptors.hpp"
 #include "run/proc.hpp"
 #include "util/boot_timer.hpp"
-#include "util/guard_socket.hpp"
+#include "util/exemption.hpp"
 
 namespace rlock::run {
 namespace {
 
-// Neither `pkill rlock` nor `pkill -f` with the command line may match: both would go together and
-// leave the command. At most 15 characters, as PR_SET_NAME takes them.
-constexpr char kName[] = "lease-guard";
-
 // Where the descriptors that it keeps are put, so that the rest can be closed in one call.
 constexpr int kLine = 0;
 constexpr int kTimer = 1;
-constexpr int kChildren = 2;
-constexpr int kListener = 3;
+constexpr int kSignals = 2;
 
 // As many dead children at once, before the clock is read again.
-constexpr int kReaps = 64;
+constexpr size_t kReaps = 64;
 
 void overwrite_arguments() noexcept {
   auto stat = read_stat(getpid());
@@ -45,7 +41,7 @@ void overwrite_arguments() noexcept {
   auto* text = reinterpret_cast<char*>(stat->arguments);
   size_t room = stat->arguments_end - stat->arguments;
   std::memset(text, 0, room);
-  std::memcpy(text, kName, std::min(room - 1, sizeof kName - 1));
+  std::memcpy(text, util::kGuardName, std::min(room - 1, sizeof util::kGuardName - 1));
 }
 
 // The connection to the server, above all, which it would keep open beyond the end of rlock. What
@@ -54,8 +50,8 @@ void close_rlocks_descriptors(const GuardTask& task) noexcept {
   util::Fd folder(open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return;
   for_each_number_in(folder.get(), [&](int fd) {
-    const bool kept =
-        fd <= 2 || fd == folder.get() || fd == task.line || fd == task.timer || fd == task.children;
+    const bool kept = fd <= 2 || fd == folder.get() || fd == task.line || fd == task.timer ||
+                      fd == task.signals_fd;
     if (!kept && (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0) close(fd);
   });
 }
@@ -71,6 +67,32 @@ const GuardStart& await_start(const GuardTask& task) noexcept {
   return start;
 }
 
+bool write_file(const char* path, const char* text, size_t size) noexcept {
+  util::Fd file(open(path, O_WRONLY | O_CLOEXEC));
+  return file && write(file.get(), text, size) == static_cast<ssize_t>(size);
+}
+
+// That one id, which stays what it is.
+bool map_id(const char* path, unsigned id) noexcept {
+  char text[32];
+  char* at = util::write_number(text, id);
+  *at++ = ' ';
+  at = util::write_number(at, id);
+  std::memcpy(at, " 1", 2);
+  return write_file(path, text, static_cast<size_t>(at + 2 - text));
+}
+
+bool map_ids(uid_t user, gid_t group) noexcept {
+  return write_file("/proc/self/setgroups", "deny", 4) && map_id("/proc/self/uid_map", user) &&
+         map_id("/proc/self/gid_map", group);
+}
+
+// What is mounted outside of the namespace is seen inside, but not the other way round.
+bool mount_proc() noexcept {
+  return mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0 &&
+         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0;
+}
+
 class GuardProcess final : private ProcessTree::Reaper {
  public:
   GuardProcess(const GuardTask& task, const GuardStart& start)
@@ -82,13 +104,12 @@ class GuardProcess final : private ProcessTree::Reaper {
         line_(task.line) {}
 
   [[noreturn]] void run() noexcept {
-    if (getpid() == 1) tree_.set_owns_namespace();
     start_command();
     settle();
     await_exec();
     close_inherited();
     while (true) {
-      reap();
+      if (!ending_.under_way()) reap();
       act(BootClock::now());
       wait();
     }
@@ -96,10 +117,8 @@ class GuardProcess final : private ProcessTree::Reaper {
 
  private:
   void start_command() noexcept {
-    state_.guard = getpid();
-    prctl(PR_SET_NAME, kName);
-    // Before the command, which may start at once what asks to outlive the run.
-    listener_ = util::listen_as_guard();
+    // Before the command, which may start at once what asks guards to outlive the run.
+    prctl(PR_SET_NAME, util::kGuardName);
     // A pipe that the exec closes. It is made here: a copy in rlock, which may be stopped at any
     // moment, would keep it open.
     int before_exec[2];
@@ -124,15 +143,14 @@ class GuardProcess final : private ProcessTree::Reaper {
     setsid();
     dup2(task_.line, kLine);
     dup2(task_.timer, kTimer);
-    dup2(task_.children, kChildren);
+    dup2(task_.signals_fd, kSignals);
     line_ = kLine;
     timer_.emplace(util::Fd(kTimer));
     settle_at_ = BootClock::now() + timing::kGuardSettle;
   }
 
   void close_inherited() noexcept {
-    if (listener_ > kListener) listener_ = dup2(listener_, kListener);
-    close_all_from(listener_ == kListener ? kListener + 1 : kListener);
+    close_all_from(kSignals + 1);
     if (proc_is_ours()) overwrite_arguments();
   }
 
@@ -166,31 +184,53 @@ class GuardProcess final : private ProcessTree::Reaper {
     _exit(0);
   }
 
-  bool state_is_over() const noexcept { return state_.phase == CommandPhase::over; }
-
-  // Daemons go on after a run that ended normally, but not where rlock was killed together with
-  // the command: it says which.
-  void keep_descendants() noexcept {
-    if (tree_.empty()) finish_and_exit();
-    if (terminating_) return begin_ending(BootClock::now());
-    state_.phase = CommandPhase::over;
-    report();
+  // The kernel ends all that is in the namespace whose init we are, at once, before we are dead.
+  [[noreturn]] void leave() noexcept {
+    state_.left = true;
+    _exit(0);
   }
 
-  bool reap() noexcept override {
-    ++state_.progress;
-    check_for_stop();
-    siginfo_t info{};
-    for (int count = 0; count < kReaps; ++count) {
-      // What its death says of the command can be seen only before it is reaped.
-      const int look_first = command_ > 0 ? WNOWAIT : 0;
-      info.si_pid = 0;
-      if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | look_first) != 0 || info.si_pid == 0) {
-        return false;
-      }
-      if (info.si_pid == command_) command_ended(info);
-      if (look_first != 0) waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG);
+  // Nothing is left to do unless rlock says so, or is gone.
+  bool command_is_outlived() const noexcept { return state_.phase == CommandPhase::outlived; }
+
+  // What became of those that outlive the command. Daemons go on after a run that ended normally,
+  // but not where rlock was killed together with the command: rlock says which.
+  void look_at_rest(TimePoint now) noexcept {
+    if (tree_.empty()) finish_and_exit();
+    if (task_.until == ReleaseAfter::descendants) return;
+    if (is_init_ && !terminating_) return begin_ending(BootClock::now());
+    if (!terminating_) {
+      state_.phase = CommandPhase::outlived;
+      return report();
     }
+    if (now < next_look_) return;
+    // What another user runs for it got no signal, and would go on beside the next holder.
+    const bool all_seen = tree_.find_refusing(found_);
+    next_look_ = BootClock::now() + timing::kRefusedLook;
+    if (found_.size() > 0 || !all_seen) report_survivors(CommandPhase::refused);
+  }
+
+  void note_progress() noexcept override { ++state_.progress; }
+
+  size_t reap() noexcept override {
+    note_progress();
+    check_for_stop();
+    size_t count = 0;
+    while (count < kReaps && reap_one(P_ALL, 0)) ++count;
+    return count;
+  }
+
+  bool reap(pid_t child) noexcept override { return reap_one(P_PID, static_cast<id_t>(child)); }
+
+  bool reap_one(idtype_t type, id_t id) noexcept {
+    siginfo_t info{};
+    // What its death says of the command can be seen only before it is reaped.
+    const int look_first = command_ > 0 ? WNOWAIT : 0;
+    if (waitid(type, id, &info, WEXITED | WNOHANG | look_first) != 0 || info.si_pid == 0) {
+      return false;
+    }
+    if (info.si_pid == command_) command_ended(info);
+    if (look_first != 0) waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG);
     return true;
   }
 
@@ -213,14 +253,31 @@ class GuardProcess final : private ProcessTree::Reaper {
   }
 
   void act(TimePoint now) noexcept {
-    if (now >= state_.kill_at()) end_by_ourselves(now, true);
+    if (now >= state_.count_at()) count_processes(now);
+    if (now >= kill_at()) end_by_ourselves(now, true);
     if (ending_.under_way()) return continue_ending(now);
-    if (command_ == 0 && !state_is_over() && nobody_to_wait_for(now)) keep_descendants();
+    if (command_ == 0 && !command_is_outlived()) look_at_rest(now);
+  }
+
+  TimePoint kill_at() const noexcept {
+    const TimePoint at = state_.kill_at();
+    return at == TimePoint::max() ? at : at - margin_;
+  }
+
+  // No renewal has come for most of a lease.
+  void count_processes(TimePoint now) noexcept {
+    const TimePoint count_at = state_.count_at();
+    if (counted_for_ == count_at || ending_.under_way() || command_is_outlived()) return;
+    counted_for_ = count_at;
+    const Nanos most = state_.kill_at() - count_at;
+    auto count = tree_.count(now + timing::kCountTime);
+    margin_ =
+        count ? std::min<Nanos>(most, static_cast<int64_t>(*count) * timing::kDeathTime) : most;
   }
 
   void end_by_ourselves(TimePoint now, bool lease_over) noexcept {
     if (ending_.under_way()) return;
-    if (lease_over && state_is_over()) return;
+    if (lease_over && command_is_outlived()) return;
     state_.lease_over = lease_over;
     begin_ending(now);
   }
@@ -228,30 +285,21 @@ class GuardProcess final : private ProcessTree::Reaper {
   // Who was only signalled before, and refused, is to be reported anew.
   void begin_ending(TimePoint now) noexcept {
     if (ending_.under_way()) return;
+    if (is_init_) leave();
     if (state_.phase == CommandPhase::refused) state_.phase = CommandPhase::running;
     reported_ = false;
     ending_.begin(now);
-  }
-
-  bool nobody_to_wait_for(TimePoint now) noexcept {
-    if (task_.until == ReleaseAfter::descendants) return tree_.empty();
-    if (!asked_to_end_ || terminating_ || tree_.empty()) return true;
-    if (now < next_look_) return false;
-    // What another user runs for it got no signal, and would go on beside the next holder.
-    const bool all_seen = tree_.find_refusing(found_);
-    next_look_ = BootClock::now() + timing::kRefusedLook;
-    if (found_.size() == 0 && all_seen) return true;
-    report_survivors(CommandPhase::refused);
-    return false;
   }
 
   void continue_ending(TimePoint now) noexcept {
     if (ending_.round(now)) finish_and_exit();
     const bool stuck = state_.phase == CommandPhase::stuck;
     if (stuck && !std::exchange(reported_, true)) report();
-    const bool refused = stuck && state_.survivors.all_refused();
-    if (rlock_gone_ && (refused || now - ending_.began_at() >= timing::kOrphanedGuardTime))
-      _exit(0);
+    if (!rlock_gone_ || !stuck) return;
+    const bool lease_over = state_.kill_at() == TimePoint::max() ||
+                            now >= state_.kill_at() + timing::kOrphanedGuardTime;
+    const bool hopeless = now >= ending_.progressed_at() + timing::kOrphanedGuardTime;
+    if (state_.survivors.all_refused() || (lease_over && hopeless)) _exit(0);
   }
 
   void report_survivors(CommandPhase phase) noexcept {
@@ -263,27 +311,24 @@ class GuardProcess final : private ProcessTree::Reaper {
   TimePoint next_step() const noexcept {
     TimePoint next = settled_ ? TimePoint::max() : settle_at_;
     if (ending_.under_way()) return std::min(next, ending_.next_round());
-    if (state_is_over()) return next;
+    if (command_is_outlived()) return next;
     const bool looks = command_ == 0 && task_.until == ReleaseAfter::command;
-    if (looks && state_.phase == CommandPhase::refused) next = std::min(next, next_look_);
-    return std::min(next, state_.kill_at());
+    if (looks && terminating_) next = std::min(next, next_look_);
+    if (counted_for_ != state_.count_at()) next = std::min(next, state_.count_at());
+    return std::min(next, kill_at());
   }
 
   void wait() noexcept {
     timer_->arm(next_step());
-    pollfd fds[4] = {{rlock_gone_ ? -1 : kLine, POLLIN, 0},
-                     {kTimer, POLLIN, 0},
-                     {kChildren, POLLIN, 0},
-                     {listener_, POLLIN, 0}};
-    poll(fds, 4, -1);
+    pollfd fds[3] = {
+        {rlock_gone_ ? -1 : kLine, POLLIN, 0}, {kTimer, POLLIN, 0}, {kSignals, POLLIN, 0}};
+    poll(fds, 3, -1);
     if (fds[0].revents != 0) read_order();
-    if (fds[2].revents != 0) forget_signals();
-    if (fds[3].revents != 0) exempt();
+    read_signals();  // also of who asked just before an ending
     if (!settled_ && BootClock::now() >= settle_at_) lock_memory();
   }
 
-  void exempt() noexcept {
-    const pid_t pid = util::accept_exempt(listener_);
+  void exempt(pid_t pid) noexcept {
     if (pid > 1 && (!proc_is_ours() || descends_from(pid, getpid()))) state_.exempt.add(pid);
   }
 
@@ -295,9 +340,13 @@ class GuardProcess final : private ProcessTree::Reaper {
     raise_priority();
   }
 
-  static void forget_signals() noexcept {
+  void read_signals() noexcept {
+    const auto exemption = static_cast<uint32_t>(util::exemption_signal());
     signalfd_siginfo info;
-    while (read(kChildren, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) continue;
+    while (read(kSignals, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+      const bool sent_by_kill = info.ssi_code == SI_USER;  // the kernel says by whom
+      if (info.ssi_signo == exemption && sent_by_kill) exempt(static_cast<pid_t>(info.ssi_pid));
+    }
   }
 
   // Of the line that is readable.
@@ -314,15 +363,18 @@ class GuardProcess final : private ProcessTree::Reaper {
     if (order.kind == GuardOrder::Kind::dismiss) _exit(0);
     if (order.kind == GuardOrder::Kind::end) return begin_ending(BootClock::now());
     if (order.kind == GuardOrder::Kind::terminal_signal && command_got_signal(order)) return;
-    terminating_ = terminating_ || order.kind == GuardOrder::Kind::terminate;
+    const bool sparing = order.kind == GuardOrder::Kind::terminate_but_nohup;
+    terminating_ = terminating_ || sparing || order.kind == GuardOrder::Kind::terminate;
     // What has not begun needs no time to end, and must not begin any more.
     if (executing_ && terminating_) return begin_ending(BootClock::now());
+    if (sparing) tree_.spare_nohup(state_.exempt, state_.exempted);
+    if (terminating_ && command_is_outlived()) state_.phase = CommandPhase::running;
     for (int number : order.signals) {
       asked_to_end_ = asked_to_end_ || number == SIGTERM || number == SIGINT;
     }
     if (executing_) {
       for (int number : order.signals) kill(command_, number);
-    } else {
+    } else if (order.kind != GuardOrder::Kind::reached) {
       tree_.signal(order.signals, order.skip,
                    std::min(BootClock::now() + timing::kSignalTime, state_.kill_at()));
     }
@@ -348,12 +400,12 @@ class GuardProcess final : private ProcessTree::Reaper {
 
   const GuardTask task_;
   const GuardStart& start_;
+  const bool is_init_ = getpid() == 1;
   SharedState& state_;
   ProcessTree tree_;
   TreeEnding ending_;
   Survivors found_;  // who refused a signal
   int line_;
-  int listener_ = -1;
   int before_exec_ = -1;
   pid_t command_ = 0;      // 0: reaped
   bool executing_ = true;  // the command is on its way to its exec
@@ -362,6 +414,8 @@ class GuardProcess final : private ProcessTree::Reaper {
   bool terminating_ = false;   // rlock is ending the command
   bool asked_to_end_ = false;  // by a TERM or INT that was passed on
   bool reported_ = false;      // that some cannot be ended
+  Nanos margin_{0};            // beyond what a small tree needs
+  TimePoint counted_for_;
   TimePoint settle_at_;
   TimePoint next_look_;
   std::optional<util::BootTimer> timer_;
@@ -381,6 +435,14 @@ bool died_before_exec(pid_t child) noexcept {
   return stat && stat->before_exec();
 }
 
+void contain_guard(SharedState& state, int line, bool own_users, uid_t user, gid_t group) noexcept {
+  if ((own_users && !map_ids(user, group)) || !mount_proc()) {
+    state.start_error = errno;
+    _exit(0);
+  }
+  send(line, "", 1, MSG_NOSIGNAL);
+}
+
 void guard_process(const GuardTask& task) noexcept {
   close(task.rlocks_end);  // else neither we nor the command before its exec would miss rlock
   prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -388,6 +450,7 @@ void guard_process(const GuardTask& task) noexcept {
   prctl(PR_SET_PDEATHSIG, SIGCONT);
   close_rlocks_descriptors(task);
   const GuardStart& start = await_start(task);
+  task.state.guard = getpid();
   // Static: the tree is too large for a stack, and nothing may be allocated here.
   alignas(GuardProcess) static std::byte room[sizeof(GuardProcess)];
   (new (room) GuardProcess(task, start))->run();

@@ -18,8 +18,18 @@ namespace rlock::run {
 struct GuardOrder {
   // terminal_signal: a signal of the terminal, which its driver sent to the groups `skip`: where
   // the command is in the first of them, rlock's, what became of the groups that it made is its own
-  // affair. terminate: a signal that begins an ending: what outlives the command is killed then.
-  enum class Kind { signal, terminate, terminal_signal, end, dismiss };
+  // affair. reached: a signal that all of them have got already, from the guard of an outer run.
+  // terminate: a signal that begins an ending: what outlives the command is waited for until the
+  // order `end`. terminate_but_nohup: the same, but who ignores a hangup is let go.
+  enum class Kind {
+    signal,
+    reached,
+    terminate,
+    terminate_but_nohup,
+    terminal_signal,
+    end,
+    dismiss
+  };
   Kind kind = Kind::end;
   std::array<int, 2> signals{};  // to the whole tree; 0: none
   std::array<pid_t, 2> skip{};   // but not to these groups, which have them already; 0: none
@@ -46,13 +56,18 @@ struct GuardTask {
   int rlocks_end;  // of `line`: to be closed
   int line;   // orders come in, a byte goes out when the state has changed; its end: rlock is gone
   int timer;  // a timerfd of CLOCK_BOOTTIME: it counts a suspend, too
-  int children;  // a signalfd of SIGCHLD
+  int signals_fd;  // a signalfd of SIGCHLD and of util::exemption_signal()
 };
 
 // The guard after its fork, born with all signals blocked: waits for the GuardStart, starts the
 // command and watches over it until it has ended. Where rlock is gone before, it just ends.
 // Async-signal-safe throughout: another thread of rlock may hold the allocator.
 [[noreturn]] void guard_process(const GuardTask& task) noexcept;
+
+// By the guard of a contained run after its fork, born with all signals blocked: enters its
+// namespaces as `user` and `group`, and sends a byte over `line`. Exits where it is refused, with
+// the state's start_error. `own_users`: in a user namespace of its own, too. Async-signal-safe.
+void contain_guard(SharedState& state, int line, bool own_users, uid_t user, gid_t group) noexcept;
 
 // Records how the command ended, as reaped. `ended_first`: it was not being ended.
 void record_end(SharedState& state, const siginfo_t& info, bool ended_first) noexcept;

@@ -119,6 +119,22 @@ int open_children(int tasks, pid_t thread) noexcept {
   return openat(tasks, ProcPath(thread, "children", "").text, O_RDONLY | O_CLOEXEC);
 }
 
+bool ignores_in(int folder, int signal) noexcept {
+  constexpr std::string_view kField = "\nSigIgn:\t";
+  util::Fd file(openat(folder, "status", O_RDONLY | O_CLOEXEC));
+  char text[4096];
+  ssize_t length = file ? read(file.get(), text, sizeof text) : -1;
+  const std::string_view status(text, length > 0 ? static_cast<size_t>(length) : 0);
+  const size_t field = status.find(kField);
+  if (field == status.npos) return false;
+  uint64_t mask = 0;
+  for (char c : status.substr(field + kField.size())) {
+    if (c == '\n') break;
+    mask = mask * 16 + static_cast<uint64_t>(c <= '9' ? c - '0' : c - 'a' + 10);
+  }
+  return (mask & uint64_t{1} << (signal - 1)) != 0;
+}
+
 std::string read_name(pid_t pid) {
   util::Fd file(open(ProcPath(pid, "comm").text, O_RDONLY | O_CLOEXEC));
   char name[64];

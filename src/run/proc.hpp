@@ -51,6 +51,9 @@ int open_process(pid_t pid) noexcept;
 // -1 with errno where it cannot be had.
 int open_children(int tasks, pid_t thread) noexcept;
 
+// Whether the process whose folder is open ignores `signal`; false where /proc does not say.
+bool ignores_in(int folder, int signal) noexcept;
+
 // Its short name, for messages; may be hostile text. Allocates.
 std::string read_name(pid_t pid);
 

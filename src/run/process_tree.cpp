@@ -9,11 +9,22 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "lock/timing.hpp"
 
 namespace rlock::run {
 namespace {
+
+// As many children before the clock is read again.
+constexpr size_t kBatch = 64;
+// The list may grow as fast as it is read. Of a clock the bound must not be: the guard may have to
+// wait for the processor, and the last in the list are to be reached all the same.
+constexpr size_t kMostListed = 65'536;
+// With so few children a look at each of them costs nothing worth mentioning.
+constexpr size_t kFew = 256;
+// After so many rounds in which nobody died, all who can are dead.
+constexpr unsigned kIdleRounds = 8;
 
 uid_t user_of(int folder) noexcept {
   struct stat info {};
@@ -66,33 +77,42 @@ void ProcessTree::for_each_below(int folder, pid_t pid, const ProcessStat& stat,
   });
 }
 
+bool ProcessTree::enqueue(pid_t pid, pid_t parent) noexcept {
+  if (queued_ == queue_.size()) {
+    QueuedProcess* larger = queue_.map_larger();
+    if (larger == nullptr) return false;
+    std::copy_n(queue_.begin(), queued_, larger);
+    queue_.adopt(larger);
+  }
+  if (!excluded_.contains(pid) && seen_.add(pid)) queue_.begin()[queued_++] = {pid, parent};
+  return true;
+}
+
 // Breadth first, and again until no child is new: who lost its parent before we listed that
 // parent's children has become ours. False when time or room did not suffice.
 template <class Visit>
 bool ProcessTree::walk(TimePoint until, Visit visit) noexcept {
   seen_.clear();
   queued_ = 0;
-  auto enqueue = [&](pid_t pid, pid_t parent) {
-    if (queued_ == queue_.size() || excluded_.contains(pid)) return queued_ < queue_.size();
-    if (seen_.add(pid)) queue_[queued_++] = {pid, parent};
-    return queued_ < queue_.size();
+  bool room = true;
+  auto enqueue_children = [&] {
+    for_each_child([&](pid_t pid) { return room = enqueue(pid, self_); });
   };
-  auto enqueue_children = [&] { for_each_child([&](pid_t pid) { return enqueue(pid, self_); }); };
   enqueue_children();
   for (size_t at = 0; at < queued_; ++at) {
     if (BootClock::now() >= until) return false;
-    const auto [pid, parent] = queue_[at];
+    const auto [pid, parent] = queue_.begin()[at];
     util::Fd folder(open_process(pid));
     auto stat = folder ? read_stat_in(folder.get()) : std::nullopt;
     const bool child = (stat ? stat->parent : parent) == self_;
     if (child || (stat && stat->parent == parent)) {
       visit(Process{pid, child, folder.get(), stat ? &*stat : nullptr});
-      auto enqueue_below = [&, above = pid](pid_t one) { return enqueue(one, above); };
+      auto enqueue_below = [&, above = pid](pid_t one) { return room = enqueue(one, above); };
       if (stat) for_each_below(folder.get(), pid, *stat, enqueue_below);
     }
     if (at + 1 == queued_) enqueue_children();
   }
-  return queued_ < queue_.size();
+  return room;
 }
 
 // 0 or errno. A child's number is its own until we reap it; others are held by their folder.
@@ -117,37 +137,52 @@ bool ProcessTree::made_by_tree(const ProcessStat& stat) const noexcept {
 
 // A group ends as one: no fork slips out of it.
 void ProcessTree::kill_group_of(const ProcessStat& stat) noexcept {
-  if (made_by_tree(stat) && groups_.add(stat.group)) kill(-stat.group, SIGKILL);
+  if (groups_end_ && made_by_tree(stat) && groups_.add(stat.group)) kill(-stat.group, SIGKILL);
 }
 
 // What needs no look at /proc.
 void ProcessTree::kill_known() noexcept {
-  if (owns_namespace_ && self_ != 1) kill(-1, SIGKILL);
   if (command_ <= 1) return;
   if (grouping_ == Grouping::own) kill(-command_, SIGKILL);
   kill(command_, SIGKILL);
 }
 
-// True when there was one that this call of end() had not killed yet.
-bool ProcessTree::kill_children(TimePoint until, Survivors& survivors) noexcept {
-  bool fresh = false;
-  groups_.clear();
-  for_each_child([&](pid_t pid) {
-    if (!killed_.add(pid)) return true;
-    fresh = true;
-    if (numbers_ours_) kill(pid, SIGKILL);
-    util::Fd folder(open_process(pid));
-    auto stat = folder ? read_stat_in(folder.get()) : std::nullopt;
-    if (stat && stat->parent == self_) kill_group_of(*stat);
-    const Process process{pid, true, folder.get(), stat ? &*stat : nullptr};
-    if (int error = send(process, SIGKILL); error != 0) note(process, error, survivors);
-    return BootClock::now() < until;
-  });
-  return fresh;
+void ProcessTree::kill_with_group(pid_t pid, Survivors& survivors) noexcept {
+  util::Fd folder(open_process(pid));
+  auto stat = folder ? read_stat_in(folder.get()) : std::nullopt;
+  if (stat && stat->parent == self_) kill_group_of(*stat);
+  const Process process{pid, true, folder.get(), stat ? &*stat : nullptr};
+  if (int error = send(process, SIGKILL); error != 0) note(process, error, survivors);
 }
 
-void ProcessTree::kill_deeper(TimePoint until, Survivors& survivors) noexcept {
+// One pass; true when there was a child that the pass before did not meet. It only kills: a look
+// at /proc takes as long as many kills, and those at the end of the list would go on meanwhile.
+// Then the youngest of the new ones have their groups end: what forks without pause is among them.
+bool ProcessTree::kill_children(Reaper& reaper, Survivors& survivors) noexcept {
+  PidSet& before = listed_[passes_++ % 2];
+  PidSet& listed = listed_[passes_ % 2];
+  listed.clear();
+  groups_.clear();
+  listed_count_ = 0;
+  std::array<pid_t, kBatch> youngest;
+  size_t fresh = 0;
+  for_each_child([&](pid_t pid) {
+    const bool is_new = !before.contains(pid);
+    listed.add(pid);
+    if (is_new) youngest[fresh++ % kBatch] = pid;
+    const bool reached = numbers_ours_ && (kill(pid, SIGKILL) == 0 || errno != EPERM);
+    if (!reached) kill_with_group(pid, survivors);
+    if (++listed_count_ % kBatch == 0) reaper.note_progress();
+    return listed_count_ < kMostListed;
+  });
+  const size_t looks = numbers_ours_ ? std::min(fresh, kBatch) : 0;
+  for (size_t at = 0; at < looks; ++at) kill_with_group(youngest[at], survivors);
+  return fresh > 0;
+}
+
+void ProcessTree::kill_deeper(TimePoint until, Reaper& reaper, Survivors& survivors) noexcept {
   walk(until, [&](const Process& process) {
+    reaper.note_progress();
     if (process.child || process.stat == nullptr) return;
     int error = send(process, SIGKILL);
     kill_group_of(*process.stat);
@@ -158,23 +193,46 @@ void ProcessTree::kill_deeper(TimePoint until, Survivors& survivors) noexcept {
 // Each dead one that is left over costs the next look several times as much.
 void ProcessTree::reap_some(Reaper& reaper) noexcept {
   const TimePoint until = BootClock::now() + timing::kReapTime;
-  while (reaper.reap() && BootClock::now() < until) continue;
+  while (reaper.reap() > 0) {
+    progressed_ = true;
+    if (BootClock::now() >= until) return;
+  }
+}
+
+// To find one dead child among many costs the kernel a look at all of them.
+void ProcessTree::reap_listed(Reaper& reaper) noexcept {
+  if (listed_count_ <= kFew) return reap_some(reaper);
+  const TimePoint until = BootClock::now() + timing::kLongReapTime;
+  size_t count = 0;
+  listed_[passes_ % 2].for_each([&](pid_t pid) {
+    progressed_ = reaper.reap(pid) || progressed_;
+    if (++count % kBatch != 0) return true;
+    reaper.note_progress();
+    return BootClock::now() < until;
+  });
 }
 
 bool ProcessTree::end(Reaper& reaper, TimePoint until, Survivors& survivors) noexcept {
   open();
+  if (!std::exchange(begun_, true)) {
+    for (PidSet& set : listed_) set.clear();
+  }
   kill_known();
-  killed_.clear();
-  groups_.clear();
   survivors.clear();
+  progressed_ = false;
   bool fresh = true;
   while (fresh && BootClock::now() < until) {
-    reap_some(reaper);
-    fresh = kill_children(until, survivors);
+    fresh = kill_children(reaper, survivors);
+    reap_listed(reaper);
+    progressed_ = progressed_ || fresh;
   }
-  reap_some(reaper);
   if (empty()) return true;
-  kill_deeper(until, survivors);
+  idle_rounds_ = progressed_ ? 0 : idle_rounds_ + 1;
+  // What dies needs the processor more. Where nothing dies any more, the walk reaches all there is.
+  const bool idle = idle_rounds_ >= kIdleRounds;
+  if (idle) until = std::max(until, BootClock::now() + timing::kDeepWalk);
+  if (!idle && listed_count_ > kFew) return false;
+  kill_deeper(until, reaper, survivors);
   reap_some(reaper);
   return empty();
 }
@@ -218,36 +276,59 @@ bool ProcessTree::find_alive(Survivors& survivors) noexcept {
               [&](const Process& process) { note(process, send(process, 0), survivors); });
 }
 
+void ProcessTree::spare_nohup(Exclusions& exempt, Survivors& exempted) noexcept {
+  open();
+  groups_end_ = false;
+  walk(BootClock::now() + timing::kSignalTime, [&](const Process& process) {
+    if (process.stat == nullptr || !process.stat->alive()) return;
+    if (!ignores_in(process.folder, SIGHUP)) return;
+    exempt.add(process.pid);
+    exempted.add({process.pid, user_of(process.folder), Survivor::kExempted});
+  });
+}
+
+std::optional<size_t> ProcessTree::count(TimePoint until) noexcept {
+  open();
+  // A walk takes too long there, whatever their number.
+  if (listing_ == Listing::scan) return 0;
+  if (!walk(until, [](const Process&) {})) return std::nullopt;
+  return queued_;
+}
+
 bool ProcessTree::empty() noexcept {
   siginfo_t info{};
   if (waitid(P_ALL, 0, &info, kDeadChildren) != 0) return errno == ECHILD;
   open();
   if (self_ <= 0) return false;
   bool found = false;
-  for_each_child([&](pid_t) {
-    found = true;
-    return false;
+  for_each_child([&](pid_t pid) {
+    // A tracer may keep a dead one from being reaped.
+    auto stat = read_stat(pid);
+    found = !stat || stat->alive();
+    return !found;
   });
   return !found;
 }
 
 void raise_priority() noexcept {
   sched_param first{};
-  first.sched_priority = sched_get_priority_min(SCHED_FIFO);
+  first.sched_priority = sched_get_priority_max(SCHED_FIFO);
   sched_setscheduler(0, SCHED_FIFO, &first);
 }
 
 void TreeEnding::begin(TimePoint now) noexcept {
   if (under_way_) return;
   under_way_ = true;
-  began_at_ = next_round_ = now;
+  progressed_at_ = next_round_ = now;
 }
 
 bool TreeEnding::round(TimePoint now) noexcept {
   if (now < next_round_) return false;
+  const TimePoint started_at = now;
   if (tree_.end(reaper_, now + timing::kKillRound, survivors_)) return true;
   now = BootClock::now();
-  const bool hanging = now - began_at_ >= timing::kDyingTime;
+  if (tree_.progressed()) progressed_at_ = now;
+  const bool hanging = now - progressed_at_ >= timing::kDyingTime;
   // Beside one that cannot be ended others may still be dying: only when they are gone it is the
   // last.
   bool refused = survivors_.size() > 0;
@@ -258,9 +339,12 @@ bool TreeEnding::round(TimePoint now) noexcept {
   if (hanging || refused) {
     state_.survivors.copy(survivors_);
     state_.phase = CommandPhase::stuck;
+  } else if (state_.phase == CommandPhase::stuck) {
+    state_.phase = CommandPhase::running;
   }
   pause_ = std::clamp<Nanos>(pause_ * 2, timing::kFirstKillPause, timing::kLongestKillPause);
-  next_round_ = now + (hanging ? Nanos(timing::kStuckPause) : pause_);
+  // The dying get at least as much of the processor as we do.
+  next_round_ = now + (hanging ? Nanos(timing::kStuckPause) : std::max(pause_, now - started_at));
   return false;
 }
 

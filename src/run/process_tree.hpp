@@ -1,9 +1,13 @@
 #pragma once
 
+#include <sys/mman.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <optional>
 
 #include "run/proc.hpp"
 #include "run/shared_state.hpp"
@@ -21,37 +25,74 @@ inline constexpr int kDeadChildren = WEXITED | WNOHANG | WNOWAIT | __WNOTHREAD;
 // Where the command's processes start from: its own group, or rlock's, which others share.
 enum class Grouping { own, callers };
 
-// A set of pids of fixed size, since the guard cannot allocate. What finds no room in it is found
-// by the next look, when those in it are dead. To be cleared before its first use: a guard that
-// ends nothing touches none of it.
-class PidSet {
+// A list or table whose first room is its own. It grows by pages of the kernel's, since the guard
+// cannot allocate; where those are refused it stays as it is.
+template <class T, size_t kFirst>
+class Room {
  public:
-  void clear() noexcept {
-    slots_.fill(0);
-    count_ = 0;
+  T* begin() noexcept { return at_; }
+  size_t size() const noexcept { return size_; }
+  // A room of twice the size, filled with zeros, and what was in this one; see adopt().
+  T* map_larger() const noexcept {
+    void* memory = mmap(nullptr, 2 * size_ * sizeof(T), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
   }
-  bool contains(pid_t pid) const noexcept { return slots_[slot_of(pid)] == pid; }
-  // False when it was there before, or there is no room.
-  bool add(pid_t pid) noexcept {
-    pid_t& slot = slots_[slot_of(pid)];
-    if (slot == pid || count_ == kMost) return false;
-    slot = pid;
-    ++count_;
-    return true;
+  // Takes what map_larger() returned in the place of the present room.
+  void adopt(T* larger) noexcept {
+    if (at_ != first_.data()) munmap(at_, size_ * sizeof(T));
+    at_ = larger;
+    size_ *= 2;
   }
 
  private:
-  static constexpr size_t kSlots = 8'192;
-  static constexpr size_t kMost = kSlots / 2;  // so that a probe always finds a free slot
+  std::array<T, kFirst> first_;
+  T* at_ = first_.data();
+  size_t size_ = kFirst;
+};
 
-  size_t slot_of(pid_t pid) const noexcept {
-    size_t slot = static_cast<size_t>(pid) * 2'654'435'761u % kSlots;
-    while (slots_[slot] != 0 && slots_[slot] != pid) slot = (slot + 1) % kSlots;
-    return slot;
+// A set of pids. To be cleared before its first use: a guard that ends nothing touches none of it.
+class PidSet {
+ public:
+  void clear() noexcept {
+    std::fill_n(slots_.begin(), slots_.size(), 0);
+    count_ = 0;
+  }
+  bool contains(pid_t pid) noexcept { return *slot_of(slots_.begin(), slots_.size(), pid) == pid; }
+  // False when it was there before, or there is no room.
+  bool add(pid_t pid) noexcept {
+    // Half of it stays free, so that a search is short and has an end.
+    if (contains(pid) || (count_ == slots_.size() / 2 && !grow())) return false;
+    *slot_of(slots_.begin(), slots_.size(), pid) = pid;
+    ++count_;
+    return true;
+  }
+  // Calls visit(pid) for each, until that returns false.
+  template <class Visit>
+  void for_each(Visit visit) noexcept {
+    const auto goes_on = [&](pid_t pid) { return pid == 0 || visit(pid); };
+    (void)std::all_of(slots_.begin(), slots_.begin() + slots_.size(), goes_on);
+  }
+
+ private:
+  static pid_t* slot_of(pid_t* slots, size_t size, pid_t pid) noexcept {
+    size_t slot = static_cast<size_t>(pid) * 2'654'435'761u % size;
+    while (slots[slot] != 0 && slots[slot] != pid) slot = (slot + 1) % size;
+    return slots + slot;
+  }
+  bool grow() noexcept {
+    pid_t* larger = slots_.map_larger();
+    if (larger == nullptr) return false;
+    for_each([&](pid_t pid) {
+      *slot_of(larger, 2 * slots_.size(), pid) = pid;
+      return true;
+    });
+    slots_.adopt(larger);
+    return true;
   }
 
   size_t count_ = 0;
-  std::array<pid_t, kSlots> slots_;
+  Room<pid_t, 8'192> slots_;
 };
 
 // All that descends from the calling process, which is a subreaper: whatever session, group or
@@ -79,23 +120,26 @@ class ProcessTree {
     if (command != 0) group_ = command;
   }
 
-  // By a guard that is the first process of a pid namespace: all else in there is the command's.
-  // Not by rlock, beside which others may run as PID 1's children or by `docker exec`.
-  void set_owns_namespace() noexcept { owns_namespace_ = true; }
-
-  // Reaps the dead children, some of them at a time: true when there may be more.
   struct Reaper {
-    virtual bool reap() noexcept = 0;
+    // Reaps some of the dead children; returns how many.
+    virtual size_t reap() noexcept = 0;
+    // Reaps this child, if it is dead; returns whether it was.
+    virtual bool reap(pid_t child) noexcept = 0;
+    // Called again and again while a long step of an ending goes on.
+    virtual void note_progress() noexcept {}
 
    protected:
     ~Reaper() = default;
   };
 
   // Kills every process of the tree that it sees in the moment in which it sees it, looks again
-  // until nobody new is there, and then goes down to those whose parents do not die. Bounded by
-  // `until`, also while the tree grows. True when nobody is left. Who cannot be killed is in
-  // `survivors`.
+  // until nobody new is there, and then goes down to those whose parents do not die. A step of the
+  // ending, to be repeated until it returns true: nobody is left. It ends soon after `until`, also
+  // while the tree grows. Who cannot be killed is in `survivors`.
   bool end(Reaper& reaper, TimePoint until, Survivors& survivors) noexcept;
+
+  // Whether the last end() found a new process, or reaped one.
+  bool progressed() const noexcept { return progressed_; }
 
   // Sends these signals (0: none) once to every process of the tree that is in neither of the
   // groups `skip` (0: none). Who is not found by `until` gets none, but for the command itself.
@@ -105,6 +149,14 @@ class ProcessTree {
   bool find_refusing(Survivors& survivors) noexcept;
   // Those of the tree who are alive; false when not all of it could be looked at.
   bool find_alive(Survivors& survivors) noexcept;
+
+  // Those of the tree who ignore a hangup, which are none of it from now on; as many as `exempt`
+  // has room for. No group is killed as one any more: they may be in it.
+  void spare_nohup(Exclusions& exempt, Survivors& exempted) noexcept;
+
+  // How many processes it has; none when they could not be counted by `until`, 0 where the kernel
+  // keeps no lists of children.
+  std::optional<size_t> count(TimePoint until) noexcept;
 
   // Whether the calling process has no children but the excluded ones.
   bool empty() noexcept;
@@ -127,9 +179,12 @@ class ProcessTree {
   void for_each_below(int folder, pid_t pid, const ProcessStat& stat, Visit visit) noexcept;
   template <class Visit>
   bool walk(TimePoint until, Visit visit) noexcept;
-  static void reap_some(Reaper& reaper) noexcept;
-  bool kill_children(TimePoint until, Survivors& survivors) noexcept;
-  void kill_deeper(TimePoint until, Survivors& survivors) noexcept;
+  bool enqueue(pid_t pid, pid_t parent) noexcept;
+  void reap_some(Reaper& reaper) noexcept;
+  void reap_listed(Reaper& reaper) noexcept;
+  bool kill_children(Reaper& reaper, Survivors& survivors) noexcept;
+  void kill_with_group(pid_t pid, Survivors& survivors) noexcept;
+  void kill_deeper(TimePoint until, Reaper& reaper, Survivors& survivors) noexcept;
   void kill_group_of(const ProcessStat& stat) noexcept;
   void kill_known() noexcept;
   bool made_by_tree(const ProcessStat& stat) const noexcept;
@@ -140,22 +195,29 @@ class ProcessTree {
   const pid_t session_;
   const Exclusions& excluded_;
   pid_t command_ = 0;
-  pid_t group_ = 0;  // of the command, also once that is reaped
-  pid_t self_ = -1;  // as /proc counts
-  bool owns_namespace_ = false;
+  pid_t group_ = 0;         // of the command, also once that is reaped
+  pid_t self_ = -1;         // as /proc counts
+  bool groups_end_ = true;  // as one
   bool numbers_ours_ = false;
   bool opened_ = false;
   Listing listing_ = Listing::children;
   util::Fd children_;
-  size_t queued_ = 0;
-  PidSet killed_;  // in this call of end()
-  PidSet groups_;
+  // Of an ending:
+  bool begun_ = false;
+  bool progressed_ = false;
+  unsigned idle_rounds_ = 0;  // in a row
+  unsigned passes_ = 0;
+  size_t listed_count_ = 0;
+  std::array<PidSet, 2> listed_;  // the children of the last two passes
+  PidSet groups_;                 // those killed in this pass
+  // Of a walk:
   PidSet seen_;
-  std::array<QueuedProcess, 4'096> queue_;
+  Room<QueuedProcess, 4'096> queue_;
+  size_t queued_ = 0;
 };
 
-// Where it is allowed, the calling thread runs before all that is not of real time: a storm of
-// forks would keep it from the processor when it has to act.
+// Where it is allowed, the calling thread runs before all others: a storm of forks, or a command of
+// real time, would keep it from the processor when it has to act.
 void raise_priority() noexcept;
 
 // An ending of the tree, a round at a time, so that its caller can do other things between rounds.
@@ -167,7 +229,8 @@ class TreeEnding {
 
   void begin(TimePoint now) noexcept;
   bool under_way() const noexcept { return under_way_; }
-  TimePoint began_at() const noexcept { return began_at_; }
+  // When it last found a new process, or reaped one.
+  TimePoint progressed_at() const noexcept { return progressed_at_; }
   // When the next round is due.
   TimePoint next_round() const noexcept { return next_round_; }
   // One round of bounded length, where it is due. True when nobody is left.
@@ -179,7 +242,7 @@ class TreeEnding {
   SharedState& state_;
   Survivors survivors_;
   bool under_way_ = false;
-  TimePoint began_at_;
+  TimePoint progressed_at_;
   TimePoint next_round_;
   Nanos pause_{0};
 };

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kThreadStack = 512UL * 1024;
 
-Error cannot_start(const char* what, int error) {
+Error cannot_start_thread(const char* what, int error) {
   return {ErrorKind::system,
           std::string("cannot start the renewal thread: ") + what + ": " + std::strerror(error)};
 }
@@ -61,7 +61,7 @@ Result<std::unique_ptr<Renewer>> Renewer::make(const lock::RenewCall& call,
   std::unique_ptr<Renewer> renewer(new Renewer(call, deps));
   renewer->notify_fd_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   renewer->lost_fd_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!renewer->notify_fd_ || !renewer->lost_fd_) return cannot_start("eventfd", errno);
+  if (!renewer->notify_fd_ || !renewer->lost_fd_) return cannot_start_thread("eventfd", errno);
   return renewer;
 }
 
@@ -72,7 +72,7 @@ Status Renewer::start() {
   pthread_attr_setstacksize(&attributes, kThreadStack);
   int error = pthread_create(&thread_, &attributes, thread_main, this);
   pthread_attr_destroy(&attributes);
-  if (error != 0) return cannot_start("pthread_create", error);
+  if (error != 0) return cannot_start_thread("pthread_create", error);
   running_ = true;
   return Done{};
 }
@@ -229,14 +229,28 @@ void Renewer::handle_reply(TimePoint now, Result<lock::RenewReply> reply) {
                             ": the server stores another mode for this lock than rlock requested"});
   }
   deps_.lease.renewed(renewal_.sent_at, now);
+  failures_ = 0;
+  if (std::exchange(outage_reported_, false)) {
+    deps_.observer.renewed_again(std::chrono::duration_cast<Millis>(now - failing_since_));
+  }
   bool put_back = std::get<lock::Renewal>(*reply) == lock::Renewal::put_back;
   emit(EventKind::renewed, put_back ? "restored: the server had lost it" : "");
 }
 
 void Renewer::failed(TimePoint now, Error why) {
-  std::string detail = why.text;
-  deps_.lease.failed(renewal_.sent_at, now, std::move(why));
-  emit(EventKind::renew_failed, std::move(detail));
+  deps_.lease.failed(renewal_.sent_at, now, why);
+  emit(EventKind::renew_failed, why.text);
+  warn_of_outage(now, why);
+}
+
+// A connection that was cut is made again at once, which is not worth a line.
+void Renewer::warn_of_outage(TimePoint now, const Error& why) {
+  constexpr Millis kWorthALine{1000};
+  if (++failures_ == 1) failing_since_ = renewal_.sent_at;
+  if (failures_ < 2 || now - failing_since_ < kWorthALine || outage_reported_) return;
+  outage_reported_ = true;
+  const auto left = std::chrono::duration_cast<Millis>(deps_.lease.view().terminate_at - now);
+  deps_.observer.renewals_fail(why, std::max(Millis(0), left), deps_.lease.ends_command());
 }
 
 void Renewer::emit(EventKind kind, std::string detail) const {

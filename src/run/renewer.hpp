@@ -73,6 +73,7 @@ class Renewer {
   void renew_soon(TimePoint now);
   void handle_reply(TimePoint now, Result<lock::RenewReply> reply);
   void failed(TimePoint now, Error why);
+  void warn_of_outage(TimePoint now, const Error& why);
   void emit(EventKind kind, std::string detail) const;
 
   lock::RenewCall call_;
@@ -90,6 +91,9 @@ class Renewer {
   Flight<lock::Wake> listener_;
   lock::InFlight<lock::GrantReach> completion_;  // over the main thread's store, which is idle
   Millis listener_backoff_{0};
+  unsigned failures_ = 0;      // of renewals in a row
+  TimePoint failing_since_{};  // when the first of them was due
+  bool outage_reported_ = false;
   std::vector<pollfd> fds_;
 };
 

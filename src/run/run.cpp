@@ -61,6 +61,7 @@ RunOutcome hold_and_run(Plan plan, const Connections& connections, Observer& obs
     }
   }
   EarlyGuard early(plan, signals, *state);
+  if (plan.contain) TRY_STATUS(early.contain());
   auto acquired = acquire_lock(plan, connections.store, observer, signals, -1, &early);
   if (auto* without = std::get_if<RunOutcome>(&acquired)) return std::move(*without);
   const auto& got = std::get<AcquiredLease>(acquired);

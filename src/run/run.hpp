@@ -59,6 +59,7 @@ struct Plan {
   OnLost on_lost = OnLost::terminate;
   ReleaseAfter until = ReleaseAfter::command;
   lock::Watchdog watchdog = lock::Watchdog::renew;
+  bool contain = false;   // in a pid namespace of its own, which ends with its guard
   bool unlocked = false;  // no lock is held: nothing is kept for anybody
 };
 
@@ -151,6 +152,7 @@ struct Event {
   lock::Token token;                   // 0 until acquired
   std::string detail;                  // for people: why, how; may be hostile text
   std::optional<lock::Owner> owner{};  // with `acquired` and `entered`: under whom this run goes on
+  std::optional<CommandEnd> end{};     // with `exited`
 };
 
 // Called from the main thread and from the renewal thread: implementations lock for themselves.
@@ -161,9 +163,19 @@ class Observer : public lock::WaitObserver {
   // A ^Z is about to stop rlock with its command, which is ended after `left` unless both are
   // resumed and the lease is renewed before.
   virtual void stopping(Millis left) { (void)left; }
+  // Renewals have failed for a while, at last for this reason; `left` until the lease is given up,
+  // and the command is ended where a lost lease ends it. Once an outage; renewed_again() ends it.
+  virtual void renewals_fail(const Error& why, Millis left, bool ends_command) {
+    (void)why, (void)left, (void)ends_command;
+  }
+  virtual void renewed_again(Millis after) { (void)after; }
   // The command was to end, and these processes cannot be ended: the lock is kept and renewed for
   // as long as they live. Repeated now and then.
   virtual void cannot_end(const std::vector<std::string>& survivors) { (void)survivors; }
+  // A TERM or INT came while the release is tried; a second one ends that.
+  virtual void still_releasing() {}
+  // After a hangup these go on without the lock, since they ignore it.
+  virtual void exempted(const std::vector<std::string>& processes) { (void)processes; }
 };
 
 // How a run reaches the server.
@@ -172,6 +184,13 @@ struct Connections {
   lock::MakeStore make_store;          // for the renewal thread
   lock::MakeInspector make_inspector;  // for a nested run; unused without plan.outer_runs
 };
+
+// `exec rlock` leaves rlock the children of the program before it. Where there are any, this
+// returns in a new process, whose only children are its own: what becomes its child is the
+// command's. The calling process remains the parent of the others, passes signals on, and ends as
+// the new one does. Before Signals::take(); ErrorKind::system where there is no process or
+// descriptor for it.
+Status leave_callers_children();
 
 // Runs plan.argv under the lock. Signals were blocked by `signals` before. Leaves no process,
 // thread or descriptor of its own behind.

@@ -1,5 +1,6 @@
 #include "run/run_held.hpp"
 
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,6 +58,7 @@ RunOutcome to_outcome(const HeldLock& held_lock, CommandResult finish,
       break;
     case EndCause::run_limit:
       return RunLimit{std::move(unreleased), std::move(finish.survivors), std::move(finish.lost)};
+    case EndCause::cancel:  // is none of these
     case EndCause::no_renewal:
     case EndCause::no_guard:
       return Unprotected{std::move(*finish.error), std::move(unreleased),
@@ -129,7 +131,16 @@ Result<lock::ReleaseReply> release(const HeldRunContext& context,
                                used ? lock::ReleaseHow::released : lock::ReleaseHow::unused,
                                once_result(context, finish)};
   const TimePoint now = BootClock::now();
-  auto reply = release_until(context.store, call, now + release_time(call, deadline - now));
+  int requests = 0;
+  auto ends = [&] {
+    while (const int signal = context.signals.next_number()) {
+      if (signal != SIGTERM && signal != SIGINT) continue;
+      if (++requests == 1) context.observer.still_releasing();
+    }
+    return requests >= 2;
+  };
+  auto reply = release_until(context.store, call, now + release_time(call, deadline - now),
+                             {context.signals.fd(), ends});
   context.observer.event({EventKind::released, BootClock::now(), held_lock.token,
                           reply ? std::string() : "not confirmed: " + reply.error().text});
   return reply;
@@ -175,11 +186,16 @@ Result<CommandResult> supervise(HeldRunContext& context, SharedLease& lease,
   return finish;
 }
 
+Error no_answer(const lock::LockStore& store) {
+  return {ErrorKind::unavailable, store.server() + ": no answer in time", Retry::later};
+}
+
 }  // namespace
 
 Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCall call,
-                                         TimePoint until) {
-  lock::SystemPoller poller;
+                                         TimePoint until, const ReleaseInterrupt& interrupt) {
+  lock::SystemPoller poller(interrupt.fd);
+  const Error stopped{ErrorKind::unavailable, "a second TERM or INT ended the attempts"};
   const TimePoint begun = poller.now();
   const Millis asked = call.once ? call.once->asked : Millis(0);
   Millis attempt = timing::kFirstReleaseAttempt;
@@ -190,14 +206,23 @@ Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCa
     // one.
     const TimePoint give_up = poller.now() + attempt;
     if (call.once) call.once->asked = asked + milliseconds_since(begun);
-    auto reply =
-        lock::finish(poller, store.release(call), std::min(until, give_up), store.server());
+    auto request = store.release(call);
+    lock::PollResult driven;
+    while ((driven = poller.drive(*request, std::min(until, give_up))) ==
+           lock::PollResult::interrupted) {
+      if (interrupt.ends()) return stopped;
+    }
+    auto reply = driven == lock::PollResult::done ? request->take()
+                                                  : Result<lock::ReleaseReply>(no_answer(store));
     if (poller.now() >= give_up) attempt *= 2;  // the server may just be slow
     if (reply || reply.error().retry != Retry::later) return reply;
     // The error of an attempt that `until` cut short explains less than the one before it.
     if (poller.now() < until || !why) why = std::move(reply).error();
     if (poller.now() + pause >= until) return std::move(*why);
-    poller.pause(poller.now() + pause);
+    const TimePoint next = poller.now() + pause;
+    while (poller.pause(next) == lock::PollResult::interrupted) {
+      if (interrupt.ends()) return stopped;
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -20,11 +21,17 @@ struct FreshLease {
 FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::LockStore& store,
                        lock::Poller& poller);
 
-// Releases, retrying over fresh connections until `until`; a signal does not stop it. When no
-// server confirmed, the error of the last attempt that was not cut short: the lease then frees the
-// lock. call.once->asked is as old as the call of this function.
+// Whether the attempts to release are to end, asked whenever `fd` is readable (-1: never).
+struct ReleaseInterrupt {
+  int fd = -1;
+  std::function<bool()> ends{};
+};
+
+// Releases, retrying over fresh connections until `until` or the interrupt. When no server
+// confirmed, the error of the last attempt that was not cut short: the lease then frees the lock.
+// call.once->asked is as old as the call of this function.
 Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCall call,
-                                         TimePoint until);
+                                         TimePoint until, const ReleaseInterrupt& interrupt = {});
 
 // A lock that is held, and all that is needed to run the command under it.
 struct HeldRunContext {

@@ -9,7 +9,9 @@ SharedLease::SharedLease(const lock::LeaseMonitor::Settings& settings, TimePoint
 }
 
 void SharedLease::publish() {
-  if (guard_state_ != nullptr) guard_state_->set_kill_at(monitor_.guard_kill_at());
+  if (guard_state_ != nullptr) {
+    guard_state_->set_kill_at(monitor_.guard_kill_at(), monitor_.guard_count_at());
+  }
 }
 
 void SharedLease::renewed(TimePoint sent_at, TimePoint answered_at) {

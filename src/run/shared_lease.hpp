@@ -36,6 +36,8 @@ class SharedLease {
   TimePoint next_attempt() const;
   TimePoint attempt_deadline(TimePoint sent_at) const;
   View view() const;
+  // Whether the command is ended before the lease is over.
+  bool ends_command() const { return guard_state_ != nullptr; }
 
  private:
   void publish();

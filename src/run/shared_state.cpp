@@ -31,8 +31,8 @@ std::vector<std::string> describe(const Survivors& survivors) {
       line += " (" + util::printable(name) + ")";
     }
     line += " of " + user_name(one.user);
-    line += one.error == 0 ? " (it hangs in the kernel)"
-                           : std::string(" (") + std::strerror(one.error) + ")";
+    if (one.error == 0) line += " (it hangs in the kernel)";
+    if (one.error > 0) line += std::string(" (") + std::strerror(one.error) + ")";
     lines.push_back(std::move(line));
   }
   if (lines.empty()) lines.push_back("processes that /proc does not show");

@@ -18,17 +18,20 @@ namespace rlock::run {
 // How far the command has come, as its guard sees it.
 enum class CommandPhase : uint32_t {
   starting,
-  running,  // through its exec, or dead
-  refused,  // a signal did not reach some of them, see `survivors`; nobody is being killed
-  stuck,    // those that are left cannot be ended: see `survivors`
-  over,     // nothing is left to wait for: the guard leaves
+  running,   // through its exec, or dead
+  refused,   // a signal did not reach some of them, see `survivors`; nobody is being killed
+  stuck,     // those that are left cannot be ended: see `survivors`
+  outlived,  // the command has ended, and others are left: rlock says what becomes of them
+  over,      // nothing is left to wait for: the guard leaves
 };
 
 // A process of the command's tree that could not be ended.
 struct Survivor {
   pid_t pid = 0;
   uid_t user = 0;
-  int error = 0;  // errno of kill(2); 0: it was killed, but hangs in the kernel
+  int error =
+      0;  // errno of kill(2); 0: it was killed, but hangs in the kernel; kExempted: see there
+  static constexpr int kExempted = -1;
 };
 
 // The survivors of the last look, as the guard publishes them. A reader may see two looks mixed.
@@ -107,9 +110,16 @@ class SharedState {
   static constexpr int kTooLate = -1;  // exec_error: the lease ended before exec
 
   // ---- by rlock ----
-  void set_kill_at(TimePoint at) noexcept { kill_at_ns_ = at.time_since_epoch().count(); }
+  void set_kill_at(TimePoint at, TimePoint count_at) noexcept {
+    count_at_ns_ = count_at.time_since_epoch().count();
+    kill_at_ns_ = at.time_since_epoch().count();
+  }
   // When the guard ends the command by itself; never where a lost lease is to be ignored.
   TimePoint kill_at() const noexcept { return TimePoint(BootClock::duration(kill_at_ns_.load())); }
+  // When it counts the processes, to begin earlier where they are many.
+  TimePoint count_at() const noexcept {
+    return TimePoint(BootClock::duration(count_at_ns_.load()));
+  }
 
   // ---- by the command ----
   std::atomic<int> exec_error{0};  // errno, or kTooLate
@@ -119,20 +129,23 @@ class SharedState {
   std::atomic<pid_t> command{0};    // likewise; 0 until it is forked
   std::atomic<int> start_error{0};  // errno, where no process could be had for the command
   std::atomic<CommandPhase> phase{CommandPhase::starting};
-  std::atomic<uint64_t> progress{0};     // grows with each step of an ending
-  std::atomic<uint32_t> stops{0};        // how often the command was stopped
-  std::atomic<bool> lease_over{false};   // the guard ended the command by itself: its time was over
+  std::atomic<uint64_t> progress{0};    // grows with each step of an ending
+  std::atomic<uint32_t> stops{0};       // how often the command was stopped
+  std::atomic<bool> lease_over{false};  // the guard ended the command by itself: its time was over
+  std::atomic<bool> left{false};  // it left all that is in its namespace for the kernel to end
   std::atomic<bool> ended_first{false};  // the command had ended before any ending began
   std::atomic<bool> ran{true};           // false: it died before it got through its exec
   std::atomic<int> end_status{0};        // its exit code or signal
   std::atomic<int> end_code{0};          // CLD_…, once the command was reaped
   Survivors survivors;
-  Exclusions exempt;  // who asked to outlive the run
+  Survivors exempted;  // they ignore the hangup after which the others were ended
+  Exclusions exempt;   // who asked to outlive the run
 
   bool command_ended() const noexcept { return end_code != 0; }
 
  private:
   std::atomic<int64_t> kill_at_ns_{TimePoint::max().time_since_epoch().count()};
+  std::atomic<int64_t> count_at_ns_{TimePoint::max().time_since_epoch().count()};
   static_assert(std::atomic<int64_t>::is_always_lock_free);
 };
 

@@ -9,14 +9,17 @@
 #include <cerrno>
 #include <cstring>
 
+#include "run/proc.hpp"
+#include "util/exemption.hpp"
+
 namespace rlock::run {
 namespace {
 
 // What ends a process and can be caught. Left out are the faults (SEGV, BUS, FPE, ILL, TRAP, SYS):
 // those are raised by bugs of our own and must end us as ever; the guard then acts.
-constexpr std::array kTerminating{SIGHUP,  SIGINT,    SIGQUIT, SIGABRT, SIGUSR1,
-                                  SIGUSR2, SIGALRM,   SIGTERM, SIGXCPU, SIGXFSZ,
-                                  SIGPROF, SIGVTALRM, SIGIO,   SIGPWR,  SIGSTKFLT};
+constexpr std::array kTerminating{SIGHUP,    SIGINT,  SIGQUIT, SIGABRT,  SIGUSR1,
+                                  SIGUSR2,   SIGALRM, SIGTERM, SIGXCPU,  SIGPROF,
+                                  SIGVTALRM, SIGIO,   SIGPWR,  SIGSTKFLT};
 
 constexpr std::array kTerminalSignals{SIGINT, SIGQUIT, SIGHUP, SIGTSTP};
 
@@ -67,6 +70,8 @@ Result<Signals> Signals::take() {
   // cron may start us with SIGCHLD ignored: then no child could be waited for.
   set_disposition(SIGCHLD, SIG_DFL, &signals.inherited_chld_);
   set_disposition(SIGPIPE, SIG_IGN, &signals.inherited_pipe_);
+  // A line of ours that does not fit below `ulimit -f`: the write fails, and that is all.
+  set_disposition(SIGXFSZ, SIG_IGN, &signals.inherited_xfsz_);
   signals.fd_.reset(signalfd(-1, &signals.watched_, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!signals.fd_) return refused("signalfd");
   return signals;
@@ -75,6 +80,18 @@ Result<Signals> Signals::take() {
 Status Signals::watch_command() {
   sigaddset(&watched_, SIGCHLD);
   if (!ignored(SIGWINCH)) sigaddset(&watched_, SIGWINCH);
+  if (signalfd(fd_.get(), &watched_, 0) < 0) return refused("signalfd");
+  return Done{};
+}
+
+Status Signals::watch_stops() {
+  sigset_t stops;
+  sigemptyset(&stops);
+  for (int signal : {SIGTSTP, SIGCONT}) {
+    sigaddset(&stops, signal);
+    sigaddset(&watched_, signal);
+  }
+  sigprocmask(SIG_BLOCK, &stops, nullptr);
   if (signalfd(fd_.get(), &watched_, 0) < 0) return refused("signalfd");
   return Done{};
 }
@@ -91,6 +108,7 @@ int Signals::next_number() {
 void Signals::restore_in_child() const noexcept {
   sigaction(SIGCHLD, &inherited_chld_, nullptr);
   sigaction(SIGPIPE, &inherited_pipe_, nullptr);
+  sigaction(SIGXFSZ, &inherited_xfsz_, nullptr);
   sigprocmask(SIG_SETMASK, &inherited_mask_, nullptr);
 }
 
@@ -105,6 +123,26 @@ SignalBlock::SignalBlock(int signal) noexcept {
   sigemptyset(&only);
   sigaddset(&only, signal);
   pthread_sigmask(SIG_BLOCK, &only, &before_);
+}
+
+bool reached_the_group(const signalfd_siginfo& info) {
+  if (info.ssi_code != SI_KERNEL) return false;
+  switch (info.ssi_signo) {
+    case SIGINT:
+    case SIGQUIT:
+    case SIGTSTP:
+    case SIGWINCH:
+      return true;
+    case SIGHUP:
+      return getsid(0) != getpid();
+    default:
+      return false;
+  }
+}
+
+bool is_guard_above(pid_t sender) {
+  return sender > 1 && proc_is_ours() && read_name(sender) == util::kGuardName &&
+         descends_from(getpid(), sender);
 }
 
 uint32_t pending_terminal_signals() noexcept {

@@ -26,6 +26,8 @@ class Signals {
   // From now on what matters beside a running command is readable too: SIGCHLD, and SIGWINCH, which
   // some servers take for "stop gracefully".
   Status watch_command();
+  // And SIGTSTP and SIGCONT, which resumes this process all the same.
+  Status watch_stops();
 
   // Readable while a signal waits.
   int fd() const { return fd_.get(); }
@@ -43,6 +45,7 @@ class Signals {
   sigset_t inherited_mask_{};
   struct sigaction inherited_chld_ {};
   struct sigaction inherited_pipe_ {};
+  struct sigaction inherited_xfsz_ {};
 };
 
 // Blocks signals in this thread for as long as it lives.
@@ -58,6 +61,13 @@ class SignalBlock {
  private:
   sigset_t before_{};
 };
+
+// Whether a signal was sent to the whole foreground group: the terminal's driver sends to all of
+// it, only a hangup to the session's leader alone. Other signals of the kernel, as of alarm(2) and
+// of limits, are for one process.
+bool reached_the_group(const signalfd_siginfo& info);
+// Whether the guard of an outer run sent it: to all processes below, this one included.
+bool is_guard_above(pid_t sender);
 
 // Of the signals by which a terminal ends, stops or hangs up its foreground group, those that are
 // pending here: for each a bit, 1 << its number. Both are async-signal-safe.

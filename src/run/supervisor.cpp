@@ -20,22 +20,6 @@
 namespace rlock::run {
 namespace {
 
-// The terminal's driver sends to the whole foreground group; only a hangup goes to the session's
-// leader alone. Other signals of the kernel, as of alarm(2) and of limits, are for one process.
-bool reached_the_group(const signalfd_siginfo& info) {
-  if (info.ssi_code != SI_KERNEL) return false;
-  switch (info.ssi_signo) {
-    case SIGINT:
-    case SIGQUIT:
-    case SIGWINCH:
-      return true;
-    case SIGHUP:
-      return getsid(0) != getpid();
-    default:
-      return false;
-  }
-}
-
 bool asks_to_stop(int number) {
   return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
 }
@@ -62,6 +46,8 @@ const char* to_string(EndCause cause) {
       return "no renewal thread";
     case EndCause::no_guard:
       return "no guard";
+    case EndCause::cancel:
+      return "cancelled";
   }
   return "";
 }
@@ -80,7 +66,8 @@ Status Supervisor::start_guard(std::unique_ptr<Guard> early) {
   if (guard_ && guard_->start(grouping, environment)) return Done{};
   guard_.reset();
   Child child(parts_.plan.argv, environment);
-  TRY(guard_, Guard::fork({child, parts_.signals, parts_.state, parts_.plan.until}));
+  TRY(guard_,
+      Guard::fork({child, parts_.signals, parts_.state, parts_.plan.until, parts_.plan.contain}));
   // One that is dead already is found to be lost.
   (void)guard_->start(grouping);
   return Done{};
@@ -114,7 +101,6 @@ void Supervisor::watch() {
                      {parts_.renewer.fd(), POLLIN, 0},
                      {parts_.terminal.stop_fd(), POLLIN, 0}};
     if (result_.lost && result_.lost->reported) fds[2].fd = -1;  // known already
-    if (guard_->hung_up()) fds[1].fd = -1;
     util::poll_until(fds, next_look());
     if (fds[3].revents == 0) continue;
     announce_stop();
@@ -124,17 +110,51 @@ void Supervisor::watch() {
 
 bool Supervisor::over(TimePoint now) {
   if (parts_.state.phase == CommandPhase::over) return true;
+  if (parts_.state.phase == CommandPhase::outlived && !termination_) end_rest_or_leave();
+  if (left_alone_) return true;
   // Who only refused a signal is yet to be killed, or the command just goes on.
   const bool tried = kill_failed() || (stuck() && !termination_ && parts_.state.command_ended());
   gave_up_ = gave_up_ || (tried && !keeps_lock() && stuck_permanently(now));
   return gave_up_;
 }
 
+// The signal that asked the command to stop, which it did; 0 when none did. A key that it survived
+// was not meant for what it started later.
+int Supervisor::cancel_signal() const {
+  if (cancel_ != 0) return cancel_;
+  const CommandEnd end = command_end();
+  const auto* exited = std::get_if<Exited>(&end);
+  const int number = exited != nullptr ? exited->code - 128 : std::get<Signaled>(end).signal;
+  const auto key = keys_.find(number);
+  const bool ended_it =
+      key != keys_.end() && BootClock::now() <= key->second + parts_.plan.kill_after;
+  return ended_it ? number : 0;
+}
+
+// The command has ended, and others are left of it: daemons, or workers beside which the next
+// holder must not start.
+void Supervisor::end_rest_or_leave() {
+  read_signals();  // one to all processes of a service comes to the command at the same time
+  const int number = cancel_signal();
+  if (number == 0) {
+    left_alone_ = true;
+    return;
+  }
+  termination_ = Termination{EndCause::cancel, BootClock::now() + parts_.plan.kill_after};
+  guard_->terminate(number == SIGHUP);
+  emit(EventKind::terminating, to_string(EndCause::cancel));
+}
+
 // Where no lock is kept for them: waiting does not end another user's processes.
 bool Supervisor::stuck_permanently(TimePoint now) const {
-  const bool patient = termination_ && termination_->killed &&
-                       now < termination_->killed_at + timing::kLostDyingTime;
-  return parts_.state.survivors.all_refused() || !patient;
+  return parts_.state.survivors.all_refused() || now >= give_up_at();
+}
+
+// Others may die as long as the lease lasts, and are killed until then.
+TimePoint Supervisor::give_up_at() const {
+  if (!termination_) return TimePoint::min();
+  if (!termination_->killed) return TimePoint::max();
+  return std::max(termination_->killed_at + timing::kLostDyingTime, parts_.lease.view().deadline);
 }
 
 // What cannot be ended holds the lock as long as rlock can renew it.
@@ -142,7 +162,7 @@ bool Supervisor::keeps_lock() const {
   if (parts_.plan.unlocked || result_.lost || parts_.state.lease_over) return false;
   if (parts_.plan.watchdog == lock::Watchdog::none) return false;
   return !termination_ || termination_->cause == EndCause::run_limit ||
-         termination_->cause == EndCause::no_guard;
+         termination_->cause == EndCause::no_guard || termination_->cause == EndCause::cancel;
 }
 
 void Supervisor::read_signals() {
@@ -154,18 +174,23 @@ void Supervisor::read_signals() {
 
 void Supervisor::forward(const signalfd_siginfo& info) {
   const int number = static_cast<int>(info.ssi_signo);
+  const bool stops = asks_to_stop(number);
   if (parts_.terminal.exists() && reached_the_group(info)) {
-    result_.asked_to_stop = result_.asked_to_stop || asks_to_stop(number);
-    if (stuck() && gives_up_at(number)) return;
+    if (stops && std::exchange(result_.asked_to_stop, true) && insists(number)) return;
+    if (stops) keys_[number] = BootClock::now();
     return guard_->pass_on(number, {getpgrp(), parts_.terminal.foreground()});
   }
   // `kill 0` in the command reached us too: it needs no echo.
   const auto sender = static_cast<pid_t>(info.ssi_pid);
   if (sender != 0 && proc_is_ours() && descends_from(sender, guard_->pid())) return;
-  result_.asked_to_stop = result_.asked_to_stop || asks_to_stop(number);
-  if (gives_up_at(number)) return;
+  result_.asked_to_stop = result_.asked_to_stop || stops;
+  if (stops && (cancel_ == 0 || cancel_ == SIGHUP)) cancel_ = number;
+  const bool reached = is_guard_above(sender);
+  // A front, see leave_callers_children(), passes on what this process may have got, too.
+  if (repeated(number, reached || sender == getppid() ? sender : 0)) return;
+  if (reached) return guard_->note_signal(number);
   // A stopped command could not act on the request alone.
-  guard_->signal({number, asks_to_stop(number) ? SIGCONT : 0});
+  guard_->signal({number, stops ? SIGCONT : 0});
 }
 
 // A signal to all processes of a service comes to the command at the same time as to rlock.
@@ -176,13 +201,25 @@ void Supervisor::note_late_signals() {
   }
 }
 
-// The second TERM or INT, while the lock is kept for what cannot be ended, is the way out.
-bool Supervisor::gives_up_at(int number) {
-  if (number != SIGTERM && number != SIGINT) return false;
-  ++stop_requests_;
-  if (!stuck() || stop_requests_ < 2) return false;
-  gave_up_ = true;
-  gave_up_signal_ = number;
+// The second request to stop: KILL to what a cancel is ending; and where the lock is kept for what
+// cannot be ended, TERM and INT are the way out. In nested runs each guard above passes one on, and
+// a service manager may send one to all: of each of these only a second one counts.
+bool Supervisor::repeated(int number, pid_t outer_guard) {
+  // A service manager may send a HUP after its TERM.
+  if (!asks_to_stop(number) || number == SIGHUP) return false;
+  return ++stop_requests_[outer_guard] > 1 && insists(number);
+}
+
+// True when this request to stop is not one for the command any more.
+bool Supervisor::insists(int number) {
+  if (stuck()) {
+    if (number != SIGTERM && number != SIGINT) return false;
+    gave_up_ = true;
+    gave_up_signal_ = number;
+    return true;
+  }
+  if (!termination_ || termination_->cause != EndCause::cancel) return false;
+  if (!termination_->killed) kill_everything();
   return true;
 }
 
@@ -212,7 +249,7 @@ void Supervisor::announce_stop() {
   parts_.observer.stopping(std::max(std::chrono::duration_cast<Millis>(left), Millis(0)));
 }
 
-// As PID 1, or by jobs from before `exec rlock`, rlock inherits orphans; it only reaps those.
+// As PID 1 rlock inherits orphans; it only reaps those.
 void Supervisor::reap_orphans() {
   siginfo_t info{};
   while (true) {
@@ -314,7 +351,7 @@ TimePoint Supervisor::next_look() const {
   if (stuck() && keeps_lock()) {
     next = std::min(next, next_report_);
   } else if (kill_failed() && termination_ && termination_->killed) {
-    next = std::min(next, termination_->killed_at + timing::kLostDyingTime);
+    next = std::min(next, give_up_at());
   }
   if (result_.lost) return next;
   return std::min(next, terminates_on_loss() ? lease.terminate_at : lease.deadline);
@@ -335,10 +372,20 @@ Result<CommandResult> Supervisor::finish() {
   if (termination_ || std::holds_alternative<Signaled>(result_.end)) {
     parts_.terminal.restore_after(guard_->command());
   }
-  if (termination_) result_.ended_for = termination_->cause;
+  if (termination_ && termination_->cause != EndCause::cancel) {
+    result_.ended_for = termination_->cause;
+  }
+  if (parts_.state.exempted.size() > 0) parts_.observer.exempted(describe(parts_.state.exempted));
   if (gave_up_) result_.survivors = describe(parts_.state.survivors);
   const bool runs_on = gave_up_ && !parts_.state.command_ended();
-  if (result_.started && !runs_on) emit(EventKind::exited, describe(result_.end));
+  if (result_.started && !runs_on) {
+    parts_.observer.event({EventKind::exited,
+                           BootClock::now(),
+                           parts_.held_lock.token,
+                           describe(result_.end),
+                           {},
+                           result_.end});
+  }
   return std::move(result_);
 }
 

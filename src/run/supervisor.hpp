@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,16 +16,17 @@
 namespace rlock::run {
 
 // Why rlock ends a command.
-enum class EndCause { lease, run_limit, no_renewal, no_guard };
+// cancel: the command has ended after a request to stop, and what it left behind has to end, too.
+enum class EndCause { lease, run_limit, no_renewal, no_guard, cancel };
 
 // What became of the command; it is reaped, and so is all that had to end with it.
 struct CommandResult {
-  CommandEnd end;        // of its process, also when that never got through its exec
-  bool started = false;  // whether that ran the command, not only tried to
-  int exec_error = 0;    // errno when it could not be executed
-  std::optional<EndCause> ended_for;
-  std::optional<LeaseEnd> lost;  // also when that did not end the command
-  std::optional<Error> error;    // with no_renewal and no_guard
+  CommandEnd end;                     // of its process, also when that never got through its exec
+  bool started = false;               // whether that ran the command, not only tried to
+  int exec_error = 0;                 // errno when it could not be executed
+  std::optional<EndCause> ended_for;  // but for a cancel: the command had ended then
+  std::optional<LeaseEnd> lost;       // also when that did not end the command
+  std::optional<Error> error;         // with no_renewal and no_guard
   std::vector<std::string> survivors;
   bool asked_to_stop = false;  // TERM, INT, HUP or QUIT came, or was passed on
 };
@@ -67,11 +69,15 @@ class Supervisor {
   void watch();
   bool over(TimePoint now);
   bool stuck_permanently(TimePoint now) const;
+  TimePoint give_up_at() const;
   bool keeps_lock() const;
   void read_signals();
   void forward(const signalfd_siginfo& info);
   void note_late_signals();
-  bool gives_up_at(int number);
+  bool repeated(int number, pid_t outer_guard);
+  bool insists(int number);
+  int cancel_signal() const;
+  void end_rest_or_leave();
   void tend(TimePoint now);
   void follow_stops();
   void announce_stop();
@@ -101,10 +107,15 @@ class Supervisor {
   TimePoint next_thread_try_;
   std::optional<Termination> termination_;
   uint32_t stops_seen_ = 0;  // of the command
-  int stop_requests_ = 0;    // TERM and INT sent to rlock
-  bool gave_up_ = false;     // the survivors are not waited for any more
-  int gave_up_signal_ = 0;   // the second TERM or INT, which did that
-  Millis report_every_{0};   // doubles
+  // TERM, INT, HUP and QUIT sent to rlock, by the guard of an outer run that passed them on; 0:
+  // others.
+  std::map<pid_t, int> stop_requests_;
+  int cancel_ = 0;                 // of them the first, but any other before HUP
+  std::map<int, TimePoint> keys_;  // those that came from the terminal
+  bool left_alone_ = false;        // what the command left behind after a normal end
+  bool gave_up_ = false;           // the survivors are not waited for any more
+  int gave_up_signal_ = 0;         // the second TERM or INT, which did that
+  Millis report_every_{0};         // doubles
   TimePoint next_report_;
   CommandResult result_;
 };

@@ -26,6 +26,7 @@ class WaitEvents final : public lock::WaitObserver {
     }
     observer_.queued(place);
   }
+  Millis ask_again_after() const override { return observer_.ask_again_after(); }
   void transient_error(const Error& error) override { observer_.transient_error(error); }
   void must_poll(const Error& error) override { observer_.must_poll(error); }
   Millis tick_every() const override { return observer_.tick_every(); }

@@ -1,5 +1,7 @@
 #include "util/duration.hpp"
 
+#include <time.h>
+
 #include <array>
 #include <cstdlib>
 
@@ -89,6 +91,22 @@ std::string format_duration(Millis value) {
   if (s < 3600) return pair(s / 60, "m", s % 60, "s");
   if (s < 86400) return pair(s / 3600, "h", s % 3600 / 60, "m");
   return pair(s / 86400, "d", s % 86400 / 3600, "h");
+}
+
+std::string format_rough_duration(Millis value) {
+  constexpr Millis kMinute{60'000}, kSecond{1'000};
+  const Millis unit = value < 2 * kMinute ? kSecond : kMinute;
+  return format_duration(value < kSecond ? value : (value + unit / 2) / unit * unit);
+}
+
+std::string format_utc(int64_t seconds) {
+  constexpr int64_t kYear10000 = 253'402'300'800;
+  if (seconds <= 0 || seconds >= kYear10000) return {};
+  const time_t time = seconds;
+  tm utc{};
+  char text[32];
+  if (gmtime_r(&time, &utc) == nullptr) return {};
+  return {text, strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }
 
 }  // namespace rlock::util

@@ -161,8 +161,9 @@ int report_acquired(run::AcquiredLease acquired, const AcquireSettings& settings
     if (!handed_off)
       return release_and_fail(std::move(handed_off).error(), settings, session, choices);
   }
-  auto printed = print_or_fail(choices.has(Opt::json) ? lease_json(claim, acquired)
-                                                      : claim.owner.text() + "\n");
+  auto printed =
+      print(choices.has(Opt::json) ? lease_json(claim, acquired) : claim.owner.text() + "\n",
+            WithoutReader::error);
   if (!printed) return release_and_fail(std::move(printed).error(), settings, session, choices);
   if (background_renewer) background_renewer->keep();
   return 0;

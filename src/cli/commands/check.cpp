@@ -5,9 +5,11 @@
 #include "cli/commands/session.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
+#include "cli/output/history_rows.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/metrics_text.hpp"
 #include "cli/output/record.hpp"
+#include "cli/output/timestamp.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
@@ -24,7 +26,7 @@ struct CheckSettings {
   bool critical = false;
 };
 
-Result<CheckSettings> settings_of(const Invocation& invocation) {
+Result<CheckSettings> check_settings(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto name, only_name(invocation));
   CheckSettings settings{std::move(name)};
@@ -102,10 +104,29 @@ Findings findings_of(const CheckSettings& settings, const lock::Snapshot& lock) 
   check_success(settings, lock, findings);
   if (last_run_failed(lock)) {
     const uint64_t times = lock.failures_in_a_row;
-    findings.add(lesser,
-                 (times > 1 ? "the last " + std::to_string(times) + " runs failed, at last: "
-                            : "the last run failed: ") +
-                     lock.last_failure->result);
+    const lock::Failure& last = *lock.last_failure;
+    const std::string who = who_text(decode_record(last.record));
+    const std::string death =
+        (who.empty() ? "" : ", by " + who + ",") + " died " + age_and_time(last.at, lock.now);
+    if (last.result == "expired") {
+      findings.add(lesser, times > 1 ? "the last " + std::to_string(times) +
+                                           " runs failed; the last one" + death
+                                     : "the last run" + death);
+    } else {
+      findings.add(lesser,
+                   (times > 1 ? "the last " + std::to_string(times) + " runs failed, at last: "
+                              : "the last run failed: ") +
+                       result_text(last.result));
+    }
+  }
+  for (const lock::Holder& holder : lock.holders) {
+    const auto late = overdue(holder);
+    if (!late) continue;
+    const Record record = decode_record(holder.record);
+    const std::string who = who_text(record);
+    findings.add(lesser, "the renewal" + (who.empty() ? "" : " by " + who) + " is overdue by " +
+                             util::format_duration(*late) + ": the holder " +
+                             (is_gone(record) ? "is dead" : "may be dead"));
   }
   longer("held for ", longest_hold(lock), settings.max_held);
   longer("the first waiter has waited for ", longest_wait(lock), settings.max_wait);
@@ -116,15 +137,15 @@ Findings findings_of(const CheckSettings& settings, const lock::Snapshot& lock) 
   return findings;
 }
 
-// `held by …; last success 2h ago by alice@web1 (took 4m)`
+// `held by …; last success 2h ago, at 2026-…Z, by alice@web1 (took 4m)`
 std::string summary(const LockView& view) {
   const lock::Snapshot& lock = *view.snapshot;
   std::string text(to_string(state_of(lock)));
   if (!lock.last_success) return text + "; no run has succeeded yet";
   const lock::Success& last = *lock.last_success;
   const std::string who = who_text(decode_record(last.record));
-  return text + "; last success " + util::format_duration(since(lock.now, last.at)) + " ago" +
-         (who.empty() ? "" : " by " + who) + " (took " + util::format_duration(last.took) + ")";
+  return text + "; last success " + age_and_time(last.at, lock.now) +
+         (who.empty() ? "" : ", by " + who) + " (took " + util::format_duration(last.took) + ")";
 }
 
 std::string in_seconds(Millis length) {
@@ -159,7 +180,7 @@ int unknown_check(const Error& error) {
 }
 
 int check_command(const Invocation& invocation) {
-  auto settings = settings_of(invocation);
+  auto settings = check_settings(invocation);
   if (!settings) return unknown_check(settings.error());
   auto session = Session::open(invocation.choices);
   if (!session) return unknown_check(session.error());

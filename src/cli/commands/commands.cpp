@@ -1,5 +1,7 @@
 #include "cli/commands/commands.hpp"
 
+#include <algorithm>
+
 #include "cli/output/console.hpp"
 #include "cli/output/exit_code.hpp"
 #include "cli/output/messages.hpp"
@@ -33,11 +35,21 @@ int print_result(const std::string& output, int code) {
   return exit_code(written.error().kind);
 }
 
-Result<lock::LockName> only_name(const Invocation& invocation) {
+namespace {
+
+// Words after `--` are names, too.
+std::vector<std::string> all_names_of(const Invocation& invocation) {
   std::vector<std::string> names = invocation.names;
   if (invocation.after_dashes) {
     names.insert(names.end(), invocation.after_dashes->begin(), invocation.after_dashes->end());
   }
+  return names;
+}
+
+}  // namespace
+
+Result<lock::LockName> only_name(const Invocation& invocation) {
+  const std::vector<std::string> names = all_names_of(invocation);
   std::string form = "rlock " + std::string(row_of(invocation.command).name) + " NAME";
   if (names.empty()) {
     return Error{ErrorKind::usage, "no lock name given: " + form};
@@ -47,6 +59,33 @@ Result<lock::LockName> only_name(const Invocation& invocation) {
                                        " was given, too: " + form};
   }
   return lock::LockName::parse(names.front());
+}
+
+bool Selection::lists(const lock::LockName& name) const {
+  if (std::find(names.begin(), names.end(), name) != names.end()) return false;
+  return patterns.empty() ||
+         std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+           return util::matches(pattern, name.text());
+         });
+}
+
+Result<Selection> selection_of(const Invocation& invocation) {
+  Selection selection;
+  for (const std::string& text : all_names_of(invocation)) {
+    std::string rest = text;
+    std::erase_if(rest, [](char c) { return c == '*' || c == '?'; });
+    if (rest.size() < text.size()) {
+      if (!rest.empty()) TRY_STATUS(lock::LockName::parse(rest));
+      selection.patterns.push_back(text);
+      continue;
+    }
+    TRY(auto name, lock::LockName::parse(text));
+    auto& names = selection.names;
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      names.push_back(std::move(name));
+    }
+  }
+  return selection;
 }
 
 Result<LeaseId> parse_lease_id(const Invocation& invocation) {

@@ -25,6 +25,8 @@ int forget_command(const Invocation& invocation);
 int metrics_command(const Invocation& invocation);
 int check_command(const Invocation& invocation);
 int doctor_command(const Invocation& invocation);
+int config_command(const Invocation& invocation);
+int local_command(const Invocation& invocation);
 int completion_command(const Invocation& invocation);
 
 // What `check` prints where it cannot find out: a line on stdout, and the code 3.
@@ -50,6 +52,21 @@ int print_result(const std::string& output, int code = 0);
 
 // The one NAME of `rlock COMMAND NAME`; words after `--` are names, too.
 Result<lock::LockName> only_name(const Invocation& invocation);
+
+// The locks that a command is to read: those that are named, and those that fit a pattern.
+struct Selection {
+  std::vector<lock::LockName> names{};  // each once
+  std::vector<std::string> patterns{};
+
+  bool empty() const { return names.empty() && patterns.empty(); }
+  // Neither names nor patterns: all locks.
+  bool is_listing() const { return names.empty() || !patterns.empty(); }
+  // Of a lock of the listing: whether it is asked for, and not by its name already.
+  bool lists(const lock::LockName& name) const;
+};
+
+// From `rlock COMMAND [NAME...]`, where a NAME with `*` or `?` is a pattern.
+Result<Selection> selection_of(const Invocation& invocation);
 
 // Which owner of which lock `renew` and `release` are about.
 struct LeaseId {

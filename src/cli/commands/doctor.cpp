@@ -4,9 +4,11 @@
 #include "cli/commands/commands.hpp"
 #include "cli/commands/doctor_checks.hpp"
 #include "cli/output/messages.hpp"
+#include "cli/settings/config.hpp"
 #include "cli/settings/connect.hpp"
 #include "redis/open.hpp"
 #include "redis/store/acl.hpp"
+#include "run/guard.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -36,27 +38,37 @@ std::string check_line(const Check& check) {
   return line;
 }
 
-std::string text_of(const std::vector<Diagnosis>& servers,
-                    const std::optional<Check>& independence) {
-  std::string text;
+// Of this host. Never a fault: few runs need it.
+Check contain_check() {
+  auto contained = run::try_to_contain();
+  return {"contain", Grade::ok,
+          contained ? "rlock run --contain works on this host" : contained.error().text};
+}
+
+std::string text_of(const std::string& url_place, const std::vector<Diagnosis>& servers,
+                    const std::optional<Check>& independence, const Check& contain) {
+  std::string text = "the URL comes from " + util::printable(url_place) + "\n";
   for (const Diagnosis& server : servers) {
     text += util::printable(server.server) + "\n";
     for (const Check& check : server.checks) text += check_line(check);
   }
   if (independence) text += "all servers\n" + check_line(*independence);
+  text += "this host\n" + check_line(contain);
   return text;
 }
 
-std::string doctor_json(const std::vector<Diagnosis>& servers,
-                        const std::optional<Check>& independence, const std::string& acl_rule) {
+std::string doctor_json(const std::string& url_place, const std::vector<Diagnosis>& servers,
+                        const std::optional<Check>& independence, const Check& contain,
+                        const std::string& acl_rule) {
   Json list = Json::array();
   for (const Diagnosis& server : servers) {
     Json checks = Json::array();
     for (const Check& check : server.checks) checks.push_back(check_json(check));
     list.push_back({{"server", server.server}, {"checks", std::move(checks)}});
   }
-  Json whole{{"schema", 1}, {"servers", std::move(list)}};
+  Json whole{{"schema", 1}, {"url_place", url_place}, {"servers", std::move(list)}};
   whole["independence"] = independence ? check_json(*independence) : Json();
+  whole["contain"] = check_json(contain);
   whole["acl_rule"] = acl_rule;
   return whole.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
@@ -83,7 +95,7 @@ class Doctor {
     check_server(server, quorum ? ServerKind::quorum_member : ServerKind::single);
     const redis::Url& url = options_.urls[reports_.size() - 1];
     const bool local = std::holds_alternative<redis::LocalUrl>(url);
-    if (local) diagnoses_.back().checks.push_back(local_check(server));
+    if (local) diagnoses_.back().checks.push_back(local_check());
   }
 
   void operator()(const redis::SentinelGroup& group) {
@@ -141,10 +153,12 @@ int doctor_command(const Invocation& invocation) {
   const std::vector<Diagnosis>& servers = doctor.diagnoses();
   const std::optional<Check> independence = doctor.independence();
   const int code = failed(servers, independence, choices) ? kFailed : 0;
-  if (choices.has(Opt::json)) {
-    return print_result(doctor_json(servers, independence, doctor.acl_rule()), code);
-  }
-  return print_result(choices.has(Opt::quiet) ? std::string() : text_of(servers, independence),
+  if (choices.has(Opt::quiet)) return print_result({}, code);
+  const std::string url_place = effective_setting(Opt::url, choices, system_getenv).place;
+  const Check contain = contain_check();
+  return print_result(choices.has(Opt::json) ? doctor_json(url_place, servers, independence,
+                                                           contain, doctor.acl_rule())
+                                             : text_of(url_place, servers, independence, contain),
                       code);
 }
 

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
+#include <initializer_list>
 #include <map>
 #include <span>
+#include <sstream>
 #include <utility>
 
 #include "cli/output/record.hpp"
+#include "cli/output/timestamp.hpp"
 #include "redis/net/tls.hpp"
 #include "util/duration.hpp"
 #include "util/number.hpp"
@@ -26,15 +30,56 @@ struct Version {
   auto operator<=>(const Version&) const = default;
 };
 
-// The command line that runs `words` on the server.
+// The command line that runs `words`, which are quoted already, on the server.
 std::string redis_cli(const redis::Server& server, const std::string& words) {
   std::string text = "redis-cli";
+  auto add = [&text](const char* option, const std::string& value) {
+    if (!value.empty()) text.append(option).append(shell_quoted(value));
+  };
   if (server.transport == redis::Transport::unix_socket) {
-    text += " -s " + shell_quoted(server.path);
+    add(" -s ", server.path);
   } else {
-    text += " -h " + server.host + " -p " + std::to_string(server.port);
+    add(" -h ", server.host);
+    add(" -p ", std::to_string(server.port));
   }
-  return text + (server.tls != nullptr ? " --tls " : " ") + words;
+  if (server.tls != nullptr) {
+    const redis::TlsOptions& tls = server.tls->options();
+    text += tls.verify == redis::Verify::nothing ? " --tls --insecure" : " --tls";
+    add(" --cacert ", tls.cacert);
+    add(" --cacertdir ", tls.cacertdir);
+    add(" --cert ", tls.cert);
+    add(" --key ", tls.key.empty() ? tls.cert : tls.key);
+    add(" --sni ", tls.sni);
+  }
+  return text + " " + words;
+}
+
+// Changes the settings ("NAME VALUE"), also for the time after a restart of the server.
+std::string config_set(const ServerReport& report, std::initializer_list<const char*> settings) {
+  std::string text;
+  for (const char* setting : settings) {
+    text += redis_cli(report.server, std::string("CONFIG SET ") + setting) + " && ";
+  }
+  const auto file = report.info.find("config_file");
+  if (file == report.info.end() || !file->second.empty())
+    return text + redis_cli(report.server, "CONFIG REWRITE");
+  text.resize(text.size() - std::string_view(" && ").size());
+  return text + "  # until the server restarts: it has no configuration file";
+}
+
+// Adds to the rights of rlock's user, and takes none away: an administrator may log in as the same.
+std::string acl_remedy(const ServerReport& report, const std::string& prefix,
+                       redis::ServerKind kind) {
+  const std::string& user = report.server.user;
+  std::string words = "ACL SETUSER " + shell_quoted(user.empty() ? "default" : user);
+  std::istringstream rule(redis::least_acl(prefix, kind));
+  for (std::string word; rule >> word;) {
+    // A server refuses a pattern for a user who may use every key.
+    const bool missing_keys = word.starts_with('~') && report.keys_denied;
+    if (missing_keys || word.starts_with('+')) words += " " + shell_quoted(word);
+  }
+  return redis_cli(report.server, words) +
+         "  # to keep it after a restart: ACL SAVE, or CONFIG REWRITE where there is no aclfile";
 }
 
 Version parse_version(std::string_view text) {
@@ -44,7 +89,7 @@ Version parse_version(std::string_view text) {
           util::parse_number<int>(util::leading_digits(text)).value_or(0)};
 }
 
-Check reachable(const ServerReport& report) {
+Check reachable(const ServerReport& report, const std::string& remedy) {
   if (!report.contact_error) return {"reachable", Grade::ok, "the server answers"};
   const std::string& text = report.contact_error->text;
   if (text.find("TLS: ") != text.npos) {
@@ -57,7 +102,9 @@ Check reachable(const ServerReport& report) {
                         : "check the URL's scheme, --cert, --key and the certificate's dates"};
   }
   if (report.contact_error->kind == ErrorKind::denied) {
-    return {"access", Grade::fail, text, "check the user, the password and the server's ACL"};
+    const bool logged_in = text.find("(NOPERM)") != text.npos;
+    return {"access", Grade::fail, text,
+            logged_in ? remedy : "check the user, the password and the server's ACL"};
   }
   return {"reachable", Grade::fail, text, "check the URL, the server, and the network to it"};
 }
@@ -113,8 +160,11 @@ Check version(const ServerReport& report) {
                                                   : std::span<const FixedRelease>(kFixedValkey);
   if (has_known_vulnerability(text, table)) {
     return {"version", Grade::warn,
-            name + ": users can break out of the Lua sandbox (CVE-2025-49844)",
-            "install your distribution's security update, or the latest release of this branch"};
+            name + ": in this version users can break out of the Lua sandbox (CVE-2025-49844)",
+            "install your distribution's security update, or the latest release of this branch; an "
+            "update may keep the version: the package's changelog names what it fixes (apt "
+            "changelog " +
+                std::string(valkey.empty() ? "redis-server)" : "valkey-server)")};
   }
   return {"version", Grade::ok, name};
 }
@@ -127,10 +177,16 @@ std::string listed(const std::vector<std::string>& commands) {
   return list;
 }
 
-Check commands(const ServerReport& report, const std::string& acl_rule) {
+Check commands(const ServerReport& report, const std::string& prefix, const std::string& remedy) {
+  if (report.keys_denied) {
+    return {"keys", Grade::fail,
+            "this user may not use keys that begin with \"" + prefix +
+                "\": its ACL or --prefix names other ones",
+            remedy};
+  }
   if (!report.denied_commands.empty()) {
     return {"commands", Grade::fail, "this user may not run " + listed(report.denied_commands),
-            redis_cli(report.server, "ACL SETUSER NAME on '>PASSWORD' '" + acl_rule + "'")};
+            remedy};
   }
   if (!report.missing_commands.empty()) {
     return {"commands", Grade::fail, "the server lacks " + listed(report.missing_commands),
@@ -145,7 +201,7 @@ Check commands(const ServerReport& report, const std::string& acl_rule) {
 
 Check scripts(const ServerReport& report) {
   if (!report.atomic)
-    return {"scripts", Grade::warn, "not tested", "first fix what the check \"commands\" reports"};
+    return {"scripts", Grade::warn, "not tested", "first mend what the failed check above reports"};
   if (*report.atomic) return {"scripts", Grade::ok, "the server runs one script at a time"};
   return {"scripts", Grade::fail,
           "the server runs scripts concurrently: two runs could hold the same lock",
@@ -197,12 +253,11 @@ Check eviction(const ServerReport& report) {
   return {"eviction", limited ? Grade::fail : Grade::warn,
           policy + (limited ? ": when memory runs short, the server deletes locks that are held"
                             : ": with maxmemory set, the server would delete locks that are held"),
-          redis_cli(report.server, "CONFIG SET maxmemory-policy noeviction")};
+          config_set(report, {"maxmemory-policy noeviction"})};
 }
 
 Check persistence(const ServerReport& report) {
-  const std::string advice = redis_cli(report.server, "CONFIG SET appendonly yes") + "; " +
-                             redis_cli(report.server, "CONFIG SET appendfsync always");
+  const std::string advice = config_set(report, {"appendonly yes", "appendfsync always"});
   const std::string aof = report.info_field("aof_enabled");
   if (aof.empty() && !report.info_field("dragonfly_version").empty()) {
     return {"persistence", Grade::warn,
@@ -258,13 +313,30 @@ bool is_local(const redis::Server& server) {
          server.host == "::1" || server.host.starts_with("127.");
 }
 
-Check encryption(const redis::Server& server) {
-  if (server.tls != nullptr && server.tls->verify() == redis::Verify::nothing) {
+Check encryption(const ServerReport& report) {
+  const redis::Server& server = report.server;
+  if (server.tls != nullptr && server.tls->options().verify == redis::Verify::nothing) {
     return {"tls", Grade::warn,
             "the certificate is not verified: anyone could impersonate the server",
             "use --cacert FILE instead of --insecure"};
   }
-  if (server.tls != nullptr) return {"tls", Grade::ok, "the certificate was verified"};
+  if (server.tls != nullptr && !report.certificate_end) {
+    return {"tls", Grade::ok, "the certificate was verified"};
+  }
+  if (server.tls != nullptr) {
+    constexpr std::chrono::days kSoon{14};
+    const auto end = *report.certificate_end;
+    const auto left = end - std::chrono::system_clock::now();
+    const auto ms = std::chrono::duration_cast<Millis>(end.time_since_epoch());
+    const std::string date = rfc3339(lock::ServerTime{ms.count()}).substr(0, 10);
+    if (left >= kSoon) {
+      return {"tls", Grade::ok, "the certificate was verified; it is valid until " + date};
+    }
+    return {"tls", Grade::warn,
+            "the certificate expires on " + date + ", in " +
+                util::format_duration(std::chrono::floor<std::chrono::hours>(left)),
+            "renew the server's certificate: when it has expired, rlock does not connect"};
+  }
   if (is_local(server))
     return {"tls", Grade::ok, "not needed: the connection does not leave this machine"};
   return {"tls", Grade::warn,
@@ -287,22 +359,22 @@ std::string_view to_string(Grade grade) {
 }
 
 Diagnosis diagnose(const ServerReport& report, const std::string& prefix, redis::ServerKind kind) {
-  Diagnosis diagnosis{report.server.label(), {reachable(report)}};
+  const std::string remedy = acl_remedy(report, prefix, kind);
+  Diagnosis diagnosis{report.server.label(), {reachable(report, remedy)}};
   if (report.contact_error) return diagnosis;
-  for (Check& check : std::array{version(report), commands(report, redis::least_acl(prefix, kind)),
-                                 scripts(report), waiting(report), role(report), eviction(report),
-                                 persistence(report), clock(report), round_trip(report),
-                                 encryption(report.server)}) {
+  for (Check& check :
+       std::array{version(report), commands(report, prefix, remedy), scripts(report),
+                  waiting(report), role(report), eviction(report), persistence(report),
+                  clock(report), round_trip(report), encryption(report)}) {
     diagnosis.checks.push_back(std::move(check));
   }
   if (auto check = databases(report)) diagnosis.checks.push_back(*std::move(check));
   return diagnosis;
 }
 
-Check local_check(const redis::Server& server) {
+Check local_check() {
   return {"local", Grade::ok,
-          "rlock started this server and keeps it for the next run; to stop it: redis-cli -s " +
-              server.path + " shutdown"};
+          "rlock started this server and keeps it for the next run; rlock local stop ends it"};
 }
 
 Check independence_check(const std::vector<ServerReport>& reports) {

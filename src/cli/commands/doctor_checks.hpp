@@ -34,7 +34,7 @@ Diagnosis diagnose(const redis::GroupReport& report);
 Diagnosis diagnose(const redis::ClusterReport& report);
 
 // How the server of `local:`, which rlock starts itself, is stopped.
-Check local_check(const redis::Server& server);
+Check local_check();
 
 // Whether several URLs lead to as many different servers.
 Check independence_check(const std::vector<redis::ServerReport>& reports);

@@ -43,24 +43,25 @@ std::string_view to_string(EventKind kind) {
   return "unknown";
 }
 
+bool begins_hold(EventKind kind) {
+  return kind == EventKind::acquired || kind == EventKind::entered || kind == EventKind::unlocked;
+}
+
 namespace {
 
 Millis milliseconds_between(TimePoint from, TimePoint to) {
   return std::chrono::duration_cast<Millis>(to - from);
 }
 
-bool begins_hold(EventKind kind) {
-  return kind == EventKind::acquired || kind == EventKind::entered || kind == EventKind::unlocked;
-}
-
 }  // namespace
 
-Result<EventLog> EventLog::open(const std::string& path, const lock::AcquireCall& claim) {
+Result<EventLog> EventLog::open(const std::string& path, const lock::AcquireCall& claim,
+                                std::string server) {
   // Non-blocking: a named pipe that nobody reads must hang neither the start nor a renewal.
   util::Fd file(::open(path.c_str(),
                        O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
   if (!file) {
-    return Error{ErrorKind::config, "cannot open the event log \"" + util::printable(path) +
+    return Error{ErrorKind::system, "cannot open the event log \"" + util::printable(path) +
                                         "\": " + std::strerror(errno)};
   }
   struct stat info {};
@@ -68,16 +69,17 @@ Result<EventLog> EventLog::open(const std::string& path, const lock::AcquireCall
   if (fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode)) {
     reader.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   }
-  return EventLog({std::move(file), std::move(reader)}, path, claim);
+  return EventLog({std::move(file), std::move(reader)}, path, claim, std::move(server));
 }
 
-EventLog::EventLog(LogFile file, std::string path, const lock::AcquireCall& claim)
+EventLog::EventLog(LogFile file, std::string path, const lock::AcquireCall& claim,
+                   std::string server)
     : writer_(std::move(file)),
       path_(std::move(path)),
       name_(claim.name.text()),
       owner_(claim.owner.text()),
-      host_(own_record().host.value_or("")),
-      traceparent_(decode_record(claim.record).traceparent.value_or("")),
+      server_(util::to_utf8(server)),
+      run_(decode_record(claim.record)),
       opened_(BootClock::now()) {}
 
 void EventLog::append(const run::Event& event) {
@@ -85,6 +87,10 @@ void EventLog::append(const run::Event& event) {
   LoggedEvent logged{to_string(event.kind)};
   logged.token = event.token;
   logged.detail = event.detail;
+  if (event.end) {
+    if (const auto* exited = std::get_if<run::Exited>(&*event.end)) logged.exit_code = exited->code;
+    if (const auto* by = std::get_if<run::Signaled>(&*event.end)) logged.signal = by->signal;
+  }
   if (acquired_) {
     logged.held = milliseconds_between(*acquired_, event.at);
   } else if (begins_hold(event.kind)) {
@@ -118,11 +124,10 @@ Status EventLog::drain(Millis timeout) {
 void EventLog::append_line(LoggedEvent event, TimePoint at) {
   event.t_ns = at.time_since_epoch().count();
   event.time = wall_clock();
-  event.host = host_;
-  event.pid = getpid();
+  event.run = run_;
+  event.server = server_;
   event.name = name_;
   event.owner = owner_;
-  event.traceparent = traceparent_;
   writer_.append(event_json(event));
 }
 

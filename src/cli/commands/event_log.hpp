@@ -12,11 +12,15 @@ namespace rlock::cli {
 // The name of an event in the log and in the lines of -v: `renew-failed`.
 std::string_view to_string(run::EventKind kind);
 
+// Whether the command starts after it.
+bool begins_hold(run::EventKind kind);
+
 // One JSON object a line, each appended with a single write, so that several runs may share a file.
 class EventLog {
  public:
-  // ErrorKind::config if the file cannot be opened. To be called before anything is locked.
-  static Result<EventLog> open(const std::string& path, const lock::AcquireCall& claim);
+  // ErrorKind::system if the file cannot be opened. To be called before anything is locked.
+  static Result<EventLog> open(const std::string& path, const lock::AcquireCall& claim,
+                               std::string server);
 
   void append(const run::Event& event);
   // How a run that started no command ended: `skipped`, `timed-out`, `unreachable` …
@@ -26,15 +30,15 @@ class EventLog {
   Status drain(Millis timeout);
 
  private:
-  EventLog(LogFile file, std::string path, const lock::AcquireCall& claim);
+  EventLog(LogFile file, std::string path, const lock::AcquireCall& claim, std::string server);
   void append_line(LoggedEvent event, TimePoint at);
 
   LogWriter writer_;
   std::string path_;
   std::string name_;
   std::string owner_;
-  std::string host_;
-  std::string traceparent_;
+  std::string server_;
+  Record run_;
   TimePoint opened_;
   std::optional<TimePoint> acquired_;
   lock::Token token_{};

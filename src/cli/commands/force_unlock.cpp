@@ -46,7 +46,7 @@ Status set_target(ForceSettings& settings, const Choices& choices) {
   return Done{};
 }
 
-Result<ForceSettings> settings_of(const Invocation& invocation) {
+Result<ForceSettings> force_settings(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto name, only_name(invocation));
   TRY_STATUS(check_format(choices));
@@ -56,10 +56,6 @@ Result<ForceSettings> settings_of(const Invocation& invocation) {
   settings.when = choices.has(Opt::now) ? lock::ForceWhen::now : lock::ForceWhen::confirmed;
   settings.note = operator_note(choices.last(Opt::reason));
   return settings;
-}
-
-Error usage(std::string text) {
-  return {ErrorKind::usage, std::move(text)};
 }
 
 bool matches(const lock::Holder& holder, const HolderChoice& target) {
@@ -156,13 +152,13 @@ std::string effect_text(Effect effect, lock::ForceWhen when) {
 Status confirm_break(const ForceSettings& settings, const std::vector<lock::Holder>& shown,
                      Session& session, const Choices& choices) {
   constexpr size_t kWidth = 80;
+  if (choices.has(Opt::yes)) return Done{};
   if (!choices.has(Opt::quiet)) {
     std::string text = "force-unlock breaks " + in_quotes(settings.name.text()) + " at " +
                        util::printable(session.server()) + ":\n";
     for (const lock::Holder& holder : shown) text += holder_details(holder, kWidth);
     write_stderr("rlock: " + text, Millis(1000));
   }
-  if (choices.has(Opt::yes)) return Done{};
   const Effect effect = worst_effect(shown, session.format());
   switch (confirm("rlock: " + effect_text(effect, settings.when) + ". Break it? [y/N] ")) {
     case Confirmation::yes:
@@ -304,7 +300,7 @@ Status detect_format(Session& session, const ForceSettings& settings) {
 
 int force_unlock_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
-  auto settings = settings_of(invocation);
+  auto settings = force_settings(invocation);
   if (!settings) return fail(settings.error(), choices);
   auto session = Session::open(choices);
   if (!session) return fail(session.error(), choices);

@@ -213,8 +213,8 @@ void set_reentry(run::Plan& plan, const Session& session, Reentry reentry) {
         "RLOCK_UNLOCKED",
         "RLOCK_HELD=" + encode_held(records_for_command(
                             outer_runs, {address, held_lock, own_process(held_lock, renewing)})),
-        kPasswordVariables[0],
-        kPasswordVariables[1]};
+        redis::kPasswordVariables[0],
+        redis::kPasswordVariables[1]};
   };
 }
 

@@ -1,8 +1,11 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
-#include "cli/commands/commands.hpp"
+#include <iterator>
+#include <utility>
 
+#include "cli/commands/commands.hpp"
 #include "cli/commands/session.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
@@ -19,7 +22,7 @@ struct HistorySettings {
   uint64_t runs = 20;
 };
 
-Result<HistorySettings> settings_of(const Invocation& invocation) {
+Result<HistorySettings> history_settings(const Invocation& invocation) {
   constexpr uint64_t kMost = 1'000'000;  // the server keeps a hundred
   HistorySettings settings;
   if (!invocation.names.empty() || invocation.after_dashes) {
@@ -57,26 +60,50 @@ std::string text_of_all(const std::vector<HistoryLine>& lines, const Choices& ch
   return history_table(lines, NameColumn::shown, line_width(STDOUT_FILENO));
 }
 
+// Of each of `names`, in one batch.
+std::vector<Result<History>> histories_of(const std::vector<lock::LockName>& names, uint64_t runs,
+                                          Session& session) {
+  auto batch = session.ask([&](auto& store) { return store.histories(names, 2 * runs + 1); });
+  std::vector<Result<History>> all;
+  for (size_t i = 0; i < names.size(); ++i) {
+    auto rows = batch ? std::move((*batch)[i]) : Result<lock::HistoryRows>(batch.error());
+    const bool may_pass = batch && !rows && rows.error().retry == Retry::later;
+    if (may_pass) {
+      all.push_back(history_of(names[i], runs, session));
+    } else {
+      all.push_back(rows ? Result<History>(to_history(*rows, runs)) : rows.error());
+    }
+  }
+  return all;
+}
+
 int print_all(const HistorySettings& settings, Session& session, const Choices& choices) {
+  constexpr size_t kAtOnce = 100;
   auto all = all_names(session);
   if (!all) return fail(all.error(), choices);
   for (const Error& why : all->missing) print_error(why);
   int code = all->missing.empty() ? 0 : exit_code(all->missing.front().kind);
   std::vector<HistoryLine> lines;
-  for (const auto& [name, in_use] : all->names) {
-    const std::string& text = name.text();
-    auto history = history_of(name, settings.runs, session);
-    if (!history && history.error().kind != ErrorKind::wrong_type) {
-      return fail(history.error(), choices, {text});
+  for (size_t from = 0; from < all->names.size(); from += kAtOnce) {
+    std::vector<lock::LockName> names;
+    const size_t end = std::min(from + kAtOnce, all->names.size());
+    for (size_t i = from; i < end; ++i) names.push_back(all->names[i].name);
+    const auto histories = histories_of(names, settings.runs, session);
+    for (size_t i = 0; i < names.size(); ++i) {
+      const std::string& text = names[i].text();
+      const auto& history = histories[i];
+      if (!history && history.error().kind != ErrorKind::wrong_type) {
+        return fail(history.error(), choices, {text});
+      }
+      if (!history) {
+        print_error(history.error(), {text});
+        code = exit_code(history.error().kind);
+        continue;
+      }
+      auto more = lines_of(text, *history);
+      std::move(more.begin(), more.end(), std::back_inserter(lines));
+      keep_newest(lines, settings.runs);
     }
-    if (!history) {
-      print_error(history.error(), {text});
-      code = exit_code(history.error().kind);
-      continue;
-    }
-    auto more = lines_of(text, *history);
-    std::move(more.begin(), more.end(), std::back_inserter(lines));
-    keep_newest(lines, settings.runs);
   }
   return print_result(text_of_all(lines, choices), code);
 }
@@ -85,7 +112,7 @@ int print_all(const HistorySettings& settings, Session& session, const Choices& 
 
 int history_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
-  auto settings = settings_of(invocation);
+  auto settings = history_settings(invocation);
   if (!settings) return fail(settings.error(), choices);
   auto session = Session::open(choices);
   if (!session) return fail(session.error(), choices);

@@ -30,7 +30,7 @@ Record record_without_command() {
   return record;
 }
 
-Result<RenewSettings> settings_of(const Invocation& invocation) {
+Result<RenewSettings> renew_settings(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto lease, parse_lease_id(invocation));
   TRY(auto ttl, ttl_choice(choices));
@@ -126,7 +126,7 @@ int report_reply(const RenewSettings& settings, const lock::RenewReply& reply,
 
 int renew_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
-  auto settings = settings_of(invocation);
+  auto settings = renew_settings(invocation);
   if (!settings) return fail(settings.error(), choices);
   const Subject subject{settings->lease.name.text(), settings->lease.owner.text()};
   auto session = Session::open(choices);

@@ -7,6 +7,7 @@
 #include "cli/commands/run_observer.hpp"
 #include "cli/commands/session.hpp"
 #include "cli/output/console.hpp"
+#include "cli/output/messages.hpp"
 #include "cli/output/view.hpp"
 #include "cli/settings/run_settings.hpp"
 #include "lock/no_store.hpp"
@@ -15,10 +16,15 @@
 namespace rlock::cli {
 namespace {
 
-Result<std::optional<EventLog>> open_log(const RunSettings& settings) {
-  if (!settings.event_log) return std::optional<EventLog>();
-  TRY(auto log, EventLog::open(*settings.event_log, settings.plan.claim));
-  return std::optional<EventLog>(std::move(log));
+// A log that cannot be written costs no run.
+std::optional<EventLog> open_log(const RunSettings& settings, const Session& session) {
+  if (!settings.event_log) return std::nullopt;
+  const lock::AcquireCall& claim = settings.plan.claim;
+  auto log = EventLog::open(*settings.event_log, claim, session.server());
+  if (log) return *std::move(log);
+  print_message("warning: " + in_quotes(claim.name.text()) + ": " + log.error().text +
+                "; no events of this run are written");
+  return std::nullopt;
 }
 
 // What a server that remembers the grant of `token` knows of the time after it.
@@ -129,8 +135,8 @@ std::vector<std::string> environment_without_lock(const run::HeldLock& held_lock
           "RLOCK_TOKEN",
           "RLOCK_SLOT",
           "RLOCK_UNLOCKED=" + held_lock.owner.text(),
-          kPasswordVariables[0],
-          kPasswordVariables[1]};
+          redis::kPasswordVariables[0],
+          redis::kPasswordVariables[1]};
 }
 
 // Runs the plan's command without the lock, but supervised like any other: signals, --max-run, exit
@@ -166,6 +172,7 @@ MessageContext message_context(const RunSettings& settings, const Session& sessi
           .once = plan.claim.once.has_value(),
           .once_key = once_key(plan.claim),
           .max_run = plan.max_run,
+          .report = settings.report,
           .format = session.format()};
 }
 
@@ -192,8 +199,11 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
     context.unlocked = true;
     outcome = run_unlocked(std::move(plan), observer, signals);
   }
+  if (std::holds_alternative<run::WaitSignaled>(outcome)) observer.keep_line();
   observer.finish_output();
-  context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - start);
+  const TimePoint end = BootClock::now();
+  context.waited = std::chrono::duration_cast<Millis>(end - start);
+  context.ran = std::chrono::duration_cast<Millis>(end - observer.began().value_or(end));
   if (run::LeaseEnd* lease = lost_lease(outcome)) {
     find_new_holder(*lease, claim, observer, session);
   }
@@ -208,18 +218,18 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
 
 int run_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
+  if (auto apart = run::leave_callers_children(); !apart) return fail(apart.error(), choices);
   auto settings = run_settings(invocation, system_getenv);
   if (!settings) return fail(settings.error(), choices);
   auto session = Session::open(choices);
   if (!session) return fail(session.error(), choices);
   if (auto supported = session->check_supported(settings->plan.claim); !supported)
     return fail(supported.error(), choices);
-  auto log = open_log(*settings);
-  if (!log) return fail(log.error(), choices);
+  auto log = open_log(*settings, *session);
   auto signals = run::Signals::take();
   if (!signals) return fail(signals.error(), choices);
   return run_under_lock(*std::move(settings), *session, *signals, verbosity_of(choices),
-                        *std::move(log));
+                        std::move(log));
 }
 
 }  // namespace rlock::cli

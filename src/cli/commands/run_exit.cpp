@@ -73,9 +73,11 @@ class ExitVisitor {
       run_exit.code = 128 + *run_exit.signal;
     }
     const std::string warning = warning_of(ended);
-    if (warning.empty()) return run_exit;
-    run_exit.severity = Severity::error;
-    run_exit.message = "warning: " + warning;
+    if (context_.report && run_exit.code != 0) run_exit.message = failure_report(run_exit);
+    if (!warning.empty()) {
+      run_exit.message += (run_exit.message.empty() ? "warning: " : "; warning: ") + warning;
+    }
+    if (!run_exit.message.empty()) run_exit.severity = Severity::error;
     return run_exit;
   }
 
@@ -109,7 +111,7 @@ class ExitVisitor {
     const std::string name = util::printable(shell_quoted(context_.name));
     return {kBusy,
             {},
-            Severity::error,
+            Severity::notice,
             lock_at(context_) + " failed " + std::to_string(failed.times) +
                 (failed.times == 1 ? " time" : " times") +
                 " and is not tried again (--max-failures); see rlock history " + name +
@@ -207,6 +209,15 @@ class ExitVisitor {
   LeaseState lease_state(const std::optional<run::LeaseEnd>& lost) const {
     if (context_.unlocked) return LeaseState::no_lease;
     return lost ? LeaseState::lost : LeaseState::kept;
+  }
+
+  // `"nightly" failed on web4: exit 3 after 12m`
+  std::string failure_report(const RunExit& end) const {
+    return in_quotes(context_.name) + " failed on " +
+           util::printable(own_record().host.value_or("this host")) + ": " +
+           (end.signal ? "signal " + std::to_string(*end.signal)
+                       : "exit " + std::to_string(end.code)) +
+           " after " + util::format_duration(context_.ran);
   }
 
   // What the end leaves to say of lease and release; empty where all went well.

@@ -20,7 +20,9 @@ struct MessageContext {
   bool once = false;                      // a success is to be recorded
   std::optional<std::string> once_key{};  // of --once
   std::optional<Millis> max_run{};
+  bool report = false;  // --report: a failure of the command has a line
   Millis waited{0};
+  Millis ran{0};
   redis::Format format = redis::Format::native;
   bool unlocked = false;  // --fail-open: no server answered
 };

@@ -8,6 +8,7 @@
 
 #include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
+#include "cli/output/timestamp.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
@@ -57,6 +58,12 @@ void WaitingLine::erase() {
   drawn_ = 0;
 }
 
+void WaitingLine::keep() {
+  if (drawn_ == 0) return;
+  write_stderr("\n", Millis(100));
+  drawn_ = 0;
+}
+
 void WaitingReports::begin(TimePoint now) {
   if (!next_) next_ = now + first_;
 }
@@ -65,6 +72,7 @@ bool WaitingReports::due(TimePoint now) {
   constexpr Millis kEvery{60'000};
   if (!next_ || now < *next_) return false;
   while (*next_ <= now) *next_ += kEvery;
+  began_ = true;
   return true;
 }
 
@@ -106,9 +114,17 @@ RunObserver::RunObserver(lock::LockName name, Verbosity verbosity, std::optional
   reports_.emplace(verbosity == Verbosity::verbose ? kAtOnce : kLater);
 }
 
-// Where nothing is drawn at once, a short wait costs the server no read.
+// Where nothing is drawn at once, a wait that is shorter costs the server no read.
+constexpr Millis kShortWait{1000};
+
+// For the first report, which needs the history: that can be read only between two requests.
+Millis RunObserver::ask_again_after() const {
+  std::lock_guard guard(mutex_);
+  const bool needed = usual_ && reports_ && !reports_->began();
+  return needed ? reports_->remaining(BootClock::now()) : Millis::max();
+}
+
 void RunObserver::update_usual_time(const lock::Queued& queued) {
-  constexpr Millis kShortWait{1000};
   const TimePoint now = BootClock::now();
   if (!queued_) wait_began_ = now;
   const bool shown_soon =
@@ -164,7 +180,8 @@ Millis RunObserver::tick_every() const {
 void RunObserver::tick() {
   std::lock_guard guard(mutex_);
   if (live_) redraw();
-  report_if_due();
+  // The first report waits for the history, unless the server does not answer.
+  if (!usual_ || last_error_ || (reports_ && reports_->began())) report_if_due();
   manager_.report_waiting(state_text(TimeStyle::start), BootClock::now());
 }
 
@@ -183,7 +200,16 @@ Millis RunObserver::age_of_reply() const {
 
 // A CI job without any output would look hung.
 void RunObserver::report_if_due() {
-  if (reports_ && reports_->due(BootClock::now())) print_or_queue(state_text());
+  if (reports_ && reports_->due(BootClock::now())) print_or_queue(state_text(TimeStyle::start));
+}
+
+// Only after a wait that was shown, so that cron has nothing to mail for a short one.
+void RunObserver::report_wait(TimePoint granted_at) {
+  if (!queued_) return;
+  const auto waited = std::chrono::duration_cast<Millis>(granted_at - wait_began_);
+  if (live_ ? waited >= kShortWait : reports_ && reports_->began()) {
+    print_or_queue("got " + in_quotes(name_.text()) + " after " + util::format_duration(waited));
+  }
 }
 
 std::string RunObserver::state_text(TimeStyle style) const {
@@ -212,8 +238,10 @@ void RunObserver::event(const run::Event& event) {
     held_owner_ = event.owner;
     token_ = event.token;
   }
+  if (begins_hold(event.kind)) began_ = event.at;
   if (event.kind != run::EventKind::enqueued) line_.erase();
   report_to_manager(event);
+  if (event.kind == run::EventKind::acquired) report_wait(event.at);
   // A renewal every few seconds is not worth a line.
   bool news = event.kind != run::EventKind::renewed && event.kind != run::EventKind::enqueued;
   if (verbosity_ == Verbosity::verbose && news) print_or_queue(event_line(name_.text(), event));
@@ -222,13 +250,21 @@ void RunObserver::event(const run::Event& event) {
 // Never waits for stderr: a renewal, a kill or a release may be due, and renewals share the mutex.
 void RunObserver::print_or_queue(std::string_view message) {
   constexpr size_t kMaxUnprinted = size_t{64} * 1024;
-  if (unprinted_.size() < kMaxUnprinted) unprinted_ += message_line(message);
+  const bool dated = verbosity_ == Verbosity::verbose;
+  if (unprinted_.size() < kMaxUnprinted) {
+    unprinted_ += message_line((dated ? utc_time(wall_clock()) + " " : "").append(message));
+  }
   unprinted_.erase(0, write_stderr(unprinted_, Millis(0)));
 }
 
 std::optional<lock::Owner> RunObserver::held_owner() const {
   std::lock_guard guard(mutex_);
   return held_owner_;
+}
+
+std::optional<TimePoint> RunObserver::began() const {
+  std::lock_guard guard(mutex_);
+  return began_;
 }
 
 lock::Token RunObserver::token() const {
@@ -247,18 +283,58 @@ void RunObserver::stopping(Millis remaining) {
                 ", before the lease ends, unless you resume it first");
 }
 
+void RunObserver::renewals_fail(const Error& why, Millis left, bool ends_command) {
+  if (verbosity_ == Verbosity::quiet) return;
+  std::lock_guard guard(mutex_);
+  line_.erase();
+  print_or_queue("warning: " + util::printable(why.text) +
+                 (ends_command ? "; the command will be ended in " : "; the lease ends in ") +
+                 util::format_rough_duration(left) + " unless the server answers");
+}
+
+void RunObserver::renewed_again(Millis after) {
+  if (verbosity_ == Verbosity::quiet) return;
+  std::lock_guard guard(mutex_);
+  print_or_queue("renewed " + in_quotes(name_.text()) + " again after " +
+                 util::format_rough_duration(after));
+}
+
 // Printed even with -q: the lock stays held until somebody acts.
-void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
-  std::string text = in_quotes(name_.text()) + " stays locked: rlock cannot end ";
-  for (const std::string& survivor : survivors) {
-    text += (&survivor == &survivors.front() ? "" : ", ") + util::printable(survivor);
+namespace {
+
+std::string in_a_row(const std::vector<std::string>& processes) {
+  std::string text;
+  for (const std::string& one : processes) {
+    text += (text.empty() ? "" : ", ") + util::printable(one);
   }
+  return text;
+}
+
+}  // namespace
+
+void RunObserver::exempted(const std::vector<std::string>& processes) {
+  std::lock_guard guard(mutex_);
+  print_or_queue(
+      in_quotes(name_.text()) +
+      " is free; after the hangup there go on, since they ignore it: " + in_a_row(processes));
+}
+
+void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
+  std::string text =
+      in_quotes(name_.text()) + " stays locked: rlock cannot end " + in_a_row(survivors);
   text +=
       ". End it as its owner, or break the lock with \"rlock force-unlock\". To make rlock exit "
       "without releasing the lock, send a second TERM or INT to pid " +
       std::to_string(getpid());
   std::lock_guard guard(mutex_);
   print_or_queue(text);
+}
+
+void RunObserver::still_releasing() {
+  std::lock_guard guard(mutex_);
+  print_or_queue(in_quotes(name_.text()) +
+                 ": the command has ended, and rlock still tries to report that to the server; a "
+                 "second TERM or INT ends the attempts");
 }
 
 void RunObserver::report_done(const std::string& status) {
@@ -277,6 +353,11 @@ void RunObserver::finish_log() {
   if (auto written = log_->drain(kFinalPrintTimeout); !written) {
     print_message("warning: " + in_quotes(name_.text()) + ": " + written.error().text);
   }
+}
+
+void RunObserver::keep_line() {
+  std::lock_guard guard(mutex_);
+  line_.keep();
 }
 
 void RunObserver::finish_output() {

@@ -24,6 +24,8 @@ class WaitingLine {
   // place of a text that does not fit.
   void draw(const std::string& text, const std::string& brief = {});
   void erase();
+  // Leaves the line on the terminal: what follows begins below it.
+  void keep();
 
  private:
   size_t drawn_ = 0;  // characters on the line now
@@ -48,12 +50,15 @@ class WaitingReports {
   void begin(TimePoint now);
   // True once for each report that is due.
   bool due(TimePoint now);
+  // Whether there has been a report.
+  bool began() const { return began_; }
   // How long until the next one; 0 before the wait began.
   Millis remaining(TimePoint now) const;
 
  private:
   Millis first_;
   std::optional<TimePoint> next_;
+  bool began_ = false;
 };
 
 // What a run reports while it waits and runs: the live line, the event log, the lines of -v, and
@@ -69,17 +74,27 @@ class RunObserver final : public run::Observer {
   }
 
   void queued(const lock::Queued& queued) override;
+  Millis ask_again_after() const override;
   void transient_error(const Error& error) override;
   void must_poll(const Error& error) override;
   Millis tick_every() const override;
   void tick() override;
   void event(const run::Event& event) override;
   void stopping(Millis remaining) override;
+  void renewals_fail(const Error& why, Millis left, bool ends_command) override;
+  void renewed_again(Millis after) override;
   void cannot_end(const std::vector<std::string>& survivors) override;
+  void still_releasing() override;
+  void exempted(const std::vector<std::string>& processes) override;
 
   // The owner under which the lock was acquired or entered.
   std::optional<lock::Owner> held_owner() const;
   lock::Token token() const;
+  // When the command could start; none before.
+  std::optional<TimePoint> began() const;
+
+  // Leaves the live line on the terminal, so that a user who ends the wait sees what it was for.
+  void keep_line();
 
   // Erases the live line and prints what stderr did not take before, for at most
   // kFinalPrintTimeout. Called when nothing is held any more, before the last message.
@@ -95,6 +110,7 @@ class RunObserver final : public run::Observer {
 
  private:
   void update_usual_time(const lock::Queued& queued);
+  void report_wait(TimePoint granted_at);
   void redraw();
   Millis age_of_reply() const;
   void report_if_due();
@@ -119,6 +135,7 @@ class RunObserver final : public run::Observer {
   TimePoint queued_at_;
   std::optional<lock::Owner> held_owner_;
   lock::Token token_;
+  std::optional<TimePoint> began_;
 };
 
 }  // namespace rlock::cli

@@ -1,6 +1,8 @@
 #include "cli/commands/session.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <map>
 #include <utility>
 
@@ -123,6 +125,7 @@ Result<std::optional<Session>> find_external(const Session& session, const lock:
 
 Result<std::vector<lock::Waiter>> inspect_waiters(Session& session, const lock::LockName& name) {
   lock::InspectCall call{name};
+  call.holders_page = 0;
   std::vector<lock::Waiter> waiters;
   ListingBudget budget(session);
   while (true) {
@@ -261,8 +264,18 @@ std::vector<Result<lock::Snapshot>> inspect_first_waiter(Session& session,
 Result<AllNames> all_names(Session& session, ListedNames listed, const Progress& progress) {
   NameListing listing(session, listed);
   std::vector<Error> missing;
-  std::string cursor;
+  std::string cursor, seen;
+  uint64_t pages = 0;
   do {
+    // A server has at most 2^32 keys, of which a page goes over a thousand.
+    constexpr uint64_t kMostPages = 4'294'968;
+    if ((pages > 0 && cursor == seen) || pages == kMostPages) {
+      return Error{ErrorKind::unavailable, session.store().server() +
+                                               ": SCAN does not end: cursor " + cursor + " after " +
+                                               std::to_string(pages) + " pages"};
+    }
+    // A cycle of any length meets the cursor of its last power of two.
+    if (std::has_single_bit(++pages)) seen = cursor;
     auto page = session.ask([&](auto& store) { return store.list_names(cursor); });
     if (!page) {
       if (cursor.empty()) return std::move(page).error();

@@ -17,6 +17,7 @@ class Session {
  public:
   // From the options and the environment; does not connect yet.
   static Result<Session> open(const Choices& choices);
+  static Result<Session> open(redis::OpenOptions options);
 
   std::string server() const { return store_->server(); }
   const std::string& prefix() const { return options_.prefix; }
@@ -44,7 +45,6 @@ class Session {
       : make_server_(std::move(make_server)),
         store_(make_server_()),
         options_(std::move(options)) {}
-  static Result<Session> open(redis::OpenOptions options);
 
   lock::MakeServer make_server_;
   std::unique_ptr<lock::LockServer> store_;

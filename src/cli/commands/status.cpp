@@ -11,54 +11,36 @@
 #include "cli/output/messages.hpp"
 #include "cli/output/render.hpp"
 #include "cli/settings/format.hpp"
-#include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
 
 struct StatusSettings {
-  std::vector<lock::LockName> names;
-  std::vector<std::string> patterns;  // neither names nor patterns: all locks
-  std::optional<lock::Owner> owner;
+  Selection locks{};
+  std::optional<lock::Owner> owner{};
   bool quiet = false;
   bool json = false;
-  bool all = false;        // also locks that are free
-  bool any_format = true;  // other clients' locks are recognised by their shape
+  bool all = false;  // also locks that are free
 };
 
-Status set_names(StatusSettings& settings, const Invocation& invocation) {
-  std::vector<std::string> texts = invocation.names;
-  const auto& more = invocation.after_dashes;
-  if (more) texts.insert(texts.end(), more->begin(), more->end());
-  for (const std::string& text : texts) {
-    TRY(auto name, lock::LockName::parse(text));
-    if (text.find_first_of("*?") == text.npos) {
-      settings.names.push_back(std::move(name));
-    } else {
-      settings.patterns.push_back(text);
-    }
-  }
-  return Done{};
-}
-
-Result<StatusSettings> settings_of(const Invocation& invocation) {
+Result<StatusSettings> status_settings(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   StatusSettings settings;
-  TRY_STATUS(set_names(settings, invocation));
+  TRY(auto locks, selection_of(invocation));
+  settings.locks = std::move(locks);
   settings.quiet = choices.has(Opt::quiet);
   settings.json = choices.has(Opt::json);
   settings.all = choices.has(Opt::all);
-  settings.any_format = !choices.has(Opt::format);
   TRY(auto owner, owner_choice(choices));
   settings.owner = std::move(owner);
-  if (settings.all && !(settings.names.empty() && settings.patterns.empty())) {
+  if (settings.all && !settings.locks.empty()) {
     return Error{ErrorKind::usage, "status --all lists every lock: give it no NAME"};
   }
-  if (settings.quiet && !settings.patterns.empty()) {
+  if (settings.quiet && !settings.locks.patterns.empty()) {
     return Error{ErrorKind::usage, "status -q takes names of locks, not the pattern " +
-                                       in_quotes(settings.patterns.front())};
+                                       in_quotes(settings.locks.patterns.front())};
   }
-  if (settings.quiet && settings.names.empty()) {
+  if (settings.quiet && settings.locks.names.empty()) {
     return Error{ErrorKind::usage,
                  "status -q needs a NAME: its exit code shows whether that lock is held"};
   }
@@ -68,13 +50,9 @@ Result<StatusSettings> settings_of(const Invocation& invocation) {
   return settings;
 }
 
-bool is_listing(const StatusSettings& settings) {
-  return settings.names.empty() || !settings.patterns.empty();
-}
-
 // Free locks are counted, not listed.
 bool counts_free(const StatusSettings& settings) {
-  return settings.names.empty() && settings.patterns.empty() && !settings.all;
+  return settings.locks.empty() && !settings.all;
 }
 
 struct StatusResult {
@@ -124,33 +102,10 @@ Result<std::vector<LockView>> inspect_locks(Session& session,
   return locks;
 }
 
-// A lock that is not held in the native format may be another client's.
-Status add_external(std::vector<LockView>& locks, const Session& session,
-                    const std::vector<lock::LockName>& names) {
-  for (size_t i = 0; i < locks.size(); ++i) {
-    if (!locks[i].snapshot || !locks[i].snapshot->holders.empty()) continue;
-    TRY(auto other, find_external(session, names[i]));
-    if (!other) continue;
-    locks[i].snapshot = inspect_holders(*other, names[i]);
-    locks[i].format = other->format();
-  }
-  return Done{};
-}
-
 Result<StatusResult> collect_named(Session& session, const StatusSettings& settings) {
   ListingProgress progress(settings);
-  TRY(auto locks, inspect_locks(session, settings.names, progress));
-  if (settings.any_format) {
-    TRY_STATUS(add_external(locks, session, settings.names));
-  }
+  TRY(auto locks, inspect_locks(session, settings.locks.names, progress));
   return StatusResult{std::move(locks)};
-}
-
-bool is_wanted(const std::string& name, const StatusSettings& settings) {
-  const auto& patterns = settings.patterns;
-  return patterns.empty() ||
-         std::any_of(patterns.begin(), patterns.end(),
-                     [&](const std::string& pattern) { return util::matches(pattern, name); });
 }
 
 // A lock that is free by its keys: it need not be read.
@@ -175,9 +130,9 @@ Result<StatusResult> collect_listed(Session& session, const StatusSettings& sett
   std::vector<lock::LockName> names;
   std::vector<LockView> free_locks;
   for (const auto& [name, in_use] : all.names) {
-    if (!is_wanted(name.text(), settings)) continue;
-    // Of a quorum it is also shown which servers are silent.
-    if (in_use || session.servers() > 1) {
+    if (!settings.locks.lists(name)) continue;
+    // Of a quorum it is also shown which servers are silent, and JSON counts the runs of each.
+    if (in_use || session.servers() > 1 || settings.json) {
       names.push_back(name);
     } else {
       free_locks.push_back(free_lock(name));
@@ -194,8 +149,8 @@ Result<StatusResult> collect_listed(Session& session, const StatusSettings& sett
 
 Result<StatusResult> collect_locks(Session& session, const StatusSettings& settings) {
   Result<StatusResult> listed =
-      is_listing(settings) ? collect_listed(session, settings) : StatusResult{};
-  if (!listed || settings.names.empty()) return listed;
+      settings.locks.is_listing() ? collect_listed(session, settings) : StatusResult{};
+  if (!listed || settings.locks.names.empty()) return listed;
   auto named = collect_named(session, settings);
   if (!named) return named;
   named->missing = std::move(listed->missing);
@@ -221,18 +176,19 @@ void warn_of_silent(const std::vector<LockView>& locks) {
 std::string table_of(const StatusResult& result, const StatusSettings& settings, size_t width) {
   const std::string table = result.locks.empty() ? "" : status_table(result.locks, width);
   if (result.free.value_or(0) > 0) {
-    return table + std::to_string(*result.free) + " free; --all lists them\n";
+    return table + std::to_string(*result.free) + " free; --all lists " +
+           (*result.free == 1 ? "it" : "them") + "\n";
   }
   if (!table.empty() || !result.missing.empty()) return table;
-  if (settings.patterns.empty()) return "no locks\n";
-  return "no lock matches " + in_quotes(settings.patterns.front()) + "\n";
+  if (settings.locks.patterns.empty()) return "no locks\n";
+  return "no lock matches " + in_quotes(settings.locks.patterns.front()) + "\n";
 }
 
 std::string text_of(const StatusResult& result, const StatusSettings& settings) {
   const size_t width = line_width(STDOUT_FILENO);
   if (settings.json) return status_json(result.locks, result.free);
   if (settings.quiet) return {};
-  if (is_listing(settings)) return table_of(result, settings, width);
+  if (settings.locks.is_listing()) return table_of(result, settings, width);
   std::string text;
   for (const LockView& lock : result.locks) text += lock_details(lock, width);
   return text;
@@ -254,7 +210,7 @@ int code_of(const StatusResult& result, const StatusSettings& settings) {
 
 int status_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
-  auto settings = settings_of(invocation);
+  auto settings = status_settings(invocation);
   if (!settings) return fail(settings.error(), choices);
   auto session = Session::open(choices);
   if (!session) return fail(session.error(), choices);
@@ -264,7 +220,7 @@ int status_command(const Invocation& invocation) {
   for (const LockView& lock : result->locks) {
     if (!lock.snapshot) print_error(lock.snapshot.error(), {lock.name});
   }
-  if (is_listing(*settings) && !settings->json) warn_of_silent(result->locks);
+  if (settings->locks.is_listing() && !settings->json) warn_of_silent(result->locks);
   return print_result(text_of(*result, *settings), code_of(*result, *settings));
 }
 

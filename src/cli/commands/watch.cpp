@@ -17,18 +17,8 @@ namespace rlock::cli {
 namespace {
 
 Result<Watched> watched_locks(const Invocation& invocation) {
-  std::vector<std::string> texts = invocation.names;
-  const auto& more = invocation.after_dashes;
-  if (more) texts.insert(texts.end(), more->begin(), more->end());
-  Watched watched;
-  for (const std::string& text : texts) {
-    TRY(auto name, lock::LockName::parse(text));
-    if (text.find_first_of("*?") == text.npos) {
-      watched.names.push_back(std::move(name));
-    } else {
-      watched.patterns.push_back(text);
-    }
-  }
+  TRY(auto locks, selection_of(invocation));
+  Watched watched{std::move(locks.names), std::move(locks.patterns)};
   TRY(auto format, format_choice(invocation.choices));
   if (watched.is_listing() && format != redis::Format::native) {
     return Error{ErrorKind::usage, "watch --format " + std::string(to_string(format)) +
@@ -73,10 +63,10 @@ int report(WatchClient& client, const std::string& server, std::vector<Change> c
   lock::SystemPoller poller(is_pipe(STDOUT_FILENO) ? STDOUT_FILENO : -1);
   bool lost = false;
   while (!is_reader_gone()) {
-    const bool is_lost = client.outage().has_value();
+    const bool is_lost = client.server().outage.has_value();
     std::string text = json_of(changes);
     if (is_lost != lost) {
-      const auto why = is_lost ? std::optional(client.outage()->why) : std::nullopt;
+      const auto why = is_lost ? std::optional(client.server().outage->why) : std::nullopt;
       text = server_change_json(server, why, wall_clock()) + text;
     }
     lost = is_lost;
@@ -96,10 +86,10 @@ Result<std::vector<Change>> first_contact(WatchClient& client, Millis connect_ti
   const TimePoint give_up = poller.now() + connect_timeout;
   while (true) {
     auto changes = next_changes(client, poller);
-    if (client.has_answered()) return changes;
-    if (!client.outage()) continue;
-    const Error& why = client.outage()->why;
-    if (why.retry == Retry::never || client.outage()->next_try > give_up) return why;
+    if (client.server().last_answer) return changes;
+    if (!client.server().outage) continue;
+    const Error& why = client.server().outage->why;
+    if (why.retry == Retry::never || client.server().outage->next_try > give_up) return why;
   }
 }
 

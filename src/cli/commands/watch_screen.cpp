@@ -27,9 +27,20 @@ Result<int> WatchScreen::run(WatchClient& client, WatchModel& model, const std::
   return kSuccess;
 }
 
-OnScreen WatchScreen::on_screen() {
+FrameInput WatchScreen::input(TimePoint now) const {
+  FrameInput input{model_, client_.server()};
+  input.complete = client_.is_complete();
+  input.server = server_;
+  input.cursor = cursor_;
+  input.columns = screen_.columns();
+  input.rows = screen_.rows();
+  input.now = now;
+  return input;
+}
+
+OnScreen WatchScreen::on_screen(TimePoint now) {
   const auto names = table_names(model_);
-  const size_t page = page_of(screen_.rows());
+  const size_t page = page_of(input(now));
   cursor_ = settled(std::move(cursor_), names, page);
   OnScreen out;
   const size_t last = std::min(names.size(), cursor_.top + page);
@@ -41,20 +52,14 @@ OnScreen WatchScreen::on_screen() {
 }
 
 TimePoint WatchScreen::next_draw() const {
-  return drawn_at_ + kTick + (client_.outage() ? Millis(0) : kReplyTime);
+  return drawn_at_ + kTick + (client_.server().outage ? Millis(0) : kReplyTime);
 }
 
 void WatchScreen::draw(TimePoint now) {
   if (!news_ && (!kind_.moves || (!fresh_ && now < next_draw()))) return;
-  FrameInput input{model_, client_.outage()};
-  input.complete = client_.is_complete();
-  input.server = server_;
-  input.cursor = cursor_;
-  input.columns = screen_.columns();
-  input.rows = screen_.rows();
-  input.now = now;
-  screen_.draw(frame(input));
-  cursor_.opened_top = input.cursor.opened_top;
+  FrameInput drawn = input(now);
+  screen_.draw(frame(drawn));
+  cursor_.opened_top = drawn.cursor.opened_top;
   news_ = fresh_ = false;
   drawn_at_ = now;
 }
@@ -63,7 +68,7 @@ void WatchScreen::draw(TimePoint now) {
 int WatchScreen::loop() {
   lock::SystemPoller poller(screen_.signal_fd(), screen_.key_fd());
   while (true) {
-    client_.start_due(poller.now(), on_screen());
+    client_.start_due(poller.now(), on_screen(poller.now()));
     draw(poller.now());
     step(poller);
     if (const int signal = screen_.handle_signals(); signal != 0) return signal;
@@ -85,7 +90,7 @@ void WatchScreen::step(lock::Poller& poller) {
   if (!done && poller.now() < client_.due()) return;
   fresh_ = true;
   const bool changed = !client_.finish(poller.now()).empty();
-  const bool lost = client_.outage().has_value();
+  const bool lost = client_.server().outage.has_value();
   news_ = news_ || changed || lost != was_lost_;
   was_lost_ = lost;
 }
@@ -98,16 +103,16 @@ bool WatchScreen::follow_keys(TimePoint now) {
   }
   if (!bytes->empty()) {
     escape_ends_ = now + kEscapePause;
-    return follow(keys_.feed(*bytes));
+    return follow(keys_.feed(*bytes), now);
   }
-  return keys_.is_pending() && now >= escape_ends_ && follow(keys_.flush());
+  return keys_.is_pending() && now >= escape_ends_ && follow(keys_.flush(), now);
 }
 
-bool WatchScreen::follow(const std::vector<Key>& keys) {
+bool WatchScreen::follow(const std::vector<Key>& keys, TimePoint now) {
   for (Key key : keys) {
     if (key == Key::quit) return true;
     if (key == Key::redraw) screen_.forget();
-    cursor_ = moved(std::move(cursor_), key, table_names(model_), page_of(screen_.rows()));
+    cursor_ = moved(std::move(cursor_), key, table_names(model_), page_of(input(now)));
     news_ = true;
   }
   return false;

@@ -24,10 +24,11 @@ class WatchScreen {
   void step(lock::Poller& poller);
   void draw(TimePoint now);
   TimePoint next_draw() const;
-  OnScreen on_screen();
+  FrameInput input(TimePoint now) const;
+  OnScreen on_screen(TimePoint now);
   // Whether the user wants to leave.
   bool follow_keys(TimePoint now);
-  bool follow(const std::vector<Key>& keys);
+  bool follow(const std::vector<Key>& keys, TimePoint now);
 
   WatchClient& client_;
   WatchModel& model_;

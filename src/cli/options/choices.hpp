@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -24,21 +25,29 @@ class Choices {
   }
   const std::vector<std::string>& all(Opt id) const { return values_[index(id)]; }
   void set(Opt id, std::vector<std::string> values) { values_[index(id)] = std::move(values); }
-  void set_from_file(Opt id, std::vector<std::string> values) {
+  // `place`: `/etc/rlock/rlock.toml:3`.
+  void set_from_file(Opt id, std::vector<std::string> values, std::string place) {
     set(id, std::move(values));
-    from_file_[index(id)] = true;
+    place_[index(id)] = std::move(place);
   }
+  // Where it is in a configuration file; empty for an option of the command line.
+  const std::string& place(Opt id) const { return place_[index(id)]; }
   // Given on the command line.
-  bool is_flag(Opt id) const { return has(id) && !from_file_[index(id)]; }
+  bool is_flag(Opt id) const { return has(id) && place(id).empty(); }
   // From a configuration file. There is no such option, because every user can read argv.
   const std::optional<std::string>& password() const { return password_; }
-  void set_password(std::string password) { password_ = std::move(password); }
+  const std::string& password_place() const { return password_place_; }
+  void set_password(std::string password, std::string place) {
+    password_ = std::move(password);
+    password_place_ = std::move(place);
+  }
 
  private:
   static size_t index(Opt id) { return static_cast<size_t>(id); }
   std::array<std::vector<std::string>, kOptCount> values_;
-  std::array<bool, kOptCount> from_file_{};
+  std::array<std::string, kOptCount> place_;
   std::optional<std::string> password_;
+  std::string password_place_;
 };
 
 struct Invocation {
@@ -48,11 +57,13 @@ struct Invocation {
   std::optional<std::vector<std::string>> after_dashes;  // none without a `--`
 };
 
-struct ShortHelp {};  // `rlock` alone
+struct NoCommand {};                              // `rlock` alone
+enum class HelpLength : uint8_t { brief, full };  // -h, --help
 struct Help {
   std::optional<CommandId> command;
+  HelpLength length = HelpLength::full;
 };
 struct Version {};
-using CommandLine = std::variant<Invocation, ShortHelp, Help, Version>;
+using CommandLine = std::variant<Invocation, NoCommand, Help, Version>;
 
 }  // namespace rlock::cli

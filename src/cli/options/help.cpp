@@ -59,9 +59,10 @@ void add_option(std::string& out, const OptionRow& row, const OptionText& own) {
   wrap(out, text, kHelpColumn);
 }
 
-void add_options(std::string& out, CommandId command, Section section) {
+void add_options(std::string& out, CommandId command, Section section, HelpLength length) {
   for (const OptionRow& row : options()) {
     if (row.section != section || !row.applies_to(command)) continue;
+    if (length == HelpLength::brief && !row.common) continue;
     add_option(out, row, text_for(row, command));
   }
 }
@@ -71,47 +72,51 @@ constexpr std::string_view kGeneralTitle =
 
 }  // namespace
 
-std::string short_help() {
-  std::string out = "Usage: rlock [connection options] COMMAND [options] ...\n\n";
+std::string general_help(HelpLength length) {
+  std::string out =
+      "rlock holds a lock in Redis or Valkey while a command runs.\n\n"
+      "Usage: rlock [connection options] COMMAND [options] ...\n\n"
+      "Examples:\n"
+      "  export RLOCK_URL=redis://db1\n"
+      "  rlock run nightly -- /usr/local/bin/backup\n"
+      "  rlock status\n\n"
+      "Commands:\n";
   for (const CommandRow& row : commands()) {
     std::string line = "  " + std::string(row.name);
     line.resize(18, ' ');
     out += line + std::string(row.summary) + "\n";
   }
-  return out + "\nSee rlock COMMAND --help, or rlock --help for the connection options.\n";
-}
-
-std::string general_help() {
-  std::string out = "rlock holds a lock in Redis or Valkey while a command runs.\n\n";
-  out += short_help();
+  if (length == HelpLength::brief) {
+    return out +
+           "\nrlock COMMAND -h shows the common options of a command, --help all of them.\n"
+           "rlock --help lists the connection options. See rlock(1), and rlock-recipes(7).\n";
+  }
   out += kGeneralTitle;
   for (const OptionRow& row : options()) {
     if (row.section == Section::general) add_option(out, row, {row.help, row.fallback});
   }
-  return out +
-         "\nExamples:\n"
-         "  export RLOCK_URL=redis://db1\n"
-         "  rlock run nightly -- /usr/local/bin/backup\n"
-         "  rlock status\n";
+  return out;
 }
 
-std::string command_help(CommandId command) {
+std::string command_help(CommandId command, HelpLength length) {
   const CommandRow& row = row_of(command);
+  const bool brief = length == HelpLength::brief;
   std::string out;
   for_lines(row.usage, [&](std::string_view line) {
     out += (out.empty() ? "Usage: rlock " : "       rlock ") + std::string(line) + "\n";
   });
-  for_lines(row.about, [&](std::string_view paragraph) {
+  out += "\nExamples:\n";
+  for_lines(row.examples, [&](std::string_view line) { out += "  " + std::string(line) + "\n"; });
+  for_lines(brief ? std::string_view() : row.about, [&](std::string_view paragraph) {
     out += "\n";
     wrap(out, paragraph, 0);
   });
   std::string own;
-  add_options(own, command, Section::command);
+  add_options(own, command, Section::command, length);
   if (!own.empty()) out += "\nOptions:\n" + own;
-  out += kGeneralTitle;
-  add_options(out, command, Section::general);
-  out += "\nExamples:\n";
-  for_lines(row.examples, [&](std::string_view line) { out += "  " + std::string(line) + "\n"; });
+  out += brief ? "\n" : kGeneralTitle;
+  add_options(out, command, Section::general, length);
+  if (brief) out += "\nAll options: rlock " + std::string(row.name) + " --help\n";
   return out;
 }
 

@@ -2,13 +2,14 @@
 
 #include <string>
 
-#include "cli/options/options.hpp"
+#include "cli/options/choices.hpp"
 
 namespace rlock::cli {
 
 // The texts of --help, made from the options table: at most 80 columns, with a newline at the end.
-std::string short_help();
-std::string general_help();
-std::string command_help(CommandId command);
+// The commands; with HelpLength::full, also the connection options.
+std::string general_help(HelpLength length);
+// brief: the examples and the common options.
+std::string command_help(CommandId command, HelpLength length);
 
 }  // namespace rlock::cli

@@ -24,6 +24,8 @@ enum class CommandId : uint8_t {
   metrics,
   check,
   doctor,
+  config,
+  local,
   completion
 };
 
@@ -60,11 +62,13 @@ enum class Opt : uint8_t {
   superseded_exit_code,
   no_reentrant,
   wait_descendants,
+  contain,
   format,
   fail_open,
   hide_command,
   renew_while,
   event_log,
+  report,
   history_rows,
   owner,
   token,
@@ -116,6 +120,7 @@ struct OptionRow {
   std::string_view manual = {};    // sentences for rlock(1): when to use it, what it interacts with
   unsigned commands = 0;           // which commands take it: bits by CommandId
   Section section = Section::command;
+  bool common = false;  // -h lists it; --help lists all
 
   bool takes_value() const { return !metavar.empty(); }
   bool takes_next_word() const { return takes_value() && !value_optional; }

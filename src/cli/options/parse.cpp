@@ -11,10 +11,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Error usage(std::string text) {
-  return {ErrorKind::usage, std::move(text)};
-}
-
 std::string see_help(std::string_view command) {
   return "; see rlock " + std::string(command) + (command.empty() ? "--help" : " --help");
 }
@@ -52,7 +48,26 @@ std::string suggestion_text(std::string_view word, std::span<const std::string_v
   return " (did you mean " + std::string(dashes) + std::string(*found) + "?)";
 }
 
-Error unknown_command(const std::string& word) {
+// What people who come from other programs type.
+std::string_view meant_command(std::string_view word) {
+  constexpr std::pair<std::string_view, std::string_view> kMeant[] = {
+      {"ls", "status"},    {"list", "status"},    {"ps", "status"},
+      {"lock", "acquire"}, {"unlock", "release"}, {"exec", "run"}};
+  for (const auto& [typed, meant] : kMeant) {
+    if (word == typed) return meant;
+  }
+  return {};
+}
+
+Error unknown_command(const std::string& word, bool has_dashes = false) {
+  if (const auto meant = meant_command(word); !meant.empty()) {
+    return usage("unknown command " + quoted_word(word) + " (did you mean rlock " +
+                 std::string(meant) + "?)" + see_help(""));
+  }
+  if (has_dashes) {
+    return usage("unknown command " + quoted_word(word) +
+                 ": to run a command under a lock, write rlock run NAME -- COMMAND [ARG...]");
+  }
   std::vector<std::string_view> names;
   for (const CommandRow& row : commands()) names.push_back(row.name);
   return usage("unknown command " + quoted_word(word) + suggestion_text(word, names, "") +
@@ -175,8 +190,15 @@ Result<Words> collect_names(const Words& rest, const CommandRow& command, bool s
   return rest;
 }
 
+// -h, also among other letters, or --help.
+HelpLength help_length(std::span<const std::string> words) {
+  const bool full = std::find(words.begin(), words.end(), "--help") != words.end();
+  return full ? HelpLength::full : HelpLength::brief;
+}
+
 Result<CommandLine> read_options(const CommandRow& command, Words words,
                                  std::optional<Words> after_dashes) {
+  const HelpLength length = help_length(words);
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
@@ -195,7 +217,7 @@ Result<CommandLine> read_options(const CommandRow& command, Words words,
   for (const auto& [id, option] : registered) {
     invocation.choices.set(id, id == Opt::url ? split_urls(option->results()) : option->results());
   }
-  if (invocation.choices.has(Opt::help)) return CommandLine(Help{command.id});
+  if (invocation.choices.has(Opt::help)) return CommandLine(Help{command.id, length});
   if (invocation.choices.has(Opt::version)) return CommandLine(Version{});
   return CommandLine(std::move(invocation));
 }
@@ -203,7 +225,7 @@ Result<CommandLine> read_options(const CommandRow& command, Words words,
 // Without a command word only --help and --version are valid.
 Result<CommandLine> parse_without_command(std::span<const std::string> words) {
   for (const std::string& word : words) {
-    if (word == "--help" || word == "-h") return CommandLine(Help{});
+    if (word == "--help" || word == "-h") return CommandLine(Help{{}, help_length(words)});
     if (word == "--version" || word == "-V") return CommandLine(Version{});
   }
   for (size_t i = 0; i < words.size(); i += word_count(words[i])) {
@@ -213,7 +235,7 @@ Result<CommandLine> parse_without_command(std::span<const std::string> words) {
                      : find_option(word[1]) != nullptr;
     if (!known) return unknown_option(row_of(CommandId::run), word);
   }
-  if (words.empty()) return CommandLine(ShortHelp{});
+  if (words.empty()) return CommandLine(NoCommand{});
   return usage("a command is missing, such as run" + see_help(""));
 }
 
@@ -237,7 +259,7 @@ Result<CommandLine> parse(std::span<const std::string> words) {
   if (words[at] == "version") return CommandLine(Version{});
   if (words[at] == "help") return parse_help(words.subspan(at + 1));
   const CommandRow* command = find_command(words[at]);
-  if (command == nullptr) return unknown_command(words[at]);
+  if (command == nullptr) return unknown_command(words[at], after.has_value());
   Words others(words.begin(), words.end());
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(at));
   TRY_STATUS(check_optional_values(others));

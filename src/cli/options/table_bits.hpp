@@ -21,9 +21,11 @@ inline constexpr unsigned kForget = bit(CommandId::forget);
 inline constexpr unsigned kMetrics = bit(CommandId::metrics);
 inline constexpr unsigned kCheck = bit(CommandId::check);
 inline constexpr unsigned kDoctor = bit(CommandId::doctor);
+inline constexpr unsigned kConfig = bit(CommandId::config);
+inline constexpr unsigned kLocal = bit(CommandId::local);
 inline constexpr unsigned kCompletion = bit(CommandId::completion);
 inline constexpr unsigned kEvery = kRun | kAcquire | kRenew | kRelease | kStatus | kQueue | kWatch |
                                    kForce | kHistory | kForget | kMetrics | kCheck | kDoctor |
-                                   kCompletion;
+                                   kConfig | kLocal | kCompletion;
 
 }  // namespace rlock::cli

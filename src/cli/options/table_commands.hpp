@@ -90,14 +90,18 @@ inline constexpr CommandRow kCommands[] = {
                  "rlock status --json | jq '.locks[] | select(.state == \"held\") | .name'"},
     {.id = CommandId::queue,
      .name = "queue",
-     .usage = "queue [options] NAME",
+     .usage = "queue [options] [NAME]",
      .summary = "list the waiters, in order",
      .about =
-         "Lists the waiters for NAME, in the order in which they will get the lock. --remove "
-         "removes one waiter from the queue: its rlock exits with 75 and reports who removed it.\n"
-         "Exit status: 0. 75 if the owner to remove holds the lock.",
-     .examples = "rlock queue deploy\n"
-                 "rlock queue deploy --remove 6f1c9a0e5d3b4872a1908f7e6d5c4b3a"},
+         "Lists the waiters for NAME, in the order in which they will get the lock; without NAME, "
+         "those of all locks. --remove removes one waiter from the queue: its rlock exits with 75 "
+         "and reports who removed it.\n"
+         "Exit status: 0, also if there was nobody to remove. 64 if --remove fits several waiters. "
+         "75 if the owner to remove holds the lock.",
+     .examples = "rlock queue            # of all locks\n"
+                 "rlock queue deploy\n"
+                 "rlock queue deploy --remove 2\n"
+                 "rlock queue deploy --remove 6f1c9a"},
     {.id = CommandId::watch,
      .name = "watch",
      .usage = "watch [options] [NAME...]",
@@ -205,6 +209,30 @@ inline constexpr CommandRow kCommands[] = {
          "warning. 64 wrong usage, 78 configuration error.",
      .examples = "rlock doctor\n"
                  "rlock doctor --json | jq '.servers[].checks[] | select(.state != \"ok\")'"},
+    {.id = CommandId::config,
+     .name = "config",
+     .usage = "config [options]",
+     .summary = "show each setting and where it comes from",
+     .about = "Prints each setting that applies to rlock run, and its source: the option, the "
+              "environment variable, the line of the configuration file, or the default. It hides "
+              "passwords, and asks no server.\n"
+              "Exit status: 0. 64 wrong usage, 78 a configuration file cannot be used.",
+     .examples = "rlock config\n"
+                 "rlock config --json | jq -r '.settings[] | select(.setting == \"url\").place'"},
+    {.id = CommandId::local,
+     .name = "local",
+     .usage = "local [options] stop",
+     .summary = "end the private server of local:",
+     .about =
+         "Ends the server of the folder that the URL local: or local:/DIR names; without a URL, of "
+         "the default folder. It does not end it while somebody holds or waits for a lock under "
+         "the "
+         "prefix, and shows who does. The server keeps what it has stored, and the next rlock that "
+         "needs it starts it again.\n"
+         "Exit status: 0, also if no server was running. 64 if the URL is not local:. 75 if a lock "
+         "is held.",
+     .examples = "rlock local stop\n"
+                 "rlock --url local:/srv/locks local stop"},
     {.id = CommandId::completion,
      .name = "completion",
      .usage = "completion bash|zsh|fish",

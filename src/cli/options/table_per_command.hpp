@@ -42,7 +42,7 @@ inline constexpr PerCommandText kPerCommandTexts[] = {
       .manual = "rlock status shows that the lock is in its cool-down; force-unlock ends the "
                 "cool-down."}},
     {Opt::format,
-     kStatus | kForce,
+     kForce,
      {.help = "how the lock is stored: as rlock does (native); as redsync, redis-py and "
               "node-redlock do (plain); or as Redisson does (redisson). With plain and redisson, "
               "NAME is the key itself",
@@ -50,7 +50,7 @@ inline constexpr PerCommandText kPerCommandTexts[] = {
       .manual = "Without this option, if NAME is not held in the native format, rlock recognises "
                 "the lock of another client by its key: see FORMATS."}},
     {Opt::format,
-     kWatch,
+     kStatus | kWatch,
      {.help = "how the locks are stored: as rlock does (native); as redsync, redis-py and "
               "node-redlock do (plain); or as Redisson does (redisson). With plain and redisson, "
               "each NAME is the key itself",

@@ -15,7 +15,8 @@ inline constexpr OptionRow kRunOptions[] = {
                "prints nothing. A host whose clock is behind may do the job again: --once-per "
                "and --once-within prevent that. This option cannot be combined with a --wait "
                "longer than 0.",
-     .commands = kRun | kAcquire},
+     .commands = kRun | kAcquire,
+     .common = true},
     {.id = Opt::wait,
      .letter = 'w',
      .name = "wait",
@@ -26,7 +27,8 @@ inline constexpr OptionRow kRunOptions[] = {
                "lock; --max-run limits how long the command runs. If the server fails while rlock "
                "waits, rlock tries to reconnect until this time is over; without this option it "
                "tries for 60 s and then exits with 69.",
-     .commands = kRun | kAcquire},
+     .commands = kRun | kAcquire,
+     .common = true},
     {.id = Opt::conflict_exit_code,
      .letter = 'E',
      .name = "conflict-exit-code",
@@ -42,14 +44,16 @@ inline constexpr OptionRow kRunOptions[] = {
      .help = "run TEXT with $SHELL (or /bin/sh, if it is not set) instead of a COMMAND",
      .manual = "Use it for pipes and redirections under the lock. TEXT is one word: quote it. This "
                "option cannot be combined with a COMMAND after --.",
-     .commands = kRun},
+     .commands = kRun,
+     .common = true},
     {.id = Opt::ttl,
      .letter = 't',
      .name = "ttl",
      .metavar = "DUR",
      .fallback = "30s",
      .help = "length of the lease, at least 1s",
-     .commands = kRun | kAcquire | kRenew},
+     .commands = kRun | kAcquire | kRenew,
+     .common = true},
     {.id = Opt::no_renew,
      .name = "no-renew",
      .help = "do not renew the lease: end the command before the lease ends (after 22s of 30s) and "
@@ -68,7 +72,8 @@ inline constexpr OptionRow kRunOptions[] = {
          "the command starts; 0 means no limit. rlock sends TERM to the command and everything "
          "that it started, and KILL after the time of --kill-after. It holds the lock until they "
          "have ended, so rlock itself may run for longer: see WHAT CANNOT BE ENDED.",
-     .commands = kRun},
+     .commands = kRun,
+     .common = true},
     {.id = Opt::kill_after,
      .letter = 'k',
      .name = "kill-after",
@@ -112,7 +117,8 @@ inline constexpr OptionRow kRunOptions[] = {
          "number from 1 to N that no other live holder has. This option cannot be combined with "
          "--shared, several servers or "
          "another --format.",
-     .commands = kRun | kAcquire},
+     .commands = kRun | kAcquire,
+     .common = true},
     {.id = Opt::shared,
      .letter = 's',
      .name = "shared",
@@ -120,7 +126,8 @@ inline constexpr OptionRow kRunOptions[] = {
      .manual = "Use it for readers that may run at the same time; a writer takes the lock without "
                "this option. Waiters get the lock in order, so later readers do not overtake a "
                "waiting writer. The restrictions of --slots apply.",
-     .commands = kRun | kAcquire},
+     .commands = kRun | kAcquire,
+     .common = true},
     {.id = Opt::max_queue,
      .name = "max-queue",
      .metavar = "N",
@@ -141,7 +148,8 @@ inline constexpr OptionRow kRunOptions[] = {
          "is, such as a commit: 1 to 200 bytes. An empty KEY is an error, because it is what a "
          "variable that is not set expands to. The server keeps a KEY for 30 days after somebody "
          "last asked for it, and 1,000 of them for each lock. See DONE ONCE.",
-     .commands = kRun | kForget},
+     .commands = kRun | kForget,
+     .common = true},
     {.id = Opt::once_per,
      .name = "once-per",
      .metavar = "minute|hour|day|week|month",
@@ -152,7 +160,8 @@ inline constexpr OptionRow kRunOptions[] = {
          "of the minute and the hour by UTC. cron starts jobs by the same clock, so that hosts "
          "whose clocks differ by some seconds still mean the same period; all hosts need the same "
          "time zone. See DONE ONCE.",
-     .commands = kRun},
+     .commands = kRun,
+     .common = true},
     {.id = Opt::once_within,
      .name = "once-within",
      .metavar = "DUR",
@@ -220,6 +229,22 @@ inline constexpr OptionRow kRunOptions[] = {
      .manual = "Use it for a command that returns before its work is done. Without this option "
                "rlock releases the lock when the command itself has ended, and the processes that "
                "the command left behind run on without the lock.",
+     .commands = kRun,
+     .common = true},
+    {.id = Opt::contain,
+     .name = "contain",
+     .help =
+         "run the command in a pid namespace of its own: when the run ends, however it ends, the "
+         "kernel ends everything in it at once",
+     .manual =
+         "Then nothing outlives the run: no process of root, no storm of forks, nothing that a "
+         "debugger holds, no daemon, and nothing if rlock and its guard are killed at the same "
+         "instant. What the command leaves behind is killed before the lock is released. "
+         "Processes in the namespace have numbers of their own, also in what they print, and "
+         "see no others in /proc. This needs root, or user namespaces that the kernel lets "
+         "users make; in one of these, sudo and other set-user-ID programs do not work. "
+         "rlock doctor says whether it is available. Otherwise rlock exits with 71 before it "
+         "asks for the lock.",
      .commands = kRun},
     {.id = Opt::format,
      .name = "format",
@@ -253,13 +278,24 @@ inline constexpr OptionRow kRunOptions[] = {
      .manual =
          "Use it so that a script that dies does not keep the lock, and for steps of unknown "
          "duration. --ttl is then the lease that the background process renews, 30s by default.",
-     .commands = kAcquire},
+     .commands = kAcquire,
+     .common = true},
     {.id = Opt::event_log,
      .name = "event-log",
      .metavar = "FILE",
      .help = "append one line to FILE for each event, a JSON object",
      .manual = "Use it for logs and monitoring, since run has no --json. Several runs may share "
-               "one file. See EVENT LOG.",
+               "one file. If it cannot be opened or written, rlock prints a warning, and the "
+               "command runs. See EVENT LOG.",
+     .commands = kRun},
+    {.id = Opt::report,
+     .name = "report",
+     .help = "print one line if the command fails, also with --quiet",
+     .manual =
+         "Use it with -q in a crontab, for a job that is silent unless it fails: then cron mails "
+         "only "
+         "failures, and names the host, how the command ended and how long it ran. A command that "
+         "rlock ended, or whose lock was lost, has a line without this option, too.",
      .commands = kRun},
     {.id = Opt::history_rows,
      .name = "history",

@@ -23,6 +23,10 @@ bool scheme_follows(std::string_view text) {
 
 }  // namespace
 
+Error usage(std::string text) {
+  return {ErrorKind::usage, std::move(text)};
+}
+
 std::string shown_name(Opt id) {
   const OptionRow& row = row_of(id);
   return row.name.empty() ? std::string("-") + row.letter : "--" + std::string(row.name);

@@ -14,6 +14,9 @@
 // ErrorKind::usage names the option.
 namespace rlock::cli {
 
+// An ErrorKind::usage with this text.
+Error usage(std::string text);
+
 // `--wait`, or `-c` for an option that has only a letter.
 std::string shown_name(Opt id);
 

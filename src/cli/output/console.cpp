@@ -48,12 +48,15 @@ bool wait_writable(int fd, TimePoint until) {
   return ready > 0 && (waited.revents & POLLOUT) != 0;
 }
 
-// 0, or the errno of the write that failed.
+// 0, or the errno of the write that failed. Waits for the reader also where the caller left the
+// descriptor non-blocking.
 int write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     ssize_t n = write(fd, text.data(), text.size());
     if (n > 0) text.remove_prefix(static_cast<size_t>(n));
-    if (n < 0 && errno != EINTR) return errno;
+    if (n >= 0 || errno == EINTR) continue;
+    if (errno != EAGAIN) return errno;
+    wait_writable(fd, TimePoint::max());
   }
   return 0;
 }
@@ -96,18 +99,13 @@ std::string message_line(std::string_view message) {
   return "rlock: " + std::string(message) + "\n";
 }
 
-Status print(std::string_view text) {
-  int error = write_all(STDOUT_FILENO, text);
-  if (error == 0 || error == EPIPE) return Done{};
-  return cannot_print(error);
-}
-
-Status print_or_fail(std::string_view text) {
+Status print(std::string_view text, WithoutReader without_reader) {
+  if (text.empty()) return Done{};
   // A descriptor that rlock inherits is not close-on-exec; one that was closed is /dev/null by now.
-  bool was_closed = (fcntl(STDOUT_FILENO, F_GETFD) & FD_CLOEXEC) != 0;
-  int error = was_closed ? EBADF : write_all(STDOUT_FILENO, text);
-  if (error != 0) return cannot_print(error);
-  return Done{};
+  const bool was_closed = (fcntl(STDOUT_FILENO, F_GETFD) & FD_CLOEXEC) != 0;
+  const int error = was_closed ? EBADF : write_all(STDOUT_FILENO, text);
+  if (error == 0 || (error == EPIPE && without_reader == WithoutReader::ignored)) return Done{};
+  return cannot_print(error);
 }
 
 bool is_terminal(int fd) {
@@ -136,13 +134,15 @@ Confirmation confirm(const std::string& question) {
   util::Fd terminal(open("/dev/tty", O_RDONLY | O_CLOEXEC));
   if (!terminal) return Confirmation::no_terminal;
   write_stderr(question, Millis(1000));
-  char line[64];
+  // To the end of the line: the shell would run the rest of a long one.
+  std::string answer;
   ssize_t n = 0;
   do {
-    n = read(terminal.get(), line, sizeof line);
-  } while (n < 0 && errno == EINTR);
+    char part[64];
+    n = read(terminal.get(), part, sizeof part);
+    if (n > 0) answer.append(part, static_cast<size_t>(n));
+  } while ((n < 0 && errno == EINTR) || (n > 0 && !answer.ends_with('\n')));
   if (n <= 0) write_stderr("\n", Millis(100));  // ^D leaves the cursor behind the question
-  std::string_view answer(line, n > 0 ? static_cast<size_t>(n) : 0);
   bool yes = answer == "y\n" || answer == "Y\n" || answer == "yes\n" || answer == "YES\n";
   return yes ? Confirmation::yes : Confirmation::no;
 }

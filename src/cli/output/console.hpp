@@ -23,13 +23,11 @@ inline constexpr Millis kFinalPrintTimeout{1000};
 void print_message(std::string_view message);
 std::string message_line(std::string_view message);  // that line
 
-// Writes all of `text` to stdout, for as long as the reader takes. ErrorKind::system when it cannot
-// be written (a full disk); a reader that has gone is no error.
-Status print(std::string_view text);
+enum class WithoutReader { ignored, error };  // the reader of a pipe has gone
 
-// As print(), for what must not get lost: ErrorKind::system also for a reader that has gone, and
-// when stdout was closed at the start of rlock.
-Status print_or_fail(std::string_view text);
+// Writes all of `text` to stdout, for as long as the reader takes. ErrorKind::system when it cannot
+// be written: a full disk, or stdout was closed at the start of rlock.
+Status print(std::string_view text, WithoutReader without_reader = WithoutReader::ignored);
 
 bool is_terminal(int fd);
 

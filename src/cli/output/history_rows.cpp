@@ -20,6 +20,12 @@ int64_t start_of(const HistoryLine& line) {
   return line.run ? line.run->since.ms : line.skips->first.ms;
 }
 
+void sort_by_start(std::vector<HistoryLine>& lines) {
+  std::stable_sort(lines.begin(), lines.end(), [](const HistoryLine& a, const HistoryLine& b) {
+    return start_of(a) > start_of(b);
+  });
+}
+
 }  // namespace
 
 History to_history(const std::vector<lock::HistoryRow>& rows, uint64_t most) {
@@ -46,10 +52,18 @@ std::vector<HistoryLine> lines_of(const std::string& name, const History& histor
   return lines;
 }
 
+std::vector<HistoryLine> by_start(const std::vector<HistoryLine>& lines) {
+  std::vector<HistoryLine> rows;
+  for (const HistoryLine& line : lines) {
+    if (line.run) rows.push_back({line.name, line.run, std::nullopt});
+    if (line.skips) rows.push_back({line.name, std::nullopt, line.skips});
+  }
+  sort_by_start(rows);
+  return rows;
+}
+
 void keep_newest(std::vector<HistoryLine>& lines, uint64_t most) {
-  std::stable_sort(lines.begin(), lines.end(), [](const HistoryLine& a, const HistoryLine& b) {
-    return start_of(a) > start_of(b);
-  });
+  sort_by_start(lines);
   uint64_t runs = 0;
   auto first_excess = std::find_if(lines.begin(), lines.end(), [&](const HistoryLine& line) {
     return line.run && ++runs > most;
@@ -63,6 +77,12 @@ RunEnd end_of(const lock::Run& run) {
       run.result == "lost" || run.result == "max-run" || run.result == "stopped";
   if (run.how == "released" && ended_early) end.how = run.result;
   return end;
+}
+
+std::string result_text(std::string result) {
+  const size_t colon = result.find(':');
+  if (colon != result.npos) result[colon] = ' ';
+  return result;
 }
 
 std::optional<Millis> usual_duration(const std::vector<lock::HistoryRow>& rows) {

@@ -34,6 +34,9 @@ struct HistoryLine {
 };
 std::vector<HistoryLine> lines_of(const std::string& name, const History& history);
 
+// One row for each run and for its skips, sorted by their starts, the newest first.
+std::vector<HistoryLine> by_start(const std::vector<HistoryLine>& lines);
+
 // Sorts newest first and keeps `most` runs.
 void keep_newest(std::vector<HistoryLine>& lines, uint64_t most);
 
@@ -45,6 +48,9 @@ struct RunEnd {
   std::optional<int> signal{};
 };
 RunEnd end_of(const lock::Run& run);
+
+// `exit 7` of `exit:7`, as people read the result of a run.
+std::string result_text(std::string result);
 
 // The median of the successful runs; none where there is no such run.
 std::optional<Millis> usual_duration(const std::vector<lock::HistoryRow>& rows);

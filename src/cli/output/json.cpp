@@ -66,7 +66,12 @@ Json ttl_json(const lock::Holder& holder) {
 // Whether the holder renews the lease by itself; null where that is unknown, and for a cool-down.
 Json renewed_json(const lock::Holder& holder) {
   if (holder.since.ms == 0 || holder.state == lock::HolderState::cooldown) return {};
-  return holder.responsive != lock::Responsive::no;
+  return holder.responsive != lock::Responsive::no && decode_record(holder.record).renews;
+}
+
+Json overdue_json(const lock::Holder& holder) {
+  const auto late = overdue(holder);
+  return late ? Json(late->count()) : Json();
 }
 
 Json holder_json(const lock::Holder& holder) {
@@ -88,7 +93,8 @@ Json holder_json(const lock::Holder& holder) {
           {"mode", to_string(holder.limit.mode())},
           {"slots", slots_json(holder.limit)},
           {"slot", slot_json(holder.slot)},
-          {"renewed", renewed_json(holder)}};
+          {"renewed", renewed_json(holder)},
+          {"overdue_ms", overdue_json(holder)}};
 }
 
 Json holders_json(const std::vector<lock::Holder>& holders) {
@@ -137,10 +143,12 @@ Json last_success_json(const std::optional<lock::Success>& last) {
 Json last_failure_json(const lock::Snapshot& snapshot) {
   if (!snapshot.last_failure) return {};
   const lock::Failure& last = *snapshot.last_failure;
-  return {{"at", time_or_null(last.at)},
-          {"took_ms", last.took.count()},
-          {"result", last.result},
-          {"in_a_row", snapshot.failures_in_a_row}};
+  Record record = decode_record(last.record);
+  return {{"at", time_or_null(last.at)},     {"took_ms", last.took.count()},
+          {"result", last.result},           {"in_a_row", snapshot.failures_in_a_row},
+          {"host", or_null(record.host)},    {"pid", or_null(record.pid)},
+          {"user", or_null(record.user)},    {"command", or_null(record.command)},
+          {"reason", or_null(record.reason)}};
 }
 
 Json counters_json(const lock::Counters& counters) {
@@ -191,6 +199,15 @@ Json waiter_json(const lock::Waiter& waiter, size_t position) {
           {"mode", to_string(waiter.limit.mode())}};
 }
 
+Json waiters_json(const std::vector<lock::Waiter>& waiters, uint64_t servers) {
+  Json list = Json::array();
+  for (const lock::Waiter& waiter : waiters) {
+    list.push_back(waiter_json(waiter, list.size() + 1));
+    if (servers > 1) list.back()["servers"] = waiter.servers;
+  }
+  return list;
+}
+
 // The object is present even without skips: {"count":0, …}.
 Json skips_json(const std::optional<lock::Skips>& skips) {
   const lock::Skips none{};
@@ -222,6 +239,7 @@ Json run_json(const lock::Run& run, const std::optional<lock::Skips>& skips) {
           {"exit_code", or_null(end.exit_code)},
           {"signal", or_null(end.signal)},
           {"how", end.how},
+          {"last_renewal", time_or_null(run.renewed)},
           {"host", or_null(record.host)},
           {"user", or_null(record.user)},
           {"pid", or_null(record.pid)},
@@ -245,14 +263,22 @@ std::string status_json(const std::vector<LockView>& locks, std::optional<uint64
 
 std::string queue_json(const lock::LockName& name, const std::vector<lock::Waiter>& waiters,
                        const std::optional<Removal>& removal, uint64_t servers) {
-  Json list = Json::array();
-  for (const lock::Waiter& waiter : waiters) {
-    list.push_back(waiter_json(waiter, list.size() + 1));
-    if (servers > 1) list.back()["servers"] = waiter.servers;
-  }
-  Json json{{"schema", kSchema}, {"name", name.text()}, {"waiters", std::move(list)}};
+  Json json{
+      {"schema", kSchema}, {"name", name.text()}, {"waiters", waiters_json(waiters, servers)}};
   if (removal) json["removed"] = or_null(removal->owner);
   return line(json);
+}
+
+std::string queue_json(const std::vector<QueueView>& queues, uint64_t servers) {
+  Json all = Json::array();
+  for (const QueueView& queue : queues) {
+    for (Json& waiter : waiters_json(queue.waiters, servers)) {
+      Json row{{"name", queue.name}};
+      row.update(waiter);
+      all.push_back(std::move(row));
+    }
+  }
+  return line({{"schema", kSchema}, {"name", Json()}, {"waiters", std::move(all)}});
 }
 
 std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced) {
@@ -339,13 +365,24 @@ std::string error_json(const Error& error, const Subject& subject, const ErrorDe
 }
 
 std::string event_json(const LoggedEvent& event) {
-  Json json{{"event", event.event}, {"time", time_or_null(event.time)},
-            {"t_ns", event.t_ns},   {"host", event.host.empty() ? Json() : Json(event.host)},
-            {"pid", event.pid},     {"name", event.name},
-            {"owner", event.owner}, {"token", token_or_null(event.token)}};
+  Json json{{"schema", kSchema},
+            {"event", event.event},
+            {"time", time_or_null(event.time)},
+            {"t_ns", event.t_ns}};
+  json["host"] = or_null(event.run.host);
+  json["pid"] = or_null(event.run.pid);
+  json["user"] = or_null(event.run.user);
+  json["command"] = or_null(event.run.command);
+  json["reason"] = or_null(event.run.reason);
+  json["server"] = event.server;
+  json["name"] = event.name;
+  json["owner"] = event.owner;
+  json["token"] = token_or_null(event.token);
   if (event.waited) json["waited_ms"] = event.waited->count();
   if (event.held) json["held_ms"] = event.held->count();
-  if (!event.traceparent.empty()) json["traceparent"] = event.traceparent;
+  if (event.exit_code) json["exit_code"] = *event.exit_code;
+  if (event.signal) json["signal"] = *event.signal;
+  if (event.run.traceparent) json["traceparent"] = *event.run.traceparent;
   if (!event.detail.empty()) json["detail"] = event.detail;
   return line(json);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/output/history_rows.hpp"
+#include "cli/output/record.hpp"
 #include "cli/output/view.hpp"
 
 // The documents of --json, as the schemas in docs/json describe them: one line each, in ASCII
@@ -24,6 +25,9 @@ struct Removal {
 // those where it waits.
 std::string queue_json(const lock::LockName& name, const std::vector<lock::Waiter>& waiters,
                        const std::optional<Removal>& removal, uint64_t servers = 1);
+
+// Of all locks that are waited for.
+std::string queue_json(const std::vector<QueueView>& queues, uint64_t servers);
 
 std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced);
 
@@ -69,15 +73,16 @@ struct LoggedEvent {
   std::string_view event{};
   int64_t t_ns = 0;
   lock::ServerTime time{};  // this host's wall clock
-  std::string_view host{};
-  int64_t pid = 0;
+  Record run{};             // who runs what
+  std::string_view server{};
   std::string_view name{};
   std::string_view owner{};
   lock::Token token{};
   std::optional<Millis> waited{};  // from the start until the lock was acquired, or was given up
   std::optional<Millis> held{};    // since it was acquired
+  std::optional<int> exit_code{};  // of the command, with `exited`
+  std::optional<int> signal{};
   std::string_view detail{};
-  std::string_view traceparent{};
 };
 std::string event_json(const LoggedEvent& event);
 

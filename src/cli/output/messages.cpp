@@ -17,21 +17,15 @@ std::string clipped(std::string_view text, size_t width) {
 // `alice@web1`; the owner id where the record has neither user nor host.
 std::string holder_name(const Record& record, const std::string& owner) {
   std::string who = util::shortened(who_text(record), 60);
-  return who.empty() ? "owner " + clipped(owner, 40) : who;
+  if (!who.empty()) return who;
+  return owner.empty() ? "a client without an owner id" : "owner " + clipped(owner, 40);
 }
 
 std::string time_phrase(const lock::Holder& holder, TimeStyle style) {
   if (holder.since.ms == 0) return {};
-  std::string since = rfc3339(holder.since);
-  bool start = style == TimeStyle::start && !since.empty();
-  return start ? " since " + since : " for " + util::format_duration(holder.held);
-}
-
-// Seconds mean little after some minutes.
-std::string rough_duration(Millis value) {
-  constexpr Millis kMinute{60'000}, kSecond{1'000};
-  const Millis unit = value < 2 * kMinute ? kSecond : kMinute;
-  return util::format_duration(value < kSecond ? value : (value + unit / 2) / unit * unit);
+  std::string text = " for " + util::format_duration(holder.held);
+  std::string since = utc_time(holder.since);
+  return style == TimeStyle::duration || since.empty() ? text : text + ", since " + since;
 }
 
 // `, usually 4m, about 2m left`, of a run that is to end by itself. What is left is true only in a
@@ -39,9 +33,9 @@ std::string rough_duration(Millis value) {
 std::string usual_phrase(const lock::Holder& holder, TimeStyle style, std::optional<Millis> usual) {
   const bool runs = holder.state == lock::HolderState::held && holder.since.ms != 0;
   if (!usual || !runs) return {};
-  std::string text = ", usually " + rough_duration(*usual);
+  std::string text = ", usually " + util::format_rough_duration(*usual);
   if (style == TimeStyle::start || holder.held >= *usual) return text;
-  return text + ", about " + rough_duration(*usual - holder.held) + " left";
+  return text + ", about " + util::format_rough_duration(*usual - holder.held) + " left";
 }
 
 }  // namespace
@@ -83,7 +77,7 @@ std::string taker_phrase(const lock::Holder& holder) {
   std::string text = "by " + holder_name(record, holder.owner);
   if (who_text(record).empty()) return text;
   text += " (owner " + clipped(holder.owner, 40);
-  std::string since = rfc3339(holder.since);
+  std::string since = utc_time(holder.since);
   if (!since.empty()) text += ", since " + since;
   return text + ")";
 }
@@ -103,9 +97,9 @@ std::string since_phrase(lock::LaterHolder since) {
 std::string done_phrase(const lock::AlreadyDone& done, lock::ServerTime now) {
   const Record record = decode_record(done.record);
   std::string text = "by " + (record.host ? clipped(*record.host, 60) : "another run");
-  const std::string at = local_time(done.at, now);
-  if (at.empty()) return text;
-  return text + " at " + at + " (took " + util::format_duration(done.took) + ")";
+  const std::string when = age_and_time(done.at, now);
+  if (when.empty()) return text;
+  return text + " " + when + " (took " + util::format_duration(done.took) + ")";
 }
 
 std::string newer_phrase(const lock::Superseded& newer) {
@@ -125,7 +119,8 @@ std::string lost_phrase(const lock::Lost& lost) {
     case LostHow::taken:
       return std::string("it was taken ").append(taker);
     case LostHow::full:
-      return std::string("all its slots are taken, one of them ").append(taker);
+      if (lost.by && lost.by->limit == lock::Limit::exclusive()) return "it was taken " + taker;
+      return "all its slots are taken, one of them " + taker;
     case LostHow::expired:
       return "the lease ended" + since_phrase(lost.later_holder);
     case LostHow::unissued:

@@ -11,11 +11,12 @@ namespace rlock::cli {
 // `"nightly"`
 std::string in_quotes(std::string_view text);
 
-// `for 2m3s` is true only in a line that is kept up to date; elsewhere `since` a time.
+// `for 2m3s` suffices in a line that is kept up to date; elsewhere `, since` a time follows.
 enum class TimeStyle { duration, start };
 
-// `held by alice@web1 (pid 4711) for 2m3s: make deploy (reason: release 7)`, or `since 2026-…Z`.
-// With `usual`, how long runs usually take: `… for 2m3s, usually 4m, about 2m left: make deploy`.
+// `held by alice@web1 (pid 4711) for 2m3s: make deploy (reason: release 7)`, or `for 2m3s, since
+// 2026-…Z`. With `usual`, how long runs usually take: `… for 2m3s, usually 4m, about 2m left: make
+// deploy`.
 std::string holder_phrase(const lock::Holder& holder, TimeStyle style,
                           std::optional<Millis> usual = {});
 
@@ -25,14 +26,13 @@ std::string brief_holder_phrase(const lock::Holder& holder, std::optional<Millis
 // With the start; `held by another client` where the holder is unknown.
 std::string holder_phrase(const std::optional<lock::Holder>& holder);
 
-// `by bob@web2 (owner 6f1c…, since 2026-11-21T02:53:00.000Z)`
+// `by bob@web2 (owner 6f1c…, since 2026-11-21T02:53:00Z)`
 std::string taker_phrase(const lock::Holder& holder);
 
 // ` (nobody has held it since)`; empty where the server does not know.
 std::string since_phrase(lock::LaterHolder since);
 
-// `by web3 at 03:00:02 (took 4m10s)`, by this host's local time; with the date where that was not
-// today.
+// `by web3 40m ago, at 2026-11-21T02:53:00Z (took 4m10s)`.
 std::string done_phrase(const lock::AlreadyDone& done, lock::ServerTime now);
 
 // `by ci@runner7 (pid 812)`

@@ -39,7 +39,7 @@ Value counter(uint64_t lock::Counters::*member) {
 }
 
 template <class T>
-Value end_of(std::optional<T> lock::Snapshot::*last) {
+Value timestamp_of(std::optional<T> lock::Snapshot::*last) {
   return [last](const lock::Snapshot& lock) -> std::optional<std::string> {
     if (!(lock.*last)) return std::nullopt;
     return seconds((lock.*last)->at.ms);
@@ -62,9 +62,9 @@ const std::vector<Metric>& metrics() {
       {"rlock_held_seconds", "gauge", "How long the lock has been held, by the oldest holder.",
        [](const lock::Snapshot& lock) { return seconds(longest_hold(lock).count()); }},
       {"rlock_last_success_timestamp_seconds", "gauge", "When the last successful run ended.",
-       end_of(&lock::Snapshot::last_success)},
+       timestamp_of(&lock::Snapshot::last_success)},
       {"rlock_last_failure_timestamp_seconds", "gauge", "When the last failed run ended.",
-       end_of(&lock::Snapshot::last_failure)},
+       timestamp_of(&lock::Snapshot::last_failure)},
       {"rlock_last_duration_seconds", "gauge", "How long the last run took.", took},
       {"rlock_runs_total", "counter", "Runs that have ended.", counter(&lock::Counters::runs)},
       {"rlock_failures_total", "counter", "Runs that failed, died or lost the lock.",

@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -143,6 +146,8 @@ std::string encode_record(const Record& record) {
   put(json, "at", record.at);
   if (record.ending) json["ending"] = std::string(cut_at_character(*record.ending, kLongestReason));
   put(json, "traceparent", record.traceparent);
+  put(json, "processes", record.processes);
+  if (!record.renews) json["renews"] = false;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -156,6 +161,9 @@ Record decode_record(std::string_view bytes) {
   record.pid = pid_at(json);
   record.command = text_at(json, "command");
   record.reason = text_at(json, "reason");
+  record.processes = text_at(json, "processes");
+  const auto renews = json.find("renews");
+  record.renews = renews == json.end() || !renews->is_boolean() || renews->get<bool>();
   record.at = text_at(json, "at");
   record.ending = text_at(json, "ending");
   record.traceparent = traceparent_at(json);
@@ -191,6 +199,21 @@ Record own_record() {
   record.user = util::to_utf8(user_name());
   record.pid = getpid();
   return record;
+}
+
+std::optional<std::string> own_processes() {
+  struct stat space {};
+  char boot[8];
+  util::Fd file(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  if (!file || read(file.get(), boot, sizeof boot) != sizeof boot) return std::nullopt;
+  if (stat("/proc/self/ns/pid", &space) != 0) return std::nullopt;
+  return std::string(boot, sizeof boot) + ":" + std::to_string(space.st_ino);
+}
+
+bool is_gone(const Record& record) {
+  if (!record.pid || !record.processes || record.host != own_record().host) return false;
+  if (record.processes != own_processes()) return false;
+  return kill(static_cast<pid_t>(*record.pid), 0) != 0 && errno == ESRCH;
 }
 
 std::string operator_note(const std::optional<std::string>& reason) {

@@ -23,6 +23,9 @@ struct Record {
   // root`.
   std::optional<std::string> ending{};
   std::optional<std::string> traceparent{};  // of the caller, in the W3C's form
+  // In which processes the pid is known: a pid namespace of one boot of a host. Of holders.
+  std::optional<std::string> processes{};
+  bool renews = true;  // false with --no-renew
 };
 
 // JSON, valid UTF-8.
@@ -39,6 +42,13 @@ std::optional<std::string> parse_traceparent(std::string_view text);
 
 // Host, user and pid of this process.
 Record own_record();
+
+// Of this process, as in Record::processes; nothing where /proc does not show it.
+std::optional<std::string> own_processes();
+
+// Whether the process of this record is certainly gone: it ran in this pid namespace, and is not
+// there.
+bool is_gone(const Record& record);
 
 // The encoded record of an operator who intervenes: who, from where, when and why.
 std::string operator_note(const std::optional<std::string>& reason);

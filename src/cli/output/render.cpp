@@ -37,6 +37,11 @@ std::string remark(const lock::Holder& holder) {
   if (holder.state == lock::HolderState::cooldown) {
     return "[free in " + util::format_duration(holder.left) + "] ";
   }
+  if (auto late = overdue(holder)) {
+    const bool gone = is_gone(decode_record(holder.record));
+    return "[overdue by " + util::format_duration(*late) +
+           (gone ? ", no such process here] " : "] ");
+  }
   return holder.responsive == lock::Responsive::no ? "[not renewed] " : "";
 }
 
@@ -99,6 +104,14 @@ std::string lease_text(const lock::Holder& holder) {
   if (holder.responsive == lock::Responsive::no) {
     return "ends in " + left + "; only rlock renew extends it";
   }
+  const Record record = decode_record(holder.record);
+  if (!record.renews) return "ends in " + left + "; the command ends before (--no-renew)";
+  if (auto late = overdue(holder)) {
+    const std::string text =
+        "ends in " + left + "; renewal overdue by " + util::format_duration(*late);
+    return is_gone(record) ? text + ": no such process here, the holder is dead"
+                           : text + ": the holder may be dead";
+  }
   return "ends in " + left + " unless renewed";
 }
 
@@ -129,11 +142,9 @@ std::string mode_text(const lock::Snapshot& snapshot) {
   return ", " + std::string(to_string(limit->mode()));
 }
 
-// Rounded down to the second: `2026-11-21T02:53:00Z`.
-std::string short_time(lock::ServerTime time) {
-  constexpr size_t kSeconds = 19;
-  std::string text = rfc3339(time);
-  return text.empty() ? "-" : text.substr(0, kSeconds) + "Z";
+std::string time_or_dash(lock::ServerTime time) {
+  const std::string text = utc_time(time);
+  return text.empty() ? "-" : text;
 }
 
 std::string span(lock::ServerTime from, lock::ServerTime to) {
@@ -164,7 +175,9 @@ using Cells = std::vector<std::string>;
 
 Cells run_cells(const lock::Run& run) {
   Record record = decode_record(run.record);
-  return {short_time(run.since), span(run.since, run.until), end_text(run), who_or_dash(record),
+  // One that died ran until its last renewal, at least.
+  const lock::ServerTime last = run.renewed.ms > 0 ? run.renewed : run.until;
+  return {time_or_dash(run.since), span(run.since, last), end_text(run), who_or_dash(record),
           command_of(run, record)};
 }
 
@@ -183,8 +196,14 @@ std::string done_remark(const lock::Skips& skips) {
 // Shows the last of the skipped runs for all of them.
 Cells skip_cells(const lock::Skips& skips) {
   Record record = decode_record(skips.record);
-  return {short_time(skips.first), skips.count > 1 ? span(skips.first, skips.last) : "-",
+  return {time_or_dash(skips.first), skips.count > 1 ? span(skips.first, skips.last) : "-",
           skips_text(skips), who_or_dash(record), done_remark(skips) + record.command.value_or("")};
+}
+
+Cells waiter_cells(const lock::Waiter& waiter, size_t position, uint64_t servers) {
+  const Record record = decode_record(waiter.record);
+  return {std::to_string(position), who_or_dash(record), util::format_duration(waiter.waiting),
+          servers_remark(waiter.servers, servers) + command_and_reason(record), waiter.owner};
 }
 
 // The last success, and the failures since.
@@ -193,12 +212,17 @@ std::string last_ends(const lock::Snapshot& snapshot, size_t width) {
   auto add = [&](const std::string& line) { text += "  " + clipped_line(line, width - 2); };
   if (const auto& last = snapshot.last_success) {
     const std::string who = who_text(decode_record(last->record));
-    add("success  " + short_time(last->at) + ", took " + util::format_duration(last->took) +
-        (who.empty() ? "" : ", by " + who));
+    add("success  " + age_and_time(last->at, snapshot.now) + ", took " +
+        util::format_duration(last->took) + (who.empty() ? "" : ", by " + who));
   }
   if (snapshot.last_failure && snapshot.failures_in_a_row > 0) {
     const uint64_t times = snapshot.failures_in_a_row;
-    add("failure  " + short_time(snapshot.last_failure->at) + ", " + snapshot.last_failure->result +
+    const lock::Failure& last = *snapshot.last_failure;
+    const std::string who = who_text(decode_record(last.record));
+    const bool died = last.result == "expired";
+    add("failure  " + age_and_time(last.at, snapshot.now) + ", " +
+        (died ? "died after " + util::format_duration(last.took) : result_text(last.result)) +
+        (who.empty() ? "" : ", by " + who) +
         (times > 1 ? ", " + std::to_string(times) + " in a row" : ""));
   }
   return text;
@@ -220,7 +244,7 @@ std::string status_table(const std::vector<LockView>& locks, size_t width) {
 
 std::string holder_details(const lock::Holder& holder, size_t width) {
   Record record = decode_record(holder.record);
-  std::string since = rfc3339(holder.since);
+  std::string since = utc_time(holder.since);
   const bool cooling = holder.state == lock::HolderState::cooldown;
   std::string text =
       "  " + clipped_line((cooling ? "last run " : "held by  ") + holder_text(record), width - 2);
@@ -275,13 +299,21 @@ std::string lock_details(const LockView& lock, size_t width) {
   return text;
 }
 
+// The owner last: it is long, its beginning suffices for --remove, and a narrow screen cuts it.
 std::string queue_table(const std::vector<lock::Waiter>& waiters, size_t width, uint64_t servers) {
-  Table table({{"#", 6}, {"OWNER", 32}, {"WHO", 20}, {"WAITING", 7}, {"COMMAND", 0}});
-  for (size_t i = 0; i < waiters.size(); ++i) {
-    Record record = decode_record(waiters[i].record);
-    table.add({std::to_string(i + 1), waiters[i].owner, who_or_dash(record),
-               util::format_duration(waiters[i].waiting),
-               servers_remark(waiters[i].servers, servers) + command_and_reason(record)});
+  Table table({{"#", 6}, {"WHO", 20}, {"WAITING", 7}, {"COMMAND", 24}, {"OWNER", 0}});
+  for (size_t i = 0; i < waiters.size(); ++i) table.add(waiter_cells(waiters[i], i + 1, servers));
+  return table.text(width);
+}
+
+std::string queue_table(const std::vector<QueueView>& queues, size_t width, uint64_t servers) {
+  Table table({{"NAME", 24}, {"#", 6}, {"WHO", 20}, {"WAITING", 7}, {"COMMAND", 24}, {"OWNER", 0}});
+  for (const QueueView& queue : queues) {
+    for (size_t i = 0; i < queue.waiters.size(); ++i) {
+      Cells cells = waiter_cells(queue.waiters[i], i + 1, servers);
+      cells.insert(cells.begin(), queue.name);
+      table.add(std::move(cells));
+    }
   }
   return table.text(width);
 }
@@ -296,9 +328,8 @@ std::string history_table(const std::vector<HistoryLine>& lines, NameColumn name
     if (name_column == NameColumn::shown) cells.insert(cells.begin() + 1, name);
     table.add(std::move(cells));
   };
-  for (const HistoryLine& line : lines) {
-    if (line.run) add(line.name, run_cells(*line.run));
-    if (line.skips) add(line.name, skip_cells(*line.skips));
+  for (const HistoryLine& row : by_start(lines)) {
+    add(row.name, row.run ? run_cells(*row.run) : skip_cells(*row.skips));
   }
   return table.text(width);
 }

@@ -1,38 +1,30 @@
 #include "cli/output/timestamp.hpp"
 
-#include <time.h>
-
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
+
+#include "util/duration.hpp"
 
 namespace rlock::cli {
 
-std::string rfc3339(lock::ServerTime time) {
-  constexpr int64_t kYear10000 = 253'402'300'800'000;
-  if (time.ms <= 0 || time.ms >= kYear10000) return {};
-  const time_t seconds = time.ms / 1000;
-  tm utc{};
-  if (gmtime_r(&seconds, &utc) == nullptr) return {};
-  char text[80];
-  std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", utc.tm_year + 1900,
-                utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
-                static_cast<int>(time.ms % 1000));
-  return text;
+std::string utc_time(lock::ServerTime time) {
+  return util::format_utc(time.ms / 1000);
 }
 
-std::string local_time(lock::ServerTime time, lock::ServerTime now) {
-  if (rfc3339(time).empty()) return {};
-  const time_t seconds = time.ms / 1000;
-  const time_t today = now.ms / 1000;
-  tm then{};
-  tm current{};
-  tzset();
-  if (localtime_r(&seconds, &then) == nullptr || localtime_r(&today, &current) == nullptr)
-    return {};
-  const bool same_day = then.tm_year == current.tm_year && then.tm_yday == current.tm_yday;
-  char text[40];
-  return {text, strftime(text, sizeof text, same_day ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &then)};
+std::string rfc3339(lock::ServerTime time) {
+  std::string text = utc_time(time);
+  if (text.empty()) return text;
+  text.back() = '.';
+  return text + std::to_string(1000 + time.ms % 1000).substr(1) + "Z";
+}
+
+std::string age_and_time(lock::ServerTime time, lock::ServerTime now) {
+  const std::string at = utc_time(time);
+  if (at.empty()) return at;
+  if (now.ms <= 0) return "at " + at;
+  const Millis age{now.ms - time.ms};
+  const bool recent = age < std::chrono::seconds(1);  // or our clock is behind the server's
+  return (recent ? "just now" : util::format_rough_duration(age) + " ago") + ", at " + at;
 }
 
 lock::ServerTime wall_clock() {

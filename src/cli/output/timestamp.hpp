@@ -4,15 +4,18 @@
 
 #include "lock/types.hpp"
 
+// Every time that rlock shows is in UTC. All are empty for 0 (unknown) and for years outside
+// 1970-9999, which only a broken or hostile server sends.
 namespace rlock::cli {
 
-// RFC 3339, UTC, milliseconds: `2026-11-21T02:53:00.123Z`. Empty for 0 (unknown) and for years
-// outside 1970-9999, which only a broken or hostile server sends.
+// For programs, in RFC 3339 with milliseconds: `2026-11-21T02:53:00.123Z`.
 std::string rfc3339(lock::ServerTime time);
 
-// By the time zone of this host: `03:00:02`, and on another day than `now` `2026-11-21 03:00:02`.
-// Empty as for rfc3339().
-std::string local_time(lock::ServerTime time, lock::ServerTime now);
+// For people, rounded down to the second: `2026-11-21T02:53:00Z`.
+std::string utc_time(lock::ServerTime time);
+
+// `40m ago, at 2026-11-21T02:53:00Z`; without the age where `now` is unknown.
+std::string age_and_time(lock::ServerTime time, lock::ServerTime now);
 
 // This host's clock: for output to people, never for deadlines.
 lock::ServerTime wall_clock();

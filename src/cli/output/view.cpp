@@ -2,9 +2,21 @@
 
 #include <algorithm>
 
+#include "cli/output/record.hpp"
+#include "lock/timing.hpp"
+
 namespace rlock::cli {
 
 using lock::HolderState;
+
+std::optional<Millis> overdue(const lock::Holder& holder) {
+  if (holder.state != HolderState::held || holder.responsive == lock::Responsive::no) return {};
+  if (holder.ttl <= Millis(0) || holder.left < Millis(0)) return {};
+  const Millis interval = timing::renew_interval(holder.ttl);
+  const Millis late = holder.ttl - holder.left - interval;
+  if (late < interval / 2 || !decode_record(holder.record).renews) return {};
+  return late;
+}
 
 LockState state_of(const lock::Snapshot& snapshot) {
   auto in = [](HolderState state) {
@@ -15,6 +27,7 @@ LockState state_of(const lock::Snapshot& snapshot) {
   if (std::any_of(holders.begin(), holders.end(), in(HolderState::revoked))) {
     return LockState::revoked;
   }
+  if (std::any_of(holders.begin(), holders.end(), overdue)) return LockState::overdue;
   bool cooling = std::all_of(holders.begin(), holders.end(), in(HolderState::cooldown));
   return cooling ? LockState::cooldown : LockState::held;
 }
@@ -25,6 +38,8 @@ std::string_view to_string(LockState state) {
       return "free";
     case LockState::held:
       return "held";
+    case LockState::overdue:
+      return "overdue";
     case LockState::cooldown:
       return "cooldown";
     case LockState::revoked:

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lock/inspector.hpp"
 #include "redis/open.hpp"
@@ -10,9 +11,13 @@
 
 namespace rlock::cli {
 
-enum class LockState { free, held, cooldown, revoked };
+enum class LockState { free, held, overdue, cooldown, revoked };
 
-// revoked where any holder is; cooldown where only cool-downs are left.
+// By how much the renewal of this lease is overdue: a live holder renews it after each third of its
+// ttl. None where nobody renews it, and for a delay that a busy host may have.
+std::optional<Millis> overdue(const lock::Holder& holder);
+
+// revoked where any holder is, else overdue; cooldown where only cool-downs are left.
 LockState state_of(const lock::Snapshot& snapshot);
 std::string_view to_string(LockState state);
 
@@ -29,6 +34,12 @@ struct LockView {
   std::string name;
   Result<lock::Snapshot> snapshot;
   redis::Format format = redis::Format::native;
+};
+
+// The waiters of one lock, in the order of its queue.
+struct QueueView {
+  std::string name;
+  std::vector<lock::Waiter> waiters;
 };
 
 // Whether the server knows the lock: it is held, or was used within 30 days.

@@ -13,10 +13,6 @@ namespace {
 constexpr uint64_t kMostHistoryRows = 1000;
 constexpr uint64_t kMostSlots = 1024;  // each of them has a number
 
-Error usage(std::string text) {
-  return {ErrorKind::usage, std::move(text)};
-}
-
 Result<lock::Limit> limit_choice(const Choices& choices) {
   TRY(auto slots, number_choice(choices, Opt::slots, kMostSlots));
   const bool shared = choices.has(Opt::shared);
@@ -66,6 +62,8 @@ Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choi
                      Getenv getenv) {
   Record record = own_record();
   record.pid = pid;
+  record.processes = own_processes();
+  record.renews = !choices.has(Opt::no_renew);
   if (!choices.has(Opt::hide_command)) record.command = command_text(argv);
   if (auto reason = choices.last(Opt::reason)) record.reason = util::to_utf8(*reason);
   if (const char* trace = getenv("TRACEPARENT")) record.traceparent = parse_traceparent(trace);

@@ -145,6 +145,10 @@ Status try_run(const Choices& choices) {
   return settings ? Status(Done{}) : std::move(settings).error();
 }
 
+std::string place_of(const ConfigFile& file, const Setting& setting) {
+  return file.path + ":" + std::to_string(setting.line);
+}
+
 // Reports bad values with their line at once, not only when a command uses them: a connection
 // option is checked by itself, an option of run together with those above it in the file. Files
 // that a value names are read, and its commands run, only when they are used.
@@ -155,11 +159,11 @@ Status check_values(const ConfigFile& file) {
     const bool used_later = row.metavar == "FILE" || row.metavar == "DIR" || row.metavar == "CMD";
     if (setting.values.empty() || used_later) continue;
     const bool is_run_option = row.section == Section::command;
-    if (is_run_option) run_choices.set_from_file(setting.id, setting.values);
+    const std::string place = place_of(file, setting);
+    if (is_run_option) run_choices.set_from_file(setting.id, setting.values, place);
     auto ok = is_run_option ? try_run(run_choices) : try_connection(setting);
     if (ok) continue;
-    return Error{ErrorKind::config,
-                 file.path + ":" + std::to_string(setting.line) + ": " + ok.error().text};
+    return Error{ErrorKind::config, place + ": " + ok.error().text};
   }
   return Done{};
 }
@@ -196,11 +200,17 @@ class DecidedOptions {
   std::array<bool, kOptCount> done_{};
 };
 
-// The value of the first variable that is set, of those that the row lists.
-std::optional<std::string> environment_of(const OptionRow& row, Getenv getenv) {
+struct Variable {
+  std::string_view name;
+  std::string value;
+};
+
+// The first variable that is set, of those that the row lists.
+std::optional<Variable> environment_of(const OptionRow& row, Getenv getenv) {
   for (std::string_view names = row.environment; !names.empty();) {
     size_t end = std::min(names.size(), names.find(", "));
-    if (auto value = variable(getenv, names.substr(0, end))) return value;
+    const std::string_view name = names.substr(0, end);
+    if (auto value = variable(getenv, name)) return Variable{name, *std::move(value)};
     names.remove_prefix(std::min(names.size(), end + 2));
   }
   return std::nullopt;
@@ -211,23 +221,26 @@ DecidedOptions decided_by_caller(const Choices& choices, Getenv getenv) {
   for (const OptionRow& row : options()) {
     if (choices.has(row.id)) {
       decided.add(row.id, choices.all(row.id));
-    } else if (auto value = environment_of(row, getenv)) {
-      decided.add(row.id, split_urls(*value));
+    } else if (auto found = environment_of(row, getenv)) {
+      decided.add(row.id, split_urls(found->value));
     }
   }
   return decided;
 }
 
 void add_layer(Invocation& invocation, const ConfigFile& file, DecidedOptions& decided) {
+  // `config` shows what a run would use.
+  const CommandId command =
+      invocation.command == CommandId::config ? CommandId::run : invocation.command;
   for (const Setting& setting : file.settings) {
     const OptionRow& row = row_of(setting.id);
     const bool is_run_option = row.section == Section::command;
-    if (is_run_option && invocation.command != CommandId::run) continue;
-    if (decided.has(setting.id) || !row.applies_to(invocation.command)) continue;
+    if (is_run_option && command != CommandId::run) continue;
+    if (decided.has(setting.id) || !row.applies_to(command)) continue;
     if (setting.literal) {
-      invocation.choices.set_password(setting.values.front());
+      invocation.choices.set_password(setting.values.front(), place_of(file, setting));
     } else {
-      invocation.choices.set_from_file(setting.id, setting.values);
+      invocation.choices.set_from_file(setting.id, setting.values, place_of(file, setting));
     }
   }
   for (const Setting& setting : file.settings) decided.add(setting.id, setting.values);
@@ -241,9 +254,15 @@ Error no_url(Error denied) {
   return denied;
 }
 
+std::string joined(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "" : " ") + value;
+  return text;
+}
+
 std::optional<std::string> named_file(const Choices& choices, Getenv getenv) {
   auto flag = choices.last(Opt::config);
-  return flag ? flag : environment_of(row_of(Opt::config), getenv);
+  return flag ? flag : variable(getenv, row_of(Opt::config).environment);
 }
 
 }  // namespace
@@ -267,6 +286,17 @@ Result<Warnings> apply_config(Invocation& invocation, Getenv getenv,
   if (named) files = {*named};
   DecidedOptions decided = decided_by_caller(invocation.choices, getenv);
   Warnings warnings;
+  if (invocation.choices.is_flag(Opt::url)) {
+    auto urls = invocation.choices.all(Opt::url);
+    // One that is not understood is reported as such.
+    if (std::any_of(urls.begin(), urls.end(), [](std::string& url) {
+          return redis::parse_url(url) && redis::mask_passwords(url);
+        })) {
+      warnings.emplace_back(
+          "warning: --url contains a password, which other users of this host can see in the list "
+          "of processes until rlock has hidden it: use --password-file, RLOCK_URL or rlock.toml");
+    }
+  }
   for (const std::string& path : files) {
     const Origin default_origin = &path == &files.back() ? Origin::machine : Origin::user;
     auto file = load(path, named ? Origin::named : default_origin);
@@ -281,6 +311,36 @@ Result<Warnings> apply_config(Invocation& invocation, Getenv getenv,
     add_layer(invocation, **file, decided);
   }
   return warnings;
+}
+
+EffectiveSetting effective_setting(Opt id, const Choices& choices, Getenv getenv) {
+  const OptionRow& row = row_of(id);
+  EffectiveSetting setting{row.name, {}, Source::fallback, {}};
+  const bool login = id == Opt::user || id == Opt::password_file;
+  auto urls = redis::parse_urls(choices.all(Opt::url));
+  if (login && urls) getenv = credentials_environment(choices, *urls, getenv);
+  auto found = environment_of(row, getenv);
+  if (choices.has(id)) {
+    setting.value = joined(choices.all(id));
+    setting.source = choices.is_flag(id) ? Source::option : Source::file;
+    setting.place = choices.is_flag(id) ? shown_name(id) : choices.place(id);
+  } else if (found && !(id == Opt::password_file && choices.has(Opt::password_command))) {
+    setting.value = found->value;
+    setting.source = Source::environment;
+    setting.place = found->name;
+  } else if (id == Opt::password_file && choices.password()) {
+    setting.source = Source::file;
+    setting.place = choices.password_place();
+  } else {
+    setting.value = text_for(row, CommandId::run).fallback;
+  }
+  // What these sources contain is the password itself.
+  if (id == Opt::password_file && !choices.has(id) && setting.source != Source::fallback) {
+    setting.name = "password";
+    setting.value = "(hidden)";
+  }
+  redis::mask_passwords(setting.value);
+  return setting;
 }
 
 }  // namespace rlock::cli

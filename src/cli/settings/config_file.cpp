@@ -10,6 +10,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <optional>
 
@@ -92,29 +93,8 @@ std::string AsciiText::original(std::string_view piece) const {
 
 using Words = std::vector<std::string>;
 
-enum class ConfigSection : uint8_t { top, run };
-
 constexpr std::string_view kRunTable = "run";
 constexpr std::string_view kPassword = "password";
-
-// Where a file may set the option. Not what one call prints: with `quiet` in a file, a plain
-// `status` would behave as `status -q`.
-std::optional<ConfigSection> section_of(const OptionRow& row) {
-  if (row.name.empty()) return std::nullopt;
-  switch (row.id) {
-    case Opt::config:
-    case Opt::json:
-    case Opt::quiet:
-    case Opt::verbose:
-    case Opt::help:
-    case Opt::version:
-      return std::nullopt;
-    default:
-      break;
-  }
-  if (row.section == Section::general) return ConfigSection::top;
-  return row.applies_to(CommandId::run) ? std::optional(ConfigSection::run) : std::nullopt;
-}
 
 std::string_view expected_value(const OptionRow& row) {
   if (!row.takes_value()) return "true or false";
@@ -271,6 +251,14 @@ Error Reader::syntax_error(const toml::parse_error& error) const {
   unsigned line = error.source().begin.line;
   std::string_view shown = line_at(text_.text(), line);
   bool secret = shown.find("pass") != shown.npos || shown.find("://") != shown.npos;
+  const std::string key(shown.substr(0, shown.find_first_of(" \t=")));
+  const size_t value = shown.find_first_not_of(" \t=", key.size());
+  const bool unquoted =
+      value != shown.npos && std::isalpha(static_cast<unsigned char>(shown[value]));
+  if (find_option(key) != nullptr && unquoted) {
+    return at(line,
+              "invalid TOML: write the value of " + key + " in quotes: " + key + " = \"...\"");
+  }
   if (secret) return at(line, "invalid TOML");
   if (text_.has_mark(error.description())) {
     return at(line, "invalid TOML: a character that is not ASCII, outside a string");
@@ -286,6 +274,23 @@ Error not_utf8(const std::string& path, std::string_view text) {
 }
 
 }  // namespace
+
+std::optional<ConfigSection> section_of(const OptionRow& row) {
+  if (row.name.empty()) return std::nullopt;
+  switch (row.id) {
+    case Opt::config:
+    case Opt::json:
+    case Opt::quiet:
+    case Opt::verbose:
+    case Opt::help:
+    case Opt::version:
+      return std::nullopt;
+    default:
+      break;
+  }
+  if (row.section == Section::general) return ConfigSection::top;
+  return row.applies_to(CommandId::run) ? std::optional(ConfigSection::run) : std::nullopt;
+}
 
 Result<std::vector<Setting>> parse_config(const std::string& path, std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";

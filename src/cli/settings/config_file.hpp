@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +18,12 @@ struct Setting {
   unsigned line = 0;
   bool literal = false;  // of `password`: the value is the password, not the file that has it
 };
+
+enum class ConfigSection : uint8_t { top, run };
+
+// Where a file may set the option. Not what one call prints: with `quiet` in a file, a plain
+// `status` would behave as `status -q`.
+std::optional<ConfigSection> section_of(const OptionRow& row);
 
 // The keys are the long names of the options table: connection options at the top, those of `run`
 // in the table [run]. `password` is the only key without an option. Relative paths are resolved

@@ -1,7 +1,11 @@
 #include "cli/settings/connect.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
+#include <iterator>
 
 #include "cli/options/values.hpp"
 #include "cli/settings/format.hpp"
@@ -10,17 +14,6 @@
 
 namespace rlock::cli {
 namespace {
-
-// A --url with its own credentials is not the server that user and password of the environment are
-// meant for: it must not even see them.
-Getenv credentials_environment(const Choices& choices, const std::vector<redis::Url>& urls,
-                               Getenv getenv) {
-  if (!choices.is_flag(Opt::url)) return getenv;
-  bool own_credentials = std::any_of(urls.begin(), urls.end(), [](const redis::Url& url) {
-    return redis::own_credentials(url) != redis::Credentials{};
-  });
-  return own_credentials ? empty_environment : getenv;
-}
 
 Status set_credentials(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
   out.user = choices.has(Opt::user) ? choices.last(Opt::user) : variable(getenv, "RLOCK_USER");
@@ -36,7 +29,7 @@ Status set_credentials(redis::OpenOptions& out, const Choices& choices, Getenv g
     out.password = out.secret->current();
     return Done{};
   }
-  for (const char* name : kPasswordVariables) {
+  for (const char* name : redis::kPasswordVariables) {
     if (!out.password) out.password = variable(getenv, name);
   }
   if (!out.password) out.password = choices.password();
@@ -97,6 +90,38 @@ const char* empty_environment(const char*) {
 std::optional<std::string> variable(Getenv getenv, std::string_view name) {
   const char* value = getenv(std::string(name).c_str());
   return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
+}
+
+Getenv credentials_environment(const Choices& choices, const std::vector<redis::Url>& urls,
+                               Getenv getenv) {
+  if (!choices.is_flag(Opt::url)) return getenv;
+  bool own_credentials = std::any_of(urls.begin(), urls.end(), [](const redis::Url& url) {
+    return redis::own_credentials(url) != redis::Credentials{};
+  });
+  return own_credentials ? empty_environment : getenv;
+}
+
+void hide_passwords(std::span<char*> words) {
+  for (char* word : words) {
+    if (std::strcmp(word, "--") == 0) break;
+    redis::mask_passwords({word, std::strlen(word)});
+  }
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    char* const shown = *variable;
+    char* value = std::strchr(shown, '=');
+    if (value == nullptr) continue;
+    const std::string_view name(shown, static_cast<size_t>(value++ - shown));
+    const bool secret = redis::is_password_variable(name);
+    if (!secret && name != "RLOCK_URL") continue;
+    char* const copy = strdup(shown);
+    if (copy == nullptr) continue;
+    *variable = copy;
+    if (secret) {
+      explicit_bzero(value, std::strlen(value));
+    } else {
+      redis::mask_passwords({value, std::strlen(value)});
+    }
+  }
 }
 
 Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv getenv) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,14 @@ const char* empty_environment(const char* name);
 // A variable that is set, but to nothing, counts as not set.
 std::optional<std::string> variable(Getenv getenv, std::string_view name);
 
-// Where a password may come from; the command that runs under the lock does not inherit them.
-inline constexpr const char* kPasswordVariables[] = {"RLOCK_PASSWORD", "REDISCLI_AUTH"};
+// Overwrites the passwords in the command line and the environment where /proc shows them, for this
+// process and those that it forks; the words must have been copied. getenv() finds them as before.
+void hide_passwords(std::span<char*> words);
+
+// Where user and password are looked up: nowhere if a --url has its own credentials, since those of
+// the environment are meant for another server, which must not even see them.
+Getenv credentials_environment(const Choices& choices, const std::vector<redis::Url>& urls,
+                               Getenv getenv);
 
 // Where to connect and as which user: flags over the environment; the settings of files are among
 // the choices already. ErrorKind::config when no server is given or the password file cannot be

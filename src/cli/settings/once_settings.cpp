@@ -16,10 +16,6 @@ using namespace std::chrono_literals;
 constexpr std::array kOnceOptions{Opt::once, Opt::once_per, Opt::once_within};
 constexpr Millis kLongestDistance = 366 * 24h;
 
-Error usage(std::string text) {
-  return {ErrorKind::usage, std::move(text)};
-}
-
 // A day of 25 hours ends summer time.
 struct PeriodRow {
   Period period;

@@ -16,10 +16,6 @@ namespace {
 constexpr Millis kKillAfter{5000};  // at most; a sixth of the ttl where that is less
 constexpr std::string_view kUsageLine = "rlock run NAME -- COMMAND [ARG...]";
 
-Error usage(std::string text) {
-  return {ErrorKind::usage, std::move(text)};
-}
-
 Result<lock::LockName> name_of(const Invocation& invocation) {
   if (invocation.names.empty()) return usage("no lock name given: " + std::string(kUsageLine));
   if (invocation.names.size() > 1) {
@@ -89,6 +85,7 @@ run::Plan plan_for(lock::AcquireCall claim, std::vector<std::string> argv, const
       .on_lost = supervision.on_lost,
       .until = whole_tree ? run::ReleaseAfter::descendants : run::ReleaseAfter::command,
       .watchdog = choices.has(Opt::no_renew) ? lock::Watchdog::none : lock::Watchdog::renew,
+      .contain = choices.has(Opt::contain),
   };
 }
 
@@ -111,6 +108,7 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
       .waiting = claim.waiting,
       .done_code = done_code,
       .event_log = choices.last(Opt::event_log),
+      .report = choices.has(Opt::report),
       .reentry = choices.has(Opt::no_reentrant) ? Reentry::wait : Reentry::enter,
       .on_no_server = choices.has(Opt::fail_open) ? OnNoServer::fail_open : OnNoServer::fail,
   };

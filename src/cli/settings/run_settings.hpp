@@ -19,6 +19,7 @@ struct RunSettings {
   WaitSettings waiting{};
   int done_code = 0;  // of a run whose work was done before
   std::optional<std::string> event_log{};
+  bool report = false;  // a failure of the command
   Reentry reentry = Reentry::enter;
   OnNoServer on_no_server = OnNoServer::fail;
 };

@@ -100,7 +100,7 @@ void WatchClient::start_other(TimePoint now, const OnScreen& screen) {
 }
 
 void WatchClient::start_due(TimePoint now, const OnScreen& screen) {
-  if (in_flight() != nullptr || (outage_ && now < outage_->next_try)) return;
+  if (in_flight() != nullptr || (server_.outage && now < server_.outage->next_try)) return;
   if (!first_try_) first_try_ = now;
   asked_at_ = now;
   if (now >= next_batch_ && start_batch(now, screen)) return;
@@ -116,7 +116,7 @@ lock::Request* WatchClient::in_flight() const {
 TimePoint WatchClient::due() const {
   if (in_flight() != nullptr) return asked_at_ + options_.limit;
   const TimePoint next = std::min(next_batch_, next_other_);
-  return outage_ ? std::max(next, outage_->next_try) : next;
+  return server_.outage ? std::max(next, server_.outage->next_try) : next;
 }
 
 std::vector<Change> WatchClient::finish(TimePoint now) {
@@ -128,7 +128,7 @@ std::vector<Change> WatchClient::finish(TimePoint now) {
   } else if (runs_) {
     finish_runs(now);
   }
-  if (!outage_) {
+  if (!server_.outage) {
     auto gone = model_.drop_free(now);
     std::move(gone.begin(), gone.end(), std::back_inserter(changes));
   }
@@ -146,7 +146,9 @@ std::vector<Change> WatchClient::finish_batch(TimePoint now) {
     fail(all->front().error(), now);
     return {};
   }
-  answered(now);
+  auto read = std::find_if(all->begin(), all->end(),
+                           [](const auto& one) { return static_cast<bool>(one); });
+  answered(now, read == all->end() ? server_.silent : (*read)->silent);
   std::vector<Change> changes;
   for (size_t i = 0; i < std::min(all->size(), batch_names_.size()); ++i) {
     LockView lock{batch_names_[i], std::move((*all)[i]), options_.format};
@@ -165,7 +167,7 @@ void WatchClient::finish_page(TimePoint now) {
     if (!other_nodes) fail(std::move(page).error(), now);
     return;
   }
-  answered(now);
+  answered(now, cursor_.empty() ? std::move(page->silent) : server_.silent);
   model_.add(*page);
   cursor_ = page->cursor;
   complete_ = complete_ || cursor_.empty();
@@ -178,18 +180,18 @@ void WatchClient::finish_runs(TimePoint now) {
   model_.learn(runs_of_, runs ? *runs : std::vector<lock::HistoryRow>{});
 }
 
-void WatchClient::answered(TimePoint now) {
-  last_answer_ = now;
-  outage_.reset();
+void WatchClient::answered(TimePoint now, std::vector<lock::SilentServer> silent) {
+  server_ = {now, std::nullopt, std::move(silent)};
 }
 
 void WatchClient::fail(Error why, TimePoint now) {
   constexpr Millis kFirstPause{250};
   constexpr Millis kLongestPause{8000};
-  const int tries = outage_ ? outage_->tries + 1 : 1;
+  const int tries = server_.outage ? server_.outage->tries + 1 : 1;
   const Millis pause = std::min(kLongestPause, kFirstPause * (1 << std::min(tries - 1, 10)));
-  const TimePoint since = last_answer_.value_or(*first_try_);
-  outage_ = Outage{std::move(why), outage_ ? outage_->since : since, now + pause, tries};
+  const TimePoint since = server_.last_answer.value_or(*first_try_);
+  server_.outage =
+      Outage{std::move(why), server_.outage ? server_.outage->since : since, now + pause, tries};
 }
 
 }  // namespace rlock::cli

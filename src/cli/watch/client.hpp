@@ -25,6 +25,13 @@ struct Outage {
   int tries = 1;
 };
 
+// What is known of the server, or of those of a quorum.
+struct ServerState {
+  std::optional<TimePoint> last_answer{};
+  std::optional<Outage> outage{};
+  std::vector<lock::SilentServer> silent{};  // though a majority answers
+};
+
 // Asks the server, rarely: each second one batch of at most 100 locks, and one page of the listing
 // or one history; beyond 20 locks three of these. One request in flight. Time comes in as a value.
 class WatchClient {
@@ -45,8 +52,7 @@ class WatchClient {
   // Ends the request in flight, which is done or overdue. What has changed.
   std::vector<Change> finish(TimePoint now);
 
-  const std::optional<Outage>& outage() const { return outage_; }
-  bool has_answered() const { return last_answer_.has_value(); }
+  const ServerState& server() const { return server_; }
   // Whether the listing has been read to its end once.
   bool is_complete() const { return complete_ || !model_.watched().is_listing(); }
 
@@ -59,7 +65,7 @@ class WatchClient {
   std::vector<Change> finish_batch(TimePoint now);
   void finish_page(TimePoint now);
   void finish_runs(TimePoint now);
-  void answered(TimePoint now);
+  void answered(TimePoint now, std::vector<lock::SilentServer> silent);
   void fail(Error why, TimePoint now);
 
   lock::LockInspector& inspector_;
@@ -80,8 +86,7 @@ class WatchClient {
   std::string cursor_{};
   bool complete_ = false;
   std::optional<TimePoint> first_try_{};
-  std::optional<TimePoint> last_answer_{};
-  std::optional<Outage> outage_{};
+  ServerState server_{};
 };
 
 }  // namespace rlock::cli

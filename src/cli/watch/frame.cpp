@@ -17,7 +17,7 @@ namespace {
 using Cells = std::vector<std::string>;
 using Lines = std::vector<Line>;
 
-constexpr size_t kHeaderRows = 3;  // the summary, the state of the server, the titles
+constexpr size_t kHeaderRows = 2;  // the summary and the titles
 constexpr size_t kFooterRows = 1;
 
 // `850ms` changes too fast to be read.
@@ -88,7 +88,7 @@ LineStyle style_of(const Sight& sight, const FrameInput& input) {
   if (sight.name.text() == input.cursor.selected) return LineStyle::selected;
   const std::string state = state_text(sight);
   if (state == "error" || state == "revoked") return LineStyle::alarm;
-  return state == "free" || input.outage ? LineStyle::faint : LineStyle::plain;
+  return state == "free" || input.state.outage ? LineStyle::faint : LineStyle::plain;
 }
 
 std::string counted(size_t count, const char* one, const char* many) {
@@ -105,28 +105,39 @@ Line summary(const FrameInput& input, const std::vector<const Sight*>& sights) {
           LineStyle::title};
 }
 
-std::string silent_servers(const std::vector<const Sight*>& sights) {
-  for (const Sight* sight : sights) {
-    if (!sight->lock->snapshot || sight->lock->snapshot->silent.empty()) continue;
-    const lock::Snapshot& snapshot = *sight->lock->snapshot;
-    return std::to_string(snapshot.silent.size()) + " of " + std::to_string(snapshot.servers) +
-           " servers do not answer: " + snapshot.silent.front().why;
+std::string reason_of(const std::vector<lock::SilentServer>& silent) {
+  if (silent.empty()) return {};
+  std::string text = counted(silent.size(), "server does", "servers do") + " not answer";
+  for (const lock::SilentServer& server : silent) {
+    text += (&server == &silent.front() ? ": " : "; ") + server.why;
   }
-  return {};
+  return text;
 }
 
-Line server_state(const FrameInput& input, const std::vector<const Sight*>& sights) {
-  if (input.outage) {
-    const Outage& outage = *input.outage;
-    const Millis next = since(input.now, std::max(outage.next_try, input.now));
-    return {"no answer for " + seconds(since(outage.since, input.now)) + ", next try in " +
-                seconds(next) + ": " + util::printable(outage.why.text),
-            LineStyle::alarm};
+// What is wrong with the server; empty if nothing is.
+std::string problem_of(const ServerState& state, TimePoint now) {
+  constexpr Millis kUsual{2000};  // longer than from one answer to the next
+  const auto& outage = state.outage;
+  const TimePoint answered = outage ? outage->since : state.last_answer.value_or(now);
+  const std::string silence = "no answer for " + seconds(since(answered, now));
+  if (!outage) return now - answered >= kUsual ? silence : reason_of(state.silent);
+  const Millis pause = since(now, outage->next_try);
+  return silence + (pause > Millis(0) ? ", next try in " + seconds(pause) : ", trying again") +
+         ": " + outage->why.text;
+}
+
+// At least one line, and no more than half of the screen.
+Lines server_lines(const FrameInput& input) {
+  const std::string text = util::printable(problem_of(input.state, input.now));
+  if (text.empty()) {
+    return {{input.complete ? "" : "looking for further locks", LineStyle::faint}};
   }
-  if (const std::string silent = silent_servers(sights); !silent.empty()) {
-    return {util::printable(silent), LineStyle::alarm};
+  Lines lines;
+  for (std::string& line : wrapped(text, input.columns)) {
+    if (lines.size() >= std::max<size_t>(1, input.rows / 2)) break;
+    lines.push_back({std::move(line), LineStyle::alarm});
   }
-  return {input.complete ? "" : "looking for further locks", LineStyle::faint};
+  return lines;
 }
 
 void add_table(Lines& lines, const FrameInput& input, const std::vector<const Sight*>& sights) {
@@ -134,7 +145,7 @@ void add_table(Lines& lines, const FrameInput& input, const std::vector<const Si
       {"NAME", 6, 40, 0}, {"STATE", 4, 8, 5}, {"HELD BY", 8, 28, 4}, {"FOR", 5, 7, 2},
       {"ENDS", 4, 10, 6}, {"WAIT", 4, 5, 3},  {"AGE", 3, 6, 1},      {"COMMAND", 8, 400, 7}};
   const size_t first = std::min(input.cursor.top, sights.size());
-  const size_t last = std::min(sights.size(), first + page_of(input.rows));
+  const size_t last = std::min(sights.size(), first + page_of(input));
   std::vector<Cells> rows;
   for (size_t i = first; i < last; ++i) {
     Cells cells = cells_of(*sights[i], input.now);
@@ -192,7 +203,7 @@ Lines queue_lines(const Sight& sight, const FrameInput& input) {
 void add_queue(Lines& lines, FrameInput& input, const Sight& sight) {
   lines.push_back({"as of " + seconds(since(sight.at, input.now)) + " ago", LineStyle::faint});
   Lines all = queue_lines(sight, input);
-  const size_t page = page_of(input.rows);
+  const size_t page = page_of(input);
   const size_t most = all.size() - std::min(all.size(), page);
   input.cursor.opened_top = std::min(input.cursor.opened_top, most);
   auto from = all.begin() + static_cast<std::ptrdiff_t>(input.cursor.opened_top);
@@ -203,9 +214,9 @@ void add_queue(Lines& lines, FrameInput& input, const Sight& sight) {
 
 }  // namespace
 
-size_t page_of(size_t rows) {
-  constexpr size_t kAround = kHeaderRows + kFooterRows;
-  return rows > kAround ? rows - kAround : 1;
+size_t page_of(const FrameInput& input) {
+  const size_t around = kHeaderRows + server_lines(input).size() + kFooterRows;
+  return input.rows > around ? input.rows - around : 1;
 }
 
 std::vector<std::string> table_names(const WatchModel& model) {
@@ -216,7 +227,8 @@ std::vector<std::string> table_names(const WatchModel& model) {
 
 std::vector<Line> frame(FrameInput& input) {
   const auto sights = input.model.shown();
-  Lines lines{summary(input, sights), server_state(input, sights)};
+  Lines lines{summary(input, sights)};
+  for (Line& line : server_lines(input)) lines.push_back(std::move(line));
   const Sight* opened = input.cursor.opened ? input.model.find(*input.cursor.opened) : nullptr;
   if (opened != nullptr && opened->lock) {
     add_queue(lines, input, *opened);

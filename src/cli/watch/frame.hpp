@@ -20,7 +20,7 @@ struct Line {
 
 struct FrameInput {
   const WatchModel& model;
-  const std::optional<Outage>& outage;
+  const ServerState& state;
   bool complete = true;  // the listing has been read once
   std::string server{};
   Cursor cursor{};  // settled
@@ -29,8 +29,8 @@ struct FrameInput {
   TimePoint now{};
 };
 
-// How many locks fit on a screen of so many rows.
-size_t page_of(size_t rows);
+// How many locks fit below what is said of the server.
+size_t page_of(const FrameInput& input);
 // The names of the lines of the table, sorted.
 std::vector<std::string> table_names(const WatchModel& model);
 

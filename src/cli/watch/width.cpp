@@ -78,6 +78,28 @@ std::string cut_to_width(std::string_view text, size_t width) {
   return out + std::string(kEllipsis);
 }
 
+std::vector<std::string> wrapped(std::string_view text, size_t width) {
+  std::vector<std::string> lines;
+  do {
+    std::string_view rest = text;
+    size_t used = 0, blank = 0;
+    while (!rest.empty()) {
+      const std::string_view character = next_character(rest);
+      used += width_of(character);
+      const auto at = static_cast<size_t>(character.data() - text.data());
+      if (character == " ") blank = at + 1;
+      if (used > width && at > 0) {
+        rest = text.substr(blank > 0 ? blank : at);
+        break;
+      }
+    }
+    const std::string_view line = text.substr(0, text.size() - rest.size());
+    lines.emplace_back(line.substr(0, line.find_last_not_of(' ') + 1));
+    text = rest;
+  } while (!text.empty());
+  return lines;
+}
+
 std::string padded(std::string_view text, size_t width) {
   std::string out = cut_to_width(text, width);
   out.append(width - std::min(width, display_width(out)), ' ');

@@ -89,6 +89,33 @@ Error no_majority(const Replies<RenewReply>& replies, const Quorum& quorum) {
   return {ErrorKind::unavailable, text, Retry::later};
 }
 
+// `: db1:6379, db2:6379: Connection refused; db3:6379: timed out`.
+std::string reasons_text(const Quorum& quorum, const std::vector<std::optional<Error>>& errors) {
+  struct Reason {
+    std::string servers;
+    std::string why;
+  };
+  std::vector<Reason> reasons;
+  for (size_t i = 0; i < errors.size(); ++i) {
+    if (!errors[i]) continue;
+    const std::string& server = quorum.servers[i];
+    const std::string why = error_at(server, *errors[i]).substr(server.size());
+    auto same = std::find_if(reasons.begin(), reasons.end(), [&](const Reason& reason) {
+      return reason.why == why && why.starts_with(": ");
+    });
+    if (same == reasons.end()) {
+      reasons.push_back({server, why});
+    } else {
+      same->servers += ", " + server;
+    }
+  }
+  std::string text;
+  for (const Reason& reason : reasons) {
+    text += (text.empty() ? ": " : "; ") + reason.servers + reason.why;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string error_at(const std::string& server, const Error& error) {
@@ -104,12 +131,11 @@ Error too_few_servers(const Quorum& quorum, const std::vector<std::optional<Erro
               "only " + std::to_string(available) + " of " + std::to_string(quorum.size()) +
                   " servers available, " + std::to_string(quorum.majority()) + " required",
               Retry::later, available > 0 ? Answered::yes : Answered::no};
+  error.text += reasons_text(quorum, errors);
   size_t may_pass = 0;
   const Error* permanent = nullptr;
   for (size_t i = 0; i < errors.size(); ++i) {
     if (!errors[i]) continue;
-    error.text +=
-        (error.text.ends_with("required") ? ": " : "; ") + error_at(quorum.servers[i], *errors[i]);
     error.answered = std::max(error.answered, errors[i]->answered);
     if (errors[i]->retry == Retry::later) {
       ++may_pass;

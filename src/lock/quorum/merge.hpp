@@ -67,6 +67,11 @@ std::optional<Result<std::vector<Result<Snapshot>>>> merge_replies(
 std::optional<Result<std::vector<HistoryRow>>> merge_replies(
     const Replies<std::vector<HistoryRow>>& replies, const Quorum& quorum, Collecting collecting);
 
+// Lock by lock.
+std::optional<Result<std::vector<Result<HistoryRows>>>> merge_replies(
+    const Replies<std::vector<Result<HistoryRows>>>& replies, const Quorum& quorum,
+    Collecting collecting);
+
 // The cursor holds each server's own; `-` for one that has listed all, or failed.
 inline constexpr const char* kListingDone = "-";
 // A member's part of a cursor; none where it is not to be asked again.

@@ -281,6 +281,18 @@ InFlight<std::vector<HistoryRow>> QuorumStore::history(const LockName& name, uin
                                    WaitFor::everyone});
 }
 
+InFlight<std::vector<Result<HistoryRows>>> QuorumStore::histories(
+    const std::vector<LockName>& names, uint64_t rows) {
+  auto make_request = [names, rows](LockInspector& inspector, size_t, TimePoint) {
+    return inspector.histories(names, rows);
+  };
+  using Histories = std::vector<Result<HistoryRows>>;
+  return std::make_unique<QuorumRequest<Histories>>(
+      members(), quorum_, make_request,
+      QuorumRequest<Histories>::Options{timing::kQuorumInspectLimit, OnPending::finish,
+                                        WaitFor::everyone});
+}
+
 InFlight<NamesPage> QuorumStore::list_names(const std::string& cursor) {
   auto make_request = [cursor](LockInspector& inspector, size_t member,
                                TimePoint) -> InFlight<NamesPage> {

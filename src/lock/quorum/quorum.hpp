@@ -37,6 +37,8 @@ class QuorumStore : public LockServer {
   InFlight<std::vector<Result<Snapshot>>> inspect_all(
       const std::vector<InspectCall>& calls) override;
   InFlight<std::vector<HistoryRow>> history(const LockName& name, uint64_t rows) override;
+  InFlight<std::vector<Result<HistoryRows>>> histories(const std::vector<LockName>& names,
+                                                       uint64_t rows) override;
   InFlight<NamesPage> list_names(const std::string& cursor) override;
   InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) override;
   std::string server() const override;

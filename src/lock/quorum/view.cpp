@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "lock/quorum/merge.hpp"
 
@@ -45,7 +46,7 @@ Token agreed_token(const Replies<Snapshot>& replies, const std::string& owner) {
 void add_holders(Snapshot& all, const Replies<Snapshot>& replies, const Quorum& quorum) {
   // A server that has not learned of the majority yet still has a grant.
   auto rank = [](const Holder& holder) {
-    return std::make_pair(holder.state != HolderState::granted, holder.token);
+    return std::make_tuple(holder.state != HolderState::granted, holder.token, holder.left);
   };
   auto newer = [&](const Holder& a, const Holder& b) { return rank(a) > rank(b); };
   const uint64_t silent = all.silent.size();
@@ -106,7 +107,29 @@ void merge_counts(Snapshot& all, const Snapshot& one) {
   all.now = std::max(all.now, one.now);
 }
 
-using History = std::vector<HistoryRow>;
+template <class T>
+std::optional<Result<std::vector<Result<T>>>> merge_batches(
+    const Replies<std::vector<Result<T>>>& replies, const Quorum& quorum, Collecting collecting) {
+  if (collecting == Collecting::open) return std::nullopt;
+  if (count_answers(replies) < quorum.majority())
+    return too_few_servers(quorum, errors_of(replies));
+  size_t locks = 0;
+  for (const auto& reply : replies) {
+    if (reply && *reply) locks = (*reply)->size();
+  }
+  std::vector<Result<T>> all;
+  for (size_t i = 0; i < locks; ++i) {
+    Replies<T> one(replies.size());
+    for (size_t server = 0; server < replies.size(); ++server) {
+      const auto& reply = replies[server];
+      if (reply) one[server] = *reply ? (**reply)[i] : Result<T>(reply->error());
+    }
+    all.push_back(*merge_replies(one, quorum, collecting));
+  }
+  return all;
+}
+
+using History = HistoryRows;
 
 size_t runs_in(const History& history) {
   return static_cast<size_t>(
@@ -147,48 +170,36 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
+// Those of all servers that gave no usable reply, and why.
+template <class T>
+std::vector<SilentServer> silent_servers(const Replies<T>& replies, const Quorum& quorum) {
+  const auto errors = errors_of(replies);
+  std::vector<SilentServer> silent;
+  for (size_t i = 0; i < replies.size(); ++i) {
+    if (replies[i] && *replies[i]) continue;
+    const std::string& server = quorum.servers[i];
+    silent.push_back(
+        {server, errors[i] ? error_at(server, *errors[i]) : server + ": no answer yet"});
+  }
+  return silent;
+}
+
 }  // namespace
 
 std::optional<Result<Snapshot>> merge_replies(const Replies<Snapshot>& replies,
                                               const Quorum& quorum, Collecting collecting) {
   if (collecting == Collecting::open) return std::nullopt;
-  const auto errors = errors_of(replies);
-  if (count_answers(replies) < quorum.majority()) return too_few_servers(quorum, errors);
+  if (count_answers(replies) < quorum.majority()) {
+    return too_few_servers(quorum, errors_of(replies));
+  }
   Snapshot all;
   all.servers = quorum.size();
-  for (size_t i = 0; i < replies.size(); ++i) {
-    if (replies[i] && *replies[i]) continue;
-    const std::string& server = quorum.servers[i];
-    all.silent.push_back(
-        {server, errors[i] ? error_at(server, *errors[i]) : server + ": no answer yet"});
-  }
+  all.silent = silent_servers(replies, quorum);
   add_holders(all, replies, quorum);
   add_waiters(all, replies);
   all.last_grant = last_grant(replies, quorum);
   for (const auto& reply : replies) {
     if (reply && *reply) merge_counts(all, **reply);
-  }
-  return all;
-}
-
-std::optional<Result<std::vector<Result<Snapshot>>>> merge_replies(
-    const Replies<std::vector<Result<Snapshot>>>& replies, const Quorum& quorum,
-    Collecting collecting) {
-  if (collecting == Collecting::open) return std::nullopt;
-  if (count_answers(replies) < quorum.majority())
-    return too_few_servers(quorum, errors_of(replies));
-  size_t locks = 0;
-  for (const auto& reply : replies) {
-    if (reply && *reply) locks = (*reply)->size();
-  }
-  std::vector<Result<Snapshot>> all;
-  for (size_t i = 0; i < locks; ++i) {
-    Replies<Snapshot> one(replies.size());
-    for (size_t server = 0; server < replies.size(); ++server) {
-      const auto& reply = replies[server];
-      if (reply) one[server] = *reply ? (**reply)[i] : Result<Snapshot>(reply->error());
-    }
-    all.push_back(*merge_replies(one, quorum, collecting));
   }
   return all;
 }
@@ -214,6 +225,18 @@ std::optional<Result<History>> merge_replies(const Replies<History>& replies, co
   return all;
 }
 
+std::optional<Result<std::vector<Result<Snapshot>>>> merge_replies(
+    const Replies<std::vector<Result<Snapshot>>>& replies, const Quorum& quorum,
+    Collecting collecting) {
+  return merge_batches(replies, quorum, collecting);
+}
+
+std::optional<Result<std::vector<Result<HistoryRows>>>> merge_replies(
+    const Replies<std::vector<Result<HistoryRows>>>& replies, const Quorum& quorum,
+    Collecting collecting) {
+  return merge_batches(replies, quorum, collecting);
+}
+
 std::optional<Result<NamesPage>> merge_replies(const Replies<NamesPage>& replies,
                                                const Quorum& quorum, Collecting collecting) {
   if (collecting == Collecting::open) return std::nullopt;
@@ -224,6 +247,7 @@ std::optional<Result<NamesPage>> merge_replies(const Replies<NamesPage>& replies
     return too_few_servers(quorum, errors);
   }
   NamesPage all;
+  all.silent = silent_servers(replies, quorum);
   bool over = true;
   for (size_t i = 0; i < replies.size(); ++i) {
     if (i > 0) all.cursor += ' ';

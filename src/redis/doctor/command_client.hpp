@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,11 @@ class CommandClient {
   // The strings and numbers of the reply, however nested. Takes at most the connect timeout and a
   // few seconds.
   Result<Words> ask(const Words& words, const lua::Script* script = nullptr);
+
+  // As Connection has it: after a reply.
+  std::optional<std::chrono::system_clock::time_point> certificate_end() const {
+    return connection_.certificate_end();
+  }
 
  private:
   Connection connection_;

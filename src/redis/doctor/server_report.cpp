@@ -20,6 +20,25 @@ int64_t number(const std::string& text) {
   return util::parse_number<int64_t>(util::leading_digits(text)).value_or(0);
 }
 
+// The server knows this user, but its ACL refuses a command: a refused login has another text.
+bool is_acl_denial(const Error& error) {
+  return error.kind == ErrorKind::denied && error.text.find("NOPERM ") != error.text.npos;
+}
+
+bool names_keys(const Error& error) {
+  return error.text.find("permissions to access") != error.text.npos &&
+         error.text.find("key") != error.text.npos;
+}
+
+// X of `no permissions to run the 'X' command`; `fallback` where the text does not name it.
+std::string denied_command(const Error& error, const std::string& fallback) {
+  constexpr std::string_view kBefore = "permissions to run the '";
+  const size_t at = error.text.find(kBefore);
+  if (at == error.text.npos) return fallback;
+  const size_t from = at + kBefore.size();
+  return error.text.substr(from, error.text.find('\'', from) - from);
+}
+
 bool is_cluster_redirect(const Error& error) {
   return error.text.find(kClusterNode) != std::string::npos;
 }
@@ -35,15 +54,13 @@ class ServerExaminer {
     auto ping = ask({"PING"});
     // A proxy may have hung up on CLIENT, which the second connection does not send.
     if (!ping && ping.error().retry == Retry::later) ping = ask({"PING"});
-    // This user may be denied PING, which rlock does not need. A refused AUTH fails every command.
-    const Words any_script{"EVAL", "return 1", "1", prefix_ + "{doctor}"};
-    const bool usable = ping || (ping.error().kind == ErrorKind::denied && ask(any_script)) ||
-                        ping.error().kind == ErrorKind::config;
-    if (!usable) {
+    // This user may be denied PING, which rlock does not need.
+    if (!ping && !is_acl_denial(ping.error()) && ping.error().kind != ErrorKind::config) {
       report_.contact_error = std::move(ping).error();
       return std::move(report_);
     }
     measure();
+    report_.certificate_end = client_.certificate_end();
     if (auto info = ask({"INFO"}); info && !info->empty()) report_.info = read_info(info->front());
     report_.fsync = configured("appendfsync");
     report_.save = configured("save");
@@ -82,9 +99,14 @@ class ServerExaminer {
   }
 
   void note(const std::string& command, Error error) {
-    if (error.kind == ErrorKind::denied) {
-      report_.denied_commands.push_back(command);
-    } else if (error.kind == ErrorKind::config && !command.starts_with("evalsha")) {
+    if (error.kind == ErrorKind::denied && names_keys(error)) {
+      report_.keys_denied = true;
+    } else if (error.kind == ErrorKind::denied) {
+      std::vector<std::string>& denied = report_.denied_commands;
+      std::string name = denied_command(error, command);
+      if (std::find(denied.begin(), denied.end(), name) == denied.end())
+        denied.push_back(std::move(name));
+    } else if (error.kind == ErrorKind::config && !command.starts_with("eval")) {
       report_.missing_commands.push_back(command);
     } else if (!report_.error) {
       report_.error = std::move(error);
@@ -115,8 +137,10 @@ class ServerExaminer {
     } else {
       note("evalsha or eval", std::move(failed).error());
     }
-    for (const Words& words : {Words{"LRANGE", base + "list", "0", "0"},
-                               Words{"SCAN", "0", "MATCH", base, "COUNT", "1"}}) {
+    // EVAL is needed whenever the server does not know a script yet.
+    for (const Words& words :
+         {Words{"eval", "return 1", "1", base + "list"}, Words{"LRANGE", base + "list", "0", "0"},
+          Words{"SCAN", "0", "MATCH", base, "COUNT", "1"}}) {
       if (auto reply = ask(words); !reply) note(words.front(), std::move(reply).error());
     }
     try_waiting(base + "list");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,9 +21,11 @@ struct ServerReport {
   std::optional<Error> contact_error;  // then nothing else is known
   std::optional<Nanos> round_trip;     // the median of a few
   std::optional<Millis> clock_ahead;   // of the server before that of this host
-  InfoFields info;                     // the whole of INFO
-  std::optional<std::string> fsync;    // appendfsync
+  std::optional<std::chrono::system_clock::time_point> certificate_end;  // of the server, with TLS
+  InfoFields info;                                                       // the whole of INFO
+  std::optional<std::string> fsync;                                      // appendfsync
   std::optional<std::string> save;
+  bool keys_denied = false;                   // this user may not use the keys of the prefix
   std::vector<std::string> denied_commands;   // that rlock needs and this user may not run
   std::vector<std::string> missing_commands;  // that rlock needs and the server does not have
   std::optional<Error> blocking_error;        // why a waiter cannot block there

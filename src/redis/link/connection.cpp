@@ -70,6 +70,10 @@ void Connection::State::begin(TimePoint now) {
 
 void Connection::State::dial(TimePoint now) {
   if (server_.secret) server_.password = server_.secret->current();
+  if (server_.revive) {
+    if (auto running = server_.revive(server_); !running) return end(std::move(running).error());
+    now = BootClock::now();
+  }
   handshake_deadline_ = now + server_.connect_timeout;
   // A server that has answered before speaks TLS: a renewal must not be disturbed by a probe.
   const bool known = server_.tls == nullptr || server_.addresses->last();
@@ -338,6 +342,10 @@ bool Connection::may_have_arrived() const {
 void Connection::drop() {
   state_->drop();
 }
+std::optional<std::chrono::system_clock::time_point> Connection::certificate_end() const {
+  return state_->certificate_end();
+}
+
 const Server& Connection::server() const {
   return state_->server();
 }

@@ -2,7 +2,9 @@
 
 #include <poll.h>
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +57,8 @@ class Connection final : public Link {
   }
 
   const Server& server() const;
+  // Of the server, while the socket is open; nothing without TLS.
+  std::optional<std::chrono::system_clock::time_point> certificate_end() const;
 
  private:
   class State;

@@ -38,6 +38,9 @@ class Connection::State {
   bool may_have_arrived() const { return fully_sent_; }
   Answered answered() const { return auth_error_ ? Answered::yes : Answered::no; }
   const Server& server() const { return server_; }
+  std::optional<std::chrono::system_clock::time_point> certificate_end() const {
+    return stream_ ? stream_->certificate_end() : std::nullopt;
+  }
 
  private:
   static constexpr size_t kReadSize = 16 * size_t{1024};

@@ -1,8 +1,16 @@
 #include "redis/link/sentinel_link.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace rlock::redis {
+namespace {
+
+// A reply that comes later than this after the question to the sentinels is believed only if they
+// still name the same master. A fail-over takes longer, and a round trip rarely does.
+constexpr Millis kVoteLife{100};
+
+}  // namespace
 
 SentinelLink::SentinelLink(Sentinels sentinels, Server master)
     : sentinels_(std::move(sentinels)),
@@ -12,70 +20,94 @@ SentinelLink::SentinelLink(Sentinels sentinels, Server master)
 }
 
 void SentinelLink::start(const std::vector<std::string>& words) {
-  if (phase_ == SentinelPhase::asking || phase_ == SentinelPhase::talking) drop();
-  words_ = words;
-  batch_.clear();
-  error_.reset();
+  start_batch({words});
+}
+
+void SentinelLink::start_batch(Batch batch) {
+  if (phase_ != SentinelPhase::idle && phase_ != SentinelPhase::ended) drop();
+  batch_ = std::move(batch);
+  replies_.clear();
   elected_ = false;
+  asked_.reset();
   sentinels_.start();
   phase_ = SentinelPhase::asking;
 }
 
-void SentinelLink::start_batch(Batch batch) {
-  start({});
-  batch_ = std::move(batch);
-}
-
 bool SentinelLink::advance(TimePoint now) {
+  if (!asked_) asked_ = now;
   if (phase_ == SentinelPhase::asking && sentinels_.advance(now)) {
     auto master = sentinels_.take();
     if (master) {
       handle_elected(*std::move(master));
     } else {
-      error_ = std::move(master).error();
-      phase_ = SentinelPhase::ended;
+      end(std::move(master).error());
     }
   }
-  if (phase_ == SentinelPhase::talking && connection_->advance(now)) phase_ = SentinelPhase::ended;
+  if (phase_ == SentinelPhase::talking && connection_->advance(now)) handle_replies(now);
+  if (phase_ == SentinelPhase::confirming && sentinels_.advance(now)) {
+    handle_confirmed(sentinels_.take());
+  }
   return phase_ == SentinelPhase::ended || phase_ == SentinelPhase::idle;
 }
 
+bool SentinelLink::is_master(const HostPort& address) const {
+  return connection_ && connection_->server().host == address.host &&
+         connection_->server().port == address.port;
+}
+
 void SentinelLink::handle_elected(HostPort master) {
-  bool same = connection_ && connection_->server().host == master.host &&
-              connection_->server().port == master.port;
-  if (!same) {
+  if (!is_master(master)) {
     master_.host = std::move(master.host);
     master_.port = master.port;
     connection_.emplace(master_);
   }
-  if (batch_.empty()) {
-    connection_->start(words_);
-  } else {
-    connection_->start_batch(batch_);
-  }
+  connection_->start_batch(batch_);
   elected_ = true;
   phase_ = SentinelPhase::talking;
 }
 
+void SentinelLink::handle_replies(TimePoint now) {
+  replies_ = connection_->take_batch();
+  phase_ = SentinelPhase::ended;
+  const bool failed =
+      std::none_of(replies_.begin(), replies_.end(), [](const auto& reply) { return bool(reply); });
+  if (failed || now - *asked_ < kVoteLife) return;
+  sentinels_.start();
+  phase_ = SentinelPhase::confirming;
+}
+
+void SentinelLink::handle_confirmed(const Result<HostPort>& master) {
+  if (!master) return end(master.error());
+  if (is_master(*master)) {
+    phase_ = SentinelPhase::ended;
+    return;
+  }
+  end({ErrorKind::unavailable,
+       connection_->node() + " answered after the sentinels had replaced it as the master",
+       Retry::later});
+}
+
+void SentinelLink::end(Error why) {
+  replies_ = failed_batch(batch_.size(), why);
+  phase_ = SentinelPhase::ended;
+}
+
 Result<ReplyPtr> SentinelLink::take() {
-  phase_ = SentinelPhase::idle;
-  if (error_) return *std::exchange(error_, std::nullopt);
-  return connection_->take();
+  return std::move(take_batch().front());
 }
 
 std::vector<Result<ReplyPtr>> SentinelLink::take_batch() {
   phase_ = SentinelPhase::idle;
-  if (error_) return failed_batch(batch_.size(), *std::exchange(error_, std::nullopt));
-  return connection_->take_batch();
+  return std::exchange(replies_, {});
 }
 
 void SentinelLink::wants(std::vector<pollfd>& out) const {
-  if (phase_ == SentinelPhase::asking) sentinels_.wants(out);
+  if (is_voting()) sentinels_.wants(out);
   if (phase_ == SentinelPhase::talking) connection_->wants(out);
 }
 
 TimePoint SentinelLink::due() const {
-  if (phase_ == SentinelPhase::asking) return sentinels_.due();
+  if (is_voting()) return sentinels_.due();
   if (phase_ == SentinelPhase::talking) return connection_->due();
   return phase_ == SentinelPhase::idle ? TimePoint::max() : TimePoint::min();
 }

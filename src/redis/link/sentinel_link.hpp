@@ -12,6 +12,8 @@ namespace rlock::redis {
 
 // Sends commands to the master of a Sentinel group. The sentinels are asked before each command: a
 // former master considers itself master for many seconds, and what it acknowledges then is lost.
+// They are asked again before a late reply is believed: a master that was stopped while it had the
+// command carries it out when it goes on, although another one has replaced it meanwhile.
 class SentinelLink final : public Link {
  public:
   // `master`: all but the address, which the sentinels know.
@@ -33,19 +35,27 @@ class SentinelLink final : public Link {
   }
 
  private:
-  enum class SentinelPhase { idle, asking, talking, ended };
+  // confirming: the sentinels are asked again, about the reply that has come.
+  enum class SentinelPhase { idle, asking, talking, confirming, ended };
 
   void handle_elected(HostPort master);
+  void handle_replies(TimePoint now);
+  void handle_confirmed(const Result<HostPort>& master);
+  bool is_voting() const {
+    return phase_ == SentinelPhase::asking || phase_ == SentinelPhase::confirming;
+  }
+  bool is_master(const HostPort& address) const;
+  void end(Error why);
 
   Sentinels sentinels_;
   Server master_;
   std::string database_;  // `/2`
   SentinelPhase phase_ = SentinelPhase::idle;
-  std::vector<std::string> words_;
-  Batch batch_;                           // or none: `words_` is the command in flight
+  Batch batch_;                           // in flight; often one command
   std::optional<Connection> connection_;  // to the last elected master
   bool elected_ = false;                  // for this command
-  std::optional<Error> error_;
+  std::optional<TimePoint> asked_;        // when the sentinels were asked for this command
+  std::vector<Result<ReplyPtr>> replies_;
 };
 
 }  // namespace rlock::redis

@@ -76,13 +76,6 @@ Error unknown_command(std::string_view command) {
 Error decode_error(std::string_view text) {
   constexpr size_t kLongest = 300;  // genuine texts are shorter, and the message is one line
   std::string shown(without_arguments(without_script_position(text)).substr(0, kLongest));
-  // The text is that of begin.lua.
-  if (contains(text, "WRONGTYPE an older rlock")) {
-    return {ErrorKind::wrong_type,
-            "an older rlock holds this lock or waits for it, and the two cannot share it: end that "
-            "run, "
-            "or update that rlock"};
-  }
   if (contains(text, "WRONGTYPE")) {
     return {ErrorKind::wrong_type, "a key of this lock is used for something else: " + shown};
   }

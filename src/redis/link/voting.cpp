@@ -1,7 +1,5 @@
 #include "redis/link/voting.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -11,6 +9,7 @@
 #include "lock/timing.hpp"
 #include "redis/link/info.hpp"
 #include "util/clock.hpp"
+#include "util/duration.hpp"
 #include "util/number.hpp"
 
 namespace rlock::redis {
@@ -37,15 +36,6 @@ std::optional<Error> check_duplicate(const InfoFields& info, const Server& serve
                                      "; a quorum needs independent servers"};
 }
 
-// The time in so many seconds from now: `07:12:33 UTC`.
-std::string clock_in(uint64_t seconds) {
-  time_t then = wall_seconds() + static_cast<time_t>(seconds);
-  tm utc{};
-  char text[32] = "";
-  if (gmtime_r(&then, &utc) != nullptr) strftime(text, sizeof text, "%H:%M:%S UTC", &utc);
-  return text;
-}
-
 std::optional<Error> check_uptime(const InfoFields& info, const Server& server) {
   auto uptime = uptime_in(info);
   if (!uptime) {
@@ -54,11 +44,14 @@ std::optional<Error> check_uptime(const InfoFields& info, const Server& server) 
         server.label() + " is not counted: its uptime is unknown (INFO denied or incomplete)"};
   }
   if (*uptime >= kRestartGuardSeconds) return std::nullopt;
-  // The uptime is rounded down to whole seconds, so this waits long enough.
-  const uint64_t left = kRestartGuardSeconds - *uptime;
+  // The uptime is rounded down to whole seconds, so this is late enough. Rounded up again, servers
+  // that started together have the same text.
+  const int64_t counted = wall_seconds() + static_cast<int64_t>(kRestartGuardSeconds - *uptime);
+  const std::string latest = util::format_utc((counted + 9) / 10 * 10);
   return Error{ErrorKind::unavailable,
-               server.label() + " is not counted until " + clock_in(left) + ": it started " +
-                   std::to_string(*uptime) + " s ago by its own clock and may have lost locks",
+               server.label() + ": not counted until it has run for " +
+                   std::to_string(kRestartGuardSeconds) + " s, at the latest by " + latest +
+                   ", because it may have lost locks",
                Retry::later};
 }
 

@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pwd.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -13,9 +15,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "redis/link/connection.hpp"
 #include "redis/local/local_process.hpp"
@@ -26,13 +32,14 @@
 namespace rlock::redis {
 namespace {
 
-// Locked by the server as long as it lives, so that no second one starts.
 constexpr char kLockFile[] = "rlock.lock";
 
 using util::Fd;
 
 constexpr Millis kStartLimit{10'000};
 constexpr Millis kPollInterval{5};
+// A server that does not listen and has slept for so long, in all, is not starting.
+constexpr Millis kAsleepLimit{500};
 
 Error folder_error(const std::string& folder, const std::string& why) {
   return {ErrorKind::config, "local: cannot use " + folder + ": " + why};
@@ -93,22 +100,82 @@ void sleep_briefly() {
   nanosleep(&time, nullptr);
 }
 
-// The lock, or none where another process has started the server meanwhile.
-Result<std::optional<Fd>> lock_or_server(const std::string& folder, const Address& address,
-                                         TimePoint deadline) {
+// What the server of a folder holds as long as it lives.
+struct Claim {
+  Fd lock;
+  Fd name;
+};
+
+// An abstract socket, which no cleaner of old files can remove. The folder above is named by its
+// inode: containers that share a network have paths of their own.
+std::optional<Address> name_address(const std::string& folder) {
+  std::unique_ptr<char, decltype(&free)> real(realpath(folder.c_str(), nullptr), &free);
+  const std::string path = real ? real.get() : folder;
+  const size_t slash = path.rfind('/');
+  struct stat above {};
+  if (stat(path.substr(0, slash + 1).c_str(), &above) != 0) return std::nullopt;
+  return unix_address(std::string(1, '\0') + "rlock:" + std::to_string(above.st_dev) + ":" +
+                      std::to_string(above.st_ino) + path.substr(slash));
+}
+
+// None where it is taken, or cannot be had at all: in a sandbox.
+Fd bind_name(const Address& address) {
+  Fd name(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const auto* to = reinterpret_cast<const sockaddr*>(&address.storage);
+  if (!name || bind(name.get(), to, address.length) != 0) return {};
+  return listen(name.get(), SOMAXCONN) == 0 ? std::move(name) : Fd();
+}
+
+// The server that has the name; 0: there is none of this user. Nobody accepts the connection.
+pid_t owner_of(const Address& name) {
+  ConnectAttempt attempt = start_connect(name);
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (attempt.state != ConnectState::connected ||
+      getsockopt(attempt.fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    return 0;
+  }
+  return peer.uid == geteuid() ? peer.pid : 0;
+}
+
+// A server that starts works, or waits for the processor or the disk.
+bool sleeps(pid_t server) {
+  const std::string path = "/proc/" + std::to_string(server) + "/stat";
+  Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  auto stat = file ? util::read_to_end(file, 4096) : Result<std::string>(std::string());
+  return stat && stat->find(") S ") != std::string::npos;
+}
+
+Error no_socket(const std::string& folder, pid_t server) {
+  const std::string pid = std::to_string(server);
+  return {ErrorKind::unavailable,
+          "local: the server of " + folder + (server > 0 ? " (pid " + pid + ")" : "") +
+              " does not listen on rlock.sock there, which may have been removed; end it with " +
+              (server > 0 ? "kill " + pid : "kill") + " when nothing runs under its locks"};
+}
+
+// None where another process has started the server meanwhile.
+Result<std::optional<Claim>> claim_or_server(const std::string& folder, const Address& address,
+                                             TimePoint deadline) {
   std::string path = folder + "/" + kLockFile;
   Fd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock) return folder_error(folder, "rlock.lock: " + std::string(std::strerror(errno)));
-  while (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (is_listening(address)) return std::optional<Fd>();
-    if (BootClock::now() >= deadline) {
-      return Error{ErrorKind::unavailable,
-                   "local: a server runs in " + folder + " but does not listen on its socket"};
-    }
+  const auto name = name_address(folder);
+  pid_t server = 0;
+  Millis asleep{0};
+  while (true) {
+    const bool locked = flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
+    if (is_listening(address)) return std::optional<Claim>();
+    Fd bound = locked && name ? bind_name(*name) : Fd();
+    // Also of a server whose lock file was removed. Another user who took the name keeps nobody
+    // out.
+    const pid_t owner = bound || !name ? 0 : owner_of(*name);
+    if (locked && owner == 0) return std::optional<Claim>({std::move(lock), std::move(bound)});
+    if (std::exchange(server, owner) != owner) asleep = Millis(0);
+    if (owner > 0 && sleeps(owner)) asleep += kPollInterval;
+    if (asleep >= kAsleepLimit || BootClock::now() >= deadline) return no_socket(folder, owner);
     sleep_briefly();
   }
-  if (is_listening(address)) return std::optional<Fd>();
-  return std::optional<Fd>(std::move(lock));
 }
 
 // False while the server still loads its data: then it answers LOADING.
@@ -167,22 +234,36 @@ Status check_disk_space(const Fd& lock, const std::string& folder) {
                "local: the server cannot write to " + folder + ": " + std::strerror(error)};
 }
 
-Status start_server(const Server& server, const std::string& folder, const Address& address) {
-  TimePoint deadline = BootClock::now() + kStartLimit;
-  TRY(auto lock, lock_or_server(folder, address, deadline));
-  if (!lock) return Done{};
+Status start_server(const Server& server, const std::string& folder, const Address& address,
+                    TimePoint deadline) {
+  TRY(auto claim, claim_or_server(folder, address, deadline));
+  if (!claim) return Done{};
   std::string program = find_server_program();
   if (program.empty()) {
     return Error{ErrorKind::config,
                  "local: redis-server or valkey-server must be on PATH (apt install redis-server)"};
   }
-  if (auto room = check_disk_space(*lock, folder); !room) return room;
+  if (auto room = check_disk_space(claim->lock, folder); !room) return room;
   std::string log_path = folder + "/rlock.log";
   Fd log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!log) return folder_error(folder, "rlock.log: " + std::string(std::strerror(errno)));
-  auto pid = start_local_process({program, folder, *lock, log});
+  auto pid = start_local_process({program, folder, claim->lock, claim->name, log});
   if (!pid) return std::move(pid).error();
   return await_server(server, *pid, log_path, deadline);
+}
+
+// For holders and waiters of a server that was killed, who ask again as long as they may.
+Status revive(Server server, const std::string& folder, const Address& address) {
+  if (is_listening(address)) return Done{};
+  server.revive = nullptr;
+  auto started = [&]() -> Status {
+    TRY_STATUS(safe_folder(folder, LocalStart::allowed));
+    return start_server(server, folder, address, BootClock::now() + server.connect_timeout);
+  }();
+  if (started) return started;
+  Error why = std::move(started).error();
+  why.retry = Retry::later;
+  return why;
 }
 
 }  // namespace
@@ -194,12 +275,47 @@ Result<Server> local_server(const std::string& requested, LocalStart start) {
   server.path = folder + "/rlock.sock";
   auto address = unix_address(server.path);
   if (!address) return folder_error(folder, "the path is too long for a socket (at most 96 bytes)");
-  if (is_listening(*address)) return server;
   if (start == LocalStart::forbidden) {
+    if (is_listening(*address)) return server;
     return Error{ErrorKind::unavailable, "local: no server is running in " + folder};
   }
-  TRY_STATUS(start_server(server, folder, *address));
+  if (!is_listening(*address)) {
+    TRY_STATUS(start_server(server, folder, *address, BootClock::now() + kStartLimit));
+  }
+  server.revive = [folder, address = *address](const Server& ended) {
+    return revive(ended, folder, address);
+  };
   return server;
+}
+
+Result<bool> stop_local_server(const std::string& requested) {
+  TRY(auto folder, requested.empty() ? default_folder() : Result<std::string>(requested));
+  if (access(folder.c_str(), F_OK) != 0) return false;
+  TRY_STATUS(check_folder(folder));
+  auto address = unix_address(folder + "/rlock.sock");
+  if (!address || !is_listening(*address)) {
+    const auto name = name_address(folder);
+    const pid_t hidden = name ? owner_of(*name) : 0;
+    if (hidden > 0) return no_socket(folder, hidden);
+    return false;
+  }
+  const pid_t pid = owner_of(*address);
+  const Fd process(pid > 0 ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1);
+  // Again, now that the pid cannot become another process.
+  if (pid == 0 || owner_of(*address) != pid || kill(pid, SIGTERM) != 0) {
+    return Error{ErrorKind::unavailable, "local: the server of " + folder +
+                                             " cannot be ended from here: it may run in "
+                                             "another container"};
+  }
+  const TimePoint deadline = BootClock::now() + kStartLimit;
+  while (kill(pid, 0) == 0 && !(process && has_exited(process))) {
+    if (!process) sleep_briefly();
+    if (BootClock::now() < deadline) continue;
+    return Error{ErrorKind::unavailable, "local: the server of " + folder + " (pid " +
+                                             std::to_string(pid) + ") does not end; see " + folder +
+                                             "/rlock.log"};
+  }
+  return true;
 }
 
 }  // namespace rlock::redis

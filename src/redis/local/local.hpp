@@ -17,4 +17,9 @@ enum class LocalStart { allowed, forbidden };
 // may be started.
 Result<Server> local_server(const std::string& folder, LocalStart start = LocalStart::allowed);
 
+// Ends that server with TERM, and waits for its end, at most 10 s; what it has stored stays in the
+// folder. False if none was running. ErrorKind::config: the folder is unsafe;
+// ErrorKind::unavailable: the server does not end, or is not of this pid namespace.
+Result<bool> stop_local_server(const std::string& folder);
+
 }  // namespace rlock::redis

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,19 +15,20 @@
 #include <optional>
 #include <string_view>
 
-#include "util/guard_socket.hpp"
+#include "util/exemption.hpp"
 
 namespace rlock::redis {
 namespace {
 
 using util::Fd;
 
-// The two descriptors that the server inherits besides 0-2; all higher ones are closed.
+// The descriptors that the server inherits besides 0-2; all higher ones are closed.
 constexpr int kLockFd = 3;
-constexpr int kReportFd = 4;
+constexpr int kNameFd = 4;
+constexpr int kReportFd = 5;
 
-// A limit that ends every server sooner or later.
-enum class FatalLimit { cpu_time, file_size };
+// What ends every server that is started here, sooner or later.
+enum class FatalLimit { cpu_time, file_size, contained };
 
 // Sent through the report pipe, which a successful exec closes.
 struct Report {
@@ -87,16 +89,19 @@ void reset_signals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-void arrange_descriptors(int null, int log, int lock, int report) {
+void arrange_descriptors(int null, int log, int lock, int name, int report) {
   // Duplicated to high numbers first: any of them may have the number that another one needs.
   null = fcntl(null, F_DUPFD_CLOEXEC, 10);
   log = fcntl(log, F_DUPFD_CLOEXEC, 10);
   lock = fcntl(lock, F_DUPFD_CLOEXEC, 10);
+  name = fcntl(name, F_DUPFD_CLOEXEC, 10);
   report = fcntl(report, F_DUPFD_CLOEXEC, 10);
   dup2(null, STDIN_FILENO);
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
   dup2(lock, kLockFd);
+  close(kNameFd);
+  dup2(name, kNameFd);
   dup3(report, kReportFd, O_CLOEXEC);
   if (close_range(kReportFd + 1, ~0U, 0) == 0) return;
   // Linux before 5.9.
@@ -108,7 +113,7 @@ struct Exec {
   const char* folder;
   char* const* argv;
   char* const* environment;
-  int null, log, lock, report;
+  int null, log, lock, name, report;
 };
 
 // The append-only file is rewritten long before it grows to this size.
@@ -144,13 +149,14 @@ std::optional<FatalLimit> lift_limits() {
 }
 
 [[noreturn]] void become_server(const Exec& exec) {
-  arrange_descriptors(exec.null, exec.log, exec.lock, exec.report);
+  arrange_descriptors(exec.null, exec.log, exec.lock, exec.name, exec.report);
+  listen(kNameFd, SOMAXCONN);  // from now on its peers get this pid
   reset_signals();
   umask(077);
   Report report{getpid()};
   report.limit = lift_limits();
+  if (!report.limit && !util::ask_guards_for_exemption()) report.limit = FatalLimit::contained;
   if (!report.limit && chdir(exec.folder) == 0) {
-    util::ask_guards_for_exemption();  // the end of a run must not end the server
     if (write(kReportFd, &report, sizeof report) < 0) _exit(1);
     execve(exec.argv[0], exec.argv, exec.environment);
   }
@@ -175,6 +181,11 @@ Error cannot_start(const std::string& program, int error) {
 }
 
 Error limit_error(FatalLimit limit) {
+  if (limit == FatalLimit::contained) {
+    return {ErrorKind::system,
+            "local: the run around this one (--contain) would end the server with itself; start it "
+            "before, for example by rlock status --url local:"};
+  }
   const char* which =
       limit == FatalLimit::cpu_time ? "CPU time (ulimit -Ht)" : "file size (ulimit -Hf)";
   return {ErrorKind::system,
@@ -219,8 +230,9 @@ Result<pid_t> start_local_process(const LocalProcess& process) {
   // Nothing from the caller's environment.
   char language[] = "LC_ALL=C";
   char* environment[] = {language, nullptr};
-  pid_t middle = fork_server({process.folder.c_str(), argv, environment, null.get(),
-                              process.log.get(), process.lock.get(), writing.get()});
+  pid_t middle =
+      fork_server({process.folder.c_str(), argv, environment, null.get(), process.log.get(),
+                   process.lock.get(), process.name.get(), writing.get()});
   if (middle < 0) return cannot_start(process.program, errno);
   writing.reset();
   while (waitpid(middle, nullptr, 0) < 0 && errno == EINTR) continue;

@@ -52,6 +52,7 @@ namespace rlock::redis {
   X(SSL_get0_param)                         \
   X(SSL_get_error)                          \
   X(SSL_get_verify_result)                  \
+  X(SSL_get0_peer_certificate)              \
   X(SSL_is_init_finished)                   \
   X(SSL_peek)                               \
   X(SSL_read)                               \
@@ -59,6 +60,8 @@ namespace rlock::redis {
   X(X509_VERIFY_PARAM_set1_ip_asc)          \
   X(X509_STORE_CTX_get_current_cert)        \
   X(X509_get_ext_d2i)                       \
+  X(X509_get0_notAfter)                     \
+  X(ASN1_TIME_to_tm)                        \
   X(GENERAL_NAMES_free)                     \
   X(GENERAL_NAME_get0_value)                \
   X(OPENSSL_sk_num)                         \

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -9,6 +11,13 @@
 
 // A password that may change while we run. Shared by all connections, on several threads.
 namespace rlock::redis {
+
+// Where a password may come from; the commands that rlock starts do not inherit them.
+inline constexpr const char* kPasswordVariables[] = {"RLOCK_PASSWORD", "REDISCLI_AUTH"};
+inline bool is_password_variable(std::string_view name) {
+  return std::find(std::begin(kPasswordVariables), std::end(kPasswordVariables), name) !=
+         std::end(kPasswordVariables);
+}
 
 class Secret {
  public:

@@ -28,13 +28,16 @@ Error failed(const std::string& why) {
   return {ErrorKind::config, "the password command " + why};
 }
 
-// Another password and the locks that we hold are kept from the command.
+// Other passwords and the locks that we hold are kept from the command.
+bool is_kept_back(std::string_view variable) {
+  const std::string_view name = variable.substr(0, variable.find('='));
+  return name == "RLOCK_HELD" || is_password_variable(name);
+}
+
 std::vector<char*> environment() {
   std::vector<char*> out;
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view text = *variable;
-    if (text.starts_with("RLOCK_PASSWORD=") || text.starts_with("RLOCK_HELD=")) continue;
-    out.push_back(*variable);
+    if (!is_kept_back(*variable)) out.push_back(*variable);
   }
   out.push_back(nullptr);
   return out;

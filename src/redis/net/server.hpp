@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "util/clock.hpp"
+#include "util/result.hpp"
 
 namespace rlock::redis {
 
@@ -37,6 +39,9 @@ struct Server {
   // Shared by all servers of a quorum, which are checked as members (redis/link/voting.hpp). Null
   // for a server that is not part of a quorum.
   std::shared_ptr<MemberRegistry> members;
+  // Of `local:`: called before each connect, starts the server if none is running, and may take a
+  // connect timeout. Null for a server elsewhere.
+  std::function<Status(const Server&)> revive;
   // The SHA-1 of the script that a member's connection is asked about when it is made: the one that
   // releases. Empty: none.
   std::string final_script;

@@ -31,6 +31,10 @@ class PlainStream final : public Stream {
   bool has_received() const override { return has_received_; }
   const char* timeout_reason() const override { return "no answer"; }
 
+  std::optional<std::chrono::system_clock::time_point> certificate_end() const override {
+    return std::nullopt;
+  }
+
   Error error() const override {
     return {ErrorKind::unavailable, std::strerror(error_), Retry::later};
   }

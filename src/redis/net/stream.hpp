@@ -2,8 +2,10 @@
 
 #include <poll.h>
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "redis/net/server.hpp"
@@ -33,6 +35,9 @@ class Stream {
 
   // What is missing from a peer that has not answered in time.
   virtual const char* timeout_reason() const = 0;
+
+  // When the peer's certificate expires; nothing without TLS, and before the handshake.
+  virtual std::optional<std::chrono::system_clock::time_point> certificate_end() const = 0;
 
   // Why the last call failed, without the name of the server. ErrorKind::denied: one side of TLS
   // does not trust the other.

@@ -202,8 +202,8 @@ Result<std::shared_ptr<const Tls>> Tls::make(const TlsOptions& options) {
   return std::shared_ptr<const Tls>(new Tls(std::move(parts)));
 }
 
-Verify Tls::verify() const {
-  return parts_->options.verify;
+const TlsOptions& Tls::options() const {
+  return parts_->options;
 }
 
 Result<std::unique_ptr<Stream>> Tls::wrap(util::Fd fd, const std::string& host) const {

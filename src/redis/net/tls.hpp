@@ -40,7 +40,7 @@ class Tls {
   // proved.
   Result<std::unique_ptr<Stream>> wrap(util::Fd fd, const std::string& host) const;
 
-  Verify verify() const;
+  const TlsOptions& options() const;
 
  private:
   struct Parts;

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <ctime>
 #include <new>
 #include <utility>
 
@@ -145,6 +146,15 @@ const char* TlsStream::timeout_reason() const {
   return ssl_.SSL_is_init_finished(session_.get()) != 0
              ? "no answer"
              : "no TLS handshake; is this a port without TLS?";
+}
+
+std::optional<std::chrono::system_clock::time_point> TlsStream::certificate_end() const {
+  const X509* certificate = ssl_.SSL_get0_peer_certificate(session_.get());
+  std::tm end{};
+  if (certificate == nullptr ||
+      ssl_.ASN1_TIME_to_tm(ssl_.X509_get0_notAfter(certificate), &end) != 1)
+    return std::nullopt;
+  return std::chrono::system_clock::from_time_t(timegm(&end));
 }
 
 Error TlsStream::error() const {

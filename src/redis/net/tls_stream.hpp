@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +47,7 @@ class TlsStream final : public Stream {
   pollfd wants(Sending sending) const override;
   bool has_received() const override { return has_received_; }
   const char* timeout_reason() const override;
+  std::optional<std::chrono::system_clock::time_point> certificate_end() const override;
   Error error() const override;
 
  private:

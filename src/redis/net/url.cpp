@@ -273,9 +273,8 @@ constexpr UrlScheme kUrlSchemes[] = {{"redis", tcp_url, Security::plain},
                                      {"rediss+cluster", cluster_url, Security::tls}};
 
 const UrlScheme* find_scheme(std::string_view scheme) {
-  const std::string name = util::lower_case(scheme);
   for (const UrlScheme& known : kUrlSchemes) {
-    if (known.scheme == name) return &known;
+    if (known.scheme == scheme) return &known;
   }
   return nullptr;
 }
@@ -340,6 +339,30 @@ Credentials own_credentials(const Url& url) {
   if (const auto* sentinel = std::get_if<SentinelUrl>(&url)) return sentinel->credentials;
   const auto* cluster = std::get_if<ClusterUrl>(&url);
   return cluster == nullptr ? Credentials{} : cluster->credentials;
+}
+
+bool mask_passwords(std::span<char> text) {
+  const std::string_view all(text.data(), text.size());
+  bool found = false;
+  auto mask = [&](size_t from, size_t to) {
+    std::fill(text.data() + from, text.data() + to, '*');
+    found = found || from < to;
+  };
+  for (size_t at = all.find("://"); at != all.npos; at = all.find("://", at)) {
+    at += 3;
+    const std::string_view url = all.substr(at, all.find_first_of(" \t\n", at) - at);
+    if (const size_t host = url.rfind('@'); host != url.npos) {
+      const size_t colon = url.find(':');
+      mask(at + (colon < host ? colon + 1 : 0), at + host);
+    }
+    constexpr std::string_view kKey = "password=";
+    if (size_t key = url.find(kKey); key != url.npos) {
+      key += kKey.size();
+      mask(at + key, at + std::min(url.find('&', key), url.size()));
+    }
+    at += url.size();
+  }
+  return found;
 }
 
 Result<std::vector<Url>> parse_urls(const std::vector<std::string>& texts) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -56,6 +57,10 @@ Result<Url> parse_url(std::string_view text);
 
 // User and password for its servers, empty where it has none; not those for the sentinels.
 Credentials own_credentials(const Url& url);
+
+// Writes asterisks over what is, or may be, a password in `text`: URLs, which may be malformed.
+// False: there is none.
+bool mask_passwords(std::span<char> text);
 
 // One URL, or at least three of different servers. ErrorKind::config for none at all,
 // ErrorKind::usage for two, for repeated servers and for a malformed one.

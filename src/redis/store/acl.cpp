@@ -12,7 +12,7 @@ namespace {
 using Commands = std::set<std::string>;
 
 // Sent outside the scripts. SETNAME is optional, but each denial would add a row to ACL LOG.
-constexpr std::string_view kDirect[] = {"evalsha", "eval",   "blpop",         "lrange",
+constexpr std::string_view kDirect[] = {"evalsha", "eval",   "blpop",
                                         "scan",    "select", "client|setname"};
 
 // Adds the command of each `call('COMMAND'` and `pcall('COMMAND'` in `text`, in lower case.

@@ -160,7 +160,8 @@ void read_counts(lock::Snapshot& snapshot, Item list) {
                        list.at(3).count(), list.at(4).count()};
   snapshot.failures_in_a_row = list.at(5).count();
   if (time_at(6).ms > 0) {
-    snapshot.last_failure = {time_at(6), std::max(Millis(0), span_of(list.at(7))), text_at(8)};
+    snapshot.last_failure = {time_at(6), std::max(Millis(0), span_of(list.at(7))), text_at(8),
+                             text_at(12)};
   }
   if (time_at(10).ms > 0) {
     const Millis took = bounded_span(time_at(10).ms - time_at(9).ms);
@@ -229,15 +230,25 @@ std::optional<lock::HistoryRow> history_row_of(std::string_view row) {
                 std::string(next_word(row)),
                 std::string(next_word(row))};
   split_note(run, row);
+  constexpr std::string_view kRenewed = "renewed:";
+  if (run.result.starts_with(kRenewed)) {
+    run.renewed = {util::parse_number<int64_t>(run.result.substr(kRenewed.size())).value_or(0)};
+    run.result = "-";
+  }
   return run;
 }
 
 }  // namespace
 
-std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply) {
+std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply,
+                                                 const std::string& asked) {
   Item item(&reply);
   std::string_view word = item.at(0).text();
+  const std::string_view what = word == "gone" ? item.at(1).text() : word;
+  if ((what == "done" || what == "failed") && asked.find("once") == asked.npos) return std::nullopt;
+  if (what == "superseded" && asked.find("supersede") == asked.npos) return std::nullopt;
   if (word == "granted") {
+    if (item.at(1).number() <= 0) return std::nullopt;
     return lock::Granted{
         {item.at(1).count()}, std::nullopt, item.at(2).count(), {item.at(3).count()}};
   }
@@ -349,7 +360,7 @@ std::optional<lock::Wake> decode_wake(const redisReply& reply) {
 }
 
 std::optional<std::vector<lock::HistoryRow>> decode_history(const redisReply& reply) {
-  Item list(&reply);
+  Item list = Item(&reply).at(10);
   if (!list.is_array()) return std::nullopt;
   std::vector<lock::HistoryRow> rows;
   for (size_t i = 0; i < list.size(); ++i) {

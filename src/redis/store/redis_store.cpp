@@ -181,8 +181,9 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
     words.push_back(number(call.forgotten.value));
   }
   return std::make_unique<Call<lock::AcquireReply>>(
-      *link_, std::move(words), action_on("acquire", call.name),
-      without_context<lock::AcquireReply, decode_acquire>, "", &scripts_.acquire);
+      *link_, std::move(words), action_on("acquire", call.name), decode_acquire,
+      std::string(call.once ? "once" : "") + (call.supersede ? "supersede" : ""),
+      &scripts_.acquire);
 }
 
 lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) {
@@ -274,12 +275,25 @@ lock::InFlight<lock::Forgotten> RedisStore::forget(const lock::ForgetCall& call)
       without_context<lock::Forgotten, decode_forget>, "", &scripts_.forget);
 }
 
-lock::InFlight<std::vector<lock::HistoryRow>> RedisStore::history(const lock::LockName& name,
-                                                                  uint64_t rows) {
-  std::vector<std::string> words{"LRANGE", base(name) + "history", "0", number(rows - 1)};
-  return std::make_unique<Call<std::vector<lock::HistoryRow>>>(
-      *link_, std::move(words), action_on("read the history of", name),
-      without_context<std::vector<lock::HistoryRow>, decode_history>, "", nullptr);
+std::vector<std::string> RedisStore::history_words(const lock::LockName& name,
+                                                   uint64_t rows) const {
+  return script_call(scripts_.inspect, name, {"0", "0", "0", "0", number(rows)});
+}
+
+lock::InFlight<lock::HistoryRows> RedisStore::history(const lock::LockName& name, uint64_t rows) {
+  return std::make_unique<Call<lock::HistoryRows>>(
+      *link_, history_words(name, rows), action_on("read the history of", name),
+      without_context<lock::HistoryRows, decode_history>, "", &scripts_.inspect);
+}
+
+lock::InFlight<std::vector<Result<lock::HistoryRows>>> RedisStore::histories(
+    const std::vector<lock::LockName>& names, uint64_t rows) {
+  std::vector<BatchCall<lock::HistoryRows>::Item> items;
+  for (const lock::LockName& name : names) {
+    items.push_back({history_words(name, rows), action_on("read the history of", name)});
+  }
+  return std::make_unique<BatchCall<lock::HistoryRows>>(*link_, std::move(items), scripts_.inspect,
+                                                        decode_history);
 }
 
 std::vector<std::string> RedisStore::scan(const std::string& cursor) const {

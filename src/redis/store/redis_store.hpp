@@ -38,6 +38,8 @@ class RedisStore : public lock::LockServer {
   lock::InFlight<lock::Forgotten> forget(const lock::ForgetCall& call) override;
   lock::InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName& name,
                                                         uint64_t rows) override;
+  lock::InFlight<std::vector<Result<lock::HistoryRows>>> histories(
+      const std::vector<lock::LockName>& names, uint64_t rows) override;
   lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
   lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName& name, const lock::Owner& owner,
                                            Millis slice) override;
@@ -52,6 +54,7 @@ class RedisStore : public lock::LockServer {
 
  private:
   std::string base(const lock::LockName& name) const;
+  std::vector<std::string> history_words(const lock::LockName& name, uint64_t rows) const;
   std::vector<std::string> inspect_words(const lock::InspectCall& call) const;
   std::vector<std::string> script_call(const lua::Script& script, const lock::LockName& name,
                                        std::vector<std::string> arguments) const;

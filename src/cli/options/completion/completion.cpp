@@ -41,7 +41,8 @@ OperandsRow operands_of(const CommandRow& command) {
   if (usage.find("NAME -- COMMAND") != usage.npos) return {Operands::name_and_command, {}};
   if (usage.find("NAME...") != usage.npos) return {Operands::names, {}};
   if (usage.find("NAME") != usage.npos) return {Operands::name, {}};
-  return {Operands::words, usage.substr(usage.rfind(' ') + 1)};
+  const std::string_view last = usage.substr(usage.rfind(' ') + 1);
+  return {Operands::words, last == "[options]" ? std::string_view() : last};
 }
 
 std::string escaped(std::string_view text, std::string_view characters) {

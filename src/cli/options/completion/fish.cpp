@@ -79,7 +79,7 @@ std::string operand_lines() {
     const std::string name(command.name);
     if (row.kind == Operands::names) {
       out += operand_line("__rlock_in " + name, "(__rlock_names)");
-    } else if (row.kind == Operands::words) {
+    } else if (row.kind == Operands::words && !row.words.empty()) {
       out += operand_line("__rlock_at_operand " + name, spaced(row.words));
     } else {
       one_name += " " + name;

@@ -63,7 +63,7 @@ std::string operands_spec(const CommandRow& command) {
     case Operands::name_and_command:
       return "'1: :_rlock_names' '2: :(--)'";
     case Operands::words:
-      return "'1:which:(" + spaced(row.words) + ")'";
+      return row.words.empty() ? "" : "'1:which:(" + spaced(row.words) + ")'";
   }
   return {};
 }

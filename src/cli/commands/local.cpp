@@ -1,0 +1,77 @@
+// `rlock local stop`: ends the private server of `local:`.
+#include "cli/commands/commands.hpp"
+#include "cli/commands/session.hpp"
+#include "cli/output/console.hpp"
+#include "cli/output/exit_code.hpp"
+#include "cli/output/messages.hpp"
+#include "cli/output/record.hpp"
+#include "cli/settings/connect.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+// For the URL `local:`, or where there is none.
+Result<redis::OpenOptions> local_settings(const Invocation& invocation) {
+  if (invocation.names != std::vector<std::string>{"stop"} || invocation.after_dashes) {
+    return Error{ErrorKind::usage, "local needs the word stop: rlock local stop"};
+  }
+  Choices choices = invocation.choices;
+  if (!choices.has(Opt::url) && !variable(system_getenv, "RLOCK_URL")) {
+    choices.set(Opt::url, {"local:"});
+  }
+  TRY(auto settings, connection_options(choices, system_getenv));
+  if (settings.urls.size() != 1 || !std::holds_alternative<redis::LocalUrl>(settings.urls[0])) {
+    return Error{ErrorKind::usage,
+                 "local stop ends the server of local:, but the URL names another one; use rlock "
+                 "--url local: local stop"};
+  }
+  settings.local_start = redis::LocalStart::forbidden;
+  return settings;
+}
+
+std::string lock_user(const lock::LockName& name, const lock::Snapshot& lock) {
+  std::string text = in_quotes(name.text()) + " is ";
+  if (!lock.holders.empty()) return text + holder_phrase(lock.holders.front(), TimeStyle::duration);
+  const std::string who =
+      lock.waiters.empty() ? "" : who_text(decode_record(lock.waiters.front().record));
+  return text + "waited for by " + (who.empty() ? "another client" : who);
+}
+
+// ErrorKind::busy while a lock is held or waited for.
+Status check_locks_free(Session& session) {
+  TRY(auto all, all_names(session, ListedNames::in_use));
+  std::vector<lock::LockName> names;
+  for (auto& [name, in_use] : all.names) names.push_back(std::move(name));
+  auto locks = inspect_first_waiter(session, names);
+  size_t used = 0;
+  std::string first;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!locks[i]) return locks[i].error();
+    if (locks[i]->holders.empty() && locks[i]->live_waiters == 0) continue;
+    if (++used == 1) first = lock_user(names[i], *locks[i]);
+  }
+  if (used == 0) return Done{};
+  return Error{ErrorKind::busy,
+               "the server was not stopped: " + first +
+                   (used > 1 ? " (and " + std::to_string(used - 1) + " more: rlock status)" : "")};
+}
+
+Result<bool> stop_server(const Invocation& invocation) {
+  TRY(auto settings, local_settings(invocation));
+  const std::string folder = std::get<redis::LocalUrl>(settings.urls[0]).folder;
+  if (auto session = Session::open(std::move(settings))) TRY_STATUS(check_locks_free(*session));
+  return redis::stop_local_server(folder);
+}
+
+}  // namespace
+
+int local_command(const Invocation& invocation) {
+  auto stopped = stop_server(invocation);
+  if (!stopped) return fail(stopped.error(), invocation.choices);
+  if (invocation.choices.has(Opt::quiet)) return kSuccess;
+  return print_result(*stopped ? "the server of local: has ended\n"
+                               : "no server of local: was running\n");
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,148 @@
+-- What an acquire may need to know: of the ACL, of owners that have ended, of what is done once, and of what supersedes
+-- others.
+local owner, given_ticket, limit, ttl, min_hold, responsive, queueing, max_queue, record, attempt, user, once_field,
+      once_span, asked_ago, max_failures, history_rows, supersede, forgotten = unpack(ARGV)
+limit, ttl, min_hold = tonumber(limit), tonumber(ttl), tonumber(min_hold)
+local stamp = 2 * (attempt or 0)
+local what
+
+-- The first command that a hold needs and an ACL denies; servers before 7.0 cannot check it, and one that raises an
+-- error other than for a command that it does not have is asked no further. Without BLPOP a waiter asks again instead.
+-- What it allows this user is known for an hour.
+function s.denied(verdict, is_known)
+  for _, command in ipairs(commands_on(HOLDERS, HOLDERS, HOLDERS, now)) do
+    local checked, result = pcall(redis.acl_check_cmd, unpack(command))
+    if checked and not result then return 'NOPERM this user has no permissions to run ' .. command[1] end
+    if not checked then
+      local why = type(result) == 'table' and result.err or tostring(result)
+      if not string.find(why, 'Invalid command passed', 1, true) then return nil end
+      if command[1] ~= 'BLPOP' then return 'ERR this server has no command ' .. command[1] end
+    end
+  end
+  if (user or '') == '' then return nil end
+  s.words = string.gsub(s.words, ' acl:%S+=(%d+)', function(until_ms) return not is_known(until_ms) and '' or nil end)
+  s.words = s.words .. verdict .. now + HOUR
+  s.changed = true
+end
+
+function s.what_once()
+  what = {field = once_field, span = tonumber(once_span), asked = math.max(0, now - asked_ago),
+          max = tonumber(max_failures)}
+  call('HLEN', ONCE)
+  local known = s.once_of(s.read_line(owner))
+  if known then what.asked = math.min(what.asked, known.asked) end
+  return what
+end
+
+-- With the token up to which everything was forgotten: a member of a quorum that was down does not know of it.
+function s.with_forgotten(reply)
+  reply[#reply + 1] = math.max(s.once_part().forgotten_token(), s.once_part().read_mark(what.field).forgotten)
+end
+
+function s.words_of_line()
+  return s.once_part().words(what) .. ((supersede or '') ~= '' and ' supersede=' .. supersede or '')
+end
+
+function s.ended_reply(ends)
+  local kind = s.kind_of(ends[1])
+  if kind == DONE and what then
+    local failures = tonumber(string.match(s.note_of(owner), '^failed (%d+)$'))
+    return s.once_part().decided(what) or failures and {'failed', failures} or {'gone', 'done', ''}
+  end
+  if kind and kind > REQUEUED then return {'gone', s.ended_as(kind), s.note_of(owner)} end
+  if s.kind_of(ends[2]) then return {'gone', 'released', ''} end
+  if s.is_late(owner, stamp) then return {'gone', 'cancelled', ''} end
+  return nil
+end
+
+-- Whether what it asks for is done, or failed too often, and nothing runs under its hold yet.
+function s.done_reply()
+  local line = s.held_until(owner) and s.read_line(owner)
+  return not (line and line.state ~= 'granted') and s.once_part().decided(what) or nil
+end
+
+-- Another server says that this was forgotten.
+function s.forget_as_others()
+  local mark, through = s.once_part().read_mark(what.field), s.once_part().agreed(forgotten)
+  if mark.ended > 0 and mark.token <= through then s.once_part().forget_mark(what, mark, through) end
+end
+
+-- Of the waiters that supersede others only one stays: that with the greatest number; without numbers the last one.
+function s.supersede_part()
+  local part = {}
+  local number = tonumber(supersede)
+  local function number_of(line) return tonumber(string.match(line.words, ' supersede=(%d+)')) end
+
+  local function other_one()
+    local other = s.once_part().read_mark('waits').record
+    return other ~= '' and other ~= owner and s.queue_ticket(other) and s.read_line(other) and other or nil
+  end
+
+  -- To one that is older than another that waits, or that was granted the lock before.
+  function part.superseded_reply()
+    local newest = number and s.once_part().read_mark('newest')
+    if newest and newest.token > number then return {'superseded', newest.record} end
+    local other = other_one()
+    if not other then return nil end
+    local line = s.read_line(other)
+    local its, older = number_of(line), false
+    if number and its then
+      older = number < its
+    else
+      older = tonumber(given_ticket) > 0 and tonumber(given_ticket) < tonumber(s.queue_ticket(other))
+    end
+    return older and {'superseded', line.record} or nil
+  end
+
+  -- A newer one has held the lock since this one was granted it: cancels the grant.
+  function part.overtaken(line)
+    local newest = number and line.state == 'granted' and s.once_part().read_mark('newest')
+    if not newest or newest.token <= number then return nil end
+    s.dismiss(owner, record, SUPERSEDED, newest.record)
+    s.admit()
+    return {'superseded', newest.record}
+  end
+
+  function part.replaces() return other_one() ~= nil end
+
+  local function replace(other) s.dismiss(other, s.read_line(other).record, SUPERSEDED, record) end
+
+  -- Joins the queue in the place of the older one, and returns its ticket; nil where there is none.
+  function part.take_over()
+    local other = other_one()
+    local ticket = other and tonumber(s.queue_ticket(other))
+    if other then replace(other) end
+    local waits = s.once_part().read_mark('waits')
+    waits.record = owner
+    s.once_part().write_mark({field = 'waits', span = 0}, waits)
+    return ticket
+  end
+
+  -- An older one that has come since the grant must not run after this one.
+  function part.note_newest()
+    if not number or not s.once_part().note_number(number, record) then return end
+    local other = other_one()
+    if other and (number_of(s.read_line(other)) or number) < number then replace(other) end
+  end
+  return part
+end
+
+-- A newcomer that is refused leaves no tombstone: a word shows that the last one was counted, in case it asks again.
+function s.note_refusal(is_done)
+  local counted = ' skipped=' .. string.sub(owner, 1, 8)
+  if string.match(s.words, ' skipped=%S+') == counted then return end
+  s.words = string.gsub(s.words, ' skipped=%S+', '') .. counted
+  s.note_skip(record, is_done)
+end
+
+-- It cancels its grant, and gives up its place in the queue.
+function s.leave_as_done(verdict)
+  s.once_part().keep_mark(what)
+  if s.queue_ticket(owner) or s.held_until(owner) then
+    s.dismiss_as_done(owner, record, verdict)
+  else
+    s.note_refusal(verdict[1] == 'done')
+  end
+  s.admit()
+end
+

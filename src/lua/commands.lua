@@ -1,0 +1,15 @@
+-- Every command that the scripts of the native format run, and BLPOP, each with arguments that the server takes: newer
+-- ones check their number where a script asks what an ACL allows. A command that needs memory comes first: after another
+-- write a full server no longer refuses it. Where one is denied, another still lets the keys end: ENDS is a time in ms.
+local function commands_on(set, hash, list, ends)
+  return {
+    {'ZADD', set, 1, 'a'}, {'PEXPIREAT', set, ends}, {'PEXPIRE', set, 60000}, {'PTTL', set}, {'EXISTS', set}, {'TIME'},
+    {'ZCARD', set}, {'ZCOUNT', set, '-inf', '+inf'}, {'ZRANGE', set, 0, -1}, {'ZRANGEBYSCORE', set, '-inf', '+inf'},
+    {'ZRANK', set, 'a'}, {'ZSCORE', set, 'a'}, {'ZMSCORE', set, 'a'}, {'ZREM', set, 'a'},
+    {'HSET', hash, 'a', 1}, {'HGET', hash, 'a'}, {'HGETALL', hash}, {'HMGET', hash, 'a'}, {'HEXISTS', hash, 'a'},
+    {'HLEN', hash}, {'HDEL', hash, 'a'},
+    {'LPUSH', list, 'b'}, {'LINDEX', list, 0}, {'LLEN', list}, {'LSET', list, 0, 'c'}, {'LTRIM', list, 1, 0},
+    {'BLPOP', list, 0}, {'SET', list, 'a'}, {'GET', list}, {'DEL', set, hash, list},
+  }
+end
+

@@ -1,0 +1,25 @@
+-- The build puts these numbers in the place of their names, in all scripts of the native protocol.
+CLAIM = 2000              -- a grant expires unless it is claimed within this time
+SLICE = 5000              -- a waiter near the head asks again so often, one far from it up to MOST_SLICES times as rarely
+HEARTBEAT = 15000         -- and is dropped unless it does within three of its slices
+NEAR = 64                 -- waiters that are near the head, and by how many places the slice grows
+MOST_SLICES = 4
+TOMBSTONE = 60000         -- how long the end of an owner is remembered, at least
+OVERDUE = 15000           -- how long a tombstone may stay that counts no more
+META_LIFE = 2592000000    -- 30 days. A lease that has ended is found for as long: by those who look, by the next writer,
+                          -- which lists and counts its run, and by a late renewal
+HOUR = 3600000
+RUNS = 100                -- rows in the history, unless the last run asked for another number
+LONGEST_KEPT = 4096       -- the record of a success is not kept where its row is longer
+SWEEP = 256               -- removed by one script, of holders, waiters and tombstones each
+MOST_SLOTS = 1024         -- of holders that are numbered
+-- Kinds of tombstones: the larger one replaces the smaller. An owner may come back up to REQUEUED. DONE: a waiter whose
+-- work was done by another, or failed too often; SUPERSEDED: one that a newer one replaced.
+EXPIRED = 0
+REQUEUED = 1
+WAS_RELEASED = 2
+CANCELLED = 3
+DONE = 4
+SUPERSEDED = 5
+REMOVED = 6
+FORCED = 7
