@@ -5,16 +5,13 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import statistics
 import subprocess
 import sys
 import threading
 import time
 
-from bench_server import redis_server
-
-from script_texts import KEYS, script_text
+from measuring import Scripts, Server, free_ports
 
 BUILD, ROUNDS = sys.argv[1], int(sys.argv[2])
 RLOCK = os.path.join(BUILD, "src", "rlock")
@@ -82,9 +79,7 @@ def certificate(folder):
 def whole_run_tls(client, folder):
     """As whole_run, over TLS with a verified certificate; redis-cli looks at the chain alone."""
     crt, key = certificate(folder)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
+    port = str(free_ports(1)[0])
     client.execute_command("CONFIG", "SET", "tls-cert-file", crt, "tls-key-file", key, "tls-auth-clients", "no",
                            "tls-ca-cert-file", crt)
     client.execute_command("CONFIG", "SET", "tls-port", port)
@@ -159,49 +154,26 @@ def handover(port, folder):
     print(f"  rlock : redis-py = {ratio:.3f}   (to reach: p50 2 ms, p99 5 ms)")
 
 
-class Scripts:
-    """The project's scripts as another client would call them."""
-
-    def __init__(self, client, name):
-        self.client = client
-        self.sha = {}
-        for script in ("acquire", "release"):
-            self.sha[script] = client.script_load(script_text(script))
-        self.keys = [f"rlock:{{{name}}}:{suffix}" for suffix in KEYS]
-
-    def acquire(self, owner, limit=1):
-        return self.client.evalsha(self.sha["acquire"], len(KEYS), *self.keys,
-                                   owner, 0, limit, 30000, 0, 1, "wait", "", "bench")
-
-    def release(self, owner):
-        return self.client.evalsha(self.sha["release"], len(KEYS), *self.keys, owner, "0", "released", "")
-
-
 def evalsha_us(client):
     return client.info("commandstats").get("cmdstat_evalsha", {"usec": 0})["usec"]
-
-
-def evalsha_calls(client):
-    stats = client.info("commandstats")
-    return sum(stats.get(name, {"calls": 0})["calls"] for name in ("cmdstat_evalsha", "cmdstat_eval"))
 
 
 def server_cost_with(client, waiters):
     """Server microseconds for release, claim, the request of the woken head and one newcomer."""
     client.flushall()
-    scripts = Scripts(client, f"crowd{waiters}")
+    scripts, name = Scripts(client), f"crowd{waiters}"
     owners = [secrets.token_hex(16) for _ in range(waiters + 1)]
     for owner in owners:
-        scripts.acquire(owner)
+        scripts.acquire(client, name, owner)
     costs = []
     for _ in range(ROUNDS):
         before = evalsha_us(client)
-        scripts.release(owners.pop(0))
-        scripts.acquire(owners[0])
-        scripts.acquire(owners[1])
+        scripts.release(client, name, owners.pop(0))
+        scripts.acquire(client, name, owners[0])
+        scripts.acquire(client, name, owners[1])
         costs.append(evalsha_us(client) - before)
         owners.append(secrets.token_hex(16))
-        scripts.acquire(owners[-1])
+        scripts.acquire(client, name, owners[-1])
     return statistics.median(costs)
 
 
@@ -215,15 +187,15 @@ def server_cost(client):
 def shared_cost_with(client, holders):
     """Server microseconds for one more shared holder to come and go beside the others."""
     client.flushall()
-    scripts = Scripts(client, f"readers{holders}")
+    scripts, name = Scripts(client), f"readers{holders}"
     for _ in range(holders):
-        scripts.acquire(secrets.token_hex(16), NO_LIMIT)
+        scripts.acquire(client, name, secrets.token_hex(16), NO_LIMIT)
     costs = []
     for _ in range(ROUNDS):
         owner = secrets.token_hex(16)
         before = evalsha_us(client)
-        scripts.acquire(owner, NO_LIMIT)
-        scripts.release(owner)
+        scripts.acquire(client, name, owner, NO_LIMIT)
+        scripts.release(client, name, owner)
         costs.append(evalsha_us(client) - before)
     return statistics.median(costs)
 
@@ -271,17 +243,17 @@ def quorum_run(ports):
 def quorum():
     """Five servers beside one of them, then with two of the five hanging."""
     with contextlib.ExitStack() as stack:
-        servers = [stack.enter_context(redis_server("--appendonly", "yes", "--appendfsync", "always"))
-                   for _ in range(5)]
-        ports = [port for port, _, _ in servers]
+        servers = [stack.enter_context(Server("--appendonly", "yes", "--appendfsync", "always", port=port))
+                   for port in free_ports(5)]
+        ports = [server.port for server in servers]
         times = {"one": [], "five": [], "five, two hang": []}
         timed(quorum_run(ports))
-        before = sum(evalsha_calls(client) for _, client, _ in servers)
+        before = sum(server.calls("evalsha", "eval") for server in servers)
         for _ in range(ROUNDS):
             times["one"].append(timed(quorum_run(ports[:1])))
             times["five"].append(timed(quorum_run(ports)))
-        calls = (sum(evalsha_calls(client) for _, client, _ in servers) - before) / ROUNDS - 2
-        hung = [client.info("server")["process_id"] for _, client, _ in servers[3:]]
+        calls = (sum(server.calls("evalsha", "eval") for server in servers) - before) / ROUNDS - 2
+        hung = [server.process.pid for server in servers[3:]]
         try:
             for pid in hung:
                 os.kill(pid, signal.SIGSTOP)
@@ -298,12 +270,12 @@ def quorum():
     print(f"  messages a grant and release: {calls:.1f}   (to reach: 13)")
 
 
-with redis_server() as (server_port, server_client, server_folder):
-    whole_run(server_port, server_folder)
-    whole_run_tls(server_client, server_folder)
-    handover(server_port, server_folder)
-    commands(server_port, server_client)
-    waiter_memory(server_port)
-    server_cost(server_client)
-    shared_cost(server_client)
+with Server(port=free_ports(1)[0]) as the_server:
+    whole_run(the_server.port, the_server.folder.name)
+    whole_run_tls(the_server.client, the_server.folder.name)
+    handover(the_server.port, the_server.folder.name)
+    commands(the_server.port, the_server.client)
+    waiter_memory(the_server.port)
+    server_cost(the_server.client)
+    shared_cost(the_server.client)
 quorum()

@@ -9,7 +9,7 @@ import threading
 import time
 
 import redis
-from bench_server import free_ports
+from measuring import free_ports
 
 BUILD = sys.argv[1]
 RLOCK = os.path.join(BUILD, "src", "rlock")

@@ -12,8 +12,7 @@ import sys
 import threading
 import time
 
-import bench_server
-from script_texts import KEYS, script_text
+from measuring import Scripts, Server, free_ports
 
 RLOCK = os.path.join(sys.argv[1], "src", "rlock")
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 30
@@ -81,10 +80,9 @@ class Lookers:
 
 def fill(client, names):
     """Each of them but the first is held, for an hour."""
-    sha = client.script_load(script_text("acquire"))
+    scripts = Scripts(client)
     for number in range(1, names):
-        keys = [f"rlock:{{reading/{number}}}:{part}" for part in KEYS]
-        client.evalsha(sha, len(keys), *keys, "ab" * 16, 0, 1, 3_600_000, 0, 1, "wait", "", "{}")
+        scripts.acquire(client, f"reading/{number}", "ab" * 16)
 
 
 def poll(process, names, over):
@@ -157,7 +155,7 @@ def idle_memory(port, client):
     print("bytes of an idle name:  " + "  ".join(f"{name} {size:,}" for name, size in sizes.items()))
 
 
-with bench_server.redis_server() as (server_port, server_client, _):
+with Server(port=free_ports(1)[0]) as server:
     for how_many in PACE:
-        look(server_port, server_client, how_many)
-    idle_memory(server_port, server_client)
+        look(server.port, server.client, how_many)
+    idle_memory(server.port, server.client)

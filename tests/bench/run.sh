@@ -21,5 +21,4 @@ compile_portable >>"$top/build/bench.log" 2>&1 || echo "The portable flavour can
 /usr/bin/python3 "$top/tests/bench/bench.py" "$build" "${1:-300}"
 /usr/bin/python3 "$top/tests/bench/server_time.py" "$build" "${1:-300}"
 /usr/bin/python3 "$top/tests/bench/fail_over.py" "$build"
-/usr/bin/python3 "$top/tests/bench/waiters.py"
 /usr/bin/python3 "$top/tests/bench/reading.py" "$build"

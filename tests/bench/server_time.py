@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 
-import bench_server
+from measuring import Server, free_ports
 
 ROUNDS = int(sys.argv[2])
 BINARIES = {"rlock": os.path.join(sys.argv[1], "src", "rlock")}
@@ -103,7 +103,7 @@ def hold_memory(port, client):
         print(f"memory at the server, {name}: an idle name {idle} bytes, a lone hold {held - idle} more")
 
 
-with bench_server.redis_server() as (server_port, server_client, _):
-    uncontended(server_port, server_client)
-    hand_over(server_port, server_client)
-    hold_memory(server_port, server_client)
+with Server(port=free_ports(1)[0]) as server:
+    uncontended(server.port, server.client)
+    hand_over(server.port, server.client)
+    hold_memory(server.port, server.client)

@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 
 import redis_talk
 
-META_LIFE_MS = 30 * 24 * 3600 * 1000  # a script that takes the usual way lets :meta live this long: that shows its time
+META_LIFE_MS = 30 * 24 * 3600 * 1000  # a script that lets :meta live this long shows its time
+CLAIM_MS = 2000  # so long a grant may be claimed
+TOMBSTONE_MS = 60 * 1000  # so long a tombstone counts, but for that of one who was forced out
+FORCED = 7  # an owner with such a tombstone has an operator's note as well, in another key
 
 
 @dataclass
@@ -156,23 +159,30 @@ def split_key(key):
 
 
 def folded_hold(words):
-    """Owner, token, ttl, end and slot or 0 of the hold that `SET holders` stores; nothing of a string that is not rlock's."""
+    """Owner, token, ttl, end, slot or 0, and whether it supersedes others, of the hold that `SET holders` stores; nothing of
+    a string that is not rlock's."""
     fields = words[2].split(" ", 8)
     if words[0].upper() != "SET" or split_key(words[1])[1] != "holders" or fields[0] != "1" or len(fields) < 9:
         return None
-    slot = fields[8].split(" ", 1)[0]
-    return fields[1], int(fields[3]), int(fields[5]), int(fields[7]), int(slot[5:]) if slot.startswith("slot=") else 0
+    more = fields[8].split("|", 1)[0].split()
+    slot = next((int(word[5:]) for word in more if word.startswith("slot=")), 0)
+    return fields[1], int(fields[3]), int(fields[5]), int(fields[7]), slot, any(word.startswith("supersede=") for word in more)
 
 
-def time_of(words):
-    """The ms at which a script ran, where this command of it shows that."""
+def time_of(words, known):
+    """The ms at which a script ran, where this command of it shows that; KNOWN: one before has shown it."""
     command, part = words[0].upper(), split_key(words[1])[1]
     if command == "PEXPIREAT" and part == "meta":
         return int(words[2]) - META_LIFE_MS
     if command == "SET" and (hold := folded_hold(words)):
         return hold[3] - hold[2]
+    if command == "ZADD" and part == "released":
+        # That of one who was forced out may count as long as the lease, by a script that has shown its time.
+        score = int(float(words[2]))
+        return None if known and score % 16 == FORCED else score // 16 - TOMBSTONE_MS
     if command == "LPUSH" and part == "history" and words[2].startswith("run "):
-        return int(words[2].split(" ", 4)[3])
+        _run, _token, _since, ended, how, _rest = words[2].split(" ", 5)
+        return int(ended) if how == "released" else None  # the others ended with their leases
     if command == "HSET" and part == "who":
         fields = dict(zip(words[2::2], words[3::2]))
         for name, text in fields.items():
@@ -180,7 +190,8 @@ def time_of(words):
             if name[0] == "+" and line[1] in ("granted", "waiting"):
                 return int(line[4])
             if name[0] == "+" and line[1] == "held" and entry.startswith("0=") and ";" not in entry:
-                return int(entry[2:]) - int(line[5])
+                # A claim, or a renewal, that leaves a short lease as long as the grant shows no time.
+                return int(entry[2:]) - int(line[5]) if int(entry[2:]) - int(line[4]) != CLAIM_MS else None
     return None
 
 
@@ -199,6 +210,8 @@ def entries_of(words):
         yield Entry(0, "token", hold[0], hold[1])
         if hold[4]:
             yield Entry(0, "slot", hold[0], hold[4])
+        if hold[5]:
+            yield Entry(0, "newest", hold[0])
     elif command == "ZREM" and part in takes:
         for owner in words[2:]:
             yield Entry(0, takes[part], owner)
@@ -241,7 +254,7 @@ class Ledger:
             self.settle()
         elif len(words) > 2 or name in ("DEL", "UNLINK"):
             lock = split_key(words[1])[0]
-            if (ms := time_of(words)) is not None:
+            if (ms := time_of(words, lock in self.timed)) is not None:
                 self.ms[lock] = ms
                 self.timed.add(lock)
             self.pending += [(lock, entry) for entry in entries_of(words)]

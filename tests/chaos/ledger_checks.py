@@ -1,10 +1,10 @@
 """O, Q and L: checks of the servers' own records: who had a lease, who waited, and when."""
 from excuses import Excuses
+from history import FORCED
 from violation import Violation
 
 LATE_MS = 1000  # until the next owner notices that a lease has ended
 FORGETTABLE = 1  # tombstones up to this kind (expired, requeued) let their owner come back
-FORCED = 7  # an owner with such a tombstone has an operator's note as well, in another key
 
 
 class Book:

@@ -34,7 +34,7 @@ VALIDATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../style/va
 STEP = 0.02  # s: how exact the nemesis is
 LOOK_EVERY = 2.0  # s, with --until-caught
 DRAIN = 120  # s: runs that wait without a limit get the lock first
-SETTLE = 90  # s: a lease and its grace, after which nothing of a waiter is left, also where no release arrived
+SETTLE = 90  # s: longer than any heartbeat: nobody waits any more, also where no release arrived
 TTLS = (1, 1.5, 2)  # s, on a machine that is quick
 QUICK = 0.05  # s for a run that does nothing; where it takes longer leases and faults last longer in proportion
 SLOWEST = 4  # times
@@ -60,7 +60,7 @@ def arguments():
     parser.add_argument("--every", type=float, default=0.5, help="mean seconds between two faults")
     parser.add_argument("--at-least", type=int, default=1,
                         help=f"holds: goes on until it has seen them, for up to {LONGER} times the seconds")
-    parser.add_argument("--until-caught", action="store_true", help="end at the first violation")
+    parser.add_argument("--until-caught", metavar="INVARIANT", help="end when it is broken, and look for no other")
     parser.add_argument("--keep", metavar="FOLDER", help="leave what was recorded there")
     missing = [name for name in ("RLOCK", "CHAOS_JOB", "CLOCK_LIBRARY") if name not in os.environ]
     if missing:
@@ -155,7 +155,7 @@ class Campaign:
         return able if not self.options.calm else []
 
     def inject_faults(self):
-        """Until the time is over; True when a look in between found a violation."""
+        """Until the time is over, or a look in between has found violations of the invariant asked for: these."""
         names = self.possible_faults()
         begin = clock.now()
         strike, look = begin, begin + LOOK_EVERY * 1e9
@@ -166,12 +166,13 @@ class Campaign:
                 self.nemesis.strike(self.chance.choice(names))
                 strike = clock.now() + self.chance.uniform(0.3, 1.7) * self.options.every * 1e9
             if self.options.until_caught and clock.now() >= look:
-                before, seen = seen, {str(violation) for violation in self.violations()}
+                before, seen = seen, {str(violation) for violation in self.violations()
+                                      if violation.invariant == self.options.until_caught}
                 if before & seen:
-                    return True
+                    return sorted(before & seen)
                 look = clock.now() + LOOK_EVERY * 1e9
             time.sleep(STEP)
-        return False
+        return []
 
     def goes_on(self, seconds):
         """Also beyond the seconds asked for, where this machine was too busy to show enough in them."""
@@ -226,8 +227,12 @@ class Campaign:
         self.pacemaker.start()
         with contextlib.ExitStack() as end:
             self.build(end)
-            if not self.inject_faults():
+            caught = self.inject_faults()
+            if not caught:
                 self.drain()
+        if caught:  # what is ended now did not end by itself
+            print("\n".join(f"violation {violation}" for violation in caught))
+            return 1
         return self.report()
 
     def report(self):

@@ -78,8 +78,8 @@ class Node:
     def leftovers(self):
         keys = self.call("KEYS", "*")
         wrong = [f"{key} lives for ever" for key in keys if self.call("PTTL", key) == -1]
-        wrong += [f"{key} still has members" for key in keys
-                  if key.endswith((":queue", ":alive")) and self.call("ZCARD", key) > 0]
+        now = int(self.call("TIME")[0]) * 1000
+        wrong += [f"{key} still has waiters" for key in keys if key.endswith(":alive") and self.call("ZCOUNT", key, now, "+inf") > 0]
         return wrong + [f"a connection is left: {line}" for line in self.clients()]
 
     def clients(self):

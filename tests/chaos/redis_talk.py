@@ -9,7 +9,7 @@ class Refused(Exception):
 def encode(words):
     parts = [b"*%d\r\n" % len(words)]
     for word in words:
-        data = word.encode()
+        data = str(word).encode()
         parts.append(b"$%d\r\n%s\r\n" % (len(data), data))
     return b"".join(parts)
 

@@ -106,7 +106,7 @@ try() {
   own --requirepass right
   local other
   for other in RLOCK_PASSWORD REDISCLI_AUTH; do
-    run -0 --separate-stderr env RLOCK_USER=other "$other=other" rlock run -u "unix://:right@$own_server/s" job -- true
+    run -0 --separate-stderr env RLOCK_USER=other "$other=other" rlock run -q -u "unix://:right@$own_server/s" job -- true
     silent
     run -77 env "$other=other" RLOCK_URL="unix://:right@$own_server/s" rlock run job -- true
   done

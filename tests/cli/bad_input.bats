@@ -26,6 +26,23 @@ teardown_file() {
   done
 }
 
+@test "names: what makes a pattern is refused with the reason, by each command that takes one lock" {
+  local name words owner=00000000000000000000000000000000
+  for name in 'a*' 'a?' '[a]'; do
+    refused run "$name" -- touch started
+    says "they make a pattern"
+    for words in acquire queue history forget 'force-unlock --yes' "renew --owner $owner" "release --owner $owner"; do
+      # shellcheck disable=SC2086 # words
+      refused $words "$name"
+      says "they make a pattern"
+    done
+  done
+  run -3 rlock check 'a*'
+  [[ $output == *"they make a pattern"* ]] || fail "$output"
+  refused status -q 'a*'
+  for words in status watch metrics; do refused "$words" '[a]*'; done
+}
+
 @test "durations: signs, words, units out of order, no number, far too long" {
   local bad option
   for option in --ttl --wait --max-run --kill-after --connect-timeout; do
@@ -69,13 +86,6 @@ teardown_file() {
   run -64 rlock
 }
 
-@test "a mistyped word is answered with a suggestion" {
-  refused run --nonblok name -- touch started
-  [[ $stderr == *--nonblock* ]] || fail "$stderr"
-  refused statsu
-  [[ $stderr == *status* ]] || fail "$stderr"
-}
-
 @test "run: no name, no command, two names, -c with a command, an empty command" {
   refused run
   refused run -- touch started
@@ -85,7 +95,6 @@ teardown_file() {
   refused run name other -- touch started
   refused run name touch started
   refused run name -c 'touch started' -- touch started
-  refused queue
   refused queue one two
   refused force-unlock --yes
 }
@@ -139,14 +148,6 @@ teardown_file() {
   done
 }
 
-@test "forgotten quotes after -c, and --json with run, are refused with what to write instead" {
-  run -64 --separate-stderr rlock run text -c echo hi
-  says "rlock run NAME -c 'echo hi'"
-  run -64 --separate-stderr rlock run --json text -- true
-  says --json --event-log
-  [ -z "$output" ]
-}
-
 @test "rlock version, -V and --version are one" {
   run -0 rlock --version
   [[ $output == "rlock "* ]]
@@ -169,6 +170,6 @@ teardown_file() {
   says "rlock doctor"
   run -69 --separate-stderr rlock status -u "$nobody" --connect-timeout 0.1
   says "rlock doctor"
-  run -77 --separate-stderr rlock run -u "unix://nobody:wrong@$SERVER/s" x -- true
+  run -77 --separate-stderr rlock run -q -u "unix://nobody:wrong@$SERVER/s" x -- true
   says "rlock doctor"
 }

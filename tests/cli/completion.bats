@@ -44,6 +44,7 @@ remember() {
   becomes 'rlock run --on-lost ig\t' 'rlock run --on-lost ignore'
   becomes 'rlock run --on-lost=ig\t' 'rlock run --on-lost=ignore'
   becomes 'rlock completion fi\t' 'rlock completion fish'
+  becomes 'rlock local st\t' 'rlock local stop'
 }
 
 @test "an option of another command is not offered" {
@@ -77,6 +78,15 @@ remember() {
   local url=$RLOCK_URL
   unset RLOCK_URL
   becomes "rlock -u $url run nigh\t" "rlock -u $url run nightly"
+}
+
+@test "force-unlock offers the locks that are held, no others" {
+  own
+  remember free-now
+  rlock acquire frozen --ttl 10m >/dev/null
+  run -0 rlock __complete force-unlock
+  [ "$output" = frozen ] || fail "$output"
+  becomes 'rlock force-unlock fr\t' 'rlock force-unlock frozen'
 }
 
 @test "names that a shell could stumble over are quoted, and run nothing" {

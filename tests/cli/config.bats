@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 load helpers/helpers
+load helpers/steps
 
 # rlock.toml: settings that neither a flag nor the environment gives come from the user's file, then from the
 # machine's.
@@ -227,16 +228,6 @@ EOT
   [ ! -e started ]
 }
 
-@test "no message shows a password" {
-  local line
-  for line in 'password = canary' 'password = "canary' 'password = ["canary"]' 'passwort = "canary"' \
-    'url = "redis://:canary@h:x"' 'url = redis://:canary@h' 'url = ["redis://:canary@a", "redis://:canary@b"]'; do
-    configure "$user_file" <<<"$line"
-    RLOCK_URL='' refused "$user_file:1:"
-    [[ $output$stderr != *canary* ]] || fail "$stderr"
-  done
-}
-
 @test "as with ssh, a user's file that others can write is refused" {
   configure "$user_file" <<<'prefix = "x:"'
   chmod 664 "$user_file"
@@ -264,4 +255,71 @@ EOT
     $nobody /home/rlock status 2>/home/said || code=$?
     [ "$code" -eq 69 ]
   '
+}
+
+# hides PID: neither its command line nor its environment has the password.
+hides() {
+  local file
+  for file in cmdline environ; do
+    grep -qa RLOCK "/proc/$1/environ" || fail "$1: no environment"
+    if grep -qa canary "/proc/$1/$file"; then fail "$1: $file: $(tr '\0' ' ' <"/proc/$1/$file")"; fi
+  done
+}
+
+@test "a password in --url or in the environment is not shown by /proc, of rlock, its guard or its renewer, and nested runs work" {
+  own --requirepass canary
+  local url="unix://:canary@$own_server/s" process
+  export RLOCK_URL=$url RLOCK_PASSWORD=canary REDISCLI_AUTH=canary
+  start rlock run --url "$url" -q job -- sh -c 'rlock run job -- touch started && exec sleep 1000'
+  eventually test -e started
+  hides "$!"
+  process=$(pgrep -P "$!")
+  hides "$process"
+  job
+  rlock acquire steps --renew-while "$job" >owner
+  process=$(renewers steps)
+  hides "$process"
+  rlock release steps --owner "$(cat owner)"
+}
+
+@test "a password in --url is warned of once, and not with -q; one in the environment is not" {
+  own --requirepass canary
+  run -0 --separate-stderr rlock run --url "unix://:canary@$own_server/s" job -- true
+  [ "$(grep -c -- '--url contains a password.*--password-file' <<<"$stderr")" -eq 1 ] || fail "$stderr"
+  [[ $stderr != *canary* ]]
+  run -0 --separate-stderr rlock run -q --url "unix://:canary@$own_server/s" job -- true
+  silent
+  RLOCK_URL="unix://:canary@$own_server/s" run -0 --separate-stderr rlock run job -- true
+  silent
+}
+
+# setting NAME: its value and where it comes from.
+setting() { rlock config --json | jq -r --arg name "$1" '.settings[] | select(.setting == $name) | "\(.value) \(.source) \(.place)"'; }
+
+@test "config shows each setting and its source, and no password" {
+  configure "$user_file" <<<$'prefix = "mine:"\npassword = "canary"\n[run]\nwait = "10m"'
+  export RLOCK_URL="redis://me:canary@db1/2"
+  [ "$(setting url)" = "redis://me:******@db1/2 environment RLOCK_URL" ]
+  [ "$(setting prefix)" = "mine: file $user_file:1" ]
+  [ "$(setting wait)" = "10m file $user_file:4" ]
+  [ "$(setting connect-timeout)" = "2s default null" ]
+  [ "$(setting cert)" = "null default null" ]
+  # The URL has its own.
+  [ "$(setting password)" = "" ]
+  export RLOCK_URL=redis://db1
+  [ "$(setting password)" = "(hidden) file $user_file:2" ]
+  REDISCLI_AUTH=canary run -0 setting password
+  [ "$output" = "(hidden) environment REDISCLI_AUTH" ]
+  run -0 rlock config --prefix given:
+  [[ $output =~ prefix\ +given:\ +--prefix ]] || fail "$output"
+  [[ $output =~ run.wait\ +10m\ +"$user_file:4" ]] || fail "$output"
+  [[ $output != *canary* ]]
+}
+
+@test "config needs no server and no URL; it refuses a file that cannot be used, and words" {
+  RLOCK_URL='' run -0 rlock config
+  [[ $output =~ url\ +-\ +default ]] || fail "$output"
+  configure "$user_file" <<<'ttl = "1s"'
+  run -78 rlock config
+  run -64 rlock config nightly --config /dev/null
 }

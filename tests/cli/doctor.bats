@@ -25,6 +25,15 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   [ "$(grep -E '^  (ok|warn|fail) ' <<<"$output" | grep -cv ' version ')" -eq 0 ]
 }
 
+@test "the doctor says whether --contain works here, which is never a fault" {
+  run -0 rlock doctor --json
+  local works="rlock run --contain works on this host"
+  rlock run --contain c -- true || works="cannot contain the command: "
+  [[ $(jq -r .contain.detail <<<"$output") == "$works"* ]] || fail "$output"
+  run -0 strace -qq -o /dev/null -e trace=clone3 -e inject=clone3:error=ENOSYS rlock doctor
+  [[ $output == *"this host"*"ok    contain"*"cannot contain the command: "*"not implemented"* ]] || fail "$output"
+}
+
 @test "nobody answers, or a server that is silent: fail, exit 1, and what to do" {
   run -1 rlock doctor -u "unix://$here/nobody"
   [[ $output == *"fail  reachable"*"No such file"*"->"* ]] || fail "$output"
@@ -53,7 +62,7 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   [ "$(state commands)" = ok ]
   run -0 rlock run job -- true
   run -0 rlock run -w 30 job -- true
-  for command in evalsha blpop scan lrange time exists del zadd zrem zcard zcount zrange zrangebyscore zrank zscore \
+  for command in eval evalsha blpop scan lrange time exists del zadd zrem zcard zcount zrange zrangebyscore zrank zscore \
     zmscore hset hget hmget hdel hlen hexists lpush ltrim lindex lset llen get set pexpire pexpireat pttl; do
     redis acl setuser least "-$command" >/dev/null
     run -1 rlock doctor
@@ -61,6 +70,82 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
     redis acl setuser least "+$command" >/dev/null
   done
   [[ $(rlock doctor) == *"warn  version"*"+info"* ]]
+}
+
+# mends CHECK: its advice, pasted into a shell, is accepted by the server, and CHECK is then ok, or not reported any more.
+mends() {
+  local advised
+  [ "$(state "$1")" != ok ]
+  advised=$(advice "$1")
+  [[ $advised == redis-cli* ]] || fail "$1: $advised"
+  run -0 sh -c "$advised"
+  [ "$(sort -u <<<"$output")" = OK ] || fail "$1: $advised: $output"
+  [[ $(state "$1") =~ ^(ok|)$ ]] || fail "$1 after $advised: $(rlock doctor)"
+}
+
+@test "what doctor advises about a user's rights mends them, and takes no other right away" {
+  own
+  local rule rights fault
+  rule=$(rlock doctor --json | jq -r .acl_rule)
+  for rights in "keys ~other:* +@all" "keys ${rule/rlock:/other:}" "commands $rule -eval" "commands $rule -zadd -blpop" \
+    "commands ~rlock:* -@all +get" "access $rule -select"; do
+    fault=${rights%% *}
+    # shellcheck disable=SC2086
+    redis acl setuser 'us$er' reset on '>pw' ${rights#* } >/dev/null
+    export RLOCK_URL="unix://us\$er:pw@$own_server/s"
+    [ "$fault" != access ] || RLOCK_URL+="?db=2"
+    run -1 rlock doctor
+    [[ $output != *"'ping'"* ]] || fail "$rights: $output"
+    mends "$fault"
+    run -0 rlock run job -- true
+  done
+  export RLOCK_URL="unix://$own_server/s"
+  redis acl setuser default -zadd >/dev/null
+  mends commands
+  [ "$(redis config get save | wc -l)" -eq 2 ]
+}
+
+@test "doctor names the keys that the ACL refuses, with the prefix that rlock used" {
+  own
+  redis acl setuser limited on '>pw' '~team:*' +@all >/dev/null
+  export RLOCK_URL="unix://limited:pw@$own_server/s"
+  run -1 rlock doctor
+  [[ $output == *'fail  keys'*'keys that begin with "rlock:"'* ]] || fail "$output"
+  run -1 rlock doctor --prefix other:
+  [[ $output == *'fail  keys'*'keys that begin with "other:"'* ]] || fail "$output"
+  run -0 rlock doctor --prefix team:
+}
+
+@test "what doctor advises about the server's settings mends them, also for the time after a restart" {
+  own_server=$(mktemp -d)
+  printf '%s\n' 'port 0' 'daemonize yes' 'save ""' 'maxmemory-policy allkeys-lru' "dir $own_server" \
+    "unixsocket $own_server/s" "pidfile $own_server/pid" "logfile $own_server/log" >"$own_server/conf"
+  export RLOCK_URL="unix://$own_server/s" SERVER=$own_server
+  redis-server "$own_server/conf" 3>&- 4>&-
+  eventually test -S "$own_server/s"
+  mends eviction
+  mends persistence
+  eventually grep -q '^appendfsync always' "$own_server/conf"
+  end_server "$own_server"
+  rm -f "$own_server/s" "$own_server/pid"
+  redis-server "$own_server/conf" 3>&- 4>&-
+  eventually test -S "$own_server/s"
+  [ "$(state eviction) $(state persistence)" = "ok ok" ]
+}
+
+@test "a server without a configuration file: the advice says that it lasts until the next restart" {
+  own --maxmemory-policy allkeys-lru
+  [[ $(advice eviction) == *"# until the server restarts"* ]]
+  mends eviction
+  mends persistence
+}
+
+@test "doctor says where the URL comes from" {
+  [[ $(rlock doctor) == "the URL comes from RLOCK_URL"* ]]
+  [[ $(rlock doctor --url "$RLOCK_URL") == "the URL comes from --url"* ]]
+  printf 'prefix = "a:"\nurl = "%s"\n' "$RLOCK_URL" >rlock.toml
+  RLOCK_URL='' run rlock doctor --config "$PWD/rlock.toml" --json
+  [ "$(jq -r .url_place <<<"$output")" = "$PWD/rlock.toml:2" ]
 }
 
 @test "an old version fails" {
@@ -142,8 +227,8 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   local folder advice
   folder=$(mktemp -d)
   run -0 rlock doctor -u "local:$folder"
-  advice=$(grep -o "redis-cli -s .* shutdown" <<<"$output")
-  $advice
+  advice=$(grep -o "rlock local stop" <<<"$output")
+  RLOCK_URL=local:$folder run -0 bash -c "$advice"
   [ ! -S "$folder/rlock.sock" ]
   rm -rf "$folder"
 }

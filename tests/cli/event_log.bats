@@ -18,6 +18,19 @@ events() { jq -r .event "$1" | paste -sd ' '; }
     .[1].held_ms >= 200 and .[2].held_ms >= .[1].held_ms and (.[1] | has("waited_ms") | not)' log || fail "$(cat log)"
 }
 
+@test "each event has user, command, reason and server; the end of the command its code or signal" {
+  run -7 rlock run --reason why --event-log log said -- sh -c 'exit 7'
+  jq -se --arg user "$(id -un)" 'all(.[]; .schema == 1 and .user == $user and .command == "sh -c '"'exit 7'"'" and
+    .reason == "why" and (.server | length) > 0) and .[1].exit_code == 7 and (.[1] | has("signal") | not)' log || fail "$(cat log)"
+  run -137 rlock run --hide-command --event-log killed said -- sh -c 'kill -KILL $$'
+  jq -se '.[0].command == null and .[1].signal == 9 and (.[1] | has("exit_code") | not)' killed || fail "$(cat killed)"
+}
+
+@test "a log that cannot be opened is a warning, and the command runs" {
+  run -3 --separate-stderr rlock run --event-log none/log unwritten -- sh -c 'exit 3'
+  says 'warning: "unwritten": cannot open the event log "none/log": No such file or directory; no events of this run are written'
+}
+
 @test "a skip, a wait that timed out, a waiter that was removed or interrupted: each is an event" {
   hold taken --reason "nightly import"
   run -75 rlock run -n --event-log skipped taken -- true

@@ -134,7 +134,7 @@ answered() {
 
 @test "servers of a quorum that may not vote yet count as answering, also if the others are silent" {
   quorum 3 --appendonly no
-  answered "is not counted until" -n
+  answered "not counted until" -n
   signal_server STOP 3
   answered "" -n
   answered "" -n --format plain

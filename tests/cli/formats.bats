@@ -33,7 +33,7 @@ absent() { [ "$(redis exists "$1")" -eq 0 ]; }
   for form in "${forms[@]}"; do
     hold "$form" --format "$form"
     run -75 --separate-stderr rlock run -n --format "$form" "$form" -- touch started
-    says "$form" busy "held by owner $(rlock status --json "$form" | jq -r '.locks[0].holders[0].owner')"
+    says "$form" busy "held by owner $(rlock status --format "$form" --json "$form" | jq -r '.locks[0].holders[0].owner')"
     run -75 rlock run -w 300ms --format "$form" "$form" -- touch started
     run -9 rlock run -n -E 9 --format "$form" "$form" -- touch started
     let_go "$form"
@@ -57,6 +57,12 @@ absent() { [ "$(redis exists "$1")" -eq 0 ]; }
 }
 
 subscribed() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{redisson}' | tail -n 1)" -eq 1 ]; }
+
+@test "a key without a value is held by a client without an owner id" {
+  redis set blank '' px 60000 >/dev/null
+  run -75 --separate-stderr rlock run -n --format plain blank -- touch started
+  says "held by a client without an owner id;"
+}
 
 @test "the lease is renewed while the command runs" {
   local form
@@ -99,17 +105,18 @@ listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' |
   run -0 rlock run -w 20 --format redisson old -- true
 }
 
-@test "status without --format recognises other formats by type, shape and expiry, and nothing else" {
+@test "status shows a lock of another format only with --format" {
   redis set p stranger px 60000 >/dev/null
-  [ "$(looks p)" = '["held","plain","stranger"]' ]
+  [ "$(looks p)" = '["free","native",null]' ]
+  [ "$(looks --format plain p)" = '["held","plain","stranger"]' ]
   redis hset r uuid:31 2 >/dev/null
   redis pexpire r 60000 >/dev/null
-  [ "$(looks r)" = '["held","redisson","uuid:31"]' ]
-  [ "$(rlock status --json r | jq -c '.locks[0] | [.waiters] + [.holders[0] | .token, .host, .pid, .user,
+  [ "$(looks --format redisson r)" = '["held","redisson","uuid:31"]' ]
+  [ "$(rlock status --format redisson --json r | jq -c '.locks[0] | [.waiters] + [.holders[0] | .token, .host, .pid, .user,
     .command, .since, .held_ms, .entries]')" = '[null,null,null,null,null,null,null,null,2]' ]
-  run -0 rlock status p
+  run -0 rlock status --format plain p
   [[ $output == *"plain format"*"held by  unknown"*"owner    stranger"* ]]
-  run -0 rlock status -q p
+  run -1 rlock status -q p
   run -0 rlock status -q --format plain --owner stranger p
   run -1 rlock status -q --format plain --owner other p
 }
@@ -136,13 +143,13 @@ listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' |
   redis del value two words list >/dev/null
 }
 
-@test "a native lock of the same name comes first" {
+@test "a native lock of the same name is another lock" {
   redis set both stranger px 60000 >/dev/null
   hold both
   [[ $(looks both) == '["held","native",'* ]]
   [ "$(looks --format plain both)" = '["held","plain","stranger"]' ]
   let_go both
-  [ "$(looks both)" = '["held","plain","stranger"]' ]
+  [ "$(looks both)" = '["free","native",null]' ]
 }
 
 @test "force-unlock frees what was shown and nothing else, and says that the holder is not notified" {
@@ -162,14 +169,14 @@ listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' |
   [[ $output == *"not held"* ]]
 }
 
-@test "a lock found by its shape is named by the owner that status prints; no token names it" {
+@test "a lock of another format is named by the owner that status prints; no token names it" {
   redis set p host:123 px 60000 >/dev/null
   redis hset r uuid:31 1 >/dev/null
   redis pexpire r 60000 >/dev/null
-  run -0 rlock status -q --owner host:123 p
-  run -1 rlock status -q --owner host:124 p
+  run -0 rlock status -q --format plain --owner host:123 p
+  run -1 rlock status -q --format plain --owner host:124 p
   run -75 --separate-stderr rlock force-unlock p --owner host:124 --yes
-  local name
+  local name format=plain
   for name in p r; do
     run -64 --separate-stderr rlock force-unlock "$name" --token 0 --yes
     says --token
@@ -178,8 +185,9 @@ listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' |
     run -64 --separate-stderr rlock force-unlock "$name" --owner '' --yes
     says --owner
     exists "$name"
-    run -0 rlock force-unlock "$name" --owner "$(rlock status --json "$name" | jq -r '.locks[0].holders[0].owner')" --yes
+    run -0 rlock force-unlock "$name" --owner "$(rlock status --format "$format" --json "$name" | jq -r '.locks[0].holders[0].owner')" --yes
     absent "$name"
+    format=redisson
   done
 }
 

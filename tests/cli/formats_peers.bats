@@ -40,7 +40,7 @@ excludes_both_ways() {
   [ -n "$token" ]
   run -75 rlock run -n --format "$format" theirs -- touch started
   [ ! -e started ]
-  [ "$(rlock status --json theirs | jq -r '.locks[0] | .format + " " + .holders[0].owner')" = "$format $token" ]
+  [ "$(rlock status --format "$format" --json theirs | jq -r '.locks[0] | .format + " " + .holders[0].owner')" = "$format $token" ]
   stranger=00000000000000000000000000000000
   run -76 rlock renew --format "$format" --ttl 600 --owner "$stranger" theirs
   run -76 rlock release --format "$format" --owner "$stranger" theirs

@@ -56,7 +56,7 @@ past() { rlock history --json "$1" | jq -c "$2"; }
   rlock history --json busy | jq -e --arg user "$(id -un)" --arg host "$(hostname)" \
     '.skips | .count == 1 and .first == .last and .user == $user and .host == $host'
   run -0 rlock history busy
-  [[ ${lines[1]} == *"1 skip "* && ${lines[3]} == *"2 skips"* ]] || fail "$output"
+  [[ ${lines[1]} == *"1 skip "* && ${lines[2]} == *"2 skips"* ]] || fail "$output"
   rlock release busy --owner "$owner"
 }
 
@@ -133,4 +133,21 @@ past() { rlock history --json "$1" | jq -c "$2"; }
   run -0 rlock history -n 1
   [[ ${lines[0]} == *NAME* && ${lines[1]} == *first*"exit 0"* && $output != *"exit 3"* ]] || fail "$output"
   let_go third
+}
+
+@test "the histories of all locks are read in batches" {
+  reset_server
+  rlock run first -- true
+  # shellcheck disable=SC2016 # Lua
+  redis eval 'for i = 1, 50 do
+      for _, key in ipairs({"meta", "history"}) do
+        redis.call("COPY", "rlock:{first}:" .. key, "rlock:{copy" .. i .. "}:" .. key)
+      end
+    end' 0
+  reads() { redis info stats | sed -n 's/^total_reads_processed:\([0-9]*\).*/\1/p'; }
+  local before
+  before=$(reads)
+  run -0 rlock history -n 100
+  [ "${#lines[@]}" -eq 52 ] || fail "$output"
+  [ $(($(reads) - before)) -lt 30 ] || fail "$(($(reads) - before)) reads"
 }

@@ -23,6 +23,9 @@ kill_server() {
   eventually gone "$pid"
 }
 
+# listening FOLDER
+listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
+
 # free NAME
 free() { ! held "$1"; }
 
@@ -41,6 +44,21 @@ refused() {
   [ "$(server_pid "$here/locks")" = "$pid" ]
   [ "$(stat -c %a "$here/locks")" = 700 ]
   [ "$(redis-cli -s locks/rlock.sock info server | tr -d '\r' | grep ^tcp_port:)" = tcp_port:0 ]
+}
+
+@test "the server has signals, descriptors, a session and an environment of its own" {
+  RLOCK_PASSWORD=other start env --ignore-signal=USR1 --block-signal=TERM "$RLOCK" run --url "local:$here/locks" lock -- touch ready 8</dev/null
+  ends_with 0 $!
+  local pid status
+  pid=$(server_pid "$here/locks")
+  started+=("$pid")
+  status=$(<"/proc/$pid/status")
+  [[ $status =~ SigBlk:.0000000000000000 ]] || fail "$status"
+  [ $((0x$(sed -n 's/^SigIgn:\t//p' <<<"$status") & 1 << ($(kill -l USR1) - 1))) -eq 0 ] || fail "$status"
+  [ "$(readlink "/proc/$pid/fd/8")" != /dev/null ]
+  # It does not lead its session, so that it never gets a controlling terminal.
+  [ "$(ps -o sid= -p "$pid" | tr -d ' ')" != "$pid" ]
+  if grep -qa ^PATH= "/proc/$pid/environ"; then fail "the caller's environment"; fi
 }
 
 @test "many first runs at once start one server, and again when it was killed; they exclude each other" {
@@ -77,22 +95,97 @@ refused() {
   [ "$output" -gt "$token" ]
 }
 
-@test "a holder and a waiter live through a restart of the server" {
+@test "a killed server is started again by its holder, and by a waiter; both live through it" {
   export RLOCK_URL=local:$here/locks
   begin "$here/locks"
-  hold lock -t 2
+  hold lock -t 3
+  kill_server "$here/locks"
+  eventually listening "$here/locks"
   start rlock run lock -- touch followed
   local waiter=$!
   eventually waiting 1 lock
   kill_server "$here/locks"
-  held lock
+  eventually listening "$here/locks"
   started+=("$(server_pid "$here/locks")")
   # Longer than the lease: it was renewed at the new server.
-  run -75 rlock run -w 3 lock -- touch started
+  run -75 rlock run -w 4 lock -- touch started
   [ ! -e followed ]
   let_go lock
   ends_with 0 "$waiter"
   [ -e followed ]
+}
+
+@test "files or folder removed under the server: no second one starts, and its pid is named" {
+  export RLOCK_URL=local:$here/locks
+  begin "$here/locks"
+  local pid files
+  pid=$(server_pid "$here/locks")
+  hold lock -t 9 --event-log log
+  # Over a connection of its own, which stays.
+  eventually grep -q '"event":"renewed"' log
+  for files in locks/rlock.sock 'locks/*' locks; do
+    # shellcheck disable=SC2086 # a pattern
+    rm -r $files
+    # At once, not after the 10 s that a server may take to start.
+    run -69 --separate-stderr timeout 8 rlock run -n lock -- touch started
+    says local: "$here/locks" "kill $pid"
+  done
+  [ ! -e started ]
+  kill "$pid"
+  eventually gone "$pid"
+  # The holder puts its lock back at a new one.
+  eventually held lock
+  started+=("$(server_pid "$here/locks")")
+  run -75 rlock run -n lock -- touch started
+  let_go lock
+}
+
+@test "local stop ends the server, refuses while a lock is held or waited for, and nothing is lost" {
+  export RLOCK_URL=local:$here/locks
+  run -0 rlock local stop
+  [ "$output" = "no server of local: was running" ]
+  [ ! -e locks ]
+  begin "$here/locks"
+  local pid token
+  pid=$(server_pid "$here/locks")
+  hold lock
+  run -75 --separate-stderr rlock local stop
+  says "the server was not stopped" '"lock" is held by' "$(id -un)@" "sh -c"
+  start rlock run -q lock -- true
+  eventually waiting 1 lock
+  rlock acquire other --ttl 10m >/dev/null
+  run -75 --separate-stderr rlock local stop
+  says "and 1 more: rlock status"
+  let_go lock
+  rlock force-unlock other --yes
+  eventually free lock
+  token=$(rlock status --json lock | jq .locks[0].last_success.at)
+  run -0 rlock local stop
+  [ "$output" = "the server of local: has ended" ]
+  gone "$pid"
+  run -0 --separate-stderr rlock local stop -q
+  silent
+  [ "$(rlock status --json lock | jq .locks[0].last_success.at)" = "$token" ]
+  started+=("$(server_pid "$here/locks")")
+}
+
+@test "local stop is for local: alone, and for a server that can be seen" {
+  run -64 --separate-stderr rlock local stop
+  says "ends the server of local:" "rlock --url local: local stop"
+  run -64 --separate-stderr rlock local
+  says "rlock local stop"
+  run -64 --separate-stderr rlock local start
+  says "rlock local stop"
+  mkdir -m 777 open
+  chmod 777 open
+  run -78 --separate-stderr rlock local stop -u "local:$here/open"
+  says "chmod 700"
+  begin "$here/locks"
+  local pid
+  pid=$(server_pid "$here/locks")
+  rm locks/rlock.sock
+  run -69 --separate-stderr rlock local stop -u "local:$here/locks"
+  says "kill $pid"
 }
 
 @test "a socket that nobody listens on is no server" {

@@ -61,10 +61,12 @@ tried_in() {
 --superseded-exit-code cli/supersede.bats
 --no-reentrant cli/reentry.bats
 --wait-descendants cli/wait_descendants.bats
+--contain supervision/contain_test.py
 --format cli/formats_peers.bats
 --fail-open cli/fail_open.bats
 --hide-command cli/operators.bats
 --event-log cli/run_environment.bats
+--report cli/run_exit_codes.bats
 --history cli/metrics.bats
 --output cli/metrics.bats
 --within cli/metrics.bats

@@ -59,6 +59,13 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   [[ $output == *no-such-folder/metrics.prom* ]] || fail "$output"
 }
 
+@test "metrics --output: what a run of the same pid left behind does not matter" {
+  # As in containers, where each run has the pid of the one that crashed.
+  # shellcheck disable=SC2016 # for the inner shell
+  run -0 sh -c ': >"m.prom.$$.tmp"; exec rlock metrics --output m.prom'
+  grep -qx 'rlock_up 1' m.prom
+}
+
 @test "metrics --output replaces no link, device or pipe" {
   mkdir folder
   echo old >real
@@ -95,7 +102,7 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   run -2 rlock check checked --within 0.001
   run -7 rlock run checked -- sh -c 'exit 7'
   run -1 rlock check checked --within 26h
-  [[ $output == 'RLOCK WARNING - "checked": the last run failed: exit:7'* ]] || fail "$output"
+  [[ $output == 'RLOCK WARNING - "checked": the last run failed: exit 7'* ]] || fail "$output"
   run -2 rlock check checked --critical
   rlock run checked -- true
   hold checked
@@ -132,9 +139,48 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   run -1 rlock run --history 0 busy -- false
   [ "$(rlock history --json busy | jq '.runs | length')" = 0 ]
   run -0 rlock status busy
-  [[ $output == *"success  "*", took "*"$(id -un)@$(hostname)"*"failure  "*", exit:1"* ]] || fail "$output"
+  [[ $output == *"success  "*" at 20"*"Z, took "*"$(id -un)@$(hostname)"*"failure  "*", exit 1"* ]] || fail "$output"
   rlock status --json busy | jq -e --arg host "$(hostname)" '.locks[0] | .last_success.host == $host and
     .last_failure.result == "exit:1" and .last_failure.in_a_row == 1 and
     .counters == {"runs": 4, "failures": 1, "losses": 0, "skips": 0, "done": 0}'
   run -64 rlock run --history 1001 busy -- true
+}
+
+# moved SECONDS: the server's clock is so far ahead.
+moved() { python3 -c 'import struct, sys; open("clock", "r+b").write(struct.pack("i", int(sys.argv[1])))' "$1"; }
+
+not_held() { ! held "$1"; }
+
+# died WHEN: history, status, check and metrics say what happened to the run under "dead", the only one.
+died() {
+  local end last
+  read -r end last < <(rlock history dead --json | jq -r '.runs | length as $n | .[0] |
+    if $n == 1 and .how == "expired" then "\(.end) \(.last_renewal)" else error("\($n) \(.how)") end')
+  [ "$end" = "$(date -u -d "$last + 3 seconds" +%Y-%m-%dT%H:%M:%S)${last:19}" ] || fail "$1: $last to $end"
+  run -0 rlock status dead
+  [[ $output == *free*"failure  "*"at ${end:0:19}Z, died after "*", by "* ]] || fail "$1: $output"
+  run -1 rlock check dead
+  [[ $output == 'RLOCK WARNING - "dead": the last run, by '*"@$(hostname), died "*"at ${end:0:19}Z |"* ]] || fail "$1: $output"
+  run -0 rlock metrics dead
+  [[ $output == *'rlock_losses_total{name="dead"} 1'* && $output == *'rlock_runs_total{name="dead"} 1'* ]] || fail "$1: $output"
+}
+
+@test "a run that died is shown from the end of its lease on, for days, and counted once" {
+  local rlock guard seconds
+  printf '\0\0\0\0' >clock
+  LD_PRELOAD=$CLOCK_LIBRARY CLOCK_SHIFT_FILE=$here/clock own
+  start rlock run --ttl 3s dead -- sh -c 'echo $PPID >guard; exec sleep 1000'
+  rlock=$!
+  eventually test -s guard
+  guard=$(cat guard)
+  kill -KILL "$rlock" "$guard" "$(pgrep -P "$guard")"
+  eventually not_held dead
+  for seconds in 0 5 62 86400; do
+    moved "$seconds"
+    died "after $seconds s"
+  done
+  rlock run dead -- true
+  run -0 rlock metrics dead
+  [[ $output == *'rlock_losses_total{name="dead"} 1'* && $output == *'rlock_runs_total{name="dead"} 2'* ]] || fail "$output"
+  [ "$(rlock history dead --json | jq -c '[.runs[].how]')" = '["released","expired"]' ]
 }

@@ -33,8 +33,8 @@ queued_work() {
   run -0 --separate-stderr work --once v1
   silent
   run -0 --separate-stderr work --once v1
-  says "\"job\" was done by $(hostname) at " " (took "
-  [[ $stderr =~ \ at\ [0-9][0-9]:[0-9][0-9]:[0-9][0-9]\  ]] || fail "$stderr"
+  says "\"job\" was done by $(hostname) "
+  [[ $stderr =~ \ (just\ now|[0-9]+s\ ago),\ at\ [0-9-]{10}T[0-9:]{8}Z\ \(took\  ]] || fail "$stderr"
   run -0 --separate-stderr work -q --once v1
   silent
   run -9 work -q --once v1 --done-exit-code 9
@@ -190,6 +190,8 @@ queued_work() {
     run -3 rlock run --once v1 --max-failures 2 job -- sh -c 'exit 3'
   done
   run -75 --separate-stderr work -q --once v1 --max-failures 2
+  silent
+  run -75 --separate-stderr work --once v1 --max-failures 2
   says "failed 2 times" '"job"' "$SERVER/s"
   run -0 work --once v2 --max-failures 2
   times 1
@@ -237,6 +239,24 @@ queued_work() {
   # shellcheck disable=SC2016 # for the inner shell
   run -0 --separate-stderr rlock run -t 2 --once v1 job -- sh -c 'kill -KILL "$(cat "$1")"' sh "$own_server/pid"
   says "its success is not recorded; it may run again"
+}
+
+@test "a second TERM ends the attempts to record a success at a server that is gone" {
+  own
+  # shellcheck disable=SC2016 # for the inner shell
+  start sh -c 'exec rlock run -t 1d --event-log log --once v1 job -- sh -c '\''kill -KILL "$(cat "$1")"'\'' sh "$1" 2>said' sh "$own_server/pid"
+  local rlock=$!
+  eventually grep -q '"event":"exited"' log
+  # A signal that comes with the end of the command is not counted.
+  eventually asked_once "$rlock"
+  kill "$rlock" || true
+  ends_with 0 "$rlock"
+  grep -q 'a second TERM or INT ended the attempts' said || fail "$(cat said)"
+}
+
+asked_once() {
+  kill "$1"
+  grep -q 'a second TERM or INT ends the attempts' said
 }
 
 @test "--fail-open runs without the lock and without a record, and says so" {

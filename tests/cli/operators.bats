@@ -154,6 +154,69 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   let_go line
 }
 
+@test "queue without NAME shows the waiters of all locks" {
+  own
+  run -0 rlock queue
+  [ "$output" = "nobody is waiting" ]
+  local name
+  rlock acquire idle --ttl 10m >/dev/null
+  for name in left right; do
+    rlock acquire "$name" --ttl 10m >/dev/null
+    start rlock run --reason "for $name" "$name" -- true
+    eventually waiting 1 "$name"
+  done
+  run -0 rlock queue
+  [[ ${lines[0]} == "NAME "*" OWNER" && ${lines[1]} == "left "*"for left"* && ${lines[2]} == "right "*"for right"* &&
+    ${#lines[@]} -eq 3 ]] || fail "$output"
+  rlock queue --json | jq -e '.name == null and [.waiters[] | [.name, .position]] == [["left", 1], ["right", 1]]'
+  run -0 --separate-stderr rlock queue -q
+  silent
+}
+
+# owner_at POSITION: of the waiters for crowd.
+owner_at() { rlock queue --json crowd | jq -r ".waiters[$1 - 1].owner"; }
+
+@test "queue --remove takes a position, or the beginning of an owner id if only one has it" {
+  local form owner letter owners
+  rlock acquire crowd --ttl 10m >/dev/null
+  for _ in 1 2 3; do start rlock run -q crowd -- true; done
+  eventually waiting 3 crowd
+  for form in position beginning; do
+    owner=$(owner_at 2)
+    case $form in
+      position) run -0 rlock queue crowd --remove 2 ;;
+      beginning) run -0 rlock queue crowd --remove "${owner:0:12}" ;;
+    esac
+    [ "$output" = "removed $owner from the queue of \"crowd\"" ] || fail "$form: $output"
+  done
+  [ "$(waiters crowd)" -eq 1 ]
+  while read -r form text; do
+    run -0 rlock queue crowd --remove "$form"
+    [ "$output" = "$text: nothing to remove" ] || fail "$form: $output"
+  done <<'END'
+2 the queue of "crowd" has no position 2
+ffffffffffff ffffffffffff is not waiting for "crowd"
+END
+  for form in 0 '' x 2nd ffffffffffffffffffffffffffffffffff; do
+    run -64 --separate-stderr rlock queue crowd --remove "$form"
+    says "give the position in the queue, an owner id or its beginning"
+  done
+  run -64 --separate-stderr rlock queue --remove 1
+  says "--remove needs a NAME"
+
+  # Until two owner ids begin with the same letter.
+  until letter=$(rlock queue --json crowd |
+    jq -er '[.waiters[].owner[0:1]] | group_by(.) | map(select(length > 1)[0] | select(test("[a-f]")))[0]'); do
+    owners=$(waiters crowd)
+    start rlock run -q crowd -- true
+    eventually waiting $((owners + 1)) crowd
+  done
+  owners=$(waiters crowd)
+  run -64 --separate-stderr rlock queue crowd --remove "$letter"
+  says "--remove $letter: " "waiters have an owner id that begins with it: $letter" "give more of it, or the position"
+  [ "$(waiters crowd)" -eq "$owners" ]
+}
+
 @test "an empty queue is no error" {
   run -0 rlock queue nobody
   [ "$(rlock queue --json nobody | jq -c .)" = '{"schema":1,"name":"nobody","waiters":[]}' ]
@@ -174,6 +237,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   for text in broken "$(id -un)@$(hostname)" "$holder" precious; do
     grep -q "$text" shown || fail "\"$text\" is not in: $(cat shown)"
   done
+  [ "$(grep -c precious shown)" -eq 1 ] || fail "shown more than once: $(cat shown)"
   ends_with 76 "$holder"
 }
 
@@ -305,6 +369,17 @@ breaks() {
   [[ $output == *"cannot be notified and may run beside the next one. Break it?"*"cannot be notified"*"may overlap"* ]] || fail "$output"
 }
 
+@test "the rest of a long answer is not left to the shell" {
+  needs_terminal
+  hold asked
+  # shellcheck disable=SC2016 # for the inner shell
+  printf '%0100d\n' 0 | python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" \
+    bash -c 'rlock force-unlock asked; ! read -t 0 || echo "left behind"' >said
+  grep -q 'Break it?' said
+  run ! grep 'left behind' said
+  let_go asked
+}
+
 @test "text from a holder never reaches a terminal raw" {
   hold evil --reason $'\e[31mred\a\xe2\x80\xae\r'
   rlock status evil >shown
@@ -341,6 +416,12 @@ breaks() {
     run -0 --separate-stderr rlock $words
     [ -n "$output" ]
     [ -z "$stderr" ]
+  done
+  # -h is short; "Usage: " alone goes to standard error.
+  for words in "" run acquire queue; do
+    # shellcheck disable=SC2086
+    run -0 --separate-stderr rlock $words -h
+    [[ ${#lines[@]} -le 45 && $output == *Examples:* && $output == *"--help"* && -z $stderr ]] || fail "$words: $output"
   done
   [[ $(rlock --version) == *0.1.0* ]]
 }

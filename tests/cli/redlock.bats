@@ -105,7 +105,7 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   signal_server KILL 1
   signal_server STOP 2
   # shellcheck disable=SC2016
-  run -0 plain run -t 1 --event-log events job -- sh -c 'until grep -q "\"renewed\"" events; do sleep 0.05; done'
+  run -0 plain run -t 5 --event-log events job -- sh -c 'until grep -q "\"renewed\"" events; do sleep 0.05; done'
   signal_server CONT 2
   nowhere job 3 4 5
   eventually nowhere job 2

@@ -242,3 +242,36 @@ spelled_otherwise() {
   echo 1<>go
   ends_with 0 "$outer"
 }
+
+@test "a signal ends a nested run that waits, for the outer run's lease or for the server, and leaves no entry" {
+  own
+  mkfifo go
+  # shellcheck disable=SC2016 # for the inner shell
+  start rlock run -t 9 signalled -- sh -c 'printf %s "$RLOCK_HELD" >held.new; mv held.new held; exec 9<>go; read -r _ <&9'
+  local outer=$! inner
+  eventually test -s held
+  kill -STOP "$outer"
+  redis flushall >/dev/null
+  RLOCK_HELD=$(<held) start rlock run -v signalled -- touch started 2>err
+  inner=$!
+  eventually grep -q 'waiting for that run' err
+  kill "$inner"
+  ends_with 143 "$inner"
+  kill -CONT "$outer"
+  eventually held signalled
+  local blocked
+  blocked=$(redis info clients | sed -n 's/^blocked_clients:\([0-9]*\).*/\1/p')
+  redis client pause 60000 WRITE >/dev/null
+  RLOCK_HELD=$(<held) start rlock run signalled -- touch started
+  inner=$!
+  more_blocked() { [ "$(redis info clients | sed -n 's/^blocked_clients:\([0-9]*\).*/\1/p')" -gt "$blocked" ]; }
+  eventually more_blocked
+  kill "$inner"
+  redis client unpause >/dev/null
+  ends_with 143 "$inner"
+  eventually has_entries 1 signalled
+  [ ! -e started ]
+  echo 1<>go
+  ends_with 0 "$outer"
+  nothing_left signalled
+}

@@ -11,16 +11,6 @@ load helpers/helpers
   nothing_left codes
 }
 
-@test "rlock dies by the signal that ended its command" {
-  python3 - <<'PY'
-import signal, subprocess
-for name in "HUP INT QUIT ABRT KILL USR1 SEGV USR2 PIPE ALRM TERM XCPU".split():
-    ended = subprocess.run(["rlock", "run", "signals", "--", "sh", "-c", f"kill -{name} $$"])
-    assert ended.returncode == -getattr(signal, "SIG" + name), f"{name}: {ended.returncode}"
-PY
-  nothing_left signals
-}
-
 @test "a shell sees 128 + N for a signal" {
   run -143 --separate-stderr rlock run signal -- sh -c 'kill -TERM $$'
 }
@@ -131,4 +121,15 @@ PY
   codes+=("$(rlock run free -- no-such-command-here 2>/dev/null; echo $?)")
   [ "${codes[*]}" = "75 64 69 77 78 127" ] || fail "${codes[*]}"
   let_go distinct
+}
+
+@test "--report says in one line that the command failed, how and after what time, also with -q" {
+  run -3 --separate-stderr rlock run -q --report nightly -- sh -c 'exit 3'
+  says "\"nightly\" failed on $(hostname): exit 3 after "
+  run -143 --separate-stderr rlock run -q --report nightly -- sh -c 'kill $$'
+  says "\"nightly\" failed on $(hostname): signal 15 after "
+  run -0 --separate-stderr rlock run --report nightly -- true
+  silent
+  run -3 --separate-stderr rlock run nightly -- sh -c 'exit 3'
+  silent
 }

@@ -63,6 +63,17 @@ trapping() {
   eventually gone "$stray"
 }
 
+@test "a line that does not fit below ulimit -f harms neither the wait nor the command" {
+  hold full
+  start bash -c 'ulimit -f 0; exec "$RLOCK" run -v full -- true 2>>messages'
+  local waiter=$!
+  eventually waiting 1 full
+  let_go full
+  ends_with 0 "$waiter"
+  [ ! -s messages ]
+  nothing_left full
+}
+
 @test "a stopped job is resumed to act on a request to end" {
   local signal
   is_stopped() { [[ $(ps -o stat= -p "$command") == T* ]]; }
@@ -100,21 +111,6 @@ trapping() {
   ends_with 3 "$holder"
 }
 
-@test "a killed rlock takes the command down, also its children in other sessions" {
-  mkfifo up
-  start rlock run tree -- sh -c 'setsid sh -c "echo \$\$ >up; exec sleep 1000" & timeout 1000 sh -c "echo \$\$ >up; exec sleep 1000" & wait'
-  holder=$!
-  local one two
-  # Both may write before the first is read: one reader for both.
-  exec 8<>up
-  read -r one <&8
-  read -r two <&8
-  kill -KILL "$holder"
-  ends_with 137 "$holder"
-  eventually gone "$one"
-  eventually gone "$two"
-}
-
 @test "what the command leaves behind runs on unlocked" {
   mkfifo up
   run -0 rlock run daemon -- sh -c 'setsid sh -c "echo \$\$ >up; exec sleep 1000" >/dev/null 2>&1 3>&- 4>&- & read -r pid <up; echo "$pid"'
@@ -122,18 +118,4 @@ trapping() {
   nothing_left daemon
   gone "$left" && fail "it was ended"
   kill "$left"
-}
-
-@test "^C in a shell's loop ends the loop" {
-  needs_terminal
-  mkfifo up
-  start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" bash -c \
-    'for i in 1 2 3; do rlock run loop -- sh -c "echo up >up; sleep 1000"; echo $i >>rounds; done'
-  local terminal=$!
-  next_line up
-  # in_terminal.py types ^C when it gets USR1. One may meet sh between fork and exec of sleep, where it is lost.
-  while kill -USR1 "$terminal" 2>/dev/null; do sleep 0.1; done
-  ends_with 130 "$terminal"
-  [ ! -e rounds ]
-  nothing_left loop
 }

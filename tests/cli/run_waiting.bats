@@ -180,32 +180,9 @@ queue_up() {
   rlock release patient --owner "$(cat owner)"
   [ ! -s quiet ] || fail "$(cat quiet)"
   # A quick machine is done within the minute: then it was one line.
-  [ "$(grep -c . usual)" -eq 1 ] || ((SECONDS > 60)) || fail "$(cat usual)"
-}
-
-@test "SCRIPT FLUSH is invisible, held and queued" {
-  hold scripts -t 1
-  queue_up scripts next
-  redis script flush >/dev/null
-  let_go scripts
-  ends_with 0 "$waiter"
-  redis script flush >/dev/null
-  run -0 --separate-stderr rlock run scripts -- true
-  silent
-}
-
-@test "cut connections are made again, and the place in the queue is kept" {
-  hold cut
-  local who pids=()
-  for who in 1 2 3; do
-    queue_up cut "$who"
-    pids+=("$waiter")
-  done
-  redis client kill type normal skipme yes >/dev/null
-  eventually waiting 3 cut
-  let_go cut
-  for who in "${pids[@]}"; do ends_with 0 "$who"; done
-  [ "$(tr -d '\n' <order)" = 123 ]
+  [ "$(grep -c "waiting for" usual)" -eq 1 ] || ((SECONDS > 60)) || fail "$(cat usual)"
+  [[ $(tail -n 1 usual) =~ ^'rlock: got "patient" after '[0-9.ms]+$ ]] || fail "$(cat usual)"
+  [[ $(tail -n 1 steps) =~ ^'rlock: got "patient" after '[0-9.ms]+$ ]] || fail "$(cat steps)"
 }
 
 @test "a release over a connection that was cut is made over a fresh one" {
@@ -264,6 +241,30 @@ in_history() {
   echo 1<>next.go
   ends_with 0 "$next"
   ends_with 0 "$waiter"
+}
+
+@test "off a terminal the first line has the usual time, too" {
+  own
+  hold foreseen
+  in_history foreseen 200000 250000 900000
+  start rlock run foreseen -- true 2>printed
+  waiter=$!
+  eventually test -s printed
+  grep -qE '^rlock: waiting for "foreseen", 1st in line: held by .*, usually 4m: ' printed || fail "$(cat printed)"
+  let_go foreseen
+  ends_with 0 "$waiter"
+}
+
+@test "a wait that ^C ends leaves its line on the terminal" {
+  needs_terminal
+  hold left
+  start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" rlock run left -- true >shown
+  waiter=$!
+  eventually grep -aq "$(id -un)@" shown
+  kill -USR1 "$waiter"
+  ends_with 130 "$waiter"
+  [[ $(tr '\r' '\n' <shown | grep -a . | tail -n 1) == *'waiting for "left"'* ]] || fail "$(cat -v shown)"
+  let_go left
 }
 
 # asked: how many requests for a lock, or for its state, the server has had.

@@ -29,6 +29,14 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
   nothing_left killed
 }
 
+@test "a connection that was killed hastens the renewal: the server may have lost the lease" {
+  hold hastened -t 10m --event-log events
+  eventually blocked 1
+  redis client kill type normal >/dev/null
+  eventually logged renewed 1
+  let_go hastened
+}
+
 @test "waiters whose connections are killed keep their places" {
   hold line
   local who pids=() round
@@ -155,4 +163,16 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
   RLOCK_URL="unix://:canary-secret@$SERVER/none" run -69 rlock -v run --connect-timeout 100ms secret -- true
   echo "$output" >>shown
   run ! grep -l canary commands shown err waiter-err events environment
+}
+
+@test "an outage is reported once while the command runs, and so is its end" {
+  own
+  hold outage -t 20 2>err
+  end_server "$own_server"
+  eventually grep -q 'the command will be ended in .* unless the server answers' err
+  restart
+  eventually grep -q 'rlock: renewed "outage" again after ' err
+  [ "$(grep -c 'unless the server answers' err)" -eq 1 ] || fail "$(cat err)"
+  [ "$(wc -l <err)" -eq 2 ] || fail "$(cat err)"
+  let_go outage
 }

@@ -33,7 +33,7 @@ reported() { grep -qF -- "$1" reports; }
   manager "$here/notify"
   start rlock run -q app -- true
   local waiter=$!
-  eventually reported "STATUS=waiting for \"app\", 1st in line: held by $(id -un)@$(hostname) (pid $holder) since "
+  eventually reported "STATUS=waiting for \"app\", 1st in line: held by $(id -un)@$(hostname) (pid $holder) for "
   eventually reported "; EXTEND_TIMEOUT_USEC=60000000"
   if reported READY; then fail "$(cat reports)"; fi
   # Again and again, though nothing has changed.

@@ -22,7 +22,7 @@ unknown() { echo "$1=-ERR unknown command '$1', with args beginning with: 'rlock
 
 @test "commands that rlock can do without may be missing" {
   local word all=()
-  for word in CLIENT ROLE CONFIG INFO PING LRANGE SCAN; do
+  for word in CLIENT ROLE CONFIG INFO PING SCAN; do
     picky "$(unknown "$word")"
     run -0 --separate-stderr rlock run lock -- true
     silent
@@ -109,6 +109,16 @@ refused() {
   refused 77 db= '-NOPERM No permissions to access database'
 }
 
+# As Valkey 9.1 without its Lua module answers.
+@test "run and doctor name the module that a server without Lua lacks" {
+  picky 'EVALSHA=-NOSCRIPT No matching script.' "EVAL=-ERR Could not find scripting engine 'lua'"
+  run -78 --separate-stderr rlock run lock -- touch started
+  says lock valkey-lua
+  run -1 rlock doctor
+  [[ $output == *valkey-lua* ]] || fail "$output"
+  [ ! -e started ]
+}
+
 @test "a script that the server forgets each time is sent each time, once" {
   picky 'EVALSHA=-NOSCRIPT No matching script. Please use EVAL.'
   run -0 rlock run lock -- true
@@ -192,7 +202,8 @@ waiting_in() {
 @test "--password-command: runs once, and again when the server refuses what it printed" {
   own --requirepass old
   echo old >secret
-  outlives_rotation --password-command "echo \"\$\$ \$RLOCK_HELD \$RLOCK_PASSWORD\" >>$here/runs; cat $here/secret"
+  export REDISCLI_AUTH=another
+  outlives_rotation --password-command "echo \"\$\$ \$RLOCK_HELD \$RLOCK_PASSWORD \$REDISCLI_AUTH\" >>$here/runs; cat $here/secret"
   # Once for each rlock, and once more after the rotation.
   [ "$(wc -l <runs)" -eq 4 ] || fail "$(cat runs)"
   run ! grep -q ' .*[^ ]' runs

@@ -5,7 +5,10 @@ load helpers/helpers
 @test "status without a name lists what is held, waited for, broken or cooling down, and counts the rest" {
   reset_server
   local name waiter
-  for name in idle-1 idle-2 idle-3; do rlock run "$name" -- true; done
+  rlock run idle-1 -- true
+  run -0 rlock status
+  [ "$output" = "1 free; --all lists it" ] || fail "$output"
+  for name in idle-2 idle-3; do rlock run "$name" -- true; done
   run -0 rlock status
   [ "$output" = "3 free; --all lists them" ] || fail "$output"
   rlock run --min-hold 5m cooling -- true
@@ -43,6 +46,69 @@ load helpers/helpers
   run -64 --separate-stderr rlock status --all taken
   says "--all" "NAME"
   let_go taken
+}
+
+@test "a lock that is named twice, or named and matched, is listed once" {
+  reset_server
+  local name
+  for name in ab ac; do rlock run "$name" -- true; done
+  run -0 rlock status --json ab ab 'a*'
+  [ "$(jq -c '[.locks[].name]' <<<"$output")" = '["ab","ac"]' ] || fail "$output"
+}
+
+@test "status --json --all counts the runs of free locks, too" {
+  reset_server
+  rlock run counted -- true
+  run -0 rlock status --json --all
+  jq -e '.locks[0] | .name == "counted" and .counters.runs == 1 and .last_success != null' <<<"$output" || fail "$output"
+}
+
+@test "status asks over one connection, and for no key that is not rlock's own" {
+  own
+  redis acl setuser rlock on nopass ~rlock:* +@all >/dev/null
+  local before
+  before=$(redis info stats | tr -d '\r' | sed -n 's/^total_connections_received://p')
+  run -0 rlock status --user rlock free
+  [ "$(redis info stats | tr -d '\r' | sed -n 's/^total_connections_received://p')" -eq $((before + 2)) ]
+  [ -z "$(redis acl log)" ]
+}
+
+# Far more than a pipe of one page holds.
+@test "output to a pipe that the caller made non-blocking is not cut" {
+  run -0 python3 - <<'PYTHON'
+import array, fcntl, os, subprocess, termios
+reader, writer = os.pipe()
+size = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+os.set_blocking(writer, False)
+run = subprocess.Popen(["rlock", "completion", "bash"], stdout=writer)
+os.close(writer)
+full = array.array("i", [0])
+while full[0] < size and run.poll() is None:
+    fcntl.ioctl(reader, termios.FIONREAD, full)
+text = b""
+while piece := os.read(reader, 65536):
+    text += piece
+assert run.wait() == 0, run.returncode
+assert text == subprocess.check_output(["rlock", "completion", "bash"])
+PYTHON
+}
+
+@test "a closed stdout is an error, not silence" {
+  # shellcheck disable=SC2016 # for the inner shell
+  run -71 --separate-stderr sh -c 'rlock status --json >&-'
+  says "cannot write to stdout"
+  run -1 sh -c 'rlock status -q nobody-has-it >&-'
+}
+
+@test "the pages of a long queue bring no holders" {
+  reset_server
+  redis config set slowlog-log-slower-than 0 slowlog-max-len 1000 >/dev/null
+  redis slowlog reset >/dev/null
+  rlock queue asked
+  redis --json slowlog get 100 >slow
+  redis config set slowlog-log-slower-than 10000 >/dev/null
+  # The last four arguments: where the holders begin and how many, the same of waiters.
+  jq -e 'any(.[][3]; .[0] | test("^evalsha$|^eval$"; "i")) and all(.[][3] | select(.[0] | test("^eval"; "i")); .[-3] == "0")' slow
 }
 
 @test "100,000 names: status counts them in pages, and reads only those in use" {

@@ -23,37 +23,6 @@ SH
   nothing_left counter
 }
 
-@test "five waiters are killed at once, the sixth gets its turn within their heartbeat" {
-  local who pids=() since
-  hold mass
-  for who in 1 2 3 4 5; do
-    start rlock run mass -- false
-    pids+=($!)
-    eventually waiting "$who" mass
-  done
-  start rlock run mass -- true
-  local sixth=$!
-  eventually waiting 6 mass
-  kill -KILL "${pids[@]}"
-  for who in "${pids[@]}"; do ends_with 137 "$who"; done
-  since=$SECONDS
-  let_go mass
-  ends_with 0 "$sixth"
-  echo "# the sixth had its turn after $((SECONDS - since)) s" >&3
-  nothing_left mass
-}
-
-@test "many short runs at once on the same fresh lock: one at a time, all served" {
-  local who pids=()
-  for who in {1..30}; do
-    start rlock run crowd -- sh -c 'mkdir inside || exit 1; rmdir inside; echo x >>served'
-    pids+=($!)
-  done
-  for who in "${pids[@]}"; do ends_with 0 "$who"; done
-  [ "$(wc -l <served)" -eq 30 ]
-  nothing_left crowd
-}
-
 @test "three contenders for one cron line: one runs, two skip with 75" {
   local who codes=() pids=()
   mkfifo ran go

@@ -18,15 +18,6 @@ teardown() {
 # The command leaves a daemon behind that ends on request, and exits with 7.
 leaving='setsid sh -c "echo up >up; read -r _ <go; echo last >last" & exit 7'
 
-@test "without it what the command left behind runs on unlocked" {
-  mkfifo up go
-  start rlock run usual -- sh -c "$leaving"
-  next_line up
-  ends_with 7 $!
-  run -0 rlock run -n usual -- true
-  echo 1 >go
-}
-
 @test "the lock is held until the last descendant is gone; the code is the command's" {
   mkfifo up go
   start rlock run --wait-descendants daemon -- sh -c "$leaving"

@@ -33,6 +33,16 @@ seen() { grep -q -- "$1" "$2"; }
   scene server_ends
 }
 
+@test "a server that hangs is shown at once, with the whole reason, and the keys work" {
+  own
+  scene server_hangs
+}
+
+@test "a server of a quorum that hangs is named" {
+  quorum 3
+  HANGING=$quorum_folder/3 scene one_hangs
+}
+
 @test "a signal or ^Z gives the terminal back" {
   own
   scene signals

@@ -165,11 +165,11 @@ const std::vector<NamedCase>& count_cases() {
 
 namespace {
 
-const std::vector<Mutant> kInBothWays{
-    {"no run is counted", {{"if not counted then count('runs') end", ""}}, "counts: successes"},
-    {"a failure is not counted", {{"    count('failures')\n", ""}}, "counts: successes"},
+const std::vector<Mutant> kCountMutants{
+    {"no run is counted", {{"if not counted then s.count('runs') end", ""}}, "counts: successes"},
+    {"a failure is not counted", {{"  s.count('failures')\n", ""}}, "counts: successes"},
     {"a success does not end the failures in a row",
-     {{"words = string.gsub(words, ' streak=%d+', '') end", "end"}},
+     {{"s.words = string.gsub(s.words, ' streak=%d+', '') end", "end"}},
      "counts: successes"},
     {"a release without a result is a failure",
      {{"elseif result ~= '-' and", "elseif"}},
@@ -178,18 +178,17 @@ const std::vector<Mutant> kInBothWays{
      {{"and result ~= 'stopped' or", "or"}},
      "counts: successes"},
     {"the record of the last success is unbounded",
-     {{"#row <= LONGEST_KEPT and row or", "row or"}},
+     {{"#row <= 4096 and row or", "row or"}},
      "counts: records"},
     {"the record is read as words",
      {{"([^%s|]+)([^|]*)(.*)$'", "([^%s|]+)(.*)()$'"}},
      "counts: records"},
-};
-
-const std::vector<Mutant> kUsualWay{
     {"a repeated refusal counts twice",
-     {{"if string.match(words, ' skipped=%S+') == counted then return end", ""}},
+     {{"if string.match(s.words, ' skipped=%S+') == counted then return end", ""}},
      "counts: skips"},
-    {"a skip is not counted", {{"  count(is_done and 'done' or 'skips')\n", ""}}, "counts: skips"},
+    {"a skip is not counted",
+     {{"  s.count(is_done and 'done' or 'skips')\n", ""}},
+     "counts: skips"},
     {"a loss is not counted",
      {{"if how ~= 'released' or result == 'lost' then", "if result == 'lost' then"}},
      "counts: runs that died"},
@@ -200,45 +199,24 @@ const std::vector<Mutant> kUsualWay{
      {{"if result == 'exit:0' and how == 'released' then", "if result == 'exit:0' then"}},
      "counts: runs that died"},
     {"what was counted is not written",
-     {{"local said = words ~= words_as_read", "local said = false"}},
+     {{"s.count(is_done and 'done' or 'skips')\n  s.changed = true",
+       "s.count(is_done and 'done' or 'skips')"}},
      "counts: skips"},
     {"the number of rows is not stored with a claim",
-     {{"note_keep(keep_from_now)  -- a sweep", "-- a sweep"}},
+     {{"if s.keep ~= rows then s.note_keep(rows) end  -- a sweep", "-- a sweep"}},
      "counts: the last run"},
     {"the number of rows is not stored with a grant",
-     {{"note_keep(keep_from_now)\n    grant(", "grant("}},
+     {{"if s.keep ~= rows then s.note_keep(rows) end\n  s.grant(", "s.grant("}},
      "counts: the last run"},
     {"no rows means all rows",
-     {{"if keep == 0 then return call('DEL', HISTORY) end", ""}},
+     {{"if s.keep == 0 then return call('DEL', HISTORY) end", ""}},
      "counts: the last run"},
 };
-
-const std::vector<Mutant> kShortWays{
-    {"a run of the short way is not counted",
-     {{"      count_run(since, 'released', note, row)\n", ""}},
-     "counts: successes"},
-    {"a waiter takes the short way, and its number of rows is not stored",
-     {{"keep == keep_from_now\n", "true\n"}},
-     "counts: the last run"},
-    {"a release of the short way counts each time",
-     {{"not call('ZSCORE', RELEASED, owner) and holder[2]", "holder[2]"},
-      {"reply = reply or report_absent()",
-       "if not reply then count_run(now, 'released', note, '') end reply = reply or "
-       "report_absent()"}},
-     "counts: a repeated"},
-};
-
-std::vector<Mutant> joined(const std::vector<Mutant>& own) {
-  std::vector<Mutant> all = kInBothWays;
-  all.insert(all.end(), own.begin(), own.end());
-  return all;
-}
 
 }  // namespace
 
-const std::vector<Mutant>& count_mutants(Way way) {
-  static const std::vector<Mutant> usual = joined(kUsualWay), short_ways = joined(kShortWays);
-  return way == Way::usual ? usual : short_ways;
+const std::vector<Mutant>& count_mutants() {
+  return kCountMutants;
 }
 
 }  // namespace rlock::contract

@@ -227,6 +227,102 @@ void queue_lives_as_long_as_who(Lab& lab) {
   check("as one claims");
   lab.queued('C');
   check("behind a later holder");
+  const auto long_end = end("who");
+  lab.cancel('C');
+  lab.cli({"DEL", lab.key("released")});
+  lab.queued('D');
+  check("as one joins anew");
+  need(end("who") >= long_end, "the lines end before the holder's");
+}
+
+// The server gets a request of a waiter a second time, while the waiter blocks.
+void late_copy_makes_the_head(Lab& lab) {
+  lab.granted('A');
+  lab.queued('B');
+  lab.queued('C');
+  lab.pass(14s);
+  lab.queued('C');
+  lab.pass(2s);
+  lab.queued('C');
+  need(lab.woken('C'), "the new head sleeps on");
+  lab.queued('C');
+  need(!lab.woken('C'), "it is woken again");
+}
+
+// And once more, which the server granted the lock but did not reach.
+void lines_of_waiters_deleted(Lab& lab) {
+  lab.granted('A');
+  Ask again;
+  again.ticket = lab.queued('B').ticket;
+  lab.queued('C');
+  lab.queued('D');
+  lab.cli({"DEL", lab.key("who")});
+  lab.queued('D');
+  lab.release('A');
+  need(lab.woken('B') && lab.waiters().find('D') != std::string::npos, "B is passed by");
+  const lock::Token token = lab.granted('B', again);
+  lab.queued('C');
+  need(lab.waiters() == "CD", "a place is lost");
+  lab.release('B');
+  lab.cli({"DEL", lab.key("who")});
+  need(lab.granted('C') > token, "a grant is lost with its line");
+  need(lab.holders() == "C", "C does not hold it");
+  lab.cli({"DEL", "clock"});
+  need(lab.fingerprint().find(" false") == std::string::npos, "a key lives for ever");
+}
+
+// Else it is lost at its first renewal.
+void lines_live_as_long_as_the_lease(Lab& lab) {
+  Ask ask;
+  ask.ttl = 10min;
+  lab.granted('A');
+  lab.queued('B', ask);
+  lab.release('A');
+  lab.granted('B', ask);
+  auto end = [&](const char* suffix) {
+    return std::stoll(lab.cli({"PEXPIRETIME", lab.key(suffix)}));
+  };
+  for (const char* suffix : {"holders", "limits", "who"}) {
+    need(end(suffix) >= lab.now() + 10 * 60'000, std::string(suffix) + " ends before the lease");
+  }
+}
+
+void memory_lives_from_the_last_use(Lab& lab) {
+  lab.granted('A');
+  lab.release('A');
+  lab.pass(2h);
+  lab.granted('B');
+  lab.release('B');
+  const int64_t days = 24 * 3'600'000;
+  for (const char* suffix : {"meta", "history"}) {
+    need(std::stoll(lab.cli({"PEXPIRETIME", lab.key(suffix)})) >= lab.now() + 30 * days,
+         std::string(suffix) + " ends less than 30 days after its last use");
+  }
+  Ask longer;
+  longer.ttl = 40 * 24h;
+  lab.granted('C', longer);
+  need(std::stoll(lab.cli({"PEXPIRETIME", lab.key("meta")})) >= lab.now() + 40 * days,
+       "the memory ends before the lease");
+}
+
+// One holder goes on while waiters come, replace one another, and die.
+void who_stays_small(Lab& lab) {
+  const lock::Token token = lab.granted('A');
+  Ask ask;
+  ask.supersede = lock::Supersede{};
+  int few = 0;
+  for (char owner = 'B'; owner < 'B' + 40; ++owner) {
+    ask.attempt = static_cast<uint64_t>(owner % 2);
+    lab.queued(owner, ask);
+    for (int i = 0; i < 4; ++i) {
+      lab.pass(i == 0 ? 5s : 25s);
+      as<lock::Renewal>(lab.renew('A', token), "lost");
+      if (i == 0) lab.queued(++owner, ask);
+    }
+    const int fields = std::stoi(lab.cli({"HLEN", lab.key("who")}));
+    if (owner < 'B' + 10) few = std::max(few, fields);
+    need(owner < 'B' + 10 || fields <= few, "what is known of those that are gone adds up");
+  }
 }
 
 void every_key_expires(Lab& lab) {
@@ -263,6 +359,8 @@ const std::vector<NamedCase>& crowd_cases() {
       {"a full queue leaves nothing", max_queue_leaves_nothing},
       {"waiters' deadlines are independent and never stack", independent_deadlines},
       {"the one alive behind 10,000 dead is served at once", ten_thousand_dead},
+      {"a waiter that a late copy of its request makes the head is woken",
+       late_copy_makes_the_head},
       {"a new head is woken once", new_head_is_nudged_once},
       {"the receiver of a hand-over dies", head_dies_after_the_hand_over},
       {"holder and head die", holder_and_head_die},
@@ -275,6 +373,10 @@ const std::vector<NamedCase>& crowd_cases() {
       {"a wake before the block is not lost", wake_before_the_block},
       {"every key expires", every_key_expires},
       {"the queue lives as long as the lines of those who wait", queue_lives_as_long_as_who},
+      {"waiters whose lines were deleted keep their places", lines_of_waiters_deleted},
+      {"after a claim the lines live as long as the lease", lines_live_as_long_as_the_lease},
+      {"the memory lives 30 days from the last use", memory_lives_from_the_last_use},
+      {"those who came and went leave nothing behind one who stays", who_stays_small},
       {"overdue tombstones are removed", overdue_tombstones},
   };
   return cases;

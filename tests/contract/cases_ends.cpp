@@ -87,16 +87,87 @@ void expired_lease(Lab& lab) {
        "not reported as taken");
 }
 
+void put_back_and_deleted(Lab& lab) {
+  const lock::Token token = lab.granted('A');
+  lab.pass(31s);
+  lab.renew('A', token);
+  lab.cli({"DEL", lab.key("holders")});
+  need(as<Lost>(lab.renew('A', token), "put back though it was deleted").how == LostHow::deleted,
+       "not reported as deleted");
+}
+
+// It had asked again since it lost the lock with the server's data.
+void put_back_while_it_waits(Lab& lab) {
+  Ask slots, shorter;
+  slots.limit = shorter.limit = lock::Limit::slots(2);
+  shorter.ttl = 5s;
+  const lock::Token token = lab.granted('A', slots);
+  lab.cli({"FLUSHALL"});
+  lab.pass(1s);
+  lab.granted('B', shorter);
+  lab.granted('C', shorter);
+  lab.queued('A', slots);
+  lab.pass(6s);
+  need(as<lock::Renewal>(lab.renew('A', token, slots), "lost") == lock::Renewal::put_back,
+       "not put back");
+  need(lab.holders() == "A" && lab.waiters().empty(), "it waits although it holds the lock");
+  need(lab.inspect().holders.front().token == token, "it was granted the lock once more");
+}
+
+// A holder that renews rarely learns by its next renewal who broke its lock.
+void forced_long_lease(Lab& lab) {
+  Ask ask;
+  ask.ttl = 1h;
+  const lock::Token token = lab.granted('A', ask);
+  as<lock::Forced>(lab.force(ForceWhen::now), "not forced");
+  lab.pass(20min);
+  lab.granted('B');
+  lab.release('B');
+  const auto lost = as<Lost>(lab.renew('A', token, ask), "renewed");
+  need(lost.how == LostHow::forced && lost.note == "by the operator", "who and why is forgotten");
+}
+
 void deleted_by_hand(Lab& lab) {
   lock::Token token = lab.granted('A');
   lab.cli({"DEL", lab.key("holders")});
   need(as<Lost>(lab.renew('A', token), "renewed").how == LostHow::deleted,
        "not reported as deleted");
-  token = lab.granted('B');
-  lab.queued('C');
-  lab.cli({"DEL", lab.key("who")});
-  need(as<Lost>(lab.renew('B', token), "renewed").how == LostHow::deleted,
-       "not reported as deleted");
+}
+
+// What nobody knows any more counts as a live run: only its owner, or an operator who does not
+// wait, ends it.
+void line_deleted(Lab& lab) {
+  const auto held_without_line = [&lab] {
+    const lock::Token token = lab.granted('A');
+    lab.queued('B');
+    lab.cli({"DEL", lab.key("who")});
+    return token;
+  };
+  const lock::Token token = held_without_line();
+  need(lab.release('A', lock::Entry::outer(), "-", lock::ReleaseHow::by_id).run.has_value(),
+       "it is released by its id");
+  need(as<lock::Renewal>(lab.renew('A', token), "lost") == lock::Renewal::extended, "not extended");
+  const lock::Holder holder = lab.inspect().holders.at(0);
+  need(holder.token == token && holder.record == "record of A", "its line is not as before");
+  lab.release('A');
+  need(as<lock::Run>(lab.history().at(0), "not listed").token == token, "another token is listed");
+  lab.granted('B');
+  lab.release('B');
+
+  lab.cli({"FLUSHALL"});
+  lab.pass(0s);
+  held_without_line();
+  const auto forced = as<lock::Forced>(lab.force(), "not forced");
+  need(forced.unconfirmed.size() == 1 && lab.holders() == "A", "freed although it may run");
+  need(as<Lost>(lab.renew('A', token), "renewed").how == LostHow::forced, "not reported");
+  lab.release('A');
+  need(lab.holders() == "B" || lab.woken('B'), "B waits on");
+
+  lab.cli({"FLUSHALL"});
+  lab.pass(1s);
+  held_without_line();
+  lab.force(ForceWhen::now);
+  need(lab.holders() != "A", "it is not freed at once");
 }
 
 void flushed_while_held(Lab& lab) {
@@ -327,6 +398,10 @@ const std::vector<NamedCase>& end_cases() {
       {"a repeated release succeeds and frees nobody else", repeated_release},
       {"a holder that was forced out cannot renew, nor after its lease lapsed", forced_holder},
       {"an ended lease comes back only where nobody had it since", expired_lease},
+      {"a holder whose line was deleted counts as a live run", line_deleted},
+      {"a lease that was put back and then deleted is lost", put_back_and_deleted},
+      {"a lease is put back in the place of a position in the queue", put_back_while_it_waits},
+      {"a holder with a long lease learns late that it was forced out", forced_long_lease},
       {"a lock deleted by hand is lost", deleted_by_hand},
       {"a flushed lock is put back unless another was granted", flushed_while_held},
       {"a broken lock stays broken when its tombstone is evicted",

@@ -8,6 +8,7 @@ namespace rlock::contract {
 namespace {
 
 using namespace std::chrono_literals;
+
 using lock::Entry;
 using lock::Limit;
 using lock::Lost;
@@ -122,6 +123,18 @@ void outer_released_inner_crashed(Lab& lab) {
 }
 
 // An inner run that is killed keeps a lock of a long ttl for 30 s at most.
+// The long lease of the outer run ends with it.
+void outer_ends_inner_goes_on(Lab& lab) {
+  Ask longer;
+  longer.ttl = 10min;
+  const lock::Token token = lab.granted('A', longer);
+  as<Renewal>(lab.renew('A', token, {}, inner()), "not entered");
+  lab.release('A');
+  need(lab.holders() == "A", "freed though a nested run goes on");
+  lab.pass(31s);
+  lab.granted('B');
+}
+
 void inner_lease_is_short(Lab& lab) {
   Ask hour;
   hour.ttl = 1h;
@@ -180,14 +193,14 @@ void exclusive_inside_shared(Lab& lab) {
 
 void long_lease_beside_short(Lab& lab) {
   Ask longer = with(Limit::shared());
-  longer.ttl = 15min;
+  longer.ttl = 40 * 24h;
   Ask shorter = with(Limit::shared());
   shorter.ttl = 1s;
   lab.granted('A', longer);
   lab.granted('B', shorter);
   for (const char* suffix : {"holders", "limits", "who"}) {
     long long left = std::stoll(lab.cli({"PTTL", lab.key(suffix)}));
-    need(left > 14 * 60 * 1000, std::string(suffix) + " expires with the shorter lease");
+    need(left > Millis(39 * 24h).count(), std::string(suffix) + " expires with the shorter lease");
   }
 }
 
@@ -228,12 +241,13 @@ void min_hold_after_a_crash(Lab& lab) {
   lab.granted('C', slots);
 }
 
-// Longer than the lease and the grace after it: a holder that crashes leaves it all the same.
+// Longer than the keys outlive the lease: a holder that crashes leaves it all the same.
 void keys_outlive_min_hold(Lab& lab) {
-  lab.granted('A', holding(15min));
+  lab.granted('A', holding(40 * 24h));
   for (const char* suffix : {"holders", "limits", "who"}) {
     long long left = std::stoll(lab.cli({"PTTL", lab.key(suffix)}));
-    need(left > 14 * 60 * 1000, std::string(suffix) + " expires before the min-hold is over");
+    need(left > Millis(39 * 24h).count(),
+         std::string(suffix) + " expires before the min-hold is over");
   }
 }
 
@@ -277,6 +291,7 @@ const std::vector<NamedCase>& mode_cases() {
       {"flushed slots come back, newest first; one newcomer costs one", flushed_slots},
       {"a nested run puts its outer run back too", flushed_nested},
       {"released outside, crashed inside: no entry remains", outer_released_inner_crashed},
+      {"when the outer run ends, the inner one's lease is left", outer_ends_inner_goes_on},
       {"an inner run's lease is short", inner_lease_is_short},
       {"an inner run ends its own entry alone", inner_released_after_a_flush},
       {"a revoked lock is held until the inner and the outer run confirmed",

@@ -229,12 +229,21 @@ void late_success(Lab& lab) {
   done(lab, 'F', asks(once));
 }
 
+// By a client whose clock is older than the server's.
+void asked_before_1970(Lab& lab) {
+  const Ask ask = asks(key("k"), 24h * 36'500);
+  const lock::Token token = lab.granted('A', ask);
+  lab.ends('A', {*ask.once, ask.asked, token, true, {}});
+  as<lock::AlreadyDone>(lab.acquire('B', asks(*ask.once)), "done once more");
+}
+
 }  // namespace
 
 const std::vector<NamedCase>& once_cases() {
   static const std::vector<NamedCase> cases{
       {"once: what succeeded is done for the next with the same key or period", done_for_the_same},
       {"once: done is decided before anything else", before_anything_else},
+      {"once: a mark of one that asked before 1970 is read", asked_before_1970},
       {"once: a distance counts from when each one asked", distance},
       {"once: the time of the first request counts", asked_at_first},
       {"once: waiters whose work is done leave, and learn of it", waiters_learn_of_it},

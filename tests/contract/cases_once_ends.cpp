@@ -8,7 +8,7 @@ namespace {
 using lock::Entry;
 using lock::Renewal;
 
-std::string counts(Lab& lab) {
+std::string end_counts(Lab& lab) {
   const lock::Snapshot seen = lab.inspect();
   return std::to_string(seen.counters.runs) + " " + std::to_string(seen.counters.failures) + " " +
          std::to_string(seen.counters.losses) + " " + std::to_string(seen.failures_in_a_row);
@@ -22,7 +22,7 @@ void need_runs(Lab& lab, const std::string& wanted, const std::string& counted) 
       found += run->how + " " + run->result + ", ";
   }
   need(found == wanted + ", ", "the history is " + found);
-  need(counts(lab) == counted, "runs, failures, losses, streak are " + counts(lab));
+  need(end_counts(lab) == counted, "runs, failures, losses, streak are " + end_counts(lab));
 }
 
 Entry entry() {
@@ -39,7 +39,7 @@ Token runs_with_a_nested_one(Lab& lab, char owner, const Ask& ask) {
 }
 
 // Its lease has ended, and is put back: that is one run, which is counted once.
-void put_back(Lab& lab) {
+void once_put_back(Lab& lab) {
   const Once twice = key("k", 2);
   Token token = lab.granted('A', asks(twice));
   for (int i = 0; i < 3; ++i) {
@@ -150,84 +150,256 @@ void restored(Lab& lab) {
   as<FailedTooOften>(lab.acquire('D', asks(key("k", 1))), "put back by a nested run, not counted");
 }
 
+// ---- a run that died, and that no script has swept yet ----
+
+std::string last_ends(Lab& lab) {
+  const lock::Snapshot seen = lab.inspect();
+  std::string text = end_counts(lab);
+  if (const auto& last = seen.last_failure) {
+    text += ", failed at " + std::to_string(last->at.ms) + " after " +
+            std::to_string(last->took.count()) + " " + last->result + " " + last->record;
+  }
+  if (const auto& last = seen.last_success) text += ", succeeded at " + std::to_string(last->at.ms);
+  for (const lock::HistoryRow& row : lab.history()) {
+    const auto* run = std::get_if<lock::Run>(&row);
+    if (run == nullptr) continue;
+    text += "; " + run->how + " " + run->result + " " + std::to_string(run->until.ms) + " " +
+            std::to_string(run->renewed.ms) + " " + run->note + " " + run->record;
+  }
+  return text;
+}
+
+// Those who look see, at any time, what the next script that writes counts and lists.
+void need_unseen(Lab& lab, const std::string& wanted, const std::string& counted) {
+  const std::string before = lab.fingerprint();
+  need_runs(lab, wanted, counted);
+  const std::string seen = last_ends(lab);
+  need(lab.fingerprint() == before, "a look writes");
+  for (Millis later : {Millis(0), Millis(5s), Millis(62s), Millis(24h)}) {
+    lab.pass(later);
+    need(last_ends(lab) == seen, "later it is " + last_ends(lab) + " instead of " + seen);
+  }
+  lab.cancel('Z');
+  need(last_ends(lab) == seen, "swept it is " + last_ends(lab) + " instead of " + seen);
+}
+
+void need_kept(Lab& lab) {
+  for (const char* suffix : {"holders", "limits", "who", "meta"}) {
+    const long long left = std::stoll(lab.cli({"PTTL", lab.key(suffix)}));
+    need(left == -2 || left > Millis(29 * kDay).count(), std::string(suffix) + " is not kept");
+  }
+}
+
+void died(Lab& lab) {
+  Token token = lab.granted('A');
+  need_kept(lab);
+  lab.pass(20s);
+  as<Renewal>(lab.renew('A', token), "not extended");
+  need_kept(lab);
+  lab.pass(29'999ms);
+  need(lab.history().empty() && end_counts(lab) == "0 0 0 0", "listed before its lease has ended");
+  lab.pass(1ms);
+  const auto row = as<lock::Run>(lab.history().at(0), "no run");
+  need(row.until.ms - row.since.ms == 50'000, "its end is not that of its lease");
+  need(row.renewed.ms - row.since.ms == 20'000, "it did not run until its last renewal");
+  const auto last = lab.inspect().last_failure;
+  need(last && last->at == row.until && last->took == 20s && last->result == "expired" &&
+           last->record == "record of A",
+       "the last failure is another one");
+  need_unseen(lab, "expired -", "1 1 1 1");
+  lab.granted('B');
+  need_runs(lab, "expired -", "1 1 1 1");
+
+  lab.queued('C');
+  lab.queued('D');
+  lab.release('B', Entry::outer(), "exit:0");
+  lab.granted('C');
+  need_kept(lab);
+  lab.release('C', Entry::outer(), "exit:0");
+  lab.granted('D');
+  lab.pass(31s);
+  need_unseen(lab, "expired -, released exit:0, released exit:0, expired -", "4 2 2 1");
+}
+
+// Whatever became of its hold meanwhile.
+void died_otherwise(Lab& lab) {
+  lab.granted('A');
+  lab.queued('B');
+  lab.release('A', Entry::outer(), "exit:0");
+  lab.pass(3s);
+  need_unseen(lab, "released exit:0", "1 0 0 0");  // nobody claimed the grant
+
+  lab.granted('C');
+  lab.force();
+  lab.pass(31s);
+  need(as<lock::Run>(lab.history().at(0), "no run").note == "by the operator", "not who forced it");
+  need_unseen(lab, "forced -, released exit:0", "2 1 1 1");
+
+  const Token token = runs_with_a_nested_one(lab, 'D', {});
+  lab.pass(20s);
+  as<Renewal>(lab.renew('D', token, {}, entry()), "the nested run is lost");
+  lab.release('D', Entry::outer(), "exit:0");
+  lab.pass(31s);
+  need_unseen(lab, "released exit:0, forced -, released exit:0", "3 1 1 0");
+
+  Ask none;
+  none.history_rows = 0;
+  lab.granted('E', none);
+  lab.pass(31s);
+  need(lab.history().empty() && end_counts(lab) == "4 2 2 1", "a row that the run does not want");
+}
+
+// Those who look also find the row that a second end replaces.
+void died_again(Lab& lab) {
+  const Token token = lab.granted('A');
+  for (int i = 0; i < 2; ++i) {
+    lab.pass(24h);
+    need(as<Renewal>(lab.renew('A', token), "nobody had it since") == Renewal::put_back,
+         "not lost");
+  }
+  lab.pass(31s);
+  need_unseen(lab, "expired -", "1 1 1 1");
+}
+
+void died_and_released(Lab& lab) {
+  lab.granted('A');
+  lab.pass(24h);
+  const std::string before = last_ends(lab);
+  need(lab.release('A', Entry::outer(), "exit:0").ending == lock::OwnerEnd::expired, "released");
+  need(last_ends(lab) == before, "a late release changes how it ended");
+}
+
+// Of those that share a lock one has died before another ends.
+void died_beside_others(Lab& lab) {
+  Ask shared;
+  shared.limit = lock::Limit::shared();
+  lab.granted('A', shared);
+  lab.granted('B', shared);
+  shared.ttl = 10min;
+  lab.granted('C', shared);
+  lab.pass(31s);
+  need_runs(lab, "expired -, expired -", "2 2 2 2");
+  lab.release('C', Entry::outer(), "exit:0");
+  need_runs(lab, "released exit:0, expired -, expired -", "3 2 2 0");
+}
+
 }  // namespace
 
 const std::vector<NamedCase>& once_end_cases() {
   static const std::vector<NamedCase> cases{
-      {"ends: a lease that is put back leaves one run", put_back},
+      {"ends: a lease that is put back leaves one run", once_put_back},
       {"ends: a late success that counts is the last one", late},
       {"ends: the outer run's end is that of the run", nested},
       {"ends: an outer run that died has failed, whatever nested ones do", outlived},
       {"ends: one that was asked to stop has neither succeeded nor failed", stopped},
       {"ends: what a put-back restores", restored},
+      {"ends: a run that died is seen from the end of its lease on", died},
+      {"ends: of a hold that nobody has swept those see what happened who look", died_otherwise},
+      {"ends: a run whose lease was put back after days has one end", died_again},
+      {"ends: a release that comes after days changes nothing", died_and_released},
+      {"ends: runs are listed in the order of their ends", died_beside_others},
   };
   return cases;
 }
 
 namespace {
 
-const std::vector<Mutant> kUsualWay{
+const std::vector<Mutant> kOnceEndMutants{
     {"a run whose lease was put back is counted again",
-     {{"tombstone(owner .. ':counted') and ' counted=1' or ''", "''"}},
+     {{"line.words = line.words .. ' counted=1'", ""}},
      "ends: a lease"},
     {"a run whose lease was put back is listed again",
-     {{"write_history(row, counted and row_of(line.token))", "write_history(row)"}},
+     {{"counted and s.row_of(line.token)", "nil"}},
      "ends: a lease"},
     {"the failure of a run whose lease was put back counts again",
-     {{"note ~= 'stopped' and not line_word(line, 'counted') then", "note ~= 'stopped' then"}},
+     {{"note ~= 'stopped' and not s.line_word(line, 'counted') then", "note ~= 'stopped' then"}},
      "ends: a lease"},
     {"the second end of a lease is a failure of its own",
-     {{"if not line_word(line, 'counted') then note_failure(once_of(line)) end",
-       "note_failure(once_of(line))"}},
+     {{"local what = not s.line_word(line, 'counted') and s.once_of(line)",
+       "local what = s.once_of(line)"}},
      "ends: a lease"},
     {"the second end of a lease is not noted",
-     {{"  add_tombstone(owner .. ':counted', EXPIRED)",
-       "  if not line_word(line, 'counted') then add_tombstone(owner .. ':counted', EXPIRED) end"}},
+     {{"  s.add_tombstone(owner .. ':counted', 0)",
+       "  if not s.line_word(line, 'counted') then s.add_tombstone(owner .. ':counted', 0) end"}},
      "ends: a lease"},
     {"the second end of a lease counts again",
-     {{"if counted then return end\n    count('streak')", "count('streak')"}},
+     {{"if counted then return end\n  s.count('streak')", "s.count('streak')"}},
      "ends: a lease"},
     {"a late success is not listed",
-     {{"  note_run(owner, {token = number,", "  local _ = ({token = number,"}},
+     {{"  s.note_run(owner, {token = s.int(number),", "  local _ = ({token = s.int(number),"}},
      "ends: a late success"},
     {"the end of a nested run is that of the run",
-     {{"result = line_word(line, 'result') or result", ""}},
+     {{"result = string.match(line.words, ' result=(%S+)') or result", ""}},
      "ends: the outer"},
     {"a repeated end of the outer run counts again",
-     {{"repeated and mark_before() or note_outcome(line)", "note_outcome(line)"}},
+     {{"repeated and s.mark_before() or s.note_outcome(line)", "s.note_outcome(line)"}},
      "ends: the outer"},
     {"a nested run that died is one that failed",
-     {{"line.state ~= 'held' or ended then", "line.state ~= 'held' then"}},
+     {{"line.state ~= 'held' or how ~= 'expired' then", "line.state ~= 'held' then"}},
      "ends: the outer"},
     {"an outer run that died has ended as the nested one",
-     {{"if how == 'released' and entry ~= '0' and not forced then", "if false then"}},
+     {{"if entry ~= '0' and not forced then", "if false then"}},
      "ends: an outer"},
     {"a success after the entry's lease is not marked",
-     {{"repeated and mark_before() or",
-       "(repeated or not live_entries(line)['0']) and mark_before() or"}},
+     {{"repeated and s.mark_before() or",
+       "(repeated or not s.live_entries(line)['0']) and s.mark_before() or"}},
      "ends: an outer"},
     {"one that was asked to stop has failed", {{"and note ~= 'stopped' and", "and"}}, "ends: one"},
     {"a put-back loses what is done once",
-     {{"with_slot(words_again(since), slot)", "with_slot('', slot)"}},
+     {{"s.with_slot(s.words_again(since), slot)", "s.with_slot('', slot)"}},
      "ends: what"},
     {"a put-back loses how many rows are kept",
-     {{"if (keep_rows or '') ~= '' then note_keep(tonumber(keep_rows)) end", ""}},
+     {{"if (keep_rows or '') ~= '' then s.note_keep(tonumber(keep_rows)) end", ""}},
      "ends: what"},
     {"a put-back by a nested run loses what is done once",
-     {{"line.words = line.words .. words_again(line.since)", ""}},
+     {{"line.words = line.words .. s.words_again(line.since)", ""}},
      "ends: what"},
-};
-
-const std::vector<Mutant> kShortWays{
-    {"the short way counts a run whose lease was put back again",
-     {{"not string.find(line, ' counted=', 1, true) and", ""}},
-     "ends: a lease"},
+    {"a hold that has ended goes after a minute",
+     {{"math.max(ends + 2592000000, meta.hold)", "math.max(ends + 60000, meta.hold)"}},
+     "ends: a run that died"},
+    {"only writers see who died",
+     {{"local owners, ends = s.ended_holders()\n", "local owners, ends = {}, {}\n"}},
+     "ends: a run that died"},
+    {"a run that died ends when that is found",
+     {{"s.note_lapse(owner, line, tonumber(ends[i]))", "s.note_lapse(owner, line, now)"}},
+     "ends: a run that died"},
+    {"a run that died ran until its lease ended",
+     {{"local renewed = math.max(line.since, ends - line.ttl)", "local renewed = ends"}},
+     "ends: a run that died"},
+    {"those who look do not see who failed",
+     {{"counts[13] = record_of_end(rows, failed_at)", ""}},
+     "ends: a run that died"},
+    {"those who look take a grant for a run",
+     {{"if not line or line.state == 'granted' or line.token == '0' then return nil end",
+       "if not line then return nil end"}},
+     "ends: of a hold"},
+    {"those who look see rows that the run does not want",
+     {{"math.min(math.max(rows_wanted, failed), s.keep)", "math.max(rows_wanted, failed)"}},
+     "ends: of a hold"},
+    {"those who look see the second end beside the first",
+     {{"if at then rows[at] = row", "if false then rows[at] = row"}},
+     "ends: a run whose"},
+    {"a run that died is listed after one that ended later",
+     {{"  if s.unswept then s.sweep_ended() end  -- a run whose lease ended before is listed "
+       "before "
+       "this one\n",
+       ""},
+      {"reply = reply or s.report_absent()",
+       "if s.unswept then s.sweep_ended() end reply = reply or s.report_absent()"}},
+     "ends: runs are listed"},
+    {"a lone hold that has ended goes after a minute",
+     {{"'PXAT', ends + 2592000000", "'PXAT', ends + 60000"}},
+     "ends: a run that died"},
+    {"a lone hold that was renewed goes after a minute",
+     {{"call('PEXPIREAT', HOLDERS, ends + 2592000000)",
+       "call('PEXPIREAT', HOLDERS, ends + 60000)"}},
+     "ends: a run that died"},
 };
 
 }  // namespace
 
-const std::vector<Mutant>& once_end_mutants(Way way) {
-  return way == Way::usual ? kUsualWay : kShortWays;
+const std::vector<Mutant>& once_end_mutants() {
+  return kOnceEndMutants;
 }
 
 }  // namespace rlock::contract

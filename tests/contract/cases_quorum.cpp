@@ -49,6 +49,23 @@ void cancel_before_acquire(Lab& lab) {
   lab.granted('A', attempt(2));
 }
 
+// What is known of its attempts outlives the tombstone of an earlier one.
+void old_cancel_after_the_tombstone(Lab& lab) {
+  lab.cancel_attempt('A', 1, {});
+  Ask longer = attempt(2);
+  longer.ttl = 60s;
+  const lock::Token token = lab.granted('A', longer);
+  as<lock::Renewal>(lab.renew('A', token, longer), "the token is not written back");
+  for (int i = 0; i < 3; ++i) {
+    lab.pass(30s);
+    as<lock::Renewal>(lab.renew('A', token, longer), "not renewed");
+  }
+  lab.queued('B', attempt(1));
+  lab.cancel_attempt('B', 1, {});  // sweeps the tombstone
+  lab.cancel_attempt('A', 1, {});
+  need(lab.holders() == "A", "a late cancel ended a confirmed hold");
+}
+
 void late_write_back(Lab& lab) {
   lock::Token token = lab.granted('A', attempt(1));
   lab.cancel_attempt('A', 1, {});
@@ -172,7 +189,7 @@ void confirmed_after_deletion(Lab& lab) {
        "not reported as taken to a shared one");
 }
 
-void memory_full(Lab& lab) {
+void write_back_with_memory_full(Lab& lab) {
   lock::Token token = lab.granted('A', attempt(1));
   lab.cli({"CONFIG", "SET", "maxmemory", "1"});
   need(std::holds_alternative<lock::Renewal>(lab.renew('A', token, attempt(1))),
@@ -205,7 +222,7 @@ Ask attempt_of(const lock::Once& once, uint64_t number = 1) {
   return ask;
 }
 
-lock::Marked succeeds(Lab& lab, char owner, const lock::Once& once, lock::Token token) {
+lock::Marked marked(Lab& lab, char owner, const lock::Once& once, lock::Token token) {
   return lab.ends(owner, {once, {}, token, true, {}}).marked;
 }
 
@@ -219,14 +236,14 @@ void mark_has_the_token(Lab& lab) {
   const lock::Token own = lab.granted('A', attempt_of(once));
   const lock::Token agreed{own.value + 5'000'000};
   as<lock::Renewal>(lab.renew('A', agreed, attempt(1)), "not written back");
-  need(succeeds(lab, 'A', once, agreed) == lock::Marked::yes, "not marked");
+  need(marked(lab, 'A', once, agreed) == lock::Marked::yes, "not marked");
   need(done(lab, 'B', once) == agreed, "another token");
   const lock::Token higher{lab.granted('C', attempt_of(next)).value + 5'000'000};
-  need(succeeds(lab, 'C', next, higher) == lock::Marked::yes, "not marked where unconfirmed");
+  need(marked(lab, 'C', next, higher) == lock::Marked::yes, "not marked where unconfirmed");
   need(done(lab, 'D', next) == higher, "another token than the majority's");
   lab.pass(10s);
   const lock::Token highest{higher.value + 1'000'000};
-  need(succeeds(lab, 'E', last, highest) == lock::Marked::yes, "not marked where never granted");
+  need(marked(lab, 'E', last, highest) == lock::Marked::yes, "not marked where never granted");
   need(done(lab, 'F', last) == highest, "another token where never granted");
 }
 
@@ -235,7 +252,7 @@ void marked_late(Lab& lab) {
   const lock::Once once{lock::OnceKind::within, "", 5min, {}};
   const lock::Token here = lab.granted('A', attempt_of(once));
   const lock::Token agreed{here.value - 600'000'000};
-  need(succeeds(lab, 'A', once, agreed) == lock::Marked::yes, "not marked");
+  need(marked(lab, 'A', once, agreed) == lock::Marked::yes, "not marked");
   lab.granted('B', attempt_of(once));
   lab.cancel('B');
   Ask earlier = attempt_of({lock::OnceKind::within, "", 1min, {}});
@@ -252,11 +269,11 @@ void marked_while_it_waits(Lab& lab) {
   const lock::Once once = month("2026-11"), next = month("2026-12");
   const lock::Token before = confirmed(lab, 'A', 1);
   as<lock::Queued>(lab.acquire('B', attempt_of(once)), "not queued");
-  need(succeeds(lab, 'B', once, {before.value + 1000}) == lock::Marked::yes, "not marked");
-  need(succeeds(lab, 'B', once, {before.value + 1000}) == lock::Marked::yes, "not when resent");
+  need(marked(lab, 'B', once, {before.value + 1000}) == lock::Marked::yes, "not marked");
+  need(marked(lab, 'B', once, {before.value + 1000}) == lock::Marked::yes, "not when resent");
   done(lab, 'C', once);
   as<lock::Queued>(lab.acquire('D', attempt_of(next)), "not queued");
-  need(succeeds(lab, 'D', next, {before.value - 1000}) == lock::Marked::no,
+  need(marked(lab, 'D', next, {before.value - 1000}) == lock::Marked::no,
        "marked though another was granted since");
 }
 
@@ -267,7 +284,7 @@ void done_before_the_write_back(Lab& lab) {
   lab.pass(31s);
   lab.granted('B', attempt_of(once));
   lab.cancel_attempt('B', 1, {1000});
-  need(succeeds(lab, 'A', once, token) == lock::Marked::yes, "not marked");
+  need(marked(lab, 'A', once, token) == lock::Marked::yes, "not marked");
   done(lab, 'B', once);
   need(lab.waiters().empty(), "B still waits");
 }
@@ -277,7 +294,7 @@ void forgotten_elsewhere(Lab& lab) {
   const lock::Once once = month("2026-11");
   const lock::Token token = lab.granted('A', attempt_of(once));
   as<lock::Renewal>(lab.renew('A', token, attempt(1)), "not written back");
-  need(succeeds(lab, 'A', once, token) == lock::Marked::yes, "not marked");
+  need(marked(lab, 'A', once, token) == lock::Marked::yes, "not marked");
   Ask earlier = attempt_of(once), later = attempt_of(once, 2);
   earlier.forgotten = {token.value - 1};
   later.forgotten = {token.value};
@@ -294,7 +311,7 @@ void forgets_what_is_agreed(Lab& lab) {
     const lock::Once once{lock::OnceKind::key, std::string(1, owner), {}, {}};
     tokens.push_back(lab.granted(owner, attempt_of(once)));
     as<lock::Renewal>(lab.renew(owner, tokens.back(), attempt(1)), "not written back");
-    need(succeeds(lab, owner, once, tokens.back()) == lock::Marked::yes, "not marked");
+    need(marked(lab, owner, once, tokens.back()) == lock::Marked::yes, "not marked");
     lab.pass(1s);
   }
   need(lab.forget("B", tokens[0]).marks == 0 && lab.forget({}, tokens[0]).marks == 1,
@@ -320,13 +337,15 @@ void place_is_kept(Lab& lab) {
 void common_ticket(Lab& lab) {
   Ask longer = attempt(1);
   longer.ttl = 60s;
-  lab.granted('A', longer);
+  const lock::Token token = lab.granted('A', longer);
   lab.queued('B', attempt(1, 7000));
   lab.queued('C', attempt(1, 6000));
   need(lab.waiters() == "CB", "the order is the server's own");
   lab.pass(16s);  // both miss their heartbeat
+  lab.renew('A', token, longer);
   lab.queued('B', attempt(2, 7000));
   lab.pass(16s);
+  lab.renew('A', token, longer);
   lab.queued('B', attempt(3, 7000));
   lab.queued('C', attempt(2, 8000));
   need(lab.waiters() == "BC", "a second miss changed the client's ticket");
@@ -364,9 +383,11 @@ const std::vector<NamedCase>& quorum_cases() {
       {"a cancelled grant does not count as a grant", contender_grant},
       {"a later confirmed grant counts as a grant", confirmed_contender},
       {"a confirmed grant counts, also where the one before was deleted", confirmed_after_deletion},
-      {"a grant is confirmed and released with memory full", memory_full},
+      {"a grant is confirmed and released with memory full", write_back_with_memory_full},
       {"a grant that is confirmed keeps words that are not known", words_are_kept},
       {"the mark of a run has the majority's token", mark_has_the_token},
+      {"a late cancel ends no confirmed hold, also after its tombstone",
+       old_cancel_after_the_tombstone},
       {"a mark that a server writes late is as old as its token", marked_late},
       {"a success is marked where the run still waits", marked_while_it_waits},
       {"one that never confirmed its grant learns that it is done", done_before_the_write_back},

@@ -112,7 +112,7 @@ void renewed_alone(Lab& lab) {
   expect_slot(lab, 'B', 2, 2);
 }
 
-void put_back(Lab& lab) {
+void slot_put_back(Lab& lab) {
   const Token first = lab.granted('A', of(3));
   const Token second = lab.granted('B', of(3));
   lab.cli({"FLUSHALL"});
@@ -142,16 +142,32 @@ void put_back_and_admitted(Lab& lab) {
   need(lab.holders() == "AC" && slots(lab) == std::vector<uint64_t>{1, 2}, "not two slots");
 }
 
+void slot_line_deleted(Lab& lab) {
+  const Ask two = of(2);
+  const lock::Token token = lab.granted('A', two);
+  lab.granted('Y', two);
+  lab.release('Y');
+  lab.cli({"DEL", lab.key("who")});
+  lab.queued('B', two);
+  Ask known = two;
+  known.slot = 1;
+  need(as<lock::Renewal>(lab.renew('A', token, known), "lost") == lock::Renewal::extended,
+       "not extended");
+  need(lab.holders() == "AB", "B waits on");
+  need(as<lock::Granted>(lab.acquire('B', two), "B waits on").slot == 2, "not the other slot");
+}
+
 }  // namespace
 
 const std::vector<NamedCase>& slot_cases() {
   static const std::vector<NamedCase> cases{
+      {"slots: where a line was deleted nobody takes its slot", slot_line_deleted},
       {"slots: each holder has the least that is free", least_free},
       {"slots: those that are granted at once differ", many_at_once},
       {"slots: only of several holders, each within its own limit", mixed},
       {"slots: renewals and the cool-down keep them", kept},
       {"slots: a lone holder keeps its own", renewed_alone},
-      {"slots: a lease that is put back has its slot, or is lost", put_back},
+      {"slots: a lease that is put back has its slot, or is lost", slot_put_back},
       {"slots: beside one that is put back others are admitted", put_back_and_admitted},
   };
   return cases;

@@ -70,9 +70,10 @@ void claimed_too_late(Lab& lab) {
   lab.release('B');
   lab.granted('D', newer);
   lab.release('D');
+  lab.queued('E');
   superseded(lab, 'C', older, 'D');
   superseded(lab, 'C', older, 'D');
-  need(lab.holders().empty(), "it holds the lock");
+  need(lab.holders() == "E", "the next is not granted the lock in its place");
 }
 
 // An older one that is retried, when the newer one has run or runs.
@@ -100,7 +101,7 @@ void older_never_wins(Lab& lab) {
 }
 
 // The server has lost its data, the number of the one that runs included.
-void put_back(Lab& lab) {
+void newer_put_back(Lab& lab) {
   const lock::Token token = lab.granted('A', newest(7));
   lab.cli({"FLUSHALL"});
   lab.pass(1s);
@@ -164,6 +165,16 @@ void comes_back(Lab& lab) {
   lab.queued('C', newest());
   superseded(lab, 'B', again, 'C');
   need(lab.waiters() == "C", "the older one is back");
+  // One that comes back has the better of both places.
+  Ask greater = newest(5);
+  greater.ticket = lab.queued('D', greater).ticket;
+  lab.cli({"ZREM", lab.key("queue"), Lab::owner('D').text()});
+  lab.cli({"ZREM", lab.key("alive"), Lab::owner('D').text()});
+  lab.pass(1s);
+  lab.queued('E');
+  lab.queued('F', newest(4));
+  lab.queued('D', greater);
+  need(lab.waiters() == "DE", "it lost its place to the one that it replaces");
 }
 
 }  // namespace
@@ -175,7 +186,7 @@ const std::vector<NamedCase>& supersede_cases() {
       {"supersede: it takes the ticket of the one that it replaces", takes_the_ticket},
       {"supersede: a grant that is claimed too late is cancelled", claimed_too_late},
       {"supersede: an older one that is retried never wins", older_never_wins},
-      {"supersede: a put-back restores the number", put_back},
+      {"supersede: a put-back restores the number", newer_put_back},
       {"supersede: one that gave up does not count", given_up},
       {"supersede: only one that queues replaces another", only_who_queues},
       {"supersede: a holder is never touched", holders_stay},

@@ -37,34 +37,7 @@ void need(bool holds, const std::string& what) {
   if (!holds) throw Broken(what);
 }
 
-namespace {
-
-// What keeps the scripts to one way.
-std::vector<Mutation> limits_to(Way way) {
-  switch (way) {
-    case Way::usual:
-      return {{"local present = call('EXISTS'", "local present = 10 + call('EXISTS'"},
-              {"if present > 0 then older", "if present > 10 then older"}};
-    case Way::unfolding:
-      return {{"if plain and (present", "if false and (present"},
-              {"if lone_owner == owner and tonumber(lone_end)", "if false and tonumber(lone_end)"},
-              {"local ended = entry", "local ended = false and entry"}};
-    case Way::short_ways:
-      return {};
-  }
-  return {};
-}
-
-}  // namespace
-
-const char* name_of(Way way) {
-  if (way == Way::usual) return "the usual way";
-  return way == Way::unfolding ? "unfolding" : "the short ways";
-}
-
-MutatedScripts::MutatedScripts(Way way, std::vector<Mutation> mutations) {
-  const std::vector<Mutation> limits = limits_to(way);
-  mutations.insert(mutations.end(), limits.begin(), limits.end());
+MutatedScripts::MutatedScripts(const std::vector<Mutation>& mutations) {
   std::vector<bool> applied(mutations.size(), false);
   acquire_ = mutate(lua::acquire, mutations, applied);
   renew_ = mutate(lua::renew, mutations, applied);
@@ -85,8 +58,10 @@ std::string MutatedScripts::mutate(const lua::Script& script,
     applied[i] = true;
     replace_all(text, mutations[i].from, mutations[i].to);
   }
-  for (const std::string key : {"ALIVE", "ONCE", "META", "WHO"}) {
-    replace_all(text, "call('PTTL', " + key + ")", "(call('PEXPIRETIME', " + key + ") - now)");
+  for (const std::string key : {"ALIVE", "ONCE", "META", "WHO", "RELEASED", "lasting"}) {
+    replace_all(
+        text, "call('PTTL', " + key + ")",
+        "(function(e) return e < 0 and e or e - now end)(call('PEXPIRETIME', " + key + "))");
   }
   return text;
 }
@@ -98,10 +73,9 @@ redis::Scripts MutatedScripts::scripts() const {
           {kUnknown, force_unlock_}, {kUnknown, inspect_}, {kUnknown, forget_}};
 }
 
-Lab::Lab(Way way, const std::vector<Mutation>& mutations)
+Lab::Lab(const std::vector<Mutation>& mutations)
     : server_(shared_server()),
-      mutated_(way, mutations),
-      way_(way),
+      mutated_(mutations),
       name_(*lock::LockName::parse("job")),
       store_(at(server_), "rlock:", mutated_.scripts()),
       now_ms_(wall_clock_ms()) {
@@ -118,6 +92,13 @@ void Lab::set_clock() {
 void Lab::pass(Millis time) {
   now_ms_ += time.count();
   set_clock();
+  constexpr const char* kScript = R"(
+    for _, key in ipairs(redis.call('KEYS', 'rlock:{job}:*')) do
+      local ends = string.find(key, ':wake:') and -1 or redis.call('PEXPIRETIME', key)
+      if ends >= 0 and ends <= tonumber(ARGV[1]) then redis.call('DEL', key) end
+    end)";
+  // Wakes end by the server's own clock.
+  cli({"EVAL", kScript, "0", std::to_string(now_ms_)});
 }
 
 lock::Owner Lab::owner(char letter) {

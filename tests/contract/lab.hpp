@@ -25,20 +25,10 @@ struct Mutation {
   std::string to;
 };
 
-// The scripts have short ways for what happens most, and a usual way for everything.
-// [docs/PROTOCOL.md, "Two ways"]
-enum class Way {
-  usual,       // no hold is ever folded, and no short way taken
-  unfolding,   // a lone hold is folded, and the next script unfolds it
-  short_ways,  // as clients run them
-};
-inline constexpr Way kWays[] = {Way::usual, Way::unfolding, Way::short_ways};
-const char* name_of(Way way);
-
-// The scripts with their TIME replaced by a clock that the test sets, and with a mutation.
+// The scripts with their TIME replaced by a clock that the test sets, and with mutations.
 class MutatedScripts {
  public:
-  explicit MutatedScripts(Way way, std::vector<Mutation> mutations = {});
+  explicit MutatedScripts(const std::vector<Mutation>& mutations = {});
   redis::Scripts scripts() const;
   // Whether every mutation was applied: one that was not would prove nothing.
   bool all_applied() const { return all_applied_; }
@@ -72,7 +62,7 @@ struct Ask {
 // One lock "job" on a server emptied for the case.
 class Lab {
  public:
-  explicit Lab(Way way, const std::vector<Mutation>& mutations = {});
+  explicit Lab(const std::vector<Mutation>& mutations = {});
 
   // ---- the lock's requests, carried out to the end; owners are called by a letter ----
   lock::AcquireReply acquire(char owner, const Ask& ask = {});
@@ -104,13 +94,13 @@ class Lab {
   Error acquire_error(char owner, const Ask& ask = {});  // throws Broken if acquire succeeds
 
   // ---- the server ----
-  void pass(Millis time);
+  void pass(Millis time);  // and ends the keys that end by then
+  int64_t now() const { return now_ms_; }
   std::string cli(const std::vector<std::string>& words) { return server_.cli(words); }
   std::string key(const std::string& suffix) const { return "rlock:{job}:" + suffix; }
   // Every key with its bytes and whether it expires: equal before and after means nothing was
   // written.
   std::string fingerprint();
-  Way way() const { return way_; }
   bool mutations_applied() const { return mutated_.all_applied(); }
 
   lock::LockStore& store() { return store_; }
@@ -127,7 +117,6 @@ class Lab {
 
   test::RedisServer& server_;
   MutatedScripts mutated_;
-  Way way_;
   lock::LockName name_;
   redis::RedisStore store_;
   int64_t now_ms_;

@@ -14,17 +14,17 @@ struct Mutant {
 };
 
 // Of the rules for waiters at rest.
-const std::vector<Mutant>& rest_mutants(Way way);
+const std::vector<Mutant>& rest_mutants();
 // Of what is counted.
-const std::vector<Mutant>& count_mutants(Way way);
-// Of the rules for what is done once over a quorum, and of what the short ways do for attempts.
-const std::vector<Mutant>& quorum_mutants(Way way);
+const std::vector<Mutant>& count_mutants();
+// Of the rules for what is done once over a quorum, and for attempts.
+const std::vector<Mutant>& quorum_mutants();
 // Of the rules for what is done once.
-const std::vector<Mutant>& once_mutants(Way way);
+const std::vector<Mutant>& once_mutants();
 // Of how runs end.
-const std::vector<Mutant>& once_end_mutants(Way way);
+const std::vector<Mutant>& once_end_mutants();
 // Of the rules for slots, and for what supersedes others.
-const std::vector<Mutant>& slot_mutants(Way way);
+const std::vector<Mutant>& slot_mutants();
 
 // The cases of each file.
 const std::vector<NamedCase>& end_cases();
@@ -38,8 +38,8 @@ const std::vector<NamedCase>& quorum_cases();
 const std::vector<NamedCase>& once_cases();
 const std::vector<NamedCase>& slot_cases();
 const std::vector<NamedCase>& supersede_cases();
-const std::vector<NamedCase>& version_cases();
 const std::vector<NamedCase>& once_memory_cases();
 const std::vector<NamedCase>& once_end_cases();
+const std::vector<NamedCase>& key_cases();
 
 }  // namespace rlock::contract

@@ -3,95 +3,67 @@
 namespace rlock::contract {
 namespace {
 
-constexpr const char* kSilent = "return math.floor(beat) - now <= HEARTBEAT * (beat % 1 * 4)";
-constexpr const char* kDue =
-    "if tonumber(ends) <= now or call('ZCOUNT', ALIVE, '-inf', now) > 0 then";
+constexpr const char* kSilent = "math.floor(beat) - now <= 15000 * (beat % 1 * 4)";
 
-const std::vector<Mutant> kUsualWay{
-    {"a waiter that has been silent is granted the lock",
-     {{kSilent, "return false"}},
-     "a grant goes to"},
+const std::vector<Mutant> kRestMutants{
+    {"a waiter that has been silent is granted the lock", {{kSilent, "false"}}, "a grant goes to"},
     {"dead waiters at rest are granted the lock one by one",
-     {{kSilent, "return false"}},
+     {{kSilent, "false"}},
      "when all but one"},
     {"one that was passed by is not woken",
-     {{"add_tombstone(owner, EXPIRED) end\n    wake(owner, 'look')",
-       "add_tombstone(owner, EXPIRED) end"}},
+     {{"s.add_tombstone(head, 0) end\n      s.wake(head, 'look')", "s.add_tombstone(head, 0) end"}},
      "a grant goes to"},
     {"one that was passed by finds the queue full",
      {{"then full = false end", "then end"}},
      "a grant goes to"},
     {"one that was passed by goes to the tail",
-     {{"if stamp_of(owner) > 0 then add_tombstone(owner, EXPIRED) end",
-       "add_tombstone(owner, REQUEUED)"}},
+     {{"if line.stamp > 0 then s.add_tombstone(head, 0) end", "s.add_tombstone(head, 1)"}},
      "a grant goes to"},
     {"one that comes near the head is not woken",
-     {{"if is_far(beat) then wake(moved[i], 'look') end", ""}},
+     {{"if beat and beat % 1 > 0 then s.wake(moved[i], 'look') end", ""}},
      "one that comes near the head is woken once"},
     {"one that comes near the head by a hand-over is not woken",
-     {{"if is_far(beat) then wake(moved[i], 'look') end", ""}},
+     {{"if beat and beat % 1 > 0 then s.wake(moved[i], 'look') end", ""}},
      "one that comes near the head by"},
     {"only the last of those that come near the head is woken",
-     {{"math.max(0, NEAR - gone)", "NEAR - 1"}},
+     {{"math.max(0, 64 - gone)", "64 - 1"}},
      "all that come near"},
     {"one near the head is woken again and again",
-     {{"if is_far(beat) then wake", "if true then wake"},
-      {"local gone = n_queue > NEAR and n_queue - call('ZCARD', QUEUE) or 0", "local gone = 64"}},
+     {{"if beat and beat % 1 > 0 then s.wake", "if true then s.wake"},
+      {"if s.n_queue > 64 and call('ZCARD', QUEUE) < s.n_queue then", "if s.n_queue > 64 then"},
+      {"local gone = s.n_queue - call('ZCARD', QUEUE)", "local gone = 64"}},
      "one that comes near the head is woken once"},
     {"a long slice, and the heartbeat of a short one",
-     {{"now + HEARTBEAT * slices + (slices - 1) / 4", "now + HEARTBEAT + (slices - 1) / 4"}},
+     {{"now + 15000 * slices + (slices - 1) / 4", "now + 15000 + (slices - 1) / 4"}},
      "slices and heartbeats"},
     {"the slice does not grow with the place",
-     {{"return math.min(MOST_SLICES, 1 + math.floor(place / NEAR))", "return 1"}},
+     {{"return math.min(4, 1 + math.floor(place / 64))", "return 1"}},
      "slices and heartbeats"},
-};
-
-const std::vector<Mutant> kShortWays{
-    {"the heartbeat of a waiter at rest is not prolonged",
-     {{"redis.pcall('ZADD', ALIVE, beat_score(slices), owner)", "1"}},
-     "slices and heartbeats"},
-    {"the heartbeat of a waiter at rest is refused with memory full",
-     {{"redis.pcall('ZADD', ALIVE, beat_score(slices), owner)",
-       "call('ZADD', ALIVE, beat_score(slices), owner)"}},
-     "a waiter at rest keeps"},
-    {"waiters at rest take the usual way",
-     {{"present == 5 and beat_at_rest()", "nil"}},
+    {"a heartbeat writes more than it needs",
+     {{"local lasting = s.latest_beat > 0 and not s.queue_is_new and ALIVE or WHO",
+       "local lasting = 'x'"}},
      "the heartbeat of a waiter at rest"},
     {"the keys end before the waiters at rest",
-     {{"if call('PTTL', ALIVE) < HEARTBEAT * slices then return nil end", ""}},
+     {{"local moves_on = s.latest_beat > before or", "local moves_on ="}},
      "waiters at rest keep"},
-    {"waiters at rest do not see that a lease has ended",
-     {{kDue, "if call('ZCOUNT', ALIVE, '-inf', now) > 0 then"}},
+    {"a heartbeat does not see that a lease has ended",
+     {{"local unswept = n_holders > 0 and first_end <= now or", "local unswept ="}},
      "waiters at rest sweep"},
-    {"waiters at rest do not see that others have died",
-     {{kDue, "if tonumber(ends) <= now then"}},
+    {"a heartbeat does not see that others have died",
+     {{"or dead > 0 or not", "or not"}},
      "waiters at rest sweep"},
-    {"a waiter at rest does not note its attempt",
-     {{"if stamp > 0 then call('HSET', WHO, '#' .. owner, stamp) end", ""}},
+    {"a waiter does not note its attempt",
+     {{"if stamp > 0 then s.note_stamp(owner, stamp) end", ""}},
      "a waiter at rest notes"},
-    {"a late attempt keeps a waiter at rest alive",
-     {{"if stamp > 0 and stamp < tonumber(call('HGET', WHO, '#' .. owner) or 0) then return nil "
-       "end",
-       ""}},
+    {"a late attempt keeps a waiter alive",
+     {{"(ends[1] or ends[2] or stamp < newest)", "(ends[1] or ends[2])"}},
      "a waiter at rest notes"},
-    {"a waiter that has been silent is granted the lock",
-     {{"not beat or tonumber(beat) % 1 > 0 then sole = false", "not beat then sole = false"}},
-     "a grant goes to"},
-    {"one that comes near the head by a hand-over is not woken",
-     {{"if tonumber(comer_beat or 0) % 1 > 0 then push_wake(comer, 'look') end", ""}},
-     "one that comes near the head by"},
-    {"one near the head is woken by each hand-over",
-     {{"if tonumber(comer_beat or 0) % 1 > 0 then push_wake", "if comer_beat then push_wake"}},
-     "one that comes near the head by"},
-    {"a newcomer's first slice does not grow with its place",
-     {{"local slices = slices_at(position)", "local slices = 1"}},
-     "slices and heartbeats"},
 };
 
 }  // namespace
 
-const std::vector<Mutant>& rest_mutants(Way way) {
-  return way == Way::usual ? kUsualWay : kShortWays;
+const std::vector<Mutant>& rest_mutants() {
+  return kRestMutants;
 }
 
 }  // namespace rlock::contract

@@ -1,8 +1,9 @@
 #!/bin/bash
 # run.sh [REVISION [COMMAND…]]: what Debian 13 says to a commit. Installs a bare trixie in a temporary folder, clones
-# REVISION (HEAD) into it, runs COMMAND (packaging/check.sh) there, and ends with its exit code.
-# Needs root, debootstrap, git, 5 GB in TMPDIR, and for check.sh an hour on two cores: not in the suite. Packages come from
-# where apt of this machine gets Debian's, or from MIRROR.
+# REVISION (HEAD) into it, runs COMMAND (packaging/check.sh) there, and ends with its exit code. Security updates are installed, and the
+# versions of the servers are shown first. `ctest -C nightly -R debian13` runs it.
+# Needs root, debootstrap, git, 5 GB in TMPDIR, and for check.sh an hour on two cores; without the first three it is skipped (77). Packages come from
+# where apt of this machine gets Debian's, or from MIRROR; security updates from SECURITY (debian-security beside it).
 # Processes and mounts live in namespaces that end with this script, however it ends; the folder goes too.
 #
 #   sudo tests/debian13/run.sh                             every test, on Debian 13
@@ -13,13 +14,10 @@ set -euo pipefail
 suite=${SUITE:-trixie}
 mirror=${MIRROR:-}
 self=$(realpath "$0")
-top=$(dirname "$(dirname "$(dirname "$self")")")
-# shellcheck source=../packaging/guest.bash
-. "$top/tests/packaging/guest.bash"
 
-refuse() {
+skip() {
   echo "run.sh: $*" >&2
-  exit 64
+  exit 77
 }
 
 # The half in the namespaces: pid 1 of its own processes, among mounts that nobody else sees. The folder becomes their
@@ -33,7 +31,13 @@ inside() {
   mount --rbind /dev dev
   pivot_root . .
   umount --lazy .
-  exec chroot . env -i -C /srv/rlock HOME=/root TERM=dumb LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@" </dev/null
+  # shellcheck disable=SC2016  # the inner shell expands it
+  exec chroot . env -i -C /srv/rlock HOME=/root TERM=dumb LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -c '
+    apt-get -q update && apt-get -qy dist-upgrade || exit
+    for package in redis-tools valkey-tools; do
+      echo "$package $(apt-cache policy "$package" | sed -n "s/^ *Candidate: //p")"
+    done
+    exec "$@"' sh "$@" </dev/null
 }
 
 install_base() {
@@ -43,6 +47,7 @@ install_base() {
   [ -z "${proxy:-}" ] || export http_proxy=$proxy
   debootstrap --variant=minbase --include=ca-certificates "$suite" "$1" "$mirror"
   [ -z "${proxy:-}" ] || echo "Acquire::http::Proxy \"$proxy\";" >"$1/etc/apt/apt.conf.d/proxy"
+  printf 'deb %s main\n' "$mirror $suite" "$mirror $suite-updates" "$security $suite-security" >"$1/etc/apt/sources.list"
   cp /etc/resolv.conf "$1/etc/resolv.conf"
 }
 
@@ -59,7 +64,7 @@ finish() {
     [ "${init:-0}" -le 1 ] || kill -KILL "$init" || true
     wait "$guest" || true
   fi
-  rm -rf --one-file-system "$folder"
+  rm -rf --one-file-system "$folder" "$log"
 }
 
 if [ "${1:-}" = --inside ]; then
@@ -67,17 +72,20 @@ if [ "${1:-}" = --inside ]; then
   inside "$@"
 fi
 
-[ "$(id -u)" -eq 0 ] || refuse "needs root"
+[ "$(id -u)" -eq 0 ] || skip "needs root"
+top=$(dirname "$(dirname "$(dirname "$self")")")
+# shellcheck source=../packaging/guest.bash
+. "$top/tests/packaging/guest.bash"
 for program in debootstrap git apt-get; do
-  command -v "$program" >/dev/null || refuse "needs $program"
+  command -v "$program" >/dev/null || skip "needs $program"
 done
 [ -n "$mirror" ] || mirror=$(debian_mirror)
-[ -n "$mirror" ] || refuse "apt has no source of Debian's packages: run apt-get update, or set MIRROR"
-commit=$(git -C "$top" rev-parse --verify --quiet "${1:-HEAD}^{commit}") || refuse "no such revision: $1"
+[ -n "$mirror" ] || skip "apt has no source of Debian's packages: run apt-get update, or set MIRROR"
+security=${SECURITY:-${mirror%/*}/debian-security}
+commit=$(git -C "$top" rev-parse --verify --quiet "${1:-HEAD}^{commit}") || { echo "run.sh: no such revision: $1" >&2; exit 64; }
 shift $(($# > 0))
 [ $# -gt 0 ] || set -- packaging/check.sh
 
-folder=$(mktemp -d)
 guest=
 trap finish EXIT
 trap 'exit 129' HUP

@@ -65,6 +65,12 @@ std::string snapshot(const std::string& record, int more) {
                 array({waiter(record)}), number(more), number(more)});
 }
 
+std::string history(const std::vector<std::string>& rows) {
+  std::vector<std::string> items(10, number(0));
+  items.push_back(array(rows));
+  return array(items);
+}
+
 // Everything that rlock asks with takes up one of these.
 FakeServer::Script always(const std::string& mark, const std::string& reply) {
   return [=](FakeServer::Peer& peer, int) {
@@ -187,8 +193,8 @@ TEST_CASE("well-formed replies with hostile content are shown escaped") {
       {{"status", "--json", "x"}, "EVALSHA", snapshot(record, 0), 0},
       {{"queue", "x"}, "EVALSHA", snapshot(record, 0), 0},
       {{"queue", "--json", "x"}, "EVALSHA", snapshot(huge, 0), 0},
-      {{"history", "x"}, "LRANGE", array({run, bulk(kEvil), bulk("skip x " + kEvil)}), 0},
-      {{"history", "--json", "x"}, "LRANGE", array({run, run}), 0},
+      {{"history", "x"}, "EVALSHA", history({run, bulk(kEvil), bulk("skip x " + kEvil)}), 0},
+      {{"history", "--json", "x"}, "EVALSHA", history({run, run}), 0},
       {{"status"}, "SCAN", array({bulk("0"), array({bulk("rlock:{" + kEvil + "}:meta")})}), 0},
       {{"-v", "run", "-n", "x", "-c", "true"},
        "EVALSHA",
@@ -228,7 +234,7 @@ TEST_CASE("a listing without an end is abandoned, and its memory is bounded") {
         names.push_back(bulk("rlock:{" + std::to_string(connection) + "." + std::to_string(page) +
                              "." + std::to_string(i) + "}:meta"));
       }
-      peer.send(array({bulk("7"), array(names)}));
+      peer.send(array({bulk(std::to_string(page + 1)), array(names)}));
     }
   };
   const Row rows[] = {{{"status", "x"}, always("EVALSHA", snapshot(record, 1))},
@@ -242,6 +248,22 @@ TEST_CASE("a listing without an end is abandoned, and its memory is bounded") {
     check(shown);
     CHECK(shown.code == 69);
     CHECK(shown.text.find("the listing exceeds") != std::string::npos);
+  }
+}
+
+TEST_CASE("a listing whose cursor comes back is an error") {
+  for (const Words& cursors : {Words{"7"}, Words{"7", "8", "9"}, Words{"word"}}) {
+    FakeServer server([&](FakeServer::Peer& peer, int) {
+      if (!peer.next("SETNAME")) return;
+      peer.send("+OK\r\n+OK\r\n");
+      for (size_t page = 0; peer.next("SCAN"); ++page) {
+        peer.send(array({bulk(cursors[page % cursors.size()]), array({})}));
+      }
+    });
+    Shown shown = before(server, {"status"});
+    check(shown);
+    CHECK(shown.code == 69);
+    CHECK(shown.text.find("SCAN does not end") != std::string::npos);
   }
 }
 

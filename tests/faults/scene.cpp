@@ -52,11 +52,9 @@ RedisServer& server() {
 
 Rlock::Rlock(const std::vector<std::string>& words, std::string errors)
     : errors_(std::move(errors)) {
-  Job::How how;
-  how.before_exec = [this] {
+  job_ = std::make_unique<Job>(words, [this] {
     dup2(open(errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), STDERR_FILENO);
-  };
-  job_ = std::make_unique<Job>(words, how);
+  });
 }
 
 Scene::Scene() : name_(fresh_name()), proxy_(server().socket_path()) {

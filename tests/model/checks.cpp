@@ -11,8 +11,9 @@ namespace {
 constexpr Moment kMetaLife = 30LL * 24 * 3600 * 1000;
 constexpr Moment kHeartbeat = kHeartbeatSlices * kSlice;  // of a waiter near the head
 constexpr Moment kLongestHeartbeat = kHeartbeatSlices * kLongestSlice;
-// The longest lease and the grace after it; the longest heartbeat and the time until it is moved.
-constexpr Moment kKeyLife = std::max(kTtl + 60'000, kLongestHeartbeat + kHeartbeat);
+// What holds and who waits is found as long after the longest lease, or the longest heartbeat, as
+// what is remembered.
+constexpr Moment kKeyLife = kMetaLife + std::max(kTtl, kLongestHeartbeat + kHeartbeat);
 
 class Check : public ScriptCheck {
  public:
@@ -183,8 +184,7 @@ class Check : public ScriptCheck {
     for (const Row& end : is_.ends) {
       if (end.score == kNever) return "L: the key " + end.member + " has no end";
       bool wake = end.member.starts_with("wake:");  // these end by the real clock
-      const bool remembers =
-          end.member == "meta" || end.member == "history" || end.member == "once";
+      const bool remembers = end.member == "history" || end.member == "once";
       Moment life = remembers ? kMetaLife : kKeyLife;
       if (!wake && end.score > now_ + life) return "L: the key " + end.member + " ends too late";
     }

@@ -22,7 +22,6 @@ struct Bounds {
   std::vector<Work> works{};    // of the clients, in their order; the others have none
   int forgets = 0;              // by an operator
   int failures = 0;             // of commands that are to be done once, and whose lease lasts
-  bool both_ways = true;        // else the short ways alone
   size_t states = 0;            // found when they were last explored to the end; 0: unknown
 };
 

@@ -15,6 +15,6 @@ struct Mutant {
 };
 
 // Fails the test case unless it is caught.
-void check_caught(const Mutant& mutant, contract::Way way);
+void check_caught(const Mutant& mutant);
 
 }  // namespace rlock::model

@@ -294,8 +294,8 @@ std::vector<std::string> command(const Job& job, const std::string& digest) {
 
 }  // namespace
 
-Server::Server(contract::Way way, const std::vector<contract::Mutation>& mutations)
-    : scripts_(way, mutations), connection_(redisConnectUnix(server_.socket_path().c_str())) {
+Server::Server(const std::vector<contract::Mutation>& mutations)
+    : scripts_(mutations), connection_(redisConnectUnix(server_.socket_path().c_str())) {
   if (!connection_ || connection_->err != 0) throw std::runtime_error("cannot connect");
   send({"SCRIPT", "LOAD", wrapped(scripts_.scripts())});
   auto loaded = receive();

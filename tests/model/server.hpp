@@ -25,7 +25,7 @@ struct Done {
 // for TIME, and takes the memory away again, all in one call of one script around them.
 class Server {
  public:
-  explicit Server(contract::Way way, const std::vector<contract::Mutation>& mutations = {});
+  explicit Server(const std::vector<contract::Mutation>& mutations = {});
   // In one write; a result for each job.
   std::vector<Done> run(const std::vector<Job>& jobs);
   bool mutations_applied() const { return scripts_.all_applied(); }

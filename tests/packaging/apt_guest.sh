@@ -42,6 +42,13 @@ has_documents() {
   expect 0 test -s /usr/share/fish/vendor_completions.d/rlock.fish
   expect 0 sh -c 'cd /usr/share/doc/rlock/examples && ls rlock.toml.example systemd/rlock-standby.service cron/rlock-nightly'
   step "the manual is in man's index, the completions where the shells look for them, the examples beside them"
+  expect 0 sh -c 'cd /usr/share/doc/rlock && grep -o "]([^)]*" README.md | cut -c 3- | xargs ls'
+  expect 0 zcat /usr/share/doc/rlock/built-in.gz
+  for text in "hiredis, a part of rlock" "Redistribution and use in source and binary forms" "Permission is hereby granted"; do has "$text"; done
+  # shellcheck disable=SC2016  # for dpkg-query
+  expect 0 dpkg-query -W -f '${Static-Built-Using}' rlock
+  has "hiredis (= "
+  step "the links of README lead to files, and the package names what is built in, with its licences"
 }
 
 upgrades() {

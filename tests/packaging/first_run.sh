@@ -45,7 +45,7 @@ make_repositories "$dist"/rlock_*.deb
 mkdir "$folder/dist"
 cp "$dist/rlock-linux-$(dpkg --print-architecture)" "$dist/SHA256SUMS" "$folder/dist"
 pack_source "$folder/source.tar.gz"
-supplies+=("$folder/dist" "$folder/source.tar.gz")
+supplies+=("$folder/dist" "$folder/source.tar.gz" "$here/first_steps.sh")
 start_server
 trap 'end_server; rm -rf --one-file-system "$folder" "$log"' EXIT
 for way; do

@@ -51,6 +51,7 @@ from_source() {
   tar -xzf /srv/source.tar.gz -C /root
   timed "packaging/try.sh" /root/rlock-*/packaging/try.sh
   has "It works."
+  timed "First steps of README.md, without a server on PATH" sh /srv/first_steps.sh /root/rlock-*
 }
 
 start=$(now)

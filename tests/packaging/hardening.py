@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """hardening.py PROGRAM [compile_commands.json]: the program has what packaging/hardening.cmake asks for; so has each compilation of src.
 
-What a stripped program still shows is read from it, the rest from the commands. --static: PROGRAM may be laid out at a fixed address.
+What a stripped program still shows is read from it, the rest from the commands. --static: PROGRAM has libc in it, whose functions have no names any more.
 """
 import json
 import re
@@ -25,14 +25,14 @@ def disassembly(program):
     return output("aarch64-linux-gnu-objdump" if other else "objdump", "--disassemble", "--no-show-raw-insn", program)
 
 
-def layout_faults(program, static):
+def layout_faults(program):
     header = output("readelf", "--wide", "--file-header", "--program-headers", "--dynamic", program)
     faults = []
-    if not static and not re.search(r"FLAGS_1.*\bPIE\b", header):
+    if not re.search(r"FLAGS_1.*\bPIE\b", header):
         faults.append("is no PIE")
     if "GNU_RELRO" not in header:
         faults.append("has no RELRO segment")
-    if not static and not re.search(r"BIND_NOW|FLAGS_1.*\bNOW\b", header):
+    if not re.search(r"BIND_NOW|FLAGS_1.*\bNOW\b", header):
         faults.append("does not bind at its start (-z now)")
     if re.search(r"GNU_STACK.*\bRWE\b", header):
         faults.append("has an executable stack")
@@ -47,7 +47,7 @@ def main_is_a_branch_target(program, code):
     """_start hands the address of main(), whose name may be stripped, to the C library in rdi."""
     entry = int(re.search(r"Entry point address:\s+0x([0-9a-f]+)", output("readelf", "--file-header", program))[1], 16)
     start = code[re.search(rf"^ *{entry:x}:", code, re.MULTILINE).start():]
-    main = re.search(r"lea .*%rdi\s+# ([0-9a-f]+)|mov +\$0x([0-9a-f]+),%[re]di", start)
+    main = re.search(r"lea .*%rdi\s+# (?:0x)?([0-9a-f]+)|mov +\$0x([0-9a-f]+),%[re]di", start)
     address = main[1] or main[2]
     return re.search(rf"^ *{address}:\s+endbr64", code, re.MULTILINE) is not None
 
@@ -92,7 +92,7 @@ def main():
     arguments = [argument for argument in sys.argv[1:] if argument != "--static"]
     static = "--static" in sys.argv
     program = arguments[0]
-    faults = [f"{program} {fault}" for fault in layout_faults(program, static) + code_faults(program, static)]
+    faults = [f"{program} {fault}" for fault in layout_faults(program) + code_faults(program, static)]
     for commands in arguments[1:]:
         faults += command_faults(commands, machine_of(program))
     print(*faults, sep="\n", end="\n" if faults else "")

@@ -27,7 +27,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 [ "$(id -u)" -eq 0 ] || { echo "image.sh: needs root" >&2 && exit 77; }
-if ldd "$program" >/dev/null 2>&1; then
+if ldd "$program" 2>/dev/null | grep -q "=>"; then
   echo "image.sh: $program is not the portable flavour" >&2
   exit 77
 fi

@@ -57,7 +57,7 @@ refuses() {
 
 @test "it is one file that needs no other" {
   run ldd "$RLOCK"
-  [[ $output == *"not a dynamic executable"* ]] || fail "$output"
+  [[ $output == *"statically linked"* ]] || fail "$output"
   works "redis://localhost:$PLAIN"
   works "redis://127.0.0.1:$PLAIN"
 }

@@ -24,3 +24,13 @@ needs_yaml() { /usr/bin/python3 -c 'import yaml' 2>/dev/null || skip "python3-ya
 
 # from_yaml FILE KEY…: what is there in an example.
 from_yaml() { /usr/bin/python3 "$BATS_TEST_DIRNAME/from_yaml.py" "$examples/$1" "${@:2}"; }
+
+# recipe SECTION [N]: the Nth block of commands (1) of a section of rlock-recipes(7), as a reader sees it.
+recipe() {
+  awk -v section="\"$1\"" -v block="${2:-1}" '
+    /^\.SH / { here = $0 == ".SH " section }
+    here && /^\.nf$/ { n++; inside = n == block; next }
+    /^\.fi$/ { inside = 0 }
+    here && inside' "$BATS_TEST_DIRNAME/../../man/rlock-recipes.7" |
+    sed "s/^    //; s/\\\\-/-/g; s/\\\\(aq/'/g; s/\\\\e/\\\\/g" | grep . || fail "no block ${2:-1} in $1"
+}

@@ -1,101 +1,18 @@
-"""A server for measurements, the scripts as a client calls them, and where the numbers go."""
+"""Where the numbers go, and what all measurements share."""
 
 import datetime
 import json
 import os
 import pathlib
 import secrets
-import subprocess
 import sys
-import tempfile
-import time
-
-import redis
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests" / "bench"))
-from script_texts import KEYS, script_text  # noqa: E402
+from measuring import Program, Scripts, Server, free_ports  # noqa: E402, F401
 
 DATA = TOP / "docs" / "report" / "data"
 RLOCK = os.environ.get("RLOCK", str(TOP / "build" / "release" / "src" / "rlock"))
-
-
-class Program:
-    """A `process` of our own with a `folder`, both of which end with the block."""
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.kill()
-        self.folder.cleanup()
-
-
-class Server(Program):
-    """A redis-server on a unix socket, ended by its pid."""
-
-    def __init__(self, *options):
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = os.path.join(self.folder.name, "socket")
-        self.words = ["redis-server", "--port", "0", "--unixsocket", self.path, "--dir", self.folder.name, "--save", "",
-                      "--maxclients", "15000", "--logfile", os.path.join(self.folder.name, "log"), *options]
-        self.client = redis.Redis(unix_socket_path=self.path)
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(self.words)
-        while True:
-            try:
-                return self.client.ping()
-            except redis.exceptions.RedisError:
-                if self.process.poll() is not None:
-                    raise
-                time.sleep(0.01)
-
-    @property
-    def url(self):
-        return f"unix://{self.path}"
-
-    def memory(self):
-        return self.client.info("memory")["used_memory"]
-
-    def cpu(self):
-        """Seconds of the whole process."""
-        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as file:
-            row = file.read().rsplit(")", 1)[1].split()
-        return (int(row[11]) + int(row[12])) / os.sysconf("SC_CLK_TCK")
-
-    def in_commands(self):
-        """Microseconds inside commands, and how many scripts there were."""
-        stats = self.client.info("commandstats")
-        own = [row for name, row in stats.items() if name in ("cmdstat_evalsha", "cmdstat_eval", "cmdstat_blpop")]
-        return sum(row["usec"] for row in own), self.calls("evalsha", "eval")
-
-    def calls(self, *commands):
-        """How many of these were sent to it."""
-        stats = self.client.info("commandstats")
-        return sum(stats.get("cmdstat_" + command, {"calls": 0})["calls"] for command in commands)
-
-
-class Scripts:
-    """The scripts of the native format, sent as rlock sends them."""
-
-    def __init__(self, client):
-        self.sha = {name: client.script_load(script_text(name)) for name in ("acquire", "release")}
-
-    def call(self, to, script, name, *arguments):
-        keys = [f"rlock:{{{name}}}:{suffix}" for suffix in KEYS]
-        return to.evalsha(self.sha[script], len(KEYS), *keys, *arguments)
-
-    def acquire(self, to, name, owner):
-        return self.call(to, "acquire", name, owner, 0, 1, 3_600_000, 0, 1, "wait", "", "scale")
-
-    def release(self, to, name, owner):
-        return self.call(to, "release", name, owner, "0", "released", "exit:0")
 
 
 def fresh_owner():

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 import common
-from bench_server import free_ports
-from common import RLOCK
+from common import RLOCK, free_ports
 from relay import Relay
 
 HERE = pathlib.Path(__file__).resolve().parent

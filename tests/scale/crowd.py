@@ -18,6 +18,7 @@ from common import RLOCK, TOP, Server, percentile, record
 
 STAMP = os.environ.get("STAMP", str(TOP / "build" / "release" / "tests" / "bench" / "bench_stamp"))
 AT_ONCE = 50
+SETTLE, WINDOW = 25, 40  # seconds: all waiters have asked at their pace; two of the longest intervals
 
 
 class Crowd:
@@ -102,6 +103,10 @@ def crowd_of(count):
             crowd.wait("crowd", count)
             sample = [memory_of(process) for process in crowd.waiters[:: max(1, count // 100)]]
             waiting = server.memory()
+            time.sleep(SETTLE)
+            resting = server.cpu()
+            time.sleep(WINDOW)
+            resting = server.cpu() - resting
             spent, calls = server.in_commands()
             crowd.let_go()
             crowd.finish()
@@ -116,7 +121,7 @@ def crowd_of(count):
                 "hand_over_p50_ms": round(percentile(gaps, .5), 2), "hand_over_p99_ms": round(percentile(gaps, .99), 2),
                 "private_kb": percentile([one[0] for one in sample], .5),
                 "resident_kb": percentile([one[1] for one in sample], .5),
-                "server_bytes_a_waiter": (waiting - before) // count,
+                "server_bytes_a_waiter": (waiting - before) // count, "waiting_cpu_share": round(resting / WINDOW, 3),
                 "server_us_a_run": round((later - spent) / count, 1),
                 "scripts_a_run": round((later_calls - calls) / count, 2)}
 

@@ -105,8 +105,9 @@ void Client::note_refusal(const lock::WaitResult& result) {
 
 void Client::hold(run::Plan& plan, lock::LockStore& store, const lock::Acquired& acquired) {
   guard_ = std::make_unique<run::SharedState>();
-  run::SharedLease lease({plan.claim.ttl, plan.kill_after, plan.watchdog}, acquired.sent_at,
-                         guard_.get());
+  Millis ttl = plan.claim.ttl;
+  if (breaks(ClientRule::allows_for_drift)) ttl += timing::drift(ttl);
+  run::SharedLease lease({ttl, plan.kill_after, plan.watchdog}, acquired.sent_at, guard_.get());
   const run::HeldLock held{plan.claim.owner, acquired.token, plan.claim.limit};
   auto renewer = run::Renewer::make(
       run::renew_call(plan.claim, held),

@@ -46,21 +46,46 @@ void append_wire(std::string& out, const Reply& reply) {
 const std::unordered_map<std::string_view, Database::Command>& Database::commands() {
   using D = Database;
   static const std::unordered_map<std::string_view, Command> all{
-      {"DEL", &D::del},         {"EXISTS", &D::exists},       {"GET", &D::get_string},
-      {"SET", &D::set_string},  {"HDEL", &D::hdel},           {"HEXISTS", &D::hexists},
-      {"HGET", &D::hget},       {"HGETALL", &D::hgetall},     {"HLEN", &D::hlen},
-      {"HMGET", &D::hmget},     {"HSET", &D::hset},           {"LINDEX", &D::lindex},
-      {"LLEN", &D::llen},       {"LPUSH", &D::lpush},         {"LRANGE", &D::lrange},
-      {"LSET", &D::lset},       {"LTRIM", &D::ltrim},         {"PEXPIRE", &D::pexpire},
-      {"PTTL", &D::pttl},       {"PEXPIREAT", &D::pexpireat}, {"TIME", &D::time},
-      {"ZADD", &D::zadd},       {"ZCARD", &D::zcard},         {"ZCOUNT", &D::zcount},
-      {"ZMSCORE", &D::zmscore}, {"ZRANGE", &D::zrange},       {"ZRANGEBYSCORE", &D::zrangebyscore},
-      {"ZRANK", &D::zrank},     {"ZREM", &D::zrem},           {"ZSCORE", &D::zscore}};
+      {"DEL", {&D::del, -2}},
+      {"EXISTS", {&D::exists, -2}},
+      {"GET", {&D::get_string, 2}},
+      {"SET", {&D::set_string, -3}},
+      {"HDEL", {&D::hdel, -3}},
+      {"HEXISTS", {&D::hexists, 3}},
+      {"HGET", {&D::hget, 3}},
+      {"HGETALL", {&D::hgetall, 2}},
+      {"HLEN", {&D::hlen, 2}},
+      {"HMGET", {&D::hmget, -3}},
+      {"HSET", {&D::hset, -4}},
+      {"LINDEX", {&D::lindex, 3}},
+      {"LLEN", {&D::llen, 2}},
+      {"LPUSH", {&D::lpush, -3}},
+      {"LRANGE", {&D::lrange, 4}},
+      {"LSET", {&D::lset, 4}},
+      {"LTRIM", {&D::ltrim, 4}},
+      {"PEXPIRE", {&D::pexpire, -3}},
+      {"PTTL", {&D::pttl, 2}},
+      {"PEXPIREAT", {&D::pexpireat, -3}},
+      {"TIME", {&D::time, 1}},
+      {"ZADD", {&D::zadd, -4}},
+      {"ZCARD", {&D::zcard, 2}},
+      {"ZCOUNT", {&D::zcount, 4}},
+      {"ZMSCORE", {&D::zmscore, -3}},
+      {"ZRANGE", {&D::zrange, -4}},
+      {"ZRANGEBYSCORE", {&D::zrangebyscore, -4}},
+      {"ZRANK", {&D::zrank, 3}},
+      {"ZREM", {&D::zrem, -3}},
+      {"ZSCORE", {&D::zscore, 3}}};
   return all;
 }
 
-bool Database::knows(std::string_view command) const {
+bool Database::knows(std::string_view command) {
   return command == "BLPOP" || commands().contains(command);
+}
+
+bool Database::takes(std::string_view command, size_t words) {
+  const int arity = command == "BLPOP" ? -3 : commands().at(command).arity;
+  return arity < 0 ? words >= static_cast<size_t>(-arity) : words == static_cast<size_t>(arity);
 }
 
 Reply Database::call(const Words& words) {
@@ -68,8 +93,11 @@ Reply Database::call(const Words& words) {
   if (found == commands().end()) {
     return Reply::error("ERR the simulated server has no command " + std::string(words.front()));
   }
+  if (!takes(words.front(), words.size())) {
+    return Reply::error("ERR wrong number of arguments for " + std::string(words.front()));
+  }
   try {
-    return (this->*found->second)(words);
+    return (this->*found->second.run)(words);
   } catch (const WrongType&) {
     return Reply::error("WRONGTYPE Operation against a key holding the wrong kind of value");
   }

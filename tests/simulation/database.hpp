@@ -68,7 +68,9 @@ class Database {
   void set_time(int64_t micros) { micros_ = micros; }
   int64_t micros() const { return micros_; }
   Reply call(const Words& words);
-  bool knows(std::string_view command) const;
+  static bool knows(std::string_view command);
+  // Whether a command that it knows has that many words, its name included.
+  static bool takes(std::string_view command, size_t words);
 
   // Of a list: its first element is taken; "" where there is none.
   std::string pop(const std::string& key);
@@ -80,7 +82,10 @@ class Database {
   void clear() { values_.clear(); }
 
  private:
-  using Command = Reply (Database::*)(const Words&);
+  struct Command {
+    Reply (Database::*run)(const Words&);
+    int arity;  // as COMMAND INFO has it: the number of words, or -N: at least N
+  };
   static const std::unordered_map<std::string_view, Command>& commands();
 
   struct Typed;

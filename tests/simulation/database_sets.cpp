@@ -185,15 +185,20 @@ Reply Database::scores_between(const Words& words, bool count_only) {
   const size_t from = rows_before(*set, least.score, least.open);
   size_t end = std::max(from, rows_before(*set, most.score, !most.open));
   if (count_only) return Reply::of(static_cast<int64_t>(end - from));
-  if (words.size() > 4) {
-    if (words.size() != 7 || words[4] != "LIMIT" || words[5] != "0") {
+  const bool scores = words.size() > 4 && words[4] == "WITHSCORES";
+  const size_t limit = scores ? 5 : 4;
+  if (words.size() > limit) {
+    if (words.size() != limit + 3 || words[limit] != "LIMIT" || words[limit + 1] != "0") {
       return Reply::error("ERR syntax error");
     }
-    end = std::min(end, from + static_cast<size_t>(number_in(words[6])));
+    end = std::min(end, from + static_cast<size_t>(number_in(words[limit + 2])));
   }
   Reply reply = Reply::array();
   auto row = set->rows().find_by_order(from);
-  for (size_t i = from; i < end; ++i, ++row) reply.items.push_back(Reply::of(row->second));
+  for (size_t i = from; i < end; ++i, ++row) {
+    reply.items.push_back(Reply::of(row->second));
+    if (scores) reply.items.push_back(Reply::of(text_of(row->first)));
+  }
   return reply;
 }
 

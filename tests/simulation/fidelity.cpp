@@ -26,11 +26,11 @@ class FrozenServer {
     clock_ = static_cast<volatile int64_t*>(
         mmap(nullptr, sizeof(int64_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
     close(fd);
-    setenv("SIMULATION_CLOCK", path.c_str(), 1);
+    setenv("CLOCK_FROZEN_FILE", path.c_str(), 1);
     setenv("LD_PRELOAD", FROZEN_CLOCK, 1);
     server_ = std::make_unique<test::RedisServer>();
     unsetenv("LD_PRELOAD");
-    unsetenv("SIMULATION_CLOCK");
+    unsetenv("CLOCK_FROZEN_FILE");
     connection_.reset(redisConnectUnix(server_->socket_path().c_str()));
     REQUIRE(connection_ != nullptr);
     REQUIRE(connection_->err == 0);

@@ -320,10 +320,8 @@ void Fleet::check_what_is_left(bool everything) {
   for (Server& server : servers_) {
     Database& database = server.database();
     for (const std::string& key : database.keys()) {
-      const bool memory =
-          key.ends_with(":meta") || key.ends_with(":history") || key.ends_with(":once");
       const bool endless = database.look(key)->expires < 0;
-      if (everything || endless || !memory) {
+      if (everything || endless) {
         ledger_.report(Check::left, server.label() + " still has " + key);
       }
     }

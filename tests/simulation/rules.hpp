@@ -17,6 +17,7 @@ enum class ClientRule {
   renews,
   ends_the_command_in_time,
   has_a_guard,
+  allows_for_drift,
   writes_the_token_back,
   passes_over_members_that_restarted,
   needs_a_majority,

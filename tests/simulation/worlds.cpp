@@ -111,6 +111,18 @@ Setting drifting() {
   return setting;
 }
 
+// Leases of which 1 % is longer than the kill comes early, cut off from the server.
+Setting long_leases() {
+  Setting setting = drifting();
+  setting.name = "long_leases";
+  setting.ttls = {Millis(3'600'000)};
+  setting.runs = 12;
+  setting.lasts = 2h;
+  setting.drift_ppm = Setting{}.drift_ppm;
+  setting.faults = {{FaultKind::cut, 2, 1h, 4h}};
+  return setting;
+}
+
 // Work that is done once; those that come together do the same.
 Setting once(const char* name, size_t servers) {
   Setting setting = one_server();
@@ -231,6 +243,7 @@ const std::vector<Setting>& worlds() {
       quorum_storm(),
       losses(),
       drifting(),
+      long_leases(),
       once("once", 1),
       once("once_quorum", 3),
       once_losses(),

@@ -14,7 +14,7 @@ from tree import TOP, Faults, files, read
 
 LIST = "tests/style/spelling.txt"
 SKIPPED = 77
-PAGES = ("*.md", "docs/**/*.md", "tests/**/README.md", "man/*.[157]", "tests/style/messages.txt", "tests/cli/golden/help*.txt")
+PAGES = ("*.md", "docs/**/*.md", "tests/**/README.md", "man/*.[157]", "tests/cli/golden/help*.txt")
 MISTAKES_IN = ("*.md", "docs/**/*.*", "tests/**/*.md", "man/*", "src/**/*.*", "packaging/**/*.*")
 CAMEL_CASE = r"\b\w*[a-z][A-Z]\w*\b"
 

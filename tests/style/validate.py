@@ -17,7 +17,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 BEGINS = (b'{"schema":', b'{"event":')
 # The field that only this document has.
 KINDS = {"change": "watch", "event": "event-log", "error": "error", "locks": "status", "runs": "history", "released": "force-unlock",
-         "acquired_at": "acquire", "forgotten": "forget", "acl_rule": "doctor", "waiters": "queue"}
+         "acquired_at": "acquire", "forgotten": "forget", "acl_rule": "doctor", "settings": "config", "waiters": "queue"}
 
 # Debian 12 has no other way to resolve references; newer versions of jsonschema have, and warn.
 warnings.simplefilter("ignore", DeprecationWarning)

@@ -48,6 +48,31 @@ class Adopted(Case):
         self.assert_ends(holder, 0)
         self.assert_older_jobs_live()
 
+    def test_older_jobs_survive_the_guard(self):
+        """However many there are: rlock ends what the guard leaves to it, and only that."""
+        count = int(os.environ.get("RLOCK_STRANGERS", "151"))
+        jobs = f"i=0; while [ $i -lt {count} ]; do sleep 1000 & i=$((i + 1)); done; jobs -p >jobs; "
+        holder = self.start(["sh", "-c", jobs + OLDER + '"$@"', "sh", RLOCK, "run", "older", "--", "sh", "-c",
+                             "sleep 1000 & echo $!. >own; " + REQUESTING])
+        self.pid_in("orphan")
+        older = [int(line) for line in read("jobs").split()]
+        self.assertEqual(len(older), count)
+        own = self.pid_in("own")
+        send(stat_of(stat_of(own)[1])[1], signal.SIGKILL)
+        self.assert_ends(holder, 71)
+        self.assertTrue(gone(own))
+        self.assertEqual([pid for pid in older if gone(pid)], [])
+        self.assert_older_jobs_live()
+
+    def test_rlock_killed_beside_older_jobs(self):
+        """Killing the process that the caller started ends the command, and no older job."""
+        holder = self.below_older("older", "--", "sh", "-c", "sleep 1000 & echo $!. >own; " + REQUESTING)
+        self.pid_in("orphan")
+        own = self.pid_in("own")
+        send(holder.pid, signal.SIGKILL)
+        until(lambda: gone(own), "the end of the command")
+        self.assert_older_jobs_live()
+
     def test_older_jobs_may_signal(self):
         """`(sleep 60; kill $$) & exec rlock …`: unlike the command's own `kill 0` it is passed on."""
         script = '(read -r _ <go; kill -TERM $$) & exec "$@"'

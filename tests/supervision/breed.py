@@ -9,7 +9,7 @@ BREED = os.environ["BREED"]
 # The ways in which shells and tools take a process out of its group, its session, its environment or its family.
 WAYS_OUT = ("setsid $B & env -i $B & env -i setsid $B & (setsid $B &); nohup $B 2>/dev/null & bash -mc '$B & wait' & "
             "timeout 1000 $B & setsid -f env -i timeout 1000 $B; ")
-# Kind, how many births there are before it counts as grown.
+# Kind but for `sessions N`, how many births there are before it counts as grown.
 KINDS = {"forker": 8, "storm 200": 400, "bomb": 400, "threads": 40, "vfork": 2, "deep 60": 60, "daemons": 20}
 
 
@@ -29,7 +29,8 @@ class Trees(Case):
             script = WAYS_OUT.replace("$B", f"{BREED} {file} beat")
             births = script.count(BREED)
         else:
-            script, births = f"{BREED} {file} {kind} & ", KINDS[kind]
+            births = KINDS[kind] if kind in KINDS else int(kind.split()[1])
+            script = f"{BREED} {file} {kind} & "
         trap = how.pop("trap", "")
         holder = self.hold(name, trap + script + "echo on; exec sleep 1000", *options, **how)
         holder.life = file

@@ -54,17 +54,18 @@ class EarlyGuard(Case):
         holder = json.loads(status)["locks"][0]["holders"][0]
         self.assertEqual(owner_and_token, f"{holder['owner']} {holder['token']}")
 
-    def test_it_listens_before_the_command_starts(self):
-        """Else a server that the command starts at once could not ask to outlive the run."""
-        traced = self.start(["strace", "-f", "-qq", "-o", "trace", "-e", "trace=listen,execve", RLOCK, "run", "early", "--",
-                             "/bin/true"], stderr=subprocess.PIPE, text=True)
+    def test_it_has_its_name_before_the_command_starts(self):
+        """Else a server that the command starts at once could not ask to outlive the run. No socket asks for strangers."""
+        traced = self.start(["strace", "-f", "-qq", "-o", "trace", "-e", "trace=bind,prctl,execve", RLOCK, "run", "early",
+                             "--", "/bin/true"], stderr=subprocess.PIPE, text=True)
         said = traced.communicate()[1]
         if "PTRACE" in said:
             self.skipTest("no strace here: " + said)
         self.assertEqual(traced.returncode, 0, said)
         trace = read("trace")
-        self.assertIn("listen(", trace)
-        self.assertLess(trace.index("listen("), trace.index('execve("/bin/true"'))
+        self.assertIn('"lease-guard"', trace)
+        self.assertLess(trace.index('"lease-guard"'), trace.index('execve("/bin/true"'))
+        self.assertNotIn("bind(", trace)
 
     def test_it_starts_the_command_of_the_grant(self):
         asking = self.asking("early", "--", "sh", "-c", f"{SHOW}; echo $PPID")

@@ -8,7 +8,7 @@ import time
 import unittest
 
 from breed import BREED, Trees
-from support import RLOCK, child_of, gone, mutant, needs_root, send, stopped, until
+from support import PATIENCE, RLOCK, child_of, gone, mutant, needs_root, send, stopped, until
 from terminal import Shell, Terminal
 
 PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000
@@ -62,12 +62,14 @@ class Guard(Trees):
     def test_a_guard_in_the_session_of_rlock_is_noticed(self):
         self.assertFalse(self.leads_a_session(mutant("guard_in_session")))
 
-    def ends_without_guard(self, program):
-        """The guard is held by a tracer: neither stopped nor dead. Whether --max-run ends the tree all the same."""
+    def ends_without_guard(self, program, reaps=True, patience=PATIENCE):
+        """The guard is held by a tracer: neither stopped nor dead. Whether --max-run ends the tree all the same. A tracer that
+        does not wait, as gdb at its prompt, leaves the guard that rlock killed a zombie that rlock cannot reap."""
         holder = self.hold("traced", "setsid sleep 1000 & echo on; sleep 1000", "-q", "--max-run", "2s", "-k", "50ms",
                            program=program)
         guard = child_of(holder.pid, "lease-guard")
-        done = threading.Event()
+        done, over = threading.Event(), threading.Event()
+        self.addCleanup(over.set)
         failed = []
 
         def trace():
@@ -76,6 +78,8 @@ class Guard(Trees):
             if libc.ptrace(PTRACE_SEIZE, guard, None, None) or libc.ptrace(PTRACE_INTERRUPT, guard, None, None):
                 failed.append(os.strerror(ctypes.get_errno()))
             done.set()
+            if not reaps:
+                over.wait()
             while not failed:
                 if os.WIFSIGNALED(os.waitpid(guard, WALL)[1]):
                     return
@@ -84,8 +88,9 @@ class Guard(Trees):
         if failed:
             self.skipTest("no ptrace here: " + failed[0])
         try:
-            holder.wait(6)
+            holder.wait(patience)
         except subprocess.TimeoutExpired:
+            over.set()
             send(guard, signal.SIGKILL)
             self.assert_ends(holder, 124)
             return False
@@ -97,10 +102,41 @@ class Guard(Trees):
         needs_root()
         self.assertTrue(self.ends_without_guard(RLOCK))
 
+    def test_a_guard_whose_tracer_does_not_wait_is_replaced(self):
+        needs_root()
+        self.assertTrue(self.ends_without_guard(RLOCK, reaps=False))
+
+    def on_one_processor(self, script, *options):
+        """A run on one processor, for which rlock, guard and command compete."""
+        processor = str(min(os.sched_getaffinity(0)))
+        needs_root("taskset", "-c", processor, "chrt", "-f", "1", "true")
+        return self.hold("real-time", script, "-q", *options, before=["taskset", "-c", processor])
+
+    def test_a_command_of_real_time_does_not_starve_the_guard(self):
+        """The guard of a stopped rlock runs before a command of the lowest priority of real time."""
+        holder = self.on_one_processor("echo on; sleep 0.2; exec chrt -f 1 sh -c 'while :; do :; done'", "-t", "2")
+        guard = child_of(holder.pid, "lease-guard")
+        until(lambda: os.sched_getscheduler(guard) == os.SCHED_FIFO, "real time")
+        self.assertEqual(os.sched_getparam(guard).sched_priority, os.sched_get_priority_max(os.SCHED_FIFO))
+        send(holder.pid, signal.SIGSTOP)
+        holder.family.await_end()
+
+    def test_a_successor_keeps_the_usual_class(self):
+        """What ends the tree in the place of the guard has the share of the processor that real time leaves to all others."""
+        holder = self.on_one_processor("chrt -f 2 sh -c 'echo on; while :; do :; done' & wait", "-t", "10")
+        server = self.server.process.pid
+        self.addCleanup(send, server, signal.SIGCONT)
+        send(server, signal.SIGSTOP)  # so that rlock still waits for the release when all is ended
+        send(child_of(holder.pid, "lease-guard"), signal.SIGKILL)
+        holder.family.await_end()
+        self.assertEqual(os.sched_getscheduler(holder.pid), os.SCHED_OTHER)
+        send(server, signal.SIGCONT)
+        self.assert_ends(holder, 71)
+
     def test_trust_in_an_ending_that_began_is_noticed(self):
         needs_root()
         # On a busy machine the tracer may come before or after the moment that matters: hence three tries.
-        self.assertFalse(all(self.ends_without_guard(mutant("trusts_stuck_guard")) for _ in range(3)))
+        self.assertFalse(all(self.ends_without_guard(mutant("trusts_stuck_guard"), patience=6) for _ in range(3)))
 
 
 class Jobs(Trees):

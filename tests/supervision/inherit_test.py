@@ -70,6 +70,16 @@ class Inherit(Case):
         process = self.start([RLOCK, "run", "peculiar", "--", "sh", "-c", "exit 23"], preexec_fn=peculiar)
         self.assert_ends(process, 23)
 
+    def test_signals_that_are_not_meant_for_the_command(self):
+        """One that it sends itself does not come back; what ends an unprepared program does not end rlock."""
+        script = "trap 'echo got >got' USR1; kill -USR1 $PPID; trap '' ALRM XCPU PWR 40; echo on; until [ -e go ]; do sleep 0.01; done"
+        holder = self.hold("meant", script)
+        for number in signal.SIGALRM, signal.SIGXCPU, signal.SIGPWR, 40, signal.SIGPIPE:
+            send(holder.pid, number)
+        open("go", "w", encoding="utf-8").close()
+        self.assert_ends(holder, 0)
+        self.assertFalse(os.path.exists("got"))
+
 
 if __name__ == "__main__":
     unittest.main()

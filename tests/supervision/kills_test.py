@@ -93,6 +93,15 @@ class Kills(Case):
         # await_end() returns some time after the end itself, hence the allowance.
         self.assertGreater(int(read("next")), ended - 50_000_000)
 
+    def test_rlock_and_guard_killed_at_once(self):
+        """Nobody is left to end the tree: the direct child dies by the kernel's hand."""
+        holder = self.hold("both", "echo on; exec sleep 1000")
+        guard = child_of(holder.pid, "lease-guard")
+        send(holder.pid, signal.SIGSTOP)
+        send(guard, signal.SIGKILL)
+        send(holder.pid, signal.SIGKILL)
+        holder.family.await_end()
+
     def test_oom_kill_of_rlock(self):
         """4: the OOM killer takes rlock, the guard ends the rest."""
         needs_root("unshare", "-m", "true")

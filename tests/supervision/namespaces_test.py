@@ -1,9 +1,10 @@
 """Below `unshare -p` without a fork: rlock is outside of the pid namespace that its children are in. [docs/SUPERVISION.md, "PID 1 and namespaces"]"""
+import os
 import signal
 import subprocess
 import unittest
 
-from support import RLOCK, Case, needs_root, send
+from support import RLOCK, Case, bearing, name_of, needs_root, read, send, until
 
 BELOW = ["unshare", "-p"]
 
@@ -60,6 +61,22 @@ class Namespaces(Case):
                 got = self.run_program(["unshare", "-pf", RLOCK, "run", "namespaced", "--", "sh", "-c", script])
                 self.assertEqual((got.returncode, got.stderr), (code, ""))
         self.assert_nothing_left("namespaced")
+
+    def test_guards_of_the_same_number(self):
+        """Containers of one pod share a network: in each, what asks its guard to outlive the run does so."""
+        needs_root("unshare", "-pf", "--mount-proc", "true")
+        script = """rlock run outer$1 -- sh -c 'rlock acquire inner'$1' --renew-while 1 && : >on'$1'; exec sleep 1000' &
+                    until [ -e go ]; do sleep 0.05; done; kill -9 $!; exec sleep 1000"""
+        for number in "1", "2":
+            self.start(["unshare", "-pf", "--mount-proc", "sh", "-c", script, "sh", number], stdout=subprocess.DEVNULL)
+            until(lambda n=number: os.path.exists("on" + n), "a renewer")
+
+        def named(name, word=""):
+            return [pid for pid in bearing(self.mark) if name_of(pid) == name and word in read(f"/proc/{pid}/cmdline")]
+        self.assertEqual(len(named("lease-guard")), 2)
+        open("go", "w").close()
+        until(lambda: not named("lease-guard"), "the end of the guards")
+        self.assertEqual(len(named("rlock", "acquire")), 2)
 
 
 if __name__ == "__main__":

@@ -3,21 +3,20 @@ import os
 import random
 import unittest
 
-from support import ROUNDS, Case, needs_root, note
+from support import RLOCK, ROUNDS, Case, needs_root, note
 
-HOLD = os.environ["RUN_HOLD"]
 SMALL = 420  # pids, in a namespace of our own
 
 # In the namespace: `ROUNDS` times a few holds whose leases end just when their commands do, and strangers that
 # come and go between. Prints how many holds there were, and how many strangers were ended by a signal.
 STRESS = r"""
 import os, random, subprocess, sys
-hold, rounds, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+rlock, rounds, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 random.seed(seed)
 holds = strays = 0
 for _ in range(rounds):
-    running = [subprocess.Popen([hold, "ttl=300", "watchdog=none", "kill_after=1", "--", "sleep",
-                                 f"{random.uniform(0.10, 0.30):.3f}"]) for _ in range(8)]
+    running = [subprocess.Popen([rlock, "run", "-q", "-t", "1", "--no-renew", "-k", "1ms", f"pids-{number}", "--", "sleep",
+                                 f"{random.uniform(0.6, 0.9):.3f}"]) for number in range(8)]
     holds += len(running)
     while any(run.poll() is None for run in running):
         for stranger in [subprocess.Popen(["/bin/true"], start_new_session=True) for _ in range(8)]:
@@ -41,7 +40,7 @@ class Pids(Case):
         seed = random.randrange(1 << 30)
         script = f'echo {SMALL} >/proc/sys/kernel/pid_max && exec python3 -c "$1" "$2" "$3" "$4"'
         init = ["unshare", "-fp", "--kill-child", "--mount-proc", "sh", "-c", script, "sh"]
-        got = self.run_program([*init, STRESS, HOLD, str(ROUNDS), str(seed)], timeout=60 + 10 * ROUNDS)
+        got = self.run_program([*init, STRESS, RLOCK, str(ROUNDS), str(seed)], timeout=60 + 10 * ROUNDS)
         self.assertRegex(got.stdout, r"^\d+ \d+\n$", got)
         holds, strays = (int(number) for number in got.stdout.split())
         note(f"pid_max {SMALL}, seed {seed}: {holds} holds, {strays} strangers signalled")

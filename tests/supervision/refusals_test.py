@@ -84,7 +84,8 @@ class Refusals(Case):
         with open(script, "w", encoding="utf-8") as file:
             file.write("#!/bin/sh\n: >started\n")
         os.chmod(script, 0o755)
-        holder = self.start([*self.delayed(script, 5_000_000), RLOCK, "run", "-t", "2", "hung", "--", script],
+        # strace keeps what is killed until the delay is over. On a busy machine rlock is stopped seconds after the start.
+        holder = self.start([*self.delayed(script, 12_000_000), RLOCK, "run", "-t", "2", "hung", "--", script],
                             stderr=subprocess.DEVNULL)
         runner = child_of(holder.pid, "rlock")
         command = command_of(runner, "lease-guard")
@@ -108,13 +109,12 @@ class Refusals(Case):
         with open(script, "w", encoding="utf-8") as file:
             file.write("#!/bin/sh\nexec sleep 1000\n")
         os.chmod(script, 0o755)
-        for _ in range(3):
-            hanging = [*self.delayed(script, 1_500_000), RLOCK, "run", "hung", "--", script]
-            holder = self.start(hanging, stderr=subprocess.DEVNULL)  # strace wonders, too
-            runner = child_of(holder.pid, "rlock")
-            # Until its exec the command has the guard's name.
-            send(command_of(runner, "lease-guard"), signal.SIGKILL)
-            self.assert_ends(holder, -signal.SIGKILL)
+        hanging = [*self.delayed(script, 8_000_000), RLOCK, "run", "hung", "--", script]
+        holder = self.start(hanging, stderr=subprocess.DEVNULL)  # strace wonders, too
+        runner = child_of(holder.pid, "rlock")
+        # Until its exec the command has the guard's name.
+        send(command_of(runner, "lease-guard"), signal.SIGKILL)
+        self.assert_ends(holder, -signal.SIGKILL)
         self.assert_nothing_left("hung")
 
     def test_event_log_on_a_disk_that_hangs(self):

@@ -4,7 +4,7 @@ import subprocess
 import time
 import unittest
 
-from support import BEAT, RLOCK, ROUNDS, Case, note, send, until, read
+from support import BEAT, PATIENCE, RLOCK, ROUNDS, Case, gone, note, read, send, until
 
 LEASE = 10  # seconds; a fifth of it is the margin, which is what a starved process may be late by
 
@@ -29,7 +29,7 @@ class Stops(Case):
             until(lambda: len(self.living()) == 3, "three beats")
             send(holder.pid, signal.SIGSTOP)
             old = self.living()
-            self.assertEqual(self.run_program([RLOCK, "run", "-t", "1", "stopped", "--", BEAT, "beats", "20", "1"])
+            self.assertEqual(self.run_program([RLOCK, "run", "-t", "3", "stopped", "--", BEAT, "beats", "20", "1"])
                              .returncode, 0)
             beats = self.beats()
             started = next(at for at, (word, _, pid) in enumerate(beats) if word == "start" and pid not in old)
@@ -40,6 +40,27 @@ class Stops(Case):
             self.assert_ends(holder, 76)
         note(f"rlock stopped: no overlap in {ROUNDS} rounds; next one after the last sign of the one before: "
              f"least {min(gaps):.0f} ms, median {sorted(gaps)[ROUNDS // 2]:.0f} ms")
+
+    def test_a_command_that_ended_while_rlock_was_stopped_keeps_its_code(self):
+        """What it left behind goes on, as after any normal end, also when the lease is over."""
+        holder = self.start([RLOCK, "run", "-t", "1", "ended", "--", "sh", "-c",
+                             "setsid sleep 1000 & echo $!. >left; until [ -e go ]; do sleep 0.01; done; exit 6"])
+        until(lambda: read("left").endswith(".\n"), "the command")
+        send(holder.pid, signal.SIGSTOP)
+        open("go", "w", encoding="utf-8").close()
+        until(lambda: self.free("ended"), "the end of the lease")
+        left = int(read("left").strip(".\n"))
+        self.assertFalse(gone(left))
+        send(left, signal.SIGKILL)
+        send(holder.pid, signal.SIGCONT)
+        self.assert_ends(holder, 6)
+
+    def test_a_command_that_ends_with_its_lease_has_one_end(self):
+        """Around the moment at which rlock ends the command of a lease of 1 s that is not renewed."""
+        for hundredths in range(60, 70):
+            holder = self.hold("ends", f"echo on; sleep 0.{hundredths}; exit 9", "-q", "-t", "1", "--no-renew", "-k", "100ms")
+            holder.family.await_end()
+            self.assertIn(holder.wait(PATIENCE), (9, 76))
 
     def hogs(self, count):
         for _ in range(count):

@@ -1,6 +1,8 @@
 """What a person at a terminal types at rlock, and shells around it. [docs/SUPERVISION.md, "Terminal"]"""
 import re
 import signal
+import termios
+import time
 import unittest
 
 from support import PROBE, RLOCK, Case, gone, read, send, stopped, until
@@ -106,6 +108,18 @@ class AtATerminal(Case):
                     file.write(f"for i in 1 2 3; do {TURN}; done\n")
                 self.interrupt(f"{shell} ./script")
 
+    def test_interrupted_at_its_start(self):
+        """^C at any moment of the start ends rlock and the command, whichever guard forks it."""
+        long = {"LONG": "x" * 5000}  # no room in a guard that was forked before the grant
+        for delay in range(0, 8000, 200):
+            terminal = Terminal(["bash", "-c", "echo on; rlock run start -- sleep 1000; echo after"],
+                                self.environment | (long if delay % 400 else {}))
+            self.addCleanup(terminal.end)
+            terminal.see("on\r\n")
+            time.sleep(delay / 1e6)
+            terminal.type("\x03")
+            self.assertEqual(terminal.status(), -signal.SIGINT)
+
     def test_subshell(self):
         """14: ^C ends a subshell with what comes after rlock in it."""
         self.interrupt(f"({TURN}; echo af''ter; {TURN})")
@@ -116,11 +130,11 @@ class AtATerminal(Case):
             file.write("all: one two\none two:\n\t@" + TURN.replace("$", "$$") + "\n")
         self.interrupt("make -k")
 
-    def hold_and_stop(self, *options):
+    def hold_and_stop(self, *options, line="{}"):
         """(shell, what was said between ^Z and the shell's prompt); the command's pid is in the file pid."""
         shell = self.shell()
         command = "sh -c 'echo $$. >pid; echo o''n; read line; echo go''t $line'"
-        shell.enter(f"rlock run {' '.join(options)} held -- {command}")
+        shell.enter(line.format(f"rlock run {' '.join(options)} held -- {command}"))
         shell.see("on\r\n")
         shell.type("\x1a")
         said = shell.see(PROMPT)
@@ -132,15 +146,17 @@ class AtATerminal(Case):
         return int(read("pid").strip(".\n"))
 
     def test_a_stop_is_reported_once(self):
-        """^Z: rlock says until when, once; fg brings both back and says nothing."""
-        shell, said = self.hold_and_stop()
-        self.assertEqual(said.count("rlock:"), 1)
-        notice = re.search(r'rlock: "held": stopped; rlock will end the command in (\d+)s, before', said)
-        self.assertTrue(notice and 0 < int(notice.group(1)) < 30, said)
-        shell.enter("fg")
-        shell.type("line\n")
-        self.assertNotIn("rlock:", shell.see("got line"))
-        shell.assert_usable()
+        """^Z: rlock says until when, once; fg brings both back and says nothing. Also beside an older job."""
+        for line in "{}", "(sleep 1000 & exec {})":
+            with self.subTest(line=line):
+                shell, said = self.hold_and_stop(line=line)
+                self.assertEqual(said.count("rlock:"), 1)
+                notice = re.search(r'rlock: "held": stopped; rlock will end the command in (\d+)s, before', said)
+                self.assertTrue(notice and 0 < int(notice.group(1)) < 30, said)
+                shell.enter("fg")
+                shell.type("line\n")
+                self.assertNotIn("rlock:", shell.see("got line"))
+                shell.assert_usable()
 
     def test_a_stop_that_is_longer_than_the_lease(self):
         """^Z longer than the lease ends the command, 76; also with -q, which keeps rlock from reporting the stop."""
@@ -226,6 +242,12 @@ class AtATerminal(Case):
         shell.type("this\n")
         shell.see("got this")
         shell.assert_usable()
+
+    def test_modes_that_a_command_leaves_on_purpose(self):
+        """They stay, as `stty` under rlock is to have an effect."""
+        shell = self.shell()
+        shell.says("rlock run modes -- stty -echo")
+        self.assertFalse(shell.modes() & termios.ECHO)
 
     def hang_up(self, *before):
         terminal = Terminal([*before, RLOCK, "run", "hang-up", "--", "sh", "-c",

@@ -8,6 +8,7 @@
 //   vfork       one that is inside vfork(2) nearly always
 //   deep N      a chain of N processes
 //   daemons     each forks twice into a session of its own, every 10 ms, and beats for 100 ms
+//   sessions N  N that ignore TERM, each in a session of its own, and beat once in a second
 //   root        beats as root for real, where the program is setuid root: nobody else may signal it
 //   sudo        the same, but it only sleeps, and a child that is nobody's beats
 //   many N      N processes that only sleep, and end with this one; says `on` when they are there
@@ -140,6 +141,19 @@ pid_t fork_counted() {
   }
 }
 
+[[noreturn]] void sessions(int count) {
+  signal(SIGTERM, SIG_IGN);
+  for (int i = 0; i < count; ++i) {
+    if (fork_counted() != 0) continue;
+    setsid();
+    while (true) {
+      beat();
+      usleep(999'999);
+    }
+  }
+  beat_on();
+}
+
 [[noreturn]] void become_root() {
   if (setresuid(0, 0, 0) != 0) _exit(77);
   beat_on();
@@ -195,6 +209,7 @@ int main(int argc, char** argv) {
   if (kind == "vfork") vfork_on();
   if (kind == "deep") deep(count);
   if (kind == "daemons") daemons();
+  if (kind == "sessions") sessions(count);
   if (kind == "root") become_root();
   if (kind == "sudo") sudo();
   return 64;

@@ -39,7 +39,7 @@ void send_signal(pid_t pid, int signal) {
   kill(pid, signal);
 }
 
-Job::Job(std::vector<std::string> argv, How how) {
+Job::Job(std::vector<std::string> argv, const std::function<void()>& before_exec) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return;
   out_.reset(ends[0]);
@@ -50,9 +50,9 @@ Job::Job(std::vector<std::string> argv, How how) {
   pid_ = fork();
   if (pid_ != 0) return;
   util::Fd null(open("/dev/null", O_RDWR | O_CLOEXEC));
-  dup2(how.input >= 0 ? how.input : null.get(), 0);
+  dup2(null.get(), 0);
   dup2(write_end.get(), 1);
-  if (how.before_exec) how.before_exec();
+  if (before_exec) before_exec();
   execv(words[0], words.data());
   _exit(127);
 }
@@ -97,10 +97,11 @@ std::string Job::rest(Millis patience) {
 
 int Job::status(Millis patience) {
   if (pid_ <= 0) return -1;
-  bool ended = eventually([&] { return waitpid(pid_, &raw_, WNOHANG) == pid_; }, patience);
+  int raw = 0;
+  bool ended = eventually([&] { return waitpid(pid_, &raw, WNOHANG) == pid_; }, patience);
   if (!ended) return -1;
   pid_ = -1;
-  return WIFEXITED(raw_) ? WEXITSTATUS(raw_) : 128 + WTERMSIG(raw_);
+  return WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
 }
 
 }  // namespace rlock::test

@@ -27,16 +27,12 @@ bool alive(pid_t pid);
 // kill(2), but a pid that was not found (-1 would be everybody) fails the test instead.
 void send_signal(pid_t pid, int signal);
 
-// One running program. Its stdout is a pipe that the test reads: end-of-file there means that
-// nobody who inherited it is left. Killed and reaped when it goes out of scope.
+// One running program without input. Its stdout is a pipe that the test reads: end-of-file there
+// means that nobody who inherited it is left. Killed and reaped when it goes out of scope.
 class Job {
  public:
-  struct How {
-    std::function<void()> before_exec;  // in the child
-    int input = -1;                     // its stdin; /dev/null otherwise
-  };
-  explicit Job(std::vector<std::string> argv) : Job(std::move(argv), How{}) {}
-  Job(std::vector<std::string> argv, How how);
+  // `before_exec` runs in the child.
+  explicit Job(std::vector<std::string> argv, const std::function<void()>& before_exec = {});
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
   ~Job();
@@ -50,14 +46,11 @@ class Job {
   TimePoint ended_at() const { return ended_at_; }
   // `$?` as a shell shows it: 128 + N for a signal; -1 when patience ends.
   int status(Millis patience = kPatience);
-  // The wait status of the last status(), for tests that look closer.
-  int raw_status() const { return raw_; }
 
  private:
   bool fill(TimePoint until);
 
   pid_t pid_ = -1;
-  int raw_ = 0;
   util::Fd out_;
   std::string buffer_;
   bool at_end_ = false;

@@ -14,6 +14,11 @@
 // Time and servers as a test wants them: nothing real, everything repeatable.
 namespace rlock::test {
 
+// Draws in the middle of what is asked for.
+struct FixedRandom final : util::Random {
+  uint64_t next() override { return 500; }
+};
+
 // A clock that moves only as far as somebody waits.
 class FakePoller final : public lock::Poller {
  public:

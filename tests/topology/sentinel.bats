@@ -153,6 +153,28 @@ blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clien
   ends_with 143 "$taker"
 }
 
+connected() { ss -Htnp state established "dport = :$2" | grep -q "pid=$1,"; }
+
+@test "a master that was stopped and replaced while it had a request is not believed when it goes on" {
+  group
+  # It knows the scripts then: it is asked once.
+  run -0 rlock run late -- true
+  local late old
+  old=$(port_of r0)
+  stop r0
+  start rlock run --connect-timeout 60s late -- touch started
+  late=$!
+  eventually connected "$late" "$old"
+  eventually deposed r0
+  hold late
+  go_on r0
+  # It follows the sentinels to the new master, and waits there.
+  eventually waiting 1 late
+  [ ! -e started ]
+  let_go late
+  ends_with 0 "$late"
+}
+
 @test "a lock that the fail-over lost is put back where nobody had it since" {
   group
   hold lost --event-log log

@@ -11,6 +11,7 @@
 
 #include "cli/settings/config.hpp"
 #include "support/scratch.hpp"
+#include "unit/cli_fixture.hpp"
 
 // Configuration files, and what a command line becomes with them.
 namespace rlock::test {
@@ -23,10 +24,6 @@ inline std::map<std::string, std::string> variables;
 inline const char* fake_getenv(const char* name) {
   auto found = variables.find(name);
   return found == variables.end() ? nullptr : found->second.c_str();
-}
-
-inline bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 // Configuration files of this test's own, and no variables.

@@ -10,6 +10,14 @@
 
 namespace rlock::test {
 
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+inline lock::LockName name(const char* text) {
+  return *lock::LockName::parse(text);
+}
+
 inline const std::string kOwner = "6f1c9a0e5d3b4872a1908f7e6d5c4b3a";
 inline const std::string kOther = "0123456789abcdef0123456789abcdef";
 

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "cli/options/man.hpp"
@@ -25,21 +26,35 @@ void check_width(const std::string& text) {
 }  // namespace
 
 TEST_CASE("help is what was last reviewed, within 80 columns") {
-  CHECK(short_help() == rlock::test::golden("help-short.txt", short_help()));
-  CHECK(general_help() == rlock::test::golden("help.txt", general_help()));
-  check_width(short_help());
-  check_width(general_help());
+  const std::string general = general_help(HelpLength::full);
+  const std::string run = command_help(CommandId::run, HelpLength::full);
+  const std::string brief = command_help(CommandId::run, HelpLength::brief);
+  CHECK(general == rlock::test::golden("help.txt", general));
+  CHECK(run == rlock::test::golden("help-run.txt", run));
+  CHECK(brief == rlock::test::golden("help-run-brief.txt", brief));
+  check_width(general);
   for (const CommandRow& row : commands()) {
     CAPTURE(row.name);
-    const std::string text = command_help(row.id);
-    CHECK(text == rlock::test::golden("help-" + std::string(row.name) + ".txt", text));
+    check_width(command_help(row.id, HelpLength::full));
+  }
+}
+
+TEST_CASE("-h fits on a screen of 45 lines, with the examples first") {
+  auto check_brief = [](const std::string& text) {
+    CAPTURE(text);
     check_width(text);
+    CHECK(std::count(text.begin(), text.end(), '\n') <= 45);
+    CHECK(text.find("Examples:") < text.find("  -"));
+  };
+  check_brief(general_help(HelpLength::brief));
+  for (const CommandRow& row : commands()) {
+    check_brief(command_help(row.id, HelpLength::brief));
   }
 }
 
 TEST_CASE("each command's help names each of its options") {
   for (const CommandRow& command : commands()) {
-    const std::string text = command_help(command.id);
+    const std::string text = command_help(command.id, HelpLength::full);
     for (const OptionRow& option : options()) {
       if (option.name.empty()) continue;
       CAPTURE(option.name);

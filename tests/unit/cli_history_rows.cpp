@@ -14,22 +14,19 @@
 
 using namespace rlock;
 using namespace rlock::cli;
+using test::name;
 
 namespace {
 
-constexpr int64_t kStart = 1'795'229'580'007;
+constexpr int64_t kSince = 1'795'229'580'007;
 
 lock::Run run(const char* how, const char* result, int64_t at = 0) {
-  return {{1'763'690'000'123'456}, {kStart + at}, {kStart + at + 65'000}, how, result,
+  return {{1'763'690'000'123'456}, {kSince + at}, {kSince + at + 65'000}, how, result,
           test::holder().record};
 }
 
 lock::Skips skips(uint64_t count, int64_t at = 0) {
-  return {count, {kStart + at}, {kStart + at + 2'000}, test::waiter().record};
-}
-
-lock::LockName name(const char* text) {
-  return *lock::LockName::parse(text);
+  return {count, {kSince + at}, {kSince + at + 2'000}, test::waiter().record};
 }
 
 std::string how(const char* how, const char* result) {
@@ -57,27 +54,6 @@ TEST_CASE("a history entry that no rlock wrote is unknown") {
     CAPTURE(strange);
     CHECK(how("released", strange) == "released - -");
   }
-}
-
-TEST_CASE("skipped runs are listed with the run that ended after them") {
-  History history =
-      to_history({skips(1), run("released", "exit:0"), skips(2), run("expired", "-")}, 20);
-  REQUIRE(history.skips);
-  CHECK(history.skips->count == 1);
-  REQUIRE(history.runs.size() == 2);
-  REQUIRE(history.runs[0].skips);
-  CHECK(history.runs[0].skips->count == 2);
-  CHECK_FALSE(history.runs[1].skips);
-}
-
-TEST_CASE("as many runs as requested are listed, the last one with its skipped runs") {
-  History history =
-      to_history({run("released", "exit:0"), skips(2), run("expired", "-"), skips(3)}, 1);
-  CHECK_FALSE(history.skips);
-  REQUIRE(history.runs.size() == 1);
-  CHECK(history.runs[0].skips->count == 2);
-  CHECK(to_history({skips(4), run("expired", "-")}, 0).skips->count == 4);
-  CHECK(to_history({}, 20).runs.empty());
 }
 
 TEST_CASE("what runs usually take is the median of the successful ones") {
@@ -111,7 +87,7 @@ TEST_CASE("history as JSON is exactly as documented") {
 TEST_CASE("acquire as JSON is exactly as documented") {
   lock::AcquireCall claim{name("deploy"), *lock::Owner::parse(test::kOwner)};
   claim.ttl = Millis(900'000);
-  CHECK(acquire_json(claim, {7}, 0, Millis(899'000), {kStart}) ==
+  CHECK(acquire_json(claim, {7}, 0, Millis(899'000), {kSince}) ==
         "{\"schema\":1,\"name\":\"deploy\",\"owner\":\"" + test::kOwner +
             "\",\"token\":7,\"slot\":null,\"left_ms\":899000,\"ttl_ms\":900000,\"acquired_at\":"
             "\"2026-11-21T02:"
@@ -127,6 +103,17 @@ TEST_CASE("the history is a table of runs with the skipped runs between them") {
         "2026-11-21T02:53:00Z  1m5s  exit 7   alice@web1  make deploy\n"
         "2026-11-21T02:53:00Z  2s    2 skips  bob@web2    make test\n"
         "2026-11-21T02:53:00Z  1m5s  forced   alice@web1  make deploy\n");
+}
+
+TEST_CASE("the rows of the table are sorted by START, whichever run ended last") {
+  const History history = to_history({run("released", "exit:1", -20'000), skips(2, 5'000),
+                                      run("released", "exit:2", -10'000), skips(1, -15'000)},
+                                     20);
+  std::vector<std::string> ends;
+  for (const HistoryLine& row : by_start(lines_of("x", history))) {
+    ends.push_back(row.run ? row.run->result : std::to_string(row.skips->count) + " skips");
+  }
+  CHECK(ends == std::vector<std::string>{"2 skips", "exit:2", "1 skips", "exit:1"});
 }
 
 TEST_CASE("skips that found their work done are called that") {
@@ -177,26 +164,4 @@ TEST_CASE("a run's row names who broke its lock, or its cool-down after the run"
             {"host", "ops1"}, {"user", "bob"}, {"reason", "host is gone"}, {"at", "2026"}});
   CHECK(read[1]["forced"]["user"] == "bob");
   CHECK(read[2]["forced"].is_null());
-}
-
-TEST_CASE("the history of all locks: the newest first, as many runs as requested") {
-  std::vector<HistoryLine> lines =
-      lines_of("a", to_history({skips(1, 50'000), run("released", "exit:1", 10'000)}, 20));
-  for (HistoryLine& line : lines_of(
-           "b",
-           to_history({run("released", "exit:2", 20'000), run("expired", "-", -10'000)}, 20))) {
-    lines.push_back(std::move(line));
-  }
-  keep_newest(lines, 2);
-  REQUIRE(lines.size() == 3);
-  CHECK((lines[0].name == "a" && !lines[0].run));
-  CHECK((lines[1].name == "b" && lines[1].run->result == "exit:2"));
-  CHECK((lines[2].name == "a" && lines[2].run->result == "exit:1"));
-  CHECK(history_table(lines, NameColumn::shown, 80)
-            .find("2026-11-21T02:53:20Z  b     1m5s  exit 2") != std::string::npos);
-  auto read = nlohmann::json::parse(history_json(lines));
-  CHECK(read["runs"].size() == 2);
-  CHECK(read["runs"][0]["name"] == "b");
-  CHECK(read["skipped_since"][0]["name"] == "a");
-  CHECK(read["skipped_since"][0]["count"] == 1);
 }

@@ -12,12 +12,9 @@
 using namespace rlock;
 using namespace rlock::cli;
 using nlohmann::json;
+using test::name;
 
 namespace {
-
-lock::LockName name(const char* text) {
-  return *lock::LockName::parse(text);
-}
 
 std::vector<LockView> locks() {
   lock::Holder slot = test::holder();
@@ -44,7 +41,8 @@ bool ascii_line(const std::string& text) {
 }
 
 std::string hostile_event() {
-  LoggedEvent event{"acquired", 1, {}, "h\x1b"};
+  LoggedEvent event{"acquired", 1};
+  event.run.host = "h\x1b";
   event.name = "n\xff";
   event.owner = "o";
   event.token = {5};
@@ -63,6 +61,12 @@ TEST_CASE("queue as JSON is exactly as documented") {
   std::string text = queue_json(name("nightly"), {test::waiter(), test::waiter()}, std::nullopt);
   CHECK(text == test::golden("queue.json", text));
   CHECK(json::parse(text)["waiters"][1]["position"] == 2);
+  const std::vector<QueueView> queues{{"a", {test::waiter()}}, {"b", {test::waiter()}}};
+  auto all = json::parse(queue_json(queues, 3));
+  CHECK(all["name"].is_null());
+  CHECK(all["waiters"][1]["name"] == "b");
+  CHECK(all["waiters"][1]["position"] == 1);
+  CHECK(all["waiters"][1].contains("servers"));
   auto removed = json::parse(queue_json(name("x"), {}, Removal{test::kOther}));
   CHECK(removed["removed"] == test::kOther);
   auto absent = json::parse(queue_json(name("x"), {}, Removal{}));
@@ -122,24 +126,29 @@ TEST_CASE("a token keeps every digit") {
 }
 
 TEST_CASE("an event is one object with its name, times, host, owner, token and durations") {
-  LoggedEvent event{"renew-failed", 123'456'789'012, {1'795'229'580'007}, "web1", 4711};
+  LoggedEvent event{"renew-failed", 123'456'789'012, {1'795'229'580'007}};
+  event.run = {"web1", "alice", 4711, {}, {}, {}};
+  event.server = "db1:6379";
   event.name = "x";
   event.owner = test::kOwner;
   event.token = {7};
   event.held = Millis(1'500);
   event.detail = "timed out";
   CHECK(event_json(event) ==
-        "{\"event\":\"renew-failed\",\"time\":\"2026-11-21T02:53:00.007Z\",\"t_ns\":123456789012,"
-        "\"host\":\"web1\",\"pid\":4711,\"name\":\"x\",\"owner\":\"" +
+        "{\"schema\":1,\"event\":\"renew-failed\",\"time\":\"2026-11-21T02:53:00.007Z\",\"t_ns\":"
+        "123456789012,"
+        "\"host\":\"web1\",\"pid\":4711,\"user\":\"alice\",\"command\":null,\"reason\":null,"
+        "\"server\":\"db1:6379\",\"name\":\"x\",\"owner\":\"" +
             test::kOwner + "\",\"token\":7,\"held_ms\":1500,\"detail\":\"timed out\"}\n");
-  LoggedEvent waiting{"skipped", 1, {}, "", 5};
+  LoggedEvent waiting{"skipped", 1};
   waiting.waited = Millis(0);
   auto read = json::parse(event_json(waiting));
   CHECK(read["token"].is_null());
   CHECK(read["host"].is_null());
   CHECK(read["waited_ms"] == 0);
-  CHECK_FALSE(read.contains("held_ms"));
-  CHECK_FALSE(read.contains("detail"));
+  for (const char* absent : {"held_ms", "detail", "exit_code", "signal"}) {
+    CHECK_FALSE(read.contains(absent));
+  }
 }
 
 TEST_CASE("a busy lock's error has the holder as fields") {

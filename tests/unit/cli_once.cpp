@@ -5,8 +5,11 @@
 
 #include <cstdlib>
 
+#include "unit/cli_fixture.hpp"
+
 using namespace rlock;
 using namespace rlock::cli;
+using test::contains;
 
 namespace {
 
@@ -54,22 +57,18 @@ Choices choices(const Words& options) {
   return std::get<Invocation>(*command_line).choices;
 }
 
-lock::Once good(const Words& options) {
+lock::Once once_with(const Words& options) {
   auto once = once_choice(choices(options), kSpring);
   if (!once) FAIL(once.error().text);
   REQUIRE(*once);
   return **once;
 }
 
-std::string error_of(const Words& options) {
+std::string once_error(const Words& options) {
   auto once = once_choice(choices(options), kSpring);
   REQUIRE_FALSE(once);
   CHECK(once.error().kind == ErrorKind::usage);
   return once.error().text;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace
@@ -125,32 +124,33 @@ TEST_CASE("a week is that of ISO 8601, from Monday, and belongs to the year of i
 TEST_CASE("what is asked to be done once") {
   using namespace std::chrono_literals;
   const Zone zone(kBerlin);
-  CHECK(good({"--once", "v 1=%"}) == lock::Once{lock::OnceKind::key, "v 1=%", {}, {}});
-  CHECK(good({"--once-per", "day"}) ==
+  CHECK(once_with({"--once", "v 1=%"}) == lock::Once{lock::OnceKind::key, "v 1=%", {}, {}});
+  CHECK(once_with({"--once-per", "day"}) ==
         lock::Once{lock::OnceKind::period, "day:2026-03-29", Millis(25h), {}});
-  CHECK(good({"--once-per", "minute", "--max-failures", "3"}) ==
+  CHECK(once_with({"--once-per", "minute", "--max-failures", "3"}) ==
         lock::Once{lock::OnceKind::period, "minute:2026-03-29T00:59Z", Millis(1min), 3U});
-  CHECK(good({"--once-within", "12h"}) == lock::Once{lock::OnceKind::within, {}, Millis(12h), {}});
-  CHECK(good({"--once-within", "366d"}).span == Millis(366 * 24h));
+  CHECK(once_with({"--once-within", "12h"}) ==
+        lock::Once{lock::OnceKind::within, {}, Millis(12h), {}});
+  CHECK(once_with({"--once-within", "366d"}).span == Millis(366 * 24h));
   auto none = once_choice(choices({}), kSpring);
   REQUIRE(none);
   CHECK_FALSE(*none);
 }
 
 TEST_CASE("what makes no sense is refused, and a KEY that is empty by mistake is no key") {
-  CHECK(contains(error_of({"--once", ""}), "not set"));
-  CHECK(contains(error_of({"--once="}), "not set"));
-  CHECK(contains(error_of({"--once", std::string(201, 'k')}), "200 bytes"));
-  CHECK(contains(error_of({"--once", "a\nb"}), "control characters"));
-  CHECK(contains(error_of({"--once", "k", "--once-per", "day"}), "together"));
-  CHECK(contains(error_of({"--once-within", "1h", "--once-per", "day"}), "together"));
-  CHECK(contains(error_of({"--once-per", "year"}), "\"year\""));
-  CHECK(contains(error_of({"--once-within", "0"}), "longer than 0"));
-  CHECK(contains(error_of({"--once-within", "367d"}), "366d"));
-  CHECK(contains(error_of({"--once-within", "soon"}), "--once-within"));
-  CHECK(contains(error_of({"--once", "k", "--max-failures", "0"}), "at least 1"));
-  CHECK(contains(error_of({"--max-failures", "2"}), "needs --once"));
+  CHECK(contains(once_error({"--once", ""}), "not set"));
+  CHECK(contains(once_error({"--once="}), "not set"));
+  CHECK(contains(once_error({"--once", std::string(201, 'k')}), "200 bytes"));
+  CHECK(contains(once_error({"--once", "a\nb"}), "control characters"));
+  CHECK(contains(once_error({"--once", "k", "--once-per", "day"}), "together"));
+  CHECK(contains(once_error({"--once-within", "1h", "--once-per", "day"}), "together"));
+  CHECK(contains(once_error({"--once-per", "year"}), "\"year\""));
+  CHECK(contains(once_error({"--once-within", "0"}), "longer than 0"));
+  CHECK(contains(once_error({"--once-within", "367d"}), "366d"));
+  CHECK(contains(once_error({"--once-within", "soon"}), "--once-within"));
+  CHECK(contains(once_error({"--once", "k", "--max-failures", "0"}), "at least 1"));
+  CHECK(contains(once_error({"--max-failures", "2"}), "needs --once"));
   Choices from_file;
-  from_file.set_from_file(Opt::max_failures, {"2"});
+  from_file.set_from_file(Opt::max_failures, {"2"}, "rlock.toml:1");
   CHECK(once_choice(from_file, kSpring));
 }

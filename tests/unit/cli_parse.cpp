@@ -3,9 +3,11 @@
 #include <doctest/doctest.h>
 
 #include "cli/options/values.hpp"
+#include "unit/cli_fixture.hpp"
 
 using namespace rlock;
 using namespace rlock::cli;
+using test::contains;
 
 namespace {
 
@@ -18,16 +20,12 @@ Invocation read(const Words& words) {
   return std::get<Invocation>(*command_line);
 }
 
-std::string error_of(const Words& words) {
+std::string parse_error(const Words& words) {
   auto command_line = parse(words);
   REQUIRE_FALSE(command_line);
   CHECK(command_line.error().kind == ErrorKind::usage);
   CHECK(command_line.error().text.find('\n') == std::string::npos);
   return command_line.error().text;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace
@@ -90,45 +88,51 @@ TEST_CASE("an option given twice: the last one counts, a flag is just set") {
 }
 
 TEST_CASE("an unknown word is refused with the one that may have been meant") {
-  CHECK(contains(error_of({"rnu", "x"}), "did you mean run?"));
-  CHECK(contains(error_of({"force_unlock", "x"}), "did you mean force-unlock?"));
-  CHECK(contains(error_of({"run", "--tll", "5", "x"}), "did you mean --ttl?"));
-  CHECK(contains(error_of({"run", "--conflict", "5", "x"}), "did you mean --conflict-exit-code?"));
-  CHECK(contains(error_of({"run", "-z", "x"}), "unknown option \"-z\""));
-  CHECK(contains(error_of({"run", "-nz", "x"}), "unknown option \"-z\""));
-  CHECK(contains(error_of({"--qiet"}), "--quiet"));
-  CHECK_FALSE(contains(error_of({"xyzzy"}), "did you mean"));
-  CHECK_FALSE(contains(error_of({"\x1b[31m"}), "\x1b"));
+  CHECK(contains(parse_error({"rnu", "x"}), "did you mean run?"));
+  CHECK(contains(parse_error({"force_unlock", "x"}), "did you mean force-unlock?"));
+  CHECK(contains(parse_error({"run", "--tll", "5", "x"}), "did you mean --ttl?"));
+  CHECK(
+      contains(parse_error({"run", "--conflict", "5", "x"}), "did you mean --conflict-exit-code?"));
+  CHECK(contains(parse_error({"run", "-z", "x"}), "unknown option \"-z\""));
+  CHECK(contains(parse_error({"run", "-nz", "x"}), "unknown option \"-z\""));
+  CHECK(contains(parse_error({"--qiet"}), "--quiet"));
+  CHECK_FALSE(contains(parse_error({"xyzzy"}), "did you mean"));
+  CHECK_FALSE(contains(parse_error({"\x1b[31m"}), "\x1b"));
 }
 
 TEST_CASE("an option of another command or one not built yet is unknown") {
-  CHECK(contains(error_of({"status", "--ttl", "5"}), "status has no option --ttl"));
+  CHECK(contains(parse_error({"status", "--ttl", "5"}), "status has no option --ttl"));
   for (const char* word : {"--frobnicate", "--formats"}) {
     CAPTURE(word);
-    CHECK(contains(error_of({"run", word, "x", "--", "true"}), "unknown option"));
+    CHECK(contains(parse_error({"run", word, "x", "--", "true"}), "unknown option"));
   }
-  CHECK(contains(error_of({"operate", "x"}), "unknown command"));
+  CHECK(contains(parse_error({"operate", "x"}), "unknown command"));
+  CHECK(contains(parse_error({"ls"}), "did you mean rlock status?"));
+  CHECK(contains(parse_error({"list", "x"}), "did you mean rlock status?"));
+  CHECK(contains(parse_error({"lock", "x"}), "did you mean rlock acquire?"));
+  CHECK(contains(parse_error({"unlock", "x"}), "did you mean rlock release?"));
+  CHECK(contains(parse_error({"nightly", "--", "true"}), "write rlock run NAME -- COMMAND"));
 }
 
 TEST_CASE("a value that is missing or one too many is named") {
-  CHECK(contains(error_of({"run", "--wait"}), "option --wait needs a value"));
-  CHECK(contains(error_of({"run", "-w"}), "option --wait needs a value"));
-  CHECK(contains(error_of({"run", "-c"}), "option -c needs a value"));
-  CHECK(contains(error_of({"run", "--nonblock=yes", "x"}), "option --nonblock takes no value"));
+  CHECK(contains(parse_error({"run", "--wait"}), "option --wait needs a value"));
+  CHECK(contains(parse_error({"run", "-w"}), "option --wait needs a value"));
+  CHECK(contains(parse_error({"run", "-c"}), "option -c needs a value"));
+  CHECK(contains(parse_error({"run", "--nonblock=yes", "x"}), "option --nonblock takes no value"));
 }
 
 TEST_CASE("a forgotten -- is reported") {
-  CHECK(contains(error_of({"run", "x", "ls", "-l"}), "write -- between NAME and the command"));
+  CHECK(contains(parse_error({"run", "x", "ls", "-l"}), "write -- between NAME and the command"));
 }
 
 TEST_CASE("forgotten quotes after -c are pointed out") {
-  CHECK(contains(error_of({"run", "x", "-c", "echo", "hi"}), "quote the shell text"));
-  CHECK(contains(error_of({"run", "-c", "echo", "hi", "x"}), "rlock run NAME -c 'echo hi'"));
+  CHECK(contains(parse_error({"run", "x", "-c", "echo", "hi"}), "quote the shell text"));
+  CHECK(contains(parse_error({"run", "-c", "echo", "hi", "x"}), "rlock run NAME -c 'echo hi'"));
 }
 
 TEST_CASE("run has no --json: the error names --event-log") {
-  CHECK(contains(error_of({"run", "--json", "x", "--", "true"}), "--event-log"));
-  CHECK(contains(error_of({"--json", "run", "x", "--", "true"}), "--event-log"));
+  CHECK(contains(parse_error({"run", "--json", "x", "--", "true"}), "--event-log"));
+  CHECK(contains(parse_error({"--json", "run", "x", "--", "true"}), "--event-log"));
 }
 
 TEST_CASE("help and version are found anywhere before --") {
@@ -144,6 +148,14 @@ TEST_CASE("help and version are found anywhere before --") {
   CHECK(help_of({"help", "queue"}) == CommandId::queue);
   CHECK(help_of({"run", "--help"}) == CommandId::run);
   CHECK(help_of({"--help", "run"}) == CommandId::run);
+  auto length_of = [](const Words& words) { return std::get<Help>(*parse(words)).length; };
+  for (const Words& words : {Words{"-h"}, Words{"run", "-h"}, Words{"-qh", "status"}}) {
+    CHECK(length_of(words) == HelpLength::brief);
+  }
+  for (const Words& words :
+       {Words{"--help"}, Words{"help"}, Words{"help", "run"}, Words{"run", "-h", "--help"}}) {
+    CHECK(length_of(words) == HelpLength::full);
+  }
   for (const Words& words :
        {Words{"--version"}, Words{"-V"}, Words{"version"}, Words{"status", "-V"}}) {
     auto version = parse(words);
@@ -152,9 +164,9 @@ TEST_CASE("help and version are found anywhere before --") {
   }
   auto alone = parse(Words{});
   REQUIRE(alone);
-  CHECK(std::holds_alternative<ShortHelp>(*alone));
-  CHECK(contains(error_of({"-u", "redis://a"}), "a command is missing"));
-  CHECK(contains(error_of({"help", "rnu"}), "did you mean run?"));
+  CHECK(std::holds_alternative<NoCommand>(*alone));
+  CHECK(contains(parse_error({"-u", "redis://a"}), "a command is missing"));
+  CHECK(contains(parse_error({"help", "rnu"}), "did you mean run?"));
 }
 
 TEST_CASE("--json asks for errors as JSON too, but never for run, whose stdout is the command's") {

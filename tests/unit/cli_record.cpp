@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "cli/output/timestamp.hpp"
 #include "util/text.hpp"
@@ -77,20 +76,6 @@ TEST_CASE("broken UTF-8 in a record is mended, control characters never reach th
   CHECK(who == "\\x1b[31mroot\\u{202e}@a\xEF\xBF\xBD");
 }
 
-TEST_CASE("any bytes decode without harm") {
-  const auto seed = std::random_device{}();
-  CAPTURE(seed);
-  std::mt19937 random(seed);
-  const std::string valid = encode_record({"h", "u", 5, "c", "r", "t"});
-  for (int round = 0; round < 2000; ++round) {
-    std::string bytes = valid;
-    for (int i = 0; i < 3; ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
-    Record record = decode_record(bytes);
-    CHECK(util::is_utf8(record.host.value_or("")));
-    CHECK(util::is_utf8(who_text(record)));
-  }
-}
-
 TEST_CASE("the command line is quoted as a shell reads it") {
   CHECK(command_text({"make", "-j2", "deploy"}) == "make -j2 deploy");
   CHECK(command_text({"sh", "-c", "echo 'a b'"}) == "sh -c 'echo '\\''a b'\\'''");
@@ -134,13 +119,6 @@ TEST_CASE("the command line is cut at 200 bytes between two characters") {
   CHECK(util::is_utf8(command_text({"x", "\xff\xfe"})));
 }
 
-TEST_CASE("our own record names host, user and pid") {
-  Record record = own_record();
-  CHECK(record.host);
-  CHECK(record.user);
-  CHECK(record.pid.value_or(0) > 0);
-}
-
 TEST_CASE("times are RFC 3339 in UTC with milliseconds, or nothing") {
   CHECK(rfc3339({1'000}) == "1970-01-01T00:00:01.000Z");
   CHECK(rfc3339({951'782'400'123}) == "2000-02-29T00:00:00.123Z");
@@ -150,4 +128,13 @@ TEST_CASE("times are RFC 3339 in UTC with milliseconds, or nothing") {
   CHECK(rfc3339({0}).empty());
   CHECK(rfc3339({-5}).empty());
   CHECK(rfc3339({INT64_MAX}).empty());
+}
+
+TEST_CASE("people read a time with its age, in UTC") {
+  const lock::ServerTime at{1'795'229'580'007};
+  CHECK(age_and_time(at, {at.ms + 2'410'000}) == "40m ago, at 2026-11-21T02:53:00Z");
+  CHECK(age_and_time(at, {at.ms + 12'000}) == "12s ago, at 2026-11-21T02:53:00Z");
+  CHECK(age_and_time(at, {at.ms - 12'000}) == "just now, at 2026-11-21T02:53:00Z");
+  CHECK(age_and_time(at, {0}) == "at 2026-11-21T02:53:00Z");
+  CHECK(age_and_time({0}, at).empty());
 }

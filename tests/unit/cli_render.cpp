@@ -1,19 +1,24 @@
 #include "cli/output/render.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <sstream>
 #include <tuple>
 
 #include "cli/commands/run_observer.hpp"
+#include "cli/output/json.hpp"
 #include "cli/output/messages.hpp"
+#include "cli/output/record.hpp"
 #include "cli/output/table.hpp"
 #include "unit/cli_fixture.hpp"
 #include "util/text.hpp"
 
 using namespace rlock;
 using namespace rlock::cli;
+using test::contains;
 
 namespace {
 
@@ -25,10 +30,6 @@ void check_lines(const std::string& text, size_t width) {
     CHECK(util::printable(line) == line);
   }
   CHECK(text.ends_with('\n'));
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace
@@ -54,7 +55,7 @@ TEST_CASE("status shows who holds the lock, where, since when and why") {
   LockView view{"nightly", test::snapshot({test::holder()}, 2)};
   std::string text = lock_details(view, 80);
   for (const char* part : {"nightly: held, exclusive, 2 waiting", "alice@web1, pid 4711",
-                           "make deploy", "release 7", "2m3s, since 2026-11-21T02:53:00.007Z",
+                           "make deploy", "release 7", "2m3s, since 2026-11-21T02:53:00Z",
                            "ends in 25s", "6f1c9a0e5d3b4872a1908f7e6d5c4b3a", "1763690000123456"}) {
     CAPTURE(part);
     CHECK(contains(text, part));
@@ -84,18 +85,17 @@ TEST_CASE("a holder whose processes do not end is shown as ending, and why") {
   CHECK(contains(status_table({view}, 80), "nightly  revoked"));
 }
 
-TEST_CASE("the least limit of the holders is the one shown") {
-  lock::Holder three = test::holder();
-  three.limit = lock::Limit::slots(3);
-  lock::Holder five = test::holder();
-  five.limit = lock::Limit::slots(5);
-  CHECK(contains(lock_details({"x", test::snapshot({five, three}, 0)}, 80), "2 of 3 slots"));
-}
-
 TEST_CASE("the queue is shown in order with the owners that --remove takes") {
-  CHECK(queue_table({test::waiter()}, 80) ==
-        "#  OWNER                             WHO       WAITING  COMMAND\n"
-        "1  0123456789abcdef0123456789abcdef  bob@web2  1.5s     make test\n");
+  const std::vector<lock::Waiter> waiters{test::waiter(), test::waiter()};
+  CHECK(queue_table(waiters, 80) ==
+        "#  WHO       WAITING  COMMAND    OWNER\n"
+        "1  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n"
+        "2  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n");
+  CHECK(queue_table({{"nightly", waiters}, {"x", {test::waiter()}}}, 200) ==
+        "NAME     #  WHO       WAITING  COMMAND    OWNER\n"
+        "nightly  1  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n"
+        "nightly  2  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n"
+        "x        1  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n");
 }
 
 TEST_CASE("a table cuts to the caps of its columns only where the last one would have no room") {
@@ -110,6 +110,38 @@ TEST_CASE("a name is whole wherever the line has room for it") {
   CHECK(contains(status_table({view}, 132), view.name));
   CHECK(contains(status_table({view}, 132), "make deploy"));
   CHECK_FALSE(contains(status_table({view}, 80), view.name));
+}
+
+TEST_CASE(
+    "a holder whose renewal is overdue is marked, and named dead only where that is certain") {
+  lock::Holder late = test::holder();
+  late.left = Millis(15'001);
+  CHECK(state_of(test::snapshot({late}, 0)) == LockState::held);
+  late.left = Millis(15'000);
+  LockView view{"x", test::snapshot({late}, 0)};
+  CHECK(contains(lock_details(view, 80),
+                 "ends in 15s; renewal overdue by 5s: the holder may be dead"));
+  CHECK(contains(status_table({view}, 80), "overdue"));
+  CHECK(contains(status_table({view}, 132), "[overdue by 5s] make"));
+  CHECK(contains(status_json({view}), "\"overdue_ms\":5000"));
+
+  auto shown_of = [&](const Record& record) {
+    late.record = encode_record(record);
+    return lock_details({"x", test::snapshot({late}, 0)}, 120);
+  };
+  Record record = own_record();
+  record.processes = own_processes();
+  CHECK(contains(shown_of(record), "may be dead"));
+  const pid_t ended = fork();
+  if (ended == 0) _exit(0);
+  REQUIRE(waitpid(ended, nullptr, 0) == ended);
+  record.pid = ended;
+  CHECK(contains(shown_of(record), "no such process here"));
+  record.processes = "0:0";  // it may live in another container, or on another host of this name
+  CHECK(contains(shown_of(record), "may be dead"));
+  record.renews = false;
+  CHECK(contains(shown_of(record), "(--no-renew)"));
+  CHECK_FALSE(contains(shown_of(record), "overdue"));
 }
 
 TEST_CASE("locks without renewal, cool-downs and unknown locks are shown differently") {
@@ -140,7 +172,9 @@ TEST_CASE("a wait is reported once after a second, then once a minute") {
   reports.begin(start + Millis(900));
   CHECK(reports.remaining(start) == Millis(1'000));
   CHECK_FALSE(reports.due(start + Millis(999)));
+  CHECK_FALSE(reports.began());
   CHECK(reports.due(start + Millis(1'000)));
+  CHECK(reports.began());
   CHECK_FALSE(reports.due(start + Millis(1'000)));
   CHECK_FALSE(reports.due(start + Millis(60'999)));
   CHECK(reports.remaining(start + Millis(60'999)) == Millis(1));
@@ -170,7 +204,8 @@ TEST_CASE("the waiting line shows the lock, the position, the holder and the tim
         "waiting for \"nightly\" (2nd): alice@web1, usually 4m, about 2m left");
   CHECK(brief_waiting_text(name, queued, Millis(2'000), std::nullopt).empty());
   for (auto [style, usual, text] :
-       {std::tuple{TimeStyle::start, 250'000, ".007Z, usually 4m: make"},
+       {std::tuple{TimeStyle::start, 250'000,
+                   " for 2m3s, since 2026-11-21T02:53:00Z, usually 4m: make"},
         {TimeStyle::duration, 90'400, " for 2m3s, usually 1m30s: make"},
         {TimeStyle::duration, 150, " for 2m3s, usually 150ms: make"}}) {
     CHECK(waiting_text(name, queued, Millis(0), style, Millis(usual)).find(text) !=
@@ -192,4 +227,12 @@ TEST_CASE("the waiting line shows the lock, the position, the holder and the tim
     CHECK(waiting_text(name, queued, Millis(0)) ==
           "waiting for \"nightly\", " + std::string(text) + " in line");
   }
+}
+
+TEST_CASE(
+    "an exclusive lock that is lost to another holder was taken; only slots can all be taken") {
+  lock::Lost lost{lock::LostHow::full, lock::Holder{.owner = "other"}};
+  CHECK(lost_phrase(lost) == "it was taken by owner other");
+  lost.by->limit = lock::Limit::slots(2);
+  CHECK(lost_phrase(lost) == "all its slots are taken, one of them by owner other");
 }

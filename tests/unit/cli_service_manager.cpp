@@ -87,8 +87,3 @@ TEST_CASE("where the receiver has fallen behind, READY=1 is sent again until it 
   manager.retry_ready();
   CHECK(receiver.next().empty());
 }
-
-TEST_CASE("without an address nothing is expected") {
-  CHECK_FALSE(ServiceManager().expects_reports());
-  CHECK(ServiceManager("/somewhere").expects_reports());
-}

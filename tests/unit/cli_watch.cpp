@@ -11,6 +11,7 @@
 
 using namespace rlock;
 using namespace rlock::cli;
+using test::contains;
 
 namespace {
 
@@ -41,8 +42,8 @@ WatchModel model_with(const std::vector<std::string>& names) {
 
 std::vector<std::string> texts(const WatchModel& model, Cursor cursor, size_t columns, size_t rows,
                                TimePoint now = kStart + Millis(3000)) {
-  static const std::optional<Outage> kNone;
-  FrameInput input{model, kNone};
+  static const ServerState kQuiet;
+  FrameInput input{model, kQuiet};
   input.server = "db1:6379";
   input.cursor = std::move(cursor);
   input.columns = columns;
@@ -51,10 +52,6 @@ std::vector<std::string> texts(const WatchModel& model, Cursor cursor, size_t co
   std::vector<std::string> out;
   for (const Line& line : frame(input)) out.push_back(line.text);
   return out;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace
@@ -187,15 +184,50 @@ TEST_CASE("every line fits, is printable and has its age, on a screen of any siz
 
 TEST_CASE("an outage keeps the table and says since when and why") {
   const WatchModel model = model_with({"nightly"});
-  const std::optional<Outage> outage(
-      Outage{{ErrorKind::unavailable, "db1: \x1b[2J refused"}, kStart, kStart + Millis(14'000), 3});
-  FrameInput input{model, outage};
+  ServerState state;
+  state.outage =
+      Outage{{ErrorKind::unavailable, "db1: \x1b[2J refused"}, kStart, kStart + Millis(14'000), 3};
+  FrameInput input{model, state};
   input.cursor = {"nightly"};
   input.now = kStart + Millis(12'000);
-  const auto lines = frame(input);
+  auto lines = frame(input);
   CHECK(lines[1].text == "no answer for 12s, next try in 2s: db1: \\x1b[2J refused");
   CHECK(lines[1].style == LineStyle::alarm);
   CHECK(contains(lines[3].text, "12s"));
+  input.now = kStart + Millis(14'500);
+  CHECK(frame(input)[1].text == "no answer for 14s, trying again: db1: \\x1b[2J refused");
+
+  input.columns = 20;
+  lines = frame(input);
+  CHECK(lines[1].text == "no answer for 14s,");
+  CHECK(lines[2].text == "trying again: db1:");
+  CHECK(lines[3].text == "\\x1b[2J refused");
+  CHECK(lines[4].text == "  NAME    FOR  AGE");
+  CHECK(page_of(input) == 24 - 6);
+  input.rows = 4;
+  CHECK(contains(frame(input)[3].text, "q: quit"));
+}
+
+TEST_CASE("a server that is silent is noticed before its request is given up, also with no lock") {
+  const WatchModel empty({});
+  ServerState state{kStart, {}, {}};
+  FrameInput input{empty, state};
+  input.now = kStart + Millis(1900);
+  CHECK(frame(input)[1].text.empty());
+  input.now = kStart + Millis(2000);
+  CHECK(frame(input)[1].text == "no answer for 2s");
+  CHECK(frame(input)[1].style == LineStyle::alarm);
+}
+
+TEST_CASE("the servers of a quorum that do not answer are named, also with no lock") {
+  const WatchModel empty({});
+  ServerState state{kStart, {}, {{"db2", "db2: no answer yet"}}};
+  FrameInput input{empty, state};
+  input.now = kStart;
+  CHECK(frame(input)[1].text == "1 server does not answer: db2: no answer yet");
+  state.silent.push_back({"db3", "db3: Connection refused"});
+  CHECK(frame(input)[1].text ==
+        "2 servers do not answer: db2: no answer yet; db3: Connection refused");
 }
 
 TEST_CASE("only lines that differ are drawn, and colours only where they are wanted") {

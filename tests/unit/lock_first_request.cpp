@@ -11,14 +11,10 @@ using namespace rlock::lock;
 
 namespace {
 
-struct Fixed final : util::Random {
-  uint64_t next() override { return 500; }
-};
-
-struct Bench final : WaitObserver {
+struct FirstRequest final : WaitObserver {
   test::FakePoller poller;
   test::ScriptedStore store{poller};
-  Fixed random;
+  test::FixedRandom random;
   int awaited = 0;
   int refused = 0;
 
@@ -42,7 +38,7 @@ struct Bench final : WaitObserver {
 }  // namespace
 
 TEST_CASE("the first request alone is announced while it is on its way") {
-  Bench bench;
+  FirstRequest bench;
   SUBCASE("granted at once") {
     bench.answers(Granted{{42}});
     REQUIRE(bench.run());
@@ -80,7 +76,7 @@ TEST_CASE("the first request alone is announced while it is on its way") {
 }
 
 TEST_CASE("a refusal is cancelled if the first request may still arrive") {
-  Bench bench;
+  FirstRequest bench;
   bench.fails();
   bench.answers(Busy{std::nullopt, 4});
   bench.store.cancels.push_back({1ms, Result<CancelReply>(CancelReply::not_found)});

@@ -124,6 +124,16 @@ TEST_CASE("a refusal that cannot pass decides only where it takes the majority a
   CHECK(too_few_servers(five(), errors).retry == Retry::never);
 }
 
+TEST_CASE("servers that fail for the same reason are listed with it once") {
+  std::vector<std::optional<Error>> errors(3);
+  errors[0] = Error{ErrorKind::unavailable, "cannot connect to a:1: Connection refused"};
+  errors[1] = Error{ErrorKind::unavailable, "b:1: no answer in 300ms"};
+  errors[2] = Error{ErrorKind::unavailable, "cannot connect to c:1: Connection refused"};
+  CHECK(too_few_servers({{"a:1", "b:1", "c:1"}}, errors).text ==
+        "only 0 of 3 servers available, 2 required: a:1, c:1: Connection refused; b:1: no answer "
+        "in 300ms");
+}
+
 TEST_CASE(
     "a quorum counts as answering when any server answers, even with a refusal (--fail-open)") {
   std::vector<std::optional<Error>> errors(5, down());
@@ -242,6 +252,8 @@ TEST_CASE("the names of all servers are listed, each server's to its end") {
   auto page = merge_replies(replies, five(), Collecting::closed);
   REQUIRE((page && *page));
   CHECK((*page)->names.size() == 2);
+  REQUIRE((*page)->silent.size() == 1);
+  CHECK((*page)->silent.front().server == five().servers[2]);
   CHECK(cursor_at((*page)->cursor, 0) == "17");
   CHECK_FALSE(cursor_at((*page)->cursor, 1).has_value());
   CHECK_FALSE(cursor_at((*page)->cursor, 2).has_value());

@@ -164,6 +164,56 @@ TEST_CASE("a grant and a release of five cost 13 requests, and two that hang cos
   }
 }
 
+TEST_CASE("each try of an acquisition over a quorum has a greater number") {
+  Trio trio;
+  const auto stores = trio.stores;
+  QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
+  for (uint64_t number : {1, 2, 3}) {
+    for (ScriptedStore* store : stores) {
+      store->acquires = {{1ms, Result<AcquireReply>(Queued{})}};
+    }
+    auto acquiring = quorum.acquire({trio.name, trio.owner});
+    trio.start = trio.poller.now();
+    trio.drive(*acquiring);
+    for (const ScriptedStore* store : stores) CHECK(store->asked.back().attempt == number);
+  }
+}
+
+TEST_CASE("after the end of its lease a renewal over a quorum brings no token to restore it with") {
+  Trio trio;
+  const auto stores = trio.stores;
+  QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
+  RenewCall call{trio.name, trio.owner, Entry::outer(), Token{7}};
+  for (Millis left : {Millis(1), Millis(0)}) {
+    call.valid_until = trio.poller.now() + left;
+    for (ScriptedStore* store : stores) {
+      store->renews = {{0ms, Result<RenewReply>(Renewal::extended)}};
+    }
+    auto renewing = quorum.renew(call);
+    trio.drive(*renewing);
+    for (const ScriptedStore* store : stores) {
+      CHECK(store->renewed.back().token == (left > 0ms ? Token{7} : Token{}));
+    }
+  }
+}
+
+TEST_CASE("a release over a quorum does not wait for a renewal that is not answered") {
+  Trio trio;
+  const auto stores = trio.stores;
+  QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
+  RenewCall call{trio.name, trio.owner, Entry::outer(), Token{7}};
+  call.valid_until = trio.poller.now() + 10s;
+  auto renewing = quorum.renew(call);
+  renewing->advance(trio.poller.now());
+  renewing.reset();
+  for (ScriptedStore* store : stores) {
+    store->releases = {{1ms, Result<ReleaseReply>(ReleaseReply{})}};
+  }
+  auto releasing = quorum.release({trio.name, trio.owner});
+  CHECK(trio.drive(*releasing) == 1ms);
+  CHECK(releasing->take());
+}
+
 TEST_CASE("who did not acquire the lock here releases it also where no server was reached") {
   Trio trio;
   const auto stores = trio.stores;

@@ -15,13 +15,9 @@ namespace rlock::test {
 
 using namespace std::chrono_literals;
 
-struct Fixed final : util::Random {
-  uint64_t next() override { return 500; }
-};
-
 struct Servers {
   FakePoller poller;
-  Fixed random;
+  FixedRandom random;
   lock::Quorum quorum;
   std::vector<lock::Member> members;
   std::vector<ScriptedStore*> stores;

@@ -13,10 +13,6 @@ using namespace rlock::lock;
 
 namespace {
 
-struct Fixed final : util::Random {
-  uint64_t next() override { return 500; }
-};
-
 struct Watcher final : WaitObserver {
   int queued_seen = 0;
   int transient_errors = 0;
@@ -33,7 +29,7 @@ struct Watcher final : WaitObserver {
 struct Bench {
   test::FakePoller poller;
   test::ScriptedStore store{poller};
-  Fixed random;
+  test::FixedRandom random;
   Watcher watcher;
   WaitLoop loop{store, poller, random, watcher};
   TimePoint start = poller.now();
@@ -65,16 +61,6 @@ Queued place(uint64_t position, std::optional<Millis> look_again = std::nullopt)
 }
 
 }  // namespace
-
-TEST_CASE("a free lock takes one request, and the lease counts from before it") {
-  Bench bench;
-  bench.answers(Granted{{42}}, 30ms);
-  auto result = bench.run();
-  REQUIRE(result);
-  CHECK(std::get<Acquired>(*result).token == Token{42});
-  CHECK(std::get<Acquired>(*result).sent_at == bench.start);
-  CHECK(bench.store.asked.size() == 1);
-}
 
 TEST_CASE("each request says how long ago the first one was sent") {
   Bench bench;
@@ -112,22 +98,6 @@ TEST_CASE(
   bench.answers(Granted{{1}});
   REQUIRE(bench.run());
   CHECK(bench.store.slices == std::vector<Millis>{120ms, 1ms});
-}
-
-TEST_CASE("-w is one absolute deadline, however often the waiter is woken") {
-  Bench bench;
-  for (int i = 0; i < 50; ++i) {
-    bench.answers(place(2));
-    bench.wakes_after(700ms);
-  }
-  bench.replies_to_cancel(CancelReply::was_queued);
-  auto result = bench.run(bench.within(10s));
-  REQUIRE(result);
-  CHECK(std::holds_alternative<TimedOut>(*result));
-  CHECK(bench.store.cancelled_how == CancelHow::timed_out);
-  CHECK(bench.poller.now() - bench.start >= 10s);
-  CHECK(bench.poller.now() - bench.start < 10s + 100ms);
-  CHECK(bench.store.cancelled == 1);
 }
 
 TEST_CASE("a lock granted just after the deadline is released") {
@@ -172,43 +142,6 @@ TEST_CASE("a cancel that gets lost is sent again, also after an interrupt before
   CHECK(std::holds_alternative<Interrupted>(*result));
   CHECK(bench.store.cancelled == 2);
   CHECK(bench.watcher.transient_errors == 0);
-}
-
-TEST_CASE("a server that hangs does not stretch -w, nor a wait that a signal ends") {
-  Bench bench;
-  bench.answers(place(1));
-  SUBCASE("while the waiter sleeps") {}
-  SUBCASE("while it asks again") {
-    bench.wakes_after(900ms);
-  }
-  SUBCASE("interrupted") {
-    bench.poller.interrupt_at(bench.start + 500ms);
-  }
-  auto result = bench.run(bench.within(1s));
-  REQUIRE(result);
-  CHECK(
-      (std::holds_alternative<TimedOut>(*result) || std::holds_alternative<Interrupted>(*result)));
-  CHECK(bench.store.cancelled > 1);
-  CHECK(bench.poller.now() - bench.start <= 1500ms);
-}
-
-TEST_CASE("a refused wait is reported at once") {
-  Bench bench;
-  bench.answers(Busy{std::nullopt, 4});
-  auto result = bench.run();
-  REQUIRE(result);
-  CHECK(std::get<Busy>(*result).waiters == 4);
-  CHECK(bench.store.cancelled == 0);
-}
-
-TEST_CASE("a waiter that was removed stops waiting") {
-  Bench bench;
-  bench.answers(place(1));
-  bench.wakes_after(1s);
-  bench.answers(OwnerEnded{OwnerEnd::removed, "by whom"});
-  auto result = bench.run();
-  REQUIRE(result);
-  CHECK(std::get<OwnerEnded>(*result).note == "by whom");
 }
 
 TEST_CASE("a waiter forced out before its claim confirms that") {
@@ -316,22 +249,6 @@ TEST_CASE("a blocking wait that fails now and then is not reported") {
   CHECK(bench.watcher.polls == 0);
 }
 
-TEST_CASE("a waiter keeps its position over an outage") {
-  Bench bench;
-  bench.answers(place(2));
-  bench.store.wakes.push_back(
-      {1s, Result<Wake>(Error{ErrorKind::unavailable, "reset", Retry::later})});
-  for (int i = 0; i < 10; ++i) bench.fails(ErrorKind::unavailable, Retry::later);
-  bench.answers(place(1));
-  bench.wakes_after(1ms);
-  bench.answers(Granted{{9}});
-  auto result = bench.run();
-  REQUIRE(result);
-  CHECK(std::holds_alternative<Acquired>(*result));
-  CHECK(bench.store.cancelled == 0);
-  CHECK(bench.watcher.transient_errors == 11);
-}
-
 TEST_CASE("without -w a lost server is retried for a minute") {
   Bench bench;
   bench.answers(place(2));
@@ -350,18 +267,6 @@ TEST_CASE("with -w a lost server is retried until the wait ends") {
   REQUIRE_FALSE(result);
   CHECK(bench.poller.now() - bench.start >= 200s);
   CHECK(bench.poller.now() - bench.start < 210s);
-}
-
-TEST_CASE("an interrupt takes the waiter out of the queue at once") {
-  Bench bench;
-  bench.answers(place(2));
-  bench.poller.interrupt_at(bench.start + 3s);
-  bench.replies_to_cancel(CancelReply::was_queued);
-  auto result = bench.run();
-  REQUIRE(result);
-  CHECK(std::holds_alternative<Interrupted>(*result));
-  CHECK(bench.store.cancelled == 1);
-  CHECK(bench.poller.now() - bench.start < 3100ms);
 }
 
 TEST_CASE("if the server has more to sweep, the request is repeated at once") {

@@ -12,7 +12,7 @@ using namespace rlock::lock;
 
 namespace {
 
-struct Bench {
+struct FarFromTheHead {
   test::FakePoller poller;
   test::ScriptedStore store{poller};
   util::SystemRandom random;
@@ -35,7 +35,7 @@ Queued queued(std::optional<Millis> slice) {
 
 // How long after the connection was cut, and after each of two further failures, it asks again.
 std::vector<Millis> returns_after_a_cut(std::optional<Millis> slice) {
-  Bench bench;
+  FarFromTheHead bench;
   const Error cut{ErrorKind::unavailable, "reset", Retry::later};
   bench.answers(queued(slice));
   bench.store.wakes.push_back({0ms, cut});
@@ -53,7 +53,7 @@ std::vector<Millis> returns_after_a_cut(std::optional<Millis> slice) {
 }  // namespace
 
 TEST_CASE("a waiter far from the head blocks for the slice that the server gives, within bounds") {
-  Bench bench;
+  FarFromTheHead bench;
   for (Millis slice : {20'000ms, 20'000ms, 20'000ms, 3'600'000ms, 1ms}) {
     bench.answers(queued(slice));
     bench.store.wakes.push_back({1ms, Wake::woken});

@@ -34,7 +34,7 @@ T ask(lock::InFlight<T> request) {
   return *std::move(result);
 }
 
-lock::AcquireCall call(char digit, lock::Queueing queueing = lock::Queueing::wait) {
+lock::AcquireCall acquire_call(char digit, lock::Queueing queueing = lock::Queueing::wait) {
   lock::AcquireCall out{name(), owner(digit)};
   out.queueing = queueing;
   return out;
@@ -56,9 +56,9 @@ void with_each(const std::function<void(lock::LockServer&, test::RedisServer&)>&
 
 TEST_CASE("an acquire that is sent again is the same lock with a full lease") {
   with_each([](lock::LockServer& store, test::RedisServer& server) {
-    CHECK(std::holds_alternative<lock::Granted>(ask(store.acquire(call('a')))));
+    CHECK(std::holds_alternative<lock::Granted>(ask(store.acquire(acquire_call('a')))));
     server.cli({"PEXPIRE", "job", "5000"});
-    CHECK(std::holds_alternative<lock::Granted>(ask(store.acquire(call('a')))));
+    CHECK(std::holds_alternative<lock::Granted>(ask(store.acquire(acquire_call('a')))));
     CHECK(std::stoi(server.cli({"PTTL", "job"})) > 20'000);
     auto seen = ask(store.inspect({name()}));
     REQUIRE(seen.holders.size() == 1);
@@ -69,37 +69,24 @@ TEST_CASE("an acquire that is sent again is the same lock with a full lease") {
   });
 }
 
-TEST_CASE("a busy lock names its holder, and no position, as there is no queue") {
-  with_each([](lock::LockServer& store, test::RedisServer&) {
-    ask(store.acquire(call('a')));
-    auto busy = ask(store.acquire(call('b', lock::Queueing::never)));
-    REQUIRE(std::holds_alternative<lock::Busy>(busy));
-    CHECK(std::get<lock::Busy>(busy).holder->owner == owner('a').text());
-    auto queued = ask(store.acquire(call('b')));
-    REQUIRE(std::holds_alternative<lock::Queued>(queued));
-    CHECK(std::get<lock::Queued>(queued).position == 0);
-    CHECK(std::get<lock::Queued>(queued).look_again > Millis(0));
-  });
-}
-
 TEST_CASE("a plain waiter polls every 50 to 250 ms, sooner if the lease ends before") {
   test::RedisServer server;
   redis::PlainStore store(std::make_unique<redis::Connection>(test::at_socket(server)));
-  ask(store.acquire(call('a')));
+  ask(store.acquire(acquire_call('a')));
   for (int i = 0; i < 50; ++i) {
-    auto again = *std::get<lock::Queued>(ask(store.acquire(call('b')))).look_again;
+    auto again = *std::get<lock::Queued>(ask(store.acquire(acquire_call('b')))).look_again;
     CHECK(again >= Millis(50));
     CHECK(again <= Millis(250));
   }
   server.cli({"PEXPIRE", "job", "30"});
-  auto reply = ask(store.acquire(call('b')));
+  auto reply = ask(store.acquire(acquire_call('b')));
   auto* queued = std::get_if<lock::Queued>(&reply);
   CHECK((queued == nullptr || *queued->look_again <= Millis(31)));
 }
 
 TEST_CASE("a renewal never shortens nor restores a lease, and names the owner that took it") {
   with_each([](lock::LockServer& store, test::RedisServer& server) {
-    ask(store.acquire(call('a')));
+    ask(store.acquire(acquire_call('a')));
     server.cli({"PEXPIRE", "job", "100000"});
     lock::RenewCall renew{name(), owner('a')};
     renew.token = {7};
@@ -109,21 +96,10 @@ TEST_CASE("a renewal never shortens nor restores a lease, and names the owner th
     auto lost = ask(store.renew(renew));
     CHECK(std::get<lock::Lost>(lost).how == lock::LostHow::gone);
     CHECK(server.cli({"EXISTS", "job"}) == "0");
-    ask(store.acquire(call('b')));
+    ask(store.acquire(acquire_call('b')));
     lost = ask(store.renew(renew));
     CHECK(std::get<lock::Lost>(lost).how == lock::LostHow::taken);
     CHECK(std::get<lock::Lost>(lost).by->owner == owner('b').text());
-  });
-}
-
-TEST_CASE("the lock of another owner is neither released nor cancelled") {
-  with_each([](lock::LockServer& store, test::RedisServer& server) {
-    ask(store.acquire(call('a')));
-    CHECK(ask(store.release({name(), owner('b')})).ending == OwnerEnd::unknown);
-    CHECK(ask(store.cancel({name(), owner('b')})) == lock::CancelReply::not_found);
-    CHECK(server.cli({"EXISTS", "job"}) == "1");
-    CHECK(ask(store.cancel({name(), owner('a')})) == lock::CancelReply::was_granted);
-    CHECK(server.cli({"EXISTS", "job"}) == "0");
   });
 }
 
@@ -131,7 +107,7 @@ TEST_CASE(
     "a release whose reply was lost is confirmed by the next one, a lease that was lost is "
     "reported") {
   with_each([](lock::LockServer& store, test::RedisServer&) {
-    ask(store.acquire(call('a')));
+    ask(store.acquire(acquire_call('a')));
     CHECK(ask(store.release({name(), owner('a')})).ending == OwnerEnd::released);
     CHECK(ask(store.release({name(), owner('a')})).ending == OwnerEnd::released);
     CHECK(ask(store.release({name(), owner('b')})).ending == OwnerEnd::unknown);
@@ -189,34 +165,11 @@ TEST_CASE("a time left that no lease has overflows nothing") {
       peer.await_hang_up();
     });
     redis::RedissonStore store(test::at_port(server.port()));
-    auto queued = std::get<lock::Queued>(ask(store.acquire(call('a'))));
+    auto queued = std::get<lock::Queued>(ask(store.acquire(acquire_call('a'))));
     CHECK(*queued.look_again > Millis(0));
     CHECK(queued.holder->left + Millis(1) > Millis::min());
     CHECK(queued.holder->left < Millis::max());
   }
-}
-
-TEST_CASE("re-entry is refused, and changes nothing") {
-  with_each([](lock::LockServer& store, test::RedisServer&) {
-    ask(store.acquire(call('a')));
-    util::SystemRandom random;
-    lock::RenewCall enter{name(), owner('a'), lock::Entry::fresh(random)};
-    CHECK(std::holds_alternative<lock::Upgrade>(ask(store.renew(enter))));
-    CHECK(ask(store.inspect({name()})).holders.front().entries == 1);
-  });
-}
-
-TEST_CASE("force-unlock breaks the one that was shown") {
-  with_each([](lock::LockServer& store, test::RedisServer& server) {
-    CHECK(std::holds_alternative<lock::NotHeld>(ask(store.force_unlock({name(), {{owner('a')}}}))));
-    ask(store.acquire(call('a')));
-    CHECK(std::holds_alternative<lock::NoMatch>(ask(store.force_unlock({name(), {{owner('b')}}}))));
-    CHECK(server.cli({"EXISTS", "job"}) == "1");
-    // Over several servers each is asked about the holders of all.
-    auto forced = ask(store.force_unlock({name(), {{owner('b')}, {owner('a')}}}));
-    CHECK(std::get<lock::Forced>(forced).broken.front().owner == owner('a').text());
-    CHECK(server.cli({"EXISTS", "job"}) == "0");
-  });
 }
 
 TEST_CASE("a redisson waiter subscribes first; a message wakes it, at any time after") {
@@ -254,7 +207,8 @@ TEST_CASE("an ACL without PEXPIRE: no lock without an end is left behind") {
   server.cli({"ACL", "SETUSER", "default", "-pexpire"});
   redis::RedissonStore store(test::at_socket(server));
   lock::SystemPoller poller;
-  auto reply = lock::finish(poller, store.acquire(call('a')), poller.now() + kLong, "server");
+  auto reply =
+      lock::finish(poller, store.acquire(acquire_call('a')), poller.now() + kLong, "server");
   REQUIRE_FALSE(reply);
   CHECK(reply.error().kind == ErrorKind::denied);
   CHECK(server.cli({"EXISTS", "job"}) == "0");

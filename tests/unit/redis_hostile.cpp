@@ -42,15 +42,6 @@ bool mentions(const std::string& text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("a server that accepts and says nothing is given up at the deadline") {
-  Ended ended = ping([](auto& peer, int) { peer.await_hang_up(); });
-  CHECK(ended.kind == ErrorKind::unavailable);
-  CHECK(ended.retry == Retry::later);
-  CHECK(mentions(ended.text, "timed out after 100ms"));
-  CHECK(ended.took >= kPatience);
-  CHECK(ended.took < kLimit);
-}
-
 TEST_CASE("a trickled set-up reply does not stretch the deadline") {
   // 2000 bytes at 10 ms each would be 20 s.
   Ended ended = ping(
@@ -79,45 +70,6 @@ TEST_CASE("an unresolved name fails at the deadline, or earlier with the reason"
   CHECK(reply.error().kind == ErrorKind::unavailable);
   CHECK(mentions(reply.error().text, "cannot connect to rlock-test.invalid:1: "));
   CHECK(BootClock::now() - before < kLimit);
-}
-
-TEST_CASE("a server that hangs up in the middle is an error that may pass") {
-  for (const char* said_before : {"", "+O", "+OK\r\n", "+OK\r\n$10\r\nabc"}) {
-    CAPTURE(said_before);
-    Ended ended = ping([=](auto& peer, int) {
-      peer.await("PING");
-      peer.send(said_before);
-    });
-    CHECK(ended.kind == ErrorKind::unavailable);
-    CHECK(ended.retry == Retry::later);
-    CHECK(mentions(ended.text, "closed the connection"));
-  }
-}
-
-TEST_CASE("hostile lengths and depths are refused, not allocated") {
-  std::string deep;
-  for (int i = 0; i < 1000; ++i) deep += "*1\r\n";
-  const std::string hostile[] = {"*100000000\r\n", "*9223372036854775807\r\n", deep,
-                                 "$4000000000\r\n" + std::string(17 << 20, 'x')};
-  for (const std::string& bytes : hostile) {
-    Ended ended = ping(
-        [&](auto& peer, int) {
-          peer.send("+OK\r\n" + bytes);
-          peer.await_hang_up();
-        },
-        at_port(0, kLimit));
-    CHECK(ended.kind == ErrorKind::unavailable);
-    CHECK(ended.took < kLimit * 2);
-    CHECK_FALSE(mentions(ended.text, "timed out"));
-  }
-}
-
-TEST_CASE("a port of another protocol is named as such") {
-  Ended ended = ping([](auto& peer, int) {
-    peer.send("HTTP/1.1 400 Bad Request\r\n\r\n");
-    peer.await_hang_up();
-  });
-  CHECK(mentions(ended.text, "not a Redis reply"));
 }
 
 TEST_CASE("when AUTH is refused the command's own reply is not believed") {

@@ -1,6 +1,8 @@
 // The vote of scripted sentinels; tests/topology has real ones.
 #include <doctest/doctest.h>
 
+#include <thread>
+
 #include "redis/link/sentinel_link.hpp"
 #include "redis_call.hpp"
 #include "support/fake_server.hpp"
@@ -17,7 +19,7 @@ using test::reply_text;
 
 namespace {
 
-const std::string kNamed = "+OK\r\n";  // to CLIENT SETNAME
+const std::string kNameSet = "+OK\r\n";  // to CLIENT SETNAME
 const std::string kQuestion = "GET-MASTER-ADDR-BY-NAME\r\n$1\r\nm\r\n";
 
 std::string address(int port) {
@@ -29,7 +31,7 @@ std::string address(int port) {
 FakeServer::Script that_says(const std::string& opinion) {
   return [opinion](FakeServer::Peer& peer, int) {
     peer.await(kQuestion);
-    if (!opinion.empty()) peer.send(kNamed + opinion);
+    if (!opinion.empty()) peer.send(kNameSet + opinion);
     peer.await_hang_up();
   };
 }
@@ -128,7 +130,7 @@ TEST_CASE("sentinels that know no such master say so, and one that refuses us is
 TEST_CASE("an error from a sentinel is shown without the password that it quotes") {
   FakeServer sentinel([](FakeServer::Peer& peer, int) {
     peer.await("rlock\r\n");
-    peer.send("+OK\r\n" + kNamed);
+    peer.send("+OK\r\n" + kNameSet);
     peer.await(kQuestion);
     peer.send("-ERR you said canary\r\n");
     peer.await_hang_up();
@@ -158,7 +160,7 @@ TEST_CASE("the sentinels are asked before each command, though the old master st
   FakeServer sentinel([&](FakeServer::Peer& peer, int) {
     const std::string question = "*3\r\n$8\r\nSENTINEL\r\n$23\r\n" + kQuestion;
     peer.await(question);
-    peer.send(kNamed + address(first.port()));
+    peer.send(kNameSet + address(first.port()));
     peer.await(question + question);
     peer.send(address(second.port()));
     peer.await_hang_up();
@@ -168,6 +170,33 @@ TEST_CASE("the sentinels are asked before each command, though the old master st
   CHECK(reply_text(call(link, {"SET", "k", "2"})) == "OK");
   CHECK(first.cli({"GET", "k"}) == "1");
   CHECK(second.cli({"GET", "k"}) == "2");
+}
+
+TEST_CASE("a late reply is believed only if the sentinels still name the server that gave it") {
+  FakeServer master([](FakeServer::Peer& peer, int) {
+    peer.await("ROLE\r\n");
+    peer.send("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n" + kNameSet);
+    peer.await("late\r\n");
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    peer.send("+granted\r\n");
+    peer.await_hang_up();
+  });
+  auto ask = [&](const std::string& second_opinion) {
+    FakeServer sentinel([&](FakeServer::Peer& peer, int) {
+      peer.next(kQuestion);
+      peer.send(kNameSet + address(master.port()));
+      peer.next(kQuestion);
+      peer.send(second_opinion);
+      peer.await_hang_up();
+    });
+    SentinelLink link(asked({sentinel.port()}), at_port(0));
+    auto reply = call(link, {"GET", "late"});
+    CHECK(link.may_have_arrived());
+    return reply_text(reply);
+  };
+  CHECK(ask(address(master.port())) == "granted");
+  CHECK(ask(address(kNew.port)).find("replaced") != std::string::npos);
+  CHECK(ask("*-1\r\n").find("no majority") != std::string::npos);
 }
 
 TEST_CASE("a server that the sentinels name but that is a replica is refused by its ROLE") {

@@ -16,18 +16,18 @@ using test::FakeServer;
 // Handshakes that no real server makes; tests/cli/tls.bats has the real ones.
 namespace {
 
-constexpr Millis kPatience{150};
+constexpr Millis kHandshakePatience{150};
 // Far above what a loaded machine adds, far below what a stretched deadline would take.
-constexpr Millis kLimit{5'000};
+constexpr Millis kHandshakeLimit{5'000};
 // The head of a handshake record of 4096 bytes.
 constexpr std::string_view kRecordHead{"\x16\x03\x03\x10\x00", 5};
 
-struct Ended {
+struct Handshake {
   Error error;
   Millis took;
 };
 
-Ended ping(FakeServer::Script script, Millis patience) {
+Handshake shake_hands(FakeServer::Script script, Millis patience) {
   auto tls = redis::Tls::make({});
   REQUIRE(tls);
   FakeServer fake(std::move(script));
@@ -35,7 +35,7 @@ Ended ping(FakeServer::Script script, Millis patience) {
   server.tls = *tls;
   Connection connection(server);
   auto before = BootClock::now();
-  auto reply = call(connection, {"PING"}, kLimit * 2);
+  auto reply = call(connection, {"PING"}, kHandshakeLimit * 2);
   auto took = std::chrono::duration_cast<Millis>(BootClock::now() - before);
   REQUIRE_FALSE(reply);
   return {reply.error(), took};
@@ -68,12 +68,12 @@ TEST_CASE("a name that any certificate would fit is no name of a host") {
 }
 
 TEST_CASE("a handshake that nobody answers ends at the connect timeout") {
-  Ended ended = ping([](auto& peer, int) { peer.await_hang_up(); }, kPatience);
+  Handshake ended = shake_hands([](auto& peer, int) { peer.await_hang_up(); }, kHandshakePatience);
   CHECK(ended.error.kind == ErrorKind::unavailable);
   CHECK(ended.error.retry == Retry::later);
   CHECK(mentions(ended.error, "timed out after 150ms (connected, but no TLS handshake"));
-  CHECK(ended.took >= kPatience);
-  CHECK(ended.took < kLimit);
+  CHECK(ended.took >= kHandshakePatience);
+  CHECK(ended.took < kHandshakeLimit);
 }
 
 TEST_CASE("a trickled handshake does not stretch the connect timeout") {
@@ -81,15 +81,16 @@ TEST_CASE("a trickled handshake does not stretch the connect timeout") {
   auto script = [](auto& peer, int) {
     peer.trickle(std::string(kRecordHead) + std::string(4096, '\2'), Millis(10));
   };
-  Ended ended = ping(script, kPatience);
+  Handshake ended = shake_hands(script, kHandshakePatience);
   CHECK(ended.error.kind == ErrorKind::unavailable);
   CHECK(mentions(ended.error, "timed out after 150ms"));
-  CHECK(ended.took >= kPatience);
-  CHECK(ended.took < kLimit);
+  CHECK(ended.took >= kHandshakePatience);
+  CHECK(ended.took < kHandshakeLimit);
 }
 
 TEST_CASE("a server that answers without TLS is refused, and the error says why") {
-  Ended ended = ping([](auto& peer, int) { peer.send("-ERR unknown command\r\n"); }, kLimit);
+  Handshake ended =
+      shake_hands([](auto& peer, int) { peer.send("-ERR unknown command\r\n"); }, kHandshakeLimit);
   CHECK(ended.error.kind == ErrorKind::denied);
   CHECK(ended.error.retry == Retry::never);
   CHECK(mentions(ended.error, "does not speak TLS"));
@@ -98,7 +99,7 @@ TEST_CASE("a server that answers without TLS is refused, and the error says why"
 TEST_CASE("a server that hangs up in the handshake is tried again, and raises no SIGPIPE") {
   // At the default of the signal a write to a closed socket would end this program.
   auto before = std::signal(SIGPIPE, SIG_DFL);
-  Ended ended = ping([](auto&, int) {}, kLimit);
+  Handshake ended = shake_hands([](auto&, int) {}, kHandshakeLimit);
   std::signal(SIGPIPE, before);
   CHECK(ended.error.kind == ErrorKind::unavailable);
   CHECK(ended.error.retry == Retry::later);
@@ -109,7 +110,7 @@ TEST_CASE("hostile handshake bytes end in an error") {
     peer.send(std::string(kRecordHead) + std::string(4096, '\2'));
     peer.await_hang_up();
   };
-  Ended ended = ping(script, kLimit);
+  Handshake ended = shake_hands(script, kHandshakeLimit);
   CHECK(ended.error.kind == ErrorKind::denied);
   CHECK(mentions(ended.error, "TLS: "));
 }

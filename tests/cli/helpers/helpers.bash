@@ -94,15 +94,17 @@ reset_server() { redis flushall >/dev/null; }
 # keys NAME: the keys of a lock.
 keys() { redis --raw keys "rlock:{$1}:*"; }
 
-# Only the memory of the lock and of its runs, and what expires within a minute, may stay behind.
+# Only the memory of the lock and of its runs may stay behind, a run that died included, and what expires within a minute.
 nothing_left() {
-  local key ttl
+  local key ttl died
+  died=$(redis exists "rlock:{$1}:holders")
   for key in $(keys "$1"); do
     ttl=$(redis pttl "$key")
     [ "$ttl" -ne -2 ] || continue  # its time was over just now
     [ "$ttl" -gt 0 ] || fail "$key lives for ever"
     case $key in
       *:meta | *:history | *:once) ;;
+      *:holders | *:limits | *:who | *:queue | *:alive | *:released) [ "$died" = 1 ] || [ "$ttl" -le 60000 ] || fail "$key lives for $ttl ms" ;;
       *) [ "$ttl" -le 60000 ] || fail "$key lives for $ttl ms" ;;
     esac
   done

@@ -1,0 +1,100 @@
+#!/bin/bash
+# distributions.sh: what packaging/release.sh leaves for Homebrew, Arch Linux, Alpine and Nix is whole, has the version and the checksums
+# of the files beside it, and is text that bash, sh, ruby and nix read. Installs Alpine's package, which compiles nothing.
+# shellcheck disable=SC2016,SC2154 # for the inner shells; set by the PKGBUILD
+set -euo pipefail
+
+here=$(dirname "$(realpath "$0")")
+top=$(dirname "$(dirname "$here")")
+# shellcheck source=../../packaging/source.sh
+. "$top/packaging/source.sh"
+# shellcheck source=steps.sh
+. "$here/steps.sh"
+
+dist=$(mktemp -d)
+trap 'rm -rf --one-file-system "$dist" "$scratch"' EXIT
+version=$(source_version)
+program=rlock-linux-$(dpkg --print-architecture)
+
+pack_source "$dist/rlock-$version.tar.gz"
+echo "the portable program" >"$dist/$program"
+fill_in "$dist"
+cd "$dist"
+expect 1 grep -En '@[A-Z_0-9]+[|@]' rlock.rb PKGBUILD APKBUILD default.nix
+step "nothing is left to fill in"
+
+# The options of cmake that they name are there.
+grep -oh -e '-DRLOCK_[A-Z]*' rlock.rb PKGBUILD default.nix | sort -u >"$scratch/options"
+while read -r option; do grep -q "^option(${option#-D} " "$top/CMakeLists.txt" || fail "CMakeLists.txt has no ${option#-D}"; done <"$scratch/options"
+[ "$(wc -l <"$scratch/options")" -ge 2 ]
+step "cmake knows their options"
+
+# arrays: the sources of the PKGBUILD with their sums, as makepkg pairs them.
+arrays() (
+  # shellcheck source=/dev/null
+  . ./PKGBUILD
+  [ "$pkgver ${#source[@]}" = "$version ${#sha256sums[@]}" ] || fail "PKGBUILD: $pkgver, ${source[*]}, ${sha256sums[*]}"
+  for i in "${!source[@]}"; do echo "${sha256sums[i]}  ${source[i]}"; done
+)
+expect 0 bash -n PKGBUILD
+expect 0 sha256sum -c <(arrays)
+has "rlock-$version.tar.gz: OK"
+mkdir "$scratch/src" "$scratch/package"
+tar -xzf "rlock-$version.tar.gz" -C "$scratch/src"
+# What cmake installs is that of every package.
+expect 0 bash -euc 'cmake() { [ "$DESTDIR $*" = "$pkgdir --install build" ]; }; . ./PKGBUILD; cd "$1/src"; pkgdir=$1/arch; package' bash "$scratch"
+cmp "$top/packaging/rlock.toml.example" "$scratch/arch/etc/rlock/rlock.toml"
+cmp "$top/LICENSE" "$scratch/arch/usr/share/licenses/rlock/LICENSE"
+step "Arch Linux: the version and the checksum are those of the source beside it; its package has the licence and the configuration"
+
+expect 0 sh -n APKBUILD
+# abuild, as far as it takes the sources and calls package().
+expect 0 sh -euc '
+  . ./APKBUILD
+  for file in $source; do cp "$file" "$1/src"; done
+  echo "$sha512sums" | sed /^$/d >"$1/sums"
+  (cd "$1/src" && sha512sum -c "$1/sums")
+  srcdir=$1/src pkgdir=$1/package
+  package' sh "$scratch"
+has "$program: OK"
+cmp "$program" "$scratch/package/usr/bin/rlock"
+[ -x "$scratch/package/usr/bin/rlock" ]
+(cd "$top" && find man completions -name 'rlock*' -o -name _rlock) | grep -v '\.in$' | while read -r file; do
+  find "$scratch/package/usr/share" -type f -exec cmp -s "$top/$file" {} \; -print | grep -q . || fail "Alpine's package is without $file"
+done
+step "Alpine: the checksums are those of the files beside it, and its package has the program, the pages and the completions"
+
+if command -v ruby >/dev/null; then
+  expect 0 ruby -c rlock.rb
+  # Homebrew's own words, as far as the release is meant.
+  expect 0 ruby -e '
+    class Formula
+      def self.method_missing(name, *words) = puts("#{name} #{words[0]}")
+      def self.test = nil
+    end
+    load "./rlock.rb"'
+  has "url file://$dist/rlock-$version.tar.gz"
+  has "sha256 $(sha256sum <"rlock-$version.tar.gz" | cut -d ' ' -f 1)"
+  step "Homebrew: the formula names the source beside it, and its checksum"
+else
+  step "Homebrew # skipped: ruby is not installed"
+fi
+
+if command -v nix-instantiate >/dev/null; then
+  export HOME=$scratch NIX_STORE_DIR=$scratch/store NIX_STATE_DIR=$scratch/state
+  expect 0 nix-instantiate --parse default.nix
+  expect 0 nix-instantiate --store dummy:// --eval -E '
+    let it = import ./default.nix { pkgs = { stdenv.mkDerivation = words: words; }; }; in "${it.pname} ${it.version}"'
+  has "\"rlock $version\""
+  step "Nix: the expression is read, and has the version"
+else
+  step "Nix # skipped: nix-instantiate is not installed"
+fi
+
+export RLOCK_RELEASE_URL='https://files.example.org/rlock?a&b,c/'
+fill_in "$dist"
+for file in rlock.rb PKGBUILD APKBUILD default.nix; do
+  grep -qF "${RLOCK_RELEASE_URL}rlock-" "$file" || fail "$file: $(cat "$file")"
+  expect 1 grep -n file: "$file"
+done
+step "with RLOCK_RELEASE_URL they name the files there"

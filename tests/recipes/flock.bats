@@ -1,0 +1,76 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2154 # set by the helpers
+# COMING FROM FLOCK in rlock-recipes(7): each command there, beside flock itself.
+load ../cli/helpers/helpers
+
+page=$BATS_TEST_DIRNAME/../../man/rlock-recipes.7
+
+# programs: the commands of the page, and what holds them.
+programs() {
+  mkdir bin
+  printf '#!/bin/sh\necho backed up\n' >bin/backup.sh
+  # shellcheck disable=SC2016
+  printf '#!/bin/sh\nsh -c '\''exec 9<>daemon.go; echo >daemon.runs; read -r _ <&9'\'' >/dev/null 2>&1 &\nread -r _ <daemon.runs\n' >bin/daemon.sh
+  chmod +x bin/*
+  PATH=$here/bin:$PATH
+  mkfifo daemon.go daemon.runs flock.go
+}
+
+# commands PROGRAM: those of the section.
+commands() {
+  sed -n '/^\.SH "COMING FROM FLOCK"/,/^\.SH "[^C]/p' "$page" | sed -n "s/^    \($1 .*\)/\1/p" | sed "s/\\\\-/-/g; s/\\\\(aq/'/g"
+}
+
+# each_pair: calls `compare FLOCK RLOCK` for each pair.
+each_pair() {
+  local flock rlock count=0
+  while IFS=$'\t' read -r flock rlock; do
+    compare "$flock" "$rlock"
+    count=$((count + 1))
+  done < <(paste <(commands flock) <(commands rlock | head -n "$(commands flock | wc -l)"))
+  [ "$count" -ge 6 ] || fail "only $count pairs"
+}
+
+@test "where the lock is free, each pair prints the same and succeeds" {
+  programs
+  compare() {
+    run -0 sh -c "$1"
+    local of_flock=$output
+    run -0 --separate-stderr sh -c "$2"
+    [ "$output" = "$of_flock" ] || fail "$2: $output; $1: $of_flock"
+  }
+  each_pair
+}
+
+@test "where it is busy, flock exits with 1 and rlock with 75, and both with the code of -E" {
+  programs
+  hold job
+  start flock job.lock sh -c 'exec 9<>flock.go; echo >daemon.runs; read -r _ <&9'
+  read -r _ <daemon.runs
+  compare() {
+    [[ $1 == *" -n "* || $1 == *" -w "* ]] || return 0
+    local code=1 ours=75
+    if [[ $1 == *" -E 9 "* ]]; then code=9 ours=9; fi
+    run "-$code" sh -c "$1"
+    run "-$ours" sh -c "$2"
+  }
+  each_pair
+  let_go job
+  echo 1<>flock.go
+}
+
+@test "for a daemon that the command left behind flock holds the lock, and rlock with --wait-descendants" {
+  programs
+  flock job.lock daemon.sh
+  run -1 flock -n job.lock true
+  echo 1<>daemon.go
+  rlock run job -- daemon.sh
+  run -0 rlock run -n job -- true
+  echo 1<>daemon.go
+  start sh -c "exec $(commands rlock | grep -e --wait-descendants)"
+  local held=$!
+  eventually held job
+  run -75 rlock run -n job -- true
+  echo 1<>daemon.go
+  ends_with 0 "$held"
+}

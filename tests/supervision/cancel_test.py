@@ -1,0 +1,103 @@
+"""After a request to stop the lock is free only when all that the command left behind has ended."""
+import os
+import signal
+import subprocess
+import unittest
+
+from breed import BREED, Trees
+from support import RLOCK, ROUNDS, gone, note, read, send, until
+
+# As a script does it: a shell makes its background jobs ignore INT and QUIT.
+WORKERS = "$B & $B & echo on; wait"
+
+
+class Cancel(Trees):
+    def work(self, name, script, *options, births=2, **how):
+        """rlock over a command that starts workers, which beat."""
+        life = os.path.join(self.folder, "life")
+        if os.path.exists(life):
+            os.remove(life)
+        holder = self.hold(name, script.replace("$B", f"{BREED} {life} beat"), *options, **how)
+        until(lambda: self.life(life)[1] >= births, "the workers")
+        holder.life = life
+        return holder
+
+    def assert_none_beside_the_next(self, what, number, script, *options):
+        before = []
+        for _ in range(ROUNDS):
+            holder = self.work("cancelled", script, *options)
+            send(holder.pid, number)
+            next_one = self.run_program([RLOCK, "run", "cancelled", "--", "date", "+%s.%N"])
+            before.append((float(next_one.stdout) - self.last_sign(holder)) * 1000)
+            self.assert_ends(holder, -number)
+        note(f"{what}: last sign of life {min(before):.1f} to {max(before):.1f} ms before the next run")
+        self.assertGreater(min(before), 0)
+
+    def test_workers_of_a_shell_after_int(self):
+        self.assert_none_beside_the_next("INT", signal.SIGINT, WORKERS)
+
+    def test_workers_of_a_shell_after_term(self):
+        self.assert_none_beside_the_next("TERM", signal.SIGTERM, WORKERS)
+
+    def test_workers_that_ignore_term(self):
+        """KILL comes after --kill-after."""
+        script = "(trap '' TERM; exec $B) & (trap '' TERM; exec $B) & echo on; wait"
+        self.assert_none_beside_the_next("TERM ignored", signal.SIGTERM, script, "-k", "200ms")
+
+    def test_the_lock_is_renewed_meanwhile(self):
+        """--kill-after is longer than the lease."""
+        holder = self.work("renewed", "(trap '' TERM; exec $B) & echo on; exec sleep 1000", "-t", "2", "-k", "5s", births=1)
+        before = self.lease_end("renewed")
+        send(holder.pid, signal.SIGTERM)
+        until(lambda: self.lease_end("renewed") > before + 2, "renewals")
+        self.assert_ends(holder, -signal.SIGTERM)
+        self.assert_nothing_left("renewed")
+
+    def test_the_next_signal_kills(self):
+        holder = self.work("next", "(trap '' TERM; exec $B) & echo on; exec sleep 1000", "-k", "10m", "--event-log", "log",
+                           births=1)
+        send(holder.pid, signal.SIGINT)
+        until(lambda: "cancelled" in read("log"), "the first signal")
+        self.assertIsNone(holder.poll())
+        send(holder.pid, signal.SIGTERM)
+        self.assert_ends(holder, -signal.SIGINT)
+        holder.family.await_end()
+
+    def test_the_code_stays(self):
+        holder = self.work("code", "trap 'exit 5' INT; $B & echo on; wait", births=1)
+        send(holder.pid, signal.SIGINT)
+        self.assert_ends(holder, 5)
+        holder.family.await_end()
+
+    def test_a_hangup_spares_what_ignores_it(self):
+        with open("errors", "wb") as errors:
+            holder = self.work("hangup", "nohup $B 2>/dev/null & echo $! >daemon; $B & echo on; exec sleep 1000", stderr=errors)
+        daemon = int(read("daemon"))
+        send(holder.pid, signal.SIGHUP)
+        self.assert_ends(holder, -signal.SIGHUP)
+        self.assertFalse(gone(daemon))
+        self.assertIn(f"process {daemon} (breed) of", read("errors"))
+        self.assertTrue(self.free("hangup"))
+        send(daemon, signal.SIGKILL)
+        holder.family.await_end()
+
+    def test_an_end_by_itself_leaves_daemons_alone(self):
+        holder = self.work("daemon", "setsid $B & echo $! >daemon; echo on; sleep 0.5; exit 3", births=1)
+        self.assert_ends(holder, 3)
+        daemon = int(read("daemon"))
+        self.assertFalse(gone(daemon))
+        send(daemon, signal.SIGKILL)
+        holder.family.await_end()
+
+
+class Grace(Trees):
+    def test_what_outlives_the_command_has_its_time(self):
+        """A shell in front dies at once of the TERM of --max-run; its worker cleans up."""
+        holder = self.hold("grace", "(trap 'sleep 0.5; echo done >clean; exit' TERM; echo on; while :; do sleep 0.05; done) & "
+                           "wait", "--max-run", "1s", "-k", "30s", stderr=subprocess.DEVNULL)
+        self.assert_ends(holder, 124)
+        self.assertEqual(read("clean"), "done\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

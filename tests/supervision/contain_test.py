@@ -1,0 +1,240 @@
+"""--contain: the guard is the init of a pid namespace of its own, and the kernel ends all in there with it. [docs/SUPERVISION.md, "Contained runs"]"""
+import os
+import signal
+import time
+import unittest
+
+from breed import BREED, Trees
+from support import (RLOCK, child_of, gone, needs_root, note, processes, read, send, stat_of, stopped,
+                     until)
+from terminal import PROMPT, Shell
+
+NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+
+
+def below(pid):
+    """All that descends from a process."""
+    parents = {other: stat[1] for other in processes() if (stat := stat_of(other))}
+    found = {pid}
+    while more := {other for other, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {pid}
+
+
+class Contained(Trees):
+    before = []
+
+    def setUp(self):
+        super().setUp()
+        tried = self.run_program([*self.before, RLOCK, "run", "--contain", "tried", "--", "true"])
+        if tried.returncode == 71 and "cannot contain" in tried.stderr:
+            self.skipTest("no namespaces here: " + tried.stderr)
+
+    def contained(self, name, script, *options, **how):
+        return self.hold(name, script, "-q", "--contain", *options, before=self.before, **how)
+
+    def run_contained(self, *words):
+        return self.run_program([*self.before, RLOCK, "run", "--contain", *words])
+
+    def guard(self, holder):
+        return child_of(holder.pid, "lease-guard")
+
+    def test_numbers_of_its_own(self):
+        """Its /proc shows the guard and itself."""
+        got = self.run_contained("own", "--", "sh", "-c", "echo $$ /proc/[0-9]*; readlink /proc/self/ns/pid; exit 7")
+        numbers, namespace = got.stdout.splitlines()
+        self.assertEqual((got.returncode, numbers, got.stderr), (7, "2 /proc/1 /proc/2", ""))
+        self.assertNotEqual(namespace, os.readlink("/proc/self/ns/pid"))
+        self.assert_nothing_left("own")
+
+    def test_ends(self):
+        """Codes, signals and failures come through."""
+        self.assertEqual(self.run_contained("ends", "--", "sh", "-c", "kill -USR1 $$").returncode, -signal.SIGUSR1)
+        self.assertEqual(self.run_contained("ends", "--", "/no such command").returncode, 127)
+        self.assertEqual(self.run_contained("ends", "-c", "exit 9").returncode, 9)
+        self.assert_nothing_left("ends")
+
+    def test_what_is_left_behind_is_gone_before_the_release(self):
+        family = self.family()
+        got = self.run_contained("daemon", "--", "sh", "-c", f"exec >{family.path}; echo on; setsid sleep 1000 & exit 5")
+        family.await_start()
+        self.assertEqual(got.returncode, 5)
+        self.assertEqual(family.read_now(), b"")
+        self.assert_nothing_left("daemon")
+
+    def test_wait_descendants(self):
+        got = self.run_contained("--wait-descendants", "waits", "--", "sh", "-c", "setsid sh -c 'sleep 0.3; : >got' & exit 5")
+        self.assertEqual(got.returncode, 5)
+        self.assertTrue(os.path.exists("got"))
+
+    def test_a_tree_that_ignores_term(self):
+        got = self.run_contained("--max-run", "1s", "-k", "100ms", "proof", "--", "sh", "-c",
+                                 "trap '' TERM; (setsid sh -c 'sleep 1000 & sleep 1000' &); sleep 1000")
+        self.assertEqual(got.returncode, 124)
+        self.assert_nothing_left("proof")
+
+    def test_term_is_passed_on(self):
+        holder = self.contained("term", "trap 'exit 6' TERM; echo on; while :; do sleep 0.05; done")
+        send(holder.pid, signal.SIGTERM)
+        self.assert_ends(holder, 6)
+        self.assert_nothing_left("term")
+
+    def test_thousands_of_sessions_when_rlock_is_killed(self):
+        """The kernel ends them at once, without a look at each."""
+        count = 3000 if os.geteuid() == 0 else 500
+        life = os.path.join(self.folder, "life")
+        holder = self.contained("crowd", f"{BREED} {life} sessions {count} & echo on; wait")
+        until(lambda: self.life(life)[1] > count, "all sessions")
+        killed = time.time()
+        send(holder.pid, signal.SIGKILL)
+        holder.family.await_end()
+        note(f"{count} sessions: the last sign of life {1000 * (self.life(life)[0] / 1e9 - killed):.1f} ms after the kill")
+
+    def test_more_than_a_signal_reaches(self):
+        """What is left after a TERM needs no signal: it is killed before the release."""
+        life = os.path.join(self.folder, "life")
+        holder = self.contained("many", f"{BREED} {life} sessions 5000 & echo on; wait")
+        until(lambda: self.life(life)[1] > 5000, "all sessions")
+        send(holder.pid, signal.SIGTERM)
+        self.assert_ends(holder, -signal.SIGTERM)
+        holder.family.await_end()
+        self.assert_nothing_left("many")
+
+    def test_rlock_and_guard_killed_at_once(self):
+        holder = self.contained("both", "setsid sleep 1000 & echo on; exec sleep 1001")
+        guard = self.guard(holder)
+        for number in signal.SIGSTOP, signal.SIGKILL:
+            for pid in holder.pid, guard:
+                send(pid, number)
+        holder.family.await_end()
+
+    def test_guard_killed(self):
+        """71, and the lock is released when all are gone."""
+        holder = self.contained("guard", "setsid sleep 1000 & echo on; exec sleep 1001")
+        send(self.guard(holder), signal.SIGKILL)
+        self.assert_ends(holder, 71)
+        holder.family.await_end()
+        self.assert_nothing_left("guard")
+
+    def test_rlock_stopped(self):
+        """The guard keeps the time."""
+        holder = self.contained("stopped", "trap '' TERM; setsid sleep 1000 & echo on; sleep 1001", "-t", "1")
+        send(holder.pid, signal.SIGSTOP)
+        holder.family.await_end()
+        send(holder.pid, signal.SIGCONT)
+        self.assert_ends(holder, 76)
+        self.assert_nothing_left("stopped")
+
+    def test_guard_stopped_and_rlock_killed(self):
+        holder = self.contained("resumed", "setsid sleep 1000 & echo on; exec sleep 1001")
+        guard = self.guard(holder)
+        send(guard, signal.SIGSTOP)
+        send(holder.pid, signal.SIGKILL)
+        holder.family.await_end()
+
+    def test_nested(self):
+        """Inside, the lock is entered, others are taken, and namespaces lie in each other."""
+        got = self.run_contained("outer", "--", "sh", "-c", f"""
+            {RLOCK} run outer -- echo entered
+            {RLOCK} run --contain outer -- sh -c 'echo again $$'
+            {RLOCK} run --contain inner -- sh -c '{RLOCK} run --contain third -- sh -c "echo third; exit 3"'""")
+        self.assertEqual((got.returncode, got.stdout), (3, "entered\nagain 2\nthird\n"), got)
+        for name in "outer", "inner", "third":
+            self.assert_nothing_left(name)
+
+    def test_nested_ends_with_the_outer_one(self):
+        holder = self.contained("outer", f"exec {RLOCK} run -q --contain inner -- sh -c 'setsid sleep 1000 & echo on; sleep 1000'")
+        send(holder.pid, signal.SIGKILL)
+        holder.family.await_end()
+
+    def test_local(self):
+        """A server that runs before serves inside; one that is started inside could not outlive the run."""
+        folder = os.path.join(self.folder, "l")
+        url = ["--url", "local:" + folder, "-q"]
+        refused = self.run_contained("outer", "--", RLOCK, "run", *url, "inner", "--", "true")
+        self.assertEqual(refused.returncode, 71, refused)
+        self.assertIn("--contain", refused.stderr)
+        got = self.run_contained(*url, "outer", "--", "sh", "-c", f"{RLOCK} run {' '.join(url)} inner -- echo inside")
+        free = self.run_program([RLOCK, "status", *url, "outer"]).returncode
+        self.run_program(["redis-cli", "-s", folder + "/rlock.sock", "shutdown", "nosave"])
+        self.assertEqual((got.returncode, got.stdout, free), (0, "inside\n", 1), got)
+
+    def test_terminal(self):
+        """^Z, fg and ^C, as without."""
+        shell = Shell(self)
+        shell.enter("rlock run --contain job -- sh -c 'echo o''n; sleep 1000'")
+        shell.see("on\r\n")
+        rlock = shell.rlock()
+        sleep = next(pid for pid in below(rlock) if read(f"/proc/{pid}/comm") == "sleep\n")
+        shell.type("\x1a")
+        shell.see("Stopped")
+        until(lambda: stopped(rlock) and stopped(sleep), "both stopped")
+        shell.see(PROMPT)
+        shell.enter("fg")
+        until(lambda: not stopped(rlock) and not stopped(sleep), "both resumed")
+        shell.type("\x03")
+        shell.see(PROMPT)
+        until(lambda: gone(sleep), "the end")
+        shell.assert_usable()
+
+    def test_shell_inside(self):
+        """A shell with job control of its own; the terminal comes back from it."""
+        shell = Shell(self)
+        shell.enter("PS1=in'ner> ' rlock run --contain inner -- bash --norc --noprofile --noediting -i")
+        shell.see("inner> ")
+        shell.enter("sleep 1000")
+        rlock = shell.rlock()
+        sleep = until(lambda: next((pid for pid in below(rlock) if read(f"/proc/{pid}/comm") == "sleep\n"), None), "sleep")
+        shell.type("\x1a")
+        shell.see("Stopped")
+        shell.see("inner> ")
+        self.assertTrue(stopped(sleep))
+        shell.enter("fg")
+        until(lambda: shell.foreground() == sleep, "sleep in the foreground")
+        shell.type("\x03")
+        shell.see("inner> ")
+        shell.enter("suspend -f")
+        shell.see("Stopped")
+        shell.see(PROMPT)
+        shell.enter("fg")
+        shell.see("inner> ")
+        shell.enter("exit 5")
+        shell.see(PROMPT)
+        shell.enter("echo co''de=$?")
+        shell.see("code=5")
+        shell.see(PROMPT)
+        shell.assert_usable()
+
+    def test_refused(self):
+        """Where the kernel has no namespace for us nothing runs, and no lock is asked for."""
+        got = self.run_program(["strace", "-qq", "-o", "/dev/null", "-e", "trace=clone3", "-e", "inject=clone3:error=EPERM",
+                                RLOCK, "run", "--contain", "refused", "--", "touch", "ran"])
+        if "PTRACE" in got.stderr:
+            self.skipTest("no strace here: " + got.stderr)
+        self.assertEqual(got.returncode, 71)
+        self.assertRegex(got.stderr, "^rlock: .*cannot contain the command: .*leave out --contain\n$")
+        self.assertFalse(os.path.exists("ran"))
+        self.assertEqual(self.server.ask("keys", "*refused*"), "")
+
+
+class ContainedByUser(Contained):
+    """The same of a user, in a user namespace."""
+    before = NOBODY
+
+    def setUp(self):
+        needs_root(*NOBODY, "true")
+        super().setUp()
+
+    def test_ids(self):
+        """Users stay who they are, without a right over others."""
+        got = self.run_contained("ids", "--", "sh", "-c", "id -u; id -g; kill -0 1 && grep CapEff /proc/self/status")
+        self.assertEqual((got.returncode, got.stdout), (0, "65534\n65534\nCapEff:\t0000000000000000\n"), got)
+
+    def test_terminal(self):
+        self.skipTest("as root")
+
+    test_shell_inside = test_refused = test_local = test_terminal
+
+
+if __name__ == "__main__":
+    unittest.main()
