@@ -1,7 +1,9 @@
 #!/bin/bash
 # release.sh: every artefact of the version that CMakeLists.txt names, of the commit that is checked out, in dist/: the source, the
-# .deb, the .rpm, the portable program, its image, what is in each (SPDX), and SHA256SUMS. Run on the same Debian, it makes the
-# same bytes. Needs root or sudo only to install what is missing. To install from a repository: packaging/repository.sh.
+# .deb, the .rpm, the portable program, its image, what is in each (SPDX), what Homebrew, Arch Linux, Alpine and Nix build packages
+# from, and SHA256SUMS. RLOCK_RELEASE_URL says where the files will be; without it, those of other distributions expect them beside
+# themselves. Run on the same Debian, it makes the same bytes. Needs root or sudo only to install what is missing. To install from
+# a repository: packaging/repository.sh.
 set -euo pipefail
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -54,6 +56,7 @@ quietly "Making its image" python3 -B "$top/packaging/image.py" "$dist/$program"
 "$top/packaging/package.sh" DEB
 "$top/packaging/package.sh" RPM
 cp "$top"/build/package/*.deb* "$top"/build/package/*.rpm* "$dist"
+quietly "Filling in the files for other distributions" fill_in "$dist"
 quietly "Checking what was made" check_artefacts
 cd "$dist"
 sha256sum -- * >SHA256SUMS

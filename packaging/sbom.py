@@ -1,10 +1,12 @@
 #!/usr/bin/python3
-"""sbom.py BUILD PROGRAM_NAME OUT: an SPDX 2.3 document of what is in the rlock that was built in BUILD, a folder of ninja's.
+"""sbom.py BUILD PROGRAM_NAME OUT, sbom.py --debian BUILD FOLDER, or sbom.py --notices BUILD FILE: an SPDX 2.3 document of what is in the rlock that was built in BUILD, a folder of ninja's.
 
 What the linker opened, as it says itself (--trace), and the headers that the compilations of its objects read (ninja -t deps), each
 with the Debian package that it is a file of.
 A file of an unknown origin, or of a package whose licence is not listed here, is an error. Also writes OUT.licenses: the copyright
-files of all that is compiled or linked in, which have to go with a copy of the program.
+files of all that is compiled or linked in, which have to go with a copy of the program. With --debian only these go into a package:
+FOLDER is its debian/, whose substvars get the sources that are built in (Static-Built-Using). With --notices only their copyright
+files are written, to FILE.
 """
 import hashlib
 import json
@@ -156,13 +158,36 @@ def licenses(parts):
     return "".join(f"==== {source}\n\n{text}\n" for source, text in sorted(texts.items()))
 
 
+def built_in(parts):
+    """libc and OpenSSL are loaded at run time: of them the program has no more than what their headers define."""
+    return [part for part in parts if part["relation"] != "DYNAMIC_LINK" and part["source"] not in ("glibc", "linux", "openssl")]
+
+
+def write_notices(parts, path):
+    texts = {part["source"]: pathlib.Path(f"/usr/share/doc/{part['package']}/copyright").read_text(encoding="utf-8") for part in parts}
+    notices = "".join(f"==== {source}, a part of rlock\n\n{text}\n" for source, text in sorted(texts.items()))
+    path.write_text(notices, encoding="utf-8")
+
+
+def add_to_package(parts, folder):
+    sources = sorted({f"{part['source']} (= {part['source_version']})" for part in parts})
+    with open(folder / "rlock.substvars", "a", encoding="utf-8") as file:
+        file.write(f"rlock:Static-Built-Using={', '.join(sources)}\n")
+    write_notices(parts, folder / "rlock/usr/share/doc/rlock/built-in")
+
+
 def main():
+    if sys.argv[1] == "--debian":
+        return add_to_package(built_in(components(sys.argv[2])), pathlib.Path(sys.argv[3]))
+    if sys.argv[1] == "--notices":
+        return write_notices(built_in(components(sys.argv[2])), pathlib.Path(sys.argv[3]))
     build, program, out = sys.argv[1:]
     parts = components(build)
     pathlib.Path(out).write_text(json.dumps(document(build, program, parts), indent=2) + "\n", encoding="utf-8")
     pathlib.Path(out + ".licenses").write_text(licenses(parts), encoding="utf-8")
     for part in parts:
         print(f"{part['relation']:12} {part['package']} {part['version']}")
+    return None
 
 
 main()

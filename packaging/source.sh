@@ -34,3 +34,18 @@ pack_source() {
     tar --create --no-recursion --format=ustar --files-from=- --transform "s,^,rlock-$(source_version)/," --mtime="@$(source_date)" \
       --owner=0 --group=0 --numeric-owner --mode=u+rwX,go=rX) | gzip -9n >"$1"
 }
+
+# fill_in FOLDER: the files from which other distributions build packages, for the release in FOLDER. They find its files at
+# RLOCK_RELEASE_URL, or else beside themselves.
+fill_in() {
+  architecture=$(dpkg --print-architecture)
+  case $architecture in amd64) machine=x86_64 ;; arm64) machine=aarch64 ;; *) machine=$architecture ;; esac
+  archive=$1/rlock-$(source_version).tar.gz
+  base=$(printf '%s' "${RLOCK_RELEASE_URL:+${RLOCK_RELEASE_URL%/}/}" | sed 's/[&,\\]/\\&/g')
+  for template in "$top"/packaging/distributions/*.in; do
+    sed -e "s,@BASE|\([^@]*\)@,${base:-\\1},g" -e "s,@VERSION@,$(source_version),g" -e "s,@ARCHITECTURE@,$architecture,g" \
+      -e "s,@MACHINE@,$machine,g" -e "s,@SHA256@,$(sha256sum <"$archive" | cut -c 1-64)," \
+      -e "s,@SHA512@,$(sha512sum <"$archive" | cut -c 1-128)," \
+      -e "s,@SHA512_PROGRAM@,$(sha512sum <"$1/rlock-linux-$architecture" | cut -c 1-128)," "$template" >"$1/$(basename "$template" .in)"
+  done
+}

@@ -10,9 +10,17 @@ top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 build=$top/build/try
 scratch=$(mktemp -d)
 
+# The build takes minutes: each tenth of it is shown on descriptor 3, while its output goes to the log.
 compile() {
+  tenths=0
   cmake -S "$top" -B "$build" -DCMAKE_BUILD_TYPE=Release -DRLOCK_TESTS=OFF &&
-    cmake --build "$build" --parallel "$(nproc)"
+    cmake --build "$build" --parallel "$(nproc)" | while IFS= read -r line; do
+      printf '%s\n' "$line"
+      if [[ $line =~ ^\[\ *([0-9]+)%\] ]] && [ $((BASH_REMATCH[1] / 10)) -gt "$tenths" ]; then
+        tenths=$((BASH_REMATCH[1] / 10))
+        printf '%s0%% ' "$tenths" >&3
+      fi
+    done
 }
 
 finish() {
@@ -49,6 +57,12 @@ JOB
   chmod +x "$scratch/job"
 }
 
+# What the job that runs says. A job that never starts ends the show.
+job_runs() {
+  read -r -t 60 line <>"$scratch/running" || { say "try.sh: no job has started within a minute" >&2; exit 1; }
+  say "$line"
+}
+
 # Three at once; one holds the lock when this returns, the others have skipped.
 race() {
   declare -A hosts
@@ -57,8 +71,7 @@ race() {
     rlock run -n nightly -- "$scratch/job" "$host" &
     hosts[$!]=$host
   done
-  read -r line <"$scratch/running"
-  say "$line"
+  job_runs
   for _ in 1 2; do
     code=0
     wait -n -p pid || code=$?
@@ -70,12 +83,14 @@ race() {
 hand_over() {
   title "A fourth one waits in line and gets the lock the moment it is free"
   rlock run nightly -- "$scratch/job" delta &
-  until rlock queue --json nightly | grep -q '"position": *1'; do sleep 0.05; done
+  until rlock queue --json nightly | grep -q '"position": *1'; do
+    kill -0 $! || { say "try.sh: the run that should wait has ended" >&2; exit 1; }
+    sleep 0.05
+  done
   show 0 "rlock queue nightly"
   say
   echo >"$scratch/go"
-  read -r line <"$scratch/running"
-  say "$line"
+  job_runs
   echo >"$scratch/go"
   wait
 }
@@ -97,7 +112,9 @@ say "rlock: build and first run on $(. /etc/os-release && echo "$PRETTY_NAME")"
 install_build_packages
 install_packages redis-tools
 provide_server "$build/server"
-quietly "Building in $build" compile
+exec 3>&1
+quietly "Building in $build, which takes a few minutes" compile
+exec 3>&-
 PATH=$build/src:$PATH
 
 # A server of this show's own: that of plain local: may serve others of this user.
@@ -112,4 +129,7 @@ show 0 "rlock status --json nightly"
 show 75 "rlock run -n nightly -- echo never"
 hand_over
 exit_codes
-title "It works. Next: README.md; the whole test suite: packaging/check.sh"
+title "It works. To go on with the first steps of README.md, paste these two lines"
+say
+say "    PATH=$build/src:$build/server:\$PATH"
+say "    export RLOCK_URL=local:"
