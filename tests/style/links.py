@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Every link between the pages of the tree resolves, and every path and page that pages and comments name exists.
 
-In pages: [text](target#anchor), paths and `test_…` in backticks, and in the tables of docs/FAULTS.md "names of tests". In comments of src and tests: paths below the folders of the
-tree, NAME.md, and sections: docs/PROTOCOL.md, "Release".
+In pages: [text](target#anchor), paths and `test_…` in backticks, and "names of tests" on the pages of QUOTED. Each row of
+docs/report/faults.md ends in `file`: "name", and the name is in that file. In comments of src and tests: paths below the folders of
+the tree, NAME.md, and sections: docs/PROTOCOL.md, "Release".
 """
 import re
 
@@ -15,6 +16,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 PATH = re.compile(rf"(?<![\w/.$}}-])((?:{FOLDERS})/[\w./*{{}},-]*[\w/*}}])")
 FILE = re.compile(r"(?<![\w/.<$~-])([\w./-]*[\w-]\.(?:cpp|hpp|py|bats|bash|cmake))(?![\w/])")
 PAGE = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)*[\w-]+\.md)\b(?:,?\s+(?://|\#)?\s*\"([^\"]+)\")?")
+QUOTED = ("docs/FAULTS.md", "docs/PROTOCOL.md", "docs/report/faults.md")
 MADE = re.compile(r"tests/style/passed|build/")
 
 
@@ -78,14 +80,33 @@ def check_names(path, line, text, known, faults):
             faults.add(path, line, f'{match[1]} has no section "{section}"')
 
 
-def check_tests(path, line, text, tests, faults):
-    """Names of tests that a line of a page has."""
-    names = re.findall(r"`(test_\w+)`", text)
-    if path.name == "FAULTS.md" and text.startswith("|"):
-        names += re.findall(r'"([^"|]+)"', text)
-    for name in names:
-        if name not in tests:
-            faults.add(path, line, f'there is no test "{name}"', "name one that there is")
+def one_line(text):
+    """Names of tests may be broken: at the end of a line of a page, and into several literals of C++."""
+    return re.sub(r"\s+", " ", re.sub(r'"\s*\n\s*"', "", text))
+
+
+def check_tests(path, text, tests, faults):
+    """Names of tests on a page."""
+    plain = re.sub(r"^```.*?^```", lambda match: "\n" * match[0].count("\n"), text, flags=re.MULTILINE | re.DOTALL)
+    found = list(re.finditer(r"`(test_\w+)`", plain))
+    if str(path) in QUOTED:
+        found += re.finditer(r'"([^"]+)"', re.sub(r"`[^`]*`", lambda match: "`" * len(match[0]), plain))
+    for match in found:
+        if one_line(match[1]) not in tests:
+            line = plain.count("\n", 0, match.start()) + 1
+            faults.add(path, line, f'there is no test "{one_line(match[1])}"', "name one that there is")
+
+
+def check_fault(path, line, text, faults):
+    """A row of the table of faults: its last cell names tests that repeat the fault, each with its file."""
+    cell = text.rstrip(" |").rsplit("|", 1)[-1]
+    named = re.findall(r'`([^`]+)`: (?:"([^"]+)"|`(test_\w+)`)', cell)
+    if not named:
+        faults.add(path, line, "the row names no test", 'end it in `file`: "name"')
+    for file, *names in named:
+        name = "".join(names)
+        if not (TOP / file).is_file() or name not in one_line((TOP / file).read_text(encoding="utf-8")):
+            faults.add(path, line, f'{file} has no test "{name}"', "name one that there is")
 
 
 def comments(path, text):
@@ -111,12 +132,14 @@ def main():
                       for ending in ("cpp", "hpp", "lua", "py", "bats", "bash", "sh", "cmake", "txt")))
     known = {path.name for path in sources} | {path.name for path in files("man/*", "packaging/**/*", "completions/*")}
     pages = files(*PAGES)
-    tests = "\0".join(read(path) for path in sources if path.parts[0] == "tests" and path.suffix in (".cpp", ".hpp", ".py", ".bats"))
+    tests = "\0".join(one_line(read(path)) for path in sources if path.parts[0] == "tests" and path.suffix in (".cpp", ".hpp", ".py", ".bats"))
     for path in pages:
+        check_tests(path, read(path), tests, faults)
         for number, line in enumerate(read(path).splitlines(), 1):
+            if path.name == "faults.md" and re.match(r"\| 20\d\d", line):
+                check_fault(path, number, line, faults)
             for match in LINK.finditer(line):
                 check_link(path, number, match[1], faults)
-            check_tests(path, number, line, tests, faults)
             for match in re.finditer(r"`([^`]+)`", line):
                 check_names(path, number, match[1], known, faults)
     for path in sources:
