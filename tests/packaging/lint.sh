@@ -16,7 +16,8 @@ if [ $# -eq 0 ]; then
   set -- "$top"/build/package/rlock_*.deb "$top"/build/package/rlock-[0-9]*.rpm
 fi
 
-lintian -I --pedantic --allow-root "$1" >"$out" 2>&1 || true
+# Debian 12's lintian does not know Static-Built-Using yet.
+lintian -I --pedantic --allow-root "$1" 2>&1 | grep -vx 'W: rlock: unknown-field Static-Built-Using' >"$out" || true
 cat "$out"
 [ ! -s "$out" ]
 say "lintian: nothing"
