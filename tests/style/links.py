@@ -16,7 +16,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 PATH = re.compile(rf"(?<![\w/.$}}-])((?:{FOLDERS})/[\w./*{{}},-]*[\w/*}}])")
 FILE = re.compile(r"(?<![\w/.<$~-])([\w./-]*[\w-]\.(?:cpp|hpp|py|bats|bash|cmake))(?![\w/])")
 PAGE = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)*[\w-]+\.md)\b(?:,?\s+(?://|\#)?\s*\"([^\"]+)\")?")
-QUOTED = ("docs/FAULTS.md", "docs/PROTOCOL.md", "docs/report/faults.md")
+QUOTED = ("docs/FAULTS.md", "docs/PROTOCOL.md")
 MADE = re.compile(r"tests/style/passed|build/")
 
 
