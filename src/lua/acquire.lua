@@ -21,11 +21,11 @@ local reply
 local caller = owner  -- is not woken: it reads the reply
 local grant_until     -- it is granted the lock at once
 
--- How many times the shortest slice a waiter at this place, from 0, may block before it asks again.
+-- For how many of the shortest slices a waiter at this place, counted from 0, blocks before it asks again.
 local function slices_at(place) return math.min(MOST_SLICES, 1 + math.floor(place / NEAR)) end
 
--- ALIVE has when a waiter's heartbeat ends; a quarter of a ms for each slice after the first shows how long it was. Where
--- memory is full the first write must be one that the server accepts.
+-- The score in ALIVE is the end of the heartbeat; a quarter of a ms for each slice after the first shows its length. If the
+-- server's memory is full, the first write must be one that it accepts.
 local function beat()
   local slices = slices_at(s.n_queue > NEAR and call('ZRANK', QUEUE, owner) or 0)
   s.latest_beat = now + HEARTBEAT * slices + (slices - 1) / 4
@@ -83,7 +83,7 @@ end
 
 if not reply and not held then
   local holder = s.n_holders > 0 and s.some_holder()
-  -- Behind one that excludes all others nobody is served.
+  -- Behind a holder that excludes all others nobody is served.
   local blocked = s.n_holders == 1 and holder and holder[3] == 1
   if not ticket then
     reply = supersedes and supersedes.superseded_reply() or nil
@@ -96,7 +96,7 @@ if not reply and not held then
   if not reply and not ticket then
     local waiters = s.n_queue > 0 and call('ZCARD', QUEUE) or 0
     local full = max_queue ~= '' and waiters >= tonumber(max_queue)
-    -- One that waited here before only comes back to its place.
+    -- An owner that waited here before only comes back to its place.
     if full and (stamp == 0 and tonumber(given_ticket) > 0 or s.stamp_of(owner) > 0) then full = false end
     if s.must_retry then
       reply = {'more'}
@@ -157,7 +157,7 @@ if not reply and not held then
   end
 end
 
--- Claims its grant, or has it already.
+-- The owner claims its grant, or holds the lock already.
 if held and not reply then
   caller = owner
   local line = s.lone or s.read_line(owner)

@@ -1,6 +1,6 @@
 -- The waiters in front of the queue, and how waiters are woken.
 
--- Grants to the waiters in front as far as they fit, and drops dead ones on the way, and those whose work is done.
+-- Grants the lock to the waiters at the head as far as they fit; drops the dead on the way, and those whose work is done.
 -- `excluded` has just cancelled its grant and would get it again at once.
 function s.admit(excluded)
   if s.n_queue == 0 then return end
@@ -16,15 +16,15 @@ function s.admit(excluded)
       s.remove_waiter(head)
       s.add_tombstone(head, EXPIRED)
     elseif not line then
-      -- It was deleted: it comes back with the next request of the waiter.
+      -- The line was deleted: the next request of the waiter brings it back.
       return s.wake(head, 'look')
     elseif verdict then
       s.dismiss_as_done(head, line.record, verdict)
     elseif head == excluded or s.n_holders > 0 and not s.fits(line.limit) then
       return
     elseif math.floor(beat) - now <= HEARTBEAT * (beat % 1 * 4) then
-      -- Not within the heartbeat of a waiter near the head: it may have died long ago. Leaves the queue until it asks
-      -- again with its ticket, which it is woken to do. What else is known of the owner goes with its tombstone.
+      -- It has not asked within the heartbeat of a waiter near the head, and may have died long ago. It leaves the queue,
+      -- and is woken to ask again with its ticket. The sweep of its tombstone removes its stamp.
       s.remove_waiter(head)
       if line.stamp > 0 then s.add_tombstone(head, EXPIRED) end
       s.wake(head, 'look')
@@ -51,7 +51,7 @@ function s.wake(owner, event)
   wakes[#wakes + 1] = event
 end
 
--- The lists are not declared as keys: a server that wants all keys declared refuses the LPUSH. Whether it was pushed.
+-- Returns whether the wake was pushed: a server that wants all keys declared refuses, because these lists are not.
 function s.push_wake(owner, event)
   local WAKE_LIFE = 10000
   local key = string.sub(HOLDERS, 1, -8) .. 'wake:' .. owner

@@ -6,9 +6,9 @@ limit, ttl, min_hold = tonumber(limit), tonumber(ttl), tonumber(min_hold)
 local stamp = 2 * (attempt or 0)
 local what
 
--- The first command that a hold needs and an ACL denies; servers before 7.0 cannot check it, and one that raises an
--- error other than for a command that it does not have is asked no further. Without BLPOP a waiter asks again instead.
--- What it allows this user is known for an hour.
+-- Names the first command that a hold needs and that the ACL denies or the server lacks. Servers before 7.0 cannot check
+-- this, and a server that raises any other error is asked no further. BLPOP may be missing, because a waiter can poll. What
+-- the ACL allows this user counts for an hour.
 function s.denied(verdict, is_known)
   for _, command in ipairs(commands_on(HOLDERS, HOLDERS, HOLDERS, now)) do
     local checked, result = pcall(redis.acl_check_cmd, unpack(command))
@@ -34,7 +34,7 @@ function s.what_once()
   return what
 end
 
--- With the token up to which everything was forgotten: a member of a quorum that was down does not know of it.
+-- Adds the token up to which everything was forgotten, which a member of a quorum that was down does not know.
 function s.with_forgotten(reply)
   reply[#reply + 1] = math.max(s.once_part().forgotten_token(), s.once_part().read_mark(what.field).forgotten)
 end
@@ -61,7 +61,7 @@ function s.done_reply()
   return not (line and line.state ~= 'granted') and s.once_part().decided(what) or nil
 end
 
--- Another server says that this was forgotten.
+-- Forgets what another server of a quorum has forgotten.
 function s.forget_as_others()
   local mark, through = s.once_part().read_mark(what.field), s.once_part().agreed(forgotten)
   if mark.ended > 0 and mark.token <= through then s.once_part().forget_mark(what, mark, through) end
@@ -78,7 +78,7 @@ function s.supersede_part()
     return other ~= '' and other ~= owner and s.queue_ticket(other) and s.read_line(other) and other or nil
   end
 
-  -- To one that is older than another that waits, or that was granted the lock before.
+  -- The reply to an owner that is older than one that waits, or than one that was granted the lock before.
   function part.superseded_reply()
     local newest = number and s.once_part().read_mark('newest')
     if newest and newest.token > number then return {'superseded', newest.record} end
@@ -94,7 +94,7 @@ function s.supersede_part()
     return older and {'superseded', line.record} or nil
   end
 
-  -- A newer one has held the lock since this one was granted it: cancels the grant.
+  -- Cancels the grant if a newer owner has held the lock since.
   function part.overtaken(line)
     local newest = number and line.state == 'granted' and s.once_part().read_mark('newest')
     if not newest or newest.token <= number then return nil end
@@ -135,7 +135,7 @@ function s.note_refusal(is_done)
   s.note_skip(record, is_done)
 end
 
--- It cancels its grant, and gives up its place in the queue.
+-- Cancels the owner's grant, and removes it from the queue.
 function s.leave_as_done(verdict)
   s.once_part().keep_mark(what)
   if s.queue_ticket(owner) or s.held_until(owner) then

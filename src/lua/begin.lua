@@ -12,12 +12,12 @@ local time = call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
 
--- A hold by one, with nobody waiting, is folded into one string in HOLDERS, and LIMITS, QUEUE, ALIVE and WHO do not
--- exist. Words `key=value` may stand before the bar; they are kept. Over a quorum one of them is `try=STATE:STAMP`:
--- granted until the majority's token is written back, and what else is in WHO as `#owner`.
+-- A lone hold that nobody waits for is folded: HOLDERS is one string, and LIMITS, QUEUE, ALIVE and WHO do not exist. Words
+-- `key=value` may stand before the bar; scripts keep them. Over a quorum one of them is `try=STATE:STAMP`: the state is
+-- granted until the majority's token is written back, and WHO has the stamp of other holds as `#owner`.
 local present = call('EXISTS', HOLDERS, LIMITS, QUEUE, ALIVE, WHO, NEVER)
 local lone = present == 1 and redis.pcall('GET', HOLDERS) or nil
--- Once more where it is denied: an uncaught error names its line, and the client that line's command.
+-- Where the ACL denies GET, it is called again: an uncaught error names its line, and the client reads the command there.
 if type(lone) == 'table' then lone = not string.find(lone.err, 'WRONGTYPE', 1, true) and call('GET', HOLDERS) or nil end
 if lone then
   local owner, limit, token, since, ttl, responsive, ends, words, record =
@@ -47,7 +47,7 @@ local words, last_success
 meta.last, meta.grant, meta.exclusive, meta.created, meta.hold, meta.kept, meta.head, words, last_success =
   string.match(memory or '1 0 0 0 0 0 0 -', '^1 (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) ([^%s|]+)([^|]*)(.*)$')
 if not words then return redis.error_reply('WRONGTYPE not a memory of rlock: ' .. META) end
--- Never moved, or by a clock that was ahead.
+-- The ends were never moved, or a clock that was ahead moved them.
 if meta.kept == '0' or tonumber(meta.kept) > now then meta.kept = -HOUR end
 
 -- Each key is read before anything is written, so that a key of the wrong type stops the script here.
@@ -67,9 +67,9 @@ if unswept then
   call('ZCARD', RELEASED)
 end
 
--- What the script knows, and changes, with the functions that it calls. What is not known is false: a field that is
--- missing is taken for a function that is yet to be made. 26 fields: with the functions that are always made not more
--- than 32, for which the table has room.
+-- What the script knows and changes, and the functions that it calls. A value that is not known is false, because a field
+-- that is missing creates the rare functions. These 26 fields and the functions that are always created are at most 32,
+-- for which the table has room.
 local s = {
   now = now, now_us = now_us,
   present = present,           -- how many keys of holders and waiters there are

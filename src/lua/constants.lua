@@ -6,15 +6,15 @@ NEAR = 64                 -- waiters that are near the head, and by how many pla
 MOST_SLICES = 4
 TOMBSTONE = 60000         -- how long the end of an owner is remembered, at least
 OVERDUE = 15000           -- how long a tombstone may stay that counts no more
-META_LIFE = 2592000000    -- 30 days. A lease that has ended is found for as long: by those who look, by the next writer,
-                          -- which lists and counts its run, and by a late renewal
+META_LIFE = 2592000000    -- 30 days. For as long, three find a lease that has ended: inspect, a late renewal, and the next
+                          -- script that writes, which lists and counts its run
 HOUR = 3600000
 RUNS = 100                -- rows in the history, unless the last run asked for another number
 LONGEST_KEPT = 4096       -- the record of a success is not kept where its row is longer
 SWEEP = 256               -- removed by one script, of holders, waiters and tombstones each
 MOST_SLOTS = 1024         -- of holders that are numbered
--- Kinds of tombstones: the larger one replaces the smaller. An owner may come back up to REQUEUED. DONE: a waiter whose
--- work was done by another, or failed too often; SUPERSEDED: one that a newer one replaced.
+-- Kinds of tombstones: the larger one replaces the smaller. After EXPIRED and REQUEUED the owner may come back. DONE: another
+-- has done the work of a waiter, or it failed too often; SUPERSEDED: a newer waiter replaced this one.
 EXPIRED = 0
 REQUEUED = 1
 WAS_RELEASED = 2

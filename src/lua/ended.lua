@@ -19,7 +19,7 @@ end
 function s.drop_entry(line, entries)
   local repeated = s.line_word(line, 'result')
   local latest = s.set_entries(line, entries)
-  -- Its end is that of the run, however those end that are nested in it.
+  -- The end of the outer run is that of the run, however nested runs end.
   if entry == '0' and not repeated then
     line.words = line.words .. ' result=' .. (string.match(note, '^[%w:-]+$') or '?')
   end
@@ -33,8 +33,8 @@ function s.drop_entry(line, entries)
   return {'absent', 'forced', s.note_of(owner)}
 end
 
--- How the run ended, in ONCE. A server that was stopped carries out late what it was sent: a run was granted the lock when
--- its token was issued, and asked before that for as long as it waited.
+-- Notes in ONCE how the run ended. A server that was stopped carries out this request late: the run was granted the lock
+-- when its token was issued, and had first asked before that by the time that it waited.
 function s.note_outcome(line)
   if not what then return '' end
   local known, number = s.once_of(line), tonumber(given_token)
@@ -52,7 +52,7 @@ function s.note_outcome(line)
   return ''
 end
 
--- What the release said that this one repeats.
+-- The mark that the first of several equal releases returned.
 function s.mark_before()
   if not what or outcome ~= 'succeeded' then return '' end
   local mark = s.once_part().read_mark(what.field)

@@ -38,8 +38,8 @@ do
   local lease = s.lone and s.lone.ends or s.lease_end - META_LIFE
   if lease > now + META_LIFE - HOUR then call('PEXPIREAT', META, math.max(lease, longest)) end
   if s.several then
-    -- The dead are swept as long as WHO has lines of them, and tombstones as long as it has notes and stamps of theirs.
-    -- With a heartbeat the ends move so far that the next ones need not move them.
+    -- QUEUE and ALIVE live as long as WHO, so that the lines of the dead are found, and RELEASED, so that their notes and
+    -- stamps are. A heartbeat moves the ends so far that the next heartbeats need not.
     local lasting = s.latest_beat > 0 and not s.queue_is_new and ALIVE or WHO
     local left = call('PTTL', lasting)
     if left == -1 then  -- it is new

@@ -1,4 +1,4 @@
--- forget: removes what was marked as done, and has no mark written for what ended before.
+-- forget: removes the marks of what was done. No mark is written any more for a run that ended before.
 -- ARGV: a field of ONCE, or '' for all of them; over a quorum up to which token, else 0
 -- Returns: forgotten marks failures numbers   (how many fields: with a success, with failures since; with a number that
 --          superseded others)

@@ -1,4 +1,4 @@
--- How one becomes a holder, and how a holder is stored.
+-- How an owner becomes a holder, and how a holder is stored.
 
 function s.issue()
   meta.last = string.format('%.0f', math.max(meta.last + 1, now_us))

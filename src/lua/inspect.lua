@@ -73,7 +73,7 @@ local function record_of_end(rows, wanted)
   return ''
 end
 
--- After the rows, which are counted as they are listed.
+-- It comes after list_rows(), which counts the runs that it adds.
 local function read_counts(rows)
   local counts = {}
   for i, name in ipairs({'runs', 'failures', 'losses', 'skips', 'done', 'streak'}) do

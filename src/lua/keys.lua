@@ -7,7 +7,7 @@ function s.int(n) return type(n) == 'number' and string.format('%.0f', n) or n e
 -- and the server lets the writes after it pass.
 function s.touch() call('PEXPIREAT', META, now + math.max(META_LIFE, call('PTTL', META))) end
 
--- Before the first write. A server whose memory is full refuses HSET, and then nothing has changed.
+-- It comes before the first write: a server whose memory is full refuses HSET, and then nothing has changed.
 function s.unfold()
   if not s.lone then return end
   local owner, line = s.lone.owner, s.lone
@@ -29,8 +29,8 @@ function s.queue_ticket(owner) return s.n_queue > 0 and call('ZSCORE', QUEUE, ow
 
 function s.is_late(owner, stamp) return stamp > 0 and stamp < s.stamp_of(owner) end
 
--- A word of a line: of a holder `result` of a run that has ended while runs nested in it go on, or `counted`: its
--- lease ended before, and was put back.
+-- A word of a holder's line: `result` is how its run ended while runs nested in it go on; `counted` shows that its lease
+-- ended before, and was put back.
 function s.line_word(line, name)
   return line and line.words ~= '' and string.match(line.words, ' ' .. name .. '=(%S+)') or nil
 end

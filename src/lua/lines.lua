@@ -1,4 +1,4 @@
--- The lines of holders and waiters, which are read and stored here, and holders as replies have them.
+-- How the lines of holders and waiters are read and stored, and how replies describe a holder.
 
 -- The fields of WHO: `+owner` is `1 state limit token since ttl min-hold responsive`, then words `key=value`, which are
 -- kept; `@owner` the entries as id=end, separated by semicolons; `owner` the record. A holder whose line was deleted is

@@ -1,9 +1,9 @@
--- What was done once, and what supersedes others. ONCE has a field for each KEY (`key:KEY`), each period (`per:LABEL`), and `within`:
--- `1 kept token asked granted ended failures failed record`: until when it is kept; of the last success the token, when it
--- asked, was granted the lock and ended, and its record; since then the failed runs, and when the last of them asked. Where
--- nothing has succeeded, ended is 0, and token that up to which everything was forgotten. `newest` has as its token the
--- greatest number that superseded others and was granted the lock, and its record; the record of `waits` is the owner of
--- the waiter that superseded others last.
+-- What was done once, and what supersedes others. ONCE has a field for each KEY (`key:KEY`), for each period (`per:LABEL`),
+-- and `within`, each with `1 kept token asked granted ended failures failed record`: until when it is kept; of the last
+-- success the token, when it asked, was granted the lock and ended, and its record; the number of failed runs since, and
+-- when the last of them asked. If nothing has succeeded, ended is 0, and token is that up to which everything was forgotten.
+-- The token of `newest` is the greatest number that superseded others and was granted the lock; the record of `waits` is
+-- the owner of the waiter that superseded others last.
 local once_rules
 function s.once_part()
   if once_rules then return once_rules end
@@ -26,8 +26,8 @@ function s.once_part()
 
   local function is_key(field) return string.sub(field, 1, 4) == 'key:' end
 
-  -- Before one more field of those that were done, or of the others: removes what is over, and of MARKS keys of its sort
-  -- the one that was asked for the longest time ago. Whether it removes that one.
+  -- Makes room for one more field, of those that were done or of the others: removes what has expired and, of MARKS keys of
+  -- the same sort, the least recently used one. Returns whether it removed that one.
   local function make_room(field, done)
     local n = call('HLEN', ONCE)
     if n == 0 or n < MARKS and n % 64 > 0 then return false end
@@ -88,7 +88,7 @@ function s.once_part()
     return mark.failures
   end
 
-  -- The reply to one that need not run, or is not to run any more; nil: it is to run.
+  -- The reply to an owner whose work is done or has failed too often; nil if it is to run.
   function once.decided(what)
     local mark = once.read_mark(what.field)
     if is_done(what, mark) then return {'done', mark.ended, mark.ended - mark.granted, mark.record, mark.token} end
@@ -105,7 +105,7 @@ function s.once_part()
 
   function once.forgotten_token() return tonumber(string.match(s.words, ' forgotten=(%d+)') or 0) end
 
-  -- Returns `marked`, `no_room` where another was forgotten for it, or nothing: it was forgotten since.
+  -- Returns `marked`; `no_room` if another key was removed for it; '' if this work was forgotten since.
   function once.mark_done(what, token, granted_at, record)
     local mark = once.read_mark(what.field)
     if token <= once.forgotten_token() then return '' end
@@ -118,13 +118,13 @@ function s.once_part()
   -- Over a quorum the servers agree on a token, which may come from a clock that is ahead of this one; no further.
   function once.agreed(token) return math.min(tonumber(token), math.max(s.meta.last, now_us + 60000000)) end
 
-  -- Up to a token.
+  -- Forgets a mark up to a token.
   function once.forget_mark(what, mark, through)
     once.write_mark(what, {kept = 0, token = math.max(through, mark.token), asked = 0, granted = 0, ended = 0, failures = 0,
                       failed = 0, record = '', was_done = mark.was_done})
   end
 
-  -- A run that failed, or died.
+  -- Counts a run that failed, or died.
   function once.note_failure(what)
     if not what or not what.max then return end
     local mark = once.read_mark(what.field)
@@ -132,7 +132,8 @@ function s.once_part()
     once.write_mark(what, mark)
   end
 
-  -- A run with this number was granted the lock: those with smaller ones never run after it. Whether none was greater.
+  -- Notes that a run with this number was granted the lock: runs with smaller ones never start after it. Returns whether no
+  -- number was greater.
   function once.note_number(number, record)
     local newest = once.read_mark('newest')
     if number < newest.token then return false end

@@ -22,7 +22,7 @@ local held = first_holder == owner and first_end or
              s.n_holders > 1 and tonumber(call('ZSCORE', HOLDERS, owner) or nil) or 0
 local newest = lone and held > 0 and lone.stamp or stamp > 0 and s.stamp_of(owner) or 0
 if stamp > 0 and stamp < newest then return s.lost('released') end
--- No greater token can have been issued, and none may be restored: issued tokens would never exceed it.
+-- No token greater than this was ever issued. None is put back either, because later tokens would be smaller.
 local greatest = math.max(meta.last, now_us + 1000 * (ahead or 0))
 if held <= now or s.unswept or entry ~= '0' or record_changed == '1' or min_hold ~= '0' then
   s.touch()
@@ -62,7 +62,7 @@ if held > now then
       line.state = 'held'
       if entry == '0' then line.ttl = ttl end
       if min_hold ~= '0' and tonumber(min_hold) > line.min_hold then s.prolong_min_hold(line) end
-      -- A nested run has put it back, which does not know them.
+      -- A nested run, which does not know these words, has put the lease back.
       if entry == '0' and ((once_field or '') ~= '' or (supersede or '') ~= '') and not s.once_of(line) and
          not s.line_word(line, 'supersede') then
         line.words = line.words .. s.words_again(line.since)

@@ -1,6 +1,6 @@
--- Sweeping what has ended, a bounded number at a time, and those that leave for good.
+-- How a bounded number of ended leases and dead waiters is swept, and how waiters are dismissed for good.
 
--- One that need not wait any longer, or claim its grant, leaves for good; its tombstone and the note show why.
+-- Removes an owner that need not wait any longer, or claim its grant; its tombstone and the note show why.
 function s.dismiss(owner, record, kind, note)
   s.unfold()
   if s.held_until(owner) then s.remove_holder(owner) end
@@ -16,7 +16,7 @@ function s.dismiss_as_done(owner, record, verdict)
   s.dismiss(owner, record, DONE, verdict[1] == 'failed' and 'failed ' .. s.int(verdict[2]) or nil)
 end
 
--- How a hold ends whose lease has ended: an operator broke it, its run ended before those that are nested in it, or died.
+-- How a hold ended whose lease is over: an operator broke it, its run ended before the runs nested in it, or the run died.
 function s.lapse_of(line)
   if line and line.state == 'revoked' then return 'forced' end
   return s.line_word(line, 'result') and 'released' or 'expired'
@@ -111,8 +111,8 @@ function s.sweep_ended()
   rebuild_limits()
 end
 
--- Those that come near the head are woken to look again, which they do more often from then on: whose heartbeat is longer
--- than that of those near the head.
+-- Wakes the waiters that have come near the head and still have a longer heartbeat than those there: they ask more often
+-- from then on.
 function s.nudge_near()
   local gone = s.n_queue - call('ZCARD', QUEUE)
   local moved = gone > 0 and call('ZRANGE', QUEUE, math.max(0, NEAR - gone), NEAR - 1) or {}
