@@ -48,7 +48,7 @@ struct SilentServer {
   std::string server;
   std::string why;
 };
-// How the runs of a lock ended: what the scripts count, which no row of the history needs to show.
+// How the runs of a lock ended, as the scripts count them; the history may list fewer.
 // A loss is a failure, too; a release that brought no result is neither a success nor a failure.
 struct Counters {
   uint64_t runs = 0;
@@ -82,8 +82,8 @@ struct Snapshot {
   std::optional<Success> last_success{};
   std::optional<Failure> last_failure{};
   uint64_t failures_in_a_row = 0;  // since the last success
-  // Of a quorum: how many servers it has, which of them gave no usable reply, and who has leases on
-  // too few of them to hold the lock.
+  // Of a quorum: the number of servers, those that gave no usable reply, and the owners with leases
+  // on too few servers to hold the lock.
   uint64_t servers = 1;
   std::vector<SilentServer> silent{};
   std::vector<Holder> partial{};
@@ -128,7 +128,8 @@ using HistoryRows = std::vector<HistoryRow>;
 struct NamesPage {
   std::vector<std::string> names;  // may repeat between pages
   std::string cursor{};            // empty: that was the last page
-  // Of the names: those with a holder or waiters, and some that are free: their last run died.
+  // Of the names: those with a holder or waiters. Some free ones are among them: their last run
+  // died.
   std::vector<std::string> in_use{};
   // Of a quorum, on the first page: the servers that gave no usable reply.
   std::vector<SilentServer> silent{};
@@ -140,8 +141,8 @@ class LockInspector {
   virtual ~LockInspector() = default;
   virtual InFlight<ForceReply> force_unlock(const ForceCall& call) = 0;
   virtual InFlight<Snapshot> inspect(const InspectCall& call) = 0;
-  // Several locks at once, as one batch of commands; the results are in the order of the calls. An
-  // Error of the whole: no server could be asked.
+  // Inspects several locks by one batch of commands; the results are in the order of the calls. The
+  // whole is an Error if no server could be asked.
   virtual InFlight<std::vector<Result<Snapshot>>> inspect_all(
       const std::vector<InspectCall>& calls) = 0;
   // Removes marks, so that no member of a quorum that was down brings them back. A usage error
@@ -161,14 +162,14 @@ class LockInspector {
   }
   // Names of the locks under the prefix, a page at a time; cursor empty for the first.
   virtual InFlight<NamesPage> list_names(const std::string& cursor) = 0;
-  // Where list_names() goes on when the server that has the page at `cursor` cannot be had; empty:
-  // there is no other one.
+  // The cursor at which list_names() goes on if the server of the page at `cursor` is not
+  // reachable; empty if there is no other server.
   virtual std::string cursor_past_server(const std::string& /*cursor*/) const { return {}; }
-  // Where it is, for messages: no password.
+  // The address for messages, without a password.
   virtual std::string server() const = 0;
 };
 
-// A connection that serves both.
+// One connection for both interfaces.
 class LockServer : public LockStore, public LockInspector {
  public:
   std::string server() const override = 0;

@@ -32,16 +32,16 @@ class LeaseMonitor {
   void complete_grant(TimePoint now);
 
   TimePoint next_attempt() const { return next_attempt_; }
-  // An attempt that got no answer by then is given up for one over a fresh connection. It has twice
-  // the time of the server's last answer, and twice that of an attempt that was given up: a slow
-  // server costs no lease.
+  // When a renewal without an answer is given up and retried over a fresh connection. The limit is
+  // twice the time of the server's last answer, and doubles after each attempt that was given up,
+  // so that a slow server costs no lease.
   TimePoint attempt_deadline(TimePoint sent_at) const;
 
   TimePoint deadline() const { return lease_deadline(sent_at_, settings_.ttl); }
   TimePoint terminate_at() const;
   TimePoint kill_at() const { return deadline() - timing::kill_margin(settings_.ttl); }
   TimePoint guard_kill_at() const { return deadline() - timing::guard_margin(settings_.ttl); }
-  // From then on the guard has to know how large the tree is.
+  // When the guard has to know at the latest how large the tree is.
   TimePoint guard_count_at() const {
     return guard_kill_at() - timing::large_tree_margin(settings_.ttl);
   }

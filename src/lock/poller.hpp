@@ -10,7 +10,7 @@ namespace rlock::lock {
 enum class PollResult { done, deadline, interrupted };
 enum class Interruptible { yes, no };  // no: while cancelling or releasing
 
-// Drives requests in flight: the only code that polls for them, and the seam for a fake clock.
+// Drives requests in flight. Tests replace it by one with a fake clock.
 class Poller {
  public:
   virtual ~Poller() = default;

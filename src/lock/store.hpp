@@ -26,13 +26,13 @@ class Request {
   virtual TimePoint due() const = 0;
   // Goes as far as it can without blocking; true once the result is there.
   virtual bool advance(TimePoint now) = 0;
-  // Of one that is not done, since it waits for more servers: whether any has replied.
+  // Before it is done: whether any of several servers has replied.
   virtual Answered answered() const { return Answered::no; }
-  // Of one that is done, before it is destroyed: whether servers that its result did not wait for
-  // have yet to receive it. Driven on, it reaches them.
+  // After it is done: whether servers for which the result did not wait have yet to receive it.
+  // They do if it is driven on.
   virtual bool has_stragglers() const { return false; }
-  // For one that nobody waits for any more: reads what has come and sends nothing. True when the
-  // answer is complete, so that the connection is free for another request.
+  // For an abandoned request: reads what has come and sends nothing. True when the answer is
+  // complete, so that the connection is free for another request.
   virtual bool finish_reading(TimePoint) { return false; }
 };
 
@@ -46,7 +46,7 @@ class Reply : public Request {
 template <class T>
 using InFlight = std::unique_ptr<Reply<T>>;
 
-// One that needs no server.
+// A request that needs no server.
 template <class T>
 class ReadyReply final : public Reply<T> {
  public:
@@ -92,11 +92,11 @@ struct Waiter {
 // nothing is remembered it may have been any of these.
 enum class OwnerEnd { expired, released, cancelled, removed, forced, unknown };
 
-// ---- done once: when a run is done for the one who asks [docs/PROTOCOL.md, "Done once"] ----
+// ---- done once: which earlier run makes a run unnecessary [docs/PROTOCOL.md, "Done once"] ----
 
-// key: a run with the same key has succeeded. period: one whose host's calendar showed the same
-// period when it asked. within: one that was granted after this one asked, or that had asked less
-// than `span` before.
+// key: a run with the same key has succeeded. period: a run has succeeded that asked in the same
+// period of its host's calendar. within: a run has succeeded that was granted the lock after this
+// one asked, or that had asked less than `span` before.
 enum class OnceKind { key, period, within };
 struct Once {
   OnceKind kind = OnceKind::key;
@@ -107,8 +107,8 @@ struct Once {
   bool operator==(const Once&) const = default;
 };
 
-// A deploy: of the waiters with this option only the one with the greatest number stays; without
-// numbers the latest.
+// Of the waiters with this option only the one with the greatest number stays; without numbers, the
+// latest.
 struct Supersede {
   std::optional<uint64_t> number{};
 };
@@ -161,9 +161,9 @@ struct OwnerEnded {
   OwnerEnd ending = OwnerEnd::released;
   std::string note{};  // opaque bytes of the operator who forced or removed it
 };
-// Much had to be swept first: ask again at once.
+// The script had much to sweep: the client asks again at once.
 struct RetryNow {};
-// AcquireCall::once: it is done already; nothing is to run.
+// AcquireCall::once: the work is done already, so that nothing runs.
 struct AlreadyDone {
   ServerTime at{};  // when that run ended
   Millis took{0};
@@ -193,15 +193,15 @@ struct RenewCall {
   Millis min_hold{0};
   Responsive responsive = Responsive::yes;
   std::string record{};
-  // Stored on a put-back alone, but with this on an extension, too: others see the new one.
+  // Usually only a put-back stores the record. With this an extension does, too.
   bool record_changed = false;
   // Over a quorum: by how much the clock that issued the token may be ahead of this server's.
   Millis ahead{0};
-  // Until when the holder knows that its lease stands: after that a quorum puts nothing back.
+  // The end of the lease as the holder knows it. After that a quorum puts nothing back.
   TimePoint valid_until = TimePoint::min();
   uint64_t attempt = 0;  // to a server of a quorum: writes the token back for this try; 0 elsewhere
   uint64_t slot = 0;     // as granted: a put-back restores it, or the lease is lost
-  // As of AcquireCall: a put-back restores them.
+  // As in AcquireCall; a put-back restores them.
   std::optional<Once> once{};
   std::optional<Supersede> supersede{};
   std::optional<uint64_t> history_rows{};
@@ -235,8 +235,8 @@ using RenewReply = std::variant<Renewal, Lost, Upgrade>;
 
 // ---- release and cancel ----
 
-// unused: nothing ran under it, so that it leaves no cool-down. by_id: by somebody who knows the
-// owner's id, and not of a live run.
+// unused: nothing ran under the lock, so that it leaves no cool-down. by_id: the caller knows only
+// the owner's id, and must not end a live run.
 enum class ReleaseHow { released, unused, by_id };
 // How a run with `once` ended. A success is marked as done by the same script that releases.
 struct OnceResult {
@@ -257,7 +257,7 @@ struct ReleaseCall {
   ReleaseHow how = ReleaseHow::released;
   std::optional<OnceResult> once{};
 };
-// no_room: marked, and the key that was asked for the longest time ago was forgotten for it.
+// no_room: marked, and the least recently used key was forgotten for it.
 enum class Marked { no, yes, no_room };
 // `ending`: how the owner ended: released, now or before, or otherwise before.
 struct ReleaseReply {
@@ -267,8 +267,8 @@ struct ReleaseReply {
   Marked marked = Marked::no;   // with ReleaseCall::once
 };
 
-// timed_out: a skip in the history. attempt_only, to a server of a quorum: an attempt failed; what
-// it took is cancelled, and the owner may come again with the next one.
+// timed_out: a skip in the history. attempt_only, to a server of a quorum: cancels what a failed
+// attempt took there; the owner may come back with the next one.
 enum class CancelHow { cancelled, timed_out, removed, attempt_only };
 struct CancelCall {
   LockName name;
@@ -297,15 +297,15 @@ class LockStore {
   virtual InFlight<RenewReply> renew(const RenewCall& call) = 0;
   virtual InFlight<ReleaseReply> release(const ReleaseCall& call) = 0;
   virtual InFlight<CancelReply> cancel(const CancelCall& call) = 0;
-  // Where a grant needs a majority: brings the last one to the servers that have not confirmed it
-  // yet. Null where there are none. To be destroyed before the next request is made.
+  // Over a quorum: brings the last grant to the servers that have not confirmed it yet; null if all
+  // have. The caller destroys it before the next request.
   virtual InFlight<GrantReach> complete_grant() { return nullptr; }
   // Blocks at the server until this owner is woken or `slice` is over: a hint, never the truth.
   virtual InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) = 0;
-  // False as long as no server has answered any connection that this process made there: then no
-  // request that changes a lock was sent.
+  // False until a server has answered on a connection of this process: until then no request that
+  // changes a lock was sent.
   virtual bool was_reached() const { return true; }
-  // Where it is, for messages: no password.
+  // The address for messages, without a password.
   virtual std::string server() const = 0;
 };
 

@@ -4,9 +4,8 @@
 
 #include "util/clock.hpp"
 
-// Every time that the lock and a run under it keep, and each that is a part of the ttl, with its
-// reason. What belongs to the connection to one server (resolver, TLS, sentinels) is kept in
-// src/redis.
+// Every duration of the lock and of a run under it, and every part of the ttl, with its reason.
+// Durations of the connection to one server (resolver, TLS, sentinels) are in src/redis.
 namespace rlock::timing {
 
 // ---- the lease: see docs/SUPERVISION.md, "Lease deadlines" ----
@@ -24,12 +23,12 @@ constexpr Millis kill_margin(Millis ttl) {
 constexpr Millis guard_margin(Millis ttl) {
   return kill_margin(ttl) / 2;
 }
-// By how much more the guard may be ahead beside a tree of thousands, which takes its time to die.
+// How much earlier the guard kills a tree of thousands of processes, which take their time to die.
 constexpr Millis large_tree_margin(Millis ttl) {
   return std::min(ttl * 3 / 10, Millis(5000));
 }
-// What the command has of each lease before TERM, whatever --kill-after says; also the least that
-// must be left of a lease that a command starts under.
+// The part of each lease that the command has before TERM, whatever --kill-after says; also the
+// least that must be left of a lease when a command starts.
 constexpr Millis usable_lease(Millis ttl) {
   return ttl / 2;
 }
@@ -37,63 +36,65 @@ constexpr Millis usable_lease(Millis ttl) {
 constexpr Millis renew_interval(Millis ttl) {
   return ttl / 3;
 }
-// How long a renewal may take, at least: shorter ones would give up what is only a little slow.
+// The least time limit of a renewal: a shorter one would give up a server that is only a little
+// slow.
 constexpr Millis least_renewal(Millis ttl) {
   return std::min(Millis(2000), ttl / 6);
 }
-// By the server's last answer a renewal may take longer, but other tries must fit in.
+// The limit grows with the server's last answer, but other attempts must fit in.
 constexpr Millis longest_expected_answer(Millis ttl) {
   return ttl / 3;
 }
-// Between renewals that failed: doubled from the first on.
+// The back-off between failed renewals, doubled each time.
 inline constexpr Millis kFirstRenewBackoff{10};
 constexpr Millis longest_renew_backoff(Millis ttl) {
   return std::min(Millis(500), ttl / 20);
 }
-// Some servers of a quorum have not confirmed a grant: from the first renewal that brings it to
-// them to the second; doubled until renewals come as usual.
+// The interval between the first two renewals while servers of a quorum have not confirmed a grant;
+// doubled until renewals come as usual.
 inline constexpr Millis kFirstCompletion{1000};
 
 // ---- waiting for the lock ----
 
-// How long a waiter near the head blocks at the server before it asks again, give or take the
-// jitter, so that waiters do not come in step. A third of the server's heartbeat (15 s): two may be
-// lost. To one that is farther back the server gives a longer slice and a longer heartbeat.
+// How long a waiter near the head blocks at the server before it asks again, with a jitter so that
+// waiters do not come in step. It is a third of the server's heartbeat (15 s), so that two requests
+// may be lost. The server gives a waiter farther back a longer slice and a longer heartbeat.
 inline constexpr Millis kWaitSlice{5000};
 constexpr Millis wait_jitter(Millis slice) {
   return slice / 10;
 }
-// Of what a server says, no more than this is believed.
+// The longest slice that is accepted from a server.
 inline constexpr Millis kLongestWaitSlice{20'000};
-// A connection that stays silent for so much longer than the slice is given up.
+// A connection that is silent for this much longer than the slice is given up.
 inline constexpr Millis kWaitReplyGrace{1000};
-// For one request of a waiter, once the server has answered before.
+// The time limit of a waiter's request after the server's first answer.
 inline constexpr Millis kAcquireAttempt{2000};
-// A connection gives up at the same moment as the first contact does, and its error says more.
+// The connection times out at the same moment as the first contact; its error explains more, so the
+// first contact waits a little longer.
 inline constexpr Millis kConnectErrorGrace{20};
 // Between requests that failed: doubled.
 inline constexpr Millis kFirstAcquireBackoff{20};
 inline constexpr Millis kLongestAcquireBackoff{1000};
-// A server may refuse to let a waiter block, or answer at once. The first time that may pass; then
-// the waiter asks so seldom that it costs the server five commands a second at most, connecting
-// included, and often enough to claim a grant (2 s) in time.
+// A server may refuse to let a waiter block, or answer at once. After the first time the waiter
+// polls: rarely enough for at most five commands a second, connecting included, and often enough to
+// claim a grant (2 s) in time.
 inline constexpr Millis kFirstPollPause{200};
 inline constexpr Millis kPollPause{1000};
 inline constexpr Millis kPollPauseSpread{300};
-// A round of asking and waiting that is shorter counts as one that brought nothing.
+// In a shorter round of asking and waiting the server did not let the waiter block, as it seems.
 inline constexpr Millis kBriefRound{200};
 
 // ---- cancelling and releasing ----
 
-// After a wait: as long as that may still last, and no longer than this.
+// The limit of a cancel after a wait, which also ends with the time of the wait.
 inline constexpr Millis kCancelTime{5000};
-// When the wait is over, after a signal, and where no server ever answered: enough for a server
-// that answers. What one that does not may keep ends with the heartbeat.
+// The limit of a cancel when the wait is over, after a signal, or if no server ever answered. It
+// suffices for a server that answers; what another one keeps ends with the heartbeat.
 inline constexpr Millis kShortCancelTime{500};
-// A grant that came too late or with a signal.
+// The limit for the release of a grant that came too late or with a signal.
 inline constexpr Millis kUnusedGrantCancelTime{5000};
-// The release after the command: until the lease ends, within these. The server may count longer
-// than we dare to, so one round trip is worth it also when our lease is over.
+// The release after the command is tried until the lease ends, within these bounds. The server may
+// count the lease longer than rlock does, so one round trip is worth it even after its end.
 inline constexpr Millis kShortestRelease{250};
 inline constexpr Millis kLongestRelease{5000};
 // For one request of a release; doubled where the server may just be slow.
@@ -112,18 +113,18 @@ inline constexpr Millis kLongestClockGap{60'000};
 constexpr Millis server_limit(Millis ttl) {
   return std::clamp(ttl / 20, Millis(50), Millis(2000));
 }
-// A majority has answered, and its answers leave it open: a slow server gets as long again as that
-// took, and at least this.
+// A majority has answered without a decision: the other servers get as long again as that took, and
+// at least this.
 inline constexpr Millis kLeastStragglerGrace{10};
-// A majority that granted the lock has as long to confirm it as it took for that, and at least
-// this; then the others are asked, too.
+// The majority that granted the lock has as long to confirm it as the grant took, and at least
+// this. Then the other servers are asked, too.
 inline constexpr Millis kLeastConfirmTime{1};
-// Where each answer counts: after a majority has answered.
+// How long the others are waited for after a majority, if each answer counts.
 inline constexpr Millis kStragglerTime{100};
-// After a try in which nobody got a majority: up to three times this, doubled with each such try in
-// a row. Never fast enough to spin, never in step with a contender.
+// The back-off after a split vote: one to three times this at random, doubled with each split in a
+// row, so that contenders neither spin nor come in step.
 inline constexpr Millis kTiePause{5};
-// A try that failed waits so long for its cancels: what was sent is on its way by then.
+// How long a failed attempt waits for its cancels, which are on their way by then.
 inline constexpr Millis kTryCancelTime{50};
 inline constexpr Millis kQuorumReleaseLimit{1000};
 inline constexpr Millis kQuorumInspectLimit{2000};
@@ -156,30 +157,30 @@ inline constexpr Millis kLongestListenBackoff{15'000};
 
 // ---- the background renewer ----
 
-// To start its thread: one that takes longer is stopped or starved.
+// The time for the start of its thread; a process that takes longer is stopped or starved.
 inline constexpr Millis kRenewerStart{5000};
 // Between looks at the watched process, where no descriptor reports its end.
 inline constexpr Millis kWatchLook{1000};
-// For a request also when hardly anything is left of the lease.
+// The least time for a request when the lease is nearly over.
 inline constexpr Millis kShortestRequest{1000};
 
 // ---- ending the command ----
 
 // Locking memory at once costs the start of every run 0.2 ms; short commands never need it.
 inline constexpr Millis kGuardSettle{50};
-// Between looks at another user's processes, whose end is not announced.
+// The interval between looks at processes of other users, whose end no event reports.
 inline constexpr Millis kRefusedLook{500};
-// The lease is over and rlock is gone: how long a guard beside processes of which none dies any
-// more goes on. It has nobody to report to.
+// How long a guard goes on when rlock is gone, the lease is over and no process dies any more. It
+// has nobody to report to.
 inline constexpr Millis kOrphanedGuardTime{5000};
 // A guard that makes no progress with an ending for so long is stopped or starved.
 inline constexpr Millis kGuardProgress{50};
-// A walk through the command's processes that only looks takes no longer.
+// The limit of a walk through the command's processes that only looks.
 inline constexpr Millis kWalkTime{50};
-// One that passes a signal on: whom it does not reach is not asked to end. It never goes on when
-// the command has to be killed.
+// The limit of a walk that passes a signal on; processes that it does not reach do not get the
+// signal. It stops when the command has to be killed.
 inline constexpr Millis kSignalTime{5000};
-// For reaping the dead, while others are still to be killed; among thousands a look at each takes
+// The limit of reaping while others are still to be killed: a look at each of thousands takes
 // longer.
 inline constexpr Millis kReapTime{2};
 inline constexpr Millis kLongReapTime{100};
@@ -198,11 +199,11 @@ inline constexpr Millis kLongestKillPause{16};
 // round comes this often.
 inline constexpr Millis kDyingTime{1000};
 inline constexpr Millis kStuckPause{500};
-// The kernel kills all in a namespace at once, but on a busy machine it takes seconds to take
-// thousands of dead processes away; what is left after this time hangs in the kernel.
+// The kernel kills all processes of a namespace at once, but on a busy machine it needs seconds to
+// remove thousands of dead ones. What is left after this time hangs in the kernel.
 inline constexpr Millis kNamespaceDyingTime{10'000};
-// The lease is lost and over: how long what does not die of KILL is waited for before it is
-// reported.
+// After the end of a lost lease: how long processes that do not die of KILL are waited for before
+// they are reported.
 inline constexpr Millis kLostDyingTime{5000};
 // Between reports of what cannot be ended: doubled.
 inline constexpr Millis kFirstReport{60'000};

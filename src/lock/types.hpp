@@ -35,7 +35,7 @@ class Owner {
   static Owner fresh(util::Random& random) { return Owner(util::random_hex(random)); }
   // 32 lower-case hexadecimal digits; ErrorKind::usage otherwise.
   static Result<Owner> parse(std::string_view text);
-  // Of a lock that another client holds, as stored: any bytes.
+  // The owner of another client's lock as stored: any bytes.
   static Owner external(std::string text) { return Owner(std::move(text)); }
   const std::string& text() const { return text_; }
   bool operator==(const Owner&) const = default;
@@ -92,14 +92,14 @@ class Limit {
   uint64_t value_;
 };
 
-// Server time, milliseconds since 1970: for showing, never for local deadlines.
+// Server time in milliseconds since 1970, for display; local deadlines never use it.
 struct ServerTime {
   int64_t ms = 0;
   auto operator<=>(const ServerTime&) const = default;
 };
 
-// yes: a live rlock receives revocations and confirms them; else a revoked holder is freed at once.
-// run: so it is, and its command does not outlive the lease.
+// Whether a live rlock receives revocations and confirms them; a revoked holder without one is
+// freed at once. run: yes, and its command does not outlive the lease.
 enum class Responsive { yes, no, run };
 
 }  // namespace rlock::lock

@@ -16,7 +16,8 @@ Millis next_backoff(Millis backoff) {
   return std::clamp(backoff * 2, timing::kFirstAcquireBackoff, timing::kLongestAcquireBackoff);
 }
 
-// Whether trying again cannot help. A password that was right may be about to change in its file.
+// Whether a retry cannot help. It can after a refused password that was right before: its file may
+// be about to change.
 bool is_hopeless(const Error& error, bool answered) {
   if (error.retry == Retry::later) {
     return error.kind != ErrorKind::unavailable && !(error.kind == ErrorKind::denied && answered);
@@ -73,7 +74,7 @@ Result<WaitResult> WaitLoop::acquire(AcquireCall call, const WaitLimits& limits)
   }
 }
 
-// The first answer has a time of its own, and one try is due to those who do not wait.
+// The first answer has a limit of its own, and a request that does not wait has one attempt.
 TimePoint WaitLoop::WaitState::reply_deadline(TimePoint sent_at) const {
   if (!answered) return started + limits.first_contact + timing::kConnectErrorGrace;
   return waits() ? std::min(limits.deadline, sent_at + timing::kAcquireAttempt)
@@ -292,7 +293,7 @@ Millis WaitLoop::pause_after_failure(const WaitState& state) {
   return random_between(state.slice / 4, state.slice * 3 / 4);
 }
 
-// At random, so that waiters do not come as a herd.
+// At random, to avoid a thundering herd.
 Millis WaitLoop::random_between(Millis least, Millis most) {
   const auto width = static_cast<uint64_t>((most - least).count()) + 1;
   return least + Millis(static_cast<Millis::rep>(random_.next() % width));

@@ -8,11 +8,11 @@
 namespace rlock::lock {
 
 struct WaitLimits {
-  // Waiting: one absolute deadline under contention and wake-ups alike; max() for endless.
+  // The absolute deadline of the wait, however often it wakes up; max() for an endless wait.
   TimePoint deadline = TimePoint::max();
-  // To the first answer of the server.
+  // The limit until the first answer of the server.
   Millis first_contact{2000};
-  // Without a deadline: how long a lost server is looked for while queued.
+  // Without a deadline: how long a waiter retries a server that it has lost.
   Millis outage{60'000};
 };
 
@@ -33,16 +33,17 @@ using WaitResult = std::variant<Acquired, Busy, TimedOut, OwnerEnded, Interrupte
 class WaitObserver {
  public:
   virtual ~WaitObserver() = default;
-  // The first request is on its way, and nothing is to be done until its reply: time for what a
-  // grant will need. At most once.
+  // Called at most once, while the first request is on its way: time to prepare what a grant will
+  // need.
   virtual void awaiting_reply() {}
-  // That request, or a later one, brought no grant.
+  // That request, or a later one, has brought no grant.
   virtual void not_granted() {}
   virtual void queued(const Queued&) {}
-  // After which time in the queue queued() is wanted again, if the wait goes on.
+  // The time in the queue after which queued() is called again, if the wait goes on.
   virtual Millis ask_again_after() const { return Millis::max(); }
   virtual void transient_error(const Error&) {}
-  // Once: the server does not keep a waiter waiting, which asks about once a second from now on.
+  // Called once: the server does not let a waiter block, which polls about once a second from now
+  // on.
   virtual void must_poll(const Error&) {}
   // How often tick() comes while waiting; 0 for never.
   virtual Millis tick_every() const { return Millis(0); }

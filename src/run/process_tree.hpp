@@ -22,11 +22,11 @@ namespace rlock::run {
 // rlock started, to print a password, is that thread's to reap.
 inline constexpr int kDeadChildren = WEXITED | WNOHANG | WNOWAIT | __WNOTHREAD;
 
-// Where the command's processes start from: its own group, or rlock's, which others share.
+// The process group in which the command starts: its own, or rlock's, which others share.
 enum class Grouping { own, callers };
 
-// A list or table whose first room is its own. It grows by pages of the kernel's, since the guard
-// cannot allocate; where those are refused it stays as it is.
+// A list or table with room inside itself. It grows by mapped pages, because the guard cannot
+// allocate; if the kernel refuses them it stays as it is.
 template <class T, size_t kFirst>
 class Room {
  public:
@@ -145,7 +145,7 @@ class ProcessTree {
   // groups `skip` (0: none). Who is not found by `until` gets none, but for the command itself.
   void signal(std::array<int, 2> signals, std::array<pid_t, 2> skip, TimePoint until) noexcept;
 
-  // Those of the tree who may not be signalled: another user's.
+  // The processes of the tree that rlock may not signal, because they belong to another user.
   bool find_refusing(Survivors& survivors) noexcept;
   // Those of the tree who are alive; false when not all of it could be looked at.
   bool find_alive(Survivors& survivors) noexcept;
@@ -216,8 +216,8 @@ class ProcessTree {
   size_t queued_ = 0;
 };
 
-// Where it is allowed, the calling thread runs before all others: a storm of forks, or a command of
-// real time, would keep it from the processor when it has to act.
+// If the kernel allows it, the calling thread runs before all others: a storm of forks, or a
+// command of real time, would keep it from the processor when it has to act.
 void raise_priority() noexcept;
 
 // An ending of the tree, a round at a time, so that its caller can do other things between rounds.

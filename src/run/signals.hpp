@@ -51,7 +51,7 @@ class Signals {
 // Blocks signals in this thread for as long as it lives.
 class SignalBlock {
  public:
-  // Every one: a child forked under it is not stopped or ended before it has got ready.
+  // Blocks every signal: a child forked under it is not stopped or ended before it is ready.
   SignalBlock() noexcept;
   explicit SignalBlock(int signal) noexcept;
   SignalBlock(const SignalBlock&) = delete;

@@ -13,7 +13,7 @@ namespace rlock::run {
 // the kernel's job control reaches both. [docs/SUPERVISION.md, "Terminal"]
 class Terminal {
  public:
-  // Never fails: without a controlling terminal there is none to look after.
+  // Never fails: without a controlling terminal there is nothing to do.
   static Terminal open();
 
   bool exists() const { return static_cast<bool>(fd_); }
@@ -23,7 +23,8 @@ class Terminal {
   // Lets the kernel stop us by the signal that is held back: unless a CONT has taken it away again.
   // Returns when we are resumed.
   void stop() const;
-  // Whether a stop would have an effect: not in an orphaned group, which nobody would resume.
+  // Whether a stop has an effect. The kernel does not stop an orphaned group, which nobody would
+  // resume.
   bool can_stop() const;
 
   // The group that has the terminal; -1 when there is none.
@@ -35,8 +36,7 @@ class Terminal {
   // Takes the terminal back from such a command, stops, and resumes both when our shell does.
   void stop_with(pid_t command) const;
 
-  // The command is dead and not reaped: gives the terminal back the group and the modes that it
-  // had.
+  // Restores the group and the modes of the terminal, when the command is dead and not reaped yet.
   void restore_after(pid_t command_group);
 
  private:

@@ -87,7 +87,7 @@ void QuorumAcquire::advance_try(TimePoint now) {
   cancel_try(try_again({}, pause), now, waits() ? now : now + pause);
 }
 
-// One of those who granted the lock does not confirm it, or takes its time.
+// A server that granted the lock refuses to confirm it, or is slow.
 bool QuorumAcquire::needs_rest(TimePoint now) const {
   const size_t left_out = confirming_->left_out(), majority = quorum_.majority();
   const size_t confirmed = count_renewed(confirming_->replies());
@@ -107,7 +107,8 @@ AcquireReply QuorumAcquire::try_again(const Summary& summary, Millis pause) cons
 }
 
 void QuorumAcquire::on_not_granted(const Summary& totals, TimePoint now) {
-  // A server does not accept a ticket of the future: the same position at all of them from here on.
+  // A server does not accept a ticket of the future. From here on the position is the same at all
+  // servers.
   if (totals.ticket) params_.call.ticket = std::min(params_.call.ticket, *totals.ticket);
   const size_t majority = quorum_.majority();
   if (totals.owner_ended) return cancel_try(AcquireReply(*totals.owner_ended), now, now);
@@ -131,8 +132,8 @@ void QuorumAcquire::on_not_granted(const Summary& totals, TimePoint now) {
   cancel_try(try_again(totals, pause), now, waits() ? now : now + pause);
 }
 
-// Where something of this try may be: also the silent servers, unless the owner keeps waiting,
-// which meets its own grant there in the next try.
+// The servers that may have something of this try: the silent ones, too, unless the owner keeps
+// waiting and finds its own grant there in the next try.
 std::vector<bool> QuorumAcquire::servers_to_cancel() const {
   std::vector<bool> to_cancel(members_.size(), true);
   if (!asking_ || holds<OwnerEnded>()) return to_cancel;

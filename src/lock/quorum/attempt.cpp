@@ -65,8 +65,7 @@ void add(Summary& summary, const AcquireReply& reply) {
   }
 }
 
-// Since a majority has answered and its answers leave it open: how long a slow server still gets,
-// as long again.
+// A majority has answered without a decision: how much longer slow servers are waited for.
 Millis straggler_grace(Nanos since_asked) {
   return std::max(timing::kLeastStragglerGrace, std::chrono::duration_cast<Millis>(since_asked));
 }

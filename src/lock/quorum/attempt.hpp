@@ -7,11 +7,11 @@
 
 namespace rlock::lock {
 
-// Where several tries share the servers so that none has a majority, one that does not wait tries
-// so often: each time one of the contenders is likely to get through.
+// After a split vote a request that does not wait tries this often: each time one of the contenders
+// is likely to get a majority.
 inline constexpr uint64_t kMaxTies = 6;
 
-// What the servers' replies to one acquire add up to.
+// The replies of the servers to one acquire, counted.
 struct Summary {
   size_t granted = 0;
   size_t queued = 0;
@@ -42,8 +42,8 @@ class QuorumTry : public Reply<AcquireReply> {
  public:
   struct Params {
     AcquireCall call;  // with ticket, attempt and owner of this try
-    // Tries in a row in which nobody is known to have had a majority: before this one, and with it
-    // once it is taken. The next try comes a little later each time.
+    // Split votes in a row: before this try, and with it once its result is taken. The next try
+    // comes a little later each time.
     uint64_t& ties;
     // What servers said in earlier tries to be forgotten, for those that do not know it.
     Token* forgotten = nullptr;

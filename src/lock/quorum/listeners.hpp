@@ -4,9 +4,9 @@
 
 namespace rlock::lock {
 
-// What an owner listens on at every server, over connections of their own that stay blocked from
-// one wait to the next. A wake is a hint: enough of them make another try worth it at once, one
-// alone after a moment.
+// The wake lists of an owner at all servers, over separate connections that stay blocked from one
+// wait to the next. A wake is a hint: enough of them start another try at once, a single one after
+// a moment.
 class WakeListeners {
  public:
   WakeListeners(const std::vector<MakeServer>& makers, const Quorum& quorum)

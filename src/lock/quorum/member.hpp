@@ -39,8 +39,8 @@ struct Member {
 template <class T>
 using RequestMaker = std::function<InFlight<T>(LockServer& store, size_t member, TimePoint now)>;
 
-// One that ends what this process has taken. A server that it never reached has nothing of it: one
-// that hangs costs no further connection.
+// A request that ends what this process has taken. A server that it never reached has nothing of
+// it, so one that hangs costs no further connection.
 template <class T, class Make>
 InFlight<T> where_reached(LockServer& store, Make make_request) {
   if (store.was_reached()) return make_request(store);

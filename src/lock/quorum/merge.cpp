@@ -23,7 +23,7 @@ const T* find(const Replies<T>& replies, Holds holds) {
   return nullptr;
 }
 
-// The lower, the more it explains.
+// Lower ranks explain more.
 int rank(LostHow how) {
   switch (how) {
     case LostHow::forced:
@@ -46,7 +46,8 @@ int rank(LostHow how) {
   return 7;
 }
 
-// A server knows its own grants only: that there was no later holder takes a majority.
+// A server knows its own grants only, so it takes a majority to know that there was no later
+// holder.
 Lost merged_loss(const Replies<RenewReply>& replies, const Quorum& quorum) {
   const Lost* best = nullptr;
   size_t untouched = 0;

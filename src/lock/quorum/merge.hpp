@@ -34,8 +34,8 @@ std::vector<std::optional<Error>> errors_of(const Replies<T>& replies) {
   return errors;
 }
 
-// That fewer than a majority are available, and why. Retry::later where enough of the errors may
-// pass.
+// The error that fewer than a majority of the servers are available, and why. Retry::later if
+// enough of the errors may pass.
 Error too_few_servers(const Quorum& quorum, const std::vector<std::optional<Error>>& errors);
 
 // A server's error behind its name, where the message names the request already.
