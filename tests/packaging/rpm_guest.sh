@@ -35,7 +35,7 @@ installs() {
   expect 0 test -s /usr/share/zsh/site-functions/_rlock
   expect 0 test -s /usr/share/bash-completion/completions/rlock
   expect 0 test -s /usr/share/fish/vendor_completions.d/rlock.fish
-  expect 0 grep -F "hiredis, a part of rlock" /usr/share/licenses/rlock/built-in
+  expect 0 grep -F "hiredis, a part of rlock" /usr/share/licenses/rlock*/built-in
   expect 0 rpm --verify rlock
   step "installed from the signed repository: release $(release), $(du -k /usr/bin/rlock | cut -f1) KB"
 }
