@@ -15,8 +15,7 @@
 
 namespace rlock::run {
 
-// Why the steps of a process are without the lock that was renewed for them, though it was not
-// released:
+// Why the steps of a process have lost the lock, although nobody released it:
 
 // An operator broke it; the steps go on.
 struct Broken {
@@ -33,7 +32,7 @@ struct EndedEarly {
 
 using Notice = std::variant<LeaseEnd, Broken, EndedEarly>;
 
-// A line for people; empty: none.
+// The message for users; empty if there is none.
 using DescribeNotice = std::function<std::string(const Notice&)>;
 
 // The process that `acquire --renew-while` leaves behind: it renews a lock while another process
@@ -50,8 +49,7 @@ class BackgroundRenewer {
                                          const lock::MakeServer& make_server, Signals& signals,
                                          const DescribeNotice& describe);
 
-  // Readable, before the hand-off, once the process that is watched has ended, or the renewer
-  // itself.
+  // Before the hand-off: readable once the watched process, or the renewer itself, has ended.
   int fd() const { return line_.get(); }
   // Why there is nothing to wait for then: ErrorKind::busy for the process, else ErrorKind::system.
   Error gone() const;

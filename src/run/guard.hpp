@@ -32,8 +32,9 @@ class Guard {
   // forked, or contained.
   static Result<std::unique_ptr<Guard>> fork(const Setup& setup);
 
-  // Lets it start the command, with `environment` in the place of what was added to the child's;
-  // empty: as it is. False where the guard is dead or has no room for that: then nothing starts.
+  // Lets the guard start the command, with `environment` instead of the entries that were added to
+  // the child's; empty: unchanged. False if the guard is dead or has no room for it; then nothing
+  // starts.
   bool start(Grouping grouping, const std::vector<std::string>& environment = {});
 
   Guard(const Guard&) = delete;
@@ -42,7 +43,7 @@ class Guard {
   ~Guard();
 
   pid_t pid() const { return pid_; }
-  // The command's number as rlock counts; -1 where that is another one, or not known yet.
+  // The command's pid in rlock's pid namespace; -1 if it has none there, or it is not known yet.
   pid_t command() const;
   // Readable when the state has changed; -1 where nothing more can come.
   int fd() const;
@@ -58,7 +59,7 @@ class Guard {
   // Passes on a signal of the terminal, which these groups have, rlock's first, to a command that
   // has left them, or whose descendants alone are left.
   void pass_on(int key, std::array<pid_t, 2> have);
-  // The run has come to its end: what is left of the command's processes goes on.
+  // Lets the guard leave at the end of the run; what is left of the command's processes goes on.
   void dismiss();
   // Kills all processes of the command. After this tend() is to be called again and again.
   void end();
@@ -68,9 +69,9 @@ class Guard {
   void tend(TimePoint now);
   // When it is due; TimePoint::max() for never.
   TimePoint due() const;
-  // It died before its work was done, by another hand than ours: the command is being ended.
+  // Whether the guard died before its work was done, and not by rlock: the command is being ended.
   bool was_lost() const { return lost_; }
-  // It is dead, and all that descends from it is ours to end and to reap, here.
+  // Whether the guard is dead, so that rlock ends and reaps its descendants.
   bool has_taken_over() const { return successor_ != nullptr; }
 
  private:

@@ -14,12 +14,12 @@
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 
-// Reaching every process of the command. Used by the guard, and by rlock where the guard is dead:
-// async-signal-safe throughout.
+// Reaches every process of the command. The guard uses it, and rlock if the guard is dead: all of
+// it is async-signal-safe.
 namespace rlock::run {
 
-// Options of waitid(2): looks at the dead children of the calling thread. What another thread of
-// rlock started, to print a password, is that thread's to reap.
+// Options of waitid(2): looks at the dead children of the calling thread. The command that prints a
+// password is the child of another thread, which reaps it.
 inline constexpr int kDeadChildren = WEXITED | WNOHANG | WNOWAIT | __WNOTHREAD;
 
 // The process group in which the command starts: its own, or rlock's, which others share.
@@ -132,10 +132,10 @@ class ProcessTree {
     ~Reaper() = default;
   };
 
-  // Kills every process of the tree that it sees in the moment in which it sees it, looks again
-  // until nobody new is there, and then goes down to those whose parents do not die. A step of the
-  // ending, to be repeated until it returns true: nobody is left. It ends soon after `until`, also
-  // while the tree grows. Who cannot be killed is in `survivors`.
+  // One step of an ending, which the caller repeats until it returns true: no process is left. It
+  // kills each process as soon as it sees it, looks again until there is no new one, and then goes
+  // down to those whose parents do not die. It returns soon after `until`, even while the tree
+  // grows. `survivors` gets the processes that cannot be killed.
   bool end(Reaper& reaper, TimePoint until, Survivors& survivors) noexcept;
 
   // Whether the last end() found a new process, or reaped one.
@@ -145,17 +145,17 @@ class ProcessTree {
   // groups `skip` (0: none). Who is not found by `until` gets none, but for the command itself.
   void signal(std::array<int, 2> signals, std::array<pid_t, 2> skip, TimePoint until) noexcept;
 
-  // The processes of the tree that rlock may not signal, because they belong to another user.
+  // Lists the processes of the tree that the caller may not signal: those of another user.
   bool find_refusing(Survivors& survivors) noexcept;
-  // Those of the tree who are alive; false when not all of it could be looked at.
+  // Lists the live processes of the tree; false if it could not look at all of them.
   bool find_alive(Survivors& survivors) noexcept;
 
-  // Those of the tree who ignore a hangup, which are none of it from now on; as many as `exempt`
-  // has room for. No group is killed as one any more: they may be in it.
+  // Exempts the processes of the tree that ignore a hangup, as many as `exempt` has room for. From
+  // then on no group is killed as a whole, because they may be in it.
   void spare_nohup(Exclusions& exempt, Survivors& exempted) noexcept;
 
-  // How many processes it has; none when they could not be counted by `until`, 0 where the kernel
-  // keeps no lists of children.
+  // The number of processes; none if they could not be counted by `until`, 0 if the kernel keeps no
+  // lists of children.
   std::optional<size_t> count(TimePoint until) noexcept;
 
   // Whether the calling process has no children but the excluded ones.

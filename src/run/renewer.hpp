@@ -40,7 +40,7 @@ class Renewer {
   // ErrorKind::system where no thread is available now.
   Status start();
   bool running() const { return running_; }
-  // What others see of this holder from now on; renewed at once where it is another text.
+  // Sets the record that others see of this holder. A new text is stored at once.
   void set_record(const std::string& record);
   // Joins the thread: after this no renewal is in flight.
   void stop();

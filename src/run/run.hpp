@@ -38,7 +38,7 @@ struct OuterRun {
   // Whether a lease that the server has lost is put back for it: only while it runs, since an old
   // token must not come back.
   bool may_put_back = false;
-  // For how long it is given the time to put its lease back itself, where the server has lost that.
+  // How long the outer run has to put its lease back itself, if the server has lost it.
   Millis put_back_grace{0};
 };
 
@@ -49,10 +49,9 @@ struct Plan {
   // What is added to the command's inherited environment, `NAME=value`; `NAME` alone is taken out.
   // The names and their number are the same for each lock.
   std::function<std::vector<std::string>(const HeldLock&)> environment;
-  // The claim's record for others to see while what cannot be ended keeps the lock; none:
-  // unchanged.
+  // The claim's record while processes that cannot be ended keep the lock; none: unchanged.
   std::function<std::string(const std::string& why)> record_ending{};
-  // Each is tried in turn: where one does hold the lock it is entered, not waited for.
+  // They are tried in turn: if one holds the lock, this run enters it and does not wait.
   std::vector<OuterRun> outer_runs{};
   Millis kill_after{5'000};
   std::optional<Millis> max_run{};  // counted from the start of the command, not of the wait
@@ -124,7 +123,7 @@ struct CannotExec {
   int error = 0;
   std::optional<Error> unreleased{};
 };
-// The command was ended because guard or renewal thread could not be had.
+// The command was ended because there was no guard, or no renewal thread.
 struct Unprotected {
   Error why;
   std::optional<Error> unreleased;

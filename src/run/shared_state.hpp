@@ -85,8 +85,8 @@ std::vector<std::string> describe(const Survivors& survivors);
 // For others to see: `cannot end pid 4711 of root`; of several the first, and how many there are.
 std::string summarize(const Survivors& survivors);
 
-// A few processes that are not the command's, though they descend from the same one. A number that
-// another process has got since does not count.
+// A few processes that do not belong to the command, although they descend from the same process. A
+// pid that was reused since does not count.
 class Exclusions {
  public:
   void add(pid_t pid) noexcept;

@@ -19,14 +19,14 @@ void open_standard_descriptors();
 // "Order of a run"]
 class Signals {
  public:
-  // Only what should end a wait is readable at first. ErrorKind::system when the descriptor cannot
-  // be had.
+  // At first only signals that end a wait are readable. ErrorKind::system if no descriptor is
+  // available.
   static Result<Signals> take();
 
   // From now on what matters beside a running command is readable too: SIGCHLD, and SIGWINCH, which
   // some servers take for "stop gracefully".
   Status watch_command();
-  // And SIGTSTP and SIGCONT, which resumes this process all the same.
+  // SIGTSTP and SIGCONT are readable, too; SIGCONT resumes this process all the same.
   Status watch_stops();
 
   // Readable while a signal waits.
