@@ -9,7 +9,6 @@ from support import RLOCK, ROUNDS, Case, child_of, gone, needs_root, note, read,
 
 # In a group, in a session and in both of its own: killing only the command's group leaves these.
 FAMILY = "timeout 1000 sleep 1001 & setsid sleep 1002 & (setsid sh -c 'sleep 1003 & sleep 1004' &); echo on; sleep 1005"
-TTL = 10
 
 # FOLDER GROUP SCRIPT FAMILY: the memory controller belongs to one of both versions of cgroups.
 OOM = r"""
@@ -43,13 +42,10 @@ class Kills(Case):
         """Show-case: rlock SIGKILLed: command and grandchildren, timeout and setsid ones too, are gone. K"""
         took = []
         for _ in range(ROUNDS):
-            started = time.monotonic()
-            holder = self.hold("killed", FAMILY, "-t", str(TTL))
+            holder = self.hold("killed", FAMILY, "-t", "1h")
             before = time.monotonic()
             send(holder.pid, signal.SIGKILL)
-            end = holder.family.await_end()
-            self.assertLess(end - started, TTL, "outlived its lease")
-            took.append((end - before) * 1000)
+            took.append((holder.family.await_end() - before) * 1000)
             self.assert_ends(holder, -signal.SIGKILL)
             self.server.ask("flushall")
         quick = sum(ms < 100 for ms in took)
