@@ -16,13 +16,10 @@ limited() {
 denied() { redis acl log | grep -c '^reason' || true; }
 
 setup() {
-  here=$BATS_TEST_TMPDIR
-  # shellcheck disable=SC2034 # read by the helpers
-  started=()
+  begin
   reset_server
   redis script flush >/dev/null
   redis acl log reset >/dev/null
-  cd "$here" || return
 }
 
 @test "with the least rule everything works, and the server denies nothing" {

@@ -6,10 +6,7 @@ load helpers/steps
 # machine's.
 
 setup() {
-  here=$BATS_TEST_TMPDIR
-  # shellcheck disable=SC2034 # read by teardown
-  started=()
-  cd "$here" || return
+  begin
   mkdir -p home/.config/rlock
   export HOME=$here/home
   user_file=$HOME/.config/rlock/rlock.toml

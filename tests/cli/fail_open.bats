@@ -3,10 +3,7 @@ load helpers/helpers
 
 # Nobody listens at $nobody.
 setup() {
-  here=$BATS_TEST_TMPDIR
-  # shellcheck disable=SC2034 # start and teardown use it
-  started=()
-  cd "$here" || return
+  begin
   nobody=unix://$here/nobody
 }
 

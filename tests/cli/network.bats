@@ -4,9 +4,7 @@ load helpers/helpers
 
 # A process that keeps the namespaces; `rlock` runs in them, the test and its redis-cli outside.
 setup() {
-  here=$BATS_TEST_TMPDIR
-  started=()
-  cd "$here" || return
+  begin
   [ "$(id -u)" -eq 0 ] || skip "needs root"
   unshare -nm true 2>/dev/null || skip "this machine refuses new network namespaces"
   command -v nft ip >/dev/null || skip "nft or ip is not installed"

@@ -70,16 +70,9 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
 @test "a waiter is handed the lock, and waiters are served in order" {
   in_use 5
   hold job
-  start rlock run job -- sh -c 'echo first >>order'
-  first=$!
-  eventually waiting 1 job
-  start rlock run job -- sh -c 'echo second >>order'
-  second=$!
-  eventually waiting 2 job
+  line_up job
   let_go job
-  ends_with 0 "$first"
-  ends_with 0 "$second"
-  [ "$(cat order)" = $'first\nsecond' ]
+  in_order
   eventually no_trace job 1 2 3 4 5
 }
 
@@ -228,9 +221,7 @@ runs_with_13_requests() {
 @test "a majority that hangs: 69 in time, and nothing stays anywhere" {
   in_use 5
   signal_server STOP 1 2 3
-  begin=$SECONDS
-  run -69 --separate-stderr rlock run -w 30 job -- touch started
-  ((SECONDS - begin <= 10))
+  run -69 --separate-stderr rlock run -w 1h job -- touch started
   says '"job"' "only 2 of 5 servers" "$quorum_folder/3/s"
   [ ! -e started ]
   signal_server CONT 1 2 3

@@ -120,12 +120,12 @@ refuses() {
 
 @test "exit 69: out of memory, and a holder from before can still renew and release" {
   own
-  hold full -t 1
+  hold full -t 1 --event-log log
   redis config set maxmemory 1 >/dev/null
   refuses 69 "$SERVER/s"
   nothing_left lock
-  # Longer than its first lease: only renewals keep it.
-  sleep 2
+  : >log
+  eventually grep -q '"event":"renewed"' log
   let_go full
   nothing_left full
 }
@@ -173,17 +173,9 @@ loading() { [[ $(redis ping 2>&1) == *LOADING* ]]; }
 @test "a queue outlives a restart of the server" {
   own --appendonly yes --appendfsync always
   hold kept -t 20
-  local first second
-  start rlock run kept -- sh -c 'echo 1 >>order'
-  first=$!
-  eventually waiting 1 kept
-  start rlock run kept -- sh -c 'echo 2 >>order'
-  second=$!
-  eventually waiting 2 kept
+  line_up kept
   restart --appendonly yes --appendfsync always
   eventually waiting 2 kept
   let_go kept
-  ends_with 0 "$first"
-  ends_with 0 "$second"
-  [ "$(tr -d '\n' <order)" = 12 ]
+  in_order
 }

@@ -3,10 +3,7 @@
 load helpers/helpers
 
 setup() {
-  here=$BATS_TEST_TMPDIR
-  # shellcheck disable=SC2034 # helpers.bash reads it
-  started=()
-  cd "$here" || return
+  begin
   reset_server
 }
 

@@ -23,12 +23,10 @@ setup_file() {
 
 # A good certificate, and no client certificate wanted.
 setup() {
-  here=$BATS_TEST_TMPDIR
-  started=()
+  begin
   unset RLOCK_CACERTDIR RLOCK_CERT RLOCK_KEY RLOCK_SNI RLOCK_INSECURE SSL_CERT_FILE SSL_CERT_DIR
   present server
   redis config set tls-auth-clients no tls-protocols "" >/dev/null
-  cd "$here" || return
 }
 
 # serve_tls FOLDER ARG…: as serve, and $PORT is its port for TLS.

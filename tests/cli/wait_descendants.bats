@@ -40,12 +40,16 @@ leaving='setsid sh -c "echo up >up; read -r _ <go; echo last >last" & exit 7'
   nothing_left limited
 }
 
-@test "TERM reaches what was left behind, and the code stays the command's" {
+# leave NAME: the command has ended with 5 and left the process $left behind; rlock is $holder.
+leave() {
   mkfifo up
-  start rlock run --wait-descendants asked -- sh -c 'setsid sh -c "echo \$\$ >up; exec sleep 1000" & exit 5'
+  start rlock run --wait-descendants "$1" -- sh -c 'setsid sh -c "echo \$\$ >up; exec sleep 1000" & exit 5'
   holder=$!
-  local left
   left=$(next_line up)
+}
+
+@test "TERM reaches what was left behind, and the code stays the command's" {
+  leave asked
   # The guard is its parent then, and the holder the guard's.
   left_alone() { [ "$(ps -o ppid= -p "$(ps -o ppid= -p "$left" | tr -d ' ')")" -eq "$holder" ]; }
   eventually left_alone
@@ -55,11 +59,7 @@ leaving='setsid sh -c "echo up >up; read -r _ <go; echo last >last" & exit 7'
 }
 
 @test "when rlock is killed the guard ends what was left behind" {
-  mkfifo up
-  start rlock run --wait-descendants killed -- sh -c 'setsid sh -c "echo \$\$ >up; exec sleep 1000" & exit 5'
-  holder=$!
-  local left
-  left=$(next_line up)
+  leave killed
   kill -KILL "$holder"
   eventually gone "$left"
 }

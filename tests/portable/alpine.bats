@@ -6,9 +6,7 @@ setup_file() { :; }
 teardown_file() { :; }
 
 setup() {
-  here=$BATS_TEST_TMPDIR
-  started=()
-  cd "$here" || return
+  begin
   [ "$(id -u)" -eq 0 ] || skip "needs root"
   unshare -mpuf true 2>/dev/null || skip "this machine refuses new namespaces"
   local busybox
@@ -45,16 +43,12 @@ pids() {
   cat /tmp/pids
 }
 END
-  serve "$here/root/redis"
+  serve "$BATS_TEST_TMPDIR/root/redis"
 }
 
 teardown() {
-  local pid
-  for pid in "${started[@]}"; do
-    kill -KILL "$pid" 2>/dev/null || true
-    wait "$pid" 2>/dev/null || true
-  done
-  [ ! -e "$here/root/redis/pid" ] || end_server "$here/root/redis"
+  end_started
+  [ ! -e "$BATS_TEST_TMPDIR/root/redis/pid" ] || end_server "$BATS_TEST_TMPDIR/root/redis"
 }
 
 # inside TEXT: a script there, as process 1 of its own; all that it started ends with it.

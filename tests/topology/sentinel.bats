@@ -48,20 +48,12 @@ renewed_since() { [ "$(renewals "$1")" -gt "$2" ]; }
 @test "kill -9 of the master under a queue: the order is kept" {
   group
   hold queue
-  local first second
-  start rlock run queue -- sh -c 'echo 1 >>order'
-  first=$!
-  eventually waiting 1 queue
-  start rlock run queue -- sh -c 'echo 2 >>order'
-  second=$!
-  eventually waiting 2 queue
+  line_up queue
   replicated r0
   crash r0
   eventually deposed r0
   let_go queue
-  ends_with 0 "$first"
-  ends_with 0 "$second"
-  [ "$(tr -d '\n' <order)" = 12 ]
+  in_order
 }
 
 @test "a command that ends while there is no master: released at the new one" {

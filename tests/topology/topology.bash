@@ -12,31 +12,18 @@ setup_file() { :; }
 teardown_file() { :; }
 
 setup() {
-  here=$BATS_TEST_TMPDIR
-  started=()
+  begin
   # A path in the test's own folder may be too long for a socket.
   fleet=$(mktemp -d)
-  cd "$here" || return
 }
 
 teardown() {
-  local pid folder
-  for pid in "${started[@]}"; do
-    kill -KILL "$pid" 2>/dev/null || true
-    wait "$pid" 2>/dev/null || true
-  done
+  local folder
+  end_started
   for folder in "$fleet"/*/; do
     [ ! -s "${folder}pid" ] || end_server "${folder%/}"
   done
   rm -rf "$fleet"
-  end_borrowed
-}
-
-# What own and quorum of tests/cli started.
-end_borrowed() {
-  local folder
-  for folder in ${own_server:+"$own_server"} ${quorum_folder:+"$quorum_folder"/*}; do end_server "$folder"; done
-  rm -rf ${own_server:+"$own_server"} ${quorum_folder:+"$quorum_folder"}
 }
 
 # free_ports N: on one line.

@@ -125,26 +125,25 @@ teardown_file() {
   rm -rf "$SERVER"
 }
 
-setup() {
+setup() { begin; }
+teardown() { end_started; }
+
+# begin: a test is in a folder of its own.
+begin() {
   here=$BATS_TEST_TMPDIR
   started=()
   cd "$here" || return
 }
 
-teardown() {
+# end_started: the processes and the servers of the test.
+end_started() {
   local pid folder
   for pid in "${started[@]}"; do
     kill -KILL "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
   done
-  if [ -n "${own_server:-}" ]; then
-    end_server "$own_server"
-    rm -rf "$own_server"
-  fi
-  if [ -n "${quorum_folder:-}" ]; then
-    for folder in "$quorum_folder"/*; do end_server "$folder"; done
-    rm -rf "$quorum_folder"
-  fi
+  for folder in ${own_server:+"$own_server"} ${quorum_folder:+"$quorum_folder"/*}; do end_server "$folder"; done
+  rm -rf ${own_server:+"$own_server"} ${quorum_folder:+"$quorum_folder"}
 }
 
 # ---- words of the tests ----
@@ -197,6 +196,24 @@ hold() {
 let_go() {
   echo 1<>"go.$1"
   ends_with 0 "$holder"
+}
+
+# line_up NAME: two runs wait for NAME.
+line_up() {
+  local i
+  line=()
+  for i in 1 2; do
+    start rlock run "$1" -- sh -c 'echo "$0" >>order' "$i"
+    line+=($!)
+    eventually waiting "$i" "$1"
+  done
+}
+
+# in_order: both have run, the first one first.
+in_order() {
+  ends_with 0 "${line[0]}"
+  ends_with 0 "${line[1]}"
+  [ "$(cat order)" = $'1\n2' ] || fail "$(cat order)"
 }
 
 # next_line FIFO: the line that its next writer writes. Open for both directions, so that a writer that never
