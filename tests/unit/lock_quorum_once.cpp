@@ -41,10 +41,7 @@ void says(ScriptedStore& store, Millis when, const AcquireReply& reply) {
 }
 
 AcquireReply answer(Servers& servers) {
-  uint64_t ties = 0;
-  auto one = servers.asking(true, call_of(servers), ties);
-  servers.drive(*one);
-  return *one->take();
+  return servers.answer(true, call_of(servers));
 }
 
 }  // namespace

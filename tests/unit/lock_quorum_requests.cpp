@@ -94,13 +94,8 @@ TEST_CASE("a refusal by a majority does not wait for a server that hangs") {
       store->cancels = {{1ms, Result<CancelReply>(CancelReply::not_found)}};
     }
     trio.stores[2]->acquires = {{}};
-    trio.start = trio.poller.now();
-    uint64_t ties = 0;
-    auto one = trio.asking(native, call, ties);
-    CHECK(trio.drive(*one) == 2ms);
-    auto reply = one->take();
-    REQUIRE(reply);
-    CHECK(std::holds_alternative<Busy>(*reply));
+    CHECK(std::holds_alternative<Busy>(trio.answer(native, call)));
+    CHECK(trio.took == 2ms);
   }
 }
 
@@ -110,7 +105,6 @@ TEST_CASE("a majority that is reached after the lease's end is not a grant") {
   call.queueing = Queueing::never;
   call.ttl = 40ms;
   call.attempt = 1;
-  uint64_t ties = 0;
   const Millis late{45}, soon{1};
   for (Millis last : {Millis(20), late}) {
     CAPTURE(last.count());
@@ -122,12 +116,7 @@ TEST_CASE("a majority that is reached after the lease's end is not a grant") {
         store->renews = {{last, Result<RenewReply>(Renewal{})}};
         store->cancels = {{soon, Result<CancelReply>(CancelReply::was_granted)}};
       }
-      trio.start = trio.poller.now();
-      auto one = trio.asking(native, call, ties);
-      trio.drive(*one);
-      auto reply = one->take();
-      REQUIRE(reply);
-      CHECK(std::holds_alternative<Granted>(*reply) == (last < late));
+      CHECK(std::holds_alternative<Granted>(trio.answer(native, call)) == (last < late));
     }
   }
 }
@@ -239,12 +228,8 @@ TEST_CASE("the others confirm a grant in the place of one that refuses or is slo
       store->renews = {confirms};
     }
     five.stores[1]->renews = {second};
-    uint64_t ties = 0;
-    auto one = five.asking(true, {five.name, five.owner}, ties);
-    CHECK(five.drive(*one) == 3 * soon);
-    auto reply = one->take();
-    REQUIRE(reply);
-    CHECK(std::holds_alternative<Granted>(*reply));
+    CHECK(std::holds_alternative<Granted>(five.answer(true, {five.name, five.owner})));
+    CHECK(five.took == 3 * soon);
     CHECK(five.stores[3]->renewed.size() == 1);
   }
 }
@@ -325,12 +310,7 @@ TEST_CASE("a client whose clock is ahead keeps the position that the servers gav
   AcquireCall call{trio.name, trio.owner};
   call.ticket = {900};
   call.attempt = 1;
-  uint64_t ties = 0;
-  auto one = trio.asking(true, call, ties);
-  trio.drive(*one);
-  auto reply = one->take();
-  REQUIRE(reply);
-  CHECK(std::get<Queued>(*reply).ticket == Ticket{50});
+  CHECK(std::get<Queued>(trio.answer(true, call)).ticket == Ticket{50});
 }
 
 // Each server counts heartbeats of its own, by the place that the waiter has there.
@@ -354,12 +334,7 @@ TEST_CASE("over a quorum a waiter blocks for the shortest slice that a server gi
   }
   AcquireCall call{trio.name, trio.owner};
   call.attempt = 1;
-  uint64_t ties = 0;
-  auto one = trio.asking(true, call, ties);
-  trio.drive(*one);
-  auto reply = one->take();
-  REQUIRE(reply);
-  CHECK(std::get<Queued>(*reply).slice == shortest);
+  CHECK(std::get<Queued>(trio.answer(true, call)).slice == shortest);
 }
 
 }  // namespace rlock::lock

@@ -22,6 +22,7 @@ struct Servers {
   std::vector<lock::Member> members;
   std::vector<ScriptedStore*> stores;
   TimePoint start = poller.now();
+  Millis took{0};
   lock::LockName name = *lock::LockName::parse("job");
   lock::Owner owner = lock::Owner::fresh(random);
 
@@ -47,6 +48,17 @@ struct Servers {
     const lock::QuorumTry::Params one{call, ties};
     if (native) return std::make_unique<lock::QuorumAcquire>(members, quorum, random, one);
     return std::make_unique<lock::RedlockAcquire>(members, quorum, random, one);
+  }
+
+  // What a try of an acquisition ends with; it took so long.
+  lock::AcquireReply answer(bool native, const lock::AcquireCall& call) {
+    uint64_t ties = 0;
+    start = poller.now();
+    auto one = asking(native, call, ties);
+    took = drive(*one);
+    auto reply = one->take();
+    REQUIRE(reply);
+    return *reply;
   }
 
   // Drives a request to its end. A request that is due in the past makes the loop that drives it
