@@ -174,3 +174,14 @@ ns() { jq -r --arg event "$1" 'select(.event == $event) | .t_ns' events | head -
   # Each line may wait for a second where it waits at all, and there are five of them, beside the 1.2 s of the run.
   [ $((($(ns released) - $(ns acquired)) / 1000000)) -lt 6000 ] || fail "$(cat events)"
 }
+
+@test "a lease that is half over when the command starts is renewed at once" {
+  local pause code
+  for pause in 440 450 460 470 480; do
+    redis client pause "$pause" all
+    code=0
+    # TERM comes at 500 ms. A starved machine may miss even that.
+    rlock run -t 1 -k 500ms half -- sleep 0.3 2>err || code=$?
+    [ "$code" = 0 ] || [ "$code" = 76 ] || fail "exit code $code: $(cat err)"
+  done
+}
