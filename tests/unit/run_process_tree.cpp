@@ -323,11 +323,12 @@ TEST_CASE("descent is known while a process in between ends" *
 }
 
 TEST_CASE("descent is known over generations") {
-  Job job(shell("sh -c 'echo $$; sleep 60'; true"));
+  Job job(shell("sh -c 'echo $$; exec sleep 60'; true"));
   pid_t grandchild = std::stoi(job.line());
   CHECK(run::descends_from(grandchild, getpid()));
   CHECK(run::descends_from(job.pid(), getpid()));
   CHECK_FALSE(run::descends_from(getpid(), job.pid()));
+  kill(grandchild, SIGKILL);
 }
 
 TEST_CASE("a process that asks to be left alone again and again takes no other's place") {
