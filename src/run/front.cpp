@@ -79,9 +79,9 @@ class Front {
 
 }  // namespace
 
-Status leave_callers_children() {
+Result<pid_t> leave_callers_children() {
   siginfo_t info{};
-  if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return Done{};
+  if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return pid_t{0};
   TRY(auto signals, Signals::take());
   TRY_STATUS(signals.watch_command());
   TRY_STATUS(signals.watch_stops());
@@ -93,7 +93,7 @@ Status leave_callers_children() {
   if (worker == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != front) raise(SIGKILL);  // it was killed before
-    return Done{};
+    return front;
   }
   return Error{ErrorKind::system,
                std::string("cannot start a process apart from the caller's children: ") +

@@ -58,6 +58,7 @@ struct Plan {
   OnLost on_lost = OnLost::terminate;
   ReleaseAfter until = ReleaseAfter::command;
   lock::Watchdog watchdog = lock::Watchdog::renew;
+  pid_t front = 0;        // see leave_callers_children()
   bool contain = false;   // in a pid namespace of its own, which ends with its guard
   bool unlocked = false;  // no lock is held: nothing is kept for anybody
 };
@@ -186,10 +187,10 @@ struct Connections {
 
 // `exec rlock` leaves rlock the children of the program before it. Where there are any, this
 // returns in a new process, whose only children are its own: what becomes its child is the
-// command's. The calling process remains the parent of the others, passes signals on, and ends as
-// the new one does. Before Signals::take(); ErrorKind::system where there is no process or
-// descriptor for it.
-Status leave_callers_children();
+// command's. The calling process, the front, remains the parent of the others, passes signals on,
+// and ends as the new one does. Returns the pid of the front; 0: there is none. Before
+// Signals::take(); ErrorKind::system where there is no process or descriptor for it.
+Result<pid_t> leave_callers_children();
 
 // Runs plan.argv under the lock. Signals were blocked by `signals` before. Leaves no process,
 // thread or descriptor of its own behind.

@@ -186,8 +186,8 @@ void Supervisor::forward(const signalfd_siginfo& info) {
   result_.asked_to_stop = result_.asked_to_stop || stops;
   if (stops && (cancel_ == 0 || cancel_ == SIGHUP)) cancel_ = number;
   const bool reached = is_guard_above(sender);
-  // A front, see leave_callers_children(), passes on what this process may have got, too.
-  if (repeated(number, reached || sender == getppid() ? sender : 0)) return;
+  // A front passes on what this process may have got, too.
+  if (repeated(number, reached || sender == parts_.plan.front ? sender : 0)) return;
   if (reached) return guard_->note_signal(number);
   // A stopped command could not act on the request alone.
   guard_->signal({number, stops ? SIGCONT : 0});
@@ -204,10 +204,10 @@ void Supervisor::note_late_signals() {
 // The second request to stop: KILL to what a cancel is ending; and where the lock is kept for what
 // cannot be ended, TERM and INT are the way out. In nested runs each guard above passes one on, and
 // a service manager may send one to all: of each of these only a second one counts.
-bool Supervisor::repeated(int number, pid_t outer_guard) {
+bool Supervisor::repeated(int number, pid_t passed_on_by) {
   // A service manager may send a HUP after its TERM.
   if (!asks_to_stop(number) || number == SIGHUP) return false;
-  return ++stop_requests_[outer_guard] > 1 && insists(number);
+  return ++stop_requests_[passed_on_by] > 1 && insists(number);
 }
 
 // True when this request to stop is not one for the command any more.

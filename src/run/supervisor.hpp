@@ -74,7 +74,7 @@ class Supervisor {
   void read_signals();
   void forward(const signalfd_siginfo& info);
   void note_late_signals();
-  bool repeated(int number, pid_t outer_guard);
+  bool repeated(int number, pid_t passed_on_by);
   bool insists(int number);
   int cancel_signal() const;
   void end_rest_or_leave();
@@ -107,8 +107,8 @@ class Supervisor {
   TimePoint next_thread_try_;
   std::optional<Termination> termination_;
   uint32_t stops_seen_ = 0;  // of the command
-  // TERM, INT, HUP and QUIT sent to rlock, by the guard of an outer run that passed them on; 0:
-  // others.
+  // TERM, INT, HUP and QUIT sent to rlock, by the guard of an outer run or the front that passed
+  // them on; 0: others.
   std::map<pid_t, int> stop_requests_;
   int cancel_ = 0;                 // of them the first, but any other before HUP
   std::map<int, TimePoint> keys_;  // those that came from the terminal

@@ -1,6 +1,7 @@
 """Children that rlock did not start: the caller's jobs from before `exec rlock`, and the command's orphans."""
 import os
 import signal
+import subprocess
 import unittest
 
 from support import RLOCK, Case, child_of, gone, processes, read, send, stat_of, until
@@ -72,6 +73,22 @@ class Adopted(Case):
         send(holder.pid, signal.SIGKILL)
         until(lambda: gone(own), "the end of the command")
         self.assert_older_jobs_live()
+
+    def test_rlock_killed_while_it_leaves_them(self):
+        """The new process has not yet asked for a signal at its parent's end: it finds that out, and runs nothing."""
+        traced = self.start(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=prctl", "-e",
+                             "inject=prctl:delay_enter=500000:when=1", "sh", "-c", 'sleep 1000 & echo $!. >older; exec "$@"',
+                             "sh", RLOCK, "run", "older", "--", "touch", "ran"], stderr=subprocess.PIPE)
+        until(lambda: read("older").endswith(".\n") or traced.poll() is not None, "an older job")
+        if traced.poll() is not None:
+            self.skipTest("no strace here: " + traced.stderr.read().decode())
+        front = child_of(traced.pid, "rlock")
+        worker = child_of(front, "rlock")
+        send(front, signal.SIGKILL)
+        until(lambda: gone(worker), "the end of the new process")
+        self.assertFalse(os.path.exists("ran"))
+        send(self.pid_in("older"), signal.SIGKILL)
+        traced.wait()
 
     def test_older_jobs_may_signal(self):
         """`(sleep 60; kill $$) & exec rlock …`: unlike the command's own `kill 0` it is passed on."""

@@ -63,6 +63,16 @@ class Cancel(Trees):
         self.assert_ends(holder, -signal.SIGINT)
         holder.family.await_end()
 
+    def test_the_next_signal_of_another_sender_kills(self):
+        holder = self.work("senders", "(trap '' TERM; exec $B) & echo on; exec sleep 1000", "-k", "10m", "--event-log", "log",
+                           births=1)
+        send(holder.pid, signal.SIGTERM)
+        until(lambda: "cancelled" in read("log"), "the first signal")
+        self.assertIsNone(holder.poll())
+        subprocess.run(["kill", "-TERM", str(holder.pid)], check=True)
+        self.assert_ends(holder, -signal.SIGTERM)
+        holder.family.await_end()
+
     def test_the_code_stays(self):
         holder = self.work("code", "trap 'exit 5' INT; $B & echo on; wait", births=1)
         send(holder.pid, signal.SIGINT)

@@ -218,9 +218,11 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
 
 int run_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
-  if (auto apart = run::leave_callers_children(); !apart) return fail(apart.error(), choices);
+  auto front = run::leave_callers_children();
+  if (!front) return fail(front.error(), choices);
   auto settings = run_settings(invocation, system_getenv);
   if (!settings) return fail(settings.error(), choices);
+  settings->plan.front = *front;
   auto session = Session::open(choices);
   if (!session) return fail(session.error(), choices);
   if (auto supported = session->check_supported(settings->plan.claim); !supported)
