@@ -267,8 +267,9 @@ hides() {
   own --requirepass canary
   local url="unix://:canary@$own_server/s" process
   export RLOCK_URL=$url RLOCK_PASSWORD=canary REDISCLI_AUTH=canary
-  start rlock run --url "$url" -q job -- sh -c 'rlock run job -- touch started && exec sleep 1000'
+  start rlock run --url "$url" -q job -- sh -c 'echo "$1" >got; rlock run job -- touch started && exec sleep 1000' sh "$url"
   eventually test -e started
+  [ "$(cat got)" = "$url" ]
   hides "$!"
   process=$(pgrep -P "$!")
   hides "$process"

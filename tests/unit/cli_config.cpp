@@ -216,7 +216,6 @@ TEST_CASE("the password in a URL wins over a password from a source of lower pre
   Folder folder;
   std::string machine = folder.write("machine", "user = 'u'\npassword = 's'\nurl = 'redis://db'");
   CHECK(configured(run_call(), {machine}).password() == "s");
-  CHECK(configured(run_call({"-u", "redis://h"}), {machine}).password() == "s");
   Choices flag = configured(run_call({"-u", "redis://:own@h"}), {machine});
   CHECK_FALSE(flag.password());
   CHECK_FALSE(flag.has(Opt::user));
@@ -224,6 +223,33 @@ TEST_CASE("the password in a URL wins over a password from a source of lower pre
   CHECK_FALSE(configured(run_call(), {user, machine}).password());
   variables = {{"RLOCK_URL", "redis://:own@h"}};
   CHECK_FALSE(configured(run_call(), {machine}).password());
+}
+
+TEST_CASE("user and password of a file that names a server are for that one alone") {
+  Folder folder;
+  folder.write("secret", "s");
+  for (const char* login :
+       {"password = 's'", "password-file = 'secret'", "password-command = 'x'"}) {
+    CAPTURE(login);
+    auto has_login = [](const Choices& choices) {
+      return choices.has(Opt::user) || choices.has(Opt::password_file) ||
+             choices.has(Opt::password_command) || choices.password();
+    };
+    const std::string text = std::string("user = 'u'\n") + login;
+    std::string with_url = folder.write("with_url", text + "\nurl = 'redis://db'");
+    std::string without = folder.write("without", text);
+    std::string other = folder.write("other", "url = 'redis://h'");
+    variables.clear();
+    CHECK(has_login(configured(run_call(), {with_url})));
+    CHECK_FALSE(has_login(configured(run_call({"-u", "redis://h"}), {with_url})));
+    CHECK_FALSE(has_login(configured(run_call(), {other, with_url})));
+    CHECK(has_login(configured(run_call({"-u", "redis://h"}), {without})));
+    CHECK(has_login(configured(run_call({"-u", "redis://h"}), {with_url, without})));
+    variables = {{"RLOCK_URL", "redis://h"}};
+    CHECK_FALSE(has_login(configured(run_call(), {with_url})));
+    CHECK(has_login(configured(run_call(), {other, without})));
+  }
+  variables.clear();
 }
 
 TEST_CASE("relative paths in a file start at its folder") {

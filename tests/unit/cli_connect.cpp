@@ -66,8 +66,8 @@ TEST_CASE("a prefix that would break the keys is refused") {
 }
 
 TEST_CASE(
-    "a URL given as a flag that says who we are rules out the user and password of the "
-    "environment") {
+    "a URL given as a flag rules out the user and password of the environment where either has "
+    "its own server") {
   using Who = std::pair<std::optional<std::string>, std::optional<std::string>>;
   auto who = [](const Choices& choices) {
     auto options = connection_options(choices, fake_getenv);
@@ -95,6 +95,9 @@ TEST_CASE(
       CAPTURE(url);
       Choices flag;
       flag.set(Opt::url, {url});
+      variables["RLOCK_URL"] = "redis://b";
+      CHECK(who(flag) == Who{});
+      variables.erase("RLOCK_URL");
       CHECK(who(flag) == of_environment);
     }
   }

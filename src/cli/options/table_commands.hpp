@@ -215,7 +215,7 @@ inline constexpr CommandRow kCommands[] = {
      .summary = "show each setting and where it comes from",
      .about = "Prints each setting that applies to rlock run, and its source: the option, the "
               "environment variable, the line of the configuration file, or the default. It hides "
-              "passwords, and asks no server.\n"
+              "passwords, but not what is written into a password-command, and asks no server.\n"
               "Exit status: 0. 64 wrong usage, 78 a configuration file cannot be used.",
      .examples = "rlock config\n"
                  "rlock config --json | jq -r '.settings[] | select(.setting == \"url\").place'"},

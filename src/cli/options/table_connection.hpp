@@ -43,7 +43,8 @@ inline constexpr OptionRow kConnectionOptions[] = {
      .name = "password-command",
      .metavar = "CMD",
      .help = "run CMD with /bin/sh; the first line that it prints is the password",
-     .manual = "Use it for a password that a vault or a cloud service issues.",
+     .manual = "Use it for a password that a vault or a cloud service issues. Do not write a "
+               "password into CMD: the list of processes and rlock config show it.",
      .commands = kEvery,
      .section = Section::general},
     {.id = Opt::cacert,

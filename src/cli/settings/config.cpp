@@ -170,6 +170,11 @@ Status check_values(const ConfigFile& file) {
 
 // ---- precedence ----
 
+// Who logs in. A source that names a server means these for that server alone.
+constexpr bool is_login(Opt id) {
+  return id == Opt::user || id == Opt::password_file || id == Opt::password_command;
+}
+
 // The options that a stronger layer has set or ruled out.
 class DecidedOptions {
  public:
@@ -189,9 +194,9 @@ class DecidedOptions {
     }
     // User and password of a weaker layer are not meant for a URL that has its own.
     if (id == Opt::url && any_credentials(values)) {
-      mark(Opt::user);
-      mark(Opt::password_file);
-      mark(Opt::password_command);
+      for (const OptionRow& row : options()) {
+        if (is_login(row.id)) mark(row.id);
+      }
     }
   }
 
@@ -218,17 +223,25 @@ std::optional<Variable> environment_of(const OptionRow& row, Getenv getenv) {
 
 DecidedOptions decided_by_caller(const Choices& choices, Getenv getenv) {
   DecidedOptions decided;
+  const Getenv login_getenv = credentials_environment(choices, getenv);
   for (const OptionRow& row : options()) {
     if (choices.has(row.id)) {
       decided.add(row.id, choices.all(row.id));
-    } else if (auto found = environment_of(row, getenv)) {
+    } else if (auto found = environment_of(row, is_login(row.id) ? login_getenv : getenv)) {
       decided.add(row.id, split_urls(found->value));
     }
   }
   return decided;
 }
 
-void add_layer(Invocation& invocation, const ConfigFile& file, DecidedOptions& decided) {
+void add_layer(Invocation& invocation, ConfigFile file, DecidedOptions& decided) {
+  const bool names_another =
+      decided.has(Opt::url) &&
+      std::any_of(file.settings.begin(), file.settings.end(),
+                  [](const Setting& setting) { return setting.id == Opt::url; });
+  if (names_another) {
+    std::erase_if(file.settings, [](const Setting& setting) { return is_login(setting.id); });
+  }
   // `config` shows what a run would use.
   const CommandId command =
       invocation.command == CommandId::config ? CommandId::run : invocation.command;
@@ -308,7 +321,7 @@ Result<Warnings> apply_config(Invocation& invocation, Getenv getenv,
     if (!file) return std::move(file).error();
     if (!*file) continue;
     TRY_STATUS(check_values(**file));
-    add_layer(invocation, **file, decided);
+    add_layer(invocation, std::move(**file), decided);
   }
   return warnings;
 }
@@ -316,9 +329,7 @@ Result<Warnings> apply_config(Invocation& invocation, Getenv getenv,
 EffectiveSetting effective_setting(Opt id, const Choices& choices, Getenv getenv) {
   const OptionRow& row = row_of(id);
   EffectiveSetting setting{row.name, {}, Source::fallback, {}};
-  const bool login = id == Opt::user || id == Opt::password_file;
-  auto urls = redis::parse_urls(choices.all(Opt::url));
-  if (login && urls) getenv = credentials_environment(choices, *urls, getenv);
+  if (is_login(id)) getenv = credentials_environment(choices, getenv);
   auto found = environment_of(row, getenv);
   if (choices.has(id)) {
     setting.value = joined(choices.all(id));

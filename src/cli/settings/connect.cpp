@@ -92,18 +92,18 @@ std::optional<std::string> variable(Getenv getenv, std::string_view name) {
   return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
 }
 
-Getenv credentials_environment(const Choices& choices, const std::vector<redis::Url>& urls,
-                               Getenv getenv) {
+Getenv credentials_environment(const Choices& choices, Getenv getenv) {
   if (!choices.is_flag(Opt::url)) return getenv;
-  bool own_credentials = std::any_of(urls.begin(), urls.end(), [](const redis::Url& url) {
-    return redis::own_credentials(url) != redis::Credentials{};
+  const std::vector<std::string> urls = choices.all(Opt::url);
+  const bool own_credentials = std::any_of(urls.begin(), urls.end(), [](const std::string& text) {
+    auto url = redis::parse_url(text);
+    return url && redis::own_credentials(*url) != redis::Credentials{};
   });
-  return own_credentials ? empty_environment : getenv;
+  return own_credentials || variable(getenv, "RLOCK_URL") ? empty_environment : getenv;
 }
 
 void hide_passwords(std::span<char*> words) {
   for (char* word : words) {
-    if (std::strcmp(word, "--") == 0) break;
     redis::mask_passwords({word, std::strlen(word)});
   }
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
@@ -136,7 +136,7 @@ Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv get
   TRY_STATUS(check_prefix(out.prefix));
   TRY(auto format, format_choice(choices));
   out.format = format;
-  TRY_STATUS(set_credentials(out, choices, credentials_environment(choices, out.urls, getenv)));
+  TRY_STATUS(set_credentials(out, choices, credentials_environment(choices, getenv)));
   TRY_STATUS(set_tls(out, choices, getenv));
   TRY_STATUS(set_connect_timeout(out, choices));
   return out;

@@ -4,7 +4,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "cli/options/parse.hpp"
 #include "redis/open.hpp"
@@ -20,13 +19,13 @@ const char* empty_environment(const char* name);
 std::optional<std::string> variable(Getenv getenv, std::string_view name);
 
 // Overwrites the passwords in the command line and the environment where /proc shows them, for this
-// process and those that it forks; the words must have been copied. getenv() finds them as before.
+// process and those that it forks; the words, the command's too, must have been copied. getenv()
+// finds them as before.
 void hide_passwords(std::span<char*> words);
 
-// Where user and password are looked up: nowhere if a --url has its own credentials, since those of
-// the environment are meant for another server, which must not even see them.
-Getenv credentials_environment(const Choices& choices, const std::vector<redis::Url>& urls,
-                               Getenv getenv);
+// Where user and password are looked up: nowhere if a --url has its own or RLOCK_URL names a
+// server, since those of the environment are then meant for another one, which must not see them.
+Getenv credentials_environment(const Choices& choices, Getenv getenv);
 
 // Where to connect and as which user: flags over the environment; the settings of files are among
 // the choices already. ErrorKind::config when no server is given or the password file cannot be
