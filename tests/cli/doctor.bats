@@ -192,6 +192,26 @@ mends() {
   [[ $output == *"fail  commands"*"the server lacks ZADD"* ]] || fail "$output"
 }
 
+@test "a user who may not run BLPOP: waiting is not reported as tested" {
+  own
+  local rule
+  rule=$(rlock doctor --json | jq -r .acl_rule)
+  # shellcheck disable=SC2086
+  redis acl setuser least on '>pw' $rule -blpop >/dev/null
+  export RLOCK_URL="unix://least:pw@$own_server/s"
+  [ "$(state commands) $(state waiting)" = "fail warn" ]
+}
+
+@test "what doctor advises where the server has a password asks for it" {
+  own --requirepass canary --maxmemory-policy allkeys-lru
+  export RLOCK_URL="unix://:canary@$own_server/s"
+  local advised
+  advised=$(advice eviction)
+  [[ $advised == *--askpass* && $advised != *canary* ]] || fail "$advised"
+  sh -c "$advised" <<<canary
+  [ "$(state eviction)" = ok ]
+}
+
 @test "data that a restart would lose is a warning" {
   own
   [ "$(state persistence)" = warn ]
@@ -204,8 +224,19 @@ mends() {
 @test "a server that is full cannot hold locks" {
   own --maxmemory 1
   run -1 rlock doctor
-  [[ $output == *"fail  commands"*OOM* ]] || fail "$output"
+  [[ $output == *"fail  commands"*OOM*"-> free memory"* ]] || fail "$output"
 }
+
+@test "a server that is busy with a script: the advice is to end that" {
+  own --lua-time-limit 1
+  start redis-cli -s "$own_server/s" eval 'while true do end' 0
+  eventually busy
+  run -1 rlock doctor
+  [[ $output == *"fail  reachable"*BUSY*"-> a script of another client"*"SCRIPT KILL"* ]] || fail "$output"
+  redis script kill
+}
+
+busy() { [[ $(redis ping 2>&1) == *BUSY* ]]; }
 
 @test "several servers: a section each; one under two names is no quorum" {
   own

@@ -24,13 +24,21 @@ using redis::ServerReport;
 // The advice where INFO and CONFIG GET would have the answer.
 constexpr const char* kAllowInfo = "allow this user to run INFO and CONFIG GET (+info +config|get)";
 
+// The advice of what could not be tested because of another fault.
+constexpr const char* kMendFirst = "first mend what the failed check above reports";
+
 struct Version {
   int major = 0;
   int minor = 0;
   auto operator<=>(const Version&) const = default;
 };
 
-// The command line that runs `words`, which are quoted already, on the server.
+bool is_default_user(const redis::Server& server) {
+  return server.user.empty() || server.user == "default";
+}
+
+// The command line that runs `words`, which are quoted already, on the server as the default user:
+// another one seldom has the rights. redis-cli asks for the password, which is never shown.
 std::string redis_cli(const redis::Server& server, const std::string& words) {
   std::string text = "redis-cli";
   auto add = [&text](const char* option, const std::string& value) {
@@ -51,7 +59,17 @@ std::string redis_cli(const redis::Server& server, const std::string& words) {
     add(" --key ", tls.key.empty() ? tls.cert : tls.key);
     add(" --sni ", tls.sni);
   }
+  if (is_default_user(server) && !server.password.empty()) text += " --askpass";
   return text + " " + words;
+}
+
+// What to know before it is run; empty: nothing.
+std::string comment(const redis::Server& server, std::string text) {
+  if (!is_default_user(server)) {
+    text += std::string(text.empty() ? "" : "; ") +
+            "if the default user may not, add --user NAME --askpass for one who may";
+  }
+  return text.empty() ? text : "  # " + text;
 }
 
 // Changes the settings ("NAME VALUE"), also for the time after a restart of the server.
@@ -61,10 +79,11 @@ std::string config_set(const ServerReport& report, std::initializer_list<const c
     text += redis_cli(report.server, std::string("CONFIG SET ") + setting) + " && ";
   }
   const auto file = report.info.find("config_file");
-  if (file == report.info.end() || !file->second.empty())
-    return text + redis_cli(report.server, "CONFIG REWRITE");
+  if (file == report.info.end() || !file->second.empty()) {
+    return text + redis_cli(report.server, "CONFIG REWRITE") + comment(report.server, {});
+  }
   text.resize(text.size() - std::string_view(" && ").size());
-  return text + "  # until the server restarts: it has no configuration file";
+  return text + comment(report.server, "until the server restarts: it has no configuration file");
 }
 
 // Adds to the rights of rlock's user, and takes none away: an administrator may log in as the same.
@@ -79,7 +98,9 @@ std::string acl_remedy(const ServerReport& report, const std::string& prefix,
     if (missing_keys || word.starts_with('+')) words += " " + shell_quoted(word);
   }
   return redis_cli(report.server, words) +
-         "  # to keep it after a restart: ACL SAVE, or CONFIG REWRITE where there is no aclfile";
+         comment(
+             report.server,
+             "to keep it after a restart: ACL SAVE, or CONFIG REWRITE where there is no aclfile");
 }
 
 Version parse_version(std::string_view text) {
@@ -87,6 +108,19 @@ Version parse_version(std::string_view text) {
   text.remove_prefix(std::min(text.size(), major.size() + 1));
   return {util::parse_number<int>(major).value_or(0),
           util::parse_number<int>(util::leading_digits(text)).value_or(0)};
+}
+
+// Where the server says why it carries out no command.
+const char* advice_for(const Error& error, const char* otherwise) {
+  constexpr std::pair<const char*, const char*> kAdvice[] = {
+      {"OOM ", "free memory at the server, or raise its maxmemory"},
+      {"MISCONF ", "the server cannot save its data: read its log, and free space on its disk"},
+      {"LOADING ", "the server reads its data: wait until it has"},
+      {"BUSY ", "a script of another client blocks the server: end it with SCRIPT KILL"}};
+  for (const auto& [word, advice] : kAdvice) {
+    if (error.text.find(word) != error.text.npos) return advice;
+  }
+  return otherwise;
 }
 
 Check reachable(const ServerReport& report, const std::string& remedy) {
@@ -106,7 +140,8 @@ Check reachable(const ServerReport& report, const std::string& remedy) {
     return {"access", Grade::fail, text,
             logged_in ? remedy : "check the user, the password and the server's ACL"};
   }
-  return {"reachable", Grade::fail, text, "check the URL, the server, and the network to it"};
+  return {"reachable", Grade::fail, text,
+          advice_for(*report.contact_error, "check the URL, the server, and the network to it")};
 }
 
 struct FixedRelease {
@@ -194,14 +229,13 @@ Check commands(const ServerReport& report, const std::string& prefix, const std:
   }
   if (report.error) {
     return {"commands", Grade::fail, report.error->text,
-            "the server cannot hold locks in this state"};
+            advice_for(*report.error, "the server cannot hold locks in this state: read its log")};
   }
   return {"commands", Grade::ok, "this user may run every command that rlock needs"};
 }
 
 Check scripts(const ServerReport& report) {
-  if (!report.atomic)
-    return {"scripts", Grade::warn, "not tested", "first mend what the failed check above reports"};
+  if (!report.atomic) return {"scripts", Grade::warn, "not tested", kMendFirst};
   if (*report.atomic) return {"scripts", Grade::ok, "the server runs one script at a time"};
   return {"scripts", Grade::fail,
           "the server runs scripts concurrently: two runs could hold the same lock",
@@ -211,6 +245,8 @@ Check scripts(const ServerReport& report) {
 
 Check waiting(const ServerReport& report) {
   if (!report.blocking_error) return {"waiting", Grade::ok, "waiters can block on the server"};
+  if (report.blocking_error->kind == ErrorKind::denied)
+    return {"waiting", Grade::warn, "not tested", kMendFirst};
   return {"waiting", Grade::warn,
           report.blocking_error->text + ": each waiter polls about once a second instead",
           "allow BLPOP, or connect without the proxy in front of the server"};

@@ -153,10 +153,9 @@ class ServerExaminer {
     constexpr Millis kShort{100};
     const TimePoint start = BootClock::now();
     auto reply = ask({"BLPOP", list, "0.2"});
-    if (!reply && reply.error().kind == ErrorKind::denied) {
-      note("BLPOP", std::move(reply).error());
-    } else if (!reply) {
-      report_.blocking_error = std::move(reply).error();
+    if (!reply) {
+      report_.blocking_error = reply.error();
+      if (reply.error().kind == ErrorKind::denied) note("BLPOP", std::move(reply).error());
     } else if (BootClock::now() - start < kShort) {
       report_.blocking_error =
           Error{ErrorKind::unavailable, "the server answers BLPOP before its timeout"};
