@@ -1,6 +1,14 @@
 #include "lock/store.hpp"
 
+#include <algorithm>
+
 namespace rlock::lock {
+
+Holder aged(Holder holder, Millis age) {
+  if (holder.since.ms != 0) holder.held += age;
+  if (holder.left > Millis(0)) holder.left = std::max(Millis(0), holder.left - age);
+  return holder;
+}
 
 const char* to_string(LostHow how) {
   switch (how) {

@@ -77,6 +77,8 @@ struct Holder {
   uint64_t servers = 1;  // where its lease stands
   uint64_t slot = 0;     // of several holders; 0: none
 };
+// The holder `age` after the reply that described it, if nothing has happened since.
+Holder aged(Holder holder, Millis age);
 
 struct Waiter {
   std::string owner{};

@@ -68,7 +68,7 @@ Error no_answer(const LockName& name, const std::string& server) {
 }  // namespace
 
 Result<WaitResult> WaitLoop::acquire(AcquireCall call, const WaitLimits& limits) {
-  WaitState state{std::move(call), limits, poller_.now(), {}, {}, {}};
+  WaitState state{std::move(call), limits, poller_.now(), {}, {}, {}, {}};
   while (true) {
     if (auto result = step(state)) return std::move(*result);
   }
@@ -103,7 +103,7 @@ std::optional<Result<WaitResult>> WaitLoop::step(WaitState& state) {
   if (driven == PollResult::interrupted) return cancel_and_return(state, WaitResult(Interrupted{}));
   const bool in_time = !state.transient_error && state.answered && state.waits();
   if (in_time && poller_.now() >= state.limits.deadline) {
-    return cancel_and_return(state, WaitResult(TimedOut{state.holder}));
+    return time_out(state);
   }
   // The last try is cut short by the deadline: the error of an earlier one explains more.
   Error error = state.transient_error.value_or(no_answer(state.call.name, store_.server()));
@@ -131,6 +131,7 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
   if (auto* queued = std::get_if<Queued>(&reply)) {
     state.call.ticket = queued->ticket;
     state.holder = queued->holder;
+    state.queued_at = poller_.now();
     state.slice = std::clamp(queued->slice.value_or(timing::kWaitSlice), timing::kWaitSlice,
                              timing::kLongestWaitSlice);
     observer_.queued(*queued);
@@ -139,7 +140,7 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
   // There was much to sweep. One try is due even to those who do not wait, but no server keeps us
   // for ever.
   TimePoint until = std::max(state.limits.deadline, state.started + state.limits.first_contact);
-  if (poller_.now() >= until) return cancel_and_return(state, WaitResult(TimedOut{state.holder}));
+  if (poller_.now() >= until) return time_out(state);
   if (++state.sweeps <= kMostSweeps) return std::nullopt;
   return pause_before_retry(state, until, poll_pause(state));
 }
@@ -153,7 +154,7 @@ Result<WaitResult> WaitLoop::refused(const WaitState& state, WaitResult why) {
 std::optional<Result<WaitResult>> WaitLoop::wait(WaitState& state, const Queued& queued) {
   TimePoint now = poller_.now();
   TimePoint deadline = state.limits.deadline;
-  if (now >= deadline) return cancel_and_return(state, WaitResult(TimedOut{state.holder}));
+  if (now >= deadline) return time_out(state);
   Millis blocked = time_to_block(state, queued);
   auto request = store_.wait_for_wake(state.call.name, state.call.owner, blocked);
   PollResult driven =
@@ -164,8 +165,7 @@ std::optional<Result<WaitResult>> WaitLoop::wait(WaitState& state, const Queued&
   }
   request.reset();
   if (driven == PollResult::interrupted) return cancel_and_return(state, WaitResult(Interrupted{}));
-  if (poller_.now() >= deadline)
-    return cancel_and_return(state, WaitResult(TimedOut{state.holder}));
+  if (poller_.now() >= deadline) return time_out(state);
   return std::nullopt;
 }
 
@@ -196,7 +196,7 @@ std::optional<Result<WaitResult>> WaitLoop::pause_before_retry(WaitState& state,
   if (poller_.pause(std::min(until, poller_.now() + pause)) == PollResult::interrupted) {
     return cancel_and_return(state, WaitResult(Interrupted{}));
   }
-  if (poller_.now() >= until) return cancel_and_return(state, WaitResult(TimedOut{state.holder}));
+  if (poller_.now() >= until) return time_out(state);
   return std::nullopt;
 }
 
@@ -222,6 +222,13 @@ std::optional<Result<WaitResult>> WaitLoop::recover(WaitState& state, Error erro
     return cancel_and_return(state, WaitResult(Interrupted{}));
   }
   return std::nullopt;
+}
+
+Result<WaitResult> WaitLoop::time_out(const WaitState& state) {
+  TimedOut late{state.holder};
+  const TimePoint::duration age = poller_.now() - state.queued_at;
+  if (late.holder) late.holder = aged(*late.holder, std::chrono::duration_cast<Millis>(age));
+  return cancel_and_return(state, WaitResult(std::move(late)));
 }
 
 // A request that failed may have been carried out all the same: what it took is cancelled.

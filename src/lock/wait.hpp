@@ -24,7 +24,7 @@ struct Acquired {
   TimePoint asked_at{};  // when the acquisition began
 };
 struct TimedOut {
-  std::optional<Holder> holder;
+  std::optional<Holder> holder;  // as the last answer described it, but as old as now
 };
 struct Interrupted {};
 using WaitResult = std::variant<Acquired, Busy, TimedOut, OwnerEnded, Interrupted, AlreadyDone,
@@ -73,6 +73,7 @@ class WaitLoop {
     TimePoint started;
     std::optional<TimePoint> answered;  // the last answer of the server
     std::optional<Holder> holder;
+    TimePoint queued_at{};                 // when the server described it
     std::optional<Error> transient_error;  // since the last answer
     Millis backoff{0};
     Millis slice = timing::kWaitSlice;  // that the last answer gave
@@ -99,6 +100,7 @@ class WaitLoop {
                                                        Millis pause);
   std::optional<Result<WaitResult>> recover(WaitState& state, Error error);
   Result<WaitResult> refused(const WaitState& state, WaitResult why);
+  Result<WaitResult> time_out(const WaitState& state);
   Result<WaitResult> cancel_and_return(const WaitState& state, Result<WaitResult> result);
   PollResult drive_ticking(Request& request, TimePoint deadline);
   Millis time_to_block(const WaitState& state, const Queued& queued);

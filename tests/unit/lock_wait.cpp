@@ -100,6 +100,23 @@ TEST_CASE(
   CHECK(bench.store.slices == std::vector<Millis>{120ms, 1ms});
 }
 
+TEST_CASE("the holder that a wait ran out for is as old as it is then") {
+  Bench bench;
+  Queued queued = place(1);
+  queued.holder.emplace();
+  queued.holder->since = {1};
+  queued.holder->held = 2s;
+  queued.holder->left = 600ms;
+  bench.answers(queued, 0ms);
+  bench.replies_to_cancel(CancelReply::was_queued);
+  auto result = bench.run(bench.within(1s));
+  REQUIRE(result);
+  const auto& late = std::get<TimedOut>(*result);
+  REQUIRE(late.holder);
+  CHECK(late.holder->held == 3s);
+  CHECK(late.holder->left == 0ms);
+}
+
 TEST_CASE("a lock granted just after the deadline is released") {
   Bench bench;
   bench.answers(place(1));

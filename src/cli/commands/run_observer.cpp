@@ -86,17 +86,13 @@ std::string waiting_text(const lock::LockName& name, const lock::Queued& queued,
   std::string text = "waiting for " + in_quotes(name.text());
   if (queued.position > 0) text += ", " + ordinal(queued.position) + " in line";
   if (!queued.holder) return text;
-  lock::Holder holder = *queued.holder;
-  holder.held += age;
-  return text + ": " + holder_phrase(holder, style, usual);
+  return text + ": " + holder_phrase(aged(*queued.holder, age), style, usual);
 }
 
 std::string brief_waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
                                std::optional<Millis> usual) {
   if (!queued.holder) return {};
-  lock::Holder holder = *queued.holder;
-  holder.held += age;
-  const std::string expected = brief_holder_phrase(holder, usual);
+  const std::string expected = brief_holder_phrase(aged(*queued.holder, age), usual);
   if (expected.empty()) return {};
   const std::string position = queued.position > 0 ? " (" + ordinal(queued.position) + "): " : ": ";
   return "waiting for " + in_quotes(name.text()) + position + expected;
