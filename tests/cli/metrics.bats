@@ -93,8 +93,11 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
 
 @test "check: a success within the time, a failure, a hold that is too long" {
   run -2 rlock check checked --within 26h
-  [[ $output == 'RLOCK CRITICAL - "checked": no run has succeeded'* ]] || fail "$output"
+  [[ $output == 'RLOCK CRITICAL - "checked": never held'* ]] || fail "$output"
   run -3 rlock check checked
+  run -7 rlock run checked -- sh -c 'exit 7'
+  run -2 rlock check checked --within 26h
+  [[ $output == 'RLOCK CRITICAL - "checked": no run has succeeded'* ]] || fail "$output"
   rlock run checked -- true
   run -0 rlock check checked --within 26h
   [[ $output == 'RLOCK OK - "checked": free; last success '*" |"*age=*s\;\;93600.000\;0* ]] || fail "$output"

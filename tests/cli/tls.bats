@@ -205,6 +205,8 @@ refuses() {
   present expired
   run -0 --separate-stderr rlock run --insecure lock -- true
   says "warning" "not verified"
+  run -0 --separate-stderr rlock run --insecure --cacert "$PKI/ca.crt" lock -- true
+  says "--cacert and --cacertdir have no effect"
   run -0 --separate-stderr rlock status -q lock --insecure || [ "$status" -eq 1 ]
   says "not verified"
   [[ $(rlock doctor --insecure 2>&1) == *"warn  tls"*"not verified"* ]]

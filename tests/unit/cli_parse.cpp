@@ -110,7 +110,12 @@ TEST_CASE("an option of another command or one not built yet is unknown") {
   CHECK(contains(parse_error({"ls"}), "did you mean rlock status?"));
   CHECK(contains(parse_error({"list", "x"}), "did you mean rlock status?"));
   CHECK(contains(parse_error({"lock", "x"}), "did you mean rlock acquire?"));
-  CHECK(contains(parse_error({"unlock", "x"}), "did you mean rlock release?"));
+  CHECK(contains(parse_error({"run", "-w", "deploy", "--", "true"}),
+                 "--wait: not a duration: \"deploy\""));
+  CHECK(contains(parse_error({"kill", "x"}), "did you mean rlock force-unlock?"));
+  const std::string unlock = parse_error({"unlock", "x"});
+  CHECK(contains(unlock, "rlock release, for scripts"));
+  CHECK(contains(unlock, "rlock force-unlock, for operators"));
   CHECK(contains(parse_error({"nightly", "--", "true"}), "write rlock run NAME -- COMMAND"));
 }
 

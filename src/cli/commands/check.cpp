@@ -188,8 +188,10 @@ int check_command(const Invocation& invocation) {
   LockView lock{settings->name.text(), std::move(seen.front())};
   if (!lock.snapshot) return unknown_check(lock.snapshot.error());
   const std::string name = in_quotes(lock.name) + ": ";
-  if (!is_known(lock) && !settings->within) {
-    return print_verdict(Verdict::unknown, name + "never held, or not within 30 days");
+  if (!is_known(lock)) {
+    // A job that is to succeed in time, and whose timer never started it, is an outage.
+    return print_verdict(settings->within ? Verdict::critical : Verdict::unknown,
+                         name + "never held, or not within 30 days");
   }
   const Findings findings = findings_of(*settings, *lock.snapshot);
   const bool well = findings.verdict() == Verdict::ok;

@@ -16,9 +16,11 @@ Result<Session> Session::open(const Choices& choices) {
   TRY(auto settings, connection_options(choices, system_getenv));
   // Printed even with --quiet: the option may be in a file that everybody forgot.
   if (redis::is_unverified(settings)) {
+    const bool has_ca = !settings.tls.cacert.empty() || !settings.tls.cacertdir.empty();
     print_message(
         "warning: --insecure: the server's certificate is not verified; anyone could impersonate "
-        "the server");
+        "the server" +
+        std::string(has_ca ? ", and --cacert and --cacertdir have no effect" : ""));
   }
   return open(std::move(settings));
 }

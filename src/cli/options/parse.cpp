@@ -51,8 +51,9 @@ std::string suggestion_text(std::string_view word, std::span<const std::string_v
 // What people who come from other programs type.
 std::string_view meant_command(std::string_view word) {
   constexpr std::pair<std::string_view, std::string_view> kMeant[] = {
-      {"ls", "status"},    {"list", "status"},    {"ps", "status"},
-      {"lock", "acquire"}, {"unlock", "release"}, {"exec", "run"}};
+      {"ls", "status"},          {"list", "status"},       {"ps", "status"},
+      {"show", "status"},        {"log", "history"},       {"lock", "acquire"},
+      {"break", "force-unlock"}, {"kill", "force-unlock"}, {"exec", "run"}};
   for (const auto& [typed, meant] : kMeant) {
     if (word == typed) return meant;
   }
@@ -60,6 +61,12 @@ std::string_view meant_command(std::string_view word) {
 }
 
 Error unknown_command(const std::string& word, bool has_dashes = false) {
+  if (word == "unlock") {
+    return usage("unknown command " + quoted_word(word) +
+                 " (did you mean rlock release, for scripts that acquired the lock, or rlock "
+                 "force-unlock, for operators?)" +
+                 see_help(""));
+  }
   if (const auto meant = meant_command(word); !meant.empty()) {
     return usage("unknown command " + quoted_word(word) + " (did you mean rlock " +
                  std::string(meant) + "?)" + see_help(""));
@@ -196,6 +203,14 @@ HelpLength help_length(std::span<const std::string> words) {
   return full ? HelpLength::full : HelpLength::brief;
 }
 
+// Before anything else: one that is none may be the NAME, as in `rlock run -w NAME -- COMMAND`.
+Status check_durations(const Choices& choices) {
+  for (const OptionRow& row : options()) {
+    if (row.metavar == "DUR") TRY_STATUS(duration_choice(choices, row.id));
+  }
+  return Done{};
+}
+
 Result<CommandLine> read_options(const CommandRow& command, Words words,
                                  std::optional<Words> after_dashes) {
   const HelpLength length = help_length(words);
@@ -219,6 +234,7 @@ Result<CommandLine> read_options(const CommandRow& command, Words words,
   }
   if (invocation.choices.has(Opt::help)) return CommandLine(Help{command.id, length});
   if (invocation.choices.has(Opt::version)) return CommandLine(Version{});
+  TRY_STATUS(check_durations(invocation.choices));
   return CommandLine(std::move(invocation));
 }
 

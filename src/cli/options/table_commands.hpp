@@ -130,7 +130,7 @@ inline constexpr CommandRow kCommands[] = {
               "ended, or when the lease ends. rlock cannot end the steps under a lock of rlock "
               "acquire: their next rlock renew or release exits with 76. If nothing renews such a "
               "lock, the next holder starts at once.\n"
-              "Exit status: 0, also if NAME is not held. 64 if there are several holders and no "
+              "Exit status: 0, also if nobody holds NAME. 64 if there are several holders and no "
               "option chooses among them, or if rlock is not on a terminal and --yes is missing. "
               "75 if --owner or --token no longer match; nothing was changed.",
      .examples = "rlock force-unlock deploy\n"
@@ -190,8 +190,9 @@ inline constexpr CommandRow kCommands[] = {
          "prints one line, with performance data. The last success and failure are known for 30 "
          "days, whatever rlock history lists.\n"
          "Exit status: 0 if all is well. 1 if the last run failed, or a --max option is exceeded; "
-         "with --critical 2. 2 if no run succeeded --within the time. 3 if rlock cannot find out: "
-         "for a usage error, a server that cannot be reached, and a NAME that was never held.",
+         "with --critical 2. 2 if no run succeeded --within the time, also if NAME was never held. "
+         "3 if rlock cannot find out: for a usage error, a server that cannot be reached, and "
+         "without --within a NAME that was never held.",
      .examples = "rlock check nightly --within 26h\n"
                  "rlock check deploy --max-held 2h --max-wait 10m --max-waiters 5 --critical"},
     {.id = CommandId::doctor,

@@ -97,7 +97,7 @@ inline constexpr OptionRow kConnectionOptions[] = {
      .help = "TLS: do not verify the server's certificate (prints a warning)",
      .manual = "Anyone who controls the network can then read the password and pretend to grant "
                "the lock. Use it for tests only; --cacert is the safe way to accept a certificate "
-               "of a private CA.",
+               "of a private CA, and has no effect beside this option.",
      .commands = kEvery,
      .section = Section::general},
     {.id = Opt::prefix,

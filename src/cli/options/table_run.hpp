@@ -202,8 +202,9 @@ inline constexpr OptionRow kRunOptions[] = {
          "Use it for deploys: after a long one the newest commit is deployed, and those in between "
          "are left out. N is a number that grows, such as the number of the pipeline, so that an "
          "old one that is tried again does not win, even if nobody waits: the server remembers the "
-         "greatest N that was granted the lock for 30 days, or until rlock forget NAME. Without N "
-         "the latest to arrive is the newest. "
+         "greatest N that was granted the lock for 30 days, or until rlock forget NAME. An N that "
+         "equals the greatest one runs again, so that a deploy can be repeated. Without N the "
+         "latest to arrive is the newest. "
          "The one that stays takes the place in the queue of the one that it replaces. A run that "
          "holds the lock is never touched. With --nonblock nobody is replaced. This option works "
          "with one server only.",

@@ -250,9 +250,7 @@ void Connection::State::fail(const std::string& why) {
 }
 
 void Connection::State::fail(Error why) {
-  std::string where =
-      handshake_.is_pending() ? "cannot connect to " + server_.label() : server_.label();
-  why.text = where + ": " + why.text;
+  why.text = server_.label() + ": " + why.text;
   end(std::move(why));
 }
 
