@@ -119,8 +119,9 @@ struct Skips {
   uint64_t count = 0;
   ServerTime first;
   ServerTime last;
-  std::string record{};  // of the last one
-  uint64_t done = 0;     // of them, those that ended since the work was done
+  std::string record{};     // of the last one
+  uint64_t done = 0;        // of them, those that ended since the work was done
+  uint64_t superseded = 0;  // of them, those that ended since a newer one replaced them
 };
 using HistoryRow = std::variant<Run, Skips>;
 using HistoryRows = std::vector<HistoryRow>;

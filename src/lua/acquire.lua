@@ -88,7 +88,7 @@ if not reply and not held then
   if not ticket then
     reply = supersedes and supersedes.superseded_reply() or nil
     if s.n_queue > 0 and not blocked then s.admit() end
-    if reply then s.note_refusal() end
+    if reply then s.note_refusal('superseded') end
   elseif call('HEXISTS', WHO, '+' .. owner) == 0 then
     write_waiter()  -- it was deleted
     s.queue_is_new = true

@@ -128,11 +128,11 @@ function s.supersede_part()
 end
 
 -- A newcomer that is refused leaves no tombstone: a word shows that the last one was counted, in case it asks again.
-function s.note_refusal(is_done)
+function s.note_refusal(how)
   local counted = ' skipped=' .. string.sub(owner, 1, 8)
   if string.match(s.words, ' skipped=%S+') == counted then return end
   s.words = string.gsub(s.words, ' skipped=%S+', '') .. counted
-  s.note_skip(record, is_done)
+  s.note_skip(record, how)
 end
 
 -- Cancels the owner's grant, and removes it from the queue.
@@ -141,7 +141,7 @@ function s.leave_as_done(verdict)
   if s.queue_ticket(owner) or s.held_until(owner) then
     s.dismiss_as_done(owner, record, verdict)
   else
-    s.note_refusal(verdict[1] == 'done')
+    s.note_refusal(verdict[1])
   end
   s.admit()
 end

@@ -41,15 +41,17 @@ function s.count_failure(ends, took, how, result, counted)
   if how ~= 'released' or result == 'lost' then s.count('losses') end
 end
 
--- skip COUNT FIRST LAST RECORD. All skips between two runs share a row, so that they never push runs out. Where `done` of
--- them were skipped since the work was done, COUNT is `count/done`.
-function s.note_skip(record, is_done)
-  s.count(is_done and 'done' or 'skips')
+-- skip COUNT FIRST LAST RECORD. All skips between two runs share a row, so that they never push runs out. Where some were
+-- skipped since the work was done, or since a newer run superseded them, COUNT is `count/done` or `count/done/superseded`.
+-- HOW: `done`, `superseded` or anything else.
+function s.note_skip(record, how)
+  s.count(how == 'done' and 'done' or 'skips')
   s.changed = true
   local newest = call('LINDEX', HISTORY, 0) or ''
-  local times, done, first = string.match(newest, '^skip (%d+)/?(%d*) (%d+) ')
-  done = (tonumber(done) or 0) + (is_done and 1 or 0)
-  s.write_history('skip ' .. (times or 0) + 1 .. (done > 0 and '/' .. done or '') .. ' ' .. (first or now) .. ' ' .. now ..
-                  ' ' .. record, times and 0)
+  local times, done, superseded, first = string.match(newest, '^skip (%d+)/?(%d*)/?(%d*) (%d+) ')
+  done = (tonumber(done) or 0) + (how == 'done' and 1 or 0)
+  superseded = (tonumber(superseded) or 0) + (how == 'superseded' and 1 or 0)
+  local kinds = superseded > 0 and '/' .. done .. '/' .. superseded or done > 0 and '/' .. done or ''
+  s.write_history('skip ' .. (times or 0) + 1 .. kinds .. ' ' .. (first or now) .. ' ' .. now .. ' ' .. record, times and 0)
 end
 

@@ -7,7 +7,7 @@ function s.dismiss(owner, record, kind, note)
   s.remove_waiter(owner)
   s.add_tombstone(owner, kind)
   if note then call('HSET', WHO, '!' .. owner, note) end
-  s.note_skip(record, kind == DONE and not note)
+  s.note_skip(record, not (kind == DONE and note) and s.ended_as(kind))
   s.wake(owner, s.ended_as(kind))
 end
 

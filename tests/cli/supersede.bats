@@ -40,6 +40,7 @@ newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" 
   ends_with 0 "${pids[19]}"
   [ "$(cat order)" = 20 ]
   [ ! -e old ]
+  rlock history deploy | grep -qF "[20 superseded]" || fail "$(rlock history deploy)"
   nothing_left deploy
 }
 

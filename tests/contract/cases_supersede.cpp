@@ -32,7 +32,7 @@ void greatest_stays(Lab& lab) {
   superseded(lab, 'D', newest(7), 'F');
   need(lab.waiters() == "F", "more than one of them waits");
   const auto skips = as<lock::Skips>(lab.history().at(0), "no skips");
-  need(skips.count == 4 && skips.done == 0, "not counted as skips");
+  need(skips.count == 4 && skips.done == 0 && skips.superseded == 4, "not counted as superseded");
 }
 
 void without_numbers(Lab& lab) {

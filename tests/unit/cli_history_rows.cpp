@@ -116,15 +116,16 @@ TEST_CASE("the rows of the table are sorted by START, whichever run ended last")
   CHECK(ends == std::vector<std::string>{"2 skips", "exit:2", "1 skips", "exit:1"});
 }
 
-TEST_CASE("skips that found their work done are called that") {
+TEST_CASE("skips that found their work done, or were superseded, are called that") {
   lock::Skips all = skips(3);
   all.done = 3;
   lock::Skips some = skips(3);
   some.done = 1;
+  some.superseded = 2;
   History history = to_history({all, run("released", "exit:0"), some}, 20);
-  const std::string table = history_table(lines_of("x", history), NameColumn::hidden, 80);
+  const std::string table = history_table(lines_of("x", history), NameColumn::hidden, 100);
   CHECK(table.find("3 done  ") != std::string::npos);
-  CHECK(table.find("[1 found it done] make test") != std::string::npos);
+  CHECK(table.find("[2 superseded] [1 found it done] make test") != std::string::npos);
 }
 
 TEST_CASE("the history of a hostile server is printable and within its width") {

@@ -215,6 +215,7 @@ Json skips_json(const std::optional<lock::Skips>& skips) {
   Record last = decode_record(shown.record);
   return {{"count", shown.count},
           {"done", shown.done},
+          {"superseded", shown.superseded},
           {"first", time_or_null(shown.first)},
           {"last", time_or_null(shown.last)},
           {"host", or_null(last.host)},

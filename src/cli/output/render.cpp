@@ -188,16 +188,21 @@ std::string skips_text(const lock::Skips& skips) {
   return count + (skips.count == 1 ? " skip" : " skips");
 }
 
-std::string done_remark(const lock::Skips& skips) {
-  const bool some = skips.done > 0 && skips.done != skips.count;
-  return some ? "[" + std::to_string(skips.done) + " found it done] " : "";
+// What happened to those of them that did not find the lock busy.
+std::string skips_remark(const lock::Skips& skips) {
+  std::string text;
+  if (skips.superseded > 0) text += "[" + std::to_string(skips.superseded) + " superseded] ";
+  const bool some_done = skips.done > 0 && skips.done != skips.count;
+  if (some_done) text += "[" + std::to_string(skips.done) + " found it done] ";
+  return text;
 }
 
 // Shows the last of the skipped runs for all of them.
 Cells skip_cells(const lock::Skips& skips) {
   Record record = decode_record(skips.record);
   return {time_or_dash(skips.first), skips.count > 1 ? span(skips.first, skips.last) : "-",
-          skips_text(skips), who_or_dash(record), done_remark(skips) + record.command.value_or("")};
+          skips_text(skips), who_or_dash(record),
+          skips_remark(skips) + record.command.value_or("")};
 }
 
 Cells waiter_cells(const lock::Waiter& waiter, size_t position, uint64_t servers) {

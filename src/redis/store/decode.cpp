@@ -215,12 +215,16 @@ std::optional<lock::HistoryRow> history_row_of(std::string_view row) {
   std::string_view kind = next_word(row);
   if (kind == "skip") {
     std::string_view counts = next_word(row);
-    const size_t slash = counts.find('/');
-    lock::Skips skips{util::parse_number<uint64_t>(counts.substr(0, slash)).value_or(0),
-                      next_time(row), next_time(row)};
+    auto next_count = [&counts] {
+      const size_t length = std::min(counts.find('/'), counts.size());
+      const auto count = util::parse_number<uint64_t>(counts.substr(0, length)).value_or(0);
+      counts.remove_prefix(std::min(counts.size(), length + 1));
+      return count;
+    };
+    lock::Skips skips{next_count(), next_time(row), next_time(row)};
+    skips.done = next_count();
+    skips.superseded = next_count();
     skips.record = row;
-    if (slash != counts.npos)
-      skips.done = util::parse_number<uint64_t>(counts.substr(slash + 1)).value_or(0);
     return skips;
   }
   if (kind != "run") return std::nullopt;
