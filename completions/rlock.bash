@@ -3,7 +3,7 @@
 
 # ---- generated from the options table ----
 
-_rlock_commands=(run acquire renew release status queue watch force-unlock history forget metrics check doctor config local completion)
+_rlock_commands=(run acquire renew release status queue watch force-unlock close open history forget metrics check doctor config local completion)
 
 # rows: each option of command $1 with what it takes.
 _rlock_rows() {
@@ -29,6 +29,7 @@ _rlock_rows() {
       '--done-exit-code N'
       '--supersede '
       '--superseded-exit-code N'
+      '--while-closed '
       '--no-reentrant '
       '--wait-descendants '
       '--contain '
@@ -68,6 +69,7 @@ _rlock_rows() {
       '--max-queue N'
       '--supersede '
       '--superseded-exit-code N'
+      '--while-closed '
       '--format native|plain|redisson'
       '--hide-command '
       '--renew-while PID'
@@ -210,6 +212,51 @@ _rlock_rows() {
       '--all '
       '--now '
       '--yes '
+      '--reason TEXT'
+      '-u,--url URL'
+      '--user NAME'
+      '--password-file FILE'
+      '--password-command CMD'
+      '--cacert FILE'
+      '--cacertdir DIR'
+      '--cert FILE'
+      '--key FILE'
+      '--sni NAME'
+      '--insecure '
+      '--prefix TEXT'
+      '--connect-timeout DUR'
+      '--config FILE'
+      '--json '
+      '-q,--quiet '
+      '-v,--verbose '
+      '-h,--help '
+      '-V,--version '
+    ) ;;
+    close) rows=(
+      '-w,--wait DUR'
+      '--for DUR'
+      '--until TIME'
+      '--reason TEXT'
+      '-u,--url URL'
+      '--user NAME'
+      '--password-file FILE'
+      '--password-command CMD'
+      '--cacert FILE'
+      '--cacertdir DIR'
+      '--cert FILE'
+      '--key FILE'
+      '--sni NAME'
+      '--insecure '
+      '--prefix TEXT'
+      '--connect-timeout DUR'
+      '--config FILE'
+      '--json '
+      '-q,--quiet '
+      '-v,--verbose '
+      '-h,--help '
+      '-V,--version '
+    ) ;;
+    open) rows=(
       '--reason TEXT'
       '-u,--url URL'
       '--user NAME'
@@ -431,6 +478,8 @@ _rlock_operands() {
     queue) operands=NAME ;;
     watch) operands=NAME... ;;
     force-unlock) operands=NAME ;;
+    close) operands=NAME... ;;
+    open) operands=NAME... ;;
     history) operands=NAME ;;
     forget) operands=NAME ;;
     metrics) operands=NAME... ;;

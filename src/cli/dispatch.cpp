@@ -53,6 +53,10 @@ struct Dispatcher {
         return queue_command(invocation);
       case CommandId::force_unlock:
         return force_unlock_command(invocation);
+      case CommandId::close:
+        return close_command(invocation);
+      case CommandId::open:
+        return open_command(invocation);
       case CommandId::watch:
         return watch_command(invocation);
       case CommandId::history:

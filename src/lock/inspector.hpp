@@ -34,6 +34,21 @@ struct NotHeld {};
 struct NoMatch {};
 using ForceReply = std::variant<Forced, NotHeld, NoMatch, RetryNow>;
 
+// ---- close, open ----
+
+// While a lock is closed nothing is granted but to AcquireCall::while_closed; who holds it goes on.
+// Changes nothing unless the closure is the one that the caller has seen.
+struct ClosureCall {
+  LockName name;
+  std::optional<std::string> id{};    // of the new closure; none: opens the lock
+  std::optional<std::string> seen{};  // the id of the present one
+  ServerTime looked{};                // when that was
+  Millis length{0};                   // of the new one, from then on
+  std::string record{};               // opaque: who does it and why
+};
+// changed: by somebody else since the caller looked, or the end of the new closure has come.
+enum class ClosureReply { done, changed };
+
 // ---- inspect ----
 
 struct InspectCall {
@@ -82,6 +97,7 @@ struct Snapshot {
   std::optional<Success> last_success{};
   std::optional<Failure> last_failure{};
   uint64_t failures_in_a_row = 0;  // since the last success
+  std::optional<Holder> closure{};
   // Of a quorum: the number of servers, those that gave no usable reply, and the owners with leases
   // on too few servers to hold the lock.
   uint64_t servers = 1;
@@ -123,7 +139,13 @@ struct Skips {
   uint64_t done = 0;        // of them, those that ended since the work was done
   uint64_t superseded = 0;  // of them, those that ended since a newer one replaced them
 };
-using HistoryRow = std::variant<Run, Skips>;
+// The lock was closed, or opened before the closure's end.
+struct Closing {
+  ServerTime at;
+  ServerTime until;  // 0: it was opened
+  std::string record{};
+};
+using HistoryRow = std::variant<Run, Skips, Closing>;
 using HistoryRows = std::vector<HistoryRow>;
 
 struct NamesPage {
@@ -146,6 +168,11 @@ class LockInspector {
   // whole is an Error if no server could be asked.
   virtual InFlight<std::vector<Result<Snapshot>>> inspect_all(
       const std::vector<InspectCall>& calls) = 0;
+  // A usage error where the format knows no closures.
+  virtual InFlight<ClosureReply> set_closure(const ClosureCall&) {
+    return std::make_unique<ReadyReply<ClosureReply>>(
+        Error{ErrorKind::usage, "a lock of this format cannot be closed"});
+  }
   // Removes marks, so that no member of a quorum that was down brings them back. A usage error
   // where the format keeps none.
   virtual InFlight<Forgotten> forget(const ForgetCall&) {

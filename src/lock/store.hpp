@@ -60,7 +60,8 @@ class ReadyReply final : public Reply<T> {
   Result<T> result_;
 };
 
-enum class HolderState { granted, held, revoked, cooldown };
+// closed: no holder, but the closure of the lock (see lock::ClosureCall), whose id is its owner.
+enum class HolderState { granted, held, revoked, cooldown, closed };
 
 struct Holder {
   std::string owner{};  // as stored: hostile until parsed
@@ -137,6 +138,7 @@ struct AcquireCall {
   std::optional<Supersede> supersede{};
   bool numbered = false;  // asked for slots, be it a single one: a lone holder has slot 1
   std::optional<uint64_t> history_rows{};  // that the history keeps from this run on; else 100
+  bool while_closed = false;               // a closure does not keep it from the lock
 };
 
 struct Granted {

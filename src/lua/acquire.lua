@@ -4,19 +4,21 @@
 --       what is done once: a field of ONCE or '', its span, how long ago the owner first asked, after how many failures
 --       it gives up or ''; the sixteenth: rows that the history keeps from this run on, else 100; the seventeenth: of one
 --       that supersedes others its number or '+', else ''; the eighteenth: over a quorum, of what is done once, up to
---       which token others have forgotten it, else 0
+--       which token others have forgotten it, else 0; the nineteenth: 1 of one that may pass a closure
 -- Returns: granted token slot-or-0 | queued ticket position look-again-or--1 holder slice | busy waiters holder
 --          | superseded record-of-the-newer
 --          | gone kind note | more | done ended took record token | failed times
 --          (look-again: when a lease may end; slice: after which to ask again in any case). With once, granted, queued and
 --          busy end in the token up to which everything was forgotten, or 0
 local owner, given_ticket, limit, ttl, min_hold, responsive, queueing, max_queue, record, attempt, user, once_field,
-      once_span, asked_ago, max_failures, history_rows, supersede, forgotten = unpack(ARGV)
+      once_span, asked_ago, max_failures, history_rows, supersede, forgotten, while_closed = unpack(ARGV)
 limit, ttl, min_hold = tonumber(limit), tonumber(ttl), tonumber(min_hold)
 local stamp = 2 * (attempt or 0)
 local rows = tonumber(history_rows or '') or RUNS
 local supersedes = (supersede or '') ~= '' and s.supersede_part()
 local what = (once_field or '') ~= '' and s.what_once()
+local may_pass = while_closed == '1'
+local has_words = what or supersedes or may_pass
 local reply
 local caller = owner  -- is not woken: it reads the reply
 local grant_until     -- it is granted the lock at once
@@ -37,7 +39,13 @@ end
 local function write_waiter()
   call('HSET', WHO, owner, record, '+' .. owner,
        s.line_text({state = 'waiting', limit = limit, token = 0, since = now, ttl = ttl, min_hold = min_hold,
-                    responsive = responsive, words = (what or supersedes) and s.words_of_line() or ''}))
+                    responsive = responsive, words = has_words and s.words_of_line() or ''}))
+end
+
+-- One that may pass the closure stands before all that may not.
+local function passing(at)
+  local passes = may_pass and tonumber(at) > now_us - AHEAD / 2 and s.closed_until()
+  return passes and math.max(1, at - AHEAD) or at
 end
 
 local ends = call('ZMSCORE', RELEASED, owner, owner .. ':0')
@@ -82,9 +90,9 @@ if not reply and what then
 end
 
 if not reply and not held then
-  local holder = s.n_holders > 0 and s.some_holder()
-  -- Behind a holder that excludes all others nobody is served.
-  local blocked = s.n_holders == 1 and holder and holder[3] == 1
+  local holder = s.n_holders > 0 and s.obstacle(may_pass)
+  -- Behind a holder that excludes all others nobody is served; a closure lets some pass.
+  local blocked = s.n_holders == 1 and holder and holder[3] == 1 and holder[2] ~= 'closed'
   if not ticket then
     reply = supersedes and supersedes.superseded_reply() or nil
     if s.n_queue > 0 and not blocked then s.admit() end
@@ -93,19 +101,24 @@ if not reply and not held then
     write_waiter()  -- it was deleted
     s.queue_is_new = true
   end
+  if ticket and passing(ticket) ~= ticket then
+    ticket = s.int(passing(ticket))
+    call('ZADD', QUEUE, ticket, owner)
+  end
   if not reply and not ticket then
     local waiters = s.n_queue > 0 and call('ZCARD', QUEUE) or 0
+    if waiters > 0 and may_pass and s.closed_until() then waiters = call('ZCOUNT', QUEUE, '-inf', s.int(now_us - AHEAD / 2)) end
     local full = max_queue ~= '' and waiters >= tonumber(max_queue)
     -- An owner that waited here before only comes back to its place.
     if full and (stamp == 0 and tonumber(given_ticket) > 0 or s.stamp_of(owner) > 0) then full = false end
     if s.must_retry then
       reply = {'more'}
-    elseif waiters == 0 and not blocked and (s.n_holders == 0 or s.fits(limit)) then
+    elseif waiters == 0 and not blocked and (s.n_holders == 0 or s.fits(limit, may_pass)) then
       if s.lone then s.unfold() end
       grant_until = now + ttl
     elseif queueing == 'never' or full and not (supersedes and supersedes.replaces()) then
       s.note_refusal()
-      reply = {'busy', waiters, s.some_holder()}
+      reply = {'busy', waiters, s.obstacle(may_pass)}
       if what then s.with_forgotten(reply) end
     else
       if s.lone then s.unfold() end
@@ -123,6 +136,7 @@ if not reply and not held then
       elseif end_kind == EXPIRED then
         s.add_tombstone(owner, REQUEUED)
       end
+      at = passing(at)
       at = type(at) == 'number' and s.int(at) or at
       if stamp == 0 and not taken and meta.last - at < 0 then meta.last = at end
       if meta.created == '0' then meta.created = s.int(now_us) end
@@ -139,7 +153,7 @@ if not reply and not held then
     if stamp > 0 then s.note_stamp(owner, stamp) end
     if not blocked then
       s.admit()
-      held, holder = s.held_until(owner), s.some_holder()
+      held, holder = s.held_until(owner), s.obstacle(may_pass)
     end
     if not held and s.must_retry then
       reply = {'more'}
@@ -195,7 +209,7 @@ end
 if grant_until then
   -- Over a quorum the write-back of the token claims it.
   local line = {state = stamp == 0 and 'held' or 'granted', limit = limit, ttl = ttl, min_hold = min_hold,
-                responsive = responsive, words = (what or supersedes) and s.words_of_line() or '', record = record}
+                responsive = responsive, words = has_words and s.words_of_line() or '', record = record}
   if supersedes then supersedes.note_newest() end
   if s.keep ~= rows then s.note_keep(rows) end
   s.grant(owner, line, grant_until, stamp)

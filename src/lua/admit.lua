@@ -20,7 +20,7 @@ function s.admit(excluded)
       return s.wake(head, 'look')
     elseif verdict then
       s.dismiss_as_done(head, line.record, verdict)
-    elseif head == excluded or s.n_holders > 0 and not s.fits(line.limit) then
+    elseif head == excluded or s.n_holders > 0 and not s.fits(line.limit, s.line_word(line, 'while_closed')) then
       return
     elseif math.floor(beat) - now <= HEARTBEAT * (beat % 1 * 4) then
       -- It has not asked within the heartbeat of a waiter near the head, and may have died long ago. It leaves the queue,

@@ -1,7 +1,7 @@
 -- What an acquire may need to know: of the ACL, of owners that have ended, of what is done once, and of what supersedes
 -- others.
 local owner, given_ticket, limit, ttl, min_hold, responsive, queueing, max_queue, record, attempt, user, once_field,
-      once_span, asked_ago, max_failures, history_rows, supersede, forgotten = unpack(ARGV)
+      once_span, asked_ago, max_failures, history_rows, supersede, forgotten, while_closed = unpack(ARGV)
 limit, ttl, min_hold = tonumber(limit), tonumber(ttl), tonumber(min_hold)
 local stamp = 2 * (attempt or 0)
 local what
@@ -40,7 +40,8 @@ function s.with_forgotten(reply)
 end
 
 function s.words_of_line()
-  return s.once_part().words(what) .. ((supersede or '') ~= '' and ' supersede=' .. supersede or '')
+  return s.once_part().words(what) .. ((supersede or '') ~= '' and ' supersede=' .. supersede or '') ..
+         (while_closed == '1' and ' while_closed=1' or '')
 end
 
 function s.ended_reply(ends)

@@ -13,6 +13,8 @@ RUNS = 100                -- rows in the history, unless the last run asked for 
 LONGEST_KEPT = 4096       -- the record of a success is not kept where its row is longer
 SWEEP = 256               -- removed by one script, of holders, waiters and tombstones each
 MOST_SLOTS = 1024         -- of holders that are numbered
+CLOSED = '~closed'        -- the closure of a lock: a holder that is none
+AHEAD = 31536000000000    -- us: a year, by which who may pass a closure stands before all others
 -- Kinds of tombstones: the larger one replaces the smaller. After EXPIRED and REQUEUED the owner may come back. DONE: another
 -- has done the work of a waiter, or it failed too often; SUPERSEDED: a newer waiter replaced this one.
 EXPIRED = 0

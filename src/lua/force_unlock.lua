@@ -60,7 +60,7 @@ if s.must_retry then
   reply = {'more'}
 else
   local broken, counting, before = {}, {}, {}
-  local free = s.n_holders == 0
+  local free = not s.some_holder()
   for i = 3, #ARGV, 2 do
     local found = holders_of(ARGV[i], ARGV[i + 1])
     for _, holder in ipairs(found) do

@@ -16,9 +16,11 @@ end
 
 -- What is running now counts when it succeeds: its token is greater than that of all that ended.
 local function last_ended()
-  local line = s.first_holder and s.read_line(s.first_holder)
+  local holders = s.n_holders - (s.closed_until() and 1 or 0)
+  local holder = holders == 1 and s.some_holder()
+  local line = holder and holder[2] ~= 'cooldown' and s.read_line(holder[1])
   -- Where only nested runs go on, the run that has this token has ended.
-  if s.n_holders == 1 and line.token ~= '0' and line.state ~= 'cooldown' and s.live_entries(line)['0'] then return line.token - 1 end
+  if line and line.token ~= '0' and s.live_entries(line)['0'] then return line.token - 1 end
   return math.max(meta.last, now_us)
 end
 

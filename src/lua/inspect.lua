@@ -5,12 +5,14 @@
 --          more holders 0|1, more waiters 0|1, token of the last grant or 0, now,
 --          {runs failures losses skips done, failures since the last success, end duration result of the last failure,
 --           start end record of the last success, record of the last failure or empty where its row is not the newest
---           run's; 0 and empty where there was none}, {row of the history…}
+--           run's; 0 and empty where there was none}, {row of the history…}, where it is closed the closure
+--           as a holder (it is none, but has a place in the pages)
 local holders_from, holders_page, waiters_from, waiters_page = unpack(ARGV)
 local rows_wanted = tonumber(ARGV[5] or 0)
 local after = '(' .. now
 
 local live = s.lone and (s.first_end > now and 1 or 0) or call('ZCOUNT', HOLDERS, after, '+inf')
+local closed_until = s.closed_until()
 
 local function list_holders()
   local page = {}
@@ -19,7 +21,9 @@ local function list_holders()
     return page
   end
   local owners = call('ZRANGEBYSCORE', HOLDERS, after, '+inf', 'WITHSCORES', 'LIMIT', holders_from, holders_page)
-  for i = 1, #owners, 2 do page[#page + 1] = s.describe(owners[i], tonumber(owners[i + 1])) end
+  for i = 1, #owners, 2 do
+    if owners[i] ~= CLOSED then page[#page + 1] = s.describe(owners[i], tonumber(owners[i + 1])) end
+  end
   return page
 end
 
@@ -90,6 +94,7 @@ end
 local waiters, more_waiters = list_waiters()
 local rows = list_rows()
 local counts = read_counts(rows)
-return {call('EXISTS', META, HOLDERS, QUEUE) > 0 and 1 or 0, live, list_holders(),
+return {call('EXISTS', META, HOLDERS, QUEUE) > 0 and 1 or 0, live - (closed_until and 1 or 0), list_holders(),
         call('ZCOUNT', ALIVE, after, '+inf'), waiters,
-        live > holders_from + holders_page and 1 or 0, more_waiters, tonumber(meta.grant), now, counts, rows_wanted > 0 and rows or {}}
+        live > holders_from + holders_page and 1 or 0, more_waiters, tonumber(meta.grant), now, counts, rows_wanted > 0 and rows or {},
+        closed_until and s.describe(CLOSED, closed_until)}

@@ -14,7 +14,7 @@ function s.read_line(owner)
   local ends = not state and call('ZSCORE', HOLDERS, owner)
   if ends then
     local cools = string.sub(owner, 1, 1) == '~'
-    return {state = cools and 'cooldown' or 'held', limit = tonumber(call('ZSCORE', LIMITS, owner) or 1), token = '0',
+    return {state = owner == CLOSED and 'closed' or cools and 'cooldown' or 'held', limit = tonumber(call('ZSCORE', LIMITS, owner) or 1), token = '0',
             since = now, ttl = 0, min_hold = 0, responsive = cools and '0' or '2', words = '', entries = '0=' .. ends,
             record = found[3] or '', stamp = tonumber(found[4] or 0)}
   end
@@ -65,7 +65,8 @@ function s.store_line(owner, line, ends, stamp, is_new)
   s.note_stamp(owner, stamp)
 end
 
--- A holder as replies have it: owner state limit token since held left entries responsive record ttl slot.
+-- A holder as replies have it: owner state limit token since held left entries responsive record ttl slot. The owner of a
+-- closure is its id.
 function s.describe(owner, ends)
   local line = s.read_line(owner)
   local entries = 1
@@ -73,17 +74,34 @@ function s.describe(owner, ends)
     entries = 0
     for _ in pairs(s.live_entries(line)) do entries = entries + 1 end
   end
-  return {string.sub(owner, 1, 1) == '~' and string.sub(owner, 2) or owner, line.state, line.limit, tonumber(line.token),
+  local shown = string.sub(owner, 1, 1) == '~' and string.sub(owner, 2) or owner
+  if owner == CLOSED then shown = s.line_word(line, 'id') or '' end
+  return {shown, line.state, line.limit, tonumber(line.token),
           line.since, now - line.since, ends - now, entries, line.responsive, line.record, line.ttl,
           line.words ~= '' and s.slot_of(line) or 0}
+end
+
+-- Until when the lock is closed; nil where it is open.
+function s.closed_until()
+  if s.lone or s.n_holders == 0 or s.n_holders == 1 and not s.holders_moved and s.first_holder ~= CLOSED then return nil end
+  local ends = tonumber(call('ZSCORE', HOLDERS, CLOSED) or 0)
+  return ends > now and ends or nil
 end
 
 -- One live holder, or false.
 function s.some_holder()
   if s.n_holders == 0 then return false end
-  if s.first_end > now and (s.lone or not s.holders_moved) then return s.describe(s.first_holder, s.first_end) end
+  if s.first_end > now and s.first_holder ~= CLOSED and (s.lone or not s.holders_moved) then
+    return s.describe(s.first_holder, s.first_end)
+  end
   if s.lone then return false end
-  local owner, ends = unpack(call('ZRANGEBYSCORE', HOLDERS, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1))
-  return owner and s.describe(owner, tonumber(ends)) or false
+  local two = call('ZRANGEBYSCORE', HOLDERS, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 2)
+  local at = two[1] == CLOSED and 3 or 1
+  return two[at] and s.describe(two[at], tonumber(two[at + 1])) or false
 end
 
+-- Why the lock is not granted now: it is closed, to one that does not pass, or held.
+function s.obstacle(passes)
+  local ends = not passes and s.closed_until()
+  return ends and s.describe(CLOSED, ends) or s.some_holder()
+end

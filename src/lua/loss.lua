@@ -9,7 +9,7 @@ function s.loss_reason(owner, entry, token, limit, greatest, end_kind)
   local since = tonumber(limit == 1 and meta.grant or meta.exclusive)
   if since > token then return 'taken' end
   if not end_kind and tonumber(meta.grant) >= token and tonumber(meta.created) <= token then return 'deleted' end
-  if not s.fits(limit) then return 'full' end
+  if not s.fits(limit, true) then return 'full' end
   return nil
 end
 

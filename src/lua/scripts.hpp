@@ -18,6 +18,7 @@ extern const Script force_unlock;
 extern const Script inspect;
 extern const Script wake;
 extern const Script forget;
+extern const Script closure;
 
 // Tries the commands of the native scripts; returns those that failed.
 extern const Script probe;

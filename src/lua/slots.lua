@@ -9,8 +9,10 @@ function s.used_slots()
     s.slots_used[s.slot_of(s.lone)] = true
     return s.slots_used
   end
-  local fields = s.n_holders > 0 and call('ZRANGE', HOLDERS, 0, -1) or {}
-  for i, owner in ipairs(fields) do fields[i] = '+' .. owner end
+  local fields = {}
+  for _, owner in ipairs(s.n_holders > 0 and call('ZRANGE', HOLDERS, 0, -1) or {}) do
+    if owner ~= CLOSED then fields[#fields + 1] = '+' .. owner end
+  end
   local lines = #fields > 0 and call('HMGET', WHO, unpack(fields)) or {}
   for i = 1, #fields do
     s.slots_used[lines[i] and tonumber(string.match(lines[i], ' slot=(%d+)') or 0) or 'unknown'] = true
@@ -25,10 +27,15 @@ function s.with_slot(line_words, slot)
 end
 
 -- Whether one more holder with this limit stays within the limits of all holders, its own included. The slot of a holder
--- whose line was deleted is known once it has renewed.
-function s.fits(limit)
+-- whose line was deleted is known once it has renewed. A closure does not count for one that passes it.
+function s.fits(limit, passes)
   if s.n_holders == 0 then return true end
-  local least = s.lone and s.lone.limit or tonumber(call('ZRANGE', LIMITS, 0, 0, 'WITHSCORES')[2] or limit)
-  return s.n_holders + 1 <= math.min(limit, least) and not (s.is_numbered(limit) and s.used_slots().unknown)
+  local others, least = s.n_holders, s.lone and s.lone.limit
+  if not least then
+    local two = call('ZRANGE', LIMITS, 0, 1, 'WITHSCORES')
+    local closed = passes and s.closed_until()
+    if closed then others = others - 1 end
+    least = tonumber(two[closed and two[1] == CLOSED and 4 or 2] or limit)
+  end
+  return others + 1 <= math.min(limit, least) and not (s.is_numbered(limit) and s.used_slots().unknown)
 end
-

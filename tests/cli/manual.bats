@@ -59,6 +59,9 @@ tried_in() {
 --done-exit-code cli/once.bats
 --supersede cli/supersede.bats
 --superseded-exit-code cli/supersede.bats
+--while-closed cli/close.bats
+--for cli/close.bats
+--until cli/close.bats
 --no-reentrant cli/reentry.bats
 --wait-descendants cli/wait_descendants.bats
 --contain supervision/contain_test.py

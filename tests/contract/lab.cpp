@@ -45,6 +45,7 @@ MutatedScripts::MutatedScripts(const std::vector<Mutation>& mutations) {
   force_unlock_ = mutate(lua::force_unlock, mutations, applied);
   inspect_ = mutate(lua::inspect, mutations, applied);
   forget_ = mutate(lua::forget, mutations, applied);
+  closure_ = mutate(lua::closure, mutations, applied);
   all_applied_ = std::find(applied.begin(), applied.end(), false) == applied.end();
 }
 
@@ -70,7 +71,8 @@ std::string MutatedScripts::mutate(const lua::Script& script,
 redis::Scripts MutatedScripts::scripts() const {
   constexpr std::string_view kUnknown = "0000000000000000000000000000000000000000";
   return {{kUnknown, acquire_},      {kUnknown, renew_},   {kUnknown, release_},
-          {kUnknown, force_unlock_}, {kUnknown, inspect_}, {kUnknown, forget_}};
+          {kUnknown, force_unlock_}, {kUnknown, inspect_}, {kUnknown, forget_},
+          {kUnknown, closure_}};
 }
 
 Lab::Lab(const std::vector<Mutation>& mutations)
@@ -139,6 +141,7 @@ lock::AcquireCall Lab::call(char letter, const Ask& ask) const {
   call.asked = ask.asked;
   call.record = ask.record.empty() ? std::string("record of ") + letter : ask.record;
   call.history_rows = ask.history_rows;
+  call.while_closed = ask.while_closed;
   return call;
 }
 
@@ -189,6 +192,16 @@ lock::ReleaseReply Lab::ends(char letter, const lock::OnceResult& result,
 
 lock::Forgotten Lab::forget(std::optional<std::string> key, lock::Token through) {
   return value_or_fail(drive(store_.forget({name_, std::move(key), through})));
+}
+
+lock::ClosureReply Lab::close(const std::string& id, Millis length,
+                              const std::optional<std::string>& seen) {
+  return value_or_fail(
+      drive(store_.set_closure({name_, id, seen, {now_ms_}, length, "who closed it"})));
+}
+
+lock::ClosureReply Lab::open(const std::optional<std::string>& seen) {
+  return value_or_fail(drive(store_.set_closure({name_, {}, seen, {}, {}, "who opened it"})));
 }
 
 std::vector<lock::HistoryRow> Lab::history() {

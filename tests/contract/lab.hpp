@@ -37,7 +37,7 @@ class MutatedScripts {
   std::string mutate(const lua::Script& script, const std::vector<Mutation>& mutations,
                      std::vector<bool>& applied) const;
   bool all_applied_ = true;
-  std::string acquire_, renew_, release_, force_unlock_, inspect_, forget_;
+  std::string acquire_, renew_, release_, force_unlock_, inspect_, forget_, closure_;
 };
 
 struct Ask {
@@ -57,6 +57,7 @@ struct Ask {
   std::optional<lock::Supersede> supersede{};
   Millis asked{0};          // how long ago it first asked; with once
   lock::Token forgotten{};  // with once, as to a server of a quorum
+  bool while_closed = false;
 };
 
 // One lock "job" on a server emptied for the case.
@@ -75,6 +76,10 @@ class Lab {
   lock::ReleaseReply ends(char owner, const lock::OnceResult& result,
                           const std::string& ended = {});
   lock::Forgotten forget(std::optional<std::string> key = {}, lock::Token through = {});
+  // By one who saw the closure with the id SEEN, or none.
+  lock::ClosureReply close(const std::string& id, Millis length,
+                           const std::optional<std::string>& seen = {});
+  lock::ClosureReply open(const std::optional<std::string>& seen);
   std::vector<lock::HistoryRow> history();
   lock::CancelReply cancel(char owner, lock::CancelHow how = lock::CancelHow::cancelled);
   // As a client of a quorum does: cancels what an attempt took, with the ticket to keep or 0.

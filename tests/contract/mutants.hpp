@@ -26,6 +26,9 @@ const std::vector<Mutant>& once_end_mutants();
 // Of the rules for slots, and for what supersedes others.
 const std::vector<Mutant>& slot_mutants();
 
+// Of the rules for closures.
+const std::vector<Mutant>& closure_mutants();
+
 // The cases of each file.
 const std::vector<NamedCase>& end_cases();
 const std::vector<NamedCase>& mode_cases();
@@ -41,5 +44,6 @@ const std::vector<NamedCase>& supersede_cases();
 const std::vector<NamedCase>& once_memory_cases();
 const std::vector<NamedCase>& once_end_cases();
 const std::vector<NamedCase>& key_cases();
+const std::vector<NamedCase>& closure_cases();
 
 }  // namespace rlock::contract

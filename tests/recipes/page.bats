@@ -130,3 +130,27 @@ begin_recipe() {
   RLOCK_URL=local:$here/repository/.git/rlock run -0 rlock history --json port-8080
   [ "$(jq '.runs | length' <<<"$output")" -eq 2 ] || fail "$output"
 }
+
+@test "a freeze: what runs ends, nothing else begins but what passes, and the end lets the others run" {
+  local job freeze waiter
+  job=$(recipe "FREEZE OF AN ENVIRONMENT")
+  freeze=$(recipe "FREEZE OF AN ENVIRONMENT" 2)
+  program deploy.sh 'echo deployed >>ran'
+  program hotfix.sh 'echo fixed >>ran'
+  run -0 sh -c "$job"
+  hold prod -s
+  start sh -c "$freeze"
+  local freezing=$!
+  closed() { [ "$(rlock status --json prod | jq -r '.locks[0].closed.reason')" = "release freeze" ]; }
+  eventually closed
+  start sh -c "$job"
+  waiter=$!
+  eventually waiting 1 prod
+  let_go prod
+  ends_with 0 "$freezing"
+  run -0 sh -c "$(recipe "FREEZE OF AN ENVIRONMENT" 3 | head -n 1)"
+  [ "$(tr '\n' ' ' <ran)" = "deployed fixed " ] || fail "$(cat ran)"
+  run -0 sh -c "$(recipe "FREEZE OF AN ENVIRONMENT" 3 | tail -n 1)"
+  ends_with 0 "$waiter"
+  [ "$(tr '\n' ' ' <ran)" = "deployed fixed deployed " ] || fail "$(cat ran)"
+}

@@ -93,6 +93,7 @@ void check_success(const CheckSettings& settings, const lock::Snapshot& lock, Fi
                                       " (at most " + util::format_duration(*settings.within) + ")");
 }
 
+// A closure excuses what is missing because of it: a success, and an end of the wait.
 Findings findings_of(const CheckSettings& settings, const lock::Snapshot& lock) {
   Findings findings;
   const Verdict lesser = settings.critical ? Verdict::critical : Verdict::warning;
@@ -101,7 +102,8 @@ Findings findings_of(const CheckSettings& settings, const lock::Snapshot& lock) 
     findings.add(lesser, what + util::format_duration(length) + " (at most " +
                              util::format_duration(*most) + ")");
   };
-  check_success(settings, lock, findings);
+  const bool closed = is_closed(lock);
+  if (!closed) check_success(settings, lock, findings);
   if (last_run_failed(lock)) {
     const uint64_t times = lock.failures_in_a_row;
     const lock::Failure& last = *lock.last_failure;
@@ -129,7 +131,7 @@ Findings findings_of(const CheckSettings& settings, const lock::Snapshot& lock) 
                              (is_gone(record) ? "is dead" : "may be dead"));
   }
   longer("held for ", longest_hold(lock), settings.max_held);
-  longer("the first waiter has waited for ", longest_wait(lock), settings.max_wait);
+  if (!closed) longer("the first waiter has waited for ", longest_wait(lock), settings.max_wait);
   if (settings.max_waiters && lock.live_waiters > *settings.max_waiters) {
     findings.add(lesser, std::to_string(lock.live_waiters) + " wait (at most " +
                              std::to_string(*settings.max_waiters) + ")");
@@ -141,6 +143,8 @@ Findings findings_of(const CheckSettings& settings, const lock::Snapshot& lock) 
 std::string summary(const LockView& view) {
   const lock::Snapshot& lock = *view.snapshot;
   std::string text(to_string(state_of(lock)));
+  if (is_closed(lock))
+    text = (lock.holders.empty() ? "" : text + ", ") + closure_phrase(*lock.closure);
   if (!lock.last_success) return text + "; no run has succeeded yet";
   const lock::Success& last = *lock.last_success;
   const std::string who = who_text(decode_record(last.record));

@@ -19,6 +19,8 @@ int release_command(const Invocation& invocation);
 int status_command(const Invocation& invocation);
 int queue_command(const Invocation& invocation);
 int force_unlock_command(const Invocation& invocation);
+int close_command(const Invocation& invocation);
+int open_command(const Invocation& invocation);
 int watch_command(const Invocation& invocation);
 int history_command(const Invocation& invocation);
 int forget_command(const Invocation& invocation);

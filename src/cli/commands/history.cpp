@@ -47,7 +47,7 @@ std::string text_of(const HistorySettings& settings, const History& history,
   const std::string& name = settings.name->text();
   if (choices.has(Opt::json)) return history_json(*settings.name, history);
   if (choices.has(Opt::quiet)) return {};
-  if (history.runs.empty() && !history.skips) {
+  if (history.runs.empty() && !history.skips && history.closings.empty()) {
     return "no runs of " + in_quotes(name) + " are recorded\n";
   }
   return history_table(lines_of(name, history), NameColumn::hidden, line_width(STDOUT_FILENO));

@@ -64,16 +64,19 @@ Result<QueueSettings> queue_settings(const Invocation& invocation) {
 }
 
 int list_queue(const QueueSettings& settings, Session& session, const Choices& choices) {
-  auto waiters = inspect_waiters(session, settings.lock());
+  auto queue = inspect_queue(session, settings.lock());
   const std::string& name = settings.lock().text();
-  if (!waiters) return fail(waiters.error(), choices, {name});
+  if (!queue) return fail(queue.error(), choices, {name});
+  const auto& waiters = queue->waiters;
   if (choices.has(Opt::json)) {
-    return print_result(queue_json(settings.lock(), *waiters, std::nullopt, session.servers()));
+    return print_result(queue_json(settings.lock(), waiters, std::nullopt, session.servers()));
   }
   if (choices.has(Opt::quiet)) return kSuccess;
-  return print_result(waiters->empty()
-                          ? "nobody is waiting for " + in_quotes(name) + "\n"
-                          : queue_table(*waiters, line_width(STDOUT_FILENO), session.servers()));
+  const std::string closed =
+      queue->closure ? in_quotes(name) + " is " + closure_phrase(*queue->closure) + "\n" : "";
+  return print_result(closed + (waiters.empty() ? "nobody is waiting for " + in_quotes(name) + "\n"
+                                                : queue_table(waiters, line_width(STDOUT_FILENO),
+                                                              session.servers())));
 }
 
 // The queue of a lock whose first waiters have been read.

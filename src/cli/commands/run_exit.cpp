@@ -86,10 +86,12 @@ class ExitVisitor {
   }
 
   RunExit operator()(const lock::Busy& busy) const {
+    const bool closed = busy.holder && busy.holder->state == lock::HolderState::closed;
     return {context_.conflict_code,
             {},
             Severity::notice,
-            lock_at(context_) + " is busy: " + holder_phrase(busy.holder) + see_status()};
+            lock_at(context_) + (closed ? " is " : " is busy: ") + holder_phrase(busy.holder) +
+                see_status()};
   }
 
   RunExit operator()(const lock::TimedOut& late) const {

@@ -125,18 +125,26 @@ Result<std::optional<Session>> find_external(const Session& session, const lock:
   return std::optional<Session>();
 }
 
-Result<std::vector<lock::Waiter>> inspect_waiters(Session& session, const lock::LockName& name) {
+Result<lock::Snapshot> inspect_queue(Session& session, const lock::LockName& name) {
   lock::InspectCall call{name};
   call.holders_page = 0;
-  std::vector<lock::Waiter> waiters;
+  auto next_page = [&] { return session.ask([&](auto& store) { return store.inspect(call); }); };
   ListingBudget budget(session);
-  while (true) {
-    TRY(auto page, session.ask([&](auto& store) { return store.inspect(call); }));
-    TRY_STATUS(budget.spend(page.waiters));
-    std::move(page.waiters.begin(), page.waiters.end(), std::back_inserter(waiters));
-    if (!page.more_waiters) return waiters;
+  TRY(auto all, next_page());
+  TRY_STATUS(budget.spend(all.waiters));
+  while (all.more_waiters) {
     call.waiters_from += call.waiters_page;
+    TRY(auto page, next_page());
+    TRY_STATUS(budget.spend(page.waiters));
+    std::move(page.waiters.begin(), page.waiters.end(), std::back_inserter(all.waiters));
+    all.more_waiters = page.more_waiters;
   }
+  return all;
+}
+
+Result<std::vector<lock::Waiter>> inspect_waiters(Session& session, const lock::LockName& name) {
+  TRY(auto all, inspect_queue(session, name));
+  return std::move(all.waiters);
 }
 
 namespace {

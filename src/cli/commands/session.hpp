@@ -69,7 +69,8 @@ std::vector<Result<lock::Snapshot>> inspect_first_waiter(Session& session,
 // has the shape of a lock and expires. Nothing if it is not, or if this user may not read the key.
 Result<std::optional<Session>> find_external(const Session& session, const lock::LockName& name);
 
-// All waiters, in the order of the queue.
+// All waiters, in the order of the queue. inspect_queue: with the closure, and without holders.
+Result<lock::Snapshot> inspect_queue(Session& session, const lock::LockName& name);
 Result<std::vector<lock::Waiter>> inspect_waiters(Session& session, const lock::LockName& name);
 
 // The names of the locks under the prefix, sorted, each once: of all, or of those that are held or

@@ -16,6 +16,8 @@ inline constexpr unsigned kStatus = bit(CommandId::status);
 inline constexpr unsigned kQueue = bit(CommandId::queue);
 inline constexpr unsigned kWatch = bit(CommandId::watch);
 inline constexpr unsigned kForce = bit(CommandId::force_unlock);
+inline constexpr unsigned kClose = bit(CommandId::close);
+inline constexpr unsigned kOpen = bit(CommandId::open);
 inline constexpr unsigned kHistory = bit(CommandId::history);
 inline constexpr unsigned kForget = bit(CommandId::forget);
 inline constexpr unsigned kMetrics = bit(CommandId::metrics);
@@ -25,7 +27,7 @@ inline constexpr unsigned kConfig = bit(CommandId::config);
 inline constexpr unsigned kLocal = bit(CommandId::local);
 inline constexpr unsigned kCompletion = bit(CommandId::completion);
 inline constexpr unsigned kEvery = kRun | kAcquire | kRenew | kRelease | kStatus | kQueue | kWatch |
-                                   kForce | kHistory | kForget | kMetrics | kCheck | kDoctor |
-                                   kConfig | kLocal | kCompletion;
+                                   kForce | kClose | kOpen | kHistory | kForget | kMetrics |
+                                   kCheck | kDoctor | kConfig | kLocal | kCompletion;
 
 }  // namespace rlock::cli

@@ -135,6 +135,32 @@ inline constexpr CommandRow kCommands[] = {
               "75 if --owner or --token no longer match; nothing was changed.",
      .examples = "rlock force-unlock deploy\n"
                  "rlock force-unlock deploy --token 1763690000123456 --reason 'host is gone'"},
+    {.id = CommandId::close,
+     .name = "close",
+     .usage = "close [options] NAME...",
+     .summary = "grant a lock to nobody for some time",
+     .about =
+         "Closes each lock NAME until a time: nobody is granted it. Who holds it goes on, as do "
+         "nested runs, and rlock lists them. Who waits keeps the place in the queue; who comes "
+         "joins the queue, or is refused if it does not wait. rlock run has an option to pass. "
+         "NAME may be a pattern, as for status: it closes the locks that exist now. Closing a "
+         "closed lock again replaces the time and the reason.\n"
+         "A closure is data of the server: if the server loses it, the lock is open.\n"
+         "Exit status: 0. 64 without --for or --until. 69 if no server answered: the lock may be "
+         "closed. 75 if somebody holds the lock after the time of --wait, or if somebody else "
+         "closed or opened it at the same moment.",
+     .examples = "rlock close deploy --for 2h --reason 'database upgrade'\n"
+                 "rlock close 'prod-*' --until 18:00\n"
+                 "rlock close deploy --for 2h -w 10m && ./upgrade; rlock open deploy"},
+    {.id = CommandId::open,
+     .name = "open",
+     .usage = "open [options] NAME...",
+     .summary = "open a lock that close has closed",
+     .about = "Opens each lock NAME before the end of its closure: the first in the queue gets it. "
+              "NAME may be a pattern, as for status.\n"
+              "Exit status: 0, also if NAME is open. 75 if somebody else closed or opened it at "
+              "the same moment.",
+     .examples = "rlock open deploy"},
     {.id = CommandId::history,
      .name = "history",
      .usage = "history [options] [NAME]",

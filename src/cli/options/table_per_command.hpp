@@ -108,6 +108,22 @@ inline constexpr PerCommandText kPerCommandTexts[] = {
      kForce,
      {.help = "free text that the holder and rlock history report",
       .manual = "Use it to say why the lock was broken."}},
+    {Opt::wait,
+     kClose,
+     {.help =
+          "when it is closed, wait at most this long until nobody holds the lock, then exit with "
+          "75",
+      .fallback = "do not wait",
+      .manual = "Use it to begin work that nobody may run beside. The lock stays closed also if "
+                "somebody holds it after this time."}},
+    {Opt::reason,
+     kClose,
+     {.help = "free text shown to others, at most 200 bytes",
+      .manual = "Who waits for the lock, and who is refused, sees it."}},
+    {Opt::reason,
+     kOpen,
+     {.help = "free text that rlock history reports, at most 200 bytes",
+      .manual = "Use it to say why the lock was opened before its time."}},
     {Opt::quiet, kStatus, {.help = "print nothing: the exit code shows whether NAME is held"}},
     {Opt::quiet, kRun, {.help = "print only errors; a skipped run is not an error"}},
 };

@@ -27,7 +27,7 @@ inline constexpr OptionRow kRunOptions[] = {
                "lock; --max-run limits how long the command runs. If the server fails while rlock "
                "waits, rlock tries to reconnect until this time is over; without this option it "
                "tries for 60 s and then exits with 69.",
-     .commands = kRun | kAcquire,
+     .commands = kRun | kAcquire | kClose,
      .common = true},
     {.id = Opt::conflict_exit_code,
      .letter = 'E',
@@ -215,6 +215,16 @@ inline constexpr OptionRow kRunOptions[] = {
      .fallback = "75",
      .help = "if a newer waiter has replaced this one (--supersede), exit with N (0-255)",
      .manual = "Do not try again after this code: the newer one does the work.",
+     .commands = kRun | kAcquire},
+    {.id = Opt::while_closed,
+     .name = "while-closed",
+     .help = "get the lock also while it is closed (rlock close)",
+     .manual =
+         "Use it for what must run during a freeze, such as an urgent fix. While the lock is "
+         "closed "
+         "such "
+         "a run waits only for who holds the lock, and for those with this option that came before "
+         "it. This option works with one server only. See CLOSING.",
      .commands = kRun | kAcquire},
     {.id = Opt::no_reentrant,
      .name = "no-reentrant",

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <ctime>
+#include <tuple>
 
 #include "util/duration.hpp"
 #include "util/number.hpp"
@@ -44,6 +46,41 @@ Result<std::optional<Millis>> duration_choice(const Choices& choices, Opt id) {
     return Error{ErrorKind::usage, shown_name(id) + ": " + util::printable(value.error().text)};
   }
   return std::optional(*value);
+}
+
+Result<Millis> time_left(Opt id, const std::string& text, int64_t now) {
+  constexpr const char* kDates[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M"};
+  const time_t present = now / 1000;
+  tm today{};
+  localtime_r(&present, &today);
+  const bool utc = text.ends_with('Z');
+  const std::string digits = text.substr(0, text.size() - (utc ? 1 : 0));
+  auto parse = [&](const char* form) -> std::optional<tm> {
+    tm date{};
+    const char* end = strptime(digits.c_str(), form, &date);
+    return end != nullptr && *end == '\0' ? std::optional(date) : std::nullopt;
+  };
+  std::optional<tm> date;
+  if (auto hour = utc ? std::nullopt : parse("%H:%M")) {
+    date = today;
+    date->tm_hour = hour->tm_hour;
+    date->tm_min = hour->tm_min;
+    date->tm_sec = 0;
+    const bool passed =
+        std::tie(date->tm_hour, date->tm_min) <= std::tie(today.tm_hour, today.tm_min);
+    if (passed) ++date->tm_mday;
+  }
+  for (const char* form : kDates) {
+    if (!date) date = parse(form);
+  }
+  if (!date) {
+    return usage(shown_name(id) +
+                 ": not a time such as 18:00 or 2026-11-24T06:00:00Z: " + quoted_word(text));
+  }
+  date->tm_isdst = -1;
+  const int64_t end = utc ? timegm(&*date) : mktime(&*date);
+  if (end * 1000 <= now) return usage(shown_name(id) + " " + quoted_word(text) + " has passed");
+  return Millis(end * 1000 - now);
 }
 
 Result<std::optional<uint64_t>> number_choice(const Choices& choices, Opt id, uint64_t most) {

@@ -25,6 +25,10 @@ std::string quoted_word(std::string_view word);
 
 Result<std::optional<Millis>> duration_choice(const Choices& choices, Opt id);
 
+// From now on, in ms since 1970, until the TIME of an option: `18:00`, which is the next one,
+// `2026-11-24T06:00`, with seconds or without; with a Z at the end in UTC.
+Result<Millis> time_left(Opt id, const std::string& text, int64_t now);
+
 // Tokens are exact as JSON integers.
 inline constexpr uint64_t kGreatestToken = (uint64_t{1} << 53) - 1;
 

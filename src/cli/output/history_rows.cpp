@@ -17,6 +17,7 @@ std::optional<int> number_after(std::string_view label, std::string_view text) {
 }
 
 int64_t start_of(const HistoryLine& line) {
+  if (line.closing) return line.closing->at.ms;
   return line.run ? line.run->since.ms : line.skips->first.ms;
 }
 
@@ -36,6 +37,10 @@ History to_history(const std::vector<lock::HistoryRow>& rows, uint64_t most) {
       history.runs.push_back({*run});
       continue;
     }
+    if (const auto* closing = std::get_if<lock::Closing>(&row)) {
+      history.closings.push_back(*closing);
+      continue;
+    }
     auto& runs = history.runs;
     auto& target = runs.empty() ? history.skips : runs.back().skips;
     target = std::get<lock::Skips>(row);
@@ -49,6 +54,9 @@ std::vector<HistoryLine> lines_of(const std::string& name, const History& histor
   for (const RunWithSkips& entry : history.runs) {
     lines.push_back({name, entry.run, entry.skips});
   }
+  for (const lock::Closing& closing : history.closings) {
+    lines.push_back({name, std::nullopt, std::nullopt, closing});
+  }
   return lines;
 }
 
@@ -57,6 +65,7 @@ std::vector<HistoryLine> by_start(const std::vector<HistoryLine>& lines) {
   for (const HistoryLine& line : lines) {
     if (line.run) rows.push_back({line.name, line.run, std::nullopt});
     if (line.skips) rows.push_back({line.name, std::nullopt, line.skips});
+    if (line.closing) rows.push_back(line);
   }
   sort_by_start(rows);
   return rows;

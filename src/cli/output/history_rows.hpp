@@ -20,17 +20,19 @@ struct RunWithSkips {
 struct History {
   std::optional<lock::Skips> skips{};  // since the end of the last run
   std::vector<RunWithSkips> runs{};
+  std::vector<lock::Closing> closings{};
 };
 
 // At most `most` runs of `rows`, which the server sends newest first.
 History to_history(const std::vector<lock::HistoryRow>& rows, uint64_t most);
 
-// A line of the history of one lock or of many: a run with the skips before its end, or the skips
-// since the last run.
+// A line of the history of one lock or of many: a run with the skips before its end, the skips
+// since the last run, or a closing.
 struct HistoryLine {
   std::string name;
   std::optional<lock::Run> run{};
   std::optional<lock::Skips> skips{};
+  std::optional<lock::Closing> closing{};
 };
 std::vector<HistoryLine> lines_of(const std::string& name, const History& history);
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/output/exit_code.hpp"
+#include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/timestamp.hpp"
 
@@ -120,6 +121,19 @@ Json quorum_json(const lock::Snapshot& snapshot) {
           {"partial", quorum_holders_json(snapshot.partial)}};
 }
 
+// Over a quorum: on how many servers.
+Json closure_json(const lock::Snapshot& snapshot) {
+  const lock::Holder& closure = *snapshot.closure;
+  const Record by = decode_record(closure.record);
+  Json json{{"until", time_or_null(end_of_closure(closure))},
+            {"left_ms", closure.left.count()},
+            {"by", who_text(by)},
+            {"reason", or_null(by.reason)},
+            {"id", closure.owner}};
+  if (snapshot.servers > 1) json["servers"] = closure.servers;
+  return json;
+}
+
 Json failed_lock_json(const LockView& lock) {
   return {{"name", lock.name},
           {"state", Json()},
@@ -172,6 +186,7 @@ Json lock_json(const LockView& lock) {
             {"waiters", native ? Json(snapshot.live_waiters) : Json()},
             {"format", to_string(lock.format)},
             {"known", is_known(lock)}};
+  if (snapshot.closure) json["closed"] = closure_json(snapshot);
   if (native && snapshot.known) {
     json["last_success"] = last_success_json(snapshot.last_success);
     json["last_failure"] = last_failure_json(snapshot);
@@ -230,6 +245,22 @@ Json forced_json(const std::string& note) {
           {"user", or_null(by.user)},
           {"reason", or_null(by.reason)},
           {"at", or_null(by.at)}};
+}
+
+// Without an end where it was opened.
+Json closing_json(const lock::Closing& closing) {
+  const Record by = decode_record(closing.record);
+  return {{"at", time_or_null(closing.at)},
+          {"until", time_or_null(closing.until)},
+          {"host", or_null(by.host)},
+          {"user", or_null(by.user)},
+          {"reason", or_null(by.reason)}};
+}
+
+Json closings_json(const std::vector<lock::Closing>& closings) {
+  Json list = Json::array();
+  for (const lock::Closing& closing : closings) list.push_back(closing_json(closing));
+  return list;
 }
 
 Json run_json(const lock::Run& run, const std::optional<lock::Skips>& skips) {
@@ -316,21 +347,29 @@ std::string history_json(const lock::LockName& name, const History& history) {
   return line({{"schema", kSchema},
                {"name", name.text()},
                {"runs", std::move(runs)},
-               {"skips", skips_json(history.skips)}});
+               {"skips", skips_json(history.skips)},
+               {"closings", closings_json(history.closings)}});
 }
 
 std::string history_json(const std::vector<HistoryLine>& lines) {
   Json runs = Json::array();
   Json since = Json::array();
+  Json closings = Json::array();
   for (const HistoryLine& entry : lines) {
     Json row{{"name", entry.name}};
+    if (entry.closing) {
+      row.update(closing_json(*entry.closing));
+      closings.push_back(std::move(row));
+      continue;
+    }
     row.update(entry.run ? run_json(*entry.run, entry.skips) : skips_json(entry.skips));
     (entry.run ? runs : since).push_back(std::move(row));
   }
   return line({{"schema", kSchema},
                {"name", Json()},
                {"runs", std::move(runs)},
-               {"skipped_since", std::move(since)}});
+               {"skipped_since", std::move(since)},
+               {"closings", std::move(closings)}});
 }
 
 std::string change_json(const Change& change, lock::ServerTime time) {
@@ -361,7 +400,9 @@ std::string error_json(const Error& error, const Subject& subject, const ErrorDe
              {"message", error.text}};
   if (subject.lock) inner["lock"] = *subject.lock;
   if (subject.owner) inner["owner"] = *subject.owner;
-  if (details.holder) inner["holder"] = holder_json(*details.holder);
+  if (details.holder && details.holder->state != lock::HolderState::closed) {
+    inner["holder"] = holder_json(*details.holder);
+  }
   return line({{"schema", kSchema}, {"error", std::move(inner)}});
 }
 

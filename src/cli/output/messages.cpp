@@ -46,8 +46,21 @@ std::string in_quotes(std::string_view text) {
   return out += '"';
 }
 
+lock::ServerTime end_of_closure(const lock::Holder& closure) {
+  return {closure.since.ms + (closure.held + closure.left).count()};
+}
+
+std::string closure_phrase(const lock::Holder& closure) {
+  const Record by = decode_record(closure.record);
+  const std::string who = who_text(by);
+  return "closed until " + utc_time(end_of_closure(closure)) +
+         (who.empty() ? "" : " by " + util::shortened(who, 60)) +
+         (by.reason && !by.reason->empty() ? ": " + clipped(*by.reason, 200) : "");
+}
+
 std::string holder_phrase(const lock::Holder& holder, TimeStyle style,
                           std::optional<Millis> usual) {
+  if (holder.state == lock::HolderState::closed) return closure_phrase(holder);
   if (holder.state == lock::HolderState::cooldown) {
     return "in its cool-down (--min-hold) for another " + util::format_duration(holder.left);
   }

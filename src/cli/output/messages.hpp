@@ -20,6 +20,12 @@ enum class TimeStyle { duration, start };
 std::string holder_phrase(const lock::Holder& holder, TimeStyle style,
                           std::optional<Millis> usual = {});
 
+// `closed until 2026-11-23T16:00:00Z by ann@ops1: database upgrade`
+std::string closure_phrase(const lock::Holder& closure);
+
+// When a closure ends, by the server's clock.
+lock::ServerTime end_of_closure(const lock::Holder& closure);
+
 // `alice@web1, usually 4m, about 2m left`; empty where nothing is known of what to expect.
 std::string brief_holder_phrase(const lock::Holder& holder, std::optional<Millis> usual);
 

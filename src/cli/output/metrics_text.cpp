@@ -55,6 +55,8 @@ const std::vector<Metric>& metrics() {
   static const std::vector<Metric> all{
       {"rlock_holders", "gauge", "Holders of the lock, cool-downs included.",
        [](const lock::Snapshot& lock) { return std::to_string(lock.live_holders); }},
+      {"rlock_closed", "gauge", "Whether the lock is closed.",
+       [](const lock::Snapshot& lock) { return std::string(is_closed(lock) ? "1" : "0"); }},
       {"rlock_waiters", "gauge", "Clients that wait for the lock.",
        [](const lock::Snapshot& lock) { return std::to_string(lock.live_waiters); }},
       {"rlock_oldest_wait_seconds", "gauge", "How long the first waiter has waited.",

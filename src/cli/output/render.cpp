@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/table.hpp"
 #include "cli/output/timestamp.hpp"
@@ -49,6 +50,10 @@ std::string held_text(const lock::Holder& holder) {
   return holder.since.ms == 0 ? "-" : util::format_duration(holder.held);
 }
 
+std::string until_text(const lock::Holder& closure) {
+  return "closed for another " + util::format_duration(closure.left);
+}
+
 // Only the native format has a queue.
 std::string waiting_count(const LockView& lock) {
   bool native = lock.format == redis::Format::native;
@@ -64,6 +69,14 @@ void add_lock(Table& table, const LockView& lock) {
   const lock::Snapshot& snapshot = *lock.snapshot;
   std::string state(to_string(state_of(snapshot)));
   std::string waiting = waiting_count(lock);
+  const std::string closed =
+      snapshot.closure ? "[" + until_text(*snapshot.closure) + "] " : std::string();
+  if (snapshot.holders.empty() && snapshot.closure) {
+    const Record by = decode_record(snapshot.closure->record);
+    table.add({lock.name, state, who_or_dash(by), "-", held_text(*snapshot.closure), waiting,
+               closed + command_and_reason(by)});
+    return;
+  }
   if (snapshot.holders.empty()) {
     table.add({lock.name, state, "-", "-", "-", waiting, ""});
     return;
@@ -74,7 +87,7 @@ void add_lock(Table& table, const LockView& lock) {
   std::string who = who_or_dash(record);
   if (snapshot.holders.size() > 1) who += " +" + std::to_string(snapshot.holders.size() - 1);
   table.add({lock.name, state, who, pid_text(record), held_text(holder), waiting,
-             remark(holder) + command_and_reason(record)});
+             closed + remark(holder) + command_and_reason(record)});
 }
 
 std::string holder_text(const Record& record) {
@@ -129,6 +142,17 @@ std::string quorum_details(const lock::Snapshot& snapshot, size_t width) {
         std::to_string(holder.servers) + of + " servers, too few to hold the lock");
   }
   for (const lock::SilentServer& server : snapshot.silent) add("silent   " + server.why);
+  return text;
+}
+
+// `until 2026-…Z by ann@ops1: upgrade; on 3 of 5 servers`
+std::string closure_text(const lock::Snapshot& snapshot) {
+  const lock::Holder& closure = *snapshot.closure;
+  std::string text = closure_phrase(closure).substr(std::string_view("closed ").size());
+  if (closure.servers < snapshot.servers) {
+    text += "; on " + std::to_string(closure.servers) + " of " + std::to_string(snapshot.servers) +
+            " servers";
+  }
   return text;
 }
 
@@ -203,6 +227,13 @@ Cells skip_cells(const lock::Skips& skips) {
   return {time_or_dash(skips.first), skips.count > 1 ? span(skips.first, skips.last) : "-",
           skips_text(skips), who_or_dash(record),
           skips_remark(skips) + record.command.value_or("")};
+}
+
+Cells closing_cells(const lock::Closing& closing) {
+  const Record by = decode_record(closing.record);
+  const bool opened = closing.until.ms == 0;
+  return {time_or_dash(closing.at), opened ? "-" : span(closing.at, closing.until),
+          opened ? "opened" : "closed", who_or_dash(by), by.reason.value_or("")};
 }
 
 Cells waiter_cells(const lock::Waiter& waiter, size_t position, uint64_t servers) {
@@ -299,6 +330,9 @@ std::string lock_details(const LockView& lock, size_t width) {
     if (i > 0) text += "\n";
     text += holder_details(snapshot.holders[i], width);
   }
+  if (snapshot.closure) {
+    text += "  " + clipped_line("closed   " + closure_text(snapshot), width - 2);
+  }
   text += last_ends(snapshot, width);
   if (snapshot.servers > 1) text += quorum_details(snapshot, width);
   return text;
@@ -334,7 +368,9 @@ std::string history_table(const std::vector<HistoryLine>& lines, NameColumn name
     table.add(std::move(cells));
   };
   for (const HistoryLine& row : by_start(lines)) {
-    add(row.name, row.run ? run_cells(*row.run) : skip_cells(*row.skips));
+    add(row.name, row.run       ? run_cells(*row.run)
+                  : row.closing ? closing_cells(*row.closing)
+                                : skip_cells(*row.skips));
   }
   return table.text(width);
 }

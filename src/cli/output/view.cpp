@@ -18,12 +18,17 @@ std::optional<Millis> overdue(const lock::Holder& holder) {
   return late;
 }
 
+bool is_closed(const lock::Snapshot& snapshot) {
+  return snapshot.closure &&
+         2 * (snapshot.closure->servers + snapshot.silent.size()) > snapshot.servers;
+}
+
 LockState state_of(const lock::Snapshot& snapshot) {
   auto in = [](HolderState state) {
     return [state](const lock::Holder& holder) { return holder.state == state; };
   };
   const auto& holders = snapshot.holders;
-  if (holders.empty()) return LockState::free;
+  if (holders.empty()) return is_closed(snapshot) ? LockState::closed : LockState::free;
   if (std::any_of(holders.begin(), holders.end(), in(HolderState::revoked))) {
     return LockState::revoked;
   }
@@ -36,6 +41,8 @@ std::string_view to_string(LockState state) {
   switch (state) {
     case LockState::free:
       return "free";
+    case LockState::closed:
+      return "closed";
     case LockState::held:
       return "held";
     case LockState::overdue:
@@ -88,7 +95,8 @@ bool is_known(const LockView& lock) {
 bool is_idle(const LockView& lock) {
   if (!lock.snapshot) return false;
   const lock::Snapshot& snapshot = *lock.snapshot;
-  return snapshot.holders.empty() && snapshot.partial.empty() && snapshot.live_waiters == 0;
+  return snapshot.holders.empty() && snapshot.partial.empty() && snapshot.live_waiters == 0 &&
+         !snapshot.closure;
 }
 
 }  // namespace rlock::cli

@@ -11,13 +11,17 @@
 
 namespace rlock::cli {
 
-enum class LockState { free, held, overdue, cooldown, revoked };
+enum class LockState { free, closed, held, overdue, cooldown, revoked };
 
 // By how much the renewal of this lease is overdue: a live holder renews it after each third of its
 // ttl. None where nobody renews it, and for a delay that a busy host may have.
 std::optional<Millis> overdue(const lock::Holder& holder);
 
-// revoked where any holder is, else overdue; cooldown where only cool-downs are left.
+// At a majority of its servers, those that did not answer included.
+bool is_closed(const lock::Snapshot& snapshot);
+
+// revoked where any holder is, else overdue; cooldown where only cool-downs are left. closed: where
+// it would be free otherwise.
 LockState state_of(const lock::Snapshot& snapshot);
 std::string_view to_string(LockState state);
 

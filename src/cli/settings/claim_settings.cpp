@@ -95,6 +95,7 @@ Result<ClaimSettings> claim_settings(lock::LockName name, LeaseSettings lease,
       .supersede = supersede,
       .numbered = choices.has(Opt::slots),
       .history_rows = history_rows,
+      .while_closed = choices.has(Opt::while_closed),
   };
   return ClaimSettings{std::move(call), waiting};
 }

@@ -27,6 +27,7 @@ constexpr NativeOnlyOption kNativeOnlyOptions[] = {
     {Opt::once_per, kNoMarks},
     {Opt::once_within, kNoMarks},
     {Opt::supersede, "such locks have no queue"},
+    {Opt::while_closed, "such locks cannot be closed"},
     {Opt::history_rows, "such locks have no history"},
     {Opt::token, "such locks have no fencing tokens"},
     {Opt::reason, "such locks store no text"},

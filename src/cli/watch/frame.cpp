@@ -77,6 +77,17 @@ Cells cells_of(const Sight& sight, TimePoint now) {
   const bool native = lock.format == redis::Format::native;
   const std::string waiting = native ? std::to_string(lock.snapshot->live_waiters) : "-";
   const lock::Holder* holder = first_holder(sight);
+  if (holder == nullptr && lock.snapshot->closure) {
+    const lock::Holder& closure = *lock.snapshot->closure;
+    return {lock.name,
+            state_text(sight),
+            who_text(decode_record(closure.record)),
+            seconds(closure.held),
+            seconds(closure.left),
+            waiting,
+            age,
+            command_of(closure)};
+  }
   if (holder == nullptr) return {lock.name, state_text(sight), "-", "-", "-", waiting, age, ""};
   const std::string held = holder->since.ms == 0 ? "-" : seconds(holder->held);
   return {lock.name, state_text(sight),        holder_name(sight, *holder),

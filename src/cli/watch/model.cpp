@@ -13,9 +13,8 @@ namespace {
 // A lock that is handed over is free for a moment: its line stays.
 constexpr Millis kFreeShown{10'000};
 
-bool is_free(const LockView& lock) {
-  return lock.snapshot && lock.snapshot->holders.empty() && lock.snapshot->live_waiters == 0 &&
-         lock.snapshot->partial.empty();
+std::string id_of_closure(const lock::Snapshot& lock) {
+  return lock.closure ? lock.closure->owner : "";
 }
 
 bool same_holder(const lock::Holder& a, const lock::Holder& b) {
@@ -52,6 +51,7 @@ std::vector<std::string_view> changed_fields(const std::optional<LockView>& befo
   const bool same = was.live_holders == is.live_holders && same_holders(was.holders, is.holders);
   if (!same) fields.push_back("holders");
   if (was.live_waiters != is.live_waiters) fields.push_back("waiters");
+  if (id_of_closure(was) != id_of_closure(is)) fields.push_back("closed");
   if (!same_servers(was, is)) fields.push_back("quorum");
   return fields;
 }
@@ -86,7 +86,7 @@ std::optional<Change> WatchModel::see(const std::string& name, LockView lock, Ti
   Sight& sight = found->second;
   const bool first = !sight.lock;
   sight.at = asked_at;
-  if (!is_free(lock)) {
+  if (!is_idle(lock)) {
     sight.free_since.reset();
   } else if (first && !sight.named) {
     sights_.erase(found);  // it was in use when it was listed

@@ -19,16 +19,6 @@ Token last_ended(const Replies<Snapshot>& replies, const Snapshot& merged) {
   return last;
 }
 
-// The replies of a majority, and of those that follow soon.
-template <class T>
-bool is_closed(const Broadcast<T>& asked, const Quorum& quorum, TimePoint now,
-               TimePoint& close_at) {
-  if (count_answers(asked.replies()) >= quorum.majority()) {
-    close_at = std::min(close_at, now + timing::kStragglerTime);
-  }
-  return asked.open() == 0 || now >= close_at;
-}
-
 }  // namespace
 
 QuorumForget::QuorumForget(std::vector<Member>& members, const Quorum& quorum, ForgetCall call)
@@ -54,14 +44,14 @@ bool QuorumForget::advance(TimePoint now) {
   if (looking_) advance_look(now);
   if (!forgetting_) return result_.has_value();
   forgetting_->advance(now);
-  if (!is_closed(*forgetting_, quorum_, now, close_at_)) return false;
+  if (!has_enough(*forgetting_, quorum_, now, close_at_)) return false;
   result_ = merge_replies(forgetting_->replies(), quorum_, Collecting::closed);
   return true;
 }
 
 void QuorumForget::advance_look(TimePoint now) {
   looking_->advance(now);
-  if (!is_closed(*looking_, quorum_, now, close_at_)) return;
+  if (!has_enough(*looking_, quorum_, now, close_at_)) return;
   auto seen = *merge_replies(looking_->replies(), quorum_, Collecting::closed);
   if (!seen) {
     result_ = std::move(seen).error();

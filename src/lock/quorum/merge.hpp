@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "lock/quorum/member.hpp"
+#include "lock/timing.hpp"
 
 // Merges the replies of several servers into one. Pure: no time, no connections.
 namespace rlock::lock {
@@ -22,6 +23,16 @@ size_t count_answers(const Replies<T>& replies) {
   size_t n = 0;
   for (const auto& reply : replies) n += reply && *reply ? 1 : 0;
   return n;
+}
+
+// Whether a majority has answered, and those that follow soon; or nobody is left who could.
+template <class T>
+bool has_enough(const Broadcast<T>& asked, const Quorum& quorum, TimePoint now,
+                TimePoint& close_at) {
+  if (count_answers(asked.replies()) >= quorum.majority()) {
+    close_at = std::min(close_at, now + timing::kStragglerTime);
+  }
+  return asked.open() == 0 || now >= close_at;
 }
 
 // The errors among the replies; none for a server that has answered, or has not replied yet.

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "lock/quorum/acquire.hpp"
+#include "lock/quorum/closure.hpp"
 #include "lock/quorum/forget.hpp"
 #include "lock/timing.hpp"
 
@@ -121,6 +122,9 @@ Status fits_quorum(const AcquireCall& call) {
   }
   if (call.supersede) {
     return unsupported("acquire", call.name, "--supersede works with one server only");
+  }
+  if (call.while_closed) {
+    return unsupported("acquire", call.name, "--while-closed works with one server only");
   }
   if (call.ttl > timing::kLongestQuorumLease) return unsupported("acquire", call.name, kTooLong);
   return Done{};
@@ -250,6 +254,10 @@ InFlight<Snapshot> QuorumStore::inspect(const InspectCall& call) {
       members(), quorum_, make_request,
       QuorumRequest<Snapshot>::Options{timing::kQuorumInspectLimit, OnPending::finish,
                                        WaitFor::everyone});
+}
+
+InFlight<ClosureReply> QuorumStore::set_closure(const ClosureCall& call) {
+  return std::make_unique<QuorumClosure>(members(), quorum_, call);
 }
 
 InFlight<Forgotten> QuorumStore::forget(const ForgetCall& call) {

@@ -33,6 +33,7 @@ class QuorumStore : public LockServer {
   InFlight<CancelReply> cancel(const CancelCall& call) override;
   InFlight<ForceReply> force_unlock(const ForceCall& call) override;
   InFlight<Snapshot> inspect(const InspectCall& call) override;
+  InFlight<ClosureReply> set_closure(const ClosureCall& call) override;
   InFlight<Forgotten> forget(const ForgetCall& call) override;
   InFlight<std::vector<Result<Snapshot>>> inspect_all(
       const std::vector<InspectCall>& calls) override;

@@ -60,6 +60,20 @@ void add_holders(Snapshot& all, const Replies<Snapshot>& replies, const Quorum& 
   all.live_holders = all.holders.size();
 }
 
+// The one that most servers have.
+void add_closure(Snapshot& all, const Replies<Snapshot>& replies) {
+  std::map<std::string, uint64_t> servers;
+  uint64_t most = 0;
+  for (const auto& reply : replies) {
+    if (!reply || !*reply || !(*reply)->closure) continue;
+    const Holder& closure = *(*reply)->closure;
+    if (++servers[closure.owner] <= most) continue;
+    most = servers[closure.owner];
+    all.closure = closure;
+    all.closure->servers = most;
+  }
+}
+
 // A holder of the lock may still be queued at a server where another owner was granted it.
 void add_waiters(Snapshot& all, const Replies<Snapshot>& replies) {
   auto longer = [](const Waiter& a, const Waiter& b) { return a.waiting > b.waiting; };
@@ -196,6 +210,7 @@ std::optional<Result<Snapshot>> merge_replies(const Replies<Snapshot>& replies,
   all.servers = quorum.size();
   all.silent = silent_servers(replies, quorum);
   add_holders(all, replies, quorum);
+  add_closure(all, replies);
   add_waiters(all, replies);
   all.last_grant = last_grant(replies, quorum);
   for (const auto& reply : replies) {

@@ -49,8 +49,8 @@ std::string least_acl(std::string_view prefix, ServerKind kind) {
   if (kind == ServerKind::quorum_member) commands.insert({"info", "config|get", "script|exists"});
   if (kind == ServerKind::sentinel_master) commands.insert("role");
   if (kind == ServerKind::cluster_node) commands.insert({"asking", "cluster|nodes"});
-  for (const lua::Script& script :
-       {lua::acquire, lua::renew, lua::release, lua::force_unlock, lua::inspect, lua::forget}) {
+  for (const lua::Script& script : {lua::acquire, lua::renew, lua::release, lua::force_unlock,
+                                    lua::inspect, lua::forget, lua::closure}) {
     collect(script.text, commands);
   }
   return "~" + std::string(prefix) + "* resetchannels -@all " + joined(commands, "+", " ");

@@ -69,6 +69,7 @@ lock::HolderState state_of(std::string_view word) {
   if (word == "granted") return lock::HolderState::granted;
   if (word == "revoked") return lock::HolderState::revoked;
   if (word == "cooldown") return lock::HolderState::cooldown;
+  if (word == "closed") return lock::HolderState::closed;
   return lock::HolderState::held;
 }
 
@@ -227,6 +228,11 @@ std::optional<lock::HistoryRow> history_row_of(std::string_view row) {
     skips.record = row;
     return skips;
   }
+  if (kind == "close" || kind == "open") {
+    lock::Closing closing{next_time(row), kind == "close" ? next_time(row) : lock::ServerTime{}};
+    closing.record = row;
+    return closing;
+  }
   if (kind != "run") return std::nullopt;
   lock::Run run{{next_number(row)},
                 next_time(row),
@@ -332,6 +338,13 @@ std::optional<lock::ForceReply> decode_force(const redisReply& reply) {
   return forced;
 }
 
+std::optional<lock::ClosureReply> decode_closure(const redisReply& reply) {
+  std::string_view word = Item(&reply).at(0).text();
+  if (word == "closed" || word == "opened") return lock::ClosureReply::done;
+  if (word == "changed") return lock::ClosureReply::changed;
+  return std::nullopt;
+}
+
 std::optional<lock::Forgotten> decode_forget(const redisReply& reply) {
   Item item(&reply);
   if (item.at(0).text() != "forgotten") return std::nullopt;
@@ -354,6 +367,7 @@ std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply) {
   snapshot.last_grant = {item.at(7).count()};
   snapshot.now = {item.at(8).number()};
   read_counts(snapshot, item.at(9));
+  snapshot.closure = maybe_holder(item.at(11));
   return snapshot;
 }
 

@@ -180,6 +180,10 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
     words.resize(kBeforeArguments + 17);
     words.push_back(number(call.forgotten.value));
   }
+  if (call.while_closed) {
+    words.resize(kBeforeArguments + 18);
+    words.push_back("1");
+  }
   return std::make_unique<Call<lock::AcquireReply>>(
       *link_, std::move(words), action_on("acquire", call.name), decode_acquire,
       std::string(call.once ? "once" : "") + (call.supersede ? "supersede" : ""),
@@ -264,6 +268,19 @@ lock::InFlight<std::vector<Result<lock::Snapshot>>> RedisStore::inspect_all(
   }
   return std::make_unique<BatchCall<lock::Snapshot>>(*link_, std::move(items), scripts_.inspect,
                                                      decode_snapshot);
+}
+
+lock::InFlight<lock::ClosureReply> RedisStore::set_closure(const lock::ClosureCall& call) {
+  std::vector<std::string> arguments{call.id ? "close" : "open", call.seen.value_or("-"),
+                                     call.record};
+  if (call.id) {
+    arguments.push_back(*call.id);
+    arguments.push_back(std::to_string(call.looked.ms + call.length.count()));
+  }
+  return std::make_unique<Call<lock::ClosureReply>>(
+      *link_, script_call(scripts_.closure, call.name, std::move(arguments)),
+      action_on(call.id ? "close" : "open", call.name),
+      without_context<lock::ClosureReply, decode_closure>, "", &scripts_.closure);
 }
 
 lock::InFlight<lock::Forgotten> RedisStore::forget(const lock::ForgetCall& call) {

@@ -19,6 +19,7 @@ struct Scripts {
   lua::Script force_unlock = lua::force_unlock;
   lua::Script inspect = lua::inspect;
   lua::Script forget = lua::forget;
+  lua::Script closure = lua::closure;
 };
 
 // The native format over one link: one request in flight at a time. [docs/PROTOCOL.md]
@@ -35,6 +36,7 @@ class RedisStore : public lock::LockServer {
   lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall& call) override;
   lock::InFlight<std::vector<Result<lock::Snapshot>>> inspect_all(
       const std::vector<lock::InspectCall>& calls) override;
+  lock::InFlight<lock::ClosureReply> set_closure(const lock::ClosureCall& call) override;
   lock::InFlight<lock::Forgotten> forget(const lock::ForgetCall& call) override;
   lock::InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName& name,
                                                         uint64_t rows) override;

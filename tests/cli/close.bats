@@ -1,0 +1,231 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2154 # set by the helpers
+# close and open: nothing is granted but with --while-closed.
+load helpers/helpers
+
+setup() {
+  begin
+  reset_server
+}
+
+closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
+
+# queue_up NAME [OPTION…]: a run that waits, in the background; $waiter is its pid, and what it says comes to the file said.
+queue_up() {
+  local name=$1
+  shift
+  start rlock run "$@" "$name" -- sh -c 'echo "$1" >>ran' sh "$name" 2>said
+  waiter=$!
+}
+
+@test "while it is closed nothing runs, and everybody learns until when, by whom and why" {
+  run -0 rlock close deploy --for 2h --reason 'database upgrade'
+  local until said
+  until=$(rlock status --json deploy | jq -r '.locks[0].closed.until | sub("\\.[0-9]+Z"; "Z")')
+  said="closed until $until by $(id -un)@$(hostname): database upgrade"
+  [ "$output" = "closed \"deploy\" until $until" ] || fail "$output"
+  run -75 --separate-stderr rlock run -n deploy -- touch ran
+  says "\"deploy\" at $SERVER/s is $said"
+  run -9 rlock run -n -E 9 deploy -- touch ran
+  run -75 --separate-stderr rlock run -w 10ms deploy -- touch ran
+  says still "$said"
+  run -75 --separate-stderr rlock run -v -w 10ms deploy -- touch ran
+  [[ $stderr == *"waiting for \"deploy\", 1st in line: $said"* ]] || fail "$stderr"
+  [ ! -e ran ]
+  run -0 rlock status deploy
+  [[ $output == "deploy: closed, 0 waiting"*"closed   ${said#closed }"* ]] || fail "$output"
+  run -0 rlock status
+  [[ $output == *deploy*closed*"database upgrade"* ]] || fail "$output"
+  run -1 rlock status -q deploy
+  run -0 rlock queue deploy
+  [[ $output == *"$said"* ]] || fail "$output"
+  run -75 --separate-stderr rlock acquire -n --ttl 1m --json deploy
+  jq -e '.error | has("holder") | not' <<<"$output"
+}
+
+@test "open serves the first in the queue, and its success is nothing new for one that is open" {
+  rlock close -q deploy --for 1h
+  queue_up deploy
+  eventually waiting 1 deploy
+  run -0 rlock open deploy
+  [ "$output" = 'opened "deploy"' ]
+  ends_with 0 "$waiter"
+  run -0 rlock open deploy
+  [ "$output" = '"deploy" is open already' ]
+  run -1 rlock status -q deploy
+}
+
+@test "a closure ends by itself" {
+  rlock close -q deploy --for 500ms
+  local before=${EPOCHREALTIME/./}
+  run -0 rlock run -w 60 deploy -- true
+  [ $(((${EPOCHREALTIME/./} - before) / 1000)) -ge 400 ]
+  run -1 closed deploy
+}
+
+@test "who holds it goes on and renews, nested runs too; close lists it, and -w waits for its end" {
+  hold deploy -t 1s
+  run -0 rlock close deploy --for 1h
+  [[ $output == *'goes on: held by'* ]] || fail "$output"
+  run -75 --separate-stderr rlock close deploy --for 1h -w 1s
+  says '"deploy" is closed, and after 1s still held by'
+  closed deploy
+  start rlock close -q deploy --for 1h -w 60s
+  local closer=$!
+  let_go deploy
+  ends_with 0 "$closer"
+  closed deploy
+  rlock open deploy
+  run -0 rlock run deploy -- sh -c 'rlock close -q deploy --for 1h && rlock run deploy -- echo nested'
+  [ "$output" = nested ] || fail "$output"
+}
+
+@test "--while-closed passes, before those that wait, and not beside a holder" {
+  rlock close -q deploy --for 1h
+  queue_up deploy
+  local first=$waiter
+  eventually waiting 1 deploy
+  run -0 rlock run -n --while-closed deploy -- echo passed
+  [ "$output" = passed ]
+  local owner
+  owner=$(rlock acquire -n --ttl 1m --while-closed deploy)
+  run -75 --separate-stderr rlock run -n --while-closed deploy -- true
+  says 'is busy: held by'
+  rlock release deploy --owner "$owner"
+  waiting 1 deploy
+  rlock open -q deploy
+  ends_with 0 "$first"
+}
+
+@test "slots and shared holders: nobody joins, and all that fit run after the end" {
+  hold pool --slots 3
+  rlock close -q pool --for 1h
+  run -75 rlock run -n --slots 3 pool -- true
+  run -75 rlock run -n -s pool -- true
+  run -0 rlock run -n --slots 3 --while-closed pool -- sh -c 'echo "$RLOCK_SLOT"'
+  [ "$output" = 2 ] || fail "$output"
+  [ "$(rlock status --json pool | jq '.locks[0].holders | length')" -eq 1 ]
+  let_go pool
+}
+
+@test "done is done also while it is closed" {
+  rlock run --once v1 job -- true
+  rlock close -q job --for 1h
+  run -0 --separate-stderr rlock run --once v1 job -- touch again
+  says 'was done by'
+  [ ! -e again ]
+}
+
+@test "closing again replaces end and reason; several names and patterns" {
+  rlock run prod-a -- true
+  rlock run prod-b -- true
+  rlock close -q prod-a --for 1h --reason one
+  run -0 rlock close 'prod-*' --for 2h --reason two
+  [[ $output == *'closed again: "prod-a"'*'closed "prod-b"'*'2 locks were closed; locks that are made later are open' ]] || fail "$output"
+  [ "$(rlock status --json prod-a | jq -r '.locks[0].closed.reason')" = two ]
+  run -0 rlock open prod-a prod-b
+  run -0 rlock run -n prod-a -- true
+}
+
+@test "--until: a time of day, a date, in UTC" {
+  TZ=UTC-2 rlock close -q one --until "$(TZ=UTC-2 date -d '+90 minutes' +%H:%M)"
+  left() { rlock status --json "$1" | jq '.locks[0].closed.left_ms / 60000 | floor'; }
+  [ "$(left one)" -ge 88 ] && [ "$(left one)" -le 90 ] || fail "$(left one)"
+  rlock close -q two --until "$(date -u -d '+2 days' +%Y-%m-%dT%H:%M:%SZ)"
+  [ "$(left two)" -ge 2878 ] && [ "$(left two)" -le 2880 ] || fail "$(left two)"
+  run -64 --separate-stderr rlock close one --until 2001-01-01T00:00
+  says '"2001-01-01T00:00" has passed'
+  run -64 --separate-stderr rlock close one --until tomorrow
+  says 'not a time such as 18:00'
+}
+
+@test "what cannot be: 64 with the reason" {
+  run -64 --separate-stderr rlock close deploy
+  says '--for DUR or --until TIME'
+  run -64 rlock close deploy --for 1h --until 18:00
+  run -64 --separate-stderr rlock close deploy --for 31d
+  says 'at most 30d'
+  run -64 --separate-stderr rlock close deploy --for 0
+  says 'open again at once'
+  run -64 rlock close --for 1h
+  run -64 --separate-stderr rlock close deploy --for 1h --reason $'two\nlines'
+  says 'no control characters'
+  run -64 --separate-stderr rlock close deploy --for 1h --reason "$(printf '%0201d' 0)"
+  says 'at most 200 bytes'
+  run -64 rlock close deploy --for 1h --format plain
+  run -64 --separate-stderr rlock run --while-closed --format redisson deploy -- true
+  says 'such locks cannot be closed'
+  quorum 3
+  run -64 --separate-stderr rlock run --while-closed deploy -- true
+  says '--while-closed works with one server only'
+}
+
+@test "force-unlock, history, metrics and check know it" {
+  rlock run deploy -- true
+  rlock close -q deploy --for 1h --reason why
+  run -0 rlock force-unlock deploy --yes
+  closed deploy
+  run -0 rlock check deploy --within 1ms
+  [[ $output == *'OK - "deploy": closed until'* ]] || fail "$output"
+  run -0 rlock metrics deploy
+  [[ $output == *'rlock_closed{name="deploy"} 1'* && $output == *'rlock_holders{name="deploy"} 0'* ]] || fail "$output"
+  rlock open -q deploy --reason finished
+  run -2 rlock check deploy --within 1ms
+  run -0 rlock history deploy
+  [[ $output == *opened*finished*closed*why* ]] || fail "$output"
+  [ "$(rlock history --json deploy | jq -c '[.closings[].reason]')" = '["finished","why"]' ]
+  run -0 rlock history
+  [[ $output == *opened* ]] || fail "$output"
+}
+
+@test "no answer while it is closed: 69, and it may be closed" {
+  run -69 --separate-stderr env RLOCK_URL=unix:///nowhere/s rlock close deploy --for 1h --connect-timeout 10ms
+  [[ $stderr != *'may be closed'* ]] || fail "$stderr"
+}
+
+@test "a quorum: closed at a majority, each server says so, and two of five may be down" {
+  quorum 5
+  rlock run job -- true
+  signal_server KILL 4
+  signal_server KILL 5
+  run -0 rlock close job --for 1h
+  [[ $output == *'on 3 of 5 servers'* ]] || fail "$output"
+  run -75 rlock run -n job -- touch ran
+  run -0 rlock status job
+  [[ $output == *'on 3 of 5 servers'* ]] || fail "$output"
+  run -0 rlock open job
+  run -0 rlock run -n job -- true
+  [ ! -e ran ]
+}
+
+@test "a quorum: where too few can be closed, those are opened again" {
+  quorum 3
+  rlock run job -- true
+  local i
+  for i in 2 3; do at_server "$i" redis config set maxmemory 1; done
+  run -69 --separate-stderr rlock close job --for 1h
+  says 'closed on only 1 of 3 servers, 2 required' 'opened again: '
+  for i in 2 3; do at_server "$i" redis config set maxmemory 0; done
+  run -0 rlock run -n job -- true
+  for i in 1 2 3; do [ -z "$(at_server "$i" redis zscore 'rlock:{job}:holders' '~closed')" ]; done
+}
+
+@test "a quorum: an older closure at one server is replaced, and opened with the others" {
+  quorum 3
+  RLOCK_URL="unix://$quorum_folder/1/s" rlock close -q job --for 2h
+  run -0 rlock run -n job -- true
+  run -0 rlock close job --for 1h
+  run -75 rlock run -n job -- true
+  [ "$(rlock status --json job | jq -c '.locks[0].closed.servers')" = 3 ]
+  run -0 rlock open job
+  run -0 rlock run -n job -- true
+}
+
+@test "a quorum: closed at one of three it is open, and status says where" {
+  quorum 3
+  RLOCK_URL="unix://$quorum_folder/1/s" rlock close -q job --for 2h
+  run -0 rlock status job
+  [[ $output == "job: free, "*"on 1 of 3 servers"* ]] || fail "$output"
+  run -0 rlock metrics job
+  [[ $output == *'rlock_closed{name="job"} 0'* ]] || fail "$output"
+}
