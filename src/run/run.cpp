@@ -69,7 +69,8 @@ RunOutcome hold_and_run(Plan plan, const Connections& connections, Observer& obs
                .token = got.token,
                .limit = plan.claim.limit,
                .min_hold = plan.claim.min_hold,
-               .slot = got.slot},
+               .slot = got.slot,
+               .waited = std::chrono::duration_cast<Millis>(got.granted_at - got.asked_at)},
               got.granted_at, got.asked_at, early.take());
 }
 

@@ -28,6 +28,7 @@ struct HeldLock {
   Millis min_hold{0};
   lock::Entry entry = lock::Entry::outer();
   uint64_t slot = 0;  // as granted; 0: the lock has no slots
+  Millis waited{0};   // from the first request until the one that was granted
 
   bool nested() const { return entry != lock::Entry::outer(); }
 };

@@ -104,13 +104,12 @@ std::optional<lock::OnceResult> once_result(const HeldRunContext& context,
                                             const Result<CommandResult>& finish) {
   const auto& once = context.plan.claim.once;
   if (!once || context.held_lock.nested() || !finish || !finish->started) return std::nullopt;
-  const auto waited = std::chrono::duration_cast<Millis>(context.granted_at - context.asked_at);
   return lock::OnceResult{*once,
                           milliseconds_since(context.asked_at),
                           context.held_lock.token,
                           succeeded(*finish),
                           context.plan.claim.record,
-                          waited};
+                          context.held_lock.waited};
 }
 
 // What is left of the lease for the release, in which somebody waits for the command's exit code.

@@ -151,7 +151,24 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
   run -0 rlock queue line
   [[ $output == *first*second* ]] || fail "$output"
   [ "$(rlock status --json line | jq '.locks[0].waiters')" -eq 2 ]
+  jq -e '[.waiters[].starts_in_ms] == [null, null]' queue
   let_go line
+}
+
+@test "queue shows when each waiter can expect the lock, after three successes" {
+  local run
+  for run in 1 2 3; do
+    redis lpush rlock:{due}:history "run $run 1700000000000 $((1700000000000 + 600000)) released exit:0 {}" >/dev/null
+  done
+  hold due
+  start rlock run due -- true
+  eventually waiting 1 due
+  start rlock run due -- true
+  eventually waiting 2 due
+  rlock queue --json due | jq -e '[.waiters[].starts_in_ms] | .[0] > 0 and .[0] <= 600000 and .[1] - .[0] == 600000'
+  run -0 rlock queue due
+  [[ ${lines[0]} == *"WAITING  STARTS IN"* && ${lines[1]} == *" 10m "* && ${lines[2]} == *" 20m "* ]] || fail "$output"
+  let_go due
 }
 
 @test "queue without NAME shows the waiters of all locks" {

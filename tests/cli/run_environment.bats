@@ -125,3 +125,18 @@ load helpers/helpers
   RLOCK_URL="unix://:canary@$SERVER/s" run -0 rlock run secret -- rlock run secret -- echo inner
   [ "$output" = inner ]
 }
+
+@test "RLOCK_WAITED_MS is how long the run waited; 0 where it entered, and none without the lock" {
+  local shown='echo "${RLOCK_WAITED_MS-none}"'
+  hold long
+  start rlock run long -c "$shown" >waited
+  local waiter=$!
+  eventually waiting 1 long
+  let_go long
+  ends_with 0 "$waiter"
+  [ "$(<waited)" -gt 0 ]
+  export RLOCK_WAITED_MS=7
+  [ "$(rlock run outer -- rlock run outer -c "$shown")" = 0 ]
+  [[ $(rlock run free -c "$shown") =~ ^[0-9]+$ ]]
+  [ "$(RLOCK_URL=unix:///none rlock run --fail-open --connect-timeout 0.2 free -c "$shown" 2>/dev/null)" = none ]
+}

@@ -255,6 +255,23 @@ in_history() {
   ends_with 0 "$waiter"
 }
 
+@test "a wait that is shorter than what runs usually take is reported once" {
+  hold brief
+  in_history brief 200000 250000 900000
+  start rlock run -w 3m brief -- true 2>printed
+  waiter=$!
+  eventually grep -qxF 'rlock: -w 3m is less than "brief" usually takes (4m)' printed
+  kill -INT "$waiter"
+  ends_with 130 "$waiter"
+  [ "$(grep -c 'usually takes' printed)" -eq 1 ] || fail "$(cat printed)"
+  start rlock run -w 5m brief -- true 2>printed
+  waiter=$!
+  eventually grep -q 'usually 4m' printed
+  kill -INT "$waiter"
+  ends_with 130 "$waiter"
+  ! grep -q 'usually takes' printed || fail "$(cat printed)"
+}
+
 @test "a wait that ^C ends leaves its line on the terminal" {
   needs_terminal
   hold left

@@ -81,8 +81,8 @@ void show_ends(const redisReply& reply) {
 void show_snapshot(const redisReply& reply) {
   auto snapshot = redis::decode_snapshot(reply);
   if (!snapshot) return;
-  check_lines(cli::queue_table(snapshot->waiters, kWidth));
-  check_json(cli::queue_json(some_name(), snapshot->waiters, std::nullopt));
+  check_lines(cli::queue_table(cli::QueueView{{}, snapshot->waiters}, kWidth));
+  check_json(cli::queue_json({"x", snapshot->waiters}, std::nullopt));
   std::vector<cli::LockView> locks;
   locks.push_back({"nightly", *std::move(snapshot)});
   check_lines(cli::status_table(locks, kWidth));

@@ -68,6 +68,8 @@ TEST_CASE("what runs usually take is the median of the successful ones") {
                               took(5, "released", "max-run")}));
   CHECK(usual_duration({took(7)}) == Millis(7));
   CHECK(usual_duration({took(10), took(20)}) == Millis(15));
+  CHECK_FALSE(usual_duration({took(10), took(20)}, 3));
+  CHECK(usual_duration({took(10), took(20), took(30)}, 3) == Millis(20));
   CHECK(usual_duration({took(900), skips(1), took(1), took(30), took(8, "expired", "-")}) ==
         Millis(30));
   lock::Run hostile = took(0);

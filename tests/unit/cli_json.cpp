@@ -58,8 +58,11 @@ TEST_CASE("status as JSON is exactly as documented") {
 }
 
 TEST_CASE("queue as JSON is exactly as documented") {
-  std::string text = queue_json(name("nightly"), {test::waiter(), test::waiter()}, std::nullopt);
+  std::string text = queue_json(
+      QueueView{"nightly", {test::waiter(), test::waiter()}, {Millis(90'000)}}, std::nullopt);
   CHECK(text == test::golden("queue.json", text));
+  CHECK(json::parse(text)["waiters"][0]["starts_in_ms"] == 90'000);
+  CHECK(json::parse(text)["waiters"][1]["starts_in_ms"].is_null());
   CHECK(json::parse(text)["waiters"][1]["position"] == 2);
   const std::vector<QueueView> queues{{"a", {test::waiter()}}, {"b", {test::waiter()}}};
   auto all = json::parse(queue_json(queues, 3));
@@ -67,9 +70,9 @@ TEST_CASE("queue as JSON is exactly as documented") {
   CHECK(all["waiters"][1]["name"] == "b");
   CHECK(all["waiters"][1]["position"] == 1);
   CHECK(all["waiters"][1].contains("servers"));
-  auto removed = json::parse(queue_json(name("x"), {}, Removal{test::kOther}));
+  auto removed = json::parse(queue_json(QueueView{"x", {}}, Removal{test::kOther}));
   CHECK(removed["removed"] == test::kOther);
-  auto absent = json::parse(queue_json(name("x"), {}, Removal{}));
+  auto absent = json::parse(queue_json(QueueView{"x", {}}, Removal{}));
   CHECK(absent["removed"].is_null());
 }
 
@@ -105,7 +108,7 @@ TEST_CASE("JSON is one valid ASCII line whatever a server sent") {
   std::vector<LockView> views{{"a\xff\u202e", test::snapshot({test::hostile_holder()}, 0)},
                               {"b", error}};
   for (const std::string& text :
-       {status_json(views), queue_json(name("x"), {waiter}, std::nullopt),
+       {status_json(views), queue_json(QueueView{"x", {waiter}}, std::nullopt),
         force_unlock_json(name("x"), {{test::hostile_holder()}, {}, "\x1b\xff"}),
         error_json(error, {"x\x7f"}), hostile_event()}) {
     CAPTURE(text);

@@ -46,7 +46,7 @@ TEST_CASE("every line for people fits its width and is printable, hostile or not
   for (size_t width : {20U, 40U, 80U, 132U}) {
     CAPTURE(width);
     check_lines(status_table(views, width), width);
-    check_lines(queue_table({waiter, test::waiter()}, width), width);
+    check_lines(queue_table(QueueView{"x", {waiter, test::waiter()}}, width), width);
     for (const LockView& view : views) check_lines(lock_details(view, width), width);
   }
 }
@@ -87,7 +87,7 @@ TEST_CASE("a holder whose processes do not end is shown as ending, and why") {
 
 TEST_CASE("the queue is shown in order with the owners that --remove takes") {
   const std::vector<lock::Waiter> waiters{test::waiter(), test::waiter()};
-  CHECK(queue_table(waiters, 80) ==
+  CHECK(queue_table(QueueView{"nightly", waiters}, 80) ==
         "#  WHO       WAITING  COMMAND    OWNER\n"
         "1  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n"
         "2  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n");
@@ -96,6 +96,39 @@ TEST_CASE("the queue is shown in order with the owners that --remove takes") {
         "nightly  1  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n"
         "nightly  2  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n"
         "x        1  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n");
+  CHECK(queue_table(QueueView{"nightly", waiters, {Millis(0)}}, 80) ==
+        "#  WHO       WAITING  STARTS IN  COMMAND    OWNER\n"
+        "1  bob@web2  1.5s     soon       make test  0123456789abcdef0123456789abcdef\n"
+        "2  bob@web2  1.5s     -          make test  0123456789abcdef0123456789abcdef\n");
+}
+
+TEST_CASE("a waiter can expect the lock when so many runs have ended as are before it") {
+  auto holder = [](uint64_t limit, int64_t held) {
+    lock::Holder one;
+    one.limit = lock::Limit::slots(limit);
+    one.held = Millis(held);
+    return one;
+  };
+  auto starts = [](std::vector<lock::Holder> holders, const std::vector<uint64_t>& limits) {
+    std::vector<lock::Waiter> waiters(limits.size());
+    for (size_t i = 0; i < limits.size(); ++i) waiters[i].limit = lock::Limit::slots(limits[i]);
+    std::vector<int64_t> out;
+    for (Millis start : expected_starts(holders, waiters, Millis(100)))
+      out.push_back(start.count());
+    return out;
+  };
+  using Times = std::vector<int64_t>;
+  CHECK(starts({holder(1, 30)}, {1, 1, 1}) == Times{70, 170, 270});
+  CHECK(starts({holder(1, 1000)}, {1, 1}) == Times{0, 100});
+  CHECK(starts({holder(2, 30), holder(2, 60)}, {2, 2, 2, 2}) == Times{40, 70, 140, 170});
+  CHECK(starts({holder(3, 30), holder(3, 60)}, {3, 1, 3}) == Times{0, 100, 200});
+  CHECK(starts({}, {1}) == Times{0});
+  lock::Holder cooling = holder(1, 0);
+  cooling.state = lock::HolderState::cooldown;
+  cooling.left = Millis(7);
+  CHECK(starts({cooling}, {1}) == Times{7});
+  cooling.left = Millis::max();
+  CHECK(starts({cooling}, std::vector<uint64_t>(200, 1)).size() == 128);
 }
 
 TEST_CASE("a table cuts to the caps of its columns only where the last one would have no room") {

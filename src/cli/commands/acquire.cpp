@@ -179,7 +179,7 @@ int acquire(AcquireSettings settings, Session& session, run::Signals& signals,
   plan.limits.first_contact = session.connect_timeout();
   if (settings.waiting.wait) plan.limits.deadline = start + *settings.waiting.wait;
   RunObserver observer(plan.claim.name, verbosity_of(choices), std::nullopt);
-  observer.show_usual_time(usual_time(plan, session, signals));
+  observer.show_usual_time(usual_time(plan, session, signals), settings.waiting.wait);
   const int call_off = *background_renewer ? (*background_renewer)->fd() : -1;
   auto acquired = run::acquire_lock(plan, session.store(), observer, signals, call_off);
   observer.finish_output();

@@ -210,6 +210,7 @@ void set_reentry(run::Plan& plan, const Session& session, Reentry reentry) {
                : std::string("RLOCK_TOKEN"),
         held_lock.slot != 0 ? "RLOCK_SLOT=" + std::to_string(held_lock.slot)
                             : std::string("RLOCK_SLOT"),
+        "RLOCK_WAITED_MS=" + std::to_string(held_lock.waited.count()),
         "RLOCK_UNLOCKED",
         "RLOCK_HELD=" + encode_held(records_for_command(
                             outer_runs, {address, held_lock, own_process(held_lock, renewing)})),

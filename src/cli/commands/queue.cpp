@@ -8,6 +8,7 @@
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/exit_code.hpp"
+#include "cli/output/history_rows.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
@@ -63,29 +64,52 @@ Result<QueueSettings> queue_settings(const Invocation& invocation) {
   return settings;
 }
 
+// Without an answer, and without enough successes, only the forecast is missing.
+std::vector<Millis> forecast(const lock::LockName& name, const std::vector<lock::Holder>& holders,
+                             const std::vector<lock::Waiter>& waiters, Session& session) {
+  constexpr uint64_t kRows = 100;
+  constexpr size_t kLeastSuccesses = 3;
+  if (waiters.empty()) return {};
+  auto rows = session.ask([&](auto& store) { return store.history(name, kRows); });
+  const auto usual = rows ? usual_duration(*rows, kLeastSuccesses) : std::nullopt;
+  return usual ? expected_starts(holders, waiters, *usual) : std::vector<Millis>();
+}
+
+Result<QueueView> read_queue(const lock::LockName& name, Session& session) {
+  TRY(auto queue, inspect_queue(session, name));
+  QueueView view{name.text(), std::move(queue.waiters), {}, std::move(queue.closure)};
+  if (view.waiters.empty()) return view;
+  TRY(auto seen, inspect_holders(session, name));
+  view.starts = forecast(name, seen.holders, view.waiters, session);
+  return view;
+}
+
 int list_queue(const QueueSettings& settings, Session& session, const Choices& choices) {
-  auto queue = inspect_queue(session, settings.lock());
+  auto queue = read_queue(settings.lock(), session);
   const std::string& name = settings.lock().text();
   if (!queue) return fail(queue.error(), choices, {name});
-  const auto& waiters = queue->waiters;
   if (choices.has(Opt::json)) {
-    return print_result(queue_json(settings.lock(), waiters, std::nullopt, session.servers()));
+    return print_result(queue_json(*queue, std::nullopt, session.servers()));
   }
   if (choices.has(Opt::quiet)) return kSuccess;
   const std::string closed =
       queue->closure ? in_quotes(name) + " is " + closure_phrase(*queue->closure) + "\n" : "";
-  return print_result(closed + (waiters.empty() ? "nobody is waiting for " + in_quotes(name) + "\n"
-                                                : queue_table(waiters, line_width(STDOUT_FILENO),
-                                                              session.servers())));
+  return print_result(
+      closed + (queue->waiters.empty()
+                    ? "nobody is waiting for " + in_quotes(name) + "\n"
+                    : queue_table(*queue, line_width(STDOUT_FILENO), session.servers())));
 }
 
-// The queue of a lock whose first waiters have been read.
+// The queue of a lock whose holders and first waiters have been read.
 Result<QueueView> whole_queue(const lock::LockName& name, Result<lock::Snapshot> first,
                               Session& session) {
   if (!first) return std::move(first).error();
-  if (!first->more_waiters) return QueueView{name.text(), std::move(first->waiters)};
-  TRY(auto waiters, inspect_waiters(session, name));
-  return QueueView{name.text(), std::move(waiters)};
+  auto& waiters = first->waiters;
+  if (first->more_waiters) {
+    TRY(waiters, inspect_waiters(session, name));
+  }
+  auto starts = forecast(name, first->holders, waiters, session);
+  return QueueView{name.text(), std::move(waiters), std::move(starts)};
 }
 
 int list_queues(Session& session, const Choices& choices) {
@@ -141,10 +165,10 @@ Result<std::optional<lock::Owner>> owner_to_remove(const QueueSettings& settings
 int report_removed(const QueueSettings& settings, const std::optional<lock::Owner>& removed,
                    Session& session, const Choices& choices) {
   if (choices.has(Opt::json)) {
-    auto waiters = inspect_waiters(session, settings.lock());
-    if (!waiters) return fail(waiters.error(), choices, {settings.lock().text()});
+    auto queue = read_queue(settings.lock(), session);
+    if (!queue) return fail(queue.error(), choices, {settings.lock().text()});
     Removal removal{removed ? std::optional(removed->text()) : std::nullopt};
-    return print_result(queue_json(settings.lock(), *waiters, removal, session.servers()));
+    return print_result(queue_json(*queue, removal, session.servers()));
   }
   if (choices.has(Opt::quiet)) return kSuccess;
   const std::string name = in_quotes(settings.lock().text());

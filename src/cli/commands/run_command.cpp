@@ -134,6 +134,7 @@ std::vector<std::string> environment_without_lock(const run::HeldLock& held_lock
           "RLOCK_OWNER",
           "RLOCK_TOKEN",
           "RLOCK_SLOT",
+          "RLOCK_WAITED_MS",
           "RLOCK_UNLOCKED=" + held_lock.owner.text(),
           redis::kPasswordVariables[0],
           redis::kPasswordVariables[1]};
@@ -189,7 +190,7 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
   plan.limits.first_contact = session.connect_timeout();
   const std::optional<Millis> wait = settings.waiting.wait;
   if (wait) plan.limits.deadline = start + *wait;
-  observer.show_usual_time(usual_time(plan, session, signals));
+  observer.show_usual_time(usual_time(plan, session, signals), wait);
   run::RunOutcome outcome = run::hold_and_run(
       plan, {session.store(), session.make_server(), session.make_server()}, observer, signals);
   if (settings.on_no_server == OnNoServer::fail_open && no_server_answered(outcome)) {

@@ -138,8 +138,9 @@ void RunObserver::queued(const lock::Queued& queued) {
   last_error_.reset();
   queued_at_ = BootClock::now();
   if (reports_) reports_->begin(queued_at_);
-  if (live_) redraw();
   report_if_due();
+  report_short_wait();
+  if (live_) redraw();
   manager_.report_waiting(state_text(TimeStyle::start), queued_at_);
 }
 
@@ -206,6 +207,17 @@ void RunObserver::report_wait(TimePoint granted_at) {
   if (live_ ? waited >= kShortWait : reports_ && reports_->began()) {
     print_or_queue("got " + in_quotes(name_.text()) + " after " + util::format_duration(waited));
   }
+}
+
+// Once, and below the line that names the holder.
+void RunObserver::report_short_wait() {
+  const auto usual = usual_ ? usual_->value() : std::nullopt;
+  if (!wait_ || !usual || !queued_->holder || (reports_ && !reports_->began())) return;
+  if (*usual - queued_->holder->held <= *wait_) return;
+  line_.erase();
+  print_or_queue("-w " + util::format_duration(*std::exchange(wait_, std::nullopt)) +
+                 " is less than " + in_quotes(name_.text()) + " usually takes (" +
+                 util::format_rough_duration(*usual) + ")");
 }
 
 std::string RunObserver::state_text(TimeStyle style) const {

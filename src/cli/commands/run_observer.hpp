@@ -68,9 +68,11 @@ class RunObserver final : public run::Observer {
   RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log,
               ServiceManager manager = {});
 
-  // Before the wait: it also says when the holder's run is expected to end. Not with -q.
-  void show_usual_time(std::optional<UsualTime> usual) {
+  // Before the wait, which lasts for `wait`: it also says when the holder's run is expected to end,
+  // and that this is later than the wait. Not with -q.
+  void show_usual_time(std::optional<UsualTime> usual, std::optional<Millis> wait) {
     if (usual) usual_.emplace(*std::move(usual));
+    wait_ = wait;
   }
 
   void queued(const lock::Queued& queued) override;
@@ -111,6 +113,7 @@ class RunObserver final : public run::Observer {
  private:
   void update_usual_time(const lock::Queued& queued);
   void report_wait(TimePoint granted_at);
+  void report_short_wait();
   void redraw();
   Millis age_of_reply() const;
   void report_if_due();
@@ -128,6 +131,7 @@ class RunObserver final : public run::Observer {
   WaitingLine line_;
   std::optional<WaitingReports> reports_;  // instead of the live line, if stderr is not a terminal
   std::optional<UsualTime> usual_;         // used while waiting, on the main thread
+  std::optional<Millis> wait_;             // until report_short_wait() has reported it
   std::optional<lock::Queued> queued_;
   std::optional<std::string> last_error_;
   std::string unprinted_;  // lines that stderr had no room for

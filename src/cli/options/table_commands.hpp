@@ -94,7 +94,9 @@ inline constexpr CommandRow kCommands[] = {
      .summary = "list the waiters, in order",
      .about =
          "Lists the waiters for NAME, in the order in which they will get the lock; without NAME, "
-         "those of all locks. --remove removes one waiter from the queue: its rlock exits with 75 "
+         "those of all locks. STARTS IN is when each of the first 128 can expect it, if every run "
+         "takes the median of the successful ones in the history; it is not shown after fewer than "
+         "three. --remove removes one waiter from the queue: its rlock exits with 75 "
          "and reports who removed it.\n"
          "Exit status: 0, also if there was nobody to remove. 64 if --remove fits several waiters. "
          "75 if the owner to remove holds the lock.",

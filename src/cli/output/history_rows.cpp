@@ -94,7 +94,7 @@ std::string result_text(std::string result) {
   return result;
 }
 
-std::optional<Millis> usual_duration(const std::vector<lock::HistoryRow>& rows) {
+std::optional<Millis> usual_duration(const std::vector<lock::HistoryRow>& rows, size_t least) {
   std::vector<int64_t> durations;
   for (const lock::HistoryRow& row : rows) {
     const auto* run = std::get_if<lock::Run>(&row);
@@ -102,7 +102,7 @@ std::optional<Millis> usual_duration(const std::vector<lock::HistoryRow>& rows) 
     const bool plausible = run->since.ms > 0 && run->until.ms >= run->since.ms;
     if (plausible) durations.push_back(run->until.ms - run->since.ms);
   }
-  if (durations.empty()) return std::nullopt;
+  if (durations.size() < least) return std::nullopt;
   std::sort(durations.begin(), durations.end());
   const size_t last = durations.size() - 1;
   return Millis(std::midpoint(durations[last / 2], durations[last - last / 2]));

@@ -54,7 +54,7 @@ RunEnd end_of(const lock::Run& run);
 // `exit 7` of `exit:7`, as people read the result of a run.
 std::string result_text(std::string result);
 
-// The median of the successful runs; none where there is no such run.
-std::optional<Millis> usual_duration(const std::vector<lock::HistoryRow>& rows);
+// The median of the successful runs; none where there are fewer than `least`.
+std::optional<Millis> usual_duration(const std::vector<lock::HistoryRow>& rows, size_t least = 1);
 
 }  // namespace rlock::cli

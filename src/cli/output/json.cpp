@@ -214,10 +214,12 @@ Json waiter_json(const lock::Waiter& waiter, size_t position) {
           {"mode", to_string(waiter.limit.mode())}};
 }
 
-Json waiters_json(const std::vector<lock::Waiter>& waiters, uint64_t servers) {
+Json waiters_json(const QueueView& queue, uint64_t servers) {
   Json list = Json::array();
-  for (const lock::Waiter& waiter : waiters) {
-    list.push_back(waiter_json(waiter, list.size() + 1));
+  for (const lock::Waiter& waiter : queue.waiters) {
+    const size_t i = list.size();
+    list.push_back(waiter_json(waiter, i + 1));
+    list.back()["starts_in_ms"] = i < queue.starts.size() ? Json(queue.starts[i].count()) : Json();
     if (servers > 1) list.back()["servers"] = waiter.servers;
   }
   return list;
@@ -293,10 +295,9 @@ std::string status_json(const std::vector<LockView>& locks, std::optional<uint64
   return line(json);
 }
 
-std::string queue_json(const lock::LockName& name, const std::vector<lock::Waiter>& waiters,
-                       const std::optional<Removal>& removal, uint64_t servers) {
-  Json json{
-      {"schema", kSchema}, {"name", name.text()}, {"waiters", waiters_json(waiters, servers)}};
+std::string queue_json(const QueueView& queue, const std::optional<Removal>& removal,
+                       uint64_t servers) {
+  Json json{{"schema", kSchema}, {"name", queue.name}, {"waiters", waiters_json(queue, servers)}};
   if (removal) json["removed"] = or_null(removal->owner);
   return line(json);
 }
@@ -304,7 +305,7 @@ std::string queue_json(const lock::LockName& name, const std::vector<lock::Waite
 std::string queue_json(const std::vector<QueueView>& queues, uint64_t servers) {
   Json all = Json::array();
   for (const QueueView& queue : queues) {
-    for (Json& waiter : waiters_json(queue.waiters, servers)) {
+    for (Json& waiter : waiters_json(queue, servers)) {
       Json row{{"name", queue.name}};
       row.update(waiter);
       all.push_back(std::move(row));

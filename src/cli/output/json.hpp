@@ -23,8 +23,8 @@ struct Removal {
 };
 // `removal`: none where --remove was not given. Over several servers each waiter has the number of
 // those where it waits.
-std::string queue_json(const lock::LockName& name, const std::vector<lock::Waiter>& waiters,
-                       const std::optional<Removal>& removal, uint64_t servers = 1);
+std::string queue_json(const QueueView& queue, const std::optional<Removal>& removal,
+                       uint64_t servers = 1);
 
 // Of all locks that are waited for.
 std::string queue_json(const std::vector<QueueView>& queues, uint64_t servers);

@@ -236,10 +236,30 @@ Cells closing_cells(const lock::Closing& closing) {
           opened ? "opened" : "closed", who_or_dash(by), by.reason.value_or("")};
 }
 
-Cells waiter_cells(const lock::Waiter& waiter, size_t position, uint64_t servers) {
+enum class StartColumn { shown, hidden };
+
+Cells waiter_cells(const QueueView& queue, size_t at, uint64_t servers, StartColumn start_column) {
+  const lock::Waiter& waiter = queue.waiters[at];
   const Record record = decode_record(waiter.record);
-  return {std::to_string(position), who_or_dash(record), util::format_duration(waiter.waiting),
-          servers_remark(waiter.servers, servers) + command_and_reason(record), waiter.owner};
+  Cells cells{std::to_string(at + 1), who_or_dash(record), util::format_duration(waiter.waiting),
+              servers_remark(waiter.servers, servers) + command_and_reason(record), waiter.owner};
+  if (start_column == StartColumn::hidden) return cells;
+  const bool known = at < queue.starts.size();
+  const Millis start = known ? queue.starts[at] : Millis(0);
+  const std::string soon = start == Millis(0) ? "soon" : util::format_rough_duration(start);
+  cells.insert(cells.begin() + 3, known ? soon : "-");
+  return cells;
+}
+
+std::vector<Table::Column> waiter_columns(StartColumn start_column) {
+  std::vector<Table::Column> columns{
+      {"#", 6}, {"WHO", 20}, {"WAITING", 7}, {"COMMAND", 24}, {"OWNER", 0}};
+  if (start_column == StartColumn::shown) columns.insert(columns.begin() + 3, {"STARTS IN", 9});
+  return columns;
+}
+
+StartColumn start_column_of(const QueueView& queue) {
+  return queue.starts.empty() ? StartColumn::hidden : StartColumn::shown;
 }
 
 // The last success, and the failures since.
@@ -339,17 +359,26 @@ std::string lock_details(const LockView& lock, size_t width) {
 }
 
 // The owner last: it is long, its beginning suffices for --remove, and a narrow screen cuts it.
-std::string queue_table(const std::vector<lock::Waiter>& waiters, size_t width, uint64_t servers) {
-  Table table({{"#", 6}, {"WHO", 20}, {"WAITING", 7}, {"COMMAND", 24}, {"OWNER", 0}});
-  for (size_t i = 0; i < waiters.size(); ++i) table.add(waiter_cells(waiters[i], i + 1, servers));
+std::string queue_table(const QueueView& queue, size_t width, uint64_t servers) {
+  const StartColumn start_column = start_column_of(queue);
+  Table table(waiter_columns(start_column));
+  for (size_t i = 0; i < queue.waiters.size(); ++i) {
+    table.add(waiter_cells(queue, i, servers, start_column));
+  }
   return table.text(width);
 }
 
 std::string queue_table(const std::vector<QueueView>& queues, size_t width, uint64_t servers) {
-  Table table({{"NAME", 24}, {"#", 6}, {"WHO", 20}, {"WAITING", 7}, {"COMMAND", 24}, {"OWNER", 0}});
+  StartColumn start_column = StartColumn::hidden;
+  for (const QueueView& queue : queues) {
+    if (start_column_of(queue) == StartColumn::shown) start_column = StartColumn::shown;
+  }
+  auto columns = waiter_columns(start_column);
+  columns.insert(columns.begin(), {"NAME", 24});
+  Table table(columns);
   for (const QueueView& queue : queues) {
     for (size_t i = 0; i < queue.waiters.size(); ++i) {
-      Cells cells = waiter_cells(queue.waiters[i], i + 1, servers);
+      Cells cells = waiter_cells(queue, i, servers, start_column);
       cells.insert(cells.begin(), queue.name);
       table.add(std::move(cells));
     }

@@ -18,8 +18,7 @@ std::string lock_details(const LockView& lock, size_t width);
 std::string holder_details(const lock::Holder& holder, size_t width);
 
 // `servers`: how many a quorum has; a waiter that only some of them know is marked.
-std::string queue_table(const std::vector<lock::Waiter>& waiters, size_t width,
-                        uint64_t servers = 1);
+std::string queue_table(const QueueView& queue, size_t width, uint64_t servers = 1);
 // Of several locks, with their names.
 std::string queue_table(const std::vector<QueueView>& queues, size_t width, uint64_t servers = 1);
 

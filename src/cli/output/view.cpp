@@ -87,6 +87,44 @@ std::string_view to_string(redis::Format format) {
   return "native";
 }
 
+std::vector<Millis> expected_starts(const std::vector<lock::Holder>& holders,
+                                    const std::vector<lock::Waiter>& waiters, Millis usual) {
+  constexpr size_t kMostWaiters = 128, kMostHolders = 1024;
+  constexpr Millis kLongest{3'650LL * 24 * 60 * 60 * 1000};  // hostile numbers must not overflow
+  struct Run {
+    Millis end;
+    uint64_t limit;
+  };
+  if (holders.size() > kMostHolders) return {};
+  usual = std::min(usual, kLongest);
+  std::vector<Run> runs;
+  for (const lock::Holder& holder : holders) {
+    const bool cooling = holder.state == HolderState::cooldown;
+    const Millis held = std::clamp(holder.held, Millis(0), kLongest);
+    const Millis left = cooling ? std::min(holder.left, kLongest) : usual - held;
+    runs.push_back({std::max(Millis(0), left), holder.limit.value()});
+  }
+  std::vector<Millis> starts;
+  Millis now{0};
+  for (size_t i = 0; i < std::min(waiters.size(), kMostWaiters); ++i) {
+    const uint64_t limit = waiters[i].limit.value();
+    auto is_full = [&] {
+      const uint64_t together = runs.size() + 1;
+      return limit < together || std::any_of(runs.begin(), runs.end(),
+                                             [&](const Run& run) { return run.limit < together; });
+    };
+    while (!runs.empty() && is_full()) {
+      auto first = std::min_element(runs.begin(), runs.end(),
+                                    [](const Run& a, const Run& b) { return a.end < b.end; });
+      now = std::max(now, first->end);
+      runs.erase(first);
+    }
+    starts.push_back(now);
+    runs.push_back({now + usual, limit});
+  }
+  return starts;
+}
+
 bool is_known(const LockView& lock) {
   if (!lock.snapshot || lock.format != redis::Format::native) return true;
   return lock.snapshot->known || !lock.snapshot->holders.empty();

@@ -44,7 +44,13 @@ struct LockView {
 struct QueueView {
   std::string name;
   std::vector<lock::Waiter> waiters;
+  std::vector<Millis> starts{};  // as of expected_starts(); empty: unknown
+  std::optional<lock::Closure> closure{};
 };
+
+// In how long the first waiters can expect the lock, if each run takes as long as `usual`.
+std::vector<Millis> expected_starts(const std::vector<lock::Holder>& holders,
+                                    const std::vector<lock::Waiter>& waiters, Millis usual);
 
 // Whether the server knows the lock: it is held, or was used within 30 days.
 bool is_known(const LockView& lock);

@@ -203,7 +203,8 @@ Lines queue_lines(const Sight& sight, const FrameInput& input) {
     lines.push_back({"reading the queue of " + std::to_string(snapshot.live_waiters) + " waiting"});
     return lines;
   }
-  add_text(lines, queue_table(snapshot.waiters, input.columns, snapshot.servers));
+  add_text(lines, queue_table(QueueView{sight.lock->name, snapshot.waiters}, input.columns,
+                              snapshot.servers));
   const uint64_t listed = snapshot.waiters.size();
   if (snapshot.live_waiters > listed) {
     lines.push_back({"and " + std::to_string(snapshot.live_waiters - listed) + " more"});
