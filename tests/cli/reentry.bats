@@ -1,6 +1,30 @@
 #!/usr/bin/env bats
 load helpers/helpers
 
+@test "runs that wait for each other are told of it, and status shows it" {
+  mkfifo a.held a.go b.held b.go
+  start rlock run a -- sh -c 'echo >a.held; read -r _ <a.go; exec rlock run b -- true' 2>one
+  local one=$!
+  start rlock run b -- sh -c 'echo >b.held; read -r _ <b.go; exec rlock run -w 10m a -- true' 2>two
+  local two=$!
+  next_line a.held >/dev/null
+  next_line b.held >/dev/null
+  echo >a.go
+  eventually waiting 1 b
+  run -0 rlock status b
+  [[ $output != *deadlock* ]] || fail "$output"
+  echo >b.go
+  eventually grep -qE '^rlock: warning: "b" is held by [^ ]+, which waits for "a", which this run holds: neither can go on$' one
+  eventually grep -qE '"a" is held by [^ ]+, which waits for "b", which this run holds: neither can go on until this wait ends, in 10m$' two
+  run -0 rlock status a
+  [[ $output == *'deadlock "a" is held by '*', which waits for "b", which is held by '*', which waits for "a"'* ]] || fail "$output"
+  rlock status --json a | jq -e '.locks[0].deadlock | startswith("\"a\" is held by ")'
+  kill -TERM "$two"
+  ends_with 143 "$two"
+  ends_with 0 "$one"
+  [ "$(grep -c warning: one)" -eq 1 ] || fail "$(cat one)"
+}
+
 entries() { rlock status --json "$1" | jq '.locks[0].holders[0].entries'; }
 has_entries() { [ "$(entries "$2")" = "$1" ]; }
 

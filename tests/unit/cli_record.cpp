@@ -22,6 +22,12 @@ TEST_CASE("a record comes back as it was written") {
   CHECK_FALSE(back.ending);
   record.ending = "cannot end pid 4711 of root";
   CHECK(decode_record(encode_record(record)).ending == record.ending);
+  record.holds = {{"a", "one"}, {"b", "two"}};
+  CHECK(decode_record(encode_record(record)).holds == record.holds);
+  CHECK(decode_record(R"({"holds":[{"name":"a","owner":"one"},{"name":5},7]})").holds ==
+        std::vector<Hold>{{"a", "one"}});
+  record.holds.assign(20, {"a", "one"});
+  CHECK(decode_record(encode_record(record)).holds.size() == 8);
 }
 
 TEST_CASE("a trace is kept where it has the form of the W3C, and not otherwise") {

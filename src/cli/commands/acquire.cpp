@@ -180,6 +180,7 @@ int acquire(AcquireSettings settings, Session& session, run::Signals& signals,
   if (settings.waiting.wait) plan.limits.deadline = start + *settings.waiting.wait;
   RunObserver observer(plan.claim.name, verbosity_of(choices), std::nullopt);
   observer.show_usual_time(usual_time(plan, session, signals), settings.waiting.wait);
+  observer.watch_for_deadlock(deadlock_watch(plan, session, signals));
   const int call_off = *background_renewer ? (*background_renewer)->fd() : -1;
   auto acquired = run::acquire_lock(plan, session.store(), observer, signals, call_off);
   observer.finish_output();

@@ -183,11 +183,25 @@ HolderProcess own_process(const run::HeldLock& held_lock, Millis renewing) {
   return {getpid(), BootClock::now(), renewing};
 }
 
+std::vector<HeldRecord> records_in_environment() {
+  const char* text = system_getenv("RLOCK_HELD");
+  return decode_held(text == nullptr ? "" : text);
+}
+
 }  // namespace
 
+std::vector<Hold> outer_holds(const Session& session) {
+  std::vector<Hold> holds;
+  for (const auto& [address, held_lock, process] : records_in_environment()) {
+    const bool here = address.server == session.server() && address.prefix == session.prefix();
+    if (!here || held_lock.limit != lock::Limit::exclusive()) continue;
+    holds.push_back({address.name, held_lock.owner.text()});
+  }
+  return holds;
+}
+
 void set_reentry(run::Plan& plan, const Session& session, Reentry reentry) {
-  const char* text = system_getenv("RLOCK_HELD");
-  auto outer_runs = decode_held(text == nullptr ? "" : text);
+  auto outer_runs = records_in_environment();
   const bool native = session.format() == redis::Format::native;
   LockAddress address{session.server(),
                       native ? session.prefix() : external_prefix(session.format()),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/commands/session.hpp"
+#include "cli/output/record.hpp"
 #include "cli/settings/run_settings.hpp"
 #include "run/run.hpp"
 
@@ -41,6 +42,10 @@ struct HeldRecord {
 // Innermost first. What is not one of our records is left out: the text may come from anybody.
 std::vector<HeldRecord> decode_held(std::string_view text);
 std::string encode_held(const std::vector<HeldRecord>& records);
+
+// The exclusive locks that the runs around this one hold, innermost first, where the server has the
+// same spelling.
+std::vector<Hold> outer_holds(const Session& session);
 
 // The records that may be of the lock at `address`, one for each owner: first those with the same
 // spelling of the server, innermost first. A server has many spellings, so only the server itself

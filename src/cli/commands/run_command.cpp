@@ -191,6 +191,7 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
   const std::optional<Millis> wait = settings.waiting.wait;
   if (wait) plan.limits.deadline = start + *wait;
   observer.show_usual_time(usual_time(plan, session, signals), wait);
+  observer.watch_for_deadlock(deadlock_watch(plan, session, signals));
   run::RunOutcome outcome = run::hold_and_run(
       plan, {session.store(), session.make_server(), session.make_server()}, observer, signals);
   if (settings.on_no_server == OnNoServer::fail_open && no_server_answered(outcome)) {

@@ -113,11 +113,14 @@ RunObserver::RunObserver(lock::LockName name, Verbosity verbosity, std::optional
 // Where nothing is drawn at once, a wait that is shorter costs the server no read.
 constexpr Millis kShortWait{1000};
 
-// For the first report, which needs the history: that can be read only between two requests.
+// For the first report, which needs the history, and for looks at other locks: the server can be
+// asked only between two requests.
 Millis RunObserver::ask_again_after() const {
   std::lock_guard guard(mutex_);
+  const TimePoint now = BootClock::now();
+  const Millis look = deadlock_ ? deadlock_->remaining(now) : Millis::max();
   const bool needed = usual_ && reports_ && !reports_->began();
-  return needed ? reports_->remaining(BootClock::now()) : Millis::max();
+  return needed ? std::min(look, reports_->remaining(now)) : look;
 }
 
 void RunObserver::update_usual_time(const lock::Queued& queued) {
@@ -131,8 +134,18 @@ void RunObserver::update_usual_time(const lock::Queued& queued) {
   }
 }
 
+void RunObserver::look_for_deadlock(const lock::Queued& queued) {
+  if (!deadlock_ || !queued.holder || verbosity_ == Verbosity::quiet) return;
+  const auto warning = deadlock_->look(*queued.holder);
+  if (!warning) return;
+  std::lock_guard guard(mutex_);
+  line_.erase();
+  print_or_queue("warning: " + *warning);
+}
+
 void RunObserver::queued(const lock::Queued& queued) {
   update_usual_time(queued);
+  look_for_deadlock(queued);
   std::lock_guard guard(mutex_);
   queued_ = queued;
   last_error_.reset();

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/commands/commands.hpp"
+#include "cli/commands/deadlock.hpp"
 #include "cli/commands/event_log.hpp"
 #include "cli/commands/service_manager.hpp"
 #include "cli/commands/usual_time.hpp"
@@ -75,6 +76,11 @@ class RunObserver final : public run::Observer {
     wait_ = wait;
   }
 
+  // Before the wait. Not with -q.
+  void watch_for_deadlock(std::optional<DeadlockWatch> watch) {
+    if (watch) deadlock_.emplace(*std::move(watch));
+  }
+
   void queued(const lock::Queued& queued) override;
   Millis ask_again_after() const override;
   void transient_error(const Error& error) override;
@@ -112,6 +118,7 @@ class RunObserver final : public run::Observer {
 
  private:
   void update_usual_time(const lock::Queued& queued);
+  void look_for_deadlock(const lock::Queued& queued);
   void report_wait(TimePoint granted_at);
   void report_short_wait();
   void redraw();
@@ -131,6 +138,7 @@ class RunObserver final : public run::Observer {
   WaitingLine line_;
   std::optional<WaitingReports> reports_;  // instead of the live line, if stderr is not a terminal
   std::optional<UsualTime> usual_;         // used while waiting, on the main thread
+  std::optional<DeadlockWatch> deadlock_;  // likewise
   std::optional<Millis> wait_;             // until report_short_wait() has reported it
   std::optional<lock::Queued> queued_;
   std::optional<std::string> last_error_;

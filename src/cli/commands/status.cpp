@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/commands/commands.hpp"
+#include "cli/commands/deadlock.hpp"
 #include "cli/commands/run_observer.hpp"
 #include "cli/commands/session.hpp"
 #include "cli/output/console.hpp"
@@ -102,9 +103,23 @@ Result<std::vector<LockView>> inspect_locks(Session& session,
   return locks;
 }
 
+// Whether its holder waits, inside of another lock, for one of the waiters.
+std::string deadlock_of(Session& session, const LockView& lock) {
+  constexpr Millis kTimeout{1000};
+  if (!lock.snapshot || lock.snapshot->holders.size() != 1) return {};
+  if (lock.format != redis::Format::native || lock.snapshot->live_waiters == 0) return {};
+  const Hold hold{lock.name, lock.snapshot->holders.front().owner};
+  lock::SystemPoller poller;
+  const auto chain = find_deadlock(session.store(), poller, hold, {hold}, poller.now() + kTimeout);
+  return chain.empty() ? std::string() : deadlock_phrase(chain);
+}
+
 Result<StatusResult> collect_named(Session& session, const StatusSettings& settings) {
   ListingProgress progress(settings);
   TRY(auto locks, inspect_locks(session, settings.locks.names, progress));
+  for (LockView& lock : locks) {
+    if (!settings.quiet && session.servers() == 1) lock.deadlock = deadlock_of(session, lock);
+  }
   return StatusResult{std::move(locks)};
 }
 

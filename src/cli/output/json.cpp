@@ -192,6 +192,7 @@ Json lock_json(const LockView& lock) {
     json["last_failure"] = last_failure_json(snapshot);
     json["counters"] = counters_json(snapshot.counters);
   }
+  if (!lock.deadlock.empty()) json["deadlock"] = lock.deadlock;
   if (snapshot.servers > 1) {
     json["holders"] = quorum_holders_json(snapshot.holders);
     json["quorum"] = quorum_json(snapshot);

@@ -25,6 +25,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kLongestCommand = 200;
 constexpr size_t kLongestReason = 1000;
+constexpr size_t kMostHolds = 8;
 // Ten times what we write ourselves: more is not worth parsing.
 constexpr size_t kLongestRecord = 32 * 1024;
 
@@ -48,6 +49,19 @@ std::optional<int64_t> pid_at(const Json& json) {
 std::optional<std::string> traceparent_at(const Json& json) {
   const auto text = text_at(json, "traceparent");
   return text ? parse_traceparent(*text) : std::nullopt;
+}
+
+std::vector<Hold> holds_at(const Json& json) {
+  std::vector<Hold> holds;
+  auto found = json.find("holds");
+  if (found == json.end() || !found->is_array()) return holds;
+  for (const Json& one : *found) {
+    if (holds.size() == kMostHolds || !one.is_object()) break;
+    auto name = text_at(one, "name");
+    auto owner = text_at(one, "owner");
+    if (name && owner) holds.push_back({*std::move(name), *std::move(owner)});
+  }
+  return holds;
 }
 
 bool is_lower_hex(std::string_view text) {
@@ -148,6 +162,9 @@ std::string encode_record(const Record& record) {
   put(json, "traceparent", record.traceparent);
   put(json, "processes", record.processes);
   if (!record.renews) json["renews"] = false;
+  for (size_t i = 0; i < std::min(record.holds.size(), kMostHolds); ++i) {
+    json["holds"].push_back({{"name", record.holds[i].name}, {"owner", record.holds[i].owner}});
+  }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -167,6 +184,7 @@ Record decode_record(std::string_view bytes) {
   record.at = text_at(json, "at");
   record.ending = text_at(json, "ending");
   record.traceparent = traceparent_at(json);
+  record.holds = holds_at(json);
   return record;
 }
 

@@ -12,6 +12,13 @@
 // writes them, another reads them: nothing in them can be trusted.
 namespace rlock::cli {
 
+// A lock that somebody holds.
+struct Hold {
+  std::string name;
+  std::string owner;
+  bool operator==(const Hold&) const = default;
+};
+
 struct Record {
   std::optional<std::string> host;
   std::optional<std::string> user;
@@ -25,7 +32,8 @@ struct Record {
   std::optional<std::string> traceparent{};  // of the caller, in the W3C's form
   // In which processes the pid is known: a pid namespace of one boot of a host. Of holders.
   std::optional<std::string> processes{};
-  bool renews = true;  // false with --no-renew
+  bool renews = true;         // false with --no-renew
+  std::vector<Hold> holds{};  // of a waiter: the exclusive locks of the runs around it
 };
 
 // JSON, valid UTF-8.

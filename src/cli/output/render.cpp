@@ -353,6 +353,9 @@ std::string lock_details(const LockView& lock, size_t width) {
   if (snapshot.closure) {
     text += "  " + clipped_line("closed   " + closure_text(snapshot), width - 2);
   }
+  if (!lock.deadlock.empty()) {
+    text += "  " + clipped_line("deadlock " + lock.deadlock, width - 2);
+  }
   text += last_ends(snapshot, width);
   if (snapshot.servers > 1) text += quorum_details(snapshot, width);
   return text;

@@ -38,6 +38,9 @@ struct LockView {
   std::string name;
   Result<lock::Snapshot> snapshot;
   redis::Format format = redis::Format::native;
+  // `"b" is held by root@web2, which waits for "a"`, where the holder waits for a waiter;
+  // printable.
+  std::string deadlock{};
 };
 
 // The waiters of one lock, in the order of its queue.
