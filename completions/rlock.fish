@@ -160,6 +160,7 @@ complete -c rlock -l sni -x -d 'TLS: name to request from the server and to veri
 complete -c rlock -l insecure -d 'TLS: do not verify the server\'s certificate (prints a warning)'
 complete -c rlock -l prefix -x -d 'prefix of the keys at the server'
 complete -c rlock -l connect-timeout -x -d 'time limit to reach one server: DNS, connect, TLS and login'
+complete -c rlock -l replicas -x -d 'a grant, a renewal and a release count once N replicas have confirmed them'
 complete -c rlock -l config -r -F -d 'read only this configuration file, instead of rlock/rlock.toml in ~/.config or /etc'
 complete -c rlock -l json -d 'print JSON on standard output'
 complete -c rlock -s q -l quiet -d 'print only errors'

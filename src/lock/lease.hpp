@@ -18,6 +18,8 @@ class LeaseMonitor {
     Millis ttl;
     Millis kill_after;  // from TERM to KILL; clamped so that half the lease is left before TERM
     Watchdog watchdog = Watchdog::renew;
+    // By how much a replica that becomes master may count a lease shorter.
+    Millis clock_gap{0};
   };
 
   // `granted_at`: before the request was sent that was granted. `answered_at`: when it was known.
@@ -37,7 +39,9 @@ class LeaseMonitor {
   // so that a slow server costs no lease.
   TimePoint attempt_deadline(TimePoint sent_at) const;
 
-  TimePoint deadline() const { return lease_deadline(sent_at_, settings_.ttl); }
+  TimePoint deadline() const {
+    return lease_deadline(sent_at_, settings_.ttl) - settings_.clock_gap;
+  }
   TimePoint terminate_at() const;
   TimePoint kill_at() const { return deadline() - timing::kill_margin(settings_.ttl); }
   TimePoint guard_kill_at() const { return deadline() - timing::guard_margin(settings_.ttl); }

@@ -139,6 +139,7 @@ struct AcquireCall {
   bool numbered = false;  // asked for slots, be it a single one: a lone holder has slot 1
   std::optional<uint64_t> history_rows{};  // that the history keeps from this run on; else 100
   bool while_closed = false;               // a closure does not keep it from the lock
+  uint64_t replicas = 0;                   // that have to confirm a grant
 };
 
 struct Granted {
@@ -146,6 +147,9 @@ struct Granted {
   std::optional<Owner> owner{};  // where a try has an owner of its own: the one that holds the lock
   uint64_t slot = 0;             // of several holders: from 1, unique among them; else 0
   Token forgotten{};             // with `once`: marks up to here are void, wherever they are
+  // AcquireCall::replicas: why too few have confirmed it. Nothing may run before they have
+  // confirmed a renewal.
+  std::optional<Error> unconfirmed{};
 };
 struct Queued {
   Ticket ticket{};
@@ -209,6 +213,8 @@ struct RenewCall {
   std::optional<Once> once{};
   std::optional<Supersede> supersede{};
   std::optional<uint64_t> history_rows{};
+  // That have to confirm it; where they do not, the renewal has failed.
+  uint64_t replicas = 0;
 };
 
 enum class Renewal { extended, put_back };
@@ -260,6 +266,7 @@ struct ReleaseCall {
   std::string result = "-";
   ReleaseHow how = ReleaseHow::released;
   std::optional<OnceResult> once{};
+  uint64_t replicas = 0;  // as of RenewCall
 };
 // no_room: marked, and the least recently used key was forgotten for it.
 enum class Marked { no, yes, no_room };

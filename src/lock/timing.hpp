@@ -103,6 +103,19 @@ inline constexpr Millis kFirstReleaseAttempt{1000};
 inline constexpr Millis kFirstReleasePause{10};
 inline constexpr Millis kLongestReleasePause{250};
 
+// ---- replicas: see docs/PROTOCOL.md, "Replicas" ----
+
+// What replicas have to confirm a request: half of what a renewal may take.
+constexpr Millis confirmation_time(Millis ttl) {
+  return least_renewal(ttl) / 2;
+}
+inline constexpr Millis kReleaseConfirmation = kFirstReleaseAttempt / 2;
+// By how much the clock of a replica that becomes master may be ahead, which ends each lease
+// earlier.
+constexpr Millis replica_clock_gap(Millis ttl) {
+  return std::min(Millis(1000), ttl / 10);
+}
+
 // ---- quorum: see docs/PROTOCOL.md, "Quorum" ----
 
 // The longest lease: for so long a server that lost its memory is not counted.

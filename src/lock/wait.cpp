@@ -115,8 +115,12 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
                                                          TimePoint sent_at) {
   if (auto* granted = std::get_if<Granted>(&reply)) {
     const uint64_t slot = std::max<uint64_t>(granted->slot, state.call.numbered ? 1 : 0);
+    // The repeat of a request that was granted writes nothing that replicas could confirm.
+    if (state.call.replicas > 0 && state.lost_reply && !granted->unconfirmed) {
+      granted->unconfirmed = no_answer(state.call.name, store_.server());
+    }
     return WaitResult(Acquired{granted->token, sent_at, granted->owner.value_or(state.call.owner),
-                               slot, state.started});
+                               slot, state.started, std::move(granted->unconfirmed)});
   }
   if (auto* busy = std::get_if<Busy>(&reply)) return refused(state, std::move(*busy));
   if (auto* ended = std::get_if<OwnerEnded>(&reply)) {

@@ -22,6 +22,7 @@ struct Acquired {
   Owner owner;           // who holds it: the caller's, or that of the try which won
   uint64_t slot = 0;     // as granted
   TimePoint asked_at{};  // when the acquisition began
+  std::optional<Error> unconfirmed{};  // as of Granted
 };
 struct TimedOut {
   std::optional<Holder> holder;  // as the last answer described it, but as old as now

@@ -26,6 +26,7 @@ struct OpenOptions {
   Millis connect_timeout{2000};  // to reach one server: DNS, connect, TLS and login
   TlsOptions tls;                // for rediss://
   LocalStart local_start = LocalStart::allowed;
+  uint64_t replicas = 0;  // that have to confirm each grant, renewal and release
 };
 
 // What the URLs name, one for each.

@@ -62,7 +62,8 @@ class BackgroundRenewerProcess {
     HandOff hand_off;
     if (!receive_hand_off(hand_off)) return;
     const AcquiredLease& acquired = hand_off.acquired;
-    SharedLease lease({claim_.ttl, Millis(0), lock::Watchdog::renew}, acquired.granted_at, nullptr);
+    SharedLease lease(lease_settings(claim_, Millis(0), lock::Watchdog::renew), acquired.granted_at,
+                      nullptr);
     Observer nobody;
     const HeldLock held_lock{.owner = claim_.owner,
                              .token = acquired.token,
@@ -196,7 +197,8 @@ class BackgroundRenewerProcess {
   // Nobody waits for this: it may take as long as the lease.
   void release(TimePoint deadline) const {
     auto store = task_.make_server();
-    const lock::ReleaseCall call{claim_.name, claim_.owner};
+    lock::ReleaseCall call{claim_.name, claim_.owner};
+    call.replicas = claim_.replicas;
     [[maybe_unused]] auto released = release_until(
         *store, call, std::max(deadline, BootClock::now() + timing::kShortestRequest));
   }

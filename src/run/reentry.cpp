@@ -137,6 +137,7 @@ lock::RenewCall renew_call(const lock::AcquireCall& claim, const HeldLock& held_
   call.responsive = claim.responsive;
   call.record = claim.record;
   call.slot = held_lock.slot;
+  call.replicas = claim.replicas;
   if (held_lock.nested()) return call;
   call.once = claim.once;
   call.supersede = claim.supersede;

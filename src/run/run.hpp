@@ -161,6 +161,8 @@ struct Event {
 class Observer : public lock::WaitObserver {
  public:
   virtual void event(const Event&) {}
+  // The lock is granted, but too few replicas have confirmed it: nothing starts before they do.
+  virtual void awaiting_replicas(const Error& why) { (void)why; }
   // A ^Z is about to stop rlock with its command, which is ended after `left` unless both are
   // resumed and the lease is renewed before.
   virtual void stopping(Millis left) { (void)left; }

@@ -16,7 +16,7 @@ namespace rlock::run {
 namespace {
 
 lock::LeaseMonitor::Settings settings(const Plan& plan) {
-  return {plan.claim.ttl, plan.kill_after, plan.watchdog};
+  return lease_settings(plan.claim, plan.kill_after, plan.watchdog);
 }
 
 // Only where the command ended by itself: an end that rlock made is reported by its cause.
@@ -128,7 +128,8 @@ Result<lock::ReleaseReply> release(const HeldRunContext& context,
                                held_lock.entry,
                                history_result(finish),
                                used ? lock::ReleaseHow::released : lock::ReleaseHow::unused,
-                               once_result(context, finish)};
+                               once_result(context, finish),
+                               context.plan.claim.replicas};
   const TimePoint now = BootClock::now();
   int requests = 0;
   auto ends = [&] {
@@ -234,11 +235,7 @@ FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::L
   fresh.granted_at.reset();
   while (poller.now() < monitor.terminate_at()) {
     TimePoint sent_at = poller.now();
-    lock::RenewCall call = renew_call(plan.claim, {.owner = plan.claim.owner,
-                                                   .token = acquired.token,
-                                                   .limit = plan.claim.limit,
-                                                   .min_hold = plan.claim.min_hold,
-                                                   .slot = acquired.slot});
+    lock::RenewCall call = first_renewal(plan.claim, acquired);
     call.valid_until = monitor.deadline();
     auto request = store.renew(call);
     lock::PollResult driven = poller.drive(*request, monitor.attempt_deadline(sent_at));
@@ -259,6 +256,47 @@ FreshLease fresh_lease(const Plan& plan, const lock::Acquired& acquired, lock::L
     if (poller.pause(monitor.next_attempt()) == lock::PollResult::interrupted) return fresh;
   }
   return fresh;
+}
+
+lock::LeaseMonitor::Settings lease_settings(const lock::AcquireCall& claim, Millis kill_after,
+                                            lock::Watchdog watchdog) {
+  const Millis gap = claim.replicas > 0 ? timing::replica_clock_gap(claim.ttl) : Millis(0);
+  return {claim.ttl, kill_after, watchdog, gap};
+}
+
+lock::RenewCall first_renewal(const lock::AcquireCall& claim, const lock::Acquired& acquired) {
+  return renew_call(claim, {.owner = acquired.owner,
+                            .token = acquired.token,
+                            .limit = claim.limit,
+                            .min_hold = claim.min_hold,
+                            .slot = acquired.slot});
+}
+
+Confirmed await_replicas(const Plan& plan, const lock::Acquired& acquired, lock::LockStore& store,
+                         lock::Poller& poller) {
+  const bool endless = plan.limits.deadline == TimePoint::max();
+  TimePoint until = endless ? poller.now() + plan.limits.outage : plan.limits.deadline;
+  if (plan.claim.queueing == lock::Queueing::never) until = poller.now();
+  Millis backoff{0};
+  while (poller.now() < until) {
+    backoff = std::clamp(backoff * 2, timing::kFirstAcquireBackoff, timing::kLongestAcquireBackoff);
+    if (poller.pause(std::min(until, poller.now() + backoff)) == lock::PollResult::interrupted) {
+      break;
+    }
+    const TimePoint sent_at = poller.now();
+    auto request = store.renew(first_renewal(plan.claim, acquired));
+    const lock::PollResult driven = poller.drive(*request, sent_at + timing::kAcquireAttempt);
+    if (driven == lock::PollResult::interrupted) break;
+    if (driven == lock::PollResult::deadline) continue;
+    auto reply = request->take();
+    if (reply && std::holds_alternative<lock::Renewal>(*reply)) return sent_at;
+    if (reply) {
+      if (auto* lost = std::get_if<lock::Lost>(&*reply)) return std::move(*lost);
+      continue;
+    }
+    if (reply.error().retry == Retry::never) return std::move(reply).error();
+  }
+  return *acquired.unconfirmed;
 }
 
 RunOutcome run_held(HeldRunContext context) {

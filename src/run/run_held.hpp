@@ -3,12 +3,29 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <variant>
 
 #include "run/guard.hpp"
 #include "run/run.hpp"
 #include "run/shared_state.hpp"
 
 namespace rlock::run {
+
+// How long the leases of `claim` are counted on.
+lock::LeaseMonitor::Settings lease_settings(const lock::AcquireCall& claim, Millis kill_after,
+                                            lock::Watchdog watchdog);
+
+// The renewal of a grant before anything runs under it.
+lock::RenewCall first_renewal(const lock::AcquireCall& claim, const lock::Acquired& acquired);
+
+// From where the lease counts; or why nothing may run.
+using Confirmed = std::variant<TimePoint, lock::Lost, Error>;
+
+// A grant that too few replicas have confirmed is kept, since nobody else would be confirmed
+// either: it is renewed until they confirm a renewal, for as long as the wait may last. A signal at
+// the poller's interrupt ends that, too.
+Confirmed await_replicas(const Plan& plan, const lock::Acquired& acquired, lock::LockStore& store,
+                         lock::Poller& poller);
 
 // What came of the look at the lease just before the command starts.
 struct FreshLease {

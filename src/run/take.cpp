@@ -57,6 +57,12 @@ RunOutcome not_acquired(lock::WaitResult result) {
   return NotAcquired{std::get<lock::OwnerEnded>(std::move(result))};
 }
 
+RunOutcome without_replicas(Confirmed why) {
+  if (auto* lost = std::get_if<lock::Lost>(&why))
+    return LeaseLost{{std::move(*lost), {}}, true, {}};
+  return std::get<Error>(std::move(why));
+}
+
 }  // namespace
 
 std::variant<AcquiredLease, CalledOff, RunOutcome> acquire_lock(Plan& plan, lock::LockStore& store,
@@ -69,28 +75,41 @@ std::variant<AcquiredLease, CalledOff, RunOutcome> acquire_lock(Plan& plan, lock
   lock::WaitLoop wait(store, poller, random, events);
   auto waited = wait.acquire(plan.claim, plan.limits);
   if (!waited) return RunOutcome(std::move(waited).error());
-  const auto* acquired = std::get_if<lock::Acquired>(&*waited);
+  auto* acquired = std::get_if<lock::Acquired>(&*waited);
   if (std::holds_alternative<lock::Interrupted>(*waited)) {
     return interrupted(signals.next_number(), call_off);
   }
   if (acquired == nullptr) return not_acquired(std::move(*waited));
   plan.claim.owner = acquired->owner;
+  auto cancel_grant = [&](int signal, RunOutcome why) {
+    events.not_granted();
+    // Where no server answers the lease ends by itself, and nothing has run under it.
+    [[maybe_unused]] auto cancel_reply = wait.cancel({plan.claim.name, plan.claim.owner},
+                                                     poller.now() + timing::kUnusedGrantCancelTime);
+    const bool unwanted = signal != 0 || readable(call_off);
+    return unwanted ? interrupted(signal, call_off) : std::move(why);
+  };
+  if (acquired->unconfirmed) {
+    if (plan.claim.queueing == lock::Queueing::wait) {
+      observer.awaiting_replicas(*acquired->unconfirmed);
+    }
+    auto confirmed = await_replicas(plan, *acquired, store, poller);
+    const auto* sent_at = std::get_if<TimePoint>(&confirmed);
+    if (sent_at == nullptr) {
+      return cancel_grant(signals.next_number(), without_replicas(std::move(confirmed)));
+    }
+    acquired->sent_at = *sent_at;
+  }
   observer.event({EventKind::acquired, BootClock::now(), acquired->token, {}, acquired->owner});
 
   auto fresh = fresh_lease(plan, *acquired, store, poller);
   // A signal that came with the grant ends the wait too: nothing must start.
-  int signal = signals.next_number();
-  bool unwanted = signal != 0 || readable(call_off);
-  if (!unwanted && fresh.granted_at) {
+  const int signal = signals.next_number();
+  if (signal == 0 && !readable(call_off) && fresh.granted_at) {
     return AcquiredLease{acquired->token, *fresh.granted_at, lock::GrantReach::everywhere,
                          acquired->slot, acquired->asked_at};
   }
-  events.not_granted();
-  // Where no server answers the lease ends by itself, and nothing has run under it.
-  [[maybe_unused]] auto cancel_reply = wait.cancel({plan.claim.name, plan.claim.owner},
-                                                   poller.now() + timing::kUnusedGrantCancelTime);
-  if (unwanted) return interrupted(signal, call_off);
-  return RunOutcome(LeaseLost{std::move(fresh.lost), true, {}});
+  return cancel_grant(signal, LeaseLost{std::move(fresh.lost), true, {}});
 }
 
 }  // namespace rlock::run

@@ -98,6 +98,7 @@ tried_in() {
 --insecure cli/tls.bats
 --prefix cli/operators.bats
 --connect-timeout cli/server_errors.bats
+--replicas topology/replicas.bats
 --config unit/cli_config.cpp
 --json cli/operators.bats
 --quiet cli/run_waiting.bats

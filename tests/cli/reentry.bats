@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 load helpers/helpers
 
-@test "runs that wait for each other are told of it, and status shows it" {
+@test "runs that wait for each other report it, and status shows it" {
   mkfifo a.held a.go b.held b.go
   start rlock run a -- sh -c 'echo >a.held; read -r _ <a.go; exec rlock run b -- true' 2>one
   local one=$!

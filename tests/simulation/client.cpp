@@ -58,6 +58,7 @@ run::Plan Client::make_plan() {
   claim.ttl = run_.ttl;
   claim.responsive = lock::Responsive::run;
   claim.record = "run " + std::to_string(number_);
+  claim.replicas = run_.replicas;
   if (run_.patience == 0s) claim.queueing = lock::Queueing::never;
   claim.once = once();
   if (claim.once) ledger_.asks(number_, to_string(run_.once) + claim.once->key);
@@ -79,6 +80,13 @@ void Client::main() {
   if (acquired == nullptr) return note_refusal(*waited);
   ledger_.granted(number_, acquired->token.value);
   plan.claim.owner = acquired->owner;
+  if (!await_replicas(plan, *acquired, *store, poller)) {
+    if (process_->dead()) return;
+    ledger_.note_mishap(number_);
+    (void)wait.cancel({plan.claim.name, plan.claim.owner},
+                      poller.now() + timing::kUnusedGrantCancelTime);
+    return;
+  }
   auto fresh = run::fresh_lease(plan, *acquired, *store, poller);
   if (process_->dead()) return;
   if (!fresh.granted_at) {
@@ -89,6 +97,17 @@ void Client::main() {
   }
   acquired->sent_at = *fresh.granted_at;
   hold(plan, *store, *acquired);
+}
+
+// As src/run/take.cpp does it: whether something may run.
+bool Client::await_replicas(const run::Plan& plan, lock::Acquired& acquired, lock::LockStore& store,
+                            lock::Poller& poller) const {
+  if (!acquired.unconfirmed || breaks(ClientRule::starts_when_confirmed)) return true;
+  const auto confirmed = run::await_replicas(plan, acquired, store, poller);
+  const auto* sent_at = std::get_if<TimePoint>(&confirmed);
+  if (sent_at == nullptr || process_->dead()) return false;
+  acquired.sent_at = *sent_at;
+  return true;
 }
 
 void Client::note_refusal(const lock::WaitResult& result) {
@@ -105,9 +124,9 @@ void Client::note_refusal(const lock::WaitResult& result) {
 
 void Client::hold(run::Plan& plan, lock::LockStore& store, const lock::Acquired& acquired) {
   guard_ = std::make_unique<run::SharedState>();
-  Millis ttl = plan.claim.ttl;
-  if (breaks(ClientRule::allows_for_drift)) ttl += timing::drift(ttl);
-  run::SharedLease lease({ttl, plan.kill_after, plan.watchdog}, acquired.sent_at, guard_.get());
+  auto settings = run::lease_settings(plan.claim, plan.kill_after, plan.watchdog);
+  if (breaks(ClientRule::allows_for_drift)) settings.ttl += timing::drift(settings.ttl);
+  run::SharedLease lease(settings, acquired.sent_at, guard_.get());
   const run::HeldLock held{plan.claim.owner, acquired.token, plan.claim.limit};
   auto renewer = run::Renewer::make(
       run::renew_call(plan.claim, held),
@@ -159,6 +178,7 @@ void Client::release(const run::Plan& plan, lock::LockStore& store, const run::S
                      const lock::Acquired& acquired) {
   const TimePoint now = BootClock::now();
   lock::ReleaseCall call{plan.claim.name, plan.claim.owner};
+  call.replicas = plan.claim.replicas;
   call.result = succeeded_ ? "exit:0" : "exit:1";
   call.how = used_ ? lock::ReleaseHow::released : lock::ReleaseHow::unused;
   Nanos left = std::max<Nanos>(lease.view().deadline - now, timing::kShortestRelease);

@@ -37,6 +37,8 @@ class Client : public run::Observer, public std::enable_shared_from_this<Client>
   void main();
   run::Plan make_plan();
   std::optional<lock::Once> once() const;
+  bool await_replicas(const run::Plan& plan, lock::Acquired& acquired, lock::LockStore& store,
+                      lock::Poller& poller) const;
   void note_refusal(const lock::WaitResult& result);
   void hold(run::Plan& plan, lock::LockStore& store, const lock::Acquired& acquired);
   void supervise(const run::SharedLease& lease, run::Renewer& renewer, const run::Plan& plan);

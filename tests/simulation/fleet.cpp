@@ -258,7 +258,8 @@ void Fleet::strike_server(const Fault& fault, Server& server) {
     case FaultKind::flush:
       return server.lose_data();
     case FaultKind::fail_over:
-      return server.fail_over(fault.lasts);
+      server.fail_over(fault.lasts);
+      return server.clock().step(world_.now(), fault.gap);
     default:
       return server.clock().step(world_.now(), fault.amount);
   }

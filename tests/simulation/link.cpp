@@ -35,6 +35,12 @@ void Link::start(const std::vector<std::string>& words) {
   phase_ = Phase::asked;
 }
 
+void Link::follow(const std::vector<std::string>& words) {
+  const bool open = is_open();
+  start(words);
+  if (!open) fail("the connection is gone");
+}
+
 void Link::dial(TimePoint now) {
   close();
   deadline_ = now + kConnectTimeout;

@@ -30,6 +30,7 @@ class Link final : public redis::Link {
   ~Link() override { close(); }
 
   void start(const std::vector<std::string>& words) override;
+  void follow(const std::vector<std::string>& words) override;
   void pipeline(const std::vector<std::string>& words) override { pipelined_ = words; }
   void start_batch(redis::Batch) override {}
   void wants(std::vector<pollfd>& out) const override;

@@ -66,6 +66,16 @@ class UnrenewedStore final : public PassingStore {
   InFlight<lock::RenewReply> renew(const lock::RenewCall&) override { return extended(); }
 };
 
+class UnconfirmedStore final : public PassingStore {
+ public:
+  using PassingStore::PassingStore;
+  InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override {
+    lock::RenewCall one = call;
+    one.replicas = 0;
+    return store_->renew(one);
+  }
+};
+
 class UnwrittenMember final : public PassingStore {
  public:
   using PassingStore::PassingStore;
@@ -112,6 +122,9 @@ std::unique_ptr<lock::LockServer> break_member(std::unique_ptr<lock::LockServer>
 
 std::unique_ptr<lock::LockServer> break_store(std::unique_ptr<lock::LockServer> store,
                                               ClientRule rule) {
+  if (rule == ClientRule::believes_confirmed_renewals_alone) {
+    return std::make_unique<UnconfirmedStore>(std::move(store));
+  }
   if (rule != ClientRule::renews) return store;
   return std::make_unique<UnrenewedStore>(std::move(store));
 }

@@ -21,6 +21,8 @@ enum class ClientRule {
   writes_the_token_back,
   passes_over_members_that_restarted,
   needs_a_majority,
+  starts_when_confirmed,
+  believes_confirmed_renewals_alone,
 };
 
 // A change in the text of a script.

@@ -62,6 +62,7 @@ Run make_run(const Setting& setting, uint64_t seed, size_t number) {
   }
   if (setting.modes) run.limit = limit_of(chance);
   run.ttl = setting.ttls[chance.below(setting.ttls.size())];
+  run.replicas = setting.replicas;
   run.hold = chance.with(setting.long_holds) ? chance.between(0s, Nanos(3 * run.ttl))
                                              : chance.about(setting.usual_hold);
   run.patience = chance.between(1s, 60s);
@@ -102,7 +103,9 @@ Fault make_fault(const Scenario& scenario, const FaultRate& rate, Chance& chance
       fault.which = chance.below(setting.servers);
   }
   fault.server = chance.below(setting.servers);
-  if (rate.kind == FaultKind::fail_over) fault.amount = chance.between(0s, rate.amount);
+  if (rate.kind != FaultKind::fail_over) return fault;
+  fault.amount = chance.between(0s, rate.amount);
+  if (setting.clock_gap > 0s) fault.gap = chance.between(-setting.clock_gap, setting.clock_gap);
   return fault;
 }
 

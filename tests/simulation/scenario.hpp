@@ -49,6 +49,7 @@ struct Fault {
   Moment at;
   Nanos lasts{0};
   Nanos amount{0};
+  Nanos gap{0};       // of a fail-over: by how much the clock of the new master is ahead
   size_t which = 0;   // the run; else the host, the server or the lock
   size_t server = 0;  // of a cut
 };
@@ -71,6 +72,7 @@ struct Run {
   OnceUse once = OnceUse::none;
   uint64_t key = 0;  // of --once
   std::optional<uint64_t> max_failures{};
+  uint64_t replicas = 0;
   bool supersedes = false;
   std::optional<uint64_t> number{};  // of --supersede=N
 };
@@ -106,6 +108,8 @@ struct Setting {
   double once = 0;          // have their work done once
   double failing = 0;       // fail
   double superseding = 0;   // replace those that wait
+  uint64_t replicas = 0;    // that have to confirm each grant
+  Nanos clock_gap{0};       // of two masters, at most
   Rates rates{};
   int64_t drift_ppm = 4800;  // of each clock, at most: two differ by less than 1 %
   Nanos skew{2s};            // of the wall clocks, at most

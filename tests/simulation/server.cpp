@@ -70,6 +70,7 @@ void Server::request(const WirePtr& wire, const Command& words) {
     return;
   }
   if (words.front() == "BLPOP") return block(wire, words);
+  if (words.front() == "WAIT") return wait_for_replica(wire, words);
   const Reply reply = execute(words);
   answer(wire, reply);
   serve_blocked();
@@ -126,6 +127,14 @@ void Server::block(const WirePtr& wire, const Command& words) {
   const auto slice = std::chrono::duration<double>(std::stod(words.at(2)));
   const Nanos ends = shown() + std::chrono::duration_cast<Nanos>(slice);
   world_.at(clock_.when(ends), [this, key, number] { unblock(key, number); });
+}
+
+// Of its one replica, which has everything at once, or nothing new until it takes over.
+void Server::wait_for_replica(const WirePtr& wire, const Command& words) {
+  if (!remembered_) return answer(wire, Reply::of(int64_t{1}));
+  world_.after(Millis(std::stol(words.at(2))), [this, wire, starts = starts_] {
+    if (starts == starts_) answer(wire, Reply::of(int64_t{0}));
+  });
 }
 
 // As if one had been there who did not have to wait.

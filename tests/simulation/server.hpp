@@ -56,7 +56,8 @@ class Server {
   enum class Data { kept, lost };
   void restart(Data data, Nanos takes);
   void lose_data() { database_.clear(); }
-  // A replica that is behind takes over: what was written since remember() is lost.
+  // A replica that is behind takes over: what was written since remember() is lost, and it has
+  // confirmed none of that.
   void remember() { remembered_ = database_; }
   void fail_over(Nanos takes);
   // For how long nothing of all this happened to it.
@@ -73,6 +74,7 @@ class Server {
   Reply execute(const Command& words);
   std::optional<Reply> script_of(const Command& words, std::string& digest, std::string_view& text);
   void block(const WirePtr& wire, const Command& words);
+  void wait_for_replica(const WirePtr& wire, const Command& words);
   void unblock(const std::string& key, uint64_t number);
   void serve_blocked();
   void note_pop(const std::string& key, const std::string& element);

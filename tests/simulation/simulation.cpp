@@ -87,6 +87,18 @@ TEST_CASE("the longest leases leave room for clocks that differ") {
   CHECK(live(world_named("long_leases"), 3 * times()).violations == 0);
 }
 
+TEST_CASE("a grant that replicas have confirmed survives a fail-over to one of them") {
+  Setting setting = world_named("confirmed");
+  CHECK(live(setting, 20 * times()).violations == 0);
+  setting.replicas = 0;
+  bool found = false;
+  for (uint64_t seed = 1; seed <= 60 && !found; ++seed) {
+    found = violation_of(play(make_scenario(setting, seed)), Check::exclusion).has_value();
+    if (found) MESSAGE("unconfirmed: the first overlap is in seed ", seed);
+  }
+  CHECK(found);
+}
+
 TEST_CASE("what is recorded as done is not done again, and only what somebody did is found done") {
   for (const char* world : {"once", "once_losses", "crontabs"}) {
     const Seen seen = live(world_named(world), 7 * times());

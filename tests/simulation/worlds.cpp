@@ -195,6 +195,15 @@ Setting only(const char* name, const FaultRate& fault) {
   return setting;
 }
 
+// Fail-overs to a replica that has confirmed each grant, whose clock is another one.
+Setting confirmed() {
+  Setting setting = only("confirmed", {FaultKind::fail_over, 0.3, 50ms, 5s, 3s});
+  setting.replicas = 1;
+  setting.clock_gap = 1s;
+  setting.checks = {Check::exclusion, Check::tokens, Check::left};
+  return setting;
+}
+
 Setting crowd() {
   Setting setting;
   setting.name = "crowd";
@@ -252,6 +261,7 @@ const std::vector<Setting>& worlds() {
       operators(),
       only("freezes", {FaultKind::freeze, 0.1, 1s, 60s}),
       only("fail_overs", {FaultKind::fail_over, 0.1, 50ms, 5s, 3s}),
+      confirmed(),
       crowd(),
       cron()};
   return all;

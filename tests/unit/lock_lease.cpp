@@ -21,6 +21,15 @@ TEST_CASE("the deadline counts from before the request, less the drift") {
   CHECK(lease_deadline(kStart, 1s) == kStart + 1s - 10ms - 2ms);
 }
 
+TEST_CASE("where a replica may take over, each lease ends earlier by what its clock may be ahead") {
+  const LeaseMonitor lease({30s, 5s, Watchdog::renew, timing::replica_clock_gap(30s)}, kStart,
+                           kStart);
+  CHECK(lease.deadline() == lease_deadline(kStart, 30s) - 1s);
+  CHECK(lease.guard_kill_at() < lease.deadline());
+  CHECK(timing::replica_clock_gap(5s) == 500ms);
+  CHECK(2 * timing::confirmation_time(5s) <= timing::least_renewal(5s));
+}
+
 TEST_CASE("margins are a fifth of the ttl between 250 ms and 2 s") {
   CHECK(timing::kill_margin(1s) == 250ms);
   CHECK(timing::kill_margin(5s) == 1s);

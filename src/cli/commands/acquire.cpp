@@ -227,6 +227,7 @@ int acquire_command(const Invocation& invocation) {
   if (!session) return fail(session.error(), choices);
   if (auto supported = session->check_supported(settings->plan.claim); !supported)
     return fail(supported.error(), choices);
+  settings->plan.claim.replicas = session->replicas();
   auto signals = run::Signals::take();
   if (!signals) return fail(signals.error(), choices);
   return acquire(*std::move(settings), *session, *signals, choices);

@@ -113,7 +113,9 @@ class Doctor {
   }
 
   const std::vector<Diagnosis>& diagnoses() const { return diagnoses_; }
-  std::string acl_rule() const { return redis::least_acl(options_.prefix, kind_); }
+  std::string acl_rule() const {
+    return redis::least_acl(options_.prefix, kind_, options_.replicas);
+  }
   std::optional<Check> independence() const {
     if (options_.urls.size() == 1) return std::nullopt;
     return independence_check(reports_);
@@ -122,7 +124,7 @@ class Doctor {
  private:
   void check_server(const redis::Server& server, ServerKind kind) {
     kind_ = kind;
-    reports_.push_back(redis::examine_server(server, options_.prefix, kind));
+    reports_.push_back(redis::examine_server(server, options_.prefix, kind, options_.replicas));
     diagnoses_.push_back(diagnose(reports_.back(), options_.prefix, kind));
   }
 

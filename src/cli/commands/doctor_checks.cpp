@@ -91,7 +91,7 @@ std::string acl_remedy(const ServerReport& report, const std::string& prefix,
                        redis::ServerKind kind) {
   const std::string& user = report.server.user;
   std::string words = "ACL SETUSER " + shell_quoted(user.empty() ? "default" : user);
-  std::istringstream rule(redis::least_acl(prefix, kind));
+  std::istringstream rule(redis::least_acl(prefix, kind, report.replicas_needed));
   for (std::string word; rule >> word;) {
     // A server refuses a pattern for a user who may use every key.
     const bool missing_keys = word.starts_with('~') && report.keys_denied;
@@ -279,6 +279,46 @@ Check role(const ServerReport& report) {
           "use the address of the master, or a redis+sentinel:// URL, which looks it up"};
 }
 
+// With --replicas.
+Check replicas(const ServerReport& report) {
+  std::string text = std::to_string(report.replicas.size()) + " online";
+  std::string far, silent;
+  for (const redis::ReplicaReport& replica : report.replicas) {
+    text += (&replica == &report.replicas.front() ? ": " : ", ") + replica.label;
+    constexpr Millis kFar{500};
+    if (!replica.clock_ahead) {
+      silent = replica.label;
+    } else if (*replica.clock_ahead > kFar || *replica.clock_ahead < -kFar) {
+      far = replica.label + " is " +
+            util::format_duration(std::max(*replica.clock_ahead, -*replica.clock_ahead)) +
+            (*replica.clock_ahead < Millis(0) ? " behind" : " ahead of") + " that of the master";
+    }
+  }
+  const uint64_t needed = report.replicas_needed + 1;
+  if (report.replicas.size() < needed) {
+    return {"replicas", Grade::fail, text,
+            "--replicas " + std::to_string(report.replicas_needed) + " needs " +
+                std::to_string(needed) +
+                " replicas: with fewer the new master after a fail-over has too few to confirm "
+                "anything, and rlock ends all commands"};
+  }
+  if (!far.empty()) {
+    return {"replicas", Grade::fail, text + "; the clock of " + far,
+            "synchronise the clocks with NTP: a replica that becomes master ends leases by its own "
+            "clock"};
+  }
+  if (!silent.empty()) {
+    return {"replicas", Grade::warn, text + "; the clock of " + silent + " is unknown",
+            "let rlock doctor reach the replicas, and allow this user to run TIME there (+time)"};
+  }
+  if (!report.info_field("min_slaves_good_slaves").empty()) {
+    return {"replicas", Grade::warn, text + "; min-replicas-to-write is set",
+            "with --replicas it is not needed, and it refuses releases, too, while a replica is "
+            "away"};
+  }
+  return {"replicas", Grade::ok, text};
+}
+
 // All keys of a lock expire, so the volatile policies evict them, too.
 Check eviction(const ServerReport& report) {
   const std::string policy = report.info_field("maxmemory_policy");
@@ -404,6 +444,7 @@ Diagnosis diagnose(const ServerReport& report, const std::string& prefix, redis:
                   clock(report), round_trip(report), encryption(report)}) {
     diagnosis.checks.push_back(std::move(check));
   }
+  if (report.replicas_needed > 0) diagnosis.checks.push_back(replicas(report));
   if (auto check = databases(report)) diagnosis.checks.push_back(*std::move(check));
   return diagnosis;
 }

@@ -131,6 +131,7 @@ int renew_command(const Invocation& invocation) {
   const Subject subject{settings->lease.name.text(), settings->lease.owner.text()};
   auto session = Session::open(choices);
   if (!session) return fail(session.error(), choices, subject);
+  settings->call.replicas = session->replicas();
   if (auto ok = complete_call(*settings, *session); !ok) return fail(ok.error(), choices, subject);
   auto reply = session->ask([&](auto& store) { return store.renew(settings->call); });
   if (!reply) return fail(reply.error(), choices, subject);

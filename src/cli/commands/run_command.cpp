@@ -229,6 +229,7 @@ int run_command(const Invocation& invocation) {
   if (!session) return fail(session.error(), choices);
   if (auto supported = session->check_supported(settings->plan.claim); !supported)
     return fail(supported.error(), choices);
+  settings->plan.claim.replicas = session->replicas();
   auto log = open_log(*settings, *session);
   auto signals = run::Signals::take();
   if (!signals) return fail(signals.error(), choices);

@@ -304,6 +304,14 @@ void RunObserver::stopping(Millis remaining) {
                 ", before the lease ends, unless you resume it first");
 }
 
+void RunObserver::awaiting_replicas(const Error& why) {
+  if (verbosity_ == Verbosity::quiet) return;
+  std::lock_guard guard(mutex_);
+  line_.erase();
+  print_or_queue("warning: " + util::printable(why.text) +
+                 "; rlock keeps the lock and waits until they do");
+}
+
 void RunObserver::renewals_fail(const Error& why, Millis left, bool ends_command) {
   if (verbosity_ == Verbosity::quiet) return;
   std::lock_guard guard(mutex_);

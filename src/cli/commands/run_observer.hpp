@@ -88,6 +88,7 @@ class RunObserver final : public run::Observer {
   Millis tick_every() const override;
   void tick() override;
   void event(const run::Event& event) override;
+  void awaiting_replicas(const Error& why) override;
   void stopping(Millis remaining) override;
   void renewals_fail(const Error& why, Millis left, bool ends_command) override;
   void renewed_again(Millis after) override;

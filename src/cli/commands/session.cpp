@@ -12,8 +12,26 @@
 
 namespace rlock::cli {
 
+namespace {
+
+Status check_replicas(const redis::OpenOptions& options) {
+  if (options.replicas == 0) return Done{};
+  if (options.urls.size() > 1) {
+    return Error{ErrorKind::usage,
+                 "--replicas cannot be used with several servers, which replicate nothing to each "
+                 "other"};
+  }
+  if (std::holds_alternative<redis::LocalUrl>(options.urls.front())) {
+    return Error{ErrorKind::usage, "--replicas cannot be used with local:, which has no replica"};
+  }
+  return Done{};
+}
+
+}  // namespace
+
 Result<Session> Session::open(const Choices& choices) {
   TRY(auto settings, connection_options(choices, system_getenv));
+  TRY_STATUS(check_replicas(settings));
   // Printed even with --quiet: the option may be in a file that everybody forgot.
   if (redis::is_unverified(settings)) {
     const bool has_ca = !settings.tls.cacert.empty() || !settings.tls.cacertdir.empty();

@@ -30,6 +30,7 @@ class Session {
   size_t servers() const { return options_.urls.size(); }  // more than one: a quorum
   // ErrorKind::usage if this kind of server cannot hold what `claim` asks for.
   Status check_supported(const lock::AcquireCall& claim) const;
+  uint64_t replicas() const { return options_.replicas; }  // that have to confirm a grant
 
   // The reply to the request that `start` sends, once for each attempt.
   template <class Start>

@@ -102,6 +102,7 @@ enum class Opt : uint8_t {
   insecure,
   prefix,
   connect_timeout,
+  replicas,
   config,
   json,
   quiet,

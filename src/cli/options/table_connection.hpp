@@ -121,6 +121,25 @@ inline constexpr OptionRow kConnectionOptions[] = {
                "a longer time for distant servers.",
      .commands = kEvery,
      .section = Section::general},
+    {.id = Opt::replicas,
+     .name = "replicas",
+     .metavar = "N",
+     .fallback = "0",
+     .help = "a grant, a renewal and a release count once N replicas have confirmed them",
+     .manual =
+         "Use it if a fail-over must not forget a grant: a lock that is granted is still held "
+         "after "
+         "a fail-over to a replica that confirmed it. If too few replicas confirm a grant, rlock "
+         "keeps it, and starts the command once they do; after 60 s, or the time of --wait, it "
+         "exits with 69. A renewal that they do not confirm has failed, so a master that is cut "
+         "off "
+         "from its replicas ends its commands. All runs of NAME must have this option: set it in "
+         "rlock.toml. N should be the number of replicas that may become master, less one if one "
+         "of "
+         "them may be away; with fewer a network that splits can let two runs in. doctor checks "
+         "it. See LIMITS. It cannot be used with several servers, local: or --format.",
+     .commands = kRun | kAcquire | kRenew | kDoctor,
+     .section = Section::general},
     {.id = Opt::config,
      .name = "config",
      .metavar = "FILE",

@@ -67,6 +67,13 @@ Status check_prefix(const std::string& prefix) {
                                      "\": control characters, { and } are not allowed"};
 }
 
+Status set_replicas(redis::OpenOptions& out, const Choices& choices) {
+  constexpr uint64_t kMostReplicas = 100;
+  TRY(auto replicas, number_choice(choices, Opt::replicas, kMostReplicas));
+  out.replicas = replicas.value_or(0);
+  return Done{};
+}
+
 Status set_connect_timeout(redis::OpenOptions& out, const Choices& choices) {
   TRY(auto timeout, duration_choice(choices, Opt::connect_timeout));
   if (!timeout) return Done{};
@@ -139,6 +146,7 @@ Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv get
   TRY_STATUS(set_credentials(out, choices, credentials_environment(choices, getenv)));
   TRY_STATUS(set_tls(out, choices, getenv));
   TRY_STATUS(set_connect_timeout(out, choices));
+  TRY_STATUS(set_replicas(out, choices));
   return out;
 }
 

@@ -29,6 +29,7 @@ constexpr NativeOnlyOption kNativeOnlyOptions[] = {
     {Opt::supersede, "such locks have no queue"},
     {Opt::while_closed, "such locks cannot be closed"},
     {Opt::history_rows, "such locks have no history"},
+    {Opt::replicas, "rlock has no replica confirm such locks"},
     {Opt::token, "such locks have no fencing tokens"},
     {Opt::reason, "such locks store no text"},
 };

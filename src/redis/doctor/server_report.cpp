@@ -45,9 +45,11 @@ bool is_cluster_redirect(const Error& error) {
 
 class ServerExaminer {
  public:
-  ServerExaminer(const Server& server, const std::string& prefix, ServerKind kind)
+  ServerExaminer(const Server& server, const std::string& prefix, ServerKind kind,
+                 uint64_t replicas)
       : client_(server), prefix_(prefix), kind_(kind) {
     report_.server = server;
+    report_.replicas_needed = replicas;
   }
 
   ServerReport examine() {
@@ -65,6 +67,7 @@ class ServerExaminer {
     report_.fsync = configured("appendfsync");
     report_.save = configured("save");
     try_commands();
+    if (report_.replicas_needed > 0) examine_replicas();
     return std::move(report_);
   }
 
@@ -85,6 +88,35 @@ class ServerExaminer {
     }
     std::sort(took.begin(), took.end());
     report_.round_trip = took[kTimes / 2];
+  }
+
+  // ROLE: master, its offset, then address, port and offset of each replica.
+  void examine_replicas() {
+    constexpr size_t kBefore = 2, kEach = 3;
+    if (auto none = ask({"WAIT", "0", "1"}); !none) note("WAIT", std::move(none).error());
+    auto role = ask({"ROLE"});
+    if (!role) return note("ROLE", std::move(role).error());
+    for (size_t i = kBefore; role->front() == "master" && i + kEach <= role->size(); i += kEach) {
+      Server replica = report_.server;
+      replica.host = (*role)[i];
+      replica.port = static_cast<int>(number((*role)[i + 1]));
+      replica.role = Role::any;
+      replica.addresses = nullptr;
+      report_.replicas.push_back({replica.label(), clock_of(replica)});
+    }
+  }
+
+  // By how much it is ahead of the server's.
+  std::optional<Millis> clock_of(const Server& replica) {
+    CommandClient other(replica);
+    if (!other.ask({"TIME"})) return std::nullopt;  // connects
+    auto here = ask({"TIME"});
+    auto there = other.ask({"TIME"});
+    if (!here || !there || here->size() != 2 || there->size() != 2) return std::nullopt;
+    auto time = [](const Words& words) {
+      return std::chrono::seconds(number(words[0])) + std::chrono::microseconds(number(words[1]));
+    };
+    return std::chrono::duration_cast<Millis>(time(*there) - time(*here));
   }
 
   void compare_clocks(std::chrono::system_clock::time_point before, Nanos took, const Words& time) {
@@ -209,8 +241,9 @@ std::string ServerReport::info_field(std::string_view field) const {
   return redis::info_field(info, field);
 }
 
-ServerReport examine_server(const Server& server, const std::string& prefix, ServerKind kind) {
-  return ServerExaminer(server, prefix, kind).examine();
+ServerReport examine_server(const Server& server, const std::string& prefix, ServerKind kind,
+                            uint64_t replicas) {
+  return ServerExaminer(server, prefix, kind, replicas).examine();
 }
 
 }  // namespace rlock::redis

@@ -78,8 +78,17 @@ void ClusterLink::start_batch(Batch batch) {
   send_group();
 }
 
+void ClusterLink::follow(const std::vector<std::string>& words) {
+  begin();
+  batch_.reset();
+  follows_ = true;
+  asking_ = Asking::no;
+  connection().follow(words);
+}
+
 void ClusterLink::begin() {
   if (in_flight_) drop();
+  follows_ = false;
   redirects_ = 0;
   failures_ = 0;
   answered_ = Answered::no;
@@ -130,6 +139,7 @@ bool ClusterLink::advance(TimePoint now) {
 }
 
 void ClusterLink::handle_reply(Result<ReplyPtr> reply) {
+  if (follows_) return end(std::move(reply));
   if (!reply) return handle_unreachable(std::move(reply).error());
   if (asking_ == Asking::yes) {
     asking_ = Asking::no;

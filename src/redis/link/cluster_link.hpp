@@ -36,6 +36,7 @@ class ClusterLink final : public Link {
   ClusterLink(std::vector<Server> seeds, std::shared_ptr<LastNode> last_node);
 
   void start(const std::vector<std::string>& words) override;
+  void follow(const std::vector<std::string>& words) override;
   void start_batch(Batch batch) override;
   void wants(std::vector<pollfd>& out) const override;
   TimePoint due() const override;
@@ -85,6 +86,7 @@ class ClusterLink final : public Link {
   std::optional<ClusterBatch> batch_;  // none: `words_` is the command in flight
   KeyPlaces places_;
   bool in_flight_ = false;
+  bool follows_ = false;        // the command belongs to the current connection
   Asking asking_ = Asking::no;  // yes: the next reply is that to ASKING
   int redirects_ = 0;
   Answered answered_ = Answered::no;  // yes: a node answered, but could not be used

@@ -24,9 +24,15 @@ void Connection::State::start(std::string command, size_t replies) {
   replies_ = replies;
   earlier_replies_.clear();
   auth_error_.reset();
+  follows_ = false;
   pipelined_ = false;
   fully_sent_ = false;
   phase_ = CommandPhase::asked;
+}
+
+void Connection::State::follow(std::string command) {
+  start(std::move(command));
+  follows_ = true;
 }
 
 void Connection::State::pipeline(const std::vector<std::string>& words) {
@@ -65,6 +71,7 @@ void Connection::State::begin(TimePoint now) {
     return;
   }
   drop();
+  if (follows_) return fail("the server closed the connection");
   dial(now);
 }
 
@@ -86,7 +93,7 @@ void Connection::State::dial(TimePoint now) {
 // one. That is fetched before the connect timeout begins.
 void Connection::State::handle_auth_error(Error why) {
   if (server_.secret != nullptr && server_.addresses->was_accepted()) why.retry = Retry::later;
-  if (server_.secret == nullptr || auth_error_) return end(std::move(why));
+  if (server_.secret == nullptr || auth_error_ || follows_) return end(std::move(why));
   drop();
   auth_error_ = std::move(why);
   server_.secret->fetch(server_.password);
@@ -294,6 +301,9 @@ Connection::~Connection() = default;
 
 void Connection::start(const std::vector<std::string>& words) {
   state_->start(encode(words));
+}
+void Connection::follow(const std::vector<std::string>& words) {
+  state_->follow(encode(words));
 }
 void Connection::start_batch(Batch batch) {
   state_->start(encode_all(batch), batch.size());

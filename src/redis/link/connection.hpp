@@ -29,6 +29,7 @@ class Connection final : public Link {
   ~Connection() override;
 
   void start(const std::vector<std::string>& words) override;
+  void follow(const std::vector<std::string>& words) override;
   void start_batch(Batch batch) override;
   // The socket is not used again after these commands.
   void pipeline(const std::vector<std::string>& words) override;

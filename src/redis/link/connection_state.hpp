@@ -24,6 +24,7 @@ class Connection::State {
   }
 
   void start(std::string command, size_t replies = 1);
+  void follow(std::string command);
   void pipeline(const std::vector<std::string>& words);
   void listen();
   bool knows_final_script() const;
@@ -76,6 +77,7 @@ class Connection::State {
   std::string command_;  // or several
   size_t replies_ = 1;   // how many it has
   std::vector<ReplyPtr> earlier_replies_;
+  bool follows_ = false;             // the command belongs to this socket, and to no other
   bool pipelined_ = false;           // another command follows, whose reply nobody reads
   bool held_back_ = false;           // the command, until the handshake is answered
   std::optional<Error> auth_error_;  // of the first password for this command; one more is tried

@@ -25,6 +25,10 @@ class Link {
   // Sends `words`; a command still in flight is abandoned.
   virtual void start(const std::vector<std::string>& words) = 0;
 
+  // As start(), right after take(): over the connection that gave that reply. Without it the
+  // command fails, unsent.
+  virtual void follow(const std::vector<std::string>& words) = 0;
+
   // Right after start(): `words` go out in the same write, and their reply is not read.
   virtual void pipeline(const std::vector<std::string>& /*words*/) {}
 

@@ -33,6 +33,14 @@ void SentinelLink::start_batch(Batch batch) {
   phase_ = SentinelPhase::asking;
 }
 
+// The sentinels are asked again only before a late reply is believed.
+void SentinelLink::follow(const std::vector<std::string>& words) {
+  batch_ = {words};
+  replies_.clear();
+  connection_->follow(words);
+  phase_ = SentinelPhase::talking;
+}
+
 bool SentinelLink::advance(TimePoint now) {
   if (!asked_) asked_ = now;
   if (phase_ == SentinelPhase::asking && sentinels_.advance(now)) {

@@ -20,6 +20,7 @@ class SentinelLink final : public Link {
   SentinelLink(Sentinels sentinels, Server master);
 
   void start(const std::vector<std::string>& words) override;
+  void follow(const std::vector<std::string>& words) override;
   void start_batch(Batch batch) override;
   void wants(std::vector<pollfd>& out) const override;
   TimePoint due() const override;

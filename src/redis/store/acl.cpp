@@ -44,11 +44,12 @@ size_t line_number(std::string_view error) {
 
 }  // namespace
 
-std::string least_acl(std::string_view prefix, ServerKind kind) {
+std::string least_acl(std::string_view prefix, ServerKind kind, uint64_t replicas) {
   Commands commands(std::begin(kDirect), std::end(kDirect));
   if (kind == ServerKind::quorum_member) commands.insert({"info", "config|get", "script|exists"});
   if (kind == ServerKind::sentinel_master) commands.insert("role");
   if (kind == ServerKind::cluster_node) commands.insert({"asking", "cluster|nodes"});
+  if (replicas > 0) commands.insert("wait");
   for (const lua::Script& script : {lua::acquire, lua::renew, lua::release, lua::force_unlock,
                                     lua::inspect, lua::forget, lua::closure}) {
     collect(script.text, commands);

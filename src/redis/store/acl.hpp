@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -10,8 +11,9 @@ namespace rlock::redis {
 enum class ServerKind { single, quorum_member, sentinel_master, cluster_node };
 
 // The rule for ACL SETUSER that allows exactly what rlock does with locks under `prefix`: its keys,
-// and the commands that the scripts contain.
-std::string least_acl(std::string_view prefix, ServerKind kind = ServerKind::single);
+// and the commands that the scripts contain; with `replicas`, also what asks these.
+std::string least_acl(std::string_view prefix, ServerKind kind = ServerKind::single,
+                      uint64_t replicas = 0);
 
 // For a user of a sentinel.
 inline constexpr const char* kSentinelAcl =

@@ -45,8 +45,8 @@ Error unexpected_reply(const Link& link, const std::string& what);
 
 // final: releases and cancellations. Where a majority decides without this server, nobody waits for
 // its NOSCRIPT any more, so the text of the script is sent along unless the server has just said
-// that it knows the script.
-enum class Delivery { normal, final };
+// that it knows the script. following: as of Link::follow().
+enum class Delivery { normal, final, following };
 
 // `script` may be null; else its text is sent once if the server does not know the digest (after a
 // restart or SCRIPT FLUSH).
@@ -66,6 +66,8 @@ class Call final : public lock::Reply<T> {
         unsent_text_(script) {
     if (delivery == Delivery::final && link_.is_quorum_member()) {
       start_final();
+    } else if (delivery == Delivery::following) {
+      link_.follow(words_);
     } else {
       link_.start(words_);
     }

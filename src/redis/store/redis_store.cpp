@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <utility>
 
+#include "lock/timing.hpp"
 #include "redis/store/batch_call.hpp"
 #include "redis/store/call.hpp"
+#include "redis/store/confirmed_call.hpp"
 #include "redis/store/decode.hpp"
 #include "util/percent.hpp"
 
@@ -99,6 +101,30 @@ const char* outcome(const lock::OnceResult& result) {
   return result.once.max_failures ? "failed" : "-";
 }
 
+bool is_grant(const lock::AcquireReply& reply) {
+  return std::holds_alternative<lock::Granted>(reply);
+}
+
+bool is_renewal(const lock::RenewReply& reply) {
+  return std::holds_alternative<lock::Renewal>(reply);
+}
+
+template <class T>
+bool always(const T&) {
+  return true;
+}
+
+// The grant stands, and is to be renewed until replicas have confirmed it.
+Result<lock::AcquireReply> granted_unconfirmed(lock::AcquireReply reply, Error why) {
+  std::get<lock::Granted>(reply).unconfirmed = std::move(why);
+  return reply;
+}
+
+template <class T>
+Result<T> failed(T, Error why) {
+  return why;
+}
+
 // BLPOP. Some proxies and servers that are not Redis answer it before its timeout: they do not
 // block.
 class BlockingPop final : public lock::Reply<lock::Wake> {
@@ -184,10 +210,16 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
     words.resize(kBeforeArguments + 18);
     words.push_back("1");
   }
-  return std::make_unique<Call<lock::AcquireReply>>(
+  auto acquire = std::make_unique<Call<lock::AcquireReply>>(
       *link_, std::move(words), action_on("acquire", call.name), decode_acquire,
       std::string(call.once ? "once" : "") + (call.supersede ? "supersede" : ""),
       &scripts_.acquire);
+  if (call.replicas == 0) return acquire;
+  return std::make_unique<ConfirmedCall<lock::AcquireReply>>(
+      *link_, std::move(acquire),
+      Confirmation{call.replicas, timing::confirmation_time(call.ttl),
+                   action_on("acquire", call.name), "granted"},
+      is_grant, granted_unconfirmed);
 }
 
 lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) {
@@ -200,9 +232,15 @@ lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) 
   auto decode = [](const redisReply& reply, const std::string& self) {
     return decode_renew(reply, self);
   };
-  return std::make_unique<Call<lock::RenewReply>>(*link_, std::move(words),
-                                                  action_on("renew", call.name), decode,
-                                                  call.owner.text(), &scripts_.renew);
+  auto renew = std::make_unique<Call<lock::RenewReply>>(*link_, std::move(words),
+                                                        action_on("renew", call.name), decode,
+                                                        call.owner.text(), &scripts_.renew);
+  if (call.replicas == 0) return renew;
+  return std::make_unique<ConfirmedCall<lock::RenewReply>>(
+      *link_, std::move(renew),
+      Confirmation{call.replicas, timing::confirmation_time(call.ttl),
+                   action_on("renew", call.name), "renewed"},
+      is_renewal, failed<lock::RenewReply>);
 }
 
 lock::InFlight<lock::ReleaseReply> RedisStore::release(const lock::ReleaseCall& call) {
@@ -217,9 +255,15 @@ lock::InFlight<lock::ReleaseReply> RedisStore::release(const lock::ReleaseCall& 
     words.push_back(call.once->record);
     words.push_back(number(call.once->waited));
   }
-  return std::make_unique<Call<lock::ReleaseReply>>(
+  auto release = std::make_unique<Call<lock::ReleaseReply>>(
       *link_, std::move(words), action_on("release", call.name),
       without_context<lock::ReleaseReply, decode_release>, "", &scripts_.release, Delivery::final);
+  if (call.replicas == 0) return release;
+  return std::make_unique<ConfirmedCall<lock::ReleaseReply>>(
+      *link_, std::move(release),
+      Confirmation{call.replicas, timing::kReleaseConfirmation, action_on("release", call.name),
+                   "released"},
+      always<lock::ReleaseReply>, failed<lock::ReleaseReply>);
 }
 
 lock::InFlight<lock::CancelReply> RedisStore::cancel(const lock::CancelCall& call) {
