@@ -48,7 +48,7 @@ struct QueueView {
   std::string name;
   std::vector<lock::Waiter> waiters;
   std::vector<Millis> starts{};  // as of expected_starts(); empty: unknown
-  std::optional<lock::Closure> closure{};
+  std::optional<lock::Holder> closure{};
 };
 
 // In how long the first waiters can expect the lock, if each run takes as long as `usual`.
