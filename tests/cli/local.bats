@@ -8,8 +8,8 @@ server_pid() {
   redis-cli -s "$1/rlock.sock" info server | tr -d '\r' | sed -n 's/^process_id://p'
 }
 
-# begin FOLDER: a first run has started the server in FOLDER; the test's end ends it.
-begin() {
+# first_run FOLDER: a first run has started the server in FOLDER; the test's end ends it.
+first_run() {
   run -0 --separate-stderr rlock run --url "local:$1" first -- true
   silent
   started+=("$(server_pid "$1")")
@@ -34,7 +34,7 @@ refused() {
 }
 
 @test "the first run starts a server, later runs use it" {
-  begin "$here/locks"
+  first_run "$here/locks"
   local pid
   pid=$(server_pid "$here/locks")
   run -7 rlock run --url "local:$here/locks" lock -- sh -c 'exit 7'
@@ -78,7 +78,7 @@ refused() {
 
 @test "a killed server: the next command starts it again, the lock is still held, the token still grows" {
   export RLOCK_URL=local:$here/locks
-  begin "$here/locks"
+  first_run "$here/locks"
   hold lock
   local token owner
   token=$(rlock status --json lock | jq '.locks[0].holders[0].token')
@@ -94,7 +94,7 @@ refused() {
 
 @test "a killed server is started again by its holder, and by a waiter; both live through it" {
   export RLOCK_URL=local:$here/locks
-  begin "$here/locks"
+  first_run "$here/locks"
   hold lock -t 3
   kill_server "$here/locks"
   eventually listening "$here/locks"
@@ -114,7 +114,7 @@ refused() {
 
 @test "files or folder removed under the server: no second one starts, and its pid is named" {
   export RLOCK_URL=local:$here/locks
-  begin "$here/locks"
+  first_run "$here/locks"
   local pid files
   pid=$(server_pid "$here/locks")
   hold lock -t 9 --event-log log
@@ -142,7 +142,7 @@ refused() {
   run -0 rlock local stop
   [ "$output" = "no server of local: was running" ]
   [ ! -e locks ]
-  begin "$here/locks"
+  first_run "$here/locks"
   local pid token
   pid=$(server_pid "$here/locks")
   hold lock
@@ -177,7 +177,7 @@ refused() {
   chmod 777 open
   run -78 --separate-stderr rlock local stop -u "local:$here/open"
   says "chmod 700"
-  begin "$here/locks"
+  first_run "$here/locks"
   local pid
   pid=$(server_pid "$here/locks")
   rm locks/rlock.sock
@@ -189,11 +189,11 @@ refused() {
   mkdir -m 700 locks
   python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("locks/rlock.sock")'
   [ -S locks/rlock.sock ]
-  begin "$here/locks"
+  first_run "$here/locks"
 }
 
 @test "a server that hangs is waited for, but no longer than --connect-timeout" {
-  begin "$here/locks"
+  first_run "$here/locks"
   local pid
   pid=$(server_pid "$here/locks")
   kill -STOP "$pid"
@@ -210,7 +210,7 @@ refused() {
   eventually test -S locks/rlock.sock
   local pid
   pid=$(server_pid "$here/locks")
-  begin "$here/locks"
+  first_run "$here/locks"
   [ "$(server_pid "$here/locks")" = "$pid" ]
 }
 
@@ -310,7 +310,7 @@ hard() { sed -n "s/^$2  *[^ ]* *\([^ ]*\) .*/\1/p" "/proc/$1/limits"; }
     [ ! -e started ]
     [ ! -S locks/rlock.sock ]
   done
-  begin "$here/locks"
+  first_run "$here/locks"
 }
 
 @test "a full disk is reported as such, and nothing is lost when there is room again" {
