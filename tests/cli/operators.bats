@@ -158,7 +158,7 @@ holder_of() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
 @test "queue shows when each waiter can expect the lock, after three successes" {
   local run
   for run in 1 2 3; do
-    redis lpush rlock:{due}:history "run $run 1700000000000 $((1700000000000 + 600000)) released exit:0 {}" >/dev/null
+    redis lpush "rlock:{due}:history" "run $run 1700000000000 $((1700000000000 + 600000)) released exit:0 {}" >/dev/null
   done
   hold due
   start rlock run due -- true
