@@ -101,7 +101,7 @@ std::optional<std::string> variable(Getenv getenv, std::string_view name) {
 
 Getenv credentials_environment(const Choices& choices, Getenv getenv) {
   if (!choices.is_flag(Opt::url)) return getenv;
-  const std::vector<std::string> urls = choices.all(Opt::url);
+  const std::vector<std::string>& urls = choices.all(Opt::url);
   const bool own_credentials = std::any_of(urls.begin(), urls.end(), [](const std::string& text) {
     auto url = redis::parse_url(text);
     return url && redis::own_credentials(*url) != redis::Credentials{};
