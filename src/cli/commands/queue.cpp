@@ -94,10 +94,10 @@ int list_queue(const QueueSettings& settings, Session& session, const Choices& c
   if (choices.has(Opt::quiet)) return kSuccess;
   const std::string closed =
       queue->closure ? in_quotes(name) + " is " + closure_phrase(*queue->closure) + "\n" : "";
-  return print_result(
-      closed + (queue->waiters.empty()
-                    ? "nobody is waiting for " + in_quotes(name) + "\n"
-                    : queue_table(*queue, line_width(STDOUT_FILENO), session.servers())));
+  return print_result(closed +
+                      (queue->waiters.empty()
+                           ? "nobody is waiting for " + in_quotes(name) + "\n"
+                           : queue_table(*queue, line_width(STDOUT_FILENO), session.servers())));
 }
 
 // The queue of a lock whose holders and first waiters have been read.
