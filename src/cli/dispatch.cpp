@@ -1,5 +1,6 @@
 #include "cli/dispatch.hpp"
 
+#include <array>
 #include <exception>
 
 #include "cli/commands/commands.hpp"
@@ -18,6 +19,14 @@ int fail_early(const Error& error, const Invocation& invocation) {
   if (invocation.command == CommandId::check) return unknown_check(error);
   return fail(error, invocation.choices);
 }
+
+// In the order of CommandId.
+constexpr std::array kCommandFunctions{
+    run_command,     acquire_command, renew_command,        release_command, status_command,
+    queue_command,   watch_command,   force_unlock_command, close_command,   open_command,
+    history_command, forget_command,  metrics_command,      check_command,   doctor_command,
+    config_command,  local_command,   completion_command};
+static_assert(kCommandFunctions.size() == static_cast<size_t>(CommandId::completion) + 1);
 
 struct Dispatcher {
   int operator()(const Help& help) const {
@@ -38,45 +47,7 @@ struct Dispatcher {
     if (!invocation.choices.has(Opt::quiet)) {
       for (const std::string& warning : *configured) print_message(warning);
     }
-    switch (invocation.command) {
-      case CommandId::run:
-        return run_command(invocation);
-      case CommandId::acquire:
-        return acquire_command(invocation);
-      case CommandId::renew:
-        return renew_command(invocation);
-      case CommandId::release:
-        return release_command(invocation);
-      case CommandId::status:
-        return status_command(invocation);
-      case CommandId::queue:
-        return queue_command(invocation);
-      case CommandId::force_unlock:
-        return force_unlock_command(invocation);
-      case CommandId::close:
-        return close_command(invocation);
-      case CommandId::open:
-        return open_command(invocation);
-      case CommandId::watch:
-        return watch_command(invocation);
-      case CommandId::history:
-        return history_command(invocation);
-      case CommandId::forget:
-        return forget_command(invocation);
-      case CommandId::metrics:
-        return metrics_command(invocation);
-      case CommandId::check:
-        return check_command(invocation);
-      case CommandId::doctor:
-        return doctor_command(invocation);
-      case CommandId::config:
-        return config_command(invocation);
-      case CommandId::local:
-        return local_command(invocation);
-      case CommandId::completion:
-        break;
-    }
-    return kInternal;
+    return kCommandFunctions[static_cast<size_t>(invocation.command)](invocation);
   }
 };
 

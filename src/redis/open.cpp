@@ -4,13 +4,11 @@
 #include <utility>
 
 #include "lock/quorum/redlock.hpp"
-#include "redis/link/sentinel_link.hpp"
-#include "redis/link/voting.hpp"
-#include "redis/net/resolver.hpp"
-#include "redis/store/cluster_store.hpp"
-#include "redis/store/plain_store.hpp"
+#include "redis/link/handshake.hpp"
+#include "redis/link/sentinel.hpp"
+#include "redis/net/dialer.hpp"
+#include "redis/store/external_store.hpp"
 #include "redis/store/redis_store.hpp"
-#include "redis/store/redisson_store.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -144,56 +142,38 @@ MakeServer quorum_of(std::vector<MakeServer> makers) {
   };
 }
 
-// The maker of stores for a URL of any kind.
+// The maker of stores for what a URL names.
 struct ToStore {
   const OpenOptions& options;
 
-  Result<MakeServer> operator()(const auto& url) const {
-    auto server = ToServer{options}(url);
-    if (!server) return std::move(server).error();
-    return single_server(*std::move(server));
+  Result<MakeServer> operator()(const Server& server) const {
+    if (options.format == Format::plain) return plain(server);
+    if (options.format == Format::native) return native(server, options.prefix);
+    return MakeServer([server] { return std::make_unique<RedissonStore>(server); });
   }
 
-  Result<MakeServer> operator()(const SentinelUrl& url) const {
-    auto target = ToTarget{options}(url);
-    if (!target) return std::move(target).error();
-    auto link = [group = std::get<SentinelGroup>(*std::move(target))] {
+  Result<MakeServer> operator()(const SentinelGroup& group) const {
+    return over_links<RedisStore>([group] {
       return std::make_unique<SentinelLink>(Sentinels(group.sentinels, group.name), group.master);
-    };
-    if (options.format == Format::redisson) return needs_one_server();
-    if (options.format == Format::plain) {
-      return MakeServer([link] { return std::make_unique<PlainStore>(link()); });
-    }
-    return MakeServer(
-        [link, prefix = options.prefix] { return std::make_unique<RedisStore>(link(), prefix); });
+    });
   }
 
-  Result<MakeServer> operator()(const ClusterUrl& url) const {
-    auto target = ToTarget{options}(url);
-    if (!target) return std::move(target).error();
-    auto link = [cluster = std::get<ClusterSeeds>(*std::move(target)),
-                 last_node = std::make_shared<LastNode>()] {
+  Result<MakeServer> operator()(const ClusterSeeds& cluster) const {
+    return over_links<ClusterStore>([cluster, last_node = std::make_shared<LastNode>()] {
       return std::make_unique<ClusterLink>(cluster.seeds, last_node);
-    };
-    if (options.format == Format::redisson) return needs_one_server();
-    if (options.format == Format::plain) {
-      return MakeServer([link] { return std::make_unique<PlainStore>(link()); });
-    }
-    return MakeServer(
-        [link, prefix = options.prefix] { return std::make_unique<ClusterStore>(link(), prefix); });
+    });
   }
 
  private:
-  MakeServer single_server(const Server& server) const {
-    switch (options.format) {
-      case Format::plain:
-        return plain(server);
-      case Format::redisson:
-        return [server] { return std::make_unique<RedissonStore>(server); };
-      case Format::native:
-        break;
+  template <class NativeStore, class MakeLink>
+  Result<MakeServer> over_links(MakeLink make_link) const {
+    if (options.format == Format::redisson) return needs_one_server();
+    if (options.format == Format::plain) {
+      return MakeServer([make_link] { return std::make_unique<PlainStore>(make_link()); });
     }
-    return native(server, options.prefix);
+    return MakeServer([make_link, prefix = options.prefix] {
+      return std::make_unique<NativeStore>(make_link(), prefix);
+    });
   }
 };
 
@@ -216,7 +196,10 @@ Result<std::vector<ServerTarget>> targets(const OpenOptions& options) {
 
 Result<MakeServer> open(const OpenOptions& options) {
   const std::vector<Url>& urls = options.urls;
-  if (urls.size() == 1) return std::visit(ToStore{options}, urls.front());
+  if (urls.size() == 1) {
+    TRY(auto target, std::visit(ToTarget{options}, urls.front()));
+    return std::visit(ToStore{options}, target);
+  }
   if (options.format == Format::redisson) return needs_one_server();
   const bool redlock = options.format == Format::plain;
   auto members = std::make_shared<MemberRegistry>();

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "lock/inspector.hpp"
-#include "redis/local/local.hpp"
+#include "redis/local.hpp"
 #include "redis/net/secret.hpp"
 #include "redis/net/server.hpp"
 #include "redis/net/tls.hpp"

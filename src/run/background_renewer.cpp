@@ -1,20 +1,255 @@
+// BackgroundRenewer runs in `rlock acquire`, the rest in the process that it leaves behind.
+
 #include "run/background_renewer.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
 
+#include "lock/inspector.hpp"
 #include "lock/timing.hpp"
-#include "run/background_renewer_process.hpp"
-#include "run/proc.hpp"
+#include "run/reentry.hpp"
+#include "run/renewer.hpp"
+#include "run/run.hpp"
+#include "run/signals.hpp"
+#include "util/boot_timer.hpp"
+#include "util/fd.hpp"
+#include "util/process.hpp"
 
 namespace rlock::run {
 namespace {
+
+// The lock that it is to renew, as it comes over the socket.
+struct HandOff {
+  lock::Token token{};
+  uint64_t slot = 0;
+  TimePoint granted_at{};
+  lock::GrantReach reach = lock::GrantReach::everywhere;
+  std::array<char, 32> owner{};  // its digits
+};
+static_assert(std::is_trivially_copyable_v<HandOff>);
+
+// What a background renewer has to do, and with what.
+struct BackgroundRenewerTask {
+  const lock::AcquireCall& claim;
+  const util::ProcessHandle& watched;
+  const std::optional<util::ProcessHandle> parent;  // of that process
+  const lock::MakeServer& make_server;
+  Signals& signals;
+  const DescribeNotice& describe;
+};
+
+using namespace std::chrono_literals;
+
+// The link of a descriptor belongs to the process's user, and has the permissions of its mode.
+bool ours_to_write(const char* link) noexcept {
+  struct stat info {};
+  return lstat(link, &info) == 0 && S_ISLNK(info.st_mode) && info.st_uid == geteuid() &&
+         (info.st_mode & S_IWUSR) != 0;
+}
+
+bool takes_lines(int fd) noexcept {
+  struct stat info {};
+  return fstat(fd, &info) == 0 &&
+         (S_ISREG(info.st_mode) || S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
+}
+
+// Writes a line to the stderr of another process of ours, where that is still open: as much as a
+// file, a pipe or a terminal takes at once. Opened for this alone: a descriptor that was kept would
+// hold up everybody who waits for the end of that pipe. Of another user's process nothing is
+// opened, since that user chose the file.
+void write_to_stderr_of(pid_t pid, std::string_view line) noexcept {
+  if (!util::proc_is_ours()) return;
+  const std::string link = "/proc/" + std::to_string(pid) + "/fd/2";
+  if (!ours_to_write(link.c_str())) return;
+  const util::Fd out(open(link.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!out || !takes_lines(out.get())) return;
+  [[maybe_unused]] ssize_t written = write(out.get(), line.data(), line.size());
+}
+
+enum class RenewalEnd { release, process_ended, lost };
+
+class BackgroundRenewerProcess {
+ public:
+  BackgroundRenewerProcess(const BackgroundRenewerTask& task, util::Fd line)
+      : task_(task), claim_(task.claim), line_(std::move(line)) {}
+
+  void run() {
+    HandOff hand_off;
+    if (!receive_hand_off(hand_off)) return;
+    SharedLease lease(lease_settings(claim_, Millis(0), lock::Watchdog::renew), hand_off.granted_at,
+                      nullptr);
+    Observer nobody;
+    const HeldLock held_lock{.owner = claim_.owner,
+                             .token = hand_off.token,
+                             .limit = claim_.limit,
+                             .min_hold = claim_.min_hold,
+                             .slot = hand_off.slot};
+    auto renewer = Renewer::make(
+        renew_call(claim_, held_lock),
+        {task_.make_server, nobody, lease, [&hand_off]() -> lock::InFlight<lock::GrantReach> {
+           if (hand_off.reach == lock::GrantReach::everywhere) return nullptr;
+           return std::make_unique<lock::ReadyReply<lock::GrantReach>>(hand_off.reach);
+         }});
+    if (!renewer || !(*renewer)->start()) return;
+    if (send(line_.get(), "r", 1, MSG_NOSIGNAL) != 1) kept_ = false;
+    RenewalEnd end = watch(lease, **renewer);
+    (*renewer)->stop();  // before the release: a renewal in flight would bring the lock back
+    if (end == RenewalEnd::lost) return;
+    const TimePoint deadline = lease.view().deadline;
+    if (end == RenewalEnd::process_ended) report_early_end(hand_off.granted_at, deadline);
+    release(deadline);
+  }
+
+ private:
+  // False when nothing was acquired, or this process or the one that is watched is to end or has
+  // ended before.
+  bool receive_hand_off(HandOff& hand_off) {
+    std::array<pollfd, 3> fds{{{task_.signals.fd(), POLLIN, 0},
+                               {task_.watched.fd(), POLLIN, 0},
+                               {line_.get(), POLLIN, 0}}};
+    do {
+      TimePoint now = BootClock::now();
+      util::poll_until(fds, now + look_after());
+      if (fds[0].revents != 0 || task_.watched.ended()) return false;
+    } while (fds[2].revents == 0);
+    if (recv(line_.get(), &hand_off, sizeof hand_off, 0) != static_cast<ssize_t>(sizeof hand_off)) {
+      return false;
+    }
+    auto owner = lock::Owner::parse({hand_off.owner.data(), hand_off.owner.size()});
+    if (!owner) return false;
+    claim_.owner = *std::move(owner);
+    return true;
+  }
+
+  RenewalEnd watch(const SharedLease& lease, const Renewer& renewer) {
+    while (true) {
+      SharedLease::View view = lease.view();
+      TimePoint now = BootClock::now();
+      if (view.lost && !broken_ && !handle_loss(*view.lost, view.deadline - now))
+        return RenewalEnd::lost;
+      if (now >= view.deadline) {
+        if (!broken_) report(LeaseEnd{std::nullopt, view.last_error});
+        return RenewalEnd::lost;
+      }
+      if (!kept_) return RenewalEnd::release;
+      if (task_.watched.ended()) return broken_ ? RenewalEnd::release : RenewalEnd::process_ended;
+      if (signalled(renewer, std::min(view.deadline, now + look_after())))
+        return RenewalEnd::release;
+    }
+  }
+
+  // A lock that an operator broke goes on counting until that is confirmed, unless it was freed at
+  // once: nobody ends the steps, so the next holder waits for their process, or for the lease.
+  bool handle_loss(const lock::Lost& lost, Nanos left) {
+    if (lost.how != lock::LostHow::forced) {
+      if (lost.how != lock::LostHow::released) report(LeaseEnd{lost, {}});
+      return false;
+    }
+    broken_ = true;
+    const std::optional<bool> counts = still_counts();
+    std::optional<Millis> remaining;
+    if (counts == true) remaining = std::chrono::duration_cast<Millis>(left);
+    report(Broken{lost, remaining});
+    return counts != false;
+  }
+
+  // Whether the lock, which an operator broke, is still ours until that is confirmed. nullopt: no
+  // server answered.
+  std::optional<bool> still_counts() const {
+    auto inspector = task_.make_server();
+    lock::SystemPoller poller;
+    auto seen = lock::finish(poller, inspector->inspect({claim_.name}),
+                             BootClock::now() + timing::kShortestRequest, inspector->server());
+    if (!seen) return std::nullopt;
+    return std::any_of(seen->holders.begin(), seen->holders.end(), [&](const lock::Holder& holder) {
+      return holder.owner == claim_.owner.text();
+    });
+  }
+
+  void report(const Notice& notice) const {
+    if (task_.watched.ended()) return;
+    write_to_stderr_of(task_.watched.pid(), task_.describe(notice));
+  }
+
+  // Where each step is a process of its own, the lock would be lost silently. Not where the
+  // lock was released just before the end of the process: the server knows.
+  void report_early_end(TimePoint granted_at, TimePoint deadline) const {
+    const TimePoint now = BootClock::now();
+    if (now >= granted_at + claim_.ttl || !task_.parent || task_.parent->ended()) return;
+    auto store = task_.make_server();
+    lock::SystemPoller poller;
+    auto request = store->renew(renew_call(claim_, {claim_.owner, {}, claim_.limit}));
+    auto reply = lock::finish(poller, std::move(request),
+                              std::min(deadline, now + timing::kShortestRequest), store->server());
+    if (!reply || !std::holds_alternative<lock::Renewal>(*reply)) return;
+    const auto after = std::chrono::duration_cast<Millis>(now - granted_at);
+    write_to_stderr_of(task_.parent->pid(), task_.describe(EndedEarly{after}));
+  }
+
+  Nanos look_after() const {
+    return task_.watched.fd() < 0 ? Nanos(timing::kWatchLook) : Nanos(1h);
+  }
+
+  // Until something may have changed; true for a signal.
+  bool signalled(const Renewer& renewer, TimePoint until) {
+    std::array<pollfd, 4> fds{{{task_.signals.fd(), POLLIN, 0},
+                               {renewer.fd(), POLLIN, 0},
+                               {task_.watched.fd(), POLLIN, 0},
+                               {line_.get(), POLLIN, 0}}};
+    if (broken_) fds[1].fd = -1;  // known
+    util::poll_until(fds, until);
+    if (fds[3].revents != 0) read_caller();
+    return (fds[0].revents & POLLIN) != 0;
+  }
+
+  void read_caller() {
+    char message = 0;
+    kept_ = recv(line_.get(), &message, 1, 0) == 1;
+    line_.reset();
+  }
+
+  // Nobody waits for this: it may take as long as the lease.
+  void release(TimePoint deadline) const {
+    auto store = task_.make_server();
+    lock::ReleaseCall call{claim_.name, claim_.owner};
+    call.replicas = claim_.replicas;
+    [[maybe_unused]] auto released = release_until(
+        *store, call, std::max(deadline, BootClock::now() + timing::kShortestRequest));
+  }
+
+  const BackgroundRenewerTask& task_;
+  lock::AcquireCall claim_;  // with the owner under which the lock was granted
+  util::Fd line_;
+  bool kept_ = true;     // until the caller is gone without keep()
+  bool broken_ = false;  // by an operator
+};
+
+// The background renewer after its fork. `line` brings a HandOff, is answered with a byte once the
+// renewals are under way, and then brings another byte; if it ends before that one: release. The
+// process exits without an answer when the watched process has ended. Forked from a process with
+// one thread, so it may do anything but return.
+void background_renewer_process(const BackgroundRenewerTask& task, util::Fd line) noexcept {
+  util::close_inherited_descriptors();
+  util::ask_guards_for_exemption();               // a run around it may end before
+  dup3(STDOUT_FILENO, STDERR_FILENO, O_CLOEXEC);  // /dev/null by now
+  // It must not keep a file system from being unmounted. There is always a root.
+  [[maybe_unused]] int moved = chdir("/");
+  BackgroundRenewerProcess(task, std::move(line)).run();
+  _exit(0);
+}
 
 Error cannot_start_renewer(const char* what, int error) {
   return {ErrorKind::system,
@@ -39,17 +274,17 @@ int fork_away(const BackgroundRenewerTask& task, util::Fd& line, util::Fd& ours)
 }
 
 // A process that init has adopted has no parent to report to.
-std::optional<ProcessHandle> parent_of(pid_t pid) {
-  auto stat = proc_is_ours() ? read_stat(pid) : std::nullopt;
+std::optional<util::ProcessHandle> parent_of(pid_t pid) {
+  auto stat = util::proc_is_ours() ? util::read_stat(pid) : std::nullopt;
   if (!stat || stat->parent <= 1) return std::nullopt;
-  auto parent = ProcessHandle::open(stat->parent);
+  auto parent = util::ProcessHandle::open(stat->parent);
   return parent ? std::optional(*std::move(parent)) : std::nullopt;
 }
 
 }  // namespace
 
 Result<BackgroundRenewer> BackgroundRenewer::start(const lock::AcquireCall& claim,
-                                                   ProcessHandle watched,
+                                                   util::ProcessHandle watched,
                                                    const lock::MakeServer& make_server,
                                                    Signals& signals,
                                                    const DescribeNotice& describe) {
@@ -74,8 +309,9 @@ Error BackgroundRenewer::gone() const {
           "the background process that renews the lock did not start, or was killed"};
 }
 
-Status BackgroundRenewer::hand_off(const AcquiredLease& acquired, const lock::Owner& owner) {
-  HandOff all{acquired, {}};
+Status BackgroundRenewer::hand_off(const HeldLock& held_lock, lock::GrantReach reach) {
+  HandOff all{held_lock.token, held_lock.slot, held_lock.granted_at, reach, {}};
+  const lock::Owner& owner = held_lock.owner;
   std::copy_n(owner.text().begin(), std::min(owner.text().size(), all.owner.size()),
               all.owner.begin());
   if (send(line_.get(), &all, sizeof all, MSG_NOSIGNAL) < 0) return gone();

@@ -1,3 +1,4 @@
+// BackgroundRenewer runs in `rlock acquire`, the rest in the process that it leaves behind.
 #pragma once
 
 #include <functional>
@@ -6,11 +7,10 @@
 #include <variant>
 
 #include "lock/inspector.hpp"
-#include "run/process_handle.hpp"
 #include "run/run.hpp"
 #include "run/signals.hpp"
-#include "run/take.hpp"
 #include "util/fd.hpp"
+#include "util/process.hpp"
 #include "util/result.hpp"
 
 namespace rlock::run {
@@ -45,7 +45,8 @@ class BackgroundRenewer {
   // Forks it before anything is acquired, and before this process has a thread or a connection. In
   // a session of its own, without a descriptor of the caller's, it waits for the hand-off of
   // `claim`. ErrorKind::system when no process or descriptor is available.
-  static Result<BackgroundRenewer> start(const lock::AcquireCall& claim, ProcessHandle watched,
+  static Result<BackgroundRenewer> start(const lock::AcquireCall& claim,
+                                         util::ProcessHandle watched,
                                          const lock::MakeServer& make_server, Signals& signals,
                                          const DescribeNotice& describe);
 
@@ -54,18 +55,18 @@ class BackgroundRenewer {
   // Why there is nothing to wait for then: ErrorKind::busy for the process, else ErrorKind::system.
   Error gone() const;
 
-  // It renews from now on, for `owner`. gone() where it cannot: then it does not hold on to the
+  // It renews from now on. gone() where it cannot: then it does not hold on to the
   // lock.
-  Status hand_off(const AcquiredLease& acquired, const lock::Owner& owner);
+  Status hand_off(const HeldLock& held_lock, lock::GrantReach reach);
   // The owner is known to the caller. Without this the renewer releases the lock when this
   // object, or this process, is gone.
   void keep();
 
  private:
-  BackgroundRenewer(util::Fd line, ProcessHandle watched)
+  BackgroundRenewer(util::Fd line, util::ProcessHandle watched)
       : line_(std::move(line)), watched_(std::move(watched)) {}
   util::Fd line_;
-  ProcessHandle watched_;
+  util::ProcessHandle watched_;
 };
 
 }  // namespace rlock::run

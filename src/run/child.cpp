@@ -1,3 +1,5 @@
+// Made in rlock, on the main thread. start() runs in the guard, exec_child() in the command.
+
 #include "run/child.hpp"
 
 #include <sched.h>
@@ -8,29 +10,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <string_view>
+
+#include "util/process.hpp"
 
 namespace rlock::run {
 namespace {
 
 constexpr char kShell[] = "/bin/sh";
-
-std::vector<std::string> candidates(const std::string& command) {
-  if (command.find('/') != std::string::npos) return {command};
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path != nullptr ? path : "/bin:/usr/bin";  // as execvp(3)
-  std::vector<std::string> found;
-  while (true) {
-    size_t colon = rest.find(':');
-    std::string folder(rest.substr(0, colon));
-    found.push_back(folder.empty() ? "./" + command : folder + "/" + command);
-    if (colon == std::string_view::npos) return found;
-    rest.remove_prefix(colon + 1);
-  }
-}
 
 std::string_view name_of(std::string_view entry) {
   return entry.substr(0, entry.find('='));
@@ -55,7 +44,7 @@ bool try_next(int error) noexcept {
 }  // namespace
 
 Child::Child(std::vector<std::string> argv, const std::vector<std::string>& added)
-    : words_(std::move(argv)), paths_(candidates(words_.front())), added_(added) {
+    : words_(std::move(argv)), paths_(util::candidates_on_path(words_.front())), added_(added) {
   static char shell[] = "sh";
   shell_argv_ = {shell, nullptr};  // the path is known when it is tried
   for (std::string& word : words_) argv_.push_back(word.data());

@@ -1,3 +1,4 @@
+// Made in rlock, on the main thread. start() runs in the guard, exec_child() in the command.
 #pragma once
 
 #include <sys/types.h>

@@ -1,3 +1,5 @@
+// Runs in the process that the caller started, in front of the rlock that does the work.
+
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -7,10 +9,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "run/descriptors.hpp"
-#include "run/proc.hpp"
 #include "run/run.hpp"
 #include "run/signals.hpp"
+#include "util/process.hpp"
 
 // What stays of rlock beside children that it did not start: see leave_callers_children().
 namespace rlock::run {
@@ -21,7 +22,7 @@ class Front {
   Front(Signals& signals, pid_t worker) : signals_(signals), worker_(worker) {}
 
   [[noreturn]] void run() {
-    close_inherited_descriptors();
+    util::close_inherited_descriptors();
     while (true) {
       pollfd ready{signals_.fd(), POLLIN, 0};
       poll(&ready, 1, -1);
@@ -52,7 +53,7 @@ class Front {
   void forward(const signalfd_siginfo& info) {
     const auto sender = static_cast<pid_t>(info.ssi_pid);
     if (reached_the_group(info) || is_guard_above(sender)) return;
-    if (sender != 0 && proc_is_ours() && descends_from(sender, worker_)) return;
+    if (sender != 0 && util::proc_is_ours() && util::descends_from(sender, worker_)) return;
     kill(worker_, static_cast<int>(info.ssi_signo));
   }
 

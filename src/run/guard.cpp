@@ -1,3 +1,5 @@
+// Runs in rlock, on the main thread.
+
 #include "run/guard.hpp"
 
 #include <fcntl.h>
@@ -7,6 +9,7 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,9 +22,9 @@
 #include <utility>
 
 #include "lock/timing.hpp"
-#include "run/proc.hpp"
+#include "run/child.hpp"
 #include "util/boot_timer.hpp"
-#include "util/exemption.hpp"
+#include "util/process.hpp"
 
 namespace rlock::run {
 namespace {
@@ -66,6 +69,16 @@ Status await_contained(int line, SharedState& state) {
   return cannot_contain(error != 0 ? error : ECHILD);
 }
 
+// After `unshare -p` the first child is PID 1 of the new namespace, where no process can be started
+// any more once that has ended: it must be the one that stays.
+bool may_be_discarded() {
+  struct stat own {};
+  struct stat for_children {};
+  return stat("/proc/self/ns/pid", &own) == 0 &&
+         stat("/proc/self/ns/pid_for_children", &for_children) == 0 &&
+         own.st_dev == for_children.st_dev && own.st_ino == for_children.st_ino;
+}
+
 }  // namespace
 
 // rlock in the place of a dead guard: its processes have become children of rlock. It stays in the
@@ -77,7 +90,7 @@ class Guard::Successor final : private ProcessTree::Reaper {
       : state_(state), tree_(grouping, session, excluded_), ending_(tree_, *this, state) {
     excluded_.add(state_.exempt);
     excluded_.add(guard);  // its tracer may not have let go of it yet
-    if (proc_is_ours() && !state_.command_ended()) command_ = state_.command;
+    if (util::proc_is_ours() && !state_.command_ended()) command_ = state_.command;
     tree_.set_command(command_);
     ending_.begin(BootClock::now());
   }
@@ -125,13 +138,14 @@ void Guard::DeleteSuccessor::operator()(Successor* successor) const {
 Guard::Guard(SharedState& state, util::Fd line)
     : state_(state), line_(std::move(line)), session_(getsid(0)) {}
 
-Result<std::unique_ptr<Guard>> Guard::fork(const Setup& setup) {
+Result<std::unique_ptr<Guard>> Guard::fork(const RunContext& context, Child& child) {
+  const bool contain = context.plan.contain;
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return cannot_start_guard("socketpair", errno);
   }
   util::Fd theirs(ends[1]);
-  std::unique_ptr<Guard> guard(new Guard(setup.state, util::Fd(ends[0])));
+  std::unique_ptr<Guard> guard(new Guard(context.state, util::Fd(ends[0])));
   util::BootTimer timer;
   if (timer.fd() < 0) return cannot_start_guard("timerfd", errno);
   sigset_t read;
@@ -144,19 +158,18 @@ Result<std::unique_ptr<Guard>> Guard::fork(const Setup& setup) {
   SignalBlock all;
   const uid_t user = geteuid();
   const gid_t group = getegid();
-  const Contained forked = setup.contain ? fork_contained() : Contained{_Fork(), false};
+  const Contained forked = contain ? fork_contained() : Contained{_Fork(), false};
   if (forked.pid == 0) {
-    if (setup.contain) contain_guard(setup.state, theirs.get(), forked.own_users, user, group);
-    guard_process({setup.child, setup.signals, setup.state, setup.until, guard->session_,
+    if (contain) contain_guard(context.state, theirs.get(), forked.own_users, user, group);
+    guard_process({child, context.signals, context.state, context.plan.until, guard->session_,
                    guard->line_.get(), theirs.get(), timer.fd(), signals.get()});
   }
-  if (forked.pid < 0)
-    return setup.contain ? cannot_contain(errno) : cannot_start_guard("fork", errno);
+  if (forked.pid < 0) return contain ? cannot_contain(errno) : cannot_start_guard("fork", errno);
   const pid_t pid = guard->pid_ = forked.pid;
-  guard->pidfd_.reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  if (!setup.contain) return guard;
+  guard->pidfd_ = util::open_pidfd(pid);
+  if (!contain) return guard;
   theirs.reset();
-  TRY_STATUS(await_contained(guard->line_.get(), setup.state));
+  TRY_STATUS(await_contained(guard->line_.get(), context.state));
   return guard;
 }
 
@@ -220,8 +233,8 @@ bool Guard::dead() const {
     pollfd end{pidfd_.get(), POLLIN, 0};
     return poll(&end, 1, 0) > 0;
   }
-  if (!hung_up_ || !proc_is_ours()) return false;
-  auto stat = read_stat(pid_);
+  if (!hung_up_ || !util::proc_is_ours()) return false;
+  auto stat = util::read_stat(pid_);
   return !stat || !stat->alive();
 }
 
@@ -233,16 +246,16 @@ pid_t Guard::command() const {
 // As the init of its namespace, the guard counts its processes in another way than rlock. The
 // command, which it started before all others, is the first of its children until it is reaped.
 void Guard::find_command() {
-  if (command_ > 0 || state_.command <= 0 || !proc_is_ours()) return;
-  const util::Fd folder(open_process(pid_));
+  if (command_ > 0 || state_.command <= 0 || !util::proc_is_ours()) return;
+  const util::Fd folder(util::open_process(pid_));
   const util::Fd tasks(openat(folder.get(), "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const util::Fd list(open_children(tasks.get(), pid_));
+  const util::Fd list(util::open_children(tasks.get(), pid_));
   pid_t first = -1;
   auto take = [&](pid_t pid) {
     first = pid;
     return false;
   };
-  if (list) for_each_child_in(list.get(), take);
+  if (list) util::for_each_child_in(list.get(), take);
   if (!state_.command_ended()) command_ = first;
 }
 
@@ -336,6 +349,22 @@ void Guard::died(TimePoint now) {
   }
   successor_.reset(new Successor(state_, grouping_, session_, pid_));
   successor_->round(now);
+}
+
+void EarlyGuard::prepare() {
+  if (!guard_ && !context_.plan.contain && may_be_discarded()) (void)fork();
+}
+
+Status EarlyGuard::contain() {
+  return fork();
+}
+
+Status EarlyGuard::fork() {
+  // Its environment is that of the grant: see Guard::start().
+  const Plan& plan = context_.plan;
+  Child child(plan.argv, plan.environment({plan.claim.owner, {}, plan.claim.limit}));
+  TRY(guard_, Guard::fork(context_, child));
+  return Done{};
 }
 
 }  // namespace rlock::run

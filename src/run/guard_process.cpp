@@ -1,4 +1,6 @@
-#include "run/guard_process.hpp"
+// Runs in the guard, which has one thread and allocates nothing.
+
+#include "run/guard.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -19,10 +21,8 @@
 #include <utility>
 
 #include "lock/timing.hpp"
-#include "run/descriptors.hpp"
-#include "run/proc.hpp"
 #include "util/boot_timer.hpp"
-#include "util/exemption.hpp"
+#include "util/process.hpp"
 
 namespace rlock::run {
 namespace {
@@ -36,7 +36,7 @@ constexpr int kSignals = 2;
 constexpr size_t kReaps = 64;
 
 void overwrite_arguments() noexcept {
-  auto stat = read_stat(getpid());
+  auto stat = util::read_stat(getpid());
   if (!stat || stat->arguments == 0 || stat->arguments_end <= stat->arguments) return;
   auto* text = reinterpret_cast<char*>(stat->arguments);
   size_t room = stat->arguments_end - stat->arguments;
@@ -49,7 +49,7 @@ void overwrite_arguments() noexcept {
 void close_rlocks_descriptors(const GuardTask& task) noexcept {
   util::Fd folder(open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return;
-  for_each_number_in(folder.get(), [&](int fd) {
+  util::for_each_number_in(folder.get(), [&](int fd) {
     const bool kept = fd <= 2 || fd == folder.get() || fd == task.line || fd == task.timer ||
                       fd == task.signals_fd;
     if (!kept && (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0) close(fd);
@@ -150,8 +150,8 @@ class GuardProcess final : private ProcessTree::Reaper {
   }
 
   void close_inherited() noexcept {
-    close_all_from(kSignals + 1);
-    if (proc_is_ours()) overwrite_arguments();
+    util::close_all_from(kSignals + 1);
+    if (util::proc_is_ours()) overwrite_arguments();
   }
 
   // Until its exec the command shares our memory, errno included: only calls that do not fail are
@@ -329,7 +329,8 @@ class GuardProcess final : private ProcessTree::Reaper {
   }
 
   void exempt(pid_t pid) noexcept {
-    if (pid > 1 && (!proc_is_ours() || descends_from(pid, getpid()))) state_.exempt.add(pid);
+    if (pid > 1 && (!util::proc_is_ours() || util::descends_from(pid, getpid())))
+      state_.exempt.add(pid);
   }
 
   // Refusals are fine: it may then have to wait, for a page or behind a storm of the command's own.
@@ -430,8 +431,8 @@ void record_end(SharedState& state, const siginfo_t& info, bool ended_first) noe
 }
 
 bool died_before_exec(pid_t child) noexcept {
-  if (!proc_is_ours()) return false;
-  auto stat = read_stat(child);
+  if (!util::proc_is_ours()) return false;
+  auto stat = util::read_stat(child);
   return stat && stat->before_exec();
 }
 

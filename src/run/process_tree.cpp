@@ -1,3 +1,5 @@
+// Runs in the guard, or in rlock on the main thread once the guard is dead.
+
 #include "run/process_tree.hpp"
 
 #include <sched.h>
@@ -35,7 +37,7 @@ uid_t user_of(int folder) noexcept {
 
 void ProcessTree::open(Listing listing) noexcept {
   if (opened_) return;
-  self_ = own_number_in_proc();
+  self_ = util::own_number_in_proc();
   numbers_ours_ = self_ == getpid();
   if (self_ > 0 && listing == Listing::children) {
     children_.reset(::open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC));
@@ -49,30 +51,31 @@ template <class Visit>
 void ProcessTree::for_each_child(Visit visit) noexcept {
   open();
   auto unless_excluded = [&](pid_t pid) { return excluded_.contains(pid) || visit(pid); };
-  if (listing_ == Listing::children) return for_each_child_in(children_.get(), unless_excluded);
+  if (listing_ == Listing::children)
+    return util::for_each_child_in(children_.get(), unless_excluded);
   if (self_ <= 0) return;
-  for_each_number_in("/proc", [&](pid_t pid) {
-    auto stat = read_stat(pid);
+  util::for_each_number_in("/proc", [&](pid_t pid) {
+    auto stat = util::read_stat(pid);
     return !stat || stat->parent != self_ || unless_excluded(pid);
   });
 }
 
 // The children of another process, each of whose threads has a list of its own.
 template <class Visit>
-void ProcessTree::for_each_below(int folder, pid_t pid, const ProcessStat& stat,
+void ProcessTree::for_each_below(int folder, pid_t pid, const util::ProcessStat& stat,
                                  Visit visit) noexcept {
   if (listing_ == Listing::scan) {
-    for_each_number_in("/proc", [&](pid_t other) {
-      auto one = read_stat(other);
+    util::for_each_number_in("/proc", [&](pid_t other) {
+      auto one = util::read_stat(other);
       return !one || one->parent != pid || visit(other);
     });
     return;
   }
   util::Fd threads(openat(folder, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!threads || stat.threads == 0) return;
-  for_each_number_in(threads.get(), [&](pid_t thread) {
-    util::Fd list(open_children(threads.get(), thread));
-    if (list) for_each_child_in(list.get(), visit);
+  util::for_each_number_in(threads.get(), [&](pid_t thread) {
+    util::Fd list(util::open_children(threads.get(), thread));
+    if (list) util::for_each_child_in(list.get(), visit);
     return true;
   });
 }
@@ -102,8 +105,8 @@ bool ProcessTree::walk(TimePoint until, Visit visit) noexcept {
   for (size_t at = 0; at < queued_; ++at) {
     if (BootClock::now() >= until) return false;
     const auto [pid, parent] = queue_.begin()[at];
-    util::Fd folder(open_process(pid));
-    auto stat = folder ? read_stat_in(folder.get()) : std::nullopt;
+    util::Fd folder(util::open_process(pid));
+    auto stat = folder ? util::read_stat_in(folder.get()) : std::nullopt;
     const bool child = (stat ? stat->parent : parent) == self_;
     if (child || (stat && stat->parent == parent)) {
       visit(Process{pid, child, folder.get(), stat ? &*stat : nullptr});
@@ -130,13 +133,13 @@ void ProcessTree::note(const Process& process, int error, Survivors& survivors) 
   survivors.add({process.pid, user_of(process.folder), error});
 }
 
-bool ProcessTree::made_by_tree(const ProcessStat& stat) const noexcept {
+bool ProcessTree::made_by_tree(const util::ProcessStat& stat) const noexcept {
   if (!numbers_ours_ || stat.group <= 1) return false;
   return stat.session != session_ || (grouping_ == Grouping::own && stat.group == group_);
 }
 
 // A group ends as one: no fork slips out of it.
-void ProcessTree::kill_group_of(const ProcessStat& stat) noexcept {
+void ProcessTree::kill_group_of(const util::ProcessStat& stat) noexcept {
   if (groups_end_ && made_by_tree(stat) && groups_.add(stat.group)) kill(-stat.group, SIGKILL);
 }
 
@@ -148,8 +151,8 @@ void ProcessTree::kill_known() noexcept {
 }
 
 void ProcessTree::kill_with_group(pid_t pid, Survivors& survivors) noexcept {
-  util::Fd folder(open_process(pid));
-  auto stat = folder ? read_stat_in(folder.get()) : std::nullopt;
+  util::Fd folder(util::open_process(pid));
+  auto stat = folder ? util::read_stat_in(folder.get()) : std::nullopt;
   if (stat && stat->parent == self_) kill_group_of(*stat);
   const Process process{pid, true, folder.get(), stat ? &*stat : nullptr};
   if (int error = send(process, SIGKILL); error != 0) note(process, error, survivors);
@@ -281,7 +284,7 @@ void ProcessTree::spare_nohup(Exclusions& exempt, Survivors& exempted) noexcept 
   groups_end_ = false;
   walk(BootClock::now() + timing::kSignalTime, [&](const Process& process) {
     if (process.stat == nullptr || !process.stat->alive()) return;
-    if (!ignores_in(process.folder, SIGHUP)) return;
+    if (!util::ignores_in(process.folder, SIGHUP)) return;
     exempt.add(process.pid);
     exempted.add({process.pid, user_of(process.folder), Survivor::kExempted});
   });
@@ -303,7 +306,7 @@ bool ProcessTree::empty() noexcept {
   bool found = false;
   for_each_child([&](pid_t pid) {
     // A tracer may keep a dead one from being reaped.
-    auto stat = read_stat(pid);
+    auto stat = util::read_stat(pid);
     found = !stat || stat->alive();
     return !found;
   });

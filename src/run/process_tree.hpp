@@ -1,3 +1,4 @@
+// Runs in the guard, or in rlock on the main thread once the guard is dead.
 #pragma once
 
 #include <sys/mman.h>
@@ -9,10 +10,10 @@
 #include <cstddef>
 #include <optional>
 
-#include "run/proc.hpp"
 #include "run/shared_state.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
+#include "util/process.hpp"
 
 // Reaches every process of the command. The guard uses it, and rlock if the guard is dead: all of
 // it is async-signal-safe.
@@ -164,9 +165,9 @@ class ProcessTree {
  private:
   struct Process {
     pid_t pid;
-    bool child;               // a child of the caller: its number stays its own
-    int folder;               // /proc/PID; -1: not available
-    const ProcessStat* stat;  // null: likewise
+    bool child;                     // a child of the caller: its number stays its own
+    int folder;                     // /proc/PID; -1: not available
+    const util::ProcessStat* stat;  // null: likewise
   };
   struct QueuedProcess {
     pid_t pid;
@@ -176,7 +177,7 @@ class ProcessTree {
   template <class Visit>
   void for_each_child(Visit visit) noexcept;
   template <class Visit>
-  void for_each_below(int folder, pid_t pid, const ProcessStat& stat, Visit visit) noexcept;
+  void for_each_below(int folder, pid_t pid, const util::ProcessStat& stat, Visit visit) noexcept;
   template <class Visit>
   bool walk(TimePoint until, Visit visit) noexcept;
   bool enqueue(pid_t pid, pid_t parent) noexcept;
@@ -185,9 +186,9 @@ class ProcessTree {
   bool kill_children(Reaper& reaper, Survivors& survivors) noexcept;
   void kill_with_group(pid_t pid, Survivors& survivors) noexcept;
   void kill_deeper(TimePoint until, Reaper& reaper, Survivors& survivors) noexcept;
-  void kill_group_of(const ProcessStat& stat) noexcept;
+  void kill_group_of(const util::ProcessStat& stat) noexcept;
   void kill_known() noexcept;
-  bool made_by_tree(const ProcessStat& stat) const noexcept;
+  bool made_by_tree(const util::ProcessStat& stat) const noexcept;
   int send(const Process& process, int signal) const noexcept;
   void note(const Process& process, int error, Survivors& survivors) const noexcept;
 

@@ -1,3 +1,5 @@
+// Runs in rlock, on the main thread.
+
 #include "run/reentry.hpp"
 
 #include <algorithm>
@@ -34,23 +36,23 @@ Error no_answer(const Plan& plan, const lock::LockStore& store) {
       Retry::later};
 }
 
-// Who answered before has answered, though it is gone by now.
+// A server that answered before counts as having answered, even if it has gone since.
 Error keep_answered(const Error& before, Error error) {
   error.answered = std::max(error.answered, before.answered);
   return error;
 }
 
 // What one outer run is to the server; Lost: it does not hold the lock there.
-using EntryReply = std::variant<Entered, lock::Lost, lock::Upgrade, lock::Interrupted>;
+using EntryReply = std::variant<HeldLock, lock::Lost, lock::Upgrade, lock::Interrupted>;
 
-EntryReply read_reply(lock::RenewReply& reply, const Entered& entered) {
+EntryReply read_reply(lock::RenewReply& reply, const HeldLock& entered) {
   if (std::holds_alternative<lock::Upgrade>(reply)) return lock::Upgrade{};
   if (auto* lost = std::get_if<lock::Lost>(&reply)) return std::move(*lost);
   return entered;
 }
 
 EnterResult to_enter_result(EntryReply answer) {
-  if (auto* entered = std::get_if<Entered>(&answer)) return std::move(*entered);
+  if (auto* entered = std::get_if<HeldLock>(&answer)) return std::move(*entered);
   if (std::holds_alternative<lock::Upgrade>(answer)) return lock::Upgrade{};
   if (std::holds_alternative<lock::Interrupted>(answer)) return lock::Interrupted{};
   return NoneHeld{};
@@ -58,7 +60,7 @@ EnterResult to_enter_result(EntryReply answer) {
 
 Result<EntryReply> request_entry(const Plan& plan, const OuterRun& outer, lock::LockStore& store,
                                  lock::Poller& poller, TimePoint until) {
-  const HeldLock held_lock = entry_in(plan, outer);
+  HeldLock held_lock = entry_in(plan, outer);
   const lock::RenewCall call = enter_call(plan, outer, held_lock);
   Error transient_error = no_answer(plan, store);
   while (true) {
@@ -69,7 +71,8 @@ Result<EntryReply> request_entry(const Plan& plan, const OuterRun& outer, lock::
       auto reply = request->take();
       // An answer that took half the lease is asked for again.
       bool fresh = poller.now() - sent_at < timing::usable_lease(plan.claim.ttl);
-      if (reply && fresh) return read_reply(*reply, {held_lock, sent_at});
+      held_lock.granted_at = held_lock.asked_at = sent_at;
+      if (reply && fresh) return read_reply(*reply, held_lock);
       if (!reply) transient_error = keep_answered(transient_error, std::move(reply).error());
     }
     transient_error.answered = std::max(transient_error.answered, request->answered());

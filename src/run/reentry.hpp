@@ -1,20 +1,17 @@
+// Runs in rlock, on the main thread.
 #pragma once
 
 #include "run/run.hpp"
 
 namespace rlock::run {
 
-struct Entered {
-  HeldLock held_lock;
-  TimePoint sent_at;  // from where the entry's lease counts
-};
 // None of plan.outer_runs holds it any more: the lock is to be acquired like any other.
 struct NoneHeld {};
-using EnterResult = std::variant<Entered, NoneHeld, lock::Upgrade, lock::Interrupted>;
+using EnterResult = std::variant<HeldLock, NoneHeld, lock::Upgrade, lock::Interrupted>;
 
 // Enters the lock under the first of plan.outer_runs that holds it. Waits only for an outer run to
 // put its lease back, for OuterRun::put_back_grace. An error when no server answers by the limit of
-// the first contact. Unless it returns Entered it has released its entry as far as a server
+// the first contact. Unless it returns a HeldLock it has released its entry as far as a server
 // answered.
 Result<EnterResult> enter_outer_run(const Plan& plan, const Connections& connections,
                                     lock::Poller& poller, lock::WaitObserver& observer);

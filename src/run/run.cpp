@@ -1,23 +1,393 @@
+// Runs in rlock, on the main thread.
+
 #include "run/run.hpp"
 
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <utility>
 
 #include "lock/timing.hpp"
-#include "run/early_guard.hpp"
+#include "run/guard.hpp"
 #include "run/reentry.hpp"
-#include "run/run_held.hpp"
-#include "run/take.hpp"
+#include "run/supervisor.hpp"
+#include "util/random.hpp"
 
 namespace rlock::run {
 namespace {
 
+lock::LeaseMonitor::Settings settings(const Plan& plan) {
+  return lease_settings(plan.claim, plan.kill_after, plan.watchdog);
+}
+
+// Only where the command ended by itself: an end that rlock made is reported by its cause.
+std::optional<LeaseEnd> loss_at_release(const lock::ReleaseReply& reply) {
+  if (reply.ending == lock::OwnerEnd::forced) {
+    return LeaseEnd{lock::Lost{lock::LostHow::forced, std::nullopt, reply.note}, {}, false};
+  }
+  if (reply.ending == lock::OwnerEnd::expired) {
+    return LeaseEnd{lock::Lost{lock::LostHow::expired, std::nullopt, reply.note}, {}, false};
+  }
+  if (reply.ending == lock::OwnerEnd::unknown) {
+    return LeaseEnd{lock::Lost{lock::LostHow::gone, std::nullopt, {}}, {}, false};
+  }
+  return std::nullopt;
+}
+
+// Where an operator breaks the lock the outermost run ends everything inside: by a signal that may
+// come before the news.
+bool ended_by_outer_run(const HeldLock& held_lock, const CommandResult& finish) {
+  return held_lock.nested() && finish.lost && finish.lost->reported &&
+         finish.lost->reported->how == lock::LostHow::forced &&
+         std::holds_alternative<Signaled>(finish.end);
+}
+
+// `released`: none where the lock was not to be released.
+RunOutcome to_outcome(const HeldLock& held_lock, CommandResult finish,
+                      const std::optional<Result<lock::ReleaseReply>>& released, Success success) {
+  std::optional<Error> unreleased;
+  if (released && !*released) unreleased = released->error();
+  if (!finish.ended_for) {
+    if (finish.exec_error != 0) return CannotExec{finish.exec_error, std::move(unreleased)};
+    if (!finish.lost && released && *released) finish.lost = loss_at_release(**released);
+    if (ended_by_outer_run(held_lock, finish)) return LeaseLost{std::move(*finish.lost), false, {}};
+    return Ended{finish.end, std::move(finish.lost), std::move(unreleased),
+                 std::move(finish.survivors), success};
+  }
+  switch (*finish.ended_for) {
+    case EndCause::lease:
+      break;
+    case EndCause::run_limit:
+      return RunLimit{std::move(unreleased), std::move(finish.survivors), std::move(finish.lost)};
+    case EndCause::cancel:  // is none of these
+    case EndCause::no_renewal:
+    case EndCause::no_guard:
+      return Unprotected{std::move(*finish.error), std::move(unreleased),
+                         std::move(finish.survivors)};
+  }
+  return LeaseLost{std::move(*finish.lost), !finish.started, std::move(finish.survivors)};
+}
+
+// For the history, without blanks. What could not be executed has a shell's exit code.
+std::string history_result(const Result<CommandResult>& finish) {
+  if (!finish) return "-";
+  if (finish->ended_for == EndCause::lease) return "lost";
+  if (finish->ended_for == EndCause::run_limit) return "max-run";
+  if (finish->ended_for) return "-";
+  if (finish->exec_error != 0) return finish->exec_error == ENOENT ? "exit:127" : "exit:126";
+  if (const auto* exited = std::get_if<Exited>(&finish->end)) {
+    if (exited->code == 0 && finish->asked_to_stop) return "stopped";
+    return "exit:" + std::to_string(exited->code);
+  }
+  return "signal:" + std::to_string(std::get<Signaled>(finish->end).signal);
+}
+
+Millis milliseconds_since(TimePoint time) {
+  return std::chrono::duration_cast<Millis>(BootClock::now() - time);
+}
+
+// An operator broke the lock, or somebody released it: then nobody need have had it since.
+bool taken_away(const LeaseEnd& lost) {
+  return lost.reported && (lost.reported->how == lock::LostHow::forced ||
+                           lost.reported->how == lock::LostHow::released);
+}
+
+// Whether the work was done: the command ended by itself, and nobody asked it to stop half-way. Of
+// a lease that was lost the server knows whether others may have done the work meanwhile.
+bool succeeded(const CommandResult& finish) {
+  const auto* exited = std::get_if<Exited>(&finish.end);
+  return finish.started && exited != nullptr && exited->code == 0 && !finish.ended_for &&
+         !finish.asked_to_stop && !(finish.lost && taken_away(*finish.lost));
+}
+
+// None for a run that did nothing, and inside another one, which reports for itself.
+std::optional<lock::OnceResult> once_result(const RunContext& context, const HeldLock& held_lock,
+                                            const Result<CommandResult>& finish) {
+  const auto& once = context.plan.claim.once;
+  if (!once || held_lock.nested() || !finish || !finish->started) return std::nullopt;
+  return lock::OnceResult{*once,
+                          milliseconds_since(held_lock.asked_at),
+                          held_lock.token,
+                          succeeded(*finish),
+                          context.plan.claim.record,
+                          held_lock.waited()};
+}
+
+// What is left of the lease for the release, in which somebody waits for the command's exit code.
+// A success that nobody records has its work done again.
+Nanos release_time(const lock::ReleaseCall& call, Nanos left) {
+  return call.once ? std::max<Nanos>(left, timing::kShortestRelease)
+                   : std::clamp<Nanos>(left, timing::kShortestRelease, timing::kLongestRelease);
+}
+
+Result<lock::ReleaseReply> release(const RunContext& context, const HeldLock& held_lock,
+                                   const Result<CommandResult>& finish, TimePoint deadline) {
+  const bool used = finish && finish->started;
+  const lock::ReleaseCall call{context.plan.claim.name,
+                               held_lock.owner,
+                               held_lock.entry,
+                               history_result(finish),
+                               used ? lock::ReleaseHow::released : lock::ReleaseHow::unused,
+                               once_result(context, held_lock, finish),
+                               context.plan.claim.replicas};
+  const TimePoint now = BootClock::now();
+  int requests = 0;
+  auto ends = [&] {
+    while (const int signal = context.signals.next_number()) {
+      if (signal != SIGTERM && signal != SIGINT) continue;
+      if (++requests == 1) context.observer.still_releasing();
+    }
+    return requests >= 2;
+  };
+  auto reply =
+      release_until(context.connections.store, call, now + release_time(call, deadline - now),
+                    {context.signals.fd(), ends});
+  context.observer.event({EventKind::released, BootClock::now(), held_lock.token,
+                          reply ? std::string() : "not confirmed: " + reply.error().text});
+  return reply;
+}
+
+// What became of a success that was to be recorded.
+Success success_of(const RunContext& context, const HeldLock& held_lock,
+                   const CommandResult& finish,
+                   const std::optional<Result<lock::ReleaseReply>>& released) {
+  const auto* exited = std::get_if<Exited>(&finish.end);
+  const bool ended_well = finish.started && exited != nullptr && exited->code == 0;
+  const bool applies = context.plan.claim.once && !held_lock.nested();
+  if (!applies || !ended_well || finish.ended_for) return Success::none;
+  if (finish.asked_to_stop) return Success::stopped;
+  if (!released || !*released) return Success::unconfirmed;
+  switch ((*released)->marked) {
+    case lock::Marked::yes:
+      return Success::recorded;
+    case lock::Marked::no_room:
+      return Success::pushed_out_another;
+    case lock::Marked::no:
+      break;
+  }
+  return Success::unconfirmed;
+}
+
+// Everything that the command's life needs is made before it starts.
+Result<CommandResult> supervise(const RunContext& context, const HeldLock& held_lock,
+                                SharedLease& lease, std::unique_ptr<Guard>& guard) {
+  Terminal terminal = Terminal::open();
+  auto complete = [&] { return context.connections.store.complete_grant(); };
+  auto renewer = Renewer::make(renew_call(context.plan.claim, held_lock),
+                               {context.connections.make_store, context.observer, lease, complete});
+  if (!renewer) return std::move(renewer).error();
+  lock::InFlight<lock::GrantReach> only_time;
+  if (context.plan.watchdog == lock::Watchdog::none) only_time = complete();
+  if (only_time) only_time->advance(BootClock::now());
+  TRY_STATUS(context.signals.watch_command());
+  Supervisor supervisor(context, held_lock, lease, **renewer, terminal);
+  auto finish = supervisor.run(std::move(guard));
+  guard = supervisor.take_guard();
+  (*renewer)->stop();  // before the release: a renewal in flight would bring the lock back
+  return finish;
+}
+
+Error no_answer(const lock::LockStore& store) {
+  return {ErrorKind::unavailable, store.server() + ": no answer in time", Retry::later};
+}
+
+}  // namespace
+
+Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCall call,
+                                         TimePoint until, const ReleaseInterrupt& interrupt) {
+  lock::SystemPoller poller(interrupt.fd);
+  const Error stopped{ErrorKind::unavailable, "a second TERM or INT ended the attempts"};
+  const TimePoint begun = poller.now();
+  const Millis asked = call.once ? call.once->asked : Millis(0);
+  Millis attempt = timing::kFirstReleaseAttempt;
+  std::optional<Error> why;
+  for (Millis pause = timing::kFirstReleasePause;;
+       pause = std::min(pause * 2, timing::kLongestReleasePause)) {
+    // A store whose connection failed, or whose request was given up, sends the next one over a new
+    // one.
+    const TimePoint give_up = poller.now() + attempt;
+    if (call.once) call.once->asked = asked + milliseconds_since(begun);
+    auto request = store.release(call);
+    lock::PollResult driven;
+    while ((driven = poller.drive(*request, std::min(until, give_up))) ==
+           lock::PollResult::interrupted) {
+      if (interrupt.ends()) return stopped;
+    }
+    auto reply = driven == lock::PollResult::done ? request->take()
+                                                  : Result<lock::ReleaseReply>(no_answer(store));
+    if (poller.now() >= give_up) attempt *= 2;  // the server may just be slow
+    if (reply || reply.error().retry != Retry::later) return reply;
+    // The error of an attempt that `until` cut short explains less than the one before it.
+    if (poller.now() < until || !why) why = std::move(reply).error();
+    if (poller.now() + pause >= until) return std::move(*why);
+    const TimePoint next = poller.now() + pause;
+    while (poller.pause(next) == lock::PollResult::interrupted) {
+      if (interrupt.ends()) return stopped;
+    }
+  }
+}
+
+HeldLock held_lock_of(const lock::AcquireCall& claim, const lock::Acquired& acquired) {
+  return {.owner = acquired.owner,
+          .token = acquired.token,
+          .limit = claim.limit,
+          .min_hold = claim.min_hold,
+          .slot = acquired.slot,
+          .granted_at = acquired.sent_at,
+          .asked_at = acquired.asked_at};
+}
+
+FreshLease fresh_lease(const Plan& plan, const HeldLock& held_lock, lock::LockStore& store,
+                       lock::Poller& poller) {
+  lock::LeaseMonitor monitor(settings(plan), held_lock.granted_at, poller.now());
+  FreshLease fresh;
+  fresh.granted_at = held_lock.granted_at;
+  if (monitor.deadline() - poller.now() >= timing::usable_lease(plan.claim.ttl)) return fresh;
+  fresh.granted_at.reset();
+  while (poller.now() < monitor.terminate_at()) {
+    TimePoint sent_at = poller.now();
+    lock::RenewCall call = renew_call(plan.claim, held_lock);
+    call.valid_until = monitor.deadline();
+    auto request = store.renew(call);
+    lock::PollResult driven = poller.drive(*request, monitor.attempt_deadline(sent_at));
+    if (driven == lock::PollResult::interrupted) return fresh;
+    if (driven == lock::PollResult::done) {
+      auto reply = request->take();
+      if (reply && std::holds_alternative<lock::Renewal>(*reply)) {
+        fresh.granted_at = sent_at;
+        return fresh;
+      }
+      if (reply) {
+        if (auto* lost = std::get_if<lock::Lost>(&*reply)) fresh.lost.reported = std::move(*lost);
+        return fresh;
+      }
+      fresh.lost.last_error = std::move(reply).error();
+    }
+    monitor.failed(sent_at, poller.now());
+    if (poller.pause(monitor.next_attempt()) == lock::PollResult::interrupted) return fresh;
+  }
+  return fresh;
+}
+
+lock::LeaseMonitor::Settings lease_settings(const lock::AcquireCall& claim, Millis kill_after,
+                                            lock::Watchdog watchdog) {
+  const Millis gap = claim.replicas > 0 ? timing::replica_clock_gap(claim.ttl) : Millis(0);
+  return {claim.ttl, kill_after, watchdog, gap};
+}
+
+Confirmed await_replicas(const Plan& plan, const HeldLock& held_lock, Error unconfirmed,
+                         lock::LockStore& store, lock::Poller& poller) {
+  const bool endless = plan.limits.deadline == TimePoint::max();
+  TimePoint until = endless ? poller.now() + plan.limits.outage : plan.limits.deadline;
+  if (plan.claim.queueing == lock::Queueing::never) until = poller.now();
+  Millis backoff{0};
+  while (poller.now() < until) {
+    backoff = std::clamp(backoff * 2, timing::kFirstAcquireBackoff, timing::kLongestAcquireBackoff);
+    if (poller.pause(std::min(until, poller.now() + backoff)) == lock::PollResult::interrupted) {
+      break;
+    }
+    const TimePoint sent_at = poller.now();
+    auto request = store.renew(renew_call(plan.claim, held_lock));
+    const lock::PollResult driven = poller.drive(*request, sent_at + timing::kAcquireAttempt);
+    if (driven == lock::PollResult::interrupted) break;
+    if (driven == lock::PollResult::deadline) continue;
+    auto reply = request->take();
+    if (reply && std::holds_alternative<lock::Renewal>(*reply)) return sent_at;
+    if (reply) {
+      if (auto* lost = std::get_if<lock::Lost>(&*reply)) return std::move(*lost);
+      continue;
+    }
+    if (reply.error().retry == Retry::never) return std::move(reply).error();
+  }
+  return unconfirmed;
+}
+
+namespace {
+
+// Guard, command, renewal; then the release. The lock is released on every way out, unless
+// processes of the command are left that could not be ended: then it lasts as long as its lease.
+// `guard`: one that was forked before the grant, if any.
+RunOutcome run_held(const RunContext& context, const HeldLock& held_lock,
+                    std::unique_ptr<Guard> guard) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  // Where a lost lease is to be ignored the guard reacts to the death of rlock alone.
+  SharedState* guard_state = context.plan.on_lost == OnLost::terminate ? &context.state : nullptr;
+  SharedLease lease(settings(context.plan), held_lock.granted_at, guard_state);
+  // The guard outlives the release: the next in line need not wait for its end.
+  auto finish = supervise(context, held_lock, lease, guard);
+  std::optional<Result<lock::ReleaseReply>> released;
+  const bool all_gone = !finish || finish->survivors.empty();
+  if (all_gone) released = release(context, held_lock, finish, lease.view().deadline);
+  if (!finish) return std::move(finish).error();
+  const Success success = success_of(context, held_lock, *finish, released);
+  return to_outcome(held_lock, std::move(*finish), released, success);
+}
+
+// Passes the wait on to the observer, and reports once that a wait has begun.
+class WaitEvents final : public lock::WaitObserver {
+ public:
+  WaitEvents(Observer& observer, EarlyGuard* early) : observer_(observer), early_(early) {}
+  void awaiting_reply() override {
+    if (early_ != nullptr) early_->prepare();
+  }
+  void not_granted() override {
+    if (early_ != nullptr) early_->discard();
+  }
+  void queued(const lock::Queued& place) override {
+    if (!reported_) {
+      observer_.event({EventKind::enqueued, BootClock::now(), {}, {}});
+      reported_ = true;
+    }
+    observer_.queued(place);
+  }
+  Millis ask_again_after() const override { return observer_.ask_again_after(); }
+  void transient_error(const Error& error) override { observer_.transient_error(error); }
+  void must_poll(const Error& error) override { observer_.must_poll(error); }
+  Millis tick_every() const override { return observer_.tick_every(); }
+  void tick() override { observer_.tick(); }
+
+ private:
+  Observer& observer_;
+  EarlyGuard* early_;
+  bool reported_ = false;
+};
+
+bool readable(int fd) {
+  pollfd polled{fd, POLLIN, 0};
+  return fd >= 0 && poll(&polled, 1, 0) > 0;
+}
+
+std::variant<HeldLock, CalledOff, RunOutcome> interrupted(int signal, int call_off) {
+  if (signal == 0 && readable(call_off)) return CalledOff{};
+  return RunOutcome(WaitSignaled{signal});
+}
+
+RunOutcome not_acquired(lock::WaitResult result) {
+  if (auto* busy = std::get_if<lock::Busy>(&result)) return NotAcquired{std::move(*busy)};
+  if (auto* late = std::get_if<lock::TimedOut>(&result)) return NotAcquired{std::move(*late)};
+  if (auto* done = std::get_if<lock::AlreadyDone>(&result)) return NotAcquired{std::move(*done)};
+  if (auto* failed = std::get_if<lock::FailedTooOften>(&result)) return NotAcquired{*failed};
+  if (auto* newer = std::get_if<lock::Superseded>(&result)) return NotAcquired{std::move(*newer)};
+  return NotAcquired{std::get<lock::OwnerEnded>(std::move(result))};
+}
+
+RunOutcome without_replicas(Confirmed why) {
+  if (auto* lost = std::get_if<lock::Lost>(&why))
+    return LeaseLost{{std::move(*lost), {}}, true, {}};
+  return std::get<Error>(std::move(why));
+}
+
 // Makes `plan` that of an entry, where the lock is entered. nullopt: nobody around us holds it.
-std::optional<std::variant<Entered, RunOutcome>> enter_held_lock(Plan& plan,
-                                                                 const Connections& connections,
-                                                                 Observer& observer,
-                                                                 Signals& signals) {
+std::optional<std::variant<HeldLock, RunOutcome>> enter_held_lock(Plan& plan,
+                                                                  const Connections& connections,
+                                                                  Observer& observer,
+                                                                  Signals& signals) {
   Plan inside = plan;
   inside.claim.ttl = std::min(plan.claim.ttl, timing::kLongestNestedLease);
   lock::SystemPoller poller(signals.fd());
@@ -27,51 +397,86 @@ std::optional<std::variant<Entered, RunOutcome>> enter_held_lock(Plan& plan,
   if (auto* upgrade = std::get_if<lock::Upgrade>(&*result))
     return RunOutcome(NotAcquired{*upgrade});
   int signal = signals.next_number();
-  auto* entered = std::get_if<Entered>(&*result);
+  auto* entered = std::get_if<HeldLock>(&*result);
   if (signal != 0 && entered != nullptr)
-    leave_outer_run(inside, entered->held_lock, connections.store, poller);
+    leave_outer_run(inside, *entered, connections.store, poller);
   if (signal != 0 || entered == nullptr) return RunOutcome(WaitSignaled{signal});
   if (plan.claim.once) {
-    leave_outer_run(inside, entered->held_lock, connections.store, poller);
+    leave_outer_run(inside, *entered, connections.store, poller);
     return RunOutcome(Error{ErrorKind::usage,
                             "--once, --once-per and --once-within cannot be used inside a run that "
                             "holds the lock: give the option to that run"});
   }
   plan = std::move(inside);
-  const HeldLock& held_lock = entered->held_lock;
-  observer.event({EventKind::entered, BootClock::now(), held_lock.token, {}, held_lock.owner});
+  observer.event({EventKind::entered, BootClock::now(), entered->token, {}, entered->owner});
   return std::move(*entered);
 }
 
 }  // namespace
 
+std::variant<HeldLock, CalledOff, RunOutcome> acquire_lock(Plan& plan, lock::LockStore& store,
+                                                           Observer& observer, Signals& signals,
+                                                           int call_off, EarlyGuard* early) {
+  lock::SystemPoller poller(signals.fd(), call_off);
+  util::SystemRandom random;
+  WaitEvents events(observer, early);
+  lock::WaitLoop wait(store, poller, random, events);
+  auto waited = wait.acquire(plan.claim, plan.limits);
+  if (!waited) return RunOutcome(std::move(waited).error());
+  auto* acquired = std::get_if<lock::Acquired>(&*waited);
+  if (std::holds_alternative<lock::Interrupted>(*waited)) {
+    return interrupted(signals.next_number(), call_off);
+  }
+  if (acquired == nullptr) return not_acquired(std::move(*waited));
+  plan.claim.owner = acquired->owner;
+  auto cancel_grant = [&](int signal, RunOutcome why) {
+    events.not_granted();
+    // Where no server answers the lease ends by itself, and nothing has run under it.
+    [[maybe_unused]] auto cancel_reply = wait.cancel({plan.claim.name, plan.claim.owner},
+                                                     poller.now() + timing::kUnusedGrantCancelTime);
+    const bool unwanted = signal != 0 || readable(call_off);
+    return unwanted ? interrupted(signal, call_off) : std::move(why);
+  };
+  HeldLock held_lock = held_lock_of(plan.claim, *acquired);
+  if (acquired->unconfirmed) {
+    if (plan.claim.queueing == lock::Queueing::wait) {
+      observer.awaiting_replicas(*acquired->unconfirmed);
+    }
+    auto confirmed =
+        await_replicas(plan, held_lock, *std::move(acquired->unconfirmed), store, poller);
+    const auto* sent_at = std::get_if<TimePoint>(&confirmed);
+    if (sent_at == nullptr) {
+      return cancel_grant(signals.next_number(), without_replicas(std::move(confirmed)));
+    }
+    held_lock.granted_at = *sent_at;
+  }
+  observer.event({EventKind::acquired, BootClock::now(), held_lock.token, {}, held_lock.owner});
+
+  auto fresh = fresh_lease(plan, held_lock, store, poller);
+  // A signal that came with the grant ends the wait too: nothing must start.
+  const int signal = signals.next_number();
+  if (signal == 0 && !readable(call_off) && fresh.granted_at) {
+    held_lock.granted_at = *fresh.granted_at;
+    return held_lock;
+  }
+  return cancel_grant(signal, LeaseLost{std::move(fresh.lost), true, {}});
+}
+
 RunOutcome hold_and_run(Plan plan, const Connections& connections, Observer& observer,
                         Signals& signals) {
   TRY(auto state, map_shared_state());
-  auto hold = [&](const HeldLock& held_lock, TimePoint granted_at, TimePoint asked_at,
-                  std::unique_ptr<Guard> early) {
-    return run_held({plan, held_lock, granted_at, asked_at, connections.store,
-                     connections.make_store, observer, signals, *state, std::move(early)});
-  };
+  const RunContext context{plan, connections, observer, signals, *state};
   if (!plan.outer_runs.empty()) {
     if (auto inside = enter_held_lock(plan, connections, observer, signals)) {
       if (auto* without = std::get_if<RunOutcome>(&*inside)) return std::move(*without);
-      const auto& entered = std::get<Entered>(*inside);
-      return hold(entered.held_lock, entered.sent_at, entered.sent_at, nullptr);
+      return run_held(context, std::get<HeldLock>(*inside), nullptr);
     }
   }
-  EarlyGuard early(plan, signals, *state);
+  EarlyGuard early(context);
   if (plan.contain) TRY_STATUS(early.contain());
   auto acquired = acquire_lock(plan, connections.store, observer, signals, -1, &early);
   if (auto* without = std::get_if<RunOutcome>(&acquired)) return std::move(*without);
-  const auto& got = std::get<AcquiredLease>(acquired);
-  return hold({.owner = plan.claim.owner,
-               .token = got.token,
-               .limit = plan.claim.limit,
-               .min_hold = plan.claim.min_hold,
-               .slot = got.slot,
-               .waited = std::chrono::duration_cast<Millis>(got.granted_at - got.asked_at)},
-              got.granted_at, got.asked_at, early.take());
+  return run_held(context, std::get<HeldLock>(acquired), early.take());
 }
 
 }  // namespace rlock::run

@@ -1,3 +1,4 @@
+// Runs in rlock, on the main thread.
 #pragma once
 
 #include <functional>
@@ -11,26 +12,35 @@
 #include "lock/wait.hpp"
 #include "run/signals.hpp"
 
-// The main job: acquire, run the command under guard and renewal, release. [docs/SUPERVISION.md]
 namespace rlock::run {
+
+class EarlyGuard;
+class SharedState;
+
+// The main job: acquire, run the command under guard and renewal, release. [docs/SUPERVISION.md]
 
 enum class OnLost { terminate, ignore };
 
 // When the lock may be released: when the command has ended, or all that it started has, too.
 enum class ReleaseAfter { command, descendants };
 
-// A lock in use: as whom, and how. A nested run has owner and token of the run around it, and an
-// entry of its own.
+// A lock that is held: as whom, how, and since when. A nested run has owner and token of the run
+// around it, and an entry of its own.
 struct HeldLock {
   lock::Owner owner;
   lock::Token token;
   lock::Limit limit = lock::Limit::exclusive();
   Millis min_hold{0};
   lock::Entry entry = lock::Entry::outer();
-  uint64_t slot = 0;  // as granted; 0: the lock has no slots
-  Millis waited{0};   // from the first request until the one that was granted
+  uint64_t slot = 0;       // as granted; 0: the lock has no slots
+  TimePoint granted_at{};  // from where the lease counts
+  TimePoint asked_at{};    // when the acquisition began
 
   bool nested() const { return entry != lock::Entry::outer(); }
+  // From the first request until the one that was granted.
+  Millis waited() const {
+    return nested() ? Millis(0) : std::chrono::duration_cast<Millis>(granted_at - asked_at);
+  }
 };
 
 // An outer run that, by this environment, holds the lock.
@@ -188,6 +198,15 @@ struct Connections {
   lock::MakeInspector make_inspector;  // for a nested run; unused without plan.outer_runs
 };
 
+// One run, and all that it needs.
+struct RunContext {
+  const Plan& plan;
+  const Connections& connections;
+  Observer& observer;
+  Signals& signals;
+  SharedState& state;
+};
+
 // `exec rlock` leaves rlock the children of the program before it. Where there are any, this
 // returns in a new process, whose only children are its own: what becomes its child is the
 // command's. The calling process, the front, remains the parent of the others, passes signals on,
@@ -199,5 +218,57 @@ Result<pid_t> leave_callers_children();
 // thread or descriptor of its own behind.
 RunOutcome hold_and_run(Plan plan, const Connections& connections, Observer& observer,
                         Signals& signals);
+
+// Nobody wants the lock any more.
+struct CalledOff {};
+
+// Waits for plan.claim as plan.limits say. Either the lock, with at least half of its lease left,
+// or the result of the wait; then everything was cancelled as far as a server answered. With the
+// lock, plan.claim has the owner under which it was granted. CalledOff once the descriptor
+// `call_off` is readable or hung up; -1 for none. `early`, if any, has its guard only where the
+// lock was granted at once.
+std::variant<HeldLock, CalledOff, RunOutcome> acquire_lock(Plan& plan, lock::LockStore& store,
+                                                           Observer& observer, Signals& signals,
+                                                           int call_off = -1,
+                                                           EarlyGuard* early = nullptr);
+
+// The lock as it was granted to `claim`.
+HeldLock held_lock_of(const lock::AcquireCall& claim, const lock::Acquired& acquired);
+
+// How long the leases of `claim` are counted on.
+lock::LeaseMonitor::Settings lease_settings(const lock::AcquireCall& claim, Millis kill_after,
+                                            lock::Watchdog watchdog);
+
+// From where the lease counts; or why nothing may run.
+using Confirmed = std::variant<TimePoint, lock::Lost, Error>;
+
+// A grant that too few replicas have confirmed (`unconfirmed` says why) is kept, since nobody else
+// would be confirmed either: it is renewed until they confirm a renewal, for as long as the wait
+// may last. A signal at the poller's interrupt ends that, too.
+Confirmed await_replicas(const Plan& plan, const HeldLock& held_lock, Error unconfirmed,
+                         lock::LockStore& store, lock::Poller& poller);
+
+// What came of the look at the lease just before the command starts.
+struct FreshLease {
+  std::optional<TimePoint> granted_at;  // from where the lease counts now; none: it is lost
+  LeaseEnd lost;
+};
+
+// A waiter that slept may come back to a lease that is nearly over: with less than half the ttl
+// left it is renewed first. A signal at the poller's interrupt ends the try.
+FreshLease fresh_lease(const Plan& plan, const HeldLock& held_lock, lock::LockStore& store,
+                       lock::Poller& poller);
+
+// Whether the attempts to release are to end, asked whenever `fd` is readable (-1: never).
+struct ReleaseInterrupt {
+  int fd = -1;
+  std::function<bool()> ends{};
+};
+
+// Releases, retrying over fresh connections until `until` or the interrupt. When no server
+// confirmed, the error of the last attempt that was not cut short: the lease then frees the lock.
+// call.once->asked is as old as the call of this function.
+Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCall call,
+                                         TimePoint until, const ReleaseInterrupt& interrupt = {});
 
 }  // namespace rlock::run

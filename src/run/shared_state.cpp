@@ -1,3 +1,5 @@
+// Runs in rlock on both threads, and in the guard: memory that they share.
+
 #include "run/shared_state.hpp"
 
 #include <pwd.h>
@@ -8,7 +10,7 @@
 #include <cstring>
 #include <new>
 
-#include "run/proc.hpp"
+#include "util/process.hpp"
 #include "util/text.hpp"
 
 namespace rlock::run {
@@ -27,7 +29,7 @@ std::vector<std::string> describe(const Survivors& survivors) {
   for (size_t i = 0; i < survivors.size(); ++i) {
     const Survivor one = survivors[i];
     std::string line = "process " + std::to_string(one.pid);
-    if (std::string name = read_name(one.pid); !name.empty()) {
+    if (std::string name = util::read_name(one.pid); !name.empty()) {
       line += " (" + util::printable(name) + ")";
     }
     line += " of " + user_name(one.user);
@@ -51,9 +53,9 @@ void Exclusions::add(pid_t pid) noexcept {
   if (contains(pid)) return;
   size_t at = 0;
   // The place of one that has ended is free, where /proc can say so.
-  while (at < count_ && (!proc_is_ours() || read_stat(all_[at].pid))) ++at;
+  while (at < count_ && (!util::proc_is_ours() || util::read_stat(all_[at].pid))) ++at;
   if (at == all_.size()) return;
-  auto stat = read_stat(pid);
+  auto stat = util::read_stat(pid);
   all_[at].pid = pid;
   all_[at].born = stat ? stat->born : 0;
   count_ = std::max(count_.load(), at + 1);
@@ -71,7 +73,7 @@ void Exclusions::add(const Exclusions& others) noexcept {
 bool Exclusions::contains(pid_t pid) const noexcept {
   for (size_t i = 0; i < count_; ++i) {
     if (all_[i].pid != pid) continue;
-    auto stat = read_stat(pid);
+    auto stat = util::read_stat(pid);
     if (!stat || all_[i].born == 0 || stat->born == all_[i].born) return true;
   }
   return false;

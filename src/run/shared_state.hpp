@@ -1,3 +1,4 @@
+// Runs in rlock on both threads, and in the guard: memory that they share.
 #pragma once
 
 #include <sys/types.h>

@@ -1,3 +1,5 @@
+// Runs in rlock, on the main thread; restore_in_child() in the command, before its exec.
+
 #include "run/signals.hpp"
 
 #include <fcntl.h>
@@ -9,8 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "run/proc.hpp"
-#include "util/exemption.hpp"
+#include "util/process.hpp"
 
 namespace rlock::run {
 namespace {
@@ -141,8 +142,8 @@ bool reached_the_group(const signalfd_siginfo& info) {
 }
 
 bool is_guard_above(pid_t sender) {
-  return sender > 1 && proc_is_ours() && read_name(sender) == util::kGuardName &&
-         descends_from(getpid(), sender);
+  return sender > 1 && util::proc_is_ours() && util::read_name(sender) == util::kGuardName &&
+         util::descends_from(getpid(), sender);
 }
 
 uint32_t pending_terminal_signals() noexcept {

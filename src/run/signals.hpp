@@ -1,3 +1,4 @@
+// Runs in rlock, on the main thread; restore_in_child() in the command, before its exec.
 #pragma once
 
 #include <signal.h>

@@ -1,3 +1,5 @@
+// Runs in rlock, on the main thread.
+
 #include "run/supervisor.hpp"
 
 #include <poll.h>
@@ -12,10 +14,9 @@
 
 #include "lock/timing.hpp"
 #include "run/child.hpp"
-#include "run/descriptors.hpp"
-#include "run/proc.hpp"
 #include "util/boot_timer.hpp"
 #include "util/duration.hpp"
+#include "util/process.hpp"
 
 namespace rlock::run {
 namespace {
@@ -60,14 +61,13 @@ std::string describe(const CommandEnd& end) {
 }  // namespace
 
 Status Supervisor::start_guard(std::unique_ptr<Guard> early) {
-  const Grouping grouping = parts_.terminal.exists() ? Grouping::callers : Grouping::own;
-  const auto environment = parts_.plan.environment(parts_.held_lock);
+  const Grouping grouping = terminal_.exists() ? Grouping::callers : Grouping::own;
+  const auto environment = plan_.environment(held_lock_);
   guard_ = std::move(early);
   if (guard_ && guard_->start(grouping, environment)) return Done{};
   guard_.reset();
-  Child child(parts_.plan.argv, environment);
-  TRY(guard_,
-      Guard::fork({child, parts_.signals, parts_.state, parts_.plan.until, parts_.plan.contain}));
+  Child child(plan_.argv, environment);
+  TRY(guard_, Guard::fork(context_, child));
   // One that is dead already is found to be lost.
   (void)guard_->start(grouping);
   return Done{};
@@ -75,12 +75,12 @@ Status Supervisor::start_guard(std::unique_ptr<Guard> early) {
 
 Result<CommandResult> Supervisor::run(std::unique_ptr<Guard> early) {
   std::optional<SignalBlock> held;  // so that a ^Z can be announced before it stops us
-  if (parts_.terminal.stop_fd() >= 0) held.emplace(SIGTSTP);
+  if (terminal_.stop_fd() >= 0) held.emplace(SIGTSTP);
   TRY_STATUS(start_guard(std::move(early)));
-  close_inherited_descriptors();  // the guard has them for the command
+  util::close_inherited_descriptors();  // the guard has them for the command
   started_ = BootClock::now();
   // A lease that is due for renewal when the command starts cannot wait for the thread.
-  next_thread_try_ = std::min(started_ + timing::kThreadAfter, parts_.lease.next_attempt());
+  next_thread_try_ = std::min(started_ + timing::kThreadAfter, lease_.next_attempt());
   watch();
   held.reset();
   return finish();
@@ -96,24 +96,24 @@ void Supervisor::watch() {
     start_renewal(now);
     check_limits(now);
     if (over(now)) return;  // the lease is lost, and what cannot be ended not waited for
-    pollfd fds[4] = {{parts_.signals.fd(), POLLIN, 0},
+    pollfd fds[4] = {{context_.signals.fd(), POLLIN, 0},
                      {guard_->fd(), POLLIN, 0},
-                     {parts_.renewer.fd(), POLLIN, 0},
-                     {parts_.terminal.stop_fd(), POLLIN, 0}};
+                     {renewer_.fd(), POLLIN, 0},
+                     {terminal_.stop_fd(), POLLIN, 0}};
     if (result_.lost && result_.lost->reported) fds[2].fd = -1;  // known already
     util::poll_until(fds, next_look());
     if (fds[3].revents == 0) continue;
     announce_stop();
-    parts_.terminal.stop();
+    terminal_.stop();
   }
 }
 
 bool Supervisor::over(TimePoint now) {
-  if (parts_.state.phase == CommandPhase::over) return true;
-  if (parts_.state.phase == CommandPhase::outlived && !termination_) end_rest_or_leave();
+  if (state_.phase == CommandPhase::over) return true;
+  if (state_.phase == CommandPhase::outlived && !termination_) end_rest_or_leave();
   if (left_alone_) return true;
   // Who only refused a signal is yet to be killed, or the command just goes on.
-  const bool tried = kill_failed() || (stuck() && !termination_ && parts_.state.command_ended());
+  const bool tried = kill_failed() || (stuck() && !termination_ && state_.command_ended());
   gave_up_ = gave_up_ || (tried && !keeps_lock() && stuck_permanently(now));
   return gave_up_;
 }
@@ -126,8 +126,7 @@ int Supervisor::cancel_signal() const {
   const auto* exited = std::get_if<Exited>(&end);
   const int number = exited != nullptr ? exited->code - 128 : std::get<Signaled>(end).signal;
   const auto key = keys_.find(number);
-  const bool ended_it =
-      key != keys_.end() && BootClock::now() <= key->second + parts_.plan.kill_after;
+  const bool ended_it = key != keys_.end() && BootClock::now() <= key->second + plan_.kill_after;
   return ended_it ? number : 0;
 }
 
@@ -140,34 +139,34 @@ void Supervisor::end_rest_or_leave() {
     left_alone_ = true;
     return;
   }
-  termination_ = Termination{EndCause::cancel, BootClock::now() + parts_.plan.kill_after};
+  termination_ = Termination{EndCause::cancel, BootClock::now() + plan_.kill_after};
   guard_->terminate(number == SIGHUP);
   emit(EventKind::terminating, to_string(EndCause::cancel));
 }
 
 // Where no lock is kept for them: waiting does not end another user's processes.
 bool Supervisor::stuck_permanently(TimePoint now) const {
-  return parts_.state.survivors.all_refused() || now >= give_up_at();
+  return state_.survivors.all_refused() || now >= give_up_at();
 }
 
 // Others may die as long as the lease lasts, and are killed until then.
 TimePoint Supervisor::give_up_at() const {
   if (!termination_) return TimePoint::min();
   if (!termination_->killed) return TimePoint::max();
-  return std::max(termination_->killed_at + timing::kLostDyingTime, parts_.lease.view().deadline);
+  return std::max(termination_->killed_at + timing::kLostDyingTime, lease_.view().deadline);
 }
 
 // What cannot be ended holds the lock as long as rlock can renew it.
 bool Supervisor::keeps_lock() const {
-  if (parts_.plan.unlocked || result_.lost || parts_.state.lease_over) return false;
-  if (parts_.plan.watchdog == lock::Watchdog::none) return false;
+  if (plan_.unlocked || result_.lost || state_.lease_over) return false;
+  if (plan_.watchdog == lock::Watchdog::none) return false;
   return !termination_ || termination_->cause == EndCause::run_limit ||
          termination_->cause == EndCause::no_guard || termination_->cause == EndCause::cancel;
 }
 
 void Supervisor::read_signals() {
   signalfd_siginfo info{};
-  while (parts_.signals.next(info)) {
+  while (context_.signals.next(info)) {
     if (info.ssi_signo != SIGCHLD) forward(info);
   }
 }
@@ -175,19 +174,19 @@ void Supervisor::read_signals() {
 void Supervisor::forward(const signalfd_siginfo& info) {
   const int number = static_cast<int>(info.ssi_signo);
   const bool stops = asks_to_stop(number);
-  if (parts_.terminal.exists() && reached_the_group(info)) {
+  if (terminal_.exists() && reached_the_group(info)) {
     if (stops && std::exchange(result_.asked_to_stop, true) && insists(number)) return;
     if (stops) keys_[number] = BootClock::now();
-    return guard_->pass_on(number, {getpgrp(), parts_.terminal.foreground()});
+    return guard_->pass_on(number, {getpgrp(), terminal_.foreground()});
   }
   // `kill 0` in the command reached us too: it needs no echo.
   const auto sender = static_cast<pid_t>(info.ssi_pid);
-  if (sender != 0 && proc_is_ours() && descends_from(sender, guard_->pid())) return;
+  if (sender != 0 && util::proc_is_ours() && util::descends_from(sender, guard_->pid())) return;
   result_.asked_to_stop = result_.asked_to_stop || stops;
   if (stops && (cancel_ == 0 || cancel_ == SIGHUP)) cancel_ = number;
   const bool reached = is_guard_above(sender);
   // A front passes on what this process may have got, too.
-  if (repeated(number, reached || sender == parts_.plan.front ? sender : 0)) return;
+  if (repeated(number, reached || sender == plan_.front ? sender : 0)) return;
   if (reached) return guard_->note_signal(number);
   // A stopped command could not act on the request alone.
   guard_->signal({number, stops ? SIGCONT : 0});
@@ -196,7 +195,7 @@ void Supervisor::forward(const signalfd_siginfo& info) {
 // A signal to all processes of a service comes to the command at the same time as to rlock.
 void Supervisor::note_late_signals() {
   signalfd_siginfo info{};
-  while (parts_.signals.next(info)) {
+  while (context_.signals.next(info)) {
     result_.asked_to_stop = result_.asked_to_stop || asks_to_stop(static_cast<int>(info.ssi_signo));
   }
 }
@@ -235,18 +234,18 @@ void Supervisor::tend(TimePoint now) {
 }
 
 void Supervisor::follow_stops() {
-  const uint32_t stops = parts_.state.stops;
+  const uint32_t stops = state_.stops;
   if (std::exchange(stops_seen_, stops) == stops) return;
-  if (!parts_.terminal.left_alone_by(guard_->command())) return;
+  if (!terminal_.left_alone_by(guard_->command())) return;
   announce_stop();
-  parts_.terminal.stop_with(guard_->command());
+  terminal_.stop_with(guard_->command());
 }
 
 // A stopped rlock renews nothing, and its guard keeps the time.
 void Supervisor::announce_stop() {
-  if (termination_ || result_.lost || !terminates_on_loss() || !parts_.terminal.can_stop()) return;
-  auto left = parts_.state.kill_at() - BootClock::now();
-  parts_.observer.stopping(std::max(std::chrono::duration_cast<Millis>(left), Millis(0)));
+  if (termination_ || result_.lost || !terminates_on_loss() || !terminal_.can_stop()) return;
+  auto left = state_.kill_at() - BootClock::now();
+  context_.observer.stopping(std::max(std::chrono::duration_cast<Millis>(left), Millis(0)));
 }
 
 // As PID 1 rlock inherits orphans; it only reaps those.
@@ -263,15 +262,15 @@ void Supervisor::reap_orphans() {
 void Supervisor::start_renewal(TimePoint now) {
   if (!awaits_thread() || now < next_thread_try_) return;
   next_thread_try_ = now + timing::kThreadRetry;
-  auto started = parts_.renewer.start();
+  auto started = renewer_.start();
   if (!started && !termination_) result_.error = std::move(started).error();
 }
 
 void Supervisor::check_limits(TimePoint now) {
-  SharedLease::View lease = parts_.lease.view();
+  SharedLease::View lease = lease_.view();
   if (!result_.lost || (!result_.lost->reported && lease.lost)) check_lease(lease, now);
-  if (!termination_ && parts_.plan.max_run && now >= started_ + *parts_.plan.max_run) {
-    begin(EndCause::run_limit, now + parts_.plan.kill_after);
+  if (!termination_ && plan_.max_run && now >= started_ + *plan_.max_run) {
+    begin(EndCause::run_limit, now + plan_.kill_after);
   }
   if (termination_ && !termination_->killed && now >= kill_due(lease)) kill_everything();
   if (stuck() && keeps_lock()) report_survivors(now);
@@ -279,14 +278,14 @@ void Supervisor::check_limits(TimePoint now) {
 
 void Supervisor::check_lease(const SharedLease::View& lease, TimePoint now) {
   // The guard is ending the command already.
-  if (parts_.state.lease_over) {
+  if (state_.lease_over) {
     result_.lost = LeaseEnd{lease.lost, lease.last_error, true};
     return begin(EndCause::lease, now);
   }
   if (lease.lost) {
     result_.lost = LeaseEnd{lease.lost, std::nullopt, false};
     if (!terminates_on_loss()) return emit(EventKind::lost, describe(*result_.lost));
-    TimePoint kill_at = others_may_run(*lease.lost) ? now : now + parts_.plan.kill_after;
+    TimePoint kill_at = others_may_run(*lease.lost) ? now : now + plan_.kill_after;
     return begin(EndCause::lease, std::min(kill_at, lease.kill_at));
   }
   if (!terminates_on_loss()) {
@@ -302,11 +301,11 @@ void Supervisor::check_lease(const SharedLease::View& lease, TimePoint now) {
 
 // A line at once, then ever more seldom; what others see is renewed with the lease.
 void Supervisor::report_survivors(TimePoint now) {
-  if (parts_.plan.record_ending) {
-    parts_.renewer.set_record(parts_.plan.record_ending(summarize(parts_.state.survivors)));
+  if (plan_.record_ending) {
+    renewer_.set_record(plan_.record_ending(summarize(state_.survivors)));
   }
   if (now < next_report_) return;
-  parts_.observer.cannot_end(describe(parts_.state.survivors));
+  context_.observer.cannot_end(describe(state_.survivors));
   report_every_ = std::clamp(report_every_ * 2, timing::kFirstReport, timing::kLongestReport);
   next_report_ = now + report_every_;
 }
@@ -333,7 +332,7 @@ TimePoint Supervisor::kill_due(const SharedLease::View& lease) const {
 }
 
 bool Supervisor::awaits_thread() const {
-  return parts_.plan.watchdog == lock::Watchdog::renew && !parts_.renewer.running();
+  return plan_.watchdog == lock::Watchdog::renew && !renewer_.running();
 }
 
 void Supervisor::kill_everything() {
@@ -344,10 +343,10 @@ void Supervisor::kill_everything() {
 }
 
 TimePoint Supervisor::next_look() const {
-  SharedLease::View lease = parts_.lease.view();
+  SharedLease::View lease = lease_.view();
   TimePoint next = std::min(guard_->due(), awaits_thread() ? next_thread_try_ : TimePoint::max());
   if (termination_ && !termination_->killed) next = std::min(next, kill_due(lease));
-  if (!termination_ && parts_.plan.max_run) next = std::min(next, started_ + *parts_.plan.max_run);
+  if (!termination_ && plan_.max_run) next = std::min(next, started_ + *plan_.max_run);
   if (stuck() && keeps_lock()) {
     next = std::min(next, next_report_);
   } else if (kill_failed() && termination_ && termination_->killed) {
@@ -360,31 +359,30 @@ TimePoint Supervisor::next_look() const {
 Result<CommandResult> Supervisor::finish() {
   if (!gave_up_) guard_->dismiss();
   note_late_signals();
-  if (int error = parts_.state.start_error; error != 0) {
+  if (int error = state_.start_error; error != 0) {
     return Error{ErrorKind::system,
                  std::string("cannot start the command: ") + std::strerror(error)};
   }
   take_over_from_guard();
-  result_.exec_error = std::max(parts_.state.exec_error.load(), 0);
-  const SharedState& state = parts_.state;
-  result_.started = state.command != 0 && state.exec_error == 0 && state.ran;
+  result_.exec_error = std::max(state_.exec_error.load(), 0);
+  result_.started = state_.command != 0 && state_.exec_error == 0 && state_.ran;
   result_.end = command_end();
   if (termination_ || std::holds_alternative<Signaled>(result_.end)) {
-    parts_.terminal.restore_after(guard_->command());
+    terminal_.restore_after(guard_->command());
   }
   if (termination_ && termination_->cause != EndCause::cancel) {
     result_.ended_for = termination_->cause;
   }
-  if (parts_.state.exempted.size() > 0) parts_.observer.exempted(describe(parts_.state.exempted));
-  if (gave_up_) result_.survivors = describe(parts_.state.survivors);
-  const bool runs_on = gave_up_ && !parts_.state.command_ended();
+  if (state_.exempted.size() > 0) context_.observer.exempted(describe(state_.exempted));
+  if (gave_up_) result_.survivors = describe(state_.survivors);
+  const bool runs_on = gave_up_ && !state_.command_ended();
   if (result_.started && !runs_on) {
-    parts_.observer.event({EventKind::exited,
-                           BootClock::now(),
-                           parts_.held_lock.token,
-                           describe(result_.end),
-                           {},
-                           result_.end});
+    context_.observer.event({EventKind::exited,
+                             BootClock::now(),
+                             held_lock_.token,
+                             describe(result_.end),
+                             {},
+                             result_.end});
   }
   return std::move(result_);
 }
@@ -392,33 +390,33 @@ Result<CommandResult> Supervisor::finish() {
 // What the guard did by itself, where that has not been seen yet.
 void Supervisor::take_over_from_guard() {
   if (termination_) return;
-  if (parts_.state.exec_error == SharedState::kTooLate) {
+  if (state_.exec_error == SharedState::kTooLate) {
     result_.lost = LeaseEnd{};
     termination_ = Termination{EndCause::lease, TimePoint::min()};
     return;
   }
-  if (!parts_.state.lease_over) return;
-  SharedLease::View lease = parts_.lease.view();
+  if (!state_.lease_over) return;
+  SharedLease::View lease = lease_.view();
   result_.lost = LeaseEnd{lease.lost, lease.last_error, true};
   emit(EventKind::lost, describe(*result_.lost));
   // Descendants that were waited for it may have ended.
-  const bool by_itself = parts_.state.ended_first && parts_.plan.until == ReleaseAfter::command;
+  const bool by_itself = state_.ended_first && plan_.until == ReleaseAfter::command;
   if (!by_itself) termination_ = Termination{EndCause::lease, TimePoint::min()};
 }
 
 CommandEnd Supervisor::command_end() const {
-  switch (parts_.state.end_code) {
+  switch (state_.end_code) {
     case CLD_EXITED:
-      return Exited{parts_.state.end_status};
+      return Exited{state_.end_status};
     case 0:  // nobody could see it: its pid namespace ended with it
       return Signaled{gave_up_signal_ != 0 ? gave_up_signal_ : SIGKILL};
     default:
-      return Signaled{parts_.state.end_status};
+      return Signaled{state_.end_status};
   }
 }
 
 void Supervisor::emit(EventKind kind, std::string detail) {
-  parts_.observer.event({kind, BootClock::now(), parts_.held_lock.token, std::move(detail)});
+  context_.observer.event({kind, BootClock::now(), held_lock_.token, std::move(detail)});
 }
 
 }  // namespace rlock::run

@@ -1,3 +1,4 @@
+// Runs in rlock, on the main thread.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,6 @@
 #include "run/guard.hpp"
 #include "run/renewer.hpp"
 #include "run/run.hpp"
-#include "run/shared_lease.hpp"
 #include "run/terminal.hpp"
 
 namespace rlock::run {
@@ -36,17 +36,15 @@ struct CommandResult {
 // unless the lease is lost.
 class Supervisor {
  public:
-  struct Parts {
-    const Plan& plan;
-    const HeldLock& held_lock;
-    Signals& signals;
-    Observer& observer;
-    SharedState& state;
-    SharedLease& lease;
-    Renewer& renewer;
-    Terminal& terminal;
-  };
-  explicit Supervisor(const Parts& parts) : parts_(parts) {}
+  Supervisor(const RunContext& context, const HeldLock& held_lock, SharedLease& lease,
+             Renewer& renewer, Terminal& terminal)
+      : context_(context),
+        plan_(context.plan),
+        held_lock_(held_lock),
+        state_(context.state),
+        lease_(lease),
+        renewer_(renewer),
+        terminal_(terminal) {}
 
   // `early`: a guard that was forked before the grant, if any. ErrorKind::system when no process is
   // available: then nothing has run.
@@ -96,12 +94,18 @@ class Supervisor {
   CommandEnd command_end() const;
   void emit(EventKind kind, std::string detail = {});
 
-  bool terminates_on_loss() const { return parts_.plan.on_lost == OnLost::terminate; }
-  bool kill_failed() const { return parts_.state.phase == CommandPhase::stuck; }
+  bool terminates_on_loss() const { return plan_.on_lost == OnLost::terminate; }
+  bool kill_failed() const { return state_.phase == CommandPhase::stuck; }
   // Some of the command's processes take no signal of ours.
-  bool stuck() const { return kill_failed() || parts_.state.phase == CommandPhase::refused; }
+  bool stuck() const { return kill_failed() || state_.phase == CommandPhase::refused; }
 
-  Parts parts_;
+  const RunContext& context_;
+  const Plan& plan_;
+  const HeldLock& held_lock_;
+  SharedState& state_;
+  SharedLease& lease_;
+  Renewer& renewer_;
+  Terminal& terminal_;
   std::unique_ptr<Guard> guard_;
   TimePoint started_;
   TimePoint next_thread_try_;

@@ -1,3 +1,5 @@
+// Runs in rlock, on the main thread.
+
 #include "run/terminal.hpp"
 
 #include <fcntl.h>
@@ -8,8 +10,8 @@
 
 #include <cstring>
 
-#include "run/proc.hpp"
 #include "run/signals.hpp"
+#include "util/process.hpp"
 
 namespace rlock::run {
 namespace {
@@ -73,7 +75,7 @@ void Terminal::stop() const {
 bool Terminal::can_stop() const {
   pid_t parent = getppid();
   while (parent > 1 && getpgid(parent) == getpgrp()) {
-    auto stat = read_stat(parent);
+    auto stat = util::read_stat(parent);
     parent = stat ? stat->parent : 0;
   }
   return parent > 0 && getsid(parent) == getsid(0);

@@ -1,3 +1,4 @@
+// Runs in rlock, on the main thread.
 #pragma once
 
 #include <sys/types.h>

@@ -7,17 +7,18 @@
 
 namespace rlock {
 
-// What went wrong, in the classes that callers distinguish (exit codes: rlock(1), EXIT STATUS).
+// What went wrong, in the classes that callers distinguish, by their exit codes: rlock(1), EXIT
+// STATUS.
 enum class ErrorKind {
-  usage,        // 64: option, name, duration, URL
-  wrong_type,   // 65: a key of the lock has a value that rlock did not write
-  unavailable,  // 69: no server answered in time, or it cannot hold locks
-  internal,     // 70
-  system,       // 71: the system refused: fork, pipe, memory
-  busy,         // 75: not acquired
-  lost,         // 76: the lease is gone
-  denied,       // 77: the server refused us: AUTH, ACL, TLS verification
-  config,       // 78: no server given, bad file, unknown key
+  usage = 64,        // option, name, duration, URL
+  wrong_type = 65,   // a key of the lock has a value that rlock did not write
+  unavailable = 69,  // no server answered in time, or it cannot hold locks
+  internal = 70,
+  system = 71,  // the system refused: fork, pipe, memory
+  busy = 75,    // not acquired
+  lost = 76,    // the lease is gone
+  denied = 77,  // the server refused us: AUTH, ACL, TLS verification
+  config = 78,  // no server given, bad file, unknown key
 };
 
 // Whether the same request may succeed a moment later (a restart, a fail-over, a network

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <charconv>
+#include <concepts>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
-// Text from servers and users is hostile until it went through here.
 namespace rlock::util {
+
+// Text from servers and users is hostile until it went through here.
 
 // Length in bytes of the well-formed UTF-8 character at the front of text; 0 when there is none.
 size_t utf8_length(std::string_view text);
@@ -30,5 +34,29 @@ bool matches(std::string_view pattern, std::string_view text);
 
 // Characters (code points), not bytes.
 size_t character_count(std::string_view text);
+
+// The integer that all of `text` is: digits, after a `-` where T is signed; nothing else. nullopt
+// also where T has no room for it.
+template <std::integral T>
+std::optional<T> parse_number(std::string_view text, int base = 10) {
+  T value{};
+  const char* end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, value, base);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+// The digits at the front of a text: `7` of `7.2.4`, `20` of `20-rc1`.
+constexpr std::string_view leading_digits(std::string_view text) {
+  return text.substr(0, text.find_first_not_of("0123456789"));
+}
+
+// Percent-encoding: a byte is written as `%` and two hexadecimal digits.
+
+// Letters, digits and the characters of `kept` stay as they are.
+std::string percent_encoded(std::string_view text, std::string_view kept = {});
+
+// nullopt for a '%' without two hexadecimal digits.
+std::optional<std::string> percent_decoded(std::string_view text);
 
 }  // namespace rlock::util

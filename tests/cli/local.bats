@@ -26,6 +26,9 @@ kill_server() {
 # listening FOLDER
 listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
 
+# free NAME
+free() { ! held "$1"; }
+
 # refused TEXT… with RLOCK_URL: 78, one line that has each TEXT, and nothing ran.
 refused() {
   run -78 --separate-stderr rlock run lock -- touch started

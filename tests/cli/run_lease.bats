@@ -137,6 +137,8 @@ next_is_alone() {
   grep -q "ignored" err || fail "no warning: $(cat err)"
 }
 
+free() { ! held "$1"; }
+
 @test "a lost lease lets the command clean up: TERM first, KILL --kill-after later" {
   mkfifo up
   start rlock run -t 10 -k 1 tidy -- sh -c 'trap "echo cleaned >cleaned; exit 0" TERM; echo up >up; while :; do sleep 0.05; done' 2>err

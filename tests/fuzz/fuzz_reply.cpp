@@ -11,7 +11,6 @@
 #include "cli/output/render.hpp"
 #include "fuzz/property.hpp"
 #include "redis/link/reply.hpp"
-#include "redis/link/server_error.hpp"
 #include "redis/store/decode.hpp"
 #include "util/text.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "run/reentry.hpp"
-#include "run/run_held.hpp"
-#include "run/shared_lease.hpp"
+#include "run/renewer.hpp"
+#include "run/run.hpp"
 #include "util/boot_timer.hpp"
 
 namespace rlock::sim {
@@ -80,14 +80,16 @@ void Client::main() {
   if (acquired == nullptr) return note_refusal(*waited);
   ledger_.granted(number_, acquired->token.value);
   plan.claim.owner = acquired->owner;
-  if (!await_replicas(plan, *acquired, *store, poller)) {
+  run::HeldLock held = run::held_lock_of(plan.claim, *acquired);
+  if (acquired->unconfirmed && !breaks(ClientRule::starts_when_confirmed) &&
+      !await_replicas(plan, *acquired, held, *store, poller)) {
     if (process_->dead()) return;
     ledger_.note_mishap(number_);
     (void)wait.cancel({plan.claim.name, plan.claim.owner},
                       poller.now() + timing::kUnusedGrantCancelTime);
     return;
   }
-  auto fresh = run::fresh_lease(plan, *acquired, *store, poller);
+  auto fresh = run::fresh_lease(plan, held, *store, poller);
   if (process_->dead()) return;
   if (!fresh.granted_at) {
     ledger_.note_mishap(number_);
@@ -95,18 +97,18 @@ void Client::main() {
                       poller.now() + timing::kUnusedGrantCancelTime);
     return;
   }
-  acquired->sent_at = *fresh.granted_at;
-  hold(plan, *store, *acquired);
+  held.granted_at = *fresh.granted_at;
+  hold(plan, *store, held);
 }
 
-// As src/run/take.cpp does it: whether something may run.
-bool Client::await_replicas(const run::Plan& plan, lock::Acquired& acquired, lock::LockStore& store,
+// As acquire_lock() of src/run/run.cpp does it: whether something may run.
+bool Client::await_replicas(const run::Plan& plan, const lock::Acquired& acquired,
+                            run::HeldLock& held, lock::LockStore& store,
                             lock::Poller& poller) const {
-  if (!acquired.unconfirmed || breaks(ClientRule::starts_when_confirmed)) return true;
-  const auto confirmed = run::await_replicas(plan, acquired, store, poller);
+  const auto confirmed = run::await_replicas(plan, held, *acquired.unconfirmed, store, poller);
   const auto* sent_at = std::get_if<TimePoint>(&confirmed);
   if (sent_at == nullptr || process_->dead()) return false;
-  acquired.sent_at = *sent_at;
+  held.granted_at = *sent_at;
   return true;
 }
 
@@ -122,12 +124,11 @@ void Client::note_refusal(const lock::WaitResult& result) {
   }
 }
 
-void Client::hold(run::Plan& plan, lock::LockStore& store, const lock::Acquired& acquired) {
+void Client::hold(run::Plan& plan, lock::LockStore& store, const run::HeldLock& held) {
   guard_ = std::make_unique<run::SharedState>();
   auto settings = run::lease_settings(plan.claim, plan.kill_after, plan.watchdog);
   if (breaks(ClientRule::allows_for_drift)) settings.ttl += timing::drift(settings.ttl);
-  run::SharedLease lease(settings, acquired.sent_at, guard_.get());
-  const run::HeldLock held{plan.claim.owner, acquired.token, plan.claim.limit};
+  run::SharedLease lease(settings, held.granted_at, guard_.get());
   auto renewer = run::Renewer::make(
       run::renew_call(plan.claim, held),
       {[this] { return open_(*process_); }, *this, lease, [&] { return store.complete_grant(); }});
@@ -138,7 +139,7 @@ void Client::hold(run::Plan& plan, lock::LockStore& store, const lock::Acquired&
   }
   if (process_->dead()) return;
   (*renewer)->stop();
-  release(plan, store, lease, acquired);
+  release(plan, store, lease, held);
 }
 
 // As src/run/supervisor.cpp does it: TERM when the lease is lost or about to be, or once it was
@@ -173,9 +174,9 @@ void Client::supervise(const run::SharedLease& lease, run::Renewer& renewer,
   }
 }
 
-// As src/run/run_held.cpp does it: a success is recorded as long as the lease lasts.
+// As src/run/run.cpp does it: a success is recorded as long as the lease lasts.
 void Client::release(const run::Plan& plan, lock::LockStore& store, const run::SharedLease& lease,
-                     const lock::Acquired& acquired) {
+                     const run::HeldLock& held) {
   const TimePoint now = BootClock::now();
   lock::ReleaseCall call{plan.claim.name, plan.claim.owner};
   call.replicas = plan.claim.replicas;
@@ -183,9 +184,9 @@ void Client::release(const run::Plan& plan, lock::LockStore& store, const run::S
   call.how = used_ ? lock::ReleaseHow::released : lock::ReleaseHow::unused;
   Nanos left = std::max<Nanos>(lease.view().deadline - now, timing::kShortestRelease);
   if (plan.claim.once && used_) {
-    const auto asked = std::chrono::duration_cast<Millis>(now - acquired.asked_at);
-    const auto waited = std::chrono::duration_cast<Millis>(acquired.sent_at - acquired.asked_at);
-    call.once = {*plan.claim.once, asked, acquired.token, succeeded_, plan.claim.record, waited};
+    const auto asked = std::chrono::duration_cast<Millis>(now - held.asked_at);
+    const auto waited = std::chrono::duration_cast<Millis>(held.granted_at - held.asked_at);
+    call.once = {*plan.claim.once, asked, held.token, succeeded_, plan.claim.record, waited};
   } else {
     left = std::min<Nanos>(left, timing::kLongestRelease);
   }

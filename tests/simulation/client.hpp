@@ -37,13 +37,13 @@ class Client : public run::Observer, public std::enable_shared_from_this<Client>
   void main();
   run::Plan make_plan();
   std::optional<lock::Once> once() const;
-  bool await_replicas(const run::Plan& plan, lock::Acquired& acquired, lock::LockStore& store,
-                      lock::Poller& poller) const;
+  bool await_replicas(const run::Plan& plan, const lock::Acquired& acquired, run::HeldLock& held,
+                      lock::LockStore& store, lock::Poller& poller) const;
   void note_refusal(const lock::WaitResult& result);
-  void hold(run::Plan& plan, lock::LockStore& store, const lock::Acquired& acquired);
+  void hold(run::Plan& plan, lock::LockStore& store, const run::HeldLock& held);
   void supervise(const run::SharedLease& lease, run::Renewer& renewer, const run::Plan& plan);
   void release(const run::Plan& plan, lock::LockStore& store, const run::SharedLease& lease,
-               const lock::Acquired& acquired);
+               const run::HeldLock& held);
 
   // ---- the command and its guard ----
   void start_command();

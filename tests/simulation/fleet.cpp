@@ -4,7 +4,7 @@
 #include <deque>
 
 #include "lock/quorum/quorum.hpp"
-#include "redis/link/voting.hpp"
+#include "redis/link/handshake.hpp"
 #include "simulation/operator.hpp"
 
 namespace rlock::sim {

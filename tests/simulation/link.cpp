@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "redis/link/voting.hpp"
+#include "redis/link/handshake.hpp"
 
 namespace rlock::sim {
 namespace {

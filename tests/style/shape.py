@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""No file of src and tests is over 800 lines, no line of C++ over .clang-format's limit."""
+"""No file of src and tests is over 800 lines, no line of C++ over .clang-format's limit. Each file of src/run, which several
+processes and threads share, says in its first line where it runs."""
 import re
 
 from tree import Faults, files, read
@@ -16,6 +17,8 @@ def main():
         lines = read(path).splitlines()
         if len(lines) > MOST_FILE:
             faults.add(path, len(lines), f"the file has {len(lines)} lines", f"at most {MOST_FILE}: is it one thing?")
+        if path.parts[:2] == ("src", "run") and not lines[0].startswith("// "):
+            faults.add(path, 1, "no comment", "in which process and thread does it run?")
         if path.suffix in (".cpp", ".hpp"):
             for number, line in enumerate(lines, 1):
                 if len(line) > columns:

@@ -165,7 +165,7 @@ class Contained(Trees):
         shell.enter("rlock run --contain job -- sh -c 'echo o''n; sleep 1000'")
         shell.see("on\r\n")
         rlock = shell.rlock()
-        sleep = until(lambda: next((pid for pid in below(rlock) if read(f"/proc/{pid}/comm") == "sleep\n"), None), "the sleep")
+        sleep = next(pid for pid in below(rlock) if read(f"/proc/{pid}/comm") == "sleep\n")
         shell.type("\x1a")
         shell.see("Stopped")
         until(lambda: stopped(rlock) and stopped(sleep), "both stopped")

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <tuple>
 
-#include "cli/commands/doctor_checks.hpp"
+#include "cli/commands/doctor.hpp"
 #include "redis/net/tls.hpp"
 #include "redis/store/acl.hpp"
 

@@ -6,8 +6,6 @@
 #include <cctype>
 #include <sstream>
 
-#include "cli/options/man.hpp"
-#include "cli/options/template.hpp"
 #include "unit/cli_golden.hpp"
 
 using namespace rlock::cli;

@@ -144,8 +144,8 @@ TEST_CASE("the history of a hostile server is printable and within its width") {
     CHECK(util::character_count(line) <= 80);
     CHECK(util::printable(line) == line);
   }
-  std::string json = history_json(name("x"), to_history({bad}, 20));
-  CHECK_FALSE(nlohmann::json::parse(json, nullptr, false).is_discarded());
+  std::string document = history_json(name("x"), to_history({bad}, 20));
+  CHECK_FALSE(nlohmann::json::parse(document, nullptr, false).is_discarded());
 }
 
 TEST_CASE("a run's row names who broke its lock, or its cool-down after the run") {

@@ -1,5 +1,5 @@
 // The settings of --once, --once-per and --once-within.
-#include "cli/settings/once_settings.hpp"
+#include "cli/settings/run_settings.hpp"
 
 #include <doctest/doctest.h>
 

@@ -104,11 +104,11 @@ TEST_CASE("a difference is one line of JSON") {
   Change change{ChangeKind::changed, "a\x1b", {"state"}, view("a", test::snapshot({}, 0))};
   const std::string text = change_json(change, {1'763'690'000'123});
   CHECK(text.find('\x1b') == text.npos);
-  auto json = nlohmann::json::parse(text);
-  CHECK(json["change"] == "changed");
-  CHECK(json["fields"] == nlohmann::json::array({"state"}));
-  CHECK(json["lock"]["state"] == "free");
-  CHECK(json["time"] == "2025-11-21T01:53:20.123Z");
+  auto parsed = nlohmann::json::parse(text);
+  CHECK(parsed["change"] == "changed");
+  CHECK(parsed["fields"] == nlohmann::json::array({"state"}));
+  CHECK(parsed["lock"]["state"] == "free");
+  CHECK(parsed["time"] == "2025-11-21T01:53:20.123Z");
   auto lost = nlohmann::json::parse(
       server_change_json("db1:6379", Error{ErrorKind::unavailable, "it is down"}, {1}));
   CHECK(lost["change"] == "server-lost");

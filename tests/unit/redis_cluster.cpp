@@ -3,8 +3,8 @@
 
 #include <atomic>
 
-#include "redis/link/cluster_link.hpp"
-#include "redis/store/cluster_store.hpp"
+#include "redis/link/cluster.hpp"
+#include "redis/store/redis_store.hpp"
 #include "redis_call.hpp"
 #include "support/fake_server.hpp"
 

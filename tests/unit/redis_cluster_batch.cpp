@@ -1,4 +1,4 @@
-#include "redis/link/cluster_batch.hpp"
+#include "redis/link/cluster.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "redis/link/voting.hpp"
+#include "redis/link/handshake.hpp"
 #include "redis/store/redis_store.hpp"
 #include "redis_call.hpp"
 #include "support/fake_server.hpp"

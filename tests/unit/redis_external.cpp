@@ -4,8 +4,7 @@
 #include <functional>
 
 #include "lock/poller.hpp"
-#include "redis/store/plain_store.hpp"
-#include "redis/store/redisson_store.hpp"
+#include "redis/store/external_store.hpp"
 #include "support/fake_server.hpp"
 #include "unit/redis_call.hpp"
 

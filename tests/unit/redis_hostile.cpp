@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "redis/net/resolver.hpp"
+#include "redis/net/dialer.hpp"
 #include "redis_call.hpp"
 #include "support/fake_server.hpp"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "redis/link/server_error.hpp"
 #include "redis/store/decode.hpp"
 
 using rlock::redis::encode;

@@ -1,4 +1,4 @@
-#include "redis/net/resolver.hpp"
+#include "redis/net/dialer.hpp"
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
@@ -8,8 +8,6 @@
 #include <cstring>
 #include <memory>
 #include <vector>
-
-#include "redis/net/dialer.hpp"
 
 using namespace rlock::redis;
 

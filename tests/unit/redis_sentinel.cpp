@@ -3,7 +3,7 @@
 
 #include <thread>
 
-#include "redis/link/sentinel_link.hpp"
+#include "redis/link/sentinel.hpp"
 #include "redis_call.hpp"
 #include "support/fake_server.hpp"
 

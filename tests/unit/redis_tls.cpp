@@ -22,12 +22,12 @@ constexpr Millis kHandshakeLimit{5'000};
 // The head of a handshake record of 4096 bytes.
 constexpr std::string_view kRecordHead{"\x16\x03\x03\x10\x00", 5};
 
-struct Handshake {
+struct EndedHandshake {
   Error error;
   Millis took;
 };
 
-Handshake shake_hands(FakeServer::Script script, Millis patience) {
+EndedHandshake shake_hands(FakeServer::Script script, Millis patience) {
   auto tls = redis::Tls::make({});
   REQUIRE(tls);
   FakeServer fake(std::move(script));
@@ -68,7 +68,8 @@ TEST_CASE("a name that any certificate would fit is no name of a host") {
 }
 
 TEST_CASE("a handshake that nobody answers ends at the connect timeout") {
-  Handshake ended = shake_hands([](auto& peer, int) { peer.await_hang_up(); }, kHandshakePatience);
+  EndedHandshake ended =
+      shake_hands([](auto& peer, int) { peer.await_hang_up(); }, kHandshakePatience);
   CHECK(ended.error.kind == ErrorKind::unavailable);
   CHECK(ended.error.retry == Retry::later);
   CHECK(mentions(ended.error, "timed out after 150ms (connected, but no TLS handshake"));
@@ -81,7 +82,7 @@ TEST_CASE("a trickled handshake does not stretch the connect timeout") {
   auto script = [](auto& peer, int) {
     peer.trickle(std::string(kRecordHead) + std::string(4096, '\2'), Millis(10));
   };
-  Handshake ended = shake_hands(script, kHandshakePatience);
+  EndedHandshake ended = shake_hands(script, kHandshakePatience);
   CHECK(ended.error.kind == ErrorKind::unavailable);
   CHECK(mentions(ended.error, "timed out after 150ms"));
   CHECK(ended.took >= kHandshakePatience);
@@ -89,7 +90,7 @@ TEST_CASE("a trickled handshake does not stretch the connect timeout") {
 }
 
 TEST_CASE("a server that answers without TLS is refused, and the error says why") {
-  Handshake ended =
+  EndedHandshake ended =
       shake_hands([](auto& peer, int) { peer.send("-ERR unknown command\r\n"); }, kHandshakeLimit);
   CHECK(ended.error.kind == ErrorKind::denied);
   CHECK(ended.error.retry == Retry::never);
@@ -99,7 +100,7 @@ TEST_CASE("a server that answers without TLS is refused, and the error says why"
 TEST_CASE("a server that hangs up in the handshake is tried again, and raises no SIGPIPE") {
   // At the default of the signal a write to a closed socket would end this program.
   auto before = std::signal(SIGPIPE, SIG_DFL);
-  Handshake ended = shake_hands([](auto&, int) {}, kHandshakeLimit);
+  EndedHandshake ended = shake_hands([](auto&, int) {}, kHandshakeLimit);
   std::signal(SIGPIPE, before);
   CHECK(ended.error.kind == ErrorKind::unavailable);
   CHECK(ended.error.retry == Retry::later);
@@ -110,7 +111,7 @@ TEST_CASE("hostile handshake bytes end in an error") {
     peer.send(std::string(kRecordHead) + std::string(4096, '\2'));
     peer.await_hang_up();
   };
-  Handshake ended = shake_hands(script, kHandshakeLimit);
+  EndedHandshake ended = shake_hands(script, kHandshakeLimit);
   CHECK(ended.error.kind == ErrorKind::denied);
   CHECK(mentions(ended.error, "TLS: "));
 }

@@ -1,4 +1,4 @@
-#include "redis/link/voting.hpp"
+#include "redis/link/handshake.hpp"
 
 #include <doctest/doctest.h>
 

@@ -8,13 +8,12 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include "run/process_handle.hpp"
 
 #include "support/job.hpp"
+#include "util/process.hpp"
 
 using namespace rlock;
-using namespace rlock::run;
-using By = ProcessHandle::By;
+using By = util::ProcessHandle::By;
 
 namespace {
 
@@ -61,7 +60,7 @@ TEST_CASE("a process that lives has not ended, one that was killed has, reaped o
   for (By by : {By::pidfd, By::start_time}) {
     Sleeper sleeper;
     REQUIRE(sleeper.lives());
-    auto handle = ProcessHandle::open(sleeper.pid(), by);
+    auto handle = util::ProcessHandle::open(sleeper.pid(), by);
     REQUIRE(handle);
     CHECK_FALSE(handle->ended());
     sleeper.kill();
@@ -74,9 +73,9 @@ TEST_CASE("a process that lives has not ended, one that was killed has, reaped o
 TEST_CASE("its end can be polled for where the kernel has a descriptor for it") {
   Sleeper sleeper;
   REQUIRE(sleeper.lives());
-  auto handle = ProcessHandle::open(sleeper.pid());
+  auto handle = util::ProcessHandle::open(sleeper.pid());
   REQUIRE(handle);
-  CHECK(ProcessHandle::open(sleeper.pid(), By::start_time)->fd() == -1);
+  CHECK(util::ProcessHandle::open(sleeper.pid(), By::start_time)->fd() == -1);
   pollfd fd{handle->fd(), POLLIN, 0};
   CHECK(poll(&fd, 1, 0) == 0);
   sleeper.reap();
@@ -90,10 +89,10 @@ TEST_CASE("a process that is gone, or a zombie, has no handle") {
   sleeper.kill();
   siginfo_t info{};
   REQUIRE(waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) == 0);
-  for (By by : {By::pidfd, By::start_time}) CHECK_FALSE(ProcessHandle::open(pid, by));
+  for (By by : {By::pidfd, By::start_time}) CHECK_FALSE(util::ProcessHandle::open(pid, by));
   sleeper.reap();
   for (By by : {By::pidfd, By::start_time}) {
-    auto handle = ProcessHandle::open(pid, by);
+    auto handle = util::ProcessHandle::open(pid, by);
     REQUIRE_FALSE(handle);
     CHECK(handle.error().kind == ErrorKind::usage);
   }
@@ -103,8 +102,8 @@ TEST_CASE("a reused pid does not pass for the process of the handle") {
   Sleeper first;
   REQUIRE(first.lives());
   const pid_t pid = first.pid();
-  auto by_descriptor = ProcessHandle::open(pid);
-  auto by_time = ProcessHandle::open(pid, By::start_time);
+  auto by_descriptor = util::ProcessHandle::open(pid);
+  auto by_time = util::ProcessHandle::open(pid, By::start_time);
   REQUIRE(by_descriptor);
   REQUIRE(by_time);
   // Start times are counted in hundredths of a second.

@@ -12,9 +12,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "run/proc.hpp"
 #include "run/process_tree.hpp"
 #include "support/job.hpp"
+#include "util/process.hpp"
 
 using namespace rlock;
 using namespace rlock::test;
@@ -107,7 +107,7 @@ constexpr char kFamily[] =
 
 TEST_CASE("a stat line is read past a name with brackets and blanks") {
   prctl(PR_SET_NAME, "a) S 1 (b");
-  auto stat = run::read_stat(getpid());
+  auto stat = util::read_stat(getpid());
   prctl(PR_SET_NAME, "unit_run");
   REQUIRE(stat.has_value());
   CHECK(stat->parent == getppid());
@@ -115,7 +115,7 @@ TEST_CASE("a stat line is read past a name with brackets and blanks") {
   CHECK(stat->session == getsid(0));
   CHECK(stat->threads == 1);
   CHECK_FALSE(stat->before_exec());
-  CHECK_FALSE(run::read_stat(0x3ffffff).has_value());
+  CHECK_FALSE(util::read_stat(0x3ffffff).has_value());
 }
 
 TEST_CASE("the tree, where the kernel keeps no lists of children" *
@@ -302,7 +302,7 @@ bool is_descendant_while_its_parent_ends() {
   }
   pid_t grandchild = 0;
   bool known = read(line[0], &grandchild, sizeof grandchild) == sizeof grandchild;
-  for (int look = 0; look < 5; ++look) known = run::descends_from(grandchild, getpid()) && known;
+  for (int look = 0; look < 5; ++look) known = util::descends_from(grandchild, getpid()) && known;
   for (int end : {line[0], line[1], done[0], done[1]}) close(end);
   while (waitpid(-1, nullptr, 0) > 0) continue;
   return known;
@@ -325,9 +325,9 @@ TEST_CASE("descent is known while a process in between ends" *
 TEST_CASE("descent is known over generations") {
   Job job(shell("sh -c 'echo $$; exec sleep 60'; true"));
   pid_t grandchild = std::stoi(job.line());
-  CHECK(run::descends_from(grandchild, getpid()));
-  CHECK(run::descends_from(job.pid(), getpid()));
-  CHECK_FALSE(run::descends_from(getpid(), job.pid()));
+  CHECK(util::descends_from(grandchild, getpid()));
+  CHECK(util::descends_from(job.pid(), getpid()));
+  CHECK_FALSE(util::descends_from(getpid(), job.pid()));
   kill(grandchild, SIGKILL);
 }
 

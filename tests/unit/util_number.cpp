@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "util/number.hpp"
+#include "util/text.hpp"
 
 using rlock::util::leading_digits;
 using rlock::util::parse_number;

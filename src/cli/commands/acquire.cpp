@@ -81,7 +81,7 @@ Result<std::optional<run::BackgroundRenewer>> background_renewer_for(
     const AcquireSettings& settings, const Session& session, run::Signals& signals,
     const Choices& choices) {
   if (!settings.renew_while) return std::optional<run::BackgroundRenewer>();
-  auto process = run::ProcessHandle::open(*settings.renew_while);
+  auto process = util::ProcessHandle::open(*settings.renew_while);
   if (!process) {
     return Error{process.error().kind, "--renew-while: " + process.error().text};
   }
@@ -145,24 +145,24 @@ lock::GrantReach complete_grant(lock::LockStore& store) {
   return reach ? *reach : lock::GrantReach::majority;
 }
 
-std::string lease_json(const lock::AcquireCall& claim, const run::AcquiredLease& acquired) {
-  const auto age = std::chrono::duration_cast<Millis>(BootClock::now() - acquired.granted_at);
+std::string lease_json(const lock::AcquireCall& claim, const run::HeldLock& held_lock) {
+  const auto age = std::chrono::duration_cast<Millis>(BootClock::now() - held_lock.granted_at);
   const Millis left = std::max(Millis(0), claim.ttl - age);
-  return acquire_json(claim, acquired.token, acquired.slot, left, wall_clock());
+  return acquire_json(claim, held_lock.token, held_lock.slot, left, wall_clock());
 }
 
-int report_acquired(run::AcquiredLease acquired, const AcquireSettings& settings,
+int report_acquired(const run::HeldLock& held_lock, const AcquireSettings& settings,
                     std::optional<run::BackgroundRenewer> background_renewer, Session& session,
                     const Choices& choices) {
   const lock::AcquireCall& claim = settings.plan.claim;
-  acquired.reach = complete_grant(session.store());
+  const lock::GrantReach reach = complete_grant(session.store());
   if (background_renewer) {
-    auto handed_off = background_renewer->hand_off(acquired, claim.owner);
+    auto handed_off = background_renewer->hand_off(held_lock, reach);
     if (!handed_off)
       return release_and_fail(std::move(handed_off).error(), settings, session, choices);
   }
   auto printed =
-      print(choices.has(Opt::json) ? lease_json(claim, acquired) : claim.owner.text() + "\n",
+      print(choices.has(Opt::json) ? lease_json(claim, held_lock) : claim.owner.text() + "\n",
             WithoutReader::error);
   if (!printed) return release_and_fail(std::move(printed).error(), settings, session, choices);
   if (background_renewer) background_renewer->keep();
@@ -197,7 +197,7 @@ int acquire(AcquireSettings settings, Session& session, run::Signals& signals,
         .format = session.format()};
     return report_not_acquired(*not_acquired, context, choices);
   }
-  return report_acquired(std::get<run::AcquiredLease>(acquired), settings,
+  return report_acquired(std::get<run::HeldLock>(acquired), settings,
                          *std::move(background_renewer), session, choices);
 }
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "cli/options/parse.hpp"
-#include "cli/settings/claim_settings.hpp"
+#include "cli/settings/run_settings.hpp"
 #include "run/run.hpp"
 
 namespace rlock::cli {

@@ -42,7 +42,7 @@ Result<CheckSettings> check_settings(const Invocation& invocation) {
   return settings;
 }
 
-const char* to_string(Verdict verdict) {
+const char* verdict_text(Verdict verdict) {
   switch (verdict) {
     case Verdict::ok:
       return "OK";
@@ -59,7 +59,7 @@ const char* to_string(Verdict verdict) {
 // `|` ends the text of a plugin.
 int print_verdict(Verdict verdict, std::string text, const std::string& performance = {}) {
   std::replace(text.begin(), text.end(), '|', '/');
-  const std::string line = std::string("RLOCK ") + to_string(verdict) + " - " +
+  const std::string line = std::string("RLOCK ") + verdict_text(verdict) + " - " +
                            util::printable(text) + performance + "\n";
   const int code = static_cast<int>(verdict);
   return print_result(line, code) == code ? code : static_cast<int>(Verdict::unknown);

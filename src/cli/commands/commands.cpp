@@ -5,7 +5,7 @@
 #include "cli/output/console.hpp"
 #include "cli/output/exit_code.hpp"
 #include "cli/output/messages.hpp"
-#include "cli/settings/format.hpp"
+#include "cli/settings/connect.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {

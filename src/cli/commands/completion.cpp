@@ -8,7 +8,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/options/completion/completion.hpp"
-#include "cli/options/man.hpp"
+#include "cli/options/help.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/exit_code.hpp"
 #include "cli/settings/config.hpp"

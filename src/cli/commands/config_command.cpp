@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* to_string(Source source) {
+const char* source_text(Source source) {
   switch (source) {
     case Source::option:
       return "option";
@@ -51,7 +51,7 @@ std::string text_of(const std::vector<Row>& rows) {
     const EffectiveSetting& setting = row.setting;
     const std::string table_name = row.section == ConfigSection::run ? "run." : "";
     table.add({table_name + std::string(setting.name), setting.value.empty() ? "-" : setting.value,
-               setting.place.empty() ? to_string(setting.source) : setting.place});
+               setting.place.empty() ? source_text(setting.source) : setting.place});
   }
   return table.text(line_width(STDOUT_FILENO));
 }
@@ -63,7 +63,7 @@ std::string json_of(const std::vector<Row>& rows) {
     list.push_back({{"setting", setting.name},
                     {"table", row.section == ConfigSection::run ? Json("run") : Json()},
                     {"value", setting.value.empty() ? Json() : Json(setting.value)},
-                    {"source", to_string(setting.source)},
+                    {"source", source_text(setting.source)},
                     {"place", setting.place.empty() ? Json() : Json(setting.place)}});
   }
   const Json whole{{"schema", 1}, {"settings", std::move(list)}};

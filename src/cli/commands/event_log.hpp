@@ -1,13 +1,39 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
-#include "cli/commands/log_writer.hpp"
 #include "cli/output/json.hpp"
 #include "run/run.hpp"
+#include "util/clock.hpp"
+#include "util/fd.hpp"
 
 namespace rlock::cli {
+
+struct LogFile {
+  util::Fd writer{};  // appends
+  util::Fd reader{};  // none where it is no regular file, or may not be read
+};
+
+// Writes lines to a file from a thread of its own: a disk that hangs must cost no lease. Where no
+// thread can be started the caller's writes them.
+class LogWriter {
+ public:
+  explicit LogWriter(LogFile log);
+
+  // One write(2) a line. While the file takes none, lines beyond kMostUnwritten bytes are lost.
+  void append(std::string line);
+  // Returns once everything is written, or after `timeout`. 0, or the error number of the first
+  // line that was lost; EBUSY where the file did not take the lines in time.
+  int drain(Millis timeout);
+
+ private:
+  struct State;
+  static void* write_lines(void* state);
+
+  std::shared_ptr<State> state_;  // the thread's, too: it may hang for longer than we live
+};
 
 // The name of an event in the log and in the lines of -v: `renew-failed`.
 std::string_view to_string(run::EventKind kind);

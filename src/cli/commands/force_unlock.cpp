@@ -11,7 +11,7 @@
 #include "cli/output/record.hpp"
 #include "cli/output/render.hpp"
 #include "cli/output/view.hpp"
-#include "cli/settings/format.hpp"
+#include "cli/settings/connect.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 

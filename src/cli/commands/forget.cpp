@@ -2,7 +2,7 @@
 #include "cli/commands/session.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
-#include "cli/settings/once_settings.hpp"
+#include "cli/settings/run_settings.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {

@@ -9,10 +9,9 @@
 #include "cli/output/view.hpp"
 #include "cli/settings/connect.hpp"
 #include "lock/timing.hpp"
-#include "run/proc.hpp"
 #include "run/reentry.hpp"
-#include "util/number.hpp"
-#include "util/percent.hpp"
+#include "util/process.hpp"
+#include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -171,7 +170,7 @@ run::OuterRun outer_run(HeldRecord record, const LockAddress& address) {
   const bool same_server = record.address == address;
   const HolderProcess& process = record.process;
   run::OuterRun outer{std::move(record.held_lock)};
-  outer.may_put_back = same_server && run::is_live_ancestor(process.pid, process.at);
+  outer.may_put_back = same_server && util::is_live_ancestor(process.pid, process.at);
   const bool renews = same_server && !outer.may_put_back && process.renewing > Millis(0);
   if (renews) outer.put_back_grace = process.renewing / 3 + kToRenew;
   return outer;
@@ -224,7 +223,7 @@ void set_reentry(run::Plan& plan, const Session& session, Reentry reentry) {
                : std::string("RLOCK_TOKEN"),
         held_lock.slot != 0 ? "RLOCK_SLOT=" + std::to_string(held_lock.slot)
                             : std::string("RLOCK_SLOT"),
-        "RLOCK_WAITED_MS=" + std::to_string(held_lock.waited.count()),
+        "RLOCK_WAITED_MS=" + std::to_string(held_lock.waited().count()),
         "RLOCK_UNLOCKED",
         "RLOCK_HELD=" + encode_held(records_for_command(
                             outer_runs, {address, held_lock, own_process(held_lock, renewing)})),

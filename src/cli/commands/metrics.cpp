@@ -8,7 +8,7 @@
 #include "cli/output/exit_code.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/metrics_text.hpp"
-#include "util/file.hpp"
+#include "util/fd.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {

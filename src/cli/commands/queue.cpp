@@ -13,7 +13,6 @@
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/render.hpp"
-#include "util/number.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {

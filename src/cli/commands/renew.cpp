@@ -8,8 +8,8 @@
 #include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
-#include "cli/settings/claim_settings.hpp"
-#include "cli/settings/format.hpp"
+#include "cli/settings/connect.hpp"
+#include "cli/settings/run_settings.hpp"
 #include "util/duration.hpp"
 
 namespace rlock::cli {

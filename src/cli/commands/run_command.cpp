@@ -10,7 +10,7 @@
 #include "cli/output/messages.hpp"
 #include "cli/output/view.hpp"
 #include "cli/settings/run_settings.hpp"
-#include "lock/no_store.hpp"
+#include "lock/store.hpp"
 #include "run/run.hpp"
 
 namespace rlock::cli {
@@ -140,6 +140,43 @@ std::vector<std::string> environment_without_lock(const run::HeldLock& held_lock
           redis::kPasswordVariables[1]};
 }
 
+class NeverReady final : public lock::Reply<lock::Wake> {
+ public:
+  void wants(std::vector<pollfd>&) const override {}
+  TimePoint due() const override { return TimePoint::max(); }
+  bool advance(TimePoint) override { return false; }
+  Result<lock::Wake> take() override { return lock::Wake::slept; }
+};
+
+// No lock at all: grants everything and asks no server.
+class NoStore final : public lock::LockStore {
+ public:
+  lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall&) override {
+    return ready<lock::AcquireReply>(lock::Granted{});
+  }
+  lock::InFlight<lock::RenewReply> renew(const lock::RenewCall&) override {
+    return ready<lock::RenewReply>(lock::Renewal::extended);
+  }
+  lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall&) override {
+    return ready(lock::ReleaseReply{});
+  }
+  lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall&) override {
+    return ready(lock::CancelReply::was_granted);
+  }
+  // Never done: there is nobody to wake it.
+  lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName&, const lock::Owner&,
+                                           Millis) override {
+    return std::make_unique<NeverReady>();
+  }
+  std::string server() const override { return "no server"; }
+
+ private:
+  template <class T>
+  static lock::InFlight<T> ready(T value) {
+    return std::make_unique<lock::ReadyReply<T>>(std::move(value));
+  }
+};
+
 // Runs the plan's command without the lock, but supervised like any other: signals, --max-run, exit
 // code, event log.
 run::RunOutcome run_unlocked(run::Plan plan, RunObserver& observer, run::Signals& signals) {
@@ -150,11 +187,10 @@ run::RunOutcome run_unlocked(run::Plan plan, RunObserver& observer, run::Signals
   plan.claim.min_hold = {};
   plan.claim.once.reset();
   plan.unlocked = true;
-  lock::NoStore store;
+  NoStore store;
   UnlockedObserver unlocked(observer);
-  return run::hold_and_run(std::move(plan),
-                           {store, [] { return std::make_unique<lock::NoStore>(); }, {}}, unlocked,
-                           signals);
+  return run::hold_and_run(std::move(plan), {store, [] { return std::make_unique<NoStore>(); }, {}},
+                           unlocked, signals);
 }
 
 std::optional<std::string> once_key(const lock::AcquireCall& claim) {

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "cli/output/console.hpp"
 #include "cli/output/exit_code.hpp"
@@ -60,6 +61,14 @@ std::string unreleased_text(const Error& error) {
          "); the lock will be free at the latest when its lease ends";
 }
 
+RunExit notice(int code, std::string message, std::string_view kind = {}) {
+  return {code, {}, Severity::notice, std::move(message), kind};
+}
+
+RunExit failure(int code, std::string message) {
+  return {code, {}, Severity::error, std::move(message)};
+}
+
 class ExitVisitor {
  public:
   explicit ExitVisitor(const MessageContext& context) : context_(context) {}
@@ -87,26 +96,19 @@ class ExitVisitor {
 
   RunExit operator()(const lock::Busy& busy) const {
     const bool closed = busy.holder && busy.holder->state == lock::HolderState::closed;
-    return {context_.conflict_code,
-            {},
-            Severity::notice,
-            lock_at(context_) + (closed ? " is " : " is busy: ") + holder_phrase(busy.holder) +
-                see_status()};
+    return notice(context_.conflict_code, lock_at(context_) + (closed ? " is " : " is busy: ") +
+                                              holder_phrase(busy.holder) + see_status());
   }
 
   RunExit operator()(const lock::TimedOut& late) const {
-    return {context_.conflict_code,
-            {},
-            Severity::notice,
-            lock_at(context_) + " is still busy after " + util::format_duration(context_.waited) +
-                ": " + holder_phrase(late.holder) + see_status()};
+    return notice(context_.conflict_code, lock_at(context_) + " is still busy after " +
+                                              util::format_duration(context_.waited) + ": " +
+                                              holder_phrase(late.holder) + see_status());
   }
 
   RunExit operator()(const lock::AlreadyDone& done) const {
-    return {context_.done_code,
-            {},
-            Severity::notice,
-            in_quotes(context_.name) + " was done " + done_phrase(done, wall_clock())};
+    return notice(context_.done_code,
+                  in_quotes(context_.name) + " was done " + done_phrase(done, wall_clock()));
   }
 
   RunExit operator()(const lock::FailedTooOften& failed) const {
@@ -123,20 +125,14 @@ class ExitVisitor {
   }
 
   RunExit operator()(const lock::Superseded& newer) const {
-    return {context_.superseded_code,
-            {},
-            Severity::notice,
-            lock_at(context_) + " was superseded " + newer_phrase(newer),
-            "superseded"};
+    return notice(context_.superseded_code,
+                  lock_at(context_) + " was superseded " + newer_phrase(newer), "superseded");
   }
 
   RunExit operator()(const lock::OwnerEnded& gone) const {
     std::string by_whom = note_text(gone.note);
     if (by_whom.empty()) by_whom = "by an operator";
-    return {kBusy,
-            {},
-            Severity::error,
-            "removed from the queue of " + lock_at(context_) + " " + by_whom};
+    return failure(kBusy, "removed from the queue of " + lock_at(context_) + " " + by_whom);
   }
 
   RunExit operator()(const lock::Upgrade&) const {
@@ -164,7 +160,7 @@ class ExitVisitor {
     } else if (!lost.never_started) {
       message += "; the command was ended";
     }
-    return {kLost, {}, Severity::error, message};
+    return failure(kLost, message);
   }
 
   RunExit operator()(const run::RunLimit& limit) const {
@@ -177,7 +173,7 @@ class ExitVisitor {
       message += "; " + survivors_text(limit.survivors, lease_state(limit.lost));
     }
     if (limit.unreleased) message += "; " + unreleased_text(*limit.unreleased);
-    return {kRunLimit, {}, Severity::error, message};
+    return failure(kRunLimit, message);
   }
 
   RunExit operator()(const run::CannotExec& failed) const {
@@ -189,7 +185,7 @@ class ExitVisitor {
       message += "; " + lock_at(context_) +
                  (context_.unlocked ? " was not locked (--fail-open)" : " was released");
     }
-    return {failed.error == ENOENT ? kNotFound : kCannotExecute, {}, Severity::error, message};
+    return failure(failed.error == ENOENT ? kNotFound : kCannotExecute, message);
   }
 
   RunExit operator()(const run::Unprotected& end) const {
@@ -197,14 +193,12 @@ class ExitVisitor {
     if (context_.unlocked) message += " (the command ran without the lock: --fail-open)";
     if (!end.survivors.empty()) message += "; " + survivors_text(end.survivors, lease_state({}));
     if (end.unreleased) message += "; " + unreleased_text(*end.unreleased);
-    return {exit_code(end.why.kind), {}, Severity::error, message};
+    return failure(exit_code(end.why.kind), message);
   }
 
   RunExit operator()(const Error& error) const {
-    return {exit_code(error.kind),
-            {},
-            Severity::error,
-            error_text(error, context_) + std::string(next_step(error.kind))};
+    return failure(exit_code(error.kind),
+                   error_text(error, context_) + std::string(next_step(error.kind)));
   }
 
  private:

@@ -11,7 +11,7 @@
 #include "cli/output/json.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/render.hpp"
-#include "cli/settings/format.hpp"
+#include "cli/settings/connect.hpp"
 
 namespace rlock::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "cli/output/exit_code.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/timestamp.hpp"
-#include "cli/settings/format.hpp"
+#include "cli/settings/connect.hpp"
 #include "cli/watch/client.hpp"
 
 namespace rlock::cli {

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "util/duration.hpp"
-#include "util/number.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/options/choices.hpp"
+#include "cli/options/parse.hpp"
 #include "util/clock.hpp"
 #include "util/result.hpp"
 

@@ -23,12 +23,14 @@ enum ExitCode : int {
   kNotFound = 127,
 };
 
-int exit_code(ErrorKind kind);
+inline int exit_code(ErrorKind kind) {
+  return static_cast<int>(kind);
+}
 
 // The end of a message: which command helps further. Empty where none does.
-std::string_view next_step(ErrorKind kind);
-
-// As JSON has it: usage, unreachable, refused, busy, lost or internal.
-std::string_view json_kind(ErrorKind kind);
+inline std::string_view next_step(ErrorKind kind) {
+  const bool server_failed = kind == ErrorKind::unavailable || kind == ErrorKind::denied;
+  return server_failed ? "; rlock doctor checks the server" : "";
+}
 
 }  // namespace rlock::cli

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <numeric>
 
-#include "util/number.hpp"
+#include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {

@@ -286,6 +286,27 @@ Json run_json(const lock::Run& run, const std::optional<lock::Skips>& skips) {
           {"forced", forced_json(run.note)}};
 }
 
+std::string_view json_kind(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::usage:
+    case ErrorKind::config:
+      return "usage";
+    case ErrorKind::unavailable:
+      return "unreachable";
+    case ErrorKind::wrong_type:
+    case ErrorKind::denied:
+      return "refused";
+    case ErrorKind::busy:
+      return "busy";
+    case ErrorKind::lost:
+      return "lost";
+    case ErrorKind::internal:
+    case ErrorKind::system:
+      return "internal";
+  }
+  return "internal";
+}
+
 }  // namespace
 
 std::string status_json(const std::vector<LockView>& locks, std::optional<uint64_t> free) {

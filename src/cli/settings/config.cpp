@@ -14,10 +14,10 @@
 #include "cli/options/values.hpp"
 #include "cli/output/view.hpp"
 #include "cli/settings/config_file.hpp"
-#include "cli/settings/format.hpp"
+#include "cli/settings/connect.hpp"
 #include "cli/settings/run_settings.hpp"
 #include "redis/net/url.hpp"
-#include "util/file.hpp"
+#include "util/fd.hpp"
 
 namespace rlock::cli {
 namespace {

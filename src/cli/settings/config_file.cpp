@@ -18,7 +18,6 @@
 #include "cli/options/values.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/settings/connect.hpp"
-#include "util/number.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {

@@ -3,14 +3,226 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
 
 #include "cli/options/values.hpp"
 #include "cli/output/messages.hpp"
-#include "cli/settings/claim_settings.hpp"
-#include "cli/settings/once_settings.hpp"
+#include "cli/settings/connect.hpp"
 #include "util/clock.hpp"
+#include "util/text.hpp"
 
 namespace rlock::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::array kOnceOptions{Opt::once, Opt::once_per, Opt::once_within};
+constexpr Millis kLongestDistance = 366 * 24h;
+
+// A day of 25 hours ends summer time.
+struct PeriodRow {
+  Period period;
+  std::string_view word;
+  const char* form;  // for strftime(3)
+  bool utc;
+  Millis longest;
+};
+constexpr PeriodRow kPeriods[] = {
+    {Period::minute, "minute", "%Y-%m-%dT%H:%MZ", true, 1min},
+    {Period::hour, "hour", "%Y-%m-%dT%HZ", true, 1h},
+    {Period::day, "day", "%Y-%m-%d", false, 25h},
+    {Period::week, "week", "%G-W%V", false, 7 * 24h + 1h},
+    {Period::month, "month", "%Y-%m", false, 31 * 24h + 1h},
+};
+
+const PeriodRow& row_of_period(Period period) {
+  return kPeriods[static_cast<size_t>(period)];
+}
+
+Result<lock::Once> period_choice(const std::string& word, time_t now) {
+  for (const PeriodRow& row : kPeriods) {
+    if (word != row.word) continue;
+    return lock::Once{lock::OnceKind::period, period_text(row.period, now), row.longest, {}};
+  }
+  return usage("--once-per must be minute, hour, day, week or month, not " + in_quotes(word));
+}
+
+Result<lock::Once> distance_choice(const Choices& choices) {
+  TRY(auto distance, duration_choice(choices, Opt::once_within));
+  if (*distance == Millis(0) || *distance > kLongestDistance) {
+    return usage("--once-within must be longer than 0 and at most 366d");
+  }
+  return lock::Once{lock::OnceKind::within, {}, *distance, {}};
+}
+
+// The last one, since they exclude each other.
+std::optional<Opt> chosen(const Choices& choices) {
+  std::optional<Opt> found;
+  for (Opt option : kOnceOptions) {
+    if (choices.has(option)) found = option;
+  }
+  return found;
+}
+
+Result<lock::Once> once_of(Opt option, const Choices& choices, time_t now) {
+  if (option == Opt::once_per) return period_choice(*choices.last(option), now);
+  if (option == Opt::once_within) return distance_choice(choices);
+  TRY(auto key, once_key_choice(choices));
+  return lock::Once{lock::OnceKind::key, *std::move(key), Millis(0), {}};
+}
+
+}  // namespace
+
+std::string period_text(Period period, time_t now) {
+  const PeriodRow& row = row_of_period(period);
+  tm date{};
+  tzset();
+  (row.utc ? gmtime_r : localtime_r)(&now, &date);
+  char text[64];
+  const size_t length = strftime(text, sizeof text, row.form, &date);
+  return std::string(row.word) + ":" + std::string(text, length);
+}
+
+Result<std::optional<lock::Once>> once_choice(const Choices& choices, time_t now) {
+  TRY(auto max_failures,
+      number_choice(choices, Opt::max_failures, std::numeric_limits<uint32_t>::max()));
+  if (max_failures == 0U) return usage("--max-failures must be at least 1");
+  const auto option = chosen(choices);
+  // A configuration file may set them for all runs.
+  for (Opt dependent : {Opt::max_failures, Opt::done_exit_code}) {
+    if (option || !choices.is_flag(dependent)) continue;
+    return usage(shown_name(dependent) + " needs --once, --once-per or --once-within");
+  }
+  if (!option) return std::optional<lock::Once>();
+  for (Opt other : kOnceOptions) {
+    if (other == *option || !choices.has(other)) continue;
+    return usage(shown_name(other) + " and " + shown_name(*option) +
+                 " cannot be used together: each says on its own when the work is done");
+  }
+  TRY(auto once, once_of(*option, choices, now));
+  once.max_failures = max_failures;
+  return std::optional(std::move(once));
+}
+
+Status check_once(const Choices& choices, const lock::AcquireCall& call) {
+  if (!call.once || call.limit == lock::Limit::exclusive()) return Done{};
+  const Opt limit = choices.has(Opt::shared) ? Opt::shared : Opt::slots;
+  return usage(shown_name(*chosen(choices)) + " and " + shown_name(limit) +
+               " cannot be used together: several runs could do the work at once");
+}
+
+Result<std::optional<std::string>> once_key_choice(const Choices& choices) {
+  auto key = choices.last(Opt::once);
+  if (!key) return key;
+  if (key->empty()) {
+    return usage(
+        "--once: the KEY is empty; a variable that is not set expands to that (--once \"$UNSET\")");
+  }
+  if (key->starts_with('-') || key->find_first_not_of(' ') == std::string::npos) {
+    return usage("--once: bad KEY " + quoted_word(*key) +
+                 ": it must not be blank or begin with \"-\"; put quotes around a variable (--once "
+                 "\"$KEY\")");
+  }
+  if (const char* why = lock::why_bad_name(*key)) {
+    return usage("--once: bad KEY " + quoted_word(*key) + ": " + why);
+  }
+  return key;
+}
+
+namespace {
+
+constexpr uint64_t kMostHistoryRows = 1000;
+constexpr uint64_t kMostSlots = 1024;  // each of them has a number
+
+Result<lock::Limit> limit_choice(const Choices& choices) {
+  TRY(auto slots, number_choice(choices, Opt::slots, kMostSlots));
+  const bool shared = choices.has(Opt::shared);
+  if (slots && shared) {
+    return usage("--slots and --shared cannot be used together: shared holders have no limit");
+  }
+  if (slots == 0U) return usage("--slots must be at least 1");
+  if (slots) return lock::Limit::slots(*slots);
+  return shared ? lock::Limit::shared() : lock::Limit::exclusive();
+}
+
+Result<WaitSettings> wait_settings(const Choices& choices) {
+  TRY(auto wait, duration_choice(choices, Opt::wait));
+  if (choices.has(Opt::nonblock)) {
+    if (wait.value_or(Millis(0)) > Millis(0)) {
+      return usage("--nonblock and --wait cannot be used together");
+    }
+    wait = Millis(0);
+  }
+  const WaitSettings defaults;
+  TRY(auto conflict, exit_code_choice(choices, Opt::conflict_exit_code, defaults.conflict_code));
+  TRY(auto superseded,
+      exit_code_choice(choices, Opt::superseded_exit_code, defaults.superseded_code));
+  return WaitSettings{wait, conflict, superseded};
+}
+
+Result<std::optional<lock::Supersede>> supersede_choice(const Choices& choices) {
+  if (!choices.has(Opt::supersede)) {
+    // A configuration file may set it for all runs.
+    if (!choices.is_flag(Opt::superseded_exit_code)) return std::optional<lock::Supersede>();
+    return usage("--superseded-exit-code needs --supersede");
+  }
+  if (choices.last(Opt::supersede) == kFlagValue) return std::optional(lock::Supersede{});
+  TRY(auto number, number_choice(choices, Opt::supersede, kGreatestToken));
+  return std::optional(lock::Supersede{number});
+}
+
+}  // namespace
+
+Result<std::optional<Millis>> ttl_choice(const Choices& choices) {
+  auto ttl = duration_choice(choices, Opt::ttl);
+  if (ttl && *ttl && **ttl < Millis(1000)) return usage("--ttl must be at least 1s");
+  return ttl;
+}
+
+Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choices& choices,
+                     Getenv getenv) {
+  Record record = own_record();
+  record.pid = pid;
+  record.processes = own_processes();
+  record.renews = !choices.has(Opt::no_renew);
+  if (!choices.has(Opt::hide_command)) record.command = command_text(argv);
+  if (auto reason = choices.last(Opt::reason)) record.reason = util::to_utf8(*reason);
+  if (const char* trace = getenv("TRACEPARENT")) record.traceparent = parse_traceparent(trace);
+  return record;
+}
+
+Result<ClaimSettings> claim_settings(lock::LockName name, LeaseSettings lease,
+                                     const Choices& choices) {
+  TRY_STATUS(check_format(choices));
+  TRY(auto waiting, wait_settings(choices));
+  TRY(auto limit, limit_choice(choices));
+  TRY(auto min_hold, duration_choice(choices, Opt::min_hold));
+  TRY(auto supersede, supersede_choice(choices));
+  // Allowed beside -n, which is stricter: a configuration file may set it for all runs.
+  TRY(auto max_queue, number_choice(choices, Opt::max_queue, std::numeric_limits<uint32_t>::max()));
+  TRY(auto history_rows, number_choice(choices, Opt::history_rows, kMostHistoryRows));
+  util::SystemRandom random;
+  const bool queues = waiting.wait != Millis(0);
+  lock::AcquireCall call{
+      .name = std::move(name),
+      .owner = lock::Owner::fresh(random),
+      .limit = limit,
+      .ttl = lease.ttl,
+      .min_hold = min_hold.value_or(Millis(0)),
+      .responsive = lease.responsive,
+      .queueing = queues ? lock::Queueing::wait : lock::Queueing::never,
+      .max_queue = max_queue,
+      .record = std::move(lease.record),
+      .supersede = supersede,
+      .numbered = choices.has(Opt::slots),
+      .history_rows = history_rows,
+      .while_closed = choices.has(Opt::while_closed),
+  };
+  return ClaimSettings{std::move(call), waiting};
+}
+
 namespace {
 
 constexpr Millis kKillAfter{5000};  // at most; a sixth of the ttl where that is less

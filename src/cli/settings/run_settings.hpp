@@ -1,11 +1,77 @@
 #pragma once
 
+#include <sys/types.h>
+#include <time.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "cli/options/parse.hpp"
-#include "cli/settings/claim_settings.hpp"
+#include "cli/output/record.hpp"
 #include "cli/settings/connect.hpp"
+#include "lock/store.hpp"
 #include "run/run.hpp"
 
 namespace rlock::cli {
+
+// Work that is to be done once: --once, --once-per, --once-within. ErrorKind::usage says what is
+// wrong.
+
+enum class Period { minute, hour, day, week, month };
+
+// The period of the calendar that `now` is in: `day:2026-11-22`, `week:2026-W47`,
+// `hour:2026-11-22T09Z`. A day, a week (ISO 8601, from Monday) and a month by the local date; a
+// minute and an hour by UTC, so that the change to summer time repeats and skips nothing.
+std::string period_text(Period period, time_t now);
+
+// What a run that begins at `now` is asked to do once; none where it has no such option.
+Result<std::optional<lock::Once>> once_choice(const Choices& choices, time_t now);
+
+// Whether work that is done once can be done under a lock with this limit.
+Status check_once(const Choices& choices, const lock::AcquireCall& call);
+
+// The KEY of --once, where it was given.
+Result<std::optional<std::string>> once_key_choice(const Choices& choices);
+
+// What `run` and `acquire` alike are asked about the lock. ErrorKind::usage says what is wrong.
+
+// Where --ttl was not given.
+inline constexpr Millis kDefaultTtl{30'000};
+
+// --ttl where it was given; at least 1s.
+Result<std::optional<Millis>> ttl_choice(const Choices& choices);
+
+// The record of a holder: its process and what it runs, unless --hide-command, with the --reason
+// and the trace that TRACEPARENT names. `pid` may be another process: rlock acquire itself has
+// ended when others read the record.
+Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choices& choices,
+                     Getenv getenv);
+
+// Where the commands differ.
+struct LeaseSettings {
+  Millis ttl;
+  lock::Responsive responsive;
+  std::string record;
+};
+
+// How long to wait for the lock, and the exit codes when it is busy and when a newer waiter has
+// replaced this one.
+struct WaitSettings {
+  std::optional<Millis> wait{};  // none: forever; 0: not at all
+  int conflict_code = 75;
+  int superseded_code = 75;
+};
+
+struct ClaimSettings {
+  lock::AcquireCall call;
+  WaitSettings waiting;
+};
+
+// The claim of a new owner: how the lock is held (--slots, --shared, --min-hold) and waited for
+// (--wait, --nonblock, --max-queue, --supersede, and the exit codes).
+Result<ClaimSettings> claim_settings(lock::LockName name, LeaseSettings lease,
+                                     const Choices& choices);
 
 // What happens where an outer run holds the lock: this one enters it, or waits as others do.
 enum class Reentry { enter, wait };

@@ -5,9 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "redis/link/connection_state.hpp"
 #include "redis/net/secret.hpp"
-#include "redis/net/tls_error.hpp"
 #include "util/duration.hpp"
 
 namespace rlock::redis {
@@ -18,7 +16,22 @@ constexpr Millis kKnownFor{10'000};
 
 }  // namespace
 
-void Connection::State::start(std::string command, size_t replies) {
+Connection::Connection(Server server)
+    : server_(std::make_unique<Server>(std::move(server))),
+      dialer_(*server_),
+      buffer_(std::make_unique_for_overwrite<char[]>(kReadSize)) {
+  if (server_->addresses == nullptr) server_->addresses = std::make_shared<AddressMemory>();
+}
+
+void Connection::start(const std::vector<std::string>& words) {
+  start_encoded(encode(words), 1);
+}
+
+void Connection::start_batch(Batch batch) {
+  start_encoded(encode_all(batch), batch.size());
+}
+
+void Connection::start_encoded(std::string command, size_t replies) {
   if (phase_ != CommandPhase::idle) drop();
   command_ = std::move(command);
   replies_ = replies;
@@ -30,21 +43,21 @@ void Connection::State::start(std::string command, size_t replies) {
   phase_ = CommandPhase::asked;
 }
 
-void Connection::State::follow(std::string command) {
-  start(std::move(command));
+void Connection::follow(const std::vector<std::string>& words) {
+  start(words);
   follows_ = true;
 }
 
-void Connection::State::pipeline(const std::vector<std::string>& words) {
+void Connection::pipeline(const std::vector<std::string>& words) {
   command_ += encode(words);
   pipelined_ = true;
 }
 
-bool Connection::State::knows_final_script() const {
+bool Connection::knows_final_script() const {
   return handshake_.knows_final_script() && BootClock::now() < handshake_deadline_ + kKnownFor;
 }
 
-void Connection::State::listen() {
+void Connection::listen() {
   if (stream_) {
     phase_ = CommandPhase::talking;
   } else {
@@ -52,10 +65,9 @@ void Connection::State::listen() {
   }
 }
 
-void Connection::State::drop() {
+void Connection::drop() {
   phase_ = CommandPhase::idle;
   dialer_.stop();
-  probe_.reset();
   stream_.reset();
   reader_ = ReplyReader();
   handshake_ = {};
@@ -63,7 +75,7 @@ void Connection::State::drop() {
 }
 
 // A socket that the server has closed is replaced before the command is sent into it.
-void Connection::State::begin(TimePoint now) {
+void Connection::begin(TimePoint now) {
   if (stream_ && stream_->is_quiet()) {
     out_ = command_;
     sent_ = 0;
@@ -75,53 +87,51 @@ void Connection::State::begin(TimePoint now) {
   dial(now);
 }
 
-void Connection::State::dial(TimePoint now) {
-  if (server_.secret) server_.password = server_.secret->current();
-  if (server_.revive) {
-    if (auto running = server_.revive(server_); !running) return end(std::move(running).error());
+void Connection::dial(TimePoint now) {
+  if (server_->secret) server_->password = server_->secret->current();
+  if (server_->revive) {
+    if (auto running = server_->revive(*server_); !running) return end(std::move(running).error());
     now = BootClock::now();
   }
-  handshake_deadline_ = now + server_.connect_timeout;
-  // A server that has answered before speaks TLS: a renewal must not be disturbed by a probe.
-  const bool known = server_.tls == nullptr || server_.addresses->last();
-  probe_at_ = known ? TimePoint::max() : now + server_.connect_timeout / 3;
+  handshake_deadline_ = now + server_->connect_timeout;
   dialer_.start(now, handshake_deadline_);
   phase_ = CommandPhase::dialing;
 }
 
 // The password may have been rotated just now, so a refusal counts only where there is no newer
 // one. That is fetched before the connect timeout begins.
-void Connection::State::handle_auth_error(Error why) {
-  if (server_.secret != nullptr && server_.addresses->was_accepted()) why.retry = Retry::later;
-  if (server_.secret == nullptr || auth_error_ || follows_) return end(std::move(why));
+void Connection::handle_auth_error(Error why) {
+  if (server_->secret != nullptr && server_->addresses->was_accepted()) why.retry = Retry::later;
+  if (server_->secret == nullptr || auth_error_ || follows_) return end(std::move(why));
   drop();
   auth_error_ = std::move(why);
-  server_.secret->fetch(server_.password);
+  server_->secret->fetch(server_->password);
   phase_ = CommandPhase::fetching;
 }
 
-void Connection::State::handle_new_password(TimePoint now) {
-  if (server_.secret->current() != server_.password) return dial(now);
+void Connection::handle_new_password(TimePoint now) {
+  if (server_->secret->current() != server_->password) return dial(now);
   end(*auth_error_);
 }
 
-void Connection::State::handle_connected(util::Fd fd) {
-  auto stream = make_stream(server_, std::move(fd));
+void Connection::handle_connected(util::Fd fd) {
+  auto stream = make_stream(*server_, std::move(fd));
   if (!stream) return fail(std::move(stream).error());
   stream_ = *std::move(stream);
-  const bool nameless = server_.addresses->hangs_up_on_client();
+  received_ = false;
+  const bool nameless = server_->addresses->hangs_up_on_client();
   earlier_replies_.clear();
-  handshake_ = Handshake(server_, nameless ? ClientNaming::skip : ClientNaming::send);
+  handshake_ = Handshake(*server_, nameless ? ClientNaming::skip : ClientNaming::send);
   held_back_ = handshake_.precedes(pipelined_ ? FirstCommand::final : FirstCommand::normal);
-  out_ = handshake_.request(server_);
+  out_ = handshake_.request(*server_);
   if (!held_back_) out_ += command_;
   sent_ = 0;
   phase_ = CommandPhase::talking;
 }
 
-bool Connection::State::advance(TimePoint now) {
+bool Connection::advance(TimePoint now) {
   if (phase_ == CommandPhase::asked) begin(now);
-  if (phase_ == CommandPhase::fetching && server_.secret->fetched()) {
+  if (phase_ == CommandPhase::fetching && server_->secret->fetched()) {
     handle_new_password(now);
   }
   if (phase_ == CommandPhase::dialing && dialer_.advance(now)) {
@@ -133,28 +143,27 @@ bool Connection::State::advance(TimePoint now) {
     }
   }
   if (phase_ == CommandPhase::talking) talk();
-  if (phase_ == CommandPhase::talking && now >= probe_at_) probe_plain_port(now);
   if (phase_ == CommandPhase::talking && handshake_.is_pending() && now >= handshake_deadline_) {
-    fail("timed out after " + util::format_duration(server_.connect_timeout) + " (connected, but " +
-         stream_->timeout_reason() + ")");
+    fail("timed out after " + util::format_duration(server_->connect_timeout) +
+         " (connected, but " + stream_->timeout_reason() + ")");
   }
   return phase_ == CommandPhase::ended || phase_ == CommandPhase::idle;
 }
 
-bool Connection::State::settle() {
+bool Connection::settle() {
   if (phase_ == CommandPhase::talking && unsent().empty()) read_replies();
   // The handshake was answered and the command is cancelled unsent: the connection stays usable.
   if (phase_ == CommandPhase::talking && !held_back_ && unsent() == command_) {
     out_.clear();
     sent_ = 0;
     phase_ = CommandPhase::ended;
-    result_ = Error{ErrorKind::unavailable, server_.label() + ": cancelled before it was sent",
+    result_ = Error{ErrorKind::unavailable, server_->label() + ": cancelled before it was sent",
                     Retry::later};
   }
   return phase_ == CommandPhase::ended;
 }
 
-void Connection::State::talk() {
+void Connection::talk() {
   // The last words of a server that hangs up say more than the broken pipe.
   std::optional<Error> error = send_rest();
   read_replies();
@@ -163,20 +172,8 @@ void Connection::State::talk() {
   if (error && phase_ == CommandPhase::talking) handle_disconnect(std::move(*error));
 }
 
-// A plain Redis does not answer a TLS handshake: it waits for the end of a line.
-void Connection::State::probe_plain_port(TimePoint now) {
-  if (stream_->has_received()) {
-    probe_.reset();
-    probe_at_ = TimePoint::max();
-    return;
-  }
-  if (!probe_) probe_.emplace(server_, now, handshake_deadline_);
-  if (!probe_->answers(now)) return;
-  fail(no_tls_error());
-}
-
 // Sends what the socket takes; why it takes no more, if it has failed.
-std::optional<Error> Connection::State::send_rest() {
+std::optional<Error> Connection::send_rest() {
   std::string_view rest = unsent();
   Io io = stream_->write_some(rest);
   sent_ = out_.size() - rest.size();
@@ -184,7 +181,7 @@ std::optional<Error> Connection::State::send_rest() {
   return io == Io::failed ? std::optional(stream_->error()) : std::nullopt;
 }
 
-void Connection::State::read_replies() {
+void Connection::read_replies() {
   Io io = Io::done;
   while (phase_ == CommandPhase::talking && io == Io::done) {
     size_t got = 0;
@@ -195,6 +192,7 @@ void Connection::State::read_replies() {
           {ErrorKind::unavailable, "the server closed the connection", Retry::later});
     }
     if (io == Io::failed) return handle_disconnect(stream_->error());
+    received_ = true;
     reader_.feed(buffer_.get(), got);
     while (phase_ == CommandPhase::talking) {
       auto reply = reader_.next();
@@ -205,31 +203,31 @@ void Connection::State::read_replies() {
   }
 }
 
-void Connection::State::handle_reply(ReplyPtr reply) {
+void Connection::handle_reply(ReplyPtr reply) {
   if (!handshake_.is_pending()) {
     fully_sent_ = fully_sent_ && !is_error(*reply);
-    if (server_.secret == nullptr || !is_auth_error(*reply)) return keep(std::move(reply));
+    if (server_->secret == nullptr || !is_auth_error(*reply)) return keep(std::move(reply));
     return handle_auth_error({ErrorKind::denied,
-                              server_.label() + ": the password is no longer valid (NOAUTH)",
+                              server_->label() + ": the password is no longer valid (NOAUTH)",
                               Retry::later, Answered::yes});
   }
-  if (auto error = handshake_.read(*reply, server_)) {
+  if (auto error = handshake_.read(*reply, *server_)) {
     error->answered = Answered::yes;
     if (is_auth_error(*reply)) return handle_auth_error(std::move(*error));
     return end(std::move(*error));
   }
   if (handshake_.is_pending()) return;
   dialer_.answered();
-  server_.addresses->note_accepted();
+  server_->addresses->note_accepted();
   if (std::exchange(held_back_, false)) out_ += command_;
 }
 
-void Connection::State::keep(ReplyPtr reply) {
+void Connection::keep(ReplyPtr reply) {
   if (earlier_replies_.size() + 1 == replies_) return end(std::move(reply));
   earlier_replies_.push_back(std::move(reply));
 }
 
-void Connection::State::end(Result<ReplyPtr> result) {
+void Connection::end(Result<ReplyPtr> result) {
   // Bytes beyond the reply would be taken for the next command's.
   bool usable = result && reader_.empty() && unsent().empty() && !pipelined_;
   if (!usable) drop();
@@ -239,35 +237,35 @@ void Connection::State::end(Result<ReplyPtr> result) {
 
 // Some proxies hang up on CLIENT: the next try does not send it. A TLS port hangs up on whatever is
 // not a TLS handshake.
-void Connection::State::handle_disconnect(Error why) {
+void Connection::handle_disconnect(Error why) {
   if (!handshake_.is_pending()) return fail(std::move(why));
   const HandshakeStep step = handshake_.awaited();
-  const bool plain = server_.tls == nullptr && server_.transport == Transport::tcp;
+  const bool plain = server_->tls == nullptr && server_->transport == Transport::tcp;
   if (why.kind == ErrorKind::unavailable) why.text += std::string(" on ") + to_string(step);
   if (step == HandshakeStep::set_name) {
-    server_.addresses->note_client_hang_up();
-  } else if (plain && !stream_->has_received()) {
+    server_->addresses->note_client_hang_up();
+  } else if (plain && !received_) {
     why.text += " (use rediss:// for a TLS port)";
   }
   fail(std::move(why));
 }
 
-void Connection::State::fail(const std::string& why) {
+void Connection::fail(const std::string& why) {
   fail(Error{ErrorKind::unavailable, why, Retry::later});
 }
 
-void Connection::State::fail(Error why) {
-  why.text = server_.label() + ": " + why.text;
+void Connection::fail(Error why) {
+  why.text = server_->label() + ": " + why.text;
   end(std::move(why));
 }
 
-Result<ReplyPtr> Connection::State::take() {
-  if (!result_) return Error{ErrorKind::internal, server_.label() + ": no reply to take"};
+Result<ReplyPtr> Connection::take() {
+  if (!result_) return Error{ErrorKind::internal, server_->label() + ": no reply to take"};
   phase_ = CommandPhase::idle;
   return *std::exchange(result_, std::nullopt);
 }
 
-std::vector<Result<ReplyPtr>> Connection::State::take_batch() {
+std::vector<Result<ReplyPtr>> Connection::take_batch() {
   std::vector<Result<ReplyPtr>> all;
   auto last = take();
   if (!last) return failed_batch(replies_, last.error());
@@ -276,86 +274,19 @@ std::vector<Result<ReplyPtr>> Connection::State::take_batch() {
   return all;
 }
 
-void Connection::State::wants(std::vector<pollfd>& out) const {
-  if (phase_ == CommandPhase::fetching) out.push_back({server_.secret->fd(), POLLIN, 0});
+void Connection::wants(std::vector<pollfd>& out) const {
+  if (phase_ == CommandPhase::fetching) out.push_back({server_->secret->fd(), POLLIN, 0});
   if (phase_ == CommandPhase::dialing) dialer_.wants(out);
   if (phase_ != CommandPhase::talking) return;
   out.push_back(stream_->wants(unsent().empty() ? Sending::done : Sending::pending));
-  if (probe_) probe_->wants(out);
 }
 
-TimePoint Connection::State::due() const {
+TimePoint Connection::due() const {
   if (phase_ == CommandPhase::dialing) return dialer_.due();
-  if (phase_ == CommandPhase::fetching && !server_.secret->fetched()) return TimePoint::max();
-  if (phase_ == CommandPhase::talking && handshake_.is_pending()) {
-    return std::min(handshake_deadline_, probe_ ? probe_->due() : probe_at_);
-  }
+  if (phase_ == CommandPhase::fetching && !server_->secret->fetched()) return TimePoint::max();
+  if (phase_ == CommandPhase::talking && handshake_.is_pending()) return handshake_deadline_;
   if (phase_ == CommandPhase::talking) return TimePoint::max();
   return phase_ == CommandPhase::idle ? TimePoint::max() : TimePoint::min();
-}
-
-Connection::Connection(Server server) : state_(std::make_unique<State>(std::move(server))) {}
-Connection::Connection(Connection&&) noexcept = default;
-Connection& Connection::operator=(Connection&&) noexcept = default;
-Connection::~Connection() = default;
-
-void Connection::start(const std::vector<std::string>& words) {
-  state_->start(encode(words));
-}
-void Connection::follow(const std::vector<std::string>& words) {
-  state_->follow(encode(words));
-}
-void Connection::start_batch(Batch batch) {
-  state_->start(encode_all(batch), batch.size());
-}
-void Connection::pipeline(const std::vector<std::string>& words) {
-  state_->pipeline(words);
-}
-void Connection::listen() {
-  state_->listen();
-}
-bool Connection::was_accepted() const {
-  return server().addresses->was_accepted();
-}
-bool Connection::knows_final_script() const {
-  return state_->knows_final_script();
-}
-bool Connection::is_open() const {
-  return state_->is_open();
-}
-void Connection::wants(std::vector<pollfd>& out) const {
-  state_->wants(out);
-}
-TimePoint Connection::due() const {
-  return state_->due();
-}
-bool Connection::advance(TimePoint now) {
-  return state_->advance(now);
-}
-bool Connection::settle() {
-  return state_->settle();
-}
-Result<ReplyPtr> Connection::take() {
-  return state_->take();
-}
-std::vector<Result<ReplyPtr>> Connection::take_batch() {
-  return state_->take_batch();
-}
-Answered Connection::answered() const {
-  return state_->answered();
-}
-bool Connection::may_have_arrived() const {
-  return state_->may_have_arrived();
-}
-void Connection::drop() {
-  state_->drop();
-}
-std::optional<std::chrono::system_clock::time_point> Connection::certificate_end() const {
-  return state_->certificate_end();
-}
-
-const Server& Connection::server() const {
-  return state_->server();
 }
 
 }  // namespace rlock::redis

@@ -1,8 +1,12 @@
 #include "redis/link/reply.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <string>
 #include <utility>
+
+#include "util/text.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -92,6 +96,126 @@ Result<ReplyPtr> ReplyReader::next() {
 
 bool ReplyReader::empty() const {
   return reader_->pos == reader_->len;
+}
+
+InfoFields read_info(std::string_view text) {
+  InfoFields info;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of("\r\n"), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(text.size(), end + 1));
+    const size_t colon = line.find(':');
+    if (colon != line.npos) info.emplace(line.substr(0, colon), line.substr(colon + 1));
+  }
+  return info;
+}
+
+std::string info_field(const InfoFields& info, std::string_view field) {
+  auto found = info.find(field);
+  return found == info.end() ? std::string() : found->second;
+}
+
+namespace {
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// Redis 7 appends the position in the script, "… script: SHA1, on @user_script:1.", which does not
+// help users. Later versions and Valkey also have a "script: " in other texts.
+std::string_view without_script_position(std::string_view text) {
+  size_t at = text.rfind(" script: ");
+  if (at == text.npos || text.find(", on @", at) == text.npos) return text;
+  return text.substr(0, at);
+}
+
+std::string_view without_arguments(std::string_view text) {
+  return text.substr(0, text.find(", with args beginning with:"));
+}
+
+// X of `unknown command 'X'`; empty if nothing is quoted.
+std::string_view quoted_word(std::string_view text) {
+  constexpr std::string_view kQuotes = "'`\"";
+  size_t from = text.find_first_of(kQuotes);
+  if (from == text.npos) return {};
+  size_t to = text.find_first_of(kQuotes, from + 1);
+  return to == text.npos ? std::string_view() : text.substr(from + 1, to - from - 1);
+}
+
+struct KnownError {
+  std::string_view part;  // of the server's text, in lower case
+  std::string_view advice;
+};
+
+constexpr std::string_view kMissingCommand =
+    "the server lacks a command that rlock needs; enable it or use another server";
+
+// The server, or a proxy in front of it, cannot be used: another try or another user does not help.
+constexpr KnownError kUnsupported[] = {
+    {"could not find scripting engine",
+     "the server cannot run Lua scripts, which rlock needs: load its Lua module (Valkey: "
+     "loadmodule, package valkey-lua), or use another server"},
+    {"lua scripting support disabled",
+     "the server cannot run Lua scripts, which rlock needs: start it with Lua (Garnet: --lua and "
+     "--lua-transaction-mode), or use another server"},
+    {"bad lua script for redis cluster",
+     "the proxy rejects rlock's scripts: turn its script check off (script_check_enable 0), or "
+     "connect without the proxy"},
+    {"command called from", kMissingCommand},
+};
+
+Error unknown_command(std::string_view command) {
+  const std::string name = util::lower_case(command);
+  if (name == "eval" || name == "evalsha") {
+    return {ErrorKind::config,
+            "the server does not know EVALSHA and EVAL, but rlock needs Lua scripts: use another "
+            "server, or connect without the proxy in front of it"};
+  }
+  if (name == "scan") {
+    return {ErrorKind::config,
+            "the server does not know SCAN, so locks cannot be listed: name them, as in `rlock "
+            "status NAME`"};
+  }
+  return {ErrorKind::config,
+          "the server does not know " + (command.empty() ? std::string("a command that rlock needs")
+                                                         : "the command " + std::string(command))};
+}
+
+}  // namespace
+
+Error decode_error(std::string_view text) {
+  constexpr size_t kLongest = 300;  // genuine texts are shorter, and the message is one line
+  std::string shown(without_arguments(without_script_position(text)).substr(0, kLongest));
+  if (contains(text, "WRONGTYPE")) {
+    return {ErrorKind::wrong_type, "a key of this lock is used for something else: " + shown};
+  }
+  if (contains(text, "permissions to access database")) {
+    return {ErrorKind::denied,
+            shown + ": allow this database in the user's ACL rule (db=), or use another one"};
+  }
+  for (std::string_view part : {"NOAUTH", "NOPERM", "WRONGPASS", "unauthenticated",
+                                "user executing the script", "ACL failure in script"}) {
+    if (contains(text, part)) return {ErrorKind::denied, shown};
+  }
+  if (text.starts_with("MOVED ") || text.starts_with("ASK ")) {
+    return {ErrorKind::unavailable, std::string(kClusterNode) + "; use redis+cluster://HOST"};
+  }
+  const std::string lower = util::lower_case(shown);
+  for (const KnownError& known : kUnsupported) {
+    if (contains(lower, known.part)) return {ErrorKind::config, std::string(known.advice)};
+  }
+  // The text is that of acquire.lua.
+  constexpr std::string_view kHasNo = "this server has no command";
+  if (size_t at = shown.find(kHasNo); at != shown.npos) {
+    return {ErrorKind::config,
+            std::string(kMissingCommand) + ":" + shown.substr(at + kHasNo.size())};
+  }
+  if (contains(lower, "unknown command")) return unknown_command(quoted_word(shown));
+  for (std::string_view part : {"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN",
+                                "UNBLOCKED", "READONLY", "NOREPLICAS", "max number of clients"}) {
+    if (contains(text, part)) return {ErrorKind::unavailable, shown, Retry::later};
+  }
+  return {ErrorKind::unavailable, shown};
 }
 
 }  // namespace rlock::redis

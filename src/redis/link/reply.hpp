@@ -2,6 +2,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -9,8 +10,9 @@
 
 #include "util/result.hpp"
 
-// hiredis only encodes commands and decodes replies here: it has no socket.
 namespace rlock::redis {
+
+// hiredis only encodes commands and decodes replies here: it has no socket.
 
 struct FreeReply {
   void operator()(redisReply* reply) const noexcept { freeReplyObject(reply); }
@@ -63,5 +65,19 @@ class ReplyReader {
   std::unique_ptr<size_t> elements_left_;  // at a stable address: hiredis keeps a pointer to it
   size_t bytes_ = 0;                       // fed since the last whole reply
 };
+
+// The fields of an INFO or CLUSTER INFO reply, by the server's names.
+using InfoFields = std::map<std::string, std::string, std::less<>>;
+InfoFields read_info(std::string_view text);
+
+// Empty where the field is missing.
+std::string info_field(const InfoFields& info, std::string_view field);
+
+// An error reply as an Error. The known refusals of services and proxies get advice; all others
+// keep the server's text, without the keys and arguments that some servers quote.
+Error decode_error(std::string_view text);
+
+// How the Error for a redirection begins, where no cluster was expected.
+inline constexpr std::string_view kClusterNode = "the server is a node of a cluster";
 
 }  // namespace rlock::redis

@@ -1,13 +1,122 @@
 #include "redis/net/dialer.hpp"
 
+#include <netdb.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "util/duration.hpp"
+#include "util/fd.hpp"
+#include "util/process.hpp"
 
 namespace rlock::redis {
+namespace {
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const noexcept { freeaddrinfo(list); }
+};
+
+enum class LookupMode { numeric, any };
+
+Resolution::LookupResult addresses_of(const std::string& host, int port, LookupMode mode) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | (mode == LookupMode::numeric ? AI_NUMERICHOST : 0);
+  addrinfo* raw = nullptr;
+  int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &raw);
+  if (error == EAI_SYSTEM) return {{}, std::strerror(errno)};
+  if (error != 0) return {{}, gai_strerror(error)};
+  std::unique_ptr<addrinfo, FreeAddresses> list(raw);
+  Resolution::LookupResult outcome;
+  for (const addrinfo* info = raw; info != nullptr; info = info->ai_next) {
+    Address address;
+    std::memcpy(&address.storage, info->ai_addr, info->ai_addrlen);
+    address.length = info->ai_addrlen;
+    outcome.addresses.push_back(address);
+  }
+  return outcome;
+}
+
+}  // namespace
+
+void AddressMemory::keep(const Address& address) {
+  std::lock_guard lock(mutex_);
+  last_ = address;
+}
+
+std::optional<Address> AddressMemory::last() const {
+  std::lock_guard lock(mutex_);
+  return last_;
+}
+
+std::vector<Address> known_addresses(const std::string& host, int port) {
+  if (host != "localhost") return addresses_of(host, port, LookupMode::numeric).addresses;
+  auto both = addresses_of("127.0.0.1", port, LookupMode::numeric).addresses;
+  auto v6 = addresses_of("::1", port, LookupMode::numeric).addresses;
+  both.insert(both.end(), v6.begin(), v6.end());
+  return both;
+}
+
+struct Resolution::Shared {
+  std::string host;
+  int port = 0;
+  util::Fd event;
+  std::mutex mutex;
+  std::optional<LookupResult> outcome;
+  TimePoint done_at;
+  std::shared_ptr<Shared> for_thread;  // the thread's own reference, until it has taken it
+};
+
+Result<Resolution> Resolution::start(const std::string& host, int port) {
+  auto shared = std::make_shared<Shared>();
+  shared->host = host;
+  shared->port = port;
+  shared->event.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  shared->for_thread = shared;
+  int error = shared->event ? util::start_detached(look_up, shared.get()) : errno;
+  if (error != 0) {
+    shared->for_thread.reset();
+    return Error{ErrorKind::system, "cannot look up \"" + host + "\": " + std::strerror(error)};
+  }
+  return Resolution(std::move(shared));
+}
+
+void* Resolution::look_up(void* argument) {
+  std::shared_ptr<Shared> shared = std::move(static_cast<Shared*>(argument)->for_thread);
+  LookupResult outcome = addresses_of(shared->host, shared->port, LookupMode::any);
+  {
+    std::lock_guard lock(shared->mutex);
+    shared->outcome = std::move(outcome);
+    shared->done_at = BootClock::now();
+  }
+  eventfd_write(shared->event.get(), 1);
+  return nullptr;
+}
+
+int Resolution::fd() const {
+  return shared_->event.get();
+}
+
+bool Resolution::done() const {
+  std::lock_guard lock(shared_->mutex);
+  return shared_->outcome.has_value();
+}
+
+bool Resolution::is_stale(TimePoint now, Millis age) const {
+  std::lock_guard lock(shared_->mutex);
+  return shared_->outcome && now - shared_->done_at > age;
+}
+
+Resolution::LookupResult Resolution::take() {
+  std::lock_guard lock(shared_->mutex);
+  return std::exchange(shared_->outcome, std::nullopt).value_or(LookupResult{});
+}
+
 namespace {
 
 // poll() cannot wait for a unix socket whose backlog is full.
@@ -30,7 +139,7 @@ void Dialer::start(TimePoint now, TimePoint deadline) {
   deadline_ = deadline;
   first_failure_.clear();
   // A look-up that was abandoned for a remembered address may have ended hours ago.
-  if (resolution_ && resolution_->is_stale(now, server_.connect_timeout)) resolution_.reset();
+  if (resolution_ && resolution_->is_stale(now, server_->connect_timeout)) resolution_.reset();
   // With a remembered address to fall back on, the name server gets half of the time, and none when
   // the last look-up is still unanswered: the caller may give up sooner than half of the time.
   bool lookup_pending = resolution_.has_value();
@@ -48,17 +157,17 @@ void Dialer::stop() {
 }
 
 void Dialer::find_addresses() {
-  if (server_.transport == Transport::unix_socket) {
-    auto address = unix_address(server_.path);
+  if (server_->transport == Transport::unix_socket) {
+    auto address = unix_address(server_->path);
     if (!address) return fail("the path of a socket can have at most 107 bytes", Retry::never);
     addresses_.push_back(*address);
     return;
   }
-  addresses_ = known_addresses(server_.host, server_.port);
+  addresses_ = known_addresses(server_->host, server_->port);
   if (!addresses_.empty()) return;
   phase_ = DialPhase::looking_up;
   if (resolution_) return;
-  auto started = Resolution::start(server_.host, server_.port);
+  auto started = Resolution::start(server_->host, server_->port);
   if (started) {
     resolution_ = std::move(*started);
   } else {
@@ -126,7 +235,7 @@ void Dialer::check_attempt(TimePoint now) {
 
 bool Dialer::advance(TimePoint now) {
   if (phase_ == DialPhase::looking_up && !check_lookup(now) && now >= deadline_) {
-    fail("timed out after " + util::format_duration(server_.connect_timeout) +
+    fail("timed out after " + util::format_duration(server_->connect_timeout) +
          " looking up the host name");
   }
   if (phase_ == DialPhase::backlog_full && now >= attempt_deadline_ && now < deadline_)
@@ -134,7 +243,7 @@ bool Dialer::advance(TimePoint now) {
   if (phase_ == DialPhase::connecting) check_attempt(now);
   bool waiting = phase_ == DialPhase::connecting || phase_ == DialPhase::backlog_full;
   if (waiting && now >= deadline_) {
-    fail("timed out after " + util::format_duration(server_.connect_timeout));
+    fail("timed out after " + util::format_duration(server_->connect_timeout));
   }
   return phase_ == DialPhase::ended;
 }
@@ -156,17 +265,17 @@ TimePoint Dialer::due() const {
 
 void Dialer::answered() {
   bool tried = next_ > 0 && next_ <= addresses_.size();
-  if (tried && server_.addresses != nullptr) server_.addresses->keep(addresses_[next_ - 1]);
+  if (tried && server_->addresses != nullptr) server_->addresses->keep(addresses_[next_ - 1]);
 }
 
 std::optional<Address> Dialer::remembered() const {
-  return server_.addresses != nullptr ? server_.addresses->last() : std::nullopt;
+  return server_->addresses != nullptr ? server_->addresses->last() : std::nullopt;
 }
 
 void Dialer::fail(const std::string& why, Retry retry, ErrorKind kind) {
   fd_.reset();
   phase_ = DialPhase::ended;
-  error_ = Error{kind, "cannot connect to " + server_.label() + ": " + why, retry};
+  error_ = Error{kind, "cannot connect to " + server_->label() + ": " + why, retry};
 }
 
 }  // namespace rlock::redis

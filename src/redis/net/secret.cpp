@@ -1,23 +1,177 @@
 #include "redis/net/secret.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
-#include "util/detached.hpp"
 #include "util/fd.hpp"
-#include "util/file.hpp"
+#include "util/process.hpp"
 #include "util/text.hpp"
 
 namespace rlock::redis {
 namespace {
+
+constexpr Millis kTimeout{5000};
+constexpr size_t kLongestLine = 4096;
+
+Error failed(const std::string& why) {
+  return {ErrorKind::config, "the password command " + why};
+}
+
+// Other passwords and the locks that we hold are kept from the command.
+bool is_kept_back(std::string_view variable) {
+  const std::string_view name = variable.substr(0, variable.find('='));
+  return name == "RLOCK_HELD" || is_password_variable(name);
+}
+
+std::vector<char*> environment() {
+  std::vector<char*> out;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (!is_kept_back(*variable)) out.push_back(*variable);
+  }
+  out.push_back(nullptr);
+  return out;
+}
+
+struct SpawnActions {
+  posix_spawn_file_actions_t files{};
+  posix_spawnattr_t attributes{};
+  SpawnActions() {
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+  }
+  SpawnActions(const SpawnActions&) = delete;
+  SpawnActions& operator=(const SpawnActions&) = delete;
+  ~SpawnActions() {
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+  }
+};
+
+// In a session of its own, so that no terminal stops it, and its whole process group can be killed.
+int spawn(const std::string& command, int out, pid_t& pid) {
+  SpawnActions actions;
+  posix_spawn_file_actions_addopen(&actions.files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions.files, out, STDOUT_FILENO);
+  sigset_t none;
+  sigset_t all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&actions.attributes, &none);
+  posix_spawnattr_setsigdefault(&actions.attributes, &all);
+  posix_spawnattr_setflags(&actions.attributes,
+                           POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  std::string shell = "sh";
+  std::string flag = "-c";
+  std::string text = command;
+  std::array<char*, 4> words{shell.data(), flag.data(), text.data(), nullptr};
+  return posix_spawn(&pid, "/bin/sh", &actions.files, &actions.attributes, words.data(),
+                     environment().data());
+}
+
+// The running command. rlock may be the reaper of orphans: then another thread may reap it first,
+// and its exit status is lost.
+class SecretProcess {
+ public:
+  SecretProcess(pid_t pid, util::Fd out)
+      : pid_(pid), process_(util::open_pidfd(pid)), out_(std::move(out)) {}
+  SecretProcess(const SecretProcess&) = delete;
+  SecretProcess& operator=(const SecretProcess&) = delete;
+  ~SecretProcess() {
+    if (reaped()) return;
+    kill(-pid_, SIGKILL);
+    kill(pid_, SIGKILL);
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
+  }
+
+  // Reads its output until it has ended; false at the deadline.
+  bool wait_until(TimePoint deadline) {
+    while (!reaped()) {
+      if (BootClock::now() >= deadline) return false;
+      constexpr Millis kPollInterval{20};  // for kernels without pidfds
+      const bool has_pidfd = static_cast<bool>(process_);
+      std::array<pollfd, 2> fds{{{out_.get(), POLLIN, 0}, {process_.get(), POLLIN, 0}}};
+      poll(fds.data(), fds.size(),
+           poll_timeout(
+               BootClock::now(),
+               has_pidfd ? deadline : std::min(deadline, BootClock::now() + kPollInterval)));
+      if (fds[0].revents != 0) read_some();
+    }
+    while (out_) read_some();
+    return true;
+  }
+
+  int status() const { return status_; }
+  const std::string& output() const { return output_; }
+
+ private:
+  bool reaped() {
+    if (ended_) return true;
+    const pid_t got = waitpid(pid_, &status_, WNOHANG);
+    if (got < 0) status_ = 1 << 8;  // its exit status is lost: its output cannot be trusted
+    return ended_ = got != 0;
+  }
+
+  // Output beyond the longest line is read and dropped. Closes the pipe when there is no more.
+  void read_some() {
+    std::array<char, 1024> buffer;
+    ssize_t got = read(out_.get(), buffer.data(), buffer.size());
+    if (got <= 0) return out_.reset();
+    if (output_.size() <= kLongestLine) output_.append(buffer.data(), static_cast<size_t>(got));
+  }
+
+  const pid_t pid_;
+  util::Fd process_;
+  util::Fd out_;
+  std::string output_;
+  int status_ = 0;
+  bool ended_ = false;
+};
+
+std::optional<Error> exit_error(int status) {
+  if (WIFSIGNALED(status)) {
+    return failed("was killed by signal " + std::to_string(WTERMSIG(status)));
+  }
+  if (WEXITSTATUS(status) == 0) return std::nullopt;
+  return failed("failed with exit status " + std::to_string(WEXITSTATUS(status)));
+}
+
+// The first line that `command` prints, run by /bin/sh in a session of its own for 5 s at most.
+// ErrorKind::config: why there is none.
+Result<std::string> run_secret_command(const std::string& command) {
+  const TimePoint deadline = BootClock::now() + kTimeout;
+  std::array<int, 2> ends{-1, -1};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return failed(std::strerror(errno));
+  util::Fd out(ends[0]);
+  util::Fd in(ends[1]);
+  fcntl(out.get(), F_SETFL, O_NONBLOCK);
+  pid_t pid = -1;
+  if (int error = spawn(command, in.get(), pid); error != 0) {
+    return failed(std::string("cannot be started: ") + std::strerror(error));
+  }
+  in.reset();
+  SecretProcess running(pid, std::move(out));
+  if (!running.wait_until(deadline)) return failed("did not finish within 5s");
+  if (auto error = exit_error(running.status())) return *error;
+  std::string line = running.output().substr(0, running.output().find('\n'));
+  if (line.size() > kLongestLine) return failed("printed a line of more than 4096 bytes");
+  if (line.empty()) return failed("printed no password on its first line");
+  return line;
+}
 
 Error bad_file(const std::string& path, const std::string& why) {
   return {ErrorKind::config,

@@ -41,8 +41,4 @@ Result<std::shared_ptr<Secret>> secret_in_file(const std::string& path);
 // most every 5 s. ErrorKind::config where it prints none.
 Result<std::shared_ptr<Secret>> secret_of_command(const std::string& command);
 
-// The first line that `command` prints, run by /bin/sh in a session of its own for 5 s at most.
-// ErrorKind::config: why there is none.
-Result<std::string> run_secret_command(const std::string& command);
-
 }  // namespace rlock::redis

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "redis/net/stream.hpp"
+#include "redis/net/socket.hpp"
 #include "util/fd.hpp"
 #include "util/result.hpp"
 

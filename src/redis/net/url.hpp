@@ -1,18 +1,31 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "redis/net/host_port.hpp"
 #include "redis/net/server.hpp"
 #include "util/result.hpp"
 
+namespace rlock::redis {
+
+struct HostPort {
+  std::string host;  // IPv6 without brackets
+  int port = 0;
+  bool operator==(const HostPort&) const = default;
+};
+
+// 1 to 65535.
+std::optional<int> parse_port(std::string_view digits);
+
+// As servers write it, split at the last colon: `10.0.0.1:6381`, `::1:6381`, `:6381`.
+std::optional<HostPort> parse_host_port(std::string_view text);
+
 // The URL grammar of rlock(1). An error text contains no part of the URL but its scheme: what looks
 // like a host or a port may be a password whose '/' or '@' was not encoded.
-namespace rlock::redis {
 
 enum class Security { plain, tls };
 

@@ -3,7 +3,6 @@
 #include <set>
 
 #include "lua/scripts.hpp"
-#include "util/number.hpp"
 #include "util/text.hpp"
 
 namespace rlock::redis {

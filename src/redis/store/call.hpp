@@ -11,13 +11,14 @@
 #include "lock/store.hpp"
 #include "lua/scripts.hpp"
 #include "redis/link/link.hpp"
-#include "redis/link/server_error.hpp"
+#include "redis/link/reply.hpp"
 #include "redis/store/acl.hpp"
 #include "redis/store/decode.hpp"
 
+namespace rlock::redis {
+
 // One command in flight, whose reply is decoded at its end: the stores of all formats consist of
 // these.
-namespace rlock::redis {
 
 // Positions in the words of EVALSHA and EVAL.
 inline constexpr size_t kCommand = 0;
@@ -53,15 +54,15 @@ enum class Delivery { normal, final, following };
 template <class T>
 class Call final : public lock::Reply<T> {
  public:
-  using Decode = std::optional<T> (*)(const redisReply&, const std::string& context);
+  // Nothing where the reply is none of the script's.
+  using Decode = std::function<std::optional<Result<T>>(const redisReply&)>;
 
   Call(Link& link, std::vector<std::string> words, std::string what, Decode decode,
-       std::string context, const lua::Script* script, Delivery delivery = Delivery::normal)
+       const lua::Script* script = nullptr, Delivery delivery = Delivery::normal)
       : link_(link),
         words_(std::move(words)),
         what_(std::move(what)),
-        decode_(decode),
-        context_(std::move(context)),
+        decode_(std::move(decode)),
         script_(script),
         unsent_text_(script) {
     if (delivery == Delivery::final && link_.is_quorum_member()) {
@@ -109,7 +110,7 @@ class Call final : public lock::Reply<T> {
     if (!reply_) return with_action(what_, std::move(error_));
     if (is_error(*reply_)) return refusal(link_, what_, text_of(*reply_), script_);
     const redisReply& raw = has_unpushed_wakes(*reply_) ? *reply_->element[1] : *reply_;
-    std::optional<T> value = decode_(raw, context_);
+    std::optional<Result<T>> value = decode_(raw);
     if (!value) return unexpected_reply(link_, what_);
     return std::move(*value);
   }
@@ -167,7 +168,6 @@ class Call final : public lock::Reply<T> {
   std::vector<std::string> words_;
   std::string what_;
   Decode decode_;
-  std::string context_;
   const lua::Script* script_;
   const lua::Script* unsent_text_;  // null once it was sent
   bool done_ = false;
@@ -175,37 +175,102 @@ class Call final : public lock::Reply<T> {
   Error error_;
 };
 
-// A call whose decoded reply `read` converts to a reply of the lock.
-template <class Raw, class T>
-class ConvertedCall final : public lock::Reply<T> {
- public:
-  using Read = std::function<Result<T>(Raw&)>;
-
-  ConvertedCall(std::unique_ptr<Call<Raw>> call, Read read)
-      : call_(std::move(call)), read_(std::move(read)) {}
-  void wants(std::vector<pollfd>& out) const override { call_->wants(out); }
-  TimePoint due() const override { return call_->due(); }
-  bool advance(TimePoint now) override { return call_->advance(now); }
-  Answered answered() const override { return call_->answered(); }
-  bool finish_reading(TimePoint now) override { return call_->finish_reading(now); }
-  Result<T> take() override {
-    TRY(auto raw, call_->take());
-    return read_(raw);
-  }
-
- private:
-  std::unique_ptr<Call<Raw>> call_;
-  Read read_;
-};
-
-// Adapts a decoder that needs no context.
-template <class T, std::optional<T> (*decode)(const redisReply&)>
-std::optional<T> without_context(const redisReply& reply, const std::string&) {
-  return decode(reply);
-}
-
 inline std::string action_on(const char* verb, const lock::LockName& name) {
   return std::string(verb) + " \"" + name.text() + "\"";
 }
+
+// One script for several locks at once, in one batch.
+template <class T>
+class BatchCall final : public lock::Reply<std::vector<Result<T>>> {
+ public:
+  struct Item {
+    std::vector<std::string> words;  // EVALSHA
+    std::string what;                // for messages
+  };
+  using Decode = std::function<std::optional<T>(const redisReply&)>;
+
+  BatchCall(Link& link, std::vector<Item> items, const lua::Script& script, Decode decode)
+      : link_(link),
+        items_(std::move(items)),
+        script_(script),
+        decode_(std::move(decode)),
+        results_(items_.size(), Result<T>(Error{})) {
+    for (size_t i = 0; i < items_.size(); ++i) open_.push_back(i);
+    done_ = open_.empty();
+    if (!done_) send();
+  }
+
+  ~BatchCall() override {
+    if (!done_) link_.drop();
+  }
+  BatchCall(const BatchCall&) = delete;
+  BatchCall& operator=(const BatchCall&) = delete;
+
+  void wants(std::vector<pollfd>& out) const override { link_.wants(out); }
+  TimePoint due() const override { return done_ ? TimePoint::min() : link_.due(); }
+  Answered answered() const override { return link_.answered(); }
+
+  bool advance(TimePoint now) override {
+    while (!done_ && link_.advance(now)) read(link_.take_batch());
+    return done_;
+  }
+
+  Result<std::vector<Result<T>>> take() override {
+    if (failure_) return with_action("read the locks", *failure_);
+    return std::move(results_);
+  }
+
+ private:
+  // Each round brings the text of the script to one more node of a cluster.
+  static constexpr int kMostRounds = 64;
+
+  void send() {
+    Batch batch;
+    for (size_t i : open_) batch.push_back(items_[i].words);
+    if (rounds_ > 0) {
+      batch.front()[kCommand] = "EVAL";
+      batch.front()[kScript] = script_.text;
+    }
+    ++rounds_;
+    link_.start_batch(std::move(batch));
+  }
+
+  void read(std::vector<Result<ReplyPtr>> replies) {
+    std::vector<size_t> without_script;
+    size_t failed = 0;
+    for (size_t i = 0; i < open_.size(); ++i) {
+      Result<ReplyPtr>& reply = replies[i];
+      if (!reply) ++failed;
+      if (reply && is_noscript(**reply) && rounds_ < kMostRounds) {
+        without_script.push_back(open_[i]);
+      } else {
+        results_[open_[i]] = result_of(items_[open_[i]].what, reply);
+      }
+    }
+    if (failed == items_.size()) failure_ = replies.front().error();
+    open_ = std::move(without_script);
+    done_ = open_.empty();
+    if (!done_) send();
+  }
+
+  Result<T> result_of(const std::string& what, const Result<ReplyPtr>& reply) {
+    if (!reply) return with_action(what, reply.error());
+    if (is_demoted(**reply)) link_.drop();
+    if (is_error(**reply)) return refusal(link_, what, text_of(**reply), &script_);
+    std::optional<T> value = decode_(**reply);
+    if (!value) return unexpected_reply(link_, what);
+    return *std::move(value);
+  }
+
+  Link& link_;
+  std::vector<Item> items_;
+  lua::Script script_;
+  Decode decode_;
+  std::vector<size_t> open_;  // without a reply so far
+  int rounds_ = 0;
+  bool done_ = false;
+  std::vector<Result<T>> results_;
+  std::optional<Error> failure_;  // no server was reached
+};
 
 }  // namespace rlock::redis

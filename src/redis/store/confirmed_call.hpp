@@ -53,8 +53,7 @@ class ConfirmedCall final : public lock::Reply<T> {
           link_,
           std::vector<std::string>{"WAIT", std::to_string(confirmation_.replicas),
                                    std::to_string(confirmation_.within.count())},
-          confirmation_.what, without_context<int64_t, decode_count>, "", nullptr,
-          Delivery::following);
+          confirmation_.what, decode_count, nullptr, Delivery::following);
     }
     return wait_->advance(now);
   }

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "redis/link/reply.hpp"
-#include "util/number.hpp"
+#include "util/text.hpp"
 
 namespace rlock::redis {
 namespace {

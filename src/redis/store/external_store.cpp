@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "redis/store/batch_call.hpp"
+#include "redis/store/call.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -115,14 +115,14 @@ lock::InFlight<T> ExternalStore::call(const lua::Script& script, const char* ver
   std::vector<std::string> words{"EVALSHA", std::string(script.sha1), "1", name.text()};
   std::move(arguments.begin(), arguments.end(), std::back_inserter(words));
   const auto delivery = &script == &scripts_.release ? Delivery::final : Delivery::normal;
-  auto request = std::make_unique<Call<ScriptReply>>(
-      *link_, std::move(words), action_on(verb, name),
-      without_context<ScriptReply, decode_script_reply>, "", &script, delivery);
-  return std::make_unique<ConvertedCall<ScriptReply, T>>(
-      std::move(request), [this, read](ScriptReply& parsed) -> T {
-        if (parsed.holder) parsed.holder->owner = decode_owner(std::move(parsed.holder->owner));
-        return read(parsed);
-      });
+  auto decode = [this, read](const redisReply& reply) -> std::optional<Result<T>> {
+    auto parsed = decode_script_reply(reply);
+    if (!parsed) return std::nullopt;
+    if (parsed->holder) parsed->holder->owner = decode_owner(std::move(parsed->holder->owner));
+    return read(*parsed);
+  };
+  return std::make_unique<Call<T>>(*link_, std::move(words), action_on(verb, name), decode, &script,
+                                   delivery);
 }
 
 lock::InFlight<lock::AcquireReply> ExternalStore::acquire(const lock::AcquireCall& call) {
@@ -219,6 +219,123 @@ lock::InFlight<std::vector<lock::HistoryRow>> ExternalStore::history(const lock:
 
 lock::InFlight<lock::NamesPage> ExternalStore::list_names(const std::string&) {
   return unsupported<lock::NamesPage>("NAME is required: locks of this format cannot be listed");
+}
+
+namespace {
+
+// As redsync: waiters that collided once are spread, and none looks more than 20 times a second.
+constexpr Millis kShortestRetry{50};
+constexpr Millis kLongestRetry{250};
+
+class Sleep final : public lock::Reply<lock::Wake> {
+ public:
+  explicit Sleep(Millis slice) : slice_(slice) {}
+  void wants(std::vector<pollfd>&) const override {}
+  TimePoint due() const override { return until_.value_or(TimePoint::min()); }
+  bool advance(TimePoint now) override {
+    if (!until_) until_ = now + slice_;
+    return now >= *until_;
+  }
+  Result<lock::Wake> take() override { return lock::Wake::slept; }
+
+ private:
+  Millis slice_;
+  std::optional<TimePoint> until_;
+};
+
+}  // namespace
+
+PlainStore::PlainStore(std::unique_ptr<Link> link)
+    : ExternalStore(std::move(link), {lua::plain_acquire, lua::plain_renew, lua::plain_release,
+                                      lua::plain_inspect}) {}
+
+lock::InFlight<lock::Wake> PlainStore::wait_for_wake(const lock::LockName&, const lock::Owner&,
+                                                     Millis slice) {
+  return std::make_unique<Sleep>(slice);
+}
+
+Millis PlainStore::retry_after() {
+  constexpr auto kSpread = static_cast<uint64_t>((kLongestRetry - kShortestRetry).count());
+  return kShortestRetry + Millis(static_cast<Millis::rep>(random_.next() % (kSpread + 1)));
+}
+
+namespace {
+
+using lock::Wake;
+
+constexpr std::string_view kOwnerSuffix = ":1";
+
+// The next message of a channel that the connection has subscribed to.
+class NextMessage final : public lock::Reply<Wake> {
+ public:
+  NextMessage(Connection& channel, Millis slice) : channel_(channel), slice_(slice) {
+    channel_.listen();
+  }
+  ~NextMessage() override {
+    if (!done_) channel_.drop();
+  }
+  NextMessage(const NextMessage&) = delete;
+  NextMessage& operator=(const NextMessage&) = delete;
+
+  void wants(std::vector<pollfd>& out) const override { channel_.wants(out); }
+  TimePoint due() const override {
+    return until_ ? std::min(*until_, channel_.due()) : TimePoint::min();
+  }
+
+  bool advance(TimePoint now) override {
+    if (!until_) until_ = now + slice_;
+    if (done_) return true;
+    if (channel_.advance(now)) {
+      message_ = channel_.take();
+      done_ = true;
+    }
+    done_ = done_ || now >= *until_;
+    return done_;
+  }
+
+  Result<Wake> take() override {
+    if (!message_) return Wake::slept;
+    if (!*message_) return std::move(*message_).error();
+    return Wake::woken;
+  }
+
+ private:
+  Connection& channel_;
+  Millis slice_;
+  std::optional<TimePoint> until_;
+  std::optional<Result<ReplyPtr>> message_;
+  bool done_ = false;
+};
+
+std::optional<Wake> decode_subscribed(const redisReply& reply) {
+  return reply.type == REDIS_REPLY_ARRAY ? std::optional(Wake::slept) : std::nullopt;
+}
+
+}  // namespace
+
+RedissonStore::RedissonStore(Server server)
+    : ExternalStore(std::make_unique<Connection>(server),
+                    {lua::redisson_acquire, lua::redisson_renew, lua::redisson_release,
+                     lua::redisson_inspect}),
+      channel_(std::move(server)) {}
+
+lock::InFlight<Wake> RedissonStore::wait_for_wake(const lock::LockName& name, const lock::Owner&,
+                                                  Millis slice) {
+  if (channel_.is_open()) return std::make_unique<NextMessage>(channel_, slice);
+  std::vector<std::string> words{"SUBSCRIBE", "redisson_lock__channel:{" + name.text() + "}"};
+  return std::make_unique<Call<Wake>>(channel_, std::move(words), action_on("wait for", name),
+                                      decode_subscribed);
+}
+
+std::string RedissonStore::encode_owner(const lock::Owner& owner) const {
+  bool ours = static_cast<bool>(lock::Owner::parse(owner.text()));
+  return ours ? owner.text() + std::string(kOwnerSuffix) : owner.text();
+}
+
+std::string RedissonStore::decode_owner(std::string owner) const {
+  if (!owner.ends_with(kOwnerSuffix)) return owner;
+  std::string id = owner.substr(0, owner.size() - kOwnerSuffix.size());
+  return lock::Owner::parse(id) ? id : owner;
 }
 
 }  // namespace rlock::redis

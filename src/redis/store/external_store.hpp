@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lock/inspector.hpp"
 #include "lua/scripts.hpp"
+#include "redis/link/connection.hpp"
 #include "redis/link/link.hpp"
 #include "util/random.hpp"
 
@@ -63,6 +65,39 @@ class ExternalStore : public lock::LockServer {
   std::unique_ptr<Link> link_;
   FormatScripts scripts_;
   std::string released_;  // owner of the last release, if that may have reached a server
+};
+
+// The format of redsync, redis-py, node-redlock, redlock-rb and bsm/redislock: `SET NAME owner NX
+// PX ttl`, with owner-checked renewal and release. A waiter looks again after a while, with jitter.
+class PlainStore final : public ExternalStore {
+ public:
+  explicit PlainStore(std::unique_ptr<Link> link);
+  // Sends nothing: sleeps for `slice`.
+  lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName& name, const lock::Owner& owner,
+                                           Millis slice) override;
+
+ private:
+  Millis retry_after() override;
+
+  util::SystemRandom random_;
+};
+
+// Redisson's RLock: a hash owner -> entries, and a message on the lock's channel when it becomes
+// free. The owner is written as `<32 hex digits>:1`, as Redisson writes `<uuid>:<thread>`.
+class RedissonStore final : public ExternalStore {
+ public:
+  explicit RedissonStore(Server server);
+  // The first call subscribes over a connection of its own, and ends when that is confirmed: the
+  // caller then looks at the lock, and misses no later message.
+  lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName& name, const lock::Owner& owner,
+                                           Millis slice) override;
+
+ private:
+  Millis retry_after() override { return Millis(0); }
+  std::string encode_owner(const lock::Owner& owner) const override;
+  std::string decode_owner(std::string owner) const override;
+
+  Connection channel_;
 };
 
 }  // namespace rlock::redis

@@ -6,11 +6,10 @@
 #include <utility>
 
 #include "lock/timing.hpp"
-#include "redis/store/batch_call.hpp"
 #include "redis/store/call.hpp"
 #include "redis/store/confirmed_call.hpp"
 #include "redis/store/decode.hpp"
-#include "util/percent.hpp"
+#include "util/text.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -157,6 +156,49 @@ class BlockingPop final : public lock::Reply<lock::Wake> {
   TimePoint ended_;
 };
 
+using lock::NamesPage;
+
+constexpr const char* kListing = "list locks";
+
+// Of list_names: the cursor of SCAN, then the masters still to be read, the current one first, as
+// in `17 10.0.0.1:6379 10.0.0.2:6379`.
+struct Cursor {
+  std::string scan;
+  std::string masters;
+};
+
+Cursor cursor_of(const std::string& text) {
+  size_t space = text.find(' ');
+  return {text.substr(0, space), text.substr(space + 1)};
+}
+
+std::string cursor_text(const std::string& scan, const std::string& masters) {
+  return masters.empty() ? "" : scan + " " + masters;
+}
+
+HostPort first_of(const std::string& masters) {
+  return parse_host_port(masters.substr(0, masters.find(' '))).value_or(HostPort{});
+}
+
+std::string without_first(const std::string& masters) {
+  size_t space = masters.find(' ');
+  return space == std::string::npos ? "" : masters.substr(space + 1);
+}
+
+std::optional<Result<NamesPage>> first_page(const redisReply& nodes, const ClusterLink& cluster) {
+  if (nodes.type != REDIS_REPLY_STRING) return std::nullopt;
+  std::string masters;
+  const NodeNaming naming = cluster.uses_tls() ? NodeNaming::by_name : NodeNaming::by_address;
+  for (const HostPort& at : masters_in(text_of(nodes), naming)) {
+    Server server = cluster.server_at(at);
+    if (!masters.empty()) masters += ' ';
+    masters += server.host + ":" + std::to_string(server.port);
+  }
+  if (!masters.empty()) return NamesPage{{}, cursor_text("0", masters)};
+  return Error{ErrorKind::unavailable, cluster.node() + ": the node knows no master with slots",
+               Retry::later};
+}
+
 }  // namespace
 
 RedisStore::RedisStore(std::unique_ptr<Link> link, std::string prefix, Scripts scripts)
@@ -211,8 +253,9 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
     words.push_back("1");
   }
   auto acquire = std::make_unique<Call<lock::AcquireReply>>(
-      *link_, std::move(words), action_on("acquire", call.name), decode_acquire,
-      std::string(call.once ? "once" : "") + (call.supersede ? "supersede" : ""),
+      *link_, std::move(words), action_on("acquire", call.name),
+      [asked = std::string(call.once ? "once" : "") + (call.supersede ? "supersede" : "")](
+          const redisReply& reply) { return decode_acquire(reply, asked); },
       &scripts_.acquire);
   if (call.replicas == 0) return acquire;
   return std::make_unique<ConfirmedCall<lock::AcquireReply>>(
@@ -229,12 +272,10 @@ lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) 
        number(call.ttl), number(call.min_hold), to_argument(call.responsive), call.record,
        number(call.attempt), call.record_changed ? "1" : "0", number(call.ahead)});
   add_restored(words, call);
-  auto decode = [](const redisReply& reply, const std::string& self) {
-    return decode_renew(reply, self);
-  };
-  auto renew = std::make_unique<Call<lock::RenewReply>>(*link_, std::move(words),
-                                                        action_on("renew", call.name), decode,
-                                                        call.owner.text(), &scripts_.renew);
+  auto renew = std::make_unique<Call<lock::RenewReply>>(
+      *link_, std::move(words), action_on("renew", call.name),
+      [self = call.owner.text()](const redisReply& reply) { return decode_renew(reply, self); },
+      &scripts_.renew);
   if (call.replicas == 0) return renew;
   return std::make_unique<ConfirmedCall<lock::RenewReply>>(
       *link_, std::move(renew),
@@ -256,8 +297,8 @@ lock::InFlight<lock::ReleaseReply> RedisStore::release(const lock::ReleaseCall& 
     words.push_back(number(call.once->waited));
   }
   auto release = std::make_unique<Call<lock::ReleaseReply>>(
-      *link_, std::move(words), action_on("release", call.name),
-      without_context<lock::ReleaseReply, decode_release>, "", &scripts_.release, Delivery::final);
+      *link_, std::move(words), action_on("release", call.name), decode_release, &scripts_.release,
+      Delivery::final);
   if (call.replicas == 0) return release;
   return std::make_unique<ConfirmedCall<lock::ReleaseReply>>(
       *link_, std::move(release),
@@ -275,8 +316,8 @@ lock::InFlight<lock::CancelReply> RedisStore::cancel(const lock::CancelCall& cal
     words.push_back(number(call.ticket.value));
   }
   return std::make_unique<Call<lock::CancelReply>>(
-      *link_, std::move(words), action_on("leave the queue of", call.name),
-      without_context<lock::CancelReply, decode_cancel>, "", &scripts_.release, Delivery::final);
+      *link_, std::move(words), action_on("leave the queue of", call.name), decode_cancel,
+      &scripts_.release, Delivery::final);
 }
 
 lock::InFlight<lock::ForceReply> RedisStore::force_unlock(const lock::ForceCall& call) {
@@ -287,9 +328,9 @@ lock::InFlight<lock::ForceReply> RedisStore::force_unlock(const lock::ForceCall&
     arguments.push_back(number(target.token.value));
   }
   auto words = script_call(scripts_.force_unlock, call.name, std::move(arguments));
-  return std::make_unique<Call<lock::ForceReply>>(
-      *link_, std::move(words), action_on("force-unlock", call.name),
-      without_context<lock::ForceReply, decode_force>, "", &scripts_.force_unlock);
+  return std::make_unique<Call<lock::ForceReply>>(*link_, std::move(words),
+                                                  action_on("force-unlock", call.name),
+                                                  decode_force, &scripts_.force_unlock);
 }
 
 std::vector<std::string> RedisStore::inspect_words(const lock::InspectCall& call) const {
@@ -299,9 +340,9 @@ std::vector<std::string> RedisStore::inspect_words(const lock::InspectCall& call
 }
 
 lock::InFlight<lock::Snapshot> RedisStore::inspect(const lock::InspectCall& call) {
-  return std::make_unique<Call<lock::Snapshot>>(
-      *link_, inspect_words(call), action_on("inspect", call.name),
-      without_context<lock::Snapshot, decode_snapshot>, "", &scripts_.inspect);
+  return std::make_unique<Call<lock::Snapshot>>(*link_, inspect_words(call),
+                                                action_on("inspect", call.name), decode_snapshot,
+                                                &scripts_.inspect);
 }
 
 lock::InFlight<std::vector<Result<lock::Snapshot>>> RedisStore::inspect_all(
@@ -323,17 +364,16 @@ lock::InFlight<lock::ClosureReply> RedisStore::set_closure(const lock::ClosureCa
   }
   return std::make_unique<Call<lock::ClosureReply>>(
       *link_, script_call(scripts_.closure, call.name, std::move(arguments)),
-      action_on(call.id ? "close" : "open", call.name),
-      without_context<lock::ClosureReply, decode_closure>, "", &scripts_.closure);
+      action_on(call.id ? "close" : "open", call.name), decode_closure, &scripts_.closure);
 }
 
 lock::InFlight<lock::Forgotten> RedisStore::forget(const lock::ForgetCall& call) {
   auto words = script_call(scripts_.forget, call.name,
                            {call.key ? once_field(lock::OnceKind::key, *call.key) : std::string(),
                             number(call.through.value)});
-  return std::make_unique<Call<lock::Forgotten>>(
-      *link_, std::move(words), action_on("forget what was done under", call.name),
-      without_context<lock::Forgotten, decode_forget>, "", &scripts_.forget);
+  return std::make_unique<Call<lock::Forgotten>>(*link_, std::move(words),
+                                                 action_on("forget what was done under", call.name),
+                                                 decode_forget, &scripts_.forget);
 }
 
 std::vector<std::string> RedisStore::history_words(const lock::LockName& name,
@@ -342,9 +382,9 @@ std::vector<std::string> RedisStore::history_words(const lock::LockName& name,
 }
 
 lock::InFlight<lock::HistoryRows> RedisStore::history(const lock::LockName& name, uint64_t rows) {
-  return std::make_unique<Call<lock::HistoryRows>>(
-      *link_, history_words(name, rows), action_on("read the history of", name),
-      without_context<lock::HistoryRows, decode_history>, "", &scripts_.inspect);
+  return std::make_unique<Call<lock::HistoryRows>>(*link_, history_words(name, rows),
+                                                   action_on("read the history of", name),
+                                                   decode_history, &scripts_.inspect);
 }
 
 lock::InFlight<std::vector<Result<lock::HistoryRows>>> RedisStore::histories(
@@ -363,11 +403,9 @@ std::vector<std::string> RedisStore::scan(const std::string& cursor) const {
 }
 
 lock::InFlight<lock::NamesPage> RedisStore::list_names(const std::string& cursor) {
-  auto decode = [](const redisReply& reply, const std::string& prefix) {
-    return decode_names(reply, prefix);
-  };
-  return std::make_unique<Call<lock::NamesPage>>(*link_, scan(cursor), "list locks", decode,
-                                                 prefix_, nullptr);
+  return std::make_unique<Call<lock::NamesPage>>(
+      *link_, scan(cursor), kListing,
+      [this](const redisReply& reply) { return decode_names(reply, prefix_); });
 }
 
 lock::InFlight<lock::Wake> RedisStore::wait_for_wake(const lock::LockName& name,
@@ -375,11 +413,44 @@ lock::InFlight<lock::Wake> RedisStore::wait_for_wake(const lock::LockName& name,
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.3f", std::chrono::duration<double>(slice).count());
   std::vector<std::string> words{"BLPOP", base(name) + "wake:" + owner.text(), seconds};
-  auto call =
-      std::make_unique<Call<lock::Wake>>(*link_, std::move(words), action_on("wait for", name),
-                                         without_context<lock::Wake, decode_wake>, "", nullptr);
+  auto call = std::make_unique<Call<lock::Wake>>(*link_, std::move(words),
+                                                 action_on("wait for", name), decode_wake);
   return std::make_unique<BlockingPop>(std::move(call), slice,
                                        action_on("wait for", name) + " at " + server());
+}
+
+ClusterStore::ClusterStore(std::unique_ptr<ClusterLink> link, std::string prefix)
+    : RedisStore(std::move(link), std::move(prefix)) {}
+
+ClusterLink& ClusterStore::cluster() {
+  return static_cast<ClusterLink&>(link());
+}
+
+lock::InFlight<NamesPage> ClusterStore::list_masters() {
+  return std::make_unique<Call<NamesPage>>(
+      cluster(), std::vector<std::string>{"CLUSTER", "NODES"}, kListing,
+      [this](const redisReply& nodes) { return first_page(nodes, cluster()); });
+}
+
+lock::InFlight<NamesPage> ClusterStore::list_names(const std::string& cursor) {
+  if (cursor.empty()) return list_masters();
+  auto [scanned, masters] = cursor_of(cursor);
+  HostPort at = first_of(masters);
+  if (!list_connection_ || list_connection_->server().host != at.host ||
+      list_connection_->server().port != at.port) {
+    list_connection_.emplace(cluster().server_at(at));
+  }
+  auto decode = [this, masters = masters,
+                 after = cursor_past_server(cursor)](const redisReply& reply) {
+    auto page = decode_names(reply, prefix());
+    if (page) page->cursor = page->cursor.empty() ? after : cursor_text(page->cursor, masters);
+    return page;
+  };
+  return std::make_unique<Call<NamesPage>>(*list_connection_, scan(scanned), kListing, decode);
+}
+
+std::string ClusterStore::cursor_past_server(const std::string& cursor) const {
+  return cursor.empty() ? "" : cursor_text("0", without_first(cursor_of(cursor).masters));
 }
 
 }  // namespace rlock::redis

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lock/inspector.hpp"
 #include "lua/scripts.hpp"
+#include "redis/link/cluster.hpp"
 #include "redis/link/connection.hpp"
 
 namespace rlock::redis {
@@ -65,6 +67,24 @@ class RedisStore : public lock::LockServer {
   std::string prefix_;
   Scripts scripts_;
   std::string user_;  // of the server, where there is one; empty: the ACL is asked each time
+};
+
+// The native format in a cluster. The keys of a lock lie in one slot; only the list of all locks
+// needs all masters.
+class ClusterStore final : public RedisStore {
+ public:
+  ClusterStore(std::unique_ptr<ClusterLink> link, std::string prefix);
+
+  // The first page is empty: it finds the masters, which the cursor then contains.
+  lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
+  // Leads to the names of the next master.
+  std::string cursor_past_server(const std::string& cursor) const override;
+
+ private:
+  ClusterLink& cluster();
+  lock::InFlight<lock::NamesPage> list_masters();
+
+  std::optional<Connection> list_connection_;  // to the master whose names are read
 };
 
 }  // namespace rlock::redis

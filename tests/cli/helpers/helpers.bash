@@ -227,7 +227,6 @@ next_line() {
 waiters() { rlock queue --json "$1" | jq '.waiters | length'; }
 waiting() { [ "$(waiters "$2")" -eq "$1" ]; }
 held() { rlock status -q "$1"; }
-free() { ! held "$1"; }
 
 needs_terminal() {
   python3 -c 'import pty; pty.openpty()' 2>/dev/null || skip "no pseudo-terminal can be opened here"

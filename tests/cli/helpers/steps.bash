@@ -2,6 +2,7 @@
 # For the tests of acquire, renew and release.
 
 field() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
+free() { ! held "$1"; }
 
 # renewers NAME: the processes of this test that renew NAME in the background.
 renewers() {

@@ -1,0 +1,370 @@
+#include "redis/doctor.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+#include "lock/poller.hpp"
+#include "lua/scripts.hpp"
+#include "redis/link/cluster.hpp"
+#include "redis/link/connection.hpp"
+#include "redis/link/reply.hpp"
+#include "redis/link/sentinel.hpp"
+#include "redis/store/call.hpp"
+#include "util/random.hpp"
+#include "util/text.hpp"
+
+namespace rlock::redis {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// Sends single commands to one server.
+class CommandClient {
+ public:
+  explicit CommandClient(const Server& server) : connection_(server) {}
+
+  // The strings and numbers of the reply, however nested. Takes at most the connect timeout and a
+  // few seconds.
+  Result<Words> ask(const Words& words, const lua::Script* script = nullptr);
+
+  // As Connection has it: after a reply.
+  std::optional<std::chrono::system_clock::time_point> certificate_end() const {
+    return connection_.certificate_end();
+  }
+
+ private:
+  Connection connection_;
+  lock::SystemPoller poller_;
+};
+
+constexpr Millis kReplyTimeout{3'000};  // for one command: a slower server is stuck
+
+void flatten(const redisReply& reply, Words& words) {
+  if (reply.type == REDIS_REPLY_INTEGER) words.push_back(std::to_string(reply.integer));
+  if (reply.type == REDIS_REPLY_STRING || reply.type == REDIS_REPLY_STATUS) {
+    words.emplace_back(text_of(reply));
+  }
+  if (reply.type != REDIS_REPLY_ARRAY) return;
+  for (size_t i = 0; i < reply.elements; ++i) flatten(*reply.element[i], words);
+}
+
+std::optional<Words> decode_words(const redisReply& reply) {
+  Words words;
+  flatten(reply, words);
+  return words;
+}
+
+Result<Words> CommandClient::ask(const Words& words, const lua::Script* script) {
+  auto call = std::make_unique<Call<Words>>(connection_, words, "ask", decode_words, script);
+  const Millis timeout = connection_.server().connect_timeout + kReplyTimeout;
+  return lock::finish<Words>(poller_, std::move(call), poller_.now() + timeout,
+                             connection_.server().label());
+}
+
+// Some servers return a script's number as `17.0`.
+int64_t number(const std::string& text) {
+  return util::parse_number<int64_t>(util::leading_digits(text)).value_or(0);
+}
+
+// The server knows this user, but its ACL refuses a command: a refused login has another text.
+bool is_acl_denial(const Error& error) {
+  return error.kind == ErrorKind::denied && error.text.find("NOPERM ") != error.text.npos;
+}
+
+bool names_keys(const Error& error) {
+  return error.text.find("permissions to access") != error.text.npos &&
+         error.text.find("key") != error.text.npos;
+}
+
+// X of `no permissions to run the 'X' command`; `fallback` where the text does not name it.
+std::string denied_command(const Error& error, const std::string& fallback) {
+  constexpr std::string_view kBefore = "permissions to run the '";
+  const size_t at = error.text.find(kBefore);
+  if (at == error.text.npos) return fallback;
+  const size_t from = at + kBefore.size();
+  return error.text.substr(from, error.text.find('\'', from) - from);
+}
+
+bool is_cluster_redirect(const Error& error) {
+  return error.text.find(kClusterNode) != std::string::npos;
+}
+
+class ServerExaminer {
+ public:
+  ServerExaminer(const Server& server, const std::string& prefix, ServerKind kind,
+                 uint64_t replicas)
+      : client_(server), prefix_(prefix), kind_(kind) {
+    report_.server = server;
+    report_.replicas_needed = replicas;
+  }
+
+  ServerReport examine() {
+    auto ping = ask({"PING"});
+    // A proxy may have hung up on CLIENT, which the second connection does not send.
+    if (!ping && ping.error().retry == Retry::later) ping = ask({"PING"});
+    // This user may be denied PING, which rlock does not need.
+    if (!ping && !is_acl_denial(ping.error()) && ping.error().kind != ErrorKind::config) {
+      report_.contact_error = std::move(ping).error();
+      return std::move(report_);
+    }
+    measure();
+    report_.certificate_end = client_.certificate_end();
+    if (auto info = ask({"INFO"}); info && !info->empty()) report_.info = read_info(info->front());
+    report_.fsync = configured("appendfsync");
+    report_.save = configured("save");
+    try_commands();
+    if (report_.replicas_needed > 0) examine_replicas();
+    return std::move(report_);
+  }
+
+ private:
+  Result<Words> ask(const Words& words, const lua::Script* script = nullptr) {
+    return client_.ask(words, script);
+  }
+
+  void measure() {
+    constexpr size_t kTimes = 5;
+    std::vector<Nanos> took;
+    for (size_t i = 0; i < kTimes; ++i) {
+      TimePoint start = BootClock::now();
+      auto before = std::chrono::system_clock::now();
+      auto time = ask({"TIME"});
+      took.push_back(BootClock::now() - start);
+      if (time && time->size() == 2) compare_clocks(before, took.back(), *time);
+    }
+    std::sort(took.begin(), took.end());
+    report_.round_trip = took[kTimes / 2];
+  }
+
+  // ROLE: master, its offset, then address, port and offset of each replica.
+  void examine_replicas() {
+    constexpr size_t kBefore = 2, kEach = 3;
+    if (auto none = ask({"WAIT", "0", "1"}); !none) note("WAIT", std::move(none).error());
+    auto role = ask({"ROLE"});
+    if (!role) return note("ROLE", std::move(role).error());
+    for (size_t i = kBefore; role->front() == "master" && i + kEach <= role->size(); i += kEach) {
+      Server replica = report_.server;
+      replica.host = (*role)[i];
+      replica.port = static_cast<int>(number((*role)[i + 1]));
+      replica.role = Role::any;
+      replica.addresses = nullptr;
+      report_.replicas.push_back({replica.label(), clock_of(replica)});
+    }
+  }
+
+  // By how much it is ahead of the server's.
+  std::optional<Millis> clock_of(const Server& replica) {
+    CommandClient other(replica);
+    if (!other.ask({"TIME"})) return std::nullopt;  // connects
+    auto here = ask({"TIME"});
+    auto there = other.ask({"TIME"});
+    if (!here || !there || here->size() != 2 || there->size() != 2) return std::nullopt;
+    auto time = [](const Words& words) {
+      return std::chrono::seconds(number(words[0])) + std::chrono::microseconds(number(words[1]));
+    };
+    return std::chrono::duration_cast<Millis>(time(*there) - time(*here));
+  }
+
+  void compare_clocks(std::chrono::system_clock::time_point before, Nanos took, const Words& time) {
+    auto there = std::chrono::seconds(number(time[0])) + std::chrono::microseconds(number(time[1]));
+    auto here = before.time_since_epoch() + took / 2;
+    report_.clock_ahead = std::chrono::duration_cast<Millis>(there - here);
+  }
+
+  std::optional<std::string> configured(const std::string& name) {
+    auto reply = ask({"CONFIG", "GET", name});
+    return reply && reply->size() == 2 ? std::optional((*reply)[1]) : std::nullopt;
+  }
+
+  void note(const std::string& command, Error error) {
+    if (error.kind == ErrorKind::denied && names_keys(error)) {
+      report_.keys_denied = true;
+    } else if (error.kind == ErrorKind::denied) {
+      std::vector<std::string>& denied = report_.denied_commands;
+      std::string name = denied_command(error, command);
+      if (std::find(denied.begin(), denied.end(), name) == denied.end())
+        denied.push_back(std::move(name));
+    } else if (error.kind == ErrorKind::config && !command.starts_with("eval")) {
+      report_.missing_commands.push_back(command);
+    } else if (!report_.error) {
+      report_.error = std::move(error);
+    }
+  }
+
+  Result<Words> probe(const std::string& base) {
+    return ask(
+        {"EVALSHA", std::string(lua::probe.sha1), "3", base + "set", base + "hash", base + "list"},
+        &lua::probe);
+  }
+
+  void try_commands() {
+    // A master of a cluster has only some of the slots: tries names until one lies there.
+    const int more_names = kind_ == ServerKind::cluster_node ? 1000 : 0;
+    util::SystemRandom random;
+    auto random_base = [&] { return prefix_ + "{doctor-" + util::random_hex(random) + "}:"; };
+    std::string base = random_base();
+    auto failed = probe(base);
+    for (int i = 0; i < more_names && !failed && is_cluster_redirect(failed.error()); ++i) {
+      base = random_base();
+      failed = probe(base);
+    }
+    if (failed) {
+      for (size_t i = 0; i + 1 < failed->size(); i += 2) {
+        note((*failed)[i], decode_error((*failed)[i + 1]));
+      }
+    } else {
+      note("evalsha or eval", std::move(failed).error());
+    }
+    // EVAL is needed whenever the server does not know a script yet.
+    for (const Words& words :
+         {Words{"eval", "return 1", "1", base + "list"}, Words{"LRANGE", base + "list", "0", "0"},
+          Words{"SCAN", "0", "MATCH", base, "COUNT", "1"}}) {
+      if (auto reply = ask(words); !reply) note(words.front(), std::move(reply).error());
+    }
+    try_waiting(base + "list");
+    try_atomicity(base + "hash");
+    if (report_.server.db != 0) try_databases(base + "hash");
+  }
+
+  // A server that answers at once cannot block: a waiter has to poll there.
+  void try_waiting(const std::string& list) {
+    constexpr Millis kShort{100};
+    const TimePoint start = BootClock::now();
+    auto reply = ask({"BLPOP", list, "0.2"});
+    if (!reply) {
+      report_.blocking_error = reply.error();
+      if (reply.error().kind == ErrorKind::denied) note("BLPOP", std::move(reply).error());
+    } else if (BootClock::now() - start < kShort) {
+      report_.blocking_error =
+          Error{ErrorKind::unavailable, "the server answers BLPOP before its timeout"};
+    }
+  }
+
+  // Runs a script over two connections at once: where scripts are not atomic, one overwrites what
+  // the other wrote.
+  void try_atomicity(const std::string& hash) {
+    constexpr int kRounds = 10;
+    const Words words{"EVALSHA", std::string(lua::atomicity.sha1), "1", hash};
+    CommandClient other(report_.server);
+    if (!ask(words, &lua::atomicity) || !other.ask(words, &lua::atomicity)) return;
+    std::atomic<int> unanswered = 0;
+    auto count_up = [&](CommandClient& client) {
+      for (int i = 0; i < kRounds; ++i) unanswered += client.ask(words, &lua::atomicity) ? 0 : 1;
+    };
+    std::thread second([&] { count_up(other); });
+    count_up(client_);
+    second.join();
+    auto last = ask(words, &lua::atomicity);
+    constexpr int kCalls = 2 * kRounds + 3;  // the first two and the last one included
+    if (unanswered == 0 && last && !last->empty()) {
+      report_.atomic = number(last->front()) == kCalls;
+    }
+    (void)ask({"EVAL", "return redis.call('DEL', KEYS[1])", "1", hash});
+  }
+
+  // Some services answer SELECT with OK although they have only one database.
+  void try_databases(const std::string& hash) {
+    Server zero = report_.server;
+    zero.db = 0;
+    CommandClient other(zero);
+    const std::string set =
+        "return redis.call('HSET', KEYS[1], 'n', 1), redis.call('PEXPIRE', KEYS[1], 60000)";
+    (void)ask({"EVAL", set, "1", hash});
+    auto seen = other.ask({"EVAL", "return redis.call('HGET', KEYS[1], 'n')", "1", hash});
+    report_.single_database = seen && !seen->empty();
+    (void)ask({"EVAL", "return redis.call('DEL', KEYS[1])", "1", hash});
+  }
+
+  CommandClient client_;
+  const std::string& prefix_;
+  const ServerKind kind_;
+  ServerReport report_;
+};
+
+}  // namespace
+
+std::string ServerReport::info_field(std::string_view field) const {
+  return redis::info_field(info, field);
+}
+
+ServerReport examine_server(const Server& server, const std::string& prefix, ServerKind kind,
+                            uint64_t replicas) {
+  return ServerExaminer(server, prefix, kind, replicas).examine();
+}
+
+namespace {
+
+SentinelReport examine_sentinel(const Server& server, const std::string& name) {
+  SentinelReport report{server};
+  CommandClient client(server);
+  auto master = client.ask({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name});
+  if (!master) {
+    report.error = std::move(master).error();
+  } else if (master->size() != 2) {
+    report.abstains = true;
+    report.error = Error{ErrorKind::unavailable,
+                         server.label() + ": it does not know a master \"" + name + "\""};
+  } else {
+    report.master = master->front() + ":" + master->back();
+    auto quorum = client.ask({"SENTINEL", "CKQUORUM", name});
+    if (!quorum) report.no_quorum = std::move(quorum).error();
+  }
+  return report;
+}
+
+SentinelVote vote_of(const SentinelReport& report) {
+  if (report.abstains) return UnknownMaster{};
+  if (report.error) return *report.error;
+  auto master = parse_host_port(report.master);
+  return master ? SentinelVote(*std::move(master)) : SentinelVote(NoAnswer{});
+}
+
+Server server_at(const HostPort& address, Server server) {
+  server.host = address.host;
+  server.port = address.port;
+  server.addresses.reset();
+  return server;
+}
+
+}  // namespace
+
+GroupReport examine_group(const SentinelGroup& group) {
+  GroupReport report{joined_labels(group.sentinels) + "/" + group.name};
+  std::vector<SentinelVote> votes;
+  for (const Server& server : group.sentinels) {
+    report.sentinels.push_back(examine_sentinel(server, group.name));
+    votes.push_back(vote_of(report.sentinels.back()));
+  }
+  if (auto master = elect(votes)) report.master = server_at(*master, group.master);
+  return report;
+}
+
+ClusterReport examine_cluster(const ClusterSeeds& cluster) {
+  ClusterReport report{joined_labels(cluster.seeds)};
+  for (const Server& seed : cluster.seeds) {
+    CommandClient client(seed);
+    auto info = client.ask({"CLUSTER", "INFO"});
+    auto nodes = client.ask({"CLUSTER", "NODES"});
+    if (!info || !nodes || info->empty() || nodes->empty()) {
+      if (!report.error) report.error = info ? std::move(nodes).error() : info.error();
+      continue;
+    }
+    report.error.reset();
+    const InfoFields fields = read_info(info->front());
+    report.state = info_field(fields, "cluster_state");
+    report.slots_served =
+        util::parse_number<uint64_t>(info_field(fields, "cluster_slots_ok")).value_or(0);
+    const NodeNaming naming = seed.tls != nullptr ? NodeNaming::by_name : NodeNaming::by_address;
+    for (const HostPort& master : masters_in(nodes->front(), naming)) {
+      const std::string& host = master.host.empty() ? seed.host : master.host;
+      report.masters.push_back(server_at({host, master.port}, seed));
+    }
+    return report;
+  }
+  return report;
+}
+
+}  // namespace rlock::redis

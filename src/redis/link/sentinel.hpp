@@ -1,0 +1,113 @@
+#pragma once
+
+#include <poll.h>
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "redis/link/connection.hpp"
+#include "redis/link/link.hpp"
+#include "redis/net/url.hpp"
+#include "util/clock.hpp"
+#include "util/result.hpp"
+
+namespace rlock::redis {
+
+struct NoAnswer {};       // of a sentinel, so far
+struct UnknownMaster {};  // the sentinel knows no master of this name
+
+// What one sentinel answered: the address of the master, or why it named none.
+using SentinelVote = std::variant<NoAnswer, HostPort, UnknownMaster, Error>;
+
+// The master that more than half of the sentinels name. Only a sentinel that answers that it does
+// not know the master's name is left out of the count. One that does not answer, or rejects our
+// password, counts as a vote against: it may know another master, and one that is cut off together
+// with a former master must not decide.
+std::optional<HostPort> elect(const std::vector<SentinelVote>& votes);
+
+// Finds the current master: asks all sentinels that the user named at once, and elects. Driven like
+// a lock::Request.
+class Sentinels {
+ public:
+  Sentinels(std::vector<Server> sentinels, std::string master);
+
+  void start();
+  void wants(std::vector<pollfd>& out) const;
+  TimePoint due() const;
+  // True once take() has the master or an Error.
+  bool advance(TimePoint now);
+  // ErrorKind::unavailable, Retry::later: no majority; ErrorKind::denied: a sentinel refused our
+  // login.
+  Result<HostPort> take();
+  void drop();
+
+  // `h1:26379,h2:26379/MASTER`, as in the URL.
+  const std::string& label() const { return label_; }
+
+ private:
+  bool is_asked(size_t i) const { return std::holds_alternative<NoAnswer>(votes_[i]); }
+  SentinelVote read_vote(Connection& sentinel) const;
+  bool all_answered() const;
+  Error no_majority() const;
+
+  std::vector<Connection> sentinels_;
+  std::vector<SentinelVote> votes_;  // of sentinels_, in their order
+  std::string master_;
+  std::string label_;
+  Millis vote_timeout_;
+  std::optional<TimePoint> vote_deadline_;  // set by the first advance()
+  std::optional<HostPort> elected_;
+};
+
+// Sends commands to the master of a Sentinel group. The sentinels are asked before each command: a
+// former master considers itself master for many seconds, and what it acknowledges then is lost.
+// They are asked again before a late reply is believed: a master that was stopped while it had the
+// command carries it out when it goes on, although another one has replaced it meanwhile.
+class SentinelLink final : public Link {
+ public:
+  // `master`: all but the address, which the sentinels know.
+  SentinelLink(Sentinels sentinels, Server master);
+
+  void start(const std::vector<std::string>& words) override;
+  void follow(const std::vector<std::string>& words) override;
+  void start_batch(Batch batch) override;
+  void wants(std::vector<pollfd>& out) const override;
+  TimePoint due() const override;
+  bool advance(TimePoint now) override;
+  Result<ReplyPtr> take() override;
+  std::vector<Result<ReplyPtr>> take_batch() override;
+  bool may_have_arrived() const override { return elected_ && connection_->may_have_arrived(); }
+  void drop() override;
+  std::string label() const override { return sentinels_.label() + database_; }
+  std::string node() const override { return connection_ ? connection_->node() : label(); }
+  bool contains_secret(std::string_view text) const override {
+    return contains_password(master_, text);
+  }
+
+ private:
+  // confirming: the sentinels are asked again, about the reply that has come.
+  enum class SentinelPhase { idle, asking, talking, confirming, ended };
+
+  void handle_elected(HostPort master);
+  void handle_replies(TimePoint now);
+  void handle_confirmed(const Result<HostPort>& master);
+  bool is_voting() const {
+    return phase_ == SentinelPhase::asking || phase_ == SentinelPhase::confirming;
+  }
+  bool is_master(const HostPort& address) const;
+  void end(Error why);
+
+  Sentinels sentinels_;
+  Server master_;
+  std::string database_;  // `/2`
+  SentinelPhase phase_ = SentinelPhase::idle;
+  Batch batch_;                           // in flight; often one command
+  std::optional<Connection> connection_;  // to the last elected master
+  bool elected_ = false;                  // for this command
+  std::optional<TimePoint> asked_;        // when the sentinels were asked for this command
+  std::vector<Result<ReplyPtr>> replies_;
+};
+
+}  // namespace rlock::redis

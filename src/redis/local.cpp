@@ -1,0 +1,545 @@
+#include "redis/local.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "redis/link/connection.hpp"
+#include "redis/net/socket.hpp"
+#include "util/clock.hpp"
+#include "util/fd.hpp"
+#include "util/process.hpp"
+#include "util/result.hpp"
+
+namespace rlock::redis {
+namespace {
+
+using util::Fd;
+
+struct LocalProcess {
+  std::string program;
+  std::string folder;
+  // Held by the server as long as it lives, so that no second one starts: the lock on a file of the
+  // folder, and a listening socket (or none), whose peers get the pid of the server.
+  const Fd& lock;
+  const Fd& name;
+  const Fd& log;
+};
+
+// The descriptors that the server inherits besides 0-2; all higher ones are closed.
+constexpr int kLockFd = 3;
+constexpr int kNameFd = 4;
+constexpr int kReportFd = 5;
+
+// What ends every server that is started here, sooner or later.
+enum class FatalLimit { cpu_time, file_size, contained };
+
+// Sent through the report pipe, which a successful exec closes.
+struct Report {
+  pid_t pid = 0;
+  int error = 0;
+  std::optional<FatalLimit> limit{};
+};
+
+// Relative names: the server starts in its folder, so that blanks in the path and the length limit
+// of a socket's name do not matter.
+constexpr const char* kOptions[] = {"--port",
+                                    "0",
+                                    "--unixsocket",
+                                    "rlock.sock",
+                                    "--unixsocketperm",
+                                    "700",
+                                    "--dir",
+                                    ".",
+                                    "--save",
+                                    "",
+                                    "--appendonly",
+                                    "yes",
+                                    "--appendfsync",
+                                    "always",
+                                    "--no-appendfsync-on-rewrite",
+                                    "no",
+                                    "--maxmemory",
+                                    "0",
+                                    "--maxmemory-policy",
+                                    "noeviction",
+                                    "--timeout",
+                                    "0",
+                                    "--daemonize",
+                                    "no"};
+constexpr size_t kOptionCount = sizeof kOptions / sizeof *kOptions;
+
+std::string find_on_path(const char* name) {
+  for (std::string& candidate : util::candidates_on_path(name)) {
+    struct stat info {};
+    bool file = stat(candidate.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+    // An empty or relative entry of PATH would run a program in the current folder.
+    if (candidate.front() == '/' && file && access(candidate.c_str(), X_OK) == 0)
+      return std::move(candidate);
+  }
+  return {};
+}
+
+// From here to exec: async-signal-safe calls only.
+
+void reset_signals() {
+  struct sigaction usual {};
+  usual.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < NSIG; ++signal) sigaction(signal, &usual, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+void arrange_descriptors(int null, int log, int lock, int name, int report) {
+  // Duplicated to high numbers first: any of them may have the number that another one needs.
+  null = fcntl(null, F_DUPFD_CLOEXEC, 10);
+  log = fcntl(log, F_DUPFD_CLOEXEC, 10);
+  lock = fcntl(lock, F_DUPFD_CLOEXEC, 10);
+  name = fcntl(name, F_DUPFD_CLOEXEC, 10);
+  report = fcntl(report, F_DUPFD_CLOEXEC, 10);
+  dup2(null, STDIN_FILENO);
+  dup2(log, STDOUT_FILENO);
+  dup2(log, STDERR_FILENO);
+  dup2(lock, kLockFd);
+  close(kNameFd);
+  dup2(name, kNameFd);
+  dup3(report, kReportFd, O_CLOEXEC);
+  util::close_all_from(kReportFd + 1);
+}
+
+struct Exec {
+  const char* folder;
+  char* const* argv;
+  char* const* environment;
+  int null, log, lock, name, report;
+};
+
+// The append-only file is rewritten long before it grows to this size.
+constexpr rlim_t kEnoughForFiles = rlim_t{1} << 30;
+
+// Lifts a limit altogether where allowed, else up to the hard limit; the limit that remains.
+rlim_t lift(__rlimit_resource resource) {
+  const rlimit none{RLIM_INFINITY, RLIM_INFINITY};
+  if (setrlimit(resource, &none) == 0) return RLIM_INFINITY;
+  rlimit limit{};
+  if (getrlimit(resource, &limit) != 0) return RLIM_INFINITY;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(resource, &limit);
+  return limit.rlim_max;
+}
+
+void reset_oom_score() {
+  int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (file < 0) return;
+  (void)!write(file, "0", 1);
+  close(file);
+}
+
+// Other users of the server must not be bound by the resource limits, the niceness and the OOM
+// score of the process that happens to start it. Returns a limit that could not be lifted.
+std::optional<FatalLimit> lift_limits() {
+  setpriority(PRIO_PROCESS, 0, 0);
+  reset_oom_score();
+  for (auto resource : {RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA}) lift(resource);
+  if (lift(RLIMIT_CPU) != RLIM_INFINITY) return FatalLimit::cpu_time;
+  if (lift(RLIMIT_FSIZE) < kEnoughForFiles) return FatalLimit::file_size;
+  return std::nullopt;
+}
+
+[[noreturn]] void become_server(const Exec& exec) {
+  arrange_descriptors(exec.null, exec.log, exec.lock, exec.name, exec.report);
+  listen(kNameFd, SOMAXCONN);  // from now on its peers get this pid
+  reset_signals();
+  umask(077);
+  Report report{getpid()};
+  report.limit = lift_limits();
+  if (!report.limit && !util::ask_guards_for_exemption()) report.limit = FatalLimit::contained;
+  if (!report.limit && chdir(exec.folder) == 0) {
+    if (write(kReportFd, &report, sizeof report) < 0) _exit(1);
+    execve(exec.argv[0], exec.argv, exec.environment);
+  }
+  report.error = errno;
+  (void)!write(kReportFd, &report, sizeof report);
+  _exit(1);
+}
+
+// The child of the first fork becomes a session leader and exits at once, so that the server can
+// never get a terminal and is adopted by init.
+pid_t fork_server(const Exec& exec) {
+  pid_t middle = fork();
+  if (middle != 0) return middle;
+  setsid();
+  pid_t server = fork();
+  if (server == 0) become_server(exec);
+  _exit(server > 0 ? 0 : errno);
+}
+
+Error cannot_start(const std::string& program, int error) {
+  return {ErrorKind::system, "cannot start " + program + " for local: " + std::strerror(error)};
+}
+
+Error limit_error(FatalLimit limit) {
+  if (limit == FatalLimit::contained) {
+    return {ErrorKind::system,
+            "local: the run around this one (--contain) would end the server with itself; start it "
+            "before, for example by rlock status --url local:"};
+  }
+  const char* which =
+      limit == FatalLimit::cpu_time ? "CPU time (ulimit -Ht)" : "file size (ulimit -Hf)";
+  return {ErrorKind::system,
+          std::string("local: the hard limit on ") + which +
+              " would end the server; start it once from a shell without this limit"};
+}
+
+Result<pid_t> read_report(const Fd& pipe, const std::string& program) {
+  Report report;
+  pid_t pid = 0;
+  while (true) {
+    ssize_t got = read(pipe.get(), &report, sizeof report);
+    if (got < 0 && errno == EINTR) continue;
+    if (got != static_cast<ssize_t>(sizeof report)) break;
+    if (report.limit) return limit_error(*report.limit);
+    if (report.error != 0) return cannot_start(program, report.error);
+    pid = report.pid;
+  }
+  if (pid == 0) return cannot_start(program, EAGAIN);
+  return pid;
+}
+
+// The first redis-server on PATH, else the first valkey-server; empty if there is none.
+std::string find_server_program() {
+  std::string redis = find_on_path("redis-server");
+  return redis.empty() ? find_on_path("valkey-server") : redis;
+}
+
+// Starts the server in a session of its own, not as our child: with default signals, an empty
+// environment, no descriptors but the log, the lock and the name, and our resource limits lifted.
+// Returns its pid; ErrorKind::system: it cannot be started, or a limit that cannot be lifted would
+// end it.
+Result<pid_t> start_local_process(const LocalProcess& process) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return cannot_start(process.program, errno);
+  Fd reading(ends[0]);
+  Fd writing(ends[1]);
+  Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!null) return cannot_start(process.program, errno);
+
+  char* argv[kOptionCount + 2] = {const_cast<char*>(process.program.c_str())};
+  for (size_t i = 0; i < kOptionCount; ++i) argv[i + 1] = const_cast<char*>(kOptions[i]);
+  // Nothing from the caller's environment.
+  char language[] = "LC_ALL=C";
+  char* environment[] = {language, nullptr};
+  pid_t middle =
+      fork_server({process.folder.c_str(), argv, environment, null.get(), process.log.get(),
+                   process.lock.get(), process.name.get(), writing.get()});
+  if (middle < 0) return cannot_start(process.program, errno);
+  writing.reset();
+  while (waitpid(middle, nullptr, 0) < 0 && errno == EINTR) continue;
+  return read_report(reading, process.program);
+}
+
+constexpr char kLockFile[] = "rlock.lock";
+
+constexpr Millis kStartLimit{10'000};
+constexpr Millis kPollInterval{5};
+// A server that does not listen and has slept for so long, in all, is not starting.
+constexpr Millis kAsleepLimit{500};
+
+Error folder_error(const std::string& folder, const std::string& why) {
+  return {ErrorKind::config, "local: cannot use " + folder + ": " + why};
+}
+
+// From passwd, not $HOME, which sudo and cron keep or change: all runs of a user need one server.
+Result<std::string> default_folder() {
+  if (geteuid() == 0) return std::string("/var/lib/rlock");
+  std::array<char, 16'384> buffer;
+  passwd entry{};
+  passwd* found = nullptr;
+  getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found);
+  if (found == nullptr || found->pw_dir == nullptr || found->pw_dir[0] != '/') {
+    return Error{ErrorKind::config, "local: this user has no home directory; use local:DIR"};
+  }
+  return std::string(found->pw_dir) + "/.local/state/rlock";
+}
+
+Status make_folders(const std::string& folder) {
+  for (size_t slash = 1; slash != std::string::npos;) {
+    slash = folder.find('/', slash + 1);
+    std::string part = folder.substr(0, slash);
+    if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
+      return folder_error(folder, "mkdir " + part + ": " + std::strerror(errno));
+    }
+  }
+  return Done{};
+}
+
+// A user who can write there can replace the server by another one.
+Status check_folder(const std::string& folder) {
+  struct stat info {};
+  if (stat(folder.c_str(), &info) != 0) return folder_error(folder, std::strerror(errno));
+  if (!S_ISDIR(info.st_mode)) return folder_error(folder, "it is not a folder");
+  if (info.st_uid != geteuid()) return folder_error(folder, "another user owns it");
+  if ((info.st_mode & 077) != 0)
+    return folder_error(folder, "other users can enter it; run chmod 700 " + folder);
+  return Done{};
+}
+
+Result<std::string> safe_folder(const std::string& requested, LocalStart start) {
+  auto named = requested.empty() ? default_folder() : Result<std::string>(requested);
+  if (!named) return named;
+  std::string folder = std::move(*named);
+  bool missing = access(folder.c_str(), F_OK) != 0;
+  if (missing && start != LocalStart::forbidden) TRY_STATUS(make_folders(folder));
+  TRY_STATUS(check_folder(folder));
+  return folder;
+}
+
+bool is_listening(const Address& address) {
+  ConnectState state = start_connect(address).state;
+  return state != ConnectState::failed;
+}
+
+void sleep_briefly() {
+  timespec time{0, std::chrono::nanoseconds(kPollInterval).count()};
+  nanosleep(&time, nullptr);
+}
+
+// What the server of a folder holds as long as it lives.
+struct Claim {
+  Fd lock;
+  Fd name;
+};
+
+// An abstract socket, which no cleaner of old files can remove. The folder above is named by its
+// inode: containers that share a network have paths of their own.
+std::optional<Address> name_address(const std::string& folder) {
+  std::unique_ptr<char, decltype(&free)> real(realpath(folder.c_str(), nullptr), &free);
+  const std::string path = real ? real.get() : folder;
+  const size_t slash = path.rfind('/');
+  struct stat above {};
+  if (stat(path.substr(0, slash + 1).c_str(), &above) != 0) return std::nullopt;
+  return unix_address(std::string(1, '\0') + "rlock:" + std::to_string(above.st_dev) + ":" +
+                      std::to_string(above.st_ino) + path.substr(slash));
+}
+
+// None where it is taken, or cannot be had at all: in a sandbox.
+Fd bind_name(const Address& address) {
+  Fd name(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const auto* to = reinterpret_cast<const sockaddr*>(&address.storage);
+  if (!name || bind(name.get(), to, address.length) != 0) return {};
+  return listen(name.get(), SOMAXCONN) == 0 ? std::move(name) : Fd();
+}
+
+// The server that has the name; 0: there is none of this user. Nobody accepts the connection.
+pid_t owner_of(const Address& name) {
+  ConnectAttempt attempt = start_connect(name);
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (attempt.state != ConnectState::connected ||
+      getsockopt(attempt.fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    return 0;
+  }
+  return peer.uid == geteuid() ? peer.pid : 0;
+}
+
+// A server that starts works, or waits for the processor or the disk.
+bool sleeps(pid_t server) {
+  const auto stat = util::read_stat(server);
+  return stat && stat->state == 'S';
+}
+
+Error no_socket(const std::string& folder, pid_t server) {
+  const std::string pid = std::to_string(server);
+  return {ErrorKind::unavailable,
+          "local: the server of " + folder + (server > 0 ? " (pid " + pid + ")" : "") +
+              " does not listen on rlock.sock there, which may have been removed; end it with " +
+              (server > 0 ? "kill " + pid : "kill") + " when nothing runs under its locks"};
+}
+
+// None where another process has started the server meanwhile.
+Result<std::optional<Claim>> claim_or_server(const std::string& folder, const Address& address,
+                                             TimePoint deadline) {
+  std::string path = folder + "/" + kLockFile;
+  Fd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock) return folder_error(folder, "rlock.lock: " + std::string(std::strerror(errno)));
+  const auto name = name_address(folder);
+  pid_t server = 0;
+  Millis asleep{0};
+  while (true) {
+    const bool locked = flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
+    if (is_listening(address)) return std::optional<Claim>();
+    Fd bound = locked && name ? bind_name(*name) : Fd();
+    // Also of a server whose lock file was removed. Another user who took the name keeps nobody
+    // out.
+    const pid_t owner = bound || !name ? 0 : owner_of(*name);
+    if (locked && owner == 0) return std::optional<Claim>({std::move(lock), std::move(bound)});
+    if (std::exchange(server, owner) != owner) asleep = Millis(0);
+    if (owner > 0 && sleeps(owner)) asleep += kPollInterval;
+    if (asleep >= kAsleepLimit || BootClock::now() >= deadline) return no_socket(folder, owner);
+    sleep_briefly();
+  }
+}
+
+// False while the server still loads its data: then it answers LOADING.
+bool answers_ping(Connection& connection, TimePoint deadline) {
+  connection.start({"PING"});
+  while (!connection.advance(BootClock::now())) {
+    if (BootClock::now() >= deadline) return false;
+    std::vector<pollfd> fds;
+    connection.wants(fds);
+    poll(fds.data(), fds.size(),
+         poll_timeout(BootClock::now(), std::min(deadline, connection.due())));
+  }
+  auto reply = connection.take();
+  return reply && (*reply)->type != REDIS_REPLY_ERROR;
+}
+
+// Waits a moment for the end of the process; true when it has ended. Without a pidfd (denied by a
+// seccomp filter) its end is not noticed before the deadline.
+bool has_exited(const Fd& process) {
+  pollfd entry{process.get(), POLLIN, 0};
+  return poll(&entry, 1, static_cast<int>(kPollInterval.count())) > 0;
+}
+
+Status await_server(const Server& server, pid_t pid, const std::string& log, TimePoint deadline) {
+  Fd process = util::open_pidfd(pid);
+  bool exited = !process && errno == ESRCH;
+  Connection connection(server);
+  while (!answers_ping(connection, deadline)) {
+    if (exited || has_exited(process)) {
+      return Error{ErrorKind::system, "local: the server exited at once; see " + log};
+    }
+    if (BootClock::now() >= deadline) {
+      return Error{ErrorKind::unavailable, "local: the server does not answer; see " + log};
+    }
+  }
+  return Done{};
+}
+
+// Room for the files of a new server and some hundred acquisitions. Less where our own limit
+// (ulimit -f) is lower, which does not apply to the server.
+size_t probe_size() {
+  constexpr size_t kRoom = size_t{64} * 1024;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return kRoom;
+  return static_cast<size_t>(std::min<rlim_t>(kRoom, limit.rlim_cur));
+}
+
+// On a full disk the server would exit, and could not even write the reason to its log.
+Status check_disk_space(const Fd& lock, const std::string& folder) {
+  const std::string zeros(probe_size(), '\0');
+  ssize_t written = pwrite(lock.get(), zeros.data(), zeros.size(), 0);
+  const int error = written < 0 ? errno : ENOSPC;
+  bool emptied = ftruncate(lock.get(), 0) == 0;
+  if (written == static_cast<ssize_t>(zeros.size()) && emptied) return Done{};
+  return Error{ErrorKind::unavailable,
+               "local: the server cannot write to " + folder + ": " + std::strerror(error)};
+}
+
+Status start_server(const Server& server, const std::string& folder, const Address& address,
+                    TimePoint deadline) {
+  TRY(auto claim, claim_or_server(folder, address, deadline));
+  if (!claim) return Done{};
+  std::string program = find_server_program();
+  if (program.empty()) {
+    return Error{ErrorKind::config,
+                 "local: redis-server or valkey-server must be on PATH (apt install redis-server)"};
+  }
+  if (auto room = check_disk_space(claim->lock, folder); !room) return room;
+  std::string log_path = folder + "/rlock.log";
+  Fd log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!log) return folder_error(folder, "rlock.log: " + std::string(std::strerror(errno)));
+  auto pid = start_local_process({program, folder, claim->lock, claim->name, log});
+  if (!pid) return std::move(pid).error();
+  return await_server(server, *pid, log_path, deadline);
+}
+
+// For holders and waiters of a server that was killed, who ask again as long as they may.
+Status revive(Server server, const std::string& folder, const Address& address) {
+  if (is_listening(address)) return Done{};
+  server.revive = nullptr;
+  auto started = [&]() -> Status {
+    TRY_STATUS(safe_folder(folder, LocalStart::allowed));
+    return start_server(server, folder, address, BootClock::now() + server.connect_timeout);
+  }();
+  if (started) return started;
+  Error why = std::move(started).error();
+  why.retry = Retry::later;
+  return why;
+}
+
+}  // namespace
+
+Result<Server> local_server(const std::string& requested, LocalStart start) {
+  TRY(auto folder, safe_folder(requested, start));
+  Server server;
+  server.transport = Transport::unix_socket;
+  server.path = folder + "/rlock.sock";
+  auto address = unix_address(server.path);
+  if (!address) return folder_error(folder, "the path is too long for a socket (at most 96 bytes)");
+  if (start == LocalStart::forbidden) {
+    if (is_listening(*address)) return server;
+    return Error{ErrorKind::unavailable, "local: no server is running in " + folder};
+  }
+  if (!is_listening(*address)) {
+    TRY_STATUS(start_server(server, folder, *address, BootClock::now() + kStartLimit));
+  }
+  server.revive = [folder, address = *address](const Server& ended) {
+    return revive(ended, folder, address);
+  };
+  return server;
+}
+
+Result<bool> stop_local_server(const std::string& requested) {
+  TRY(auto folder, requested.empty() ? default_folder() : Result<std::string>(requested));
+  if (access(folder.c_str(), F_OK) != 0) return false;
+  TRY_STATUS(check_folder(folder));
+  auto address = unix_address(folder + "/rlock.sock");
+  if (!address || !is_listening(*address)) {
+    const auto name = name_address(folder);
+    const pid_t hidden = name ? owner_of(*name) : 0;
+    if (hidden > 0) return no_socket(folder, hidden);
+    return false;
+  }
+  const pid_t pid = owner_of(*address);
+  const Fd process = pid > 0 ? util::open_pidfd(pid) : Fd();
+  // Again, now that the pid cannot become another process.
+  if (pid == 0 || owner_of(*address) != pid || kill(pid, SIGTERM) != 0) {
+    return Error{ErrorKind::unavailable, "local: the server of " + folder +
+                                             " cannot be ended from here: it may run in "
+                                             "another container"};
+  }
+  const TimePoint deadline = BootClock::now() + kStartLimit;
+  while (kill(pid, 0) == 0 && !(process && has_exited(process))) {
+    if (!process) sleep_briefly();
+    if (BootClock::now() < deadline) continue;
+    return Error{ErrorKind::unavailable, "local: the server of " + folder + " (pid " +
+                                             std::to_string(pid) + ") does not end; see " + folder +
+                                             "/rlock.log"};
+  }
+  return true;
+}
+
+}  // namespace rlock::redis

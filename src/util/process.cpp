@@ -1,0 +1,355 @@
+#include "util/process.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "util/fd.hpp"
+
+namespace rlock::util {
+
+char* write_number(char* at, unsigned number) noexcept {
+  char digits[12];
+  int count = 0;
+  for (unsigned rest = number; count == 0 || rest > 0; rest /= 10) {
+    digits[count++] = static_cast<char>('0' + rest % 10);
+  }
+  while (count > 0) *at++ = digits[--count];
+  return at;
+}
+
+namespace {
+
+constexpr size_t kLongestPath = 48;
+
+// "FOLDER/PID/FILE" without snprintf, which is not async-signal-safe.
+struct ProcPath {
+  ProcPath(pid_t pid, std::string_view file, std::string_view folder = "/proc/") noexcept {
+    char digits[12];
+    append(folder);
+    append(
+        {digits, static_cast<size_t>(write_number(digits, static_cast<unsigned>(pid)) - digits)});
+    append("/");
+    append(file);
+  }
+
+  char text[kLongestPath] = {};
+
+ private:
+  void append(std::string_view part) noexcept {
+    std::memcpy(text + length_, part.data(), part.size());
+    length_ += part.size();
+  }
+  size_t length_ = 0;
+};
+
+// Walks the fields of a stat line after the name, which may itself hold blanks and brackets.
+class Fields {
+ public:
+  explicit Fields(std::string_view line) noexcept {
+    size_t bracket = line.rfind(')');
+    if (bracket != std::string_view::npos) rest_ = line.substr(bracket + 1);
+  }
+  char letter() noexcept {
+    skip_blanks();
+    char c = rest_.empty() ? '?' : rest_.front();
+    if (!rest_.empty()) rest_.remove_prefix(1);
+    return c;
+  }
+  uint64_t number() noexcept {
+    skip_blanks();
+    uint64_t value = 0;
+    while (!rest_.empty() && rest_.front() != ' ') {
+      if (rest_.front() >= '0' && rest_.front() <= '9') {
+        value = value * 10 + static_cast<uint64_t>(rest_.front() - '0');
+      }
+      rest_.remove_prefix(1);
+    }
+    return value;
+  }
+  pid_t pid() noexcept { return static_cast<pid_t>(number()); }
+  void skip(int count) noexcept {
+    while (count-- > 0) number();
+  }
+  bool empty() const noexcept { return rest_.empty(); }
+
+ private:
+  void skip_blanks() noexcept {
+    while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
+  }
+  std::string_view rest_;
+};
+
+// /proc/PID/status of the process whose folder is open.
+class StatusFile {
+ public:
+  explicit StatusFile(int folder) noexcept {
+    const Fd file(openat(folder, "status", O_RDONLY | O_CLOEXEC));
+    const ssize_t got = file ? read(file.get(), text_, sizeof text_) : 0;
+    length_ = got > 0 ? static_cast<size_t>(got) : 0;
+  }
+
+  std::string_view field(std::string_view name) const noexcept {
+    std::string_view text(text_, length_);
+    const size_t at = text.find(name);
+    if (at == text.npos) return {};
+    text.remove_prefix(at + name.size());
+    return text.substr(0, text.find('\n'));
+  }
+  bool has_signal(std::string_view mask, int signal) const noexcept {
+    uint64_t signals = 0;
+    for (char c : field(mask))
+      signals = signals * 16 + static_cast<uint64_t>(c <= '9' ? c - '0' : c - 'a' + 10);
+    return (signals >> (signal - 1) & 1) != 0;
+  }
+
+ private:
+  char text_[4096];
+  size_t length_;
+};
+
+// While it is walked a chain may change, but never grow without end.
+constexpr int kDeepest = 256;
+
+// Another process with that number began after the one that had it at `then` was gone.
+bool born_by(const ProcessStat& stat, TimePoint then) noexcept {
+  const auto ticks = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  const auto since_boot = std::chrono::duration_cast<Millis>(then.time_since_epoch());
+  return stat.born * 1000 / ticks <= static_cast<uint64_t>(since_boot.count());
+}
+
+}  // namespace
+
+std::optional<ProcessStat> read_stat_in(int folder) noexcept {
+  Fd file(openat(folder, "stat", O_RDONLY | O_CLOEXEC));
+  char line[1024];
+  ssize_t length = file ? read(file.get(), line, sizeof line) : -1;
+  if (length <= 0) return std::nullopt;
+  Fields fields({line, static_cast<size_t>(length)});
+  if (fields.empty()) return std::nullopt;
+  // Numbers of proc(5): state is 3.
+  ProcessStat stat;
+  stat.state = fields.letter();
+  stat.parent = fields.pid();
+  stat.group = fields.pid();
+  stat.session = fields.pid();
+  fields.skip(2);
+  stat.flags = fields.number();  // 9
+  fields.skip(10);
+  stat.threads = fields.number();  // 20
+  fields.skip(1);
+  stat.born = fields.number();  // 22
+  fields.skip(25);
+  stat.arguments = fields.number();  // 48
+  stat.arguments_end = fields.number();
+  return stat;
+}
+
+std::optional<ProcessStat> read_stat(pid_t pid) noexcept {
+  Fd folder(open_process(pid));
+  return folder ? read_stat_in(folder.get()) : std::nullopt;
+}
+
+int open_process(pid_t pid) noexcept {
+  return open(ProcPath(pid, "").text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+int open_children(int tasks, pid_t thread) noexcept {
+  return openat(tasks, ProcPath(thread, "children", "").text, O_RDONLY | O_CLOEXEC);
+}
+
+bool ignores_in(int folder, int signal) noexcept {
+  return StatusFile(folder).has_signal("\nSigIgn:\t", signal);
+}
+
+std::string read_name(pid_t pid) {
+  Fd file(open(ProcPath(pid, "comm").text, O_RDONLY | O_CLOEXEC));
+  char name[64];
+  ssize_t length = file ? read(file.get(), name, sizeof name) : -1;
+  if (length <= 0) return {};
+  return std::string(name, static_cast<size_t>(length - 1));  // without the newline
+}
+
+pid_t own_number_in_proc() noexcept {
+  char target[16] = {};
+  ssize_t length = readlink("/proc/self", target, sizeof target - 1);
+  return length > 0 ? number_from(target) : -1;
+}
+
+bool descends_from(pid_t pid, pid_t ancestor) noexcept {
+  pid_t at = pid;
+  for (int level = 0; level < kDeepest && at > 1; ++level) {
+    const auto stat = read_stat(at);
+    const pid_t parent = stat ? stat->parent : 0;
+    if (parent == ancestor) return true;
+    if (parent == 0 && at == pid) return false;
+    // One in between has just ended: its children have another parent now.
+    at = parent == 0 ? pid : parent;
+  }
+  return false;
+}
+
+bool is_live_ancestor(pid_t pid, TimePoint then) noexcept {
+  if (!proc_is_ours() || !descends_from(getpid(), pid)) return false;
+  const auto stat = read_stat(pid);
+  return stat && stat->alive() && born_by(*stat, then);
+}
+
+int number_from(const char* name) noexcept {
+  constexpr int kMost = 100'000'000;
+  int value = 0;
+  if (*name == '\0') return -1;
+  for (; *name != '\0'; ++name) {
+    if (*name < '0' || *name > '9' || value > kMost) return -1;
+    value = value * 10 + (*name - '0');
+  }
+  return value;
+}
+
+namespace {
+
+// nullopt as well where /proc hides it, or counts processes as another namespace does.
+std::optional<ProcessStat> seen(pid_t pid) {
+  return proc_is_ours() ? read_stat(pid) : std::nullopt;
+}
+
+}  // namespace
+
+Fd open_pidfd(pid_t pid) noexcept {
+  return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+}
+
+std::vector<std::string> candidates_on_path(const std::string& program) {
+  if (program.find('/') != std::string::npos) return {program};
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/bin:/usr/bin";  // as execvp(3)
+  std::vector<std::string> found;
+  while (true) {
+    const size_t colon = rest.find(':');
+    const std::string folder(rest.substr(0, colon));
+    found.push_back(folder.empty() ? "./" + program : folder + "/" + program);
+    if (colon == std::string_view::npos) return found;
+    rest.remove_prefix(colon + 1);
+  }
+}
+
+Result<ProcessHandle> ProcessHandle::open(pid_t pid, By by) {
+  ProcessHandle watched(pid);
+  if (auto stat = seen(pid)) watched.born_ = stat->born;
+  if (by == By::pidfd) {
+    watched.pidfd_ = open_pidfd(pid);
+  }
+  if (!watched.ended()) return watched;
+  return Error{ErrorKind::usage, "there is no process " + std::to_string(pid)};
+}
+
+bool ProcessHandle::ended() const {
+  if (pidfd_) {
+    pollfd fd{pidfd_.get(), POLLIN, 0};
+    return poll(&fd, 1, 0) > 0;
+  }
+  if (kill(pid_, 0) != 0 && errno == ESRCH) return true;
+  if (!born_) return false;
+  auto stat = seen(pid_);
+  return !stat || !stat->alive() || stat->born != *born_;
+}
+
+namespace {
+
+// Without close_range(2) or /proc every number has to be tried; more than that nobody passes on.
+constexpr rlim_t kMostTried = 65'536;
+
+int highest_tried() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+  return static_cast<int>(std::min(limit.rlim_cur, kMostTried));
+}
+
+void close_if_inherited(int fd) {
+  if (fd <= 2) return;
+  int flags = fcntl(fd, F_GETFD);
+  if (flags >= 0 && (flags & FD_CLOEXEC) == 0) close(fd);
+}
+
+}  // namespace
+
+void close_inherited_descriptors() {
+  Fd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (int fd : {0, 1}) {
+    if (null) dup3(null.get(), fd, O_CLOEXEC);
+  }
+  bool listed = for_each_number_in("/proc/self/fd", [](int fd) { close_if_inherited(fd); });
+  if (listed) return;
+  for (int fd = 3; fd < highest_tried(); ++fd) close_if_inherited(fd);
+}
+
+void close_all_from(unsigned first) noexcept {
+  if (close_range(first, ~0U, 0) == 0) return;
+  for (int fd = static_cast<int>(first); fd < highest_tried(); ++fd) close(fd);
+}
+
+namespace {
+
+constexpr int kRestarts = 8;
+
+// What /proc/PID/status says of an ancestor.
+struct Ancestor {
+  pid_t parent = 0;  // 0: /proc does not show it
+  bool guard = false;
+};
+
+Ancestor look_at(pid_t pid) noexcept {
+  const Fd folder(open_process(pid));
+  const auto stat = folder ? read_stat_in(folder.get()) : std::nullopt;
+  if (!stat) return {};
+  // A process that only calls itself a guard is not ended by the signal: it must block that, too.
+  const StatusFile status(folder.get());
+  return {stat->parent, status.has_signal("\nSigBlk:\t", exemption_signal()) &&
+                            status.field("Name:\t") == kGuardName};
+}
+
+}  // namespace
+
+bool ask_guards_for_exemption() noexcept {
+  pid_t pid = getppid();
+  int restarts = 0;
+  for (int level = 0; level < kDeepest && pid > 1; ++level) {
+    const Ancestor ancestor = look_at(pid);
+    if (ancestor.guard) kill(pid, exemption_signal());
+    pid = ancestor.parent;
+    // One in between has just ended: its children have another parent now. Or /proc does not show
+    // it.
+    if (pid == 0 && restarts++ < kRestarts) pid = getppid();
+  }
+  return !look_at(1).guard;
+}
+
+int start_detached(void* (*body)(void*), void* argument) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  int error = pthread_create(&thread, &attributes, body, argument);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  return error;
+}
+
+}  // namespace rlock::util

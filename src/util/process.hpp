@@ -1,0 +1,200 @@
+#pragma once
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "util/clock.hpp"
+#include "util/fd.hpp"
+#include "util/result.hpp"
+
+namespace rlock::util {
+
+// Reading /proc without allocation or locks: all of this is async-signal-safe.
+
+struct ProcessStat {
+  pid_t parent = 0;
+  pid_t group = 0;
+  pid_t session = 0;
+  char state = '?';
+  uint64_t flags = 0;  // PF_… of the kernel
+  uint64_t threads = 0;
+  uint64_t born = 0;       // clock ticks since boot
+  uint64_t arguments = 0;  // where argv lies in its memory; 0 when it is not ours to know
+  uint64_t arguments_end = 0;
+
+  // A zombie whose other threads run on is alive.
+  bool alive() const { return (state != 'Z' && state != 'X') || threads > 1; }
+  // It has not gone through an exec since it was forked.
+  bool before_exec() const {
+    constexpr uint64_t kForkNoExec = 0x40;  // PF_FORKNOEXEC, <linux/sched.h> of the kernel
+    return (flags & kForkNoExec) != 0;
+  }
+};
+
+// nullopt when there is no such process, or /proc does not show it.
+std::optional<ProcessStat> read_stat(pid_t pid) noexcept;
+// The same of the process whose folder /proc/PID is open as `folder`: that stays one process's.
+std::optional<ProcessStat> read_stat_in(int folder) noexcept;
+
+// /proc/PID, or -1 with errno. pidfd_send_signal(2) takes it.
+int open_process(pid_t pid) noexcept;
+
+// The list of children of one thread of the process whose folder /proc/PID/task is open as `tasks`;
+// -1 with errno where it cannot be had.
+int open_children(int tasks, pid_t thread) noexcept;
+
+// Whether the process whose folder is open ignores `signal`; false where /proc does not say.
+bool ignores_in(int folder, int signal) noexcept;
+
+// Its short name, for messages; may be hostile text. Allocates.
+std::string read_name(pid_t pid);
+
+// Our own number as /proc counts; -1 where it does not show us, or is not mounted.
+pid_t own_number_in_proc() noexcept;
+// Whether /proc counts processes as we do: not after `unshare -p`, nor where it is not mounted.
+inline bool proc_is_ours() noexcept {
+  return own_number_in_proc() == getpid();
+}
+
+// Whether `pid` descends from `ancestor`; false when it is gone already.
+bool descends_from(pid_t pid, pid_t ancestor) noexcept;
+
+// Whether the process that had the number `pid` at `then` runs and is an ancestor of this one. A
+// process of which rlock runs above stays one: rlock adopts the orphans among its descendants.
+// False as well where /proc does not show it: in a container, on another host.
+bool is_live_ancestor(pid_t pid, TimePoint then) noexcept;
+
+// The number a file name is, -1 when it is none.
+int number_from(const char* name) noexcept;
+
+// Calls visit(number), and goes on unless that returns false.
+template <class Visit>
+bool goes_on(Visit& visit, int number) noexcept {
+  if constexpr (std::is_void_v<decltype(visit(number))>) {
+    visit(number);
+    return true;
+  } else {
+    return visit(number);
+  }
+}
+
+// Calls visit(number) for each entry of the open `folder` that is a number, as long as it goes on;
+// false when the folder cannot be read.
+template <class Visit>
+bool for_each_number_in(int folder, Visit visit) noexcept {
+  alignas(dirent64) char buffer[8192] __attribute__((uninitialized));
+  while (true) {
+    long got = syscall(SYS_getdents64, folder, buffer, sizeof buffer);
+    if (got <= 0) return got == 0;
+    for (long at = 0; at < got;) {
+      auto* entry = reinterpret_cast<dirent64*>(buffer + at);
+      at += entry->d_reclen;
+      int number = number_from(entry->d_name);
+      if (number >= 0 && !goes_on(visit, number)) return true;
+    }
+  }
+}
+
+// The same for the folder at `path`.
+template <class Visit>
+bool for_each_number_in(const char* path, Visit visit) noexcept {
+  Fd folder(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return folder && for_each_number_in(folder.get(), visit);
+}
+
+// Calls visit(pid) for each number in the open `list` of children, from its beginning, until that
+// returns false. A small piece at a time: the list may grow at its end as fast as it is read. It
+// may miss some of them when others end meanwhile. [proc(5), children]
+template <class Visit>
+void for_each_child_in(int list, Visit visit) noexcept {
+  char buffer[1024];
+  pid_t pid = 0;
+  off_t at = 0;
+  for (ssize_t got; (got = pread(list, buffer, sizeof buffer, at)) > 0; at += got) {
+    for (const char* c = buffer; c != buffer + got; ++c) {
+      if (*c >= '0' && *c <= '9') {
+        pid = pid * 10 + (*c - '0');
+      } else if (pid != 0 && !visit(std::exchange(pid, 0))) {
+        return;
+      }
+    }
+  }
+}
+
+// Readable once the process has ended. Not there, with errno, where there is no such process, or
+// the kernel has none for us.
+Fd open_pidfd(pid_t pid) noexcept;
+
+// Where execvp(3) looks for a program, in order.
+std::vector<std::string> candidates_on_path(const std::string& program);
+
+// Another process, of which only its end matters. A reused pid does not pass for it.
+class ProcessHandle {
+ public:
+  enum class By { pidfd, start_time };
+
+  // ErrorKind::usage where there is no such process, or it has ended. By start time where the
+  // kernel has no pidfd for us.
+  static Result<ProcessHandle> open(pid_t pid, By by = By::pidfd);
+
+  pid_t pid() const { return pid_; }
+  bool ended() const;
+  // Readable once it has ended; -1 where that has to be looked for now and then.
+  int fd() const { return pidfd_.get(); }
+
+ private:
+  explicit ProcessHandle(pid_t pid) : pid_(pid) {}
+
+  pid_t pid_;
+  Fd pidfd_;
+  std::optional<uint64_t> born_;  // where /proc shows it to us
+};
+
+// Closes what the caller passed us and the command now has, except fd 2: else rlock would hold the
+// caller's pipe or lock file open for the whole run. fds 0 and 1 become /dev/null. Ours differ
+// by being close-on-exec: nothing inherited through an exec is.
+void close_inherited_descriptors();
+
+// Closes every descriptor from `first` on. Async-signal-safe.
+void close_all_from(unsigned first) noexcept;
+
+// A background renewer, or the server of a `local:` URL, that is started inside of a run descends
+// from that run's guard like any of its processes, but serves others, too. By itself it asks each
+// guard above it to be left alone, with a signal: the kernel lets only root and the guard's own
+// user send it, says who did, and keeps it until the guard reads it, before it ends anything. All
+// of it is async-signal-safe.
+
+// The name of a guard. Neither `pkill rlock` nor `pkill -f` with the command line may match: both
+// would go together and leave the command. At most 15 characters, as PR_SET_NAME takes them.
+inline constexpr char kGuardName[] = "lease-guard";
+
+// By which one asks. Of real time: it is queued for each who asks.
+inline int exemption_signal() noexcept {
+  return SIGRTMAX;
+}
+
+// By the process that is to outlive the runs around it, before it says that it is ready. False
+// where it cannot: the guard of a contained run is the init of our pid namespace.
+bool ask_guards_for_exemption() noexcept;
+
+// Writes the digits of `number` at `at`, and returns where they end. [snprintf is not
+// async-signal-safe]
+char* write_number(char* at, unsigned number) noexcept;
+
+// Starts a thread that nobody joins, with every signal blocked: signals are the main thread's.
+// Returns an errno, 0 for none.
+int start_detached(void* (*body)(void*), void* argument);
+
+}  // namespace rlock::util
