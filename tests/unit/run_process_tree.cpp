@@ -120,7 +120,7 @@ TEST_CASE("a stat line is read past a name with brackets and blanks") {
 
 TEST_CASE("the tree, where the kernel keeps no lists of children" *
           doctest::skip(kUnderThreadSanitizer)) {
-  Job stranger(shell("echo on; sleep 60"));
+  Job stranger(shell("echo on; exec sleep 60"));
   CHECK(stranger.line() == "on");
   CHECK(ended(kFamily, 6, Listing::scan) == "gone\n");
   CHECK(alive(stranger.pid()));
