@@ -30,6 +30,7 @@ _rlock_rows() {
       '--supersede '
       '--superseded-exit-code N'
       '--while-closed '
+      '--urgent '
       '--no-reentrant '
       '--wait-descendants '
       '--contain '
@@ -71,6 +72,7 @@ _rlock_rows() {
       '--supersede '
       '--superseded-exit-code N'
       '--while-closed '
+      '--urgent '
       '--format native|plain|redisson'
       '--hide-command '
       '--renew-while PID'
@@ -167,6 +169,7 @@ _rlock_rows() {
     ) ;;
     queue) rows=(
       '--remove OWNER'
+      '--first OWNER'
       '--reason TEXT'
       '-u,--url URL'
       '--user NAME'

@@ -71,7 +71,7 @@ function __rlock_takes_value
     switch "$argv"
         case '* --*=*'
             return 1
-        case 'run --wait' 'acquire --wait' 'close --wait' 'run --conflict-exit-code' 'acquire --conflict-exit-code' 'run --ttl' 'acquire --ttl' 'renew --ttl' 'run --max-run' 'run --kill-after' 'run --on-lost' 'run --min-hold' 'acquire --min-hold' 'run --slots' 'acquire --slots' 'run --max-queue' 'acquire --max-queue' 'run --once' 'forget --once' 'run --once-per' 'run --once-within' 'run --max-failures' 'run --done-exit-code' 'run --superseded-exit-code' 'acquire --superseded-exit-code' 'run --format' 'acquire --format' 'renew --format' 'release --format' 'status --format' 'watch --format' 'force-unlock --format' 'acquire --renew-while' 'run --event-log' 'run --history' 'renew --owner' 'release --owner' 'status --owner' 'force-unlock --owner' 'renew --token' 'force-unlock --token' 'queue --remove' 'history --runs' 'metrics --output' 'check --within' 'check --max-held' 'check --max-wait' 'check --max-waiters' 'close --for' 'close --until' 'run --reason' 'acquire --reason' 'queue --reason' 'force-unlock --reason' 'close --reason' 'open --reason' '* --url' '* --user' '* --password-file' '* --password-command' '* --cacert' '* --cacertdir' '* --cert' '* --key' '* --sni' '* --prefix' '* --connect-timeout' '* --replicas' '* --config'
+        case 'run --wait' 'acquire --wait' 'close --wait' 'run --conflict-exit-code' 'acquire --conflict-exit-code' 'run --ttl' 'acquire --ttl' 'renew --ttl' 'run --max-run' 'run --kill-after' 'run --on-lost' 'run --min-hold' 'acquire --min-hold' 'run --slots' 'acquire --slots' 'run --max-queue' 'acquire --max-queue' 'run --once' 'forget --once' 'run --once-per' 'run --once-within' 'run --max-failures' 'run --done-exit-code' 'run --superseded-exit-code' 'acquire --superseded-exit-code' 'run --format' 'acquire --format' 'renew --format' 'release --format' 'status --format' 'watch --format' 'force-unlock --format' 'acquire --renew-while' 'run --event-log' 'run --history' 'renew --owner' 'release --owner' 'status --owner' 'force-unlock --owner' 'renew --token' 'force-unlock --token' 'queue --remove' 'queue --first' 'history --runs' 'metrics --output' 'check --within' 'check --max-held' 'check --max-wait' 'check --max-waiters' 'close --for' 'close --until' 'run --reason' 'acquire --reason' 'queue --reason' 'force-unlock --reason' 'close --reason' 'open --reason' '* --url' '* --user' '* --password-file' '* --password-command' '* --cacert' '* --cacertdir' '* --cert' '* --key' '* --sni' '* --prefix' '* --connect-timeout' '* --replicas' '* --config'
             return 0
         case '* --*'
             return 1
@@ -121,6 +121,7 @@ complete -c rlock -n '__rlock_in run' -l done-exit-code -x -d 'if it was done be
 complete -c rlock -n '__rlock_in run acquire' -l supersede -d 'of the waiters with this option only the newest stays in the queue, the one with the greatest N; the others exit with 75'
 complete -c rlock -n '__rlock_in run acquire' -l superseded-exit-code -x -d 'if a newer waiter has replaced this one (--supersede), exit with N (0-255)'
 complete -c rlock -n '__rlock_in run acquire' -l while-closed -d 'get the lock also while it is closed (rlock close)'
+complete -c rlock -n '__rlock_in run acquire' -l urgent -d 'wait in the queue as if it had come DUR earlier (1h without DUR, at most 24h)'
 complete -c rlock -n '__rlock_in run' -l no-reentrant -d 'inside a run that holds NAME, wait for the lock like any other run'
 complete -c rlock -n '__rlock_in run' -l wait-descendants -d 'hold the lock until everything that the command started has ended'
 complete -c rlock -n '__rlock_in run' -l contain -d 'run the command in a pid namespace of its own: when the run ends, however it ends, the kernel ends everything in it at once'
@@ -136,6 +137,7 @@ complete -c rlock -n '__rlock_in renew force-unlock' -l token -x -d 'only the ho
 complete -c rlock -n '__rlock_in status force-unlock' -l all -d 'break the lock of every holder'
 complete -c rlock -n '__rlock_in force-unlock' -l now -d 'free the lock at once: the old and the next command may overlap'
 complete -c rlock -n '__rlock_in queue' -l remove -x -d 'remove this waiter from the queue: its owner id, the beginning of it, or its position'
+complete -c rlock -n '__rlock_in queue' -l first -x -d 'move this waiter to the head of the queue: its owner id, the beginning of it, or its position'
 complete -c rlock -n '__rlock_in history' -s n -l runs -x -d 'how many runs to show'
 complete -c rlock -n '__rlock_in force-unlock forget' -l yes -d 'do not ask for confirmation; required when not on a terminal'
 complete -c rlock -n '__rlock_in doctor' -l strict -d 'exit with 1 also for a warning'

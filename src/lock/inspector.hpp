@@ -49,6 +49,16 @@ struct ClosureCall {
 // changed: by somebody else since the caller looked, or the end of the new closure has come.
 enum class ClosureReply { done, changed };
 
+// ---- queue --first ----
+
+// Moves a waiter to the head of the queue.
+struct MoveCall {
+  LockName name;
+  Owner owner;
+  std::string record;  // of the waiter, with who moved it
+};
+enum class MoveReply { moved, holds, not_found };
+
 // ---- inspect ----
 
 struct InspectCall {
@@ -172,6 +182,11 @@ class LockInspector {
   virtual InFlight<ClosureReply> set_closure(const ClosureCall&) {
     return std::make_unique<ReadyReply<ClosureReply>>(
         Error{ErrorKind::usage, "a lock of this format cannot be closed"});
+  }
+  // A usage error where the format has no queue, or several servers have one each.
+  virtual InFlight<MoveReply> move_first(const MoveCall&) {
+    return std::make_unique<ReadyReply<MoveReply>>(
+        Error{ErrorKind::usage, "no queue that a single server orders"});
   }
   // Removes marks, so that no member of a quorum that was down brings them back. A usage error
   // where the format keeps none.

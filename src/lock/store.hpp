@@ -139,7 +139,8 @@ struct AcquireCall {
   bool numbered = false;  // asked for slots, be it a single one: a lone holder has slot 1
   std::optional<uint64_t> history_rows{};  // that the history keeps from this run on; else 100
   bool while_closed = false;               // a closure does not keep it from the lock
-  uint64_t replicas = 0;                   // that have to confirm a grant
+  Millis urgent{0};       // its place in the queue is as if it had come so much earlier
+  uint64_t replicas = 0;  // that have to confirm a grant
 };
 
 struct Granted {

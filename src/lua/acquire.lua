@@ -1,23 +1,27 @@
 -- acquire: joins the queue, keeps the position there alive, claims a grant. May be sent again.
--- ARGV: owner, its earlier ticket or 0, limit, ttl, min-hold, responsive 0|1|2, wait|never, max-queue or '', record,
---       over a quorum the number of the attempt, else 0; the user's name, for whom the ACL is asked once an hour;
---       what is done once: a field of ONCE or '', its span, how long ago the owner first asked, after how many failures
---       it gives up or ''; the sixteenth: rows that the history keeps from this run on, else 100; the seventeenth: of one
---       that supersedes others its number or '+', else ''; the eighteenth: over a quorum, of what is done once, up to
---       which token others have forgotten it, else 0; the nineteenth: 1 of one that may pass a closure
+-- ARGV, as names and values:
+--       owner, record, limit, ttl, responsive 0|1|2
+--       ticket: its earlier one; min_hold; at_once=1: it does not wait; max_queue: full with so many waiters
+--       user: the user's name, for whom the ACL is asked once an hour
+--       attempt: over a quorum its number
+--       once: a field of ONCE; span; asked: how long ago the owner first asked; max_failures: after so many it gives up
+--       forgotten: over a quorum, up to which token others have forgotten what is done once
+--       supersede: of one that supersedes others its number, or '+'
+--       rows: how many the history keeps from this run on, else 100
+--       while_closed=1: it may pass a closure; earlier: of an urgent one by how many us it is taken to have come earlier
 -- Returns: granted token slot-or-0 | queued ticket position look-again-or--1 holder slice | busy waiters holder
 --          | superseded record-of-the-newer
 --          | gone kind note | more | done ended took record token | failed times
 --          (look-again: when a lease may end; slice: after which to ask again in any case). With once, granted, queued and
 --          busy end in the token up to which everything was forgotten, or 0
-local owner, given_ticket, limit, ttl, min_hold, responsive, queueing, max_queue, record, attempt, user, once_field,
-      once_span, asked_ago, max_failures, history_rows, supersede, forgotten, while_closed = unpack(ARGV)
-limit, ttl, min_hold = tonumber(limit), tonumber(ttl), tonumber(min_hold)
-local stamp = 2 * (attempt or 0)
-local rows = tonumber(history_rows or '') or RUNS
-local supersedes = (supersede or '') ~= '' and s.supersede_part()
-local what = (once_field or '') ~= '' and s.what_once()
-local may_pass = while_closed == '1'
+local owner, record, responsive = args.owner, args.record, args.responsive
+local limit, ttl, min_hold = tonumber(args.limit), tonumber(args.ttl), tonumber(args.min_hold or 0)
+local given_ticket, max_queue = tonumber(args.ticket or 0), tonumber(args.max_queue or math.huge)
+local stamp = 2 * (args.attempt or 0)
+local rows = tonumber(args.rows or RUNS)
+local supersedes = args.supersede and s.supersede_part()
+local what = args.once and s.what_once()
+local may_pass = args.while_closed
 local has_words = what or supersedes or may_pass
 local reply
 local caller = owner  -- is not woken: it reads the reply
@@ -65,16 +69,16 @@ if newcomer or what then call('LLEN', HISTORY) end
 -- What the ACL denies is found before anything is written, since a denied release would keep the lock, and a denied wake
 -- would go unnoticed.
 if newcomer and redis.acl_check_cmd then
-  local verdict = ' acl:' .. (user or '') .. '='
+  local verdict = ' acl:' .. (args.user or '') .. '='
   local _, at = string.find(s.words, verdict, 1, true)
   local function is_known(until_ms) return now < tonumber(until_ms) and tonumber(until_ms) <= now + HOUR end
-  if not at or not user or not is_known(string.match(s.words, '^%d+', at + 1) or 0) then
+  if not at or not args.user or not is_known(string.match(s.words, '^%d+', at + 1) or 0) then
     local denial = s.denied(verdict, is_known)
     if denial then return redis.error_reply(denial) end
   end
 end
 if held and (s.unswept or supersedes) or what and s.done_reply() then s.touch() end
-if what and (forgotten or '0') ~= '0' then s.forget_as_others() end
+if what and args.forgotten then s.forget_as_others() end
 -- A waiter that asks before it was swept is in time.
 if ticket then beat() end
 if s.unswept then
@@ -108,15 +112,15 @@ if not reply and not held then
   if not reply and not ticket then
     local waiters = s.n_queue > 0 and call('ZCARD', QUEUE) or 0
     if waiters > 0 and may_pass and s.closed_until() then waiters = call('ZCOUNT', QUEUE, '-inf', s.int(now_us - AHEAD / 2)) end
-    local full = max_queue ~= '' and waiters >= tonumber(max_queue)
+    local full = waiters >= max_queue
     -- An owner that waited here before only comes back to its place.
-    if full and (stamp == 0 and tonumber(given_ticket) > 0 or s.stamp_of(owner) > 0) then full = false end
+    if full and (stamp == 0 and given_ticket > 0 or s.stamp_of(owner) > 0) then full = false end
     if s.must_retry then
       reply = {'more'}
     elseif waiters == 0 and not blocked and (s.n_holders == 0 or s.fits(limit, may_pass)) then
       if s.lone then s.unfold() end
       grant_until = now + ttl
-    elseif queueing == 'never' or full and not (supersedes and supersedes.replaces()) then
+    elseif args.at_once or full and not (supersedes and supersedes.replaces()) then
       s.note_refusal()
       reply = {'busy', waiters, s.obstacle(may_pass)}
       if what then s.with_forgotten(reply) end
@@ -124,15 +128,18 @@ if not reply and not held then
       if s.lone then s.unfold() end
       -- Over a quorum the client chooses the ticket: the same on all servers, and never one of their tokens. A ticket of a
       -- client whose clock is ahead becomes the time here, or all later waiters would be served before it.
-      local at = tonumber(given_ticket)
+      local at = given_ticket
       local end_kind = ends[1] and s.kind_of(ends[1])
       local taken = supersedes and supersedes.take_over()
       if taken then
         at = at > 0 and math.min(at, taken) or taken
       elseif stamp > 0 then
         at = math.min(at, now_us)
-      elseif at == 0 or end_kind == REQUEUED then
+      elseif end_kind == REQUEUED then
         at = s.issue()
+      elseif at == 0 then
+        at = s.issue()
+        if args.earlier then at = math.max(1, math.min(at, now_us) - args.earlier) end
       elseif end_kind == EXPIRED then
         s.add_tombstone(owner, REQUEUED)
       end
@@ -198,7 +205,7 @@ if held and not reply then
     end
   elseif s.is_numbered(limit) and s.n_holders > 1 then
     -- The line was deleted, and its token with it. Which slot it had, and which the others have, is not known.
-    reply = {'queued', math.max(1, tonumber(given_ticket)), 1, math.max(1, held - now), s.describe(owner, held), SLICE}
+    reply = {'queued', math.max(1, given_ticket), 1, math.max(1, held - now), s.describe(owner, held), SLICE}
     if what then s.with_forgotten(reply) end
   else
     s.n_holders = s.n_holders - 1

@@ -1,9 +1,8 @@
 -- What an acquire may need to know: of the ACL, of owners that have ended, of what is done once, and of what supersedes
 -- others.
-local owner, given_ticket, limit, ttl, min_hold, responsive, queueing, max_queue, record, attempt, user, once_field,
-      once_span, asked_ago, max_failures, history_rows, supersede, forgotten, while_closed = unpack(ARGV)
-limit, ttl, min_hold = tonumber(limit), tonumber(ttl), tonumber(min_hold)
-local stamp = 2 * (attempt or 0)
+local owner, record, number = args.owner, args.record, tonumber(args.supersede)
+local given_ticket = tonumber(args.ticket or 0)
+local stamp = 2 * (args.attempt or 0)
 local what
 
 -- Names the first command that a hold needs and that the ACL denies or the server lacks. Servers before 7.0 cannot check
@@ -19,15 +18,15 @@ function s.denied(verdict, is_known)
       if command[1] ~= 'BLPOP' then return 'ERR this server has no command ' .. command[1] end
     end
   end
-  if (user or '') == '' then return nil end
+  if not args.user then return nil end
   s.words = string.gsub(s.words, ' acl:%S+=(%d+)', function(until_ms) return not is_known(until_ms) and '' or nil end)
   s.words = s.words .. verdict .. now + HOUR
   s.changed = true
 end
 
 function s.what_once()
-  what = {field = once_field, span = tonumber(once_span), asked = math.max(0, now - asked_ago),
-          max = tonumber(max_failures)}
+  what = {field = args.once, span = tonumber(args.span), asked = math.max(0, now - args.asked),
+          max = tonumber(args.max_failures)}
   call('HLEN', ONCE)
   local known = s.once_of(s.read_line(owner))
   if known then what.asked = math.min(what.asked, known.asked) end
@@ -40,8 +39,8 @@ function s.with_forgotten(reply)
 end
 
 function s.words_of_line()
-  return s.once_part().words(what) .. ((supersede or '') ~= '' and ' supersede=' .. supersede or '') ..
-         (while_closed == '1' and ' while_closed=1' or '')
+  return s.once_part().words(what) .. (args.supersede and ' supersede=' .. args.supersede or '') ..
+         (args.while_closed and ' while_closed=1' or '')
 end
 
 function s.ended_reply(ends)
@@ -64,14 +63,13 @@ end
 
 -- Forgets what another server of a quorum has forgotten.
 function s.forget_as_others()
-  local mark, through = s.once_part().read_mark(what.field), s.once_part().agreed(forgotten)
+  local mark, through = s.once_part().read_mark(what.field), s.once_part().agreed(args.forgotten)
   if mark.ended > 0 and mark.token <= through then s.once_part().forget_mark(what, mark, through) end
 end
 
 -- Of the waiters that supersede others only one stays: that with the greatest number; without numbers the last one.
 function s.supersede_part()
   local part = {}
-  local number = tonumber(supersede)
   local function number_of(line) return tonumber(string.match(line.words, ' supersede=(%d+)')) end
 
   local function other_one()
@@ -90,7 +88,7 @@ function s.supersede_part()
     if number and its then
       older = number < its
     else
-      older = tonumber(given_ticket) > 0 and tonumber(given_ticket) < tonumber(s.queue_ticket(other))
+      older = given_ticket > 0 and given_ticket < tonumber(s.queue_ticket(other))
     end
     return older and {'superseded', line.record} or nil
   end

@@ -1,12 +1,11 @@
 -- A release that does more than end the only entry of a hold.
-local owner, entry, how, note, attempt, ticket, once_field, once_span, asked_ago, given_token,
-      outcome, run_record, waited = unpack(ARGV)
+local owner, entry, how, note, outcome = args.owner, args.entry, args.how, args.note, args.outcome
 local unused = how == 'unused'
 if how == 'by_id' or unused then how = 'released' end
 local kind = how == 'released' and WAS_RELEASED or how == 'removed' and REMOVED or CANCELLED
-local stamp = 2 * (tonumber(attempt or '') or 0) + 1  -- of an attempt that is cancelled
-local what = how == 'released' and entry == '0' and not unused and (once_field or '') ~= '' and
-             {field = once_field, span = tonumber(once_span), asked = math.max(0, now - asked_ago), max = 0}
+local stamp = 2 * (args.attempt or 0) + 1  -- of an attempt that is cancelled
+local what = how == 'released' and entry == '0' and not unused and args.once and
+             {field = args.once, span = tonumber(args.span), asked = math.max(0, now - args.asked), max = 0}
 
 -- The entries that go on without this one; nil where there are none.
 function s.other_entries(line)
@@ -37,14 +36,14 @@ end
 -- when its token was issued, and had first asked before that by the time that it waited.
 function s.note_outcome(line)
   if not what then return '' end
-  local known, number = s.once_of(line), tonumber(given_token)
+  local known, number = s.once_of(line), tonumber(args.token)
   if number == 0 and line then number = tonumber(line.token) end
   local issued = math.floor(number / 1000)
   local in_time = line and line.since <= issued
   local since = in_time and line.since or math.min(issued, now)
-  what.asked = math.max(0, math.min(what.asked, known and known.asked or since, in_time and since or since - (waited or 0)))
+  what.asked = math.max(0, math.min(what.asked, known and known.asked or since, in_time and since or since - (args.waited or 0)))
   if outcome == 'succeeded' then
-    local mark = s.once_part().mark_done(what, number, since, run_record)
+    local mark = s.once_part().mark_done(what, number, since, args.record)
     if mark == 'no_room' then s.add_tombstone(owner .. ':no_room', WAS_RELEASED) end
     return mark
   end
@@ -56,7 +55,7 @@ end
 function s.mark_before()
   if not what or outcome ~= 'succeeded' then return '' end
   local mark = s.once_part().read_mark(what.field)
-  if mark.ended == 0 or mark.token ~= tonumber(given_token) then return '' end
+  if mark.ended == 0 or mark.token ~= tonumber(args.token) then return '' end
   return s.tombstone(owner .. ':no_room') and 'no_room' or 'marked'
 end
 
@@ -66,11 +65,11 @@ end
 function s.note_late_success(end_kind)
   if end_kind == WAS_RELEASED then return s.mark_before() end
   if not what or outcome ~= 'succeeded' then return '' end
-  local number = tonumber(given_token)
+  local number = tonumber(args.token)
   local why, other = s.loss_reason(owner, entry, number, 1, math.huge, end_kind), s.some_holder()
   if why and not (why == 'full' and (not other or other[4] <= number)) then return '' end
   local counted = s.tombstone(owner .. ':counted') and ' counted=1' or ''
-  s.note_run(owner, {token = s.int(number), since = math.min(now, math.floor(number / 1000)), record = run_record,
+  s.note_run(owner, {token = s.int(number), since = math.min(now, math.floor(number / 1000)), record = args.record,
                      words = counted}, how, note)
   return s.note_outcome(nil)
 end
@@ -92,12 +91,12 @@ end
 -- With a ticket the owner keeps its position in the queue, or gets it back.
 function s.cancel_attempt(line, held_now, queued)
   s.note_stamp(owner, stamp)
-  if ticket == '0' or not line then
+  if not args.ticket or not line then
     s.remove_waiter(owner)
     s.add_tombstone(owner, EXPIRED)
   elseif held_now then
     s.n_queue, s.latest_beat, s.queue_is_new = s.n_queue + 1, now + HEARTBEAT, true
-    call('ZADD', QUEUE, s.int(math.min(ticket, now_us)), owner)
+    call('ZADD', QUEUE, s.int(math.min(args.ticket, now_us)), owner)
     call('ZADD', ALIVE, now + HEARTBEAT, owner)
     line.state = 'waiting'
     call('HSET', WHO, '+' .. owner, s.line_text(line))

@@ -1,10 +1,11 @@
 -- release, cancel: ends an owner, whatever it has: a lease, a grant, a position in the queue, nothing. Always leaves a
 -- tombstone, so that a late acquire cannot make the owner a holder again. A repeat succeeds.
--- ARGV: owner, entry, released|unused|by_id|cancelled|timed_out|removed|yielded, note (with removed) or the result of
---       the run (with the first three: one word, `exit:7`, `signal:9`, or `-`); with yielded: attempt, ticket or 0.
---       With released, of what is done once: two empty ones, then a field of ONCE, its span, how long ago the owner first
---       asked, its token, succeeded|failed (`-`: a failure that is not counted), its record,
---       how long it had waited for the lock
+-- ARGV, as names and values:
+--       owner, entry, how: released|unused|by_id|cancelled|timed_out|removed|yielded
+--       note: who removed it and why, or the result of the run in one word, `exit:7`, `signal:9`, or `-`
+--       attempt, and ticket, to keep its position: with yielded
+--       Of what is done once: once, a field of ONCE; span; asked: how long ago the owner first asked; token; outcome:
+--       succeeded|failed (`-`: a failure that is not counted); record; waited: how long it had waited for the lock
 -- unused: like released, but nothing ran under the lock, so that there is no cool-down. by_id: like released, by
 -- somebody who knows the owner's id; refused for a live run, since the next holder would start beside it.
 -- yielded: an attempt over a quorum got no majority; what it took here is cancelled, and the owner may come back.
@@ -12,18 +13,16 @@
 --          | runs holder (by_id only, nothing done)
 --          | absent kind-before note mark   (kind: see KINDS, or unknown)
 --          (mark: `marked` as done; `no_room`: marked, and the least recently used key is forgotten)
-local owner, entry, how, note, attempt, ticket, once_field, once_span, asked_ago, given_token,
-      outcome, run_record, waited = unpack(ARGV)
+local owner, entry, how, note = args.owner, args.entry, args.how, args.note
 local by_id, unused, caller, reply = how == 'by_id', how == 'unused', nil, nil
 if by_id or unused then how = 'released' end
 local kind = how == 'released' and WAS_RELEASED or how == 'removed' and REMOVED or CANCELLED
-local does_once = (once_field or '') ~= ''
 local held = first_holder == owner and first_end or
              s.n_holders > 1 and tonumber(call('ZSCORE', HOLDERS, owner) or nil) or 0
 local queued = held <= now and s.n_queue > 0 and call('ZSCORE', QUEUE, owner)
 local line = held > now and (lone or s.read_line(owner))
 call('LLEN', HISTORY)
-if does_once then call('HLEN', ONCE) end
+if args.once then call('HLEN', ONCE) end
 -- An owner whose hold is folded has no tombstone that is stronger or later.
 local before = call('ZSCORE', RELEASED, lone and '' or owner)
 
@@ -39,7 +38,7 @@ if kind == REMOVED and not queued then
 end
 local stamp = 0
 if how == 'yielded' then
-  stamp = 2 * attempt + 1
+  stamp = 2 * args.attempt + 1
   if stamp <= s.stamp_of(owner) then return {'absent', 'unknown', ''} end
   line = s.read_line(owner)
 end
@@ -70,7 +69,7 @@ elseif held > now then
     end
     if s.several then call('HDEL', WHO, owner, '+' .. owner, '@' .. owner) end
     s.add_tombstone(owner, forced and FORCED or kind, nil, before)
-    reply = forced and {'absent', 'forced', s.note_of(owner)} or {'freed', does_once and s.note_outcome(line) or ''}
+    reply = forced and {'absent', 'forced', s.note_of(owner)} or {'freed', args.once and s.note_outcome(line) or ''}
   end
 else
   if queued then reply = s.leave_queue() else s.touch() end

@@ -1,18 +1,17 @@
 -- renew: extends a lease, enters a held lock, and restores a lease that the server's data lost. Over a quorum it writes
 -- the token of the majority back, which makes the grant count here; a later renewal does so where that was missed.
--- ARGV: owner, entry, token or 0 (never restored), limit, ttl, min-hold, responsive 0|1|2, record,
---       number of the attempt to write back over a quorum, or 0; 1 to store the record anew, else 0;
---       over a quorum: by how many ms the clock that issued the token may be ahead of this one, else 0;
---       the slot as granted, or 0; of what is done once: a field of ONCE or '', its span, after how many failures it
---       gives up or ''; rows that the history keeps, or ''; of one that supersedes others its number or '+', or ''. A
---       lease that is restored has all of them again
+-- ARGV, as names and values:
+--       owner, entry, limit, ttl, responsive 0|1|2, record
+--       token: without it the lease is never restored; min_hold; store_record=1: the record is stored anew
+--       attempt: over a quorum the number of the one that is written back; ahead: by how many ms the clock that issued
+--       the token may be ahead of this one
+--       Of a lease that is restored: slot; once: a field of ONCE; span; max_failures; rows of the history; supersede
 -- Returns: extended | put_back | upgrade
 --          | lost (deleted|taken|full|expired|unissued|released|cancelled|removed|forced) note holder untouched 0|1
 --          (put_back: restored; untouched: nobody was granted the lock since it was granted with this token)
-local owner, entry, token, limit, ttl, min_hold, responsive, record, attempt, record_changed, ahead, slot, once_field,
-      once_span, max_failures, keep_rows, supersede = unpack(ARGV)
-token, limit, ttl = tonumber(token), tonumber(limit), tonumber(ttl)
-local stamp = 2 * (attempt or 0)
+local owner, entry, token, responsive, record = args.owner, args.entry, tonumber(args.token or 0), args.responsive, args.record
+local limit, ttl, min_hold = tonumber(args.limit), tonumber(args.ttl), tonumber(args.min_hold or 0)
+local stamp, record_changed = 2 * (args.attempt or 0), args.store_record
 local caller, reply, admits = owner, nil, s.unswept
 if s.several then
   call('ZCARD', RELEASED)
@@ -23,8 +22,8 @@ local held = first_holder == owner and first_end or
 local newest = lone and held > 0 and lone.stamp or stamp > 0 and s.stamp_of(owner) or 0
 if stamp > 0 and stamp < newest then return s.lost('released') end
 -- No token greater than this was ever issued. None is put back either, because later tokens would be smaller.
-local greatest = math.max(meta.last, now_us + 1000 * (ahead or 0))
-if held <= now or s.unswept or entry ~= '0' or record_changed == '1' or min_hold ~= '0' then
+local greatest = math.max(meta.last, now_us + 1000 * (args.ahead or 0))
+if held <= now or s.unswept or entry ~= '0' or record_changed or min_hold > 0 then
   s.touch()
 end
 
@@ -38,7 +37,7 @@ if held > now then
   else
     if line.token == '0' and entry == '0' and token > 0 and token <= greatest then
       local entries = line.entries
-      line, record_changed = s.line_again(), '1'
+      line, record_changed = s.line_again(), true
       line.entries = entries
       admits = true  -- its slot is known again
       call('ZADD', LIMITS, limit, owner)
@@ -61,13 +60,13 @@ if held > now then
       end
       line.state = 'held'
       if entry == '0' then line.ttl = ttl end
-      if min_hold ~= '0' and tonumber(min_hold) > line.min_hold then s.prolong_min_hold(line) end
+      if min_hold > line.min_hold then s.prolong_min_hold(line) end
       -- A nested run, which does not know these words, has put the lease back.
-      if entry == '0' and ((once_field or '') ~= '' or (supersede or '') ~= '') and not s.once_of(line) and
+      if entry == '0' and (args.once or args.supersede) and not s.once_of(line) and
          not s.line_word(line, 'supersede') then
         line.words = line.words .. s.words_again(line.since)
       end
-      if record_changed == '1' then
+      if record_changed then
         line.record = record
         if not s.lone then call('HSET', WHO, owner, record) end
       end

@@ -1,22 +1,20 @@
 -- A renewal that does more than extend a hold.
-local owner, entry, token, limit, ttl, min_hold, responsive, record, attempt, record_changed, ahead, slot, once_field,
-      once_span, max_failures, keep_rows, supersede = unpack(ARGV)
-token, limit, ttl, min_hold = tonumber(token), tonumber(limit), tonumber(ttl), tonumber(min_hold)
-slot = tonumber(slot or 0)
-local stamp = 2 * (attempt or 0)
+local owner, entry, token, limit, ttl = args.owner, args.entry, tonumber(args.token or 0), tonumber(args.limit), tonumber(args.ttl)
+local min_hold, record, slot = tonumber(args.min_hold or 0), args.record, tonumber(args.slot or 0)
+local stamp = 2 * (args.attempt or 0)
 
 -- The words of its line, where they were lost with the line.
 function s.words_again(since)
-  local what = (once_field or '') ~= '' and
-               {field = once_field, span = tonumber(once_span), asked = since, max = tonumber(max_failures)}
-  return s.once_part().words(what) .. ((supersede or '') ~= '' and ' supersede=' .. supersede or '')
+  local what = args.once and
+               {field = args.once, span = tonumber(args.span), asked = since, max = tonumber(args.max_failures)}
+  return s.once_part().words(what) .. (args.supersede and ' supersede=' .. args.supersede or '')
 end
 
 -- The line of its hold, as this renewal has it.
 function s.line_again()
   local since = math.min(now, math.floor(token / 1000))
   return {state = 'held', limit = limit, token = s.int(token), since = since, ttl = ttl, min_hold = min_hold,
-          responsive = responsive, words = s.with_slot(s.words_again(since), slot), record = record, stamp = stamp}
+          responsive = args.responsive, words = s.with_slot(s.words_again(since), slot), record = record, stamp = stamp}
 end
 
 function s.lost(how, other_holder)
@@ -61,8 +59,8 @@ function s.put_back(greatest)
   s.store_hold(owner, line, ends, stamp, true)
   meta.last = s.int(math.max(meta.last, token))
   if meta.created == '0' then meta.created = s.int(now_us) end
-  if (keep_rows or '') ~= '' then s.note_keep(tonumber(keep_rows)) end
-  if tonumber(supersede or '') then s.once_part().note_number(tonumber(supersede), record) end
+  if args.rows then s.note_keep(tonumber(args.rows)) end
+  if tonumber(args.supersede) then s.once_part().note_number(tonumber(args.supersede), record) end
   s.note_grant(line.token, line)
   return {'put_back'}
 end

@@ -19,6 +19,7 @@ extern const Script inspect;
 extern const Script wake;
 extern const Script forget;
 extern const Script closure;
+extern const Script first;
 
 // Tries the commands of the native scripts; returns those that failed.
 extern const Script probe;

@@ -155,7 +155,7 @@ Result<std::unique_ptr<Guard>> Guard::fork(const RunContext& context, Child& chi
   util::Fd signals(signalfd(-1, &read, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!signals) return cannot_start_guard("signalfd", errno);
   // Signals are blocked from birth: a ^Z must not stop the guard before it has left our group.
-  SignalBlock all;
+  util::SignalBlock all;
   const uid_t user = geteuid();
   const gid_t group = getegid();
   const Contained forked = contain ? fork_contained() : Contained{_Fork(), false};
@@ -181,7 +181,7 @@ Status try_to_contain() {
   }
   util::Fd line(ends[0]);
   util::Fd theirs(ends[1]);
-  SignalBlock all;
+  util::SignalBlock all;
   const uid_t user = geteuid();
   const gid_t group = getegid();
   const Contained forked = fork_contained();

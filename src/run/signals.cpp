@@ -113,19 +113,6 @@ void Signals::restore_in_child() const noexcept {
   sigprocmask(SIG_SETMASK, &inherited_mask_, nullptr);
 }
 
-SignalBlock::SignalBlock() noexcept {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before_);
-}
-
-SignalBlock::SignalBlock(int signal) noexcept {
-  sigset_t only;
-  sigemptyset(&only);
-  sigaddset(&only, signal);
-  pthread_sigmask(SIG_BLOCK, &only, &before_);
-}
-
 bool reached_the_group(const signalfd_siginfo& info) {
   if (info.ssi_code != SI_KERNEL) return false;
   switch (info.ssi_signo) {

@@ -49,20 +49,6 @@ class Signals {
   struct sigaction inherited_xfsz_ {};
 };
 
-// Blocks signals in this thread for as long as it lives.
-class SignalBlock {
- public:
-  // Blocks every signal: a child forked under it is not stopped or ended before it is ready.
-  SignalBlock() noexcept;
-  explicit SignalBlock(int signal) noexcept;
-  SignalBlock(const SignalBlock&) = delete;
-  SignalBlock& operator=(const SignalBlock&) = delete;
-  ~SignalBlock() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_{};
-};
-
 // Whether a signal was sent to the whole foreground group: the terminal's driver sends to all of
 // it, only a hangup to the session's leader alone. Other signals of the kernel, as of alarm(2) and
 // of limits, are for one process.

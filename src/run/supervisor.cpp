@@ -74,7 +74,7 @@ Status Supervisor::start_guard(std::unique_ptr<Guard> early) {
 }
 
 Result<CommandResult> Supervisor::run(std::unique_ptr<Guard> early) {
-  std::optional<SignalBlock> held;  // so that a ^Z can be announced before it stops us
+  std::optional<util::SignalBlock> held;  // so that a ^Z can be announced before it stops us
   if (terminal_.stop_fd() >= 0) held.emplace(SIGTSTP);
   TRY_STATUS(start_guard(std::move(early)));
   util::close_inherited_descriptors();  // the guard has them for the command

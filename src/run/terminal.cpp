@@ -57,7 +57,7 @@ bool Terminal::ours() const {
 }
 
 void Terminal::give_to(pid_t group) const {
-  SignalBlock no_stop(SIGTTOU);  // changing a terminal from the background would stop us
+  util::SignalBlock no_stop(SIGTTOU);  // changing a terminal from the background would stop us
   tcsetpgrp(fd_.get(), group);
 }
 
@@ -105,7 +105,7 @@ void Terminal::restore_after(pid_t command_group) {
   // The kernel's structure has no padding, and both were zeroed before it filled them.
   // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
   if (std::memcmp(&now, &*before_, sizeof now) == 0) return;
-  SignalBlock no_stop(SIGTTOU);
+  util::SignalBlock no_stop(SIGTTOU);
   tcsetattr(fd_.get(), TCSANOW, &*before_);  // output that a ^S holds back would be waited for
 }
 

@@ -352,4 +352,17 @@ int start_detached(void* (*body)(void*), void* argument) {
   return error;
 }
 
+SignalBlock::SignalBlock() noexcept {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before_);
+}
+
+SignalBlock::SignalBlock(int signal) noexcept {
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  pthread_sigmask(SIG_BLOCK, &only, &before_);
+}
+
 }  // namespace rlock::util

@@ -197,4 +197,18 @@ char* write_number(char* at, unsigned number) noexcept;
 // Returns an errno, 0 for none.
 int start_detached(void* (*body)(void*), void* argument);
 
+// Blocks signals in this thread for as long as it lives.
+class SignalBlock {
+ public:
+  // Blocks every signal: a child forked under it is not stopped or ended before it is ready.
+  SignalBlock() noexcept;
+  explicit SignalBlock(int signal) noexcept;
+  SignalBlock(const SignalBlock&) = delete;
+  SignalBlock& operator=(const SignalBlock&) = delete;
+  ~SignalBlock() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
 }  // namespace rlock::util

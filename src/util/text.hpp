@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rlock::util {
 
@@ -26,14 +27,23 @@ std::string printable(std::string_view text);
 // ASCII letters in lower case, all other bytes as they are.
 std::string lower_case(std::string_view text);
 
-// At most `width` characters of text, the last one an ellipsis where something was cut.
+// How many columns of a terminal the text takes: East Asian characters take two, combining ones
+// none.
+size_t display_width(std::string_view text);
+
+// At most `width` columns of text; where something was cut, the last one is an ellipsis.
 std::string shortened(std::string_view text, size_t width);
+
+// Filled up with blanks to exactly `width` columns, or shortened.
+std::string padded(std::string_view text, size_t width);
+
+// Lines of at most `width` columns, cut at blanks where there are any; at least one.
+std::vector<std::string> wrapped(std::string_view text, size_t width);
+
+std::string joined(const std::vector<std::string>& texts, std::string_view between);
 
 // Whether all of `text` fits a pattern in which `*` stands for anything and `?` for one character.
 bool matches(std::string_view pattern, std::string_view text);
-
-// Characters (code points), not bytes.
-size_t character_count(std::string_view text);
 
 // The integer that all of `text` is: digits, after a `-` where T is signed; nothing else. nullopt
 // also where T has no room for it.
@@ -49,6 +59,13 @@ std::optional<T> parse_number(std::string_view text, int base = 10) {
 // The digits at the front of a text: `7` of `7.2.4`, `20` of `20-rc1`.
 constexpr std::string_view leading_digits(std::string_view text) {
   return text.substr(0, text.find_first_not_of("0123456789"));
+}
+
+// The word of an enumerator: `words` has one for each, up to `Last`, in their order.
+template <auto Last, size_t N>
+constexpr std::string_view to_string(decltype(Last) value, const std::string_view (&words)[N]) {
+  static_assert(N == static_cast<size_t>(Last) + 1);
+  return words[static_cast<size_t>(value)];
 }
 
 // Percent-encoding: a byte is written as `%` and two hexadecimal digits.

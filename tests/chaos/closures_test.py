@@ -16,13 +16,16 @@ import threading
 import time
 import unittest
 
+from history import read_events
+from hosts import DIES_WITH_US, Here, environment
+from quorum import ALWAYS
+from redis_node import Node
+
 HOSTS = 20
 RUNS = int(os.environ.get("CLOSURE_RUNS", "200"))
 OPERATORS = 3
 LONGEST = 2.0  # s, of a closure
 SEED = int(os.environ.get("CLOSURE_SEED", "0")) or random.SystemRandom().randrange(10**9)
-DIES_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
-KEEPS = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""]
 
 
 def ms(text):
@@ -66,31 +69,6 @@ def delays(runs, closings):
     return found
 
 
-class Servers:
-    def __init__(self, folder, count):
-        self.processes, sockets = [], []
-        for number in range(count):
-            place = os.path.join(folder, str(number))
-            os.mkdir(place)
-            sockets.append(f"{place}/s")
-            words = ["redis-server", "--port", "0", "--unixsocket", sockets[-1], "--dir", place, *KEEPS]
-            self.processes.append(subprocess.Popen(DIES_WITH_US + words, stdout=subprocess.DEVNULL))
-        for process, socket in zip(self.processes, sockets):
-            while not os.path.exists(socket):
-                if process.poll() is not None:
-                    raise RuntimeError("redis-server did not come up")
-                time.sleep(0.01)
-        self.url = " ".join(f"unix://{socket}" for socket in sockets)
-
-    def kill(self, process):
-        process.kill()
-        process.wait()
-
-    def close(self):
-        for process in self.processes:
-            self.kill(process)
-
-
 class Campaign(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="rlock-closures-")
@@ -132,19 +110,21 @@ class Campaign(unittest.TestCase):
                 self.failed.append((number, done.returncode, done.stderr))
 
     def asked(self, run):
-        events = {}
-        with open(os.path.join(self.folder, f"events-{run}"), encoding="ascii") as file:
-            for line in file:
-                event = json.loads(line)
-                events.setdefault(event["event"], event)
+        events = {event["event"]: event for event in reversed(read_events(self.folder, run))}  # the first of each kind
         first = events["acquired"]
         began = first["t_ns"] - first["waited_ms"] * 1_000_000 - 1_000_000
         return {"run": run, "began": began, "queued": events["enqueued"]["t_ns"] if "enqueued" in events else None,
                 "token": first["token"], "passes": " passes " in first["command"]}
 
-    def campaign(self, servers):
-        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("RLOCK")}
-        self.environment |= {"RLOCK_URL": servers.url, "RLOCK_CONFIG": "/dev/null"}
+    def servers(self, count):
+        nodes = [Node(Here(), os.path.join(self.folder, str(number)), 0, ALWAYS) for number in range(count)]
+        for node in nodes:
+            self.addCleanup(node.kill)
+            node.serve()
+        self.environment = environment(" ".join(f"unix://{node.socket}" for node in nodes))
+        return nodes
+
+    def campaign(self):
         operators = [threading.Thread(target=self.operator, args=(number,)) for number in range(OPERATORS)]
         hosts = [threading.Thread(target=self.host, args=(number,)) for number in range(HOSTS)]
         for thread in operators + hosts:
@@ -165,19 +145,16 @@ class Campaign(unittest.TestCase):
 
     def test_one_server(self):
         self.may_pass = True
-        servers = Servers(self.folder, 1)
-        self.addCleanup(servers.close)
-        self.campaign(servers)
+        self.servers(1)
+        self.campaign()
         asked = [run for run in map(self.asked, range(RUNS)) if not run["passes"]]
         self.assertEqual([], overtaken(asked)[:3])
 
     def test_five_servers_two_of_which_are_down(self):
         self.may_pass = False
-        servers = Servers(self.folder, 5)
-        self.addCleanup(servers.close)
-        for process in servers.processes[3:]:
-            servers.kill(process)
-        self.campaign(servers)
+        for node in self.servers(5)[3:]:
+            node.kill()
+        self.campaign()
 
 
 class Checks(unittest.TestCase):

@@ -33,7 +33,7 @@ class Case(unittest.TestCase):
 
     def crontabs(self, options, job=JOB, most=40):
         tabs = Crontabs(self.folder, options, job, most)
-        self.addCleanup(tabs.close)
+        self.addCleanup(tabs.server.kill)
         return tabs
 
     def say(self, text):
@@ -158,7 +158,7 @@ class LongJob(Case):
         after = sum(run.ended > last for run in worked)
         self.assertLessEqual(after, 2)
         self.assertLess(len(worked), self.TICKS)
-        self.say(f"{self.TICKS} ticks of {HOSTS} hosts, {len(worked)} runs; at most {max(n for _, n in tabs.crowd)} at a "
+        self.say(f"{self.TICKS} ticks of {HOSTS} hosts, {len(worked)} runs; at most {tabs.crowd} at a "
                  f"time; {after} runs ended after the last tick")
 
 

@@ -95,11 +95,18 @@ class History:
 
 
 def read_lines(path):
-    """Whole lines only: the last one may be in the making."""
+    """Whole lines only: the last one may be in the making. None where there is no such file."""
+    if not os.path.exists(path):
+        return
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:
             if line.endswith("\n"):
                 yield line
+
+
+def read_events(folder, number):
+    """What that rlock wrote with --event-log."""
+    return [json.loads(line) for line in read_lines(os.path.join(folder, f"events-{number}"))]
 
 
 def read_holds(folder):
@@ -143,12 +150,8 @@ def read_runs(folder):
             else:
                 runs[number].faults.append(note)
     for run in runs.values():
-        path = os.path.join(folder, f"events-{run.number}")
-        if os.path.exists(path):
-            run.events = [json.loads(line) for line in read_lines(path)]
-        path = os.path.join(folder, f"stderr-{run.number}")
-        if os.path.exists(path):
-            run.errors = "".join(read_lines(path))
+        run.events = read_events(folder, run.number)
+        run.errors = "".join(read_lines(os.path.join(folder, f"stderr-{run.number}")))
     return sorted(runs.values(), key=lambda run: run.began)
 
 

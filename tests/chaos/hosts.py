@@ -32,6 +32,12 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def environment(url, config="/dev/null"):
+    """For an rlock that uses these servers, whatever the tests themselves run under."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("RLOCK")}
+    return ours | {"RLOCK_URL": url, "RLOCK_CONFIG": config}
+
+
 class Host:
     """One host: the agent that runs rlock there, spoken to in lines of JSON."""
 
@@ -54,24 +60,29 @@ class Host:
         self.process.wait()
 
 
-class Loopback:
-    """Without namespaces: no faults between hosts and server but those of the proxy."""
+class Here:
+    """Where servers run that need no hosts."""
 
     address = "127.0.0.1"
+
+    def inside(self):
+        """What is put before a server's command line."""
+        return DIES_WITH_US
+
+    def port(self, _):
+        return free_port()
+
+
+class Loopback(Here):
+    """Without namespaces: no faults between hosts and server but those of the proxy."""
 
     def __init__(self, count, why):
         print(f"hosts share this machine's network: {why}; no link faults")
         self.hosts = [Host(number, []) for number in range(count)]
 
-    def inside(self):
-        return DIES_WITH_US
-
     def crowded(self, _):
         """They would slow down everything on this machine."""
         return False
-
-    def port(self, _):
-        return free_port()
 
     def faults(self):
         return {}
@@ -114,7 +125,6 @@ class Namespaces:
         return f"10.77.0.{number + 10}"
 
     def inside(self):
-        """What is put before a server's command line."""
         return DIES_WITH_US + ["nsenter", "--net", "--target", str(self.net.pid)]
 
     def crowded(self, host):

@@ -23,15 +23,15 @@ class Book:
         self.tokens = {}  # owner -> its newest
         self.removed = {}  # holders removed in this script, without a tombstone yet -> lease end
         self.free_since = None  # ms, while there is no holder
+        self.undue = {}  # holders that the script before removed without a tombstone -> ms that were left
         self.ms = 0
 
     def turn_to(self, ms):
-        """The next script; what the last one removed without a tombstone."""
-        if ms == self.ms:
-            return {}
-        undue = {owner: end - self.ms for owner, end in self.removed.items() if end > self.ms}
-        self.ms, self.left, self.removed = ms, {}, {}
-        return undue
+        """The next script."""
+        ended = ms != self.ms
+        self.undue = {owner: end - self.ms for owner, end in self.removed.items() if end > self.ms} if ended else {}
+        if ended:
+            self.ms, self.left, self.removed = ms, {}, {}
 
     def waits(self, entry):
         """Of a holder that is new: its ticket and when it came, None where it did not wait."""
@@ -85,6 +85,15 @@ def scripts(history):
             yield lock, entries, Book()
 
 
+def replay(history):
+    """Each entry, with what the server had before it."""
+    for lock, entries, book in scripts(history):
+        for entry in entries:
+            book.turn_to(entry.ms)
+            yield lock, entry, book
+            book.apply(entry)
+
+
 def check_o(history):
     """An owner that was released, cancelled, removed or forced out never holds the lock again, for as long as the
     server's data can know. With the tombstones gone an operator's note keeps it from being put back; it may come anew
@@ -112,35 +121,26 @@ def brought_back(lock, owner):
 
 def check_undue(history):
     """A lease is removed before its end only with a tombstone, which its owner or an operator leaves."""
-    for lock, entries, book in scripts(history):
-        for entry in entries:
-            for owner, left in book.turn_to(entry.ms).items():
-                yield Violation("O", 0, f"{lock}: {owner} lost its lease {left} ms early, without a release or an operator")
-            book.apply(entry)
+    for lock, _, book in replay(history):
+        for owner, left in book.undue.items():
+            yield Violation("O", 0, f"{lock}: {owner} lost its lease {left} ms early, without a release or an operator")
 
 
 def check_q(history):
-    for lock, entries, book in scripts(history):
-        for entry in entries:
-            book.turn_to(entry.ms)
-            if entry.what == "hold" and entry.owner not in book.known:
-                place = book.waits(entry)
-                passed = [o for o, (ticket, _) in book.queue.items() if place is None or ticket < place[0]]
-                if passed:
-                    yield Violation("Q", 0, f"{lock}: {entry.owner} was served before {len(passed)} who came earlier")
-            book.apply(entry)
+    for lock, entry, book in replay(history):
+        if entry.what == "hold" and entry.owner not in book.known:
+            place = book.waits(entry)
+            passed = [o for o, (ticket, _) in book.queue.items() if place is None or ticket < place[0]]
+            if passed:
+                yield Violation("Q", 0, f"{lock}: {entry.owner} was served before {len(passed)} who came earlier")
 
 
 def check_l(history):
     """A lock that is free is granted to a waiter within a second."""
     excuses = Excuses(history)
-    for lock, entries, book in scripts(history):
-        for entry in entries:
-            book.turn_to(entry.ms)
-            place = book.waits(entry)
-            if entry.what == "hold" and place and not book.holders and book.free_since:
-                since = max(book.free_since, place[1])
-                late = entry.ms - since - excuses.between(since, entry.ms)
-                if late > LATE_MS:
-                    yield Violation("L", 0, f"{lock}: free for {entry.ms - since} ms while {entry.owner} waited")
-            book.apply(entry)
+    for lock, entry, book in replay(history):
+        place = book.waits(entry)
+        if entry.what == "hold" and place and not book.holders and book.free_since:
+            since = max(book.free_since, place[1])
+            if entry.ms - since - excuses.between(since, entry.ms) > LATE_MS:
+                yield Violation("L", 0, f"{lock}: free for {entry.ms - since} ms while {entry.owner} waited")

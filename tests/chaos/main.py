@@ -56,6 +56,7 @@ def arguments():
     parser.add_argument("--locks", type=int, help="else the mode's own")
     parser.add_argument("--ttl", type=float, action="append",
                         help="seconds; without it drawn from 1, 1.5 and 2, or more on a slow machine")
+    parser.add_argument("--replicas", type=int, help="that confirm each grant; else the mode's own number")
     parser.add_argument("--hold", type=float, nargs=2, metavar=("LOW", "HIGH"), help="in ttls; mostly short without it")
     parser.add_argument("--every", type=float, default=0.5, help="mean seconds between two faults")
     parser.add_argument("--at-least", type=int, default=1,
@@ -91,8 +92,8 @@ class Campaign:
         self.options, self.folder = options, folder
         self.seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**9)
         self.chance = random.Random(self.seed)
-        self.names, self.checks = nemesis.MODES[options.mode]
-        self.names = options.fault or self.names
+        self.mode = nemesis.MODES[options.mode]
+        self.names, self.checks = options.fault or self.mode.faults, self.mode.checks
         self.pacemaker = Pacemaker()
         self.freezer = None
         self.left = []
@@ -113,12 +114,12 @@ class Campaign:
             except OSError as error:
                 print(f"no host can be frozen: {error}")
         library = os.environ["CLOCK_LIBRARY"] if needs_clock else None
-        kind = self.options.topology or nemesis.TOPOLOGIES.get(self.options.mode, "single")
+        kind = self.options.topology or self.mode.topology
         self.servers = topology.make(kind, self.hosts, self.folder, library)
         end.callback(self.servers.stop)
         self.servers.start()
-        locks = [f"lock{number}" for number in range(self.options.locks or nemesis.LOCKS.get(self.options.mode, 4))]
-        operator = {**os.environ, "RLOCK_URL": self.servers.operator_url(), "RLOCK_CONFIG": "/dev/null"}
+        locks = [f"lock{number}" for number in range(self.options.locks or self.mode.locks)]
+        operator = host_kinds.environment(self.servers.operator_url())
         self.slow = 1.0 if self.options.ttl else self.slowness(operator)
         settings = {"locks": locks, "rlock": os.environ["RLOCK"], "operator": operator, "slow": self.slow}
         self.nemesis = nemesis.Nemesis(self.chance, self.hosts, self.servers, self.freezer, settings)
@@ -141,12 +142,20 @@ class Campaign:
     def orders(self, host, locks):
         """What an agent has to know."""
         return {"host": host.number, "folder": self.folder, "locks": locks, "rlock": os.environ["RLOCK"],
-                "job": os.environ["CHAOS_JOB"], "url": self.servers.url(host.number), "seed": self.seed,
+                "job": os.environ["CHAOS_JOB"], "url": self.servers.url(host.number), "settings": self.settings(), "seed": self.seed,
                 "ttls": self.options.ttl or [round(ttl * self.slow, 3) for ttl in TTLS],
                 "workers": self.options.workers, "hold": self.options.hold, "slow": self.slow,
-                "workload": nemesis.WORKLOADS.get(self.options.mode, "plain"), "begin": self.begin,
+                "workload": self.mode.workload, "begin": self.begin,
                 "hosts": self.options.hosts,
                 "crowd": self.options.crowd if self.hosts.crowded(host) else 0, "kinds": self.options.kind}
+
+    def settings(self):
+        """The configuration file of the runs."""
+        replicas = self.mode.replicas if self.options.replicas is None else self.options.replicas
+        path = os.path.join(self.folder, "rlock.toml")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"replicas = {replicas}\n" if replicas else "")
+        return path
 
     def possible_faults(self):
         able = [name for name in self.names if not self.nemesis.obstacle(name)]
@@ -268,9 +277,8 @@ class Campaign:
         print("faults:", ", ".join(f"{count} {name}" for name, count in sorted(faults.items())) or "none")
         print("exit codes:", ", ".join(f"{code}: {count}" for code, count in sorted(codes.items())))
         print(f"{long} holds were longer than their ttl")
-        workload = nemesis.WORKLOADS.get(self.options.mode)
-        if workload:
-            print({"once": once_checks, "slots": slot_checks, "newest": newest_checks}[workload].summary(seen))
+        if self.mode.workload != "plain":
+            print({"once": once_checks, "slots": slot_checks, "newest": newest_checks}[self.mode.workload].summary(seen))
 
 
 def main():

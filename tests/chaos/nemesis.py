@@ -24,40 +24,42 @@ ROWS = PROCESSES | LINKS | KEEPING | LOSING | FAILOVER | SLOTS | MAJORITY | OTHE
 ONCE = ["once", "done", "recorded", "marks"]
 NEWEST = ["newest", "superseded", "place", "failures"]
 
-# mode -> its faults, and the checks that must hold. [docs/FAULTS.md, "Chaos runs"]
+HARMLESS = [*PROCESSES, *PROCESSES, *LINKS, *KEEPING, "starved", "operator"]
+ILL = [*PROCESSES, *LINKS, *KEEPING, *KEEPING, "server_emptied", "starved", "operator"]
+LOST = [*LOSING, *LOSING, "operator_now", "rlock_stopped", "clients_killed", "replies_swallow"]
+MOVED = [*PROCESSES, *LINKS, "clients_killed", "operator"]
+ALL = ["M", "F", "stale", "O", "undue", "reported", "K", "ended", "L", "Q", "E", "left"]
+OF_A_QUORUM = ["M", "F", "stale", "grows", "O", "K", "ended", "handed", "left"]
+
+
+@dataclasses.dataclass
+class Mode:
+    faults: list
+    checks: list  # that must hold. [docs/FAULTS.md, "Chaos runs"]
+    topology: str = "single"
+    workload: str = "plain"  # what the runs ask for beside the lock
+    locks: int = 4
+    replicas: int = 0  # that confirm each grant
+
+
 MODES = {
-    "durable": ([*PROCESSES, *PROCESSES, *LINKS, *KEEPING, "starved", "operator"],
-                ["M", "F", "stale", "O", "undue", "reported", "K", "ended", "L", "Q", "E", "left"]),
-    "loss": ([*LOSING, *LOSING, "operator_now", "rlock_stopped", "clients_killed", "replies_swallow"],
-             ["F", "O", "K", "left"]),
-    "clock": (["clock_shifted", "rlock_stopped", "waiter_killed", "clients_killed"], ["F", "O", "kept", "left"]),
-    "frozen": (["host_frozen", "host_frozen", "rlock_stopped", "guard_killed"], ["F", "O", "left"]),
-    "minority": ([*PROCESSES, *LINKS, *KEEPING, *KEEPING, "server_emptied", "starved", "operator"],
-                 ["M", "F", "stale", "grows", "O", "K", "ended", "handed", "left"]),
-    "majority": (["majority_stopped", "majority_killed", *PROCESSES, "replies_delay"],
-                 ["M", "F", "stale", "grows", "O", "K", "ended", "handed", "left"]),
-    "sentinel": ([*FAILOVER, *FAILOVER, *PROCESSES, *LINKS, "clients_killed", "operator"], ["F", "O", "kept", "left"]),
-    "cluster": ([*FAILOVER, *SLOTS, *SLOTS, *PROCESSES, *LINKS, "clients_killed", "operator"],
-                ["F", "O", "kept", "left"]),
-    "once": ([*PROCESSES, *PROCESSES, *LINKS, *KEEPING, "starved", "operator", "forgotten"],
-             ["M", "F", "stale", "O", "undue", "reported", "K", "ended", "L", "Q", "E", *ONCE, "left"]),
-    "once_loss": ([*LOSING, "forgotten", "rlock_stopped", "rlock_killed", "rlock_signalled", "replies_swallow"],
-                  ["F", "O", "K", "once", "left"]),
-    "once_minority": ([*PROCESSES, *LINKS, *KEEPING, *KEEPING, "server_emptied", "starved", "operator", "forgotten"],
-                      ["M", "F", "stale", "grows", "O", "K", "ended", "handed", "once", "done", "recorded", "left"]),
-    "supersede": ([*PROCESSES, *PROCESSES, *LINKS, *KEEPING, "starved", "operator", "forgotten"],
-                  ["M", "F", "stale", "O", "undue", "reported", "K", "ended", "L", "Q", "E", *ONCE, *NEWEST, "left"]),
-    "slots": ([*PROCESSES, *PROCESSES, *LINKS, *KEEPING, "starved", "operator"],
-              ["M", "F", "stale", "O", "undue", "reported", "K", "ended", "L", "Q", "E", "slots", "slot", "left"]),
-    "slots_loss": ([*LOSING, *LOSING, "operator_now", "rlock_stopped", "clients_killed", "replies_swallow"],
-                   ["F", "O", "K", "slot", "left"]),
+    "durable": Mode(HARMLESS, ALL),
+    "loss": Mode(LOST, ["F", "O", "K", "left"]),
+    "clock": Mode(["clock_shifted", "rlock_stopped", "waiter_killed", "clients_killed"], ["F", "O", "kept", "left"]),
+    "frozen": Mode(["host_frozen", "host_frozen", "rlock_stopped", "guard_killed"], ["F", "O", "left"]),
+    "minority": Mode(ILL, OF_A_QUORUM, "quorum5"),
+    "majority": Mode(["majority_stopped", "majority_killed", *PROCESSES, "replies_delay"], OF_A_QUORUM, "quorum5"),
+    "sentinel": Mode([*FAILOVER, *FAILOVER, *MOVED], ["F", "O", "kept", "left"], "sentinel"),
+    "confirmed": Mode(FAILOVER, ["M", "F", "O", "left"], "sentinel", replicas=2),
+    "cluster": Mode([*FAILOVER, *SLOTS, *SLOTS, *MOVED], ["F", "O", "kept", "left"], "cluster"),
+    "once": Mode([*HARMLESS, "forgotten"], [*ALL, *ONCE], workload="once", locks=3),
+    "once_loss": Mode([*LOSING, "forgotten", "rlock_stopped", "rlock_killed", "rlock_signalled", "replies_swallow"],
+                      ["F", "O", "K", "once", "left"], workload="once", locks=3),
+    "once_minority": Mode([*ILL, "forgotten"], [*OF_A_QUORUM, "once", "done", "recorded"], "quorum3", "once", 3),
+    "supersede": Mode([*HARMLESS, "forgotten"], [*ALL, *ONCE, *NEWEST], workload="newest", locks=2),
+    "slots": Mode(HARMLESS, [*ALL, "slots", "slot"], workload="slots", locks=1),
+    "slots_loss": Mode(LOST, ["F", "O", "K", "slot", "left"], workload="slots", locks=1),
 }
-# What the runs ask for beside the lock, and how many locks there are; elsewhere four of the plain kind.
-WORKLOADS = {"once": "once", "once_loss": "once", "once_minority": "once", "slots": "slots", "slots_loss": "slots",
-             "supersede": "newest"}
-LOCKS = {"once": 3, "once_loss": 3, "once_minority": 3, "slots": 1, "slots_loss": 1, "supersede": 2}
-# One server where nothing is said.
-TOPOLOGIES = {"minority": "quorum5", "once_minority": "quorum3", "majority": "quorum5", "sentinel": "sentinel", "cluster": "cluster"}
 LONGEST = 2.5  # s: longer than the longest ttl of a run, on a machine that is quick
 HOGS = 2
 

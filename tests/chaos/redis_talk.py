@@ -17,9 +17,13 @@ def encode(words):
 def start(path, *words):
     """Sends a command; the connection, whose reply nobody waits for."""
     line = socket.socket(socket.AF_UNIX)
-    line.settimeout(10)
-    line.connect(path)
-    line.sendall(encode(words))
+    try:
+        line.settimeout(10)
+        line.connect(path)
+        line.sendall(encode(words))
+    except OSError:
+        line.close()
+        raise
     return line
 
 

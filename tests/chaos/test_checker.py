@@ -7,254 +7,368 @@ import unittest
 import checker
 import history
 import nemesis
+import newest_checks
+import once_checks
 import redis_talk
-from history import Entry, Fault, Hold, Run
+from history import Entry, Fault, Hold
+from workloads import DONE, SUPERSEDED, UNNUMBERED
 
 MS = 10**6  # ns
-PLAN = {"ttl": 1, "wait": [], "lock": "red"}
 
 
-def good():
-    """Two runs: a (token 10) from 100 to 500 ms; b (token 20) waits from 200 and has it from 501 to 900 ms."""
-    def run(number, owner, began, ended, fresh):
-        events = [{"event": "acquired", "t_ns": fresh * MS, "owner": owner},
-                  {"event": "exited", "t_ns": ended * MS, "owner": owner}]
-        return Run(number, began * MS, dict(PLAN), 0, ended * MS, 0, [], events)
-    holds = [Hold("red", "a", 10, 100 * MS, 500 * MS, 0, 0, 0, [(110 * MS, 1)], [(111 * MS, "accepted", 0)]),
-             Hold("red", "b", 20, 505 * MS, 900 * MS, 0, 0, 0, [(510 * MS, 2)], [(511 * MS, "accepted", 10)])]
-    ledger = [Entry(100, "hold", "a", 1100), Entry(100, "token", "a", 10), Entry(200, "queue", "b", 15),
-              Entry(501, "free", "a"), Entry(501, "tombstone", "a", 2), Entry(501, "leave", "b"),
-              Entry(501, "hold", "b", 2501), Entry(501, "token", "b", 20), Entry(502, "hold", "b", 1502),
-              Entry(901, "free", "b"), Entry(901, "tombstone", "b", 2)]
-    runs = [run("0.1", "a", 90, 502, 100), run("0.2", "b", 190, 902, 503)]
-    return history.History(holds, runs, [], [{"red": ledger}], 0)
+def hold(owner, token, start, last, stop=0, **more):
+    return Hold("red", owner, token, start * MS, last * MS, stop, **more)
 
 
-def entry(seen, what, owner):
-    return next(e for e in seen.ledgers[0]["red"] if (e.what, e.owner) == (what, owner))
+def run(number, owner, began, ended, code, events=(), **plan):
+    """EVENTS: (what, ms, more)."""
+    events = [{"event": what, "t_ns": at * MS, "owner": owner, **(more[0] if more else {})} for what, at, *more in events]
+    return history.Run(number, began * MS, {"ttl": 1, "wait": [], "lock": "red", **plan}, 0, ended * MS, code, [], events)
 
 
-class Checker(unittest.TestCase):
-    def setUp(self):
-        self.seen = good()
-        self.a, self.b = self.seen.holds
-        self.ledger = self.seen.ledgers[0]["red"]
+def waited(what, at, ms):
+    return what, at, {"waited_ms": ms}
 
-    def finds(self, invariant, text, *names):
-        found = [v for v in checker.check(self.seen, names or nemesis.MODES["durable"][1]) if v.invariant == invariant]
-        self.assertTrue(any(text in v.text for v in found), [str(v) for v in found])
 
-    def clean(self):
-        self.assertEqual([], [str(v) for v in checker.check(self.seen, checker.CHECKS)])
+def token(what, at, number=None):
+    return what, at, {"token": number}
 
-    def test_a_history_without_fault_passes_every_check(self):
-        self.clean()
 
-    def test_m_the_file_of_the_lock_was_taken(self):
-        self.b.overlaps = 1
-        self.finds("M", "file taken")
+def change(thing, **words):
+    for name, value in words.items():
+        setattr(thing, name, value)
 
-    def test_m_two_commands_at_once(self):
-        self.b.start = 499 * MS
-        self.finds("M", "before a was gone")
 
-    def test_m_two_commands_at_once_with_one_between(self):
-        self.a.last = 2000 * MS
-        self.seen.holds.append(Hold("red", "c", 30, 950 * MS, 990 * MS))
-        self.finds("M", "c began")
+class Scene:
+    """A history, which the rows below change. What is checked in it lies in `seen`."""
 
-    def test_m_an_update_is_lost(self):
-        self.b.bumps = [(510 * MS, 1)]
-        self.finds("M", "an update was lost")
+    def __init__(self, holds, runs, ledger):
+        self.seen = history.History(holds, runs, [], [{"red": ledger}], 0)
+        self.holds, self.runs, self.ledger, self.faults = holds, runs, ledger, self.seen.faults
 
-    def test_f_a_token_is_given_twice(self):
-        self.b.token = 10
-        self.finds("F", "given twice")
+    def entry(self, what, owner):
+        return next(one for one in self.ledger if (one.what, one.owner) == (what, owner))
 
-    def test_f_tokens_fall(self):
-        entry(self.seen, "token", "b").value = 9
-        self.finds("F", "issued after")
+    def fault(self, name, begin, end, **more):
+        self.faults.append(Fault(name, begin * MS, end * MS, **more))
 
-    def test_f_the_resource_takes_a_stale_write(self):
-        self.a.stores.append((520 * MS, "accepted", 20))
-        self.finds("F", "the resource took")
+    def befalls(self, number, fault, at, signal):
+        self.runs[number].faults.append({"fault": fault, "at": at * MS, "seconds": 0, "signal": signal})
 
-    def test_f_a_stale_holder_comes(self):
-        self.a.stores.append((520 * MS, "refused", 20))
-        self.finds("F", "came with token")
+    def comes(self, one_run, one_hold=None):
+        self.runs.append(one_run)
+        self.holds += [one_hold] if one_hold else []
 
-    def test_o_a_released_owner_comes_back(self):
-        self.ledger.append(Entry(950, "hold", "a", 2000))
-        self.finds("O", "brought back")
-
-    def test_o_an_expired_owner_may_come_back(self):
-        entry(self.seen, "tombstone", "b").value = 0
-        self.ledger += [Entry(950, "hold", "b", 1950), Entry(960, "free", "b"), Entry(960, "tombstone", "b", 2)]
-        self.clean_of("O")
+    # ---- in the plain history ----
 
     def forced_out(self, *lost):
         """a is broken by an operator, then `lost` vanishes."""
-        entry(self.seen, "tombstone", "a").value = 7
-        self.ledger += [Entry(940, "gone", part) for part in lost]
+        self.entry("tombstone", "a").value = 7
+        self.ledger.extend(Entry(940, "gone", part) for part in lost)
 
-    def test_o_a_forced_owner_is_put_back_without_the_tombstones(self):
-        self.forced_out("released")
-        self.ledger += [Entry(950, "token", "a", 10), Entry(950, "hold", "a", 2000)]
-        self.finds("O", "a was brought back", "O")
-
-    def test_o_a_forced_owner_is_put_back_and_extended_without_the_tombstones(self):
-        self.forced_out("released")
-        self.ledger += [Entry(950, "token", "a", 10), Entry(950, "hold", "a", 2000), Entry(960, "token", "a", 11)]
-        self.finds("O", "a was brought back", "O")
-
-    def test_o_a_forced_owner_comes_anew_without_the_tombstones(self):
-        self.forced_out("released")
-        self.ledger += [Entry(950, "hold", "a", 2000), Entry(950, "token", "a", 30)]
-        self.clean_of("O")
-
-    def test_o_a_forced_owner_is_put_back_without_the_note(self):
-        self.forced_out("who")
-        self.ledger += [Entry(950, "token", "a", 10), Entry(950, "hold", "a", 2000)]
-        self.finds("O", "a was brought back", "O")
-
-    def test_o_nothing_remembers_that_an_owner_was_forced_out(self):
-        self.forced_out("who", "released")
-        self.ledger += [Entry(950, "token", "a", 10), Entry(950, "hold", "a", 2000)]
-        self.clean_of("O")
-
-    def clean_of(self, *names):
-        self.assertEqual([], [str(v) for v in checker.check(self.seen, names)])
-
-    def test_o_a_lease_is_removed_early(self):
-        self.ledger.remove(entry(self.seen, "tombstone", "a"))
-        self.finds("O", "without a release or an operator")
-
-    def test_o_the_keys_vanish(self):
-        self.ledger.insert(3, Entry(400, "gone", "holders"))
-        self.finds("O", "without a release or an operator")
-
-    def test_o_a_loss_is_reported_in_the_middle_of_the_lease(self):
-        self.seen.runs[0].events.append({"event": "lost", "t_ns": 300 * MS, "owner": "a", "detail": "deleted"})
-        self.finds("O", "in the middle of its lease")
-
-    def test_k_the_command_outlives_its_lease(self):
-        self.b.last = 1510 * MS
-        entry(self.seen, "hold", "b").value = 1502
-        self.finds("K", "longer than its lease")
-
-    def test_k_the_command_outlives_its_release(self):
-        self.a.last = 520 * MS
-        self.finds("K", "after its release")
-
-    def test_k_a_command_without_a_lease(self):
-        self.seen.holds.append(Hold("red", "c", 30, 950 * MS, 990 * MS))
-        self.finds("K", "without ever having had a lease")
-
-    def test_k_by_the_owners_own_account(self):
-        self.b.last = 1600 * MS
-        self.finds("K", "after its last renewal", "kept")
-
-    def test_l_a_free_lock_is_not_granted(self):
-        self.later(1600)
-        self.finds("L", "free for 1600 ms")
+    def back(self, number, first="token"):
+        """a holds the lock again, with that token."""
+        came = [Entry(950, "token", "a", number), Entry(950, "hold", "a", 2000)]
+        self.ledger.extend(came if first == "token" else reversed(came))
 
     def later(self, ms):
         """What comes with and after the hand-over comes so much later."""
-        at = self.ledger.index(entry(self.seen, "leave", "b"))
-        for one in self.ledger[at:]:
+        for one in self.ledger[self.ledger.index(self.entry("leave", "b")):]:
             one.ms += ms
 
-    def test_l_an_outage_is_an_excuse(self):
-        self.later(1600)
-        self.seen.faults.append(Fault("server_stopped", 600 * MS, 2000 * MS))
-        self.clean_of("L")
+    # ---- in those of what is done once, superseded, or given up ----
 
-    def test_l_a_lag_of_this_machine_excuses_itself_alone(self):
-        self.later(1600)
-        self.seen.faults.append(Fault("lag", 600 * MS, 700 * MS))
-        self.finds("L", "free for 1600 ms")
+    def d_runs(self, came=1000, **more):
+        """d comes later and runs."""
+        self.comes(run("0.4", "d", came, came + 200, 0, [("acquired", came + 1)], **(self.runs[0].plan | more)),
+                   hold("d", 30, came + 5, came + 190))
+        self.ledger.extend([Entry(came, "token", "d", 30), Entry(came + 200, "mark", "key:k", 30)])
 
-    def test_f_tokens_do_not_grow_from_hold_to_hold(self):
-        self.b.token = 9
-        self.finds("F", "token 9 came after 10", "grows")
+    def e_runs(self, number):
+        """e comes later and runs."""
+        self.comes(run("0.4", "e", 910, 990, 0, [token("acquired", 920, 30)], supersede=number), hold("e", 30, 925, 980))
 
-    def test_f_a_newcomer_has_an_older_token(self):
-        self.b.token = 9
-        self.seen.runs[1].began = 300 * MS
-        self.finds("F", "token 9 was issued when 10 was known")
+    def b_succeeds(self):
+        self.holds[1].stop = self.runs[1].code = 0
 
-    def test_l_nobody_hands_the_lock_on(self):
-        self.b.start = 4000 * MS
-        self.finds("L", "free for 3499 ms", "handed")
 
-    def test_l_a_minority_of_servers_is_no_excuse(self):
-        self.b.start = 4000 * MS
-        self.seen.faults.append(Fault("server_stopped", 600 * MS, 3900 * MS, 0, False))
-        self.finds("L", "free for", "handed")
+def plain():
+    """a (token 10) has the lock from 100 to 500 ms; b (token 20) waits from 200 and has it from 501 to 900 ms."""
+    def job(owner, number, start, last, bump, before):
+        return hold(owner, number, start, last, bumps=[((start + 5) * MS, bump)], stores=[((start + 6) * MS, "accepted", before)])
+    return Scene(
+        [job("a", 10, 100, 500, 1, 0), job("b", 20, 505, 900, 2, 10)],
+        [run("0.1", "a", 90, 502, 0, [("acquired", 100), ("exited", 502)]),
+         run("0.2", "b", 190, 902, 0, [("acquired", 503), ("exited", 902)])],
+        [Entry(100, "hold", "a", 1100), Entry(100, "token", "a", 10), Entry(200, "queue", "b", 15), Entry(501, "free", "a"),
+         Entry(501, "tombstone", "a", 2), Entry(501, "leave", "b"), Entry(501, "hold", "b", 2501), Entry(501, "token", "b", 20),
+         Entry(502, "hold", "b", 1502), Entry(901, "free", "b"), Entry(901, "tombstone", "b", 2)])
 
-    def test_k_a_majority_of_servers_no_longer_keeps_others_out(self):
-        short = [Entry(502, "hold", "b", 800)]
-        self.seen.ledgers += [{"red": short}, {"red": short}]
-        self.finds("K", "b ran 100 ms longer", "K")
 
-    def test_q_somebody_is_passed_over(self):
-        self.ledger.insert(3, Entry(150, "queue", "c", 12))
-        self.finds("Q", "b was served before 1")
+# What is wrong, how it comes about, the check that finds it, and what that says; nothing: it is in order.
+PLAIN = (
+    ("the file of the lock was taken", lambda s: change(s.holds[1], overlaps=1), "M", "file taken"),
+    ("two commands at once", lambda s: change(s.holds[1], start=499 * MS), "M", "before a was gone"),
+    ("two commands at once with one between", lambda s: (change(s.holds[0], last=2000 * MS), s.holds.append(hold("c", 30, 950, 990))),
+     "M", "c began"),
+    ("an update is lost", lambda s: change(s.holds[1], bumps=[(510 * MS, 1)]), "M", "an update was lost"),
+    ("a token is given twice", lambda s: change(s.holds[1], token=10), "F", "given twice"),
+    ("tokens fall", lambda s: change(s.entry("token", "b"), value=9), "F", "issued after"),
+    ("the resource takes a stale write", lambda s: s.holds[0].stores.append((520 * MS, "accepted", 20)), "F", "the resource took"),
+    ("a newcomer has an older token", lambda s: (change(s.holds[1], token=9), change(s.runs[1], began=300 * MS)),
+     "F", "token 9 was issued when 10 was known"),
+    ("a stale holder comes", lambda s: s.holds[0].stores.append((520 * MS, "refused", 20)), "stale", "came with token"),
+    ("tokens do not grow from hold to hold", lambda s: change(s.holds[1], token=9), "grows", "token 9 came after 10"),
+    ("a released owner comes back", lambda s: s.ledger.append(Entry(950, "hold", "a", 2000)), "O", "brought back"),
+    ("an expired owner may come back", lambda s: (change(s.entry("tombstone", "b"), value=0), s.ledger.extend(
+        [Entry(950, "hold", "b", 1950), Entry(960, "free", "b"), Entry(960, "tombstone", "b", 2)])), "O", ""),
+    ("a forced owner is put back without the tombstones", lambda s: (s.forced_out("released"), s.back(10)), "O", "a was brought back"),
+    ("a forced owner is put back and extended without the tombstones", lambda s: (
+        s.forced_out("released"), s.back(10), s.ledger.append(Entry(960, "token", "a", 11))), "O", "a was brought back"),
+    ("a forced owner comes anew without the tombstones", lambda s: (s.forced_out("released"), s.back(30, "hold")), "O", ""),
+    ("a forced owner is put back without the note", lambda s: (s.forced_out("who"), s.back(10)), "O", "a was brought back"),
+    ("nothing remembers that an owner was forced out", lambda s: (s.forced_out("who", "released"), s.back(10)), "O", ""),
+    ("a lease is removed early", lambda s: s.ledger.remove(s.entry("tombstone", "a")), "undue", "without a release or an operator"),
+    ("the keys vanish", lambda s: s.ledger.insert(3, Entry(400, "gone", "holders")), "undue", "without a release or an operator"),
+    ("a loss is reported in the middle of the lease", lambda s: s.runs[0].events.append(
+        {"event": "lost", "t_ns": 300 * MS, "owner": "a", "detail": "deleted"}), "reported", "in the middle of its lease"),
+    ("the command outlives its lease", lambda s: (change(s.holds[1], last=1510 * MS), change(s.entry("hold", "b"), value=1502)),
+     "K", "longer than its lease"),
+    ("a command without a lease", lambda s: s.holds.append(hold("c", 30, 950, 990)), "K", "without ever having had a lease"),
+    ("a majority of servers no longer keeps others out", lambda s: s.seen.ledgers.extend(
+        [{"red": [Entry(502, "hold", "b", 800)]}] * 2), "K", "b ran 100 ms longer"),
+    ("the command outlives its release", lambda s: change(s.holds[0], last=520 * MS), "ended", "after its release"),
+    ("the command outlives its lease by the owner's own account", lambda s: change(s.holds[1], last=1600 * MS),
+     "kept", "after its last renewal"),
+    ("a free lock is not granted", lambda s: s.later(1600), "L", "free for 1600 ms"),
+    ("an outage is an excuse", lambda s: (s.later(1600), s.fault("server_stopped", 600, 2000)), "L", ""),
+    ("a lag of this machine excuses itself alone", lambda s: (s.later(1600), s.fault("lag", 600, 700)), "L", "free for 1600 ms"),
+    ("nobody hands the lock on", lambda s: change(s.holds[1], start=4000 * MS), "handed", "free for 3499 ms"),
+    ("a minority of servers is no excuse", lambda s: (
+        change(s.holds[1], start=4000 * MS), s.fault("server_stopped", 600, 3900, excuses=False)), "handed", "free for"),
+    ("somebody is passed over", lambda s: s.ledger.insert(3, Entry(150, "queue", "c", 12)), "Q", "b was served before 1"),
+    ("somebody does not queue", lambda s: s.ledger.insert(3, Entry(300, "hold", "c", 1300)), "Q", "c was served before 1"),
+    ("a code that the command did not give", lambda s: change(s.runs[0], code=7), "E", "exit code 7, but its command said 0"),
+    ("a success of a command that never started", lambda s: s.holds.pop(0), "E", "never started"),
+    ("busy although it was to wait", lambda s: change(s.runs[0], code=75), "E", "exit code 75"),
+    ("removed by an operator", lambda s: (
+        s.holds.pop(0), change(s.runs[0], code=75, events=[]), s.fault("operator", 100, 110)), "E", ""),
+    ("lost without a loss", lambda s: change(s.runs[0], code=76), "E", "never lost"),
+    ("unreachable without an outage", lambda s: change(s.runs[0], code=69), "E", "exit code 69"),
+    ("unguarded with a guard", lambda s: change(s.runs[0], code=71), "E", "nobody had killed its guard"),
+    ("unguarded", lambda s: (change(s.runs[0], code=71), s.befalls(0, "guard_killed", 200, 9)), "E", ""),
+    ("a signal that nobody sent", lambda s: change(s.runs[0], code=-6), "E", "signal 6"),
+    ("an internal error", lambda s: change(s.runs[0], code=70), "E", "exit code 70"),
+    ("a lease ends without a failed renewal", lambda s: s.runs[0].events.append(
+        {"event": "lost", "t_ns": 300 * MS, "owner": "a", "detail": "the lease ended"}), "E", "nothing was wrong"),
+    ("a socket in the command", lambda s: change(s.holds[0], sockets=1), "left", "a socket"),
+)
 
-    def test_q_somebody_does_not_queue(self):
-        self.ledger.insert(3, Entry(300, "hold", "c", 1300))
-        self.finds("Q", "c was served before 1")
 
-    def test_e_a_code_that_the_command_did_not_give(self):
-        self.seen.runs[0].code = 7
-        self.finds("E", "exit code 7, but its command said 0")
+def once(**plan):
+    """a fails from 100 to 500 ms; b takes over from 505 to 900 ms and succeeds; c came at 300 and is done."""
+    return Scene(
+        [hold("a", 10, 100, 500, 7), hold("b", 20, 505, 900)],
+        [run("0.1", "a", 90, 502, 7, [waited("acquired", 100, 10)], **plan),
+         run("0.2", "b", 190, 902, 0, [("enqueued", 191), waited("acquired", 503, 313)], **plan),
+         run("0.3", "c", 290, 903, DONE, [("enqueued", 291)], **plan)],
+        [Entry(100, "hold", "a", 1100), Entry(100, "token", "a", 10), Entry(501, "free", "a"), Entry(501, "tombstone", "a", 2),
+         Entry(501, "hold", "b", 2501), Entry(501, "token", "b", 20), Entry(901, "mark", "key:k", 20), Entry(901, "free", "b"),
+         Entry(901, "tombstone", "b", 2)])
 
-    def test_e_a_success_of_a_command_that_never_started(self):
-        self.seen.holds.remove(self.a)
-        self.finds("E", "never started")
 
-    def test_e_busy_although_it_was_to_wait(self):
-        self.seen.runs[0].code = 75
-        self.finds("E", "exit code 75")
+def with_key():
+    return once(once="key", key="k")
 
-    def test_e_removed_by_an_operator(self):
-        self.seen.runs[0].code, self.seen.runs[0].events = 75, []
-        self.seen.faults.append(Fault("operator", 100 * MS, 110 * MS))
-        self.clean_of("E")
 
-    def test_e_lost_without_a_loss(self):
-        self.seen.runs[0].code = 76
-        self.finds("E", "never lost")
+UNRECORDED = "rlock: its success is not recorded; it may run again\n"
+AGAIN = "run 0.4 (token 30) began although run 0.2 (token 20) had done it"
+NOBODY = "ended as done, but no run that counts"
+ONCE = (
+    ("what was recorded is run again", lambda s: s.d_runs(), "once", AGAIN),
+    ("another key is another matter", lambda s: s.d_runs(key="l"), "once", ""),
+    ("what was not recorded may run again", lambda s: (s.d_runs(), change(s.runs[1], errors=UNRECORDED)), "once", ""),
+    ("nothing explains what is not recorded", lambda s: change(s.runs[1], errors=UNRECORDED), "recorded", "although nothing was wrong"),
+    ("a fault explains what is not recorded", lambda s: (
+        change(s.runs[1], errors=UNRECORDED), s.fault("replies_swallow", 700, 900)), "recorded", ""),
+    ("what was forgotten may run again", lambda s: (s.d_runs(), s.fault("forgotten", 950, 960, lock="red")), "once", ""),
+    ("another lock was forgotten", lambda s: (s.d_runs(), s.fault("forgotten", 950, 960, lock="green")), "once", AGAIN),
+    ("lost data explain a second run", lambda s: (s.d_runs(), s.fault("flushed", 950, 960)), "once", ""),
+    ("a minority of servers that lost its data explains nothing", lambda s: (
+        s.d_runs(), s.fault("server_emptied", 950, 960, excuses=False)), "once", AGAIN),
+    ("nobody had succeeded", lambda s: change(s.holds[1], stop=1), "done", "0.3 " + NOBODY),
+    ("nobody had succeeded yet", lambda s: change(s.runs[2], ended=800 * MS), "done", "0.3 " + NOBODY),
+    ("who was asked to stop did not do it", lambda s: s.befalls(1, "rlock_signalled", 560, 15), "done", "0.3 " + NOBODY),
+    ("what was forgotten is brought back", lambda s: (
+        s.fault("forgotten", 950, 960, lock="red"), s.comes(run("0.4", "d", 970, 980, DONE, once="key", key="k"))),
+     "done", "0.4 " + NOBODY),
+    ("whether it was forgotten is not known", lambda s: (
+        s.fault("forgotten", 950, 960, lock="red", sure=False), s.comes(run("0.4", "d", 970, 980, DONE, once="key", key="k"))),
+     "done", ""),
+    ("the mark of a failed run", lambda s: s.ledger.append(Entry(501, "mark", "key:k", 10)), "marks", "0.1 is marked, and did not succeed"),
+    ("the mark of one that was asked to stop", lambda s: s.befalls(1, "rlock_signalled", 550, 15), "marks",
+     "0.2 is marked, and did not succeed"),
+    ("no mark", lambda s: s.ledger.remove(s.entry("mark", "key:k")), "marks", "no mark was written"),
+    ("the mark of nobody", lambda s: s.ledger.append(Entry(950, "mark", "key:k", 77)), "marks", "token 77, which no such run had"),
+    ("done and run", lambda s: s.holds.append(hold("c", 30, 895, 899)), "E", "exit code 99, but its command started"),
+)
 
-    def test_e_unreachable_without_an_outage(self):
-        self.seen.runs[0].code = 69
-        self.finds("E", "exit code 69")
 
-    def test_e_unguarded_with_a_guard(self):
-        self.seen.runs[0].code = 71
-        self.finds("E", "nobody had killed its guard")
+def within():
+    return once(once="within", key="", span=0.4)
 
-    def test_e_unguarded(self):
-        self.seen.runs[0].code = 71
-        self.seen.runs[0].faults.append({"fault": "guard_killed", "at": 200 * MS, "seconds": 0, "signal": 9})
-        self.clean_of("E")
 
-    def test_e_a_signal_that_nobody_sent(self):
-        self.seen.runs[0].code = -6
-        self.finds("E", "signal 6")
+def before_the_grant(scene, *first):
+    """d came before b was granted the lock, and began after b."""
+    scene.comes(run("0.4", "d", 400, 970, 0, [*first, waited("acquired", 951, 550)], **scene.runs[0].plan), hold("d", 30, 955, 959))
 
-    def test_e_an_internal_error(self):
-        self.seen.runs[0].code = 70
-        self.finds("E", "exit code 70")
 
-    def test_e_a_lease_ends_without_a_failed_renewal(self):
-        lost = {"event": "lost", "t_ns": 300 * MS, "owner": "a", "detail": "the lease ended"}
-        self.seen.runs[0].events.append(lost)
-        self.finds("E", "nothing was wrong")
+def comes_at(scene, came, code):
+    scene.comes(run("0.4", "d", came, came + 20, code, [waited("acquired", came + 1, 1)], **scene.runs[0].plan),
+                hold("d", 30, came + 5, came + 9) if code == 0 else None)
 
-    def test_left_a_socket_in_the_command(self):
-        self.a.sockets = 1
-        self.finds("left", "a socket")
+
+WITHIN = (
+    ("the distance is over", lambda s: comes_at(s, 1000, 0), "once", ""),
+    ("the distance is not over", lambda s: (
+        [one.plan.update(span=0.9) for one in s.runs], comes_at(s, 1000, 0)), "once", "had done it"),
+    ("who came before the grant may have asked after it", before_the_grant, "once", ""),
+    ("who waited before the grant is done", lambda s: before_the_grant(s, ("enqueued", 401)), "once", "had done it"),
+    ("the first reply comes late", lambda s: s.comes(
+        run("0.4", "d", 500, 1150, DONE, [("enqueued", 1100), waited("done", 1140, 640)], **s.runs[0].plan)), "done", ""),
+    ("done too late", lambda s: comes_at(s, 1000, DONE), "done", "0.4 " + NOBODY),
+)
+
+
+def slots():
+    """a has slot 1 from 100 to 500 ms, b has slot 2 from 200 to 600 ms."""
+    return Scene(
+        [hold("a", 10, 100, 500, slot=1), hold("b", 20, 200, 600, slot=2)],
+        [run("0.1", "a", 90, 510, 0, [("acquired", 99)], slots=2), run("0.2", "b", 190, 610, 0, [("acquired", 199)], slots=2)],
+        [Entry(99, "hold", "a", 1099), Entry(99, "token", "a", 10), Entry(99, "slot", "a", 1), Entry(199, "hold", "b", 1199),
+         Entry(199, "token", "b", 20), Entry(199, "slot", "b", 2)])
+
+
+def same_slot(scene, *before):
+    """b has slot 1, as a; `before` that something happens. It says so itself."""
+    scene.ledger[3:3] = before
+    scene.ledger[-1].value = scene.holds[1].slot = 1
+
+
+SLOTS = (
+    ("two holders of one slot", lambda s: change(s.holds[1], slot=1), "M", "began 300.0 ms before a was gone"),
+    ("no slot", lambda s: change(s.holds[1], slot=None), "slots", "slot None of 2"),
+    ("more than asked for", lambda s: change(s.holds[1], slot=3), "slots", "slot 3 of 2"),
+    ("another slot at the server", lambda s: s.ledger.extend([Entry(300, "hold", "b", 1300), Entry(300, "slot", "b", 3)]),
+     "slot", "has slot 3 at the server, 2 itself"),
+    ("another slot of a grant that nobody claimed", lambda s: s.ledger.__setitem__(slice(0, 0), [
+        Entry(50, "hold", "b", 60), Entry(50, "token", "b", 5), Entry(50, "slot", "b", 1)]), "slot", ""),
+    ("one slot is given twice", same_slot, "slot", "2 leases have slot 1"),
+    ("a slot is free again", lambda s: same_slot(s, Entry(150, "free", "a")), "slot", ""),
+    ("a slot that the server has lost", lambda s: same_slot(s, Entry(150, "gone", "who")), "slot", ""),
+)
+
+
+def newest():
+    """a holds the lock from 100 to 500 ms. b (5) waits until c (7) replaces it, before d; c runs from 505 to 900 ms."""
+    return Scene(
+        [hold("a", 10, 100, 500), hold("c", 20, 505, 900)],
+        [run("0.1", "a", 90, 502, 0, [token("acquired", 99, 10)]),
+         run("0.2", "b", 190, 310, SUPERSEDED, [token("enqueued", 200), token("superseded", 305)], supersede=5),
+         run("0.3", "c", 290, 902, 0, [token("enqueued", 301), token("acquired", 504, 20)], supersede=7)],
+        [Entry(99, "hold", "a", 1099), Entry(99, "token", "a", 10), Entry(200, "queue", "b", 200), Entry(200, "newest", "b"),
+         Entry(250, "queue", "d", 250), Entry(300, "leave", "b"), Entry(300, "tombstone", "b", 5), Entry(300, "queue", "c", 200),
+         Entry(300, "newest", "c"), Entry(501, "free", "a"), Entry(501, "tombstone", "a", 2), Entry(501, "leave", "c"),
+         Entry(501, "hold", "c", 2501), Entry(501, "token", "c", 20)])
+
+
+NEWEST = (
+    ("an older one runs after a newer one", lambda s: s.e_runs(6), "newest",
+     "run 0.4 of 6 began after run 0.3 of 7 was granted the lock"),
+    ("one with the same number may run", lambda s: s.e_runs(7), "newest", ""),
+    ("one without a number may run after any", lambda s: s.e_runs(UNNUMBERED), "newest", ""),
+    ("what was forgotten bars nobody", lambda s: (s.e_runs(6), s.fault("forgotten", 903, 904, lock="red")), "newest", ""),
+    ("another lock was forgotten", lambda s: (s.e_runs(6), s.fault("forgotten", 903, 904, lock="green")), "newest",
+     "began after run 0.3"),
+    ("a superseded one ran", lambda s: s.holds.append(hold("b", 15, 300, 304)), "superseded",
+     "run 0.2 was superseded, but its command started"),
+    ("a superseded one ran, by its exit code", lambda s: s.holds.append(hold("b", 15, 300, 304)), "E",
+     "exit code 98, but its command started"),
+    ("superseded by an older one", lambda s: s.runs[2].plan.update(supersede=4), "superseded",
+     "run 0.2 of 5 was superseded, but nobody was newer"),
+    ("superseded by one that came later", lambda s: change(s.runs[2], began=320 * MS), "superseded", "nobody was newer"),
+    ("two of them wait", lambda s: s.ledger.__delitem__(slice(5, 7)), "place", "2 wait that supersede each other"),
+    ("its place is lost", lambda s: change(s.entry("queue", "c"), value=300), "place",
+     "c did not get the place of the one that it replaced"),
+    ("one that replaces nobody comes within the same ms", lambda s: s.ledger.__setitem__(slice(9, 9), [
+        Entry(300, "leave", "c", 0, 1), Entry(300, "queue", "e", 301, 2), Entry(300, "newest", "e", 0, 2)]), "place", ""),
+)
+
+
+def failing():
+    """a and b fail, c gives up."""
+    plan = {"once": "key", "key": "k", "max": 2}
+    return Scene(
+        [hold("a", 10, 100, 500, 7), hold("b", 20, 505, 900, 1)],
+        [run("0.1", "a", 90, 503, 7, [token("acquired", 99, 10), token("released", 501, 10)], **plan),
+         run("0.2", "b", 190, 903, 1, [token("acquired", 504, 20), token("released", 901, 20)], **plan),
+         run("0.3", "c", 290, 904, 75, [token("enqueued", 291), token("failed", 902)], **plan)], [])
+
+
+FAILING = (
+    ("another one tries", lambda s: s.d_runs(), "failures", "run 0.4 began although 2 runs had failed"),
+    ("what was forgotten may be tried again", lambda s: (s.d_runs(), s.fault("forgotten", 905, 906, lock="red")), "failures", ""),
+    ("a success ends the count", lambda s: (
+        s.d_runs(), s.b_succeeds(), change(s.runs[2], code=DONE, events=s.runs[2].events[:1])), "failures", ""),
+    ("whom an operator broke did not fail", lambda s: (s.d_runs(), s.fault("operator", 850, 860)), "failures", ""),
+    ("a release that was not confirmed may not count", lambda s: (
+        s.d_runs(), s.runs[1].events[-1].update(detail="not confirmed: no answer")), "failures", ""),
+    ("it gives up early", lambda s: s.b_succeeds(), "failures", "run 0.3 gave up after 1 failures"),
+    ("one that never learned of its grant may count", lambda s: (s.holds.pop(), change(s.runs[1], code=69, events=[])), "failures", ""),
+    ("one that failed for another reason did not give up", lambda s: (s.b_succeeds(), change(s.runs[2], code=76)), "failures", ""),
+    ("busy though it was to wait", lambda s: change(s.runs[2], events=s.runs[2].events[:1]), "E",
+     "exit code 75, but it was to wait for ever"),
+)
+
+
+class Checker(unittest.TestCase):
+    def rows(self, make, rows, *checks):
+        """Without a fault the history passes the checks; each row changes it."""
+        self.assertEqual([], list(map(str, checker.check(make().seen, checks))))
+        for what, do, check, text in rows:
+            with self.subTest(what):
+                scene = make()
+                do(scene)
+                found = list(map(str, checker.check(scene.seen, [check])))
+                self.assertTrue(any(text in each for each in found) if text else not found, found)
+
+    def test_a_lock(self):
+        self.rows(plain, PLAIN, *checker.CHECKS)
+
+    def test_what_is_done_once(self):
+        self.rows(with_key, ONCE, *nemesis.ONCE, "E")
+
+    def test_what_is_done_once_within_a_distance(self):
+        self.rows(within, WITHIN, "once", "done")
+
+    def test_slots(self):
+        self.rows(slots, SLOTS, "slots", "slot", "M", "F")
+
+    def test_what_supersedes_others(self):
+        self.rows(newest, NEWEST, *nemesis.NEWEST, "E", "Q", "M", "F")
+
+    def test_what_is_given_up(self):
+        self.rows(failing, FAILING, "failures", "E")
+
+    def test_summaries_count_what_was_seen(self):
+        scene = with_key()
+        self.assertIn("1 taken over after a failure", once_checks.summary(scene.seen))
+        scene.d_runs()
+        self.assertIn("1 WITHOUT A REASON", once_checks.summary(scene.seen))
+        scene.runs[1].errors = UNRECORDED
+        self.assertIn("1 unconfirmed", once_checks.summary(scene.seen))
+        self.assertIn("1 superseded in the queue", newest_checks.summary(newest().seen))
+        self.assertIn("2 failures, 1 gave up", newest_checks.summary(failing().seen))
 
 
 class Reading(unittest.TestCase):

@@ -12,7 +12,7 @@ import time
 
 import clock
 import workloads
-from hosts import DIES_WITH_US
+from hosts import DIES_WITH_US, environment
 
 # Longer than the lease is what catches bugs; most are short, so that there are many.
 HOLDS = ((0.76, 0.01, 0.08), (0.14, 0.08, 0.6), (0.10, 0.6, 3.0))
@@ -59,8 +59,7 @@ class Agent:
         self.over = threading.Event()
         self.harmed = []  # strangers
         self.log = open(os.path.join(config["folder"], f"runs-{config['host']}.jsonl"), "a", encoding="ascii")
-        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("RLOCK")}
-        self.environment |= {"RLOCK_URL": config["url"], "RLOCK_CONFIG": "/dev/null"}
+        self.environment = environment(config["url"], config["settings"])
 
     def note(self, **words):
         with self.lock:
@@ -89,9 +88,9 @@ class Agent:
         if plan["closed"]:
             words = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *words]
         self.note(what="begin", run=number, host=self.config["host"], **plan)
-        environment = {**self.environment, **self.workload.environment(plan)}
+        variables = {**self.environment, **self.workload.environment(plan)}
         with open(os.path.join(folder, f"stderr-{self.config['host'] if self.workload.quiet else number}"), "ab") as errors:
-            process = subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=errors,
+            process = subprocess.Popen(words, env=variables, stdin=subprocess.DEVNULL, stdout=errors,
                                        stderr=errors, start_new_session=True)
         return Run(number, process, plan)
 

@@ -1,23 +1,28 @@
 #!/usr/bin/env bats
+# What is refused before anything is done: 64, one line that says why, and no request to the server.
 load helpers/helpers
 
 # refused WORD…: rlock with these words is a usage error, reported in one line, and nothing ran.
 refused() {
   run --separate-stderr rlock "$@"
   [ "$status" -eq 64 ] || fail "code $status: rlock $*" || return
-  says || return
-  [ ! -e started ]
+  says
 }
 
-teardown_file() {
-  # The server got no request.
-  [ "$(redis dbsize)" = 0 ] || fail "$(redis --raw keys '*')"
-  end_server "$SERVER"
-  rm -rf "$SERVER"
+# each_refused [WORD…] < ROWS: with each row's words, as a shell reads them, after these. Its message has the text behind ` | `.
+each_refused() {
+  local row words
+  while read -r row; do
+    eval "words=(${row%% | *})"
+    refused "$@" "${words[@]}" || return
+    [[ $row != *" | "* ]] || says "${row#* | }" || return
+  done
 }
+
+owner=0123456789abcdef0123456789abcdef
+three='-u unix:///a -u unix:///b -u unix:///c'
 
 @test "names: empty, too long, control characters, braces, not UTF-8" {
-  local name
   for name in '' "$(printf 'x%.0s' {1..201})" $'a\nb' $'a\tb' $'\x7f' $'\xc2\x85' 'a{b' 'a}b' '{}' $'\xff' $'a\xc3' $'\xed\xa0\x80'; do
     refused run "$name" -- touch started
     refused status "$name"
@@ -27,110 +32,208 @@ teardown_file() {
 }
 
 @test "names: what makes a pattern is refused with the reason, by each command that takes one lock" {
-  local name words owner=00000000000000000000000000000000
   for name in 'a*' 'a?' '[a]'; do
-    refused run "$name" -- touch started
-    says "they make a pattern"
-    for words in acquire queue history forget 'force-unlock --yes' "renew --owner $owner" "release --owner $owner"; do
-      # shellcheck disable=SC2086 # words
-      refused $words "$name"
-      says "they make a pattern"
-    done
+    each_refused <<END
+run '$name' -- touch started | they make a pattern
+acquire '$name' | they make a pattern
+queue '$name' | they make a pattern
+history '$name' | they make a pattern
+forget '$name' | they make a pattern
+force-unlock --yes '$name' | they make a pattern
+renew --owner $owner '$name' | they make a pattern
+release --owner $owner '$name' | they make a pattern
+END
   done
   run -3 rlock check 'a*'
   [[ $output == *"they make a pattern"* ]] || fail "$output"
-  refused status -q 'a*'
-  for words in status watch metrics; do refused "$words" '[a]*'; done
+  each_refused <<END
+status -q 'team-1/*' | "team-1/*"
+status '[a]*'
+watch '[a]*'
+metrics '[a]*'
+END
 }
 
 @test "durations: signs, words, units out of order, no number, far too long" {
-  local bad option
   for option in --ttl --wait --max-run --kill-after --connect-timeout; do
-    for bad in x '' 5x 1m1h 1.2.3 . 1e3 inf nan 0x10 ' 5' '5 s' 99999d 5s5; do
+    for bad in x '' 5x 1m1h 1.2.3 . 1e3 inf nan 0x10 ' 5' '5 s' 99999d 5s5 -1; do
       refused run "$option=$bad" name -- touch started
     done
-    refused run "$option=-1" name -- touch started
   done
-}
-
-@test "a ttl below one second is refused" {
-  refused run -t 0 name -- touch started
-  refused run -t 999ms name -- touch started
 }
 
 @test "every form of a duration is taken" {
-  local good
-  for good in 1500ms 10s 5m 1h30m 2d 30 2.5 1.5h; do
-    run -0 --separate-stderr rlock run -t "$good" -n -u "unix://$SERVER/s?db=1" forms -- true
-    silent
-  done
+  own
+  for good in 1500ms 10s 5m 1h30m 2d 30 2.5 1.5h; do quietly rlock run -t "$good" -n forms -- true; done
 }
 
-@test "options: unknown, not built yet, without their value" {
-  local option
-  for option in --frobnicate -Z --cacert --sni -w -t --reason -E --slots \
-    --min-hold --max-queue; do
+@test "run: words that are missing, too many, or make no sense" {
+  each_refused run <<END
+
+-- touch started
+name
+name --
+name -- ''
+name other -- touch started
+name touch started
+name -c 'touch started' -- touch started
+END
+}
+
+@test "run: options that are unknown, lack their value, or have one that cannot be" {
+  for option in --frobnicate -Z --cacert --sni -w -t --reason -E --slots --min-hold --max-queue; do
     refused run name "$option" -- touch started
   done
-  refused run --on-lost=perhaps name -- touch started
-  refused run --nonblock=yes name -- touch started
-  refused status --frobnicate
-  refused queue name --remove not-an-owner
-  refused force-unlock name --yes --token x
-  refused force-unlock name --yes --token -1
-  refused force-unlock name --yes --owner ''
+  each_refused run name <<END
+-t 0 -- touch started
+-t 999ms -- touch started
+--on-lost=perhaps -- touch started
+--nonblock=yes -- touch started
+-E 600 -- touch started
+-E 256 -- touch started
+-E -1 -- touch started
+-E x -- touch started
+-E '' -- touch started
+-E 1.5 -- touch started
+--slots 0 -- touch started | --slots
+--slots 1000001 -- touch started | --slots
+--min-hold -1 -- touch started | --min-hold
+--history 1001 -- touch started
+--once-per fortnight -- touch started
+--once-within 0 -- touch started
+--once-within 367d -- touch started
+--once v1 --max-failures 0 -- touch started
+--once v1 --done-exit-code 256 -- touch started
+--once '' -- touch started | not set
+--supersede= -- touch started | --supersede
+--supersede=x -- touch started | --supersede
+--format odd -- touch started | native
+--urgent=0 -- touch started | --urgent must be longer than 0, and at most 24h
+--urgent=25h -- touch started | --urgent must be longer than 0, and at most 24h
+--urgent=soon -- touch started | --urgent: not a duration: "soon"
+END
 }
 
-@test "commands: none, unknown, not built yet" {
-  refused frobnicate
+@test "run: options that do not go together, or not with the servers or the format" {
+  each_refused run name <<END
+--slots 2 --shared -- touch started | --slots
+--max-failures 2 -- touch started | --max-failures
+--done-exit-code 3 -- touch started | --done-exit-code
+--once v1 --once-per day -- touch started | --once
+--once v1 --once-within 1h -- touch started | --once
+--once-per day --once-within 1h -- touch started | --once
+--once v1 --slots 2 -- touch started | --once
+--once-per day --shared -- touch started | --once
+--once-within 1h --format plain -- touch started | --once
+--once v1 --format redisson -- touch started | --once
+--supersede --format plain -- touch started | --supersede
+--urgent --supersede -- touch started | --urgent with --supersede needs a number: --supersede=N
+--urgent --format plain -- touch started | --urgent cannot be used with --format plain: such locks have no queue
+--while-closed --format redisson -- touch started | such locks cannot be closed
+--password-command true --password-file secret -- touch started | cannot be used together
+$three --slots 2 -- touch started | several servers
+$three --shared -- touch started | several servers
+$three -t 61s -- touch started | several servers
+$three --supersede -- touch started | one server
+$three --while-closed -- touch started | --while-closed works with one server only
+$three --replicas 1 -- touch started | --replicas
+$three --format redisson -- touch started | single server
+$three --format plain -t 61 -- touch started | at most 60s
+-u local: --replicas 1 -- touch started | --replicas
+-u redis://127.0.0.1:1 --format plain --replicas 1 -- touch started | --replicas
+-u redis://127.0.0.1:1 -u redis+sentinel://s1/m -u unix:///nowhere -- touch started | a quorum consists of single servers
+-u redis://127.0.0.1:1 -u redis+cluster://n1 -u unix:///nowhere -- touch started | a quorum consists of single servers
+-u redis://127.0.0.1:1 -u redis+cluster://n1 -u unix:///nowhere --format plain -- touch started | a quorum consists of single servers
+END
+}
+
+@test "other commands: what is unknown, missing, too much, or cannot be" {
   run -64 rlock
+  each_refused <<END
+frobnicate
+status --frobnicate
+status --all name | --all
+status --format plain | NAME
+queue one two
+queue name --remove not-an-owner | give the position in the queue, an owner id or its beginning
+queue name --remove 0 | give the position in the queue, an owner id or its beginning
+queue name --remove '' | give the position in the queue, an owner id or its beginning
+queue name --remove 2nd | give the position in the queue, an owner id or its beginning
+queue name --remove fffffffffffffffffffffffffffffffff | give the position in the queue, an owner id or its beginning
+queue --remove 1 | --remove needs a NAME
+queue --first 1 | --first needs a NAME: rlock queue NAME --first OWNER
+queue name --first 1 --remove 2 | --remove and --first cannot be used together
+queue name --first 1 $three | --first works with one server only
+queue name --reason x | --reason needs --remove OWNER or --first OWNER
+queue name --format plain
+force-unlock --yes
+force-unlock name --yes --token x
+force-unlock name --yes --token -1
+force-unlock name --yes --owner ''
+force-unlock name --yes --all --token 1
+acquire --ttl 1m
+acquire one two --ttl 1m
+acquire name | --renew-while
+acquire name --ttl 999ms
+acquire name --renew-while x | --renew-while
+acquire name --renew-while=0 | --renew-while
+acquire name --renew-while=-1 | --renew-while
+acquire name --renew-while=99999999999 | --renew-while
+acquire name -t 15m $three
+renew --owner $owner
+renew name | --owner
+renew name --owner x
+renew name --owner $owner --token x
+renew name --owner $owner --ttl 0
+renew name --owner $owner --format plain | --ttl
+release --owner $owner
+release name | --owner
+release name --owner x
+history one two
+history name -n x | --runs
+history name -n 0 | --runs
+history name --format plain
+close name | --for DUR or --until TIME
+close name --for 1h --until 18:00
+close name --for 31d | at most 30d
+close name --for 0 | open again at once
+close name --until 2001-01-01T00:00 | "2001-01-01T00:00" has passed
+close name --until tomorrow | not a time such as 18:00
+close --for 1h
+close name --for 1h --reason \$'two\nlines' | no control characters
+close name --for 1h --reason $(printf '%0201d' 0) | at most 200 bytes
+close name --for 1h --format plain
+watch --format plain | watch --format plain needs a NAME
+config nightly
+doctor name
+doctor -u odd://x
+completion tcsh | bash|zsh|fish
+completion | name a shell
+local | rlock local stop
+local start | rlock local stop
+local stop | rlock --url local: local stop
+END
 }
 
-@test "run: no name, no command, two names, -c with a command, an empty command" {
-  refused run
-  refused run -- touch started
-  refused run name
-  refused run name --
-  refused run name -- ''
-  refused run name other -- touch started
-  refused run name touch started
-  refused run name -c 'touch started' -- touch started
-  refused queue one two
-  refused force-unlock --yes
-}
-
-@test "acquire, renew, release, history: no name, two names, no owner, no lease, no number" {
-  local owner=0123456789abcdef0123456789abcdef
-  refused acquire --ttl 1m
-  refused acquire one two --ttl 1m
-  refused acquire name
-  refused acquire name --ttl 999ms
-  refused acquire name --renew-while x
-  refused renew --owner "$owner"
-  refused renew name
-  refused renew name --owner x
-  refused renew name --owner "$owner" --token x
-  refused renew name --owner "$owner" --ttl 0
-  refused release --owner "$owner"
-  refused release name
-  refused release name --owner x
-  refused history one two
-  refused history name -n x
-}
-
-@test "URLs: schemes, hosts, ports, databases, query keys" {
-  local url
-  for url in '' x host:6379 http://h redis:// redis:///1 redis://h:0 redis://h:65536 redis://h:x redis://h/x \
-    redis://h/-1 redis://h/1/2 'redis://[::1' 'redis://h?frob=1' redis://a%zz@h redis://:%@h unix:// unix://relative \
-    'unix:///s?db=x' 'unix:///s?frob=1'; do
-    [ -n "$url" ] || continue
-    refused run -u "$url" name -- touch started
+@test "check: what is wrong with its words is 3, on stdout, as a monitoring system reads it" {
+  for words in "check" "check a b" "check a --within soon" "check a --no-such-option"; do
+    # shellcheck disable=SC2086 # words
+    run -3 --separate-stderr rlock $words
+    [[ $output == "RLOCK UNKNOWN - "* ]] || fail "$words: $output"
   done
 }
 
-@test "redis://x@host is refused with both spellings" {
+@test "URLs: schemes, hosts, ports, databases, query keys, relative paths" {
+  for url in x host:6379 http://h redis:// redis:///1 redis://h:0 redis://h:65536 redis://h:x redis://h/x \
+    redis://h/-1 redis://h/1/2 'redis://[::1' 'redis://h?frob=1' redis://a%zz@h redis://:%@h unix:// unix://relative \
+    'unix:///s?db=x' 'unix:///s?frob=1'; do
+    refused run -u "$url" name -- touch started
+  done
   refused run -u redis://word@h name -- touch started
-  [[ $stderr == *redis://*:*@* ]] || fail "$stderr"
+  [[ $stderr == *redis://*:*@* ]] || fail "not both spellings: $stderr"
+  refused run -u 'local:my locks' name -- touch started
+  says absolute
+  RLOCK_URL=local:locks refused status lock
 }
 
 @test "two URLs are refused: no majority can survive one of them" {
@@ -140,12 +243,18 @@ teardown_file() {
 }
 
 @test "no message shows a password" {
-  local url
   for url in redis://u:canary@h:x redis://:canary@h/x 'unix://:canary@/s?frob=1' redis://u:canary@h:1/0/0; do
-    run --separate-stderr rlock -v run -u "$url" name -- touch started
-    [ "$status" -eq 64 ]
+    refused -v run -u "$url" name -- touch started
     [[ $output$stderr != *canary* ]] || fail "$stderr"
   done
+}
+
+@test "an error is JSON on stdout with --json, one line on stderr" {
+  run -69 --separate-stderr rlock status --json -u "unix://$here/nobody"
+  says "$here/nobody"
+  jq -e '.schema == 1 and .error.code == 69 and .error.kind == "unreachable" and (.error.message | length > 0)' <<<"$output"
+  refused status --json --frobnicate
+  jq -e '.error.code == 64 and .error.kind == "usage"' <<<"$output"
 }
 
 @test "rlock version, -V and --version are one" {
@@ -159,6 +268,7 @@ teardown_file() {
 }
 
 @test "busy, 69 and 77 name the next command" {
+  own
   hold "two words"
   run -75 --separate-stderr rlock run -n "two words" -- true
   says "; see rlock status 'two words'"
@@ -172,4 +282,8 @@ teardown_file() {
   says "rlock doctor"
   run -77 --separate-stderr rlock run -q -u "unix://nobody:wrong@$SERVER/s" x -- true
   says "rlock doctor"
+}
+
+@test "what was refused above made no request" {
+  [[ $(redis info commandstats) != *cmdstat_client* ]] || fail "$(redis info commandstats)"
 }

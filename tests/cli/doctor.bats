@@ -34,7 +34,8 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   [[ $output == *"this host"*"ok    contain"*"cannot contain the command: "*"not implemented"* ]] || fail "$output"
 }
 
-@test "nobody answers, or a server that is silent: fail, exit 1, and what to do" {
+@test "no server: 78; nobody answers, or a server that is silent: fail, exit 1, and what to do" {
+  RLOCK_URL='' run -78 rlock doctor
   run -1 rlock doctor -u "unix://$here/nobody"
   [[ $output == *"fail  reachable"*"No such file"*"->"* ]] || fail "$output"
   own
@@ -53,7 +54,6 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
 
 @test "the ACL rule that it prints is sufficient, and every part of it is needed" {
   own
-  local rule command
   rule=$(rlock doctor --json | jq -r .acl_rule)
   # Words on purpose.
   # shellcheck disable=SC2086
@@ -85,7 +85,6 @@ mends() {
 
 @test "what doctor advises about a user's rights mends them, and takes no other right away" {
   own
-  local rule rights fault
   rule=$(rlock doctor --json | jq -r .acl_rule)
   for rights in "keys ~other:* +@all" "keys ${rule/rlock:/other:}" "commands $rule -eval" "commands $rule -zadd -blpop" \
     "commands ~rlock:* -@all +get" "access $rule -select"; do
@@ -149,7 +148,8 @@ mends() {
 }
 
 @test "an old version fails" {
-  start python3 "$BATS_TEST_DIRNAME/helpers/old_server.py" "$here/old"
+  local info=$'redis_version:5.0.14\r\nrole:master'
+  start picky_server.py "$here/old" "$SERVER/s" log "INFO=\$${#info}"$'\r\n'"$info"
   eventually test -S "$here/old"
   run -1 rlock doctor -u "unix://$here/old"
   [[ $output == *"fail  version"*"5.0.14"*"6.2"* ]] || fail "$output"
@@ -162,31 +162,21 @@ mends() {
   [[ $output == *"fail  role"*replica* ]] || fail "$output"
 }
 
-@test "an eviction policy that deletes keys is a warning, exit 0" {
+@test "an eviction policy that deletes keys is a warning, exit 0; with --strict, or a limit to the memory, it fails" {
   own --maxmemory-policy allkeys-lru
   [ "$(state eviction)" = warn ]
   [[ $(advice eviction) == *noeviction* ]]
   run -0 rlock doctor
-}
-
-@test "with a limit to its memory it fails, and --strict fails for a warning, too" {
+  run -1 rlock doctor --strict
   own --maxmemory-policy allkeys-lru --maxmemory 64mb
   [ "$(state eviction)" = fail ]
   run -1 rlock doctor
-  own_server_before=$own_server
-  own --maxmemory-policy allkeys-lru
-  run -0 rlock doctor
-  run -1 rlock doctor --strict
-  end_server "$own_server_before"
-  rm -rf "$own_server_before"
 }
 
 @test "a server without BLPOP is a warning, one without ZADD fails with its name" {
   own --rename-command BLPOP ''
   [ "$(state waiting)" = warn ]
   run -0 rlock doctor
-  end_server "$own_server"
-  rm -rf "$own_server"
   own --rename-command ZADD ''
   run -1 rlock doctor
   [[ $output == *"fail  commands"*"the server lacks ZADD"* ]] || fail "$output"
@@ -194,7 +184,6 @@ mends() {
 
 @test "a user who may not run BLPOP: waiting is not reported as tested" {
   own
-  local rule
   rule=$(rlock doctor --json | jq -r .acl_rule)
   # shellcheck disable=SC2086
   redis acl setuser least on '>pw' $rule -blpop >/dev/null
@@ -205,7 +194,6 @@ mends() {
 @test "what doctor advises where the server has a password asks for it" {
   own --requirepass canary --maxmemory-policy allkeys-lru
   export RLOCK_URL="unix://:canary@$own_server/s"
-  local advised
   advised=$(advice eviction)
   [[ $advised == *--askpass* && $advised != *canary* ]] || fail "$advised"
   sh -c "$advised" <<<canary
@@ -255,17 +243,10 @@ busy() { [[ $(redis ping 2>&1) == *BUSY* ]]; }
 }
 
 @test "local: says how to end the server, and that works" {
-  local folder advice
   folder=$(mktemp -d)
   run -0 rlock doctor -u "local:$folder"
   advice=$(grep -o "rlock local stop" <<<"$output")
   RLOCK_URL=local:$folder run -0 bash -c "$advice"
   [ ! -S "$folder/rlock.sock" ]
   rm -rf "$folder"
-}
-
-@test "wrong usage is 64, no server is 78" {
-  run -64 rlock doctor name
-  run -64 rlock doctor -u odd://x
-  RLOCK_URL='' run -78 rlock doctor
 }

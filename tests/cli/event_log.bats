@@ -5,23 +5,18 @@ load helpers/helpers
 # events FILE: its words in order.
 events() { jq -r .event "$1" | paste -sd ' '; }
 
-@test "a run: times, host, pid and durations" {
-  local before after
+@test "a run: each event has its time, user, host, pid, command, reason and server; the end of the command its code or signal" {
   before=$(date +%s)
-  run -7 rlock run --event-log log logged -- sh -c 'sleep 0.2; exit 7'
+  run -7 rlock run --reason why --event-log log logged -- sh -c 'sleep 0.2; exit 7'
   after=$(date +%s)
   [ "$(events log)" = "acquired exited released" ] || fail "$(cat log)"
-  jq -se --arg host "$(hostname)" --argjson before "$before" --argjson after "$after" '
-    all(.[]; .host == $host and .pid > 0 and (.time | sub("\\..*"; "Z") | fromdate | . >= $before and . <= $after)) and
-    (map(.pid) | unique | length) == 1 and
+  jq -se --arg user "$(id -un)" --arg host "$(hostname)" --argjson before "$before" --argjson after "$after" '
+    all(.[]; .schema == 1 and .host == $host and .pid > 0 and .user == $user and .reason == "why" and
+      .command == "sh -c '"'sleep 0.2; exit 7'"'" and (.server | length) > 0 and (.owner | test("^[0-9a-f]{32}$")) and .token > 0 and
+      (.time | sub("\\..*"; "Z") | fromdate | . >= $before and . <= $after)) and (map(.pid) | unique | length) == 1 and
     .[0].waited_ms >= 0 and (.[0] | has("held_ms") | not) and
-    .[1].held_ms >= 200 and .[2].held_ms >= .[1].held_ms and (.[1] | has("waited_ms") | not)' log || fail "$(cat log)"
-}
-
-@test "each event has user, command, reason and server; the end of the command its code or signal" {
-  run -7 rlock run --reason why --event-log log said -- sh -c 'exit 7'
-  jq -se --arg user "$(id -un)" 'all(.[]; .schema == 1 and .user == $user and .command == "sh -c '"'exit 7'"'" and
-    .reason == "why" and (.server | length) > 0) and .[1].exit_code == 7 and (.[1] | has("signal") | not)' log || fail "$(cat log)"
+    .[1].held_ms >= 200 and .[2].held_ms >= .[1].held_ms and (.[1] | has("waited_ms") | not) and
+    .[1].exit_code == 7 and (.[1] | has("signal") | not)' log || fail "$(cat log)"
   run -137 rlock run --hide-command --event-log killed said -- sh -c 'kill -KILL $$'
   jq -se '.[0].command == null and .[1].signal == 9 and (.[1] | has("exit_code") | not)' killed || fail "$(cat killed)"
 }
@@ -39,17 +34,13 @@ events() { jq -r .event "$1" | paste -sd ' '; }
   run -75 rlock run -w 0.3 --event-log late taken -- true
   [ "$(events late)" = "enqueued timed-out" ] || fail "$(cat late)"
   jq -se '.[1].waited_ms >= 300' late
-  start rlock run --event-log removed taken -- true
-  local waiter=$!
-  eventually waiting 1 taken
+  queue_up taken --event-log removed 2>err
   rlock queue taken --remove "$(rlock queue --json taken | jq -r '.waiters[0].owner')"
   ends_with 75 "$waiter"
+  grep -q "removed.*$(id -un)@" err || fail "$(cat err)"
   [ "$(events removed)" = "enqueued removed" ] || fail "$(cat removed)"
-  start rlock run --event-log interrupted taken -- true
-  waiter=$!
-  eventually waiting 1 taken
-  kill -TERM "$waiter"
-  ends_with 143 "$waiter"
+  queue_up taken --event-log interrupted
+  ends_by TERM "$waiter"
   [ "$(events interrupted)" = "enqueued interrupted" ] || fail "$(cat interrupted)"
   let_go taken
 }
@@ -81,8 +72,7 @@ events() { jq -r .event "$1" | paste -sd ' '; }
   run -3 --separate-stderr rlock run --event-log /dev/full full -- sh -c 'exit 3'
   says 'warning: "full": the event log "/dev/full" lacks events of this run: No space left on device'
   printf '{"event":"acqu' >log
-  run -0 --separate-stderr rlock run --event-log log full -- true
-  silent
+  quietly rlock run --event-log log full -- true
   [ "$(head -n 1 log)" = '{"event":"acqu' ]
   sed -i 1d log
   [ "$(events log)" = "acquired exited released" ] || fail "$(cat log)"
@@ -94,23 +84,18 @@ events() { jq -r .event "$1" | paste -sd ' '; }
   [ "$output" = "$TRACEPARENT" ]
   jq -se --arg trace "$TRACEPARENT" 'length >= 3 and all(.[]; .traceparent == $trace)' log || fail "$(cat log)"
   rlock history --json traced | jq -e --arg trace "$TRACEPARENT" '.runs[0].traceparent == $trace'
-  local owner
   owner=$(rlock acquire traced --ttl 1m)
   rlock status --json traced | jq -e --arg trace "$TRACEPARENT" '.locks[0].holders[0].traceparent == $trace'
-  start rlock run traced -- true
-  local waiter=$!
-  eventually waiting 1 traced
+  queue_up traced
   rlock queue --json traced | jq -e --arg trace "$TRACEPARENT" '.waiters[0].traceparent == $trace'
   rlock release traced --owner "$owner"
   ends_with 0 "$waiter"
 }
 
 @test "a TRACEPARENT of another form is ignored" {
-  local bad
   for bad in '' x 00-00000000000000000000000000000000-b7ad6b7169203331-01 $'00-\x1b'; do
     rm -f log
-    TRACEPARENT=$bad run -0 --separate-stderr rlock run --event-log log untraced -- true
-    silent
+    TRACEPARENT=$bad quietly rlock run --event-log log untraced -- true
     jq -se 'all(.[]; has("traceparent") | not)' log || fail "$(cat log)"
     rlock history --json untraced | jq -e '.runs[0].traceparent == null'
   done

@@ -2,62 +2,16 @@
 # --format beside the real other clients: redis-py's Lock, the npm package redlock, and the protocol of Redisson's
 # RLock. RLOCK_STRESS_SECONDS makes the contention longer.
 load helpers/helpers
+load helpers/peers
 
 setup_file() {
   SERVER=$(mktemp -d)
   export SERVER RLOCK_URL="unix://$SERVER/s"
   serve "$SERVER"
-  # Pinned; a few kilobytes. Where it is not available the tests that need it are skipped.
-  npm install --prefix "$SERVER/node" --cache "$SERVER/npm" --fetch-retries 0 --fetch-timeout 20000 \
-    --no-audit --no-fund --ignore-scripts redlock@4.2.0 >"$SERVER/npm.log" 2>&1 || true
-  export NODE_PATH=$SERVER/node/node_modules
+  install_node_redlock "$SERVER"
 }
 
-python=/usr/bin/python3
-
-needs_redis_py() { "$python" -c 'import redis' 2>/dev/null || skip "python3-redis is not installed"; }
-
-needs_node_redlock() {
-  node -e 'require("redlock")' 2>/dev/null && return
-  skip "no npm package redlock: $(tail -n 1 "$SERVER/npm.log")"
-}
-
-# peer KIND VERB …: see helpers/peer.py
-peer() {
-  local kind=$1
-  shift
-  if [ "$kind" = node-redlock ]; then
-    node "$BATS_TEST_DIRNAME/helpers/peer.js" "$SERVER/s" "$@"
-  else
-    "$python" "$BATS_TEST_DIRNAME/helpers/peer.py" "$kind" "$SERVER/s" "$@"
-  fi
-}
-
-# excludes_both_ways KIND FORMAT: each excludes the other, and neither extends nor releases the other's.
-excludes_both_ways() {
-  local kind=$1 format=$2 token owner stranger
-  token=$(peer "$kind" take theirs 60000)
-  [ -n "$token" ]
-  run -75 rlock run -n --format "$format" theirs -- touch started
-  [ ! -e started ]
-  [ "$(rlock status --format "$format" --json theirs | jq -r '.locks[0] | .format + " " + .holders[0].owner')" = "$format $token" ]
-  stranger=00000000000000000000000000000000
-  run -76 rlock renew --format "$format" --ttl 600 --owner "$stranger" theirs
-  run -76 rlock release --format "$format" --owner "$stranger" theirs
-  [ "$(redis pttl theirs)" -le 60000 ]
-  peer "$kind" extend theirs "$token" 90000
-  peer "$kind" drop theirs "$token"
-
-  owner=$(rlock acquire --format "$format" --ttl 60 ours)
-  run -1 peer "$kind" take ours 60000
-  [ -z "$output" ]
-  run -1 peer "$kind" extend ours stranger 600000
-  run -1 peer "$kind" drop ours stranger
-  [ "$(redis pttl ours)" -le 60000 ]
-  rlock release --format "$format" --owner "$owner" ours
-  token=$(peer "$kind" take ours 60000)
-  peer "$kind" drop ours "$token"
-}
+at_most() { [ "$(redis pttl "$2")" -le "$1" ]; }
 
 # waits_for KIND FORMAT: a waiting run acquires when the peer is done.
 waits_for() {
@@ -73,21 +27,18 @@ waits_for() {
 
 # contend FORMAT KIND…: rlock and the others on one lock, for some seconds.
 contend() {
-  local format=$1 seconds=${RLOCK_STRESS_SECONDS:-10} pids=() kind
+  local format=$1 seconds=${RLOCK_STRESS_SECONDS:-10} kind
   shift
   for kind in "$@"; do
     peer "$kind" work crowd "$seconds" "$here/trace" 3>&- 4>&- &
     started+=($!)
-    pids+=($!)
   done
   for _ in 1 2 3; do
-    # shellcheck disable=SC2016
     start sh -c 'end=$(($(date +%s) + $1)); while [ "$(date +%s)" -lt "$end" ]; do
       rlock run --format "$2" -t 20 crowd -- "$3" "$4" 15 1 || exit; done' sh "$seconds" "$format" "$BEAT" "$here/trace"
-    pids+=($!)
   done
-  for kind in "${pids[@]}"; do ends_with 0 "$kind"; done
-  run -0 "$python" "$BATS_TEST_DIRNAME/helpers/overlaps.py" trace rlock "$@"
+  all_done
+  run -0 overlaps.py trace rlock "$@"
   echo "# $output" >&3
   [ "$(redis exists crowd)" -eq 0 ]
 }
@@ -115,7 +66,6 @@ contend() {
   hold spoken --format redisson
   start sh -c 'redis-cli -s "$0/s" subscribe "redisson_lock__channel:{spoken}" >messages' "$SERVER"
   exec 8<messages
-  local line
   for _ in 1 2 3; do read -r -t 60 line <&8; done # subscribe, its channel, 1
   let_go spoken
   for _ in 1 2 3; do read -r -t 60 line <&8; done # message, its channel, 0
@@ -125,7 +75,6 @@ contend() {
 
 @test "an RLock that was entered twice is free after its second release" {
   needs_redis_py
-  local token
   token=$(peer redisson take twice 60000)
   redis hincrby twice "$token" 1 >/dev/null
   run -75 rlock run -n --format redisson twice -- true

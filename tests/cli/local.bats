@@ -3,45 +3,19 @@ load helpers/helpers
 
 # `local:`: a private server of this machine, started by the first run that needs it.
 
-# server_pid FOLDER: of the server in FOLDER, which must be there.
-server_pid() {
-  redis-cli -s "$1/rlock.sock" info server | tr -d '\r' | sed -n 's/^process_id://p'
-}
-
-# first_run FOLDER: a first run has started the server in FOLDER; the test's end ends it.
+# first_run: a first run has started the server in the folder locks; its pid is $pid.
 first_run() {
-  run -0 --separate-stderr rlock run --url "local:$1" first -- true
-  silent
-  started+=("$(server_pid "$1")")
-}
-
-# kill_server FOLDER
-kill_server() {
-  local pid
-  pid=$(server_pid "$1")
-  kill -KILL "$pid"
-  eventually gone "$pid"
+  quietly rlock run --url "local:$here/locks" first -- true
+  pid=$(local_pid "$here/locks")
 }
 
 # listening FOLDER
 listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
 
-# free NAME
-free() { ! held "$1"; }
-
-# refused TEXT… with RLOCK_URL: 78, one line that has each TEXT, and nothing ran.
-refused() {
-  run -78 --separate-stderr rlock run lock -- touch started
-  says local: "$@" || return
-  [ ! -e started ]
-}
-
 @test "the first run starts a server, later runs use it" {
-  first_run "$here/locks"
-  local pid
-  pid=$(server_pid "$here/locks")
+  first_run
   run -7 rlock run --url "local:$here/locks" lock -- sh -c 'exit 7'
-  [ "$(server_pid "$here/locks")" = "$pid" ]
+  [ "$(local_pid "$here/locks")" = "$pid" ]
   [ "$(stat -c %a "$here/locks")" = 700 ]
   [ "$(redis-cli -s locks/rlock.sock info server | tr -d '\r' | grep ^tcp_port:)" = tcp_port:0 ]
 }
@@ -49,8 +23,7 @@ refused() {
 @test "the server has signals, descriptors, a session and an environment of its own" {
   RLOCK_PASSWORD=other start env --ignore-signal=USR1 --block-signal=TERM "$RLOCK" run --url "local:$here/locks" lock -- touch ready 8</dev/null
   ends_with 0 $!
-  local pid status
-  pid=$(server_pid "$here/locks")
+  pid=$(local_pid "$here/locks")
   started+=("$pid")
   status=$(<"/proc/$pid/status")
   [[ $status =~ SigBlk:.0000000000000000 ]] || fail "$status"
@@ -63,32 +36,26 @@ refused() {
 
 @test "many first runs at once start one server, and again when it was killed; they exclude each other" {
   echo 0 >count
-  local wave i pids
   for wave in 1 2; do
-    pids=()
     for ((i = 0; i < 20; ++i)); do
       start rlock run --url "local:$here/locks" counter -- \
         sh -c 'read -r n <count; echo $((n + 1)) >count'
-      pids+=($!)
     done
-    for i in "${pids[@]}"; do ends_with 0 "$i"; done
-    started+=("$(server_pid "$here/locks")")
+    all_done
     [ "$(cat count)" -eq $((20 * wave)) ]
     [ "$(grep -c 'Server initialized' locks/rlock.log)" -eq "$wave" ]
-    kill_server "$here/locks"
+    kill_local "$here/locks"
   done
 }
 
 @test "a killed server: the next command starts it again, the lock is still held, the token still grows" {
   export RLOCK_URL=local:$here/locks
-  first_run "$here/locks"
+  first_run
   hold lock
-  local token owner
   token=$(rlock status --json lock | jq '.locks[0].holders[0].token')
   owner=$(rlock status --json lock | jq -r '.locks[0].holders[0].owner')
-  kill_server "$here/locks"
+  kill_local "$here/locks"
   run -0 rlock status -q lock --owner "$owner"
-  started+=("$(server_pid "$here/locks")")
   run -75 rlock run -n lock -- touch started
   let_go lock
   run -0 rlock run -n lock -- sh -c 'echo "$RLOCK_TOKEN"'
@@ -97,32 +64,26 @@ refused() {
 
 @test "a killed server is started again by its holder, and by a waiter; both live through it" {
   export RLOCK_URL=local:$here/locks
-  first_run "$here/locks"
+  first_run
   hold lock -t 3
-  kill_server "$here/locks"
+  kill_local "$here/locks"
   eventually listening "$here/locks"
-  start rlock run lock -- touch followed
-  local waiter=$!
-  eventually waiting 1 lock
-  kill_server "$here/locks"
+  queue_up lock -- touch followed
+  kill_local "$here/locks"
   eventually listening "$here/locks"
-  started+=("$(server_pid "$here/locks")")
   # Longer than the lease: it was renewed at the new server.
   run -75 rlock run -w 4 lock -- touch started
   [ ! -e followed ]
-  let_go lock
-  ends_with 0 "$waiter"
+  hand_over lock
   [ -e followed ]
 }
 
 @test "files or folder removed under the server: no second one starts, and its pid is named" {
   export RLOCK_URL=local:$here/locks
-  first_run "$here/locks"
-  local pid files
-  pid=$(server_pid "$here/locks")
+  first_run
   hold lock -t 9 --event-log log
   # Over a connection of its own, which stays.
-  eventually grep -q '"event":"renewed"' log
+  eventually logged renewed
   for files in locks/rlock.sock 'locks/*' locks; do
     # shellcheck disable=SC2086 # a pattern
     rm -r $files
@@ -130,12 +91,10 @@ refused() {
     run -69 --separate-stderr timeout 8 rlock run -n lock -- touch started
     says local: "$here/locks" "kill $pid"
   done
-  [ ! -e started ]
   kill "$pid"
   eventually gone "$pid"
   # The holder puts its lock back at a new one.
   eventually held lock
-  started+=("$(server_pid "$here/locks")")
   run -75 rlock run -n lock -- touch started
   let_go lock
 }
@@ -145,14 +104,11 @@ refused() {
   run -0 rlock local stop
   [ "$output" = "no server of local: was running" ]
   [ ! -e locks ]
-  first_run "$here/locks"
-  local pid token
-  pid=$(server_pid "$here/locks")
+  first_run
   hold lock
   run -75 --separate-stderr rlock local stop
   says "the server was not stopped" '"lock" is held by' "$(id -un)@" "sh -c"
-  start rlock run -q lock -- true
-  eventually waiting 1 lock
+  queue_up lock -q
   rlock acquire other --ttl 10m >/dev/null
   run -75 --separate-stderr rlock local stop
   says "and 1 more: rlock status"
@@ -163,26 +119,16 @@ refused() {
   run -0 rlock local stop
   [ "$output" = "the server of local: has ended" ]
   gone "$pid"
-  run -0 --separate-stderr rlock local stop -q
-  silent
+  quietly rlock local stop -q
   [ "$(rlock status --json lock | jq .locks[0].last_success.at)" = "$token" ]
-  started+=("$(server_pid "$here/locks")")
 }
 
 @test "local stop is for local: alone, and for a server that can be seen" {
-  run -64 --separate-stderr rlock local stop
-  says "ends the server of local:" "rlock --url local: local stop"
-  run -64 --separate-stderr rlock local
-  says "rlock local stop"
-  run -64 --separate-stderr rlock local start
-  says "rlock local stop"
   mkdir -m 777 open
   chmod 777 open
   run -78 --separate-stderr rlock local stop -u "local:$here/open"
   says "chmod 700"
-  first_run "$here/locks"
-  local pid
-  pid=$(server_pid "$here/locks")
+  first_run
   rm locks/rlock.sock
   run -69 --separate-stderr rlock local stop -u "local:$here/locks"
   says "kill $pid"
@@ -192,17 +138,14 @@ refused() {
   mkdir -m 700 locks
   python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("locks/rlock.sock")'
   [ -S locks/rlock.sock ]
-  first_run "$here/locks"
+  first_run
 }
 
 @test "a server that hangs is waited for, but no longer than --connect-timeout" {
-  first_run "$here/locks"
-  local pid
-  pid=$(server_pid "$here/locks")
+  first_run
   kill -STOP "$pid"
   run -69 --separate-stderr rlock run --url "local:$here/locks" --connect-timeout 300ms lock -- touch started
   says lock "$here/locks" "timed out"
-  [ ! -e started ]
   kill -CONT "$pid"
   run -0 rlock run --url "local:$here/locks" lock -- true
 }
@@ -211,48 +154,41 @@ refused() {
   mkdir -m 700 locks
   redis-server --port 0 --unixsocket "$here/locks/rlock.sock" --save '' --daemonize yes >/dev/null 3>&- 4>&-
   eventually test -S locks/rlock.sock
-  local pid
-  pid=$(server_pid "$here/locks")
-  first_run "$here/locks"
-  [ "$(server_pid "$here/locks")" = "$pid" ]
+  local theirs
+  theirs=$(local_pid "$here/locks")
+  first_run
+  [ "$pid" = "$theirs" ]
 }
 
 @test "^C and the end of the terminal end the run, not the server" {
-  local way terminal pid
   for way in USR1 KILL; do # in_terminal.py types ^C when it gets USR1
     export RLOCK_URL=local:$here/$way
     rm -f up
     mkfifo up
-    start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" \
+    start in_terminal.py \
       bash -c 'rlock run lock -- sh -c "echo >up; exec sleep 1000"; exit'
     terminal=$!
     next_line up
-    pid=$(server_pid "$here/$way")
-    started+=("$pid")
+    pid=$(local_pid "$here/$way")
     kill "-$way" "$terminal"
     eventually free lock
-    [ "$(server_pid "$here/$way")" = "$pid" ]
+    [ "$(local_pid "$here/$way")" = "$pid" ]
   done
 }
 
-@test "a folder may hold blanks; a relative one would be another for each caller, and is refused" {
+@test "a folder may hold blanks" {
   run -0 rlock run --url "local:$here/my locks/of today" lock -- true
-  started+=("$(server_pid "$here/my locks/of today")")
-  run -64 --separate-stderr rlock run --url "local:my locks" lock -- touch started
-  says local: absolute
-  RLOCK_URL=local:locks run -64 rlock status lock
-  [ ! -e started ] && [ ! -e locks ]
 }
 
 @test "a folder that others may enter, a file and a path too long for a socket are refused" {
   mkdir -m 755 open
-  RLOCK_URL=local:$here/open refused "$here/open" "chmod 700"
+  RLOCK_URL=local:$here/open refuses 78 local: "$here/open" "chmod 700"
   chmod 770 open
-  RLOCK_URL=local:$here/open refused "chmod 700"
+  RLOCK_URL=local:$here/open refuses 78 local: "chmod 700"
   touch file
-  RLOCK_URL=local:$here/file refused "not a folder"
-  RLOCK_URL=local:$here/file/below refused "$here/file"
-  RLOCK_URL=local:$here/$(printf 'x%.0s' {1..100}) refused "too long"
+  RLOCK_URL=local:$here/file refuses 78 local: "not a folder"
+  RLOCK_URL=local:$here/file/below refuses 78 local: "$here/file"
+  RLOCK_URL=local:$here/$(printf 'x%.0s' {1..100}) refuses 78 local: "too long"
   [ -z "$(find . -name 'rlock.*')" ]
 }
 
@@ -260,7 +196,7 @@ refused() {
   [ "$(id -u)" -eq 0 ] || skip "needs root"
   mkdir -m 700 theirs
   chown 65534:65534 theirs
-  RLOCK_URL=local:$here/theirs refused "another user"
+  RLOCK_URL=local:$here/theirs refuses 78 local: "another user"
 }
 
 @test "redis-server and valkey-server are both looked for on PATH" {
@@ -269,8 +205,7 @@ refused() {
   says local: redis-server valkey-server
   ln -s "$(command -v redis-server)" bin/valkey-server
   run -0 env PATH="$here/bin" "$RLOCK" run --url "local:$here/locks" lock -- /bin/true
-  started+=("$(server_pid "$here/locks")")
-  [[ $(tr '\0' ' ' <"/proc/$(server_pid "$here/locks")/cmdline") == *valkey-server* ]]
+  [[ $(tr '\0' ' ' <"/proc/$(local_pid "$here/locks")/cmdline") == *valkey-server* ]]
 }
 
 @test "a server that cannot start: its log is named" {
@@ -280,7 +215,6 @@ refused() {
   run -71 --separate-stderr env PATH="$here/bin:$PATH" rlock run --url "local:$here/locks" lock -- touch started
   says local: "$here/locks/rlock.log"
   [ "$(cat locks/rlock.log)" = "out of luck" ]
-  [ ! -e started ]
 }
 
 # soft PID LIMIT, hard PID LIMIT: as /proc shows them.
@@ -288,11 +222,10 @@ soft() { sed -n "s/^$2  *\([^ ]*\) .*/\1/p" "/proc/$1/limits"; }
 hard() { sed -n "s/^$2  *[^ ]* *\([^ ]*\) .*/\1/p" "/proc/$1/limits"; }
 
 @test "the first caller's limits do not bind the server that everybody uses then" {
-  local pid limit
   run -0 --separate-stderr bash -c 'ulimit -Sn 64; ulimit -St 77; ulimit -Sf 10; ulimit -Sv 4000000; ulimit -Sd 4000000
     exec nice -n 10 rlock run --url "local:$1" first -- true' bash "$here/locks"
   silent
-  pid=$(server_pid "$here/locks")
+  pid=$(local_pid "$here/locks")
   started+=("$pid")
   for limit in "Max open files" "Max cpu time" "Max file size" "Max address space" "Max data size"; do
     [ "$(soft "$pid" "$limit")" = "$(hard self "$limit")" ] || fail "$limit: $(soft "$pid" "$limit")"
@@ -308,17 +241,14 @@ hard() { sed -n "s/^$2  *[^ ]* *\([^ ]*\) .*/\1/p" "/proc/$1/limits"; }
   for option in t f; do
     run -71 --separate-stderr "${lowly[@]}" bash -c 'ulimit "-$1" 77; exec rlock run --url "local:$2" lock -- touch started' \
       bash "$option" "$here/locks"
-    [ ! -S locks/rlock.sock ] || started+=("$(server_pid "$here/locks")")
     says local: "ulimit -H$option"
-    [ ! -e started ]
     [ ! -S locks/rlock.sock ]
   done
-  first_run "$here/locks"
+  first_run
 }
 
 @test "a full disk is reported as such, and nothing is lost when there is room again" {
   mkdir small
-  # shellcheck disable=SC2016 # for the inner shell
   run -0 private_mounts '
     mount -t tmpfs -o size=2m,mode=700 tmpfs small
     export RLOCK_URL=local:$PWD/small
@@ -329,7 +259,6 @@ hard() { sed -n "s/^$2  *[^ ]* *\([^ ]*\) .*/\1/p" "/proc/$1/limits"; }
     rlock run -n lock -- touch started 2>said || code=$?
     [ "$code" -eq 69 ]
     grep -q "^rlock: .*small: No space left on device" said
-    [ ! -e started ]
     rm small/filler
     after=$(rlock run -n lock -- sh -c "echo \$RLOCK_TOKEN")
     redis-cli -s small/rlock.sock shutdown nosave
@@ -338,7 +267,6 @@ hard() { sed -n "s/^$2  *[^ ]* *\([^ ]*\) .*/\1/p" "/proc/$1/limits"; }
 }
 
 @test "root's server is in /var/lib/rlock, a user's in the home of the passwd entry, whatever HOME says" {
-  # shellcheck disable=SC2016 # for the inner shell
   run -0 private_mounts '
     mount -t tmpfs -o mode=755 tmpfs /var/lib
     mount -t tmpfs -o mode=755 tmpfs /home

@@ -13,11 +13,6 @@ state() { rlock status --json "$1" | jq -r '.locks[0].state'; }
   [[ $output == *"free in 59m"* && $output != *"held by"* && $output != *renewed* ]] || fail "$output"
 }
 
-@test "--min-hold holds as well after a run that failed" {
-  run -1 rlock run -n --min-hold 1h failed -- false
-  run -75 rlock run -n failed -- true
-}
-
 @test "--min-hold counts from the acquisition: a longer command is not held back" {
   rlock run --min-hold 1ms counted -- sleep 0.05
   run -0 rlock run -n counted -- true
@@ -42,7 +37,6 @@ state() { rlock status --json "$1" | jq -r '.locks[0].state'; }
 
 @test "a command that cannot be started leaves no cool-down" {
   echo text >not_executable
-  local command code
   for command in ./nowhere ./not_executable; do
     code=127
     [ -e "$command" ] && code=126
@@ -52,12 +46,6 @@ state() { rlock status --json "$1" | jq -r '.locks[0].state'; }
     run -0 rlock run -n missing -- true
   done
   [ "$(rlock history --json missing | jq -c '[.runs[].exit_code]')" = '[0,126,0,127]' ]
-}
-
-@test "force-unlock ends a cool-down" {
-  rlock run --min-hold 1h ended -- true
-  run -0 rlock force-unlock ended --yes
-  run -0 rlock run -n ended -- true
 }
 
 @test "a nested run's --min-hold counts for the lock, too" {

@@ -11,14 +11,12 @@ shown() { rlock status --json "$1" | jq -rc '.locks[0] | [.mode, .slots]'; }
   eventually held_by 2 pool
   run -75 --separate-stderr rlock run -n --slots 2 pool -- touch started
   says pool busy "$(id -un)@"
-  [ ! -e started ]
   let_go pool
 }
 
 # slot_of NAME: starts a holder of one of three slots of NAME, whose RLOCK_SLOT becomes $slot; $! is its pid.
 slot_of() {
   mkfifo "slot.$1.$((++slots))"
-  # shellcheck disable=SC2016 # for the inner shell
   start rlock run -t 6 --slots 3 "$1" -- sh -c 'echo "$RLOCK_SLOT" >"$1"; exec sleep 1000' sh "slot.$1.$slots"
   slot=$(next_line "slot.$1.$slots")
 }
@@ -32,8 +30,7 @@ slot_of() {
   second=$!
   slot_of team
   [ "$slot" -eq 3 ]
-  kill -TERM "$second"
-  ends_with 143 "$second"
+  ends_by TERM "$second"
   [ "$(rlock status --json team | jq -c '[.locks[0].holders[].slot] | sort')" = "[1,3]" ]
   [[ $(rlock status team) == *"up to 3 holders; this is slot 3"* ]]
   [ "$(rlock acquire -n --ttl 1m --slots 3 --json team | jq .slot)" -eq 2 ]
@@ -45,8 +42,7 @@ slot_of() {
   slot_of team
   first=$!
   slot_of team
-  kill -TERM "$first"
-  ends_with 143 "$first"
+  ends_by TERM "$first"
   redis flushall >/dev/null
   eventually held team
   [ "$(rlock status --json team | jq -c '[.locks[0].holders[].slot]')" = "[2]" ]
@@ -71,12 +67,9 @@ slot_of() {
   local first=$holder
   start rlock run --slots 2 line -- sleep 1000
   eventually held_by 2 line
-  start rlock run --slots 2 line -- touch served
-  local waiter=$!
-  eventually waiting 1 line
+  queue_up line --slots 2 -- touch served
   holder=$first
-  let_go line
-  ends_with 0 "$waiter"
+  hand_over line
   [ -e served ]
 }
 
@@ -108,12 +101,10 @@ slot_of() {
 
 @test "a shared waiter behind an exclusive one waits its turn" {
   hold fair -s
-  start rlock run fair -- sh -c 'echo writer >>order'
-  local writer=$!
-  eventually waiting 1 fair
-  start rlock run -s fair -- sh -c 'echo reader >>order'
-  local reader=$!
-  eventually waiting 2 fair
+  queue_up fair -- sh -c 'echo writer >>order'
+  local writer=$waiter
+  queue_up fair -s -- sh -c 'echo reader >>order'
+  local reader=$waiter
   run -75 rlock run -n -s fair -- true
   let_go fair
   ends_with 0 "$writer"
@@ -125,34 +116,18 @@ slot_of() {
   hold short
   run -75 --separate-stderr rlock run --max-queue 0 short -- true
   says short busy
-  start rlock run --max-queue 1 short -- true
-  local waiter=$!
-  eventually waiting 1 short
+  queue_up short --max-queue 1
   run -75 rlock run --max-queue 1 short -- true
   run -9 rlock run --max-queue 1 -E 9 short -- true
   waiting 1 short
-  let_go short
-  ends_with 0 "$waiter"
+  hand_over short
   run -0 rlock run --max-queue 0 short -- true
-}
-
-@test "what makes no sense together is refused with a reason" {
-  run -64 --separate-stderr rlock run --slots 2 --shared x -- true
-  says --slots --shared
-  run -64 --separate-stderr rlock run --slots 0 x -- true
-  says --slots
-  run -64 --separate-stderr rlock run --slots 1000001 x -- true
-  says --slots
-  run -64 --separate-stderr rlock run --min-hold -1 x -- true
-  says --min-hold
-  run -0 rlock run -n --max-queue 3 x -- true
 }
 
 @test "a dead waiter is no entry that --max-queue counts for long" {
   own
   hold purged -t 5
-  start rlock run purged -- true
-  eventually waiting 1 purged
+  queue_up purged
   kill -KILL "$!"
   run -75 rlock run -n --max-queue 1 purged -- true
   redis --raw zadd 'rlock:{purged}:alive' 1 "$(redis --raw zrange 'rlock:{purged}:alive' 0 0)" >/dev/null

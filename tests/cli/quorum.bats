@@ -26,7 +26,6 @@ ended_at() {
   [ "$(at_server "$1" redis zcard "rlock:{$2}:released")" -eq 1 ] || return
   ! held_at "$1" "$2"
 }
-renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
 
 @test "a run over three servers: exit code, one token, nothing left" {
   in_use 3
@@ -83,7 +82,7 @@ renewed() { [ "$(grep -c '"renewed"' "$2")" -ge "$1" ]; }
       rlock run job -- sh -c "exec 9>lock; flock -n 9 || echo overlap; echo \$RLOCK_TOKEN" >>out
     done'
   done
-  for pid in "${started[@]}"; do ends_with 0 "$pid"; done
+  all_done
   [ "$(wc -l <out)" -eq 30 ]
   sort -n -c out
 }
@@ -129,9 +128,7 @@ waiter_differs() {
 @test "an operator breaks the lock, and removes a waiter from the queue" {
   in_use 3
   hold job
-  start rlock run job -- true
-  waiter=$!
-  eventually waiting 1 job
+  queue_up job
   rlock queue --remove "$(rlock queue --json job | jq -r '.waiters[0].owner')" job
   ends_with 75 "$waiter"
   run -0 rlock force-unlock --yes --reason stuck job
@@ -143,13 +140,10 @@ waiter_differs() {
   in_use 5
   hold job -t 6s --event-log log
   signal_server KILL 1 4
-  eventually renewed 3 log
+  eventually logged renewed 3
   run -75 rlock run -n job -- true
-  start rlock run job -- touch served
-  waiter=$!
-  eventually waiting 1 job
-  let_go job
-  ends_with 0 "$waiter"
+  queue_up job -- touch served
+  hand_over job
   [ -e served ]
   eventually no_trace job 2 3 5
 }
@@ -158,12 +152,9 @@ waiter_differs() {
   in_use 5
   hold job -t 6s --event-log log
   signal_server STOP 1 4
-  eventually renewed 3 log
-  start rlock run job -- touch served
-  waiter=$!
-  eventually waiting 1 job
-  let_go job
-  ends_with 0 "$waiter"
+  eventually logged renewed 3
+  queue_up job -- touch served
+  hand_over job
   rlock run other -- true
   signal_server CONT 1 4
   eventually no_trace job 1 2 3 4 5
@@ -175,7 +166,6 @@ waiter_differs() {
   at_server 3 redis script flush >/dev/null
   signal_server STOP 3
   # It answers the acquire while nobody reads, and has the release to read when nobody is left.
-  # shellcheck disable=SC2016
   rlock run -t 60s job -- sh -c 'kill -CONT "$1"; redis-cli -s "$2" ping; kill -STOP "$1"' sh \
     "$(cat "$quorum_folder/3/pid")" "$quorum_folder/3/s"
   signal_server CONT 3
@@ -223,7 +213,6 @@ runs_with_13_requests() {
   signal_server STOP 1 2 3
   run -69 --separate-stderr rlock run -w 1h job -- touch started
   says '"job"' "only 2 of 5 servers" "$quorum_folder/3/s"
-  [ ! -e started ]
   signal_server CONT 1 2 3
   eventually no_trace job 1 2 3 4 5
 }
@@ -231,14 +220,11 @@ runs_with_13_requests() {
 @test "a majority that hangs while we wait: 69 or 75 in time, and nothing stays anywhere" {
   in_use 3
   hold job
-  start rlock run -w 3 job -- touch started
-  waiter=$!
-  eventually waiting 1 job
+  queue_up job -w 3 -- touch started
   signal_server STOP 2 3
   code=0
   wait "$waiter" || code=$?
   [ "$code" -eq 69 ] || [ "$code" -eq 75 ]
-  [ ! -e started ]
   signal_server CONT 2 3
   let_go job
   eventually no_trace job 1 2 3
@@ -275,7 +261,6 @@ runs_with_13_requests() {
   signal_server KILL 2
   run -69 --separate-stderr rlock run job -- touch started
   says '"job"' "$quorum_folder/3/s: not counted until" "may have lost locks"
-  [ ! -e started ]
 }
 
 @test "without permission for CONFIG a server that restarted recently does not count as durable" {
@@ -285,18 +270,6 @@ runs_with_13_requests() {
   says "not counted until"
   for i in 1 2 3; do at_server "$i" redis acl setuser default +config -info >/dev/null; done
   rlock run job -- true
-}
-
-@test "modes that a quorum does not support are refused" {
-  quorum 3
-  for wrong in "--slots 2" --shared "-t 61s"; do
-    # shellcheck disable=SC2086 # options
-    run -64 --separate-stderr rlock run $wrong job -- touch started
-    says '"job"' "several servers"
-  done
-  run -64 rlock acquire -t 15m job
-  [ ! -e started ]
-  [ -z "$(at_server 1 keys job)" ]
 }
 
 @test "a busy lock is not waited for with -n, and that leaves nothing" {
@@ -313,11 +286,8 @@ runs_with_13_requests() {
 @test "a wait that a signal ends leaves the queue of every server" {
   in_use 5
   hold job
-  start rlock run job -- true
-  waiter=$!
-  eventually waiting 1 job
-  kill -TERM "$waiter"
-  ends_with 143 "$waiter"
+  queue_up job
+  ends_by TERM "$waiter"
   for i in 1 2 3 4 5; do [ "$(at_server "$i" redis exists "rlock:{job}:queue")" -eq 0 ]; done
   let_go job
 }
@@ -332,15 +302,4 @@ runs_with_13_requests() {
   run -76 rlock renew --owner "$owner" job
   run -3 rlock run job -- rlock run -n job -- sh -c 'exit 3'
   eventually no_trace job 1 2 3
-}
-
-@test "a Sentinel group and a cluster are no members of a quorum, and the message says what is" {
-  local url format
-  for url in redis+sentinel://s1/m redis+cluster://n1; do
-    for format in native plain; do
-      run -64 --separate-stderr rlock run --format "$format" -u redis://127.0.0.1:1 -u "$url" -u unix:///nowhere lock -- touch started
-      says "a quorum consists of single servers" redis:// rediss:// unix:// local:
-      [ ! -e started ]
-    done
-  done
 }

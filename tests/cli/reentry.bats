@@ -2,13 +2,11 @@
 load helpers/helpers
 
 @test "runs that wait for each other report it, and status shows it" {
-  mkfifo a.held a.go b.held b.go
-  start rlock run a -- sh -c 'echo >a.held; read -r _ <a.go; exec rlock run b -- true' 2>one
-  local one=$!
-  start rlock run b -- sh -c 'echo >b.held; read -r _ <b.go; exec rlock run -w 10m a -- true' 2>two
-  local two=$!
-  next_line a.held >/dev/null
-  next_line b.held >/dev/null
+  mkfifo a.go b.go
+  hold_with 'echo >up; read -r _ <a.go; exec rlock run b -- true' a 2>one
+  local one=$holder two
+  hold_with 'echo >up; read -r _ <b.go; exec rlock run -w 10m a -- true' b 2>two
+  two=$holder
   echo >a.go
   eventually waiting 1 b
   run -0 rlock status b
@@ -19,14 +17,12 @@ load helpers/helpers
   run -0 rlock status a
   [[ $output == *'deadlock "a" is held by '*', which waits for "b", which is held by '*', which waits for "a"'* ]] || fail "$output"
   rlock status --json a | jq -e '.locks[0].deadlock | startswith("\"a\" is held by ")'
-  kill -TERM "$two"
-  ends_with 143 "$two"
+  ends_by TERM "$two"
   ends_with 0 "$one"
   [ "$(grep -c warning: one)" -eq 1 ] || fail "$(cat one)"
 }
 
-entries() { rlock status --json "$1" | jq '.locks[0].holders[0].entries'; }
-has_entries() { [ "$(entries "$2")" = "$1" ]; }
+has_entries() { [ "$(about "$2" entries)" = "$1" ]; }
 
 @test "a nested run of a held lock runs at once, under the same owner and token" {
   run -0 rlock run deep -- sh -c 'echo $RLOCK_OWNER $RLOCK_TOKEN; rlock run -n deep -- sh -c "echo \$RLOCK_OWNER \$RLOCK_TOKEN; rlock run deep -- sh -c \"echo \\\$RLOCK_OWNER \\\$RLOCK_TOKEN\""'
@@ -48,7 +44,6 @@ has_entries() { [ "$(entries "$2")" = "$1" ]; }
 
 @test "siblings re-enter together, and each releases its own entry only" {
   mkfifo go.1 go.2
-  # shellcheck disable=SC2016 # for the inner shells
   start rlock run siblings -- sh -c '
     for i in 1 2; do rlock run -n siblings -- sh -c "read -r _ <go.$i" & done
     wait
@@ -72,7 +67,6 @@ has_entries() { [ "$(entries "$2")" = "$1" ]; }
 @test "exclusive inside shared is refused: it would wait for itself" {
   run -64 --separate-stderr rlock run -s wide -- rlock run wide -- touch started
   says wide
-  [ ! -e started ]
   run -64 rlock run --slots 3 wide -- rlock run --slots 2 wide -- true
   nothing_left wide
 }
@@ -89,7 +83,6 @@ has_entries() { [ "$(entries "$2")" = "$1" ]; }
 }
 
 @test "a stale RLOCK_HELD means an ordinary acquisition" {
-  local stale
   stale=$(rlock run stale -- printenv RLOCK_HELD)
   run -0 env RLOCK_HELD="$stale" "$RLOCK" run stale -- printenv RLOCK_OWNER
   [[ $stale != *"$output"* ]]
@@ -101,21 +94,21 @@ has_entries() { [ "$(entries "$2")" = "$1" ]; }
 @test "another server or prefix is another lock" {
   RLOCK_PREFIX=other: run -0 rlock run separate -- rlock run --prefix rlock: -n separate -- printenv RLOCK_HELD
   [ "$(tr ';' '\n' <<<"$output" | wc -l)" -eq 2 ]
+  local first=$RLOCK_URL
+  own
+  run -0 env RLOCK_URL="$first" "$RLOCK" run far -- env RLOCK_URL="$RLOCK_URL" "$RLOCK" run -n far -- printenv RLOCK_HELD
+  [ "$(tr ';' '\n' <<<"$output" | wc -l)" -eq 2 ]
 }
 
 @test "hostile RLOCK_HELD is ignored" {
-  local text
   for text in ';;;' '%' 'a,b,c,d,e,f,g' "$(printf ',%.0s' {1..5000})" $'\x01\xff' "$SERVER/s,rlock:,bad,zz,1,1,0"; do
     RLOCK_HELD=$text run -0 rlock run bad -- true
   done
 }
 
 @test "an inner run that is killed takes its command along and leaves the outer one alone" {
-  mkfifo up
-  start rlock run cut -- sh -c 'rlock run cut -- sh -c "echo \$PPID \$\$ >up; setsid sleep 1000; :"; echo $? >inner; rlock run cut -- true && echo fine >outer'
-  holder=$!
-  local guard command
-  read -r guard command <<<"$(next_line up)"
+  hold_with 'rlock run cut -- sh -c "echo \$PPID \$\$ >up; setsid sleep 1000; :"; echo $? >inner; rlock run cut -- true && echo fine >outer' cut
+  read -r guard command <<<"$said"
   kill -KILL "$(ps -o ppid= -p "$guard" | tr -d ' ')"
   ends_with 0 "$holder"
   [ "$(cat inner)" = 137 ]
@@ -124,13 +117,9 @@ has_entries() { [ "$(entries "$2")" = "$1" ]; }
 }
 
 @test "an outer run that is killed leaves nothing that runs inside" {
-  mkfifo up
-  start rlock run lost -t 2 -- sh -c 'rlock run lost -- rlock run other -- rlock run lost -- setsid --wait sh -c "exec 9>>alone; flock -n 9; echo \$\$ >up; sleep 1000"; :'
-  holder=$!
-  local deepest
-  deepest=$(next_line up)
+  hold_with 'rlock run lost -- rlock run other -- rlock run lost -- setsid --wait sh -c "exec 8>>alone; flock -n 8; echo \$\$ >up; sleep 1000"; :' lost -t 2
   kill -KILL "$holder"
-  eventually gone "$deepest"
+  eventually gone "$said"
   run -0 flock -w 60 alone true
   ends_with 137 "$holder"
 }
@@ -141,26 +130,21 @@ has_entries() { [ "$(entries "$2")" = "$1" ]; }
 }
 
 @test "force-unlock of a lock with a nested run ends both with 76" {
-  local round
   for round in 1 2; do
-    mkfifo up
-    start rlock run both -- sh -c 'trap : TERM; rlock run both -- sh -c "echo up >up; sleep 1000"; echo $? >inner; sleep 1000; :'
-    holder=$!
-    next_line up
+    hold_with 'trap : TERM; rlock run both -- sh -c "echo >up; sleep 1000"; echo $? >inner; sleep 1000; :' both
     # Both listen for operators once their commands have lived for a second; before that they ask.
-    [ "$round" = 1 ] || sleep 1.2
+    [ "$round" = 1 ] || eventually blocked 2
     run -0 rlock force-unlock both --yes --reason "wrong branch"
     ends_with 76 "$holder"
     [ "$(cat inner)" = 76 ] || fail "inner: $(cat inner)"
     run -0 rlock run -w 60 both -- true
-    rm up inner
+    rm inner
   done
 }
 
 @test "a nested run in the background keeps the lock when the outer one has ended" {
   mkfifo up go
-  start rlock run kept -- sh -c 'rlock run kept -- sh -c "echo up >up; read -r _ <go" & read -r _ <up'
-  ends_with 0 $!
+  run -0 rlock run kept -- sh -c 'rlock run kept -- sh -c "echo >up; read -r _ <go" >/dev/null 2>&1 3>&- 4>&- & read -r _ <up'
   held kept
   run -75 rlock run -n kept -- true
   echo 1 >go
@@ -174,25 +158,8 @@ has_entries() { [ "$(entries "$2")" = "$1" ]; }
   let_go elsewhere
 }
 
-# open_port: a free port, which the test's own server opens.
-open_port() {
-  local i port
-  for ((i = 0; i < 50; i++)); do
-    port=$((20000 + RANDOM % 10000))
-    [ "$(redis config set port "$port" 2>&1)" != OK ] || { echo "$port"; return; }
-  done
-  return 1
-}
-
-# A server for local:$here/locks, ended with the test.
-begin_local() {
-  run -0 rlock run --url "local:$here/locks" first -- true
-  started+=("$(redis-cli -s "$here/locks/rlock.sock" info server | tr -d '\r' | sed -n 's/^process_id://p')")
-}
-
 # spelled_otherwise OUTER INNER: a run of URL INNER inside one of URL OUTER enters its lock.
 spelled_otherwise() {
-  # shellcheck disable=SC2016 # for the inner shell
   RLOCK_URL=$1 run -0 rlock run alias -- sh -c 'echo "$RLOCK_OWNER $RLOCK_TOKEN"; RLOCK_URL=$1 rlock run -w 5 alias -- sh -c "echo \$RLOCK_OWNER \$RLOCK_TOKEN"' sh "$2"
   [ "${#lines[@]}" -eq 2 ]
   [ "${lines[0]}" = "${lines[1]}" ] || fail "$output"
@@ -201,11 +168,9 @@ spelled_otherwise() {
 @test "a nested run enters however the server is spelled" {
   spelled_otherwise "unix://$SERVER/s" "unix://$SERVER/../${SERVER##*/}/s"
   nothing_left alias
-  begin_local
   spelled_otherwise "local:$here/locks" "local:$here/locks/"
   own --bind 127.0.0.1
-  local port
-  port=$(open_port) || skip "this server opens no port while it runs"
+  port=$(open_port "$SERVER") || skip "this server opens no port while it runs"
   spelled_otherwise "redis://127.0.0.1:$port" "redis://localhost:$port"
   nothing_left alias
 }
@@ -217,17 +182,9 @@ spelled_otherwise() {
   spelled_otherwise "${urls[*]}" "${urls[2]} ${urls[0]} ${urls[1]}"
 }
 
-@test "another server is another lock, also inside" {
-  local first=$RLOCK_URL
-  own
-  run -0 env RLOCK_URL="$first" "$RLOCK" run far -- env RLOCK_URL="$RLOCK_URL" "$RLOCK" run -n far -- printenv RLOCK_HELD
-  [ "$(tr ';' '\n' <<<"$output" | wc -l)" -eq 2 ]
-}
-
 @test "a run inside one that entered under another spelling finds the lock under both, after a FLUSHALL too" {
   own
   local alias="unix://$SERVER/../${SERVER##*/}/s"
-  # shellcheck disable=SC2016 # for the inner shells
   run -0 --separate-stderr rlock run two -- env RLOCK_URL="$alias" "$RLOCK" run two -- sh -c '
     redis-cli -s "$SERVER/s" flushall >&2
     echo "$RLOCK_OWNER"
@@ -239,8 +196,6 @@ spelled_otherwise() {
 
 @test "a left-over RLOCK_HELD restores no old token, and leaves no lock without a holder" {
   own
-  local stale last
-  # shellcheck disable=SC2016 # for the inner shell
   stale=$(rlock run -t 1 over -- sh -c 'printf %s "$RLOCK_HELD"')
   last=$(rlock run over -- printenv RLOCK_TOKEN)
   redis flushall >/dev/null
@@ -251,42 +206,32 @@ spelled_otherwise() {
 
 @test "an outer run that cannot be seen puts its lease back itself, and is waited for" {
   own
-  mkfifo go
-  # shellcheck disable=SC2016 # for the inner shell
-  start rlock run -t 9 unseen -- sh -c 'printf %s "$RLOCK_HELD" >held.new; mv held.new held; exec 9<>go; read -r _ <&9'
-  local outer=$!
-  eventually test -s held
-  local owner
-  owner=$(jq -r '.locks[0].holders[0].owner' <<<"$(rlock status --json unseen)")
+  hold_with 'echo "$RLOCK_HELD" >up; read -r _ <&9' unseen -t 9
+  owner=$(about unseen owner)
   redis flushall >/dev/null
   # Not below the outer run: as in a container, or on another host.
-  run -0 --separate-stderr env RLOCK_HELD="$(cat held)" "$RLOCK" run -n -v unseen -- printenv RLOCK_OWNER
+  run -0 --separate-stderr env RLOCK_HELD="$said" "$RLOCK" run -n -v unseen -- printenv RLOCK_OWNER
   [ "$output" = "$owner" ] || fail "$output instead of $owner: $stderr"
   [[ $stderr == *"waiting for that run to restore it"* ]] || fail "$stderr"
   echo 1<>go
-  ends_with 0 "$outer"
+  ends_with 0 "$holder"
 }
 
 @test "a signal ends a nested run that waits, for the outer run's lease or for the server, and leaves no entry" {
   own
-  mkfifo go
-  # shellcheck disable=SC2016 # for the inner shell
-  start rlock run -t 9 signalled -- sh -c 'printf %s "$RLOCK_HELD" >held.new; mv held.new held; exec 9<>go; read -r _ <&9'
-  local outer=$! inner
-  eventually test -s held
-  kill -STOP "$outer"
+  hold_with 'echo "$RLOCK_HELD" >up; read -r _ <&9' signalled -t 9
+  kill -STOP "$holder"
   redis flushall >/dev/null
-  RLOCK_HELD=$(<held) start rlock run -v signalled -- touch started 2>err
+  RLOCK_HELD=$said start rlock run -v signalled -- touch started 2>err
   inner=$!
   eventually grep -q 'waiting for that run' err
   kill "$inner"
   ends_with 143 "$inner"
-  kill -CONT "$outer"
+  kill -CONT "$holder"
   eventually held signalled
-  local blocked
   blocked=$(redis info clients | sed -n 's/^blocked_clients:\([0-9]*\).*/\1/p')
   redis client pause 60000 WRITE >/dev/null
-  RLOCK_HELD=$(<held) start rlock run signalled -- touch started
+  RLOCK_HELD=$said start rlock run signalled -- touch started
   inner=$!
   more_blocked() { [ "$(redis info clients | sed -n 's/^blocked_clients:\([0-9]*\).*/\1/p')" -gt "$blocked" ]; }
   eventually more_blocked
@@ -294,8 +239,7 @@ spelled_otherwise() {
   redis client unpause >/dev/null
   ends_with 143 "$inner"
   eventually has_entries 1 signalled
-  [ ! -e started ]
   echo 1<>go
-  ends_with 0 "$outer"
+  ends_with 0 "$holder"
   nothing_left signalled
 }

@@ -1,24 +1,15 @@
 #!/usr/bin/env bats
 load helpers/helpers
 
-@test "the command learns its lock, its owner and its token" {
-  run -0 --separate-stderr rlock run known -- sh -c 'echo "$RLOCK_NAME $RLOCK_OWNER $RLOCK_TOKEN"'
-  [[ $output =~ ^known\ [0-9a-f]{32}\ [1-9][0-9]*$ ]] || fail "$output"
-}
-
-@test "status shows the owner and the token that the command has" {
-  mkfifo seen go
-  start rlock run same -- sh -c 'exec 9<>go; echo "$RLOCK_OWNER $RLOCK_TOKEN" >seen; read -r _ <&9'
-  holder=$!
-  local known
-  known=$(next_line seen)
-  [ "$(rlock status --json same | jq -r '.locks[0].holders[0] | "\(.owner) \(.token)"')" = "$known" ]
+@test "the command learns its lock, its owner and its token, as status shows them" {
+  hold_with 'echo "$RLOCK_NAME $RLOCK_OWNER $RLOCK_TOKEN" >up; read -r _ <&9' known
+  [[ $said =~ ^known\ [0-9a-f]{32}\ [1-9][0-9]*$ ]] || fail "$said"
+  [ "$said" = "known $(about known owner) $(about known token)" ]
   echo 1<>go
   ends_with 0 "$holder"
 }
 
 @test "each acquisition has a fresh owner and a greater token" {
-  local first second
   first=$(rlock run fresh -- sh -c 'echo "$RLOCK_TOKEN $RLOCK_OWNER"')
   second=$(rlock run fresh -- sh -c 'echo "$RLOCK_TOKEN $RLOCK_OWNER"')
   [ "${second% *}" -gt "${first% *}" ]
@@ -26,7 +17,6 @@ load helpers/helpers
 }
 
 @test "the token grows across FLUSHALL" {
-  local first second
   first=$(rlock run flushed -- printenv RLOCK_TOKEN)
   reset_server
   second=$(rlock run flushed -- printenv RLOCK_TOKEN)
@@ -77,41 +67,23 @@ load helpers/helpers
   [ -e ran ]
 }
 
-@test "connection options stand before or after the command word" {
+@test "connection options stand before or after the command word, and win over the environment" {
   local url=$RLOCK_URL
-  unset RLOCK_URL
+  RLOCK_URL="unix://$here/nobody"
   run -0 rlock --url "$url" run placed -- true
   run -0 rlock run -u "$url" placed -- true
   run -0 rlock run "--url=$url" placed -- true
   run -0 rlock run placed --connect-timeout 5s -u "$url" -- true
 }
 
-@test "a flag wins over the environment" {
-  RLOCK_URL="unix://$here/nobody" run -0 rlock run -u "unix://$SERVER/s" winner -- true
-  RLOCK_PREFIX=env: rlock run --prefix flag: prefixed -- true
-  [ -n "$(redis --raw keys 'flag:{prefixed}:*')" ]
-  [ -z "$(redis --raw keys 'env:*')" ]
-  RLOCK_PREFIX=env: rlock run prefixed -- true
-  [ -n "$(redis --raw keys 'env:{prefixed}:*')" ]
-}
-
 @test "names of 200 bytes, with spaces, colons and other scripts are fine" {
-  local name
   for name in "$(printf 'x%.0s' {1..200})" 'two words' 'a:b/c]' 'Привет-世界'; do
     run -0 rlock run "$name" -- true
   done
 }
 
-@test "--event-log writes one JSON object a line, in the order of a run" {
-  rlock run --event-log log logged -- true
-  rlock run --event-log log logged -- true
-  [ "$(jq -r .event log | tr '\n' ' ')" = "acquired exited released acquired exited released " ] || fail "$(cat log)"
-  jq -se 'all(.[]; (.owner | test("^[0-9a-f]{32}$")) and (.token > 0))' log
-}
-
 @test "the password that rlock logs in with does not reach the command, nor under --fail-open" {
   own --requirepass canary
-  local variable
   for variable in RLOCK_PASSWORD REDISCLI_AUTH; do
     run -0 env "$variable=canary" rlock run secret -- sh -c 'env; tr "\0" "\n" </proc/self/environ'
     [[ $output == *RLOCK_OWNER* && $output != *canary* ]] || fail "$output"
@@ -130,7 +102,7 @@ load helpers/helpers
   local shown='echo "${RLOCK_WAITED_MS-none}"'
   hold long
   start rlock run long -c "$shown" >waited
-  local waiter=$!
+  waiter=$!
   eventually waiting 1 long
   let_go long
   ends_with 0 "$waiter"

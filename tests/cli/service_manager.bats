@@ -6,7 +6,7 @@ load helpers/helpers
 manager() {
   : >reports
   export NOTIFY_SOCKET=$1
-  start python3 "$BATS_TEST_DIRNAME/helpers/notify_socket.py" "$1" reports
+  start notify_socket.py "$1" reports
   eventually is_bound "$1"
 }
 
@@ -16,8 +16,7 @@ reported() { grep -qF -- "$1" reports; }
 
 @test "READY=1 is reported once the lock is held, before the command runs; its own reports pass" {
   manager "$here/notify"
-  run -0 --separate-stderr rlock run app -- python3 "$BATS_TEST_DIRNAME/helpers/notify.py" "STATUS=serving"
-  silent
+  quietly rlock run app -- notify.py "STATUS=serving"
   eventually reported serving
   [ "$(cat reports)" = $'READY=1; STATUS=holding "app"\nSTATUS=serving' ] || fail "$(cat reports)"
 }
@@ -32,12 +31,11 @@ reported() { grep -qF -- "$1" reports; }
   hold app
   manager "$here/notify"
   start rlock run -q app -- true
-  local waiter=$!
+  waiter=$!
   eventually reported "STATUS=waiting for \"app\", 1st in line: held by $(id -un)@$(hostname) (pid $holder) for "
   eventually reported "; EXTEND_TIMEOUT_USEC=60000000"
   if reported READY; then fail "$(cat reports)"; fi
   # Again and again, though nothing has changed.
-  local before
   before=$(wc -l <reports)
   eventually more_reports_than "$before"
   let_go app
@@ -66,14 +64,13 @@ more_reports_than() { [ "$(wc -l <reports)" -gt "$1" ]; }
 
 @test "a run inside another run leaves the reports to the command" {
   manager "$here/notify"
-  run -0 rlock run outer -- rlock run inner -- python3 "$BATS_TEST_DIRNAME/helpers/notify.py" "STATUS=serving"
+  run -0 rlock run outer -- rlock run inner -- notify.py "STATUS=serving"
   eventually reported serving
   [ "$(wc -l <reports)" -eq 2 ] || fail "$(cat reports)"
   if reported inner; then fail "$(cat reports)"; fi
 }
 
 @test "a bad or dead socket harms nothing, and the command inherits its name" {
-  local address long
   long=/$(printf 'x%.0s' {1..120})
   python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).bind(sys.argv[1])' "$here/dead"
   touch file

@@ -5,7 +5,7 @@ load helpers/helpers
 # picky RULE…: from now on a proxy with these rules is in front of the server; see helpers/picky_server.py.
 picky() {
   picked=$((${picked:-0} + 1))
-  start python3 "$BATS_TEST_DIRNAME/helpers/picky_server.py" "$here/p$picked" "$SERVER/s" "$here/log$picked" "$@"
+  start picky_server.py "$here/p$picked" "$SERVER/s" "$here/log$picked" "$@"
   eventually test -S "$here/p$picked"
   asked=$here/log$picked
   : >>"$asked"
@@ -24,18 +24,15 @@ unknown() { echo "$1=-ERR unknown command '$1', with args beginning with: 'rlock
   local word all=()
   for word in CLIENT ROLE CONFIG INFO PING SCAN; do
     picky "$(unknown "$word")"
-    run -0 --separate-stderr rlock run lock -- true
-    silent
+    quietly rlock run lock -- true
     all+=("$(unknown "$word")")
   done
   picky "${all[@]}"
-  run -0 --separate-stderr rlock run lock -- true
-  silent
+  quietly rlock run lock -- true
 }
 
 # Refused, hung up on, or answered at once: a waiter that tries again and again must not load the server.
 @test "a waiter that the server does not let wait asks it at most five times a second, and keeps its place" {
-  local reply first second
   for reply in "-ERR unknown command 'blpop'" '-UNBLOCKED force unblock from blocking operation' \
     '-MOVED 3999 10.0.0.1:6379' '*-1' close; do
     picky "BLPOP=$reply"
@@ -54,40 +51,29 @@ unknown() { echo "$1=-ERR unknown command '$1', with args beginning with: 'rlock
     [ "$(tr -d '\n' <order)" = 12 ]
     [ "$(grep -c 'rlock: warning' err)" -eq 1 ] || fail "$reply: $(cat err) $(cat "$asked")"
     grep -q 'rlock: warning: .*lock.*once a second' err || fail "$(cat err)"
-    rm -f order held.lock go.lock
+    rm order
     reset_server
   done
 }
 
 @test "a server without BLPOP or RPUSH grants a free lock, and its waiters get theirs in turn" {
-  local command
   for command in BLPOP RPUSH; do
     own --rename-command "$command" ''
-    run -0 --separate-stderr rlock run -n lock -- true
-    silent
+    quietly rlock run -n lock -- true
     hold lock
-    start rlock run -q lock -- touch started
-    eventually waiting 1 lock
+    queue_up lock -q
     let_go lock
     ends_with 0 $!
-    rm started held.lock go.lock
-    end_server "$own_server"
-    rm -rf "$own_server"
   done
 }
 
 @test "exit 78: a required command that is missing is named, and nothing is written" {
-  local command
   for command in ZADD HSET LPUSH TIME; do
     own --rename-command "$command" ''
-    run -78 --separate-stderr rlock run lock -- touch started
-    says lock "lacks a command"
+    refuses 78 lock "lacks a command"
     [[ ${stderr,,} == *": "*"${command,,}"* && $stderr != *'rlock:{'* ]] || fail "$stderr"
     [ "$(redis exists "rlock:{lock}:holders" "rlock:{lock}:queue")" -eq 0 ]
-    end_server "$own_server"
-    rm -rf "$own_server"
   done
-  [ ! -e started ]
 }
 
 # refused CODE TEXT REPLY: a run that gets REPLY to its scripts ends at once, with one line that has TEXT.
@@ -97,7 +83,6 @@ refused() {
   says lock "$2"
   [[ $stderr != *'rlock:{'* ]] || fail "$stderr"
   [ "$(asked_times EVALSHA)" -le 2 ] || fail "$(cat "$asked")"
-  [ ! -e started ]
 }
 
 @test "exit 78 and 77: no scripts, or not these: one line that says what to do" {
@@ -112,11 +97,9 @@ refused() {
 # As Valkey 9.1 without its Lua module answers.
 @test "run and doctor name the module that a server without Lua lacks" {
   picky 'EVALSHA=-NOSCRIPT No matching script.' "EVAL=-ERR Could not find scripting engine 'lua'"
-  run -78 --separate-stderr rlock run lock -- touch started
-  says lock valkey-lua
+  refuses 78 lock valkey-lua
   run -1 rlock doctor
   [[ $output == *valkey-lua* ]] || fail "$output"
-  [ ! -e started ]
 }
 
 @test "a script that the server forgets each time is sent each time, once" {
@@ -128,15 +111,13 @@ refused() {
 
 @test "exit 78: a service with one database says so, and takes nothing" {
   picky "$(unknown SELECT)"
-  RLOCK_URL+="?db=1" run -78 --separate-stderr rlock run lock -- touch started
-  says lock "remove database 1 from the URL"
+  RLOCK_URL+="?db=1" refuses 78 lock "remove database 1 from the URL"
   [ "$(asked_times EVALSHA)" -eq 0 ]
 }
 
 @test "CLIENT is left out for a server that hangs up on it" {
   picky CLIENT=close
-  run -0 --separate-stderr rlock run lock -- true
-  silent
+  quietly rlock run lock -- true
 }
 
 @test "nutcracker: runs and waits through it" {
@@ -150,13 +131,10 @@ refused() {
 	    - $SERVER/s:1
 	END
   # Its statistics have a port that it cannot do without.
-  start nutcracker -c "$here/nutcracker.yml" -o "$here/nutcracker.log" -a 127.0.0.1 \
-    -s "$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')" \
-    >nutcracker.out 2>&1
+  start nutcracker -c "$here/nutcracker.yml" -o "$here/nutcracker.log" -a 127.0.0.1 -s "$(free_ports 1)" >nutcracker.out 2>&1
   eventually test -S n || fail "$(cat nutcracker.out nutcracker.log)"
   export RLOCK_URL="unix://$here/n"
-  run -0 --separate-stderr rlock run lock -- true
-  silent
+  quietly rlock run lock -- true
   hold lock
   start rlock run lock -- true 2>err
   local waiter=$!
@@ -174,18 +152,15 @@ rotate() {
   redis-cli -s "$SERVER/s" -a "$2" --no-auth-warning client kill type normal >/dev/null
 }
 
-# renewed COUNT: so many renewals are in the event log of this test.
-renewed() { [ "$(grep -c '"event":"renewed"' events)" -ge "$1" ]; }
-
 # the_secret OLD: rotated in mid-run, it costs neither a lease nor a position in the queue. OPTION… say where rlock has it from.
 outlives_rotation() {
-  hold lock -t 3 --event-log events "$@"
+  hold lock -t 3 --event-log log "$@"
   start rlock run "$@" lock -- true
   local waiter=$!
   eventually waiting_in lock
   echo new >secret
   rotate old new
-  eventually renewed $(($(grep -c '"event":"renewed"' events) + 3))
+  for _ in 1 2 3; do one_more renewed; done
   let_go lock
   ends_with 0 "$waiter"
 }
@@ -226,9 +201,6 @@ waiting_in() {
   run -78 --separate-stderr rlock run --password-command 'echo $$ >pid; sleep 600' lock -- touch started
   says 'did not finish within 5s'
   eventually gone "$(cat pid)"
-  run -64 --separate-stderr rlock run --password-command true --password-file secret lock -- touch started
-  says "cannot be used together"
-  [ ! -e started ]
 }
 
 # verdict CHECK: what the doctor says of one point.

@@ -4,7 +4,6 @@ load helpers/helpers
 
 @test "status without a name lists what is held, waited for, broken or cooling down, and counts the rest" {
   reset_server
-  local name waiter
   rlock run idle-1 -- true
   run -0 rlock status
   [ "$output" = "1 free; --all lists it" ] || fail "$output"
@@ -13,9 +12,7 @@ load helpers/helpers
   [ "$output" = "3 free; --all lists them" ] || fail "$output"
   rlock run --min-hold 5m cooling -- true
   hold held
-  start rlock run held -- true
-  waiter=$!
-  eventually waiting 1 held
+  queue_up held
   run -0 rlock status
   [[ ${lines[0]} == NAME* && ${lines[1]} == cooling*cooldown* && ${lines[2]} == "held "*" held "* ]] || fail "$output"
   [ "${lines[3]}" = "3 free; --all lists them" ] || fail "$output"
@@ -43,14 +40,11 @@ load helpers/helpers
   [ "$(jq -c '[[.locks[].name], has("free")]' <<<"$output")" = '[["free/1","free/2","taken"],false]' ] || fail "$output"
   run -0 rlock status 'free/*' --json
   [ "$(jq -c '[[.locks[].name], has("free")]' <<<"$output")" = '[["free/1","free/2"],false]' ] || fail "$output"
-  run -64 --separate-stderr rlock status --all taken
-  says "--all" "NAME"
   let_go taken
 }
 
 @test "a lock that is named twice, or named and matched, is listed once" {
   reset_server
-  local name
   for name in ab ac; do rlock run "$name" -- true; done
   run -0 rlock status --json ab ab 'a*'
   [ "$(jq -c '[.locks[].name]' <<<"$output")" = '["ab","ac"]' ] || fail "$output"
@@ -66,7 +60,6 @@ load helpers/helpers
 @test "status asks over one connection, and for no key that is not rlock's own" {
   own
   redis acl setuser rlock on nopass ~rlock:* +@all >/dev/null
-  local before
   before=$(redis info stats | tr -d '\r' | sed -n 's/^total_connections_received://p')
   run -0 rlock status --user rlock free
   [ "$(redis info stats | tr -d '\r' | sed -n 's/^total_connections_received://p')" -eq $((before + 2)) ]
@@ -94,7 +87,6 @@ PYTHON
 }
 
 @test "a closed stdout is an error, not silence" {
-  # shellcheck disable=SC2016 # for the inner shell
   run -71 --separate-stderr sh -c 'rlock status --json >&-'
   says "cannot write to stdout"
   run -1 sh -c 'rlock status -q nobody-has-it >&-'

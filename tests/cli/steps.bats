@@ -1,24 +1,6 @@
 #!/usr/bin/env bats
 # A lock held across separate steps: acquire, renew, release.
 load helpers/helpers
-load helpers/steps
-
-@test "three steps of a pipeline under one lock" {
-  cat >pipeline <<'EOF'
-set -e
-owner=$(rlock acquire deploy --ttl 15m -w 10m)
-echo build >>steps
-rlock renew deploy --owner "$owner" --ttl 20m
-echo test >>steps
-rlock renew deploy --owner "$owner"
-echo deploy >>steps
-rlock release deploy --owner "$owner"
-EOF
-  run -0 --separate-stderr bash pipeline
-  silent
-  [ "$(paste -sd' ' steps)" = "build test deploy" ]
-  free deploy
-}
 
 @test "two pipelines never interleave their steps" {
   cat >pipeline <<'EOF'
@@ -29,12 +11,8 @@ rlock renew both --owner "$owner"
 echo "end $1" >>steps
 rlock release both --owner "$owner"
 EOF
-  local pids=() i pid
-  for i in 1 2 3 4; do
-    start bash pipeline $i
-    pids+=($!)
-  done
-  for pid in "${pids[@]}"; do ends_with 0 "$pid"; done
+  for i in 1 2 3 4; do start bash pipeline "$i"; done
+  all_done
   [ "$(wc -l <steps)" -eq 8 ]
   awk '$1 == "begin" { at = $2; next } $2 != at { exit 1 }' steps || fail "$(cat steps)"
 }
@@ -51,8 +29,7 @@ EOF
 
 @test "release --owner does not end a live run: 75, and it names force-unlock" {
   hold busy
-  local owner
-  owner=$(field busy owner)
+  owner=$(about busy owner)
   run -75 --separate-stderr rlock release busy --owner "$owner"
   says busy "held by" "rlock force-unlock busy --owner $owner"
   run -75 rlock run -n busy -- true
@@ -70,7 +47,6 @@ EOF
 @test "a token that was never issued is not put back, and tokens go on growing" {
   run -76 --separate-stderr rlock renew typo --owner 00000000000000000000000000000001 --token 9007199254740991 --ttl 1s
   says typo "never issued token 9007199254740991"
-  local i
   for i in 1 2 3; do rlock run typo -- sh -c 'echo "$RLOCK_TOKEN"' >>tokens; done
   sort -n -u -c tokens
   [ "$(tail -n 1 tokens)" -lt 9007199254740991 ]
@@ -80,35 +56,28 @@ EOF
   run -0 --separate-stderr rlock acquire printed --ttl 1m
   [[ $output =~ ^[0-9a-f]{32}$ ]] || fail "$output"
   [ -z "$stderr" ]
-  [ "$(field printed owner)" = "$output" ]
+  [ "$(about printed owner)" = "$output" ]
 }
 
 @test "acquire --json prints the lease" {
   rlock acquire lease --ttl 90s --json >lease
-  jq -e --arg owner "$(field lease owner)" --argjson token "$(field lease token)" '
+  jq -e --arg owner "$(about lease owner)" --argjson token "$(about lease token)" '
     .schema == 1 and .name == "lease" and .owner == $owner and .token == $token and .ttl_ms == 90000 and
     .left_ms > 60000 and .left_ms <= 90000 and
     (.acquired_at | test("^[0-9]{4}-.*\\.[0-9]{3}Z$"))' lease || fail "$(cat lease)"
 }
 
-@test "acquire without --ttl and --renew-while is refused: a default lease would vanish in mid-deploy" {
-  run -64 --separate-stderr rlock acquire vanishing
-  says --ttl --renew-while
-  free vanishing
-}
-
 @test "status shows the process that asked, and --hide-command hides what it is" {
   bash -c 'rlock acquire shown --ttl 1m --reason "release 7" >/dev/null; echo $$ >pid; :'
-  [ "$(field shown pid)" = "$(cat pid)" ]
-  [[ $(field shown command) == "bash -c"* ]]
-  [ "$(field shown reason)" = "release 7" ]
+  [ "$(about shown pid)" = "$(cat pid)" ]
+  [[ $(about shown command) == "bash -c"* ]]
+  [ "$(about shown reason)" = "release 7" ]
   rlock acquire hidden --ttl 1m --hide-command >/dev/null
-  [ "$(field hidden command)" = null ]
+  [ "$(about hidden command)" = null ]
 }
 
 @test "a busy lock: 75 at once with -n, after -w, -E changes it, and the holder is named" {
   hold taken --reason "nightly import"
-  local options
   for options in -n "-w 0" "-w 0.2"; do
     # shellcheck disable=SC2086 # two words
     run -75 --separate-stderr rlock acquire taken --ttl 1m $options
@@ -126,20 +95,6 @@ EOF
   jq -e --argjson pid "$holder" '.error.holder.pid == $pid' <<<"$output" || fail "$output"
   [ "$(waiters taken)" -eq 0 ]
   let_go taken
-}
-
-@test "a signal while acquire waits: out of the queue, 128 + N" {
-  hold queued
-  local signal
-  for signal in TERM INT HUP; do
-    start rlock acquire queued --ttl 1m
-    local waiter=$!
-    eventually waiting 1 queued
-    kill -"$signal" "$waiter"
-    ends_with $((128 + $(kill -l "$signal"))) "$waiter"
-    [ "$(waiters queued)" -eq 0 ]
-  done
-  let_go queued
 }
 
 @test "an owner id that cannot be printed: 71, and the lock is released" {
@@ -162,7 +117,6 @@ EOF
 }
 
 @test "acquire takes modes: slots and shared" {
-  local one two
   one=$(rlock acquire pool --ttl 1m --slots 2)
   two=$(rlock acquire pool --ttl 1m --slots 2)
   run -75 rlock acquire pool --ttl 1m --slots 2 -n
@@ -178,18 +132,16 @@ EOF
 }
 
 @test "renew keeps the length of the lease, or takes a new one, and never shortens it" {
-  local owner
   owner=$(rlock acquire long --ttl 15m)
-  rlock renew long --owner "$owner"
-  [ "$(field long left_ms)" -gt 890000 ]
+  quietly rlock renew long --owner "$owner"
+  [ "$(about long left_ms)" -gt 890000 ]
   rlock renew long --owner "$owner" --ttl 1h
-  [ "$(field long left_ms)" -gt 3590000 ]
+  [ "$(about long left_ms)" -gt 3590000 ]
   rlock renew long --owner "$owner"
-  [ "$(field long left_ms)" -gt 3590000 ]
+  [ "$(about long left_ms)" -gt 3590000 ]
 }
 
 @test "renew and release need the owner, and RLOCK_OWNER is not taken for it" {
-  local owner command
   owner=$(rlock acquire asked --ttl 1m)
   for command in renew release; do
     RLOCK_OWNER=$owner run -64 --separate-stderr rlock "$command" asked
@@ -200,7 +152,6 @@ EOF
 }
 
 @test "renew after the lease has ended: 76 without the token, put back with it" {
-  local owner token
   rlock acquire ended --ttl 1 --json >lease
   owner=$(jq -r .owner lease) token=$(jq -r .token lease)
   eventually free ended
@@ -210,12 +161,11 @@ EOF
   run -0 --separate-stderr rlock renew ended --owner "$owner" --token "$token" --ttl 1m
   says ended "restored"
   run -0 rlock status -q ended --owner "$owner"
-  [ "$(field ended token)" = "$token" ]
+  [ "$(about ended token)" = "$token" ]
   rlock release ended --owner "$owner"
 }
 
 @test "renew after another one had the lock: 76 with the token too, and who has it" {
-  local owner token
   rlock acquire handed --ttl 1 --json >lease
   owner=$(jq -r .owner lease) token=$(jq -r .token lease)
   hold handed --reason "the next one" -w 30
@@ -230,35 +180,23 @@ EOF
   let_go handed
 }
 
-@test "renew after FLUSHALL: 76 without the token, put back with it" {
-  own
-  local owner token
-  rlock acquire wiped --ttl 1m --json >lease
-  owner=$(jq -r .owner lease) token=$(jq -r .token lease)
-  redis flushall >/dev/null
-  run -76 rlock renew wiped --owner "$owner"
-  redis flushall >/dev/null
-  run -0 rlock renew wiped --owner "$owner" --token "$token" --ttl 1m
-  held wiped
-}
-
 @test "a lease that the server lost is put back with the length that is asked for, and shows no command" {
   own
-  local owner token
   rlock acquire hidden --ttl 15m --hide-command --json >lease
   owner=$(jq -r .owner lease) token=$(jq -r .token lease)
+  redis flushall >/dev/null
+  run -76 rlock renew hidden --owner "$owner"
   redis flushall >/dev/null
   run -76 --separate-stderr rlock renew hidden --owner "$owner" --token "$token" -q
   says hidden "no longer held" "--ttl"
   free hidden
   run -0 --separate-stderr rlock renew hidden --owner "$owner" --token "$token" --ttl 15m
   says hidden "restored for 15m"
-  [ "$(field hidden left_ms)" -gt 890000 ]
-  [ "$(field hidden command)" = null ]
+  [ "$(about hidden left_ms)" -gt 890000 ]
+  [ "$(about hidden command)" = null ]
 }
 
 @test "-v: renew reports the lease that applies, also if --ttl is shorter; release reports that it is over" {
-  local owner
   owner=$(rlock acquire verbose --ttl 10m)
   run -0 --separate-stderr rlock renew verbose --owner "$owner" --ttl 2s -v
   says verbose "lasts for another 9m" "it was not changed"
@@ -269,13 +207,10 @@ EOF
 }
 
 @test "release: 0, a second time 0, and 76 when the lease was lost" {
-  local owner
   owner=$(rlock acquire back --ttl 1m)
-  run -0 --separate-stderr rlock release back --owner "$owner"
-  silent
+  quietly rlock release back --owner "$owner"
   nothing_left back
-  run -0 --separate-stderr rlock release back --owner "$owner"
-  silent
+  quietly rlock release back --owner "$owner"
   owner=$(rlock acquire back --ttl 1)
   hold back -w 30
   run -76 --separate-stderr rlock release back --owner "$owner"
@@ -285,7 +220,6 @@ EOF
 }
 
 @test "release after force-unlock: 76, and who broke it and why" {
-  local owner
   owner=$(rlock acquire broken --ttl 15m)
   run -0 rlock force-unlock broken --yes --reason "host is gone"
   free broken
@@ -293,13 +227,4 @@ EOF
   says broken "$(id -un)@$(hostname)" "host is gone"
   run -76 --separate-stderr rlock renew broken --owner "$owner"
   says broken "host is gone"
-}
-
-@test "release hands over to the next in line" {
-  local owner
-  owner=$(rlock acquire line --ttl 15m)
-  start rlock run line -- true
-  eventually waiting 1 line
-  rlock release line --owner "$owner"
-  ends_with 0 "${started[0]}"
 }

@@ -2,10 +2,7 @@
 # --supersede: of the waiters with this option only the newest stays.
 load helpers/helpers
 
-setup() {
-  begin
-  reset_server
-}
+setup() { begin && reset_server; }
 
 # deploy WHO [OPTION…]: a run of "deploy" in the background that adds WHO to the file order; its pid is $deploy, and
 # what it says comes to the file said.WHO.
@@ -59,7 +56,6 @@ newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" 
 }
 
 @test "without a number the latest stays, in the place of the one before it; nobody else loses a place" {
-  local first other
   hold deploy
   deploy first --supersede
   first=$deploy
@@ -77,7 +73,6 @@ newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" 
 }
 
 @test "a run that does not wait replaces nobody" {
-  local first
   hold deploy
   deploy first --supersede=1
   first=$deploy
@@ -112,17 +107,4 @@ newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" 
   let_go deploy
   ends_with 0 $!
   rlock release deploy --owner "$(jq -r .owner new.json)"
-}
-
-@test "where it cannot be kept, it is refused" {
-  local words
-  for words in "--supersede= deploy" "--supersede=x deploy" "--supersede --format plain deploy"; do
-    # shellcheck disable=SC2086
-    run -64 --separate-stderr rlock run $words -- touch started
-    says "--supersede"
-  done
-  quorum 3
-  run -64 --separate-stderr rlock run --supersede deploy -- touch started
-  says "--supersede" "one server"
-  [ ! -e started ]
 }

@@ -33,17 +33,7 @@ setup() {
 serve_tls() {
   serve "$@" --tls-cert-file "$PKI/server.crt" --tls-key-file "$PKI/server.key" --tls-ca-cert-file "$PKI/ca.crt" \
     --tls-auth-clients no
-  listen "$1" tls-port
-}
-
-# listen FOLDER tls-port|port: $PORT, which nobody had.
-listen() {
-  local tries
-  for tries in {1..50}; do
-    PORT=$((20000 + RANDOM % 12000))
-    [ "$(redis-cli -s "$1/s" config set "$2" "$PORT")" != OK ] || return 0
-  done
-  fail "no port is free after $tries tries"
+  PORT=$(open_port "$1" tls-port)
 }
 
 # present NAME: the server's certificate from now on.
@@ -52,7 +42,6 @@ present() {
 }
 
 @test "doctor shows until when the certificate is valid, and warns in its last two weeks" {
-  local days
   for days in 10 100; do
     issue "$PKI" "days$days" "subjectAltName=DNS:localhost,IP:127.0.0.1" -startdate 20200101000000Z \
       -enddate "$(date -u -d "+$days days" +%Y%m%d)000000Z"
@@ -63,18 +52,7 @@ present() {
   [[ $(rlock doctor) == *"warn  tls"*"expires on $(date -u -d '+10 days' +%F), in "[89]d* ]] || fail "$(rlock doctor)"
 }
 
-# refuses CODE TEXT…: a run fails with CODE and one line that has each TEXT; nothing ran.
-refuses() {
-  local code=$1
-  shift
-  run --separate-stderr rlock run "${options[@]}" lock -- touch started
-  [ "$status" -eq "$code" ] || fail "code $status, not $code: $stderr" || return
-  says "$@" || return
-  [ ! -e started ]
-}
-
 @test "a run by name and by address, silent, and it leaves nothing behind" {
-  local host
   for host in localhost 127.0.0.1 LOCALHOST; do
     RLOCK_URL=rediss://$host:$PORT run -7 --separate-stderr rlock run lock -- sh -c 'exit 7'
     silent
@@ -102,8 +80,9 @@ refuses() {
 
 @test "a plain port behind rediss://, a TLS port behind redis://" {
   own
-  listen "$own_server" port
-  local options=(--connect-timeout 500ms)
+  PORT=$(open_port "$own_server")
+  echo 'connect-timeout = "500ms"' >file
+  export RLOCK_CONFIG=$here/file
   RLOCK_URL=rediss://localhost:$PORT refuses 69 "localhost:$PORT" "is this a port without TLS? use redis://"
   run -1 rlock doctor --url "rediss://localhost:$PORT"
   [[ $output == *"fail  tls"*"is this a port without TLS?"*"check the URL's scheme"* ]] || fail "$output"
@@ -117,8 +96,7 @@ refuses() {
   refuses 77 "localhost:$PORT" "requires a client certificate"
   RLOCK_CERT=$PKI/other/stranger.crt RLOCK_KEY=$PKI/other/stranger.key \
     refuses 77 "rejected the client certificate" "unknown ca"
-  run -0 --separate-stderr rlock run --cert "$PKI/client.crt" --key "$PKI/client.key" lock -- true
-  silent
+  quietly rlock run --cert "$PKI/client.crt" --key "$PKI/client.key" lock -- true
   cat "$PKI/client.crt" "$PKI/client.key" >both
   RLOCK_CERT=both run -0 rlock run lock -- true
   redis config set tls-protocols TLSv1.2 >/dev/null
@@ -173,12 +151,10 @@ refuses() {
 
 @test "a name that every certificate would fit is refused, not taken for no verification" {
   present elsewhere
-  local name
   for name in . .. .example .elsewhere.example; do
     RLOCK_SNI=$name refuses 78 "--sni \"$name\""
-    options=(--sni "$name")
-    refuses 78 "--sni \"$name\""
-    options=()
+    run -78 --separate-stderr rlock run --sni "$name" lock -- touch started
+    says "--sni \"$name\""
     RLOCK_URL=rediss://$name:$PORT refuses 64 "begin with a dot"
   done
 }
@@ -188,7 +164,6 @@ refuses() {
     -cert2 "$PKI/server.crt" -key2 "$PKI/server.key" >said 2>&1 3>&- 4>&- </dev/zero &
   started+=($!)
   eventually grep -q ^ACCEPT said
-  local port
   port=$(sed -n 's/^ACCEPT .*://p' said)
   # Zeros are no Redis: but they come after the handshake.
   RLOCK_URL=rediss://localhost:$port refuses 69 "localhost:$port"
@@ -211,8 +186,7 @@ refuses() {
   says "not verified"
   RLOCK_INSECURE=0 RLOCK_CONFIG=$here/file refuses 77 "expired"
   RLOCK_INSECURE=maybe refuses 64 "RLOCK_INSECURE"
-  RLOCK_URL=unix://$SERVER/s run -0 --separate-stderr rlock run --insecure lock -- true
-  silent
+  RLOCK_URL=unix://$SERVER/s quietly rlock run --insecure lock -- true
 }
 
 @test "exit 78: a certificate or key that cannot be used is named; nothing of its content is printed" {
@@ -261,13 +235,10 @@ refuses() {
   hold busy
   run -75 --separate-stderr rlock run -n busy -- true
   says "is busy"
-  start rlock run busy -- touch second
-  local waiter=$!
-  eventually waiting 1 busy
+  queue_up busy -- touch second
   run -0 rlock status busy
   [[ $output == *held* ]]
-  let_go busy
-  ends_with 0 "$waiter"
+  hand_over busy
   [ -e second ]
   hold broken
   run -0 rlock force-unlock broken --yes --reason tls
@@ -290,7 +261,6 @@ renewed_since() { [ "$(redis get "rlock:{renewed}:holders")" != "$1" ]; }
 
 @test "renewed longer than its lease, through connections that are killed" {
   hold renewed -t 4 -k 200ms
-  local before
   for _ in {1..5}; do
     before=$(redis get "rlock:{renewed}:holders")
     redis client kill type normal >/dev/null

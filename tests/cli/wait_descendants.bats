@@ -1,30 +1,10 @@
 #!/usr/bin/env bats
 load helpers/helpers
 
-# A server that a local: URL of a test started stays: it is ended here.
-teardown() {
-  local pid
-  if [ -e "$here/local/rlock.sock" ]; then
-    pid=$(redis-cli -s "$here/local/rlock.sock" info server | tr -d '\r' | sed -n 's/^process_id://p')
-    kill -KILL "$pid"
-    eventually gone "$pid"
-  fi
-  for pid in "${started[@]}"; do
-    kill -KILL "$pid" 2>/dev/null || true
-    wait "$pid" 2>/dev/null || true
-  done
-}
-
-# The command leaves a daemon behind that ends on request, and exits with 7.
-leaving='setsid sh -c "echo up >up; read -r _ <go; echo last >last" & exit 7'
-
 @test "the lock is held until the last descendant is gone; the code is the command's" {
-  mkfifo up go
-  start rlock run --wait-descendants daemon -- sh -c "$leaving"
-  holder=$!
-  next_line up
+  hold_with 'setsid sh -c "echo >up; read -r _ <&9; echo last >last" & exit 7' daemon --wait-descendants
   run -75 rlock run -n daemon -- true
-  echo 1 >go
+  echo 1<>go
   ends_with 7 "$holder"
   [ "$(cat last)" = last ]
   nothing_left daemon
@@ -40,35 +20,17 @@ leaving='setsid sh -c "echo up >up; read -r _ <go; echo last >last" & exit 7'
   nothing_left limited
 }
 
-# leave NAME: the command has ended with 5 and left the process $left behind; rlock is $holder.
-leave() {
-  mkfifo up
-  start rlock run --wait-descendants "$1" -- sh -c 'setsid sh -c "echo \$\$ >up; exec sleep 1000" & exit 5'
-  holder=$!
-  left=$(next_line up)
-}
-
-@test "TERM reaches what was left behind, and the code stays the command's" {
-  leave asked
-  # The guard is its parent then, and the holder the guard's.
-  left_alone() { [ "$(ps -o ppid= -p "$(ps -o ppid= -p "$left" | tr -d ' ')")" -eq "$holder" ]; }
-  eventually left_alone
-  kill -TERM "$holder"
-  ends_with 5 "$holder"
-  gone "$left"
-}
+# leave NAME: the command has ended with 5 and left the process $said behind.
+leave() { hold_with 'setsid sh -c "echo \$\$ >up; exec sleep 1000" & exit 5' "$1" --wait-descendants 2>err; }
 
 @test "when rlock is killed the guard ends what was left behind" {
   leave killed
   kill -KILL "$holder"
-  eventually gone "$left"
+  eventually gone "$said"
 }
 
 @test "force-unlock ends what was left behind, 76" {
-  mkfifo up
-  start rlock run --wait-descendants forced -- sh -c 'setsid sh -c "echo up >up; exec sleep 1000" & exit 0' 2>err
-  holder=$!
-  next_line up
+  leave forced
   run -0 rlock force-unlock forced --yes
   ends_with 76 "$holder"
   grep -q forced err
@@ -82,11 +44,7 @@ leave() {
 }
 
 @test "the server that a nested run has just started survives the end of the outer run" {
-  mkfifo up
-  start rlock run around -- sh -c "rlock run -u 'local:$here/local' in -- true; echo up >up; exec sleep 1000"
-  holder=$!
-  next_line up
-  kill -TERM "$holder"
-  ends_with 143 "$holder"
+  hold_with "rlock run -u 'local:$here/local' in -- true; echo >up; exec sleep 1000" around
+  ends_by TERM "$holder"
   [ "$(redis-cli -s local/rlock.sock ping)" = PONG ]
 }

@@ -3,7 +3,7 @@
 # helpers/watch_scenes.py.
 load helpers/helpers
 
-scene() { python3 -B "$BATS_TEST_DIRNAME/helpers/watch_scenes.py" "$@" 3>&- 4>&-; }
+scene() { watch_scenes.py "$@" 3>&- 4>&-; }
 
 # seen WORD FILE: a line of FILE has it.
 seen() { grep -q -- "$1" "$2"; }
@@ -61,10 +61,9 @@ seen() { grep -q -- "$1" "$2"; }
   rlock release deploy --owner "$owner"
   eventually seen '"change":"changed".*"fields":\["state","holders"\].*"state":"free"' changes
   eventually seen '"change":"gone".*"name":"deploy".*"lock":null' changes
-  kill -TERM $!
-  ends_with 143 $!
+  ends_by TERM $!
   [ "$(wc -l <changes)" -eq 3 ]
-  python3 -B "$BATS_TEST_DIRNAME/../style/validate.py" changes
+  "$BATS_TEST_DIRNAME/../style/validate.py" changes
 }
 
 @test "a named lock is reported although it is free, and the server's end and return are, too" {
@@ -75,9 +74,8 @@ seen() { grep -q -- "$1" "$2"; }
   eventually seen '"change":"server-lost".*"message":"' changes
   restart
   eventually seen '"change":"server-back"' changes
-  kill -INT $!
-  ends_with 130 $!
-  python3 -B "$BATS_TEST_DIRNAME/../style/validate.py" changes
+  ends_by INT $!
+  "$BATS_TEST_DIRNAME/../style/validate.py" changes
 }
 
 @test "it ends when nobody reads it any more" {
@@ -95,9 +93,8 @@ seen() { grep -q -- "$1" "$2"; }
   eventually seen '"change":"seen".*"servers":3' changes
   signal_server KILL 3
   eventually seen '"fields":\[[^]]*"quorum"' changes
-  kill -TERM $!
-  ends_with 143 $!
-  python3 -B "$BATS_TEST_DIRNAME/../style/validate.py" changes
+  ends_by TERM $!
+  "$BATS_TEST_DIRNAME/../style/validate.py" changes
 }
 
 @test "locks of other clients are watched by name" {
@@ -107,10 +104,7 @@ seen() { grep -q -- "$1" "$2"; }
   eventually seen '"name":"their-key".*"state":"held".*"format":"plain"' changes
   redis del their-key
   eventually seen '"change":"changed".*"state":"free"' changes
-  kill -TERM $!
-  ends_with 143 $!
-  run -64 rlock watch --format plain
-  [[ $output == *"watch --format plain needs a NAME"* ]]
+  ends_by TERM $!
 }
 
 @test "no server at the start: 69, and 77 where it refuses" {
@@ -122,9 +116,7 @@ seen() { grep -q -- "$1" "$2"; }
 
 @test "local: has locks to watch, too" {
   rlock -u "local:$here/own" acquire deploy --ttl 20m
-  started+=("$(redis-cli -s "$here/own/rlock.sock" info server | tr -d '\r' | sed -n 's/^process_id://p')")
   start "$RLOCK" -u "local:$here/own" watch >changes
   eventually seen '"name":"deploy"' changes
-  kill -TERM $!
-  ends_with 143 $!
+  ends_by TERM $!
 }

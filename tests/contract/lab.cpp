@@ -46,6 +46,7 @@ MutatedScripts::MutatedScripts(const std::vector<Mutation>& mutations) {
   inspect_ = mutate(lua::inspect, mutations, applied);
   forget_ = mutate(lua::forget, mutations, applied);
   closure_ = mutate(lua::closure, mutations, applied);
+  first_ = mutate(lua::first, mutations, applied);
   all_applied_ = std::find(applied.begin(), applied.end(), false) == applied.end();
 }
 
@@ -72,7 +73,7 @@ redis::Scripts MutatedScripts::scripts() const {
   constexpr std::string_view kUnknown = "0000000000000000000000000000000000000000";
   return {{kUnknown, acquire_},      {kUnknown, renew_},   {kUnknown, release_},
           {kUnknown, force_unlock_}, {kUnknown, inspect_}, {kUnknown, forget_},
-          {kUnknown, closure_}};
+          {kUnknown, closure_},      {kUnknown, first_}};
 }
 
 Lab::Lab(const std::vector<Mutation>& mutations)
@@ -82,6 +83,7 @@ Lab::Lab(const std::vector<Mutation>& mutations)
       store_(at(server_), "rlock:", mutated_.scripts()),
       now_ms_(wall_clock_ms()) {
   cli({"CONFIG", "SET", "maxmemory", "0"});
+  cli({"ACL", "SETUSER", "default", "+@all"});  // a case that failed may have left a rule
   cli({"FLUSHALL"});
   set_clock();
 }
@@ -142,6 +144,7 @@ lock::AcquireCall Lab::call(char letter, const Ask& ask) const {
   call.record = ask.record.empty() ? std::string("record of ") + letter : ask.record;
   call.history_rows = ask.history_rows;
   call.while_closed = ask.while_closed;
+  call.urgent = ask.urgent;
   return call;
 }
 
@@ -204,6 +207,10 @@ lock::ClosureReply Lab::open(const std::optional<std::string>& seen) {
   return value_or_fail(drive(store_.set_closure({name_, {}, seen, {}, {}, "who opened it"})));
 }
 
+lock::MoveReply Lab::move_first(char letter, const std::string& record) {
+  return value_or_fail(drive(store_.move_first({name_, owner(letter), record})));
+}
+
 std::vector<lock::HistoryRow> Lab::history() {
   return value_or_fail(drive(store_.history(name_, 100)));
 }
@@ -241,7 +248,16 @@ bool Lab::woken(char letter) {
 }
 
 lock::Token Lab::granted(char letter, const Ask& ask) {
-  return as<lock::Granted>(acquire(letter, ask), std::string(1, letter) + " is not granted").token;
+  return tokens_[letter] =
+             as<lock::Granted>(acquire(letter, ask), std::string(1, letter) + " is not granted")
+                 .token;
+}
+
+lock::Entry Lab::inner() {
+  struct Fixed final : util::Random {
+    uint64_t next() override { return 0x1234; }
+  } fixed;
+  return lock::Entry::fresh(fixed);
 }
 
 lock::Queued Lab::queued(char letter, const Ask& ask) {
@@ -264,6 +280,27 @@ std::string Lab::holders() {
   for (const lock::Holder& holder : inspect().holders) letters.push_back(letter_of(holder.owner));
   std::sort(letters.begin(), letters.end());
   return letters;
+}
+
+std::string Lab::counts() {
+  const lock::Snapshot seen = inspect();
+  std::string numbers;
+  for (uint64_t number : {seen.counters.runs, seen.counters.failures, seen.counters.losses,
+                          seen.counters.skips, seen.failures_in_a_row}) {
+    numbers += (numbers.empty() ? "" : " ") + std::to_string(number);
+  }
+  return numbers;
+}
+
+std::string Lab::rows() {
+  std::string runs;
+  for (const lock::HistoryRow& row : history()) {
+    const auto* run = std::get_if<lock::Run>(&row);
+    if (run == nullptr) continue;
+    runs += (runs.empty() ? "" : ", ") + run->how + " " + run->result;
+    if (!run->note.empty()) runs += " " + run->note;
+  }
+  return runs;
 }
 
 std::string Lab::waiters() {

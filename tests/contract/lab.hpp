@@ -1,5 +1,7 @@
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <cstdint>
 #include <map>
 #include <stdexcept>
@@ -37,7 +39,7 @@ class MutatedScripts {
   std::string mutate(const lua::Script& script, const std::vector<Mutation>& mutations,
                      std::vector<bool>& applied) const;
   bool all_applied_ = true;
-  std::string acquire_, renew_, release_, force_unlock_, inspect_, forget_, closure_;
+  std::string acquire_, renew_, release_, force_unlock_, inspect_, forget_, closure_, first_;
 };
 
 struct Ask {
@@ -58,6 +60,7 @@ struct Ask {
   Millis asked{0};          // how long ago it first asked; with once
   lock::Token forgotten{};  // with once, as to a server of a quorum
   bool while_closed = false;
+  Millis urgent{0};
 };
 
 // One lock "job" on a server emptied for the case.
@@ -80,6 +83,7 @@ class Lab {
   lock::ClosureReply close(const std::string& id, Millis length,
                            const std::optional<std::string>& seen = {});
   lock::ClosureReply open(const std::optional<std::string>& seen);
+  lock::MoveReply move_first(char owner, const std::string& record = "moved");
   std::vector<lock::HistoryRow> history();
   lock::CancelReply cancel(char owner, lock::CancelHow how = lock::CancelHow::cancelled);
   // As a client of a quorum does: cancels what an attempt took, with the ticket to keep or 0.
@@ -95,12 +99,36 @@ class Lab {
   lock::Token granted(char owner, const Ask& ask = {});  // throws Broken if it is not
   lock::Queued queued(char owner, const Ask& ask = {});  // throws Broken if it is not
   std::string holders();                                 // the letters, sorted
+  // Runs, failures, losses, skips, failures in a row: `3 1 0 0 1`.
+  std::string counts();
+  // The runs of the history, the newest first: `forced - by the operator, released exit:0`.
+  std::string rows();
   std::string waiters();                                 // the letters, in order
   Error acquire_error(char owner, const Ask& ask = {});  // throws Broken if acquire succeeds
+
+  // Steps such as `A granted; BC queued ttl=1m; 5s pass; A released; B woken; B holds; C waits`. A
+  // step is done for each of its letters in turn. Behind its verb stand words of asking(), below.
+  //   asks, and this is the reply: granted, takes: SLOT, queued, busy (does not wait), refused,
+  //     done[: BY], superseded: BY, ended[: HOW]
+  //   renews with the token of its last grant: renewed, extended, put back, lost[: HOW]
+  //   ends: released[: HOW], exit:N, signal:N, ends: RESULT, cancelled, times out, removed
+  //   of what is done once: runs (a grant and a success), marked[: no_room], unmarked, fails
+  //   of a client of a quorum: confirmed (a grant whose token is written back), withdraws
+  //   as a run that is nested in it: inner VERB
+  //   whether there is a wake, and who they are: woken, asleep, hold, wait (in the queue's order)
+  // And these: nobody holds, nobody waits, all forced[ now], KEY deleted, 5s pass, data lost,
+  // memory full, memory free, all keys end, counts NUMBERS, rows RUNS, and KEY forgotten[ MARKS
+  // FAILURES NUMBERS], where `all` is each KEY.
+  void play(const std::string& steps, const Ask& ask = {});
+  lock::Token token(char letter) const { return tokens_.at(letter); }  // of its last grant
+  static lock::Entry inner();
 
   // ---- the server ----
   void pass(Millis time);  // and ends the keys that end by then
   int64_t now() const { return now_ms_; }
+  int64_t end_of(const std::string& suffix) {  // when this key ends; -1: never, -2: there is none
+    return std::stoll(cli({"PEXPIRETIME", key(suffix)}));
+  }
   std::string cli(const std::vector<std::string>& words) { return server_.cli(words); }
   std::string key(const std::string& suffix) const { return "rlock:{job}:" + suffix; }
   // Every key with its bytes and whether it expires: equal before and after means nothing was
@@ -119,22 +147,47 @@ class Lab {
   T value_or_fail(Result<T> result);
   lock::AcquireCall call(char owner, const Ask& ask) const;
   void set_clock();
+  void perform(const std::string& step, Ask ask);
+  void perform(char letter, const lock::Entry& entry, const std::string& verb,
+               const std::string& how, const Ask& ask);
 
   test::RedisServer& server_;
   MutatedScripts mutated_;
   lock::LockName name_;
   redis::RedisStore store_;
   int64_t now_ms_;
+  std::map<char, lock::Token> tokens_{};
 };
 
-using Case = void (*)(Lab&);
+// Such as `slots=3 ttl=10m once=KEY`.
+Ask asking(const std::string& words);
+
+// A rule of the scripts left out: the case that it stands below must fail.
+struct Mutant {
+  const char* rule;
+  std::vector<Mutation> change;
+};
 
 // The rules of the native protocol, one case each; docs/PROTOCOL.md says why.
 struct NamedCase {
-  const char* name;
-  Case run;
+  std::string file, name;
+  void (*run)(Lab&);
+  std::vector<Mutant> mutants{};
 };
-const std::vector<NamedCase>& cases();
+std::vector<NamedCase>& cases();
+bool add_case(const char* file, const char* name, void (*run)(Lab&));
+bool add_mutant(const char* file, const char* rule, std::vector<Mutation> change);
+
+// CASE("what holds") { … `lab` … }, and below it each MUTANT("what is left out", {"from", "to"},
+// …).
+#define RLOCK_CASE(function, name)                                                                \
+  void function(Lab& lab);                                                                        \
+  [[maybe_unused]] const bool DOCTEST_CAT(function, _added) = add_case(__FILE__, name, function); \
+  void function([[maybe_unused]] Lab& lab)
+#define CASE(name) RLOCK_CASE(DOCTEST_ANONYMOUS(case_), name)
+#define MUTANT(rule, ...)                                  \
+  [[maybe_unused]] const bool DOCTEST_ANONYMOUS(mutant_) = \
+      add_mutant(__FILE__, rule, std::vector<Mutation>{__VA_ARGS__})
 
 // Throws Broken with `what` unless it holds.
 void need(bool holds, const std::string& what);

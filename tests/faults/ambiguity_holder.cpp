@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "faults/story.hpp"
+#include "faults/scene.hpp"
 
 using namespace rlock;
 using namespace rlock::test;

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 
-#include "faults/story.hpp"
+#include "faults/scene.hpp"
 
 using namespace rlock;
 using namespace rlock::test;

@@ -1,19 +1,26 @@
 // The real rlock on a real terminal, before a server that means it no good: bounded memory, an exit
 // code, nothing raw, no password.
 #include <doctest/doctest.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <exception>
 #include <functional>
+#include <stdexcept>
 #include <thread>
 
-#include "faults/on_terminal.hpp"
 #include "fuzz/property.hpp"
 #include "support/fake_server.hpp"
 #include "support/job.hpp"
+#include "util/clock.hpp"
+#include "util/fd.hpp"
 
 using namespace rlock;
 using test::FakeServer;
-using test::Shown;
 
 namespace {
 
@@ -26,6 +33,51 @@ constexpr size_t kMemory = size_t{256} << 20;
 const std::string kEvil =
     "\x1b]0;evil\x07\x1b[31m\xe2\x80\xae\xc2\x9b"
     "2J\xff\r\n\b";
+
+// The result of a program with a terminal of its own for stdin, stdout and stderr.
+struct Shown {
+  std::string text;  // all that reached the terminal
+  int code = -1;     // as a shell shows it; -1: it had to be ended
+  Millis took{0};
+};
+
+// False at the end: the last one on the terminal is gone, or patience is.
+bool read_some(int terminal, std::string& text, TimePoint until) {
+  pollfd readable{terminal, POLLIN, 0};
+  if (poll(&readable, 1, poll_timeout(BootClock::now(), until)) <= 0) return false;
+  char chunk[16384];
+  ssize_t got = read(terminal, chunk, sizeof chunk);
+  if (got <= 0) return false;
+  text.append(chunk, static_cast<size_t>(got));
+  return true;
+}
+
+// Runs argv to its end, with kPatience and kMemory (of address space) at most.
+Shown on_terminal(Words argv) {
+  std::vector<char*> words;
+  for (std::string& word : argv) words.push_back(word.data());
+  words.push_back(nullptr);
+  const TimePoint start = BootClock::now();
+  int master = -1;
+  pid_t pid = forkpty(&master, nullptr, nullptr, nullptr);
+  if (pid == 0) {
+    rlimit limit{kMemory, kMemory};
+    setrlimit(RLIMIT_AS, &limit);
+    execv(words[0], words.data());
+    _exit(127);
+  }
+  if (pid < 0) throw std::runtime_error("no terminal can be opened here");
+  util::Fd terminal(master);
+  Shown shown;
+  while (read_some(terminal.get(), shown.text, start + kPatience)) continue;
+  shown.took = std::chrono::duration_cast<Millis>(BootClock::now() - start);
+  bool late = shown.took >= kPatience;
+  if (late) kill(pid, SIGKILL);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  if (!late) shown.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return shown;
+}
 
 std::string bulk(const std::string& text) {
   return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
@@ -84,7 +136,7 @@ Shown before(const FakeServer& server, Words words, const std::string& timeout =
   words.insert(words.begin(), RLOCK);
   words.insert(words.end(), {"--connect-timeout", timeout, "--url",
                              "redis://:canary-secret@127.0.0.1:" + std::to_string(server.port())});
-  return test::on_terminal(words, kPatience, kMemory);
+  return on_terminal(words);
 }
 
 // Without the ends of lines that the terminal makes, and the returns of rlock's live line.

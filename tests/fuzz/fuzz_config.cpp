@@ -1,6 +1,6 @@
 // rlock.toml
 #include <cstdint>
-#include "cli/settings/config_file.hpp"
+#include "cli/settings/config.hpp"
 
 #include "fuzz/property.hpp"
 #include "util/text.hpp"

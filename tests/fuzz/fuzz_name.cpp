@@ -21,7 +21,7 @@ void check_text(std::string_view text) {
   require(!util::is_utf8(text) || valid == text, "to_utf8 leaves UTF-8 alone");
   size_t width = text.size() % 17;
   std::string cut = util::shortened(valid, width);
-  require(util::is_utf8(cut) && util::character_count(cut) <= width, "shortened text fits");
+  require(util::is_utf8(cut) && util::display_width(cut) <= width, "shortened text fits");
 }
 
 }  // namespace

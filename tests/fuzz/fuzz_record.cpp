@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   require(!record.pid || *record.pid > 0, "a pid is a pid");
   require(fuzz::harmless_line(cli::who_text(record)), "who it is, is harmless");
   require(fuzz::harmless_line(cli::note_text(bytes)), "a note is harmless");
-  require(util::character_count(cli::note_text(bytes)) < 300, "a note is short");
+  require(util::display_width(cli::note_text(bytes)) < 300, "a note is short");
 
   std::string written = cli::encode_record(record);
   cli::Record again = cli::decode_record(written);

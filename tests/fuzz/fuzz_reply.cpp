@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cli/commands/run_observer.hpp"
 #include "cli/output/history_rows.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/render.hpp"
+#include "cli/run_observer.hpp"
 #include "fuzz/property.hpp"
 #include "redis/link/reply.hpp"
 #include "redis/store/decode.hpp"
@@ -33,7 +33,7 @@ void check_lines(const std::string& text) {
   check_human_text(text);
   for (size_t start = 0; start < text.size();) {
     size_t end = std::min(text.find('\n', start), text.size());
-    require(util::character_count(text.substr(start, end - start)) <= kWidth,
+    require(util::display_width(text.substr(start, end - start)) <= kWidth,
             "a line keeps its width");
     start = end + 1;
   }
@@ -46,7 +46,7 @@ void check_json(const std::string& text) {
 void check_holder(const std::optional<lock::Holder>& holder) {
   std::string phrase = cli::holder_phrase(holder);
   check_human_text(phrase);
-  require(util::character_count(phrase) < 1000, "the text about a holder is short");
+  require(util::display_width(phrase) < 1000, "the text about a holder is short");
 }
 
 void show_acquire(const redisReply& reply) {
@@ -91,9 +91,8 @@ void show_snapshot(const redisReply& reply) {
 
 void show_lists(const redisReply& reply) {
   if (auto rows = redis::decode_history(reply)) {
-    auto history = cli::to_history(*rows, 20);
-    check_lines(
-        cli::history_table(cli::lines_of("nightly", history), cli::NameColumn::shown, kWidth));
+    auto history = cli::to_history("nightly", *rows, 20);
+    check_lines(cli::history_table(history, cli::NameColumn::shown, kWidth));
     check_json(cli::history_json(some_name(), history));
   }
   if (auto page = redis::decode_names(reply, "rlock:")) {

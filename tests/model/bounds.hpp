@@ -15,13 +15,12 @@ std::vector<Bounds> chosen_bounds();
 Work key(const std::string& name, int64_t max_failures = 0);
 Work within(Moment distance);
 Work newest(const std::string& number = "+");
-
-// Of bounds for clients with such work.
-struct Extent {
-  std::vector<int64_t> limits{};  // empty: all are exclusive
-  int rounds = 1, faults = 0, losses = 0, forces = 0, forgets = 0, failures = 0;
-  size_t states = 0;
-};
-Bounds work(std::string name, std::vector<Work> works, Extent extent);
+std::vector<Work> numbers(int count);  // each supersedes those with smaller ones
+inline std::vector<Work> two(const Work& work) {
+  return {work, work};
+}
+inline std::vector<Work> three(const Work& work) {
+  return {work, work, work};
+}
 
 }  // namespace rlock::model

@@ -82,7 +82,7 @@ class Writer {
 
   int64_t meta_number(const char* field) const {
     auto value = world_.memory->meta.find(field);
-    return value == world_.memory->meta.end() ? 0 : std::stoll(value->second);
+    return value == world_.memory->meta.end() ? 0 : value->second;
   }
 
   void collect_issued() {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <iostream>
+#include <stdexcept>
 #include <unordered_map>
 
 #include "model/canonical.hpp"
@@ -14,8 +15,6 @@
 namespace rlock::model {
 namespace {
 
-// Steps sent to the server in one write.
-constexpr size_t kBatch = 256;
 constexpr size_t kNowhere = SIZE_MAX;
 
 // Clients with equal work share it, so that they can be exchanged.
@@ -27,9 +26,9 @@ const Work* same_work(const Bounds& bounds, size_t place) {
 
 World beginning(const Bounds& bounds) {
   World world;
-  for (size_t place = 0; place < bounds.limits.size(); ++place) {
+  for (size_t place = 0; place < bounds.clients(); ++place) {
     Client client;
-    client.limit = bounds.limits[place];
+    if (place < bounds.limits.size()) client.limit = bounds.limits[place];
     if (place < bounds.works.size()) client.work = same_work(bounds, place);
     client.rounds_left = bounds.rounds;
     world.clients.push_back(client);
@@ -100,12 +99,14 @@ class Explorer {
 
   Findings run() {
     World first = beginning(bounds_);
-    size_t id = 0;
-    reach(first, kNowhere, id);
-    nodes_[id].what = "nobody is there";
-    frontier_.emplace_back(id, std::move(first));
+    size_t start = 0;
+    reach(first, kNowhere, start);
+    nodes_[start].what = "nobody is there";
+    frontier_.emplace_back(start, std::move(first));
     while (!frontier_.empty() && findings_.broken.empty()) {
-      batch();
+      auto [id, world] = std::move(frontier_.front());
+      frontier_.pop_front();
+      for (Step& step : steps(world)) take(id, world.now, step);
       progress_.print(nodes_.size(), frontier_.size(), findings_.depth);
     }
     if (findings_.broken.empty()) check_waits();
@@ -123,72 +124,48 @@ class Explorer {
     size_t next = kNowhere;  // where it leads
     Moment takes = 0;
   };
-  struct Pending {
-    size_t from;
-    Moment began;
-    World before;
-    Step step;
-  };
 
-  void batch() {
-    std::vector<Pending> pending;
-    while (!frontier_.empty() && pending.size() < kBatch) {
-      auto [id, world] = std::move(frontier_.front());
-      frontier_.pop_front();
-      for (Step& step : steps(world)) {
-        pending.push_back({id, world.now, step.next, std::move(step)});
-      }
-    }
-    std::vector<Job> jobs;
-    for (const Pending& p : pending) {
-      if (p.step.request) jobs.push_back({&p.before, &*p.step.request});
-    }
-    auto done = server_.run(jobs);
-    auto result = done.begin();
-    for (Pending& p : pending) {
-      Reply reply;
-      std::string broken;
-      if (p.step.request) {
-        reply = result->reply;
-        broken = carry_out(p, std::move(*result++));
-      }
-      if (broken.empty()) broken = check_exclusion(p.step.next);
-      settle(p, reply, broken);
-      if (!findings_.broken.empty()) return;
-    }
+  void take(size_t from, Moment began, Step& step) {
+    if (!findings_.broken.empty()) return;
+    ++findings_.transitions;
+    Reply reply;
+    std::string broken;
+    if (step.request) broken = carry_out(step, reply);
+    if (broken.empty()) broken = check_exclusion(step.next);
+    if (!broken.empty()) return report(broken, from, delivered(step.next, step.what, reply));
+    settle(from, began, step, reply);
   }
 
-  static std::string carry_out(Pending& pending, Done done) {
-    World& next = pending.step.next;
+  std::string carry_out(Step& step, Reply& reply) {
+    const World before = step.next;
+    World& next = step.next;
+    const Request& request = *step.request;
+    Done done = server_.run(before, request);
+    reply = std::move(done.reply);
+    reply.at = next.now;
     next.memory = std::make_shared<const Memory>(std::move(done.memory));
     ++next.scripts_now;
-    const Request& request = *pending.step.request;
-    done.reply.at = next.now;
-    std::string broken = check_script(pending.before, next, request, done.reply);
-    if (pending.step.answer == Delivery::delivered) handle_reply(next, request, done.reply, false);
-    if (pending.step.answer == Delivery::kept) {
-      next.messages[pending.step.message].answered = true;
-      next.messages[pending.step.message].reply = done.reply;
+    std::string broken = check_script(before, next, request, reply);
+    if (step.answer == Delivery::delivered) handle_reply(next, request, reply, false);
+    if (step.answer == Delivery::kept) {
+      next.messages[step.message].answered = true;
+      next.messages[step.message].reply = reply;
     }
     return broken;
   }
 
-  void settle(Pending& pending, const Reply& reply, const std::string& broken) {
-    ++findings_.transitions;
-    Step& step = pending.step;
-    if (!broken.empty())
-      return report(broken, pending.from, delivered(step.next, step.what, reply));
+  void settle(size_t parent, Moment began, Step& step, const Reply& reply) {
     size_t to = 0;
     Moment now = step.next.now;
-    if (reach(step.next, pending.from, to)) {
+    if (reach(step.next, parent, to)) {
       nodes_[to].what = delivered(step.next, step.what, reply);
       frontier_.emplace_back(to, std::move(step.next));
     }
-    Node& from = nodes_[pending.from];
+    Node& from = nodes_[parent];
     if (step.rank < from.rank) {
       from.rank = step.rank;
       from.next = to;
-      from.takes = now - pending.began;
+      from.takes = now - began;
     }
   }
 
@@ -208,7 +185,7 @@ class Explorer {
   // Under a fair schedule without further faults, every live waiter is served: each lease of
   // the dead, each unclaimed grant and each look of a waiter that no wake reached may pass once.
   void check_waits() {
-    auto clients = static_cast<Moment>(bounds_.limits.size());
+    auto clients = static_cast<Moment>(bounds_.clients());
     const Moment slice = bounds_.rest ? kLongestSlice : kSlice;
     const Moment bound = 2 * kTtl + clients * (kClaim + slice);
     for (size_t start = 0; start < nodes_.size(); ++start) {
@@ -263,7 +240,13 @@ std::string Findings::text() const {
   return text;
 }
 
-Findings explore(Server& server, const Bounds& bounds) {
+Findings explore(const Bounds& bounds, std::vector<fake::TextChange> changes) {
+  if (bounds.rest) {
+    changes.push_back({"1 + math.floor(place / 64)", "2 + place"});
+    changes.push_back({"s.n_queue > 64", "s.n_queue > 0"});
+  }
+  Server server(changes);
+  if (!server.changes_applied()) throw std::invalid_argument("no place for a change in a script");
   return Explorer(server, bounds).run();
 }
 

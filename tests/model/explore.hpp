@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -12,17 +13,20 @@ namespace rlock::model {
 
 // What is explored to the end: all orders in which these clients, faults and operators may act.
 struct Bounds {
-  std::string name;
-  std::vector<int64_t> limits;  // of the clients: 1 is exclusive
-  int rounds = 1;               // acquisitions of each client
-  int faults = 0;               // slow or lost messages, deaths, stops: so many in all
-  int losses = 0;               // of the server's data
-  int forces = 0;               // by an operator
-  bool rest = false;            // waiters are at rest in every place, as if many were before them
-  std::vector<Work> works{};    // of the clients, in their order; the others have none
-  int forgets = 0;              // by an operator
-  int failures = 0;             // of commands that are to be done once, and whose lease lasts
-  size_t states = 0;            // found when they were last explored to the end; 0: unknown
+  std::string name{};
+  std::vector<int64_t>
+      limits{};               // of the clients: 1 is exclusive; so are all that it does not name
+  std::vector<Work> works{};  // of the clients, in their order; the others have none
+  int rounds = 1;             // acquisitions of each client
+  int faults = 0;             // slow or lost messages, deaths, stops: so many in all
+  int losses = 0;             // of the server's data
+  int forces = 0;             // by an operator
+  int forgets = 0;            // likewise
+  int failures = 0;           // of commands that are to be done once, and whose lease lasts
+  bool rest = false;          // waiters are at rest in every place, as if many were before them
+  size_t states = 0;          // found when they were last explored to the end; 0: unknown
+
+  size_t clients() const { return std::max(limits.size(), works.size()); }
 };
 
 struct Findings {
@@ -35,7 +39,8 @@ struct Findings {
   std::string text() const;
 };
 
-// Breadth first; stops at the first broken invariant. Where it takes long it prints how far it is.
-Findings explore(Server& server, const Bounds& bounds);
+// Breadth first, with changes of the scripts; stops at the first broken invariant. Where it takes
+// long it prints how far it is. Throws where there is no place for a change.
+Findings explore(const Bounds& bounds, std::vector<fake::TextChange> changes = {});
 
 }  // namespace rlock::model

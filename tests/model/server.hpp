@@ -1,51 +1,30 @@
 #pragma once
 
-#include <hiredis/hiredis.h>
-
-#include <memory>
 #include <vector>
 
-#include "contract/lab.hpp"
+#include "fake_redis/scripts.hpp"
 #include "model/world.hpp"
 
 namespace rlock::model {
-
-// A request to run on the memory of a world, at its time.
-struct Job {
-  const World* world;
-  const Request* request;
-};
 
 struct Done {
   Memory memory;
   Reply reply;
 };
 
-// The real scripts on a real server: a job restores a memory, runs the script with the world's time
-// for TIME, and takes the memory away again, all in one call of one script around them.
+// The real scripts over keys in memory.
 class Server {
  public:
-  explicit Server(const std::vector<contract::Mutation>& mutations = {});
-  // In one write; a result for each job.
-  std::vector<Done> run(const std::vector<Job>& jobs);
-  bool mutations_applied() const { return scripts_.all_applied(); }
+  explicit Server(const std::vector<fake::TextChange>& changes) : scripts_(changes) {}
+  // A request on the memory of a world, at its time.
+  Done run(const World& world, const Request& request);
+  bool changes_applied() const { return scripts_.all_applied(); }
 
  private:
-  struct FreeContext {
-    void operator()(redisContext* context) const noexcept { redisFree(context); }
-  };
-  struct FreeReply {
-    void operator()(redisReply* reply) const noexcept { freeReplyObject(reply); }
-  };
-  using ReplyPtr = std::unique_ptr<redisReply, FreeReply>;
+  const lua::Script& script_for(Op op) const;
 
-  void send(const std::vector<std::string>& words);
-  ReplyPtr receive();
-
-  test::RedisServer server_;
-  contract::MutatedScripts scripts_;
-  std::unique_ptr<redisContext, FreeContext> connection_;
-  std::string digest_;
+  fake::ScriptSet scripts_;
+  fake::ScriptEngine engine_;
 };
 
 }  // namespace rlock::model

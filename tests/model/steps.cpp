@@ -1,6 +1,7 @@
 #include "model/steps.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <string>
 
@@ -8,21 +9,8 @@ namespace rlock::model {
 namespace {
 
 const char* word(Op op) {
-  switch (op) {
-    case Op::acquire:
-      return "acquires";
-    case Op::renew:
-      return "renews";
-    case Op::release:
-      return "releases";
-    case Op::cancel:
-      return "cancels";
-    case Op::force:
-      return "forces";
-    case Op::forget:
-      return "forgets";
-  }
-  return "?";
+  constexpr std::array kWords{"acquires", "renews", "releases", "cancels", "forces", "forgets"};
+  return kWords.at(static_cast<size_t>(op));
 }
 
 bool active(const Client& client) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "fake_redis/database.hpp"
+
 // What the model consists of: a server's memory of one lock, the clients, the messages between
 // them, and what a perfect observer knows. A value: a step makes a new one.
 namespace rlock::model {
@@ -58,11 +60,12 @@ struct Mark {
   std::string record;
 };
 
-// What a script left: opaque to restore it, and read for the checks.
+// What a script left: for the next one, and read for the checks.
 struct Memory {
-  std::string packed;
+  fake::Database keys;
   std::vector<Row> holders, limits, queue, alive, released;
-  std::map<std::string, std::string> who, meta;
+  std::map<std::string, std::string> who;
+  std::map<std::string, int64_t> meta;
   std::map<std::string, Mark> once;
   std::vector<Row> ends;           // of each key; kNever for none
   std::vector<std::string> woken;  // by the last script

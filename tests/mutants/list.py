@@ -8,33 +8,21 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "chaos"))
 from mutants import MUTANTS
 
-TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]|[^"{}]+')
-
-
-def entries(text):
-    """The entries of each `const std::vector<Mutant> kName{{…}, …};`: their strings and checks, without what is in braces inside them."""
-    names = dict(re.findall(r'const char\* (k\w+) = "(.*)";', text))
-    for body in re.findall(r"std::vector<Mutant> \w+\{\n(.*?)^\};", text, re.MULTILINE | re.DOTALL):
-        depth, entry = 0, []
-        for token in TOKEN.findall(body):
-            depth += {"{": 1, "}": -1}.get(token, 0)
-            if depth == 1 and token.startswith('"'):
-                entry.append(token[1:-1])
-            elif depth == 1:
-                entry += [names.get(word, word) for word in re.findall(r"\b(?:Check::)?(\w+)", token)]
-            elif depth == 0 and entry:
-                yield entry
-                entry = []
+STRING = r'"((?:[^"\\]|\\.)*)"'
 
 
 def rows():
     for path in sorted((TESTS / "contract").glob("*.cpp")):
-        for rule, caught_by, *_ in entries(path.read_text()):
-            yield "contract", rule, f'the case "{caught_by}…"'
-    for path in sorted((TESTS / "model").glob("*.cpp")):
-        for rule, breaks, *_ in entries(path.read_text()):
-            yield "model", rule, f'the invariant "{breaks}"'
-    for rule, world, check, *_ in entries((TESTS / "simulation/mutants.cpp").read_text()):
+        for macro, strings, _ in re.findall(rf"^(CASE|MUTANT)\(((?:\s*{STRING})+)", path.read_text(), re.MULTILINE):
+            name = "".join(re.findall(STRING, strings))
+            if macro == "CASE":
+                case = name
+            else:
+                yield "contract", name, f'the case "{case}"'
+    for rule, breaks in re.findall(rf"\bmutant\(\s*{STRING},\s*{STRING}", (TESTS / "model/model.cpp").read_text()):
+        yield "model", rule, f'the invariant "{breaks}"'
+    for rule, world, check in re.findall(rf"\bmutant\(\s*{STRING},\s*{STRING},\s*Check::(\w+)",
+                                         (TESTS / "simulation/mutants.cpp").read_text()):
         yield "simulation", rule, f'"{check}" in the world {world}'
     tests = "".join(path.read_text() for path in (TESTS / "supervision").glob("*_test.py"))
     for path in sorted((TESTS / "mutants").glob("*/*.patch")):

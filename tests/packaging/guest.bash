@@ -16,7 +16,6 @@ trap 'exit 143' TERM
 
 # Where apt of this machine gets the packages of Debian itself.
 debian_mirror() {
-  # shellcheck disable=SC2016  # apt-get expands it
   apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' 'Component: main' |
     sed -n '1s,/*$,,p'
 }
@@ -44,7 +43,6 @@ make_guest() {
 in_guest() {
   local folder=$1
   shift
-  # shellcheck disable=SC2016  # the inner shell expands it
   unshare --mount --propagation private --pid --fork --kill-child sh -c '
     folder=$1; shift
     mount --bind "$folder" "$folder" && cd "$folder" && mount -t proc proc proc && mount --rbind /dev dev &&

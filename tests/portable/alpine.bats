@@ -53,26 +53,22 @@ teardown() {
 
 # inside TEXT: a script there, as process 1 of its own; all that it started ends with it.
 inside() {
-  # shellcheck disable=SC2016 # for the inner shell
   unshare --mount --propagation private --pid --fork --kill-child sh -ec 'mount -t proc proc root/proc
     exec chroot root /bin/env -i PATH=/usr/local/bin:/bin RLOCK_URL=unix:///redis/s RLOCK_CONFIG=/dev/null /bin/sh -euc ". /words; $1"' \
     sh "$1" 3>&- 4>&-
 }
 
 @test "the main job, in a root of busybox" {
-  # shellcheck disable=SC2016 # for the shell there
   run -0 inside 'rlock run nightly -- sh -c "echo token \$RLOCK_TOKEN"; rlock run nightly -c "echo shell text"'
   [[ "${lines[0]}" =~ ^token\ [0-9]+$ && "${lines[1]}" = "shell text" ]] || fail "$output"
   run -7 inside 'rlock run nightly -- sh -c "exit 7"'
   run -75 inside 'rlock run nightly -- rlock run -n --no-reentrant nightly -- true'
   run -124 inside 'rlock run --max-run 0.2 nightly -- sleep 1000'
-  # shellcheck disable=SC2016 # for the shell there
   run -0 inside 'owner=$(rlock acquire nightly --ttl 1m); rlock status -q nightly; rlock release nightly --owner "$owner"'
   run -0 inside 'rlock doctor'
 }
 
 @test "when rlock is killed there, its guard ends the command and all of its descendants" {
-  # shellcheck disable=SC2016 # for the shell there
   run -0 inside 'rlock run -t 2s nightly -- sh -c ". /words; tree" &
     run=$!
     pids=$(pids)
@@ -83,7 +79,6 @@ inside() {
 }
 
 @test "when the lease cannot be renewed there, rlock ends the command and all of its descendants" {
-  # shellcheck disable=SC2016 # for the shell there
   inside 'rlock run -t 3s nightly -- sh -c ". /words; tree" &
     pids=$(pids)
     code=0
@@ -100,7 +95,6 @@ inside() {
 }
 
 @test "a TERM there ends the command, and the lock is free" {
-  # shellcheck disable=SC2016 # for the shell there
   run -0 inside 'rlock run nightly -- sh -c ". /words; tree" &
     run=$!
     pids=$(pids)

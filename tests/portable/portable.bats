@@ -11,28 +11,17 @@ setup_file() {
   issue "$PKI" server "subjectAltName=DNS:localhost,DNS:db.test"
   serve "$SERVER" --tls-cert-file "$PKI/server.crt" --tls-key-file "$PKI/server.key" --tls-ca-cert-file "$PKI/ca.crt" \
     --tls-auth-clients no
-  PLAIN=$(listen port)
-  TLS=$(listen tls-port)
+  PLAIN=$(open_port "$SERVER")
+  TLS=$(open_port "$SERVER" tls-port)
   export SERVER PKI PLAIN TLS RLOCK_URL=unix://$SERVER/s
 }
 
 setup() {
-  here=$BATS_TEST_TMPDIR
+  begin
   unset SSL_CERT_FILE SSL_CERT_DIR
   [ "$(id -u)" -eq 0 ] || skip "needs root"
-  mkdir "$here/root"
-  cp "$RLOCK" "$here/root/rlock"
-  cd "$here" || return
-}
-
-# listen port|tls-port: one that nobody had.
-listen() {
-  local tries port
-  for tries in {1..50}; do
-    port=$((20000 + RANDOM % 12000))
-    [ "$(redis config set "$1" "$port")" != OK ] || { echo "$port" && return; }
-  done
-  fail "no port is free after $tries tries"
+  mkdir root
+  cp "$RLOCK" root/rlock
 }
 
 # alone URL: a run in the root folder, whose command is the only other program there is.

@@ -1,5 +1,4 @@
 #!/usr/bin/env bats
-# shellcheck disable=SC2154 # set by the helpers
 # The examples for CI: their steps, started and cancelled as the runners do it.
 load ../cli/helpers/helpers
 load example
@@ -10,7 +9,6 @@ export CI_COMMIT_SHORT_SHA=4f2a91c GITHUB_SHA=4f2a91c
 gitlab() {
   needs_yaml
   mkdir ci
-  # shellcheck disable=SC2094 # a key, and a file
   from_yaml ci/gitlab-ci.yml deploy script >script
 }
 
@@ -34,7 +32,6 @@ number() { start env "$1=$2" "${@:3}" ./script 2>"errors.$2"; }
 # A deploy runs, and the signal reaches its step's shell alone: the deploy ends, and the lock is free.
 cancelled() {
   local signal=$1 code=$2 variable=$3 shell
-  # shellcheck disable=SC2016 # for the script's shell
   deploy 'echo $$ >>running; sleep 1000'
   number "$variable" 1 "${@:4}"
   shell=$!

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# shellcheck disable=SC2154,SC2016,SC2317 # set by the helpers; for the shell of the steps; called by each
+# shellcheck disable=SC2317 # set by the helpers; for the shell of the steps; called by each
 # packaging/ci: the steps of the action for GitHub and of the component for GitLab, with a folder as a release.
 load ../cli/helpers/helpers
 load example
@@ -58,7 +58,6 @@ each() {
     run -9 job "$system" name=deploy wait=0 conflict-exit-code=9 command='touch ran'
     [ ! -e ran ]
     let_go deploy
-    rm held.deploy go.deploy
   }
   each check
 }
@@ -85,7 +84,6 @@ each() {
 
 @test "a program that is damaged, that SHA256SUMS does not name, or that is not the expected one, is not run" {
   release
-  local sum
   sum=$(sha256sum <"release/$program" | cut -d ' ' -f 1)
   refused() {
     run ! job "$system" name=deploy command='touch ran' "$@"

@@ -18,17 +18,14 @@ job=(spec jobTemplate spec)
   start "${argv[@]}"
   local first=$!
   eventually test -s running
-  run -0 --separate-stderr "${argv[@]}"
-  silent
+  quietly "${argv[@]}"
   ends_with 0 "$first"
-  run -0 --separate-stderr "${argv[@]}"
-  silent
+  quietly "${argv[@]}"
   [ "$(wc -l <nightly)" -eq 1 ]
 }
 
 @test "the pod failure policy names the codes after which another attempt is of no use" {
   needs_yaml
-  local codes
   codes=$(from_yaml kubernetes/cronjob.yaml "${job[@]}" podFailurePolicy rules 0 onExitCodes values | tr '\n' ' ')
   [ "$codes" = "64 77 78 " ]
   arguments kubernetes/cronjob.yaml "${job[@]}" template spec containers 0 args
@@ -42,13 +39,10 @@ job=(spec jobTemplate spec)
 @test "of five replicas that start at once one migrates, the others wait for it, and a new release migrates again" {
   arguments kubernetes/migrate.yaml spec template spec initContainers 0 args
   program migrate 'sleep 0.5; echo migrated >>migrated'
-  local i replicas=()
   for i in 1 2 3 4 5; do
-    # shellcheck disable=SC2016 # for the inner shell
     start sh -c '"$@" && cat migrated' sh "${argv[@]}" >"replica.$i" 2>/dev/null
-    replicas+=($!)
   done
-  for i in "${replicas[@]}"; do ends_with 0 "$i"; done
+  all_done
   for i in 1 2 3 4 5; do [ "$(cat "replica.$i")" = migrated ] || fail "replica $i started before the migration was done"; done
   rlock run --once 9be01d7 shop/migrate -- ./migrate
   [ "$(wc -l <migrated)" -eq 2 ]
@@ -65,15 +59,13 @@ job=(spec jobTemplate spec)
 
 @test "of two pods one runs the service; when it is ended, the other does" {
   arguments kubernetes/standby.yaml spec template spec containers 0 args
-  # shellcheck disable=SC2016 # for the service's shell
   program bin/scheduler 'echo "$RLOCK_TOKEN $*" >>ran; exec sleep 1000'
   start "${argv[@]}" 2>/dev/null
   local active=$!
   eventually test -s ran
   start "${argv[@]}" 2>/dev/null
   eventually waiting 1 scheduler
-  kill -TERM "$active"
-  ends_with 143 "$active"
+  ends_by TERM "$active"
   both_ran() { [ "$(wc -l <ran)" -eq 2 ]; }
   eventually both_ran
   grep -q -- '--listen :8080' ran
@@ -85,7 +77,6 @@ job=(spec jobTemplate spec)
   argv=("${argv[@]//\$\$/\$}")
   program migrate 'echo migrated >>migrated'
   program serve 'cat migrated'
-  local i
   for i in 1 2 3; do
     RELEASE=4f2a91c run -0 --separate-stderr "${argv[@]}"
     [ "$output" = migrated ] || fail "$output"

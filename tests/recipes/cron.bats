@@ -1,5 +1,4 @@
 #!/usr/bin/env bats
-# shellcheck disable=SC2154 # set by the helpers
 # The crontab of the examples, under Debian's cron.
 load ../cli/helpers/helpers
 
@@ -12,10 +11,8 @@ host() {
   mkdir -p "$name/crontabs" "$name/bin"
   # A mail is a file.
   printf '#!/bin/sh\ncat >"%s/mail.$$"\n' "$here/$name" >"$name/bin/sendmail"
-  # shellcheck disable=SC2016 # for the jobs' shells
   printf '#!/bin/sh\necho "%s $RLOCK_TOKEN" >>"%s/nightly"\n' "$name" "$here" >"$name/bin/nightly-job"
   printf '#!/bin/sh\necho report\n' >"$name/bin/make-report"
-  # shellcheck disable=SC2016 # for the job's shell
   printf '#!/bin/sh\necho $PPID >>"%s/import"\nsetsid sleep 86461 &\n' "$here" >"$name/bin/import-job"
   mkdir -p report
   cp "$RLOCK" "$name/bin"
@@ -25,7 +22,6 @@ host() {
     >"$name/crontabs/rlock-nightly"
   sed -i "1i RLOCK_URL=$RLOCK_URL\nLD_PRELOAD=$CLOCK_LIBRARY\nCLOCK_SHIFT=$ahead" "$name/crontabs/rlock-nightly"
   chmod 600 "$name/crontabs/rlock-nightly"
-  # shellcheck disable=SC2016 # for the inner shell
   start unshare -mpuf --mount-proc --kill-child bash -euc '
     mount --make-rprivate /
     hostname "$1"
@@ -83,7 +79,6 @@ mails() { find . -name 'mail.*' | wc -l; }
   needs_cron
   host web1 "$crontab"
   host web2 "$crontab"
-  # shellcheck disable=SC2016 # for the job's shell
   printf '#!/bin/sh\necho "first on $(hostname)"\nmkdir %s/first || exit 0\nexit 7\n' "$here" | tee web1/bin/nightly-job >web2/bin/nightly-job
   printed() { cat ./*/mail.* 2>/dev/null | grep -c '^first on'; }
   both() { [ "$(printed)" -ge 2 ]; }

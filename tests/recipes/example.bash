@@ -5,11 +5,8 @@
 examples=$BATS_TEST_DIRNAME/../../packaging/examples
 
 setup() {
-  here=$BATS_TEST_TMPDIR
-  # shellcheck disable=SC2034 # read by helpers.bash
-  started=()
+  begin
   reset_server
-  cd "$here" || return
   mkdir bin
   PATH=$here/bin:$PATH
 }

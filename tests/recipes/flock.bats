@@ -1,18 +1,14 @@
 #!/usr/bin/env bats
-# shellcheck disable=SC2154 # set by the helpers
 # COMING FROM FLOCK in rlock-recipes(7): each command there, beside flock itself.
 load ../cli/helpers/helpers
+load example
 
 page=$BATS_TEST_DIRNAME/../../man/rlock-recipes.7
 
 # programs: the commands of the page, and what holds them.
 programs() {
-  mkdir bin
-  printf '#!/bin/sh\necho backed up\n' >bin/backup.sh
-  # shellcheck disable=SC2016
-  printf '#!/bin/sh\nsh -c '\''exec 9<>daemon.go; echo >daemon.runs; read -r _ <&9'\'' >/dev/null 2>&1 &\nread -r _ <daemon.runs\n' >bin/daemon.sh
-  chmod +x bin/*
-  PATH=$here/bin:$PATH
+  program bin/backup.sh 'echo backed up'
+  program bin/daemon.sh "sh -c 'exec 9<>daemon.go; echo >daemon.runs; read -r _ <&9' >/dev/null 2>&1 & read -r _ <daemon.runs"
   mkfifo daemon.go daemon.runs flock.go
 }
 

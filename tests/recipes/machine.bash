@@ -21,7 +21,6 @@ DefaultDependencies=no
 [Service]
 ExecStart=/usr/local/bin/redis-server --save '' --requirepass secret --dir /run
 END
-  # shellcheck disable=SC2016 # for the inner shell
   start bash -c 'echo $$ >"$1/cgroup.procs" && exec unshare -muipnCf --mount-proc bash "$2" "$3"' bash \
     "$machine_cgroup" "$BATS_TEST_DIRNAME/machine_init.sh" "$systemd" >machine/log 2>&1
   local outer=$!

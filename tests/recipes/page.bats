@@ -1,5 +1,4 @@
 #!/usr/bin/env bats
-# shellcheck disable=SC2154,SC2016 # set by the helpers; for the shell of the programs
 # Sections of rlock-recipes(7) whose commands are in no file: each is run as it is written there.
 load ../cli/helpers/helpers
 load example
@@ -80,22 +79,17 @@ begin_recipe() {
 }
 
 @test "unlike things: each run has one of them, and no two have the same; the next run waits" {
-  local i runs=()
   printf '%s\n' pixel 'galaxy 9' iphone >phones
   program bin/run-tests 'mkdir "taken $1" || exit; until [ -e go ]; do sleep 0.02; done; rmdir "taken $1"'
-  for i in 1 2 3 4; do
-    begin_recipe "A POOL OF UNLIKE THINGS"
-    runs+=($!)
-  done
+  for _ in 1 2 3 4; do begin_recipe "A POOL OF UNLIKE THINGS"; done
   all_taken() { [ -d "taken pixel" ] && [ -d "taken galaxy 9" ] && [ -d "taken iphone" ]; }
   eventually all_taken
   eventually waiting 1 phone
   touch go
-  for i in "${runs[@]}"; do ends_with 0 "$i"; done
+  all_done
 }
 
 @test "three starts an hour: the fourth waits, whether the others succeeded or not, until the first is an hour ago" {
-  local began
   program bin/fetch-report 'echo >>ran; exit 7'
   for _ in 1 2 3; do run -7 sh -c "$(recipe "AT MOST THREE STARTS AN HOUR")"; done
   begin_recipe "AT MOST THREE STARTS AN HOUR"
@@ -115,24 +109,19 @@ begin_recipe() {
   git init -q repository
   git -C repository -c user.name=a -c user.email=a@b commit -q --allow-empty -m first
   git -C repository worktree add -q ../second
-  local tree runs=()
   program bin/make 'echo >>"$HERE/built"'
   export HERE=$here
   for tree in repository second; do
     program "$tree/integration-tests" 'mkdir "$HERE/port" && sleep 0.1 && rmdir "$HERE/port"'
     start sh -c "cd $tree && $(recipe "MANY WORKTREES OF ONE REPOSITORY")"
-    runs+=($!)
   done
-  eventually redis-cli -s repository/.git/rlock/rlock.sock ping
-  started+=("$(redis-cli -s repository/.git/rlock/rlock.sock info server | tr -d '\r' | sed -n 's/^process_id://p')")
-  for tree in "${runs[@]}"; do ends_with 0 "$tree"; done
+  all_done
   [ "$(wc -l <built)" -eq 2 ]
   RLOCK_URL=local:$here/repository/.git/rlock run -0 rlock history --json port-8080
   [ "$(jq '.runs | length' <<<"$output")" -eq 2 ] || fail "$output"
 }
 
 @test "a freeze: what runs ends, nothing else begins but what passes, and the end lets the others run" {
-  local job freeze waiter
   job=$(recipe "FREEZE OF AN ENVIRONMENT")
   freeze=$(recipe "FREEZE OF AN ENVIRONMENT" 2)
   program deploy.sh 'echo deployed >>ran'

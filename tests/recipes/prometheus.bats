@@ -1,5 +1,4 @@
 #!/usr/bin/env bats
-# shellcheck disable=SC2154,SC2016 # set by the helpers; Grafana's variables
 # The alert rules and the dashboard of the examples.
 load ../cli/helpers/helpers
 load example
@@ -23,13 +22,11 @@ names() { grep -o '\brlock_[a-z_]*' | sort -u; }
 
 @test "the alerts and the dashboard read metrics that rlock prints, also of a job that last ran long ago" {
   hold deploy
-  start rlock run deploy -- true 2>/dev/null
-  eventually waiting 1 deploy
+  queue_up deploy 2>/dev/null
   rlock run nightly -- true
   run -7 rlock run nightly -- sh -c 'exit 7'
   redis set 'rlock:{long-ago}:meta' '1 5 5 5 5 0 0 -'
   # The command of the example, as its crontab has it.
-  local line
   line=$(sed -n 's|^# *\* \* \* \* \* root \(rlock metrics.*\)|\1|p' "$rules" | sed "s|/var/lib/prometheus/node-exporter|$here|")
   run -0 sh -c "$line"
   grep -q '{name="long-ago"}' rlock.prom

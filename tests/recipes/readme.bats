@@ -1,5 +1,4 @@
 #!/usr/bin/env bats
-# shellcheck disable=SC2154 # set by the helpers
 # What README.md asks a new user to type.
 load ../cli/helpers/helpers
 
@@ -53,7 +52,6 @@ EOF
 words() { grep -oE "$1" "$readme" | sort -u; }
 
 @test "each command and each option of run that the README names is there" {
-  local name help
   help=$(rlock run --help)
   while read -r name; do
     grep -qE -- "(^|[ ,])$name([ =,[]|$)" <<<"$help" || fail "rlock run has no $name" || return

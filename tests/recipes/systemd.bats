@@ -25,7 +25,6 @@ is() { [ "$(state "$2")" = "$1" ]; }
 
 @test "the units are clean and confined" {
   command -v systemd-analyze >/dev/null || skip "systemd-analyze is not installed"
-  local unit
   for unit in "$units"/*.service; do
     run -0 systemd-analyze security --offline=true --threshold=30 "$unit"
   done
@@ -40,7 +39,6 @@ is() { [ "$(state "$2")" = "$1" ]; }
 
 @test "of two hosts one does the nightly job, confined and with the password from its credentials; the other skips it" {
   settings
-  # shellcheck disable=SC2016 # for the job's shell
   program nightly-job 'touch "$STATE_DIRECTORY/$RLOCK_TOKEN"; ! touch /usr/local/bin/x && [ "$(id -u)" -ne 0 ]'
   install_unit "$units/rlock-nightly.service"
   install_unit "$units/rlock-nightly.service" rlock-other.service
@@ -67,7 +65,6 @@ is() { [ "$(state "$2")" = "$1" ]; }
   inside systemctl stop rlock-standby.service
   eventually is active rlock-other.service
   inside systemctl start --no-block rlock-standby.service
-  # shellcheck disable=SC2016 # for the inner shell
   inside sh -c 'kill -KILL $(systemctl show -P MainPID rlock-other.service)'
   eventually is active rlock-standby.service
 }

@@ -1,5 +1,4 @@
 #!/usr/bin/env bats
-# shellcheck disable=SC2154 # set by the helpers
 # The wrappers of the examples, and logrotate's file for the event log.
 load ../cli/helpers/helpers
 load example
@@ -8,7 +7,6 @@ load example
 wrapper() {
   cp "$examples/wrappers/$1" "bin/$1"
   chmod +x "bin/$1"
-  # shellcheck disable=SC2016 # for the program's shell
   program real 'echo "$RLOCK_NAME: $*" >>ran'
   export TERRAFORM=$here/real ANSIBLE_PLAYBOOK=$here/real
 }
@@ -34,17 +32,11 @@ terraform https://git.example.org/infra.git staging: destroy
 }
 
 @test "four test databases: no two runs have the same one at once, and the next run takes the one that is free" {
-  local i
   wrapper with-test-database
   mkdir taken
-  # shellcheck disable=SC2016 # for the tests' shell
   program tests 'set -e; mkdir "taken/${DATABASE_URL##*/}"; sleep 0.3; rmdir "taken/${DATABASE_URL##*/}"; echo "$DATABASE_URL" >>used'
-  local runs=()
-  for i in 1 2 3 4 5 6 7 8 9 10; do
-    start with-test-database ./tests 2>/dev/null
-    runs+=($!)
-  done
-  for i in "${runs[@]}"; do ends_with 0 "$i"; done
+  for _ in {1..10}; do start with-test-database ./tests 2>/dev/null; done
+  all_done
   [ "$(sort -u used | wc -l)" -eq 4 ] || fail "$(sort used)"
   [ "$(sort -u used | head -n 1)" = postgresql://db1/test1 ] || fail "$(sort used)"
 }

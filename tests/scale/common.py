@@ -1,19 +1,197 @@
-"""Where the numbers go, and what all measurements share."""
+"""What all measurements share: programs, a server, the scripts as a client calls them, and where the numbers go."""
 
+import contextlib
 import datetime
 import json
 import os
 import pathlib
+import re
 import secrets
+import socket
+import statistics
+import subprocess
 import sys
+import tempfile
+import time
+
+import redis
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "tests" / "bench"))
-from measuring import Program, Scripts, Server, free_ports  # noqa: E402, F401
-
 DATA = TOP / "docs" / "report" / "data"
-RLOCK = os.environ.get("RLOCK", str(TOP / "build" / "release" / "src" / "rlock"))
+BUILD = TOP / "build" / "release"
+RLOCK = os.environ.get("RLOCK", str(BUILD / "src" / "rlock"))
+STAMP = os.environ.get("STAMP", str(BUILD / "tests" / "scale" / "stamp"))
+KEYS = ("holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never", "once")
 
+
+# ---- programs ----
+
+def timed(words):
+    """ms of a command, whose output nobody sees."""
+    begin = time.perf_counter_ns()
+    pid = os.posix_spawnp(words[0], words, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0)
+                                                                    for number in (1, 2)])
+    status = os.waitpid(pid, 0)[1]
+    if status != 0:
+        sys.exit(f"{words} ended with {os.waitstatus_to_exitcode(status)}")
+    return (time.perf_counter_ns() - begin) / 1e6
+
+
+def in_turn(rounds, measures):
+    """The median of what each of them returns, {name: what measures}. They take turns: what else the machine does then
+    befalls all alike."""
+    seen = {name: [] for name in measures}
+    for _ in range(rounds):
+        for name, measure in measures.items():
+            seen[name].append(measure())
+    return {name: statistics.median(values) for name, values in seen.items()}
+
+
+def row_of(pid, file, name):
+    """The number in that row of /proc/PID/FILE."""
+    with open(f"/proc/{pid}/{file}", encoding="ascii") as rows:
+        return sum(int(row.split()[1]) for row in rows if row.startswith(name))
+
+
+def resident_kb(pid):
+    return row_of(pid, "status", "VmRSS")
+
+
+def cpu_us(pid):
+    """Of all its threads."""
+    total = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(FileNotFoundError), open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
+            total += int(file.read().split()[0])
+    return total / 1000
+
+
+def until(true, seconds=60):
+    """Asks again and again until it is so."""
+    limit = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > limit:
+            raise RuntimeError("it took too long")
+        time.sleep(0.001)
+
+
+def spans_in(path):
+    """When the commands of STAMP began and ended, ns."""
+    with open(path, encoding="ascii") as file:
+        return sorted(tuple(map(int, line.split()[:2])) for line in file)
+
+
+def gaps_of(spans):
+    """ms from the end of a command to the beginning of the next."""
+    spans = sorted(spans)
+    return [(after[0] - before[1]) / 1e6 for before, after in zip(spans, spans[1:])]
+
+
+# ---- servers ----
+
+def free_ports(count):
+    with contextlib.ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
+
+
+class Program:
+    """A `process` of our own with a `folder`, both of which end with the block."""
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+        self.folder.cleanup()
+
+
+class Server(Program):
+    """A redis-server on a unix socket, and on a `port` of the loopback interface; ended by its pid."""
+
+    def __init__(self, *options):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "socket")
+        self.port = free_ports(1)[0]
+        self.words = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", self.path, "--dir",
+                      self.folder.name, "--save", "", "--maxclients", "15000", "--logfile", os.path.join(self.folder.name, "log"), *options]
+        self.client = redis.Redis(unix_socket_path=self.path)
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(self.words)
+        while True:
+            try:
+                return self.client.ping()
+            except redis.exceptions.RedisError:
+                if self.process.poll() is not None:
+                    raise
+                time.sleep(0.01)
+
+    @property
+    def url(self):
+        return f"unix://{self.path}"
+
+    @property
+    def tcp(self):
+        return f"redis://127.0.0.1:{self.port}"
+
+    def memory(self):
+        return self.client.info("memory")["used_memory"]
+
+    def cpu(self):
+        """Seconds of the whole process."""
+        return cpu_us(self.process.pid) / 1e6
+
+    def in_commands(self):
+        """Microseconds inside commands, and how many scripts there were."""
+        stats = self.client.info("commandstats")
+        own = [row for name, row in stats.items() if name in ("cmdstat_evalsha", "cmdstat_eval", "cmdstat_blpop")]
+        return sum(row["usec"] for row in own), self.calls("evalsha", "eval")
+
+    def cost(self, action):
+        """Microseconds inside commands that it takes."""
+        before = self.in_commands()[0]
+        action()
+        return self.in_commands()[0] - before
+
+    def calls(self, *commands):
+        """How many of these were sent to it."""
+        stats = self.client.info("commandstats")
+        return sum(stats.get("cmdstat_" + command, {"calls": 0})["calls"] for command in commands)
+
+
+def script_text(name):
+    """As the newest build embeds it."""
+    built = max(TOP.glob("build/*/src/lua/scripts.cpp"), key=os.path.getmtime).read_text(encoding="ascii")
+    literals = re.search(rf"const Script {name}{{\"\w+\",\n(.*?)}};", built, re.DOTALL)[1]
+    return bytes.fromhex("".join(re.findall(r"\\x(..)", literals))).decode()
+
+
+class Scripts:
+    """The scripts of the native format, sent as rlock sends them."""
+
+    def __init__(self, client):
+        self.sha = {name: client.script_load(script_text(name)) for name in ("acquire", "release")}
+
+    def call(self, to, script, name, *arguments):
+        keys = [f"rlock:{{{name}}}:{suffix}" for suffix in KEYS]
+        return to.evalsha(self.sha[script], len(KEYS), *keys, *arguments)
+
+    def acquire(self, to, name, owner, limit=1):
+        return self.call(to, "acquire", name, "owner", owner, "limit", limit, "ttl", 3_600_000, "responsive", 1, "record", "scale")
+
+    def release(self, to, name, owner):
+        return self.call(to, "release", name, "owner", owner, "entry", "0", "how", "released", "note", "exit:0")
+
+
+# ---- numbers ----
 
 def fresh_owner():
     return secrets.token_hex(16)
@@ -35,3 +213,11 @@ def record(name, values):
     DATA.mkdir(parents=True, exist_ok=True)
     (DATA / f"{name}.json").write_text(json.dumps(kept, indent=2) + "\n", encoding="ascii")
     print(f"{name}: " + ", ".join(f"{key} {value}" for key, value in values.items() if not isinstance(value, list)))
+
+
+def run_commands(commands, usage):
+    """The command that the first word names, with the numbers after it."""
+    word, *numbers = sys.argv[1:] or [""]
+    if word not in commands:
+        sys.exit(usage)
+    commands[word](*map(int, numbers))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 import common
-from common import RLOCK, free_ports
+from common import RLOCK, free_ports, resident_kb
 from relay import Relay
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -122,11 +122,6 @@ def answers(path):
             return "error" not in get(address + path) and get(address + path).strip() not in ('""', "")
         return False
     return ready
-
-
-def resident_kb(pid):
-    with open(f"/proc/{pid}/status", encoding="ascii") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
 
 
 def etcd_words(folder, ports):

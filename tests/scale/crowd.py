@@ -6,7 +6,7 @@ Usage: crowd.py one [N...]      (10 and 10,000 waiters on one lock: memory, orde
        crowd.py many [LOCKS] [WAITERS]   (1,000 locks with 10 waiters each)
        crowd.py rate [N]        (N runs on N locks, 50 at a time: runs a minute, and what each costs the server)
 
-RLOCK and STAMP name the programs: rlock, and bench_stamp, which writes when it began and when it ended.
+RLOCK and STAMP name the programs: rlock, and stamp, which writes when it began and when it ended.
 """
 
 import os
@@ -14,9 +14,8 @@ import subprocess
 import sys
 import time
 
-from common import RLOCK, TOP, Server, percentile, record
+from common import RLOCK, STAMP, Server, gaps_of, percentile, record, row_of, run_commands, spans_in, until
 
-STAMP = os.environ.get("STAMP", str(TOP / "build" / "release" / "tests" / "bench" / "bench_stamp"))
 AT_ONCE = 50
 SETTLE, WINDOW = 25, 40  # seconds: all waiters have asked at their pace; two of the longest intervals
 
@@ -34,13 +33,13 @@ class Crowd:
     def hold(self, name):
         self.holders.append(subprocess.Popen([RLOCK, "-u", self.server.url, "run", "-q", name, "--", "cat"],
                                              stdin=subprocess.PIPE))
-        wait_for(lambda: self.server.client.exists(f"rlock:{{{name}}}:holders"))
+        until(lambda: self.server.client.exists(f"rlock:{{{name}}}:holders"))
 
     def wait(self, name, count):
         """In the order in which they come, each behind the one before it."""
         for number in range(count):
             self.waiters.append(self.spawn(name, "--", STAMP, f"{self.stamps}.{name}.{number}", "0"))
-            wait_for(lambda n=number: self.server.client.zcard(f"rlock:{{{name}}}:queue") > n)
+            until(lambda n=number: self.server.client.zcard(f"rlock:{{{name}}}:queue") > n)
 
     def let_go(self):
         for holder in self.holders:
@@ -53,36 +52,12 @@ class Crowd:
 
     def spans(self, name, count):
         """When the command of each began and ended, in the order in which they came."""
-        spans = []
-        for number in range(count):
-            with open(f"{self.stamps}.{name}.{number}", encoding="ascii") as file:
-                spans.append(tuple(map(int, file.read().split()[:2])))
-        return spans
+        return [spans_in(f"{self.stamps}.{name}.{number}")[0] for number in range(count)]
 
     def kill(self):
         for process in [*self.holders, *self.waiters]:
             process.kill()
             process.wait()
-
-
-def wait_for(condition):
-    while not condition():
-        time.sleep(0.001)
-
-
-def memory_of(process):
-    """Private and resident kB."""
-    rows = {}
-    with open(f"/proc/{process.pid}/smaps_rollup", encoding="ascii") as file:
-        for line in file.readlines()[1:]:
-            rows[line.split(":")[0]] = int(line.split()[1])
-    return rows["Private_Clean"] + rows["Private_Dirty"], rows["Rss"]
-
-
-def gaps_of(spans):
-    """ms from the end of a command to the beginning of the next."""
-    spans = sorted(spans)
-    return [(after[0] - before[1]) / 1e6 for before, after in zip(spans, spans[1:])]
 
 
 def check_nothing_is_left(server):
@@ -101,7 +76,9 @@ def crowd_of(count):
             before = server.memory()
             crowd.hold("crowd")
             crowd.wait("crowd", count)
-            sample = [memory_of(process) for process in crowd.waiters[:: max(1, count // 100)]]
+            sample = [process.pid for process in crowd.waiters[:: max(1, count // 100)]]
+            private = percentile([row_of(pid, "smaps_rollup", "Private_") for pid in sample], .5)
+            resident = percentile([row_of(pid, "smaps_rollup", "Rss") for pid in sample], .5)
             waiting = server.memory()
             time.sleep(SETTLE)
             resting = server.cpu()
@@ -119,16 +96,15 @@ def crowd_of(count):
         return {"waiters": count, "served": len(spans), "in_order": spans == sorted(spans),
                 "overlaps": sum(gap < 0 for gap in gaps),
                 "hand_over_p50_ms": round(percentile(gaps, .5), 2), "hand_over_p99_ms": round(percentile(gaps, .99), 2),
-                "private_kb": percentile([one[0] for one in sample], .5),
-                "resident_kb": percentile([one[1] for one in sample], .5),
+                "private_kb": private, "resident_kb": resident,
                 "server_bytes_a_waiter": (waiting - before) // count, "waiting_cpu_share": round(resting / WINDOW, 3),
                 "server_us_a_run": round((later - spent) / count, 1),
                 "scripts_a_run": round((later_calls - calls) / count, 2)}
 
 
-def one(counts):
+def one(*counts):
     rows = []
-    for count in counts:
+    for count in counts or (10, 10_000):
         rows.append(crowd_of(count))
         print(rows[-1], flush=True)
     record("crowd", {"rows": rows})
@@ -151,7 +127,7 @@ def watch_return(server, count):
             "server_cpu_share": round((server.cpu() - cpu) / took, 3)}
 
 
-def restart(count):
+def restart(count=10_000):
     with Server("--appendonly", "yes") as server:
         crowd = Crowd(server)
         try:
@@ -167,7 +143,7 @@ def restart(count):
             crowd.kill()
 
 
-def many(locks, waiters):
+def many(locks=1000, waiters=10):
     with Server() as server:
         crowd = Crowd(server)
         try:
@@ -189,7 +165,7 @@ def many(locks, waiters):
             crowd.kill()
 
 
-def rate(count):
+def rate(count=10_000):
     with Server() as server:
         spent, _ = server.in_commands()
         begin, cpu, live = time.monotonic(), server.cpu(), []
@@ -207,19 +183,4 @@ def rate(count):
                         "runs_a_second_of_a_server_core": round(count / cpu)})
 
 
-def main():
-    numbers = [int(word) for word in sys.argv[2:]]
-    what = sys.argv[1] if len(sys.argv) > 1 else ""
-    if what == "one":
-        one(numbers or [10, 10_000])
-    elif what == "restart":
-        restart(*numbers or [10_000])
-    elif what == "many":
-        many(*numbers or [1000, 10])
-    elif what == "rate":
-        rate(*numbers or [10_000])
-    else:
-        sys.exit(__doc__)
-
-
-main()
+run_commands({"one": one, "restart": restart, "many": many, "rate": rate}, __doc__)

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import time
 
+from common import until
+
 AWAY = 15  # seconds that a server or a network is away: longer than a lease
 WATCH = 75  # seconds: consul's sessions end after up to twice their 15 s, and its locks are free 15 s later
 
@@ -15,10 +17,10 @@ def start(words):
                             start_new_session=True)
 
 
-def end(process, how=signal.SIGKILL):
+def end(process):
     """With all that it has started."""
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, how)
+        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
@@ -37,14 +39,6 @@ def begun(path):
     return []
 
 
-def wait_until(condition, seconds=60):
-    limit = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > limit:
-            raise RuntimeError("it took too long")
-        time.sleep(0.02)
-
-
 class Scene:
     """One has the lock, through a relay if it has a network, and another one waits for it."""
 
@@ -54,7 +48,7 @@ class Scene:
         self.relay, address = server.relay() if hasattr(server, "relay") else (None, server.address)
         job = ["sh", "-c", f"echo $$ >>{self.path}; exec sleep 1000"]
         self.first = start(peer.words(address, name, peer.lease, job))
-        wait_until(lambda: begun(self.path))
+        until(lambda: begun(self.path))
         self.second = start(peer.words(server.address, name, peer.lease, job))
         time.sleep(3)
 

@@ -10,44 +10,28 @@ of PATH, NODE_MODULES the folder that has redlock and ioredis. Leases are of 10 
 
 import contextlib
 import os
-import signal
 import statistics
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from common import TOP, percentile, record
-from contenders import everybody, resident_kb
-from peer_faults import begun, end, faults_of, start, wait_until
+from common import STAMP, cpu_us, gaps_of, in_turn, percentile, record, resident_kb, spans_in, timed, until
+from contenders import everybody
+from peer_faults import begun, end, faults_of, start
 
-STAMP = os.environ.get("STAMP", str(TOP / "build" / "release" / "tests" / "bench" / "bench_stamp"))
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 50
 WAITERS = (1, 10, 100)
 WINDOW = 20  # seconds: the longest interval after which a waiter of rlock asks again
 
 
-def cpu_us(process):
-    """Of all its threads."""
-    total = 0
-    for thread in os.listdir(f"/proc/{process.pid}/task"):
-        with contextlib.suppress(FileNotFoundError), open(f"/proc/{process.pid}/task/{thread}/schedstat", encoding="ascii") as file:
-            total += int(file.read().split()[0])
-    return total / 1000
-
-
 def whole_runs(peers):
-    """ms of a run that nobody contends, of each of them. They take turns: what else the machine does then befalls all alike."""
-    times = {peer.name: [] for peer in peers}
+    """ms of a run that nobody contends, of each of them."""
     with contextlib.ExitStack() as stack:
-        servers = {peer.name: stack.enter_context(peer.server(False)) for peer in peers}
-        for _ in range(ROUNDS):
-            for peer in peers:
-                words = peer.words(servers[peer.name].address, "whole", peer.long_lease(), ["true"])
-                begin = time.monotonic()
-                subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                times[peer.name].append((time.monotonic() - begin) * 1000)
-    return {name: round(statistics.median(some), 2) for name, some in times.items()}
+        words = {peer.name: peer.words(stack.enter_context(peer.server(False)).address, "whole", peer.long_lease(), ["true"])
+                 for peer in peers}
+        medians = in_turn(ROUNDS, {name: lambda some=some: timed(some) for name, some in words.items()})
+    return {name: round(value, 2) for name, value in medians.items()}
 
 
 def busy(processes):
@@ -77,7 +61,7 @@ class Crowd:
         self.memory = server.memory() if hasattr(server, "memory") else None
         job = ["sh", "-c", f"echo $$ >{self.begun}; cat {self.gate}; exec {STAMP} {self.stamps} 0"]
         self.all = [self.start(name, job)]
-        wait_until(lambda: begun(self.begun))
+        until(lambda: begun(self.begun))
         self.all += [self.start(name, (STAMP, self.stamps, "0")) for _ in range(count)]
         settle(self.all[1:])
 
@@ -90,27 +74,25 @@ class Crowd:
         if self.memory is None:
             return None, None, None, resident
         kept = (self.server.memory() - self.memory) // self.count
-        cpu, sent = cpu_us(self.server.process), self.server.commands(self.peer.sent)
+        cpu, sent = cpu_us(self.server.process.pid), self.server.commands(self.peer.sent)
         time.sleep(WINDOW)
         commands = None if sent is None else round((self.server.commands(self.peer.sent) - sent) / self.count * 60 / WINDOW, 1)
-        return round((cpu_us(self.server.process) - cpu) / WINDOW), commands, kept, resident
+        return round((cpu_us(self.server.process.pid) - cpu) / WINDOW), commands, kept, resident
 
     def hand_over(self):
         """ms from the end of each command to the beginning of the next, and the server's µs for each run."""
-        before = cpu_us(self.server.process) if self.memory is not None else None
+        before = cpu_us(self.server.process.pid) if self.memory is not None else None
         with open(self.gate, "w", encoding="ascii"):
             pass
         with contextlib.suppress(subprocess.TimeoutExpired):
             for process in self.all:
                 process.wait(timeout=300)
-        spent = None if before is None else round((cpu_us(self.server.process) - before) / self.count)
-        with open(self.stamps, encoding="ascii") as file:
-            spans = sorted(tuple(map(int, line.split()[:2])) for line in file)
-        return [(after[0] - one[1]) / 1e6 for one, after in zip(spans, spans[1:])], spent
+        spent = None if before is None else round((cpu_us(self.server.process.pid) - before) / self.count)
+        return gaps_of(spans_in(self.stamps)), spent
 
     def close(self):
         for process in self.all:
-            end(process, signal.SIGKILL)
+            end(process)
 
 
 def crowd(peer, count):

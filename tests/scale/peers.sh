@@ -18,9 +18,9 @@ unpack_program "$top/build/peers" etcdctl etcd-client
 [ -d "$top/build/peers/node_modules/redlock" ] ||
   npm install --silent --prefix "$top/build/peers" --no-audit --no-fund redlock@5.0.0-beta.2 ioredis@5 ||
   say "npm did not install node-redlock: it is not measured"
-if [ ! -x "$top/build/release/src/rlock" ] || [ ! -x "$top/build/release/tests/bench/bench_stamp" ]; then
+if [ ! -x "$top/build/release/src/rlock" ] || [ ! -x "$top/build/release/tests/scale/stamp" ]; then
   quietly "Configuring" cmake -S "$top" -B "$top/build/release" -G Ninja -DCMAKE_BUILD_TYPE=Release
-  quietly "Building rlock" cmake --build "$top/build/release" --target rlock bench_stamp
+  quietly "Building rlock" cmake --build "$top/build/release" --target rlock stamp
 fi
 "$top/tests/scale/peers.py" "${1:-50}"
 "$top/docs/report/plot.py"

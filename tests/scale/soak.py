@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 
-from common import DATA, RLOCK, Server, busy
+from common import DATA, RLOCK, Server, busy, resident_kb
 
 SECONDS = int(sys.argv[1]) if len(sys.argv) > 1 else 60
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else random.SystemRandom().randrange(10**9)
@@ -100,11 +100,6 @@ class Soak:
 
 def fds(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
-
-
-def resident_kb(pid):
-    with open(f"/proc/{pid}/status", encoding="ascii") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
 
 
 def write(rows):

@@ -59,6 +59,9 @@ run::Plan Client::make_plan() {
   claim.responsive = lock::Responsive::run;
   claim.record = "run " + std::to_string(number_);
   claim.replicas = run_.replicas;
+  claim.while_closed = run_.while_closed;
+  claim.urgent = run_.urgent;
+  claim.min_hold = run_.min_hold;
   if (run_.patience == 0s) claim.queueing = lock::Queueing::never;
   claim.once = once();
   if (claim.once) ledger_.asks(number_, to_string(run_.once) + claim.once->key);

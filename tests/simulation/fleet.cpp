@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <deque>
 
+#include "lock/poller.hpp"
 #include "lock/quorum/quorum.hpp"
 #include "redis/link/handshake.hpp"
-#include "simulation/operator.hpp"
 
 namespace rlock::sim {
 namespace {
@@ -16,11 +16,13 @@ constexpr Nanos kPatience = 15min;
 // After the last lease, the keys that outlive it are gone; after a month all others, too.
 constexpr Nanos kKeysLive = 4min;
 constexpr Nanos kMemoryLives = 31 * 24h;
+// How long an operator waits for an answer.
+constexpr Millis kAnswer{10'000};
 // A journal has the keys after each one of so many scripts.
 constexpr size_t kKeysEach = 10;
 
-ScriptEngine& engine() {
-  static ScriptEngine one;
+fake::ScriptEngine& engine() {
+  static fake::ScriptEngine one;
   return one;
 }
 
@@ -38,6 +40,8 @@ class Fleet {
   void strike(const Fault& fault);
   void strike_process(const Fault& fault);
   void strike_locks(const Fault& fault);
+  void break_locks(Process& process, const Fault& fault);
+  void set_closure(Process& process, const Fault& fault);
   void freeze(const Fault& fault);
   void strike_server(const Fault& fault, Server& server);
   void cut(size_t host, size_t server, Moment until);
@@ -55,7 +59,7 @@ class Fleet {
   Broken broken_;
   Wanted wanted_;
   World world_;
-  ScriptSet scripts_;
+  fake::ScriptSet scripts_;
   Network network_;
   Ledger ledger_;
   Outcome outcome_;
@@ -63,7 +67,7 @@ class Fleet {
   std::deque<Server> servers_;
   std::vector<std::shared_ptr<Client>> clients_;                    // by run; null before and after
   std::vector<std::shared_ptr<redis::MemberRegistry>> registries_;  // likewise
-  std::vector<std::shared_ptr<Operator>> operators_;
+  std::vector<std::shared_ptr<Process>> operators_;
   Moment last_strike_{0};
 };
 
@@ -144,9 +148,7 @@ std::unique_ptr<lock::LockServer> Fleet::open_member(Process& process, Server& s
   options.counts_everybody = broken_.client == ClientRule::passes_over_members_that_restarted;
   options.final_script = scripts_.for_stores().release.sha1;
   auto link = std::make_unique<Link>(process, server, network_, options, registry_of(process));
-  return break_member(
-      std::make_unique<redis::RedisStore>(std::move(link), "rlock:", scripts_.for_stores()),
-      broken_.client);
+  return std::make_unique<Store>(broken_.client, std::move(link), scripts_.for_stores());
 }
 
 std::unique_ptr<lock::LockServer> Fleet::open(Process& process) {
@@ -154,15 +156,14 @@ std::unique_ptr<lock::LockServer> Fleet::open(Process& process) {
   const bool alone = broken_.client == ClientRule::needs_a_majority;
   if (setting_.servers == 1 || alone) {
     Server& server = servers_[process.host().number % setting_.servers];
-    return break_store(open_member(process, server), broken_.client);
+    return open_member(process, server);
   }
   std::vector<lock::MakeServer> makers;
   for (Server& server : servers_) {
     makers.push_back([this, &process, &server] { return open_member(process, server); });
   }
-  auto store = std::make_unique<lock::QuorumStore>(
+  return std::make_unique<lock::QuorumStore>(
       std::move(makers), lock::QuorumSources{process.chance(), [] { return wall_micros(); }});
-  return break_store(std::move(store), broken_.client);
 }
 
 void Fleet::schedule(const Fault& fault) {
@@ -195,6 +196,8 @@ void Fleet::strike(const Fault& fault) {
       return freeze(fault);
     case FaultKind::force:
     case FaultKind::force_now:
+    case FaultKind::close:
+    case FaultKind::open:
       return strike_locks(fault);
     default:
       ledger_.note_server_mishap();
@@ -202,17 +205,62 @@ void Fleet::strike(const Fault& fault) {
   }
 }
 
-// From any host.
+// An operator at any host.
 void Fleet::strike_locks(const Fault& fault) {
   const uint64_t number = clients_.size() + operators_.size();
-  const bool waits = fault.kind == FaultKind::force;
-  operators_.push_back(
-      std::make_shared<Operator>(world_, hosts_[number % hosts_.size()], number, fault.which,
-                                 waits ? lock::ForceWhen::confirmed : lock::ForceWhen::now,
-                                 [this](Process& process) { return open(process); }));
-  operators_.back()->process().on_death(
+  const auto& process = operators_.emplace_back(
+      std::make_shared<Process>(world_, hosts_[number % hosts_.size()], number));
+  process->on_death(
       [this](const WirePtr& wire) { close_wire(world_, network_, servers_[wire->server], wire); });
-  operators_.back()->live();
+  const bool closure = fault.kind == FaultKind::close || fault.kind == FaultKind::open;
+  process->start([this, &fault, closure, &one = *process] {
+    closure ? set_closure(one, fault) : break_locks(one, fault);
+  });
+}
+
+// `rlock force-unlock --all`: looks who holds the lock, and breaks their holds.
+void Fleet::break_locks(Process& process, const Fault& fault) {
+  const auto store = open(process);
+  const auto name = *lock::LockName::parse("job" + std::to_string(fault.which));
+  lock::SystemPoller poller(kSignalFd);
+  const auto seen =
+      lock::finish(poller, store->inspect({name}), poller.now() + kAnswer, store->server());
+  if (!seen || seen->holders.empty()) return;
+  const bool waits = fault.kind == FaultKind::force;
+  lock::ForceCall call{name,
+                       {},
+                       waits ? lock::ForceWhen::confirmed : lock::ForceWhen::now,
+                       "operator " + std::to_string(process.number())};
+  for (const lock::Holder& holder : seen->holders) {
+    auto owner = lock::Owner::parse(holder.owner);
+    if (owner) call.targets.push_back({*owner, holder.token});
+  }
+  (void)lock::finish(poller, store->force_unlock(call), poller.now() + kAnswer, store->server());
+}
+
+// `rlock close` and `rlock open`: look whether the lock is closed, and change that.
+void Fleet::set_closure(Process& process, const Fault& fault) {
+  const auto store = open(process);
+  const auto name = *lock::LockName::parse("job" + std::to_string(fault.which));
+  lock::SystemPoller poller(kSignalFd);
+  Ledger::Closing closing{fault.which};
+  closing.looked = world_.now();
+  const auto seen =
+      lock::finish(poller, store->inspect({name}), poller.now() + kAnswer, store->server());
+  const bool opens = fault.kind == FaultKind::open;
+  if (!seen || (opens && !seen->closure)) return;
+  lock::ClosureCall call{name};
+  call.looked = seen->now;
+  if (seen->closure) call.seen = closing.seen = seen->closure->owner;
+  if (!opens) {
+    call.id = closing.id = util::random_hex(process.chance());
+    closing.length = fault.lasts;
+    call.length = std::chrono::duration_cast<Millis>(fault.lasts);
+  }
+  ledger_.asks_to_close(closing);
+  const auto reply =
+      lock::finish(poller, store->set_closure(call), poller.now() + kAnswer, store->server());
+  if (reply && *reply == lock::ClosureReply::done) ledger_.closed(closing);
 }
 
 void Fleet::freeze(const Fault& fault) {
@@ -237,7 +285,6 @@ void Fleet::strike_process(const Fault& fault) {
 }
 
 void Fleet::strike_server(const Fault& fault, Server& server) {
-  server.note_mishap();
   using enum FaultKind;
   if (fault.kind == forget || fault.kind == flush || fault.kind == fail_over)
     ledger_.note_data_lost();
@@ -271,7 +318,7 @@ void Fleet::on_script(const Server& server, const Command& words, const Reply& r
   const int64_t micros =
       std::chrono::duration_cast<std::chrono::microseconds>(server.shown()).count();
   std::string bytes;
-  append_wire(bytes, reply);
+  fake::append_wire(bytes, reply);
   auto add = [this](std::string_view text) {
     for (unsigned char c : text) outcome_.digest = (outcome_.digest ^ c) * 0x100000001b3;
   };
@@ -334,8 +381,8 @@ void Fleet::end_everything() {
   for (const auto& client : clients_) {
     if (client) client->process().kill();
   }
-  for (const auto& one : operators_) one->process().kill();
-  auto is_left = [](const auto& one) { return !one->process().over(); };
+  for (const auto& one : operators_) one->kill();
+  auto is_left = [](const auto& one) { return !one->over(); };
   while (!world_.is_over() && (ledger_.still_there() > 0 ||
                                std::any_of(operators_.begin(), operators_.end(), is_left))) {
     world_.step();
@@ -358,6 +405,20 @@ Outcome Fleet::live() {
 
 }  // namespace
 
+void Sums::add(const Outcome& outcome) {
+  for (auto part :
+       {&Counts::runs, &Counts::commands, &Counts::queued, &Counts::scripts, &Counts::kills,
+        &Counts::faults, &Counts::overlaps, &Counts::successes, &Counts::done,
+        &Counts::failed_too_often, &Counts::superseded, &Counts::broken, &Counts::closed}) {
+    counts.*part += outcome.counts.*part;
+  }
+  counts.longest_gap = std::max(counts.longest_gap, outcome.counts.longest_gap);
+  simulated += std::chrono::duration<double>(outcome.lasted).count();
+  ++histories;
+  violations += outcome.violations.size();
+  worlds_violated += outcome.violations.empty() ? 0 : 1;
+}
+
 Outcome play(const Scenario& scenario, const Broken& broken, const Wanted& wanted) {
   return Fleet(scenario, broken, wanted).live();
 }
@@ -365,20 +426,21 @@ Outcome play(const Scenario& scenario, const Broken& broken, const Wanted& wante
 std::vector<std::string> keys_as_text(Database& database) {
   std::vector<std::string> lines;
   for (const std::string& key : database.keys()) {
-    const Value& value = *database.look(key);
+    const fake::Value& value = *database.look(key);
     std::string text = key + " until " + std::to_string(value.expires) + ":";
     if (const auto* string = std::get_if<std::string>(&value.data)) text += " " + *string;
-    if (const auto* list = std::get_if<List>(&value.data)) {
+    if (const auto* list = std::get_if<fake::List>(&value.data)) {
       for (const auto& element : *list) text += " " + element;
     }
-    if (const auto* hash = std::get_if<Hash>(&value.data)) {
+    if (const auto* hash = std::get_if<fake::Hash>(&value.data)) {
       std::vector<std::string> fields;
       for (const auto& [field, content] : *hash) fields.push_back(" " + field + "=" + content);
       std::sort(fields.begin(), fields.end());
       for (const auto& field : fields) text += field;
     }
-    if (const auto* set = std::get_if<SortedSet>(&value.data)) {
-      for (const auto& [score, member] : set->rows()) text += " " + member + "=" + text_of(score);
+    if (const auto* set = std::get_if<fake::SortedSet>(&value.data)) {
+      for (const auto& [score, member] : set->rows())
+        text += " " + member + "=" + fake::text_of(score);
     }
     lines.push_back(std::move(text));
   }

@@ -32,6 +32,15 @@ struct Wanted {
   bool trace = false;
 };
 
+// What several histories showed.
+struct Sums {
+  Counts counts;
+  double simulated = 0;  // seconds
+  uint64_t histories = 0, violations = 0, worlds_violated = 0;
+
+  void add(const Outcome& outcome);
+};
+
 // Lets one history happen: the same one each time.
 Outcome play(const Scenario& scenario, const Broken& broken = {}, const Wanted& wanted = {});
 

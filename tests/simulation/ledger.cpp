@@ -1,6 +1,7 @@
 #include "simulation/ledger.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace rlock::sim {
 namespace {
@@ -12,27 +13,18 @@ constexpr Nanos kSlack = 1s;
 }  // namespace
 
 const char* to_string(Check check) {
-  switch (check) {
-    case Check::exclusion:
-      return "two commands at once";
-    case Check::tokens:
-      return "tokens do not grow";
-    case Check::order:
-      return "not in order";
-    case Check::prompt:
-      return "waits too long";
-    case Check::left:
-      return "left behind";
-    case Check::repeated:
-      return "done once more";
-    case Check::done:
-      return "done by nobody";
-    case Check::newest:
-      return "the newest does not win";
-    case Check::broken:
-      return "an operator is not obeyed";
-  }
-  return "";
+  constexpr std::array kNames{"two commands at once",
+                              "tokens do not grow",
+                              "not in order",
+                              "waits too long",
+                              "left behind",
+                              "done once more",
+                              "done by nobody",
+                              "the newest does not win",
+                              "an operator is not obeyed",
+                              "granted while it is closed",
+                              "free before its time"};
+  return kNames.at(static_cast<size_t>(check));
 }
 
 Ledger::Ledger(const World& world, const Scenario& scenario)
@@ -40,6 +32,10 @@ Ledger::Ledger(const World& world, const Scenario& scenario)
 
 std::string Ledger::name(size_t run) const {
   return "run " + std::to_string(run);
+}
+
+std::string Ledger::with_token(size_t run) const {
+  return name(run) + " (token " + std::to_string(records_[run].token) + ")";
 }
 
 void Ledger::trace(const std::string& text) {
@@ -78,10 +74,12 @@ void Ledger::granted(size_t run, uint64_t token) {
   record.granted = world_.now();
   record.token = token;
   LockBook& book = book_of(run);
+  check_passing(book);
   std::erase(book.waiting, run);
   book.granted[token] = run;
   if (book.freed.contains(token)) free_at_once(run, book);
-  check_order(run, book);
+  if (has_usual_place(run)) check_order(run, book);
+  check_places(run, book);
   check_inherited(run);
   trace(name(run) + " has the lock with token " + std::to_string(token));
 }
@@ -101,7 +99,14 @@ void Ledger::started(size_t run) {
   check_repeated(run, book);
   check_failures(run, book);
   check_newest(run, book);
+  check_closed(run, book);
+  check_passing(book);
+  check_min_hold(run, book);
   book.running.push_back(run);
+  if (const Nanos min_hold = scenario_.runs[run].min_hold; min_hold > 0s) {
+    book.cooling.push_back(run);
+    book.leased_until = std::max(book.leased_until, record.granted + min_hold * 101 / 100);
+  }
 }
 
 void Ledger::stopped(size_t run, bool succeeded) {
@@ -119,15 +124,25 @@ void Ledger::stopped(size_t run, bool succeeded) {
 
 void Ledger::died(size_t run, Nanos late) {
   LockBook& book = book_of(run);
-  const Nanos lease = std::max<Nanos>(kClaim, scenario_.runs[run].ttl * 101 / 100);
+  const Run& plan = scenario_.runs[run];
+  const Nanos lease = std::max<Nanos>(kClaim, std::max(plan.ttl, plan.min_hold) * 101 / 100);
   book.leased_until = std::max(book.leased_until, world_.now() + late + lease);
-  note_mishap(run);
+  records_[run].disturbed = true;
+}
+
+// Its release may come late.
+void Ledger::note_mishap(size_t run) {
+  records_[run].disturbed = true;
+  const bool releases =
+      records_[run].phase == RunRecord::Phase::running && records_[run].stopped > 0s;
+  if (releases) died(run);
 }
 
 void Ledger::left(size_t run) {
   --there_;
   RunRecord& record = records_[run];
   check_given_up(run);
+  check_passing(book_of(run));
   // It may have been granted the lock without knowing, or have been cut off from giving it back.
   if (record.disturbed) died(run, kLatest);
   // Who was refused leaves no tombstone, against which a repeated request would come too late.
@@ -142,9 +157,7 @@ void Ledger::check_exclusion(size_t run, const LockBook& book) {
   for (size_t other : book.running) limit = std::min(limit, scenario_.runs[other].limit.value());
   if (book.running.size() < limit) return;
   ++counts_.overlaps;
-  report(Check::exclusion, name(run) + " (token " + std::to_string(records_[run].token) +
-                               ") runs beside " + name(book.running.front()) + " (token " +
-                               std::to_string(records_[book.running.front()].token) + ")");
+  report(Check::exclusion, with_token(run) + " runs beside " + with_token(book.running.front()));
 }
 
 // Beside others a command may start a little later than one that was granted the lock after it.
@@ -179,16 +192,31 @@ void Ledger::check_order(size_t run, LockBook& book) {
   for (++next; next != book.served.end() && next->second < own; ++next) next->second = own;
 }
 
+// To one that came and knows nothing yet.
+bool Ledger::may_be_granted_unknown(size_t lock) const {
+  for (size_t run = 0; run < records_.size(); ++run) {
+    const bool asks = records_[run].phase == RunRecord::Phase::asking && records_[run].disturbed;
+    if (asks && scenario_.runs[run].lock == lock) return true;
+  }
+  return false;
+}
+
 // While one waited that was well: from when the lock was free to this command's start. A grant to
 // one that is stopped or cut off ends with its claim.
 void Ledger::check_prompt(size_t run, const LockBook& book) {
   const RunRecord& record = records_[run];
   if (record.disturbed || record.ticket == 0 || !book.running.empty()) return;
-  const Moment since = std::max({book.free_since, book.leased_until, record.queued});
+  const bool passes = scenario_.runs[run].while_closed;
+  const Moment closed_until = closed_at_most(book);
+  Moment since = std::max({book.free_since, book.leased_until, record.queued});
+  // One that passes finds that out when it asks the next time.
+  if (passes && closed_until >= record.asked) since += kPasses;
+  if (!passes) since = std::max(since, closed_until);
   if (server_mishap_ + kLatest >= since) return;
   const Nanos gap = world_.now() - since;
   counts_.longest_gap = std::max(counts_.longest_gap, gap);
   if (gap <= kSlack) return;
+  if (may_be_granted_unknown(scenario_.runs[run].lock)) return;
   const auto slow = std::count_if(book.waiting.begin(), book.waiting.end(),
                                   [this](size_t other) { return records_[other].disturbed; });
   if (gap <= kSlack + slow * (kClaim + kSlack)) return;

@@ -45,10 +45,14 @@ struct RunRecord {
   bool freed = false;  // without waiting for its command's end
 };
 
+// After which one that waits asks again, and may pass a closure then.
+inline constexpr Nanos kPasses = 5s;
+
 struct Counts {
   uint64_t runs = 0, commands = 0, queued = 0, scripts = 0, kills = 0, faults = 0;
   uint64_t overlaps = 0;  // commands that began beside another, whether that is a violation or not
   uint64_t successes = 0, done = 0, failed_too_often = 0, superseded = 0, broken = 0;
+  uint64_t closed = 0;   // and opened, by an operator
   Nanos longest_gap{0};  // between two commands while one waited, undisturbed
 };
 
@@ -63,7 +67,7 @@ class Ledger {
   void started(size_t run);
   void stopped(size_t run, bool succeeded);
   void left(size_t run);  // its process has ended
-  void note_mishap(size_t run) { records_[run].disturbed = true; }
+  void note_mishap(size_t run);
   void note_server_mishap() { server_mishap_ = world_.now(); }
   // Its lease, or its place in the queue, is left to end by itself; what it has sent may arrive
   // `late`.
@@ -81,9 +85,21 @@ class Ledger {
   // An operator has broken the hold with that token; `counts`: until its owner confirms.
   void broken(size_t lock, uint64_t token, bool counts);
 
+  // ---- what closes a lock, and who comes before whom, in ledger_places.cpp ----
+  // What an operator has seen, since `looked`, and will ask for: for so long, or to open it.
+  struct Closing {
+    size_t lock;
+    std::string id{};    // of the new closure; empty: opens it
+    std::string seen{};  // the id of the present one
+    Moment looked{0};
+    Nanos length{0};
+  };
+  void asks_to_close(const Closing& closing);
+  // The reply confirmed it.
+  void closed(const Closing& closing);
+
   void report(Check check, const std::string& text);
   const std::vector<Violation>& violations() const { return violations_; }
-  const RunRecord& record(size_t run) const { return records_[run]; }
   Counts& counts() { return counts_; }
   size_t still_there() const { return there_; }
   // Each step, for a replay to be read.
@@ -103,6 +119,13 @@ class Ledger {
     std::map<std::string, std::vector<size_t>> works;  // runs by what they do once
     std::map<uint64_t, uint64_t> numbers;              // that superseded others, by token
     std::set<uint64_t> freed;  // tokens of those that were broken before they knew them
+    struct Closure {
+      Moment since = Moment::max();  // surely
+      Moment until{0};               // surely
+      Moment at_most{0};             // until then it may be closed
+    };
+    std::map<std::string, Closure> closures;  // by their ids
+    std::vector<size_t> cooling;              // runs with --min-hold that ran something
   };
 
   LockBook& book_of(size_t run) { return books_[scenario_.runs[run].lock]; }
@@ -110,6 +133,7 @@ class Ledger {
   void check_tokens(size_t run, LockBook& book);
   void check_order(size_t run, LockBook& book);
   void check_prompt(size_t run, const LockBook& book);
+  bool may_be_granted_unknown(size_t lock) const;
   void check_repeated(size_t run, const LockBook& book);
   void check_failures(size_t run, const LockBook& book);
   void check_newest(size_t run, LockBook& book);
@@ -117,12 +141,20 @@ class Ledger {
   bool may_inherit(size_t run) const;
   void check_given_up(size_t run);
   void check_broken(size_t run);
+  void check_closed(size_t run, const LockBook& book);
+  void check_passing(const LockBook& book);
+  void check_min_hold(size_t run, const LockBook& book);
+  void check_places(size_t run, const LockBook& book);
+  void check_place(size_t later, size_t before, const LockBook& book);
+  bool has_usual_place(size_t run) const;
+  static Moment closed_at_most(const LockBook& book);
   void free_at_once(size_t run, LockBook& book);
   bool is_remembered(size_t run) const;
   bool is_done_by(size_t run, size_t before) const;
   bool may_be_done_by(size_t run, size_t before) const;
   bool is_well(size_t run) const;
   std::string name(size_t run) const;
+  std::string with_token(size_t run) const;
 
   const World& world_;
   const Scenario& scenario_;

@@ -81,9 +81,8 @@ void Ledger::check_repeated(size_t run, const LockBook& book) {
   for (size_t other : book.works.at(record.work)) {
     const bool before = records_[other].recorded && records_[other].token < record.token;
     if (other == run || !before || !is_remembered(other) || !is_done_by(run, other)) continue;
-    return report(Check::repeated, name(run) + " (token " + std::to_string(record.token) +
-                                       ") does what " + name(other) + " (token " +
-                                       std::to_string(records_[other].token) + ") has done");
+    return report(Check::repeated,
+                  with_token(run) + " does what " + with_token(other) + " has done");
   }
 }
 

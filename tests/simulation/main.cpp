@@ -128,32 +128,6 @@ void show_violations(const Options& options, const Scenario& scenario, const Out
   }
 }
 
-struct Sums {
-  Counts counts;
-  double simulated = 0;  // seconds
-  uint64_t violations = 0, worlds_violated = 0;
-  Nanos longest_gap{0};
-
-  void add(const Outcome& outcome) {
-    counts.runs += outcome.counts.runs;
-    counts.commands += outcome.counts.commands;
-    counts.queued += outcome.counts.queued;
-    counts.scripts += outcome.counts.scripts;
-    counts.kills += outcome.counts.kills;
-    counts.faults += outcome.counts.faults;
-    counts.overlaps += outcome.counts.overlaps;
-    counts.successes += outcome.counts.successes;
-    counts.done += outcome.counts.done;
-    counts.failed_too_often += outcome.counts.failed_too_often;
-    counts.superseded += outcome.counts.superseded;
-    counts.broken += outcome.counts.broken;
-    longest_gap = std::max(longest_gap, outcome.counts.longest_gap);
-    simulated += std::chrono::duration<double>(outcome.lasted).count();
-    violations += outcome.violations.size();
-    worlds_violated += outcome.violations.empty() ? 0 : 1;
-  }
-};
-
 void show(const Options& options, const Sums& sums, double real) {
   const double years = sums.simulated * static_cast<double>(options.setting.hosts) / 31'557'600;
   std::printf(
@@ -172,9 +146,9 @@ void show(const Options& options, const Sums& sums, double real) {
       "hour\n",
       sums.simulated, years, real, sums.simulated / real, years / real * 3600);
   std::printf("longest time from a free lock to the next command without a fault: %s\n",
-              in_seconds(sums.longest_gap).c_str());
+              in_seconds(sums.counts.longest_gap).c_str());
   std::printf("%lu violations, in %lu of %lu histories\n", sums.violations, sums.worlds_violated,
-              options.last - options.first + 1);
+              sums.histories);
 }
 
 int simulate(const Options& options) {

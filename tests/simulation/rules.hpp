@@ -1,12 +1,8 @@
 #pragma once
 
-#include <deque>
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "lock/inspector.hpp"
-#include "redis/store/redis_store.hpp"
+#include "fake_redis/scripts.hpp"
 
 // What can be broken on purpose, to see that the checks notice it.
 namespace rlock::sim {
@@ -25,42 +21,31 @@ enum class ClientRule {
   believes_confirmed_renewals_alone,
 };
 
-// A change in the text of a script.
-struct TextChange {
-  std::string from;
-  std::string to;
-};
-
 struct Broken {
   ClientRule client = ClientRule::none;
-  std::vector<TextChange> scripts{};
+  std::vector<fake::TextChange> scripts{};
 };
 
-// The scripts as the stores send them and the servers know them.
-class ScriptSet {
+// One that may leave out a rule of renewals.
+class Store final : public redis::RedisStore {
  public:
-  explicit ScriptSet(const std::vector<TextChange>& changes);
-  ScriptSet(const ScriptSet&) = delete;
-  ScriptSet& operator=(const ScriptSet&) = delete;
+  Store(ClientRule broken, std::unique_ptr<redis::Link> link, const redis::Scripts& scripts)
+      : RedisStore(std::move(link), "rlock:", scripts), broken_(broken) {}
 
-  const redis::Scripts& for_stores() const { return for_stores_; }
-  const std::vector<lua::Script>& for_servers() const { return for_servers_; }
-  bool all_applied() const { return all_applied_; }
+  lock::InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override {
+    const bool believes_it = broken_ == ClientRule::renews ||
+                             (broken_ == ClientRule::writes_the_token_back && call.attempt > 0);
+    if (believes_it) {
+      return std::make_unique<lock::ReadyReply<lock::RenewReply>>(
+          lock::RenewReply(lock::Renewal::extended));
+    }
+    lock::RenewCall one = call;
+    if (broken_ == ClientRule::believes_confirmed_renewals_alone) one.replicas = 0;
+    return RedisStore::renew(one);
+  }
 
  private:
-  lua::Script changed(const lua::Script& script, const std::vector<TextChange>& changes,
-                      std::vector<bool>& applied);
-
-  std::deque<std::string> texts_;  // stay where they are
-  redis::Scripts for_stores_;
-  std::vector<lua::Script> for_servers_;
-  bool all_applied_ = true;
+  const ClientRule broken_;
 };
-
-// A store that breaks a rule; `store` itself where that is kept elsewhere.
-std::unique_ptr<lock::LockServer> break_member(std::unique_ptr<lock::LockServer> store,
-                                               ClientRule rule);
-std::unique_ptr<lock::LockServer> break_store(std::unique_ptr<lock::LockServer> store,
-                                              ClientRule rule);
 
 }  // namespace rlock::sim

@@ -9,16 +9,9 @@ namespace rlock::sim {
 namespace {
 
 lock::Limit limit_of(Chance& chance) {
-  switch (chance.below(4)) {
-    case 0:
-      return lock::Limit::shared();
-    case 1:
-      return lock::Limit::slots(2);
-    case 2:
-      return lock::Limit::slots(3);
-    default:
-      return lock::Limit::exclusive();
-  }
+  const std::array kinds{lock::Limit::shared(), lock::Limit::slots(2), lock::Limit::slots(3),
+                         lock::Limit::exclusive()};
+  return kinds.at(chance.below(kinds.size()));
 }
 
 // Those that come at about the same time do the same work.
@@ -71,6 +64,9 @@ Run make_run(const Setting& setting, uint64_t seed, size_t number) {
   if (kind >= 1 - setting.never) run.patience = 0s;
   run.dying = chance.with(0.7) ? chance.between(0s, 5ms) : chance.between(0s, 20s);
   choose_work(run, setting, chance);
+  run.while_closed = chance.with(setting.while_closed);
+  if (chance.with(setting.urgent)) run.urgent = Millis(5000 * (1 + chance.below(6)));
+  if (chance.with(setting.min_hold)) run.min_hold = Millis(1000 * (1 + chance.below(20)));
   return run;
 }
 
@@ -79,9 +75,8 @@ Fault make_fault(const Scenario& scenario, const FaultRate& rate, Chance& chance
   Fault fault{rate.kind, chance.between(0s, setting.lasts)};
   fault.lasts = chance.between(rate.shortest, rate.longest);
   fault.amount = chance.between(-rate.amount, rate.amount);
-  if (rate.kind == FaultKind::server_step && setting.server_steps == Steps::back) {
-    fault.amount = -std::chrono::abs(fault.amount);
-  }
+  // Where a server's clock is set back its leases only end later.
+  if (rate.kind == FaultKind::server_step) fault.amount = -std::chrono::abs(fault.amount);
   switch (rate.kind) {
     case FaultKind::kill:
     case FaultKind::stop:
@@ -97,6 +92,8 @@ Fault make_fault(const Scenario& scenario, const FaultRate& rate, Chance& chance
       break;
     case FaultKind::force:
     case FaultKind::force_now:
+    case FaultKind::close:
+    case FaultKind::open:
       fault.which = chance.below(setting.locks);
       break;
     default:
@@ -114,7 +111,8 @@ Fault make_fault(const Scenario& scenario, const FaultRate& rate, Chance& chance
 const char* to_string(FaultKind kind) {
   constexpr std::array kNames{"kill",        "stop",      "interrupt", "cut",   "cut_server",
                               "hang",        "restart",   "forget",    "flush", "fail_over",
-                              "server_step", "host_step", "freeze",    "force", "force_now"};
+                              "server_step", "host_step", "freeze",    "force", "force_now",
+                              "close",       "open"};
   return kNames.at(static_cast<size_t>(kind));
 }
 
@@ -186,6 +184,9 @@ std::string describe(const Run& run) {
   if (run.supersedes) text += ", supersedes";
   if (run.number) text += " with " + std::to_string(*run.number);
   if (run.fails) text += ", fails";
+  if (run.while_closed) text += ", also while it is closed";
+  if (run.urgent > 0s) text += ", urgent by " + in_seconds(run.urgent);
+  if (run.min_hold > 0s) text += ", holds it for at least " + in_seconds(run.min_hold);
   return text;
 }
 

@@ -23,6 +23,8 @@ enum class Check {
   done,      // found done, or failed too often, without a reason
   newest,    // of those that supersede others
   broken,    // by an operator
+  closed,    // by an operator, too
+  min_hold,
 };
 
 enum class FaultKind {
@@ -41,6 +43,8 @@ enum class FaultKind {
   freeze,       // a host, with the commands that it runs
   force,        // an operator breaks a lock, and waits until its holder confirms
   force_now,    // and does not wait
+  close,        // an operator closes a lock, for `lasts`
+  open,         // and opens it
 };
 const char* to_string(FaultKind kind);
 
@@ -75,14 +79,14 @@ struct Run {
   uint64_t replicas = 0;
   bool supersedes = false;
   std::optional<uint64_t> number{};  // of --supersede=N
+  bool while_closed = false;
+  Millis urgent{0};
+  Millis min_hold{0};
 };
 
 // How far apart successes are with --once-within, and how long a period is.
 inline constexpr Nanos kOnceWithin = 20s;
 inline constexpr Nanos kOncePeriod = 60s;
-
-// Where a server's clock is set back its leases only end later.
-enum class Steps { back, both };
 
 struct FaultRate {
   FaultKind kind;
@@ -108,15 +112,18 @@ struct Setting {
   double once = 0;          // have their work done once
   double failing = 0;       // fail
   double superseding = 0;   // replace those that wait
+  double while_closed = 0;  // may pass a closure
+  double urgent = 0;        // count as if they had come sooner
+  double min_hold = 0;      // leave the lock taken for a while after they came
   uint64_t replicas = 0;    // that have to confirm each grant
   Nanos clock_gap{0};       // of two masters, at most
   Rates rates{};
   int64_t drift_ppm = 4800;  // of each clock, at most: two differ by less than 1 %
   Nanos skew{2s};            // of the wall clocks, at most
-  Steps server_steps = Steps::back;
   std::vector<FaultRate> faults{};
-  std::set<Check> checks{Check::exclusion, Check::tokens, Check::order,  Check::prompt, Check::left,
-                         Check::repeated,  Check::done,   Check::newest, Check::broken};
+  std::set<Check> checks{Check::exclusion, Check::tokens,   Check::order,   Check::prompt,
+                         Check::left,      Check::repeated, Check::done,    Check::newest,
+                         Check::broken,    Check::closed,   Check::min_hold};
   std::set<std::string> left_out{};  // by shrink.cpp
   Nanos period{0};  // of cron: each host comes again and again, at the same moment as the others
   bool by_own_clock = false;  // or rather at the moment that its wall clock shows

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "simulation/database_parts.hpp"
 #include "simulation/link.hpp"
 
 namespace rlock::sim {
@@ -24,7 +23,7 @@ std::string Server::info() const {
   const std::string text = "uptime_in_seconds:" + std::to_string(uptime) + "\r\nrun_id:" + label() +
                            "-" + std::to_string(starts_) + "\r\n";
   std::string wire;
-  append_wire(wire, Reply::of(text));
+  fake::append_wire(wire, Reply::of(text));
   return wire;
 }
 
@@ -80,37 +79,33 @@ void Server::answer(const WirePtr& wire, const Reply& reply) {
   auto back = network_.arrival(*wire, Network::Way::down);
   if (!back) return;
   std::string bytes;
-  append_wire(bytes, reply);
+  fake::append_wire(bytes, reply);
   world_.at(*back, [wire, bytes = std::move(bytes)] {
     if (wire->client != nullptr) wire->client->on_reply(bytes);
   });
 }
 
-// The error reply where it cannot be run.
-std::optional<Reply> Server::script_of(const Command& words, std::string& digest,
-                                       std::string_view& text) {
+// Null where it was not sent the script before.
+const lua::Script* Server::script_of(const Command& words) {
   const bool by_text = words[0] == "EVAL";
   for (const lua::Script& script : scripts_) {
     if (words[1] != (by_text ? script.text : script.sha1)) continue;
-    digest = script.sha1;
-    text = script.text;
-    if (by_text) known_.insert(digest);
-    if (known_.contains(digest)) return std::nullopt;
+    if (by_text) known_.insert(std::string(script.sha1));
+    return known_.contains(std::string(script.sha1)) ? &script : nullptr;
   }
   if (by_text) throw std::logic_error("a script of which the simulation knows nothing");
-  return Reply::error("NOSCRIPT No matching script.");
+  return nullptr;
 }
 
 Reply Server::execute(const Command& words) {
   if (words[0] != "EVALSHA" && words[0] != "EVAL") {
     throw std::logic_error("the simulated server has no command " + words[0]);
   }
-  std::string digest;
-  std::string_view text;
-  if (auto error = script_of(words, digest, text)) return std::move(*error);
+  const lua::Script* script = script_of(words);
+  if (script == nullptr) return Reply::error("NOSCRIPT No matching script.");
   const auto first = words.begin() + 3;
   const auto middle = first + std::stol(words[2]);
-  Reply reply = engine_.run(database(), digest, text, {first, middle}, {middle, words.end()});
+  Reply reply = engine_.run(database(), *script, {first, middle}, {middle, words.end()});
   if (on_script_) on_script_(*this, words, reply);
   return reply;
 }
@@ -173,7 +168,6 @@ void Server::serve_blocked() {
 }
 
 void Server::restart(Data data, Nanos takes) {
-  note_mishap();
   ++starts_;
   down_until_ = world_.now() + takes;
   started_ = clock_.at(down_until_);

@@ -9,12 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "lua/scripts.hpp"
+#include "fake_redis/scripts.hpp"
 #include "simulation/network.hpp"
-#include "simulation/scripts.hpp"
 
 namespace rlock::sim {
 
+using fake::Database;
+using fake::Reply;
 using Command = std::vector<std::string>;
 
 // One server: the scripts over keys in memory, a clock of its own, and what befalls it.
@@ -23,7 +24,7 @@ class Server {
   // Each script that was run: for the journal and the ledger.
   using OnScript = std::function<void(const Server&, const Command&, const Reply&)>;
 
-  Server(World& world, Network& network, ScriptEngine& engine,
+  Server(World& world, Network& network, fake::ScriptEngine& engine,
          const std::vector<lua::Script>& scripts, size_t number, const Clock& clock)
       : world_(world),
         network_(network),
@@ -42,7 +43,6 @@ class Server {
   // With the keys as they are at this moment.
   Database& database();
   void on_script(OnScript callback) { on_script_ = std::move(callback); }
-  bool knows_script(std::string_view sha1) const { return known_.contains(std::string(sha1)); }
 
   // ---- what arrives from the network ----
   void connect(const WirePtr& wire);
@@ -60,9 +60,6 @@ class Server {
   // confirmed none of that.
   void remember() { remembered_ = database_; }
   void fail_over(Nanos takes);
-  // For how long nothing of all this happened to it.
-  Moment mishap_at() const { return mishap_at_; }
-  void note_mishap() { mishap_at_ = world_.now(); }
 
  private:
   struct Blocked {
@@ -72,7 +69,7 @@ class Server {
 
   std::string info() const;
   Reply execute(const Command& words);
-  std::optional<Reply> script_of(const Command& words, std::string& digest, std::string_view& text);
+  const lua::Script* script_of(const Command& words);
   void block(const WirePtr& wire, const Command& words);
   void wait_for_replica(const WirePtr& wire, const Command& words);
   void unblock(const std::string& key, uint64_t number);
@@ -84,7 +81,7 @@ class Server {
 
   World& world_;
   Network& network_;
-  ScriptEngine& engine_;
+  fake::ScriptEngine& engine_;
   const std::vector<lua::Script>& scripts_;
   const size_t number_;
   Clock clock_;
@@ -99,7 +96,6 @@ class Server {
   Nanos started_;  // by its clock
   Moment down_until_{0};
   Moment hangs_until_{0};
-  Moment mishap_at_{-1h};
   OnScript on_script_;
 };
 

@@ -1,13 +1,22 @@
 #include "simulation/shrink.hpp"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <stdexcept>
 
 namespace rlock::sim {
 namespace {
 
-constexpr std::array kWrong{"late", "lost", "reset", "doubled", "drift", "skew"};
+struct Wrong {
+  const char* name;
+  void (*leave_out)(Setting&);
+};
+constexpr Wrong kWrong[] = {{"late", [](Setting& setting) { setting.rates.late = 0; }},
+                            {"lost", [](Setting& setting) { setting.rates.lost = 0; }},
+                            {"reset", [](Setting& setting) { setting.rates.reset = 0; }},
+                            {"doubled", [](Setting& setting) { setting.rates.doubled = 0; }},
+                            {"drift", [](Setting& setting) { setting.drift_ppm = 0; }},
+                            {"skew", [](Setting& setting) { setting.skew = 0s; }}};
 
 class Shrinker {
  public:
@@ -18,7 +27,7 @@ class Shrinker {
     for (bool smaller = true; smaller;) {
       smaller = thin_out(&Scenario::kept_runs);
       smaller = thin_out(&Scenario::kept_faults) || smaller;
-      for (const char* what : kWrong) smaller = calm(what) || smaller;
+      for (const Wrong& wrong : kWrong) smaller = calm(wrong.name) || smaller;
     }
     return std::move(scenario_);
   }
@@ -82,21 +91,10 @@ Scenario shrink(Scenario scenario, const Broken& broken, Check check) {
 }
 
 void leave_out(Setting& setting, const std::string& what) {
-  if (what == "late") {
-    setting.rates.late = 0;
-  } else if (what == "lost") {
-    setting.rates.lost = 0;
-  } else if (what == "reset") {
-    setting.rates.reset = 0;
-  } else if (what == "doubled") {
-    setting.rates.doubled = 0;
-  } else if (what == "drift") {
-    setting.drift_ppm = 0;
-  } else if (what == "skew") {
-    setting.skew = 0s;
-  } else {
-    throw std::out_of_range("nothing is called \"" + what + "\"");
-  }
+  const auto* wrong = std::find_if(std::begin(kWrong), std::end(kWrong),
+                                   [&](const Wrong& one) { return what == one.name; });
+  if (wrong == std::end(kWrong)) throw std::out_of_range("nothing is called \"" + what + "\"");
+  wrong->leave_out(setting);
   setting.left_out.insert(what);
 }
 

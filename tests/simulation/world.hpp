@@ -59,7 +59,6 @@ class World {
   bool is_over() const { return events_.empty(); }
   Moment next_event() const { return events_.empty() ? Moment::max() : events_.top().when; }
   void step();
-  uint64_t steps() const { return order_; }
 
  private:
   struct Event {
@@ -84,7 +83,6 @@ class Clock {
   Nanos at(Moment now) const { return shown_ + run(now - since_); }
   // The first moment at which it shows `time`.
   Moment when(Nanos time) const;
-  void set_drift(Moment now, int64_t ppm) { *this = Clock(now, at(now), ppm); }
   void step(Moment now, Nanos by) { *this = Clock(now, at(now) + by, drift_); }
 
  private:

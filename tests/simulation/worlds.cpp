@@ -37,154 +37,59 @@ Rates storm() {
   return rates;
 }
 
-Setting one_server() {
-  Setting setting;
-  setting.name = "one_server";
-  setting.rates = storm();
-  setting.faults = both();
-  return setting;
-}
+const Setting kOneServer{.name = "one_server", .rates = storm(), .faults = both()};
 
-// The counters survive: tokens grow although no clock does.
-Setting clock_back() {
-  Setting setting = one_server();
-  setting.name = "clock_back";
-  setting.faults = both({{FaultKind::server_step, 0.05, 0s, 0s, 1min}});
-  setting.checks = {Check::exclusion, Check::tokens, Check::left};
-  return setting;
-}
-
-Setting modes() {
-  Setting setting = one_server();
-  setting.name = "modes";
-  setting.locks = 1;
-  setting.modes = true;
+// As another world, but for the name and what `change` does.
+Setting world(const char* name, Setting setting, void (*change)(Setting&) = {}) {
+  setting.name = name;
+  if (change != nullptr) change(setting);
   return setting;
 }
 
 // Members that forget do not count for a minute, and one at a time does.
 Setting quorum(const char* name, size_t servers) {
-  Setting setting = one_server();
-  setting.name = name;
+  Setting setting = world(name, kOneServer);
   setting.servers = servers;
   setting.faults = both({{FaultKind::forget, 0.01, 50ms, 5s}});
   setting.checks = {Check::exclusion, Check::tokens, Check::left};
   return setting;
 }
 
-// A bad network between few hosts and members that forget again and again.
-Setting quorum_storm() {
-  Setting setting = quorum("quorum_storm", 3);
-  setting.hosts = 6;
-  setting.locks = 1;
-  setting.ttls = {Millis(3000), Millis(30'000)};
-  setting.rates.delay = 20ms;
-  setting.rates.lost = setting.rates.late = 0.04;
-  setting.rates.doubled = 0.4;
-  setting.faults = both({{FaultKind::forget, 0.15, 50ms, 5s}});
-  return setting;
-}
-
-// What no lock survives: tokens grow all the same.
-Setting losses() {
-  Setting setting = one_server();
-  setting.name = "losses";
-  setting.faults = both({{FaultKind::forget, 0.02, 50ms, 5s},
-                         {FaultKind::flush, 0.02},
-                         {FaultKind::fail_over, 0.02, 50ms, 5s, 3s}});
-  setting.checks = {Check::tokens, Check::left};
-  return setting;
-}
-
 // Clocks that differ by much more than 1 %, where renewals fail while others wait.
 Setting drifting() {
-  Setting setting;
-  setting.name = "drifting";
-  setting.locks = 1;
-  setting.hosts = 10;
-  setting.ttls = {Millis(30'000)};
-  setting.drift_ppm = 250'000;
-  setting.endless = 1;
-  setting.never = 0;
-  setting.long_holds = 0.8;
-  setting.faults = {{FaultKind::cut, 0.4, 10s, 60s}};
-  return setting;
-}
-
-// Leases of which 1 % is longer than the kill comes early, cut off from the server.
-Setting long_leases() {
-  Setting setting = drifting();
-  setting.name = "long_leases";
-  setting.ttls = {Millis(3'600'000)};
-  setting.runs = 12;
-  setting.lasts = 2h;
-  setting.drift_ppm = Setting{}.drift_ppm;
-  setting.faults = {{FaultKind::cut, 2, 1h, 4h}};
-  return setting;
+  return {.name = "drifting",
+          .hosts = 10,
+          .locks = 1,
+          .ttls = {Millis(30'000)},
+          .long_holds = 0.8,
+          .endless = 1,
+          .never = 0,
+          .drift_ppm = 250'000,
+          .faults = {{FaultKind::cut, 0.4, 10s, 60s}}};
 }
 
 // Work that is done once; those that come together do the same.
 Setting once(const char* name, size_t servers) {
-  Setting setting = one_server();
-  setting.name = name;
+  Setting setting = world(name, kOneServer);
   setting.servers = servers;
   setting.once = 0.9;
   setting.failing = 0.5;
   setting.endless = 0.8;
-  setting.faults = both();
   if (servers > 1) setting.checks.erase(Check::order);
   if (servers > 1) setting.checks.erase(Check::prompt);
   return setting;
 }
 
-// Data are lost: then work may be done again, and nothing is found done that nobody did.
-Setting once_losses() {
-  Setting setting = once("once_losses", 1);
-  setting.faults = losses().faults;
-  setting.checks = {Check::tokens, Check::left, Check::done};
-  return setting;
-}
-
-// Every host starts the same job in each minute of its own clock; these are up to 25 s apart.
-Setting crontabs() {
-  Setting setting = once("crontabs", 1);
-  setting.once = 1;
-  setting.locks = 1;
-  setting.period = kOncePeriod;
-  setting.by_own_clock = true;
-  setting.skew = 25s;
-  setting.runs = 100;
-  setting.faults = kProcessFaults;
-  return setting;
-}
-
-Setting supersede() {
-  Setting setting = one_server();
-  setting.name = "supersede";
-  setting.superseding = 0.8;
-  setting.failing = 0.2;
-  setting.usual_hold = 4s;
-  return setting;
-}
-
-// Operators break locks while all else goes on; those who do not wait for the holder let the next
-// command begin beside its own.
-Setting operators() {
-  Setting setting = one_server();
-  setting.name = "operators";
-  setting.ttls = {Millis(30'000)};
-  setting.usual_hold = 4s;
-  setting.faults = both({{FaultKind::force, 0.2}, {FaultKind::force_now, 0.05}});
-  for (FaultRate& rate : setting.faults) {
-    if (rate.kind != FaultKind::force && rate.kind != FaultKind::force_now) rate.each /= 3;
-  }
-  return setting;
+// What no lock survives: tokens grow all the same.
+std::vector<FaultRate> losses() {
+  return both({{FaultKind::forget, 0.02, 50ms, 5s},
+               {FaultKind::flush, 0.02},
+               {FaultKind::fail_over, 0.02, 50ms, 5s, 3s}});
 }
 
 // What a lock cannot withstand, to see how often that does harm: each fault alone.
 Setting only(const char* name, const FaultRate& fault) {
-  Setting setting = one_server();
-  setting.name = name;
+  Setting setting = world(name, kOneServer);
   setting.locks = 1;
   setting.endless = 1;
   setting.never = 0;
@@ -195,75 +100,144 @@ Setting only(const char* name, const FaultRate& fault) {
   return setting;
 }
 
-// Fail-overs to a replica that has confirmed each grant, whose clock is another one.
-Setting confirmed() {
-  Setting setting = only("confirmed", {FaultKind::fail_over, 0.3, 50ms, 5s, 3s});
-  setting.replicas = 1;
-  setting.clock_gap = 1s;
-  setting.checks = {Check::exclusion, Check::tokens, Check::left};
-  return setting;
-}
-
-Setting crowd() {
-  Setting setting;
-  setting.name = "crowd";
-  setting.hosts = 1000;
-  setting.locks = 1;
-  setting.runs = 10'000;
-  setting.lasts = 60s;
-  setting.ttls = {Millis(30'000)};
-  setting.usual_hold = 20ms;
-  setting.long_holds = 0;
-  setting.endless = 1;
-  setting.never = 0;
-  setting.faults = {{FaultKind::kill, 0.02}, {FaultKind::stop, 0.01, 50ms, 20s}};
-  return setting;
-}
-
-// Each host runs a daily job, together with the nine others that share its lock. A day: `fleet cron
-// --days N` makes it longer.
-Setting cron() {
-  Setting setting = one_server();
-  setting.name = "cron";
-  setting.hosts = 1000;
-  setting.locks = 100;
-  setting.period = 24h;
-  setting.runs = 1'000;
-  setting.lasts = 24h;
-  setting.usual_hold = 2s;
-  setting.long_holds = 0.05;
-  setting.endless = 0.2;
-  setting.never = 0.5;
-  setting.ttls = {Millis(30'000), Millis(60'000)};
-  setting.rates.lost = setting.rates.late = setting.rates.reset = 0.001;
-  for (FaultRate& rate : setting.faults) rate.each /= 20;
-  return setting;
-}
-
 }  // namespace
 
 const std::vector<Setting>& worlds() {
   static const std::vector<Setting> all{
-      one_server(),
-      clock_back(),
-      modes(),
+      kOneServer,
+      // The counters survive: tokens grow although no clock does.
+      world("clock_back", kOneServer,
+            [](Setting& setting) {
+              setting.faults = both({{FaultKind::server_step, 0.05, 0s, 0s, 1min}});
+              setting.checks = {Check::exclusion, Check::tokens, Check::left};
+            }),
+      world("modes", kOneServer,
+            [](Setting& setting) {
+              setting.locks = 1;
+              setting.modes = true;
+            }),
       quorum("quorum_of_3", 3),
       quorum("quorum_of_5", 5),
-      quorum_storm(),
-      losses(),
+      // A bad network between few hosts and members that forget again and again.
+      world("quorum_storm", quorum("", 3),
+            [](Setting& setting) {
+              setting.hosts = 6;
+              setting.locks = 1;
+              setting.ttls = {Millis(3000), Millis(30'000)};
+              setting.rates.delay = 20ms;
+              setting.rates.lost = setting.rates.late = 0.04;
+              setting.rates.doubled = 0.4;
+              setting.faults = both({{FaultKind::forget, 0.15, 50ms, 5s}});
+            }),
+      world("losses", kOneServer,
+            [](Setting& setting) {
+              setting.faults = losses();
+              setting.checks = {Check::tokens, Check::left};
+            }),
       drifting(),
-      long_leases(),
+      // Leases of which 1 % is longer than the kill comes early, cut off from the server.
+      world("long_leases", drifting(),
+            [](Setting& setting) {
+              setting.ttls = {Millis(3'600'000)};
+              setting.runs = 12;
+              setting.lasts = 2h;
+              setting.drift_ppm = Setting{}.drift_ppm;
+              setting.faults = {{FaultKind::cut, 2, 1h, 4h}};
+            }),
       once("once", 1),
       once("once_quorum", 3),
-      once_losses(),
-      crontabs(),
-      supersede(),
-      operators(),
+      // Data are lost: then work may be done again, and nothing is found done that nobody did.
+      world("once_losses", once("", 1),
+            [](Setting& setting) {
+              setting.faults = losses();
+              setting.checks = {Check::tokens, Check::left, Check::done};
+            }),
+      // Every host starts the same job in each minute of its own clock; these are up to 25 s apart.
+      world("crontabs", once("", 1),
+            [](Setting& setting) {
+              setting.once = 1;
+              setting.locks = 1;
+              setting.period = kOncePeriod;
+              setting.by_own_clock = true;
+              setting.skew = 25s;
+              setting.runs = 100;
+              setting.faults = kProcessFaults;
+            }),
+      world("supersede", kOneServer,
+            [](Setting& setting) {
+              setting.superseding = 0.8;
+              setting.failing = 0.2;
+              setting.usual_hold = 4s;
+            }),
+      // Operators break, close and open locks while all else goes on; those who do not wait for the
+      // holder let the next command begin beside its own.
+      world("operators", kOneServer,
+            [](Setting& setting) {
+              setting.ttls = {Millis(30'000)};
+              setting.usual_hold = 4s;
+              for (FaultRate& rate : setting.faults) rate.each /= 3;
+              setting.faults.push_back({FaultKind::force, 0.2});
+              setting.faults.push_back({FaultKind::force_now, 0.05});
+              setting.faults.push_back({FaultKind::close, 0.15, 5s, 60s});
+              setting.faults.push_back({FaultKind::open, 0.08});
+              setting.while_closed = 0.2;
+            }),
+      // The servers are well, so that who waits is served as soon as it may be.
+      world("closures", kOneServer,
+            [](Setting& setting) {
+              setting.locks = 1;
+              setting.usual_hold = 4s;
+              setting.long_holds = 0.05;
+              setting.while_closed = 0.2;
+              setting.faults = {{FaultKind::kill, 0.05},
+                                {FaultKind::interrupt, 0.05},
+                                {FaultKind::close, 0.12, 5s, 60s},
+                                {FaultKind::open, 0.1}};
+            }),
+      // Urgent ones, and those that leave the lock taken.
+      world("places", kOneServer,
+            [](Setting& setting) {
+              setting.usual_hold = 4s;
+              setting.urgent = 0.3;
+              setting.min_hold = 0.2;
+              for (FaultRate& rate : setting.faults) rate.each /= 3;
+            }),
       only("freezes", {FaultKind::freeze, 0.1, 1s, 60s}),
       only("fail_overs", {FaultKind::fail_over, 0.1, 50ms, 5s, 3s}),
-      confirmed(),
-      crowd(),
-      cron()};
+      // Fail-overs to a replica that has confirmed each grant, whose clock is another one.
+      world("confirmed", only("", {FaultKind::fail_over, 0.3, 50ms, 5s, 3s}),
+            [](Setting& setting) {
+              setting.replicas = 1;
+              setting.clock_gap = 1s;
+              setting.checks = {Check::exclusion, Check::tokens, Check::left};
+            }),
+      {.name = "crowd",
+       .hosts = 1000,
+       .locks = 1,
+       .runs = 10'000,
+       .lasts = 60s,
+       .ttls = {Millis(30'000)},
+       .usual_hold = 20ms,
+       .long_holds = 0,
+       .endless = 1,
+       .never = 0,
+       .faults = {{FaultKind::kill, 0.02}, {FaultKind::stop, 0.01, 50ms, 20s}}},
+      // Each host runs a daily job, together with the nine others that share its lock. A day:
+      // `fleet cron --days N` makes it longer.
+      world("cron", kOneServer, [](Setting& setting) {
+        setting.hosts = 1000;
+        setting.locks = 100;
+        setting.period = 24h;
+        setting.runs = 1'000;
+        setting.lasts = 24h;
+        setting.usual_hold = 2s;
+        setting.long_holds = 0.05;
+        setting.endless = 0.2;
+        setting.never = 0.5;
+        setting.ttls = {Millis(30'000), Millis(60'000)};
+        setting.rates.lost = setting.rates.late = setting.rates.reset = 0.001;
+        for (FaultRate& rate : setting.faults) rate.each /= 20;
+      })};
   return all;
 }
 

@@ -2,7 +2,6 @@
 import os
 import signal
 import subprocess
-import unittest
 
 from support import RLOCK, Case, child_of, gone, processes, read, send, stat_of, until
 
@@ -111,7 +110,3 @@ class Adopted(Case):
         until(lambda: children() == ["S"], "the service alone")
         send(holder.pid, signal.SIGTERM)
         self.assert_ends(holder, 5)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,4 +1,4 @@
-"""Trees of processes that are hard to end, planted as commands of rlock. The processes are made by tests/support/breed.cpp."""
+"""Trees of processes that are hard to end, planted as commands of rlock. The processes are made by breed.cpp."""
 import os
 import struct
 import time

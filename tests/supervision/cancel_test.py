@@ -2,7 +2,6 @@
 import os
 import signal
 import subprocess
-import unittest
 
 from breed import BREED, Trees
 from support import RLOCK, ROUNDS, gone, note, read, send, until
@@ -94,6 +93,7 @@ class Cancel(Trees):
     def test_an_end_by_itself_leaves_daemons_alone(self):
         holder = self.work("daemon", "setsid $B & echo $! >daemon; echo on; sleep 0.5; exit 3", births=1)
         self.assert_ends(holder, 3)
+        self.assert_nothing_left("daemon")
         daemon = int(read("daemon"))
         self.assertFalse(gone(daemon))
         send(daemon, signal.SIGKILL)
@@ -107,7 +107,3 @@ class Grace(Trees):
                            "wait", "--max-run", "1s", "-k", "30s", stderr=subprocess.DEVNULL)
         self.assert_ends(holder, 124)
         self.assertEqual(read("clean"), "done\n")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,23 +2,12 @@
 import os
 import signal
 import time
-import unittest
 
 from breed import BREED, Trees
-from support import (RLOCK, child_of, gone, needs_root, note, processes, read, send, stat_of, stopped,
-                     until)
+from support import RLOCK, child_of, gone, named_below, needs_root, note, send, stopped, until
 from terminal import PROMPT, Shell
 
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-
-
-def below(pid):
-    """All that descends from a process."""
-    parents = {other: stat[1] for other in processes() if (stat := stat_of(other))}
-    found = {pid}
-    while more := {other for other, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found - {pid}
 
 
 class Contained(Trees):
@@ -165,7 +154,7 @@ class Contained(Trees):
         shell.enter("rlock run --contain job -- sh -c 'echo o''n; sleep 1000'")
         shell.see("on\r\n")
         rlock = shell.rlock()
-        sleep = next(pid for pid in below(rlock) if read(f"/proc/{pid}/comm") == "sleep\n")
+        sleep = named_below(rlock, "sleep")
         shell.type("\x1a")
         shell.see("Stopped")
         until(lambda: stopped(rlock) and stopped(sleep), "both stopped")
@@ -180,30 +169,13 @@ class Contained(Trees):
     def test_shell_inside(self):
         """A shell with job control of its own; the terminal comes back from it."""
         shell = Shell(self)
-        shell.enter("PS1=in'ner> ' rlock run --contain inner -- bash --norc --noprofile --noediting -i")
-        shell.see("inner> ")
-        shell.enter("sleep 1000")
-        rlock = shell.rlock()
-        sleep = until(lambda: next((pid for pid in below(rlock) if read(f"/proc/{pid}/comm") == "sleep\n"), None), "sleep")
-        shell.type("\x1a")
-        shell.see("Stopped")
-        shell.see("inner> ")
-        self.assertTrue(stopped(sleep))
-        shell.enter("fg")
-        until(lambda: shell.foreground() == sleep, "sleep in the foreground")
-        shell.type("\x03")
-        shell.see("inner> ")
+        shell.begin_inner("--contain")
         shell.enter("suspend -f")
         shell.see("Stopped")
         shell.see(PROMPT)
         shell.enter("fg")
         shell.see("inner> ")
-        shell.enter("exit 5")
-        shell.see(PROMPT)
-        shell.enter("echo co''de=$?")
-        shell.see("code=5")
-        shell.see(PROMPT)
-        shell.assert_usable()
+        shell.end_inner()
 
     def test_refused(self):
         """Where the kernel has no namespace for us nothing runs, and no lock is asked for."""
@@ -234,7 +206,3 @@ class ContainedByUser(Contained):
         self.skipTest("as root")
 
     test_shell_inside = test_refused = test_local = test_terminal
-
-
-if __name__ == "__main__":
-    unittest.main()

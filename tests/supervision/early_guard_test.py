@@ -3,9 +3,8 @@ import json
 import os
 import signal
 import subprocess
-import unittest
 
-from support import RLOCK, Case, child_of, gone, mutant, needs_root, processes, read, send, stat_of, stopped, until
+from support import RLOCK, Case, child_of, gone, mutant, needs_root, processes, read, send, stat_of, stop, until
 
 # What the command sees, and what the server has meanwhile.
 SHOW = 'echo "$RLOCK_OWNER $RLOCK_TOKEN"; rlock status --json "$RLOCK_NAME"'
@@ -97,15 +96,13 @@ class EarlyGuard(Case):
 
     def test_one_that_is_stopped_ends_with_rlock(self):
         asking = self.asking("early", "--", "true")
-        send(asking.guard, signal.SIGSTOP)
-        until(lambda: stopped(asking.guard), "a stop")
+        stop(asking.guard)
         send(asking.pid, signal.SIGKILL)
         until(lambda: gone(asking.guard), "the end of the guard")
 
     def test_one_that_is_stopped_is_resumed(self):
         asking = self.asking("early", "--", "sh", "-c", SHOW)
-        send(asking.guard, signal.SIGSTOP)
-        until(lambda: stopped(asking.guard), "a stop")
+        stop(asking.guard)
         self.resume_server()
         self.assert_holder(*asking.communicate()[0].splitlines())
         self.assert_ends(asking, 0)
@@ -199,7 +196,3 @@ class EarlyGuard(Case):
         self.assertNotEqual(read(f"/proc/{asking.pid}/stat"), "")
         send(asking.pid, signal.SIGCONT)
         self.assert_ends(asking, 76)
-
-
-if __name__ == "__main__":
-    unittest.main()

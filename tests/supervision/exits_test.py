@@ -3,7 +3,6 @@ import os
 import resource
 import signal
 import subprocess
-import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 from support import PATIENCE, RLOCK, Case, child_of, needs_root, send
@@ -42,7 +41,7 @@ class Exits(Case):
         return self.run_program(argv, preexec_fn=allow_core)
 
     def test_every_exit_code_of_a_command_below_pid_1(self):
-        """20: all 256 exit codes, rlock being PID 1."""
+        """All 256 exit codes, rlock being PID 1."""
         needs_root(*INIT, "true")
 
         def check(code):
@@ -63,7 +62,7 @@ class Exits(Case):
         self.assertEqual(os.listdir("."), [])
 
     def test_death_by_every_signal_below_pid_1(self):
-        """20: PID 1 cannot die by a signal: it exits with 128 + N."""
+        """PID 1 cannot die by a signal: it exits with 128 + N."""
         needs_root(*INIT, "true")
 
         def check(number):
@@ -72,7 +71,7 @@ class Exits(Case):
         self.several(check, TERMINATING)
 
     def test_pid_1_forwards_every_terminating_signal(self):
-        """20: TERM → 143, and so on for all that can be caught. Faults are for bugs of our own; rlock ignores PIPE and XFSZ."""
+        """TERM → 143, and so on for all that can be caught. Faults are for bugs of our own; rlock ignores PIPE and XFSZ."""
         needs_root(*INIT, "true")
 
         def check(number):
@@ -85,13 +84,9 @@ class Exits(Case):
         self.several(check, [n for n in TERMINATING if n not in not_passed_on])
 
     def test_pid_1_reaps_strangers(self):
-        """20: whatever is orphaned in the namespace is reaped, and the command's own code stays."""
+        """Whatever is orphaned in the namespace is reaped, and the command's own code stays."""
         needs_root(*INIT, "true")
         orphans = "i=0; while [ $i -lt 50 ]; do (sh -c 'exit 3' &); i=$((i + 1)); done; "
         look = "until [ $(ps -e -o ppid= | grep -cw 1) -le 2 ]; do sleep 0.02; done; exit 9"
         got = self.run_command("orphans", ["timeout", "60", "sh", "-c", orphans + look], INIT)
         self.assertEqual(got.returncode, 9, got)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,10 +5,9 @@ import signal
 import subprocess
 import threading
 import time
-import unittest
 
 from breed import BREED, Trees
-from support import PATIENCE, RLOCK, child_of, gone, mutant, needs_root, send, stopped, until
+from support import PATIENCE, RLOCK, child_of, gone, mutant, needs_root, send, stop, stopped, until
 from terminal import Shell, Terminal
 
 PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000
@@ -22,8 +21,7 @@ class Guard(Trees):
         holder = self.hold("reaping", daemons + "echo on; exec sleep 1000", "-q", "-t", "10", program=program)
         guard = child_of(holder.pid, "lease-guard")
         for pid in holder.pid, guard:
-            send(pid, signal.SIGSTOP)
-            until(lambda: stopped(pid), "a stop")
+            stop(pid)
         end = self.lease_end("reaping")
         slow = self.start(["strace", "-qq", "-o", "/dev/null", "-e", "trace=waitid", "-e",
                            "inject=waitid:delay_exit=3000", "-p", str(guard)], stderr=subprocess.PIPE)
@@ -48,7 +46,7 @@ class Guard(Trees):
         """rlock as the leader of a session, as below `ssh -t`: whether it goes on at ^Z, as there is no shell."""
         terminal = Terminal([program, "run", "leader", "--", "sh", "-c", "echo on; read -r x; : >got; exec sleep 1000"],
                             self.environment)
-        self.addCleanup(terminal.end)
+        self.addCleanup(terminal.close)
         terminal.see("on\r\n")
         child_of(terminal.pid, "lease-guard")
         terminal.type("\x1a")
@@ -177,7 +175,3 @@ class Jobs(Trees):
         until(lambda: gone(rlock), "the end of rlock")
         self.assert_quiet(life, "the end of all")
         until(lambda: self.free("job"), "the lock's release")
-
-
-if __name__ == "__main__":
-    unittest.main()

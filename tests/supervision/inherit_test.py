@@ -5,7 +5,6 @@ import select
 import signal
 import subprocess
 import time
-import unittest
 
 from support import PATIENCE, PROBE, RLOCK, Case, note, send
 
@@ -28,7 +27,7 @@ class Inherit(Case):
         return time.monotonic() - before
 
     def test_what_the_command_closes(self):
-        """10: it closes stdin, stdout and fd 9: writer, reader and flock are free, while rlock goes on."""
+        """It closes stdin, stdout and fd 9: writer, reader and flock are free, while rlock goes on."""
         reader, out = os.pipe()
         into, writer = os.pipe()
         lock = os.open("lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
@@ -61,7 +60,7 @@ class Inherit(Case):
             os.close(fd)
 
     def test_signals_of_the_caller(self):
-        """11: mask and dispositions are the caller's, and the exit code is kept although CHLD is ignored."""
+        """Mask and dispositions are the caller's, and the exit code is kept although CHLD is ignored."""
         seen = [subprocess.run([*before, PROBE, "status"], preexec_fn=peculiar, env=self.environment, check=False,
                                stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
                 for before in ([], [RLOCK, "run", "peculiar", "--"])]
@@ -79,7 +78,3 @@ class Inherit(Case):
         open("go", "w", encoding="utf-8").close()
         self.assert_ends(holder, 0)
         self.assertFalse(os.path.exists("got"))
-
-
-if __name__ == "__main__":
-    unittest.main()

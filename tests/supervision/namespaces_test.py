@@ -2,7 +2,6 @@
 import os
 import signal
 import subprocess
-import unittest
 
 from support import RLOCK, Case, bearing, name_of, needs_root, read, send, until
 
@@ -15,7 +14,7 @@ class Namespaces(Case):
         needs_root(*BELOW, "true")
 
     def test_runs(self):
-        """1: `unshare -p rlock …` runs its command; the code passes through."""
+        """`unshare -p rlock …` runs its command; the code passes through."""
         got = self.run_program([*BELOW, RLOCK, "run", "below", "--", "sh", "-c", "echo ran; exit 7"])
         self.assertEqual((got.returncode, got.stdout, got.stderr), (7, "ran\n", ""))
         self.assert_nothing_left("below")
@@ -32,17 +31,17 @@ class Namespaces(Case):
         self.assert_nothing_left("below")
 
     def test_fenced(self):
-        """1: stopped past the ttl: the guard, init of the namespace there, ends all; nothing hangs."""
+        """Stopped past the ttl: the guard, init of the namespace there, ends all; nothing hangs."""
         self.fenced(*BELOW)
 
     def test_fenced_in_the_moment_of_the_start(self):
-        """1: the same where rlock is stopped before it has closed what was its command's alone."""
+        """The same where rlock is stopped before it has closed what was its command's alone."""
         slow = ["strace", "-D", "-o", "/dev/null", "-e", "trace=dup3", "-e", "inject=dup3:delay_enter=500000"]
         needs_root(*slow, "true")
         self.fenced(*slow, *BELOW)
 
     def test_killed(self):
-        """1: rlock killed: the guard ends the namespace with everything in it."""
+        """Rlock killed: the guard ends the namespace with everything in it."""
         holder = self.hold("killed", "setsid sleep 1000 & echo on; exec sleep 1001", "-t", "30", before=BELOW)
         send(holder.pid, signal.SIGKILL)
         holder.family.await_end()
@@ -54,7 +53,7 @@ class Namespaces(Case):
         self.assert_nothing_left("below")
 
     def test_with_the_proc_of_another_namespace(self):
-        """1: `unshare -pf` without a /proc of its own: what that shows of our pids is strangers', not believed."""
+        """`unshare -pf` without a /proc of its own: what that shows of our pids is strangers', not believed."""
         needs_root("unshare", "-pf", "true")
         for script, code in ("exit 7", 7), ("kill -KILL $$", 128 + signal.SIGKILL):
             for _ in range(5):
@@ -77,7 +76,3 @@ class Namespaces(Case):
         open("go", "w").close()
         until(lambda: not named("lease-guard"), "the end of the guards")
         self.assertEqual(len(named("rlock", "acquire")), 2)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,6 @@
 """Recycled pids: who got the number of an ended command is never signalled. [docs/SUPERVISION.md, "The guard"]"""
 import os
 import random
-import unittest
 
 from support import RLOCK, ROUNDS, Case, needs_root, note
 
@@ -33,7 +32,7 @@ def own_pid_max():
 
 class Pids(Case):
     def test_stress(self):
-        """8: pid_max 420: holds whose leases end with their commands, among strangers."""
+        """Pid_max 420: holds whose leases end with their commands, among strangers."""
         needs_root("unshare", "-fp", "--mount-proc", "true")
         if not own_pid_max():
             self.skipTest(f"pid_max is everybody's before Linux 6.14, here {os.uname().release}")
@@ -45,7 +44,3 @@ class Pids(Case):
         holds, strays = (int(number) for number in got.stdout.split())
         note(f"pid_max {SMALL}, seed {seed}: {holds} holds, {strays} strangers signalled")
         self.assertEqual(strays, 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

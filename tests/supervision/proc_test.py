@@ -1,6 +1,5 @@
 """On a terminal, where /proc is refused, missing or another namespace's: the command itself is reached all the same."""
 import signal
-import unittest
 
 from support import RLOCK, Case, child_of, gone, needs_root, read, send, until
 from terminal import Terminal
@@ -17,7 +16,7 @@ class Proc(Case):
         needs_root(*before, "true")
         command = ["sh", "-c", "echo $$. >pid; echo on; exec sleep 1000"]
         terminal = Terminal([*before, RLOCK, "run", *options, "held", "--", *command], self.environment)
-        self.addCleanup(terminal.end)
+        self.addCleanup(terminal.close)
         terminal.see("on\r\n")
         return terminal
 
@@ -25,14 +24,14 @@ class Proc(Case):
         return int(read("pid").strip(".\n"))
 
     def test_refused_to_rlock(self):
-        """The command is ended in time all the same. K"""
+        """The command is ended in time all the same."""
         terminal = self.held(REFUSED, "--max-run", "300ms", "-k", "100ms")
         self.assertEqual(terminal.status(), 124)
         self.assertNotIn("could not end", terminal.shown)
         self.assertTrue(gone(self.command()))
 
     def test_refused_to_the_guard(self):
-        """rlock is stopped past its lease: the guard ends the command. M K"""
+        """rlock is stopped past its lease: the guard ends the command."""
         terminal = self.held(REFUSED, "-t", "1")
         rlock = child_of(terminal.pid, "rlock")
         send(rlock, signal.SIGSTOP)
@@ -66,7 +65,3 @@ class Proc(Case):
         terminal = self.held(OTHER_NAMESPACE)
         send(child_of(terminal.pid, "rlock"), signal.SIGINT)
         self.assertEqual(terminal.status(), 128 + signal.SIGINT)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -3,9 +3,8 @@ import os
 import shutil
 import signal
 import termios
-import unittest
 
-from support import Case, child_of, command_of, gone, read, send, stopped, until
+from support import Case, command_of, gone, read, send, stopped, until
 from terminal import PROMPT, Shell
 
 FAMILY = "setsid sh -c 'echo $$. >left; exec sleep 1000' & echo $$. >first; i=0; " \
@@ -72,15 +71,15 @@ class Programs(Case):
                 self.shell.assert_usable()
 
     def test_alone(self):
-        """9: rlock stopped, killed, key deleted: its command and a setsid child are dead."""
+        """Rlock stopped, killed, key deleted: its command and a setsid child are dead."""
         self.each_fault("")
 
     def test_cat(self):
-        """9: with `| cat`, too."""
+        """With `| cat`, too."""
         self.each_fault(" | cat")
 
     def test_less(self):
-        """9: with `| less`, which goes on until it is left."""
+        """With `| less`, which goes on until it is left."""
         self.needs("less")
         self.each_fault(" 2>/dev/null | less", "q")
 
@@ -102,35 +101,26 @@ class Programs(Case):
         self.shell.see(PROMPT)
         self.shell.assert_usable()
 
-    def test_into_a_pager(self):
-        """15: `rlock … | less`: the pager works beside rlock and after it."""
+    def test_pagers(self):
+        """`rlock … | less` works beside rlock and after it; `… | rlock … less` has the keys of the terminal, its code comes back."""
         self.needs("less")
-        self.shell.enter("rlock run pager -- seq -f 'num''ber %g' 100 | less")
-        self.shell.see("number 10")
-        self.shell.type("G")
-        self.shell.see("number 100")
-        self.shell.type("q")
-        self.shell.see(PROMPT)
-        self.shell.assert_usable()
-
-    def test_pager_as_command(self):
-        """15: `… | rlock … less`: keys come from the terminal, its code comes back."""
-        self.needs("less")
-        self.shell.enter("seq -f 'num''ber %g' 100 | rlock run pager -- less; echo co''de=$?")
-        self.shell.see("number 10")
-        self.shell.type("G")
-        self.shell.see("number 100")
-        self.shell.type("q")
-        self.shell.see("code=0")
-        self.shell.see(PROMPT)
-        self.shell.assert_usable()
+        number = "seq -f 'num''ber %g' 100"
+        for line in f"rlock run pager -- {number} | less", f"{number} | rlock run pager -- less":
+            self.shell.enter(line + "; echo co''de=$?")
+            self.shell.see("number 10")
+            self.shell.type("G")
+            self.shell.see("number 100")
+            self.shell.type("q")
+            self.shell.see("code=0")
+            self.shell.see(PROMPT)
+            self.shell.assert_usable()
 
     def test_substitution(self):
-        """15: `x=$(rlock …)` gets the output, and returns when the command does."""
+        """`x=$(rlock …)` gets the output, and returns when the command does."""
         self.assertEqual(self.shell.says("x=$(rlock run sub -- echo te''xt); echo \"$? [$x]\""), "0 [text]\n")
 
     def test_editor(self):
-        """16: vim: ^Z, fg, :wq."""
+        """Vim: ^Z, fg, :wq."""
         vim = self.needs("vim", "vim.tiny")
         self.shell.enter(f"rlock run edit -- {vim} -u NONE -N file")
         editor = command_of(self.shell.rlock(), vim)
@@ -150,7 +140,7 @@ class Programs(Case):
         self.shell.assert_usable()
 
     def test_killed_editor(self):
-        """16: vim SIGKILLed: the terminal is cooked again."""
+        """Vim SIGKILLed: the terminal is cooked again."""
         vim = self.needs("vim", "vim.tiny")
         self.shell.enter(f"rlock run edit -- {vim} -u NONE -N file; sh -c 'stty -a' >modes")
         editor = command_of(self.shell.rlock(), vim)
@@ -162,27 +152,6 @@ class Programs(Case):
         self.shell.assert_usable()
 
     def test_inner_shell(self):
-        """17: bash below rlock: ^C, ^Z and fg work inside, and exit returns its code."""
-        self.shell.enter("PS1=in'ner> ' rlock run inner -- bash --norc --noprofile --noediting -i; echo co''de=$?")
-        self.shell.see("inner> ")
-        self.shell.enter("sleep 1000")
-        shell = command_of(self.shell.rlock(), "bash")
-        sleep = child_of(shell, "sleep")
-        self.shell.type("\x1a")
-        self.shell.see("Stopped")
-        self.shell.see("inner> ")
-        self.assertTrue(stopped(sleep))
-        self.shell.enter("fg")
-        until(lambda: not stopped(sleep), "sleep goes on")
-        until(lambda: self.shell.foreground() == sleep, "sleep in the foreground")
-        self.shell.type("\x03")
-        self.shell.see("inner> ")
-        self.assertTrue(gone(sleep))
-        self.shell.enter("exit 5")
-        self.shell.see("code=5")
-        self.shell.see(PROMPT)
-        self.shell.assert_usable()
-
-
-if __name__ == "__main__":
-    unittest.main()
+        """bash below rlock: ^C, ^Z and fg work inside, and exit returns its code."""
+        self.shell.begin_inner()
+        self.shell.end_inner()

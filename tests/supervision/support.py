@@ -11,7 +11,6 @@ import unittest
 import uuid
 
 RLOCK = os.environ["RLOCK"]
-BEAT = os.environ["BEAT"]
 PROBE = os.environ["RUN_PROBE"]
 # How often the stress cases are repeated: few times in every run of the tests, more by RLOCK_ROUNDS=200.
 ROUNDS = int(os.environ.get("RLOCK_ROUNDS", "10"))
@@ -66,6 +65,11 @@ def stopped(pid):
     return stat is not None and stat[0] == "T"
 
 
+def stop(pid):
+    send(pid, signal.SIGSTOP)
+    until(lambda: stopped(pid), f"a stop of {pid}")
+
+
 def processes():
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
@@ -95,6 +99,17 @@ def command_of(rlock, name):
     def find():
         return [command for guard in children_of(rlock, "lease-guard") for command in children_of(guard, name)]
     return until(find, f"a command {name} below the guard of {rlock}")[0]
+
+
+def named_below(pid, name):
+    """Of all that descends from a process, the one of that name, as soon as there is one."""
+    def find():
+        parents = {other: stat[1] for other in processes() if (stat := stat_of(other))}
+        found = {pid}
+        while more := {other for other, parent in parents.items() if parent in found} - found:
+            found |= more
+        return next((other for other in found - {pid} if name_of(other) == name), None)
+    return until(find, f"a process {name} below {pid}")
 
 
 def bearing(mark):

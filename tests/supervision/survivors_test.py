@@ -4,7 +4,6 @@ import re
 import shutil
 import signal
 import time
-import unittest
 
 from breed import BREED, Trees
 from support import RLOCK, command_of, gone, mutant, needs_root, read, send, until
@@ -69,31 +68,21 @@ class OfAnotherUser(Trees):
         status = until(lambda: (text := self.run_program([RLOCK, "status", name]).stdout) and "ending" in text and text, "status")
         self.assertIn(f"ending, cannot end pid {root} of root", status)
 
-    def test_after_the_run_limit(self):
-        """--max-run with -q: the lock is kept until the process has ended; the code comes then."""
-        holder = self.run_over("limit", "-q", "-t", "1", "--max-run", "1s", "-k", "50ms")
-        self.assert_kept("limit", holder)
-        self.end_root()
-        self.assert_ends(holder, 124)
-        self.assertTrue(self.free("limit"))
-
-    def test_after_a_term(self):
-        """TERM ends the command, and the lock is kept for the rest."""
-        holder = self.run_over("term", "-t", "1")
-        send(holder.pid, signal.SIGTERM)
-        self.assert_kept("term", holder)
-        self.end_root()
-        self.assert_ends(holder, -signal.SIGTERM)
-        self.assertTrue(self.free("term"))
-
-    def test_the_command_itself(self):
-        """As `rlock run … sudo …`: TERM cannot reach it."""
-        holder = self.run_over("itself", "-t", "1", script="echo on; exec $ROOT")
-        send(holder.pid, signal.SIGTERM)
-        self.assert_kept("itself", holder)
-        self.end_root()
-        self.assert_ends(holder, -signal.SIGKILL)
-        self.assertTrue(self.free("itself"))
+    def test_the_lock_is_kept_until_it_has_ended(self):
+        """After --max-run with -q, after a TERM, and where it is the command itself (`rlock run … sudo …`), which TERM cannot
+        reach. The code comes then."""
+        for name, options, script, code in (
+                ("limit", ["-q", "--max-run", "1s", "-k", "50ms"], "$ROOT & echo on; exec sleep 1000", 124),
+                ("term", [], "$ROOT & echo on; exec sleep 1000", -signal.SIGTERM),
+                ("itself", [], "echo on; exec $ROOT", -signal.SIGKILL)):
+            with self.subTest(name=name):
+                holder = self.run_over(name, "-t", "1", *options, script=script)
+                if not options:
+                    send(holder.pid, signal.SIGTERM)
+                self.assert_kept(name, holder)
+                self.end_root()
+                self.assert_ends(holder, code)
+                self.assertTrue(self.free(name))
 
     def test_a_second_term_leaves(self):
         """Without a release: the lock lasts as long as its lease."""
@@ -197,7 +186,3 @@ class OfAnotherUser(Trees):
         end = self.lease_end("beside")
         send(holder.pid, signal.SIGKILL)
         self.assert_forker_ends(forker, end)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -3,7 +3,6 @@ read from the kernel."""
 import os
 import signal
 import time
-import unittest
 
 from support import RLOCK, Case, read, send, until
 
@@ -40,7 +39,3 @@ class Suspend(Case):
         self.assert_waits(waiter.pid, 1)  # none of these ends a wait
         send(waiter.pid, signal.SIGTERM)
         self.assert_ends(waiter, -signal.SIGTERM)
-
-
-if __name__ == "__main__":
-    unittest.main()

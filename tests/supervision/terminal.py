@@ -1,53 +1,38 @@
 """A terminal with an interactive bash on it, driven as a person would: type, and look at what is shown."""
-import fcntl
 import os
-import pty
-import select
-import struct
+import sys
 import termios
 import time
 
-from support import PATIENCE, child_of, send, until
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../cli/helpers"))
+import on_terminal
+from support import PATIENCE, child_of, gone, named_below, stopped, until
 
 PROMPT = "ready> "
 
 
-class Terminal:
-    """`argv` leads a session on a terminal of its own; what it shows is read by see()."""
+class Terminal(on_terminal.Terminal):
+    """What it shows is read by see()."""
 
     def __init__(self, argv, environment):
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.execvpe(argv[0], argv, environment)
+        super().__init__(argv, environment)
         self.shown = ""
         self.seen = 0
-
-    def type(self, keys):
-        os.write(self.fd, keys.encode())
 
     def see(self, text):
         """Waits for `text` behind what was seen before; returns what came in front of it."""
         end = time.monotonic() + PATIENCE
         while (at := self.shown.find(text, self.seen)) < 0:
-            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0] or not self._read():
+            if not self._read(max(0, end - time.monotonic())):
                 raise AssertionError(f"{text!r} is not shown after {self.shown[self.seen:]!r}")
         before = self.shown[self.seen:at]
         self.seen = at + len(text)
         return before
 
-    def _read(self):
-        try:
-            piece = os.read(self.fd, 4096)
-        except OSError:  # the last one on the terminal is gone
-            return False
-        self.shown += piece.decode("utf-8", "replace")
+    def _read(self, seconds=None):
+        piece = self.take(seconds)
+        self.shown += (piece or b"").decode("utf-8", "replace")
         return bool(piece)
-
-    def resize(self, rows, columns):
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def modes(self):
-        return termios.tcgetattr(self.fd)[3]
 
     def foreground(self):
         return os.tcgetpgrp(self.fd)
@@ -61,17 +46,7 @@ class Terminal:
         """Reads to the end; the exit code, negative for a signal."""
         while self._read():
             pass
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-    def end(self):
-        """Of a test, however it went."""
-        try:
-            send(self.pid, 9)
-            os.waitpid(self.pid, 0)
-        except (ProcessLookupError, ChildProcessError):
-            pass
-        if self.fd >= 0:
-            os.close(self.fd)
+        return self.wait()
 
 
 class Shell(Terminal):
@@ -80,7 +55,7 @@ class Shell(Terminal):
     def __init__(self, case, shell="bash"):
         argv = ["bash", "--norc", "--noprofile", "--noediting", "-i"] if shell == "bash" else [shell, "-i"]
         super().__init__(argv, case.environment | {"PS1": PROMPT, "TERM": "xterm", "LESS": "", "LESSHISTFILE": "-"})
-        case.addCleanup(self.end)
+        case.addCleanup(self.close)
         self.see(PROMPT)
 
     def enter(self, line):
@@ -99,6 +74,31 @@ class Shell(Terminal):
         wanted = termios.ICANON | termios.ECHO
         until(lambda: self.modes() & wanted == wanted, "a cooked terminal")
         self.says("true")
+
+    def begin_inner(self, *options):
+        """A bash below rlock: ^Z, fg and ^C work inside."""
+        self.enter(f"PS1=in'ner> ' rlock run {' '.join(options)} inner -- bash --norc --noprofile --noediting -i")
+        self.see("inner> ")
+        self.enter("sleep 1000")
+        sleep = named_below(self.rlock(), "sleep")
+        self.type("\x1a")
+        self.see("Stopped")
+        self.see("inner> ")
+        assert stopped(sleep)
+        self.enter("fg")
+        until(lambda: self.foreground() == sleep, "sleep in the foreground")
+        self.type("\x03")
+        self.see("inner> ")
+        assert gone(sleep)
+
+    def end_inner(self):
+        """Its code comes back."""
+        self.enter("exit 5")
+        self.see(PROMPT)
+        self.enter("echo co''de=$?")
+        self.see("code=5")
+        self.see(PROMPT)
+        self.assert_usable()
 
     def rlock(self):
         """The pid of the rlock that the shell itself started."""

@@ -3,7 +3,6 @@ import re
 import signal
 import termios
 import time
-import unittest
 
 from support import PROBE, RLOCK, Case, gone, read, send, stopped, until
 from terminal import PROMPT, Shell, Terminal
@@ -21,9 +20,9 @@ class AtATerminal(Case):
         return int(shell.see("."))
 
     def test_each_arrives_once(self):
-        r"""13: ^C, ^\ and WINCH reach the command once."""
+        r"""^C, ^\ and WINCH reach the command once."""
         terminal = Terminal([RLOCK, "run", "once", "--", PROBE, "signals"], self.environment)
-        self.addCleanup(terminal.end)
+        self.addCleanup(terminal.close)
         terminal.see("ready\r\n")
         terminal.resize(30, 100)
         terminal.see("28\r\n")
@@ -42,7 +41,7 @@ class AtATerminal(Case):
     def on(self, *argv):
         """A terminal with ARGV on it, which has said `on`."""
         terminal = Terminal(list(argv), self.environment)
-        self.addCleanup(terminal.end)
+        self.addCleanup(terminal.close)
         terminal.see("on\r\n")
         return terminal
 
@@ -81,7 +80,7 @@ class AtATerminal(Case):
         """alarm(2), set by the program that executes rlock: the command gets the signal, as it is without a terminal."""
         alarm = "import os, signal, sys; signal.alarm(1); os.execvp(sys.argv[1], sys.argv[1:])"
         terminal = Terminal(["python3", "-c", alarm, RLOCK, "run", "alarm", "--", "sleep", "1000"], self.environment)
-        self.addCleanup(terminal.end)
+        self.addCleanup(terminal.close)
         self.assertEqual(terminal.status(), -signal.SIGALRM)
 
     def interrupt(self, line):
@@ -97,11 +96,11 @@ class AtATerminal(Case):
         self.assert_nothing_left("loop")
 
     def test_loop_of_bash(self):
-        """14: ^C ends the loop of an interactive bash."""
+        """^C ends the loop of an interactive bash."""
         self.interrupt(f"for i in 1 2 3; do {TURN}; done")
 
     def test_loop_of_a_script(self):
-        """14: ^C ends the loop of a script in bash and in dash."""
+        """^C ends the loop of a script in bash and in dash."""
         for shell in "bash", "dash":
             with self.subTest(shell=shell):
                 with open("script", "w", encoding="utf-8") as file:
@@ -114,18 +113,18 @@ class AtATerminal(Case):
         for delay in range(0, 8000, 200):
             terminal = Terminal(["bash", "-c", "echo on; rlock run start -- sleep 1000; echo after"],
                                 self.environment | (long if delay % 400 else {}))
-            self.addCleanup(terminal.end)
+            self.addCleanup(terminal.close)
             terminal.see("on\r\n")
             time.sleep(delay / 1e6)
             terminal.type("\x03")
             self.assertEqual(terminal.status(), -signal.SIGINT)
 
     def test_subshell(self):
-        """14: ^C ends a subshell with what comes after rlock in it."""
+        """^C ends a subshell with what comes after rlock in it."""
         self.interrupt(f"({TURN}; echo af''ter; {TURN})")
 
     def test_make(self):
-        """14: ^C ends `make -k` with its remaining goals."""
+        """^C ends `make -k` with its remaining goals."""
         with open("Makefile", "w", encoding="utf-8") as file:
             file.write("all: one two\none two:\n\t@" + TURN.replace("$", "$$") + "\n")
         self.interrupt("make -k")
@@ -172,9 +171,7 @@ class AtATerminal(Case):
     def test_a_stop_that_nobody_would_resume(self):
         """In an orphaned group ^Z stops nobody: nothing is printed, and the command goes on."""
         script = "echo on; read line; echo go''t $line; sleep 0.2"
-        terminal = Terminal([RLOCK, "run", "orphan", "--", "sh", "-c", script], self.environment)
-        self.addCleanup(terminal.end)
-        terminal.see("on\r\n")
+        terminal = self.on(RLOCK, "run", "orphan", "--", "sh", "-c", script)
         terminal.type("\x1aline\n")
         terminal.see("got line")
         self.assertEqual(terminal.status(), 0)
@@ -204,7 +201,7 @@ class AtATerminal(Case):
         shell.assert_usable()
 
     def test_background_reader(self):
-        """18: a reader in the background stops with rlock, and reads when it is brought back."""
+        """A reader in the background stops with rlock, and reads when it is brought back."""
         shell = self.shell()
         shell.enter("rlock run reader -- sh -c 'read line; echo re''ad $line' &")
         until(lambda: stopped(shell.rlock()), "rlock stops with its command")
@@ -215,7 +212,7 @@ class AtATerminal(Case):
         shell.assert_usable()
 
     def test_background_writer(self):
-        """18: with `stty tostop` a writer in the background stops and resumes; rlock's own words stop nobody."""
+        """With `stty tostop` a writer in the background stops and resumes; rlock's own words stop nobody."""
         shell = self.shell()
         shell.says("stty tostop")
         shell.enter("rlock run writer -- sh -c 'echo wri''tten' &")
@@ -229,7 +226,7 @@ class AtATerminal(Case):
         shell.assert_usable()
 
     def test_read_after_a_kill(self):
-        """19: rlock SIGKILLed in a script: the script's next `read` gets its line."""
+        """Rlock SIGKILLed in a script: the script's next `read` gets its line."""
         shell = self.shell()
         with open("script", "w", encoding="utf-8") as file:
             file.write("rlock run read -- sh -c 'echo $PPID,$$. >pids; echo o''n; exec cat'\n"
@@ -252,7 +249,7 @@ class AtATerminal(Case):
     def hang_up(self, *before):
         terminal = Terminal([*before, RLOCK, "run", "hang-up", "--", "sh", "-c",
                              "echo $$. >pid; echo up; exec sleep 1000"], self.environment)
-        self.addCleanup(terminal.end)
+        self.addCleanup(terminal.close)
         if not before:
             terminal.see("up")
         until(lambda: read("pid").endswith(".\n"), "the command")
@@ -260,14 +257,14 @@ class AtATerminal(Case):
         return int(read("pid").strip(".\n"))
 
     def test_closed_terminal(self):
-        """12: without nohup a closed terminal ends the command, and the lock is free."""
+        """Without nohup a closed terminal ends the command, and the lock is free."""
         command = self.hang_up()
         until(lambda: gone(command), "the end of the command")
         until(lambda: self.free("hang-up"), "the release")
         self.assert_nothing_left("hang-up")
 
     def test_nohup(self):
-        """12: with nohup command and lock survive it."""
+        """With nohup command and lock survive it."""
         command = self.hang_up("nohup")
         # That nothing happens cannot be waited for: as long as the command in the other case takes to end.
         self.hang_up_of_another()
@@ -278,11 +275,7 @@ class AtATerminal(Case):
 
     def hang_up_of_another(self):
         terminal = Terminal(["sleep", "1000"], self.environment)
-        self.addCleanup(terminal.end)
+        self.addCleanup(terminal.close)
         until(lambda: read(f"/proc/{terminal.pid}/comm") == "sleep\n", "another")
         terminal.hang_up()
         until(lambda: gone(terminal.pid), "the end of another")
-
-
-if __name__ == "__main__":
-    unittest.main()

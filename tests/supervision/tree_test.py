@@ -6,10 +6,9 @@ import signal
 import subprocess
 import threading
 import time
-import unittest
 
 from breed import KINDS, Trees
-from support import PATIENCE, RLOCK, child_of, gone, needs_root, note, read, send, stopped, until
+from support import PATIENCE, RLOCK, gone, needs_root, note, read, send, stop, until
 
 ROUNDS = int(os.environ.get("RLOCK_ROUNDS", "2"))
 TTLS = [int(ttl) for ttl in os.environ.get("RLOCK_TTLS", "1,5").split(",")]
@@ -23,10 +22,6 @@ IGNORED = "trap '' TERM INT HUP; "
 class LeaseEnds(Trees):
     """The last sign of life comes before the lease's end."""
 
-    def stop_rlock(self, holder):
-        send(holder.pid, signal.SIGSTOP)
-        until(lambda: stopped(holder.pid), "rlock stopped")
-
     def in_time(self, kind, ttl, stop):
         """Milliseconds between the last sign of life and the lease's end; negative: too late."""
         name = "end-" + kind.replace(" ", "")
@@ -39,7 +34,7 @@ class LeaseEnds(Trees):
         return left
 
     def rlock_stopped(self, holder, name):
-        self.stop_rlock(holder)
+        stop(holder.pid)
         return self.lease_end(name)
 
     def server_hung(self, _, name):
@@ -168,10 +163,8 @@ class Killed(Trees):
                 holder = self.plant("killed", kind, "-t", "1h", stderr=subprocess.DEVNULL)
                 guard = holder.guard
                 # rlock first, so that it cannot resume the guard.
-                send(holder.pid, signal.SIGSTOP)
-                until(lambda: stopped(holder.pid), "rlock stopped")
-                send(guard, signal.SIGSTOP)
-                until(lambda: stopped(guard), "the guard stopped")
+                stop(holder.pid)
+                stop(guard)
                 killed = time.time()
                 send(holder.pid, signal.SIGKILL)
                 took = (self.last_sign(holder) - killed) * 1000
@@ -243,7 +236,3 @@ class Strangers(Trees):
             if path.startswith("/proc/self/") or not (path.startswith("/proc/") or not path.startswith("/")):
                 continue
             self.assertNotIn(path.rpartition("/")[2], ("environ", "cmdline", "maps", "smaps", "exe", "fd"), line)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -97,6 +97,26 @@ class ScriptedStore final : public lock::LockServer {
   int cancelled = 0;
   lock::CancelHow cancelled_how{};
 
+  // What it replies to the next request of this kind, and that alone.
+  void replies(Millis delay, lock::AcquireReply reply) {
+    acquires = {{delay, Result<lock::AcquireReply>(std::move(reply))}};
+  }
+  void replies(Millis delay, lock::RenewReply reply) {
+    renews = {{delay, Result<lock::RenewReply>(std::move(reply))}};
+  }
+  void replies(Millis delay, lock::ReleaseReply reply) {
+    releases = {{delay, Result<lock::ReleaseReply>(std::move(reply))}};
+  }
+  void replies(Millis delay, lock::CancelReply reply) {
+    cancels = {{delay, Result<lock::CancelReply>(reply)}};
+  }
+  void replies(Millis delay, lock::Snapshot reply) {
+    snapshots = {{delay, Result<lock::Snapshot>(std::move(reply))}};
+  }
+  void replies(Millis delay, lock::Forgotten reply) {
+    forgets = {{delay, Result<lock::Forgotten>(reply)}};
+  }
+
   lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall& call) override {
     asked.push_back(call);
     asked_at.push_back(poller_.now());

@@ -1,5 +1,4 @@
 #!/usr/bin/env bats
-# shellcheck disable=SC2154 # set by the helpers
 # A cluster of three masters. [docs/PROTOCOL.md, "Cluster"]
 load topology
 
@@ -20,14 +19,12 @@ names="alpha beta gamma delta epsilon zeta"
   run -0 rlock status $names
   for name in $names; do
     hold "$name"
-    start rlock run "$name" -- true
-    eventually waiting 1 "$name"
+    queue_up "$name"
     run -0 rlock force-unlock "$name" --yes
     ends_with 76 "$holder"
     ends_with 0 "$!"
     [ "$(rlock history --json "$name" | jq '.runs | length')" -ge 2 ]
   done
-  local owner
   owner=$(rlock acquire beta --ttl 1m)
   run -0 rlock renew beta --owner "$owner"
   run -0 rlock release beta --owner "$owner"
@@ -42,7 +39,6 @@ seen_all() {
 
 @test "watch over a cluster reads the locks of all its nodes in batches" {
   cluster 0
-  local name
   for name in $names; do rlock acquire "$name" --ttl 20m; done
   start rlock watch >changes
   local listing=$!
@@ -57,11 +53,9 @@ seen_all() {
 @test "any seed may be dead or silent, and one that lives is enough" {
   # So long that the cluster does not call the silent node failed.
   cluster 0 --cluster-node-timeout 60000
-  local alive
   alive="127.0.0.1:$(port_of c0)"
   RLOCK_URL="redis+cluster://127.0.0.1:1,127.0.0.1:2,$alive" run -0 rlock run alpha -- true
   stop c1
-  local name
   for name in $names; do
     [ "$(owner_of "$name")" != c1 ] || continue
     RLOCK_URL="redis+cluster://127.0.0.1:$(port_of c1),$alive" run -0 rlock run "$name" -- true
@@ -73,11 +67,9 @@ seen_all() {
 
 @test "a plain URL to one node says which scheme to write" {
   cluster 0
-  local port
   port=$(port_of "$(other_than "$(owner_of alpha)")")
   RLOCK_URL="redis://127.0.0.1:$port" run -69 --separate-stderr rlock run alpha -- touch started
   says alpha redis+cluster://
-  [ ! -e started ]
 }
 
 # dumped NAME: all that the lock has, everywhere.
@@ -92,14 +84,11 @@ dumped() {
 
 @test "a slot that moves: nothing, half, all moved; nothing is written, then all goes on" {
   cluster 0
-  local from to slot step before waiter
   from=$(owner_of mover)
   to=$(other_than "$from")
   slot=$(slot_of mover)
   hold mover -t 60
-  start rlock run mover -- sh -c 'echo next >>order'
-  waiter=$!
-  eventually waiting 1 mover
+  queue_up mover -- sh -c 'echo next >>order'
   open_move "$slot" "$from" "$to"
   for step in 0 3 100; do
     move_keys "$slot" "$from" "$to" "$step"
@@ -110,63 +99,45 @@ dumped() {
   done
   # The one key of another format answers where it is: ASK is followed.
   run -0 rlock run -n --format plain mover -- true
-  [ ! -e started ]
   close_move "$slot" "$from" "$to"
   [ "$(owner_of mover "$to")" = "$to" ]
   eventually waiting 1 mover
-  let_go mover
-  ends_with 0 "$waiter"
+  hand_over mover
   [ "$(cat order)" = next ]
   run -1 rlock status -q mover
 }
 
 @test "a slot moves under a holder and a queue: renewed and handed over at the new node" {
   cluster 0
-  local from to slot waiter
   from=$(owner_of moved)
   to=$(other_than "$from")
   slot=$(slot_of moved)
   hold moved -t 3 --event-log log
-  start rlock run moved -- true
-  waiter=$!
-  eventually waiting 1 moved
+  queue_up moved
   open_move "$slot" "$from" "$to"
   move_keys "$slot" "$from" "$to" 100
   close_move "$slot" "$from" "$to"
-  local seen
-  seen=$(grep -c '"event":"renewed"' log || true)
-  eventually renewed_since log "$seen"
-  eventually renewed_since log $((seen + 1))
-  let_go moved
-  ends_with 0 "$waiter"
+  one_more renewed
+  one_more renewed
+  hand_over moved
 }
-
-renewed_since() { [ "$(grep -c '"event":"renewed"' "$1")" -gt "$2" ]; }
 
 @test "kill -9 of the node while held and while queued: the promoted replica goes on" {
   cluster 1
-  local node waiter
   node=$(owner_of kept)
   hold kept --event-log log
-  start rlock run kept -- sh -c 'echo next >>order'
-  waiter=$!
-  eventually waiting 1 kept
+  queue_up kept -- sh -c 'echo next >>order'
   [ "$(at "$node" wait 1 2000)" -eq 1 ]
-  local seen
-  seen=$(grep -c '"event":"renewed"' log || true)
-  crash "$node"
-  eventually renewed_since log "$seen"
+  one_more renewed crash "$node"
   eventually waiting 1 kept
   run -75 rlock run -n kept -- true
-  let_go kept
-  ends_with 0 "$waiter"
+  hand_over kept
   [ "$(cat order)" = next ]
 }
 
 @test "the cluster is down: 69, and the holder's command ends inside its lease" {
   cluster 0
   hold down -t 3
-  local node
   node=$(owner_of down)
   crash "$(other_than "$node")"
   eventually cluster_down "$node"
@@ -174,7 +145,6 @@ renewed_since() { [ "$(grep -c '"event":"renewed"' "$1")" -gt "$2" ]; }
   ends_with 76 "$holder"
   run -69 --separate-stderr rlock run down -- touch started
   [[ $stderr == *CLUSTERDOWN* || $stderr == *"Connection refused"* ]] || fail "$stderr"
-  [ ! -e started ]
 }
 
 cluster_down() { at "$1" cluster info | grep -q cluster_state:fail; }

@@ -1,5 +1,4 @@
 #!/usr/bin/env bats
-# shellcheck disable=SC2154 # set by the helpers
 # rlock doctor at a Sentinel group and at a cluster: real servers, each warning and failure provoked.
 load topology
 
@@ -52,13 +51,11 @@ is() { [ "$(grade "$2")" = "$1" ]; }
   [[ $(rlock doctor --json | jq -r .acl_rule) == *" +cluster|nodes "* ]]
   at c0 config set maxmemory-policy allkeys-lru >/dev/null
   [[ $(grade eviction) == *warn* ]]
-  local node
   for node in c0 c1 c2; do at "$node" cluster delslots 7 >/dev/null; done
   eventually is fail cluster
   run -1 rlock doctor
   [[ $output == *"fail  slots         16383 of 16384"* ]] || fail "$output"
   own
-  local port
   read -r port < <(free_ports 1)
   redis config set port "$port" >/dev/null
   run -1 rlock doctor -u "redis+cluster://127.0.0.1:$port"
@@ -66,7 +63,6 @@ is() { [ "$(grade "$2")" = "$1" ]; }
 }
 
 @test "least ACL rules: enough over a quorum, at a Sentinel's master and in a cluster, for all that rlock does" {
-  local rule i node
   quorum 3
   rule=$(rlock doctor --json | jq -r .acl_rule)
   RLOCK_URL=

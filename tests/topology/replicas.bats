@@ -1,5 +1,4 @@
 #!/usr/bin/env bats
-# shellcheck disable=SC2154 # set by the helpers
 # --replicas: what counts only once replicas have confirmed it.
 load topology
 
@@ -14,26 +13,20 @@ replicated_server() {
   export RLOCK_URL="redis://127.0.0.1:${ports[0]}"
 }
 
-free() { ! held "$1"; }
-
 # asked: how often WAIT was sent to r0.
 asked() { at r0 info commandstats | sed -nE 's/^cmdstat_wait:calls=([0-9]+),.*/\1/p'; }
 asked_more_than() { [ "$(asked)" -gt "$1" ]; }
 
 @test "a run, nested runs and steps whose replica confirms everything" {
   replicated_server 1
-  local owner
   run -0 rlock run --replicas 1 works -- rlock run --replicas 1 works -- printenv RLOCK_NAME
   [ "$output" = works ]
   owner=$(rlock acquire --replicas 1 --ttl 1m steps)
   run -0 rlock renew --replicas 1 steps --owner "$owner" --ttl 2m
   run -0 rlock release steps --owner "$owner"
   hold first --replicas 1
-  start rlock run --replicas 1 first -- touch served
-  local waiter=$!
-  eventually waiting 1 first
-  let_go first
-  ends_with 0 "$waiter"
+  queue_up first --replicas 1 -- touch served
+  hand_over first
   [ -e served ]
   # One for each claim, entry, renewal and release; none for a place in the queue.
   asked_more_than 8
@@ -65,8 +58,7 @@ asked_more_than() { [ "$(asked)" -gt "$1" ]; }
   start rlock run --replicas 1 unsafe -- touch ran 2>printed
   local waiter=$!
   eventually grep -q 'granted, but' printed
-  kill -TERM "$waiter"
-  ends_with 143 "$waiter"
+  ends_by TERM "$waiter"
   run -1 rlock status -q unsafe
   [ ! -e ran ]
   [ "$(rlock history --json unsafe | jq '[.runs[] | select(.exit_code != null)] | length')" -eq 0 ]
@@ -81,7 +73,6 @@ asked_more_than() { [ "$(asked)" -gt "$1" ]; }
 
 @test "a renewal that no replica confirms has failed" {
   replicated_server 1
-  local owner
   owner=$(rlock acquire --replicas 1 --ttl 1m steps)
   stop r1
   run -69 --separate-stderr rlock renew --connect-timeout 0.2 --replicas 1 steps --owner "$owner"
@@ -108,17 +99,6 @@ asked_more_than() { [ "$(asked)" -gt "$1" ]; }
   run -1 rlock status -q denied
 }
 
-@test "several servers, local: and other formats have no --replicas" {
-  run -64 --separate-stderr rlock run --url redis://a --url redis://b --url redis://c --replicas 1 x -- true
-  [[ $stderr == *--replicas* ]] || fail "$stderr"
-  for url in local: "redis://127.0.0.1:1"; do
-    local more=()
-    [ "$url" = local: ] || more=(--format plain)
-    run -64 --separate-stderr rlock run --url "$url" "${more[@]}" --replicas 1 x -- true
-    [[ $stderr == *--replicas* ]] || fail "$stderr"
-  done
-}
-
 @test "doctor counts the replicas, and one more is needed" {
   replicated_server 2
   run rlock doctor --replicas 1
@@ -132,8 +112,7 @@ asked_more_than() { [ "$(asked)" -gt "$1" ]; }
 @test "Sentinel: a confirmed grant is held at the new master, whichever that is" {
   group
   hold kept --replicas 2
-  crash r0
-  eventually deposed r0
+  fail_over
   run -75 rlock run -n kept -- true
   let_go kept
 }
@@ -141,11 +120,8 @@ asked_more_than() { [ "$(asked)" -gt "$1" ]; }
 @test "Sentinel: with a replica to spare the command goes on after a fail-over" {
   group
   hold kept -t 10 --replicas 1 --event-log log
-  crash r0
-  eventually deposed r0
-  renewals() { jq -r .event log | grep -cx renewed || true; }
-  renewed_since() { [ "$(renewals)" -gt "$1" ]; }
-  eventually renewed_since "$(renewals)"
+  fail_over
+  one_more renewed
   let_go kept
   ends_with 0 "$holder"
   eventually free kept

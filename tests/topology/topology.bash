@@ -26,17 +26,6 @@ teardown() {
   rm -rf "$fleet"
 }
 
-# free_ports N: on one line.
-free_ports() {
-  /usr/bin/python3 - "$1" <<'PYTHON'
-import socket, sys
-probes = [socket.socket() for _ in range(int(sys.argv[1]))]
-for probe in probes:
-    probe.bind(("127.0.0.1", 0))
-print(*(probe.getsockname()[1] for probe in probes))
-PYTHON
-}
-
 # at NODE ARG…: redis-cli at one of the fleet's servers.
 at() {
   local node=$1
@@ -132,6 +121,12 @@ master() {
 deposed() {
   local now
   now=$(master) && [ "$now" != "$1" ] && [ "$(at "$now" role | head -1)" = master ]
+}
+
+# fail_over: r0 is killed, and another one is the master.
+fail_over() {
+  crash r0
+  eventually deposed r0
 }
 
 # replicated NODE: both replicas have all that was written so far.

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "cli/settings/config_file.hpp"
+#include "cli/settings/config.hpp"
 #include "cli_fixture.hpp"
 
 using namespace rlock;

@@ -7,7 +7,7 @@
 #include <array>
 #include <regex>
 
-#include "cli/commands/run_observer.hpp"
+#include "cli/run_observer.hpp"
 #include "util/fd.hpp"
 
 using namespace rlock;

@@ -1,4 +1,4 @@
-#include "cli/commands/held_locks.hpp"
+#include "cli/held_locks.hpp"
 
 #include <doctest/doctest.h>
 

@@ -26,10 +26,10 @@ void check_width(const std::string& text) {
 
 TEST_CASE("help is what was last reviewed, within 80 columns") {
   const std::string general = general_help(HelpLength::full);
-  const std::string run = command_help(CommandId::run, HelpLength::full);
+  const std::string open = command_help(CommandId::open, HelpLength::full);
   const std::string brief = command_help(CommandId::run, HelpLength::brief);
   CHECK(general == rlock::test::golden("help.txt", general));
-  CHECK(run == rlock::test::golden("help-run.txt", run));
+  CHECK(open == rlock::test::golden("help-open.txt", open));
   CHECK(brief == rlock::test::golden("help-run-brief.txt", brief));
   check_width(general);
   for (const CommandRow& row : commands()) {

@@ -80,6 +80,7 @@ TEST_CASE("what runs usually take is the median of the successful ones") {
 
 TEST_CASE("history as JSON is exactly as documented") {
   History history = to_history(
+      "nightly",
       {skips(1, 100'000), run("released", "exit:7"), skips(2), run("expired", "-", -90'000)}, 20);
   std::string text = history_json(name("nightly"), history);
   CHECK(text == test::golden("history.json", text));
@@ -97,9 +98,9 @@ TEST_CASE("acquire as JSON is exactly as documented") {
 }
 
 TEST_CASE("the history is a table of runs with the skipped runs between them") {
-  History history =
-      to_history({skips(1, 100'000), run("released", "exit:7"), skips(2), run("forced", "-")}, 20);
-  CHECK(history_table(lines_of("nightly", history), NameColumn::hidden, 80) ==
+  History history = to_history(
+      "x", {skips(1, 100'000), run("released", "exit:7"), skips(2), run("forced", "-")}, 20);
+  CHECK(history_table(history, NameColumn::hidden, 80) ==
         "START                 FOR   END      WHO         COMMAND\n"
         "2026-11-21T02:54:40Z  -     1 skip   bob@web2    make test\n"
         "2026-11-21T02:53:00Z  1m5s  exit 7   alice@web1  make deploy\n"
@@ -108,11 +109,12 @@ TEST_CASE("the history is a table of runs with the skipped runs between them") {
 }
 
 TEST_CASE("the rows of the table are sorted by START, whichever run ended last") {
-  const History history = to_history({run("released", "exit:1", -20'000), skips(2, 5'000),
+  const History history = to_history("x",
+                                     {run("released", "exit:1", -20'000), skips(2, 5'000),
                                       run("released", "exit:2", -10'000), skips(1, -15'000)},
                                      20);
   std::vector<std::string> ends;
-  for (const HistoryLine& row : by_start(lines_of("x", history))) {
+  for (const HistoryLine& row : by_start(history)) {
     ends.push_back(row.run ? row.run->result : std::to_string(row.skips->count) + " skips");
   }
   CHECK(ends == std::vector<std::string>{"2 skips", "exit:2", "1 skips", "exit:1"});
@@ -124,8 +126,8 @@ TEST_CASE("skips that found their work done, or were superseded, are called that
   lock::Skips some = skips(3);
   some.done = 1;
   some.superseded = 2;
-  History history = to_history({all, run("released", "exit:0"), some}, 20);
-  const std::string table = history_table(lines_of("x", history), NameColumn::hidden, 100);
+  History history = to_history("x", {all, run("released", "exit:0"), some}, 20);
+  const std::string table = history_table(history, NameColumn::hidden, 100);
   CHECK(table.find("3 done  ") != std::string::npos);
   CHECK(table.find("[2 superseded] [1 found it done] make test") != std::string::npos);
 }
@@ -137,14 +139,14 @@ TEST_CASE("the history of a hostile server is printable and within its width") {
   bad.record = test::hostile_holder().record;
   bad.note = "\x1b{\xff";
   const std::string text =
-      history_table(lines_of("x", to_history({skips(UINT64_MAX), bad}, 20)), NameColumn::shown, 80);
+      history_table(to_history("x", {skips(UINT64_MAX), bad}, 20), NameColumn::shown, 80);
   for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
     std::string line = text.substr(at, text.find('\n', at) - at);
     CAPTURE(line);
-    CHECK(util::character_count(line) <= 80);
+    CHECK(util::display_width(line) <= 80);
     CHECK(util::printable(line) == line);
   }
-  std::string document = history_json(name("x"), to_history({bad}, 20));
+  std::string document = history_json(name("x"), to_history("x", {bad}, 20));
   CHECK_FALSE(nlohmann::json::parse(document, nullptr, false).is_discarded());
 }
 
@@ -154,8 +156,8 @@ TEST_CASE("a run's row names who broke its lock, or its cool-down after the run"
   forced.note = note;
   lock::Run cooled = run("released", "exit:0");
   cooled.note = note;
-  const History history = to_history({forced, cooled, run("released", "exit:1")}, 20);
-  const std::string text = history_table(lines_of("x", history), NameColumn::hidden, 200);
+  const History history = to_history("x", {forced, cooled, run("released", "exit:1")}, 20);
+  const std::string text = history_table(history, NameColumn::hidden, 200);
   CHECK(text.find("forced  alice@web1  [forced by bob@ops1: host is gone] make deploy\n") !=
         text.npos);
   CHECK(text.find("exit 0  alice@web1  [cool-down forced by bob@ops1: host is gone] make") !=

@@ -70,9 +70,9 @@ TEST_CASE("queue as JSON is exactly as documented") {
   CHECK(all["waiters"][1]["name"] == "b");
   CHECK(all["waiters"][1]["position"] == 1);
   CHECK(all["waiters"][1].contains("servers"));
-  auto removed = json::parse(queue_json(QueueView{"x", {}}, Removal{test::kOther}));
+  auto removed = json::parse(queue_json(QueueView{"x", {}}, QueueChange{"removed", test::kOther}));
   CHECK(removed["removed"] == test::kOther);
-  auto absent = json::parse(queue_json(QueueView{"x", {}}, Removal{}));
+  auto absent = json::parse(queue_json(QueueView{"x", {}}, QueueChange{"removed", {}}));
   CHECK(absent["removed"].is_null());
 }
 

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/output/timestamp.hpp"
+#include "cli/output/messages.hpp"
 #include "util/text.hpp"
 
 using namespace rlock;

@@ -8,11 +8,11 @@
 #include <sstream>
 #include <tuple>
 
-#include "cli/commands/run_observer.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/table.hpp"
+#include "cli/run_observer.hpp"
 #include "unit/cli_fixture.hpp"
 #include "util/text.hpp"
 
@@ -26,7 +26,7 @@ void check_lines(const std::string& text, size_t width) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     CAPTURE(line);
-    CHECK(util::character_count(line) <= width);
+    CHECK(util::display_width(line) <= width);
     CHECK(util::printable(line) == line);
   }
   CHECK(text.ends_with('\n'));

@@ -1,11 +1,11 @@
-#include "cli/commands/run_exit.hpp"
+#include "cli/run_exit.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cerrno>
 #include <csignal>
 
-#include "cli/output/timestamp.hpp"
+#include "cli/output/messages.hpp"
 #include "unit/cli_fixture.hpp"
 
 using namespace rlock;

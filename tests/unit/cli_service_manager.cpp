@@ -1,4 +1,4 @@
-#include "cli/commands/service_manager.hpp"
+#include "cli/service_manager.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

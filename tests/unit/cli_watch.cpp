@@ -5,7 +5,6 @@
 #include "cli/watch/frame.hpp"
 #include "cli/watch/keys.hpp"
 #include "cli/watch/screen.hpp"
-#include "cli/watch/width.hpp"
 #include "unit/cli_fixture.hpp"
 #include "util/text.hpp"
 
@@ -96,7 +95,7 @@ TEST_CASE("only names that are in use and fit a pattern are taken from the listi
   lock::NamesPage names = page({"team/a", "other"});
   names.names.push_back("team/idle");
   model.add(names);
-  CHECK(model.sights().size() == 1);
+  CHECK(model.locks().size() == 1);
   CHECK(model.find("team/a") != nullptr);
 }
 
@@ -172,7 +171,7 @@ TEST_CASE("every line fits, is printable and has its age, on a screen of any siz
         const auto lines = texts(model, cursor, columns, rows);
         CHECK(lines.size() == rows);
         for (const std::string& line : lines) {
-          CHECK(display_width(line) <= columns);
+          CHECK(util::display_width(line) <= columns);
           CHECK(util::printable(line) == line);
         }
       }
@@ -257,11 +256,4 @@ TEST_CASE("the terminal's abilities come from its environment") {
   CHECK(grey.moves);
   CHECK_FALSE(grey.colours);
   CHECK_FALSE(grey.utf8);
-}
-
-TEST_CASE("wide and combining characters count by their columns") {
-  CHECK(display_width("\u65e5\u672c") == 4);
-  CHECK(display_width("e\u0301") == 1);
-  CHECK(cut_to_width("\u65e5\u672c\u8a9e", 4) == "\u65e5\u2026");
-  CHECK(padded("ab", 4) == "ab  ");
 }

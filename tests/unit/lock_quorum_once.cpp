@@ -30,14 +30,14 @@ AlreadyDone done_by(uint64_t token) {
 }
 
 void grants(ScriptedStore& store, Granted granted = {}) {
-  store.acquires = {{kSoon, Result<AcquireReply>(granted)}};
-  store.renews = {{kLater, Result<RenewReply>(Renewal{})}};
-  store.cancels = {{kSoon, Result<CancelReply>(CancelReply::was_granted)}};
+  store.replies(kSoon, granted);
+  store.replies(kLater, Renewal{});
+  store.replies(kSoon, CancelReply::was_granted);
 }
 
 void says(ScriptedStore& store, Millis when, const AcquireReply& reply) {
-  store.acquires = {{when, Result<AcquireReply>(reply)}};
-  store.cancels = {{kSoon, Result<CancelReply>(CancelReply::not_found)}};
+  store.replies(when, reply);
+  store.replies(kSoon, CancelReply::not_found);
 }
 
 AcquireReply answer(Servers& servers) {
@@ -122,30 +122,22 @@ TEST_CASE("a success is recorded where a majority has marked it") {
     for (size_t i = 0; i < 3; ++i) {
       ReleaseReply reply;
       reply.marked = one.marks[i];
-      trio.stores[i]->releases = {{Millis(1 + i), Result<ReleaseReply>(reply)}};
+      trio.stores[i]->replies(Millis(1 + i), reply);
     }
     QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
-    auto releasing = quorum.release({trio.name, trio.owner});
-    trio.drive(*releasing);
-    CHECK(releasing->take()->marked == one.merged);
+    CHECK(trio.finish(quorum.release({trio.name, trio.owner}))->marked == one.merged);
   }
 }
 
 TEST_CASE("a request that a server gets later says that it was first asked longer ago") {
   Trio trio;
-  for (ScriptedStore* store : trio.stores) {
-    store->renews = {{kSoon, Result<RenewReply>(Renewal{})}};
-    says(*store, kSoon, done_by(1));
-  }
-  trio.stores[2]->renews = {{kSoon + 5ms, Result<RenewReply>(Renewal{})}};
+  trio.all_reply(kSoon, Renewal{}, done_by(1), CancelReply::not_found);
+  trio.stores[2]->replies(kSoon + 5ms, Renewal{});
   QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
-  auto earlier = quorum.renew({trio.name, trio.owner});
-  trio.drive(*earlier);
-  earlier.reset();
+  (void)trio.finish(quorum.renew({trio.name, trio.owner}));
   AcquireCall call = call_of(trio);
   call.asked = 3s;
-  auto asking = quorum.acquire(call);
-  trio.drive(*asking);
+  (void)trio.finish(quorum.acquire(call));
   CHECK(trio.stores[0]->asked.at(0).asked == 3s);
   CHECK(trio.stores[2]->asked.at(0).asked == 3s + 5ms);
 }
@@ -158,13 +150,11 @@ TEST_CASE("the servers agree on what is forgotten: up to the last run that has e
       Snapshot snapshot;
       snapshot.last_grant = {40 + i};
       if (held) snapshot.holders.push_back({.owner = "one", .token = {42}});
-      trio.stores[i]->snapshots = {{kSoon, Result<Snapshot>(snapshot)}};
-      trio.stores[i]->forgets = {{kSoon, Result<Forgotten>(Forgotten{i, 5 - i})}};
+      trio.stores[i]->replies(kSoon, snapshot);
+      trio.stores[i]->replies(kSoon, Forgotten{i, 5 - i});
     }
     QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
-    auto forgetting = quorum.forget({trio.name, {}, {}});
-    trio.drive(*forgetting);
-    const auto forgotten = forgetting->take();
+    const auto forgotten = trio.finish(quorum.forget({trio.name, {}, {}}));
     CHECK((forgotten->marks == 2 && forgotten->failures == 5));
     for (ScriptedStore* store : trio.stores) {
       CHECK(store->forgotten.at(0).through == (held ? Token{41} : Token{42}));
@@ -174,14 +164,10 @@ TEST_CASE("the servers agree on what is forgotten: up to the last run that has e
 
 TEST_CASE("what fewer than a majority forgets is not forgotten") {
   Trio trio;
-  for (ScriptedStore* store : trio.stores) {
-    store->snapshots = {{kSoon, Result<Snapshot>(Snapshot{})}};
-  }
-  trio.stores[1]->forgets = {{kSoon, Result<Forgotten>(Forgotten{})}};
+  trio.all_reply(kSoon, Snapshot{});
+  trio.stores[1]->replies(kSoon, Forgotten{});
   QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
-  auto forgetting = quorum.forget({trio.name, {}, {}});
-  trio.drive(*forgetting);
-  CHECK(!forgetting->take());
+  CHECK(!trio.finish(quorum.forget({trio.name, {}, {}})));
 }
 
 }  // namespace rlock::lock

@@ -62,12 +62,10 @@ TEST_CASE("after a split vote, a contender that does not wait tries again with g
       Holder one_holder, other_holder;
       one_holder.owner = "one";
       other_holder.owner = "other";
-      trio.stores[0]->acquires = {{1ms, Result<AcquireReply>(Busy{one_holder, 0})}};
-      trio.stores[1]->acquires = {{1ms, Result<AcquireReply>(Granted{})}};
-      trio.stores[2]->acquires = {{1ms, Result<AcquireReply>(Busy{other_holder, 0})}};
-      for (ScriptedStore* store : trio.stores) {
-        store->cancels = {{1ms, Result<CancelReply>(CancelReply::was_granted)}};
-      }
+      trio.stores[0]->replies(1ms, Busy{one_holder, 0});
+      trio.stores[1]->replies(1ms, Granted{});
+      trio.stores[2]->replies(1ms, Busy{other_holder, 0});
+      trio.all_reply(1ms, CancelReply::was_granted);
       trio.start = trio.poller.now();
       uint64_t ties = before;
       auto one = trio.asking(native, call, ties);
@@ -89,10 +87,7 @@ TEST_CASE("a refusal by a majority does not wait for a server that hangs") {
   contender.owner = "other";
   for (bool native : {false, true}) {
     CAPTURE(native);
-    for (ScriptedStore* store : trio.stores) {
-      store->acquires = {{1ms, Result<AcquireReply>(Busy{contender, 0})}};
-      store->cancels = {{1ms, Result<CancelReply>(CancelReply::not_found)}};
-    }
+    trio.all_reply(1ms, Busy{contender, 0}, CancelReply::not_found);
     trio.stores[2]->acquires = {{}};
     CHECK(std::holds_alternative<Busy>(trio.answer(native, call)));
     CHECK(trio.took == 2ms);
@@ -111,11 +106,9 @@ TEST_CASE("a majority that is reached after the lease's end is not a grant") {
     // What a native grant needs last is the confirmation of its token.
     for (bool native : {false, true}) {
       CAPTURE(native);
-      for (ScriptedStore* store : trio.stores) {
-        store->acquires = {{native ? soon : last, Result<AcquireReply>(Granted{})}};
-        store->renews = {{last, Result<RenewReply>(Renewal{})}};
-        store->cancels = {{soon, Result<CancelReply>(CancelReply::was_granted)}};
-      }
+      trio.all_reply(native ? soon : last, Granted{});
+      trio.all_reply(last, Renewal{});
+      trio.all_reply(soon, CancelReply::was_granted);
       CHECK(std::holds_alternative<Granted>(trio.answer(native, call)) == (last < late));
     }
   }
@@ -128,9 +121,9 @@ TEST_CASE("a grant and a release of five cost 13 requests, and two that hang cos
     const Millis soon{1};
     for (size_t i = 0; i < five.stores.size(); ++i) {
       if (i < hung) continue;
-      five.stores[i]->acquires = {{soon, Result<AcquireReply>(Granted{{i}})}};
-      five.stores[i]->renews = {{soon, Result<RenewReply>(Renewal{})}};
-      five.stores[i]->releases = {{soon, Result<ReleaseReply>(ReleaseReply{})}};
+      five.stores[i]->replies(soon, Granted{{i}});
+      five.stores[i]->replies(soon, Renewal{});
+      five.stores[i]->replies(soon, ReleaseReply{});
     }
     for (size_t i = 0; i < hung; ++i) five.stores[i]->reached = false;
     const auto stores = five.stores;
@@ -155,32 +148,23 @@ TEST_CASE("a grant and a release of five cost 13 requests, and two that hang cos
 
 TEST_CASE("each try of an acquisition over a quorum has a greater number") {
   Trio trio;
-  const auto stores = trio.stores;
   QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
   for (uint64_t number : {1, 2, 3}) {
-    for (ScriptedStore* store : stores) {
-      store->acquires = {{1ms, Result<AcquireReply>(Queued{})}};
-    }
-    auto acquiring = quorum.acquire({trio.name, trio.owner});
-    trio.start = trio.poller.now();
-    trio.drive(*acquiring);
-    for (const ScriptedStore* store : stores) CHECK(store->asked.back().attempt == number);
+    trio.all_reply(1ms, Queued{});
+    (void)trio.finish(quorum.acquire({trio.name, trio.owner}));
+    for (const ScriptedStore* store : trio.stores) CHECK(store->asked.back().attempt == number);
   }
 }
 
 TEST_CASE("after the end of its lease a renewal over a quorum brings no token to restore it with") {
   Trio trio;
-  const auto stores = trio.stores;
   QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
   RenewCall call{trio.name, trio.owner, Entry::outer(), Token{7}};
   for (Millis left : {Millis(1), Millis(0)}) {
     call.valid_until = trio.poller.now() + left;
-    for (ScriptedStore* store : stores) {
-      store->renews = {{0ms, Result<RenewReply>(Renewal::extended)}};
-    }
-    auto renewing = quorum.renew(call);
-    trio.drive(*renewing);
-    for (const ScriptedStore* store : stores) {
+    trio.all_reply(0ms, Renewal::extended);
+    (void)trio.finish(quorum.renew(call));
+    for (const ScriptedStore* store : trio.stores) {
       CHECK(store->renewed.back().token == (left > 0ms ? Token{7} : Token{}));
     }
   }
@@ -188,16 +172,13 @@ TEST_CASE("after the end of its lease a renewal over a quorum brings no token to
 
 TEST_CASE("a release over a quorum does not wait for a renewal that is not answered") {
   Trio trio;
-  const auto stores = trio.stores;
   QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
   RenewCall call{trio.name, trio.owner, Entry::outer(), Token{7}};
   call.valid_until = trio.poller.now() + 10s;
   auto renewing = quorum.renew(call);
   renewing->advance(trio.poller.now());
   renewing.reset();
-  for (ScriptedStore* store : stores) {
-    store->releases = {{1ms, Result<ReleaseReply>(ReleaseReply{})}};
-  }
+  trio.all_reply(1ms, ReleaseReply{});
   auto releasing = quorum.release({trio.name, trio.owner});
   CHECK(trio.drive(*releasing) == 1ms);
   CHECK(releasing->take());
@@ -205,28 +186,21 @@ TEST_CASE("a release over a quorum does not wait for a renewal that is not answe
 
 TEST_CASE("who did not acquire the lock here releases it also where no server was reached") {
   Trio trio;
-  const auto stores = trio.stores;
-  for (ScriptedStore* store : stores) {
+  for (ScriptedStore* store : trio.stores) {
     store->reached = false;
-    store->releases = {{1ms, Result<ReleaseReply>(ReleaseReply{})}};
+    store->replies(1ms, ReleaseReply{});
   }
   QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
-  auto releasing = quorum.release({trio.name, trio.owner});
-  trio.drive(*releasing);
-  CHECK(releasing->take());
-  for (const ScriptedStore* store : stores) CHECK(store->released == 1);
+  CHECK(trio.finish(quorum.release({trio.name, trio.owner})));
+  for (const ScriptedStore* store : trio.stores) CHECK(store->released == 1);
 }
 
 TEST_CASE("the others confirm a grant in the place of one that refuses or is slow to do so") {
   const Millis soon{1};
-  const Step<RenewReply> confirms{soon, Result<RenewReply>(Renewal{})};
   const Step<RenewReply> refuses{soon, Result<RenewReply>(Lost{LostHow::full, {}, {}})};
   for (const Step<RenewReply>& second : {refuses, Step<RenewReply>{}}) {
     Servers five(5);
-    for (ScriptedStore* store : five.stores) {
-      store->acquires = {{soon, Result<AcquireReply>(Granted{})}};
-      store->renews = {confirms};
-    }
+    five.all_reply(soon, Granted{}, Renewal{});
     five.stores[1]->renews = {second};
     CHECK(std::holds_alternative<Granted>(five.answer(true, {five.name, five.owner})));
     CHECK(five.took == 3 * soon);
@@ -237,24 +211,20 @@ TEST_CASE("the others confirm a grant in the place of one that refuses or is slo
 TEST_CASE("a grant is complete once the servers that were left out have confirmed it") {
   Trio trio;
   const Millis soon{1}, later{20};
-  for (ScriptedStore* store : trio.stores) {
-    store->acquires = {{soon, Result<AcquireReply>(Granted{})}};
-    store->renews = {{soon, Result<RenewReply>(Renewal{})}};
-  }
-  const auto stores = trio.stores;
-  stores.back()->renews = {{later, Result<RenewReply>(Renewal{})}};
+  trio.all_reply(soon, Granted{}, Renewal{});
+  trio.stores.back()->replies(later, Renewal{});
   QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
   CHECK(quorum.complete_grant() == nullptr);
   auto acquiring = quorum.acquire({trio.name, trio.owner});
   CHECK(trio.drive(*acquiring) == 2 * soon);
   const Granted granted = std::get<Granted>(*acquiring->take());
   acquiring.reset();
-  CHECK(stores.back()->renewed.empty());
+  CHECK(trio.stores.back()->renewed.empty());
   auto completion = quorum.complete_grant();
   REQUIRE(completion != nullptr);
   CHECK(trio.drive(*completion) == 2 * soon + later);
   CHECK(*completion->take() == GrantReach::everywhere);
-  CHECK(stores.back()->renewed.at(0).token == granted.token);
+  CHECK(trio.stores.back()->renewed.at(0).token == granted.token);
   completion.reset();
   CHECK(quorum.complete_grant() == nullptr);
 }
@@ -263,10 +233,8 @@ TEST_CASE(
     "over Redlock a grant is complete once the servers that it did not wait for have answered") {
   Trio trio;
   const Millis soon{1}, later{20};
-  for (ScriptedStore* store : trio.stores) {
-    store->acquires = {{soon, Result<AcquireReply>(Granted{})}};
-  }
-  trio.stores.back()->acquires = {{later, Result<AcquireReply>(Granted{})}};
+  trio.all_reply(soon, Granted{});
+  trio.stores.back()->replies(later, Granted{});
   RedlockStore servers(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
   auto acquiring = servers.acquire({trio.name, trio.owner});
   CHECK(trio.drive(*acquiring) == soon);
@@ -281,15 +249,10 @@ TEST_CASE("a grant that a server refuses to confirm, or is silent about, is not 
   const Step<RenewReply> refuses{1ms, Result<RenewReply>(Lost{LostHow::full, {}, {}})};
   for (const Step<RenewReply>& last : {refuses, Step<RenewReply>{}}) {
     Trio trio;
-    for (ScriptedStore* store : trio.stores) {
-      store->acquires = {{1ms, Result<AcquireReply>(Granted{})}};
-      store->renews = {{1ms, Result<RenewReply>(Renewal{})}};
-    }
+    trio.all_reply(1ms, Granted{}, Renewal{});
     trio.stores.back()->renews = {last};
     QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
-    auto acquiring = quorum.acquire({trio.name, trio.owner});
-    trio.drive(*acquiring);
-    REQUIRE(std::holds_alternative<Granted>(*acquiring->take()));
+    REQUIRE(std::holds_alternative<Granted>(*trio.finish(quorum.acquire({trio.name, trio.owner}))));
     auto completion = quorum.complete_grant();
     REQUIRE(completion != nullptr);
     CHECK(trio.drive(*completion) == 2ms + (last.answer ? 1ms : timing::kStragglerTime));
@@ -305,7 +268,7 @@ TEST_CASE("a client whose clock is ahead keeps the position that the servers gav
     Queued place;
     place.ticket = {store == trio.stores.front() ? 40U : 50U};
     place.holder = contender;
-    store->acquires = {{1ms, Result<AcquireReply>(place)}};
+    store->replies(1ms, place);
   }
   AcquireCall call{trio.name, trio.owner};
   call.ticket = {900};
@@ -330,7 +293,7 @@ TEST_CASE("over a quorum a waiter blocks for the shortest slice that a server gi
     place.ticket = {50};
     place.holder = contender;
     place.slice = given.at(i);
-    trio.stores.at(i)->acquires = {{1ms, Result<AcquireReply>(place)}};
+    trio.stores.at(i)->replies(1ms, place);
   }
   AcquireCall call{trio.name, trio.owner};
   call.attempt = 1;

@@ -43,6 +43,12 @@ struct Servers {
     return makers;
   }
 
+  // What all of them reply to the next request of each kind.
+  template <class... Reply>
+  void all_reply(Millis delay, const Reply&... replies) {
+    for (ScriptedStore* store : stores) (store->replies(delay, replies), ...);
+  }
+
   std::unique_ptr<lock::QuorumTry> asking(bool native, const lock::AcquireCall& call,
                                           uint64_t& ties) {
     const lock::QuorumTry::Params one{call, ties};
@@ -59,6 +65,13 @@ struct Servers {
     auto reply = one->take();
     REQUIRE(reply);
     return *reply;
+  }
+
+  template <class T>
+  Result<T> finish(lock::InFlight<T> request) {
+    start = poller.now();
+    took = drive(*request);
+    return request->take();
   }
 
   // Drives a request to its end. A request that is due in the past makes the loop that drives it

@@ -18,20 +18,26 @@ struct Watcher final : WaitObserver {
   int transient_errors = 0;
   int ticks = 0;
   int polls = 0;
+  int awaited = 0;
+  int refused = 0;
   Millis every{0};
   void queued(const Queued&) override { ++queued_seen; }
   void transient_error(const Error&) override { ++transient_errors; }
   Millis tick_every() const override { return every; }
   void must_poll(const Error&) override { ++polls; }
   void tick() override { ++ticks; }
+  void awaiting_reply() override { ++awaited; }
+  void not_granted() override { ++refused; }
 };
 
 struct Bench {
   test::FakePoller poller;
   test::ScriptedStore store{poller};
   test::FixedRandom random;
+  util::SystemRandom system_random;
   Watcher watcher;
   WaitLoop loop{store, poller, random, watcher};
+  WaitLoop random_loop{store, poller, system_random, watcher};
   TimePoint start = poller.now();
 
   void answers(AcquireReply reply, Millis delay = 1ms) {
@@ -48,6 +54,9 @@ struct Bench {
   }
   Result<WaitResult> run(WaitLimits limits = {}) {
     return loop.acquire({*LockName::parse("job"), Owner::fresh(random)}, limits);
+  }
+  Result<WaitResult> run_at_random_times(WaitLimits limits = {}) {
+    return random_loop.acquire({*LockName::parse("job"), Owner::fresh(random)}, limits);
   }
   WaitLimits within(Millis wait) const {
     WaitLimits limits;
@@ -225,8 +234,6 @@ TEST_CASE(
 
 TEST_CASE("a waiter that may not block polls rarely, but in time for a grant") {
   Bench bench;
-  util::SystemRandom random;
-  WaitLoop loop(bench.store, bench.poller, random, bench.watcher);
   Result<Wake> wake = Wake::woken;
   SUBCASE("refused") {
     wake = Error{ErrorKind::unavailable, "unknown command", Retry::never};
@@ -241,8 +248,7 @@ TEST_CASE("a waiter that may not block polls rarely, but in time for a grant") {
   }
   bench.replies_to_cancel(CancelReply::was_queued);
   constexpr int kSeconds = 300;
-  auto result = loop.acquire({*LockName::parse("job"), Owner::fresh(random)},
-                             bench.within(std::chrono::seconds(kSeconds)));
+  auto result = bench.run_at_random_times(bench.within(std::chrono::seconds(kSeconds)));
   REQUIRE(result);
   CHECK(std::holds_alternative<TimedOut>(*result));
   CHECK(bench.poller.now() - bench.start < std::chrono::seconds(kSeconds + 1));
@@ -307,16 +313,114 @@ TEST_CASE("the waiting line is updated while the waiter blocks") {
 
 TEST_CASE("waiters ask again at random times, not all at once") {
   Bench bench;
-  util::SystemRandom random;
-  WaitLoop loop(bench.store, bench.poller, random, bench.watcher);
   for (int i = 0; i < 50; ++i) {
     bench.answers(place(9));
     bench.wakes_after(1ms);
   }
   bench.answers(Granted{{1}});
-  REQUIRE(loop.acquire({*LockName::parse("job"), Owner::fresh(random)}, {}));
+  REQUIRE(bench.run_at_random_times());
   auto [least, most] = std::minmax_element(bench.store.slices.begin(), bench.store.slices.end());
   CHECK(*least >= 4500ms);
   CHECK(*most <= 5500ms);
   CHECK(*least != *most);
+}
+
+TEST_CASE("the first request alone is announced while it is on its way") {
+  struct {
+    std::vector<AcquireReply> replies;
+    int refused;
+  } const rows[] = {{{Granted{{42}}}, 0},
+                    {{RetryNow{}, Granted{{42}}}, 0},
+                    {{place(1), Granted{{42}}}, 1},
+                    {{Busy{}}, 1}};
+  for (const auto& row : rows) {
+    Bench bench;
+    for (const AcquireReply& reply : row.replies) bench.answers(reply);
+    bench.wakes_after(2s);
+    REQUIRE(bench.run());
+    CHECK(bench.watcher.refused == row.refused);
+    CHECK(bench.watcher.awaited == 1);
+  }
+  Bench failing;
+  failing.fails(ErrorKind::unavailable, Retry::later);
+  failing.answers(Granted{{42}});
+  REQUIRE(failing.run());
+  CHECK(failing.watcher.refused == 1);
+  CHECK(failing.watcher.awaited == 1);
+  Bench silent;
+  REQUIRE(!silent.run());
+  CHECK(silent.watcher.refused >= 1);
+  CHECK(silent.watcher.awaited == 1);
+}
+
+TEST_CASE("a refusal is cancelled if the first request may still arrive") {
+  Bench bench;
+  bench.fails(ErrorKind::unavailable, Retry::later);
+  bench.answers(Busy{std::nullopt, 4});
+  bench.replies_to_cancel(CancelReply::not_found);
+  auto result = bench.run();
+  REQUIRE(result);
+  CHECK(std::get<Busy>(*result).waiters == 4);
+  CHECK(bench.store.cancelled == 1);
+}
+
+// ---- waiters far from the head, as the server's slice makes them ----
+
+Queued at_rest(std::optional<Millis> slice) {
+  Queued queued = place(9);
+  queued.slice = slice;
+  return queued;
+}
+
+// How long after the connection was cut, and after each of two further failures, it asks again.
+std::vector<Millis> returns_after_a_cut(std::optional<Millis> slice) {
+  Bench bench;
+  const Error cut{ErrorKind::unavailable, "reset", Retry::later};
+  bench.answers(at_rest(slice), 0ms);
+  bench.store.wakes.push_back({0ms, cut});
+  bench.store.acquires.push_back({0ms, cut});
+  bench.store.acquires.push_back({0ms, cut});
+  bench.answers(Granted{{1}}, 0ms);
+  REQUIRE(bench.run_at_random_times());
+  std::vector<Millis> gaps;
+  for (size_t i = 1; i < bench.store.asked_at.size(); ++i) {
+    const auto gap = bench.store.asked_at[i] - bench.store.asked_at[i - 1];
+    gaps.push_back(std::chrono::duration_cast<Millis>(gap));
+  }
+  return gaps;
+}
+
+TEST_CASE("a waiter far from the head blocks for the slice that the server gives, within bounds") {
+  Bench bench;
+  for (Millis slice : {20'000ms, 20'000ms, 20'000ms, 3'600'000ms, 1ms}) {
+    bench.answers(at_rest(slice), 0ms);
+    bench.store.wakes.push_back({1ms, Wake::woken});
+  }
+  bench.answers(Granted{{1}}, 0ms);
+  REQUIRE(bench.run_at_random_times());
+  const auto& slices = bench.store.slices;
+  for (size_t i : {0U, 1U, 2U, 3U}) {
+    CHECK(slices.at(i) >= 18s);
+    CHECK(slices.at(i) <= 22s);
+  }
+  CHECK((slices.at(0) != slices.at(1) || slices.at(0) != slices.at(2)));
+  CHECK(slices.at(4) >= 4500ms);
+  CHECK(slices.at(4) <= 5500ms);
+}
+
+TEST_CASE("after a cut connection waiters at rest come back over a slice, the first ones at once") {
+  Millis most{0};
+  for (int i = 0; i < 200; ++i) {
+    const auto near = returns_after_a_cut(std::nullopt);
+    CHECK(near.at(0) <= 300ms);
+    CHECK(near.at(1) + near.at(2) <= 200ms);
+    const auto far = returns_after_a_cut(20s);
+    most = std::max(most, far.at(0));
+    CHECK(far.at(0) <= 20s);
+    CHECK(far.at(1) >= 5s);
+    CHECK(far.at(2) >= 5s);
+    // After a slice of up to 22 s, and after a failure on the way back: within its heartbeat.
+    CHECK(22s + far.at(0) + far.at(1) < 60s);
+  }
+  CHECK(most > 10s);
 }

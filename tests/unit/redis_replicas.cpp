@@ -1,4 +1,4 @@
-// Requests that count only once replicas have confirmed them, at a server without any.
+// Requests that count only once replicas have confirmed them; tests/topology has replicas.
 #include <doctest/doctest.h>
 
 #include "redis/store/redis_store.hpp"
@@ -28,33 +28,6 @@ size_t waits(const RedisServer& server) {
 }
 
 }  // namespace
-
-TEST_CASE("what no replica has confirmed is an unconfirmed grant, or a failure that may pass") {
-  RedisServer real;
-  redis::RedisStore store(at_socket(real), "rlock:");
-  auto acquired = finish(*store.acquire(claim("one")));
-  REQUIRE(acquired);
-  const auto& granted = std::get<lock::Granted>(*acquired);
-  REQUIRE(granted.unconfirmed);
-  CHECK(granted.unconfirmed->text.find("granted, but 0 of 1 replicas confirmed it") !=
-        std::string::npos);
-  CHECK(granted.unconfirmed->answered == Answered::yes);
-
-  lock::RenewCall renewal{claim("one").name, claim("one").owner};
-  renewal.replicas = 1;
-  renewal.ttl = Millis(1'000);
-  auto renewed = finish(*store.renew(renewal));
-  REQUIRE_FALSE(renewed);
-  CHECK(renewed.error().retry == Retry::later);
-  CHECK(renewed.error().kind == ErrorKind::unavailable);
-
-  lock::ReleaseCall release{claim("one").name, claim("one").owner};
-  release.replicas = 1;
-  auto released = finish(*store.release(release));
-  REQUIRE_FALSE(released);
-  CHECK(released.error().retry == Retry::later);
-  CHECK(waits(real) == 3);
-}
 
 TEST_CASE("a request that is not granted waits for no replica") {
   RedisServer real;

@@ -154,24 +154,6 @@ TEST_CASE("hostile answers of a sentinel are no address") {
   }
 }
 
-TEST_CASE("the sentinels are asked before each command, though the old master still answers") {
-  RedisServer first({}, test::Listen::unix_socket_and_tcp);
-  RedisServer second({}, test::Listen::unix_socket_and_tcp);
-  FakeServer sentinel([&](FakeServer::Peer& peer, int) {
-    const std::string question = "*3\r\n$8\r\nSENTINEL\r\n$23\r\n" + kQuestion;
-    peer.await(question);
-    peer.send(kNameSet + address(first.port()));
-    peer.await(question + question);
-    peer.send(address(second.port()));
-    peer.await_hang_up();
-  });
-  SentinelLink link(asked({sentinel.port()}), at_port(0));
-  CHECK(reply_text(call(link, {"SET", "k", "1"})) == "OK");
-  CHECK(reply_text(call(link, {"SET", "k", "2"})) == "OK");
-  CHECK(first.cli({"GET", "k"}) == "1");
-  CHECK(second.cli({"GET", "k"}) == "2");
-}
-
 TEST_CASE("a late reply is believed only if the sentinels still name the server that gave it") {
   FakeServer master([](FakeServer::Peer& peer, int) {
     peer.await("ROLE\r\n");

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "run/process_tree.hpp"
 #include "support/job.hpp"
@@ -43,9 +44,45 @@ struct ReapAll final : run::ProcessTree::Reaper {
   bool reap(pid_t child) noexcept override { return waitpid(child, nullptr, WNOHANG) > 0; }
 };
 
+// What a child of ours says with `child`, which is given the descriptor to write to.
+std::string said_by(const std::function<void(int out)>& child) {
+  int out[2];
+  REQUIRE(pipe(out) == 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    close(out[0]);
+    child(out[1]);
+  }
+  close(out[1]);
+  char text[16] = {};
+  ssize_t got = read(out[0], text, sizeof text - 1);
+  close(out[0]);
+  waitpid(pid, nullptr, 0);
+  return got > 0 ? std::string(text) : "";
+}
+
+// Whether `holds` in a child of ours.
+bool holds_in_a_child(const std::function<bool()>& holds) {
+  const pid_t pid = fork();
+  if (pid == 0) _exit(holds() ? 0 : 1);
+  int status = 0;
+  return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+// Ends the tree again and again until it is gone, or for so long.
+bool ends(run::ProcessTree& tree, run::Survivors& survivors, Millis patience) {
+  ReapAll reaper;
+  const auto until = BootClock::now() + patience;
+  while (BootClock::now() < until) {
+    if (tree.end(reaper, BootClock::now() + 20ms, survivors)) return true;
+    usleep(1000);
+  }
+  return false;
+}
+
 // In a process of its own, which is a subreaper as the guard is: starts `script` below it, waits
 // until it has printed as many words as `words`, ends the tree, and prints `gone` or `left`.
-void end_a_tree(const std::string& script, int words, Listing listing) {
+[[noreturn]] void end_a_tree(const std::string& script, int words, Listing listing, int out) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   int said[2];
   if (pipe(said) != 0) _exit(1);
@@ -62,38 +99,15 @@ void end_a_tree(const std::string& script, int words, Listing listing) {
   static run::Exclusions none;
   static run::ProcessTree tree(run::Grouping::callers, getsid(0), none);
   tree.open(listing);
-  ReapAll reaper;
   run::Survivors survivors;
-  const auto until = BootClock::now() + 20s;
-  bool gone = false;
-  while (!gone && BootClock::now() < until) {
-    gone = tree.end(reaper, BootClock::now() + 20ms, survivors);
-    usleep(1000);
-  }
+  const bool gone = ends(tree, survivors, 20s);
   // The end of the pipe: nobody below has it open any more.
   fcntl(said[0], F_SETFL, O_NONBLOCK);
   ssize_t rest = 0;
   while ((rest = read(said[0], &word, 1)) > 0) continue;
   const char* text = gone && rest == 0 && survivors.size() == 0 ? "gone\n" : "left\n";
-  [[maybe_unused]] ssize_t written = write(STDOUT_FILENO, text, 5);
+  [[maybe_unused]] ssize_t written = write(out, text, 5);
   _exit(0);
-}
-
-std::string ended(const std::string& script, int words, Listing listing = Listing::children) {
-  int out[2];
-  REQUIRE(pipe(out) == 0);
-  pid_t child = fork();
-  if (child == 0) {
-    close(out[0]);
-    dup2(out[1], STDOUT_FILENO);
-    end_a_tree(script, words, listing);
-  }
-  close(out[1]);
-  char text[16] = {};
-  ssize_t got = read(out[0], text, sizeof text - 1);
-  close(out[0]);
-  waitpid(child, nullptr, 0);
-  return got > 0 ? std::string(text) : "";
 }
 
 // Children in groups and sessions of their own, orphans, with and without an environment.
@@ -122,7 +136,7 @@ TEST_CASE("the tree, where the kernel keeps no lists of children" *
           doctest::skip(kUnderThreadSanitizer)) {
   Job stranger(shell("echo on; exec sleep 60"));
   CHECK(stranger.line() == "on");
-  CHECK(ended(kFamily, 6, Listing::scan) == "gone\n");
+  CHECK(said_by([](int out) { end_a_tree(kFamily, 6, Listing::scan, out); }) == "gone\n");
   CHECK(alive(stranger.pid()));
 }
 
@@ -135,8 +149,8 @@ pid_t sleeper() {
   return pid;
 }
 
-// In PID 1 of a namespace: ends the tree of one of two processes, and says what became of the
-// other.
+// As PID 1 without /proc, as in a bare container: ends the tree of one of two processes, and says
+// what became of the other.
 const char* end_one_of_two() {
   const pid_t other = sleeper();
   const pid_t command = sleeper();
@@ -150,6 +164,7 @@ const char* end_one_of_two() {
   return kill(other, 0) == 0 ? "alive" : "ended";
 }
 
+// "refused": this machine allows no new namespaces.
 [[noreturn]] void enter_namespace(int out) {
   auto print = [&](const char* text) {
     [[maybe_unused]] ssize_t written = write(out, text, std::strlen(text));
@@ -164,24 +179,9 @@ const char* end_one_of_two() {
   _exit(0);
 }
 
-// As PID 1 without /proc, as in a bare container: what ending the tree of a command does to another
-// process. "refused": this machine allows no new namespaces.
-std::string end_in_namespace() {
-  int out[2];
-  REQUIRE(pipe(out) == 0);
-  const pid_t outside = fork();
-  if (outside == 0) enter_namespace(out[1]);
-  close(out[1]);
-  char text[16] = {};
-  ssize_t got = read(out[0], text, sizeof text - 1);
-  close(out[0]);
-  waitpid(outside, nullptr, 0);
-  return got > 0 ? std::string(text) : "";
-}
-
 TEST_CASE("as PID 1 without /proc rlock ends the command alone" *
           doctest::skip(kUnderThreadSanitizer)) {
-  const std::string other = end_in_namespace();
+  const std::string other = said_by(enter_namespace);
   if (other == "refused") {
     MESSAGE("skipped: this machine refuses new namespaces");
     return;
@@ -193,47 +193,36 @@ TEST_CASE("as PID 1 without /proc rlock ends the command alone" *
   while (true) pause();
 }
 
-// In a process of its own: whether a tree is gone whose only process is dead, but held by a tracer
-// that does not wait for it.
+// Whether a tree is gone whose only process is dead, but held by a tracer that does not wait for
+// it.
 bool is_gone_in_the_hands_of_a_tracer() {
-  const pid_t guard = fork();
-  if (guard == 0) {
-    int ready[2];
-    if (pipe(ready) != 0) _exit(2);
-    const pid_t traced = fork();
-    if (traced == 0) {
-      prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-      sleep_on();
-    }
-    const pid_t tracer = fork();
-    if (tracer == 0) {
-      while (ptrace(PTRACE_SEIZE, traced, 0, 0) != 0) usleep(1000);
-      [[maybe_unused]] ssize_t written = write(ready[1], "x", 1);
-      sleep_on();
-    }
-    char seized = 0;
-    [[maybe_unused]] ssize_t got = read(ready[0], &seized, 1);
-    static run::Exclusions others;
-    others.add(tracer);
-    static run::ProcessTree tree(run::Grouping::callers, getsid(0), others);
-    tree.open();
-    ReapAll reaper;
-    run::Survivors survivors;
-    const auto until = BootClock::now() + 5s;
-    bool gone = false;
-    while (!gone && BootClock::now() < until) {
-      gone = tree.end(reaper, BootClock::now() + 20ms, survivors);
-      usleep(1000);
-    }
-    kill(tracer, SIGKILL);
-    _exit(gone ? 0 : 1);
+  int ready[2];
+  if (pipe(ready) != 0) return false;
+  const pid_t traced = fork();
+  if (traced == 0) {
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    sleep_on();
   }
-  int status = 0;
-  return waitpid(guard, &status, 0) == guard && status == 0;
+  const pid_t tracer = fork();
+  if (tracer == 0) {
+    while (ptrace(PTRACE_SEIZE, traced, 0, 0) != 0) usleep(1000);
+    [[maybe_unused]] ssize_t written = write(ready[1], "x", 1);
+    sleep_on();
+  }
+  char seized = 0;
+  [[maybe_unused]] ssize_t got = read(ready[0], &seized, 1);
+  static run::Exclusions others;
+  others.add(tracer);
+  static run::ProcessTree tree(run::Grouping::callers, getsid(0), others);
+  tree.open();
+  run::Survivors survivors;
+  const bool gone = ends(tree, survivors, 5s);
+  kill(tracer, SIGKILL);
+  return gone;
 }
 
 TEST_CASE("a dead process that a tracer holds is gone" * doctest::skip(kUnderThreadSanitizer)) {
-  CHECK(is_gone_in_the_hands_of_a_tracer());
+  CHECK(holds_in_a_child(is_gone_in_the_hands_of_a_tracer));
 }
 
 // A command that has one child, in a session of its own: true when a TERM to the tree ends both.
@@ -262,8 +251,7 @@ bool term_ends_both(run::ProcessTree& tree) {
 // The child may become ours while we look for it: hence many times.
 TEST_CASE("a signal reaches also who loses its parent to it" *
           doctest::skip(kUnderThreadSanitizer)) {
-  const pid_t guard = fork();
-  if (guard == 0) {
+  CHECK(holds_in_a_child([] {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     signal(SIGTERM, SIG_DFL);  // doctest's handler would report a crash of each command
     static run::Exclusions none;
@@ -273,11 +261,8 @@ TEST_CASE("a signal reaches also who loses its parent to it" *
     ReapAll reaper;
     run::Survivors survivors;
     tree.end(reaper, BootClock::now() + 1s, survivors);
-    _exit(ended == 300 ? 0 : 1);
-  }
-  int status = 0;
-  REQUIRE(waitpid(guard, &status, 0) == guard);
-  CHECK(status == 0);
+    return ended == 300;
+  }));
 }
 
 // A child that forks twice: the one in between ends while its descent is looked up.
@@ -310,16 +295,12 @@ bool is_descendant_while_its_parent_ends() {
 
 TEST_CASE("descent is known while a process in between ends" *
           doctest::skip(kUnderThreadSanitizer)) {
-  const pid_t reaper = fork();
-  if (reaper == 0) {
+  CHECK(holds_in_a_child([] {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     int known = 0;
     while (known < 1000 && is_descendant_while_its_parent_ends()) ++known;
-    _exit(known == 1000 ? 0 : 1);
-  }
-  int status = 0;
-  REQUIRE(waitpid(reaper, &status, 0) == reaper);
-  CHECK(status == 0);
+    return known == 1000;
+  }));
 }
 
 TEST_CASE("descent is known over generations") {

@@ -27,13 +27,15 @@ TEST_CASE("nothing that a terminal obeys gets through") {
   CHECK(printable("f\xC3\xBC\xE2\x82\xAC") == "f\xC3\xBC\xE2\x82\xAC");
 }
 
-TEST_CASE("text is shortened by characters, never inside one") {
+TEST_CASE("text is cut and filled by the columns that it takes, never inside a character") {
   CHECK(shortened("abc", 3) == "abc");
   CHECK(shortened("abcd", 3) == "ab\xE2\x80\xA6");
   CHECK(shortened("\xC3\xBC\xC3\xBC\xC3\xBC", 2) == "\xC3\xBC\xE2\x80\xA6");
   CHECK(shortened("abc", 0).empty());
-  CHECK(character_count("\xC3\xBC"
-                        "b") == 2);
+  CHECK(display_width("\u65e5\u672c") == 4);
+  CHECK(display_width("e\u0301") == 1);
+  CHECK(shortened("\u65e5\u672c\u8a9e", 4) == "\u65e5\u2026");
+  CHECK(padded("ab", 4) == "ab  ");
 }
 
 TEST_CASE("a pattern: * stands for anything, ? for one character") {

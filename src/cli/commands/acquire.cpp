@@ -7,13 +7,11 @@
 #include <climits>
 
 #include "cli/commands/commands.hpp"
-#include "cli/commands/run_exit.hpp"
-#include "cli/commands/run_observer.hpp"
-#include "cli/commands/session.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
-#include "cli/output/timestamp.hpp"
+#include "cli/run_exit.hpp"
+#include "cli/run_observer.hpp"
 #include "run/background_renewer.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
@@ -24,7 +22,7 @@ namespace {
 Result<std::optional<pid_t>> pid_choice(const Choices& choices) {
   TRY(auto number, number_choice(choices, Opt::renew_while, INT_MAX));
   if (!number) return std::optional<pid_t>();
-  if (*number == 0) return Error{ErrorKind::usage, "--renew-while needs the pid of a process"};
+  if (*number == 0) return usage("--renew-while needs the pid of a process");
   return std::optional(static_cast<pid_t>(*number));
 }
 
@@ -32,8 +30,7 @@ Result<std::optional<pid_t>> pid_choice(const Choices& choices) {
 Result<Millis> lease_length(const Choices& choices, std::optional<pid_t> renew_while) {
   TRY(auto ttl, ttl_choice(choices));
   if (!ttl && !renew_while) {
-    return Error{ErrorKind::usage,
-                 "acquire needs --ttl DUR (longer than the steps take) or --renew-while PID"};
+    return usage("acquire needs --ttl DUR (longer than the steps take) or --renew-while PID");
   }
   return ttl.value_or(kDefaultTtl);
 }
@@ -97,14 +94,6 @@ Result<std::optional<run::BackgroundRenewer>> background_renewer_for(
   return std::optional(std::move(background_renewer));
 }
 
-std::optional<lock::Holder> holder_of(const run::RunOutcome& outcome) {
-  const auto* not_acquired = std::get_if<run::NotAcquired>(&outcome);
-  if (not_acquired == nullptr) return std::nullopt;
-  if (const auto* busy = std::get_if<lock::Busy>(&not_acquired->why)) return busy->holder;
-  const auto* late = std::get_if<lock::TimedOut>(&not_acquired->why);
-  return late == nullptr ? std::nullopt : late->holder;
-}
-
 // Reports why the lock was not acquired, as `run` does for a command that did not start.
 int report_not_acquired(const run::RunOutcome& outcome, const MessageContext& context,
                         const Choices& choices) {
@@ -119,19 +108,18 @@ int report_not_acquired(const run::RunOutcome& outcome, const MessageContext& co
   const int code = report_exit(run_exit, verbosity_of(choices));
   if (!choices.has(Opt::json)) return code;
   const Error busy{ErrorKind::busy, run_exit.message};
-  return print_result(error_json(busy, {context.name}, {code, run_exit.kind, holder_of(outcome)}),
+  return print_result(error_json(busy, {context.name}, {code, run_exit.kind, run_exit.holder}),
                       code);
 }
 
 // Releases the lock: the caller did not learn its owner.
-int release_and_fail(Error error, const AcquireSettings& settings, Session& session,
-                     const Choices& choices) {
+Error released_after(Error error, const AcquireSettings& settings, Session& session) {
   const lock::ReleaseCall call{settings.plan.claim.name, settings.plan.claim.owner};
   auto released = session.ask([&](auto& store) { return store.release(call); });
   error.text += released ? "; the lock was released"
                          : "; the lock will be free when its lease ends (" +
                                std::move(released).error().text + ")";
-  return fail(error, choices, subject_of(settings));
+  return error;
 }
 
 // A quorum grants by majority; the other servers get the time of a round trip to confirm.
@@ -151,42 +139,33 @@ std::string lease_json(const lock::AcquireCall& claim, const run::HeldLock& held
   return acquire_json(claim, held_lock.token, held_lock.slot, left, wall_clock());
 }
 
-int report_acquired(const run::HeldLock& held_lock, const AcquireSettings& settings,
-                    std::optional<run::BackgroundRenewer> background_renewer, Session& session,
-                    const Choices& choices) {
+Result<int> report_acquired(const run::HeldLock& held_lock, const AcquireSettings& settings,
+                            std::optional<run::BackgroundRenewer> background_renewer,
+                            Session& session, const Choices& choices) {
   const lock::AcquireCall& claim = settings.plan.claim;
   const lock::GrantReach reach = complete_grant(session.store());
   if (background_renewer) {
     auto handed_off = background_renewer->hand_off(held_lock, reach);
-    if (!handed_off)
-      return release_and_fail(std::move(handed_off).error(), settings, session, choices);
+    if (!handed_off) return released_after(handed_off.error(), settings, session);
   }
   auto printed =
       print(choices.has(Opt::json) ? lease_json(claim, held_lock) : claim.owner.text() + "\n",
             WithoutReader::error);
-  if (!printed) return release_and_fail(std::move(printed).error(), settings, session, choices);
+  if (!printed) return released_after(printed.error(), settings, session);
   if (background_renewer) background_renewer->keep();
   return 0;
 }
 
-int acquire(AcquireSettings settings, Session& session, run::Signals& signals,
-            const Choices& choices) {
+Result<int> acquire(AcquireSettings settings, Session& session, run::Signals& signals,
+                    const Choices& choices) {
   run::Plan& plan = settings.plan;
-  auto background_renewer = background_renewer_for(settings, session, signals, choices);
-  if (!background_renewer) return fail(background_renewer.error(), choices, subject_of(settings));
-
-  const TimePoint start = BootClock::now();
-  plan.limits.first_contact = session.connect_timeout();
-  if (settings.waiting.wait) plan.limits.deadline = start + *settings.waiting.wait;
+  TRY(auto background_renewer, background_renewer_for(settings, session, signals, choices));
   RunObserver observer(plan.claim.name, verbosity_of(choices), std::nullopt);
-  observer.show_usual_time(usual_time(plan, session, signals), settings.waiting.wait);
-  observer.watch_for_deadlock(deadlock_watch(plan, session, signals));
-  const int call_off = *background_renewer ? (*background_renewer)->fd() : -1;
+  const TimePoint start = observer.begin_wait(plan, session, signals, settings.waiting.wait);
+  const int call_off = background_renewer ? background_renewer->fd() : -1;
   auto acquired = run::acquire_lock(plan, session.store(), observer, signals, call_off);
   observer.finish_output();
-  if (std::holds_alternative<run::CalledOff>(acquired)) {
-    return fail((*background_renewer)->gone(), choices, subject_of(settings));
-  }
+  if (std::holds_alternative<run::CalledOff>(acquired)) return background_renewer->gone();
   if (const auto* not_acquired = std::get_if<run::RunOutcome>(&acquired)) {
     const MessageContext context{
         .name = plan.claim.name.text(),
@@ -197,8 +176,8 @@ int acquire(AcquireSettings settings, Session& session, run::Signals& signals,
         .format = session.format()};
     return report_not_acquired(*not_acquired, context, choices);
   }
-  return report_acquired(std::get<run::HeldLock>(acquired), settings,
-                         *std::move(background_renewer), session, choices);
+  return report_acquired(std::get<run::HeldLock>(acquired), settings, std::move(background_renewer),
+                         session, choices);
 }
 
 }  // namespace
@@ -219,18 +198,15 @@ Result<AcquireSettings> acquire_settings(const Invocation& invocation) {
       renew_while};
 }
 
-int acquire_command(const Invocation& invocation) {
+Result<int> acquire_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
-  auto settings = acquire_settings(invocation);
-  if (!settings) return fail(settings.error(), choices);
-  auto session = Session::open(choices);
-  if (!session) return fail(session.error(), choices);
-  if (auto supported = session->check_supported(settings->plan.claim); !supported)
-    return fail(supported.error(), choices);
-  settings->plan.claim.replicas = session->replicas();
-  auto signals = run::Signals::take();
-  if (!signals) return fail(signals.error(), choices);
-  return acquire(*std::move(settings), *session, *signals, choices);
+  TRY(auto settings, acquire_settings(invocation));
+  TRY(auto session, Session::open(choices));
+  TRY_STATUS(session.check_supported(settings.plan.claim));
+  settings.plan.claim.replicas = session.replicas();
+  TRY(auto signals, run::Signals::take());
+  const Subject subject = subject_of(settings);
+  return code_of(acquire(std::move(settings), session, signals, choices), choices, subject);
 }
 
 }  // namespace rlock::cli

@@ -2,14 +2,11 @@
 #include <limits>
 
 #include "cli/commands/commands.hpp"
-#include "cli/commands/session.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/history_rows.hpp"
 #include "cli/output/messages.hpp"
-#include "cli/output/metrics_text.hpp"
 #include "cli/output/record.hpp"
-#include "cli/output/timestamp.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
@@ -30,38 +27,22 @@ Result<CheckSettings> check_settings(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto name, only_name(invocation));
   CheckSettings settings{std::move(name)};
-  TRY(auto within, duration_choice(choices, Opt::within));
-  TRY(auto max_held, duration_choice(choices, Opt::max_held));
-  TRY(auto max_wait, duration_choice(choices, Opt::max_wait));
+  TRY(settings.within, duration_choice(choices, Opt::within));
+  TRY(settings.max_held, duration_choice(choices, Opt::max_held));
+  TRY(settings.max_wait, duration_choice(choices, Opt::max_wait));
   TRY(settings.max_waiters,
       number_choice(choices, Opt::max_waiters, std::numeric_limits<uint32_t>::max()));
-  settings.within = within;
-  settings.max_held = max_held;
-  settings.max_wait = max_wait;
   settings.critical = choices.has(Opt::critical);
   return settings;
-}
-
-const char* verdict_text(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::ok:
-      return "OK";
-    case Verdict::warning:
-      return "WARNING";
-    case Verdict::critical:
-      return "CRITICAL";
-    case Verdict::unknown:
-      break;
-  }
-  return "UNKNOWN";
 }
 
 // `|` ends the text of a plugin.
 int print_verdict(Verdict verdict, std::string text, const std::string& performance = {}) {
   std::replace(text.begin(), text.end(), '|', '/');
-  const std::string line = std::string("RLOCK ") + verdict_text(verdict) + " - " +
-                           util::printable(text) + performance + "\n";
+  constexpr const char* kWords[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
   const int code = static_cast<int>(verdict);
+  const std::string line =
+      std::string("RLOCK ") + kWords[code] + " - " + util::printable(text) + performance + "\n";
   return print_result(line, code) == code ? code : static_cast<int>(Verdict::unknown);
 }
 
@@ -183,24 +164,22 @@ int unknown_check(const Error& error) {
   return print_verdict(Verdict::unknown, error.text);
 }
 
-int check_command(const Invocation& invocation) {
-  auto settings = check_settings(invocation);
-  if (!settings) return unknown_check(settings.error());
-  auto session = Session::open(invocation.choices);
-  if (!session) return unknown_check(session.error());
-  auto seen = inspect_first_waiter(*session, {&settings->name, 1});
-  LockView lock{settings->name.text(), std::move(seen.front())};
-  if (!lock.snapshot) return unknown_check(lock.snapshot.error());
+Result<int> check_command(const Invocation& invocation) {
+  TRY(auto settings, check_settings(invocation));
+  TRY(auto session, Session::open(invocation.choices));
+  auto seen = inspect_first_waiter(session, {&settings.name, 1});
+  TRY(auto snapshot, std::move(seen.front()));
+  const LockView lock{settings.name.text(), std::move(snapshot)};
   const std::string name = in_quotes(lock.name) + ": ";
   if (!is_known(lock)) {
     // A job that is to succeed in time, and whose timer never started it, is an outage.
-    return print_verdict(settings->within ? Verdict::critical : Verdict::unknown,
+    return print_verdict(settings.within ? Verdict::critical : Verdict::unknown,
                          name + "never held, or not within 30 days");
   }
-  const Findings findings = findings_of(*settings, *lock.snapshot);
+  const Findings findings = findings_of(settings, *lock.snapshot);
   const bool well = findings.verdict() == Verdict::ok;
   return print_verdict(findings.verdict(), name + (well ? summary(lock) : findings.text()),
-                       performance(*settings, *lock.snapshot));
+                       performance(settings, *lock.snapshot));
 }
 
 }  // namespace rlock::cli

@@ -1,18 +1,56 @@
+// `rlock close` and `rlock open`.
 #include <algorithm>
 
-#include "cli/commands/closures.hpp"
+#include "cli/commands/commands.hpp"
 #include "cli/options/values.hpp"
-#include "cli/output/console.hpp"
 #include "cli/output/exit_code.hpp"
 #include "cli/output/messages.hpp"
-#include "cli/output/timestamp.hpp"
+#include "cli/output/record.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
 
-Result<Millis> length_of(const Choices& choices) {
+// Which locks, and what is done with each.
+struct ClosureSettings {
+  Selection locks{};
+  std::optional<Millis> length{};  // none: opens
+  std::string note{};
+};
+
+// What has become of one lock.
+struct ClosureResult {
+  lock::LockName name;
+  std::optional<Error> error{};
+  std::optional<std::string> before{};  // the id of the closure that it had
+  lock::Snapshot after{};
+};
+
+// It is shown in one line, and stored at the server.
+Result<std::string> note_of(const Choices& choices) {
+  constexpr size_t kMost = 200;
+  const auto reason = choices.last(Opt::reason);
+  auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  if (reason && reason->size() > kMost) return usage("--reason: at most 200 bytes");
+  if (reason && std::any_of(reason->begin(), reason->end(), is_control)) {
+    return usage("--reason: no control characters");
+  }
+  return operator_note(reason);
+}
+
+Result<ClosureSettings> closure_settings(const Invocation& invocation) {
+  ClosureSettings settings;
+  TRY(settings.locks, selection_of(invocation));
+  if (settings.locks.empty()) {
+    return usage("no lock name given: rlock " + std::string(row_of(invocation.command).name) +
+                 " NAME...");
+  }
+  TRY(settings.note, note_of(invocation.choices));
+  return settings;
+}
+
+Result<Millis> closure_length(const Choices& choices) {
   constexpr Millis kMost = std::chrono::hours(30 * 24);
   const auto until = choices.last(Opt::until);
   TRY(auto length, duration_choice(choices, Opt::closed_for));
@@ -26,6 +64,62 @@ Result<Millis> length_of(const Choices& choices) {
   return *length;
 }
 
+// The names, and of the patterns the locks that exist now.
+Result<std::vector<lock::LockName>> locks_to_change(Session& session, const Selection& locks) {
+  std::vector<lock::LockName> names = locks.names;
+  if (locks.patterns.empty()) return names;
+  TRY(auto all, all_names(session));
+  if (!all.missing.empty()) return all.missing.front();
+  auto more = selected(std::move(all.names), locks);
+  std::move(more.begin(), more.end(), std::back_inserter(names));
+  return names;
+}
+
+Error unanswered(Error error, const lock::LockName& name) {
+  if (error.kind == ErrorKind::unavailable) {
+    error.text += "; " + in_quotes(name.text()) + " may be closed: look with rlock status " +
+                  shell_quoted(name.text());
+  }
+  return error;
+}
+
+Status set_closure(ClosureResult& result, Session& session, const ClosureSettings& settings) {
+  TRY(result.after, inspect_holders(session, result.name));
+  const lock::Snapshot& seen = result.after;
+  if (seen.closure) result.before = seen.closure->owner;
+  if (!settings.length && !result.before) return Done{};
+  lock::ClosureCall call{result.name};
+  util::SystemRandom random;
+  if (settings.length) call.id = util::random_hex(random);
+  call.seen = result.before;
+  call.looked = seen.now;
+  call.length = settings.length.value_or(Millis(0));
+  call.record = settings.note;
+  auto reply = session.ask([&](auto& store) { return store.set_closure(call); });
+  if (!reply) {
+    const bool unsure = settings.length && session.servers() == 1;
+    return unsure ? unanswered(reply.error(), result.name) : reply.error();
+  }
+  if (*reply == lock::ClosureReply::changed) {
+    return Error{ErrorKind::busy, in_quotes(result.name.text()) +
+                                      " was closed or opened by somebody else at the same moment: "
+                                      "nothing was changed"};
+  }
+  auto after = inspect_holders(session, result.name);
+  result.after = after ? *std::move(after) : lock::Snapshot{};
+  return Done{};
+}
+
+Result<std::vector<ClosureResult>> set_closures(Session& session, const ClosureSettings& settings) {
+  TRY(auto names, locks_to_change(session, settings.locks));
+  std::vector<ClosureResult> results;
+  for (lock::LockName& name : names) {
+    ClosureResult& result = results.emplace_back(ClosureResult{std::move(name)});
+    if (auto set = set_closure(result, session, settings); !set) result.error = set.error();
+  }
+  return results;
+}
+
 // Not what is only in its cool-down.
 std::vector<lock::Holder> runs_of(const lock::Snapshot& lock) {
   std::vector<lock::Holder> runs = lock.holders;
@@ -34,7 +128,7 @@ std::vector<lock::Holder> runs_of(const lock::Snapshot& lock) {
   return runs;
 }
 
-std::string text_of(const ClosureResult& result) {
+std::string closed_text(const ClosureResult& result) {
   std::string text = (result.before ? "closed again: " : "closed ") + in_quotes(result.name.text());
   if (const auto& closure = result.after.closure) {
     text += " until " + utc_time(end_of_closure(*closure));
@@ -53,17 +147,50 @@ std::string text_of(const ClosureResult& result) {
   return text;
 }
 
-std::string text_of(const std::vector<ClosureResult>& results, const Selection& locks) {
+std::string closed_text(const std::vector<ClosureResult>& results, const Selection& locks) {
   std::string text;
   size_t closed = 0;
   for (const ClosureResult& result : results) {
     if (result.error) continue;
     ++closed;
-    text += text_of(result);
+    text += closed_text(result);
   }
   if (locks.patterns.empty()) return text;
   return text + std::to_string(closed) + (closed == 1 ? " lock was" : " locks were") +
          " closed; locks that are made later are open\n";
+}
+
+std::string opened_text(const std::vector<ClosureResult>& results) {
+  std::string text;
+  for (const ClosureResult& result : results) {
+    if (result.error) continue;
+    const std::string name = in_quotes(result.name.text());
+    text += result.before ? "opened " + name + "\n" : name + " is open already\n";
+  }
+  return text.empty() ? "no lock was opened\n" : text;
+}
+
+// The locks as they are now, as `status --json` has them.
+std::string closures_json(const std::vector<ClosureResult>& results) {
+  std::vector<LockView> locks;
+  for (const ClosureResult& result : results) {
+    auto after = result.error ? Result<lock::Snapshot>(*result.error) : Result(result.after);
+    locks.push_back({result.name.text(), std::move(after)});
+  }
+  return status_json(locks);
+}
+
+// The exit code: that of the last failure.
+int report(const std::vector<ClosureResult>& results, const std::string& text,
+           const Choices& choices) {
+  int code = kSuccess;
+  for (const ClosureResult& result : results) {
+    if (!result.error) continue;
+    print_error(*result.error, {result.name.text()});
+    code = exit_code(result.error->kind);
+  }
+  if (choices.has(Opt::json)) return print_result(closures_json(results), code);
+  return choices.has(Opt::quiet) ? code : print_result(text, code);
 }
 
 // Until nobody runs under any of them; ErrorKind::busy if somebody does then.
@@ -90,37 +217,26 @@ Status wait_for_runs(Session& session, const std::vector<ClosureResult>& results
 
 }  // namespace
 
-int close_command(const Invocation& invocation) {
+Result<int> close_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
-  auto settings = closure_settings(invocation);
-  if (!settings) return fail(settings.error(), choices);
-  auto length = length_of(choices);
-  if (!length) return fail(length.error(), choices);
-  settings->length = *length;
-  auto wait = duration_choice(choices, Opt::wait);
-  if (!wait) return fail(wait.error(), choices);
-  auto session = Session::open(choices);
-  if (!session) return fail(session.error(), choices);
-  auto names = locks_to_change(*session, settings->locks);
-  if (!names) return fail(names.error(), choices);
-
-  std::vector<ClosureResult> results;
-  for (const lock::LockName& name : *names) {
-    results.push_back(change_closure(*session, name, *settings));
-  }
-  int code = report_failures(results);
-  std::string output;
-  if (choices.has(Opt::json)) {
-    output = closures_json(results);
-  } else if (!choices.has(Opt::quiet)) {
-    output = text_of(results, settings->locks);
-  }
-  code = print_result(output, code);
-  if (!*wait) return code;
-  auto waited = wait_for_runs(*session, results, **wait);
+  TRY(auto settings, closure_settings(invocation));
+  TRY(settings.length, closure_length(choices));
+  TRY(auto wait, duration_choice(choices, Opt::wait));
+  TRY(auto session, Session::open(choices));
+  TRY(auto results, set_closures(session, settings));
+  const int code = report(results, closed_text(results, settings.locks), choices);
+  if (!wait) return code;
+  auto waited = wait_for_runs(session, results, *wait);
   if (waited) return code;
   print_error(waited.error());
   return exit_code(waited.error().kind);
+}
+
+Result<int> open_command(const Invocation& invocation) {
+  TRY(auto settings, closure_settings(invocation));
+  TRY(auto session, Session::open(invocation.choices));
+  TRY(auto results, set_closures(session, settings));
+  return report(results, opened_text(results), invocation.choices);
 }
 
 }  // namespace rlock::cli

@@ -1,24 +1,302 @@
+// The completion scripts of the shells, which are made from templates and the table of options, and
+// the names of locks that they ask for.
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <set>
 
 #include "cli/commands/commands.hpp"
-#include "cli/options/completion/completion.hpp"
 #include "cli/options/help.hpp"
+#include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/exit_code.hpp"
 #include "cli/settings/config.hpp"
 #include "cli/settings/connect.hpp"
+#include "completion_templates.hpp"
 #include "lock/poller.hpp"
 #include "redis/store/acl.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
+
+// What a shell offers for an option's value.
+enum class ValueKind : uint8_t { none, text, words, file, folder };
+
+// What a command takes beside its options, read from its usage.
+enum class Operands : uint8_t { name, names, name_and_command, words };
+struct OperandsRow {
+  Operands kind;
+  std::string_view words;  // with Operands::words: `a|b|c`
+};
+
+ValueKind value_kind(const OptionRow& row) {
+  if (!row.takes_next_word()) return ValueKind::none;
+  if (row.metavar.find('|') != row.metavar.npos) return ValueKind::words;
+  if (row.metavar == "FILE") return ValueKind::file;
+  return row.metavar == "DIR" ? ValueKind::folder : ValueKind::text;
+}
+
+// `a|b|c` with spaces between the words.
+std::string spaced(std::string_view alternatives) {
+  std::string out(alternatives);
+  std::replace(out.begin(), out.end(), '|', ' ');
+  return out;
+}
+
+OperandsRow operands_of(const CommandRow& command) {
+  std::string_view usage = command.usage.substr(0, command.usage.find('\n'));
+  if (usage.find("NAME -- COMMAND") != usage.npos) return {Operands::name_and_command, {}};
+  if (usage.find("NAME...") != usage.npos) return {Operands::names, {}};
+  if (usage.find("NAME") != usage.npos) return {Operands::name, {}};
+  const std::string_view last = usage.substr(usage.rfind(' ') + 1);
+  return {Operands::words, last == "[options]" ? std::string_view() : last};
+}
+
+// `text` with a backslash before each of the characters.
+std::string escaped(std::string_view text, std::string_view characters) {
+  std::string out;
+  for (char c : text) {
+    if (characters.find(c) != characters.npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string row_text(const OptionRow& row) {
+  std::string text = "      '";
+  for (const std::string& spelling : spellings(row)) {
+    if (text.back() != '\'') text += ',';
+    text += spelling;
+  }
+  const std::string_view metavar = row.takes_next_word() ? row.metavar : std::string_view();
+  return text + " " + std::string(metavar) + "'\n";
+}
+
+// nullptr: before the command word, where only the options that every command has are offered.
+std::string rows_of(const CommandRow* command) {
+  std::string out = "    " + (command == nullptr ? "*" : std::string(command->name));
+  out += ") rows=(\n";
+  for (const OptionRow& row : options()) {
+    bool wanted =
+        command == nullptr ? row.section == Section::general : row.applies_to(command->id);
+    if (wanted) out += row_text(row);
+  }
+  return out + "    ) ;;\n";
+}
+
+std::string operands_text(const CommandRow& command) {
+  constexpr const char* kForms[] = {"NAME", "NAME...", "'NAME -- COMMAND'"};
+  const OperandsRow row = operands_of(command);
+  if (row.kind == Operands::words) return "'" + std::string(row.words) + "'";
+  return kForms[static_cast<size_t>(row.kind)];
+}
+
+std::string command_names() {
+  std::string out;
+  for (const CommandRow& command : commands()) {
+    if (!out.empty()) out += ' ';
+    out += command.name;
+  }
+  return out;
+}
+
+std::string bash_completion() {
+  std::string rows;
+  std::string operands;
+  for (const CommandRow& command : commands()) {
+    rows += rows_of(&command);
+    operands +=
+        "    " + std::string(command.name) + ") operands=" + operands_text(command) + " ;;\n";
+  }
+  rows += rows_of(nullptr);
+  return fill_template(kBashTemplate,
+                       {{"commands", command_names()}, {"options", rows}, {"operands", operands}})
+      .value();
+}
+
+std::string quoted(std::string_view text) {
+  return "'" + escaped(text, "\\'") + "'";
+}
+
+// The options that take a value, as `run --wait` and, since letters may be joined, `run -*w`.
+struct Patterns {
+  std::string names;
+  std::string letters;
+};
+
+void add_pattern(std::string& list, const std::string& command, const std::string& option) {
+  if (!list.empty()) list += ' ';
+  list += "'" + command + " " + option + "'";
+}
+
+void add_patterns(Patterns& out, const std::string& command, const OptionRow& row) {
+  if (!row.name.empty()) add_pattern(out.names, command, "--" + std::string(row.name));
+  if (row.letter != '\0') add_pattern(out.letters, command, std::string("-*") + row.letter);
+}
+
+Patterns value_patterns() {
+  Patterns out;
+  for (const OptionRow& row : options()) {
+    if (!row.takes_next_word()) continue;
+    if (row.section == Section::general) add_patterns(out, "*", row);
+    for (const CommandRow& command : commands()) {
+      bool own = row.section == Section::command && row.applies_to(command.id);
+      if (own) add_patterns(out, std::string(command.name), row);
+    }
+  }
+  return out;
+}
+
+std::string value_text(const OptionRow& row) {
+  constexpr const char* kForms[] = {"", " -x", "", " -r -F",
+                                    " -x -a '(__fish_complete_directories)'"};
+  const ValueKind kind = value_kind(row);
+  if (kind == ValueKind::words) return " -x -a '" + spaced(row.metavar) + "'";
+  return kForms[static_cast<size_t>(kind)];
+}
+
+std::string option_line(const OptionRow& row) {
+  std::string out = "complete -c rlock";
+  if (row.section == Section::command) {
+    out += " -n '__rlock_in";
+    for (const CommandRow& command : commands()) {
+      if (row.applies_to(command.id)) out += " " + std::string(command.name);
+    }
+    out += "'";
+  }
+  if (row.letter != '\0') out += std::string(" -s ") + row.letter;
+  if (!row.name.empty()) out += " -l " + std::string(row.name);
+  return out + value_text(row) + " -d " + quoted(row.help) + "\n";
+}
+
+std::string operand_line(std::string_view condition, std::string_view candidates) {
+  return "complete -c rlock -n " + quoted(condition) + " -a " + quoted(candidates) + "\n";
+}
+
+std::string operand_lines() {
+  std::string out;
+  std::string one_name = "__rlock_at_operand";
+  for (const CommandRow& command : commands()) {
+    OperandsRow row = operands_of(command);
+    const std::string name(command.name);
+    if (row.kind == Operands::names) {
+      out += operand_line("__rlock_in " + name, "(__rlock_names)");
+    } else if (row.kind == Operands::words && !row.words.empty()) {
+      out += operand_line("__rlock_at_operand " + name, spaced(row.words));
+    } else {
+      one_name += " " + name;
+    }
+  }
+  return out + operand_line(one_name, "(__rlock_names)") +
+         operand_line("__rlock_after_name", "--") +
+         operand_line("__rlock_after_dashes", "(__rlock_rest)");
+}
+
+std::string command_line(const CommandRow& command) {
+  return "complete -c rlock -n __rlock_at_command -a " + std::string(command.name) + " -d " +
+         quoted(command.summary) + "\n";
+}
+
+std::string fish_completion() {
+  Patterns patterns = value_patterns();
+  Holes holes{{"names with values", patterns.names},
+              {"letters with values", patterns.letters},
+              {"operands", operand_lines()}};
+  for (const CommandRow& command : commands()) holes["commands"] += command_line(command);
+  for (const OptionRow& row : options()) holes["options"] += option_line(row);
+  return fill_template(kFishTemplate, holes).value();
+}
+
+// For a spec of _arguments within single quotes.
+std::string description(std::string_view text) {
+  std::string out;
+  for (char c : escaped(text, "\\[]:")) {
+    if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string value_spec(const OptionRow& row) {
+  constexpr const char* kActions[] = {"", ": ", "", ":_files", ":_files -/"};
+  const std::string metavar(row.metavar);
+  const ValueKind kind = value_kind(row);
+  if (row.value_optional) return "::" + metavar + ": ";
+  if (kind == ValueKind::none) return {};
+  if (kind == ValueKind::words) return ":which:(" + spaced(metavar) + ")";
+  return ":" + metavar + kActions[static_cast<size_t>(kind)];
+}
+
+// `-w+`: the value may be in the same word; `--wait=`: also after an equals sign; `--supersede=-`:
+// there alone.
+std::string names_spec(const OptionRow& row) {
+  const std::string letter = std::string("-") + row.letter + (row.takes_value() ? "+" : "");
+  const char* joint = row.value_optional ? "=-" : row.takes_value() ? "=" : "";
+  const std::string name = "--" + std::string(row.name) + joint;
+  const bool repeatable = row.id == Opt::url;
+  if (row.letter == '\0') return (repeatable ? "'*" : "'") + name;
+  if (row.name.empty()) return (repeatable ? "'*" : "'") + letter;
+  const std::string before =
+      repeatable ? "*" : std::string("(-") + row.letter + " --" + std::string(row.name) + ")";
+  return "'" + before + "'{" + letter + "," + name + "}'";
+}
+
+std::string spec(const OptionRow& row, std::string_view help) {
+  return names_spec(row) + "[" + description(help) + "]" + value_spec(row) + "'\n";
+}
+
+std::string operands_spec(const CommandRow& command) {
+  constexpr const char* kForms[] = {"'1: :_rlock_names'", "'*: :_rlock_names'",
+                                    "'1: :_rlock_names' '2: :(--)'"};
+  const OperandsRow row = operands_of(command);
+  if (row.kind != Operands::words) return kForms[static_cast<size_t>(row.kind)];
+  return row.words.empty() ? "" : "'1:which:(" + spaced(row.words) + ")'";
+}
+
+std::string options_of(const CommandRow& command) {
+  std::string out = "    " + std::string(command.name) + ")\n      options=(\n";
+  for (const OptionRow& row : options()) {
+    if (row.section != Section::command || !row.applies_to(command.id)) continue;
+    out += "        " + spec(row, text_for(row, command.id).help);
+  }
+  return out + "      )\n      operands=(" + operands_spec(command) + ")\n      ;;\n";
+}
+
+std::string zsh_completion() {
+  Holes holes;
+  for (const CommandRow& command : commands()) {
+    holes["commands"] +=
+        "    '" + std::string(command.name) + ":" + description(command.summary) + "'\n";
+    holes["options"] += options_of(command);
+  }
+  for (const OptionRow& row : options()) {
+    if (row.section == Section::general) holes["general options"] += "    " + spec(row, row.help);
+  }
+  return fill_template(kZshTemplate, holes).value();
+}
+
+struct ShellRow {
+  std::string_view name;
+  std::string (*script)();
+};
+constexpr ShellRow kShells[] = {
+    {"bash", bash_completion}, {"zsh", zsh_completion}, {"fish", fish_completion}};
+
+// The whole completion script; nothing for another shell.
+std::optional<std::string> completion_script(std::string_view shell) {
+  for (const auto& [name, script] : kShells) {
+    if (name == shell) return script();
+  }
+  return std::nullopt;
+}
 
 // Somebody pressed TAB and is waiting: a completion never takes longer, whatever the server does.
 constexpr Millis kTotalTimeout{200};
@@ -129,7 +407,7 @@ std::string read_standard_input() {
 
 // The committed files: a completion script, or the manual page whose template is on stdin.
 int generate(std::string_view what) {
-  if (auto shell = find_shell(what)) return print_result(completion_script(*shell));
+  if (auto script = completion_script(what)) return print_result(*script);
   auto page =
       what == "man" ? manual_page(read_standard_input(), redis::least_acl("rlock:")) : std::nullopt;
   if (page) return print_result(*page);
@@ -138,24 +416,16 @@ int generate(std::string_view what) {
 }
 
 Error bad_shell(const std::string& what) {
-  return {ErrorKind::usage, what + ": rlock completion bash|zsh|fish"};
-}
-
-Result<Shell> shell_of(const Invocation& invocation) {
-  const auto& words = invocation.names;
-  if (words.size() != 1 || invocation.after_dashes) return bad_shell("name a shell");
-  auto shell = find_shell(words.front());
-  if (shell) return *shell;
-  return bad_shell("there is no completion script for \"" +
-                   util::printable(util::shortened(words.front(), 60)) + "\"");
+  return usage(what + ": rlock completion bash|zsh|fish");
 }
 
 }  // namespace
 
-int completion_command(const Invocation& invocation) {
-  auto shell = shell_of(invocation);
-  if (!shell) return fail(shell.error(), invocation.choices);
-  return print_result(completion_script(*shell));
+Result<int> completion_command(const Invocation& invocation) {
+  const auto& words = invocation.names;
+  if (words.size() != 1 || invocation.after_dashes) return bad_shell("name a shell");
+  if (auto script = completion_script(words.front())) return print_result(*script);
+  return bad_shell("there is no completion script for " + quoted_word(words.front()));
 }
 
 std::optional<int> hidden_command(std::span<const std::string> words) {

@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "cli/commands/commands.hpp"
+#include "cli/options/values.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
-#include "cli/output/timestamp.hpp"
 #include "cli/settings/config.hpp"
 #include "cli/settings/connect.hpp"
 #include "redis/net/tls.hpp"
@@ -213,14 +213,6 @@ Check version(const ServerReport& report) {
   return {"version", Grade::ok, name};
 }
 
-std::string listed(const std::vector<std::string>& commands) {
-  std::string list;
-  for (const std::string& command : commands) {
-    list.append(list.empty() ? "" : ", ").append(command);
-  }
-  return list;
-}
-
 Check commands(const ServerReport& report, const std::string& prefix, const std::string& remedy) {
   if (report.keys_denied) {
     return {"keys", Grade::fail,
@@ -229,11 +221,12 @@ Check commands(const ServerReport& report, const std::string& prefix, const std:
             remedy};
   }
   if (!report.denied_commands.empty()) {
-    return {"commands", Grade::fail, "this user may not run " + listed(report.denied_commands),
-            remedy};
+    return {"commands", Grade::fail,
+            "this user may not run " + util::joined(report.denied_commands, ", "), remedy};
   }
   if (!report.missing_commands.empty()) {
-    return {"commands", Grade::fail, "the server lacks " + listed(report.missing_commands),
+    return {"commands", Grade::fail,
+            "the server lacks " + util::joined(report.missing_commands, ", "),
             "enable these commands (check rename-command and any proxy), or use another server"};
   }
   if (report.error) {
@@ -432,15 +425,7 @@ Check encryption(const ServerReport& report) {
 }  // namespace
 
 std::string_view to_string(Grade grade) {
-  switch (grade) {
-    case Grade::ok:
-      return "ok";
-    case Grade::warn:
-      return "warn";
-    case Grade::fail:
-      return "fail";
-  }
-  return "fail";
+  return util::to_string<Grade::fail>(grade, {"ok", "warn", "fail"});
 }
 
 Diagnosis diagnose(const ServerReport& report, const std::string& prefix, redis::ServerKind kind) {
@@ -704,24 +689,18 @@ class Doctor {
   std::vector<Diagnosis> diagnoses_;
 };
 
-bool no_names(const Invocation& invocation) {
-  return invocation.names.empty() && !invocation.after_dashes;
-}
-
 }  // namespace
 
-int doctor_command(const Invocation& invocation) {
+Result<int> doctor_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
-  if (!no_names(invocation)) {
-    return fail({ErrorKind::usage, "doctor takes no NAME: it checks the server"}, choices);
+  if (!invocation.names.empty() || invocation.after_dashes) {
+    return usage("doctor takes no NAME: it checks the server");
   }
-  auto options = connection_options(choices, system_getenv);
-  if (!options) return fail(options.error(), choices);
+  TRY(auto options, connection_options(choices, system_getenv));
   // Fails if a private server cannot be started.
-  auto targets = redis::targets(*options);
-  if (!targets) return fail(targets.error(), choices);
-  Doctor doctor(*options);
-  for (const redis::ServerTarget& target : *targets) std::visit(doctor, target);
+  TRY(auto targets, redis::targets(options));
+  Doctor doctor(options);
+  for (const redis::ServerTarget& target : targets) std::visit(doctor, target);
   const std::vector<Diagnosis>& servers = doctor.diagnoses();
   const std::optional<Check> independence = doctor.independence();
   const int code = failed(servers, independence, choices) ? kFailed : 0;

@@ -3,7 +3,6 @@
 #include <iterator>
 
 #include "cli/commands/commands.hpp"
-#include "cli/commands/session.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/json.hpp"
@@ -35,13 +34,13 @@ struct ForceSettings {
 Status set_target(ForceSettings& settings, const Choices& choices) {
   int chosen = choices.has(Opt::owner) + choices.has(Opt::token) + choices.has(Opt::all);
   if (chosen > 1) {
-    return Error{ErrorKind::usage, "--owner, --token and --all cannot be used together"};
+    return usage("--owner, --token and --all cannot be used together");
   }
   if (choices.has(Opt::all)) settings.target.emplace<AllHolders>();
   TRY(auto owner, owner_choice(choices));
   if (owner) settings.target.emplace<lock::Owner>(*std::move(owner));
   TRY(auto token, number_choice(choices, Opt::token, kGreatestToken));
-  if (token == 0U) return Error{ErrorKind::usage, "--token: no holder has the token 0"};
+  if (token == 0U) return usage("--token: no holder has the token 0");
   if (token) settings.target = lock::Token{*token};
   return Done{};
 }
@@ -110,6 +109,26 @@ lock::ForceCall force_call(const ForceSettings& settings, const std::vector<lock
 // What breaking a lock does to its holder, the worst last.
 enum class Effect { cooldown_only, notified, unsupervised, not_notified, external };
 
+// What is asked before, and what is said when the lock was freed at once.
+struct EffectRow {
+  const char* asked;
+  const char* freed;
+};
+constexpr EffectRow kEffects[] = {
+    {"the lock is only in its cool-down", ""},
+    {"its holder will be asked to end",
+     "; the holder was asked to end and may overlap with the next one"},
+    {"rlock cannot end its steps: they may run beside the next holder",
+     "; rlock cannot end its steps, which may overlap with the next holder"},
+    {"its holder is not notified and may run beside the next one",
+     "; the holder is not notified and may overlap with the next one"},
+    {"its holder cannot be notified and may run beside the next one",
+     "; the holder cannot be notified and may overlap with the next one"}};
+
+const EffectRow& row_of(Effect effect) {
+  return kEffects[static_cast<size_t>(effect)];
+}
+
 Effect effect_on(const lock::Holder& holder, redis::Format format) {
   if (format != redis::Format::native) return Effect::external;
   if (holder.state == lock::HolderState::cooldown) return Effect::cooldown_only;
@@ -131,22 +150,11 @@ Effect worst_effect(const std::vector<lock::Holder>& holders, redis::Format form
 }
 
 std::string effect_text(Effect effect, lock::ForceWhen when) {
-  switch (effect) {
-    case Effect::cooldown_only:
-      return "the lock is only in its cool-down";
-    case Effect::notified:
-      return "its holder will be asked to end";
-    case Effect::unsupervised:
-      return when == lock::ForceWhen::now
-                 ? "rlock cannot end its steps: they may run beside the next holder"
-                 : "rlock cannot end its steps: the next holder waits until their process exits or "
-                   "the lease ends";
-    case Effect::not_notified:
-      return "its holder is not notified and may run beside the next one";
-    case Effect::external:
-      break;
+  if (effect == Effect::unsupervised && when != lock::ForceWhen::now) {
+    return "rlock cannot end its steps: the next holder waits until their process exits or the "
+           "lease ends";
   }
-  return "its holder cannot be notified and may run beside the next one";
+  return row_of(effect).asked;
 }
 
 Status confirm_break(const ForceSettings& settings, const std::vector<lock::Holder>& shown,
@@ -160,15 +168,8 @@ Status confirm_break(const ForceSettings& settings, const std::vector<lock::Hold
     write_stderr("rlock: " + text, Millis(1000));
   }
   const Effect effect = worst_effect(shown, session.format());
-  switch (confirm("rlock: " + effect_text(effect, settings.when) + ". Break it? [y/N] ")) {
-    case Confirmation::yes:
-      return Done{};
-    case Confirmation::no:
-      return Error{ErrorKind::busy, "not confirmed: nothing was changed"};
-    case Confirmation::no_terminal:
-      break;
-  }
-  return usage("not on a terminal: add --yes to break " + in_quotes(settings.name.text()));
+  return confirm("rlock: " + effect_text(effect, settings.when) + ". Break it? [y/N] ",
+                 "break " + in_quotes(settings.name.text()));
 }
 
 // A reply that was lost does not say again whom the call broke: they are as they were shown.
@@ -241,19 +242,7 @@ std::string break_result(const lock::Holder& holder, const lock::Forced& forced,
     return "the holder was asked to end; the next one starts when it has confirmed this, or in " +
            ends + dead;
   }
-  switch (effect) {
-    case Effect::cooldown_only:
-      return "freed at once";
-    case Effect::notified:  // with --now
-      return "freed at once; the holder was asked to end and may overlap with the next one";
-    case Effect::unsupervised:  // with --now
-      return "freed at once; rlock cannot end its steps, which may overlap with the next holder";
-    case Effect::not_notified:
-      return "freed at once; the holder is not notified and may overlap with the next one";
-    case Effect::external:
-      break;
-  }
-  return "freed at once; the holder cannot be notified and may overlap with the next one";
+  return std::string("freed at once") + row_of(effect).freed;
 }
 
 std::string forced_text(const ForceSettings& settings, const lock::Forced& forced,
@@ -267,11 +256,9 @@ std::string forced_text(const ForceSettings& settings, const lock::Forced& force
   return text;
 }
 
-int report_reply(const ForceSettings& settings, const lock::ForceReply& reply, redis::Format format,
-                 const Choices& choices) {
-  const Subject subject = subject_of(settings);
-  if (std::holds_alternative<lock::NoMatch>(reply))
-    return fail(no_match(settings), choices, subject);
+Result<int> report_reply(const ForceSettings& settings, const lock::ForceReply& reply,
+                         redis::Format format, const Choices& choices) {
+  if (std::holds_alternative<lock::NoMatch>(reply)) return no_match(settings);
   const auto* forced = std::get_if<lock::Forced>(&reply);
   if (choices.has(Opt::json)) {
     return print_result(
@@ -281,6 +268,24 @@ int report_reply(const ForceSettings& settings, const lock::ForceReply& reply, r
   return print_result(forced == nullptr
                           ? in_quotes(settings.name.text()) + " is not held: nothing to break\n"
                           : forced_text(settings, *forced, format));
+}
+
+// A session in the format of another client, if the lock is held in one: a string or a hash that
+// has the shape of a lock and expires. Nothing if it is not, or if this user may not read the key.
+Result<std::optional<Session>> find_external(const Session& session, const lock::LockName& name) {
+  for (redis::Format format : {redis::Format::plain, redis::Format::redisson}) {
+    auto other = session.in_format(format);
+    // Not every kind of server has every format: a cluster and a quorum do not have Redisson's.
+    if (!other && other.error().kind == ErrorKind::usage) continue;
+    if (!other) return std::move(other).error();
+    auto seen = inspect_holders(*other, name);
+    const bool answered = seen || seen.error().kind == ErrorKind::wrong_type ||
+                          seen.error().kind == ErrorKind::denied;
+    if (!answered) return std::move(seen).error();
+    const bool held = seen && !seen->holders.empty() && seen->holders.front().left >= Millis(0);
+    if (held) return std::optional(*std::move(other));
+  }
+  return std::optional<Session>();
 }
 
 // A lock that is not held in the native format may be another client's.
@@ -296,24 +301,22 @@ Status detect_format(Session& session, const ForceSettings& settings) {
                std::string(to_string(session.format())) + " format, which has no fencing tokens");
 }
 
+Result<int> break_lock(const ForceSettings& settings, Session& session, const Choices& choices) {
+  TRY_STATUS(detect_format(session, settings));
+  TRY(auto shown, find_targets(settings, session));
+  if (shown.empty()) return report_reply(settings, lock::NotHeld{}, session.format(), choices);
+  TRY_STATUS(confirm_break(settings, shown, session, choices));
+  TRY(auto reply, force(settings, shown, session));
+  return report_reply(settings, reply, session.format(), choices);
+}
+
 }  // namespace
 
-int force_unlock_command(const Invocation& invocation) {
+Result<int> force_unlock_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
-  auto settings = force_settings(invocation);
-  if (!settings) return fail(settings.error(), choices);
-  auto session = Session::open(choices);
-  if (!session) return fail(session.error(), choices);
-  const Subject subject = subject_of(*settings);
-  if (auto ok = detect_format(*session, *settings); !ok) return fail(ok.error(), choices, subject);
-  auto shown = find_targets(*settings, *session);
-  if (!shown) return fail(shown.error(), choices, subject);
-  if (shown->empty()) return report_reply(*settings, lock::NotHeld{}, session->format(), choices);
-  if (auto ok = confirm_break(*settings, *shown, *session, choices); !ok)
-    return fail(ok.error(), choices, subject);
-  auto reply = force(*settings, *shown, *session);
-  if (!reply) return fail(reply.error(), choices, subject);
-  return report_reply(*settings, *reply, session->format(), choices);
+  TRY(auto settings, force_settings(invocation));
+  TRY(auto session, Session::open(choices));
+  return code_of(break_lock(settings, session, choices), choices, subject_of(settings));
 }
 
 }  // namespace rlock::cli

@@ -1,5 +1,5 @@
 #include "cli/commands/commands.hpp"
-#include "cli/commands/session.hpp"
+#include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/settings/run_settings.hpp"
@@ -14,8 +14,7 @@ Result<lock::ForgetCall> call_of(const Invocation& invocation) {
   TRY(auto key, once_key_choice(choices));
   // A user who takes it for the KEY would forget everything.
   if (choices.is_flag(Opt::key) && !choices.has(Opt::cert)) {
-    return Error{ErrorKind::usage,
-                 "--key requires --cert, for TLS; to forget one KEY, use --once KEY"};
+    return usage("--key requires --cert, for TLS; to forget one KEY, use --once KEY");
   }
   return lock::ForgetCall{std::move(name), std::move(key)};
 }
@@ -29,17 +28,9 @@ std::string what_is_forgotten(const lock::ForgetCall& call) {
 Status confirm_forget(const lock::ForgetCall& call, const Session& session,
                       const Choices& choices) {
   if (choices.has(Opt::yes)) return Done{};
-  switch (confirm("rlock: " + util::printable(session.server()) + " will forget " +
-                  what_is_forgotten(call) + ": it will be done again. Forget it? [y/N] ")) {
-    case Confirmation::yes:
-      return Done{};
-    case Confirmation::no:
-      return Error{ErrorKind::busy, "not confirmed: nothing was changed"};
-    case Confirmation::no_terminal:
-      break;
-  }
-  return Error{ErrorKind::usage,
-               "not on a terminal: add --yes to forget " + what_is_forgotten(call)};
+  return confirm("rlock: " + util::printable(session.server()) + " will forget " +
+                     what_is_forgotten(call) + ": it will be done again. Forget it? [y/N] ",
+                 "forget " + what_is_forgotten(call));
 }
 
 std::string text_of(const lock::ForgetCall& call, const lock::Forgotten& forgotten,
@@ -58,20 +49,18 @@ std::string text_of(const lock::ForgetCall& call, const lock::Forgotten& forgott
          "; no success was recorded\n";
 }
 
+Result<int> forget(const lock::ForgetCall& call, const Choices& choices) {
+  TRY(auto session, Session::open(choices));
+  TRY_STATUS(confirm_forget(call, session, choices));
+  TRY(auto forgotten, session.ask([&](auto& store) { return store.forget(call); }));
+  return print_result(text_of(call, forgotten, choices));
+}
+
 }  // namespace
 
-int forget_command(const Invocation& invocation) {
-  const Choices& choices = invocation.choices;
-  auto call = call_of(invocation);
-  if (!call) return fail(call.error(), choices);
-  const Subject subject{call->name.text()};
-  auto session = Session::open(choices);
-  if (!session) return fail(session.error(), choices, subject);
-  if (auto ok = confirm_forget(*call, *session, choices); !ok)
-    return fail(ok.error(), choices, subject);
-  auto forgotten = session->ask([&](auto& store) { return store.forget(*call); });
-  if (!forgotten) return fail(forgotten.error(), choices, subject);
-  return print_result(text_of(*call, *forgotten, choices));
+Result<int> forget_command(const Invocation& invocation) {
+  TRY(auto call, call_of(invocation));
+  return code_of(forget(call, invocation.choices), invocation.choices, {call.name.text()});
 }
 
 }  // namespace rlock::cli

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "cli/commands/commands.hpp"
-#include "cli/commands/session.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/exit_code.hpp"
@@ -30,34 +29,27 @@ Result<HistorySettings> history_settings(const Invocation& invocation) {
     settings.name = std::move(name);
   }
   TRY(auto runs, number_choice(invocation.choices, Opt::runs, kMost));
-  if (runs == 0U) return Error{ErrorKind::usage, "--runs must be at least 1"};
+  if (runs == 0U) return usage("--runs must be at least 1");
   settings.runs = runs.value_or(settings.runs);
   return settings;
 }
 
 Result<History> history_of(const lock::LockName& name, uint64_t runs, Session& session) {
   // There may be a row of skips before and after each run.
-  auto rows = session.ask([&](auto& store) { return store.history(name, 2 * runs + 1); });
-  if (!rows) return std::move(rows).error();
-  return to_history(*rows, runs);
+  TRY(auto rows, session.ask([&](auto& store) { return store.history(name, 2 * runs + 1); }));
+  return to_history(name.text(), rows, runs);
 }
 
-std::string text_of(const HistorySettings& settings, const History& history,
+// `name`: none of all locks.
+std::string text_of(const std::optional<lock::LockName>& name, const History& history,
                     const Choices& choices) {
-  const std::string& name = settings.name->text();
-  if (choices.has(Opt::json)) return history_json(*settings.name, history);
+  if (choices.has(Opt::json)) return name ? history_json(*name, history) : history_json(history);
   if (choices.has(Opt::quiet)) return {};
-  if (history.runs.empty() && !history.skips && history.closings.empty()) {
-    return "no runs of " + in_quotes(name) + " are recorded\n";
+  if (history.empty()) {
+    return "no runs " + (name ? "of " + in_quotes(name->text()) + " " : "") + "are recorded\n";
   }
-  return history_table(lines_of(name, history), NameColumn::hidden, line_width(STDOUT_FILENO));
-}
-
-std::string text_of_all(const std::vector<HistoryLine>& lines, const Choices& choices) {
-  if (choices.has(Opt::json)) return history_json(lines);
-  if (choices.has(Opt::quiet)) return {};
-  if (lines.empty()) return "no runs are recorded\n";
-  return history_table(lines, NameColumn::shown, line_width(STDOUT_FILENO));
+  return history_table(history, name ? NameColumn::hidden : NameColumn::shown,
+                       line_width(STDOUT_FILENO));
 }
 
 // Of each of `names`, in one batch.
@@ -71,27 +63,26 @@ std::vector<Result<History>> histories_of(const std::vector<lock::LockName>& nam
     if (may_pass) {
       all.push_back(history_of(names[i], runs, session));
     } else {
-      all.push_back(rows ? Result<History>(to_history(*rows, runs)) : rows.error());
+      all.push_back(rows ? Result<History>(to_history(names[i].text(), *rows, runs))
+                         : rows.error());
     }
   }
   return all;
 }
 
-int print_all(const HistorySettings& settings, Session& session, const Choices& choices) {
+Result<int> print_all(const HistorySettings& settings, Session& session, const Choices& choices) {
   constexpr size_t kAtOnce = 100;
-  auto all = all_names(session);
-  if (!all) return fail(all.error(), choices);
-  for (const Error& why : all->missing) print_error(why);
-  int code = all->missing.empty() ? 0 : exit_code(all->missing.front().kind);
-  std::vector<HistoryLine> lines;
-  for (size_t from = 0; from < all->names.size(); from += kAtOnce) {
+  TRY(auto all, all_names(session));
+  int code = report_missing(all.missing);
+  History lines;
+  for (size_t from = 0; from < all.names.size(); from += kAtOnce) {
     std::vector<lock::LockName> names;
-    const size_t end = std::min(from + kAtOnce, all->names.size());
-    for (size_t i = from; i < end; ++i) names.push_back(all->names[i].name);
-    const auto histories = histories_of(names, settings.runs, session);
+    const size_t end = std::min(from + kAtOnce, all.names.size());
+    for (size_t i = from; i < end; ++i) names.push_back(all.names[i].name);
+    auto histories = histories_of(names, settings.runs, session);
     for (size_t i = 0; i < names.size(); ++i) {
       const std::string& text = names[i].text();
-      const auto& history = histories[i];
+      auto& history = histories[i];
       if (!history && history.error().kind != ErrorKind::wrong_type) {
         return fail(history.error(), choices, {text});
       }
@@ -100,26 +91,23 @@ int print_all(const HistorySettings& settings, Session& session, const Choices& 
         code = exit_code(history.error().kind);
         continue;
       }
-      auto more = lines_of(text, *history);
-      std::move(more.begin(), more.end(), std::back_inserter(lines));
+      std::move(history->begin(), history->end(), std::back_inserter(lines));
       keep_newest(lines, settings.runs);
     }
   }
-  return print_result(text_of_all(lines, choices), code);
+  return print_result(text_of({}, lines, choices), code);
 }
 
 }  // namespace
 
-int history_command(const Invocation& invocation) {
+Result<int> history_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
-  auto settings = history_settings(invocation);
-  if (!settings) return fail(settings.error(), choices);
-  auto session = Session::open(choices);
-  if (!session) return fail(session.error(), choices);
-  if (!settings->name) return print_all(*settings, *session, choices);
-  auto history = history_of(*settings->name, settings->runs, *session);
-  if (!history) return fail(history.error(), choices, {settings->name->text()});
-  return print_result(text_of(*settings, *history, choices));
+  TRY(auto settings, history_settings(invocation));
+  TRY(auto session, Session::open(choices));
+  if (!settings.name) return print_all(settings, session, choices);
+  auto history = history_of(*settings.name, settings.runs, session);
+  if (!history) return fail(history.error(), choices, {settings.name->text()});
+  return print_result(text_of(settings.name, *history, choices));
 }
 
 }  // namespace rlock::cli

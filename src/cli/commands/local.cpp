@@ -1,6 +1,6 @@
 // `rlock local stop`: ends the private server of `local:`.
 #include "cli/commands/commands.hpp"
-#include "cli/commands/session.hpp"
+#include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/exit_code.hpp"
 #include "cli/output/messages.hpp"
@@ -14,7 +14,7 @@ namespace {
 // For the URL `local:`, or where there is none.
 Result<redis::OpenOptions> local_settings(const Invocation& invocation) {
   if (invocation.names != std::vector<std::string>{"stop"} || invocation.after_dashes) {
-    return Error{ErrorKind::usage, "local needs the word stop: rlock local stop"};
+    return usage("local needs the word stop: rlock local stop");
   }
   Choices choices = invocation.choices;
   if (!choices.has(Opt::url) && !variable(system_getenv, "RLOCK_URL")) {
@@ -22,9 +22,9 @@ Result<redis::OpenOptions> local_settings(const Invocation& invocation) {
   }
   TRY(auto settings, connection_options(choices, system_getenv));
   if (settings.urls.size() != 1 || !std::holds_alternative<redis::LocalUrl>(settings.urls[0])) {
-    return Error{ErrorKind::usage,
-                 "local stop ends the server of local:, but the URL names another one; use rlock "
-                 "--url local: local stop"};
+    return usage(
+        "local stop ends the server of local:, but the URL names another one; use rlock --url "
+        "local: local stop");
   }
   settings.local_start = redis::LocalStart::forbidden;
   return settings;
@@ -41,8 +41,7 @@ std::string lock_user(const lock::LockName& name, const lock::Snapshot& lock) {
 // ErrorKind::busy while a lock is held or waited for.
 Status check_locks_free(Session& session) {
   TRY(auto all, all_names(session, ListedNames::in_use));
-  std::vector<lock::LockName> names;
-  for (auto& [name, in_use] : all.names) names.push_back(std::move(name));
+  const auto names = selected(std::move(all.names));
   auto locks = inspect_first_waiter(session, names);
   size_t used = 0;
   std::string first;
@@ -57,21 +56,16 @@ Status check_locks_free(Session& session) {
                    (used > 1 ? " (and " + std::to_string(used - 1) + " more: rlock status)" : "")};
 }
 
-Result<bool> stop_server(const Invocation& invocation) {
+}  // namespace
+
+Result<int> local_command(const Invocation& invocation) {
   TRY(auto settings, local_settings(invocation));
   const std::string folder = std::get<redis::LocalUrl>(settings.urls[0]).folder;
   if (auto session = Session::open(std::move(settings))) TRY_STATUS(check_locks_free(*session));
-  return redis::stop_local_server(folder);
-}
-
-}  // namespace
-
-int local_command(const Invocation& invocation) {
-  auto stopped = stop_server(invocation);
-  if (!stopped) return fail(stopped.error(), invocation.choices);
+  TRY(const bool stopped, redis::stop_local_server(folder));
   if (invocation.choices.has(Opt::quiet)) return kSuccess;
-  return print_result(*stopped ? "the server of local: has ended\n"
-                               : "no server of local: was running\n");
+  return print_result(stopped ? "the server of local: has ended\n"
+                              : "no server of local: was running\n");
 }
 
 }  // namespace rlock::cli

@@ -1,13 +1,15 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
 
 #include "cli/commands/commands.hpp"
-#include "cli/commands/session.hpp"
+#include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/exit_code.hpp"
 #include "cli/output/messages.hpp"
-#include "cli/output/metrics_text.hpp"
 #include "util/fd.hpp"
 #include "util/text.hpp"
 
@@ -16,6 +18,105 @@ namespace {
 
 constexpr size_t kMostLocks = 1000;
 
+// Nothing where it is unknown: no line is printed then.
+using Value = std::function<std::optional<std::string>(const lock::Snapshot&)>;
+
+struct Metric {
+  const char* name;
+  const char* type;
+  const char* help;
+  Value value;
+};
+
+std::string seconds(int64_t ms) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%lld.%03lld", static_cast<long long>(ms / 1000),
+                static_cast<long long>(ms % 1000));
+  return text;
+}
+
+std::string label_text(const std::string& name) {
+  std::string out;
+  for (char c : name) {
+    if (c == '\\' || c == '"') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+Value counter(uint64_t lock::Counters::*member) {
+  return [member](const lock::Snapshot& lock) { return std::to_string(lock.counters.*member); };
+}
+
+template <class T>
+Value timestamp_of(std::optional<T> lock::Snapshot::*last) {
+  return [last](const lock::Snapshot& lock) -> std::optional<std::string> {
+    if (!(lock.*last)) return std::nullopt;
+    return seconds((lock.*last)->at.ms);
+  };
+}
+
+std::optional<std::string> took(const lock::Snapshot& lock) {
+  auto length = last_duration(lock);
+  return length ? std::optional(seconds(length->count())) : std::nullopt;
+}
+
+const std::vector<Metric>& metrics() {
+  static const std::vector<Metric> all{
+      {"rlock_holders", "gauge", "Holders of the lock, cool-downs included.",
+       [](const lock::Snapshot& lock) { return std::to_string(lock.live_holders); }},
+      {"rlock_closed", "gauge", "Whether the lock is closed.",
+       [](const lock::Snapshot& lock) { return std::string(is_closed(lock) ? "1" : "0"); }},
+      {"rlock_waiters", "gauge", "Clients that wait for the lock.",
+       [](const lock::Snapshot& lock) { return std::to_string(lock.live_waiters); }},
+      {"rlock_oldest_wait_seconds", "gauge", "How long the first waiter has waited.",
+       [](const lock::Snapshot& lock) { return seconds(longest_wait(lock).count()); }},
+      {"rlock_held_seconds", "gauge", "How long the lock has been held, by the oldest holder.",
+       [](const lock::Snapshot& lock) { return seconds(longest_hold(lock).count()); }},
+      {"rlock_last_success_timestamp_seconds", "gauge", "When the last successful run ended.",
+       timestamp_of(&lock::Snapshot::last_success)},
+      {"rlock_last_failure_timestamp_seconds", "gauge", "When the last failed run ended.",
+       timestamp_of(&lock::Snapshot::last_failure)},
+      {"rlock_last_duration_seconds", "gauge", "How long the last run took.", took},
+      {"rlock_runs_total", "counter", "Runs that have ended.", counter(&lock::Counters::runs)},
+      {"rlock_failures_total", "counter", "Runs that failed, died or lost the lock.",
+       counter(&lock::Counters::failures)},
+      {"rlock_losses_total", "counter", "Runs whose lease ended or was broken.",
+       counter(&lock::Counters::losses)},
+      {"rlock_skips_total", "counter", "Runs that did not get the lock.",
+       counter(&lock::Counters::skips)},
+      {"rlock_done_total", "counter", "Runs that found their work done.",
+       counter(&lock::Counters::done)},
+  };
+  return all;
+}
+
+std::string header(const std::string& name, const char* type, const char* help) {
+  return "# HELP " + name + " " + help + "\n# TYPE " + name + " " + type + "\n";
+}
+
+std::string of_server(bool up) {
+  return header("rlock_up", "gauge", "Whether the server answered.") + "rlock_up " +
+         (up ? "1\n" : "0\n");
+}
+
+// The text format of Prometheus. `omitted`: how many locks there were no room for.
+std::string metrics_text(const std::vector<LockView>& locks, uint64_t omitted) {
+  std::string text = of_server(true);
+  for (const Metric& metric : metrics()) {
+    std::string lines;
+    for (const LockView& lock : locks) {
+      auto value = lock.snapshot ? metric.value(*lock.snapshot) : std::nullopt;
+      if (!value) continue;
+      lines += metric.name;
+      lines += "{name=\"" + label_text(lock.name) + "\"} " + *value + "\n";
+    }
+    if (!lines.empty()) text += header(metric.name, metric.type, metric.help) + lines;
+  }
+  return text + header("rlock_omitted_locks", "gauge", "Locks that there was no room for.") +
+         "rlock_omitted_locks " + std::to_string(omitted) + "\n";
+}
+
 struct MetricsSettings {
   Selection locks{};                  // all: what is in use, or ran lately
   std::optional<std::string> file{};  // none: stdout
@@ -23,11 +124,10 @@ struct MetricsSettings {
 
 Result<MetricsSettings> metrics_settings(const Invocation& invocation) {
   MetricsSettings settings;
-  TRY(auto locks, selection_of(invocation));
-  settings.locks = std::move(locks);
+  TRY(settings.locks, selection_of(invocation));
   settings.file = invocation.choices.last(Opt::output);
   if (settings.file && settings.file->empty()) {
-    return Error{ErrorKind::usage, "--output needs the name of a file"};
+    return usage("--output needs the name of a file");
   }
   return settings;
 }
@@ -73,10 +173,7 @@ Result<Collected> collect(Session& session, const MetricsSettings& settings) {
   if (!settings.locks.is_listing()) return all;
   TRY(auto listed, all_names(session));
   all.missing = std::move(listed.missing);
-  std::vector<lock::LockName> names;
-  for (const ListedName& one : listed.names) {
-    if (settings.locks.lists(one.name)) names.push_back(one.name);
-  }
+  const auto names = selected(std::move(listed.names), settings.locks);
   TRY_STATUS(add_locks(all, session, names, settings.locks.patterns.empty()));
   return all;
 }
@@ -86,35 +183,30 @@ Result<Collected> collect(Session& session, const MetricsSettings& settings) {
 Status check_replaceable(const std::string& path) {
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return Done{};
-  return Error{ErrorKind::usage, "--output replaces FILE, but " + util::printable(path) +
-                                     " is not a regular file; redirect standard output instead"};
+  return usage("--output replaces FILE, but " + util::printable(path) +
+               " is not a regular file; redirect standard output instead");
 }
 
-int print_metrics(const std::string& text, const MetricsSettings& settings, const Choices& choices,
-                  int code) {
+Result<int> print_metrics(const std::string& text, const MetricsSettings& settings, int code) {
   if (!settings.file) return print_result(text, code);
-  auto written = check_replaceable(*settings.file);
+  TRY_STATUS(check_replaceable(*settings.file));
   // The collector reads files whose names end in .prom.
-  if (written) written = util::replace_file(*settings.file, text);
-  return written ? code : fail(written.error(), choices);
+  TRY_STATUS(util::replace_file(*settings.file, text));
+  return code;
 }
 
 }  // namespace
 
-int metrics_command(const Invocation& invocation) {
-  const Choices& choices = invocation.choices;
-  auto settings = metrics_settings(invocation);
-  if (!settings) return fail(settings.error(), choices);
-  auto session = Session::open(choices);
-  if (!session) return fail(session.error(), choices);
-  auto all = collect(*session, *settings);
+Result<int> metrics_command(const Invocation& invocation) {
+  TRY(auto settings, metrics_settings(invocation));
+  TRY(auto session, Session::open(invocation.choices));
+  auto all = collect(session, settings);
   if (!all) {
     print_error(all.error());
-    return print_metrics(metrics_of_no_server(), *settings, choices, exit_code(all.error().kind));
+    return print_metrics(of_server(false), settings, exit_code(all.error().kind));
   }
-  for (const Error& why : all->missing) print_error(why);
-  const int code = all->missing.empty() ? 0 : exit_code(all->missing.front().kind);
-  return print_metrics(metrics_text(all->locks, all->omitted), *settings, choices, code);
+  return print_metrics(metrics_text(all->locks, all->omitted), settings,
+                       report_missing(all->missing));
 }
 
 }  // namespace rlock::cli

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "cli/commands/commands.hpp"
-#include "cli/commands/session.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/exit_code.hpp"
@@ -18,10 +17,17 @@
 namespace rlock::cli {
 namespace {
 
+// What is done with one waiter: an owner, the beginning of one, or a position.
+struct Change {
+  Opt option;  // remove or first
+  std::string waiter;
+
+  std::string text() const { return shown_name(option) + " " + waiter; }
+};
+
 struct QueueSettings {
   std::optional<lock::LockName> name;  // none: all locks
-  // An owner, the beginning of one, or a position.
-  std::optional<std::string> remove;
+  std::optional<Change> change;
 
   const lock::LockName& lock() const { return *name; }
 };
@@ -32,16 +38,16 @@ std::optional<uint64_t> position_in(std::string_view text) {
   return text.size() <= kMostDigits ? util::parse_number<uint64_t>(text) : std::nullopt;
 }
 
-Status check_remove(std::string_view text) {
+Status check_change(const Change& change) {
   constexpr size_t kOwnerLength = 32;
+  const std::string& text = change.waiter;
   const bool is_hex = text.find_first_not_of("0123456789abcdef") == text.npos;
   if (!text.empty() && is_hex && text.size() <= kOwnerLength && position_in(text) != 0U) {
     return Done{};
   }
-  return Error{ErrorKind::usage,
-               "--remove " + quoted_word(text) +
-                   ": give the position in the queue, an owner id or its beginning, as rlock queue "
-                   "NAME lists them"};
+  return usage(shown_name(change.option) + " " + quoted_word(text) +
+               ": give the position in the queue, an owner id or its beginning, as rlock queue "
+               "NAME lists them");
 }
 
 Result<QueueSettings> queue_settings(const Invocation& invocation) {
@@ -50,15 +56,19 @@ Result<QueueSettings> queue_settings(const Invocation& invocation) {
     TRY(auto name, only_name(invocation));
     settings.name = std::move(name);
   }
-  settings.remove = invocation.choices.last(Opt::remove);
-  if (settings.remove) {
-    if (!settings.name) {
-      return Error{ErrorKind::usage, "--remove needs a NAME: rlock queue NAME --remove OWNER"};
-    }
-    TRY_STATUS(check_remove(*settings.remove));
-  } else if (invocation.choices.has(Opt::reason)) {
-    return Error{ErrorKind::usage,
-                 "--reason needs --remove OWNER: rlock queue NAME --remove OWNER"};
+  for (Opt option : {Opt::remove, Opt::first}) {
+    auto waiter = invocation.choices.last(option);
+    if (!waiter) continue;
+    if (settings.change) return usage("--remove and --first cannot be used together");
+    settings.change = Change{option, *std::move(waiter)};
+    TRY_STATUS(check_change(*settings.change));
+  }
+  if (settings.change && !settings.name) {
+    const std::string option = shown_name(settings.change->option);
+    return usage(option + " needs a NAME: rlock queue NAME " + option + " OWNER");
+  }
+  if (!settings.change && invocation.choices.has(Opt::reason)) {
+    return usage("--reason needs --remove OWNER or --first OWNER");
   }
   return settings;
 }
@@ -83,41 +93,38 @@ Result<QueueView> read_queue(const lock::LockName& name, Session& session) {
   return view;
 }
 
-int list_queue(const QueueSettings& settings, Session& session, const Choices& choices) {
-  auto queue = read_queue(settings.lock(), session);
-  const std::string& name = settings.lock().text();
-  if (!queue) return fail(queue.error(), choices, {name});
+Result<int> list_queue(const QueueSettings& settings, Session& session, const Choices& choices) {
+  TRY(auto queue, read_queue(settings.lock(), session));
   if (choices.has(Opt::json)) {
-    return print_result(queue_json(*queue, std::nullopt, session.servers()));
+    return print_result(queue_json(queue, std::nullopt, session.servers()));
   }
   if (choices.has(Opt::quiet)) return kSuccess;
+  const std::string name = in_quotes(settings.lock().text());
   const std::string closed =
-      queue->closure ? in_quotes(name) + " is " + closure_phrase(*queue->closure) + "\n" : "";
+      queue.closure ? name + " is " + closure_phrase(*queue.closure) + "\n" : "";
   return print_result(closed +
-                      (queue->waiters.empty()
-                           ? "nobody is waiting for " + in_quotes(name) + "\n"
-                           : queue_table(*queue, line_width(STDOUT_FILENO), session.servers())));
+                      (queue.waiters.empty()
+                           ? "nobody is waiting for " + name + "\n"
+                           : queue_table(queue, line_width(STDOUT_FILENO), session.servers())));
 }
 
 // The queue of a lock whose holders and first waiters have been read.
 Result<QueueView> whole_queue(const lock::LockName& name, Result<lock::Snapshot> first,
                               Session& session) {
-  if (!first) return std::move(first).error();
-  auto& waiters = first->waiters;
-  if (first->more_waiters) {
-    TRY(waiters, inspect_waiters(session, name));
+  TRY(auto seen, std::move(first));
+  auto& waiters = seen.waiters;
+  if (seen.more_waiters) {
+    TRY(auto queue, inspect_queue(session, name));
+    waiters = std::move(queue.waiters);
   }
-  auto starts = forecast(name, first->holders, waiters, session);
+  auto starts = forecast(name, seen.holders, waiters, session);
   return QueueView{name.text(), std::move(waiters), std::move(starts)};
 }
 
-int list_queues(Session& session, const Choices& choices) {
-  auto all = all_names(session, ListedNames::in_use);
-  if (!all) return fail(all.error(), choices);
-  for (const Error& why : all->missing) print_error(why);
-  int code = all->missing.empty() ? kSuccess : exit_code(all->missing.front().kind);
-  std::vector<lock::LockName> names;
-  for (auto& [name, in_use] : all->names) names.push_back(std::move(name));
+Result<int> list_queues(Session& session, const Choices& choices) {
+  TRY(auto all, all_names(session, ListedNames::in_use));
+  int code = report_missing(all.missing);
+  const auto names = selected(std::move(all.names));
   auto firsts = inspect_first_waiter(session, names);
   std::vector<QueueView> queues;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -137,79 +144,102 @@ int list_queues(Session& session, const Choices& choices) {
                       code);
 }
 
-// Whom --remove means; nobody if no waiter fits.
-Result<std::optional<lock::Owner>> owner_to_remove(const QueueSettings& settings,
-                                                   Session& session) {
-  const std::string& text = *settings.remove;
-  if (auto whole = lock::Owner::parse(text)) return std::optional(*std::move(whole));
-  TRY(auto waiters, inspect_waiters(session, settings.lock()));
+// Whom --remove or --first means; nobody if no waiter fits.
+Result<std::optional<lock::Waiter>> waiter_to_change(const QueueSettings& settings,
+                                                     Session& session) {
+  const std::string& text = settings.change->waiter;
+  TRY(auto queue, inspect_queue(session, settings.lock()));
+  auto& waiters = queue.waiters;
   if (const auto position = position_in(text)) {
-    if (*position > waiters.size()) return std::optional<lock::Owner>();
-    return std::optional(lock::Owner::external(waiters[*position - 1].owner));
+    if (*position > waiters.size()) return std::optional<lock::Waiter>();
+    return std::optional(waiters[*position - 1]);
   }
   std::erase_if(waiters, [&](const auto& waiter) { return !waiter.owner.starts_with(text); });
-  if (waiters.empty()) return std::optional<lock::Owner>();
-  if (waiters.size() == 1) return std::optional(lock::Owner::external(waiters.front().owner));
-  std::string why = "--remove " + text + ": " + std::to_string(waiters.size()) +
+  if (waiters.size() == 1) return std::optional(waiters.front());
+  if (waiters.empty()) {
+    // It may hold the lock by now.
+    auto whole = lock::Owner::parse(text);
+    return whole ? std::optional(lock::Waiter{whole->text()}) : std::optional<lock::Waiter>();
+  }
+  std::string why = settings.change->text() + ": " + std::to_string(waiters.size()) +
                     " waiters have an owner id that begins with it:";
   constexpr size_t kShown = 3;
   for (size_t i = 0; i < std::min(waiters.size(), kShown); ++i) {
     why += (i > 0 ? ", " : " ") + util::printable(waiters[i].owner);
   }
-  return Error{ErrorKind::usage,
-               why + (waiters.size() > kShown ? ", …" : "") + "; give more of it, or the position"};
+  return usage(why + (waiters.size() > kShown ? ", …" : "") + "; give more of it, or the position");
 }
 
-// Reports what was removed, as JSON with the queue that is left.
-int report_removed(const QueueSettings& settings, const std::optional<lock::Owner>& removed,
-                   Session& session, const Choices& choices) {
+// Reports what was changed, as JSON with the queue as it is now.
+Result<int> report_change(const QueueSettings& settings, const std::optional<lock::Owner>& changed,
+                          Session& session, const Choices& choices) {
+  const Change& change = *settings.change;
+  const bool removes = change.option == Opt::remove;
   if (choices.has(Opt::json)) {
-    auto queue = read_queue(settings.lock(), session);
-    if (!queue) return fail(queue.error(), choices, {settings.lock().text()});
-    Removal removal{removed ? std::optional(removed->text()) : std::nullopt};
-    return print_result(queue_json(*queue, removal, session.servers()));
+    TRY(auto queue, read_queue(settings.lock(), session));
+    QueueChange done{removes ? "removed" : "moved",
+                     changed ? std::optional(changed->text()) : std::nullopt};
+    return print_result(queue_json(queue, done, session.servers()));
   }
   if (choices.has(Opt::quiet)) return kSuccess;
   const std::string name = in_quotes(settings.lock().text());
-  if (removed) {
-    return print_result("removed " + util::printable(removed->text()) + " from the queue of " +
-                        name + "\n");
+  if (changed) {
+    const std::string owner = util::printable(changed->text());
+    return print_result(removes ? "removed " + owner + " from the queue of " + name + "\n"
+                                : "moved " + owner + " to the head of the queue of " + name + "\n");
   }
-  const std::string& wanted = *settings.remove;
+  const std::string& wanted = change.waiter;
   return print_result((position_in(wanted) ? "the queue of " + name + " has no position " + wanted
                                            : wanted + " is not waiting for " + name) +
-                      ": nothing to remove\n");
+                      ": nothing to " + (removes ? "remove" : "move") + "\n");
 }
 
-int remove_waiter(const QueueSettings& settings, Session& session, const Choices& choices) {
-  const std::string& name = settings.lock().text();
-  auto owner = owner_to_remove(settings, session);
-  if (!owner) return fail(owner.error(), choices, {name});
-  if (!*owner) return report_removed(settings, std::nullopt, session, choices);
-  const lock::CancelCall call{settings.lock(), **owner, lock::CancelHow::removed,
-                              operator_note(choices.last(Opt::reason))};
-  auto reply = session.ask([&](auto& store) { return store.cancel(call); });
-  if (!reply) return fail(reply.error(), choices, {name});
-  if (*reply == lock::CancelReply::still_holds) {
-    std::string text = in_quotes(name) + " is held by " + util::printable((*owner)->text()) +
-                       ", which is not waiting: use rlock force-unlock to break its lock";
-    return fail({ErrorKind::busy, text}, choices, {name, (*owner)->text()});
+// holds: it was granted the lock by now.
+Result<lock::MoveReply> change_queue(const QueueSettings& settings, const lock::Waiter& waiter,
+                                     const lock::Owner& owner, Session& session,
+                                     const std::string& note) {
+  if (settings.change->option == Opt::first) {
+    Record record = decode_record(waiter.record);
+    record.moved = note_text(note);
+    const lock::MoveCall call{settings.lock(), owner, encode_record(record)};
+    return session.ask([&](auto& store) { return store.move_first(call); });
   }
-  if (*reply == lock::CancelReply::not_found) owner->reset();
-  return report_removed(settings, *owner, session, choices);
+  const lock::CancelCall call{settings.lock(), owner, lock::CancelHow::removed, note};
+  TRY(auto reply, session.ask([&](auto& store) { return store.cancel(call); }));
+  if (reply == lock::CancelReply::still_holds) return lock::MoveReply::holds;
+  return reply == lock::CancelReply::not_found ? lock::MoveReply::not_found
+                                               : lock::MoveReply::moved;
+}
+
+Result<int> change_waiter(const QueueSettings& settings, Session& session, const Choices& choices) {
+  const std::string& name = settings.lock().text();
+  if (settings.change->option == Opt::first && session.servers() > 1) {
+    return usage("--first works with one server only");
+  }
+  TRY(auto waiter, waiter_to_change(settings, session));
+  if (!waiter) return report_change(settings, std::nullopt, session, choices);
+  const lock::Owner owner = lock::Owner::external(waiter->owner);
+  TRY(auto reply,
+      change_queue(settings, *waiter, owner, session, operator_note(choices.last(Opt::reason))));
+  if (reply == lock::MoveReply::holds) {
+    std::string text = in_quotes(name) + " is held by " + util::printable(owner.text()) +
+                       ", which is not waiting: use rlock force-unlock to break its lock";
+    return fail({ErrorKind::busy, text}, choices, {name, owner.text()});
+  }
+  const bool found = reply == lock::MoveReply::moved;
+  return report_change(settings, found ? std::optional(owner) : std::nullopt, session, choices);
 }
 
 }  // namespace
 
-int queue_command(const Invocation& invocation) {
+Result<int> queue_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
-  auto settings = queue_settings(invocation);
-  if (!settings) return fail(settings.error(), choices);
-  auto session = Session::open(choices);
-  if (!session) return fail(session.error(), choices);
-  if (!settings->name) return list_queues(*session, choices);
-  return settings->remove ? remove_waiter(*settings, *session, choices)
-                          : list_queue(*settings, *session, choices);
+  TRY(auto settings, queue_settings(invocation));
+  TRY(auto session, Session::open(choices));
+  if (!settings.name) return list_queues(session, choices);
+  return code_of(settings.change ? change_waiter(settings, session, choices)
+                                 : list_queue(settings, session, choices),
+                 choices, {settings.lock().text()});
 }
 
 }  // namespace rlock::cli

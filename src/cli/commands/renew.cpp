@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "cli/commands/commands.hpp"
-#include "cli/commands/session.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
@@ -35,9 +34,8 @@ Result<RenewSettings> renew_settings(const Invocation& invocation) {
   TRY(auto lease, parse_lease_id(invocation));
   TRY(auto ttl, ttl_choice(choices));
   if (!ttl && *format_choice(choices) != redis::Format::native) {
-    return Error{
-        ErrorKind::usage,
-        "renew needs --ttl with --format: the server does not store the ttl of such a lock"};
+    return usage(
+        "renew needs --ttl with --format: the server does not store the ttl of such a lock");
   }
   TRY(auto token, number_choice(choices, Opt::token, kGreatestToken));
   lock::RenewCall call{lease.name, lease.owner};
@@ -101,16 +99,17 @@ std::string how_renewed(const RenewSettings& settings) {
          ", longer than " + util::format_duration(ttl) + ": it was not changed";
 }
 
-int report_reply(const RenewSettings& settings, const lock::RenewReply& reply,
-                 const Session& session, const Choices& choices) {
-  const Subject subject{settings.lease.name.text(), settings.lease.owner.text()};
+Result<int> renew(RenewSettings& settings, const Choices& choices) {
+  TRY(auto session, Session::open(choices));
+  settings.call.replicas = session.replicas();
+  TRY_STATUS(complete_call(settings, session));
+  TRY(auto reply, session.ask([&](auto& store) { return store.renew(settings.call); }));
   if (const auto* lost = std::get_if<lock::Lost>(&reply)) {
-    return fail(no_longer_ours(settings, *lost, session, choices), choices, subject);
+    return no_longer_ours(settings, *lost, session, choices);
   }
   const auto* renewal = std::get_if<lock::Renewal>(&reply);
   if (renewal == nullptr) {
-    return fail({ErrorKind::internal, "the mode of the lock has changed in the meantime"}, choices,
-                subject);
+    return Error{ErrorKind::internal, "the mode of the lock has changed in the meantime"};
   }
   if (*renewal == lock::Renewal::put_back && !choices.has(Opt::quiet)) {
     print_message(
@@ -124,18 +123,10 @@ int report_reply(const RenewSettings& settings, const lock::RenewReply& reply,
 
 }  // namespace
 
-int renew_command(const Invocation& invocation) {
-  const Choices& choices = invocation.choices;
-  auto settings = renew_settings(invocation);
-  if (!settings) return fail(settings.error(), choices);
-  const Subject subject{settings->lease.name.text(), settings->lease.owner.text()};
-  auto session = Session::open(choices);
-  if (!session) return fail(session.error(), choices, subject);
-  settings->call.replicas = session->replicas();
-  if (auto ok = complete_call(*settings, *session); !ok) return fail(ok.error(), choices, subject);
-  auto reply = session->ask([&](auto& store) { return store.renew(settings->call); });
-  if (!reply) return fail(reply.error(), choices, subject);
-  return report_reply(*settings, *reply, *session, choices);
+Result<int> renew_command(const Invocation& invocation) {
+  TRY(auto settings, renew_settings(invocation));
+  const Subject subject = settings.lease.subject();
+  return code_of(renew(settings, invocation.choices), invocation.choices, subject);
 }
 
 }  // namespace rlock::cli

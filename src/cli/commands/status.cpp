@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "cli/commands/commands.hpp"
-#include "cli/commands/deadlock.hpp"
-#include "cli/commands/run_observer.hpp"
-#include "cli/commands/session.hpp"
+#include "cli/deadlock.hpp"
+#include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/exit_code.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/render.hpp"
+#include "cli/run_observer.hpp"
 #include "cli/settings/connect.hpp"
 
 namespace rlock::cli {
@@ -27,26 +27,23 @@ struct StatusSettings {
 Result<StatusSettings> status_settings(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   StatusSettings settings;
-  TRY(auto locks, selection_of(invocation));
-  settings.locks = std::move(locks);
+  TRY(settings.locks, selection_of(invocation));
   settings.quiet = choices.has(Opt::quiet);
   settings.json = choices.has(Opt::json);
   settings.all = choices.has(Opt::all);
-  TRY(auto owner, owner_choice(choices));
-  settings.owner = std::move(owner);
+  TRY(settings.owner, owner_choice(choices));
   if (settings.all && !settings.locks.empty()) {
-    return Error{ErrorKind::usage, "status --all lists every lock: give it no NAME"};
+    return usage("status --all lists every lock: give it no NAME");
   }
   if (settings.quiet && !settings.locks.patterns.empty()) {
-    return Error{ErrorKind::usage, "status -q takes names of locks, not the pattern " +
-                                       in_quotes(settings.locks.patterns.front())};
+    return usage("status -q takes names of locks, not the pattern " +
+                 in_quotes(settings.locks.patterns.front()));
   }
   if (settings.quiet && settings.locks.names.empty()) {
-    return Error{ErrorKind::usage,
-                 "status -q needs a NAME: its exit code shows whether that lock is held"};
+    return usage("status -q needs a NAME: its exit code shows whether that lock is held");
   }
   if (settings.owner && !settings.quiet) {
-    return Error{ErrorKind::usage, "status --owner needs -q: rlock status -q NAME --owner ID"};
+    return usage("status --owner needs -q: rlock status -q NAME --owner ID");
   }
   return settings;
 }
@@ -223,20 +220,16 @@ int code_of(const StatusResult& result, const StatusSettings& settings) {
 
 }  // namespace
 
-int status_command(const Invocation& invocation) {
-  const Choices& choices = invocation.choices;
-  auto settings = status_settings(invocation);
-  if (!settings) return fail(settings.error(), choices);
-  auto session = Session::open(choices);
-  if (!session) return fail(session.error(), choices);
-  auto result = collect_locks(*session, *settings);
-  if (!result) return fail(result.error(), choices);
-  for (const Error& why : result->missing) print_error(why);
-  for (const LockView& lock : result->locks) {
+Result<int> status_command(const Invocation& invocation) {
+  TRY(auto settings, status_settings(invocation));
+  TRY(auto session, Session::open(invocation.choices));
+  TRY(auto result, collect_locks(session, settings));
+  report_missing(result.missing);
+  for (const LockView& lock : result.locks) {
     if (!lock.snapshot) print_error(lock.snapshot.error(), {lock.name});
   }
-  if (settings->locks.is_listing() && !settings->json) warn_of_silent(result->locks);
-  return print_result(text_of(*result, *settings), code_of(*result, *settings));
+  if (settings.locks.is_listing() && !settings.json) warn_of_silent(result.locks);
+  return print_result(text_of(result, settings), code_of(result, settings));
 }
 
 }  // namespace rlock::cli

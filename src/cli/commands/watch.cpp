@@ -1,28 +1,32 @@
+// `rlock watch`: on a terminal a screen, else a line of JSON for each change.
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "cli/commands/commands.hpp"
-#include "cli/commands/session.hpp"
-#include "cli/commands/watch_screen.hpp"
+#include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/exit_code.hpp"
 #include "cli/output/json.hpp"
-#include "cli/output/timestamp.hpp"
+#include "cli/output/messages.hpp"
 #include "cli/settings/connect.hpp"
 #include "cli/watch/client.hpp"
+#include "cli/watch/keys.hpp"
+#include "cli/watch/screen.hpp"
+#include "run/signals.hpp"
 
 namespace rlock::cli {
 namespace {
 
-Result<Watched> watched_locks(const Invocation& invocation) {
-  TRY(auto locks, selection_of(invocation));
-  Watched watched{std::move(locks.names), std::move(locks.patterns)};
+Result<Selection> watched_locks(const Invocation& invocation) {
+  TRY(auto watched, selection_of(invocation));
   TRY(auto format, format_choice(invocation.choices));
   if (watched.is_listing() && format != redis::Format::native) {
-    return Error{ErrorKind::usage, "watch --format " + std::string(to_string(format)) +
-                                       " needs a NAME: locks of this format cannot be listed"};
+    return usage("watch --format " + std::string(to_string(format)) +
+                 " needs a NAME: locks of this format cannot be listed");
   }
   return watched;
 }
@@ -58,7 +62,7 @@ std::string json_of(const std::vector<Change>& changes) {
 }
 
 // One line for each difference, until a signal ends us or the reader has gone.
-int report(WatchClient& client, const std::string& server, std::vector<Change> changes) {
+int report_changes(WatchClient& client, const std::string& server, std::vector<Change> changes) {
   signal(SIGPIPE, SIG_IGN);
   lock::SystemPoller poller(is_pipe(STDOUT_FILENO) ? STDOUT_FILENO : -1);
   bool lost = false;
@@ -93,27 +97,151 @@ Result<std::vector<Change>> first_contact(WatchClient& client, Millis connect_ti
   }
 }
 
+constexpr Millis kTick{1000};       // ages are in seconds
+constexpr Millis kReplyTime{200};   // while the server answers, its reply is what is drawn next
+constexpr Millis kEscapePause{50};  // the rest of a key's sequence comes at once
+constexpr uint64_t kWaitersRead = 128;
+
+// `watch` on a terminal: draws what the client has seen, and follows the keys.
+class WatchScreen {
+ public:
+  // Until q is typed, a signal comes, which then ends the process, or the terminal is gone.
+  static Result<int> run(WatchClient& client, WatchModel& model, const std::string& server) {
+    const TerminalKind kind = terminal_kind(system_getenv);
+    TRY(auto screen, Screen::open(kind));
+    const int signal = WatchScreen(client, model, server, kind, screen).loop();
+    screen.leave();
+    if (signal != 0) run::die_by(signal);
+    return kSuccess;
+  }
+
+ private:
+  WatchScreen(WatchClient& client, WatchModel& model, const std::string& server,
+              const TerminalKind& kind, Screen& screen)
+      : client_(client), model_(model), server_(server), kind_(kind), screen_(screen) {}
+
+  FrameInput input(TimePoint now) const {
+    FrameInput input{model_, client_.server()};
+    input.complete = client_.is_complete();
+    input.server = server_;
+    input.cursor = cursor_;
+    input.columns = screen_.columns();
+    input.rows = screen_.rows();
+    input.now = now;
+    return input;
+  }
+
+  OnScreen on_screen(TimePoint now) {
+    const auto names = table_names(model_);
+    const size_t page = page_of(input(now));
+    cursor_ = settled(std::move(cursor_), names, page);
+    OnScreen out;
+    const size_t last = std::min(names.size(), cursor_.top + page);
+    for (size_t i = std::min(cursor_.top, last); i < last; ++i) out.visible.push_back(names[i]);
+    out.opened = cursor_.opened;
+    out.waiters = std::max<uint64_t>(kWaitersRead, cursor_.opened_top + page);
+    out.estimates = true;
+    return out;
+  }
+
+  TimePoint next_draw() const {
+    return drawn_at_ + kTick + (client_.server().outage ? Millis(0) : kReplyTime);
+  }
+
+  void draw(TimePoint now) {
+    if (!news_ && (!kind_.moves || (!fresh_ && now < next_draw()))) return;
+    FrameInput drawn = input(now);
+    screen_.draw(frame(drawn));
+    cursor_.opened_top = drawn.cursor.opened_top;
+    news_ = fresh_ = false;
+    drawn_at_ = now;
+  }
+
+  // The signal by which to end; 0: the user typed q.
+  int loop() {
+    lock::SystemPoller poller(screen_.signal_fd(), screen_.key_fd());
+    while (true) {
+      client_.start_due(poller.now(), on_screen(poller.now()));
+      draw(poller.now());
+      step(poller);
+      if (const int signal = screen_.handle_signals(); signal != 0) return signal;
+      if (screen_.is_blank()) news_ = true;
+      if (follow_keys(poller.now())) return 0;
+      if (gone_) return SIGHUP;
+    }
+  }
+
+  void step(lock::Poller& poller) {
+    TimePoint until = std::min(client_.due(), std::max(next_draw(), poller.now()));
+    if (keys_.is_pending()) until = std::min(until, escape_ends_);
+    lock::Request* request = client_.in_flight();
+    if (request == nullptr) {
+      poller.pause(until);
+      return;
+    }
+    const bool done = poller.drive(*request, until) == lock::PollResult::done;
+    if (!done && poller.now() < client_.due()) return;
+    fresh_ = true;
+    const bool changed = !client_.finish(poller.now()).empty();
+    const bool lost = client_.server().outage.has_value();
+    news_ = news_ || changed || lost != was_lost_;
+    was_lost_ = lost;
+  }
+
+  // Whether the user wants to leave.
+  bool follow_keys(TimePoint now) {
+    auto bytes = screen_.read_keys();
+    if (!bytes) {
+      gone_ = true;
+      return false;
+    }
+    if (!bytes->empty()) {
+      escape_ends_ = now + kEscapePause;
+      return follow(keys_.feed(*bytes), now);
+    }
+    return keys_.is_pending() && now >= escape_ends_ && follow(keys_.flush(), now);
+  }
+
+  bool follow(const std::vector<Key>& keys, TimePoint now) {
+    for (Key key : keys) {
+      if (key == Key::quit) return true;
+      if (key == Key::redraw) screen_.forget();
+      cursor_ = moved(std::move(cursor_), key, table_names(model_), page_of(input(now)));
+      news_ = true;
+    }
+    return false;
+  }
+
+  WatchClient& client_;
+  WatchModel& model_;
+  const std::string& server_;
+  TerminalKind kind_;
+  Screen& screen_;
+  Cursor cursor_{};
+  KeyReader keys_{};
+  TimePoint escape_ends_{};
+  bool news_ = true;   // something has changed since the last lines
+  bool fresh_ = true;  // or the server has answered
+  TimePoint drawn_at_{};
+  bool was_lost_ = false;
+  bool gone_ = false;
+};
+
 }  // namespace
 
-int watch_command(const Invocation& invocation) {
-  const Choices& choices = invocation.choices;
-  auto watched = watched_locks(invocation);
-  if (!watched) return fail(watched.error(), choices);
-  auto session = Session::open(choices);
-  if (!session) return fail(session.error(), choices);
-
+Result<int> watch_command(const Invocation& invocation) {
   constexpr Millis kAnswer{3000};
   constexpr uint64_t kHoldersShown = 128, kHoldersReported = 1024;
-  const bool on_screen = is_terminal(STDOUT_FILENO) && !choices.has(Opt::json);
-  WatchModel model(*std::move(watched));
-  WatchClient client(session->store(), model,
-                     {session->connect_timeout() + kAnswer,
-                      on_screen ? kHoldersShown : kHoldersReported, session->format()});
-  auto first = first_contact(client, session->connect_timeout());
-  if (!first) return fail(first.error(), choices);
-  if (!on_screen) return report(client, session->server(), *std::move(first));
-  auto code = WatchScreen::run(client, model, session->server());
-  return code ? *code : fail(code.error(), choices);
+  TRY(auto watched, watched_locks(invocation));
+  TRY(auto session, Session::open(invocation.choices));
+  const bool on_screen = is_terminal(STDOUT_FILENO) && !invocation.choices.has(Opt::json);
+  WatchModel model(std::move(watched));
+  WatchClient client(session.store(), model,
+                     {session.connect_timeout() + kAnswer,
+                      on_screen ? kHoldersShown : kHoldersReported, session.format()});
+  TRY(auto first, first_contact(client, session.connect_timeout()));
+  if (on_screen) return WatchScreen::run(client, model, session.server());
+  return report_changes(client, session.server(), std::move(first));
 }
 
 }  // namespace rlock::cli

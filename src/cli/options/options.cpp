@@ -16,7 +16,11 @@ constexpr std::array<OptionRow, kOptCount> joined() {
   std::array<OptionRow, kOptCount> all{};
   auto end = std::copy(std::begin(kRunOptions), std::end(kRunOptions), all.begin());
   end = std::copy(std::begin(kOperatorOptions), std::end(kOperatorOptions), end);
-  std::copy(std::begin(kConnectionOptions), std::end(kConnectionOptions), end);
+  for (OptionRow row : kConnectionOptions) {
+    row.section = Section::general;
+    if (row.commands == 0) row.commands = kEveryCommand;
+    *end++ = row;
+  }
   return all;
 }
 constexpr std::array<OptionRow, kOptCount> kOptions = joined();

@@ -31,6 +31,28 @@ enum class CommandId : uint8_t {
   completion
 };
 
+// The sets of commands that the rows of the options name.
+constexpr unsigned bit(CommandId id) {
+  return 1U << static_cast<unsigned>(id);
+}
+inline constexpr unsigned kRun = bit(CommandId::run);
+inline constexpr unsigned kAcquire = bit(CommandId::acquire);
+inline constexpr unsigned kRenew = bit(CommandId::renew);
+inline constexpr unsigned kRelease = bit(CommandId::release);
+inline constexpr unsigned kStatus = bit(CommandId::status);
+inline constexpr unsigned kQueue = bit(CommandId::queue);
+inline constexpr unsigned kWatch = bit(CommandId::watch);
+inline constexpr unsigned kForce = bit(CommandId::force_unlock);
+inline constexpr unsigned kClose = bit(CommandId::close);
+inline constexpr unsigned kOpen = bit(CommandId::open);
+inline constexpr unsigned kHistory = bit(CommandId::history);
+inline constexpr unsigned kForget = bit(CommandId::forget);
+inline constexpr unsigned kMetrics = bit(CommandId::metrics);
+inline constexpr unsigned kCheck = bit(CommandId::check);
+inline constexpr unsigned kDoctor = bit(CommandId::doctor);
+inline constexpr unsigned kLocal = bit(CommandId::local);
+inline constexpr unsigned kEveryCommand = 2 * bit(CommandId::completion) - 1;
+
 struct CommandRow {
   CommandId id;
   std::string_view name;
@@ -63,6 +85,7 @@ enum class Opt : uint8_t {
   supersede,
   superseded_exit_code,
   while_closed,
+  urgent,
   no_reentrant,
   wait_descendants,
   contain,
@@ -78,6 +101,7 @@ enum class Opt : uint8_t {
   all,
   now,
   remove,
+  first,
   runs,
   yes,
   strict,

@@ -97,13 +97,14 @@ inline constexpr CommandRow kCommands[] = {
          "those of all locks. STARTS IN is when each of the first 128 can expect it, if every run "
          "takes the median of the successful ones in the history; it is not shown after fewer than "
          "three. --remove removes one waiter from the queue: its rlock exits with 75 "
-         "and reports who removed it.\n"
-         "Exit status: 0, also if there was nobody to remove. 64 if --remove fits several waiters. "
-         "75 if the owner to remove holds the lock.",
+         "and reports who removed it. --first moves one to the head.\n"
+         "Exit status: 0, also if there was nobody to remove or to move. 64 if OWNER fits several "
+         "waiters. 75 if the owner holds the lock.",
      .examples = "rlock queue            # of all locks\n"
                  "rlock queue deploy\n"
                  "rlock queue deploy --remove 2\n"
-                 "rlock queue deploy --remove 6f1c9a"},
+                 "rlock queue deploy --remove 6f1c9a\n"
+                 "rlock queue deploy --first 3 --reason 'customers wait'"},
     {.id = CommandId::watch,
      .name = "watch",
      .usage = "watch [options] [NAME...]",

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/options/table_bits.hpp"
+#include "cli/options/options.hpp"
 
 // The options of the commands that look at a lock or change one that is held. Where their texts
 // differ by command, they are in table_per_command.hpp.
@@ -45,6 +45,18 @@ inline constexpr OptionRow kOperatorOptions[] = {
          "with OWNER, rlock removes none and exits with 64. Queues move: in a script, use "
          "the owner id. If the owner holds the lock by now, rlock does not remove it and "
          "exits with 75: use force-unlock.",
+     .commands = kQueue,
+     .common = true},
+    {.id = Opt::first,
+     .name = "first",
+     .metavar = "OWNER",
+     .help = "move this waiter to the head of the queue: its owner id, the beginning of it, or its "
+             "position",
+     .manual =
+         "Use it for the one that cannot wait; a later run can ask for such a place itself with "
+         "--urgent. The listing and the history of its run show who moved it. What holds is never "
+         "touched, and while the lock is closed it still waits for the end of the closure. OWNER "
+         "as for --remove. This option works with one server only.",
      .commands = kQueue,
      .common = true},
     {.id = Opt::runs,

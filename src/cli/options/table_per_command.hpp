@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/options/table_bits.hpp"
+#include "cli/options/options.hpp"
 
 // Where commands share an option whose meaning differs between them.
 namespace rlock::cli {
@@ -102,8 +102,9 @@ inline constexpr PerCommandText kPerCommandTexts[] = {
       .manual = "rlock still stores host, user and pid."}},
     {Opt::reason,
      kQueue,
-     {.help = "with --remove: free text that the removed waiter reports",
-      .manual = "Use it to say why the waiter was removed."}},
+     {.help = "with --remove or --first: free text that says why",
+      .manual = "The waiter that is removed reports it; the listing and the history show it of one "
+                "that was moved."}},
     {Opt::reason,
      kForce,
      {.help = "free text that the holder and rlock history report",

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/options/table_bits.hpp"
+#include "cli/options/options.hpp"
 
 // The options of run, most of which acquire has too.
 namespace rlock::cli {
@@ -220,11 +220,21 @@ inline constexpr OptionRow kRunOptions[] = {
      .name = "while-closed",
      .help = "get the lock also while it is closed (rlock close)",
      .manual =
-         "Use it for what must run during a freeze, such as an urgent fix. While the lock is "
-         "closed "
-         "such "
-         "a run waits only for who holds the lock, and for those with this option that came before "
+         "Use it for what must run during a freeze, such as a fix. While the lock is closed such a "
+         "run waits only for who holds the lock, and for those with this option that came before "
          "it. This option works with one server only. See CLOSING.",
+     .commands = kRun | kAcquire},
+    {.id = Opt::urgent,
+     .name = "urgent",
+     .metavar = "DUR",
+     .value_optional = true,
+     .help = "wait in the queue as if it had come DUR earlier (1h without DUR, at most 24h)",
+     .manual =
+         "Use it for what should not stand behind the usual work, such as an urgent fix. An "
+         "ordinary "
+         "waiter is overtaken only by urgent ones that came at most DUR after it, so that nobody "
+         "waits forever. A run that holds the lock is never touched. With --supersede it needs "
+         "that option's N.",
      .commands = kRun | kAcquire},
     {.id = Opt::no_reentrant,
      .name = "no-reentrant",

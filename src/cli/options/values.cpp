@@ -39,10 +39,10 @@ std::string quoted_word(std::string_view word) {
 
 Result<std::optional<Millis>> duration_choice(const Choices& choices, Opt id) {
   auto text = choices.last(id);
-  if (!text) return std::optional<Millis>();
+  if (!text || (row_of(id).value_optional && *text == kFlagValue)) return std::optional<Millis>();
   auto value = util::parse_duration(*text);
   if (!value) {
-    return Error{ErrorKind::usage, shown_name(id) + ": " + util::printable(value.error().text)};
+    return usage(shown_name(id) + ": " + util::printable(value.error().text));
   }
   return std::optional(*value);
 }
@@ -87,8 +87,8 @@ Result<std::optional<uint64_t>> number_choice(const Choices& choices, Opt id, ui
   if (!text) return std::optional<uint64_t>();
   auto value = util::parse_number<uint64_t>(*text);
   if (!value || *value > most) {
-    return Error{ErrorKind::usage, shown_name(id) + ": not a number from 0 to " +
-                                       std::to_string(most) + ": " + quoted_word(*text)};
+    return usage(shown_name(id) + ": not a number from 0 to " + std::to_string(most) + ": " +
+                 quoted_word(*text));
   }
   return value;
 }

@@ -23,6 +23,7 @@ std::string shown_name(Opt id);
 // A word of the user's for an error message: in double quotes, shortened, printable.
 std::string quoted_word(std::string_view word);
 
+// None also where an option may stand without its value, and does.
 Result<std::optional<Millis>> duration_choice(const Choices& choices, Opt id);
 
 // From now on, in ms since 1970, until the TIME of an option: `18:00`, which is the next one,

@@ -12,25 +12,10 @@
 #include <cstring>
 
 #include "util/fd.hpp"
+#include "util/process.hpp"
 
 namespace rlock::cli {
 namespace {
-
-class TtouBlocked {
- public:
-  TtouBlocked() {
-    sigset_t ttou;
-    sigemptyset(&ttou);
-    sigaddset(&ttou, SIGTTOU);
-    pthread_sigmask(SIG_BLOCK, &ttou, &before_);
-  }
-  ~TtouBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  TtouBlocked(const TtouBlocked&) = delete;
-  TtouBlocked& operator=(const TtouBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 // The same pipe or terminal through a file description of our own: O_NONBLOCK on the caller's would
 // affect every process that shares it. Files do not block; sockets cannot be opened in this way and
@@ -68,7 +53,7 @@ Error cannot_print(int error) {
 size_t write_within(int target, std::string_view text, Millis bound) {
   // A terminal or pipe that polls writable takes this much at once.
   constexpr size_t kChunk = 512;
-  TtouBlocked blocked;
+  const util::SignalBlock blocked(SIGTTOU);
   util::Fd own = open_nonblocking(target);
   const int fd = own ? own.get() : target;
   const TimePoint until = BootClock::now() + bound;
@@ -129,10 +114,10 @@ size_t columns(int fd, size_t otherwise) {
   return std::max<size_t>(size.ws_col, kLeast);
 }
 
-Confirmation confirm(const std::string& question) {
-  if (!is_terminal(STDIN_FILENO) || !is_terminal(STDERR_FILENO)) return Confirmation::no_terminal;
-  util::Fd terminal(open("/dev/tty", O_RDONLY | O_CLOEXEC));
-  if (!terminal) return Confirmation::no_terminal;
+Status confirm(const std::string& question, const std::string& what) {
+  const bool interactive = is_terminal(STDIN_FILENO) && is_terminal(STDERR_FILENO);
+  util::Fd terminal(interactive ? open("/dev/tty", O_RDONLY | O_CLOEXEC) : -1);
+  if (!terminal) return Error{ErrorKind::usage, "not on a terminal: add --yes to " + what};
   write_stderr(question, Millis(1000));
   // To the end of the line: the shell would run the rest of a long one.
   std::string answer;
@@ -144,7 +129,8 @@ Confirmation confirm(const std::string& question) {
   } while ((n < 0 && errno == EINTR) || (n > 0 && !answer.ends_with('\n')));
   if (n <= 0) write_stderr("\n", Millis(100));  // ^D leaves the cursor behind the question
   bool yes = answer == "y\n" || answer == "Y\n" || answer == "yes\n" || answer == "YES\n";
-  return yes ? Confirmation::yes : Confirmation::no;
+  if (yes) return Done{};
+  return Error{ErrorKind::busy, "not confirmed: nothing was changed"};
 }
 
 }  // namespace rlock::cli

@@ -42,10 +42,9 @@ size_t columns(int fd, size_t otherwise);
 // and cut, enough for all but hostile text.
 size_t line_width(int fd);
 
-enum class Confirmation { yes, no, no_terminal };
-
-// Asks on the controlling terminal and reads a line there; anything but y or yes is no. Where stdin
-// or stderr is no terminal it does not ask: a script must not hang on a question.
-Confirmation confirm(const std::string& question);
+// Asks on the controlling terminal and reads a line there. ErrorKind::busy for anything but y or
+// yes. ErrorKind::usage where stdin or stderr is no terminal, since a script must not hang on a
+// question: it names --yes, with which `what` is done.
+Status confirm(const std::string& question, const std::string& what);
 
 }  // namespace rlock::cli

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 
 #include "util/text.hpp"
@@ -21,7 +22,7 @@ int64_t start_of(const HistoryLine& line) {
   return line.run ? line.run->since.ms : line.skips->first.ms;
 }
 
-void sort_by_start(std::vector<HistoryLine>& lines) {
+void sort_by_start(History& lines) {
   std::stable_sort(lines.begin(), lines.end(), [](const HistoryLine& a, const HistoryLine& b) {
     return start_of(a) > start_of(b);
   });
@@ -29,39 +30,27 @@ void sort_by_start(std::vector<HistoryLine>& lines) {
 
 }  // namespace
 
-History to_history(const std::vector<lock::HistoryRow>& rows, uint64_t most) {
-  History history;
+History to_history(const std::string& name, const std::vector<lock::HistoryRow>& rows,
+                   uint64_t most) {
+  History lines, closings;
+  uint64_t runs = 0;
   for (const lock::HistoryRow& row : rows) {
     if (const auto* run = std::get_if<lock::Run>(&row)) {
-      if (history.runs.size() == most) break;
-      history.runs.push_back({*run});
-      continue;
+      if (runs++ == most) break;
+      lines.push_back({name, *run});
+    } else if (const auto* closing = std::get_if<lock::Closing>(&row)) {
+      closings.push_back({name, std::nullopt, std::nullopt, *closing});
+    } else {
+      if (lines.empty()) lines.push_back({name});
+      lines.back().skips = std::get<lock::Skips>(row);
     }
-    if (const auto* closing = std::get_if<lock::Closing>(&row)) {
-      history.closings.push_back(*closing);
-      continue;
-    }
-    auto& runs = history.runs;
-    auto& target = runs.empty() ? history.skips : runs.back().skips;
-    target = std::get<lock::Skips>(row);
   }
-  return history;
-}
-
-std::vector<HistoryLine> lines_of(const std::string& name, const History& history) {
-  std::vector<HistoryLine> lines;
-  if (history.skips) lines.push_back({name, std::nullopt, history.skips});
-  for (const RunWithSkips& entry : history.runs) {
-    lines.push_back({name, entry.run, entry.skips});
-  }
-  for (const lock::Closing& closing : history.closings) {
-    lines.push_back({name, std::nullopt, std::nullopt, closing});
-  }
+  std::move(closings.begin(), closings.end(), std::back_inserter(lines));
   return lines;
 }
 
-std::vector<HistoryLine> by_start(const std::vector<HistoryLine>& lines) {
-  std::vector<HistoryLine> rows;
+History by_start(const History& lines) {
+  History rows;
   for (const HistoryLine& line : lines) {
     if (line.run) rows.push_back({line.name, line.run, std::nullopt});
     if (line.skips) rows.push_back({line.name, std::nullopt, line.skips});
@@ -71,7 +60,7 @@ std::vector<HistoryLine> by_start(const std::vector<HistoryLine>& lines) {
   return rows;
 }
 
-void keep_newest(std::vector<HistoryLine>& lines, uint64_t most) {
+void keep_newest(History& lines, uint64_t most) {
   sort_by_start(lines);
   uint64_t runs = 0;
   auto first_excess = std::find_if(lines.begin(), lines.end(), [&](const HistoryLine& line) {

@@ -9,38 +9,26 @@
 
 namespace rlock::cli {
 
-// A run, and the skips between the end of the run before it and its own end: most of them happened
-// while it held the lock.
-struct RunWithSkips {
-  lock::Run run;
-  std::optional<lock::Skips> skips{};
-};
-
-// The history as it is shown, newest first.
-struct History {
-  std::optional<lock::Skips> skips{};  // since the end of the last run
-  std::vector<RunWithSkips> runs{};
-  std::vector<lock::Closing> closings{};
-};
-
-// At most `most` runs of `rows`, which the server sends newest first.
-History to_history(const std::vector<lock::HistoryRow>& rows, uint64_t most);
-
-// A line of the history of one lock or of many: a run with the skips before its end, the skips
-// since the last run, or a closing.
+// A line of the history of one lock or of many: a run with the skips between the end of the run
+// before it and its own end, most of which happened while it held the lock; the skips since the end
+// of the last run; or a closing.
 struct HistoryLine {
   std::string name;
   std::optional<lock::Run> run{};
   std::optional<lock::Skips> skips{};
   std::optional<lock::Closing> closing{};
 };
-std::vector<HistoryLine> lines_of(const std::string& name, const History& history);
+using History = std::vector<HistoryLine>;
+
+// At most `most` runs of `rows`, which the server sends newest first; the closings last.
+History to_history(const std::string& name, const std::vector<lock::HistoryRow>& rows,
+                   uint64_t most);
 
 // One row for each run and for its skips, sorted by their starts, the newest first.
-std::vector<HistoryLine> by_start(const std::vector<HistoryLine>& lines);
+History by_start(const History& lines);
 
 // Sorts newest first and keeps `most` runs.
-void keep_newest(std::vector<HistoryLine>& lines, uint64_t most);
+void keep_newest(History& lines, uint64_t most);
 
 // How a run ended: `how` is released, expired, lost, max-run, stopped or forced; code or signal is
 // known only where the command ended and its release reported it.

@@ -7,7 +7,7 @@
 #include "cli/output/exit_code.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
-#include "cli/output/timestamp.hpp"
+#include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -16,7 +16,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kSchema = 1;
 
-std::string line(const Json& json) {
+std::string document(const Json& content) {
+  Json json{{"schema", kSchema}};
+  json.update(content);
   return json.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
@@ -25,15 +27,20 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
+template <class T>
+Json null_if(bool unknown, const T& value) {
+  return unknown ? Json() : Json(value);
+}
+
 Json time_or_null(lock::ServerTime time) {
-  std::string text = rfc3339(time);
-  return text.empty() ? Json() : Json(text);
+  const std::string text = rfc3339(time);
+  return null_if(text.empty(), text);
 }
 
 // Readers lose digits beyond 2^53, and rlock's scripts issue no such token.
 Json token_or_null(lock::Token token) {
   constexpr uint64_t kExact = uint64_t{1} << 53;
-  return token.value == 0 || token.value >= kExact ? Json() : Json(token.value);
+  return null_if(token.value == 0 || token.value >= kExact, token.value);
 }
 
 // A cool-down is stored under the owner id with a `~` in front.
@@ -46,37 +53,16 @@ Json slots_json(const std::optional<lock::Limit>& limit) {
   return limit->value();
 }
 
-Json slot_json(uint64_t slot) {
-  return slot == 0 ? Json() : Json(slot);
-}
-
-Json held_json(const lock::Holder& holder) {
-  return holder.since.ms == 0 ? Json() : Json(holder.held.count());
-}
-
-// Null where the lease has no end.
-Json left_json(const lock::Holder& holder) {
-  return holder.left < Millis(0) ? Json() : Json(holder.left.count());
-}
-
-// Null for a cool-down, and in formats that do not store it.
-Json ttl_json(const lock::Holder& holder) {
-  return holder.ttl <= Millis(0) ? Json() : Json(holder.ttl.count());
-}
-
 // Whether the holder renews the lease by itself; null where that is unknown, and for a cool-down.
 Json renewed_json(const lock::Holder& holder) {
   if (holder.since.ms == 0 || holder.state == lock::HolderState::cooldown) return {};
   return holder.responsive != lock::Responsive::no && decode_record(holder.record).renews;
 }
 
-Json overdue_json(const lock::Holder& holder) {
-  const auto late = overdue(holder);
-  return late ? Json(late->count()) : Json();
-}
-
+// Null: the lease has no end, the format does not store it, or it is a cool-down.
 Json holder_json(const lock::Holder& holder) {
-  Record record = decode_record(holder.record);
+  const Record record = decode_record(holder.record);
+  const auto late = overdue(holder);
   return {{"owner", owner_without_mark(holder)},
           {"token", token_or_null(holder.token)},
           {"host", or_null(record.host)},
@@ -87,15 +73,15 @@ Json holder_json(const lock::Holder& holder) {
           {"ending", or_null(record.ending)},
           {"traceparent", or_null(record.traceparent)},
           {"since", time_or_null(holder.since)},
-          {"held_ms", held_json(holder)},
-          {"left_ms", left_json(holder)},
-          {"ttl_ms", ttl_json(holder)},
+          {"held_ms", null_if(holder.since.ms == 0, holder.held.count())},
+          {"left_ms", null_if(holder.left < Millis(0), holder.left.count())},
+          {"ttl_ms", null_if(holder.ttl <= Millis(0), holder.ttl.count())},
           {"entries", holder.entries},
           {"mode", to_string(holder.limit.mode())},
           {"slots", slots_json(holder.limit)},
-          {"slot", slot_json(holder.slot)},
+          {"slot", null_if(holder.slot == 0, holder.slot)},
           {"renewed", renewed_json(holder)},
-          {"overdue_ms", overdue_json(holder)}};
+          {"overdue_ms", null_if(!late, late.value_or(Millis(0)).count())}};
 }
 
 Json holders_json(const std::vector<lock::Holder>& holders) {
@@ -212,7 +198,9 @@ Json waiter_json(const lock::Waiter& waiter, size_t position) {
           {"traceparent", or_null(record.traceparent)},
           {"since", time_or_null(waiter.since)},
           {"waiting_ms", waiter.waiting.count()},
-          {"mode", to_string(waiter.limit.mode())}};
+          {"mode", to_string(waiter.limit.mode())},
+          {"urgent_ms", record.urgent.count()},
+          {"moved", or_null(record.moved)}};
 }
 
 Json waiters_json(const QueueView& queue, uint64_t servers) {
@@ -260,12 +248,6 @@ Json closing_json(const lock::Closing& closing) {
           {"reason", or_null(by.reason)}};
 }
 
-Json closings_json(const std::vector<lock::Closing>& closings) {
-  Json list = Json::array();
-  for (const lock::Closing& closing : closings) list.push_back(closing_json(closing));
-  return list;
-}
-
 Json run_json(const lock::Run& run, const std::optional<lock::Skips>& skips) {
   Record record = decode_record(run.record);
   RunEnd end = end_of(run);
@@ -283,6 +265,8 @@ Json run_json(const lock::Run& run, const std::optional<lock::Skips>& skips) {
           {"traceparent", or_null(record.traceparent)},
           {"token", token_or_null(run.token)},
           {"skips", skips_json(skips)},
+          {"urgent_ms", record.urgent.count()},
+          {"moved", or_null(record.moved)},
           {"forced", forced_json(run.note)}};
 }
 
@@ -312,16 +296,16 @@ std::string_view json_kind(ErrorKind kind) {
 std::string status_json(const std::vector<LockView>& locks, std::optional<uint64_t> free) {
   Json list = Json::array();
   for (const LockView& lock : locks) list.push_back(lock_json(lock));
-  Json json{{"schema", kSchema}, {"locks", std::move(list)}};
+  Json json{{"locks", std::move(list)}};
   if (free) json["free"] = *free;
-  return line(json);
+  return document(json);
 }
 
-std::string queue_json(const QueueView& queue, const std::optional<Removal>& removal,
+std::string queue_json(const QueueView& queue, const std::optional<QueueChange>& change,
                        uint64_t servers) {
-  Json json{{"schema", kSchema}, {"name", queue.name}, {"waiters", waiters_json(queue, servers)}};
-  if (removal) json["removed"] = or_null(removal->owner);
-  return line(json);
+  Json json{{"name", queue.name}, {"waiters", waiters_json(queue, servers)}};
+  if (change) json[change->done] = or_null(change->owner);
+  return document(json);
 }
 
 std::string queue_json(const std::vector<QueueView>& queues, uint64_t servers) {
@@ -333,88 +317,85 @@ std::string queue_json(const std::vector<QueueView>& queues, uint64_t servers) {
       all.push_back(std::move(row));
     }
   }
-  return line({{"schema", kSchema}, {"name", Json()}, {"waiters", std::move(all)}});
+  return document({{"name", Json()}, {"waiters", std::move(all)}});
 }
 
 std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced) {
-  return line({{"schema", kSchema},
-               {"name", name.text()},
-               {"released", holders_json(forced.broken)},
-               {"next", or_null(forced.next)}});
+  return document({{"name", name.text()},
+                   {"released", holders_json(forced.broken)},
+                   {"next", or_null(forced.next)}});
 }
 
 std::string acquire_json(const lock::AcquireCall& claim, lock::Token token, uint64_t slot,
                          Millis left, lock::ServerTime acquired_at) {
-  return line({{"schema", kSchema},
-               {"name", claim.name.text()},
-               {"owner", claim.owner.text()},
-               {"token", token_or_null(token)},
-               {"slot", slot_json(slot)},
-               {"left_ms", left.count()},
-               {"ttl_ms", claim.ttl.count()},
-               {"acquired_at", time_or_null(acquired_at)}});
+  return document({{"name", claim.name.text()},
+                   {"owner", claim.owner.text()},
+                   {"token", token_or_null(token)},
+                   {"slot", null_if(slot == 0, slot)},
+                   {"left_ms", left.count()},
+                   {"ttl_ms", claim.ttl.count()},
+                   {"acquired_at", time_or_null(acquired_at)}});
 }
 
 std::string forget_json(const lock::ForgetCall& call, const lock::Forgotten& forgotten) {
-  return line({{"schema", kSchema},
-               {"name", call.name.text()},
-               {"key", or_null(call.key)},
-               {"forgotten", forgotten.marks},
-               {"failures", forgotten.failures},
-               {"numbers", forgotten.numbers}});
+  return document({{"name", call.name.text()},
+                   {"key", or_null(call.key)},
+                   {"forgotten", forgotten.marks},
+                   {"failures", forgotten.failures},
+                   {"numbers", forgotten.numbers}});
 }
 
 std::string history_json(const lock::LockName& name, const History& history) {
-  Json runs = Json::array();
-  for (const RunWithSkips& entry : history.runs) runs.push_back(run_json(entry.run, entry.skips));
-  return line({{"schema", kSchema},
-               {"name", name.text()},
-               {"runs", std::move(runs)},
-               {"skips", skips_json(history.skips)},
-               {"closings", closings_json(history.closings)}});
+  Json runs = Json::array(), closings = Json::array();
+  std::optional<lock::Skips> since;
+  for (const HistoryLine& line : history) {
+    if (line.closing) {
+      closings.push_back(closing_json(*line.closing));
+    } else if (line.run) {
+      runs.push_back(run_json(*line.run, line.skips));
+    } else {
+      since = line.skips;
+    }
+  }
+  return document({{"name", name.text()},
+                   {"runs", std::move(runs)},
+                   {"skips", skips_json(since)},
+                   {"closings", std::move(closings)}});
 }
 
-std::string history_json(const std::vector<HistoryLine>& lines) {
-  Json runs = Json::array();
-  Json since = Json::array();
-  Json closings = Json::array();
-  for (const HistoryLine& entry : lines) {
-    Json row{{"name", entry.name}};
-    if (entry.closing) {
-      row.update(closing_json(*entry.closing));
-      closings.push_back(std::move(row));
-      continue;
-    }
-    row.update(entry.run ? run_json(*entry.run, entry.skips) : skips_json(entry.skips));
-    (entry.run ? runs : since).push_back(std::move(row));
+std::string history_json(const History& history) {
+  Json runs = Json::array(), since = Json::array(), closings = Json::array();
+  for (const HistoryLine& line : history) {
+    Json row{{"name", line.name}};
+    row.update(line.closing ? closing_json(*line.closing)
+               : line.run   ? run_json(*line.run, line.skips)
+                            : skips_json(line.skips));
+    (line.closing ? closings : line.run ? runs : since).push_back(std::move(row));
   }
-  return line({{"schema", kSchema},
-               {"name", Json()},
-               {"runs", std::move(runs)},
-               {"skipped_since", std::move(since)},
-               {"closings", std::move(closings)}});
+  return document({{"name", Json()},
+                   {"runs", std::move(runs)},
+                   {"skipped_since", std::move(since)},
+                   {"closings", std::move(closings)}});
 }
 
 std::string change_json(const Change& change, lock::ServerTime time) {
-  constexpr std::string_view kKinds[] = {"seen", "changed", "gone"};
   Json fields = Json::array();
   for (std::string_view field : change.fields) fields.push_back(field);
-  return line({{"schema", kSchema},
-               {"change", kKinds[static_cast<size_t>(change.kind)]},
-               {"time", time_or_null(time)},
-               {"name", change.name},
-               {"fields", std::move(fields)},
-               {"lock", change.lock ? lock_json(*change.lock) : Json()}});
+  return document(
+      {{"change", util::to_string<ChangeKind::gone>(change.kind, {"seen", "changed", "gone"})},
+       {"time", time_or_null(time)},
+       {"name", change.name},
+       {"fields", std::move(fields)},
+       {"lock", change.lock ? lock_json(*change.lock) : Json()}});
 }
 
 std::string server_change_json(const std::string& server, const std::optional<Error>& why,
                                lock::ServerTime time) {
-  Json json{{"schema", kSchema},
-            {"change", why ? "server-lost" : "server-back"},
+  Json json{{"change", why ? "server-lost" : "server-back"},
             {"time", time_or_null(time)},
             {"server", server}};
   if (why) json["message"] = why->text;
-  return line(json);
+  return document(json);
 }
 
 std::string error_json(const Error& error, const Subject& subject, const ErrorDetails& details) {
@@ -426,14 +407,11 @@ std::string error_json(const Error& error, const Subject& subject, const ErrorDe
   if (details.holder && details.holder->state != lock::HolderState::closed) {
     inner["holder"] = holder_json(*details.holder);
   }
-  return line({{"schema", kSchema}, {"error", std::move(inner)}});
+  return document({{"error", std::move(inner)}});
 }
 
 std::string event_json(const LoggedEvent& event) {
-  Json json{{"schema", kSchema},
-            {"event", event.event},
-            {"time", time_or_null(event.time)},
-            {"t_ns", event.t_ns}};
+  Json json{{"event", event.event}, {"time", time_or_null(event.time)}, {"t_ns", event.t_ns}};
   json["host"] = or_null(event.run.host);
   json["pid"] = or_null(event.run.pid);
   json["user"] = or_null(event.run.user);
@@ -449,7 +427,7 @@ std::string event_json(const LoggedEvent& event) {
   if (event.signal) json["signal"] = *event.signal;
   if (event.run.traceparent) json["traceparent"] = *event.run.traceparent;
   if (!event.detail.empty()) json["detail"] = event.detail;
-  return line(json);
+  return document(json);
 }
 
 }  // namespace rlock::cli

@@ -17,13 +17,14 @@ namespace rlock::cli {
 // `free`: how many free locks are not in the list, where only those in use are.
 std::string status_json(const std::vector<LockView>& locks, std::optional<uint64_t> free = {});
 
-// What --remove did: whom it removed, none where that owner did not wait.
-struct Removal {
-  std::optional<std::string> owner;
+// What --remove or --first did.
+struct QueueChange {
+  const char* done;                  // `removed` or `moved`
+  std::optional<std::string> owner;  // none where that owner did not wait
 };
-// `removal`: none where --remove was not given. Over several servers each waiter has the number of
+// `change`: none where no such option was given. Over several servers each waiter has the number of
 // those where it waits.
-std::string queue_json(const QueueView& queue, const std::optional<Removal>& removal,
+std::string queue_json(const QueueView& queue, const std::optional<QueueChange>& change,
                        uint64_t servers = 1);
 
 // Of all locks that are waited for.
@@ -38,7 +39,7 @@ std::string acquire_json(const lock::AcquireCall& claim, lock::Token token, uint
 std::string forget_json(const lock::ForgetCall& call, const lock::Forgotten& forgotten);
 
 std::string history_json(const lock::LockName& name, const History& history);
-std::string history_json(const std::vector<HistoryLine>& lines);  // of all locks
+std::string history_json(const History& history);  // of all locks
 
 // A difference between two looks of `watch`. gone: the lock is no longer listed.
 enum class ChangeKind { seen, changed, gone };

@@ -14,7 +14,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/output/timestamp.hpp"
+#include "cli/output/messages.hpp"
 #include "util/fd.hpp"
 #include "util/text.hpp"
 
@@ -44,6 +44,12 @@ std::optional<int64_t> pid_at(const Json& json) {
   if (found == json.end() || !found->is_number_integer()) return std::nullopt;
   auto pid = found->get<int64_t>();
   return pid > 0 && pid <= INT32_MAX ? std::optional(pid) : std::nullopt;
+}
+
+Millis urgent_at(const Json& json) {
+  auto found = json.find("urgent_ms");
+  const bool number = found != json.end() && found->is_number_unsigned();
+  return Millis(number ? std::min<uint64_t>(found->get<uint64_t>(), INT32_MAX) : 0);
 }
 
 std::optional<std::string> traceparent_at(const Json& json) {
@@ -162,6 +168,8 @@ std::string encode_record(const Record& record) {
   put(json, "traceparent", record.traceparent);
   put(json, "processes", record.processes);
   if (!record.renews) json["renews"] = false;
+  if (record.urgent > Millis(0)) json["urgent_ms"] = record.urgent.count();
+  if (record.moved) json["moved"] = std::string(cut_at_character(*record.moved, kLongestReason));
   for (size_t i = 0; i < std::min(record.holds.size(), kMostHolds); ++i) {
     json["holds"].push_back({{"name", record.holds[i].name}, {"owner", record.holds[i].owner}});
   }
@@ -185,6 +193,8 @@ Record decode_record(std::string_view bytes) {
   record.ending = text_at(json, "ending");
   record.traceparent = traceparent_at(json);
   record.holds = holds_at(json);
+  record.urgent = urgent_at(json);
+  record.moved = text_at(json, "moved");
   return record;
 }
 

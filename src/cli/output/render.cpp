@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/table.hpp"
-#include "cli/output/timestamp.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
@@ -26,11 +26,11 @@ std::string who_or_dash(const Record& record) {
   return who.empty() ? "-" : who;
 }
 
-// The command, and the reason where one was given.
-std::string command_and_reason(const Record& record) {
-  std::string text = record.command.value_or("");
-  if (!record.reason || record.reason->empty()) return text;
-  return text + (text.empty() ? "(" : " (") + *record.reason + ")";
+// Why it stands where it does in the queue, or stood there.
+std::string place_remark(const Record& record) {
+  if (record.moved) return "[first, " + *record.moved + "] ";
+  if (record.urgent == Millis(0)) return {};
+  return "[urgent " + util::format_duration(record.urgent) + "] ";
 }
 
 // In front of the command in a table: what the state alone does not show.
@@ -188,7 +188,7 @@ std::string end_text(const lock::Run& run) {
 
 // The command, behind a remark on who broke its lock.
 std::string command_of(const lock::Run& run, const Record& record) {
-  const std::string command = record.command.value_or("");
+  const std::string command = place_remark(record) + record.command.value_or("");
   if (run.note.empty()) return command;
   const std::string by = note_text(run.note);
   const char* what = run.how == "forced" ? "[forced " : "[cool-down forced ";
@@ -236,30 +236,40 @@ Cells closing_cells(const lock::Closing& closing) {
           opened ? "opened" : "closed", who_or_dash(by), by.reason.value_or("")};
 }
 
-enum class StartColumn { shown, hidden };
-
-Cells waiter_cells(const QueueView& queue, size_t at, uint64_t servers, StartColumn start_column) {
-  const lock::Waiter& waiter = queue.waiters[at];
+Cells waiter_cells(const lock::Waiter& waiter, size_t position, uint64_t servers) {
   const Record record = decode_record(waiter.record);
-  Cells cells{std::to_string(at + 1), who_or_dash(record), util::format_duration(waiter.waiting),
-              servers_remark(waiter.servers, servers) + command_and_reason(record), waiter.owner};
-  if (start_column == StartColumn::hidden) return cells;
-  const bool known = at < queue.starts.size();
-  const Millis start = known ? queue.starts[at] : Millis(0);
-  const std::string soon = start == Millis(0) ? "soon" : util::format_rough_duration(start);
-  cells.insert(cells.begin() + 3, known ? soon : "-");
-  return cells;
+  return {
+      std::to_string(position), who_or_dash(record), util::format_duration(waiter.waiting),
+      servers_remark(waiter.servers, servers) + place_remark(record) + command_and_reason(record),
+      waiter.owner};
 }
 
-std::vector<Table::Column> waiter_columns(StartColumn start_column) {
+std::string start_text(const QueueView& queue, size_t at) {
+  if (at >= queue.starts.size()) return "-";
+  const Millis start = queue.starts[at];
+  return start == Millis(0) ? "soon" : util::format_rough_duration(start);
+}
+
+// The owner last: it is long, its beginning suffices for --remove, and a narrow screen cuts it.
+std::string table_of(std::span<const QueueView> queues, NameColumn name_column, size_t width,
+                     uint64_t servers) {
+  const bool named = name_column == NameColumn::shown;
+  const bool forecast = std::any_of(queues.begin(), queues.end(),
+                                    [](const QueueView& queue) { return !queue.starts.empty(); });
   std::vector<Table::Column> columns{
       {"#", 6}, {"WHO", 20}, {"WAITING", 7}, {"COMMAND", 24}, {"OWNER", 0}};
-  if (start_column == StartColumn::shown) columns.insert(columns.begin() + 3, {"STARTS IN", 9});
-  return columns;
-}
-
-StartColumn start_column_of(const QueueView& queue) {
-  return queue.starts.empty() ? StartColumn::hidden : StartColumn::shown;
+  if (forecast) columns.insert(columns.begin() + 3, {"STARTS IN", 9});
+  if (named) columns.insert(columns.begin(), {"NAME", 24});
+  Table table(columns);
+  for (const QueueView& queue : queues) {
+    for (size_t i = 0; i < queue.waiters.size(); ++i) {
+      Cells cells = waiter_cells(queue.waiters[i], i + 1, servers);
+      if (forecast) cells.insert(cells.begin() + 3, start_text(queue, i));
+      if (named) cells.insert(cells.begin(), queue.name);
+      table.add(std::move(cells));
+    }
+  }
+  return table.text(width);
 }
 
 // The last success, and the failures since.
@@ -285,6 +295,12 @@ std::string last_ends(const lock::Snapshot& snapshot, size_t width) {
 }
 
 }  // namespace
+
+std::string command_and_reason(const Record& record) {
+  std::string text = record.command.value_or("");
+  if (!record.reason || record.reason->empty()) return text;
+  return text + (text.empty() ? "(" : " (") + *record.reason + ")";
+}
 
 std::string status_table(const std::vector<LockView>& locks, size_t width) {
   Table table({{"NAME", 24},
@@ -343,7 +359,7 @@ std::string lock_details(const LockView& lock, size_t width) {
   state += lock.format == redis::Format::native
                ? ", " + std::to_string(snapshot.live_waiters) + " waiting"
                : ", in the " + std::string(to_string(lock.format)) + " format";
-  std::string text = util::character_count(name) + state.size() + 2 <= width
+  std::string text = util::display_width(name) + state.size() + 2 <= width
                          ? name + ": " + state + "\n"
                          : name + "\n  " + clipped_line(state, width - 2);
   for (size_t i = 0; i < snapshot.holders.size(); ++i) {
@@ -361,36 +377,15 @@ std::string lock_details(const LockView& lock, size_t width) {
   return text;
 }
 
-// The owner last: it is long, its beginning suffices for --remove, and a narrow screen cuts it.
 std::string queue_table(const QueueView& queue, size_t width, uint64_t servers) {
-  const StartColumn start_column = start_column_of(queue);
-  Table table(waiter_columns(start_column));
-  for (size_t i = 0; i < queue.waiters.size(); ++i) {
-    table.add(waiter_cells(queue, i, servers, start_column));
-  }
-  return table.text(width);
+  return table_of({&queue, 1}, NameColumn::hidden, width, servers);
 }
 
 std::string queue_table(const std::vector<QueueView>& queues, size_t width, uint64_t servers) {
-  StartColumn start_column = StartColumn::hidden;
-  for (const QueueView& queue : queues) {
-    if (start_column_of(queue) == StartColumn::shown) start_column = StartColumn::shown;
-  }
-  auto columns = waiter_columns(start_column);
-  columns.insert(columns.begin(), {"NAME", 24});
-  Table table(columns);
-  for (const QueueView& queue : queues) {
-    for (size_t i = 0; i < queue.waiters.size(); ++i) {
-      Cells cells = waiter_cells(queue, i, servers, start_column);
-      cells.insert(cells.begin(), queue.name);
-      table.add(std::move(cells));
-    }
-  }
-  return table.text(width);
+  return table_of(queues, NameColumn::shown, width, servers);
 }
 
-std::string history_table(const std::vector<HistoryLine>& lines, NameColumn name_column,
-                          size_t width) {
+std::string history_table(const History& lines, NameColumn name_column, size_t width) {
   std::vector<Table::Column> columns{
       {"START", 20}, {"FOR", 7}, {"END", 12}, {"WHO", 20}, {"COMMAND", 0}};
   if (name_column == NameColumn::shown) columns.insert(columns.begin() + 1, {"NAME", 24});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/output/history_rows.hpp"
+#include "cli/output/record.hpp"
 #include "cli/output/view.hpp"
 
 // Text for people: lines of at most `width` characters, printable whatever a server sent.
@@ -22,8 +23,10 @@ std::string queue_table(const QueueView& queue, size_t width, uint64_t servers =
 // Of several locks, with their names.
 std::string queue_table(const std::vector<QueueView>& queues, size_t width, uint64_t servers = 1);
 
+// The command, and the reason where one was given.
+std::string command_and_reason(const Record& record);
+
 enum class NameColumn { hidden, shown };
-std::string history_table(const std::vector<HistoryLine>& lines, NameColumn name_column,
-                          size_t width);
+std::string history_table(const History& lines, NameColumn name_column, size_t width);
 
 }  // namespace rlock::cli

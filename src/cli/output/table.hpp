@@ -5,24 +5,34 @@
 
 namespace rlock::cli {
 
-// Text in columns, two blanks apart, each as wide as its longest cell; the last column takes the
-// rest of the line. Where that is too little, the other columns are cut to their caps.
+// Text in columns, by the cells of a terminal.
 class Table {
  public:
   struct Column {
     std::string title;
-    size_t cap;
+    size_t most;       // of text(): where the line is too short for all
+    size_t least = 0;  // of screen_lines(): below which the column is left out
+    int rank = 0;      // 0 matters most, and is never left out
   };
   explicit Table(std::vector<Column> columns);
 
   // Cells may contain hostile text: it is made printable here.
   void add(std::vector<std::string> cells);
-  // Lines of at most `width` characters, the titles first.
+
+  // For a listing, the titles first: each column is as wide as its longest cell, and the last one
+  // takes the rest of a line of `width`. Where that is too little, the other columns are cut.
   std::string text(size_t width) const;
 
+  // For a screen of any width: the columns that matter least are left out where there is no room
+  // for them.
+  std::vector<std::string> screen_lines(size_t width) const;
+
  private:
-  std::vector<size_t> longest_cells() const;  // of each column
-  std::vector<size_t> widths(size_t width) const;
+  using Widths = std::vector<size_t>;
+  Widths longest_cells() const;
+  Widths listing_widths(size_t width) const;
+  Widths screen_widths(size_t width, size_t gap) const;
+  std::vector<std::string> lines(const Widths& widths, size_t gap) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;

@@ -4,10 +4,19 @@
 
 #include "cli/output/record.hpp"
 #include "lock/timing.hpp"
+#include "util/text.hpp"
 
 namespace rlock::cli {
 
 using lock::HolderState;
+
+bool Selection::lists(const lock::LockName& name) const {
+  if (std::find(names.begin(), names.end(), name) != names.end()) return false;
+  return patterns.empty() ||
+         std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+           return util::matches(pattern, name.text());
+         });
+}
 
 std::optional<Millis> overdue(const lock::Holder& holder) {
   if (holder.state != HolderState::held || holder.responsive == lock::Responsive::no) return {};
@@ -38,21 +47,8 @@ LockState state_of(const lock::Snapshot& snapshot) {
 }
 
 std::string_view to_string(LockState state) {
-  switch (state) {
-    case LockState::free:
-      return "free";
-    case LockState::closed:
-      return "closed";
-    case LockState::held:
-      return "held";
-    case LockState::overdue:
-      return "overdue";
-    case LockState::cooldown:
-      return "cooldown";
-    case LockState::revoked:
-      return "revoked";
-  }
-  return "held";
+  return util::to_string<LockState::revoked>(
+      state, {"free", "closed", "held", "overdue", "cooldown", "revoked"});
 }
 
 std::optional<lock::Limit> limit_of(const lock::Snapshot& snapshot) {
@@ -64,27 +60,37 @@ std::optional<lock::Limit> limit_of(const lock::Snapshot& snapshot) {
 }
 
 std::string_view to_string(lock::Mode mode) {
-  switch (mode) {
-    case lock::Mode::exclusive:
-      return "exclusive";
-    case lock::Mode::slots:
-      return "slots";
-    case lock::Mode::shared:
-      return "shared";
-  }
-  return "exclusive";
+  return util::to_string<lock::Mode::shared>(mode, {"exclusive", "slots", "shared"});
 }
 
 std::string_view to_string(redis::Format format) {
-  switch (format) {
-    case redis::Format::native:
-      return "native";
-    case redis::Format::plain:
-      return "plain";
-    case redis::Format::redisson:
-      return "redisson";
+  return util::to_string<redis::Format::redisson>(format, {"native", "plain", "redisson"});
+}
+
+std::optional<Millis> last_duration(const lock::Snapshot& snapshot) {
+  if (last_run_failed(snapshot)) return snapshot.last_failure->took;
+  if (snapshot.last_success) return snapshot.last_success->took;
+  return std::nullopt;
+}
+
+bool last_run_failed(const lock::Snapshot& snapshot) {
+  if (!snapshot.last_failure) return false;
+  return !snapshot.last_success || snapshot.last_failure->at > snapshot.last_success->at;
+}
+
+Millis longest_hold(const lock::Snapshot& snapshot) {
+  Millis longest{0};
+  for (const lock::Holder& holder : snapshot.holders) {
+    const bool runs = holder.state != lock::HolderState::cooldown;
+    if (runs) longest = std::max(longest, holder.held);
   }
-  return "native";
+  return longest;
+}
+
+Millis longest_wait(const lock::Snapshot& snapshot) {
+  Millis longest{0};
+  for (const lock::Waiter& waiter : snapshot.waiters) longest = std::max(longest, waiter.waiting);
+  return longest;
 }
 
 std::vector<Millis> expected_starts(const std::vector<lock::Holder>& holders,

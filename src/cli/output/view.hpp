@@ -33,6 +33,18 @@ std::string_view to_string(lock::Mode mode);
 // `native`, `plain` or `redisson`.
 std::string_view to_string(redis::Format format);
 
+// The locks that a command is to read: those that are named, and those that fit a pattern.
+struct Selection {
+  std::vector<lock::LockName> names{};  // each once
+  std::vector<std::string> patterns{};
+
+  bool empty() const { return names.empty() && patterns.empty(); }
+  // Neither names nor patterns: all locks.
+  bool is_listing() const { return names.empty() || !patterns.empty(); }
+  // Of a lock of the listing: whether it is asked for, and not by its name already.
+  bool lists(const lock::LockName& name) const;
+};
+
 // One lock as `status` shows it: a snapshot, or why there is none.
 struct LockView {
   std::string name;
@@ -50,6 +62,16 @@ struct QueueView {
   std::vector<Millis> starts{};  // as of expected_starts(); empty: unknown
   std::optional<lock::Holder> closure{};
 };
+
+// The later one of the last success and the last failure: how long that run took.
+std::optional<Millis> last_duration(const lock::Snapshot& snapshot);
+
+// Whether the last run whose result is known failed.
+bool last_run_failed(const lock::Snapshot& snapshot);
+
+// The longest that a holder has held it, and that one of the listed waiters has waited; 0: nobody.
+Millis longest_hold(const lock::Snapshot& snapshot);
+Millis longest_wait(const lock::Snapshot& snapshot);
 
 // In how long the first waiters can expect the lock, if each run takes as long as `usual`.
 std::vector<Millis> expected_starts(const std::vector<lock::Holder>& holders,

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <iterator>
 #include <string>
+#include <variant>
 
 #include "cli/options/values.hpp"
 #include "cli/output/messages.hpp"
@@ -35,6 +36,7 @@ constexpr NativeOnlyOption kNativeOnlyOptions[] = {
     {Opt::once_within, kNoMarks},
     {Opt::supersede, "such locks have no queue"},
     {Opt::while_closed, "such locks cannot be closed"},
+    {Opt::urgent, "such locks have no queue"},
     {Opt::history_rows, "such locks have no history"},
     {Opt::replicas, "rlock has no replica confirm such locks"},
     {Opt::token, "such locks have no fencing tokens"},
@@ -48,8 +50,7 @@ Result<Format> format_choice(const Choices& choices) {
   for (Format format : {Format::native, Format::plain, Format::redisson}) {
     if (word == to_string(format)) return format;
   }
-  return Error{ErrorKind::usage,
-               "--format must be native, plain or redisson, not " + in_quotes(word)};
+  return usage("--format must be native, plain or redisson, not " + in_quotes(word));
 }
 
 Status check_format(const Choices& choices) {
@@ -57,9 +58,9 @@ Status check_format(const Choices& choices) {
   if (format == Format::native) return Done{};
   for (const NativeOnlyOption& native_only : kNativeOnlyOptions) {
     if (!choices.has(native_only.option)) continue;
-    return Error{ErrorKind::usage, "--" + std::string(row_of(native_only.option).name) +
-                                       " cannot be used with --format " +
-                                       std::string(to_string(format)) + ": " + native_only.why};
+    return usage("--" + std::string(row_of(native_only.option).name) +
+                 " cannot be used with --format " + std::string(to_string(format)) + ": " +
+                 native_only.why);
   }
   return Done{};
 }
@@ -74,7 +75,7 @@ Result<std::optional<lock::Owner>> owner_choice(const Choices& choices) {
   auto text = choices.last(Opt::owner);
   if (!text) return std::optional<lock::Owner>();
   TRY(auto format, format_choice(choices));
-  if (text->empty()) return Error{ErrorKind::usage, "--owner is empty"};
+  if (text->empty()) return usage("--owner is empty");
   const bool any_text = !choices.has(Opt::format) || format != Format::native;
   if (any_text) return std::optional(lock::Owner::external(*std::move(text)));
   TRY(auto owner, lock::Owner::parse(*text));
@@ -88,12 +89,10 @@ Status set_credentials(redis::OpenOptions& out, const Choices& choices, Getenv g
   auto path = choices.last(Opt::password_file);
   auto command = choices.last(Opt::password_command);
   if (path && command) {
-    return Error{ErrorKind::usage,
-                 "--password-file and --password-command cannot be used together"};
+    return usage("--password-file and --password-command cannot be used together");
   }
   if (path || command) {
-    TRY(auto secret, path ? redis::secret_in_file(*path) : redis::secret_of_command(*command));
-    out.secret = std::move(secret);
+    TRY(out.secret, path ? redis::secret_in_file(*path) : redis::secret_of_command(*command));
     out.password = out.secret->current();
     return Done{};
   }
@@ -113,7 +112,7 @@ Result<redis::Verify> verification(const Choices& choices, Getenv getenv) {
   std::string word = choice_or_variable(choices, Opt::insecure, getenv);
   if (word.empty() || word == "0" || word == "no" || word == "false") return redis::Verify::peer;
   if (word == "1" || word == "yes" || word == "true") return redis::Verify::nothing;
-  return Error{ErrorKind::usage, "RLOCK_INSECURE must be 1 or 0"};
+  return usage("RLOCK_INSECURE must be 1 or 0");
 }
 
 Status set_tls(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
@@ -122,8 +121,7 @@ Status set_tls(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
   out.tls.cert = choice_or_variable(choices, Opt::cert, getenv);
   out.tls.key = choice_or_variable(choices, Opt::key, getenv);
   out.tls.sni = choice_or_variable(choices, Opt::sni, getenv);
-  TRY(auto verify, verification(choices, getenv));
-  out.tls.verify = verify;
+  TRY(out.tls.verify, verification(choices, getenv));
   return Done{};
 }
 
@@ -131,24 +129,22 @@ Status set_tls(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
 Status check_prefix(const std::string& prefix) {
   bool valid = util::printable(prefix) == prefix && prefix.find_first_of("{}") == prefix.npos;
   if (valid) return Done{};
-  return Error{ErrorKind::usage, "bad prefix \"" + util::printable(util::shortened(prefix, 60)) +
-                                     "\": control characters, { and } are not allowed"};
+  return usage("bad prefix \"" + util::printable(util::shortened(prefix, 60)) +
+               "\": control characters, { and } are not allowed");
 }
 
 Status set_replicas(redis::OpenOptions& out, const Choices& choices) {
   constexpr uint64_t kMostReplicas = 100;
   TRY(auto replicas, number_choice(choices, Opt::replicas, kMostReplicas));
   out.replicas = replicas.value_or(0);
-  return Done{};
-}
-
-Status set_connect_timeout(redis::OpenOptions& out, const Choices& choices) {
-  TRY(auto timeout, duration_choice(choices, Opt::connect_timeout));
-  if (!timeout) return Done{};
-  if (*timeout == Millis(0)) {
-    return Error{ErrorKind::usage, "--connect-timeout must be longer than 0"};
+  if (out.replicas == 0) return Done{};
+  if (out.urls.size() > 1) {
+    return usage(
+        "--replicas cannot be used with several servers, which replicate nothing to each other");
   }
-  out.connect_timeout = *timeout;
+  if (std::holds_alternative<redis::LocalUrl>(out.urls.front())) {
+    return usage("--replicas cannot be used with local:, which has no replica");
+  }
   return Done{};
 }
 
@@ -203,17 +199,17 @@ Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv get
   redis::OpenOptions out;
   auto texts = choices.all(Opt::url);
   if (texts.empty()) texts = split_urls(variable(getenv, "RLOCK_URL").value_or(""));
-  TRY(auto urls, redis::parse_urls(texts));
-  out.urls = std::move(urls);
+  TRY(out.urls, redis::parse_urls(texts));
   auto prefix =
       choices.has(Opt::prefix) ? choices.last(Opt::prefix) : variable(getenv, "RLOCK_PREFIX");
   if (prefix) out.prefix = *std::move(prefix);
   TRY_STATUS(check_prefix(out.prefix));
-  TRY(auto format, format_choice(choices));
-  out.format = format;
+  TRY(out.format, format_choice(choices));
   TRY_STATUS(set_credentials(out, choices, credentials_environment(choices, getenv)));
   TRY_STATUS(set_tls(out, choices, getenv));
-  TRY_STATUS(set_connect_timeout(out, choices));
+  TRY(auto timeout, duration_choice(choices, Opt::connect_timeout));
+  if (timeout == Millis(0)) return usage("--connect-timeout must be longer than 0");
+  out.connect_timeout = timeout.value_or(out.connect_timeout);
   TRY_STATUS(set_replicas(out, choices));
   return out;
 }

@@ -173,6 +173,15 @@ Result<std::optional<lock::Supersede>> supersede_choice(const Choices& choices) 
   return std::optional(lock::Supersede{number});
 }
 
+Result<Millis> urgent_choice(const Choices& choices) {
+  constexpr Millis kUsual = std::chrono::hours(1), kMost = std::chrono::hours(24);
+  if (!choices.has(Opt::urgent)) return Millis(0);
+  TRY(auto earlier, duration_choice(choices, Opt::urgent));
+  if (!earlier) return kUsual;
+  if (*earlier > Millis(0) && *earlier <= kMost) return *earlier;
+  return usage("--urgent must be longer than 0, and at most 24h");
+}
+
 }  // namespace
 
 Result<std::optional<Millis>> ttl_choice(const Choices& choices) {
@@ -189,6 +198,7 @@ Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choi
   record.renews = !choices.has(Opt::no_renew);
   if (!choices.has(Opt::hide_command)) record.command = command_text(argv);
   if (auto reason = choices.last(Opt::reason)) record.reason = util::to_utf8(*reason);
+  if (const auto urgent = urgent_choice(choices)) record.urgent = *urgent;
   if (const char* trace = getenv("TRACEPARENT")) record.traceparent = parse_traceparent(trace);
   return record;
 }
@@ -200,6 +210,11 @@ Result<ClaimSettings> claim_settings(lock::LockName name, LeaseSettings lease,
   TRY(auto limit, limit_choice(choices));
   TRY(auto min_hold, duration_choice(choices, Opt::min_hold));
   TRY(auto supersede, supersede_choice(choices));
+  TRY(auto urgent, urgent_choice(choices));
+  // The latest to arrive would no longer be the last in the queue.
+  if (urgent > Millis(0) && supersede && !supersede->number) {
+    return usage("--urgent with --supersede needs a number: --supersede=N");
+  }
   // Allowed beside -n, which is stricter: a configuration file may set it for all runs.
   TRY(auto max_queue, number_choice(choices, Opt::max_queue, std::numeric_limits<uint32_t>::max()));
   TRY(auto history_rows, number_choice(choices, Opt::history_rows, kMostHistoryRows));
@@ -219,6 +234,7 @@ Result<ClaimSettings> claim_settings(lock::LockName name, LeaseSettings lease,
       .numbered = choices.has(Opt::slots),
       .history_rows = history_rows,
       .while_closed = choices.has(Opt::while_closed),
+      .urgent = urgent,
   };
   return ClaimSettings{std::move(call), waiting};
 }
@@ -259,46 +275,9 @@ Result<run::OnLost> on_lost_choice(const Choices& choices) {
   return usage("--on-lost must be terminate or ignore, not " + in_quotes(on_lost));
 }
 
-// What ends the command early, and how.
-struct Supervision {
-  Millis ttl;
-  Millis kill_after;
-  std::optional<Millis> max_run;
-  run::OnLost on_lost;
-};
-
-Result<Supervision> supervision_of(const Choices& choices) {
-  TRY(auto given_ttl, ttl_choice(choices));
-  TRY(auto kill_after, duration_choice(choices, Opt::kill_after));
-  TRY(auto max_run, duration_choice(choices, Opt::max_run));
-  TRY(auto on_lost, on_lost_choice(choices));
-  if (max_run == Millis(0)) max_run.reset();  // no limit, as with timeout(1)
-  const Millis ttl = given_ttl.value_or(kDefaultTtl);
-  return Supervision{ttl, kill_after.value_or(std::min(kKillAfter, ttl / 6)), max_run, on_lost};
-}
-
 std::string ending_record(Record record, const std::string& why) {
   record.ending = why;
   return encode_record(record);
-}
-
-// All of the plan except what depends on the server or on the time.
-run::Plan plan_for(lock::AcquireCall claim, std::vector<std::string> argv, const Record& record,
-                   const Supervision& supervision, const Choices& choices) {
-  const bool whole_tree = choices.has(Opt::wait_descendants);
-  return {
-      .claim = std::move(claim),
-      .limits = {},
-      .argv = std::move(argv),
-      .environment = {},
-      .record_ending = [record](const std::string& why) { return ending_record(record, why); },
-      .kill_after = supervision.kill_after,
-      .max_run = supervision.max_run,
-      .on_lost = supervision.on_lost,
-      .until = whole_tree ? run::ReleaseAfter::descendants : run::ReleaseAfter::command,
-      .watchdog = choices.has(Opt::no_renew) ? lock::Watchdog::none : lock::Watchdog::renew,
-      .contain = choices.has(Opt::contain),
-  };
 }
 
 }  // namespace
@@ -307,16 +286,34 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
   const Choices& choices = invocation.choices;
   TRY(auto name, name_of(invocation));
   TRY(auto argv, command_of(invocation, getenv));
-  TRY(auto supervision, supervision_of(choices));
+  TRY(auto given_ttl, ttl_choice(choices));
+  TRY(auto kill_after, duration_choice(choices, Opt::kill_after));
+  TRY(auto max_run, duration_choice(choices, Opt::max_run));
+  TRY(auto on_lost, on_lost_choice(choices));
+  if (max_run == Millis(0)) max_run.reset();  // no limit, as with timeout(1)
+  const Millis ttl = given_ttl.value_or(kDefaultTtl);
   const Record record = holder_record(getpid(), argv, choices, getenv);
-  TRY(auto claim,
-      claim_settings(std::move(name),
-                     {supervision.ttl, lock::Responsive::run, encode_record(record)}, choices));
+  TRY(auto claim, claim_settings(std::move(name),
+                                 {ttl, lock::Responsive::run, encode_record(record)}, choices));
   TRY(claim.call.once, once_choice(choices, wall_seconds()));
   TRY_STATUS(check_once(choices, claim.call));
   TRY(auto done_code, exit_code_choice(choices, Opt::done_exit_code, 0));
+  const bool whole_tree = choices.has(Opt::wait_descendants);
+  run::Plan plan{
+      .claim = std::move(claim.call),
+      .limits = {},
+      .argv = std::move(argv),
+      .environment = {},
+      .record_ending = [record](const std::string& why) { return ending_record(record, why); },
+      .kill_after = kill_after.value_or(std::min(kKillAfter, ttl / 6)),
+      .max_run = max_run,
+      .on_lost = on_lost,
+      .until = whole_tree ? run::ReleaseAfter::descendants : run::ReleaseAfter::command,
+      .watchdog = choices.has(Opt::no_renew) ? lock::Watchdog::none : lock::Watchdog::renew,
+      .contain = choices.has(Opt::contain),
+  };
   return RunSettings{
-      .plan = plan_for(std::move(claim.call), std::move(argv), record, supervision, choices),
+      .plan = std::move(plan),
       .waiting = claim.waiting,
       .done_code = done_code,
       .event_log = choices.last(Opt::event_log),

@@ -32,10 +32,10 @@ Result<T> result_of(lock::InFlight<T> request, TimePoint now, const std::string&
 
 }  // namespace
 
-lock::InspectCall WatchClient::call_for(const Sight& sight, const OnScreen& screen) const {
-  lock::InspectCall call{sight.name};
+lock::InspectCall WatchClient::call_for(const WatchedLock& watched, const OnScreen& screen) const {
+  lock::InspectCall call{watched.name};
   call.holders_page = options_.holders_page;
-  call.waiters_page = screen.opened == sight.name.text() ? screen.waiters : 0;
+  call.waiters_page = screen.opened == watched.name.text() ? screen.waiters : 0;
   return call;
 }
 
@@ -44,19 +44,19 @@ std::vector<lock::InspectCall> WatchClient::batch_calls(const OnScreen& screen) 
   constexpr size_t kMostVisible = kBatchSize / 2;
   std::vector<lock::InspectCall> calls;
   std::set<std::string> chosen;
-  auto choose = [&](const Sight* sight) {
-    if (sight == nullptr || calls.size() == kBatchSize) return;
-    if (chosen.insert(sight->name.text()).second) calls.push_back(call_for(*sight, screen));
+  auto choose = [&](const WatchedLock* watched) {
+    if (watched == nullptr || calls.size() == kBatchSize) return;
+    if (chosen.insert(watched->name.text()).second) calls.push_back(call_for(*watched, screen));
   };
   if (screen.opened) choose(model_.find(*screen.opened));
   for (const std::string& name : screen.visible) {
     if (calls.size() < kMostVisible) choose(model_.find(name));
   }
-  std::vector<const Sight*> rest;
-  for (const auto& [name, sight] : model_.sights()) rest.push_back(&sight);
+  std::vector<const WatchedLock*> rest;
+  for (const auto& [name, watched] : model_.locks()) rest.push_back(&watched);
   std::stable_sort(rest.begin(), rest.end(),
-                   [](const Sight* a, const Sight* b) { return a->at < b->at; });
-  for (const Sight* sight : rest) choose(sight);
+                   [](const WatchedLock* a, const WatchedLock* b) { return a->at < b->at; });
+  for (const WatchedLock* watched : rest) choose(watched);
   return calls;
 }
 
@@ -72,13 +72,13 @@ bool WatchClient::start_batch(TimePoint now, const OnScreen& screen) {
 }
 
 // The first lock on the screen whose present run has no estimate.
-const Sight* WatchClient::without_estimate(const OnScreen& screen) const {
+const WatchedLock* WatchClient::without_estimate(const OnScreen& screen) const {
   if (!screen.estimates || options_.format != redis::Format::native) return nullptr;
   auto lacks = [&](const std::string& name) {
-    const Sight* sight = model_.find(name);
-    if (sight == nullptr || !sight->lock || !sight->lock->snapshot) return false;
-    const lock::Snapshot& snapshot = *sight->lock->snapshot;
-    return !snapshot.holders.empty() && sight->usual_token != snapshot.last_grant;
+    const WatchedLock* watched = model_.find(name);
+    if (watched == nullptr || !watched->lock || !watched->lock->snapshot) return false;
+    const lock::Snapshot& snapshot = *watched->lock->snapshot;
+    return !snapshot.holders.empty() && watched->usual_token != snapshot.last_grant;
   };
   if (screen.opened && lacks(*screen.opened)) return model_.find(*screen.opened);
   auto found = std::find_if(screen.visible.begin(), screen.visible.end(), lacks);
@@ -86,10 +86,10 @@ const Sight* WatchClient::without_estimate(const OnScreen& screen) const {
 }
 
 void WatchClient::start_other(TimePoint now, const OnScreen& screen) {
-  const bool few = model_.sights().size() <= kFewLocks;
+  const bool few = model_.locks().size() <= kFewLocks;
   next_other_ = now + (few ? kOtherEvery : kOtherEveryOfMany);
-  const bool listing = model_.watched().is_listing();
-  const Sight* unknown = history_next_ || !listing ? without_estimate(screen) : nullptr;
+  const bool listing = model_.selection().is_listing();
+  const WatchedLock* unknown = history_next_ || !listing ? without_estimate(screen) : nullptr;
   history_next_ = !history_next_;
   if (unknown != nullptr) {
     runs_of_ = unknown->name.text();

@@ -54,14 +54,14 @@ class WatchClient {
 
   const ServerState& server() const { return server_; }
   // Whether the listing has been read to its end once.
-  bool is_complete() const { return complete_ || !model_.watched().is_listing(); }
+  bool is_complete() const { return complete_ || !model_.selection().is_listing(); }
 
  private:
   std::vector<lock::InspectCall> batch_calls(const OnScreen& screen) const;
-  lock::InspectCall call_for(const Sight& sight, const OnScreen& screen) const;
+  lock::InspectCall call_for(const WatchedLock& watched, const OnScreen& screen) const;
   bool start_batch(TimePoint now, const OnScreen& screen);
   void start_other(TimePoint now, const OnScreen& screen);
-  const Sight* without_estimate(const OnScreen& screen) const;
+  const WatchedLock* without_estimate(const OnScreen& screen) const;
   std::vector<Change> finish_batch(TimePoint now);
   void finish_page(TimePoint now);
   void finish_runs(TimePoint now);

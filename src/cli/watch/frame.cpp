@@ -6,8 +6,7 @@
 
 #include "cli/output/record.hpp"
 #include "cli/output/render.hpp"
-#include "cli/watch/columns.hpp"
-#include "cli/watch/width.hpp"
+#include "cli/output/table.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
@@ -30,57 +29,52 @@ Millis since(TimePoint then, TimePoint now) {
   return std::chrono::duration_cast<Millis>(now - then);
 }
 
-const lock::Holder* first_holder(const Sight& sight) {
-  const auto& lock = sight.lock;
+const lock::Holder* first_holder(const WatchedLock& watched) {
+  const auto& lock = watched.lock;
   const bool held = lock && lock->snapshot && !lock->snapshot->holders.empty();
   return held ? &lock->snapshot->holders.front() : nullptr;
 }
 
-std::string state_text(const Sight& sight) {
-  const LockView& lock = *sight.lock;
+std::string state_text(const WatchedLock& watched) {
+  const LockView& lock = *watched.lock;
   if (!lock.snapshot) return "error";
   if (!lock.snapshot->silent.empty() && lock.snapshot->holders.empty()) return "unsure";
   return std::string(to_string(state_of(*lock.snapshot)));
 }
 
-std::string holder_name(const Sight& sight, const lock::Holder& holder) {
+std::string holder_name(const WatchedLock& watched, const lock::Holder& holder) {
   std::string who = who_text(decode_record(holder.record));
   if (who.empty()) who = "?";
-  const uint64_t all = std::max<uint64_t>(1, sight.lock->snapshot->live_holders);
+  const uint64_t all = std::max<uint64_t>(1, watched.lock->snapshot->live_holders);
   return all > 1 ? who + " +" + std::to_string(all - 1) : who;
 }
 
 // `~2m`: about as long as its runs usually take; `late 30s` beyond that; `2m` for a cool-down,
 // whose end is certain.
-std::string end_text(const Sight& sight, const lock::Holder& holder) {
+std::string end_text(const WatchedLock& watched, const lock::Holder& holder) {
   if (holder.state == lock::HolderState::cooldown) return seconds(holder.left);
-  if (!sight.usual || holder.since.ms == 0) return "-";
-  const Millis left = *sight.usual - holder.held;
+  if (!watched.usual || holder.since.ms == 0) return "-";
+  const Millis left = *watched.usual - holder.held;
   return left >= Millis(0) ? "~" + seconds(left) : "late " + seconds(-left);
 }
 
 std::string command_of(const lock::Holder& holder) {
-  const Record record = decode_record(holder.record);
-  std::string text = record.command.value_or("");
-  if (record.reason && !record.reason->empty()) {
-    text += (text.empty() ? "(" : " (") + *record.reason + ")";
-  }
-  return text;
+  return command_and_reason(decode_record(holder.record));
 }
 
-Cells cells_of(const Sight& sight, TimePoint now) {
-  const std::string age = seconds(since(sight.at, now));
-  const LockView& lock = *sight.lock;
+Cells cells_of(const WatchedLock& watched, TimePoint now) {
+  const std::string age = seconds(since(watched.at, now));
+  const LockView& lock = *watched.lock;
   if (!lock.snapshot) {
     return {lock.name, "error", "-", "-", "-", "-", age, lock.snapshot.error().text};
   }
   const bool native = lock.format == redis::Format::native;
   const std::string waiting = native ? std::to_string(lock.snapshot->live_waiters) : "-";
-  const lock::Holder* holder = first_holder(sight);
+  const lock::Holder* holder = first_holder(watched);
   if (holder == nullptr && lock.snapshot->closure) {
     const lock::Holder& closure = *lock.snapshot->closure;
     return {lock.name,
-            state_text(sight),
+            state_text(watched),
             who_text(decode_record(closure.record)),
             seconds(closure.held),
             seconds(closure.left),
@@ -88,16 +82,16 @@ Cells cells_of(const Sight& sight, TimePoint now) {
             age,
             command_of(closure)};
   }
-  if (holder == nullptr) return {lock.name, state_text(sight), "-", "-", "-", waiting, age, ""};
+  if (holder == nullptr) return {lock.name, state_text(watched), "-", "-", "-", waiting, age, ""};
   const std::string held = holder->since.ms == 0 ? "-" : seconds(holder->held);
-  return {lock.name, state_text(sight),        holder_name(sight, *holder),
-          held,      end_text(sight, *holder), waiting,
+  return {lock.name, state_text(watched),        holder_name(watched, *holder),
+          held,      end_text(watched, *holder), waiting,
           age,       command_of(*holder)};
 }
 
-LineStyle style_of(const Sight& sight, const FrameInput& input) {
-  if (sight.name.text() == input.cursor.selected) return LineStyle::selected;
-  const std::string state = state_text(sight);
+LineStyle style_of(const WatchedLock& watched, const FrameInput& input) {
+  if (watched.name.text() == input.cursor.selected) return LineStyle::selected;
+  const std::string state = state_text(watched);
   if (state == "error" || state == "revoked") return LineStyle::alarm;
   return state == "free" || input.state.outage ? LineStyle::faint : LineStyle::plain;
 }
@@ -106,12 +100,12 @@ std::string counted(size_t count, const char* one, const char* many) {
   return std::to_string(count) + " " + (count == 1 ? one : many);
 }
 
-Line summary(const FrameInput& input, const std::vector<const Sight*>& sights) {
+Line summary(const FrameInput& input, const std::vector<const WatchedLock*>& locks) {
   size_t waiting = 0;
-  for (const Sight* sight : sights) {
-    if (sight->lock->snapshot) waiting += sight->lock->snapshot->live_waiters;
+  for (const WatchedLock* watched : locks) {
+    if (watched->lock->snapshot) waiting += watched->lock->snapshot->live_waiters;
   }
-  return {counted(sights.size(), "lock", "locks") + ", " + std::to_string(waiting) + " waiting  " +
+  return {counted(locks.size(), "lock", "locks") + ", " + std::to_string(waiting) + " waiting  " +
               util::printable(input.server),
           LineStyle::title};
 }
@@ -144,34 +138,35 @@ Lines server_lines(const FrameInput& input) {
     return {{input.complete ? "" : "looking for further locks", LineStyle::faint}};
   }
   Lines lines;
-  for (std::string& line : wrapped(text, input.columns)) {
+  for (std::string& line : util::wrapped(text, input.columns)) {
     if (lines.size() >= std::max<size_t>(1, input.rows / 2)) break;
     lines.push_back({std::move(line), LineStyle::alarm});
   }
   return lines;
 }
 
-void add_table(Lines& lines, const FrameInput& input, const std::vector<const Sight*>& sights) {
-  const std::vector<ScreenColumn> columns{
-      {"NAME", 6, 40, 0}, {"STATE", 4, 8, 5}, {"HELD BY", 8, 28, 4}, {"FOR", 5, 7, 2},
-      {"ENDS", 4, 10, 6}, {"WAIT", 4, 5, 3},  {"AGE", 3, 6, 1},      {"COMMAND", 8, 400, 7}};
-  const size_t first = std::min(input.cursor.top, sights.size());
-  const size_t last = std::min(sights.size(), first + page_of(input));
-  std::vector<Cells> rows;
-  for (size_t i = first; i < last; ++i) {
-    Cells cells = cells_of(*sights[i], input.now);
-    for (std::string& cell : cells) cell = util::printable(cell);
-    rows.push_back(std::move(cells));
-  }
+void add_table(Lines& lines, const FrameInput& input,
+               const std::vector<const WatchedLock*>& locks) {
+  Table table({{"NAME", 40, 6, 0},
+               {"STATE", 8, 4, 5},
+               {"HELD BY", 28, 8, 4},
+               {"FOR", 7, 5, 2},
+               {"ENDS", 10, 4, 6},
+               {"WAIT", 5, 4, 3},
+               {"AGE", 6, 3, 1},
+               {"COMMAND", 400, 8, 7}});
+  const size_t first = std::min(input.cursor.top, locks.size());
+  const size_t last = std::min(locks.size(), first + page_of(input));
+  for (size_t i = first; i < last; ++i) table.add(cells_of(*locks[i], input.now));
   const size_t margin = 2;
-  auto texts = laid_out(columns, rows, input.columns - margin);
+  const auto texts = table.screen_lines(input.columns - margin);
   lines.push_back({"  " + texts.front(), LineStyle::title});
   for (size_t i = first; i < last; ++i) {
-    const LineStyle style = style_of(*sights[i], input);
+    const LineStyle style = style_of(*locks[i], input);
     const char* mark = style == LineStyle::selected ? "> " : "  ";
     lines.push_back({mark + texts[i - first + 1], style});
   }
-  if (sights.empty() && input.complete) lines.push_back({"  nothing is held or waited for"});
+  if (locks.empty() && input.complete) lines.push_back({"  nothing is held or waited for"});
 }
 
 void add_text(Lines& lines, const std::string& text) {
@@ -179,21 +174,21 @@ void add_text(Lines& lines, const std::string& text) {
   for (std::string line; std::getline(stream, line);) lines.push_back({std::move(line)});
 }
 
-std::string expectation(const Sight& sight) {
-  const lock::Holder* holder = first_holder(sight);
-  if (holder == nullptr || !sight.usual || holder->since.ms == 0) return {};
-  const Millis left = *sight.usual - holder->held;
-  return "  usually  " + seconds(*sight.usual) + ", " +
+std::string expectation(const WatchedLock& watched) {
+  const lock::Holder* holder = first_holder(watched);
+  if (holder == nullptr || !watched.usual || holder->since.ms == 0) return {};
+  const Millis left = *watched.usual - holder->held;
+  return "  usually  " + seconds(*watched.usual) + ", " +
          (left >= Millis(0) ? "about " + seconds(left) + " left"
                             : seconds(-left) + " longer than usual");
 }
 
-Lines queue_lines(const Sight& sight, const FrameInput& input) {
+Lines queue_lines(const WatchedLock& watched, const FrameInput& input) {
   Lines lines;
-  add_text(lines, lock_details(*sight.lock, input.columns));
-  if (!sight.lock->snapshot) return lines;
-  if (const std::string text = expectation(sight); !text.empty()) lines.push_back({text});
-  const lock::Snapshot& snapshot = *sight.lock->snapshot;
+  add_text(lines, lock_details(*watched.lock, input.columns));
+  if (!watched.lock->snapshot) return lines;
+  if (const std::string text = expectation(watched); !text.empty()) lines.push_back({text});
+  const lock::Snapshot& snapshot = *watched.lock->snapshot;
   lines.push_back({""});
   if (snapshot.live_waiters == 0) {
     lines.push_back({"nobody is waiting"});
@@ -203,7 +198,7 @@ Lines queue_lines(const Sight& sight, const FrameInput& input) {
     lines.push_back({"reading the queue of " + std::to_string(snapshot.live_waiters) + " waiting"});
     return lines;
   }
-  add_text(lines, queue_table(QueueView{sight.lock->name, snapshot.waiters}, input.columns,
+  add_text(lines, queue_table(QueueView{watched.lock->name, snapshot.waiters}, input.columns,
                               snapshot.servers));
   const uint64_t listed = snapshot.waiters.size();
   if (snapshot.live_waiters > listed) {
@@ -212,9 +207,9 @@ Lines queue_lines(const Sight& sight, const FrameInput& input) {
   return lines;
 }
 
-void add_queue(Lines& lines, FrameInput& input, const Sight& sight) {
-  lines.push_back({"as of " + seconds(since(sight.at, input.now)) + " ago", LineStyle::faint});
-  Lines all = queue_lines(sight, input);
+void add_queue(Lines& lines, FrameInput& input, const WatchedLock& watched) {
+  lines.push_back({"as of " + seconds(since(watched.at, input.now)) + " ago", LineStyle::faint});
+  Lines all = queue_lines(watched, input);
   const size_t page = page_of(input);
   const size_t most = all.size() - std::min(all.size(), page);
   input.cursor.opened_top = std::min(input.cursor.opened_top, most);
@@ -233,19 +228,20 @@ size_t page_of(const FrameInput& input) {
 
 std::vector<std::string> table_names(const WatchModel& model) {
   std::vector<std::string> names;
-  for (const Sight* sight : model.shown()) names.push_back(sight->name.text());
+  for (const WatchedLock* watched : model.shown()) names.push_back(watched->name.text());
   return names;
 }
 
 std::vector<Line> frame(FrameInput& input) {
-  const auto sights = input.model.shown();
-  Lines lines{summary(input, sights)};
+  const auto locks = input.model.shown();
+  Lines lines{summary(input, locks)};
   for (Line& line : server_lines(input)) lines.push_back(std::move(line));
-  const Sight* opened = input.cursor.opened ? input.model.find(*input.cursor.opened) : nullptr;
+  const WatchedLock* opened =
+      input.cursor.opened ? input.model.find(*input.cursor.opened) : nullptr;
   if (opened != nullptr && opened->lock) {
     add_queue(lines, input, *opened);
   } else {
-    add_table(lines, input, sights);
+    add_table(lines, input, locks);
   }
   const size_t body = input.rows > kFooterRows ? input.rows - kFooterRows : input.rows;
   lines.resize(body);
@@ -254,7 +250,7 @@ std::vector<Line> frame(FrameInput& input) {
                                        : "q: quit  enter: queue  j/k: move",
                      LineStyle::faint});
   }
-  for (Line& line : lines) line.text = cut_to_width(line.text, input.columns);
+  for (Line& line : lines) line.text = util::shortened(line.text, input.columns);
   return lines;
 }
 

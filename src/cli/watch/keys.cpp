@@ -1,7 +1,7 @@
 #include "cli/watch/keys.hpp"
 
 #include <algorithm>
-#include <array>
+#include <span>
 #include <utility>
 
 namespace rlock::cli {
@@ -9,49 +9,27 @@ namespace {
 
 constexpr char kEscape = '\x1b';
 
-struct Sequence {
+struct KeyBytes {
   std::string_view bytes;
   Key key;
 };
-constexpr std::array kSequences{
-    Sequence{"[A", Key::up},         Sequence{"OA", Key::up},    Sequence{"[B", Key::down},
-    Sequence{"OB", Key::down},       Sequence{"[C", Key::enter}, Sequence{"OC", Key::enter},
-    Sequence{"[D", Key::back},       Sequence{"OD", Key::back},  Sequence{"[5~", Key::page_up},
-    Sequence{"[6~", Key::page_down}, Sequence{"[H", Key::first}, Sequence{"OH", Key::first},
-    Sequence{"[1~", Key::first},     Sequence{"[F", Key::last},  Sequence{"OF", Key::last},
-    Sequence{"[4~", Key::last}};
+// Behind an escape.
+constexpr KeyBytes kSequences[] = {
+    {"[A", Key::up},       {"OA", Key::up},         {"[B", Key::down},  {"OB", Key::down},
+    {"[C", Key::enter},    {"OC", Key::enter},      {"[D", Key::back},  {"OD", Key::back},
+    {"[5~", Key::page_up}, {"[6~", Key::page_down}, {"[H", Key::first}, {"OH", Key::first},
+    {"[1~", Key::first},   {"[F", Key::last},       {"OF", Key::last},  {"[4~", Key::last}};
+// ^D, ^N, ^P and ^L are here by their numbers.
+constexpr KeyBytes kBytes[] = {
+    {"q", Key::quit},    {"Q", Key::quit},    {"\x04", Key::quit}, {"j", Key::down},
+    {"\x0e", Key::down}, {"k", Key::up},      {"\x10", Key::up},   {" ", Key::page_down},
+    {"b", Key::page_up}, {"g", Key::first},   {"G", Key::last},    {"\r", Key::enter},
+    {"\n", Key::enter},  {"\x7f", Key::back}, {"\b", Key::back},   {"\x0c", Key::redraw}};
 
-std::optional<Key> key_of(char c) {
-  switch (c) {
-    case 'q':
-    case 'Q':
-    case '\x04':  // ^D
-      return Key::quit;
-    case 'j':
-    case '\x0e':  // ^N
-      return Key::down;
-    case 'k':
-    case '\x10':  // ^P
-      return Key::up;
-    case ' ':
-      return Key::page_down;
-    case 'b':
-      return Key::page_up;
-    case 'g':
-      return Key::first;
-    case 'G':
-      return Key::last;
-    case '\r':
-    case '\n':
-      return Key::enter;
-    case '\x7f':
-    case '\b':
-      return Key::back;
-    case '\x0c':  // ^L
-      return Key::redraw;
-    default:
-      return std::nullopt;
-  }
+std::optional<Key> key_of(std::string_view bytes, std::span<const KeyBytes> known) {
+  auto found = std::find_if(known.begin(), known.end(),
+                            [&](const KeyBytes& one) { return one.bytes == bytes; });
+  return found == known.end() ? std::nullopt : std::optional(found->key);
 }
 
 // Of the sequence behind an escape: how many bytes it has; 0 where more must come.
@@ -101,16 +79,13 @@ std::vector<Key> KeyReader::feed(std::string_view bytes) {
   std::string_view rest = pending_;
   while (!rest.empty()) {
     if (rest.front() != kEscape) {
-      if (auto key = key_of(rest.front())) keys.push_back(*key);
+      if (auto key = key_of(rest.substr(0, 1), kBytes)) keys.push_back(*key);
       rest.remove_prefix(1);
       continue;
     }
     const size_t length = sequence_length(rest.substr(1));
     if (length == 0) break;
-    const std::string_view sequence = rest.substr(1, length);
-    for (const Sequence& known : kSequences) {
-      if (known.bytes == sequence) keys.push_back(known.key);
-    }
+    if (auto key = key_of(rest.substr(1, length), kSequences)) keys.push_back(*key);
     rest.remove_prefix(1 + length);
   }
   pending_ = std::string(rest);

@@ -56,82 +56,77 @@ std::vector<std::string_view> changed_fields(const std::optional<LockView>& befo
   return fields;
 }
 
-WatchModel::WatchModel(Watched watched) : watched_(std::move(watched)) {
-  for (const lock::LockName& name : watched_.names) {
-    sights_.try_emplace(name.text(), Sight{name, true});
+WatchModel::WatchModel(Selection selection) : selection_(std::move(selection)) {
+  for (const lock::LockName& name : selection_.names) {
+    locks_.try_emplace(name.text(), WatchedLock{name, true});
   }
-}
-
-bool WatchModel::is_wanted(const std::string& name) const {
-  if (!watched_.is_listing()) return false;
-  const auto& patterns = watched_.patterns;
-  return patterns.empty() ||
-         std::any_of(patterns.begin(), patterns.end(),
-                     [&](const std::string& pattern) { return util::matches(pattern, name); });
 }
 
 void WatchModel::add(const lock::NamesPage& page) {
   // A server that is not ours may claim to have any number of locks.
   constexpr size_t kMost = 100'000;
   for (const std::string& text : page.in_use) {
-    if (sights_.size() >= kMost) return;
+    if (locks_.size() >= kMost) return;
     auto name = lock::LockName::parse(text);
-    if (name && is_wanted(text)) sights_.try_emplace(text, Sight{*std::move(name), false});
+    const bool wanted = name && selection_.is_listing() && selection_.lists(*name);
+    if (wanted) locks_.try_emplace(text, WatchedLock{*std::move(name), false});
   }
 }
 
 std::optional<Change> WatchModel::see(const std::string& name, LockView lock, TimePoint asked_at) {
-  auto found = sights_.find(name);
-  if (found == sights_.end()) return std::nullopt;
-  Sight& sight = found->second;
-  const bool first = !sight.lock;
-  sight.at = asked_at;
+  auto found = locks_.find(name);
+  if (found == locks_.end()) return std::nullopt;
+  WatchedLock& watched = found->second;
+  const bool first = !watched.lock;
+  watched.at = asked_at;
   if (!is_idle(lock)) {
-    sight.free_since.reset();
-  } else if (first && !sight.named) {
-    sights_.erase(found);  // it was in use when it was listed
+    watched.free_since.reset();
+  } else if (first && !watched.named) {
+    locks_.erase(found);  // it was in use when it was listed
     return std::nullopt;
-  } else if (!sight.free_since) {
-    sight.free_since = asked_at;
+  } else if (!watched.free_since) {
+    watched.free_since = asked_at;
   }
-  auto fields = changed_fields(sight.lock, lock);
-  sight.lock = std::move(lock);
+  auto fields = changed_fields(watched.lock, lock);
+  watched.lock = std::move(lock);
   if (fields.empty()) return std::nullopt;
   return Change{first ? ChangeKind::seen : ChangeKind::changed, name, std::move(fields),
-                sight.lock};
+                watched.lock};
 }
 
 void WatchModel::learn(const std::string& name, const std::vector<lock::HistoryRow>& runs) {
-  auto found = sights_.find(name);
-  if (found == sights_.end()) return;
-  Sight& sight = found->second;
-  sight.usual = usual_duration(runs);
-  sight.usual_token = lock::Token{};
-  if (sight.lock && sight.lock->snapshot) sight.usual_token = sight.lock->snapshot->last_grant;
+  auto found = locks_.find(name);
+  if (found == locks_.end()) return;
+  WatchedLock& watched = found->second;
+  watched.usual = usual_duration(runs);
+  watched.usual_token = lock::Token{};
+  if (watched.lock && watched.lock->snapshot)
+    watched.usual_token = watched.lock->snapshot->last_grant;
 }
 
 std::vector<Change> WatchModel::drop_free(TimePoint now) {
   std::vector<Change> gone;
-  for (auto at = sights_.begin(); at != sights_.end();) {
-    const Sight& sight = at->second;
-    const bool over = !sight.named && sight.free_since && now - *sight.free_since > kFreeShown;
+  for (auto at = locks_.begin(); at != locks_.end();) {
+    const WatchedLock& watched = at->second;
+    const bool over =
+        !watched.named && watched.free_since && now - *watched.free_since > kFreeShown;
     if (over) gone.push_back({ChangeKind::gone, at->first, {}, std::nullopt});
-    at = over ? sights_.erase(at) : std::next(at);
+    at = over ? locks_.erase(at) : std::next(at);
   }
   return gone;
 }
 
-std::vector<const Sight*> WatchModel::shown() const {
-  std::vector<const Sight*> out;
-  for (const auto& [name, sight] : sights_) {
-    if (sight.lock) out.push_back(&sight);
+std::vector<const WatchedLock*> WatchModel::shown() const {
+  std::vector<const WatchedLock*> out;
+  for (const auto& [name, watched] : locks_) {
+    if (watched.lock) out.push_back(&watched);
   }
   return out;
 }
 
-const Sight* WatchModel::find(const std::string& name) const {
-  auto found = sights_.find(name);
-  return found == sights_.end() ? nullptr : &found->second;
+const WatchedLock* WatchModel::find(const std::string& name) const {
+  auto found = locks_.find(name);
+  return found == locks_.end() ? nullptr : &found->second;
 }
 
 }  // namespace rlock::cli

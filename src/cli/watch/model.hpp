@@ -13,16 +13,8 @@
 // server.
 namespace rlock::cli {
 
-// Which locks are watched. Neither names nor patterns: all of them.
-struct Watched {
-  std::vector<lock::LockName> names;
-  std::vector<std::string> patterns;
-
-  bool is_listing() const { return names.empty() || !patterns.empty(); }
-};
-
 // One lock, as it was last seen.
-struct Sight {
+struct WatchedLock {
   lock::LockName name;
   bool named;                                // by the user: shown even when it is free
   std::optional<LockView> lock{};            // none: not seen yet
@@ -34,7 +26,7 @@ struct Sight {
 
 class WatchModel {
  public:
-  explicit WatchModel(Watched watched);
+  explicit WatchModel(Selection selection);
 
   // Names that a page of the listing has; those that nobody wants are left out.
   void add(const lock::NamesPage& page);
@@ -45,17 +37,15 @@ class WatchModel {
   // Drops locks of the listing that have been free for a while.
   std::vector<Change> drop_free(TimePoint now);
 
-  const Watched& watched() const { return watched_; }
-  const std::map<std::string, Sight>& sights() const { return sights_; }
+  const Selection& selection() const { return selection_; }
+  const std::map<std::string, WatchedLock>& locks() const { return locks_; }
   // Those with a line in the table, in its order.
-  std::vector<const Sight*> shown() const;
-  const Sight* find(const std::string& name) const;
+  std::vector<const WatchedLock*> shown() const;
+  const WatchedLock* find(const std::string& name) const;
 
  private:
-  bool is_wanted(const std::string& name) const;
-
-  Watched watched_;
-  std::map<std::string, Sight> sights_;
+  Selection selection_;
+  std::map<std::string, WatchedLock> locks_;
 };
 
 // Which fields of a lock differ, by their names in status --json; all of them at the first look.

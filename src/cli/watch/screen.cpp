@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
 #include "cli/output/console.hpp"
-#include "cli/watch/width.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -46,19 +46,20 @@ sigset_t handled_signals() {
 }
 
 std::string_view colour_of(LineStyle style) {
-  switch (style) {
-    case LineStyle::plain:
-      return "";
-    case LineStyle::title:
-      return "\x1b[1m";
-    case LineStyle::selected:
-      return "\x1b[7m";
-    case LineStyle::faint:
-      return "\x1b[2m";
-    case LineStyle::alarm:
-      return "\x1b[31m";
+  return util::to_string<LineStyle::alarm>(style,
+                                           {"", "\x1b[1m", "\x1b[7m", "\x1b[2m", "\x1b[31m"});
+}
+
+// Each other character becomes a question mark, the ellipsis a tilde.
+std::string to_ascii(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::string_view character = text.substr(0, std::max<size_t>(1, util::utf8_length(text)));
+    const bool ascii = character.size() == 1 && static_cast<uint8_t>(character.front()) < 0x80;
+    out += ascii ? character.front() : character == "\xE2\x80\xA6" ? '~' : '?';
+    text.remove_prefix(character.size());
   }
-  return "";
+  return out;
 }
 
 std::string painted(const Line& line, const TerminalKind& kind) {

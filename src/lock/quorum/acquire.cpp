@@ -9,11 +9,10 @@
 namespace rlock::lock {
 
 size_t count_renewed(const Replies<RenewReply>& replies) {
-  size_t renewed = 0;
-  for (const auto& reply : replies) {
-    renewed += reply && *reply && std::holds_alternative<Renewal>(**reply) ? 1 : 0;
-  }
-  return renewed;
+  const auto all = answers(replies);
+  return static_cast<size_t>(std::count_if(all.begin(), all.end(), [](const RenewReply* reply) {
+    return std::holds_alternative<Renewal>(*reply);
+  }));
 }
 
 void QuorumAcquire::wants(std::vector<pollfd>& out) const {

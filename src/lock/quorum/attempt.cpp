@@ -81,10 +81,9 @@ Millis tie_pause(uint64_t ties, util::Random& random) {
 Summary summarize(const Replies<AcquireReply>& replies) {
   Summary summary;
   std::map<std::string, uint64_t> contenders;
-  for (const auto& reply : replies) {
-    if (!reply || !*reply) continue;
-    add(summary, **reply);
-    const auto& holder = holder_in(**reply);
+  for (const AcquireReply* reply : answers(replies)) {
+    add(summary, *reply);
+    const auto& holder = holder_in(*reply);
     if (!holder) continue;
     const uint64_t servers = ++contenders[holder->owner];
     if (!summary.contender || servers > summary.contender->servers) {

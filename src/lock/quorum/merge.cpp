@@ -9,41 +9,26 @@ namespace {
 
 template <class T, class Holds>
 size_t count(const Replies<T>& replies, Holds holds) {
-  return static_cast<size_t>(std::count_if(replies.begin(), replies.end(), [&](const auto& reply) {
-    return reply && *reply && holds(**reply);
-  }));
+  const auto all = answers(replies);
+  return static_cast<size_t>(
+      std::count_if(all.begin(), all.end(), [&](const T* one) { return holds(*one); }));
 }
 
 // The first answer of which `holds` is true.
 template <class T, class Holds>
 const T* find(const Replies<T>& replies, Holds holds) {
-  for (const auto& reply : replies) {
-    if (reply && *reply && holds(**reply)) return &**reply;
+  for (const T* one : answers(replies)) {
+    if (holds(*one)) return one;
   }
   return nullptr;
 }
 
 // Lower ranks explain more.
-int rank(LostHow how) {
-  switch (how) {
-    case LostHow::forced:
-      return 0;
-    case LostHow::taken:
-      return 1;
-    case LostHow::full:
-      return 2;
-    case LostHow::released:
-      return 3;
-    case LostHow::deleted:
-      return 4;
-    case LostHow::expired:
-      return 5;
-    case LostHow::unissued:
-      return 6;
-    case LostHow::gone:
-      break;
-  }
-  return 7;
+size_t rank(LostHow how) {
+  constexpr LostHow kRanks[] = {LostHow::forced,   LostHow::taken,   LostHow::full,
+                                LostHow::released, LostHow::deleted, LostHow::expired,
+                                LostHow::unissued, LostHow::gone};
+  return static_cast<size_t>(std::find(std::begin(kRanks), std::end(kRanks), how) - kRanks);
 }
 
 // A server knows its own grants only, so it takes a majority to know that there was no later
@@ -51,9 +36,8 @@ int rank(LostHow how) {
 Lost merged_loss(const Replies<RenewReply>& replies, const Quorum& quorum) {
   const Lost* best = nullptr;
   size_t untouched = 0;
-  for (const auto& reply : replies) {
-    if (!reply || !*reply) continue;
-    const auto* lost = std::get_if<Lost>(&**reply);
+  for (const RenewReply* reply : answers(replies)) {
+    const auto* lost = std::get_if<Lost>(reply);
     if (lost == nullptr) continue;
     if (best == nullptr || rank(lost->how) < rank(best->how)) best = lost;
     untouched += lost->later_holder == LaterHolder::nobody ? 1 : 0;
@@ -219,25 +203,16 @@ std::optional<Result<ReleaseReply>> merge_replies(const Replies<ReleaseReply>& r
   return ReleaseReply{OwnerEnd::expired, {}};
 }
 
-std::optional<Result<Forgotten>> merge_replies(const Replies<Forgotten>& replies,
-                                               const Quorum& quorum, Collecting collecting) {
-  if (collecting == Collecting::open) return std::nullopt;
-  if (count_answers(replies) < quorum.majority())
-    return too_few_servers(quorum, errors_of(replies));
+Result<Forgotten> merge_answers(const Replies<Forgotten>& replies, const Quorum&) {
   Forgotten most;
-  for (const auto& reply : replies) {
-    if (!reply || !*reply) continue;
-    most.marks = std::max(most.marks, (*reply)->marks);
-    most.failures = std::max(most.failures, (*reply)->failures);
+  for (const Forgotten* one : answers(replies)) {
+    most.marks = std::max(most.marks, one->marks);
+    most.failures = std::max(most.failures, one->failures);
   }
   return most;
 }
 
-std::optional<Result<CancelReply>> merge_replies(const Replies<CancelReply>& replies,
-                                                 const Quorum& quorum, Collecting collecting) {
-  if (collecting == Collecting::open) return std::nullopt;
-  if (count_answers(replies) < quorum.majority())
-    return too_few_servers(quorum, errors_of(replies));
+Result<CancelReply> merge_answers(const Replies<CancelReply>& replies, const Quorum& quorum) {
   auto count_of = [&](CancelReply wanted) {
     return count(replies, [wanted](CancelReply reply) { return reply == wanted; });
   };
@@ -268,16 +243,12 @@ bool same_holder(const Holder& a, const Holder& b) {
 
 }  // namespace
 
-std::optional<Result<ForceReply>> merge_replies(const Replies<ForceReply>& replies,
-                                                const Quorum& quorum, Collecting collecting) {
-  if (collecting == Collecting::open) return std::nullopt;
-  if (count_answers(replies) < quorum.majority())
-    return too_few_servers(quorum, errors_of(replies));
+Result<ForceReply> merge_answers(const Replies<ForceReply>& replies, const Quorum& quorum) {
   auto more = [](const ForceReply& reply) { return std::holds_alternative<RetryNow>(reply); };
   if (find(replies, more) != nullptr) return ForceReply(RetryNow{});
   std::optional<Forced> all;
-  for (const auto& reply : replies) {
-    const auto* forced = reply && *reply ? std::get_if<Forced>(&**reply) : nullptr;
+  for (const ForceReply* reply : answers(replies)) {
+    const auto* forced = std::get_if<Forced>(reply);
     if (forced == nullptr) continue;
     if (!all) all = Forced{};
     add_missing(all->broken, forced->broken, same_holder);

@@ -19,10 +19,17 @@ struct Quorum {
 enum class Collecting { open, closed };  // closed: no server is waited for any more
 
 template <class T>
+std::vector<const T*> answers(const Replies<T>& replies) {
+  std::vector<const T*> all;
+  for (const auto& reply : replies) {
+    if (reply && *reply) all.push_back(&**reply);
+  }
+  return all;
+}
+
+template <class T>
 size_t count_answers(const Replies<T>& replies) {
-  size_t n = 0;
-  for (const auto& reply : replies) n += reply && *reply ? 1 : 0;
-  return n;
+  return answers(replies).size();
 }
 
 // Whether a majority has answered, and those that follow soon; or nobody is left who could.
@@ -52,42 +59,54 @@ Error too_few_servers(const Quorum& quorum, const std::vector<std::optional<Erro
 // A server's error behind its name, where the message names the request already.
 std::string error_at(const std::string& server, const Error& error);
 
-// Each: the result as soon as it is certain, and at the latest when collecting is closed.
+// What the answers of a majority come to, when no other server is waited for.
+Result<CancelReply> merge_answers(const Replies<CancelReply>& replies, const Quorum& quorum);
+Result<Forgotten> merge_answers(const Replies<Forgotten>& replies, const Quorum& quorum);
+Result<ForceReply> merge_answers(const Replies<ForceReply>& replies, const Quorum& quorum);
+// What a lock looks like: an owner holds it where a majority has its lease, the silent servers
+// counted in its favour.
+Result<Snapshot> merge_answers(const Replies<Snapshot>& replies, const Quorum& quorum);
+// The longest history, with the runs that only other servers know.
+Result<HistoryRows> merge_answers(const Replies<HistoryRows>& replies, const Quorum& quorum);
+// Lock by lock.
+template <class T>
+Result<std::vector<Result<T>>> merge_answers(const Replies<std::vector<Result<T>>>& replies,
+                                             const Quorum& quorum);
+
+// The result as soon as it is certain, and at the latest when collecting is closed.
+template <class T>
+std::optional<Result<T>> merge_replies(const Replies<T>& replies, const Quorum& quorum,
+                                       Collecting collecting) {
+  if (collecting == Collecting::open) return std::nullopt;
+  if (count_answers(replies) >= quorum.majority()) return merge_answers(replies, quorum);
+  return too_few_servers(quorum, errors_of(replies));
+}
 std::optional<Result<RenewReply>> merge_replies(const Replies<RenewReply>& replies,
                                                 const Quorum& quorum, Collecting collecting);
 std::optional<Result<ReleaseReply>> merge_replies(const Replies<ReleaseReply>& replies,
                                                   const Quorum& quorum, Collecting collecting);
-std::optional<Result<CancelReply>> merge_replies(const Replies<CancelReply>& replies,
-                                                 const Quorum& quorum, Collecting collecting);
-std::optional<Result<Forgotten>> merge_replies(const Replies<Forgotten>& replies,
+// A server that was not asked again counts as one that answered.
+std::optional<Result<NamesPage>> merge_replies(const Replies<NamesPage>& replies,
                                                const Quorum& quorum, Collecting collecting);
-std::optional<Result<ForceReply>> merge_replies(const Replies<ForceReply>& replies,
-                                                const Quorum& quorum, Collecting collecting);
-
-// What a lock looks like: an owner holds it where a majority has its lease, the silent servers
-// counted in its favour.
-std::optional<Result<Snapshot>> merge_replies(const Replies<Snapshot>& replies,
-                                              const Quorum& quorum, Collecting collecting);
-
-// Lock by lock.
-std::optional<Result<std::vector<Result<Snapshot>>>> merge_replies(
-    const Replies<std::vector<Result<Snapshot>>>& replies, const Quorum& quorum,
-    Collecting collecting);
-
-// The longest history, with the runs that only other servers know.
-std::optional<Result<std::vector<HistoryRow>>> merge_replies(
-    const Replies<std::vector<HistoryRow>>& replies, const Quorum& quorum, Collecting collecting);
-
-// Lock by lock.
-std::optional<Result<std::vector<Result<HistoryRows>>>> merge_replies(
-    const Replies<std::vector<Result<HistoryRows>>>& replies, const Quorum& quorum,
-    Collecting collecting);
 
 // The cursor holds each server's own; `-` for one that has listed all, or failed.
 inline constexpr const char* kListingDone = "-";
 // A member's part of a cursor; none where it is not to be asked again.
 std::optional<std::string> cursor_at(const std::string& cursor, size_t member);
-std::optional<Result<NamesPage>> merge_replies(const Replies<NamesPage>& replies,
-                                               const Quorum& quorum, Collecting collecting);
+
+template <class T>
+Result<std::vector<Result<T>>> merge_answers(const Replies<std::vector<Result<T>>>& replies,
+                                             const Quorum& quorum) {
+  std::vector<Result<T>> all;
+  for (size_t i = 0; i < answers(replies).back()->size(); ++i) {
+    Replies<T> one(replies.size());
+    for (size_t server = 0; server < replies.size(); ++server) {
+      const auto& reply = replies[server];
+      if (reply) one[server] = *reply ? (**reply)[i] : Result<T>(reply->error());
+    }
+    all.push_back(*merge_replies(one, quorum, Collecting::closed));
+  }
+  return all;
+}
 
 }  // namespace rlock::lock

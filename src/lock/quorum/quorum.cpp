@@ -5,7 +5,6 @@
 
 #include "lock/quorum/acquire.hpp"
 #include "lock/quorum/closure.hpp"
-#include "lock/quorum/forget.hpp"
 #include "lock/timing.hpp"
 
 namespace rlock::lock {
@@ -34,17 +33,11 @@ enum class WaitFor { majority, everyone };
 template <class T>
 class QuorumRequest final : public Reply<T> {
  public:
-  struct Options {
-    Millis limit;
-    OnPending on_pending = OnPending::finish;
-    WaitFor wait_for = WaitFor::majority;
-  };
-
   QuorumRequest(std::vector<Member>& members, const Quorum& quorum, RequestMaker<T> make_request,
-                const Options& options)
-      : broadcast_(members, std::move(make_request), options.limit, options.on_pending),
+                Millis limit, OnPending on_pending, WaitFor wait_for)
+      : broadcast_(members, std::move(make_request), limit, on_pending),
         quorum_(quorum),
-        wait_for_(options.wait_for) {}
+        wait_for_(wait_for) {}
 
   void wants(std::vector<pollfd>& out) const override { broadcast_.wants(out); }
   TimePoint due() const override {
@@ -75,6 +68,18 @@ class QuorumRequest final : public Reply<T> {
   TimePoint close_at_ = TimePoint::max();
   std::optional<Result<T>> result_;
 };
+
+// An inspector's request: a server that replies soon is waited for.
+template <class T>
+InFlight<T> inspect_everywhere(std::vector<Member>& members, const Quorum& quorum,
+                               std::function<InFlight<T>(LockInspector& store, size_t)> ask) {
+  auto make_request = [ask = std::move(ask)](LockInspector& store, size_t member, TimePoint) {
+    return ask(store, member);
+  };
+  return std::make_unique<QuorumRequest<T>>(members, quorum, make_request,
+                                            timing::kQuorumInspectLimit, OnPending::finish,
+                                            WaitFor::everyone);
+}
 
 // The confirmations of a grant for which it did not wait.
 class GrantCompletion final : public Reply<GrantReach> {
@@ -170,7 +175,9 @@ InFlight<GrantReach> QuorumStore::complete_grant() {
 
 QuorumStore::Acquisition& QuorumStore::acquisition_of(const AcquireCall& call) {
   if (!acquisition_ || acquisition_->owner != call.owner) {
-    acquisition_ = Acquisition{call.owner, {sources_.wall_micros()}};
+    const auto earlier = static_cast<uint64_t>(std::chrono::microseconds(call.urgent).count());
+    const uint64_t now = sources_.wall_micros();
+    acquisition_ = Acquisition{call.owner, {now - std::min(earlier, now - 1)}};
   }
   if (call.ticket.value != 0) acquisition_->ticket = call.ticket;
   return *acquisition_;
@@ -185,6 +192,7 @@ InFlight<AcquireReply> QuorumStore::acquire(const AcquireCall& call) {
   numbered.ticket = acquisition.ticket;
   numbered.attempt = ++acquisition.attempts;
   numbered.forgotten = acquisition.forgotten;
+  numbered.urgent = Millis(0);  // its ticket has it
   return std::make_unique<Acquiring>(
       *this, QuorumTry::Params{std::move(numbered), acquisition.ties, &acquisition.forgotten});
 }
@@ -200,9 +208,9 @@ InFlight<RenewReply> QuorumStore::renew(const RenewCall& call) {
     one.ahead = timing::kLongestClockGap;
     return store.renew(one);
   };
-  return std::make_unique<QuorumRequest<RenewReply>>(
-      members(), quorum_, make_request,
-      QuorumRequest<RenewReply>::Options{timing::server_limit(call.ttl)});
+  return std::make_unique<QuorumRequest<RenewReply>>(members(), quorum_, make_request,
+                                                     timing::server_limit(call.ttl),
+                                                     OnPending::finish, WaitFor::majority);
 }
 
 InFlight<ReleaseReply> QuorumStore::release(const ReleaseCall& call) {
@@ -215,9 +223,9 @@ InFlight<ReleaseReply> QuorumStore::release(const ReleaseCall& call) {
     if (!own || late.once) return store.release(late);
     return where_reached<ReleaseReply>(store, [&](auto& one) { return one.release(late); });
   };
-  return std::make_unique<QuorumRequest<ReleaseReply>>(
-      members(), quorum_, make_request,
-      QuorumRequest<ReleaseReply>::Options{timing::kQuorumReleaseLimit, OnPending::abandon});
+  return std::make_unique<QuorumRequest<ReleaseReply>>(members(), quorum_, make_request,
+                                                       timing::kQuorumReleaseLimit,
+                                                       OnPending::abandon, WaitFor::majority);
 }
 
 InFlight<CancelReply> QuorumStore::cancel(const CancelCall& call) {
@@ -226,91 +234,58 @@ InFlight<CancelReply> QuorumStore::cancel(const CancelCall& call) {
     if (!own) return store.cancel(call);
     return where_reached<CancelReply>(store, [&](auto& one) { return one.cancel(call); });
   };
-  return std::make_unique<QuorumRequest<CancelReply>>(
-      members(), quorum_, make_request,
-      QuorumRequest<CancelReply>::Options{timing::kQuorumReleaseLimit, OnPending::abandon,
-                                          WaitFor::everyone});
+  return std::make_unique<QuorumRequest<CancelReply>>(members(), quorum_, make_request,
+                                                      timing::kQuorumReleaseLimit,
+                                                      OnPending::abandon, WaitFor::everyone);
 }
 
 // A server that got the majority's token late has one of its own.
 InFlight<ForceReply> QuorumStore::force_unlock(const ForceCall& call) {
   ForceCall unchecked = call;
   for (ForceTarget& target : unchecked.targets) target.token = {};
-  auto make_request = [unchecked](LockInspector& inspector, size_t, TimePoint) {
-    return inspector.force_unlock(unchecked);
-  };
-  return std::make_unique<QuorumRequest<ForceReply>>(
-      members(), quorum_, make_request,
-      QuorumRequest<ForceReply>::Options{timing::kQuorumInspectLimit, OnPending::finish,
-                                         WaitFor::everyone});
+  return inspect_everywhere<ForceReply>(members(), quorum_, [unchecked](auto& store, size_t) {
+    return store.force_unlock(unchecked);
+  });
 }
 
 InFlight<Snapshot> QuorumStore::inspect(const InspectCall& call) {
-  const InspectCall whole = whole_listing(call);
-  auto make_request = [whole](LockInspector& inspector, size_t, TimePoint) {
-    return inspector.inspect(whole);
-  };
-  return std::make_unique<QuorumRequest<Snapshot>>(
-      members(), quorum_, make_request,
-      QuorumRequest<Snapshot>::Options{timing::kQuorumInspectLimit, OnPending::finish,
-                                       WaitFor::everyone});
+  return inspect_everywhere<Snapshot>(
+      members(), quorum_,
+      [whole = whole_listing(call)](auto& store, size_t) { return store.inspect(whole); });
 }
 
 InFlight<ClosureReply> QuorumStore::set_closure(const ClosureCall& call) {
-  return std::make_unique<QuorumClosure>(members(), quorum_, call);
+  return set_closure_at_all(members(), quorum_, call);
 }
 
 InFlight<Forgotten> QuorumStore::forget(const ForgetCall& call) {
-  return std::make_unique<QuorumForget>(members(), quorum_, call);
+  return forget_at_all(members(), quorum_, call);
 }
 
 InFlight<std::vector<Result<Snapshot>>> QuorumStore::inspect_all(
     const std::vector<InspectCall>& calls) {
   std::vector<InspectCall> whole;
   for (const InspectCall& call : calls) whole.push_back(whole_listing(call));
-  auto make_request = [whole](LockInspector& inspector, size_t, TimePoint) {
-    return inspector.inspect_all(whole);
-  };
-  using Snapshots = std::vector<Result<Snapshot>>;
-  return std::make_unique<QuorumRequest<Snapshots>>(
-      members(), quorum_, make_request,
-      QuorumRequest<Snapshots>::Options{timing::kQuorumInspectLimit, OnPending::finish,
-                                        WaitFor::everyone});
+  return inspect_everywhere<std::vector<Result<Snapshot>>>(
+      members(), quorum_, [whole](auto& store, size_t) { return store.inspect_all(whole); });
 }
 
-InFlight<std::vector<HistoryRow>> QuorumStore::history(const LockName& name, uint64_t rows) {
-  auto make_request = [name, rows](LockInspector& inspector, size_t, TimePoint) {
-    return inspector.history(name, rows);
-  };
-  using Rows = std::vector<HistoryRow>;
-  return std::make_unique<QuorumRequest<Rows>>(
-      members(), quorum_, make_request,
-      QuorumRequest<Rows>::Options{timing::kQuorumInspectLimit, OnPending::finish,
-                                   WaitFor::everyone});
+InFlight<HistoryRows> QuorumStore::history(const LockName& name, uint64_t rows) {
+  return inspect_everywhere<HistoryRows>(
+      members(), quorum_, [=](auto& store, size_t) { return store.history(name, rows); });
 }
 
 InFlight<std::vector<Result<HistoryRows>>> QuorumStore::histories(
     const std::vector<LockName>& names, uint64_t rows) {
-  auto make_request = [names, rows](LockInspector& inspector, size_t, TimePoint) {
-    return inspector.histories(names, rows);
-  };
-  using Histories = std::vector<Result<HistoryRows>>;
-  return std::make_unique<QuorumRequest<Histories>>(
-      members(), quorum_, make_request,
-      QuorumRequest<Histories>::Options{timing::kQuorumInspectLimit, OnPending::finish,
-                                        WaitFor::everyone});
+  return inspect_everywhere<std::vector<Result<HistoryRows>>>(
+      members(), quorum_, [=](auto& store, size_t) { return store.histories(names, rows); });
 }
 
 InFlight<NamesPage> QuorumStore::list_names(const std::string& cursor) {
-  auto make_request = [cursor](LockInspector& inspector, size_t member,
-                               TimePoint) -> InFlight<NamesPage> {
+  return inspect_everywhere<NamesPage>(members(), quorum_, [cursor](auto& store, size_t member) {
     auto own = cursor_at(cursor, member);
-    return own ? inspector.list_names(*own) : nullptr;
-  };
-  return std::make_unique<QuorumRequest<NamesPage>>(
-      members(), quorum_, make_request,
-      QuorumRequest<NamesPage>::Options{timing::kQuorumInspectLimit, OnPending::finish,
-                                        WaitFor::everyone});
+    return own ? store.list_names(*own) : nullptr;
+  });
 }
 
 InFlight<Wake> QuorumStore::wait_for_wake(const LockName& name, const Owner& owner, Millis slice) {

@@ -15,9 +15,8 @@ template <class Row, class Better>
 std::vector<Row> by_owner(const Replies<Snapshot>& replies, std::vector<Row> Snapshot::*rows,
                           Better better) {
   std::map<std::string, Row> owners;
-  for (const auto& reply : replies) {
-    if (!reply || !*reply) continue;
-    for (const Row& row : (**reply).*rows) {
+  for (const Snapshot* one : answers(replies)) {
+    for (const Row& row : one->*rows) {
       auto [known, fresh] = owners.try_emplace(row.owner, row);
       if (fresh) continue;
       const uint64_t servers = known->second.servers + 1;
@@ -34,9 +33,8 @@ std::vector<Row> by_owner(const Replies<Snapshot>& replies, std::vector<Row> Sna
 Token agreed_token(const Replies<Snapshot>& replies, const std::string& owner) {
   std::map<Token, size_t> tokens;
   Token best{};
-  for (const auto& reply : replies) {
-    if (!reply || !*reply) continue;
-    for (const Holder& holder : (*reply)->holders) {
+  for (const Snapshot* one : answers(replies)) {
+    for (const Holder& holder : one->holders) {
       if (holder.owner == owner && ++tokens[holder.token] >= tokens[best]) best = holder.token;
     }
   }
@@ -64,9 +62,9 @@ void add_holders(Snapshot& all, const Replies<Snapshot>& replies, const Quorum& 
 void add_closure(Snapshot& all, const Replies<Snapshot>& replies) {
   std::map<std::string, uint64_t> servers;
   uint64_t most = 0;
-  for (const auto& reply : replies) {
-    if (!reply || !*reply || !(*reply)->closure) continue;
-    const Holder& closure = *(*reply)->closure;
+  for (const Snapshot* one : answers(replies)) {
+    if (!one->closure) continue;
+    const Holder& closure = *one->closure;
     if (++servers[closure.owner] <= most) continue;
     most = servers[closure.owner];
     all.closure = closure;
@@ -85,20 +83,17 @@ void add_waiters(Snapshot& all, const Replies<Snapshot>& replies) {
   std::sort(all.waiters.begin(), all.waiters.end(), [](const Waiter& a, const Waiter& b) {
     return std::tie(a.ticket, a.owner) < std::tie(b.ticket, b.owner);
   });
-  for (const auto& reply : replies) {
-    if (!reply || !*reply) continue;
-    all.known = all.known || (*reply)->known;
-    all.live_waiters = std::max(all.live_waiters, (*reply)->live_waiters);
+  for (const Snapshot* one : answers(replies)) {
+    all.known = all.known || one->known;
+    all.live_waiters = std::max(all.live_waiters, one->live_waiters);
   }
 }
 
 // The one that a majority reports: other servers may have missed the last one.
 Token last_grant(const Replies<Snapshot>& replies, const Quorum& quorum) {
   std::map<Token, size_t> servers;
-  for (const auto& reply : replies) {
-    if (!reply || !*reply) continue;
-    const Token token = (*reply)->last_grant;
-    if (++servers[token] >= quorum.majority()) return token;
+  for (const Snapshot* one : answers(replies)) {
+    if (++servers[one->last_grant] >= quorum.majority()) return one->last_grant;
   }
   return {};
 }
@@ -119,28 +114,6 @@ void merge_counts(Snapshot& all, const Snapshot& one) {
   later(all.last_success, one.last_success);
   later(all.last_failure, one.last_failure);
   all.now = std::max(all.now, one.now);
-}
-
-template <class T>
-std::optional<Result<std::vector<Result<T>>>> merge_batches(
-    const Replies<std::vector<Result<T>>>& replies, const Quorum& quorum, Collecting collecting) {
-  if (collecting == Collecting::open) return std::nullopt;
-  if (count_answers(replies) < quorum.majority())
-    return too_few_servers(quorum, errors_of(replies));
-  size_t locks = 0;
-  for (const auto& reply : replies) {
-    if (reply && *reply) locks = (*reply)->size();
-  }
-  std::vector<Result<T>> all;
-  for (size_t i = 0; i < locks; ++i) {
-    Replies<T> one(replies.size());
-    for (size_t server = 0; server < replies.size(); ++server) {
-      const auto& reply = replies[server];
-      if (reply) one[server] = *reply ? (**reply)[i] : Result<T>(reply->error());
-    }
-    all.push_back(*merge_replies(one, quorum, collecting));
-  }
-  return all;
 }
 
 using History = HistoryRows;
@@ -200,12 +173,7 @@ std::vector<SilentServer> silent_servers(const Replies<T>& replies, const Quorum
 
 }  // namespace
 
-std::optional<Result<Snapshot>> merge_replies(const Replies<Snapshot>& replies,
-                                              const Quorum& quorum, Collecting collecting) {
-  if (collecting == Collecting::open) return std::nullopt;
-  if (count_answers(replies) < quorum.majority()) {
-    return too_few_servers(quorum, errors_of(replies));
-  }
+Result<Snapshot> merge_answers(const Replies<Snapshot>& replies, const Quorum& quorum) {
   Snapshot all;
   all.servers = quorum.size();
   all.silent = silent_servers(replies, quorum);
@@ -213,43 +181,22 @@ std::optional<Result<Snapshot>> merge_replies(const Replies<Snapshot>& replies,
   add_closure(all, replies);
   add_waiters(all, replies);
   all.last_grant = last_grant(replies, quorum);
-  for (const auto& reply : replies) {
-    if (reply && *reply) merge_counts(all, **reply);
-  }
+  for (const Snapshot* one : answers(replies)) merge_counts(all, *one);
   return all;
 }
 
-std::optional<Result<History>> merge_replies(const Replies<History>& replies, const Quorum& quorum,
-                                             Collecting collecting) {
-  if (collecting == Collecting::open) return std::nullopt;
-  if (count_answers(replies) < quorum.majority())
-    return too_few_servers(quorum, errors_of(replies));
-  const History* longest = nullptr;
-  for (const auto& reply : replies) {
-    if (!reply || !*reply) continue;
-    if (longest == nullptr || runs_in(**reply) > runs_in(*longest)) longest = &**reply;
-  }
-  History all = *longest;
-  for (const auto& reply : replies) {
-    if (!reply || !*reply) continue;
-    for (const HistoryRow& row : **reply) {
+Result<History> merge_answers(const Replies<History>& replies, const Quorum&) {
+  const auto histories = answers(replies);
+  History all = **std::max_element(
+      histories.begin(), histories.end(),
+      [](const History* a, const History* b) { return runs_in(*a) < runs_in(*b); });
+  for (const History* history : histories) {
+    for (const HistoryRow& row : *history) {
       const auto* run = std::get_if<Run>(&row);
       if (run != nullptr && !knows(all, *run)) insert(all, *run);
     }
   }
   return all;
-}
-
-std::optional<Result<std::vector<Result<Snapshot>>>> merge_replies(
-    const Replies<std::vector<Result<Snapshot>>>& replies, const Quorum& quorum,
-    Collecting collecting) {
-  return merge_batches(replies, quorum, collecting);
-}
-
-std::optional<Result<std::vector<Result<HistoryRows>>>> merge_replies(
-    const Replies<std::vector<Result<HistoryRows>>>& replies, const Quorum& quorum,
-    Collecting collecting) {
-  return merge_batches(replies, quorum, collecting);
 }
 
 std::optional<Result<NamesPage>> merge_replies(const Replies<NamesPage>& replies,

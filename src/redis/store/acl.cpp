@@ -50,7 +50,7 @@ std::string least_acl(std::string_view prefix, ServerKind kind, uint64_t replica
   if (kind == ServerKind::cluster_node) commands.insert({"asking", "cluster|nodes"});
   if (replicas > 0) commands.insert("wait");
   for (const lua::Script& script : {lua::acquire, lua::renew, lua::release, lua::force_unlock,
-                                    lua::inspect, lua::forget, lua::closure}) {
+                                    lua::inspect, lua::forget, lua::closure, lua::first}) {
     collect(script.text, commands);
   }
   return "~" + std::string(prefix) + "* resetchannels -@all " + joined(commands, "+", " ");

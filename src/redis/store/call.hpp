@@ -179,17 +179,19 @@ inline std::string action_on(const char* verb, const lock::LockName& name) {
   return std::string(verb) + " \"" + name.text() + "\"";
 }
 
+// Of a batch.
+struct CallItem {
+  std::vector<std::string> words;  // EVALSHA
+  std::string what;                // for messages
+};
+
 // One script for several locks at once, in one batch.
 template <class T>
 class BatchCall final : public lock::Reply<std::vector<Result<T>>> {
  public:
-  struct Item {
-    std::vector<std::string> words;  // EVALSHA
-    std::string what;                // for messages
-  };
   using Decode = std::function<std::optional<T>(const redisReply&)>;
 
-  BatchCall(Link& link, std::vector<Item> items, const lua::Script& script, Decode decode)
+  BatchCall(Link& link, std::vector<CallItem> items, const lua::Script& script, Decode decode)
       : link_(link),
         items_(std::move(items)),
         script_(script),
@@ -263,7 +265,7 @@ class BatchCall final : public lock::Reply<std::vector<Result<T>>> {
   }
 
   Link& link_;
-  std::vector<Item> items_;
+  std::vector<CallItem> items_;
   lua::Script script_;
   Decode decode_;
   std::vector<size_t> open_;  // without a reply so far

@@ -345,6 +345,14 @@ std::optional<lock::ClosureReply> decode_closure(const redisReply& reply) {
   return std::nullopt;
 }
 
+std::optional<lock::MoveReply> decode_move(const redisReply& reply) {
+  std::string_view word = Item(&reply).at(0).text();
+  if (word == "moved") return lock::MoveReply::moved;
+  if (word == "holds") return lock::MoveReply::holds;
+  if (word == "absent") return lock::MoveReply::not_found;
+  return std::nullopt;
+}
+
 std::optional<lock::Forgotten> decode_forget(const redisReply& reply) {
   Item item(&reply);
   if (item.at(0).text() != "forgotten") return std::nullopt;

@@ -22,6 +22,7 @@ std::optional<lock::CancelReply> decode_cancel(const redisReply& reply);
 std::optional<lock::ForceReply> decode_force(const redisReply& reply);
 std::optional<lock::Forgotten> decode_forget(const redisReply& reply);
 std::optional<lock::ClosureReply> decode_closure(const redisReply& reply);
+std::optional<lock::MoveReply> decode_move(const redisReply& reply);
 std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply);
 std::optional<lock::Wake> decode_wake(const redisReply& reply);
 std::optional<std::vector<lock::HistoryRow>> decode_history(const redisReply& reply);

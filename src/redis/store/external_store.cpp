@@ -53,42 +53,20 @@ std::optional<ScriptReply> decode_script_reply(const redisReply& reply) {
   return parsed;
 }
 
-lock::Snapshot snapshot_of(ScriptReply parsed) {
+std::vector<std::string> script_call(const lua::Script& script, const lock::LockName& name,
+                                     std::vector<std::string> arguments) {
+  std::vector<std::string> words{"EVALSHA", std::string(script.sha1), "1", name.text()};
+  std::move(arguments.begin(), arguments.end(), std::back_inserter(words));
+  return words;
+}
+
+lock::Snapshot snapshot_of(ScriptReply& parsed) {
   lock::Snapshot snapshot;
   snapshot.known = parsed.holder.has_value();
   snapshot.live_holders = parsed.holder ? 1 : 0;
   if (parsed.holder) snapshot.holders.push_back(std::move(*parsed.holder));
   return snapshot;
 }
-
-// A release that stores its owner in `released` if it may have reached a server. If it has not, a
-// lease that is gone at the next try was not released by us.
-class TrackedRelease final : public lock::Reply<lock::ReleaseReply> {
- public:
-  TrackedRelease(lock::InFlight<lock::ReleaseReply> request, const Link& link,
-                 const lock::Owner& owner, std::string& released)
-      : request_(std::move(request)),
-        link_(link),
-        owner_(owner.text()),
-        released_(released),
-        is_repeat_(released == owner_) {}
-  void wants(std::vector<pollfd>& out) const override { request_->wants(out); }
-  TimePoint due() const override { return request_->due(); }
-  bool advance(TimePoint now) override {
-    bool ended = request_->advance(now);
-    released_ = is_repeat_ || link_.may_have_arrived() ? owner_ : "";
-    return ended;
-  }
-  bool finish_reading(TimePoint now) override { return request_->finish_reading(now); }
-  Result<lock::ReleaseReply> take() override { return request_->take(); }
-
- private:
-  lock::InFlight<lock::ReleaseReply> request_;
-  const Link& link_;
-  std::string owner_;
-  std::string& released_;
-  bool is_repeat_;
-};
 
 // A request that these formats cannot answer.
 template <class T>
@@ -109,20 +87,23 @@ ExternalStore::ExternalStore(std::unique_ptr<Link> link, FormatScripts scripts)
     : link_(std::move(link)), scripts_(scripts) {}
 
 template <class T, class Read>
-lock::InFlight<T> ExternalStore::call(const lua::Script& script, const char* verb,
-                                      const lock::LockName& name,
-                                      std::vector<std::string> arguments, Read read) {
-  std::vector<std::string> words{"EVALSHA", std::string(script.sha1), "1", name.text()};
-  std::move(arguments.begin(), arguments.end(), std::back_inserter(words));
-  const auto delivery = &script == &scripts_.release ? Delivery::final : Delivery::normal;
-  auto decode = [this, read](const redisReply& reply) -> std::optional<Result<T>> {
+auto ExternalStore::decoder(Read read) const {
+  return [this, read](const redisReply& reply) -> std::optional<T> {
     auto parsed = decode_script_reply(reply);
     if (!parsed) return std::nullopt;
     if (parsed->holder) parsed->holder->owner = decode_owner(std::move(parsed->holder->owner));
     return read(*parsed);
   };
-  return std::make_unique<Call<T>>(*link_, std::move(words), action_on(verb, name), decode, &script,
-                                   delivery);
+}
+
+template <class T, class Read>
+lock::InFlight<T> ExternalStore::call(const lua::Script& script, const char* verb,
+                                      const lock::LockName& name,
+                                      std::vector<std::string> arguments, Read read) {
+  note_release();
+  const auto delivery = &script == &scripts_.release ? Delivery::final : Delivery::normal;
+  return std::make_unique<Call<T>>(*link_, script_call(script, name, std::move(arguments)),
+                                   action_on(verb, name), decoder<T>(read), &script, delivery);
 }
 
 lock::InFlight<lock::AcquireReply> ExternalStore::acquire(const lock::AcquireCall& call) {
@@ -156,6 +137,7 @@ lock::InFlight<lock::RenewReply> ExternalStore::renew(const lock::RenewCall& cal
 }
 
 lock::InFlight<lock::ReleaseReply> ExternalStore::release(const lock::ReleaseCall& call) {
+  note_release();
   // If the reply to the first release was lost, nothing at the server shows that it succeeded.
   bool again = released_ == call.owner.text();
   auto read = [again](ScriptReply& parsed) -> lock::ReleaseReply {
@@ -165,7 +147,16 @@ lock::InFlight<lock::ReleaseReply> ExternalStore::release(const lock::ReleaseCal
   };
   auto request = this->call<lock::ReleaseReply>(scripts_.release, "release", call.name,
                                                 {encode_owner(call.owner)}, read);
-  return std::make_unique<TrackedRelease>(std::move(request), *link_, call.owner, released_);
+  releasing_ = call.owner.text();
+  return request;
+}
+
+// If it did not reach a server, a lease that is gone at the next try was not released by us.
+void ExternalStore::note_release() {
+  if (!releasing_) return;
+  const bool may_have_arrived = released_ == *releasing_ || link_->may_have_arrived();
+  released_ = may_have_arrived ? *std::move(releasing_) : "";
+  releasing_.reset();
 }
 
 lock::InFlight<lock::CancelReply> ExternalStore::cancel(const lock::CancelCall& call) {
@@ -191,25 +182,19 @@ lock::InFlight<lock::ForceReply> ExternalStore::force_unlock(const lock::ForceCa
 }
 
 lock::InFlight<lock::Snapshot> ExternalStore::inspect(const lock::InspectCall& call) {
-  auto read = [](ScriptReply& parsed) { return snapshot_of(std::move(parsed)); };
-  return this->call<lock::Snapshot>(scripts_.inspect, "inspect", call.name, {}, read);
+  return this->call<lock::Snapshot>(scripts_.inspect, "inspect", call.name, {}, snapshot_of);
 }
 
 lock::InFlight<std::vector<Result<lock::Snapshot>>> ExternalStore::inspect_all(
     const std::vector<lock::InspectCall>& calls) {
-  std::vector<BatchCall<lock::Snapshot>::Item> items;
+  note_release();
+  std::vector<CallItem> items;
   for (const lock::InspectCall& call : calls) {
-    items.push_back({{"EVALSHA", std::string(scripts_.inspect.sha1), "1", call.name.text()},
-                     action_on("inspect", call.name)});
+    items.push_back(
+        {script_call(scripts_.inspect, call.name, {}), action_on("inspect", call.name)});
   }
-  auto decode = [this](const redisReply& reply) -> std::optional<lock::Snapshot> {
-    auto parsed = decode_script_reply(reply);
-    if (!parsed) return std::nullopt;
-    if (parsed->holder) parsed->holder->owner = decode_owner(std::move(parsed->holder->owner));
-    return snapshot_of(*std::move(parsed));
-  };
   return std::make_unique<BatchCall<lock::Snapshot>>(*link_, std::move(items), scripts_.inspect,
-                                                     decode);
+                                                     decoder<lock::Snapshot>(snapshot_of));
 }
 
 lock::InFlight<std::vector<lock::HistoryRow>> ExternalStore::history(const lock::LockName&,

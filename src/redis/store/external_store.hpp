@@ -61,10 +61,17 @@ class ExternalStore : public lock::LockServer {
   template <class T, class Read>
   lock::InFlight<T> call(const lua::Script& script, const char* verb, const lock::LockName& name,
                          std::vector<std::string> arguments, Read read);
+  // Of a script's reply; `read` gets it with the owner as it was before encode_owner().
+  template <class T, class Read>
+  auto decoder(Read read) const;
+  // Before another command is started: whether the release that was the last may have reached a
+  // server.
+  void note_release();
 
   std::unique_ptr<Link> link_;
   FormatScripts scripts_;
-  std::string released_;  // owner of the last release, if that may have reached a server
+  std::optional<std::string> releasing_;  // owner of the release that was sent last
+  std::string released_;                  // of the one before, if that may have reached a server
 };
 
 // The format of redsync, redis-py, node-redlock, redlock-rb and bsm/redislock: `SET NAME owner NX

@@ -7,7 +7,6 @@
 
 #include "lock/timing.hpp"
 #include "redis/store/call.hpp"
-#include "redis/store/confirmed_call.hpp"
 #include "redis/store/decode.hpp"
 #include "util/text.hpp"
 
@@ -17,9 +16,6 @@ namespace {
 constexpr size_t kKeys = 10;
 constexpr std::array<const char*, kKeys> kKeySuffixes{
     "holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never", "once"};
-
-// Of a script's call: EVALSHA, the digest, the number of keys, and these.
-constexpr size_t kBeforeArguments = 3 + kKeys;
 
 std::string number(uint64_t value) {
   return std::to_string(value);
@@ -38,21 +34,39 @@ std::string once_field(lock::OnceKind kind, const std::string& key) {
   return (kind == lock::OnceKind::key ? "key:" : "per:") + util::percent_encoded(key, "-_.:/@+");
 }
 
-std::string optional_number(std::optional<uint64_t> value) {
-  return value ? number(*value) : "";
-}
+// Of acquire, renew and release: names and values in turn. What does not apply is left out.
+class Arguments {
+ public:
+  void add(const char* name, std::string value) {
+    words_.emplace_back(name);
+    words_.push_back(std::move(value));
+  }
+  void add_unless_0(const char* name, uint64_t value) {
+    if (value != 0) add(name, number(value));
+  }
+  void add_unless_0(const char* name, Millis value) {
+    if (value != Millis(0)) add(name, number(value));
+  }
+  void add_if(const char* name, bool holds) {
+    if (holds) add(name, "1");
+  }
+  void add(const char* name, std::optional<uint64_t> value) {
+    if (value) add(name, number(*value));
+  }
+  void add(const lock::Once& once) {
+    add("once", once_field(once.kind, once.key));
+    add("span", number(once.span));
+    add("max_failures", once.max_failures);
+  }
+  // `+`: without a number.
+  void add(const std::optional<lock::Supersede>& supersede) {
+    if (supersede) add("supersede", supersede->number ? number(*supersede->number) : "+");
+  }
+  std::vector<std::string> take() { return std::move(words_); }
 
-void add_once(std::vector<std::string>& words, const lock::Once& once, Millis asked) {
-  words.push_back(once_field(once.kind, once.key));
-  words.push_back(number(once.span));
-  words.push_back(number(asked));
-}
-
-// `+`: without a number.
-std::string supersede_word(const std::optional<lock::Supersede>& supersede) {
-  if (!supersede) return "";
-  return supersede->number ? number(*supersede->number) : "+";
-}
+ private:
+  std::vector<std::string> words_;
+};
 
 // SCAN patterns are globs, but a prefix is meant literally.
 std::string glob_quoted(std::string_view text) {
@@ -81,23 +95,101 @@ Server asked_about(const lua::Script& release, Server server) {
   return server;
 }
 
-// What only a put-back needs.
-void add_restored(std::vector<std::string>& words, const lock::RenewCall& call) {
-  const bool more = call.once || call.supersede || call.history_rows;
-  if (call.slot > 0 || more) words.push_back(number(call.slot));
-  if (!more) return;
-  const auto& once = call.once;
-  words.push_back(once ? once_field(once->kind, once->key) : "");
-  words.push_back(once ? number(once->span) : "");
-  words.push_back(once ? optional_number(once->max_failures) : "");
-  words.push_back(optional_number(call.history_rows));
-  words.push_back(supersede_word(call.supersede));
-}
-
 // A failure that no limit counts is not stored.
 const char* outcome(const lock::OnceResult& result) {
   if (result.succeeded) return "succeeded";
   return result.once.max_failures ? "failed" : "-";
+}
+
+// What replicas have to confirm, and in what time.
+struct Confirmation {
+  uint64_t replicas;
+  Millis within;
+  std::string what;  // `renew "nightly"`
+  const char* done;  // `renewed`
+};
+
+std::optional<int64_t> decode_count(const redisReply& reply) {
+  return reply.type == REDIS_REPLY_INTEGER ? std::optional<int64_t>(reply.integer) : std::nullopt;
+}
+
+// A call whose reply counts once replicas have confirmed what it wrote: WAIT follows a reply that
+// `needs_it`, over the same connection. `unconfirmed` makes the result where they have not.
+template <class T>
+class ConfirmedCall final : public lock::Reply<T> {
+ public:
+  using NeedsIt = bool (*)(const T&);
+  using Unconfirmed = Result<T> (*)(T reply, Error why);
+
+  ConfirmedCall(Link& link, lock::InFlight<T> call, Confirmation confirmation, NeedsIt needs_it,
+                Unconfirmed unconfirmed)
+      : link_(link),
+        call_(std::move(call)),
+        confirmation_(std::move(confirmation)),
+        needs_it_(needs_it),
+        unconfirmed_(unconfirmed) {}
+
+  void wants(std::vector<pollfd>& out) const override { current().wants(out); }
+  TimePoint due() const override { return current().due(); }
+  Answered answered() const override { return wait_ ? Answered::yes : call_->answered(); }
+
+  bool advance(TimePoint now) override {
+    if (reply_ && !wait_) return true;
+    if (!reply_) {
+      if (!call_->advance(now)) return false;
+      reply_.emplace(call_->take());
+      if (!*reply_ || !needs_it_(**reply_)) return true;
+      wait_ = std::make_unique<Call<int64_t>>(
+          link_,
+          std::vector<std::string>{"WAIT", std::to_string(confirmation_.replicas),
+                                   std::to_string(confirmation_.within.count())},
+          confirmation_.what, decode_count, nullptr, Delivery::following);
+    }
+    return wait_->advance(now);
+  }
+
+  Result<T> take() override {
+    if (!wait_) return *std::move(reply_);
+    auto count = wait_->take();
+    if (count && *count >= static_cast<int64_t>(confirmation_.replicas)) return *std::move(reply_);
+    Error why = count ? too_few(*count) : std::move(count).error();
+    why.answered = Answered::yes;
+    // An ACL that denies WAIT, or a server without it, will not change its mind.
+    if (why.retry == Retry::never) return why;
+    return unconfirmed_(**std::move(reply_), std::move(why));
+  }
+
+ private:
+  const lock::Request& current() const {
+    if (wait_) return *wait_;
+    return *call_;
+  }
+
+  Error too_few(int64_t count) const {
+    return with_action(
+        confirmation_.what,
+        {ErrorKind::unavailable,
+         link_.node() + ": " + confirmation_.done + ", but " + std::to_string(count) + " of " +
+             std::to_string(confirmation_.replicas) + " replicas confirmed it",
+         Retry::later});
+  }
+
+  Link& link_;
+  lock::InFlight<T> call_;
+  lock::InFlight<int64_t> wait_;
+  Confirmation confirmation_;
+  NeedsIt needs_it_;
+  Unconfirmed unconfirmed_;
+  std::optional<Result<T>> reply_;
+};
+
+template <class T>
+lock::InFlight<T> confirmed(Link& link, lock::InFlight<T> call, Confirmation confirmation,
+                            typename ConfirmedCall<T>::NeedsIt needs_it,
+                            typename ConfirmedCall<T>::Unconfirmed unconfirmed) {
+  if (confirmation.replicas == 0) return call;
+  return std::make_unique<ConfirmedCall<T>>(link, std::move(call), std::move(confirmation),
+                                            needs_it, unconfirmed);
 }
 
 bool is_grant(const lock::AcquireReply& reply) {
@@ -128,7 +220,7 @@ Result<T> failed(T, Error why) {
 // block.
 class BlockingPop final : public lock::Reply<lock::Wake> {
  public:
-  BlockingPop(std::unique_ptr<Call<lock::Wake>> call, Millis slice, std::string what)
+  BlockingPop(lock::InFlight<lock::Wake> call, Millis slice, std::string what)
       : call_(std::move(call)), slice_(slice), what_(std::move(what)) {}
   void wants(std::vector<pollfd>& out) const override { call_->wants(out); }
   TimePoint due() const override { return call_->due(); }
@@ -149,16 +241,26 @@ class BlockingPop final : public lock::Reply<lock::Wake> {
   }
 
  private:
-  std::unique_ptr<Call<lock::Wake>> call_;
+  lock::InFlight<lock::Wake> call_;
   Millis slice_;
   std::string what_;
   std::optional<TimePoint> began_;
   TimePoint ended_;
 };
 
+// Arguments of inspect.lua.
+std::vector<std::string> pages(const lock::InspectCall& call) {
+  return {number(call.holders_from), number(call.holders_page), number(call.waiters_from),
+          number(call.waiters_page)};
+}
+std::vector<std::string> only_history(uint64_t rows) {
+  return {"0", "0", "0", "0", number(rows)};
+}
+
 using lock::NamesPage;
 
 constexpr const char* kListing = "list locks";
+constexpr const char* kReadHistory = "read the history of";
 
 // Of list_names: the cursor of SCAN, then the masters still to be read, the current one first, as
 // in `17 10.0.0.1:6379 10.0.0.2:6379`.
@@ -224,100 +326,109 @@ std::vector<std::string> RedisStore::script_call(const lua::Script& script,
   return words;
 }
 
+template <class T, class Decode>
+lock::InFlight<T> RedisStore::run(const lua::Script& script, const char* verb,
+                                  const lock::LockName& name, std::vector<std::string> arguments,
+                                  Decode decode) {
+  const auto delivery = &script == &scripts_.release ? Delivery::final : Delivery::normal;
+  return std::make_unique<Call<T>>(*link_, script_call(script, name, std::move(arguments)),
+                                   action_on(verb, name), std::move(decode), &script, delivery);
+}
+
 lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& call) {
-  auto words =
-      script_call(scripts_.acquire, call.name,
-                  {call.owner.text(), number(call.ticket.value), number(call.limit.value()),
-                   number(call.ttl), number(call.min_hold), to_argument(call.responsive),
-                   call.queueing == lock::Queueing::never ? "never" : "wait",
-                   optional_number(call.max_queue), call.record, number(call.attempt)});
-  if (!user_.empty() || call.once) words.push_back(user_);
+  Arguments given;
+  given.add("owner", call.owner.text());
+  given.add_unless_0("ticket", call.ticket.value);
+  given.add("limit", number(call.limit.value()));
+  given.add("ttl", number(call.ttl));
+  given.add_unless_0("min_hold", call.min_hold);
+  given.add("responsive", to_argument(call.responsive));
+  given.add_if("at_once", call.queueing == lock::Queueing::never);
+  given.add("max_queue", call.max_queue);
+  given.add("record", call.record);
+  given.add_unless_0("attempt", call.attempt);
+  if (!user_.empty()) given.add("user", user_);
   if (call.once) {
-    add_once(words, *call.once, call.asked);
-    words.push_back(optional_number(call.once->max_failures));
+    given.add(*call.once);
+    given.add("asked", number(call.asked));
   }
-  if (call.history_rows) {
-    words.resize(kBeforeArguments + 15);
-    words.push_back(number(*call.history_rows));
-  }
-  if (call.supersede) {
-    words.resize(kBeforeArguments + 16);
-    words.push_back(supersede_word(call.supersede));
-  }
-  if (call.forgotten.value > 0) {
-    words.resize(kBeforeArguments + 17);
-    words.push_back(number(call.forgotten.value));
-  }
-  if (call.while_closed) {
-    words.resize(kBeforeArguments + 18);
-    words.push_back("1");
-  }
-  auto acquire = std::make_unique<Call<lock::AcquireReply>>(
-      *link_, std::move(words), action_on("acquire", call.name),
-      [asked = std::string(call.once ? "once" : "") + (call.supersede ? "supersede" : "")](
-          const redisReply& reply) { return decode_acquire(reply, asked); },
-      &scripts_.acquire);
-  if (call.replicas == 0) return acquire;
-  return std::make_unique<ConfirmedCall<lock::AcquireReply>>(
-      *link_, std::move(acquire),
-      Confirmation{call.replicas, timing::confirmation_time(call.ttl),
-                   action_on("acquire", call.name), "granted"},
+  given.add("rows", call.history_rows);
+  given.add(call.supersede);
+  given.add_unless_0("forgotten", call.forgotten.value);
+  given.add_if("while_closed", call.while_closed);
+  given.add_unless_0("earlier",
+                     static_cast<uint64_t>(std::chrono::microseconds(call.urgent).count()));
+  auto decode = [asked = std::string(call.once ? "once" : "") +
+                         (call.supersede ? "supersede" : "")](const redisReply& reply) {
+    return decode_acquire(reply, asked);
+  };
+  return confirmed(
+      *link_, run<lock::AcquireReply>(scripts_.acquire, "acquire", call.name, given.take(), decode),
+      {call.replicas, timing::confirmation_time(call.ttl), action_on("acquire", call.name),
+       "granted"},
       is_grant, granted_unconfirmed);
 }
 
 lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) {
-  auto words = script_call(
-      scripts_.renew, call.name,
-      {call.owner.text(), call.entry.text(), number(call.token.value), number(call.limit.value()),
-       number(call.ttl), number(call.min_hold), to_argument(call.responsive), call.record,
-       number(call.attempt), call.record_changed ? "1" : "0", number(call.ahead)});
-  add_restored(words, call);
-  auto renew = std::make_unique<Call<lock::RenewReply>>(
-      *link_, std::move(words), action_on("renew", call.name),
-      [self = call.owner.text()](const redisReply& reply) { return decode_renew(reply, self); },
-      &scripts_.renew);
-  if (call.replicas == 0) return renew;
-  return std::make_unique<ConfirmedCall<lock::RenewReply>>(
-      *link_, std::move(renew),
-      Confirmation{call.replicas, timing::confirmation_time(call.ttl),
-                   action_on("renew", call.name), "renewed"},
-      is_renewal, failed<lock::RenewReply>);
+  Arguments given;
+  given.add("owner", call.owner.text());
+  given.add("entry", call.entry.text());
+  given.add_unless_0("token", call.token.value);
+  given.add("limit", number(call.limit.value()));
+  given.add("ttl", number(call.ttl));
+  given.add_unless_0("min_hold", call.min_hold);
+  given.add("responsive", to_argument(call.responsive));
+  given.add("record", call.record);
+  given.add_if("store_record", call.record_changed);
+  given.add_unless_0("attempt", call.attempt);
+  given.add_unless_0("ahead", call.ahead);
+  given.add_unless_0("slot", call.slot);
+  if (call.once) given.add(*call.once);
+  given.add("rows", call.history_rows);
+  given.add(call.supersede);
+  auto decode = [self = call.owner.text()](const redisReply& reply) {
+    return decode_renew(reply, self);
+  };
+  return confirmed(*link_,
+                   run<lock::RenewReply>(scripts_.renew, "renew", call.name, given.take(), decode),
+                   {call.replicas, timing::confirmation_time(call.ttl),
+                    action_on("renew", call.name), "renewed"},
+                   is_renewal, failed<lock::RenewReply>);
 }
 
 lock::InFlight<lock::ReleaseReply> RedisStore::release(const lock::ReleaseCall& call) {
-  auto words =
-      script_call(scripts_.release, call.name,
-                  {call.owner.text(), call.entry.text(), to_argument(call.how), call.result});
+  Arguments given;
+  given.add("owner", call.owner.text());
+  given.add("entry", call.entry.text());
+  given.add("how", to_argument(call.how));
+  given.add("note", call.result);
   if (call.once) {
-    words.insert(words.end(), {"", ""});
-    add_once(words, call.once->once, call.once->asked);
-    words.push_back(number(call.once->token.value));
-    words.push_back(outcome(*call.once));
-    words.push_back(call.once->record);
-    words.push_back(number(call.once->waited));
+    given.add(call.once->once);
+    given.add("asked", number(call.once->asked));
+    given.add("token", number(call.once->token.value));
+    given.add("outcome", outcome(*call.once));
+    given.add("record", call.once->record);
+    given.add("waited", number(call.once->waited));
   }
-  auto release = std::make_unique<Call<lock::ReleaseReply>>(
-      *link_, std::move(words), action_on("release", call.name), decode_release, &scripts_.release,
-      Delivery::final);
-  if (call.replicas == 0) return release;
-  return std::make_unique<ConfirmedCall<lock::ReleaseReply>>(
-      *link_, std::move(release),
-      Confirmation{call.replicas, timing::kReleaseConfirmation, action_on("release", call.name),
-                   "released"},
+  return confirmed(
+      *link_,
+      run<lock::ReleaseReply>(scripts_.release, "release", call.name, given.take(), decode_release),
+      {call.replicas, timing::kReleaseConfirmation, action_on("release", call.name), "released"},
       always<lock::ReleaseReply>, failed<lock::ReleaseReply>);
 }
 
 lock::InFlight<lock::CancelReply> RedisStore::cancel(const lock::CancelCall& call) {
-  auto words = script_call(
-      scripts_.release, call.name,
-      {call.owner.text(), lock::Entry::outer().text(), to_argument(call.how), call.note});
+  Arguments given;
+  given.add("owner", call.owner.text());
+  given.add("entry", lock::Entry::outer().text());
+  given.add("how", to_argument(call.how));
+  given.add("note", call.note);
   if (call.how == lock::CancelHow::attempt_only) {
-    words.push_back(number(call.attempt));
-    words.push_back(number(call.ticket.value));
+    given.add("attempt", number(call.attempt));
+    given.add_unless_0("ticket", call.ticket.value);
   }
-  return std::make_unique<Call<lock::CancelReply>>(
-      *link_, std::move(words), action_on("leave the queue of", call.name), decode_cancel,
-      &scripts_.release, Delivery::final);
+  return run<lock::CancelReply>(scripts_.release, "leave the queue of", call.name, given.take(),
+                                decode_cancel);
 }
 
 lock::InFlight<lock::ForceReply> RedisStore::force_unlock(const lock::ForceCall& call) {
@@ -327,29 +438,20 @@ lock::InFlight<lock::ForceReply> RedisStore::force_unlock(const lock::ForceCall&
     arguments.push_back(target.owner.text());
     arguments.push_back(number(target.token.value));
   }
-  auto words = script_call(scripts_.force_unlock, call.name, std::move(arguments));
-  return std::make_unique<Call<lock::ForceReply>>(*link_, std::move(words),
-                                                  action_on("force-unlock", call.name),
-                                                  decode_force, &scripts_.force_unlock);
-}
-
-std::vector<std::string> RedisStore::inspect_words(const lock::InspectCall& call) const {
-  return script_call(scripts_.inspect, call.name,
-                     {number(call.holders_from), number(call.holders_page),
-                      number(call.waiters_from), number(call.waiters_page)});
+  return run<lock::ForceReply>(scripts_.force_unlock, "force-unlock", call.name,
+                               std::move(arguments), decode_force);
 }
 
 lock::InFlight<lock::Snapshot> RedisStore::inspect(const lock::InspectCall& call) {
-  return std::make_unique<Call<lock::Snapshot>>(*link_, inspect_words(call),
-                                                action_on("inspect", call.name), decode_snapshot,
-                                                &scripts_.inspect);
+  return run<lock::Snapshot>(scripts_.inspect, "inspect", call.name, pages(call), decode_snapshot);
 }
 
 lock::InFlight<std::vector<Result<lock::Snapshot>>> RedisStore::inspect_all(
     const std::vector<lock::InspectCall>& calls) {
-  std::vector<BatchCall<lock::Snapshot>::Item> items;
+  std::vector<CallItem> items;
   for (const lock::InspectCall& call : calls) {
-    items.push_back({inspect_words(call), action_on("inspect", call.name)});
+    items.push_back(
+        {script_call(scripts_.inspect, call.name, pages(call)), action_on("inspect", call.name)});
   }
   return std::make_unique<BatchCall<lock::Snapshot>>(*link_, std::move(items), scripts_.inspect,
                                                      decode_snapshot);
@@ -362,36 +464,33 @@ lock::InFlight<lock::ClosureReply> RedisStore::set_closure(const lock::ClosureCa
     arguments.push_back(*call.id);
     arguments.push_back(std::to_string(call.looked.ms + call.length.count()));
   }
-  return std::make_unique<Call<lock::ClosureReply>>(
-      *link_, script_call(scripts_.closure, call.name, std::move(arguments)),
-      action_on(call.id ? "close" : "open", call.name), decode_closure, &scripts_.closure);
+  return run<lock::ClosureReply>(scripts_.closure, call.id ? "close" : "open", call.name,
+                                 std::move(arguments), decode_closure);
+}
+
+lock::InFlight<lock::MoveReply> RedisStore::move_first(const lock::MoveCall& call) {
+  return run<lock::MoveReply>(scripts_.first, "move a waiter in the queue of", call.name,
+                              {call.owner.text(), call.record}, decode_move);
 }
 
 lock::InFlight<lock::Forgotten> RedisStore::forget(const lock::ForgetCall& call) {
-  auto words = script_call(scripts_.forget, call.name,
-                           {call.key ? once_field(lock::OnceKind::key, *call.key) : std::string(),
-                            number(call.through.value)});
-  return std::make_unique<Call<lock::Forgotten>>(*link_, std::move(words),
-                                                 action_on("forget what was done under", call.name),
-                                                 decode_forget, &scripts_.forget);
-}
-
-std::vector<std::string> RedisStore::history_words(const lock::LockName& name,
-                                                   uint64_t rows) const {
-  return script_call(scripts_.inspect, name, {"0", "0", "0", "0", number(rows)});
+  return run<lock::Forgotten>(
+      scripts_.forget, "forget what was done under", call.name,
+      {call.key ? once_field(lock::OnceKind::key, *call.key) : "", number(call.through.value)},
+      decode_forget);
 }
 
 lock::InFlight<lock::HistoryRows> RedisStore::history(const lock::LockName& name, uint64_t rows) {
-  return std::make_unique<Call<lock::HistoryRows>>(*link_, history_words(name, rows),
-                                                   action_on("read the history of", name),
-                                                   decode_history, &scripts_.inspect);
+  return run<lock::HistoryRows>(scripts_.inspect, kReadHistory, name, only_history(rows),
+                                decode_history);
 }
 
 lock::InFlight<std::vector<Result<lock::HistoryRows>>> RedisStore::histories(
     const std::vector<lock::LockName>& names, uint64_t rows) {
-  std::vector<BatchCall<lock::HistoryRows>::Item> items;
+  std::vector<CallItem> items;
   for (const lock::LockName& name : names) {
-    items.push_back({history_words(name, rows), action_on("read the history of", name)});
+    items.push_back(
+        {script_call(scripts_.inspect, name, only_history(rows)), action_on(kReadHistory, name)});
   }
   return std::make_unique<BatchCall<lock::HistoryRows>>(*link_, std::move(items), scripts_.inspect,
                                                         decode_history);
@@ -413,10 +512,9 @@ lock::InFlight<lock::Wake> RedisStore::wait_for_wake(const lock::LockName& name,
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.3f", std::chrono::duration<double>(slice).count());
   std::vector<std::string> words{"BLPOP", base(name) + "wake:" + owner.text(), seconds};
-  auto call = std::make_unique<Call<lock::Wake>>(*link_, std::move(words),
-                                                 action_on("wait for", name), decode_wake);
-  return std::make_unique<BlockingPop>(std::move(call), slice,
-                                       action_on("wait for", name) + " at " + server());
+  const std::string what = action_on("wait for", name);
+  auto call = std::make_unique<Call<lock::Wake>>(*link_, std::move(words), what, decode_wake);
+  return std::make_unique<BlockingPop>(std::move(call), slice, what + " at " + server());
 }
 
 ClusterStore::ClusterStore(std::unique_ptr<ClusterLink> link, std::string prefix)

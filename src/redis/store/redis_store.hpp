@@ -22,6 +22,7 @@ struct Scripts {
   lua::Script inspect = lua::inspect;
   lua::Script forget = lua::forget;
   lua::Script closure = lua::closure;
+  lua::Script first = lua::first;
 };
 
 // The native format over one link: one request in flight at a time. [docs/PROTOCOL.md]
@@ -39,6 +40,7 @@ class RedisStore : public lock::LockServer {
   lock::InFlight<std::vector<Result<lock::Snapshot>>> inspect_all(
       const std::vector<lock::InspectCall>& calls) override;
   lock::InFlight<lock::ClosureReply> set_closure(const lock::ClosureCall& call) override;
+  lock::InFlight<lock::MoveReply> move_first(const lock::MoveCall& call) override;
   lock::InFlight<lock::Forgotten> forget(const lock::ForgetCall& call) override;
   lock::InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName& name,
                                                         uint64_t rows) override;
@@ -58,10 +60,12 @@ class RedisStore : public lock::LockServer {
 
  private:
   std::string base(const lock::LockName& name) const;
-  std::vector<std::string> history_words(const lock::LockName& name, uint64_t rows) const;
-  std::vector<std::string> inspect_words(const lock::InspectCall& call) const;
   std::vector<std::string> script_call(const lua::Script& script, const lock::LockName& name,
                                        std::vector<std::string> arguments) const;
+  // Of `scripts_`; `verb` for messages.
+  template <class T, class Decode>
+  lock::InFlight<T> run(const lua::Script& script, const char* verb, const lock::LockName& name,
+                        std::vector<std::string> arguments, Decode decode);
 
   std::unique_ptr<Link> link_;
   std::string prefix_;

@@ -1,12 +1,15 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2034 # variables that the tests read
 # Loaded by every test file. A file has one private redis-server on a unix socket. Whatever a test
-# starts in the background is ended by pid when the test is over.
+# starts in the background is ended by pid when the test is over. A command that must not run is `touch started`: the
+# test fails then, if it ran.
 bats_require_minimum_version 1.5.0
 
-PATH=$(dirname "${RLOCK:?set it to the rlock under test}"):$PATH
+helpers=$(readlink -f "${BASH_SOURCE[0]%/*}")
+PATH=$(dirname "${RLOCK:?set it to the rlock under test}"):$PATH:$helpers
 unset RLOCK_USER RLOCK_PASSWORD REDISCLI_AUTH RLOCK_PREFIX
 # The tests of configuration files name their own.
-export RLOCK_CONFIG=/dev/null
+export RLOCK_CONFIG=/dev/null PYTHONDONTWRITEBYTECODE=1
 
 # rlock ARG…: the program; what it prints with --json is kept, and validated when the file of tests is over.
 rlock() {
@@ -41,8 +44,9 @@ end_server() {
   eventually gone "$pid"
 }
 
-# own ARG…: a server of the test's own takes the place of the file's, until the test is over.
+# own ARG…: a server of the test's own takes the place of the file's, and of one that it had before.
 own() {
+  [ -z "${own_server:-}" ] || { end_server "$own_server" && rm -rf "$own_server"; }
   own_server=$(mktemp -d)
   serve "$own_server" "$@"
   export SERVER=$own_server RLOCK_URL="unix://$own_server/s"
@@ -112,6 +116,36 @@ nothing_left() {
   run -1 rlock status -q "$1"
 }
 
+# open_port FOLDER [tls-port]: a port that nobody had, which the server in FOLDER listens on from now on.
+open_port() {
+  local i port
+  for i in {1..50}; do
+    port=$((20000 + RANDOM % 12000))
+    [ "$(redis-cli -s "$1/s" config set "${2:-port}" "$port" 2>&1)" != OK ] || { echo "$port" && return; }
+  done
+  fail "no port is free after $i tries"
+}
+
+# free_ports N: on one line.
+free_ports() {
+  /usr/bin/python3 - "$1" <<'PYTHON'
+import socket, sys
+probes = [socket.socket() for _ in range(int(sys.argv[1]))]
+for probe in probes:
+    probe.bind(("127.0.0.1", 0))
+print(*(probe.getsockname()[1] for probe in probes))
+PYTHON
+}
+
+# local_pid FOLDER: of the server of local:FOLDER, which must be there.
+local_pid() { redis-cli -s "$1/rlock.sock" info server | tr -d '\r' | sed -n 's/^process_id://p'; }
+kill_local() {
+  local pid
+  pid=$(local_pid "$1")
+  [ -n "$pid" ] && kill -KILL "$pid"
+  eventually gone "$pid"
+}
+
 # ---- files ----
 
 setup_file() {
@@ -135,15 +169,17 @@ begin() {
   cd "$here" || return
 }
 
-# end_started: the processes and the servers of the test.
+# end_started: the processes and the servers of the test, those of local: too.
 end_started() {
   local pid folder
   for pid in "${started[@]}"; do
     kill -KILL "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
   done
+  find "$here" -name rlock.sock -printf '%h\n' | while read -r folder; do kill_local "$folder" || true; done
   for folder in ${own_server:+"$own_server"} ${quorum_folder:+"$quorum_folder"/*}; do end_server "$folder"; done
   rm -rf ${own_server:+"$own_server"} ${quorum_folder:+"$quorum_folder"}
+  [ ! -e "$here/started" ] || fail "a command ran that must not run"
 }
 
 # ---- words of the tests ----
@@ -182,15 +218,45 @@ ends_with() {
   [ "$code" -eq "$1" ] || fail "ended with $code, not $1"
 }
 
+# all_done: whatever the test has started has ended with 0.
+all_done() {
+  local pid
+  for pid in "${started[@]}"; do ends_with 0 "$pid"; done
+  started=()
+}
+
+# ends_by SIGNAL PID: it gets the signal, and ends as a shell shows that.
+ends_by() {
+  kill "-$1" "$2"
+  ends_with $((128 + $(kill -l "$1"))) "$2"
+}
+
 # hold NAME [OPTION…]: $holder is a run that holds NAME until let_go NAME; its command's pid is $command.
 hold() {
   local name=$1
   shift
+  rm -f "held.$name" "go.$name"
   mkfifo "held.$name" "go.$name"
   start rlock run "$@" "$name" -- sh -c 'exec 9<>"$2"; echo $$ >"$1"; read -r _ <&9' sh "held.$name" "go.$name"
   holder=$!
-  # shellcheck disable=SC2034 # read by the tests
   command=$(next_line "held.$name")
+}
+
+# hold_with SCRIPT NAME [OPTION…]: $holder is a run whose command is SCRIPT; $said is what that writes to the fifo up. It has
+# the fifo go as its descriptor 9, where `read -r _ <&9` waits until the test writes a line.
+hold_with() {
+  local script=$1
+  shift
+  [ -p up ] || mkfifo up go
+  start rlock run "$@" -- sh -c "exec 9<>go; $script"
+  holder=$!
+  said=$(next_line up)
+}
+
+# hold_alone NAME [OPTION…]: as long as any process of the command lives, it keeps a flock on the file alone, which the next
+# holder's `flock -n alone true` needs. What rlock says comes to the file err.
+hold_alone() {
+  hold_with 'exec 8>>alone; flock -n 8 || exit 1; echo $$ >up; setsid sleep 1000; sleep 1000' "$@" 2>err
 }
 
 let_go() {
@@ -198,22 +264,37 @@ let_go() {
   ends_with 0 "$holder"
 }
 
-# line_up NAME: two runs wait for NAME.
+# queue_up NAME [OPTION…] [-- COMMAND…]: $waiter is a run that has joined the queue of NAME. Its command is `true` unless given.
+queue_up() {
+  local before
+  before=$(waiters "$1")
+  [[ " $* " == *" -- "* ]] || set -- "$@" -- true
+  start rlock run "$@"
+  waiter=$!
+  eventually waiting $((before + 1)) "$1"
+}
+
+# hand_over NAME: the holder ends, and $waiter gets the lock.
+hand_over() {
+  let_go "$1"
+  ends_with 0 "$waiter"
+}
+
+# line_up NAME [N]: N runs (2) wait for NAME.
 line_up() {
   local i
   line=()
-  for i in 1 2; do
-    start rlock run "$1" -- sh -c 'echo "$0" >>order' "$i"
-    line+=($!)
-    eventually waiting "$i" "$1"
+  for ((i = 1; i <= ${2:-2}; i++)); do
+    queue_up "$1" -- sh -c 'echo "$0" >>order' "$i"
+    line+=("$waiter")
   done
 }
 
-# in_order: both have run, the first one first.
+# in_order: all of them have run, each in its turn.
 in_order() {
-  ends_with 0 "${line[0]}"
-  ends_with 0 "${line[1]}"
-  [ "$(cat order)" = $'1\n2' ] || fail "$(cat order)"
+  local pid
+  for pid in "${line[@]}"; do ends_with 0 "$pid"; done
+  [ "$(cat order)" = "$(seq "${#line[@]}")" ] || fail "$(cat order)"
 }
 
 # next_line FIFO: the line that its next writer writes. Open for both directions, so that a writer that never
@@ -227,6 +308,49 @@ next_line() {
 waiters() { rlock queue --json "$1" | jq '.waiters | length'; }
 waiting() { [ "$(waiters "$2")" -eq "$1" ]; }
 held() { rlock status -q "$1"; }
+free() { ! held "$1"; }
+
+# blocked N: so many clients wait at the server for a message.
+blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
+
+# about NAME FIELD: of the only holder of NAME.
+about() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
+
+# logged EVENT [COUNT [TEXT]]: so many of them (1) are in the event log `log`, with TEXT.
+logged() { [ "$(grep "\"event\":\"$1\"" log | grep -cF -- "${3:-}")" -ge "${2:-1}" ]; }
+
+# one_more EVENT [COMMAND…]: another EVENT comes after COMMAND.
+one_more() {
+  local event=$1 before
+  shift
+  "$@" >/dev/null
+  before=$(grep -c "\"event\":\"$event\"" log || true)
+  eventually logged "$event" $((before + 1))
+}
+
+# ---- acquire, renew and release ----
+
+# renewers NAME: the processes of this test that renew NAME in the background.
+renewers() {
+  local pid
+  for pid in $(ps -eo pid=,stat=,args= | awk -v name="$1" \
+    '$2 !~ /^Z/ && $3 ~ /rlock$/ && $4 == "acquire" && $5 == name { print $1 }'); do
+    if grep -qsxzF "SERVER=$SERVER" "/proc/$pid/environ"; then echo "$pid"; fi
+  done
+}
+no_renewer() { [ -z "$(renewers "$1")" ]; }
+
+# A process to renew for: $job. It ends on request.
+job() {
+  start sleep 1000
+  job=$!
+}
+end_job() {
+  kill -KILL "$job"
+  ends_with 137 "$job"
+}
+
+# ---- what was said ----
 
 needs_terminal() {
   python3 -c 'import pty; pty.openpty()' 2>/dev/null || skip "no pseudo-terminal can be opened here"
@@ -240,6 +364,19 @@ says() {
   for text in "$@"; do
     [[ $stderr == *"$text"* ]] || fail "\"$text\" is not in: $stderr" || return
   done
+}
+
+# refuses CODE TEXT…: a run of `lock` fails with CODE and one line of rlock's that has each TEXT.
+refuses() {
+  run --separate-stderr rlock run lock -- touch started
+  [ "$status" -eq "$1" ] || fail "code $status, not $1: $stderr" || return
+  says "${@:2}"
+}
+
+# quietly COMMAND…: it succeeds, and prints nothing.
+quietly() {
+  run -0 --separate-stderr "$@"
+  silent
 }
 
 silent() {

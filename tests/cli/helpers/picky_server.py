@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """What stands before a server, or what only looks like one: answers some commands itself.
 
 picky_server.py SOCKET TARGET LOG RULE...
@@ -7,6 +8,7 @@ seconds since the first one, and its words without the texts of scripts.
 """
 
 import asyncio
+import os
 import sys
 import time
 
@@ -15,29 +17,16 @@ RULES = [rule.split("=", 1) for rule in sys.argv[4:]]
 began = None
 
 
-async def read_command(reader):
-    head = await reader.readline()
-    if not head:
-        return None, b""
-    raw, words = head, []
-    for _ in range(int(head[1:])):
-        size = await reader.readline()
-        word = await reader.readexactly(int(size[1:]) + 2)
-        raw += size + word
-        words.append(word[:-2].decode(errors="replace"))
-    return words, raw
-
-
-async def read_reply(reader):
-    line = await reader.readline()
-    if not line:
+async def read_message(reader):
+    """The bytes of a command or a reply."""
+    raw = await reader.readline()
+    if not raw:
         raise EOFError
-    raw = line
-    if line[:1] == b"$" and int(line[1:]) >= 0:
-        raw += await reader.readexactly(int(line[1:]) + 2)
-    if line[:1] == b"*":
-        for _ in range(max(0, int(line[1:]))):
-            raw += await read_reply(reader)
+    if raw[:1] == b"$" and int(raw[1:]) >= 0:
+        raw += await reader.readexactly(int(raw[1:]) + 2)
+    elif raw[:1] == b"*":
+        for _ in range(max(0, int(raw[1:]))):
+            raw += await read_message(reader)
     return raw
 
 
@@ -57,24 +46,23 @@ def rule_for(words):
 
 async def serve(reader, writer):
     there_in, there_out = await asyncio.open_unix_connection(TARGET)
-    following = asyncio.ensure_future(read_command(reader))
+    following = asyncio.ensure_future(read_message(reader))
     try:
         while True:
-            words, raw = await following
-            if words is None:
-                return
+            raw = await following
+            words = [word.decode(errors="replace") for word in raw.split(b"\r\n")[2::2]]
             note(words)
             reply = rule_for(words)
             if reply == "close":
                 return
-            following = asyncio.ensure_future(read_command(reader))
+            following = asyncio.ensure_future(read_message(reader))
             if reply is not None:
                 writer.write(reply.encode() + b"\r\n")
                 continue
             there_out.write(raw)
-            answer = asyncio.ensure_future(read_reply(there_in))
+            answer = asyncio.ensure_future(read_message(there_in))
             await asyncio.wait({answer, following}, return_when=asyncio.FIRST_COMPLETED)
-            if not answer.done() and following.result()[0] is None:
+            if not answer.done() and following.exception():
                 answer.cancel()
                 return
             writer.write(await answer)
@@ -87,7 +75,8 @@ async def serve(reader, writer):
 
 
 async def main():
-    async with await asyncio.start_unix_server(serve, SOCKET) as server:
+    async with await asyncio.start_unix_server(serve, SOCKET + ".new") as server:
+        os.rename(SOCKET + ".new", SOCKET)
         await server.serve_forever()
 
 

@@ -6,10 +6,11 @@ stdout, and what the terminal showed meanwhile on stderr. Nothing is executed. I
 bash-completion is loaded when BASH_COMPLETION names it.
 """
 import os
-import pty
 import signal
 import sys
 import tempfile
+
+from on_terminal import Terminal
 
 READY = b"ready> "
 
@@ -17,7 +18,7 @@ BASH = """
 PS1='ready> '
 [ -z "$BASH_COMPLETION" ] || . "$BASH_COMPLETION"
 . "$SCRIPT"
-show_line() { printf '%s\\n' "$READLINE_LINE" >"$ANSWER"; }
+show_line() { printf '%s\\n' "$READLINE_LINE" >"$ANSWER.new"; mv "$ANSWER.new" "$ANSWER"; }
 bind -x '"\\C-g": show_line'
 """
 ZSH = """
@@ -26,7 +27,7 @@ PS1='ready> '
 autoload -Uz compinit && compinit -u -D
 zstyle ':completion:*' insert-tab false
 [[ ${SCRIPT:t} == _rlock ]] || source "$SCRIPT"
-show_line() { print -r -- "$BUFFER" >"$ANSWER" }
+show_line() { print -r -- "$BUFFER" >"$ANSWER.new"; mv "$ANSWER.new" "$ANSWER" }
 zle -N show_line
 bindkey '^G' show_line
 """
@@ -34,12 +35,12 @@ FISH = """
 function fish_prompt; echo 'ready> '; end
 function fish_greeting; end
 source "$SCRIPT"
-bind \\cg 'commandline >"$ANSWER"'
+bind \\cg 'commandline >"$ANSWER.new"; mv "$ANSWER.new" "$ANSWER"'
 """
 
 
-def start(shell, folder):
-    """Becomes the shell, with FOLDER for its home."""
+def begin(shell, folder):
+    """The shell on a terminal, with FOLDER for its home."""
     files = {"bash": ("rc", BASH), "zsh": (".zshrc", ZSH), "fish": ("config.fish", FISH)}
     name, text = files[shell]
     os.makedirs(folder + "/fish")
@@ -48,7 +49,7 @@ def start(shell, folder):
         file.write(text)
     os.environ.update(TERM="xterm", ZDOTDIR=folder, XDG_CONFIG_HOME=folder, XDG_DATA_HOME=folder)
     words = {"bash": ["--noprofile", "--rcfile", path], "zsh": ["-d"], "fish": []}[shell]
-    os.execvp(shell, [shell, *words, "-i"])
+    return Terminal([shell, *words, "-i"])
 
 
 def main(shell, script, typed):
@@ -56,49 +57,18 @@ def main(shell, script, typed):
     with tempfile.TemporaryDirectory() as folder:
         answer = folder + "/answer"
         os.environ.update(SCRIPT=os.path.abspath(script), ANSWER=answer)
-        os.mkfifo(answer)
-        pid, terminal = pty.fork()
-        if pid == 0:
-            start(shell, folder)
+        terminal = begin(shell, folder)
         shown = b""
         while READY not in shown:
-            shown += os.read(terminal, 4096)
-        os.write(terminal, typed.encode() + b"\x07")
-        line, shown = wait_for_line(answer, terminal)
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        os.close(terminal)
-    sys.stdout.write(line)
+            shown += terminal.take()
+        terminal.type(typed + "\x07")
+        shown = b""
+        while not os.path.exists(answer):  # the shell waits for who reads the terminal
+            shown += terminal.take(0.02) or b""
+        with open(answer) as file:
+            sys.stdout.write(file.read())
+        terminal.close()
     sys.stderr.buffer.write(shown)
-
-
-def wait_for_line(answer, terminal):
-    """The terminal must be read all the while, else the shell would wait for us."""
-    reader = os.fork()
-    if reader == 0:
-        with open(answer) as fifo:
-            line = fifo.read()
-        with open(answer + ".line", "w") as file:
-            file.write(line)
-        os._exit(0)
-    os.set_blocking(terminal, False)
-    shown = b""
-    while os.waitpid(reader, os.WNOHANG) == (0, 0):
-        shown += read_what_there_is(terminal)
-    shown += read_what_there_is(terminal)
-    with open(answer + ".line") as file:
-        return file.read(), shown
-
-
-def read_what_there_is(terminal):
-    import select
-
-    if not select.select([terminal], [], [], 0.02)[0]:
-        return b""
-    try:
-        return os.read(terminal, 65536)
-    except OSError:
-        return b""
 
 
 main(*sys.argv[1:])

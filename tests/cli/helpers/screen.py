@@ -1,42 +1,34 @@
-"""A terminal for tests: runs a program on a pty and keeps what its screen shows."""
-import fcntl
+"""A terminal that keeps what its screen shows."""
 import os
-import pty
 import re
-import select
-import signal
-import struct
 import termios
 import time
+
+from on_terminal import Terminal
 
 PATIENCE = 60  # seconds: for a busy machine
 SEQUENCE = re.compile(rb"\x1b\[([?0-9;]*)([A-Za-z])")
 
 
-class Screen:
+class Screen(Terminal):
     def __init__(self, argv, columns=100, rows=24, env=None):
         self.raw = b""
         self.rest = b""
-        self.status = None
-        self.pid, self.terminal = pty.fork()
-        if self.pid == 0:
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-            os.execvpe(argv[0], argv, {**os.environ, **(env or {})})
+        # The size comes before the program.
+        super().__init__(["sh", "-c", 'stty cols "$1" rows "$2" && shift 2 && exec "$@"', "sh", str(columns), str(rows), *argv],
+                         {**os.environ, **(env or {})})
         self.cells = {}
         self.at = (1, 1)
         self.alternate = False
-        self.resize(columns, rows)
-
-    def resize(self, columns, rows):
         self.size = (columns, rows)
-        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
-    def type(self, text):
-        os.write(self.terminal, text.encode())
+    def resize(self, rows, columns):
+        self.size = (columns, rows)
+        super().resize(rows, columns)
 
-    def modes(self):
+    def cooked(self):
         """Whether the terminal echoes and collects lines, as a shell wants it."""
-        return bool(termios.tcgetattr(self.terminal)[3] & termios.ICANON)
+        return bool(self.modes() & termios.ICANON)
 
     def lines(self):
         rows = [" "] * self.size[1]
@@ -50,15 +42,11 @@ class Screen:
 
     def read(self, seconds):
         """Takes what comes within this time; False when the program has closed the terminal."""
-        if not select.select([self.terminal], [], [], seconds)[0]:
-            return True
-        try:
-            piece = os.read(self.terminal, 65536)
-        except OSError:
-            return False
-        self.raw += piece
-        self.show(self.rest + piece)
-        return True
+        piece = self.take(seconds)
+        if piece:
+            self.raw += piece
+            self.show(self.rest + piece)
+        return piece != b""
 
     def show(self, data):
         at = 0
@@ -121,12 +109,4 @@ class Screen:
         end = time.monotonic() + PATIENCE
         while self.read(0.2) and time.monotonic() < end:
             pass
-        if self.status is None:
-            self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        return self.status
-
-    def close(self):
-        if self.status is None:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-        os.close(self.terminal)
+        return self.wait()

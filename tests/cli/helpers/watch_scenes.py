@@ -46,9 +46,9 @@ def live_change():
         assert waiter.wait() == 0
     rlock("release", "deploy", "--owner", owner)
     screen.until("nothing is held")
-    assert screen.alternate and not screen.modes()
+    assert screen.alternate and not screen.cooked()
     screen.type("q")
-    assert screen.end() == 0 and not screen.alternate and screen.modes()
+    assert screen.end() == 0 and not screen.alternate and screen.cooked()
     assert screen.raw.endswith(b"\x1b[?7h\x1b[?25h\x1b[?1049l"), screen.raw[-80:]
 
 
@@ -59,13 +59,13 @@ def resize():
     screen = watch(rows=12)
     screen.until("job-07")
     assert "job-08" not in screen.text(), screen.text()
-    screen.resize(20, 8)
+    screen.resize(8, 20)
     screen.until(lambda: any(line.split() == ["NAME", "FOR", "AGE"] for line in screen.lines()))
     screen.until(lambda: "job-03" in screen.text() and "job-04" not in screen.text())
     assert all(len(line) <= 20 for line in screen.lines()), screen.text()
     screen.type("G")
     screen.until("> job-29")
-    screen.resize(120, 40)
+    screen.resize(40, 120)
     screen.until(lambda: "COMMAND" in screen.text() and "job-00" in screen.text())
     screen.type("q")
     assert screen.end() == 0
@@ -171,16 +171,16 @@ def signals():
         else:
             screen.kill(number)
         assert screen.end() == -number and not screen.alternate, screen.raw[-100:]
-        assert screen.modes()
+        assert screen.cooked()
     # A shell with job control: rlock has a process group of its own, and the shell sets the modes while it is stopped.
     screen = Screen(["bash", "-c", "set -m; rlock watch; echo asleep; read -r; fg; echo code $?"], 100, 24, UTF8)
     screen.until("deploy")
     screen.type("\x1a")
     screen.until(lambda: not screen.alternate and "asleep" in screen.text())
-    assert screen.modes()
+    assert screen.cooked()
     screen.type("\n")
     screen.until(lambda: screen.alternate and "deploy" in screen.text())
-    screen.until(lambda: not screen.modes())
+    screen.until(lambda: not screen.cooked())
     screen.type("q")
     screen.until("code 0")
     screen.end()

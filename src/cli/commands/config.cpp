@@ -1,0 +1,76 @@
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/commands.hpp"
+#include "cli/options/values.hpp"
+#include "cli/output/console.hpp"
+#include "cli/output/table.hpp"
+#include "cli/settings/config.hpp"
+#include "util/text.hpp"
+
+// `rlock config`: each setting of a run, and its source. It asks no server.
+namespace rlock::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string_view source_text(Source source) {
+  return util::to_string<Source::fallback>(source, {"option", "environment", "file", "default"});
+}
+
+struct Row {
+  ConfigSection section;
+  EffectiveSetting setting;
+};
+
+// Those at the top of a configuration file first, then those of its table [run].
+std::vector<Row> rows_of(const Choices& choices) {
+  std::vector<Row> rows;
+  for (ConfigSection section : {ConfigSection::top, ConfigSection::run}) {
+    for (const OptionRow& row : options()) {
+      if (section_of(row) == section)
+        rows.push_back({section, effective_setting(row.id, choices, system_getenv)});
+    }
+  }
+  return rows;
+}
+
+std::string text_of(const std::vector<Row>& rows) {
+  Table table({{"SETTING", 28}, {"VALUE", 60}, {"SOURCE", 0}});
+  for (const Row& row : rows) {
+    const EffectiveSetting& setting = row.setting;
+    const std::string table_name = row.section == ConfigSection::run ? "run." : "";
+    table.add({table_name + std::string(setting.name), setting.value.empty() ? "-" : setting.value,
+               setting.place.empty() ? std::string(source_text(setting.source)) : setting.place});
+  }
+  return table.text(line_width(STDOUT_FILENO));
+}
+
+std::string json_of(const std::vector<Row>& rows) {
+  Json list = Json::array();
+  for (const Row& row : rows) {
+    const EffectiveSetting& setting = row.setting;
+    list.push_back({{"setting", setting.name},
+                    {"table", row.section == ConfigSection::run ? Json("run") : Json()},
+                    {"value", setting.value.empty() ? Json() : Json(setting.value)},
+                    {"source", source_text(setting.source)},
+                    {"place", setting.place.empty() ? Json() : Json(setting.place)}});
+  }
+  const Json whole{{"schema", 1}, {"settings", std::move(list)}};
+  return whole.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+Result<int> config_command(const Invocation& invocation) {
+  const Choices& choices = invocation.choices;
+  if (!invocation.names.empty() || invocation.after_dashes) {
+    return usage("config takes no NAME: it shows the settings of every lock");
+  }
+  const std::vector<Row> rows = rows_of(choices);
+  if (choices.has(Opt::json)) return print_result(json_of(rows));
+  return print_result(choices.has(Opt::quiet) ? "" : text_of(rows));
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,66 @@
+#include "cli/commands/commands.hpp"
+#include "cli/output/console.hpp"
+#include "cli/output/messages.hpp"
+#include "cli/output/record.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+std::string how_ended(const lock::ReleaseReply& reply) {
+  const std::string note = note_text(reply.note);
+  const std::string by_whom = note.empty() ? "by an operator" : note;
+  switch (reply.ending) {
+    case lock::OwnerEnd::forced:
+      return "it was broken " + by_whom;
+    case lock::OwnerEnd::removed:
+      return "it was removed from the queue " + by_whom;
+    case lock::OwnerEnd::cancelled:
+      return "it never held the lock: it was waiting, and has now left the queue";
+    case lock::OwnerEnd::expired:
+    case lock::OwnerEnd::released:
+    case lock::OwnerEnd::unknown:
+      break;
+  }
+  return "its lease has ended, or it never held the lock";
+}
+
+// The run's command would go on beside the next holder.
+Error held_by_run(const LeaseId& lease, const lock::Holder& run, const std::string& server) {
+  const std::string name = in_quotes(lease.name.text());
+  return {ErrorKind::busy,
+          name + " at " + util::printable(server) + " is " + holder_phrase(run) +
+              "; that run releases the lock when its command has ended; to break the lock now: "
+              "rlock force-unlock " +
+              util::printable(shell_quoted(lease.name.text())) + " --owner " + lease.owner.text()};
+}
+
+// The current holder, for the message only.
+std::optional<lock::Holder> present_holder(Session& session, const lock::LockName& name) {
+  auto seen = inspect_holders(session, name);
+  if (!seen || seen->holders.empty()) return std::nullopt;
+  return seen->holders.front();
+}
+
+Result<int> release(const LeaseId& lease, const Choices& choices) {
+  TRY(auto session, Session::open(choices));
+  lock::ReleaseCall call{lease.name, lease.owner};
+  call.how = lock::ReleaseHow::by_id;
+  TRY(auto reply, session.ask([&](auto& store) { return store.release(call); }));
+  if (reply.run) return held_by_run(lease, *reply.run, session.server());
+  if (reply.ending != lock::OwnerEnd::released) {
+    return no_longer_held(lease, how_ended(reply), present_holder(session, lease.name),
+                          session.server());
+  }
+  if (choices.has(Opt::verbose)) print_message(in_quotes(lease.name.text()) + ": released");
+  return 0;
+}
+
+}  // namespace
+
+Result<int> release_command(const Invocation& invocation) {
+  TRY(auto lease, parse_lease_id(invocation));
+  return code_of(release(lease, invocation.choices), invocation.choices, lease.subject());
+}
+
+}  // namespace rlock::cli

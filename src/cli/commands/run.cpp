@@ -1,0 +1,231 @@
+#include <memory>
+#include <utility>
+
+#include "cli/commands/commands.hpp"
+#include "cli/held_locks.hpp"
+#include "cli/output/console.hpp"
+#include "cli/output/messages.hpp"
+#include "cli/output/view.hpp"
+#include "cli/run_exit.hpp"
+#include "cli/run_observer.hpp"
+#include "cli/settings/run_settings.hpp"
+#include "lock/store.hpp"
+#include "run/run.hpp"
+
+namespace rlock::cli {
+namespace {
+
+// A log that cannot be written costs no run.
+std::optional<EventLog> open_log(const RunSettings& settings, const Session& session) {
+  if (!settings.event_log) return std::nullopt;
+  const lock::AcquireCall& claim = settings.plan.claim;
+  auto log = EventLog::open(*settings.event_log, claim, session.server());
+  if (log) return *std::move(log);
+  print_message("warning: " + in_quotes(claim.name.text()) + ": " + log.error().text +
+                "; no events of this run are written");
+  return std::nullopt;
+}
+
+// What a server that remembers the grant of `token` knows of the time after it.
+lock::LaterHolder since_grant(const lock::Snapshot& seen, lock::Token token, lock::Limit limit) {
+  if (token.value == 0 || seen.last_grant < token) return lock::LaterHolder::unknown;
+  if (seen.last_grant == token) return lock::LaterHolder::nobody;
+  return limit == lock::Limit::exclusive() ? lock::LaterHolder::another
+                                           : lock::LaterHolder::unknown;
+}
+
+// The lease ended while no server answered: asks who has the lock now, or had it since.
+void find_new_holder(run::LeaseEnd& lease, const lock::AcquireCall& claim,
+                     const RunObserver& observer, const Session& session) {
+  constexpr Millis kTimeout{1000};
+  if (lease.reported && lease.reported->how != lock::LostHow::expired) return;
+  auto inspector = session.make_server()();
+  const auto ours = observer.held_owner();
+  lock::SystemPoller poller;
+  auto seen = lock::finish(poller, inspector->inspect({claim.name}), poller.now() + kTimeout,
+                           inspector->server());
+  if (!seen) return;
+  for (lock::Holder& holder : seen->holders) {
+    bool own = ours && ours->text() == holder.owner;
+    bool beside =
+        claim.limit != lock::Limit::exclusive() && holder.limit != lock::Limit::exclusive();
+    if (own || beside || holder.state == lock::HolderState::cooldown) continue;
+    lease.reported = lock::Lost{lock::LostHow::taken, std::move(holder), {}};
+    return;
+  }
+  const lock::LaterHolder since = since_grant(*seen, observer.token(), claim.limit);
+  (lease.reported ? lease.reported->later_holder : lease.later_holder) = since;
+}
+
+run::LeaseEnd* lost_lease(run::RunOutcome& outcome) {
+  if (auto* lost = std::get_if<run::LeaseLost>(&outcome)) return &lost->lease;
+  auto* ended = std::get_if<run::Ended>(&outcome);
+  return ended != nullptr && ended->lost ? &*ended->lost : nullptr;
+}
+
+// --fail-open: whether no server answered at all. A server that refuses, is not ready or has queued
+// this run has answered: somebody may hold the lock.
+bool no_server_answered(const run::RunOutcome& outcome) {
+  const auto* error = std::get_if<Error>(&outcome);
+  return error != nullptr && error->kind == ErrorKind::unavailable &&
+         error->retry == Retry::later && error->answered == Answered::no;
+}
+
+// Passes on what happens to the command, but no event of a lock that is not held.
+class UnlockedObserver final : public run::Observer {
+ public:
+  explicit UnlockedObserver(RunObserver& observer) : observer_(observer) {}
+  void event(const run::Event& event) override {
+    switch (event.kind) {
+      case run::EventKind::acquired:
+        return observer_.event(
+            {run::EventKind::unlocked, event.at, {}, "no server answered (--fail-open)"});
+      case run::EventKind::renewed:
+      case run::EventKind::released:
+        return;
+      default:
+        return observer_.event(event);
+    }
+  }
+
+ private:
+  RunObserver& observer_;
+};
+
+// RLOCK_HELD stays: what it says of the runs around this one is still true.
+std::vector<std::string> environment_without_lock(const run::HeldLock& held_lock) {
+  return {"RLOCK_NAME",
+          "RLOCK_OWNER",
+          "RLOCK_TOKEN",
+          "RLOCK_SLOT",
+          "RLOCK_WAITED_MS",
+          "RLOCK_UNLOCKED=" + held_lock.owner.text(),
+          redis::kPasswordVariables[0],
+          redis::kPasswordVariables[1]};
+}
+
+class NeverReady final : public lock::Reply<lock::Wake> {
+ public:
+  void wants(std::vector<pollfd>&) const override {}
+  TimePoint due() const override { return TimePoint::max(); }
+  bool advance(TimePoint) override { return false; }
+  Result<lock::Wake> take() override { return lock::Wake::slept; }
+};
+
+// No lock at all: grants everything and asks no server.
+class NoStore final : public lock::LockStore {
+ public:
+  lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall&) override {
+    return ready<lock::AcquireReply>(lock::Granted{});
+  }
+  lock::InFlight<lock::RenewReply> renew(const lock::RenewCall&) override {
+    return ready<lock::RenewReply>(lock::Renewal::extended);
+  }
+  lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall&) override {
+    return ready(lock::ReleaseReply{});
+  }
+  lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall&) override {
+    return ready(lock::CancelReply::was_granted);
+  }
+  // Never done: there is nobody to wake it.
+  lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName&, const lock::Owner&,
+                                           Millis) override {
+    return std::make_unique<NeverReady>();
+  }
+  std::string server() const override { return "no server"; }
+
+ private:
+  template <class T>
+  static lock::InFlight<T> ready(T value) {
+    return std::make_unique<lock::ReadyReply<T>>(std::move(value));
+  }
+};
+
+// Runs the plan's command without the lock, but supervised like any other: signals, --max-run, exit
+// code, event log.
+run::RunOutcome run_unlocked(run::Plan plan, RunObserver& observer, run::Signals& signals) {
+  plan.outer_runs.clear();
+  plan.environment = environment_without_lock;
+  plan.on_lost = run::OnLost::ignore;
+  plan.watchdog = lock::Watchdog::renew;
+  plan.claim.min_hold = {};
+  plan.claim.once.reset();
+  plan.unlocked = true;
+  NoStore store;
+  UnlockedObserver unlocked(observer);
+  return run::hold_and_run(std::move(plan), {store, [] { return std::make_unique<NoStore>(); }, {}},
+                           unlocked, signals);
+}
+
+std::optional<std::string> once_key(const lock::AcquireCall& claim) {
+  if (!claim.once || claim.once->kind != lock::OnceKind::key) return std::nullopt;
+  return claim.once->key;
+}
+
+MessageContext message_context(const RunSettings& settings, const Session& session) {
+  const run::Plan& plan = settings.plan;
+  return {.name = plan.claim.name.text(),
+          .server = session.server(),
+          .command = plan.argv.front(),
+          .conflict_code = settings.waiting.conflict_code,
+          .superseded_code = settings.waiting.superseded_code,
+          .done_code = settings.done_code,
+          .once = plan.claim.once.has_value(),
+          .once_key = once_key(plan.claim),
+          .max_run = plan.max_run,
+          .report = settings.report,
+          .format = session.format()};
+}
+
+int run_under_lock(RunSettings settings, Session& session, run::Signals& signals,
+                   Verbosity verbosity, std::optional<EventLog> log) {
+  run::Plan& plan = settings.plan;
+  const lock::AcquireCall claim = plan.claim;
+  const lock::LockName& name = claim.name;
+  set_reentry(plan, session, settings.reentry);
+  MessageContext context = message_context(settings, session);
+  RunObserver observer(name, verbosity, std::move(log), service_manager());
+
+  const TimePoint start = observer.begin_wait(plan, session, signals, settings.waiting.wait);
+  run::RunOutcome outcome = run::hold_and_run(
+      plan, {session.store(), session.make_server(), session.make_server()}, observer, signals);
+  if (settings.on_no_server == OnNoServer::fail_open && no_server_answered(outcome)) {
+    observer.finish_output();
+    const Error& error = std::get<Error>(outcome);
+    observer.log_attempt_end(to_exit(outcome, context).event, error.text);
+    print_message(unlocked_warning(error, context));
+    context.unlocked = true;
+    outcome = run_unlocked(std::move(plan), observer, signals);
+  }
+  if (std::holds_alternative<run::WaitSignaled>(outcome)) observer.keep_line();
+  observer.finish_output();
+  const TimePoint end = BootClock::now();
+  context.waited = std::chrono::duration_cast<Millis>(end - start);
+  context.ran = std::chrono::duration_cast<Millis>(end - observer.began().value_or(end));
+  if (run::LeaseEnd* lease = lost_lease(outcome)) {
+    find_new_holder(*lease, claim, observer, session);
+  }
+  const RunExit run_exit = to_exit(outcome, context);
+  if (run_exit.event == "done") observer.report_done(run_exit.message);
+  if (!run_exit.event.empty()) observer.log_attempt_end(run_exit.event, run_exit.message);
+  observer.finish_log();
+  return report_exit(run_exit, verbosity);
+}
+
+}  // namespace
+
+Result<int> run_command(const Invocation& invocation) {
+  const Choices& choices = invocation.choices;
+  TRY(const pid_t front, run::leave_callers_children());
+  TRY(auto settings, run_settings(invocation, system_getenv));
+  settings.plan.front = front;
+  TRY(auto session, Session::open(choices));
+  TRY_STATUS(session.check_supported(settings.plan.claim));
+  settings.plan.claim.replicas = session.replicas();
+  auto log = open_log(settings, session);
+  TRY(auto signals, run::Signals::take());
+  return run_under_lock(std::move(settings), session, signals, verbosity_of(choices),
+                        std::move(log));
+}
+
+}  // namespace rlock::cli

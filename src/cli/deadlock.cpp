@@ -1,0 +1,115 @@
+#include "cli/deadlock.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/held_locks.hpp"
+#include "cli/output/messages.hpp"
+#include "cli/settings/connect.hpp"
+#include "util/duration.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+constexpr size_t kMostSteps = 8;
+constexpr size_t kMostQueues = 32;  // that one look reads
+
+// A lock whose queue is to be read, and how the search came there.
+struct Step {
+  Hold hold;
+  std::vector<BlockedHolder> chain;
+};
+
+bool contains(const std::vector<Step>& steps, const Hold& hold) {
+  return std::any_of(steps.begin(), steps.end(),
+                     [&](const Step& step) { return step.hold == hold; });
+}
+
+bool is_held_alone(const lock::Snapshot& seen, const Hold& hold) {
+  return seen.holders.size() == 1 && seen.holders.front().owner == hold.owner &&
+         seen.holders.front().limit == lock::Limit::exclusive();
+}
+
+BlockedHolder blocked(const Hold& hold, const lock::Waiter& waiter, const Record& record,
+                      const std::string& waits_for) {
+  const std::string who = util::shortened(who_text(record), 60);
+  const std::string owner = "owner " + util::shortened(util::printable(hold.owner), 40);
+  return {hold, who.empty() ? owner : who, waits_for, waiter.owner};
+}
+
+}  // namespace
+
+// From the locks of `held` to those that their waiters hold, and so on.
+std::vector<BlockedHolder> find_deadlock(lock::LockInspector& inspector, lock::Poller& poller,
+                                         const Hold& wanted, const std::vector<Hold>& held,
+                                         TimePoint deadline) {
+  std::vector<Step> steps;
+  for (const Hold& hold : held) steps.push_back({hold, {}});
+  for (size_t i = 0; i < std::min(steps.size(), kMostQueues); ++i) {
+    const Step step = steps[i];
+    auto name = lock::LockName::parse(step.hold.name);
+    if (!name || step.chain.size() == kMostSteps) continue;
+    auto seen =
+        lock::finish(poller, inspector.inspect({*std::move(name)}), deadline, inspector.server());
+    if (!seen) return {};
+    if (!is_held_alone(*seen, step.hold)) continue;
+    for (const lock::Waiter& waiter : seen->waiters) {
+      const Record record = decode_record(waiter.record);
+      for (const Hold& hold : record.holds) {
+        std::vector<BlockedHolder> chain{blocked(hold, waiter, record, step.hold.name)};
+        chain.insert(chain.end(), step.chain.begin(), step.chain.end());
+        if (hold == wanted) return chain;
+        if (!contains(steps, hold)) steps.push_back({hold, std::move(chain)});
+      }
+    }
+  }
+  return {};
+}
+
+std::string deadlock_phrase(const std::vector<BlockedHolder>& chain) {
+  std::string text = in_quotes(chain.front().hold.name);
+  for (const BlockedHolder& link : chain) {
+    text += (&link == &chain.front() ? " is held by " : ", which is held by ") + link.who +
+            ", which waits for " + in_quotes(link.waits_for);
+  }
+  return text;
+}
+
+std::optional<std::string> DeadlockWatch::look(const lock::Holder& holder) {
+  constexpr Millis kFirst{2000}, kAgain{2000}, kEvery{60'000}, kTimeout{300};
+  lock::SystemPoller poller(signal_fd_);
+  const TimePoint now = poller.now();
+  if (!next_) next_ = now + kFirst;
+  if (reported_ || now < *next_) return std::nullopt;
+  auto chain = find_deadlock(inspector_, poller, {name_.text(), holder.owner}, held_,
+                             std::min(deadline_, now + kTimeout));
+  reported_ = !chain.empty() && chain == found_;
+  found_ = std::move(chain);
+  next_ = now + (found_.empty() ? kEvery : kAgain);
+  if (!reported_) return std::nullopt;
+  std::string text = deadlock_phrase(found_) + ", which this run holds: " +
+                     (found_.size() == 1 ? "neither" : "none of them") + " can go on";
+  if (deadline_ == TimePoint::max()) return text;
+  return text + " until this wait ends, in " +
+         util::format_rough_duration(std::chrono::duration_cast<Millis>(deadline_ - now));
+}
+
+Millis DeadlockWatch::remaining(TimePoint now) const {
+  if (reported_ || !next_) return Millis::max();
+  return std::max(Millis(1), std::chrono::ceil<Millis>(*next_ - now));
+}
+
+std::optional<DeadlockWatch> deadlock_watch(run::Plan& plan, Session& session,
+                                            const run::Signals& signals) {
+  if (session.format() != redis::Format::native || session.servers() > 1) return std::nullopt;
+  auto held = outer_holds(session);
+  if (held.empty()) return std::nullopt;
+  Record record = decode_record(plan.claim.record);
+  record.holds = held;
+  plan.claim.record = encode_record(record);
+  return DeadlockWatch(session.store(), plan.claim.name, std::move(held), signals.fd(),
+                       plan.limits.deadline);
+}
+
+}  // namespace rlock::cli

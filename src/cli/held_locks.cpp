@@ -1,0 +1,219 @@
+#include "cli/held_locks.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "cli/output/view.hpp"
+#include "cli/settings/connect.hpp"
+#include "lock/timing.hpp"
+#include "run/reentry.hpp"
+#include "util/process.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+// server,prefix,name,owner,token,limit,min-hold in ms,pid,ms since boot,ms of the ttl that is
+// renewed[,slot];the next record. A lock without slots has the record of earlier versions.
+constexpr char kBetweenRecords = ';';
+constexpr char kBetweenFields = ',';
+constexpr size_t kFields = 10;
+constexpr uint64_t kMostSlots = 1024;
+
+std::string encoded(std::string_view text) {
+  return util::percent_encoded(text, "-._~:/");
+}
+
+std::vector<std::string_view> split(std::string_view text, char between) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    size_t end = text.find(between);
+    parts.push_back(text.substr(0, end));
+    if (end == text.npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::optional<uint64_t> number(std::string_view text, uint64_t most) {
+  auto value = util::parse_number<uint64_t>(text);
+  return value && *value <= most ? value : std::nullopt;
+}
+
+std::optional<HeldRecord> read_record(std::string_view text) {
+  constexpr uint64_t kExact = uint64_t{1} << 53;  // beyond that scripts lose digits
+  constexpr uint64_t kLongestUptime = 100ULL * 366 * 24 * 60 * 60 * 1'000;  // ms
+  constexpr uint64_t kTenYears =
+      3'650ULL * 24 * 60 * 60 * 1'000;  // the longest duration in options
+  const auto fields = split(text, kBetweenFields);
+  if (fields.size() < kFields || fields.size() > kFields + 1) return std::nullopt;
+  auto server = util::percent_decoded(fields[0]);
+  auto prefix = util::percent_decoded(fields[1]);
+  auto name = util::percent_decoded(fields[2]);
+  auto owner = lock::Owner::parse(fields[3]);
+  auto token = number(fields[4], kExact);
+  auto limit = number(fields[5], lock::Limit::shared().value());
+  auto min_hold = number(fields[6], kTenYears);
+  auto pid = number(fields[7], std::numeric_limits<pid_t>::max());
+  auto at = number(fields[8], kLongestUptime);
+  auto renewing = number(fields[9], kTenYears);
+  auto slot = fields.size() > kFields ? number(fields[kFields], kMostSlots) : 0;
+  if (!server || !prefix || !name || !owner) return std::nullopt;
+  if (!token || limit.value_or(0) == 0 || !min_hold || !slot) return std::nullopt;
+  if (!pid || !at || !renewing) return std::nullopt;
+  return HeldRecord{{*std::move(server), *std::move(prefix), *std::move(name)},
+                    {.owner = *std::move(owner),
+                     .token = lock::Token{*token},
+                     .limit = lock::Limit::slots(*limit),
+                     .min_hold = Millis(*min_hold),
+                     .slot = *slot},
+                    {static_cast<pid_t>(*pid), TimePoint(Millis(*at)), Millis(*renewing)}};
+}
+
+// Rounded up: a process must not seem younger than its record.
+int64_t ms_since_boot(TimePoint at) {
+  return std::chrono::ceil<Millis>(at.time_since_epoch()).count();
+}
+
+std::string record_text(const HeldRecord& record) {
+  const auto& [address, held_lock, process] = record;
+  std::string text = encoded(address.server);
+  for (const std::string& field :
+       {encoded(address.prefix), encoded(address.name), held_lock.owner.text(),
+        std::to_string(held_lock.token.value), std::to_string(held_lock.limit.value()),
+        std::to_string(held_lock.min_hold.count()), std::to_string(process.pid),
+        std::to_string(ms_since_boot(process.at)), std::to_string(process.renewing.count())}) {
+    text += kBetweenFields + field;
+  }
+  if (held_lock.slot != 0) text += kBetweenFields + std::to_string(held_lock.slot);
+  return text;
+}
+
+}  // namespace
+
+std::vector<HeldRecord> decode_held(std::string_view text) {
+  std::vector<HeldRecord> records;
+  for (std::string_view part : split(text, kBetweenRecords)) {
+    if (auto record = read_record(part)) records.push_back(*std::move(record));
+  }
+  return records;
+}
+
+std::string encode_held(const std::vector<HeldRecord>& records) {
+  std::string text;
+  for (const HeldRecord& record : records) {
+    if (!text.empty()) text += kBetweenRecords;
+    text += record_text(record);
+  }
+  return text;
+}
+
+std::vector<HeldRecord> find_outer_locks(const std::vector<HeldRecord>& records,
+                                         const LockAddress& address) {
+  std::vector<HeldRecord> outer_locks;
+  auto add = [&](const HeldRecord& record) {
+    auto same = [&](const HeldRecord& one) {
+      return one.held_lock.owner == record.held_lock.owner;
+    };
+    if (std::none_of(outer_locks.begin(), outer_locks.end(), same)) outer_locks.push_back(record);
+  };
+  for (const HeldRecord& record : records) {
+    if (record.address == address) add(record);
+  }
+  for (const HeldRecord& record : records) {
+    if (record.address.prefix == address.prefix && record.address.name == address.name) add(record);
+  }
+  return outer_locks;
+}
+
+std::vector<HeldRecord> records_for_command(std::vector<HeldRecord> outer_locks, HeldRecord own) {
+  auto same = [&](const HeldRecord& one) {
+    return one.address == own.address && one.held_lock.owner == own.held_lock.owner;
+  };
+  auto found = std::find_if(outer_locks.begin(), outer_locks.end(), same);
+  // The same lock under another spelling of the server has a record of its own: the runs inside may
+  // use either spelling.
+  if (found == outer_locks.end()) found = outer_locks.insert(outer_locks.begin(), own);
+  found->process = own.process;
+  return outer_locks;
+}
+
+namespace {
+
+// Stands in the place of the prefix in RLOCK_HELD; no prefix of a native lock has a brace.
+std::string external_prefix(redis::Format format) {
+  return "{" + std::string(to_string(format)) + "}";
+}
+
+// A lost lease may be put back only while its run is a live ancestor, and only at the same spelling
+// of the server: under another one the lock may simply be at another server.
+run::OuterRun outer_run(HeldRecord record, const LockAddress& address) {
+  constexpr Millis kToRenew{500};  // what a renewal that is due then may take
+  const bool same_server = record.address == address;
+  const HolderProcess& process = record.process;
+  run::OuterRun outer{std::move(record.held_lock)};
+  outer.may_put_back = same_server && util::is_live_ancestor(process.pid, process.at);
+  const bool renews = same_server && !outer.may_put_back && process.renewing > Millis(0);
+  if (renews) outer.put_back_grace = process.renewing / 3 + kToRenew;
+  return outer;
+}
+
+// `renewing`: the ttl that was asked for.
+HolderProcess own_process(const run::HeldLock& held_lock, Millis renewing) {
+  if (held_lock.nested()) renewing = std::min(renewing, timing::kLongestNestedLease);
+  return {getpid(), BootClock::now(), renewing};
+}
+
+std::vector<HeldRecord> records_in_environment() {
+  const char* text = system_getenv("RLOCK_HELD");
+  return decode_held(text == nullptr ? "" : text);
+}
+
+}  // namespace
+
+std::vector<Hold> outer_holds(const Session& session) {
+  std::vector<Hold> holds;
+  for (const auto& [address, held_lock, process] : records_in_environment()) {
+    const bool here = address.server == session.server() && address.prefix == session.prefix();
+    if (!here || held_lock.limit != lock::Limit::exclusive()) continue;
+    holds.push_back({address.name, held_lock.owner.text()});
+  }
+  return holds;
+}
+
+void set_reentry(run::Plan& plan, const Session& session, Reentry reentry) {
+  auto outer_runs = records_in_environment();
+  const bool native = session.format() == redis::Format::native;
+  LockAddress address{session.server(),
+                      native ? session.prefix() : external_prefix(session.format()),
+                      plan.claim.name.text()};
+  if (reentry == Reentry::enter) {
+    for (HeldRecord& record : find_outer_locks(outer_runs, address)) {
+      plan.outer_runs.push_back(outer_run(std::move(record), address));
+    }
+  }
+  const bool renews = plan.watchdog == lock::Watchdog::renew;
+  const Millis renewing = renews ? plan.claim.ttl : Millis(0);
+  plan.environment = [outer_runs = std::move(outer_runs), address = std::move(address),
+                      renewing](const run::HeldLock& held_lock) {
+    // A name without a value takes the variable of an outer run out of the environment.
+    bool fenced = held_lock.token.value != 0;
+    return std::vector<std::string>{
+        "RLOCK_NAME=" + address.name,
+        "RLOCK_OWNER=" + held_lock.owner.text(),
+        fenced ? "RLOCK_TOKEN=" + std::to_string(held_lock.token.value)
+               : std::string("RLOCK_TOKEN"),
+        held_lock.slot != 0 ? "RLOCK_SLOT=" + std::to_string(held_lock.slot)
+                            : std::string("RLOCK_SLOT"),
+        "RLOCK_WAITED_MS=" + std::to_string(held_lock.waited().count()),
+        "RLOCK_UNLOCKED",
+        "RLOCK_HELD=" + encode_held(records_for_command(
+                            outer_runs, {address, held_lock, own_process(held_lock, renewing)})),
+        redis::kPasswordVariables[0],
+        redis::kPasswordVariables[1]};
+  };
+}
+
+}  // namespace rlock::cli

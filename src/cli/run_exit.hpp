@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/session.hpp"
+#include "redis/open.hpp"
+#include "run/run.hpp"
+
+namespace rlock::cli {
+
+// What the messages are about, and what the user asked for.
+struct MessageContext {
+  std::string name{};
+  std::string server{};
+  std::string command{};  // argv[0]
+  int conflict_code = 75;
+  int superseded_code = 75;
+  int done_code = 0;
+  bool once = false;                      // a success is to be recorded
+  std::optional<std::string> once_key{};  // of --once
+  std::optional<Millis> max_run{};
+  bool report = false;  // --report: a failure of the command has a line
+  Millis waited{0};
+  Millis ran{0};
+  redis::Format format = redis::Format::native;
+  bool unlocked = false;  // --fail-open: no server answered
+};
+
+enum class Severity { silent, notice, error };  // notice: not printed with -q
+
+// How rlock ends: by a signal or with an exit code, and the one line that it prints.
+struct RunExit {
+  int code = 0;
+  std::optional<int> signal{};
+  Severity severity = Severity::silent;
+  std::string message{};
+  std::string_view event{};              // in the event log; empty for a command that has run
+  std::string_view kind{};               // of a JSON error; empty: busy
+  std::optional<lock::Holder> holder{};  // of a busy lock
+};
+
+// Why a command is started without the lock.
+std::string unlocked_warning(const Error& error, const MessageContext& context);
+
+// How a lease ended: `it was taken by …`, `the lease ended: …`.
+std::string lease_end_text(const run::LeaseEnd& lease);
+
+// As rlock(1), EXIT STATUS, lists it.
+RunExit to_exit(const run::RunOutcome& outcome, const MessageContext& context);
+
+// Prints the message, unless `verbosity` hides it, and ends rlock by the signal where there is one.
+// Returns the exit code.
+int report_exit(const RunExit& run_exit, Verbosity verbosity);
+
+}  // namespace rlock::cli

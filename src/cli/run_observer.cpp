@@ -1,0 +1,400 @@
+#include "cli/run_observer.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "cli/output/console.hpp"
+#include "cli/output/history_rows.hpp"
+#include "cli/output/messages.hpp"
+#include "lock/poller.hpp"
+#include "util/duration.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+
+void UsualTime::update(const lock::Holder& holder) {
+  constexpr Millis kTimeout{300};
+  constexpr uint64_t kRows = 100;
+  if (holder.owner == seen_holder_) return;
+  seen_holder_ = holder.owner;
+  lock::SystemPoller poller(signal_fd_);
+  // Without an answer nothing is lost but a remark: the next request connects again.
+  auto rows = lock::finish(poller, inspector_.history(name_, kRows),
+                           std::min(deadline_, poller.now() + kTimeout), inspector_.server());
+  if (rows) value_ = usual_duration(*rows);
+}
+
+namespace {
+
+// The live line never waits for a terminal: what it does not take at once is dropped.
+constexpr Millis kDrawTimeout{0};
+
+std::string ordinal(uint64_t n) {
+  constexpr std::string_view kEndings[] = {"th", "st", "nd", "rd"};
+  bool teens = n % 100 >= 11 && n % 100 <= 13;
+  return std::to_string(n) + std::string(kEndings[teens || n % 10 > 3 ? 0 : n % 10]);
+}
+
+std::string event_line(const std::string& name, const run::Event& event) {
+  std::string text = in_quotes(name) + ": " + std::string(to_string(event.kind));
+  if (event.kind == run::EventKind::acquired || event.kind == run::EventKind::entered) {
+    if (event.token.value == 0) return text;
+    text += ", token " + std::to_string(event.token.value);
+  }
+  if (!event.detail.empty()) text += ": " + util::shortened(util::printable(event.detail), 300);
+  return text;
+}
+
+std::string in_a_row(const std::vector<std::string>& processes) {
+  return util::printable(util::joined(processes, ", "));
+}
+
+}  // namespace
+
+void WaitingLine::draw(const std::string& text, const std::string& brief) {
+  if (!is_foreground_terminal(STDERR_FILENO)) return;
+  constexpr std::string_view kPrefix = "rlock: ";
+  // One column stays free: some terminals wrap once the last one is written.
+  const size_t width = columns(STDERR_FILENO, 80) - 1;
+  const bool fits = util::display_width(text) + kPrefix.size() <= width;
+  std::string line =
+      util::shortened(std::string(kPrefix) + (fits || brief.empty() ? text : brief), width);
+  size_t length = util::display_width(line);
+  std::string rest(drawn_ > length ? drawn_ - length : 0, ' ');
+  write_stderr("\r" + line + rest, kDrawTimeout);
+  drawn_ = length;
+}
+
+void WaitingLine::end(const std::string& text) {
+  if (std::exchange(drawn_, 0) > 0) write_stderr(text, Millis(100));
+}
+
+void WaitingReports::begin(TimePoint now) {
+  if (!next_) next_ = now + first_;
+}
+
+bool WaitingReports::due(TimePoint now) {
+  constexpr Millis kEvery{60'000};
+  if (!next_ || now < *next_) return false;
+  while (*next_ <= now) *next_ += kEvery;
+  began_ = true;
+  return true;
+}
+
+Millis WaitingReports::remaining(TimePoint now) const {
+  if (!next_) return Millis(0);
+  return std::max(Millis(1), std::chrono::ceil<Millis>(*next_ - now));
+}
+
+std::string waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
+                         TimeStyle style, std::optional<Millis> usual) {
+  std::string text = "waiting for " + in_quotes(name.text());
+  if (queued.position > 0) text += ", " + ordinal(queued.position) + " in line";
+  if (!queued.holder) return text;
+  return text + ": " + holder_phrase(aged(*queued.holder, age), style, usual);
+}
+
+std::string brief_waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
+                               std::optional<Millis> usual) {
+  if (!queued.holder) return {};
+  const std::string expected = brief_holder_phrase(aged(*queued.holder, age), usual);
+  if (expected.empty()) return {};
+  const std::string position = queued.position > 0 ? " (" + ordinal(queued.position) + "): " : ": ";
+  return "waiting for " + in_quotes(name.text()) + position + expected;
+}
+
+RunObserver::RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log,
+                         ServiceManager manager)
+    : name_(std::move(name)),
+      verbosity_(verbosity),
+      live_(verbosity != Verbosity::quiet && is_terminal(STDERR_FILENO)),
+      log_(std::move(log)),
+      manager_(std::move(manager)) {
+  constexpr Millis kAtOnce{0}, kLater{1000};
+  if (verbosity == Verbosity::quiet || live_) return;
+  reports_.emplace(verbosity == Verbosity::verbose ? kAtOnce : kLater);
+}
+
+TimePoint RunObserver::begin_wait(run::Plan& plan, Session& session, const run::Signals& signals,
+                                  std::optional<Millis> wait) {
+  const TimePoint start = BootClock::now();
+  plan.limits.first_contact = session.connect_timeout();
+  if (wait) plan.limits.deadline = start + *wait;
+  wait_ = wait;
+  // Locks of other clients have no history.
+  if (session.format() == redis::Format::native) {
+    usual_.emplace(session.store(), name_, signals.fd(), plan.limits.deadline);
+  }
+  if (auto watch = deadlock_watch(plan, session, signals)) deadlock_.emplace(*std::move(watch));
+  return start;
+}
+
+// Where nothing is drawn at once, a wait that is shorter costs the server no read.
+constexpr Millis kShortWait{1000};
+
+// For the first report, which needs the history, and for looks at other locks: the server can be
+// asked only between two requests.
+Millis RunObserver::ask_again_after() const {
+  std::lock_guard guard(mutex_);
+  const TimePoint now = BootClock::now();
+  const Millis look = deadlock_ ? deadlock_->remaining(now) : Millis::max();
+  const bool needed = usual_ && reports_ && !reports_->began();
+  return needed ? std::min(look, reports_->remaining(now)) : look;
+}
+
+void RunObserver::update_usual_time(const lock::Queued& queued) {
+  const TimePoint now = BootClock::now();
+  if (!queued_) wait_began_ = now;
+  const bool shown_soon =
+      live_ || verbosity_ == Verbosity::verbose || now - wait_began_ >= kShortWait;
+  const bool held = queued.holder && queued.holder->state == lock::HolderState::held;
+  if (usual_ && verbosity_ != Verbosity::quiet && shown_soon && held) {
+    usual_->update(*queued.holder);
+  }
+}
+
+void RunObserver::look_for_deadlock(const lock::Queued& queued) {
+  if (!deadlock_ || !queued.holder || verbosity_ == Verbosity::quiet) return;
+  if (const auto found = deadlock_->look(*queued.holder)) warn(*found);
+}
+
+void RunObserver::queued(const lock::Queued& queued) {
+  update_usual_time(queued);
+  look_for_deadlock(queued);
+  std::lock_guard guard(mutex_);
+  queued_ = queued;
+  last_error_.reset();
+  queued_at_ = BootClock::now();
+  if (reports_) reports_->begin(queued_at_);
+  report_if_due();
+  report_short_wait();
+  if (live_) redraw();
+  manager_.report_waiting(state_text(TimeStyle::start), queued_at_);
+}
+
+void RunObserver::transient_error(const Error& error) {
+  std::lock_guard guard(mutex_);
+  std::string text = util::printable(error.text);
+  bool news = text != last_error_;
+  last_error_ = std::move(text);
+  if (live_) {
+    redraw();
+  } else if (news && verbosity_ == Verbosity::verbose) {
+    print_or_queue(in_quotes(name_.text()) + ": retrying: " + *last_error_);
+  }
+  manager_.report_waiting(state_text(TimeStyle::start), BootClock::now());
+}
+
+void RunObserver::must_poll(const Error& error) {
+  warn(util::printable(error.text) +
+       "; rlock polls about once a second instead, and keeps its place in the queue");
+}
+
+Millis RunObserver::tick_every() const {
+  std::lock_guard guard(mutex_);
+  if (live_) return Millis(1000);
+  const Millis report = reports_ ? reports_->remaining(BootClock::now()) : Millis(0);
+  if (!manager_.expects_reports()) return report;
+  return report == Millis(0) ? ServiceManager::kReportEvery
+                             : std::min(report, ServiceManager::kReportEvery);
+}
+
+void RunObserver::tick() {
+  std::lock_guard guard(mutex_);
+  if (live_) redraw();
+  // The first report waits for the history, unless the server does not answer.
+  if (!usual_ || last_error_ || (reports_ && reports_->began())) report_if_due();
+  manager_.report_waiting(state_text(TimeStyle::start), BootClock::now());
+}
+
+void RunObserver::redraw() {
+  if (last_error_) {
+    line_.draw(state_text());
+  } else if (queued_) {
+    line_.draw(state_text(), brief_waiting_text(name_, *queued_, age_of_reply(),
+                                                usual_ ? usual_->value() : std::nullopt));
+  }
+}
+
+Millis RunObserver::age_of_reply() const {
+  return std::chrono::duration_cast<Millis>(BootClock::now() - queued_at_);
+}
+
+// A CI job without any output would look hung.
+void RunObserver::report_if_due() {
+  if (reports_ && reports_->due(BootClock::now())) print_or_queue(state_text(TimeStyle::start));
+}
+
+// Only after a wait that was shown, so that cron has nothing to mail for a short one.
+void RunObserver::report_wait(TimePoint granted_at) {
+  if (!queued_) return;
+  const auto waited = std::chrono::duration_cast<Millis>(granted_at - wait_began_);
+  if (live_ ? waited >= kShortWait : reports_ && reports_->began()) {
+    print_or_queue("got " + in_quotes(name_.text()) + " after " + util::format_duration(waited));
+  }
+}
+
+// Once, and below the line that names the holder.
+void RunObserver::report_short_wait() {
+  const auto usual = usual_ ? usual_->value() : std::nullopt;
+  if (!wait_ || !usual || !queued_->holder || (reports_ && !reports_->began())) return;
+  if (*usual - queued_->holder->held <= *wait_) return;
+  line_.erase();
+  print_or_queue("-w " + util::format_duration(*std::exchange(wait_, std::nullopt)) +
+                 " is less than " + in_quotes(name_.text()) + " usually takes (" +
+                 util::format_rough_duration(*usual) + ")");
+}
+
+std::string RunObserver::state_text(TimeStyle style) const {
+  const std::string waiting = "waiting for " + in_quotes(name_.text());
+  if (last_error_) return waiting + ": retrying: " + *last_error_;
+  if (!queued_) return waiting;
+  return waiting_text(name_, *queued_, age_of_reply(), style,
+                      usual_ ? usual_->value() : std::nullopt);
+}
+
+void RunObserver::report_to_manager(const run::Event& event) {
+  if (event.kind == run::EventKind::acquired) {
+    manager_.report_ready("holding " + in_quotes(name_.text()));
+  } else if (event.kind == run::EventKind::unlocked) {
+    manager_.report_ready("running without the lock " + in_quotes(name_.text()) + ": " +
+                          event.detail);
+  } else {
+    manager_.retry_ready();
+  }
+}
+
+void RunObserver::event(const run::Event& event) {
+  std::lock_guard guard(mutex_);
+  if (log_) log_->append(event);
+  if (event.owner) {
+    held_owner_ = event.owner;
+    token_ = event.token;
+  }
+  if (begins_hold(event.kind)) began_ = event.at;
+  if (event.kind != run::EventKind::enqueued) line_.erase();
+  report_to_manager(event);
+  if (event.kind == run::EventKind::acquired) report_wait(event.at);
+  // A renewal every few seconds is not worth a line.
+  bool news = event.kind != run::EventKind::renewed && event.kind != run::EventKind::enqueued;
+  if (verbosity_ == Verbosity::verbose && news) print_or_queue(event_line(name_.text(), event));
+}
+
+// Never waits for stderr: a renewal, a kill or a release may be due, and renewals share the mutex.
+void RunObserver::print_or_queue(std::string_view message) {
+  constexpr size_t kMaxUnprinted = size_t{64} * 1024;
+  const bool dated = verbosity_ == Verbosity::verbose;
+  if (unprinted_.size() < kMaxUnprinted) {
+    unprinted_ += message_line((dated ? utc_time(wall_clock()) + " " : "").append(message));
+  }
+  unprinted_.erase(0, write_stderr(unprinted_, Millis(0)));
+}
+
+// Not with -q.
+void RunObserver::warn(const std::string& message) {
+  if (verbosity_ == Verbosity::quiet) return;
+  std::lock_guard guard(mutex_);
+  line_.erase();
+  print_or_queue("warning: " + message);
+}
+
+std::optional<lock::Owner> RunObserver::held_owner() const {
+  std::lock_guard guard(mutex_);
+  return held_owner_;
+}
+
+std::optional<TimePoint> RunObserver::began() const {
+  std::lock_guard guard(mutex_);
+  return began_;
+}
+
+lock::Token RunObserver::token() const {
+  std::lock_guard guard(mutex_);
+  return token_;
+}
+
+// Only on a terminal, for the user who typed ^Z.
+void RunObserver::stopping(Millis remaining) {
+  if (!live_) return;
+  constexpr Millis kSecond{1000};
+  if (remaining > kSecond) remaining -= remaining % kSecond;
+  std::lock_guard guard(mutex_);
+  print_message(in_quotes(name_.text()) + ": stopped; rlock will end the command in " +
+                util::format_duration(remaining) +
+                ", before the lease ends, unless you resume it first");
+}
+
+void RunObserver::awaiting_replicas(const Error& why) {
+  warn(util::printable(why.text) + "; rlock keeps the lock and waits until they do");
+}
+
+void RunObserver::renewals_fail(const Error& why, Millis left, bool ends_command) {
+  warn(util::printable(why.text) +
+       (ends_command ? "; the command will be ended in " : "; the lease ends in ") +
+       util::format_rough_duration(left) + " unless the server answers");
+}
+
+void RunObserver::renewed_again(Millis after) {
+  if (verbosity_ == Verbosity::quiet) return;
+  std::lock_guard guard(mutex_);
+  print_or_queue("renewed " + in_quotes(name_.text()) + " again after " +
+                 util::format_rough_duration(after));
+}
+
+void RunObserver::exempted(const std::vector<std::string>& processes) {
+  std::lock_guard guard(mutex_);
+  print_or_queue(
+      in_quotes(name_.text()) +
+      " is free; after the hangup there go on, since they ignore it: " + in_a_row(processes));
+}
+
+// Printed even with -q: the lock stays held until somebody acts.
+void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
+  std::lock_guard guard(mutex_);
+  print_or_queue(
+      in_quotes(name_.text()) + " stays locked: rlock cannot end " + in_a_row(survivors) +
+      ". End it as its owner, or break the lock with \"rlock force-unlock\". To make rlock exit "
+      "without releasing the lock, send a second TERM or INT to pid " +
+      std::to_string(getpid()));
+}
+
+void RunObserver::still_releasing() {
+  std::lock_guard guard(mutex_);
+  print_or_queue(in_quotes(name_.text()) +
+                 ": the command has ended, and rlock still tries to report that to the server; a "
+                 "second TERM or INT ends the attempts");
+}
+
+void RunObserver::report_done(const std::string& status) {
+  std::lock_guard guard(mutex_);
+  manager_.report_ready(status);
+}
+
+void RunObserver::log_attempt_end(std::string_view event, const std::string& detail) {
+  std::lock_guard guard(mutex_);
+  if (log_) log_->append_attempt_end(event, detail);
+}
+
+void RunObserver::finish_log() {
+  std::lock_guard guard(mutex_);
+  if (!log_) return;
+  if (auto written = log_->drain(kFinalPrintTimeout); !written) {
+    print_message("warning: " + in_quotes(name_.text()) + ": " + written.error().text);
+  }
+}
+
+void RunObserver::keep_line() {
+  std::lock_guard guard(mutex_);
+  line_.keep();
+}
+
+void RunObserver::finish_output() {
+  std::lock_guard guard(mutex_);
+  line_.erase();
+  if (!unprinted_.empty()) write_stderr(std::exchange(unprinted_, {}), kFinalPrintTimeout);
+}
+
+}  // namespace rlock::cli

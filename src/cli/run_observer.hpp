@@ -1,0 +1,173 @@
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "cli/deadlock.hpp"
+#include "cli/event_log.hpp"
+#include "cli/output/messages.hpp"
+#include "cli/service_manager.hpp"
+#include "cli/session.hpp"
+#include "lock/inspector.hpp"
+#include "run/run.hpp"
+
+namespace rlock::cli {
+
+// How long the runs under a lock usually take, by its history. A waiter reads that over the
+// connection of its wait, between two requests: when it first sees a holder, and whenever it sees
+// another one.
+class UsualTime {
+ public:
+  // A read ends early at a signal (`signal_fd` is readable), and at `deadline`, that of the wait.
+  UsualTime(lock::LockInspector& inspector, lock::LockName name, int signal_fd, TimePoint deadline)
+      : inspector_(inspector), name_(std::move(name)), signal_fd_(signal_fd), deadline_(deadline) {}
+
+  void update(const lock::Holder& holder);
+  // None where nothing is known.
+  std::optional<Millis> value() const { return value_; }
+
+ private:
+  lock::LockInspector& inspector_;
+  const lock::LockName name_;
+  const int signal_fd_;
+  const TimePoint deadline_;
+  std::string seen_holder_;
+  std::optional<Millis> value_;
+};
+
+// The one live line of a waiting run on a terminal: redrawn in place, erased at the end.
+class WaitingLine {
+ public:
+  WaitingLine() = default;
+  WaitingLine(const WaitingLine&) = delete;
+  WaitingLine& operator=(const WaitingLine&) = delete;
+  ~WaitingLine() { erase(); }
+
+  // Draws nothing while we are in the terminal's background. `brief`, unless it is empty, takes the
+  // place of a text that does not fit.
+  void draw(const std::string& text, const std::string& brief = {});
+  void erase() { end("\r" + std::string(drawn_, ' ') + "\r"); }
+  // Leaves the line on the terminal: what follows begins below it.
+  void keep() { end("\n"); }
+
+ private:
+  void end(const std::string& text);
+  size_t drawn_ = 0;  // characters on the line now
+};
+
+// `waiting for "nightly", 2nd in line: held by alice@web1 (pid 4711) for 2m3s: …`. `age`: how old
+// the server's reply is. `usual`: how long runs usually take, where that is known.
+std::string waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
+                         TimeStyle style = TimeStyle::duration, std::optional<Millis> usual = {});
+
+// `waiting for "nightly" (2nd): alice@web1, usually 4m, about 2m left`, for a narrow terminal.
+// Empty where nothing is known of what to expect.
+std::string brief_waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
+                               std::optional<Millis> usual);
+
+// When a run that waits without a terminal reports it: `first` after the wait began, then once a
+// minute.
+class WaitingReports {
+ public:
+  explicit WaitingReports(Millis first) : first_(first) {}
+
+  void begin(TimePoint now);
+  // True once for each report that is due.
+  bool due(TimePoint now);
+  // Whether there has been a report.
+  bool began() const { return began_; }
+  // How long until the next one; 0 before the wait began.
+  Millis remaining(TimePoint now) const;
+
+ private:
+  Millis first_;
+  std::optional<TimePoint> next_;
+  bool began_ = false;
+};
+
+// What a run reports while it waits and runs: the live line, the event log, the lines of -v, and
+// the service manager.
+class RunObserver final : public run::Observer {
+ public:
+  RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log,
+              ServiceManager manager = {});
+
+  // The wait for the lock of `plan` begins, and lasts for `wait` at most: sets the plan's limits.
+  // From here on it is also reported, but with -q, when the holder's run is expected to end, that
+  // this is later than the wait, and that runs wait for each other. Returns the present time.
+  TimePoint begin_wait(run::Plan& plan, Session& session, const run::Signals& signals,
+                       std::optional<Millis> wait);
+
+  void queued(const lock::Queued& queued) override;
+  Millis ask_again_after() const override;
+  void transient_error(const Error& error) override;
+  void must_poll(const Error& error) override;
+  Millis tick_every() const override;
+  void tick() override;
+  void event(const run::Event& event) override;
+  void awaiting_replicas(const Error& why) override;
+  void stopping(Millis remaining) override;
+  void renewals_fail(const Error& why, Millis left, bool ends_command) override;
+  void renewed_again(Millis after) override;
+  void cannot_end(const std::vector<std::string>& survivors) override;
+  void still_releasing() override;
+  void exempted(const std::vector<std::string>& processes) override;
+
+  // The owner under which the lock was acquired or entered.
+  std::optional<lock::Owner> held_owner() const;
+  lock::Token token() const;
+  // When the command could start; none before.
+  std::optional<TimePoint> began() const;
+
+  // Leaves the live line on the terminal, so that a user who ends the wait sees what it was for.
+  void keep_line();
+
+  // Erases the live line and prints what stderr did not take before, for at most
+  // kFinalPrintTimeout. Called when nothing is held any more, before the last message.
+  void finish_output();
+
+  // Reports to the service manager that the service is ready: its work was done before.
+  void report_done(const std::string& status);
+
+  // Logs how the attempt to acquire the lock ended.
+  void log_attempt_end(std::string_view event, const std::string& detail);
+  // Waits for the event log, for at most kFinalPrintTimeout. After the last event.
+  void finish_log();
+
+ private:
+  void update_usual_time(const lock::Queued& queued);
+  void look_for_deadlock(const lock::Queued& queued);
+  void report_wait(TimePoint granted_at);
+  void report_short_wait();
+  void redraw();
+  Millis age_of_reply() const;
+  void report_if_due();
+  void report_to_manager(const run::Event& event);
+  std::string state_text(TimeStyle style = TimeStyle::duration) const;
+  void print_or_queue(std::string_view message);
+  void warn(const std::string& message);
+
+  const lock::LockName name_;
+  const Verbosity verbosity_;
+  const bool live_;
+
+  mutable std::mutex mutex_;  // events also come from the renewal thread
+  std::optional<EventLog> log_;
+  ServiceManager manager_;
+  WaitingLine line_;
+  std::optional<WaitingReports> reports_;  // instead of the live line, if stderr is not a terminal
+  std::optional<UsualTime> usual_;         // used while waiting, on the main thread
+  std::optional<DeadlockWatch> deadlock_;  // likewise
+  std::optional<Millis> wait_;             // until report_short_wait() has reported it
+  std::optional<lock::Queued> queued_;
+  std::optional<std::string> last_error_;
+  std::string unprinted_;  // lines that stderr had no room for
+  TimePoint wait_began_;
+  TimePoint queued_at_;
+  std::optional<lock::Owner> held_owner_;
+  lock::Token token_;
+  std::optional<TimePoint> began_;
+};
+
+}  // namespace rlock::cli

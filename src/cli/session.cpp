@@ -1,0 +1,374 @@
+#include "cli/session.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "cli/options/values.hpp"
+#include "cli/output/console.hpp"
+#include "cli/output/exit_code.hpp"
+#include "cli/output/messages.hpp"
+#include "cli/settings/connect.hpp"
+#include "lock/quorum/quorum.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+
+Verbosity verbosity_of(const Choices& choices) {
+  if (choices.has(Opt::quiet)) return Verbosity::quiet;
+  return choices.has(Opt::verbose) ? Verbosity::verbose : Verbosity::normal;
+}
+
+void print_error(const Error& error, const Subject& subject) {
+  const auto& lock = subject.lock;
+  bool named = !lock || error.text.find("\"" + *lock + "\"") != error.text.npos;
+  print_message((named ? "" : in_quotes(*lock) + ": ") + util::printable(error.text) +
+                std::string(next_step(error.kind)));
+}
+
+int fail(const Error& error, const Choices& choices, const Subject& subject) {
+  print_error(error, subject);
+  int code = exit_code(error.kind);
+  return choices.has(Opt::json) ? print_result(error_json(error, subject), code) : code;
+}
+
+int report_missing(const std::vector<Error>& missing) {
+  for (const Error& why : missing) print_error(why);
+  return missing.empty() ? kSuccess : exit_code(missing.front().kind);
+}
+
+int print_result(const std::string& output, int code) {
+  auto written = print(output);
+  if (written) return code;
+  print_message(written.error().text);
+  return exit_code(written.error().kind);
+}
+
+namespace {
+
+// Words after `--` are names, too.
+std::vector<std::string> all_names_of(const Invocation& invocation) {
+  std::vector<std::string> names = invocation.names;
+  if (invocation.after_dashes) {
+    names.insert(names.end(), invocation.after_dashes->begin(), invocation.after_dashes->end());
+  }
+  return names;
+}
+
+}  // namespace
+
+Result<lock::LockName> only_name(const Invocation& invocation) {
+  const std::vector<std::string> names = all_names_of(invocation);
+  std::string form = "rlock " + std::string(row_of(invocation.command).name) + " NAME";
+  if (names.empty()) {
+    return usage("no lock name given: " + form);
+  }
+  if (names.size() > 1) {
+    return usage("only one lock name is allowed, but " + in_quotes(names[1]) +
+                 " was given, too: " + form);
+  }
+  return lock::LockName::parse(names.front());
+}
+
+Result<Selection> selection_of(const Invocation& invocation) {
+  Selection selection;
+  for (const std::string& text : all_names_of(invocation)) {
+    std::string rest = text;
+    std::erase_if(rest, [](char c) { return c == '*' || c == '?'; });
+    if (rest.size() < text.size()) {
+      if (!rest.empty()) TRY_STATUS(lock::LockName::parse(rest));
+      selection.patterns.push_back(text);
+      continue;
+    }
+    TRY(auto name, lock::LockName::parse(text));
+    auto& names = selection.names;
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      names.push_back(std::move(name));
+    }
+  }
+  return selection;
+}
+
+Result<LeaseId> parse_lease_id(const Invocation& invocation) {
+  TRY(auto name, only_name(invocation));
+  TRY_STATUS(check_format(invocation.choices));
+  auto id = invocation.choices.last(Opt::owner);
+  if (!id) {
+    return usage(std::string(row_of(invocation.command).name) +
+                 " needs --owner ID, the owner id that rlock acquire printed");
+  }
+  TRY(auto owner, lock::Owner::parse(*id));
+  return LeaseId{std::move(name), std::move(owner)};
+}
+
+Error no_longer_held(const LeaseId& lease, const std::string& how,
+                     const std::optional<lock::Holder>& now, const std::string& server) {
+  std::string text = in_quotes(lease.name.text()) + " at " + util::printable(server) +
+                     " is no longer held by " + lease.owner.text() + ": " + how;
+  if (now) text += "; it is now " + holder_phrase(now);
+  return {ErrorKind::lost, text};
+}
+
+Result<Session> Session::open(const Choices& choices) {
+  TRY(auto settings, connection_options(choices, system_getenv));
+  // Printed even with --quiet: the option may be in a file that everybody forgot.
+  if (redis::is_unverified(settings)) {
+    const bool has_ca = !settings.tls.cacert.empty() || !settings.tls.cacertdir.empty();
+    print_message(
+        "warning: --insecure: the server's certificate is not verified; anyone could impersonate "
+        "the server" +
+        std::string(has_ca ? ", and --cacert and --cacertdir have no effect" : ""));
+  }
+  return open(std::move(settings));
+}
+
+Status Session::check_supported(const lock::AcquireCall& claim) const {
+  if (servers() == 1) return Done{};
+  return lock::fits_quorum(claim);
+}
+
+Result<Session> Session::open(redis::OpenOptions options) {
+  TRY(auto make_server, redis::open(options));
+  return Session(std::move(make_server), std::move(options));
+}
+
+Result<Session> Session::in_format(redis::Format format) const {
+  redis::OpenOptions options = options_;
+  options.format = format;
+  return open(std::move(options));
+}
+
+namespace {
+
+// Bounds the memory of one listing, however many pages a server claims to have. There is room for
+// some 100,000 of our entries.
+class ListingBudget {
+ public:
+  explicit ListingBudget(const Session& session) : session_(session) {}
+
+  Status spend(size_t bytes) {
+    spent_ += bytes;
+    return check(0);
+  }
+
+  // Whether there is room for so many bytes beside what was spent.
+  Status check(size_t bytes) const {
+    constexpr size_t kLimit = size_t{32} << 20;
+    if (spent_ + bytes <= kLimit) return Done{};
+    return Error{ErrorKind::unavailable, session_.server() + ": the listing exceeds 32 MiB"};
+  }
+
+  template <class Entry>
+  Status spend(const std::vector<Entry>& entries) {
+    constexpr size_t kOverhead = 256;  // an empty page counts, too: there may be no end of them
+    for (const Entry& entry : entries) {
+      TRY_STATUS(spend(entry.owner.size() + entry.record.size() + kOverhead));
+    }
+    return spend(kOverhead);
+  }
+
+ private:
+  const Session& session_;
+  size_t spent_ = 0;
+};
+
+Result<lock::Snapshot> inspect_lock(Session& session, const lock::LockName& name,
+                                    uint64_t waiters) {
+  lock::InspectCall call{name};
+  call.waiters_page = waiters;
+  auto next_page = [&] { return session.ask([&](auto& store) { return store.inspect(call); }); };
+  ListingBudget budget(session);
+  TRY(auto all, next_page());
+  while (all.more_holders) {
+    call.holders_from += call.holders_page;
+    call.waiters_page = 0;
+    TRY(auto page, next_page());
+    TRY_STATUS(budget.spend(page.holders));
+    std::move(page.holders.begin(), page.holders.end(), std::back_inserter(all.holders));
+    all.more_holders = page.more_holders;
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<lock::Snapshot> inspect_holders(Session& session, const lock::LockName& name) {
+  return inspect_lock(session, name, 0);
+}
+
+Result<lock::Snapshot> inspect_queue(Session& session, const lock::LockName& name) {
+  lock::InspectCall call{name};
+  call.holders_page = 0;
+  auto next_page = [&] { return session.ask([&](auto& store) { return store.inspect(call); }); };
+  ListingBudget budget(session);
+  TRY(auto all, next_page());
+  TRY_STATUS(budget.spend(all.waiters));
+  while (all.more_waiters) {
+    call.waiters_from += call.waiters_page;
+    TRY(auto page, next_page());
+    TRY_STATUS(budget.spend(page.waiters));
+    std::move(page.waiters.begin(), page.waiters.end(), std::back_inserter(all.waiters));
+    all.more_waiters = page.more_waiters;
+  }
+  return all;
+}
+
+namespace {
+
+// The rest of a lock with more holders than a page of a batch has, and what a failure that may pass
+// has kept back, are read one lock at a time.
+std::vector<Result<lock::Snapshot>> inspect_in_batches(Session& session,
+                                                       std::span<const lock::LockName> names,
+                                                       uint64_t waiters, const Progress& progress) {
+  constexpr size_t kBatch = 100;
+  std::vector<Result<lock::Snapshot>> all;
+  while (!names.empty()) {
+    std::vector<lock::InspectCall> calls;
+    for (const lock::LockName& name : names.first(std::min(names.size(), kBatch))) {
+      calls.push_back({name});
+      calls.back().waiters_page = waiters;
+    }
+    auto batch = session.ask([&](auto& store) { return store.inspect_all(calls); });
+    for (size_t i = 0; i < calls.size(); ++i) {
+      auto one = batch ? std::move((*batch)[i]) : Result<lock::Snapshot>(batch.error());
+      const bool incomplete = one && one->more_holders;
+      const bool may_pass = batch && !one && one.error().retry == Retry::later;
+      all.push_back(incomplete || may_pass ? inspect_lock(session, names[i], waiters)
+                                           : std::move(one));
+    }
+    names = names.subspan(calls.size());
+    if (progress) progress(all.size());
+  }
+  return all;
+}
+
+// Counts distinct names, in eight bytes for each.
+class NameCounter {
+ public:
+  void add(const std::string& name) {
+    hashes_.push_back(std::hash<std::string>{}(name));
+    if (hashes_.size() >= compact_at_) compact();
+  }
+  size_t count() {
+    compact();
+    return hashes_.size();
+  }
+  size_t bytes() const { return compact_at_ * sizeof(size_t); }
+
+ private:
+  static constexpr size_t kFirstSize = size_t{1} << 16;
+
+  void compact() {
+    std::sort(hashes_.begin(), hashes_.end());
+    hashes_.erase(std::unique(hashes_.begin(), hashes_.end()), hashes_.end());
+    compact_at_ = std::max(kFirstSize, hashes_.size() * 2);
+  }
+
+  std::vector<size_t> hashes_;
+  size_t compact_at_ = kFirstSize;
+};
+
+struct ByText {
+  bool operator()(const lock::LockName& one, const lock::LockName& other) const {
+    return one.text() < other.text();
+  }
+};
+
+class NameListing {
+ public:
+  NameListing(const Session& session, ListedNames listed) : budget_(session), listed_(listed) {}
+
+  Status add(const lock::NamesPage& page) {
+    seen_ += page.names.size();
+    TRY_STATUS(add_names(page.in_use, true));
+    if (listed_ == ListedNames::all) return add_names(page.names, false);
+    for (const std::string& text : page.names) {
+      if (lock::LockName::parse(text)) counter_.add(text);
+    }
+    return budget_.check(counter_.bytes());
+  }
+
+  uint64_t seen() const { return seen_; }
+
+  AllNames take(std::vector<Error> missing) {
+    AllNames all{{}, 0, std::move(missing)};
+    if (listed_ == ListedNames::in_use) all.others = counter_.count() - names_.size();
+    for (const auto& [name, in_use] : names_) all.names.push_back({name, in_use});
+    return all;
+  }
+
+ private:
+  Status add_names(const std::vector<std::string>& texts, bool in_use) {
+    constexpr size_t kOverhead = 96;
+    for (const std::string& text : texts) {
+      auto name = lock::LockName::parse(text);
+      if (!name) continue;
+      auto [listed, is_new] = names_.emplace(*std::move(name), in_use);
+      listed->second = listed->second || in_use;
+      if (is_new) TRY_STATUS(budget_.spend(text.size() + kOverhead));
+    }
+    return Done{};
+  }
+
+  ListingBudget budget_;
+  const ListedNames listed_;
+  std::map<lock::LockName, bool, ByText> names_;
+  NameCounter counter_;
+  uint64_t seen_ = 0;
+};
+
+}  // namespace
+
+std::vector<Result<lock::Snapshot>> inspect_holders(Session& session,
+                                                    std::span<const lock::LockName> names,
+                                                    const Progress& progress) {
+  return inspect_in_batches(session, names, 0, progress);
+}
+
+std::vector<Result<lock::Snapshot>> inspect_first_waiter(Session& session,
+                                                         std::span<const lock::LockName> names) {
+  constexpr uint64_t kFirst = 16;  // over a quorum, the servers may have different ones
+  return inspect_in_batches(session, names, kFirst, {});
+}
+
+// A page without names of locks costs nothing: the server may hold a hundred million other keys.
+Result<AllNames> all_names(Session& session, ListedNames listed, const Progress& progress) {
+  NameListing listing(session, listed);
+  std::vector<Error> missing;
+  std::string cursor, seen;
+  uint64_t pages = 0;
+  do {
+    // A server has at most 2^32 keys, of which a page goes over a thousand.
+    constexpr uint64_t kMostPages = 4'294'968;
+    if ((pages > 0 && cursor == seen) || pages == kMostPages) {
+      return Error{ErrorKind::unavailable, session.store().server() +
+                                               ": SCAN does not end: cursor " + cursor + " after " +
+                                               std::to_string(pages) + " pages"};
+    }
+    // A cycle of any length meets the cursor of its last power of two.
+    if (std::has_single_bit(++pages)) seen = cursor;
+    auto page = session.ask([&](auto& store) { return store.list_names(cursor); });
+    if (!page) {
+      if (cursor.empty()) return std::move(page).error();
+      missing.push_back(std::move(page).error());
+      cursor = session.store().cursor_past_server(cursor);
+      continue;
+    }
+    TRY_STATUS(listing.add(*page));
+    if (progress) progress(listing.seen());
+    cursor = page->cursor;
+  } while (!cursor.empty());
+  return listing.take(std::move(missing));
+}
+
+std::vector<lock::LockName> selected(std::vector<ListedName> listed, const Selection& locks) {
+  std::vector<lock::LockName> names;
+  for (ListedName& one : listed) {
+    if (locks.lists(one.name)) names.push_back(std::move(one.name));
+  }
+  return names;
+}
+
+}  // namespace rlock::cli

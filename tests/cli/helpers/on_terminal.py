@@ -1,0 +1,49 @@
+"""A program on a terminal of its own."""
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import termios
+
+
+class Terminal:
+    """`argv` leads a session there."""
+
+    def __init__(self, argv, environment=None):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execvpe(argv[0], argv, os.environ if environment is None else environment)
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def type(self, keys):
+        os.write(self.fd, keys.encode())
+
+    def modes(self):
+        return termios.tcgetattr(self.fd)[3]
+
+    def take(self, seconds=None):
+        """What it shows within this time: None for nothing, empty when the last one on the terminal is gone."""
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return None
+        try:
+            return os.read(self.fd, 65536)
+        except OSError:
+            return b""
+
+    def wait(self):
+        """Its exit code, negative for a signal."""
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def close(self):
+        """However it went."""
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+        if self.fd >= 0:
+            os.close(self.fd)

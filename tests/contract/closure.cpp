@@ -1,0 +1,258 @@
+// While a lock is closed nothing is granted but to those that may pass.
+#include "contract/lab.hpp"
+
+namespace rlock::contract {
+namespace {
+
+using namespace std::chrono_literals;
+using lock::Busy;
+using lock::ClosureReply;
+using lock::HolderState;
+
+Ask passing() {
+  return asking("while-closed");
+}
+
+void closed(Lab& lab, const std::string& id, Millis length,
+            const std::optional<std::string>& seen = {}) {
+  need(lab.close(id, length, seen) == ClosureReply::done, "not closed");
+}
+
+void opened(Lab& lab, const std::string& seen) {
+  need(lab.open(seen) == ClosureReply::done, "not opened");
+}
+
+CASE("closed: nothing is granted, and nobody loses a place") {
+  closed(lab, "c1", 1min);
+  const auto busy = as<Busy>(lab.acquire('A', asking("at-once")), "granted while it is closed");
+  need(busy.holder && busy.holder->state == HolderState::closed && busy.holder->owner == "c1" &&
+           busy.holder->record == "who closed it",
+       "it is not said who closed it");
+  const lock::Queued queued = lab.queued('B');
+  need(queued.holder && queued.holder->state == HolderState::closed, "it waits for another reason");
+  need(queued.look_again && *queued.look_again <= 1min, "it does not look when the closure ends");
+  lab.play("C queued; 30s pass; BC queued; BC wait; nobody holds");
+}
+
+CASE("closed: at its end the first one is granted the lock") {
+  closed(lab, "c1", 10s);
+  lab.play("AB queued; 10s pass; A granted; B queued");
+  need(!lab.inspect().closure, "it is still closed");
+}
+
+CASE("closed: opening serves the queue") {
+  closed(lab, "c1", 1min);
+  lab.play("AB queued");
+  opened(lab, "c1");
+  lab.play("A holds; A woken");
+  need(lab.open("c1") == ClosureReply::done, "to open what is open is no success");
+}
+MUTANT("opening serves nobody",
+       {"  note('open ' .. now)\n  s.admit()\n", "  note('open ' .. now)\n"});
+
+CASE("closed: at its end all are served that fit") {
+  lab.play("A granted slots=3");
+  closed(lab, "c1", 10s);
+  lab.play("BCD queued slots=3; 10s pass; B granted slots=3; ABC hold; D waits");
+}
+
+CASE("closed: who holds it goes on, and is the only holder") {
+  lab.granted('A');
+  closed(lab, "c1", 1h);
+  lab.play("20s pass; A renewed; A inner renewed");
+  const lock::Snapshot seen = lab.inspect();
+  need(seen.live_holders == 1 && lab.holders() == "A", "the closure is counted as a holder");
+  need(seen.closure && seen.closure->left == 1h - 20s, "the closure is not shown");
+}
+MUTANT("the closure is counted as a holder", {"live - (closed_until and 1 or 0)", "live"});
+
+CASE("closed: who was granted it before claims it") {
+  lab.play("A granted; B queued; A released");
+  closed(lab, "c1", 1h);
+  lab.granted('B');
+}
+
+// A live command must not be ended by a closure.
+CASE("closed: a lease is put back beside the closure") {
+  lab.play("A granted; data lost; 1s pass");
+  closed(lab, "c1", 1h);
+  lab.play("A put back; A holds");
+}
+MUTANT("a closure ends a live command", {"s.fits(limit, true)", "s.fits(limit)"});
+
+CASE("closed: a closure takes the lock from nobody") {
+  lab.granted('A');
+  closed(lab, "c1", 1h);
+  lab.pass(31s);
+  const auto lost = as<lock::Lost>(lab.renew('A', {}), "it still holds it");
+  need(!lost.by, "the closure has taken the lock");
+}
+MUTANT("the closure takes the lock", {"local at = two[1] == '~closed' and 3 or 1", "local at = 1"});
+
+CASE("closed: who may pass waits for the holder alone") {
+  closed(lab, "c1", 1h);
+  lab.play("A queued; B granted at-once while-closed");
+  const lock::Queued first = lab.queued('C', passing());
+  need(first.position == 1 && first.holder && first.holder->state == HolderState::held,
+       "it does not wait for the holder alone");
+  lab.play(
+      "D queued while-closed; CDA wait; E busy while-closed; B released; C holds; "
+      "C granted while-closed; C released; D granted while-closed; D released; "
+      "nobody holds; A queued");
+}
+MUTANT("who may pass waits behind the others",
+       {"return passes and math.max(1, at - 31536000000000) or at", "return at"});
+MUTANT("who may pass does not pass those that wait",
+       {"if waiters > 0 and may_pass and s.closed_until() then", "if false then"});
+MUTANT("nobody may pass in the queue",
+       {"s.fits(line.limit, s.line_word(line, 'while_closed'))", "s.fits(line.limit)"});
+
+CASE("closed: who may pass and waited before moves to the front") {
+  lab.play("A granted; B queued");
+  const lock::Ticket before = lab.queued('C', passing()).ticket;
+  lab.play("BC wait");
+  closed(lab, "c1", 1h);
+  const lock::Ticket now = lab.queued('C', passing()).ticket;
+  need(now < before && lab.waiters() == "CB", "it does not move");
+  need(lab.queued('C', passing()).ticket == now, "it moves twice");
+  lab.play("A released; C holds");
+}
+MUTANT("who may pass moves with each request",
+       {"may_pass and tonumber(at) > now_us - 31536000000000 / 2 and", "may_pass and"});
+MUTANT("who waited before does not move",
+       {"if ticket and passing(ticket) ~= ticket then", "if false then"});
+
+// The lease of the holder has ended, and another asks first.
+CASE("closed: who may pass is served by any request") {
+  lab.granted('A');
+  closed(lab, "c1", 1h);
+  for (int i = 0; i < 3; ++i) lab.play("B queued while-closed; C queued; 10s pass");
+  lab.play("C queued; B holds");
+}
+MUTANT("who may pass is served by its own request only", {" and holder[2] ~= 'closed'", ""});
+
+CASE("closed: who may pass keeps its place over a loss") {
+  lab.granted('A');
+  closed(lab, "c1", 1h);
+  Ask ask = passing();
+  ask.ticket = lab.queued('B', ask).ticket;
+  lab.play("C queued while-closed");
+  lab.cli({"ZREM", lab.key("queue"), lab.owner('B').text()});
+  need(lab.queued('B', ask).ticket == ask.ticket, "it has another ticket");
+  lab.play("BC wait");
+}
+
+CASE("closed: a cool-down is not passed") {
+  closed(lab, "c1", 1h);
+  lab.play("A granted while-closed min-hold=1m; A released");
+  const auto busy =
+      as<Busy>(lab.acquire('B', asking("while-closed at-once")), "the cool-down was passed");
+  need(busy.holder && busy.holder->state == HolderState::cooldown, "not because of the cool-down");
+  lab.play("61s pass; B granted while-closed");
+}
+MUTANT("a cool-down is passed with the closure",
+       {"if closed then others = others - 1 end", "if closed then return true end"});
+
+CASE("closed: who may pass takes a free slot only") {
+  lab.play("AB granted slots=3");
+  closed(lab, "c1", 1h);
+  lab.play(
+      "C busy slots=3; C granted slots=3 while-closed at-once; D busy slots=3 while-closed; "
+      "E busy while-closed");
+}
+
+CASE("closed: closing again replaces the closure that was seen") {
+  closed(lab, "c1", 1h);
+  lab.queued('A');
+  need(lab.close("c2", 1min, "c0") == ClosureReply::changed, "one was replaced that nobody saw");
+  need(lab.close("c2", 1min) == ClosureReply::changed, "one was replaced that nobody saw");
+  need(lab.open("c0") == ClosureReply::changed, "one was opened that nobody saw");
+  closed(lab, "c2", 1min, "c1");
+  const lock::Snapshot seen = lab.inspect();
+  need(seen.closure && seen.closure->owner == "c2" && seen.closure->left == 1min, "not replaced");
+  lab.play("A woken");
+}
+MUTANT("a closure is replaced that nobody saw", {"present_id ~= seen or ", ""});
+
+// The reply was lost, or the request is a late copy.
+CASE("closed: a repeated request changes nothing") {
+  closed(lab, "c1", 1h);
+  closed(lab, "c1", 1h);
+  opened(lab, "c1");
+  need(lab.close("c1", 1h) == ClosureReply::changed, "a late copy closes it again");
+  closed(lab, "c2", 1h);
+  closed(lab, "c3", 1h, "c2");
+  need(lab.close("c2", 1h, "c3") == ClosureReply::changed, "a late copy replaces a later one");
+  need(lab.open("c2") == ClosureReply::changed, "a late copy opens a later one");
+  need(lab.close("c4", 0ms, "c3") == ClosureReply::changed, "its end has come");
+}
+MUTANT("a repeated request is refused",
+       {"if how == 'close' and present_id == id then", "if false then"});
+MUTANT("a late copy closes what was opened", {" or s.tombstone(id))", ")"});
+MUTANT("an end that has passed is stored", {"(ends <= now or ", "("});
+
+CASE("closed: the history lists it") {
+  closed(lab, "c1", 1h);
+  lab.acquire('A', asking("at-once"));
+  lab.pass(5s);
+  opened(lab, "c1");
+  const auto rows = lab.history();
+  const auto& open = as<lock::Closing>(rows.at(0), "no row");
+  need(open.until.ms == 0 && open.record == "who opened it", "another row");
+  need(as<lock::Skips>(rows.at(1), "no skip").count == 1, "the refusal is no skip");
+  const auto& close = as<lock::Closing>(rows.at(2), "no row");
+  need(close.until.ms - close.at.ms == 3'600'000 && close.record == "who closed it", "another row");
+  need(lab.inspect().counters.runs == 0, "it is counted as a run");
+}
+
+CASE("closed: with a full memory it can be opened but not closed") {
+  lab.play("A granted; memory full");
+  const std::string before = lab.fingerprint();
+  bool refused = false;
+  try {
+    lab.close("c1", 1h);
+  } catch (const Broken&) {
+    refused = true;
+  }
+  need(refused && lab.fingerprint() == before, "something was written");
+  lab.play("memory free");
+  closed(lab, "c1", 1h);
+  lab.play("B queued; A released; memory full");
+  opened(lab, "c1");
+  lab.play("B holds; memory free");
+}
+
+CASE("closed: force-unlock does not open it") {
+  closed(lab, "c1", 1h);
+  as<lock::NotHeld>(lab.force('A'), "the closure is a holder");
+  need(lab.inspect().closure.has_value(), "it is open");
+}
+MUTANT("a closed lock is held to an operator",
+       {"local free = not s.some_holder()", "local free = s.n_holders == 0"});
+
+CASE("closed: what is done is done") {
+  lab.play("A granted once=k");
+  closed(lab, "c1", 1h);
+  lab.play("A marked once=k; B done once=k");
+}
+
+// What runs now counts when it succeeds.
+CASE("closed: what runs is not forgotten") {
+  lab.play("A granted once=k");
+  closed(lab, "c1", 1h);
+  lab.play("all forgotten; A marked once=k");
+}
+MUTANT("what runs is forgotten", {"s.n_holders - (s.closed_until() and 1 or 0)", "s.n_holders"});
+
+CASE("closed: its keys end") {
+  closed(lab, "c1", 24h * 30);
+  lab.pass(24h * 29);
+  need(lab.inspect().closure.has_value(), "it was open too early");
+  lab.pass(24h);
+  need(!lab.inspect().closure, "it is still closed");
+  lab.pass(24h * 31);
+  need(lab.cli({"KEYS", "rlock:*"}).empty(), "keys stay: " + lab.cli({"KEYS", "rlock:*"}));
+}
+
+}  // namespace
+}  // namespace rlock::contract

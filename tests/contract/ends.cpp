@@ -1,0 +1,345 @@
+// How an owner ends, and what late or repeated requests may still do.
+#include "contract/lab.hpp"
+
+namespace rlock::contract {
+namespace {
+
+using namespace std::chrono_literals;
+using lock::CancelHow;
+using lock::CancelReply;
+using lock::ForceWhen;
+using lock::Lost;
+using lock::LostHow;
+using lock::OwnerEnd;
+using lock::OwnerEnded;
+
+void expect_ended(Lab& lab, char owner, OwnerEnd ending) {
+  need(as<OwnerEnded>(lab.acquire(owner), "a late acquire brings the owner back").ending == ending,
+       "the late acquire is answered with another end");
+  need(lab.holders().find(owner) == std::string::npos, "an ended owner holds the lock");
+  need(lab.waiters().find(owner) == std::string::npos, "an ended owner waits");
+}
+
+CASE("a late acquire after release, cancel, remove or force-unlock does not acquire") {
+  lab.play("Y granted; Y released");
+  expect_ended(lab, 'Y', OwnerEnd::released);
+  lab.play("A granted; BC queued; A released");
+  expect_ended(lab, 'A', OwnerEnd::released);
+  need(lab.cancel('B') == CancelReply::was_granted, "B had been granted");
+  expect_ended(lab, 'B', OwnerEnd::cancelled);
+  lab.play("C granted; D queued; D removed; D woken");
+  need(as<OwnerEnded>(lab.acquire('D'), "D is back").note == "by the operator",
+       "D does not learn by whom");
+  lab.play("all forced now");
+  expect_ended(lab, 'C', OwnerEnd::forced);
+  lab.cancel('E');
+  expect_ended(lab, 'E', OwnerEnd::cancelled);
+}
+MUTANT("no tombstones",
+       {"call('ZADD', RELEASED, kept_until * 16 + (before and math.max(kind, s.kind_of(before) or "
+        "kind) or "
+        "kind), owner)",
+        ""});
+MUTANT("an ended owner acquires a lock",
+       {"reply = (ends[1] or ends[2] or stamp < newest) and s.ended_reply(ends)", "reply = nil"});
+
+CASE("a repeated release succeeds and frees nobody else") {
+  lab.play(
+      "A granted; A released; B granted; B released; A released: released; C granted; "
+      "A released: released; C holds");
+}
+
+CASE("a holder that was forced out cannot renew, nor after its lease lapsed") {
+  lab.play("A granted; all forced; A woken; A lost: forced; A released: forced; A lost: forced");
+
+  lab.play("B granted; all forced; 40s pass; B lost: forced");
+  expect_ended(lab, 'B', OwnerEnd::forced);
+}
+MUTANT("a revoked holder renews", {"if line.state == 'revoked' then\n    reply = s.lost",
+                                   "if false then\n    reply = s.lost"});
+MUTANT("a revoked holder that lapsed is recorded as expired",
+       {"if line and line.state == 'revoked' then return 'forced' end", ""});
+MUTANT("a revoked holder is released like any other",
+       {"local forced = line.state == 'revoked'", "local forced = false"});
+
+CASE("an ended lease comes back only where nobody had it since") {
+  lab.play("A granted; 31s pass; A put back; A holds; 31s pass; B granted");
+  need(as<Lost>(lab.renew('A', lab.token('A')), "renewed though B has it").by.has_value(),
+       "by nobody");
+  lab.play("B released; A lost: taken");
+}
+MUTANT("put back although taken since", {"if since > token then return 'taken' end", ""});
+MUTANT("another's renewal extends", {"first_holder == owner and first_end or", "first_end or"});
+MUTANT("an ended lease is extended",
+       {"if held > now then\n  local line = lone", "if held > 0 then\n  local line = lone"});
+
+CASE("a lease that was put back and then deleted is lost") {
+  lab.play("A granted; 31s pass; A renewed; holders deleted; A lost: deleted");
+}
+MUTANT("one that is put back stays expired", {"  call('ZREM', RELEASED, owner)\n", ""});
+
+// It had asked again since it lost the lock with the server's data.
+CASE("a lease is put back in the place of a position in the queue") {
+  const lock::Token token = lab.granted('A', asking("slots=2"));
+  lab.play(
+      "data lost; 1s pass; BC granted slots=2 ttl=5s; A queued slots=2; 6s pass; "
+      "A put back slots=2; A holds; nobody waits");
+  need(lab.inspect().holders.front().token == token, "it was granted the lock once more");
+}
+MUTANT("one that is put back stays in the queue",
+       {"    call('ZREM', QUEUE, owner)\n    call('ZREM', ALIVE, owner)\n  end\n  local ends",
+        "  end\n  local ends"});
+
+// A holder that renews rarely learns by its next renewal who broke its lock.
+CASE("a holder with a long lease learns late that it was forced out") {
+  lab.play(
+      "A granted ttl=1h; all forced now; 20m pass; B granted; B released; "
+      "A lost: forced ttl=1h");
+}
+MUTANT("the end of a long lease that was broken is remembered for a minute",
+       {"s.add_tombstone(owner, 7, ends)", "s.add_tombstone(owner, 7)"});
+
+CASE("a lock deleted by hand is lost") {
+  lab.play("A granted; holders deleted; A lost: deleted");
+}
+MUTANT(
+    "put back what was deleted by hand",
+    {"if not end_kind and tonumber(meta.grant) >= token and tonumber(meta.created) <= token then "
+     "return 'deleted' "
+     "end",
+     ""});
+
+// What nobody knows any more counts as a live run: only its owner, or an operator who does not
+// wait, ends it.
+CASE("a holder whose line was deleted counts as a live run") {
+  const auto held_without_line = [&lab] {
+    const lock::Token token = lab.granted('A');
+    lab.play("B queued; who deleted");
+    return token;
+  };
+  const lock::Token token = held_without_line();
+  need(lab.release('A', lock::Entry::outer(), "-", lock::ReleaseHow::by_id).run.has_value(),
+       "it is released by its id");
+  need(as<lock::Renewal>(lab.renew('A', token), "lost") == lock::Renewal::extended, "not extended");
+  const lock::Holder holder = lab.inspect().holders.at(0);
+  need(holder.token == token && holder.record == "record of A", "its line is not as before");
+  lab.release('A');
+  need(as<lock::Run>(lab.history().at(0), "not listed").token == token, "another token is listed");
+  lab.play("B granted; B released");
+
+  lab.play("data lost; 0s pass");
+  held_without_line();
+  const auto forced = as<lock::Forced>(lab.force(), "not forced");
+  need(forced.unconfirmed.size() == 1 && lab.holders() == "A", "freed although it may run");
+  need(as<Lost>(lab.renew('A', token), "renewed").how == LostHow::forced, "not reported");
+  lab.release('A');
+  need(lab.holders() == "B" || lab.woken('B'), "B waits on");
+
+  lab.play("data lost; 1s pass");
+  held_without_line();
+  lab.play("all forced now");
+  need(lab.holders() != "A", "it is not freed at once");
+}
+MUTANT("nobody holds the lock without a line",
+       {"local ends = not state and call('ZSCORE', HOLDERS, owner)", "local ends = nil"});
+MUTANT("a renewal does not bring the line back",
+       {"line, record_changed = s.line_again(), true", ""});
+MUTANT("the run of a deleted line is freed at once",
+       {"responsive = cools and '0' or '2'", "responsive = '0'"});
+
+CASE("a flushed lock is put back unless another was granted") {
+  lock::Token token = lab.granted('A');
+  lab.play("data lost; 0s pass; A put back; A holds; A released");
+  lock::Token next = lab.granted('B');
+  need(next > token, "the token does not grow over a flush");
+  lab.play("data lost; 1s pass");
+  lock::Token newcomer = lab.granted('C');
+  need(newcomer > next, "the token does not grow over a flush");
+  lab.play("B lost: taken");
+}
+MUTANT("the token counts from the counter alone",
+       {"math.max(meta.last + 1, now_us)", "meta.last + 1"});
+
+// An eviction takes one key at a time. Where the server lost all its data before, its memory is
+// younger than the token and says nothing of it.
+CASE("a broken lock stays broken when its tombstone is evicted") {
+  lab.play("A granted; data lost; 1s pass; A put back; all forced now");
+  lab.cli({"UNLINK", lab.key("released")});
+  lab.play("A lost: forced; nobody holds; data lost; 0s pass; A put back");
+}
+MUTANT("the operator's note is ignored",
+       {"if call('HEXISTS', WHO, '!' .. owner) == 1 then return 'forced' end", ""});
+
+// A renewal without the token (`rlock renew --owner`) never puts back.
+CASE("without a token nothing is put back") {
+  lab.play("A granted; 31s pass");
+  need(as<Lost>(lab.renew('A', {}), "put back without a token").how == LostHow::expired,
+       "not reported as expired");
+}
+MUTANT("put back without a token",
+       {"if token == 0 then return end_kind and 'expired' or 'deleted' end", ""});
+
+// A caller that sends it has it from elsewhere, or mistyped it.
+CASE("a token that was never issued is not put back") {
+  constexpr lock::Token kWrong{9'007'199'254'740'991};
+  need(as<Lost>(lab.renew('A', kWrong), "put back").how == LostHow::unissued,
+       "not for that reason");
+  lock::Token before{};
+  for (char owner : {'B', 'C', 'D'}) {
+    const lock::Token token = lab.granted(owner);
+    need(token > before && token < kWrong, "tokens do not grow any more");
+    need(as<lock::Renewal>(lab.renew(owner, kWrong), "lost") == lock::Renewal::extended,
+         "a holder that brings another token is not renewed");
+    lab.release(owner);
+    before = token;
+  }
+  lab.play("E granted; 31s pass");
+  lab.acquire('F');
+  need(as<Lost>(lab.renew('E', kWrong), "put back").how == LostHow::unissued,
+       "not for that reason");
+}
+MUTANT("any token is put back", {"if token > greatest then return 'unissued' end", ""});
+
+CASE("a lock deleted and then taken is reported as taken") {
+  lock::Token token = lab.granted('A');
+  lab.play("holders deleted");
+  const auto alone = as<Lost>(lab.renew('A', lab.token('A')), "renewed");
+  need(alone.how == LostHow::deleted && alone.later_holder == lock::LaterHolder::nobody,
+       "not deleted alone");
+  token = lab.granted('B');
+  lab.play("holders deleted");
+  need(lab.inspect().last_grant == token, "the last grant is not shown");
+  lab.granted('C');
+  const auto lost = as<Lost>(lab.renew('B', lab.token('B')), "two hold it");
+  need(lost.how == LostHow::taken && lost.by && lost.later_holder == lock::LaterHolder::unknown,
+       "B does not learn that C has it");
+  lab.play("C released; B lost: taken");
+}
+MUTANT(
+    "deleted before taken",
+    {"local since = tonumber(limit == 1 and",
+     "if not end_kind and tonumber(meta.grant) >= token and tonumber(meta.created) <= token then "
+     "return 'deleted' end\n  local since = tonumber(limit == 1 and"});
+
+CASE("a live run is not released by its id") {
+  const auto by_id = [&lab](char owner) {
+    return lab.release(owner, lock::Entry::outer(), "-", lock::ReleaseHow::by_id);
+  };
+  lab.granted('A', {.responsive = lock::Responsive::run});
+  const std::string before = lab.fingerprint();
+  const auto refused = by_id('A');
+  need(refused.run && refused.run->owner == Lab::owner('A').text(), "a live run is released");
+  need(lab.fingerprint() == before, "a refused release wrote something");
+  lab.force();
+  need(by_id('A').run.has_value() && lab.holders() == "A", "a revoked run is confirmed for it");
+  lab.play("A released: forced; nobody holds");
+  need(!by_id('A').run, "a run that has ended is taken for a live one");
+  lab.granted('B');
+  need(by_id('B').ending == OwnerEnd::released && lab.holders().empty(),
+       "steps cannot be released");
+  need(by_id('B').ending == OwnerEnd::released, "a repeated release is refused");
+}
+MUTANT(
+    "a live run is released by its id",
+    {"if line and by_id and line.responsive == RUN then return {'runs', s.describe(owner, held)} "
+     "end",
+     ""});
+
+// The lease of a revoked holder lapsed, and its release came late.
+CASE("of two ends of an owner the later time stays") {
+  lab.play("A granted; all forced; 31s pass");
+  lab.cancel('Z');  // sweeps
+  lab.play("50s pass; A released: forced; 11s pass");
+  lab.cancel('Y');  // sweeps
+  expect_ended(lab, 'A', OwnerEnd::forced);
+}
+MUTANT("a later end does not prolong an earlier one",
+       {"  local kept_until = math.max(now + 60000",
+        "  if before and (s.kind_of(before) or -1) > kind then return end\n"
+        "  local kept_until = math.max(now + 60000"});
+
+CASE("a holder changes what others see of it") {
+  lab.granted('A');
+  Ask changed;
+  changed.record = "A cannot end";
+  lab.play("A renewed");
+  need(lab.inspect().holders.front().record == "record of A", "the record changed by itself");
+  lab.play("A renewed", changed);
+  need(lab.inspect().holders.front().record == "A cannot end", "others see the old record");
+  lab.play("31s pass; A renewed", changed);
+  need(lab.inspect().holders.front().record == "A cannot end", "put back with the old record");
+}
+MUTANT("a changed record is not stored",
+       {"if record_changed then\n        line.record", "if false then\n        line.record"});
+
+// Nobody starts beside the revoked holder until it confirmed or its lease ended.
+CASE("a revoked holder counts until it confirms or its lease ends") {
+  lab.play("A granted; B queued");
+  const auto forced = as<lock::Forced>(lab.force(), "not forced");
+  need(forced.broken.size() == 1 && forced.unconfirmed.size() == 1 && !forced.next,
+       "freed at once");
+  lab.woken('A');  // the wake is lost
+  lab.play(
+      "8s pass; B queued; all forced; B queued; A holds; 8s pass; B queued; A lost; "
+      "8s pass; B queued; 7s pass; B granted");
+}
+MUTANT("a revoked holder is freed after a grace",
+       {"if line.responsive ~= '0' and when ~= 'now' then", "if false then"});
+MUTANT("a second force-unlock frees the revoked holder",
+       {"if line.responsive ~= '0' and when",
+        "if line.responsive ~= '0' and line.state ~= 'revoked' and when"});
+
+// The grant was revoked while the claim's reply was under way: the claim does not stand.
+CASE("a grant revoked before the claim is gone") {
+  lab.play(
+      "A granted; B queued; A released; all forced; B ended: forced; C queued; B cancelled; "
+      "C holds");
+}
+MUTANT("a revoked grant is claimed", {"if line.state == 'revoked' then\n    reply = {'gone'",
+                                      "if false then\n    reply = {'gone'"});
+
+// Its lease ends in the very acquire that comes to claim it.
+CASE("a revoked grant that lapsed is gone for the acquire that finds it") {
+  lab.play(
+      "A granted; B queued; A released; all forced; 2s pass; B ended: forced; nobody holds; "
+      "nobody waits");
+}
+MUTANT("a forced owner comes back with the lease that lapsed",
+       {"ends = call('ZMSCORE', RELEASED, owner, owner .. ':0')\n  reply = s.ended_reply(ends)",
+        ""});
+
+CASE("a holder that no process renews is freed at once") {
+  lab.play("A granted unrenewed; B queued");
+  const auto forced = as<lock::Forced>(lab.force(), "not forced");
+  need(forced.unconfirmed.empty(), "a holder without renewal counts on");
+  need(forced.next == Lab::owner('B').text(), "the next is not granted");
+  lab.granted('B');
+}
+
+CASE("force-unlock breaks only the owner that was named") {
+  as<lock::NotHeld>(lab.force(), "a free lock is forced");
+  lock::Token token = lab.granted('A');
+  as<lock::NoMatch>(lab.force('B'), "another's lock is forced");
+  as<lock::NoMatch>(lab.force('A', {token.value + 1}), "another token is forced");
+  lab.play("A holds");
+  as<lock::Forced>(lab.force('A', token), "its token is refused");
+  lab.play("A released; BC granted shared");
+  need(as<lock::Forced>(lab.force('B'), "not forced").broken.size() == 1, "not one");
+}
+MUTANT("the token of a holder that is to be broken is not checked",
+       {"(token == '0' or s.read_line(holder).token == token)", "true"});
+
+// The reply was lost, the request came again: the reply says what it did, and it is done to nobody
+// else.
+CASE("a repeated force-unlock or removal succeeds and hits nobody else") {
+  lab.play("A granted; BC queued");
+  for (int time = 1; time <= 2; ++time) lab.play("C removed");
+  const auto first = as<lock::Forced>(lab.force('A', {}, ForceWhen::now), "not forced");
+  need(first.broken.size() == 1 && first.next == Lab::owner('B').text(), "B is not the next");
+  lab.granted('B');
+  const auto again = as<lock::Forced>(lab.force('A', {}, ForceWhen::now), "denied");
+  need(again.broken.empty() && !again.next && lab.holders() == "B", "B was broken for A");
+}
+
+}  // namespace
+}  // namespace rlock::contract

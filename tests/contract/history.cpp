@@ -1,0 +1,421 @@
+// The history and the counters of the runs, written by the calls that end them, and how runs end.
+#include "contract/lab.hpp"
+
+namespace rlock::contract {
+namespace {
+
+using namespace std::chrono_literals;
+using lock::CancelHow;
+using lock::Entry;
+using lock::Renewal;
+using lock::Run;
+using lock::Skips;
+
+const Run& run_at(const std::vector<lock::HistoryRow>& history, size_t i) {
+  need(i < history.size(), "a run is missing");
+  return as<Run>(history[i], "not a run");
+}
+
+CASE("history: runs, the newest first, with how they ended") {
+  lock::Token first = lab.granted('A');
+  lab.play("5s pass; A exit:7; B granted; B signal:9");
+  const auto history = lab.history();
+  need(history.size() == 2, "not two runs");
+  need(run_at(history, 0).result == "signal:9", "not the newest first");
+  const Run& run = run_at(history, 1);
+  need(run.token == first && run.result == "exit:7" && run.how == "released", "not as it ended");
+  need(run.until.ms - run.since.ms == 5000, "not its length");
+  need(run.record == "record of A", "not who");
+}
+MUTANT("the run is not listed",
+       {"local row = 'run ' .. line.token", "local row = '- ' .. line.token"});
+
+CASE("history: a repeated release is one run") {
+  lab.play("A granted; A released; A released; rows released -");
+}
+
+// Nothing is running for ever, and what was lost is listed as such.
+CASE("history: lost and forced runs are listed") {
+  lab.play(
+      "A granted; 31s pass; B granted; rows expired -; all forced; B signal:15; "
+      "rows forced signal:15 by the operator, expired -");
+  need(run_at(lab.history(), 0).record == "record of B", "not whom");
+  lab.play(
+      "C granted; all forced now; "
+      "rows forced - by the operator, forced signal:15 by the operator, expired -; "
+      "D granted; all forced; 31s pass; E granted");
+  need(lab.rows().starts_with("forced - by the operator, "),
+       "one that never confirmed is not listed");
+}
+
+CASE("history: a forced cool-down is noted with its run") {
+  lab.play(
+      "A granted min-hold=60s; A exit:0; all forced; B granted min-hold=60s; B exit:1; "
+      "rows released exit:1, released exit:0 by the operator");
+  need(run_at(lab.history(), 1).record == "record of A", "another one");
+}
+
+CASE("history: skipped runs between two runs share a row") {
+  lab.play("A granted; B busy; 3s pass; C busy; D queued; D times out; E queued; E cancelled");
+  const auto history = lab.history();
+  need(history.size() == 1, "skips do not share a row");
+  const auto skips = as<Skips>(history[0], "no skips");
+  need(skips.count == 3 && skips.record == "record of D", "not counted");
+  need(skips.last.ms - skips.first.ms == 3000, "not when");
+  lab.release('A');
+  need(lab.history().size() == 2, "the run is not written before the skips");
+}
+
+CASE("history: an unclaimed grant is not listed as a run") {
+  lab.play("A granted; B queued; A released; 3s pass; C granted; rows released -");
+}
+
+CASE("history: capped and expiring") {
+  for (int i = 0; i < 120; ++i) {
+    char owner = static_cast<char>('A' + i % 26);
+    lab.play("released deleted");
+    lab.granted(owner);
+    lab.release(owner);
+  }
+  need(lab.cli({"LLEN", lab.key("history")}) == "100", "not capped");
+  need(lab.end_of("history") > 0, "lives for ever");
+}
+MUTANT("the history has no end",
+       {"if rows == 1 then call('PEXPIREAT', HISTORY, now + 2592000000) end", ""});
+MUTANT("the history has no bound",
+       {"if rows > s.keep then call('LTRIM', HISTORY, 0, s.keep - 1) end", ""});
+
+CASE("counts: successes and failures, and the last of each") {
+  lab.play(
+      "counts 0 0 0 0 0; A granted; 5s pass; A exit:0; counts 1 0 0 0 0; B granted; "
+      "B exit:7; C granted; 1s pass; C signal:9; counts 3 2 0 0 2");
+  lock::Snapshot seen = lab.inspect();
+  need(seen.last_success && seen.last_failure, "the last ends are missing");
+  need(seen.last_success->took == 5s && seen.last_success->record == "record of A", "not A's");
+  need(seen.last_failure->result == "signal:9" && seen.last_failure->took == 1s, "not C's");
+  need(seen.last_failure->at == seen.now && seen.now.ms - seen.last_success->at.ms == 1000, "when");
+  lab.play(
+      "D granted; E queued; D exit:0; counts 4 2 0 0 0; E granted; E ends: -; "
+      "counts 5 2 0 0 0; F granted; F ends: stopped; counts 6 2 0 0 0");
+  need(lab.inspect().last_success->record == "record of D", "either is a success");
+}
+MUTANT("no run is counted", {"if not counted then s.count('runs') end", ""});
+MUTANT("a failure is not counted", {"  s.count('failures')\n", ""});
+MUTANT("a success does not end the failures in a row",
+       {"s.words = string.gsub(s.words, ' streak=%d+', '') end", "end"});
+MUTANT("a release without a result is a failure", {"elseif result ~= '-' and", "elseif"});
+MUTANT("a run that was asked to stop has failed", {"and result ~= 'stopped' or", "or"});
+
+CASE("counts: a repeated release counts once") {
+  lab.play("A granted; A exit:7; A exit:7; A exit:0; counts 1 1 0 0 1");
+  need(!lab.inspect().last_success, "a repeated release is a success");
+}
+
+CASE("counts: runs that died, lost the lease or were forced out") {
+  lab.play("A granted; 31s pass; B granted; counts 1 1 1 0 1");
+  need(lab.inspect().last_failure->result == "expired", "not how it was lost");
+  lab.play("all forced; B exit:0; counts 2 2 2 0 2");
+  need(lab.inspect().last_failure->result == "forced" && !lab.inspect().last_success, "a success");
+  lab.play(
+      "C granted; C ends: lost; counts 3 3 3 0 3; D granted; E queued; D exit:0; 3s pass; "
+      "F granted; counts 4 3 3 0 0");
+}
+MUTANT("a loss is not counted",
+       {"if how ~= 'released' or result == 'lost' then", "if result == 'lost' then"});
+MUTANT("a run that lost its lease is no loss",
+       {"if how ~= 'released' or result == 'lost' then", "if how ~= 'released' then"});
+MUTANT("a forced run that ends with 0 is a success",
+       {"if result == 'exit:0' and how == 'released' then", "if result == 'exit:0' then"});
+
+CASE("counts: skips") {
+  lab.play(
+      "A granted; B busy; C queued; C times out; D queued; D cancelled; counts 0 0 0 2 0; "
+      "E busy; E busy; counts 0 0 0 3 0; B busy; counts 0 0 0 4 0");
+}
+MUTANT("a repeated refusal counts twice",
+       {"if string.match(s.words, ' skipped=%S+') == counted then return end", ""});
+MUTANT("a skip is not counted", {"  s.count(how == 'done' and 'done' or 'skips')\n", ""});
+MUTANT("what was counted is not written",
+       {"s.count(how == 'done' and 'done' or 'skips')\n  s.changed = true",
+        "s.count(how == 'done' and 'done' or 'skips')"});
+
+// What is known of the last success does not depend on the history.
+CASE("counts: the last run says how many rows the history keeps") {
+  auto rows = [&] { return lab.history().size(); };
+  for (char owner = 'A'; owner < 'F'; ++owner) {
+    lab.granted(owner, asking("rows=3"));
+    lab.release(owner, Entry::outer(), owner == 'A' ? "exit:0" : "exit:1");
+  }
+  need(rows() == 3, "not three rows");
+  lab.play("counts 5 4 0 0 4");
+  need(lab.inspect().last_success->record == "record of A", "the success went with its row");
+  lab.play("F granted rows=3; G queued rows=0; F exit:1");
+  need(rows() == 3, "a waiter's number counts before its run");
+  lab.play("G granted rows=0; 31s pass; H granted");
+  need(rows() == 0, "a sweep writes a row that the run does not want");
+  lab.play("counts 7 6 1 0 6; H exit:0");
+  need(rows() == 1 && lab.inspect().last_success->record == "record of H", "the last run's number");
+}
+MUTANT("the number of rows is not stored with a claim",
+       {"if s.keep ~= rows then s.note_keep(rows) end  -- a sweep", "-- a sweep"});
+MUTANT("the number of rows is not stored with a grant",
+       {"if s.keep ~= rows then s.note_keep(rows) end\n  s.grant(", "s.grant("});
+MUTANT("no rows means all rows", {"if s.keep == 0 then return call('DEL', HISTORY) end", ""});
+
+// A hostile or long record breaks nothing, and a lock that is only read is not changed.
+CASE("counts: records of any form and length") {
+  Ask ask;
+  const std::string hostile = "a|b runs=99 keep=1 failed=1,2,3 streak=7\n|x";
+  ask.record = hostile;
+  lab.play("A granted; A exit:0", ask);
+  lab.granted('B');
+  lab.release('B', Entry::outer(), "exit:1 runs=5");
+  lab.play("counts 2 1 0 0 1");
+  need(lab.inspect().last_success->record == hostile, "not the record");
+  ask.record = std::string(10'000, 'x');
+  lab.play("C granted; C exit:0", ask);
+  need(lab.inspect().last_success && lab.inspect().last_success->record.empty(), "not cut");
+  need(std::stoul(lab.cli({"STRLEN", lab.key("meta")})) < 1000, "the memory has no bound");
+  const std::string before = lab.fingerprint();
+  lab.inspect();
+  need(lab.fingerprint() == before, "a look writes");
+}
+MUTANT("the record of the last success is unbounded", {"#row <= 4096 and row or", "row or"});
+MUTANT("the record is read as words", {"([^%s|]+)([^|]*)(.*)$'", "([^%s|]+)(.*)()$'"});
+
+// Its lease has ended, and is put back: that is one run, which is counted once.
+CASE("ends: a lease that is put back leaves one run") {
+  lab.play("A granted once=k tries=2");
+  for (int i = 0; i < 3; ++i) {
+    lab.play("31s pass; A put back once=k tries=2; rows expired -; counts 1 1 1 0 1");
+  }
+  lab.play("A fails once=k tries=2; rows released exit:1; counts 1 1 1 0 1");
+  need(lab.inspect().last_failure->result == "exit:1", "not how it ended");
+  lab.play(
+      "B granted once=k tries=2; 31s pass; B renewed; B exit:0; "
+      "rows released exit:0, released exit:1; counts 2 2 2 0 0");
+  need(lab.inspect().last_success->record == "record of B", "no success");
+}
+MUTANT("a run whose lease was put back is counted again",
+       {"line.words = line.words .. ' counted=1'", ""});
+MUTANT("a run whose lease was put back is listed again",
+       {"counted and s.row_of(line.token)", "nil"});
+MUTANT("the failure of a run whose lease was put back counts again",
+       {"note ~= 'stopped' and not s.line_word(line, 'counted') then", "note ~= 'stopped' then"});
+MUTANT("the second end of a lease is a failure of its own",
+       {"local what = not s.line_word(line, 'counted') and s.once_of(line)",
+        "local what = s.once_of(line)"});
+MUTANT("the second end of a lease is not noted",
+       {"  s.add_tombstone(owner .. ':counted', 0)",
+        "  if not s.line_word(line, 'counted') then s.add_tombstone(owner .. ':counted', 0) end"});
+MUTANT("the second end of a lease counts again",
+       {"if counted then return end\n  s.count('streak')", "s.count('streak')"});
+
+// A success that comes after the lease's end, and counts, is the last one everywhere.
+CASE("ends: a late success that counts is the last one") {
+  lab.play("A granted once=k tries=1; 31s pass");
+  for (int copy = 0; copy < 2; ++copy) {
+    lab.play("A marked once=k tries=1; rows released exit:0; counts 1 1 1 0 0");
+  }
+  need(lab.inspect().last_success->record == "record of A", "no success");
+  lab.play(
+      "B done once=k tries=1; data lost; 1s pass; C granted once=k tries=1; data lost; "
+      "1s pass; C marked once=k tries=1; rows released exit:0; counts 1 0 0 0 0; "
+      "D granted once=other tries=1; 31s pass; E granted; D unmarked once=other tries=1; "
+      "rows expired -, released exit:0; counts 2 1 1 0 1");
+}
+MUTANT("a late success is not listed",
+       {"  s.note_run(owner, {token = s.int(number),", "  local _ = ({token = s.int(number),"});
+
+// The end of the outer run is that of the run, however those that are nested in it end.
+CASE("ends: the outer run's end is that of the run") {
+  lab.play(
+      "A granted once=k tries=2; A inner renewed; A fails once=k tries=2; "
+      "A fails once=k tries=2; 31s pass; B granted once=k tries=2; B inner renewed; "
+      "rows released exit:1; counts 1 1 0 0 1; B marked once=k tries=2; B inner exit:3; "
+      "rows released exit:0, released exit:1; counts 2 1 0 0 0; C granted once=j; "
+      "C inner renewed; C fails once=j; C inner exit:0; "
+      "rows released exit:1, released exit:0, released exit:1; counts 3 2 0 0 1");
+}
+MUTANT("the end of a nested run is that of the run",
+       {"result = string.match(line.words, ' result=(%S+)') or result", ""});
+MUTANT("a repeated end of the outer run counts again",
+       {"repeated and s.mark_before() or s.note_outcome(line)", "s.note_outcome(line)"});
+MUTANT("a nested run that died is one that failed",
+       {"line.state ~= 'held' or how ~= 'expired' then", "line.state ~= 'held' then"});
+
+// The outer run has died, and those that are nested in it go on.
+CASE("ends: an outer run that died has failed, whatever nested ones do") {
+  lab.play(
+      "A granted once=k tries=1; A inner renewed; 20s pass; A inner renewed; 20s pass; "
+      "A inner exit:0; rows expired -; counts 1 1 1 0 1; B refused once=k tries=1; "
+      "all forgotten; C granted once=k tries=1; C inner renewed; 20s pass; C inner renewed; "
+      "20s pass; C marked once=k tries=1; C inner exit:0; rows released exit:0, expired -; "
+      "counts 2 1 1 1 0");
+}
+MUTANT("an outer run that died has ended as the nested one",
+       {"if entry ~= '0' and not forced then", "if false then"});
+MUTANT("a success after the entry's lease is not marked",
+       {"repeated and s.mark_before() or",
+        "(repeated or not s.live_entries(line)['0']) and s.mark_before() or"});
+
+// It returned 0, maybe half-way: neither a success nor a failure.
+CASE("ends: one that was asked to stop has neither succeeded nor failed") {
+  const lock::Token token = lab.granted('A', asking("once=k tries=1"));
+  lab.ends('A', {{lock::OnceKind::key, "k", 0ms, 1}, 0ms, token, false, {}}, "stopped");
+  lab.play("rows released stopped; counts 1 0 0 0 0");
+  need(!lab.inspect().last_success, "a success");
+  lab.play("B granted once=k tries=1");
+}
+MUTANT("one that was asked to stop has failed", {"and note ~= 'stopped' and", "and"});
+
+// The words of a line that the server has lost.
+CASE("ends: what a put-back restores") {
+  lab.play(
+      "A granted once=k tries=1 rows=0; data lost; 1s pass; "
+      "A renewed once=k tries=1 rows=0; 31s pass; B refused once=k tries=1");
+  need(lab.history().empty(), "a row that the run does not want");
+  lab.play(
+      "all forgotten; C granted once=k tries=1 rows=0; data lost; 1s pass; C inner renewed; "
+      "C renewed once=k tries=1 rows=0; 31s pass; D refused once=k tries=1");
+}
+MUTANT("a put-back loses what is done once",
+       {"s.with_slot(s.words_again(since), slot)", "s.with_slot('', slot)"});
+MUTANT("a put-back loses how many rows are kept",
+       {"if args.rows then s.note_keep(tonumber(args.rows)) end", ""});
+MUTANT("a put-back by a nested run loses what is done once",
+       {"line.words = line.words .. s.words_again(line.since)", ""});
+
+// ---- a run that died, and that no script has swept yet ----
+
+std::string last_ends(Lab& lab) {
+  const lock::Snapshot seen = lab.inspect();
+  std::string text = lab.counts();
+  if (const auto& last = seen.last_failure) {
+    text += ", failed at " + std::to_string(last->at.ms) + " after " +
+            std::to_string(last->took.count()) + " " + last->result + " " + last->record;
+  }
+  if (const auto& last = seen.last_success) text += ", succeeded at " + std::to_string(last->at.ms);
+  for (const lock::HistoryRow& row : lab.history()) {
+    const auto* run = std::get_if<lock::Run>(&row);
+    if (run == nullptr) continue;
+    text += "; " + run->how + " " + run->result + " " + std::to_string(run->until.ms) + " " +
+            std::to_string(run->renewed.ms) + " " + run->note + " " + run->record;
+  }
+  return text;
+}
+
+// Those who look see, at any time, what the next script that writes counts and lists.
+void need_unseen(Lab& lab, const std::string& rows_and_counts) {
+  const std::string before = lab.fingerprint();
+  lab.play(rows_and_counts);
+  const std::string seen = last_ends(lab);
+  need(lab.fingerprint() == before, "a look writes");
+  for (Millis later : {Millis(0), Millis(5s), Millis(62s), Millis(24h)}) {
+    lab.pass(later);
+    need(last_ends(lab) == seen, "later it is " + last_ends(lab) + " instead of " + seen);
+  }
+  lab.cancel('Z');
+  need(last_ends(lab) == seen, "swept it is " + last_ends(lab) + " instead of " + seen);
+}
+
+void need_kept(Lab& lab) {
+  for (const char* suffix : {"holders", "limits", "who", "meta"}) {
+    const long long left = std::stoll(lab.cli({"PTTL", lab.key(suffix)}));
+    need(left == -2 || left > Millis(29 * 24h).count(), std::string(suffix) + " is not kept");
+  }
+}
+
+CASE("ends: a run that died is seen from the end of its lease on") {
+  lab.granted('A');
+  need_kept(lab);
+  lab.play("20s pass; A renewed");
+  need_kept(lab);
+  lab.pass(29'999ms);
+  need(lab.history().empty() && lab.counts() == "0 0 0 0 0", "listed before its lease has ended");
+  lab.pass(1ms);
+  const auto row = as<lock::Run>(lab.history().at(0), "no run");
+  need(row.until.ms - row.since.ms == 50'000, "its end is not that of its lease");
+  need(row.renewed.ms - row.since.ms == 20'000, "it did not run until its last renewal");
+  const auto last = lab.inspect().last_failure;
+  need(last && last->at == row.until && last->took == 20s && last->result == "expired" &&
+           last->record == "record of A",
+       "the last failure is another one");
+  need_unseen(lab, "rows expired -; counts 1 1 1 0 1");
+  lab.play("B granted; rows expired -; counts 1 1 1 0 1");
+
+  lab.play("CD queued; B exit:0; C granted");
+  need_kept(lab);
+  lab.play("C exit:0; D granted; 31s pass");
+  need_unseen(lab, "rows expired -, released exit:0, released exit:0, expired -; counts 4 2 2 0 1");
+}
+MUTANT("a hold that has ended goes after a minute",
+       {"math.max(ends + 2592000000, meta.hold)", "math.max(ends + 60000, meta.hold)"});
+MUTANT("only writers see who died",
+       {"local owners, ends = s.ended_holders()\n", "local owners, ends = {}, {}\n"});
+MUTANT("a run that died ends when that is found",
+       {"s.note_lapse(owner, line, tonumber(ends[i]))", "s.note_lapse(owner, line, now)"});
+MUTANT("a run that died ran until its lease ended",
+       {"local renewed = math.max(line.since, ends - line.ttl)", "local renewed = ends"});
+MUTANT("those who look do not see who failed", {"counts[13] = record_of_end(rows, failed_at)", ""});
+MUTANT("a lone hold that has ended goes after a minute",
+       {"'PXAT', ends + 2592000000", "'PXAT', ends + 60000"});
+MUTANT("a lone hold that was renewed goes after a minute",
+       {"call('PEXPIREAT', HOLDERS, ends + 2592000000)",
+        "call('PEXPIREAT', HOLDERS, ends + 60000)"});
+
+// Whatever became of its hold meanwhile.
+CASE("ends: of a hold that nobody has swept those see what happened who look") {
+  lab.play("A granted; B queued; A exit:0; 3s pass");
+  need_unseen(lab, "rows released exit:0; counts 1 0 0 0 0");  // nobody claimed the grant
+
+  lab.play("C granted; all forced; 31s pass");
+  need_unseen(lab, "rows forced - by the operator, released exit:0; counts 2 1 1 0 1");
+
+  lab.play("D granted; D inner renewed; 20s pass; D inner renewed; D exit:0; 31s pass");
+  need_unseen(lab,
+              "rows released exit:0, forced - by the operator, released exit:0; counts 3 1 1 0 0");
+
+  lab.play("E granted rows=0; 31s pass");
+  need(lab.history().empty() && lab.counts() == "4 2 2 0 1", "a row that the run does not want");
+}
+MUTANT("those who look take a grant for a run",
+       {"if not line or line.state == 'granted' or line.token == '0' then return nil end",
+        "if not line then return nil end"});
+MUTANT("those who look see rows that the run does not want",
+       {"math.min(math.max(rows_wanted, failed), s.keep)", "math.max(rows_wanted, failed)"});
+
+// Those who look also find the row that a second end replaces.
+CASE("ends: a run whose lease was put back after days has one end") {
+  lab.granted('A');
+  for (int i = 0; i < 2; ++i) lab.play("24h pass; A put back");
+  lab.pass(31s);
+  need_unseen(lab, "rows expired -; counts 1 1 1 0 1");
+}
+MUTANT("those who look see the second end beside the first",
+       {"if at then rows[at] = row", "if false then rows[at] = row"});
+
+CASE("ends: a release that comes after days changes nothing") {
+  lab.play("A granted; 24h pass");
+  const std::string before = last_ends(lab);
+  need(lab.release('A', Entry::outer(), "exit:0").ending == lock::OwnerEnd::expired, "released");
+  need(last_ends(lab) == before, "a late release changes how it ended");
+}
+
+// Of those that share a lock one has died before another ends.
+CASE("ends: runs are listed in the order of their ends") {
+  lab.play(
+      "AB granted shared; C granted shared ttl=10m; 31s pass; rows expired -, expired -; "
+      "counts 2 2 2 0 2; C exit:0; rows released exit:0, expired -, expired -; "
+      "counts 3 2 2 0 0");
+}
+MUTANT("a run that died is listed after one that ended later",
+       {"  if s.unswept then s.sweep_ended() end  -- a run whose lease ended before is listed "
+        "before "
+        "this one\n",
+        ""},
+       {"reply = reply or s.report_absent()",
+        "if s.unswept then s.sweep_ended() end reply = reply or s.report_absent()"});
+
+}  // namespace
+}  // namespace rlock::contract

@@ -1,0 +1,371 @@
+// What is done once: when a run is done for another, what is remembered, and what is forgotten.
+#include "contract/lab.hpp"
+
+namespace rlock::contract {
+namespace {
+
+using namespace std::chrono_literals;
+using lock::AlreadyDone;
+using lock::FailedTooOften;
+using lock::Token;
+
+constexpr Millis kDay = 24h;
+constexpr Millis kMonth = 30 * kDay;
+
+Ask asks(const std::string& key) {
+  Ask ask;
+  ask.once = lock::Once{lock::OnceKind::key, key, {}, {}};
+  return ask;
+}
+
+CASE("once: what succeeded is done for the next with the same key or period") {
+  lab.play("A granted day=2026-11-22; 20s pass; A marked day=2026-11-22; 3s pass");
+  const auto already = as<AlreadyDone>(lab.acquire('B', asking("day=2026-11-22")), "it is to run");
+  need(already.took == 20s && already.record == "record of A" && already.token == lab.token('A'),
+       "not who did it, and how long it took");
+  lab.play(
+      "nobody holds; nobody waits; C granted day=2026-11-23; D done day=2026-11-22; "
+      "C released");
+  lab.play("E runs; F done: E", asks("one two|three=4%"));
+  lab.play("G granted; G released", asks("one two"));
+  lab.play("H granted within=12h; H released; I granted");
+}
+MUTANT("a success is not marked",
+       {"if outcome == 'succeeded' then\n    local mark", "if false then\n    local mark"});
+
+// Before room, the cool-down, busy, -n and --max-queue.
+CASE("once: done is decided before anything else") {
+  lab.play(
+      "A runs once=k; B granted min-hold=60s; C done once=k at-once; "
+      "D done once=k max-queue=0; B renewed; B released; E done once=k");
+}
+MUTANT("it is decided after room and the queue",
+       {"reply = s.done_reply()\n  if reply then s.leave", "reply = nil\n  if reply then s.leave"});
+
+// A distance: what was granted after one asked, or had asked less than that before.
+CASE("once: a distance counts from when each one asked") {
+  lab.play(
+      "A granted within=12h asked=1h; B queued within=12h; 20s pass; "
+      "A marked within=12h asked=1h; B done within=12h asked=20s; 10h59m pass; "
+      "C done within=12h; D granted within=11h; D released; 1m pass; E granted within=12h; "
+      "E released; F done within=12h asked=13h; 1d pass; G granted; "
+      "H queued within=12h asked=13h; I queued within=12h; 1s pass; G released; "
+      "H runs within=12h asked=13h; I done within=12h asked=1s");
+}
+MUTANT("what was granted after one asked is not done",
+       {"return mark.granted > what.asked or", "return"});
+MUTANT("the distance counts from the grant",
+       {"mark.asked > what.asked - what.span", "mark.granted > what.asked - what.span"});
+
+// Its own words say when it asked, and requests that are slow do not make that later.
+CASE("once: the time of the first request counts") {
+  lab.play(
+      "A granted within=1h ttl=10h; 59m55s pass; XY queued; B queued within=1h; 10s pass; "
+      "B queued within=1h asked=0s; A marked within=1h asked=1h5s; "
+      "B done: A within=1h asked=0s");
+}
+MUTANT("the time of a resent request counts",
+       {"s.read_line(owner))\n  if known then what.asked = math.min(what.asked, known.asked) end",
+        "s.read_line(owner))"});
+
+CASE("once: waiters whose work is done leave, and learn of it") {
+  lab.play(
+      "A granted once=k; BCD queued once=k; E queued; F queued once=k; 1s pass; "
+      "A marked once=k; E holds; BCD woken; BCD done: A once=k; F done once=k; E granted; "
+      "E released; nobody holds");
+  const auto history = lab.history();
+  const auto skips = as<lock::Skips>(history.at(1), "no skips");
+  need(skips.count == 4 && skips.done == 4 && skips.record == "record of F", "not counted");
+  as<lock::Run>(history.at(0), "no run");
+}
+MUTANT("a waiter starts although it is done", {"elseif verdict then", "elseif false then"});
+MUTANT("waiters whose work is done are not woken", {"s.wake(owner, s.ended_as(kind))", ""});
+MUTANT("a waiter that left as done is only gone", {"if kind == 4 and what then", "if false then"});
+MUTANT("skips are not counted as done",
+       {"s.note_skip(record, not (kind == 4 and note) and s.ended_as(kind))",
+        "s.note_skip(record)"});
+
+// At most 64 a script; the next one is woken for the rest.
+CASE("once: however many are done, at most 64 leave in one script") {
+  lab.play("A granted once=k; B queued once=k");
+  constexpr const char* kScript = R"(
+    local clock = redis.call('LRANGE', 'clock', 0, 1)
+    local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+    for i = 1, 199 do
+      local owner = string.format('%032x', 4096 + i)
+      redis.call('ZADD', KEYS[1], string.format('%.0f', now * 1000 + i), owner)
+      redis.call('ZADD', KEYS[2], now + 15000, owner)
+      redis.call('HSET', KEYS[3], owner, 'x', '+' .. owner,
+                 '1 waiting 1 0 0 30000 0 1 once=key:k span=0 asked=' .. now)
+    end)";
+  lab.pass(1s);
+  lab.cli({"EVAL", kScript, "3", lab.key("queue"), lab.key("alive"), lab.key("who")});
+  lab.play("1s pass; Y queued; A marked once=k");
+  need(lab.inspect().live_waiters == 200 + 1 - 64, "another number leaves at once");
+  lab.granted('Y');
+  need(lab.inspect().live_waiters == 0, "some still wait");
+}
+MUTANT("any number leaves at once", {"for _ = 1, ADMIT do", "for _ = 1, 1000 do"});
+
+void marked_by_another(Lab& lab, const std::string& key) {
+  const std::string now = std::to_string(lab.inspect().holders.at(0).since.ms);
+  lab.cli({"HSET", lab.key("once"), "key:" + key,
+           "1 9000000000000 " + now + "000 " + now + " " + now + " " + now + " 0 0 record"});
+}
+
+// A mark that came between the grant and the claim, such as from the other servers of a quorum.
+CASE("once: a grant is not claimed when it is done by then") {
+  lab.play("A granted once=k; B queued once=k; C queued; A released; B holds");
+  marked_by_another(lab, "k");
+  lab.play("B done once=k; C holds; C released");
+  const Token token = lab.granted('D', asking("once=other"));
+  marked_by_another(lab, "other");
+  need(lab.granted('D', asking("once=other")) == token, "what runs is called off");
+}
+MUTANT("a grant is claimed although it is done",
+       {"return not (line and line.state ~= 'granted')", "return not line"});
+MUTANT("the next is not admitted in the place of one that is done",
+       {"s.note_refusal(verdict[1])\n  end\n  s.admit()", "s.note_refusal(verdict[1])\n  end"});
+MUTANT("the running hold counts as a grant to be claimed",
+       {"return not (line and line.state ~= 'granted')", "return true"});
+
+CASE("once: the lock is not handed over to one that is done") {
+  lab.play("A granted; B queued once=k; C queued");
+  marked_by_another(lab, "k");
+  lab.play("A released; C holds; B done once=k");
+}
+MUTANT("the lock is handed to a waiter whose work is done",
+       {"local verdict = what and", "local verdict = false and"});
+
+CASE("once: repeated requests mark once") {
+  const Token token = lab.granted('A', asking("once=k"));
+  need(lab.granted('A', asking("once=k")) == token, "a resent acquire is another");
+  lab.play(
+      "A marked once=k; A marked once=k; all forgotten 1 0 0; A unmarked once=k; "
+      "B granted once=k; B released");
+}
+MUTANT("a resent release is marked anew",
+       {"if end_kind == 2 then return s.mark_before() end",
+        "if end_kind == 2 then return s.note_outcome(nil) end"},
+       {"if token <= once.forgotten_token() then return '' end", ""});
+
+// Runs nested in it go on: it has ended, though the lock is not free yet.
+CASE("once: a run has ended though nested ones go on") {
+  lab.play(
+      "A granted once=k tries=9; A inner renewed; A marked once=k tries=9; "
+      "A marked once=k tries=9; B done once=k tries=9; A holds");
+}
+MUTANT("what ends before its nested runs is not marked",
+       {"s.mark_before() or s.note_outcome(line)}", "s.mark_before() or ''}"});
+
+CASE("once: a run that failed, died or was broken leaves no mark") {
+  lab.play(
+      "A granted once=k; A fails once=k; B granted once=k; all forced; B unmarked once=k; "
+      "C granted once=k; all forced now; C unmarked once=k; D granted once=k; D released; "
+      "D unmarked once=k; E granted once=k; 31s pass; F granted once=k");
+  lab.release('F', lock::Entry::outer(), "-", lock::ReleaseHow::unused);
+  lab.play("G granted once=k");
+}
+MUTANT("a failed run is marked",
+       {"if outcome == 'succeeded' then\n    local mark", "if true then\n    local mark"});
+MUTANT("a run that was forced out is marked",
+       {"forced and {'absent', 'forced', s.note_of(owner)}",
+        "forced and {'absent', 'forced', s.note_of(owner), s.note_outcome(line)}"});
+MUTANT("the end of an owner does not bar its mark",
+       {"if end_kind == 2 then return s.mark_before() end", ""},
+       {"if end_kind and end_kind > 1 then return s.ended_as(end_kind) end", ""});
+
+// A lease that was lost counts only where nobody can have had the lock since.
+CASE("once: a lost lease is marked only where no other was granted since") {
+  lab.play(
+      "A granted once=k; 31s pass; A marked once=k; B done: A once=k; all forgotten; "
+      "C granted once=k; 31s pass; D granted once=k; C unmarked once=k; D released; "
+      "C unmarked once=k; E granted once=k; data lost; 1s pass; E marked once=k; "
+      "F done once=k");
+}
+MUTANT("a lost lease is marked although taken since",
+       {"if why and not (why == 'full' and (not other or other[4] <= number)) then return '' end",
+        ""});
+MUTANT("a late success is not marked", {"return s.note_outcome(nil)", "return ''"});
+
+// By a client whose clock is older than the server's.
+CASE("once: a mark of one that asked before 1970 is read") {
+  Ask ask = asking("once=k");
+  ask.asked = 24h * 36'500;
+  lab.play("A runs", ask);
+  lab.play("B done once=k");
+}
+MUTANT("a time before 1970 is written", {"math.max(0, now - args.asked)", "now - args.asked"},
+       {"  what.asked = math.max(0, math.min(", "  what.asked = (math.min("});
+
+CASE("once: what is forgotten stays forgotten") {
+  lab.play(
+      "A runs once=one; B runs once=two; one forgotten 1 0 0; one forgotten 0 0 0; "
+      "three forgotten 0 0 0; C granted once=one");
+  need(lab.queued('D', asking("once=one")).forgotten > Token{}, "no reply says so");
+  lab.play(
+      "E done once=two; all forgotten 1 0 0; D cancelled; C marked once=one; "
+      "all forgotten 1 0 0");
+  const Token token = lab.token('C');
+  const auto again = as<lock::Granted>(lab.acquire('F', asking("once=one")), "not granted");
+  need(again.forgotten >= token && again.forgotten < again.token, "not up to which token");
+}
+MUTANT("forget says nothing to other servers",
+       {"math.max(s.once_part().forgotten_token(), s.once_part().read_mark(what.field).forgotten)",
+        "0"});
+MUTANT("forget forgets what runs now",
+       {"then return line.token - 1 end", "then return math.max(meta.last, now_us) end"});
+
+CASE("once: after so many failures nobody tries again") {
+  lab.play(
+      "A granted day=2026-11-22 tries=2; A fails day=2026-11-22 tries=2; "
+      "B granted day=2026-11-22 tries=2; C queued day=2026-11-22 tries=2; "
+      "D queued day=2026-11-22; 10s pass; C queued day=2026-11-22 tries=2; "
+      "D queued day=2026-11-22; 14s pass; C queued day=2026-11-22 tries=2; "
+      "D queued day=2026-11-22; 7s pass");
+  need(
+      as<FailedTooOften>(lab.acquire('C', asking("day=2026-11-22 tries=2")), "C is to run").times ==
+          2,
+      "one that died did not fail");
+  lab.play(
+      "D holds; D granted day=2026-11-22; E refused day=2026-11-22 tries=2; "
+      "D fails day=2026-11-22; F granted day=2026-11-23 tries=2");
+}
+MUTANT("failures are not counted",
+       {"mark.failures, mark.failed = failures_of(what, mark) + 1, what.asked", ""});
+MUTANT("one that died did not fail",
+       {"if what then s.once_part().note_failure(what) end\n  s.add", "s.add"});
+
+CASE("once: failures count until a success, or for the distance") {
+  lab.play(
+      "A granted within=1h tries=1; A fails within=1h tries=1; B refused within=1h tries=1; "
+      "1h pass; C granted within=1h tries=1; C marked within=1h tries=1; 10m pass; "
+      "D granted within=1m; D fails within=1h tries=1; E granted within=1m asked=5m; "
+      "E marked within=1h tries=1 asked=5m; 55m pass; F granted within=1h tries=1");
+}
+MUTANT("failures outlive the success", {"mark.failures, mark.failed = 0, 0", ""});
+MUTANT("failures count for ever",
+       {"if what.field == 'within' and mark.failed <= what.asked - what.span then return 0 end",
+        ""});
+
+CASE("once: marks are kept for a while after they were last asked for") {
+  lab.play("A runs once=k");
+  lab.pass(kMonth - 1s);
+  lab.play("B done once=k");
+  lab.pass(kMonth - 1s);
+  lab.play("C done once=k");
+  lab.pass(kMonth + 1s);
+  lab.play(
+      "D granted once=k; D released; E runs within=366d; 365d pass; F done within=366d; "
+      "G runs day=2026-11-22");
+  need(lab.end_of("once") > 0, "the marks have no end");
+  lab.play("49h pass; H done day=2026-11-22; 2h pass; I granted day=2026-11-22");
+}
+MUTANT("asking does not keep a mark", {"  s.once_part().keep_mark(what)\n", ""});
+MUTANT(
+    "the marks have no end",
+    {"if call('PTTL', ONCE) < mark.kept - now then call('PEXPIREAT', ONCE, s.int(mark.kept)) end",
+     ""});
+
+CASE("once: of a thousand keys the one asked for the longest time ago goes") {
+  lab.play("A runs once=first; 1s pass; B runs once=second; C runs day=2026-11-22");
+  constexpr const char* kScript = R"(
+    local mark = redis.call('HGET', KEYS[1], 'key:second')
+    for i = 1, 998 do redis.call('HSET', KEYS[1], 'key:' .. i, mark) end)";
+  lab.pass(1s);
+  lab.cli({"EVAL", kScript, "1", lab.key("once")});
+  lab.play(
+      "D done once=first; E done once=1; F granted once=new; F marked: no_room once=new; "
+      "F marked: no_room once=new");
+  need(lab.cli({"HLEN", lab.key("once")}) == "1001", "not a thousand keys");
+  lab.play(
+      "G done once=first; G done once=1; G done once=new; G done day=2026-11-22; "
+      "H runs within=366d; 26h pass");
+  lab.pass(kMonth);
+  lab.play("I runs once=later");
+  need(lab.cli({"HLEN", lab.key("once")}) == "2", "what is over is kept");
+}
+MUTANT("a resent release does not say that another was forgotten",
+       {"s.tombstone(owner .. ':no_room') and 'no_room' or 'marked'", "'marked'"});
+MUTANT("the newest key goes",
+       {"if kept_until < oldest_kept then", "if kept_until > (oldest and oldest_kept or 0) then"});
+MUTANT("keys without a bound", {"if full then over[#over + 1] = oldest end", ""});
+MUTANT("marks that are over stay", {"if kept_until <= now then\n        over[#over + 1] = all[i]",
+                                    "if kept_until <= now then\n"});
+
+// Neither a failure nor what is forgotten pushes out what was done.
+CASE("once: failures and what is forgotten push out no mark") {
+  lab.play("A runs once=first");
+  constexpr const char* kFill = R"(
+    local mark = redis.call('HGET', KEYS[1], 'key:first')
+    for i = 1, 999 do redis.call('HSET', KEYS[1], 'key:' .. i, mark) end)";
+  lab.cli({"EVAL", kFill, "1", lab.key("once")});
+  lab.play(
+      "B granted once=failing tries=1; B fails once=failing tries=1; "
+      "C refused once=failing tries=1; unknown forgotten");
+  need(lab.cli({"HLEN", lab.key("once")}) == "1002", "one was pushed out");
+  lab.play("D granted once=also tries=2; D fails once=also tries=2; E granted once=also tries=2");
+  for (int copy = 0; copy < 2; ++copy) {
+    lab.play("E marked: no_room once=also tries=2");
+    need(lab.cli({"HLEN", lab.key("once")}) == "1002", "not a thousand successes");
+  }
+  constexpr const char* kFail = R"(
+    local mark = redis.call('HGET', KEYS[1], 'key:failing')
+    for i = 1, 998 do redis.call('HSET', KEYS[1], 'key:failed' .. i, mark) end)";
+  lab.pass(1s);
+  lab.cli({"EVAL", kFail, "1", lab.key("once")});
+  lab.play("another forgotten");
+  need(lab.cli({"HLEN", lab.key("once")}) == "2000", "no bound");
+  lab.play("F done once=also tries=2");
+}
+MUTANT("a failure pushes out a mark", {"and (ended ~= '0') == done then", "then"});
+MUTANT("a success among failures has no bound",
+       {"mark.was_done ~= done and", "mark.was_done == nil and"});
+
+CASE("once: forget says what it removed") {
+  lab.play(
+      "A granted once=failing tries=9; A fails once=failing tries=9; B runs once=one; "
+      "C granted; C fails once=one tries=9; one forgotten 1 1 0; all forgotten 0 1 0; "
+      "all forgotten 0 0 0");
+}
+
+// The memory lives as long as the longest lease.
+CASE("once: forget leaves the memory its life") {
+  lab.play("A granted once=k ttl=60d; B queued");
+  for (bool one : {true, false}) {
+    lab.pass(2h);
+    lab.forget(one ? std::optional<std::string>("k") : std::nullopt);
+    const auto ends = lab.end_of("meta");
+    need(ends - lab.inspect().now.ms > (59 * kDay).count(), "the memory ends before the lease");
+  }
+}
+MUTANT("forget shortens the life of the memory",
+       {"local meta_end = now + math.max(2592000000, call('PTTL', META))",
+        "local meta_end = now + 2592000000"});
+
+// A clock that was set back must not have everything done for months.
+CASE("once: a mark of the future is ignored") {
+  lab.play("A runs within=1h; -2h pass; B granted within=1h; B released");
+}
+MUTANT("a mark of the future counts",
+       {"if mark.granted > now + what.span then return false end", ""});
+
+CASE("once: with memory full it is marked, and found") {
+  lab.play(
+      "A runs once=k; B granted once=other; memory full; C done once=k; "
+      "B marked once=other; memory free");
+}
+MUTANT("what is done needs memory",
+       {"or what and s.done_reply() then s.touch() end", "then s.touch() end"});
+
+// A run without these options leaves nothing of the kind, and neither does one of another kind.
+CASE("once: nothing is remembered of other runs") {
+  lab.play("A granted; A exit:0; B granted once=k; B fails once=k");
+  need(lab.cli({"EXISTS", lab.key("once")}) == "0", "something is remembered");
+}
+MUTANT("failures are counted for all",
+       {"if not what or not what.max then return end", "if not what then return end"},
+       {"if outcome == 'failed' and", "if outcome ~= 'succeeded' and"});
+
+}  // namespace
+}  // namespace rlock::contract

@@ -1,0 +1,665 @@
+// The queue: order, wakes, heartbeats, mass death; those far from the head, which ask less often.
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "contract/lab.hpp"
+
+namespace rlock::contract {
+namespace {
+
+using namespace std::chrono_literals;
+
+CASE("first come, first served, tokens increase") {
+  lock::Token last = lab.granted('A');
+  lab.play("BCD queued; BCD wait");
+  for (char owner : {'B', 'C', 'D'}) {
+    lab.release(static_cast<char>(owner - 1));
+    need(lab.woken(owner), "the next one is not woken");
+    lock::Token token = lab.granted(owner);
+    need(token > last, "tokens do not increase");
+    last = token;
+  }
+}
+MUTANT("last come, first served", {"local head = call('ZRANGE', QUEUE, 0, 0)[1]\n    if not",
+                                   "local head = call('ZRANGE', QUEUE, -1, -1)[1]\n    if not"});
+
+// A resent acquire changes nothing.
+CASE("a resent acquire changes nothing") {
+  lock::Token token = lab.granted('A');
+  need(lab.granted('A') == token, "a resent acquire gets another token");
+  need(lab.inspect().holders.at(0).entries == 1, "a resent acquire is a second entry");
+  lock::Ticket ticket = lab.queued('B').ticket;
+  need(lab.queued('B').ticket == ticket, "a resent acquire gets another ticket");
+  lab.play("A released; B holds");
+}
+
+CASE("a refused wait leaves nothing") {
+  Ask now;
+  now.queueing = lock::Queueing::never;
+  lab.granted('A');
+  const auto busy = as<lock::Busy>(lab.acquire('B', now), "not busy");
+  need(busy.holder && busy.holder->record == "record of A", "the holder is not named");
+  lab.play("C queued; A released; B busy; nobody waits; C holds");
+}
+MUTANT("who is late is not shown a folded hold", {"and (s.lone or not s.holders_moved) then",
+                                                  "and (not s.lone and not s.holders_moved) then"});
+MUTANT("a refused wait joins the queue", {"args.at_once or full", "full"});
+
+CASE("a full queue leaves nothing") {
+  Ask one;
+  one.max_queue = 1;
+  lab.play("A granted; B queued max-queue=1");
+  need(as<lock::Busy>(lab.acquire('C', one), "not busy").waiters == 1, "waiters not counted");
+  lab.play("B queued max-queue=1; B waits");
+}
+MUTANT("a full queue is joined", {"local full = waiters >= max_queue", "local full = false"});
+
+// Each waiter's heartbeat counts from its own last look, by the server's clock.
+CASE("waiters' deadlines are independent and never stack") {
+  lab.granted('A');
+  auto due = [&](char owner) {
+    return std::stoll(lab.cli({"ZSCORE", lab.key("alive"), Lab::owner(owner).text()}));
+  };
+  lab.queued('B');
+  const long long first = due('B');
+  lab.play("5s pass; C queued");
+  need(due('C') == first + 5'000, "a heartbeat counts from another waiter's");
+  need(due('B') == first, "another waiter's look moves a heartbeat");
+  lab.play("3s pass; B queued");
+  need(due('B') == first + 8'000 && due('C') == first + 5'000, "heartbeats stack");
+}
+MUTANT("a heartbeat is not renewed",
+       {"if type(redis.pcall('ZADD', ALIVE, s.latest_beat, owner)) == 'number' then",
+        "if ticket then"});
+
+// 10,000 waiters died; the one alive behind them is served at once.
+CASE("the one alive behind 10,000 dead is served at once") {
+  lab.play("A granted; B queued; B cancelled");
+  constexpr const char* kCrowd = R"(
+    for i = 1, 10000 do
+      local owner = string.format('%032x', i)
+      redis.call('ZADD', KEYS[1], i, owner)
+      redis.call('ZADD', KEYS[2], 1, owner)
+      redis.call('HSET', KEYS[3], owner, 'x', '+' .. owner, '1 waiting 1 0 0 30000 0 1')
+    end)";
+  lab.cli({"EVAL", kCrowd, "3", lab.key("queue"), lab.key("alive"), lab.key("who")});
+  lab.play("Z queued; A released; Z granted");
+  need(lab.inspect().live_waiters == 0, "the dead still wait");
+  need(lab.cli({"ZCARD", lab.key("queue")}) == "0", "the dead are still queued");
+}
+MUTANT("a sweep does not ask for another", {"s.must_retry = s.must_retry or #gone == 256", ""},
+       {"  s.must_retry = true\nend", "end"});
+
+// The scripts remember who was the head, or every call would wake the next one again.
+CASE("a new head is woken once") {
+  lab.play("A granted; BC queued; B cancelled; C woken; A renewed; C asleep");
+}
+MUTANT("the new head is not remembered",
+       {"memory and (head ~= meta.head or moves)", "memory and moves"});
+
+// The hand-over's receiver is dead.
+CASE("the receiver of a hand-over dies") {
+  lab.play("A granted; BC queued; A released; C woken");
+  const auto waiting = lab.queued('C');
+  need(waiting.position == 1 && waiting.look_again && *waiting.look_again <= 2s, "looks too late");
+  lab.pass(*waiting.look_again);
+  lab.granted('C');
+}
+MUTANT("the new head is not woken", {"s.wake(head, 'look')", ""});
+MUTANT("an ended lease is not swept",
+       {"local unswept = n_holders > 0 and first_end <= now or", "local unswept ="});
+
+// Holder and head die together: the next waiter finds out by itself.
+CASE("holder and head die") {
+  lab.play("A granted; B queued");
+  const auto waiting = lab.queued('C');
+  need(waiting.look_again && *waiting.look_again <= 30s + 50ms, "looks too late");
+  lab.pass(*waiting.look_again);
+  need(!std::holds_alternative<lock::OwnerEnded>(lab.acquire('C')), "gone");
+  lab.play("2001ms pass; C granted");
+}
+
+CASE("an ended lease serves the head") {
+  lab.granted('A');
+  const auto waiting = lab.queued('B');
+  need(waiting.look_again == 30s, "the head does not know when the lease ends");
+  lab.play("30s pass; B granted");
+}
+
+// Waiters of a dead host vanish by themselves.
+CASE("dead waiters vanish") {
+  lab.play("A granted; B queued; 10s pass; C queued; 6s pass; C waits; A released; C holds");
+}
+MUTANT("a dead head is served", {"or dead > 0 or not", "or not"},
+       {"if beat <= now then", "if false then"},
+       {"math.floor(beat) - now <= 15000 * (beat % 1 * 4)", "false"});
+
+// As long as the clock shows the very millisecond in which its heartbeat ends it is in time.
+CASE("a waiter that asks in the last millisecond of its heartbeat keeps its place") {
+  lab.play("A granted ttl=60s");
+  const lock::Ticket place = lab.queued('B').ticket;
+  lab.play("1s pass; C queued; 14s pass");
+  const lock::Queued again = lab.queued('B');
+  need(again.ticket == place && again.position == 1, "B lost its place");
+  lab.play("BC wait");
+}
+MUTANT("a heartbeat in its last millisecond is swept",
+       {"if ticket then beat() end\nif s.unswept then", "if s.unswept then"});
+
+// One missed claim costs nothing, the second one the place.
+CASE("one missed claim keeps the place, a second does not") {
+  lab.granted('A');
+  Ask again;
+  again.ticket = lab.queued('B').ticket;
+  lab.play("CD queued; A released; 2001ms pass; C granted");
+  lab.play("B queued; BD wait; C released; 2001ms pass", again);
+  lab.play("D granted; E queued");
+  lab.play("B queued; EB wait; B cancelled; released deleted; B queued; BE wait", again);
+}
+MUTANT("a missed claim always keeps the place", {"elseif end_kind == 1 then", "elseif false then"});
+MUTANT("a missed claim never keeps the place", {"local at = given_ticket", "local at = 0"});
+
+// A wake left over from before changes nothing.
+CASE("stale wakes are harmless") {
+  lab.granted('A');
+  lab.cli({"RPUSH", lab.key("wake:" + Lab::owner('B').text()), "granted"});
+  lab.play("B queued; B woken; B queued; A holds");
+}
+
+// The wake is kept for a waiter that has asked but does not block yet.
+CASE("a wake before the block is not lost") {
+  lab.play("A granted; B queued; A released");
+  lock::SystemPoller poller;
+  auto wake = lock::finish(poller, lab.store().wait_for_wake(lab.name(), Lab::owner('B'), 30s),
+                           poller.now() + 30s, "lab");
+  need(wake && *wake == lock::Wake::woken, "the wake is lost");
+}
+
+// Else the dead are no longer found, and their lines stay.
+CASE("the queue lives as long as the lines of those who wait") {
+  const auto end = [&](const char* suffix) { return lab.end_of(suffix); };
+  auto check = [&](const std::string& when) {
+    const bool lives = end("queue") >= end("who") && end("alive") >= end("who");
+    need(lives, "the queue ends before the lines, " + when);
+  };
+  lab.play("A granted ttl=10m; B queued ttl=10m; C queued");
+  check("as one joins");
+  lab.queued('C');
+  check("as one asks again");
+  lab.play("5s pass; A released; B granted ttl=10m");
+  check("as one claims");
+  lab.queued('C');
+  check("behind a later holder");
+  const auto long_end = end("who");
+  lab.play("C cancelled; released deleted; D queued");
+  check("as one joins anew");
+  need(end("who") >= long_end, "the lines end before the holder's");
+}
+MUTANT("the queue lives as long as its heartbeats alone",
+       {"call('PEXPIREAT', ALIVE, ends)",
+        "call('PEXPIREAT', ALIVE, math.ceil(s.latest_beat) + 15000)"});
+MUTANT("a heartbeat shortens the life of the queue",
+       {"math.max(ends, before, math.ceil", "math.max(ends, math.ceil"});
+MUTANT("the queue does not live as long as a claimed lease",
+       {"        call('PEXPIREAT', ALIVE, ends)\n", ""});
+
+// The server gets a request of a waiter a second time, while the waiter blocks.
+CASE("a waiter that a late copy of its request makes the head is woken") {
+  lab.play(
+      "A granted; BC queued; 14s pass; C queued; 2s pass; C queued; C woken; C queued; "
+      "C asleep");
+}
+MUTANT("a waiter is not woken by its own request", {"if ticket then caller = nil end", ""});
+
+// And once more, which the server granted the lock but did not reach.
+CASE("waiters whose lines were deleted keep their places") {
+  lab.granted('A');
+  Ask again;
+  again.ticket = lab.queued('B').ticket;
+  lab.play("CD queued; who deleted; D queued; A released");
+  need(lab.woken('B') && lab.waiters().find('D') != std::string::npos, "B is passed by");
+  const lock::Token token = lab.granted('B', again);
+  lab.play("C queued; CD wait; B released; who deleted");
+  need(lab.granted('C') > token, "a grant is lost with its line");
+  lab.play("C holds; all keys end");
+}
+MUTANT("a waiter without a line is passed by",
+       {"return s.wake(head, 'look')", "s.remove_waiter(head)"});
+MUTANT("the line of a waiter does not come back", {"write_waiter()  -- it was deleted", ""});
+
+// Else it is lost at its first renewal.
+CASE("after a claim the lines live as long as the lease") {
+  lab.play("A granted; B queued ttl=10m; A released; B granted ttl=10m");
+  const auto end = [&](const char* suffix) { return lab.end_of(suffix); };
+  for (const char* suffix : {"holders", "limits", "who"}) {
+    need(end(suffix) >= lab.now() + 10 * 60'000, std::string(suffix) + " ends before the lease");
+  }
+}
+MUTANT("a claim does not prolong the life of the lines", {"call('PEXPIREAT', WHO, ends)", ""});
+
+CASE("the memory lives 30 days from the last use") {
+  lab.play("A granted; A released; 2h pass; B granted; B released");
+  const int64_t days = 24 * 3'600'000;
+  for (const char* suffix : {"meta", "history"}) {
+    need(lab.end_of(suffix) >= lab.now() + 30 * days,
+         std::string(suffix) + " ends less than 30 days after its last use");
+  }
+  lab.play("C granted ttl=40d");
+  need(lab.end_of("meta") >= lab.now() + 40 * days, "the memory ends before the lease");
+}
+MUTANT("use does not prolong the life of the memory",
+       {"local moves = now - meta.kept >= 3600000", "local moves = meta.kept == -3600000"});
+MUTANT("the memory ends before the lease",
+       {"if lease > now + 2592000000 - 3600000 then", "if false then"},
+       {"longest = math.max(longest, call(", "longest = math.max(longest, 0 and call("});
+
+// One holder goes on while waiters come, replace one another, and die.
+CASE("those who came and went leave nothing behind one who stays") {
+  lab.granted('A');
+  Ask ask;
+  ask.supersede = lock::Supersede{};
+  int few = 0;
+  for (char owner = 'B'; owner < 'B' + 40; ++owner) {
+    ask.attempt = static_cast<uint64_t>(owner % 2);
+    lab.queued(owner, ask);
+    for (int i = 0; i < 6; ++i) {
+      lab.pass(i == 0 ? 5s : 25s);
+      lab.play("A renewed");
+      if (i == 0) lab.queued(++owner, ask);
+    }
+    const int fields = std::stoi(lab.cli({"HLEN", lab.key("who")}));
+    if (owner < 'B' + 10) few = std::max(few, fields);
+    need(owner < 'B' + 10 || fields <= few, "what is known of those that are gone adds up");
+  }
+}
+MUTANT("the notes of waiters outlive their tombstones",
+       {"      call('PEXPIREAT', RELEASED, ends)\n", ""},
+       {"is_left and WHO or RELEASED", "is_left and WHO or NEVER"});
+
+CASE("every key expires") {
+  lab.play(
+      "A granted; all keys end; 0s pass; BC queued; C removed; all forced; A released; "
+      "B granted; all keys end");
+}
+MUTANT("a folded hold has no end", {", 'PXAT', ends + 2592000000", ""});
+MUTANT("the memory has no end", {", 'PXAT', longest", ""});
+
+CASE("overdue tombstones are removed") {
+  for (char owner : {'A', 'B', 'C'}) {
+    lab.granted(owner);
+    lab.release(owner);
+    lab.pass(40s);
+  }
+  need(lab.cli({"ZCARD", lab.key("released")}) == "2", "a tombstone stays though it is overdue");
+}
+MUTANT("overdue tombstones stay", {"then s.sweep_tombstones() end", "then end"});
+
+constexpr const char* kSilent = "math.floor(beat) - now <= 15000 * (beat % 1 * 4)";
+constexpr const char* kForever = "3600000";  // ms: a heartbeat of a waiter that is well
+
+// `count` waiters that come before all that ask from now on, each with a heartbeat of `beat` ms.
+void crowd(Lab& lab, int count, const std::string& beat = kForever) {
+  constexpr const char* kScript = R"(
+    local clock = redis.call('LRANGE', 'clock', 0, 1)
+    local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+    for i = 1, tonumber(ARGV[1]) do
+      local owner = string.format('%032x', 4096 + i)
+      redis.call('ZADD', KEYS[1], string.format('%.0f', now * 1000 - ARGV[1] + i), owner)
+      redis.call('ZADD', KEYS[2], string.format('%.2f', now + ARGV[2]), owner)
+      redis.call('HSET', KEYS[3], owner, 'x', '+' .. owner, '1 waiting 1 0 0 30000 0 1')
+    end)";
+  lab.play("Y queued; Y cancelled; 1s pass");
+  lab.cli({"EVAL", kScript, "3", lab.key("queue"), lab.key("alive"), lab.key("who"),
+           std::to_string(count), beat});
+  lab.pass(1s);
+  lab.queued('X');  // the scripts know the head from here on
+  lab.cancel('X');
+}
+
+void remove_crowd(Lab& lab, int count) {
+  constexpr const char* kScript = R"(
+    for i = 1, tonumber(ARGV[1]) do
+      local owner = string.format('%032x', 4096 + i)
+      redis.call('ZREM', KEYS[1], owner)
+      redis.call('ZREM', KEYS[2], owner)
+    end)";
+  lab.cli({"EVAL", kScript, "2", lab.key("queue"), lab.key("alive"), std::to_string(count)});
+}
+
+int64_t beat_end(Lab& lab, char owner) {
+  return std::stoll(lab.cli({"ZSCORE", lab.key("alive"), Lab::owner(owner).text()}));
+}
+
+constexpr Ask kLong{.ttl = 3'600s};
+
+CASE("slices and heartbeats grow with the place in the queue") {
+  struct Row {
+    int before;
+    Millis slice;
+  };
+  for (const Row& place : {Row{0, 5s}, Row{63, 5s}, Row{64, 10s}, Row{127, 10s}, Row{128, 15s},
+                           Row{192, 20s}, Row{5000, 20s}}) {
+    lab.play("data lost; 0s pass; A granted ttl=1h");
+    if (place.before > 0) crowd(lab, place.before);
+    const lock::Queued queued = lab.queued('B');
+    const std::string where = "behind " + std::to_string(place.before) + ": ";
+    need(queued.position == static_cast<uint64_t>(place.before) + 1, where + "another place");
+    need(queued.slice == place.slice, where + "another slice");
+    const int64_t first = beat_end(lab, 'B');
+    lab.pass(place.slice);
+    need(lab.queued('B').slice == place.slice, where + "another slice the second time");
+    need(beat_end(lab, 'B') == first + place.slice.count(), where + "not prolonged");
+    lab.pass(3 * place.slice - 1ms);
+    lab.play("A renewed ttl=1h");  // sweeps
+    need(lab.queued('B').ticket == queued.ticket, where + "dead within three slices");
+    lab.pass(3 * place.slice + 1ms);
+    lab.queued('C');
+    need(lab.cli({"ZSCORE", lab.key("alive"), Lab::owner('B').text()}).empty(),
+         where + "alive after more than three slices");
+  }
+}
+MUTANT("a long slice, and the heartbeat of a short one",
+       {"now + 15000 * slices + (slices - 1) / 4", "now + 15000 + (slices - 1) / 4"});
+MUTANT("the slice does not grow with the place",
+       {"return math.min(4, 1 + math.floor(place / 64))", "return 1"});
+
+// What `INFO commandstats` says of one command.
+bool was_called(Lab& lab, const std::string& command) {
+  return lab.cli({"INFO", "commandstats"}).find("cmdstat_" + command + ":") != std::string::npos;
+}
+
+CASE("the heartbeat of a waiter at rest is one write") {
+  lab.play("A granted ttl=1h");
+  crowd(lab, 300);
+  const lock::Queued usual = lab.queued('B');
+  lab.pass(10s);
+  lab.cli({"CONFIG", "RESETSTAT"});
+  const lock::Queued rest = lab.queued('B');
+  need(was_called(lab, "zadd"), "the heartbeat is not written");
+  for (const char* write : {"pexpireat", "hset", "zrem", "hdel", "lpush"}) {
+    need(!was_called(lab, write), std::string("a second write: ") + write);
+  }
+  need(rest.ticket == usual.ticket && rest.position == usual.position, "another place");
+  need(rest.slice == usual.slice && !rest.look_again, "another time to look again");
+  need(rest.holder && usual.holder, "no holder");
+  const lock::Holder &now = *rest.holder, &before = *usual.holder;
+  need(now.owner == before.owner && now.state == before.state && now.limit == before.limit &&
+           now.token == before.token && now.since == before.since && now.ttl == before.ttl &&
+           now.responsive == before.responsive && now.record == before.record &&
+           now.entries == before.entries,
+       "another holder");
+  need(now.held == before.held + 10s && now.left == before.left - 10s, "the holder's times differ");
+}
+MUTANT("a heartbeat writes more than it needs",
+       {"local lasting = s.latest_beat > 0 and not s.queue_is_new and ALIVE or WHO",
+        "local lasting = 'x'"});
+
+CASE("waiters at rest keep the keys alive") {
+  lab.play("A granted ttl=1h");
+  crowd(lab, 300, "60000.75");
+  lab.queued('B');
+  for (int look = 0; look < 8; ++look) {
+    lab.queued('B');
+    for (const char* key : {"queue", "alive", "who"}) {
+      need(lab.end_of(key) >= beat_end(lab, 'B'),
+           std::string("ends before a heartbeat does: ") + key);
+    }
+    lab.pass(7s);
+  }
+}
+
+CASE("a waiter at rest keeps its place with memory full, too") {
+  lab.play("A granted ttl=1h");
+  crowd(lab, 300);
+  lab.queued('B');
+  const int64_t first = beat_end(lab, 'B');
+  lab.play("20s pass; memory full; B queued; memory free");
+  need(beat_end(lab, 'B') == first + 20'000, "the heartbeat is refused");
+}
+
+// By now they know of every dead waiter and every lease that ended.
+CASE("waiters at rest sweep the dead and serve the head") {
+  lab.play("A granted ttl=60s; B queued");
+  crowd(lab, 300);
+  lab.play("C queued; 15s pass");
+  need(lab.queued('C').position == 301, "the dead are still before it");
+  lab.play("20s pass; C queued; 20s pass; C queued; 5s pass; C queued");
+  need(lab.holders() == "?", "a lease that ended serves nobody");
+}
+MUTANT("a heartbeat does not see that a lease has ended",
+       {"local unswept = n_holders > 0 and first_end <= now or", "local unswept ="});
+MUTANT("a heartbeat does not see that others have died", {"or dead > 0 or not", "or not"});
+
+CASE("one that comes near the head is woken once") {
+  lab.play("A granted ttl=1h; B queued");
+  crowd(lab, 63);
+  const lock::Ticket place = lab.queued('C').ticket;
+  need(lab.queued('C').slice == 10s, "not far from the head");
+  lab.play("D queued; B cancelled; C woken");
+  const lock::Queued near = lab.queued('C');
+  need(near.slice == 5s && near.position == 64 && near.ticket == place, "does not look more often");
+  const int64_t first = beat_end(lab, 'C');
+  lab.play("5s pass; C queued");
+  need(beat_end(lab, 'C') == first + 5'000, "another heartbeat");
+  lab.play("A renewed ttl=1h; C asleep");
+}
+MUTANT("one that comes near the head is not woken",
+       {"if beat and beat % 1 > 0 then s.wake(moved[i], 'look') end", ""});
+MUTANT("one near the head is woken again and again",
+       {"if beat and beat % 1 > 0 then s.wake", "if true then s.wake"},
+       {"if s.n_queue > 64 and call('ZCARD', QUEUE) < s.n_queue then", "if s.n_queue > 64 then"},
+       {"local gone = s.n_queue - call('ZCARD', QUEUE)", "local gone = 64"});
+
+CASE("one that comes near the head by a hand-over is woken") {
+  lab.play("A granted; B queued");
+  crowd(lab, 63);
+  lab.play("CD queued; A released; BC woken; D asleep; B granted");
+  need(lab.queued('C').slice == 5s, "does not look more often");
+  lab.cli({"ZADD", lab.key("queue"), "1", Lab::owner('C').text()});
+  lab.play("B released; C holds; CD woken; C granted; DE queued; D queued");
+  lab.cli({"ZADD", lab.key("queue"), "1", Lab::owner('E').text()});
+  lab.play("E queued; C released; E holds; D asleep");
+}
+MUTANT("one that comes near the head by a hand-over is not woken",
+       {"if beat and beat % 1 > 0 then s.wake(moved[i], 'look') end", ""});
+
+// However many leave at once, and by their death, too.
+CASE("all that come near the head at once are woken") {
+  lab.play("A granted ttl=1h");
+  crowd(lab, 200, "15000");
+  lab.play("BCD queued; 15s pass; A renewed ttl=1h");
+  for (char owner : {'B', 'C', 'D'}) {
+    need(lab.woken(owner), std::string(1, owner) + " is not woken");
+    need(lab.queued(owner).slice == 5s, std::string(1, owner) + " does not look more often");
+  }
+}
+MUTANT("only the last of those that come near the head is woken",
+       {"math.max(0, 64 - gone)", "64 - 1"});
+
+// B has not asked for a while, C has: C is served, and B keeps its place.
+CASE("a grant goes to one that asked lately, and the others keep their places") {
+  lab.play("A granted ttl=1h");
+  crowd(lab, 200);
+  Ask again{.max_queue = 201};
+  again.ticket = lab.queued('B', again).ticket;
+  lab.play("CD queued; 15s pass; C queued");
+  remove_crowd(lab, 200);
+  lab.play("A released; C holds; B woken; C granted ttl=1h");
+  again.max_queue = 1;
+  const lock::Queued back = lab.queued('B', again);
+  need(back.ticket == again.ticket && back.position == 1, "its place is lost");
+  lab.play("BD wait; C released; B granted");
+}
+MUTANT("a waiter that has been silent is granted the lock", {kSilent, "false"});
+MUTANT("one that was passed by is not woken",
+       {"s.add_tombstone(head, 0) end\n      s.wake(head, 'look')",
+        "s.add_tombstone(head, 0) end"});
+MUTANT("one that was passed by finds the queue full", {"then full = false end", "then end"});
+MUTANT("one that was passed by goes to the tail",
+       {"if line.stamp > 0 then s.add_tombstone(head, 0) end", "s.add_tombstone(head, 1)"});
+
+// Once the holder's lease is over: the dead cost no claim each.
+CASE("when all but one die at once, that one is served") {
+  lab.granted('A');
+  crowd(lab, 3000, "60000.75");
+  lab.queued('Z');
+  Millis took{0};
+  while (std::holds_alternative<lock::Queued>(lab.acquire('Z'))) {
+    const Millis slice = lab.queued('Z').slice.value_or(5s);
+    lab.pass(slice);
+    took += slice;
+    need(took <= 50s, "waits for the dead");
+  }
+  need(lab.holders() == "Z" && lab.inspect().live_waiters == 0, "the dead still wait");
+}
+MUTANT("dead waiters at rest are granted the lock one by one", {kSilent, "false"});
+
+CASE("a waiter at rest notes its attempts") {
+  lab.play("A granted ttl=1h");
+  crowd(lab, 300);
+  for (uint64_t attempt : {1U, 2U, 3U}) {
+    need(lab.queued('B', {.ticket = {7'000'000'000'000'000}, .attempt = attempt}).position == 301,
+         "another place");
+    lab.pass(1s);
+  }
+  const int64_t end = beat_end(lab, 'B');
+  lab.play("B ended attempt=2");
+  need(beat_end(lab, 'B') == end, "a late attempt prolongs a heartbeat");
+}
+MUTANT("a waiter does not note its attempt",
+       {"if stamp > 0 then s.note_stamp(owner, stamp) end", ""});
+MUTANT("a late attempt keeps a waiter alive",
+       {"(ends[1] or ends[2] or stamp < newest)", "(ends[1] or ends[2])"});
+
+// ---- who is served before those that came earlier ----
+
+// Waiters that come at random times, some of them urgent.
+struct RandomQueue {
+  struct Waiter {
+    char letter;
+    int64_t came;
+    int64_t urgent;
+  };
+  std::vector<Waiter> waiters{};
+
+  RandomQueue(Lab& lab, std::mt19937& random) {
+    constexpr std::array<int, 5> kUrgent{0, 0, 500, 2000, 5000};
+    const int count = std::uniform_int_distribution(2, 8)(random);
+    lab.play("data lost; 1ms pass; A granted");
+    for (int i = 0; i < count; ++i) {
+      lab.pass(Millis(std::uniform_int_distribution(1, 1500)(random)));
+      const int urgent = kUrgent[std::uniform_int_distribution<size_t>(0, 4)(random)];
+      waiters.push_back({static_cast<char>('B' + i), lab.now(), urgent});
+      lab.queued(waiters.back().letter, {.urgent = Millis(urgent)});
+    }
+  }
+
+  std::string promised() const {
+    auto order = waiters;
+    std::stable_sort(order.begin(), order.end(), [](const Waiter& a, const Waiter& b) {
+      return a.came - a.urgent < b.came - b.urgent;
+    });
+    std::string letters;
+    for (const Waiter& waiter : order) letters.push_back(waiter.letter);
+    return letters;
+  }
+
+  // A later one stands before an earlier one only if it is urgent and came soon enough.
+  void check_overtaking(const std::string& order) const {
+    for (const Waiter& later : waiters) {
+      for (const Waiter& earlier : waiters) {
+        if (later.came <= earlier.came || order.find(later.letter) > order.find(earlier.letter))
+          continue;
+        need(later.came - earlier.came <= later.urgent, "overtaken by one that came too late");
+      }
+    }
+  }
+};
+
+CASE("urgent: a thousand queues are served in the order that was promised") {
+  const auto seed = std::random_device{}();
+  std::mt19937 random(seed);
+  for (int i = 0; i < 1000; ++i) {
+    const RandomQueue queue(lab, random);
+    const std::string order = lab.waiters();
+    const std::string which = ", queue " + std::to_string(i) + " of seed " + std::to_string(seed);
+    need(order == queue.promised(), order + " instead of " + queue.promised() + which);
+    queue.check_overtaking(order);
+  }
+}
+MUTANT("an urgent one waits at the end of the queue",
+       {"if args.earlier then at = ", "if false then at = "});
+
+CASE("urgent: the ticket that a client brings is not made earlier again") {
+  lab.play("A granted; B queued");
+  const uint64_t ticket = lab.queued('U', {.urgent = 1h}).ticket.value;
+  lab.play("data lost; 1ms pass; B granted");
+  need(lab.queued('U', {.ticket = {ticket}, .urgent = 1h}).ticket.value == ticket,
+       "another ticket");
+}
+MUTANT("an urgent one comes earlier with each loss",
+       {"elseif at == 0 then\n        at = s.issue()\n",
+        "else\n        if at == 0 then at = s.issue() end\n"});
+
+CASE("urgent: who misses a claim twice waits at the end") {
+  lab.granted('A');
+  const uint64_t ticket = lab.queued('U', {.urgent = 1h}).ticket.value;
+  const std::string again = " ticket=" + std::to_string(ticket) + " urgent=1h";
+  lab.play("B queued; A released; 3s pass; B granted; U queued" + again);
+  lab.play("C queued; UC wait; B released; 3s pass; C granted; D queued; U queued" + again);
+  lab.play("DU wait");
+}
+MUTANT("an urgent one never moves to the end",
+       {"elseif end_kind == 1 then\n        at = s.issue()\n      elseif at == 0 then",
+        "elseif at == 0 or end_kind == 1 then"});
+
+CASE("first: a waiter is moved to the head, is woken and learns it") {
+  lab.play("A granted; BCD queued; D moved; DBC wait; D woken; C moved; CDB wait; C moved");
+  need(lab.queued('D').position == 2, "it does not learn its place");
+  need(lab.move_first('A') == lock::MoveReply::holds, "a holder is moved");
+  need(lab.move_first('X') == lock::MoveReply::not_found, "nobody is moved");
+}
+
+// Its heartbeat is that of one far behind.
+CASE("first: one from far behind is served next") {
+  lab.play("A granted ttl=1h");
+  crowd(lab, 300);
+  lab.play("B queued; 20s pass; B moved; A released; B holds; B granted");
+}
+MUTANT("one that was moved is sent back to ask again",
+       {"call('ZADD', ALIVE, 'XX', math.floor(call('ZSCORE', ALIVE, owner)), owner)", ""});
+
+CASE("first: those that pass a closure stay before it") {
+  lab.granted('A');
+  lab.close("c1", 1h);
+  lab.play("BC queued; DE queued while-closed; C moved; DECB wait; E moved; EDCB wait");
+}
+MUTANT("one that may not pass is moved before those that may",
+       {"and '-inf' or passed", "and '-inf' or '-inf'"});
+MUTANT("one that may pass is moved behind the others",
+       {"and '-inf' or passed", "and passed or passed"});
+
+CASE("first: the row of its run says who moved it") {
+  lab.play("A granted; BC queued");
+  lab.move_first('C', "by the operator");
+  lab.play("A released; C granted; C exit:0");
+  need(as<lock::Run>(lab.history().at(0), "no row").record == "by the operator", "it is not said");
+}
+MUTANT("nobody learns who moved it", {"call('HSET', WHO, owner, record)", ""});
+
+CASE("first: with memory full nobody is moved") {
+  lab.play("A granted; BC queued; memory full");
+  const std::string before = lab.fingerprint();
+  bool refused = false;
+  try {
+    lab.move_first('C');
+  } catch (const Broken&) {
+    refused = true;
+  }
+  need(refused && lab.fingerprint() == before, "something was written");
+  lab.play("memory free");
+}
+
+}  // namespace
+}  // namespace rlock::contract

@@ -1,0 +1,361 @@
+// What a client of a quorum relies on at each of its servers. [docs/PROTOCOL.md, "Quorum"]
+#include <cstdint>
+
+#include "contract/lab.hpp"
+
+namespace rlock::contract {
+namespace {
+
+using namespace std::chrono_literals;
+using lock::CancelReply;
+using lock::Lost;
+using lock::LostHow;
+using lock::OwnerEnded;
+
+Ask attempt(uint64_t number, uint64_t ticket = 1000) {
+  Ask ask;
+  ask.attempt = number;
+  ask.ticket = {ticket};
+  return ask;
+}
+
+// A client reconnected: its acquire and release of attempt 1 lie unread while attempt 2 is granted.
+CASE("the bytes of an older attempt, read after a newer one, change nothing") {
+  lab.play(
+      "A confirmed attempt=2; A ended attempt=1; A withdraws attempt=1 ticket=0; A holds; "
+      "A lost attempt=1");
+  // Another's request stores the hold in the form of several keys.
+  lab.play(
+      "B queued attempt=1; B withdraws attempt=1 ticket=0; A ended attempt=1; "
+      "A lost attempt=1; A withdraws attempt=2 ticket=0; nobody holds");
+}
+MUTANT("an older attempt is accepted",
+       {"return stamp > 0 and stamp < s.stamp_of(owner)", "return false"},
+       {"if stamp <= s.stamp_of(owner) then", "if false then"});
+MUTANT("the number of the attempt is not kept", {"':' .. stamp .. ' ' .. word", "':0 ' .. word"});
+MUTANT("the number of the attempt is not read",
+       {"lone.state, lone.stamp = state, tonumber(stamp)", "lone.state = state"});
+MUTANT("a hold that is unfolded loses the number of the attempt",
+       {"  s.note_stamp(owner, line.stamp)\n", ""});
+MUTANT("an older write-back is accepted",
+       {"if stamp > 0 and stamp < newest then return s.lost", "if false then return s.lost"});
+
+CASE("an acquire that arrives after its cancel takes nothing") {
+  need(lab.cancel_attempt('A', 1, {1000}) == CancelReply::not_found, "A had something");
+  lab.play("A ended attempt=1; nobody holds; nobody waits; A granted attempt=2");
+}
+MUTANT("the cancel of an unknown owner is forgotten",
+       {"queued)\n  s.note_stamp(owner, stamp)", "queued)"});
+
+// What is known of its attempts outlives the tombstone of an earlier one.
+CASE("a late cancel ends no confirmed hold, also after its tombstone") {
+  lab.play(
+      "A withdraws attempt=1 ticket=0; A granted attempt=2 ttl=60s; "
+      "A renewed attempt=2 ttl=60s");
+  for (int i = 0; i < 3; ++i) lab.play("30s pass; A renewed attempt=2 ttl=60s");
+  lab.play("B queued attempt=1");
+  lab.play("B withdraws attempt=1 ticket=0");  // sweeps the tombstone
+  lab.play("A withdraws attempt=1 ticket=0; A holds");
+}
+MUTANT("a sweep forgets the attempts of live owners",
+       {"if not (s.held_until(owner) or s.queue_ticket(owner)) then fields",
+        "if true then fields"});
+
+CASE("a late write-back changes nothing") {
+  lab.granted('A', attempt(1));
+  lab.play("A withdraws attempt=1 ticket=0; B confirmed attempt=1; A lost attempt=1; B holds");
+  // Nor of one that never cancelled, where another holds it.
+  as<Lost>(lab.renew('C', {lab.token('A').value + 5'000'000}, asking("attempt=1 ahead=1m")),
+           "written back over a holder");
+  lab.play("B holds");
+}
+MUTANT("a write-back without the owner check",
+       {"if not s.fits(limit, true) then return 'full' end", ""});
+
+CASE("the token of the majority is written back") {
+  lock::Token own = lab.granted('A', attempt(1));
+  lock::Token agreed{own.value + 60'000'000};  // of a server whose clock is ahead
+  as<lock::Renewal>(lab.renew('A', agreed, attempt(1)), "not written back");
+  need(lab.inspect().holders.front().token == agreed, "the holder shows another token");
+  lab.release('A');
+  need(lab.granted('B', attempt(1)) > agreed, "the next token is not greater than the majority's");
+}
+MUTANT("the token is not written back",
+       {"meta.last = string.format('%.0f', math.max(meta.last, token))", ""});
+MUTANT("the token is not written back", {"line.token = string.format('%.0f', token)", ""});
+
+// A server that was stopped until the run was over gets the acquire and the release alone.
+CASE("a run that was never confirmed here is not listed") {
+  lab.play("A granted attempt=1; A released");
+  need(lab.history().empty(), "a run is listed that began under no token of the majority");
+  lab.play("B confirmed attempt=1; B released");
+  need(lab.history().size() == 1, "a run of the majority is not listed");
+  lab.play("C granted attempt=1; D queued attempt=1; D cancelled; C released");
+  need(lab.history().size() == 1, "a run is listed once another asked");
+}
+MUTANT("the run of an unconfirmed grant is listed",
+       {"stamp == 0 and 'held' or 'granted'", "'held'"});
+MUTANT("the grant of a single server is a hold", {"stamp == 0 and 'held' or 'granted'", "'held'"});
+MUTANT("the run of an unconfirmed grant is listed",
+       {"line.state == 'granted' or line.token", "line.token"});
+MUTANT("a folded grant is read as a hold",
+       {"lone.state, lone.stamp = state, tonumber(stamp)", "lone.stamp = tonumber(stamp)"});
+
+CASE("a renewal brings the token where the write-back was missed") {
+  lock::Token own = lab.granted('A', attempt(1));
+  lock::Token agreed{own.value + 60'000'000};
+  as<lock::Renewal>(lab.renew('A', agreed, asking("ahead=1m")), "not renewed");
+  need(lab.inspect().holders.front().token == agreed, "the holder shows another token");
+  lab.release('A');
+  need(as<lock::Run>(lab.history().at(0), "no run").token == agreed, "not under its token");
+  need(lab.granted('B', attempt(1)) > agreed, "the next token is not greater than the majority's");
+}
+MUTANT("a missed write-back is never repeated",
+       {"if stamp > 0 or missed then", "if stamp > 0 then"});
+
+// It was issued by a server whose clock is ahead; this one was away when it was granted.
+CASE("a server that was away is given the lease, also by a client whose clock is ahead") {
+  lab.play("A confirmed attempt=1; data lost; 0s pass");
+  const lock::Token agreed{lab.token('A').value + 60'000'000};
+  as<Lost>(lab.renew('A', agreed), "a token of the future is put back");
+  need(as<lock::Renewal>(lab.renew('A', agreed, asking("ahead=1m")), "lost") ==
+           lock::Renewal::put_back,
+       "the grant is not completed");
+  lab.play("A holds");
+}
+MUTANT("a clock ahead delays the completion of a grant",
+       {"now_us + 1000 * (args.ahead or 0)", "now_us"});
+
+CASE("a ticket in the future becomes the server's own time") {
+  constexpr uint64_t kAhead = 9'000'000'000'000'000;
+  lab.play("A granted attempt=1");
+  const lock::Ticket place = lab.queued('B', attempt(1, kAhead)).ticket;
+  need(place.value < kAhead, "a ticket of the future is believed");
+  lab.play("1s pass; C queued; BC wait; A released; B holds; 1s pass",
+           attempt(1, place.value + 500'000));
+  lab.cancel_attempt('B', 1, {kAhead});
+  lab.play("C holds; B waits; 1s pass; D queued; BD wait", attempt(1, place.value + 2'500'000));
+}
+MUTANT("a ticket in the future is accepted", {"at = math.min(at, now_us)", "at = at + 0"});
+MUTANT("a ticket in the future is accepted with a cancel",
+       {"s.int(math.min(args.ticket, now_us))", "args.ticket"});
+
+CASE("the token grows after data loss") {
+  lab.play("A confirmed attempt=1; data lost; 1s pass");
+  need(lab.granted('B', asking("attempt=1")) > lab.token('A'),
+       "the token fell after a loss of memory");
+}
+
+// A contender's cancelled grant must not keep the holder from coming back.
+CASE("a cancelled grant does not count as a grant") {
+  lab.play(
+      "A confirmed attempt=1; 31s pass; B granted attempt=1; "
+      "B withdraws attempt=1 ticket=2000; A put back; A holds; B waits");
+}
+MUTANT("the grant of a single server counts",
+       {"if stamp == 0 then s.note_grant(line.token, line) end", "s.note_grant(line.token, line)"});
+MUTANT("the grant of a single server counts",
+       {"if stamp == 0 then s.note_grant", "if true then s.note_grant"});
+
+CASE("a later confirmed grant counts as a grant") {
+  lab.play("A confirmed attempt=1; 31s pass; B confirmed attempt=1; B released; A lost: taken");
+}
+
+// Somebody deleted the first hold by hand.
+CASE("a confirmed grant counts, also where the one before was deleted") {
+  lab.play(
+      "A confirmed attempt=1; holders deleted; B confirmed attempt=1; B released; "
+      "A lost: taken; A lost: taken shared");
+}
+MUTANT("a confirmed grant does not count",
+       {"if meta.grant - token < 0 then meta.grant = token end", ""});
+MUTANT("a confirmed grant does not exclude",
+       {"if line.limit == 1 and meta.exclusive - token < 0 then meta.exclusive = token end", ""});
+
+CASE("a grant is confirmed and released with memory full") {
+  lab.play(
+      "A granted attempt=1; memory full; A renewed attempt=1; A renewed; "
+      "A released: released; memory free");
+}
+MUTANT("the first write of a write-back needs memory",
+       {"    call('PEXPIREAT', HOLDERS, ends + 2592000000)\n", ""});
+
+CASE("a grant that is confirmed keeps words that are not known") {
+  lab.play("A granted attempt=1");
+  if (lab.cli({"TYPE", lab.key("holders")}) != "string") return;
+  std::string hold = lab.cli({"GET", lab.key("holders")});
+  lab.cli({"SET", lab.key("holders"), hold.insert(hold.find('|'), "slot=3 kind=new "), "KEEPTTL"});
+  lab.play("A renewed attempt=1; B queued attempt=1");
+  const std::string line = lab.cli({"HGET", lab.key("who"), "+" + Lab::owner('A').text()});
+  need(line.ends_with(" 1 slot=3 kind=new"), "other words than those: " + line);
+}
+MUTANT("words of a grant that are not known are dropped",
+       {"lone.words = string.gsub(' ' .. words, ' $', '')", "lone.words = ''"});
+MUTANT("the word of an attempt is kept when the hold is unfolded",
+       {"words = string.gsub(words, TRY, '')", ""});
+
+constexpr Millis kMonth = 720h;
+
+lock::Once month(const std::string& label) {
+  return {lock::OnceKind::period, "month:" + label, kMonth, {}};
+}
+
+Ask attempt_of(const lock::Once& once, uint64_t number = 1) {
+  Ask ask = attempt(number);
+  ask.once = once;
+  return ask;
+}
+
+lock::Marked marked(Lab& lab, char owner, const lock::Once& once, lock::Token token) {
+  return lab.ends(owner, {once, {}, token, true, {}}).marked;
+}
+
+lock::Token done(Lab& lab, char owner, const lock::Once& once) {
+  return as<lock::AlreadyDone>(lab.acquire(owner, attempt_of(once)), "it is not done").token;
+}
+
+// Also at a server that never confirmed the grant, or never had it.
+CASE("the mark of a run has the majority's token") {
+  const lock::Once once = month("2026-11"), next = month("2026-12"), last = month("2027-01");
+  const lock::Token own = lab.granted('A', attempt_of(once));
+  const lock::Token agreed{own.value + 5'000'000};
+  as<lock::Renewal>(lab.renew('A', agreed, attempt(1)), "not written back");
+  need(marked(lab, 'A', once, agreed) == lock::Marked::yes, "not marked");
+  need(done(lab, 'B', once) == agreed, "another token");
+  const lock::Token higher{lab.granted('C', attempt_of(next)).value + 5'000'000};
+  need(marked(lab, 'C', next, higher) == lock::Marked::yes, "not marked where unconfirmed");
+  need(done(lab, 'D', next) == higher, "another token than the majority's");
+  lab.pass(10s);
+  const lock::Token highest{higher.value + 1'000'000};
+  need(marked(lab, 'E', last, highest) == lock::Marked::yes, "not marked where never granted");
+  need(done(lab, 'F', last) == highest, "another token where never granted");
+}
+MUTANT("a mark has the server's own token",
+       {"if number == 0 and line then number", "if line then number"});
+
+// A server that was stopped carries out the acquire and the release long after the others.
+CASE("a mark that a server writes late is as old as its token") {
+  const lock::Once once{lock::OnceKind::within, "", 5min, {}};
+  const lock::Token here = lab.granted('A', attempt_of(once));
+  const lock::Token agreed{here.value - 600'000'000};
+  need(marked(lab, 'A', once, agreed) == lock::Marked::yes, "not marked");
+  lab.play("B granted; B cancelled", attempt_of(once));
+  Ask earlier = attempt_of({lock::OnceKind::within, "", 1min, {}});
+  earlier.asked = 8min;
+  lab.play("C granted; C cancelled", earlier);
+  lab.granted('D', attempt_of(once));
+  lab.ends('D', {once, 0ms, {agreed.value + 420'000'000}, true, {}, 3min});
+  lab.granted('E', attempt_of(once));
+}
+MUTANT("a mark that is written late is as old as the request",
+       {"known and known.asked or since, in_time and since or since - (args.waited or 0)))",
+        "known and known.asked or what.asked))"});
+MUTANT("a mark that is written late is of one that did not wait",
+       {"in_time and since or since - (args.waited or 0))", "since)"});
+MUTANT("a mark that is written late has a grant of its own",
+       {"local since = in_time and line.since or math.min(issued, now)",
+        "local since = line and line.since or now"});
+
+// The others granted B the lock; here it waits, since the release of A got lost.
+CASE("a success is marked where the run still waits") {
+  const lock::Once once = month("2026-11"), next = month("2026-12");
+  lab.play("A confirmed attempt=1; B queued attempt=1 month=2026-11");
+  need(marked(lab, 'B', once, {lab.token('A').value + 1000}) == lock::Marked::yes, "not marked");
+  need(marked(lab, 'B', once, {lab.token('A').value + 1000}) == lock::Marked::yes,
+       "not when resent");
+  lab.play("C done attempt=1 month=2026-11; D queued attempt=1 month=2026-12");
+  need(marked(lab, 'D', next, {lab.token('A').value - 1000}) == lock::Marked::no,
+       "marked though another was granted since");
+}
+MUTANT("a success is not marked where the run still waits",
+       {"local mark = s.note_late_success(s.tombstone(owner))\n", "local mark = ''\n"});
+MUTANT("an older holder bars the mark",
+       {"if why and not (why == 'full' and (not other or other[4] <= number)) then",
+        "if why then"});
+
+// One that has the lock by one attempt, whose majority has not confirmed it, learns at the next.
+CASE("one that never confirmed its grant learns that it is done") {
+  const lock::Once once = month("2026-11");
+  lab.play(
+      "A confirmed attempt=1; 31s pass; B granted attempt=1 month=2026-11; "
+      "B withdraws attempt=1");
+  need(marked(lab, 'A', once, lab.token('A')) == lock::Marked::yes, "not marked");
+  lab.play("B done attempt=1 month=2026-11; nobody waits");
+}
+
+// Two of three forgot it; this server was down.
+CASE("what other servers have forgotten is forgotten here, too") {
+  const lock::Once once = month("2026-11");
+  const lock::Token token = lab.granted('A', attempt_of(once));
+  lab.play("A renewed attempt=1");
+  need(marked(lab, 'A', once, token) == lock::Marked::yes, "not marked");
+  Ask earlier = attempt_of(once), later = attempt_of(once, 2);
+  earlier.forgotten = {token.value - 1};
+  later.forgotten = {token.value};
+  lab.play("B done", earlier);
+  lab.granted('B', later);
+  need(as<lock::Queued>(lab.acquire('C', attempt_of(once)), "not forgotten for others").forgotten ==
+           token,
+       "others do not learn of it");
+}
+MUTANT("what others have forgotten counts", {"if what and args.forgotten then", "if false then"});
+MUTANT("what is later than what others have forgotten is forgotten",
+       {"if mark.ended > 0 and mark.token <= through then", "if mark.ended > 0 then"});
+
+CASE("a server forgets what the servers have agreed on") {
+  std::vector<lock::Token> tokens;
+  for (char owner : std::string("AB")) {
+    const lock::Once once{lock::OnceKind::key, std::string(1, owner), {}, {}};
+    tokens.push_back(lab.granted(owner, attempt_of(once)));
+    as<lock::Renewal>(lab.renew(owner, tokens.back(), attempt(1)), "not written back");
+    need(marked(lab, owner, once, tokens.back()) == lock::Marked::yes, "not marked");
+    lab.pass(1s);
+  }
+  need(lab.forget("B", tokens[0]).marks == 0 && lab.forget({}, tokens[0]).marks == 1,
+       "not what is agreed");
+  done(lab, 'C', {lock::OnceKind::key, "B", {}, {}});
+  need(lab.forget({}, {tokens[1].value + 3600'000'000}).marks == 1, "not forgotten");
+  const lock::Token next = lab.granted('D');
+  need(next.value < tokens[1].value + 3600'000'000, "a token of the future is believed");
+}
+MUTANT("forget keeps to no agreement",
+       {"all[i] ~= 'waits' and mark.token <= through then", "all[i] ~= 'waits' then"});
+MUTANT("forget of a key keeps to no agreement",
+       {"if mark.ended == 0 or mark.token <= through then", "if true then"});
+MUTANT("an agreement of the future is accepted",
+       {"math.min(tonumber(token), math.max(s.meta.last, now_us + 60000000))", "tonumber(token)"});
+
+CASE("after a cancel the waiter keeps its position and is not granted the lock again at once") {
+  lab.play(
+      "A granted attempt=1 ticket=1000; B queued attempt=1 ticket=500; "
+      "C queued attempt=1 ticket=2000");
+  need(lab.cancel_attempt('A', 1, {1000}) == CancelReply::was_granted, "A had the lock");
+  lab.play(
+      "B holds; AC wait; B woken; B withdraws attempt=1 ticket=500; nobody holds; BAC wait; "
+      "B granted attempt=2 ticket=500");
+}
+MUTANT("after a cancel the waiter is granted the lock at once", {"head == excluded or ", ""});
+
+CASE("the client's ticket decides the order, whatever claims it missed") {
+  lab.play(
+      "A granted attempt=1 ttl=60s; B queued attempt=1 ticket=7000; "
+      "C queued attempt=1 ticket=6000; CB wait");
+  lab.pass(16s);  // both miss their heartbeat
+  lab.play(
+      "A renewed attempt=1 ttl=60s; B queued attempt=2 ticket=7000; 16s pass; "
+      "A renewed attempt=1 ttl=60s; B queued attempt=3 ticket=7000; "
+      "C queued attempt=2 ticket=8000; BC wait");
+}
+MUTANT("the server's own ticket",
+       {"elseif stamp > 0 then\n        at", "elseif false then\n        at"});
+
+CASE("a failed attempt leaves nothing without expiry") {
+  lab.play(
+      "A granted attempt=1; B busy attempt=1; BA withdraws attempt=1 ticket=0; "
+      "nobody holds; nobody waits; 76s pass; C granted; C released");
+  const std::string fields = lab.cli({"HKEYS", lab.key("who")});
+  need(fields.find('#') == std::string::npos, "the number of an attempt is kept for ever");
+}
+
+}  // namespace
+}  // namespace rlock::contract

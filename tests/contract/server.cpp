@@ -1,0 +1,404 @@
+// What the server may do to the keys: memory full, wrong types, and parts or any one key deleted.
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "contract/lab.hpp"
+#include "redis/store/acl.hpp"
+
+namespace rlock::contract {
+namespace {
+
+using namespace std::chrono_literals;
+
+CASE("with memory full everything but a new acquisition works") {
+  lab.play("Z granted; memory full; Z renewed");
+  const std::string alone = lab.fingerprint();
+  need(lab.acquire_error('Y').kind == ErrorKind::unavailable, "a new acquisition is not refused");
+  need(lab.fingerprint() == alone, "a refused acquisition wrote something");
+  lab.play("Z released: released; memory free; A granted; BC queued; memory full");
+  const std::string before = lab.fingerprint();
+  need(lab.acquire_error('D').kind == ErrorKind::unavailable, "a new acquisition is not refused");
+  need(lab.fingerprint() == before, "a refused acquisition wrote something");
+  lab.play("A renewed");
+  Ask changed;
+  changed.record = "another record";
+  lab.play("A renewed", changed);
+  lab.play(
+      "B queued; A released: released; B granted; C cancelled; B released; nobody holds; "
+      "nobody waits; memory free");
+}
+MUTANT("the first write of a renewal needs memory",
+       {"  s.touch()\nend\n\n-- Renews", "end\n\n-- Renews"});
+MUTANT("the first write of a lone renewal needs memory",
+       {"    call('PEXPIREAT', HOLDERS, ends + 2592000000)\n", ""});
+MUTANT("the first write of a claim needs memory", {"    s.live_until(ends)\n    if", "    if"});
+MUTANT("the first write of a heartbeat needs memory",
+       {"  s.touch()\n  call('ZADD', ALIVE", "  call('ZADD', ALIVE"});
+MUTANT("the first write of a release needs memory",
+       {"call('DEL', HOLDERS)\n    s.lone, s.n",
+        "call('HSET', WHO, 'x', 1) call('DEL', HOLDERS)\n    s.lone, s.n"});
+
+CASE("a key of a wrong type stops each script before it writes") {
+  for (const char* suffix :
+       {"holders", "limits", "queue", "alive", "who", "meta", "released", "history"}) {
+    lab.play("A granted; B queued");
+    lab.cli({"SET", lab.key(suffix), "not ours"});
+    const std::string before = lab.fingerprint();
+    need(lab.acquire_error('C').kind == ErrorKind::wrong_type,
+         std::string(suffix) + ": not refused as a wrong type");
+    for (auto& broken : {+[](Lab& l) { l.release('A'); }, +[](Lab& l) { l.cancel('B'); },
+                         +[](Lab& l) { l.force(); }, +[](Lab& l) { l.renew('A', {1}); }}) {
+      bool refused = false;
+      try {
+        broken(lab);
+      } catch (const Broken&) {
+        refused = true;
+      }
+      need(refused, std::string(suffix) + ": not refused");
+    }
+    need(lab.fingerprint() == before, std::string(suffix) + ": something was written");
+    lab.play("data lost; 0s pass");
+  }
+}
+MUTANT("the other keys are not read before the first write",
+       {"if newcomer or what then call('LLEN', HISTORY) end", ""});
+
+// The wake lists are the only keys that a script computes.
+CASE("a server that refuses undeclared keys: the client pushes the wakes") {
+  const Mutation refused{"redis.pcall('LPUSH', key, event)", "{err = 'undeclared'}"};
+  Lab refusing({refused});
+  need(refusing.mutations_applied(), "no place to change");
+  refusing.play("A granted; BC queued; A released: released; B woken; B granted");
+  refusing.play("all forced; B woken");
+}
+
+CASE("a wake of a wrong type does not stop a release") {
+  lab.play("A granted; B queued");
+  lab.cli({"SET", lab.key("wake:" + Lab::owner('B').text()), "not ours"});
+  lab.play("A released: released; B granted");
+}
+MUTANT("wake before state",
+       {"function s.wake(owner, event)\n",
+        "function s.wake(owner, event) call('LPUSH', string.sub(HOLDERS, 1, -8) .. 'wake:' .. "
+        "owner, "
+        "event)\n"});
+
+CASE("with the limits deleted shared does not join exclusive") {
+  lab.play(
+      "A granted; limits deleted; B queued shared; A holds; A released; B granted shared; "
+      "C granted slots=2; limits deleted; D queued shared; BC hold");
+}
+MUTANT("limits are not rebuilt", {"  rebuild_limits()\n", ""});
+
+CASE("a head whose heartbeat was deleted is skipped") {
+  lab.play("A granted; BC queued");
+  lab.cli({"ZREM", lab.key("alive"), Lab::owner('B').text()});
+  lab.play("A released; C holds");
+}
+MUTANT("a head without a heartbeat is served", {"if beat <= now then", "if false then"},
+       {"math.floor(beat) - now <= 15000 * (beat % 1 * 4)", "false"});
+
+CASE("SCRIPT FLUSH is invisible") {
+  lab.granted('A');
+  lab.cli({"SCRIPT", "FLUSH"});
+  lab.queued('B');
+  lab.cli({"SCRIPT", "FLUSH"});
+  lab.play("A released; B granted");
+}
+
+std::string field(Lab& lab, const char* name) {
+  return lab.cli({"HGET", lab.key("who"), name + Lab::owner('B').text()});
+}
+
+// A later version may store more: words `key=value`, which this one keeps.
+CASE("words that this version does not know are kept") {
+  lab.play("A granted ttl=60s");
+  if (lab.cli({"TYPE", lab.key("holders")}) == "string") {
+    std::string hold = lab.cli({"GET", lab.key("holders")});
+    lab.cli(
+        {"SET", lab.key("holders"), hold.insert(hold.find('|'), "slot=3 kind=new "), "KEEPTTL"});
+  } else {
+    const std::string line = "+" + Lab::owner('A').text();
+    lab.cli({"HSET", lab.key("who"), line,
+             lab.cli({"HGET", lab.key("who"), line}) + " slot=3 kind=new"});
+  }
+  lab.cli({"APPEND", lab.key("meta"), " rank=5"});
+  lab.play("A renewed ttl=60s; B queued");
+  const std::string line = lab.cli({"HGET", lab.key("who"), "+" + Lab::owner('A').text()});
+  need(line.ends_with(" slot=3 kind=new"), "the words of a hold are lost: " + line);
+  lab.cli({"HSET", lab.key("who"), "+" + Lab::owner('B').text(), field(lab, "+") + " rank=7"});
+  lab.play("B queued; A released; B granted");
+  need(field(lab, "+").ends_with(" rank=7"), "the words of a waiter are lost: " + field(lab, "+"));
+  const std::string memory = lab.cli({"GET", lab.key("meta")});
+  need(memory.find(" rank=5") != std::string::npos, "the words of the memory are lost: " + memory);
+}
+MUTANT("words of a hold that are not known are dropped",
+       {"l.responsive .. l.words", "l.responsive"});
+MUTANT("words of the memory that are not known are dropped",
+       {"head .. s.words .. s.last_success", "head"});
+MUTANT("words of a folded hold that are not known are dropped",
+       {"lone.words = string.gsub(' ' .. words, ' $', '')", "lone.words = ''"});
+MUTANT("words of the next holder that are not known are dropped",
+       {"words = line_words,", "words = '',"});
+
+CASE("the memory or the hold of a newer form is left alone") {
+  for (const char* suffix : {"meta", "holders"}) {
+    lab.granted('A');
+    std::string stored = lab.cli({"TYPE", lab.key(suffix)}) == "string"
+                             ? lab.cli({"GET", lab.key(suffix)})
+                             : "1 of a lone hold";
+    need(stored.starts_with("1 "), "no version word: " + stored);
+    lab.cli({"SET", lab.key(suffix), "2" + stored.substr(1)});
+    const std::string before = lab.fingerprint();
+    for (char owner : {'A', 'B'}) {
+      need(lab.acquire_error(owner).kind == ErrorKind::wrong_type,
+           std::string(suffix) + ": not refused as a wrong type");
+    }
+    need(lab.fingerprint() == before, std::string(suffix) + ": something was written");
+    lab.play("data lost; 0s pass");
+  }
+}
+MUTANT("the version word of the memory is not read",
+       {"'^1 (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) ([^%s|]+)",
+        "'^%d (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) ([^%s|]+)"});
+
+// For each user the server's rules are asked once an hour.
+CASE("what the ACL allows is asked once an hour") {
+  lab.play("A granted; A released");
+  lab.cli({"ACL", "SETUSER", "default", "-lset"});
+  lab.play("B granted; B released; 1h1s pass");
+  const ErrorKind kind = lab.acquire_error('C').kind;
+  lab.cli({"ACL", "SETUSER", "default", "+lset"});
+  need(kind == ErrorKind::denied, "another kind of error");
+  lab.play("60d pass; C granted; C released; -60d pass");
+  lab.cli({"ACL", "SETUSER", "default", "-lset"});
+  const ErrorKind later = lab.acquire_error('D').kind;
+  lab.cli({"ACL", "SETUSER", "default", "+lset"});
+  need(later == ErrorKind::denied, "a clock that was ahead allows it for long");
+}
+MUTANT("the ACL is asked each time",
+       {"return now < tonumber(until_ms)", "return now >= tonumber(until_ms)"});
+MUTANT("the ACL is asked once",
+       {"return now < tonumber(until_ms)", "return 0 < tonumber(until_ms)"});
+MUTANT("what the ACL allowed by a clock that was ahead is believed",
+       {" and tonumber(until_ms) <= now + 3600000", ""});
+
+// 60 days in which a clock is ahead, and a month of hourly runs after that.
+CASE("tokens grow although the clock was ahead") {
+  lab.pass(24h * 60);
+  lock::Token before = lab.granted('A');
+  lab.play("A released; -60d pass; Z granted ttl=30d; Z released");
+  for (int hour = 0; hour < 32 * 24; ++hour) {
+    const char owner = static_cast<char>('B' + hour % 20);
+    const lock::Token token = lab.granted(owner);
+    need(token > before, "the token falls after " + std::to_string(hour) + " hours");
+    lab.release(owner);
+    before = token;
+    lab.pass(1h);
+  }
+}
+MUTANT("the end of the memory is not moved after a clock that was ahead",
+       {"if meta.kept == '0' or tonumber(meta.kept) > now then", "if meta.kept == '0' then"});
+
+// In its first hour, of which there is a longer one here.
+CASE("a clock that begins leaves no key without an end") {
+  Lab longer({Mutation{"3600000", "1e14"}});
+  need(longer.mutations_applied(), "no place to change");
+  longer.play("A granted; A released");
+  for (const char* key : {"meta", "history"}) {
+    need(longer.end_of(key) > 0, std::string(key) + " has no end");
+  }
+}
+
+// The ACL check with BODY in its place, which has what is asked in `command` and `...`.
+std::vector<Mutation> acl_check(const std::string& body) {
+  return {{"pcall(redis.acl_check_cmd,", "pcall(function(command, ...) " + body + " end,"}};
+}
+
+std::string acquired_with(const std::string& body) {
+  Lab lab(acl_check(body));
+  need(lab.mutations_applied(), "no place to change");
+  try {
+    lab.granted('A');
+  } catch (const Broken&) {
+    return lab.acquire_error('A').text;
+  }
+  return "granted";
+}
+
+// A server that counts the arguments, whatever the one at hand does.
+CASE("the ACL is asked about each command with arguments that it takes") {
+  const std::string count =
+      "local arity, n = redis.call('COMMAND', 'INFO', command)[1][2], select('#', command, ...)"
+      " redis.call('SADD', (arity < 0 and n >= -arity or n == arity) and 'right' or 'wrong',"
+      " string.lower(command)) return true";
+  need(acquired_with(count) == "granted", "the lock is not granted");
+  need(lab.cli({"SMEMBERS", "wrong"}).empty(),
+       "with a wrong number of arguments: " + lab.cli({"SMEMBERS", "wrong"}));
+  std::stringstream rule(redis::least_acl(""));
+  const std::set<std::string> direct{"+eval", "+evalsha", "+lrange", "+scan", "+select"};
+  for (std::string word; rule >> word;) {
+    if (!word.starts_with("+") || word.find('|') != word.npos || direct.contains(word)) continue;
+    need(lab.cli({"SISMEMBER", "right", word.substr(1)}) == "1", "not checked: " + word);
+  }
+}
+
+CASE("an ACL that cannot be asked refuses nothing") {
+  const auto raising = [](const std::string& text) { return "error({err = '" + text + "'})"; };
+  const std::string other = "ERR Wrong number of args for redis.acl_check_cmd()";
+  const std::string missing = "ERR Invalid command passed to redis.acl_check_cmd()";
+  need(acquired_with(raising(other)) == "granted", "an unknown error refuses the lock");
+  need(acquired_with("error('" + other + "')") == "granted", "a text refuses the lock");
+  need(acquired_with("if command == 'BLPOP' then " + raising(missing) + " end return true") ==
+           "granted",
+       "a server without BLPOP is refused");
+  const std::string refused =
+      acquired_with("if command == 'LSET' then " + raising(missing) + " end return true");
+  need(refused.find("LSET") != refused.npos, "a missing command: " + refused);
+}
+
+struct Actor {
+  lock::Ticket ticket{};
+  lock::Token token{};
+  bool runs = false;  // it believes that it holds the lock
+  bool over = false;
+};
+
+// Three owners, one after the other, with an operator: what each of them does next, whatever the
+// replies are.
+class Sequence {
+ public:
+  Sequence(Lab& lab, const Ask& ask) : lab_(lab), ask_(ask) {}
+
+  using Step = std::function<void(Sequence&)>;
+  static const std::vector<Step>& steps() {
+    static const std::vector<Step> all{
+        [](Sequence& s) { s.asks('A'); },           [](Sequence& s) { s.asks('B'); },
+        [](Sequence& s) { s.asks('C'); },           [](Sequence& s) { s.renews('A'); },
+        [](Sequence& s) { s.asks('B'); },           [](Sequence& s) { s.ends('A'); },
+        [](Sequence& s) { s.asks('B'); },           [](Sequence& s) { s.renews('B'); },
+        [](Sequence& s) { s.asks('C'); },           [](Sequence& s) { (void)s.lab_.force(); },
+        [](Sequence& s) { s.renews('B'); },         [](Sequence& s) { s.ends('B'); },
+        [](Sequence& s) { (void)s.lab_.forget(); }, [](Sequence& s) { s.asks('C'); },
+        [](Sequence& s) { s.renews('C'); },         [](Sequence& s) { s.ends('C'); },
+    };
+    return all;
+  }
+
+  // Of a lock whose `holders` is deleted nobody is a holder: its commands learn of it.
+  void all_are_freed() {
+    for (auto& [owner, actor] : actors_) actor.runs = false;
+  }
+
+  void end() {
+    for (char owner : {'A', 'B', 'C'}) {
+      for (int i = 0; i < 40 && !actors_[owner].over; ++i) {
+        asks(owner);
+        ends(owner);
+        lab_.pass(1s);
+      }
+      need(actors_[owner].over, std::string(1, owner) + " is never served");
+    }
+  }
+
+ private:
+  void asks(char owner) {
+    Actor& actor = actors_[owner];
+    if (actor.runs || actor.over) return;
+    Ask ask = ask_;
+    if (actor.ticket.value > 0) ask.ticket = actor.ticket;
+    const auto reply = lab_.acquire(owner, ask);
+    if (const auto* granted = std::get_if<lock::Granted>(&reply)) {
+      begins(owner, granted->token);
+    } else if (const auto* queued = std::get_if<lock::Queued>(&reply)) {
+      need(actor.ticket.value == 0 || queued->ticket == actor.ticket,
+           std::string(1, owner) + " loses its place");
+      actor.ticket = queued->ticket;
+    } else {
+      actor.over = true;
+    }
+  }
+
+  void begins(char owner, lock::Token token) {
+    Actor& actor = actors_[owner];
+    need(token > last_ || ask_.limit.value() > 1, "tokens do not grow");
+    last_ = actor.token = token;
+    actor.runs = true;
+    const auto running = std::count_if(actors_.begin(), actors_.end(),
+                                       [](const auto& one) { return one.second.runs; });
+    need(static_cast<uint64_t>(running) <= ask_.limit.value(), "too many run at once");
+    if (ask_.attempt > 0) renews(owner);
+  }
+
+  void renews(char owner) {
+    Actor& actor = actors_[owner];
+    if (!actor.runs) return;
+    Ask ask = ask_;
+    ask.attempt = 0;
+    const auto reply = lab_.renew(owner, actor.token, ask);
+    if (std::holds_alternative<lock::Lost>(reply)) ends(owner);
+  }
+
+  void ends(char owner) {
+    Actor& actor = actors_[owner];
+    if (!actor.runs) return;
+    actor.runs = false;
+    actor.over = true;
+    if (ask_.once) {
+      lab_.ends(owner, {*ask_.once, {}, actor.token, true, {}});
+    } else {
+      lab_.release(owner);
+    }
+  }
+
+  Lab& lab_;
+  const Ask ask_;
+  std::map<char, Actor> actors_;
+  lock::Token last_{};
+};
+
+void play(Lab& lab, const Ask& ask, const std::string& deleted, size_t at) {
+  lab.play("data lost; 10ms pass");
+  Sequence story(lab, ask);
+  for (size_t i = 0; i < Sequence::steps().size(); ++i) {
+    if (i == at) lab.cli({"DEL", lab.key(deleted)});
+    if (i == at && deleted == "holders") story.all_are_freed();
+    Sequence::steps()[i](story);
+    lab.pass(10ms);
+  }
+  story.end();
+  lab.play("all keys end");
+}
+
+CASE("whichever key vanishes, never two hold the lock, and nobody loses its place") {
+  Ask slots, once, supersede, quorum;
+  slots.limit = lock::Limit::slots(2);
+  once.once = lock::Once{lock::OnceKind::key, "k", {}, {}};
+  supersede.supersede = lock::Supersede{};
+  quorum.attempt = 1;
+  quorum.ticket = {1000};
+  const std::pair<const char*, Ask> modes[] = {{"exclusive", {}},
+                                               {"slots", slots},
+                                               {"once", once},
+                                               {"supersede", supersede},
+                                               {"quorum", quorum}};
+  for (const auto& [mode, ask] : modes) {
+    for (const char* key :
+         {"holders", "limits", "queue", "alive", "who", "meta", "released", "history", "once"}) {
+      for (size_t at = 0; at < Sequence::steps().size(); ++at) {
+        try {
+          play(lab, ask, key, at);
+        } catch (const Broken& broken) {
+          throw Broken(std::string(mode) + ", " + key + " deleted before step " +
+                       std::to_string(at) + ": " + broken.what());
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rlock::contract

@@ -1,0 +1,311 @@
+// Several holders: limits, slots, nested runs and min-hold.
+#include <algorithm>
+#include <cstdint>
+
+#include "contract/lab.hpp"
+
+namespace rlock::contract {
+namespace {
+
+using namespace std::chrono_literals;
+using lock::Entry;
+using lock::Limit;
+using lock::Lost;
+using lock::LostHow;
+using lock::Renewal;
+using lock::Token;
+
+CASE("slots fill up and are handed over") {
+  lab.play("ABC granted slots=3");
+  need(lab.queued('D', asking("slots=3")).position == 1, "not the head");
+  lab.play("B released; D granted slots=3; ACD hold; AC released; E granted slots=3");
+}
+MUTANT("a shared holder excludes others",
+       {"s.n_holders == 1 and holder and holder[3] == 1", "s.n_holders == 1"});
+
+CASE("the least limit rules") {
+  lab.play(
+      "A granted slots=3; B granted slots=2; C queued slots=5; B released; "
+      "C granted slots=5; D queued");
+}
+MUTANT("the limit of the first holder applies", {"math.min(limit, least)", "limit"});
+
+CASE("a shared waiter behind an exclusive one waits") {
+  lab.play(
+      "AB granted shared; C queued; D queued shared; CD wait; A released; C queued; "
+      "B released; C granted; D queued shared; C released; D granted shared");
+}
+MUTANT("a release frees the other holders",
+       {"if s.n_holders == 1 and owner == s.first_holder then", "if owner == s.first_holder then"});
+
+CASE("the late renewal of a released slot is lost") {
+  lab.play("AB granted slots=3; BA released; B lost: released slots=3; nobody holds");
+}
+
+CASE("flushed slots come back, newest first; one newcomer costs one") {
+  Ask three = asking("slots=3");
+  lock::Token a = lab.granted('A', three);
+  lock::Token b = lab.granted('B', three);
+  lock::Token c = lab.granted('C', three);
+  lab.play("data lost; 1s pass");
+  for (auto [owner, token] : {std::pair{'C', c}, {'A', a}, {'B', b}}) {
+    need(as<Renewal>(lab.renew(owner, token, three), "lost") == Renewal::put_back, "not put back");
+  }
+  lab.play("data lost; 1s pass; D granted slots=3");
+  int lost = 0;
+  for (auto [owner, token] : {std::pair{'C', c}, {'A', a}, {'B', b}}) {
+    lost += std::holds_alternative<Lost>(lab.renew(owner, token, three));
+  }
+  need(lost == 1, "not exactly one is lost beside a newcomer");
+}
+
+CASE("a nested run puts its outer run back too") {
+  lab.play(
+      "A granted; data lost; 1s pass; A inner put back; A inner released; A holds; "
+      "A extended");
+}
+MUTANT("a restored inner run does not restore its outer one",
+       {"{['0'] = lease_of(entry), [entry]", "{[entry]"});
+
+CASE("released outside, crashed inside: no entry remains") {
+  lab.play(
+      "A granted; A inner renewed; A released; A holds; A lost; A ended; 31s pass; A ended; "
+      "A lost; nobody holds");
+}
+MUTANT("a released entry may come back", {"s.add_tombstone(owner .. ':' .. entry, 2)", ""});
+MUTANT("an entry is taken for the hold", {"if entry == '0' and line.entries == '0=' .. held then",
+                                          "if line.entries == '0=' .. held then"});
+MUTANT("a release ends the entries of others",
+       {"and not sole and s.other_entries(line)", "and false"});
+
+// An inner run that is killed keeps a lock of a long ttl for 30 s at most.
+// The long lease of the outer run ends with it.
+CASE("when the outer run ends, the inner one's lease is left") {
+  lab.play("A granted ttl=10m; A inner renewed; A released; A holds; 31s pass; B granted");
+}
+MUTANT("the lease of the outer run outlives it",
+       {"s.store_hold(owner, line, latest, 0)",
+        "s.store_hold(owner, line, math.max(latest, s.held_until(owner)), 0)"});
+
+CASE("an inner run's lease is short") {
+  lab.play("A granted; A inner renewed ttl=1h; A released; 30s pass; B granted");
+}
+MUTANT("entries without a lease of their own", {"math.min(ttl, INNER_LEASE)", "ttl"});
+
+// An inner run that releases before the outer one has restored its flushed lease.
+CASE("an inner run ends its own entry alone") {
+  lab.play("A granted; A inner renewed; data lost; 1s pass; A inner released; A put back");
+}
+MUTANT("an inner run's end is the outer one's too",
+       {"s.add_tombstone(entry == '0' and owner or owner .. ':' .. entry, kind)",
+        "s.add_tombstone(owner, kind)"});
+
+// The lock counts as held until the last of those who run under it has confirmed.
+CASE("a revoked lock is held until the inner and the outer run confirmed") {
+  for (auto [first, last] :
+       {std::pair{Lab::inner(), Entry::outer()}, {Entry::outer(), Lab::inner()}}) {
+    lab.play("A granted; A inner renewed; all forced; A woken");
+    need(lab.release('A', first).ending == lock::OwnerEnd::forced, "not reported as forced");
+    lab.play("A holds; A woken");
+    need(as<Lost>(lab.renew('A', lab.token('A'), {}, last), "renewed").how == LostHow::forced,
+         "not forced");
+    need(lab.release('A', last).ending == lock::OwnerEnd::forced, "not reported as forced");
+    lab.play("nobody holds; data lost; 1s pass");
+  }
+}
+MUTANT("the first of those who run under a revoked lock frees it",
+       {"return next(entries) and entries or nil",
+        "return line.state ~= 'revoked' and next(entries) and entries or nil"});
+MUTANT("the others who run under a revoked lock are not notified",
+       {"s.wake(owner, 'revoked')\n  return", "return"});
+
+// The longest --min-hold of all who run under it counts.
+CASE("an inner run's min-hold counts") {
+  lab.play(
+      "A granted min-hold=5s; A inner renewed min-hold=60s; A inner released; "
+      "A renewed min-hold=5s; A released; 59s pass; B queued; 1s pass; B granted");
+}
+MUTANT("an inner run's min-hold is ignored", {"if min_hold > line.min_hold then", "if false then"});
+
+CASE("exclusive inside shared is an upgrade") {
+  lab.play("A granted shared");
+  as<lock::Upgrade>(lab.renew('A', lab.token('A'), {}, Lab::inner()), "an upgrade is let in");
+}
+MUTANT("an exclusive run enters a shared lock",
+       {"elseif line.limit > limit then", "elseif false then"});
+
+CASE("a short lease does not shorten the keys of a long one") {
+  lab.play("A granted shared ttl=40d; B granted shared ttl=1s");
+  for (const char* suffix : {"holders", "limits", "who"}) {
+    long long left = std::stoll(lab.cli({"PTTL", lab.key(suffix)}));
+    need(left > Millis(39 * 24h).count(), std::string(suffix) + " expires with the shorter lease");
+  }
+}
+MUTANT("keys expire with the lease that ends first",
+       {"call('ZRANGE', HOLDERS, -1, -1, 'WITHSCORES')[2]",
+        "call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]"});
+
+CASE("min-hold keeps the lock, and the head starts on time") {
+  lab.play("A granted min-hold=60s; B queued; 1s pass; A released");
+  const auto waiting = lab.queued('B');
+  need(waiting.look_again && *waiting.look_again <= 59s, "the head does not know when it ends");
+  need(lab.inspect().holders.at(0).state == lock::HolderState::cooldown, "no cooldown");
+  lab.play("59s pass; B granted");
+}
+MUTANT("no min-hold after a release",
+       {"if line.min_hold > 0 and not unused then s.start_cooldown(owner, line) end", ""});
+MUTANT("a hold with min-hold is folded",
+       {"s.present == 0 and line.min_hold == 0", "s.present == 0"});
+
+// The reply was lost, and the request came again when another held the lock already.
+CASE("a cool-down is broken by its owner, once") {
+  lab.play("A granted min-hold=60s; A released; B queued");
+  const auto first = as<lock::Forced>(lab.force('A'), "not forced");
+  need(first.broken.size() == 1 && first.next == Lab::owner('B').text(), "B is not the next");
+  const auto again = as<lock::Forced>(lab.force('A'), "denied");
+  need(again.broken.empty() && lab.holders() == "B", "B was broken for A");
+}
+
+CASE("min-hold survives a crash and takes one slot") {
+  const Ask slots = asking("slots=2 min-hold=60s");
+  lab.play(
+      "A granted slots=2 min-hold=60s; 31s pass; B granted slots=2 min-hold=60s; "
+      "C queued slots=2 min-hold=60s; 20s pass");
+  lab.renew('B', {}, slots);
+  lab.play("C queued slots=2 min-hold=60s; 9s pass; C granted slots=2 min-hold=60s");
+}
+MUTANT("no min-hold after a crash", {"if line then s.start_cooldown(owner, line) end", ""});
+
+// Longer than the keys outlive the lease: a holder that crashes leaves it all the same.
+CASE("the keys live as long as a min-hold") {
+  lab.play("A granted min-hold=40d");
+  for (const char* suffix : {"holders", "limits", "who"}) {
+    long long left = std::stoll(lab.cli({"PTTL", lab.key(suffix)}));
+    need(left > Millis(39 * 24h).count(),
+         std::string(suffix) + " expires before the min-hold is over");
+  }
+}
+MUTANT("the keys end before the min-hold",
+       {"math.max(ends + 2592000000, meta.hold)", "ends + 2592000000"});
+
+CASE("min-hold is no longer where the server's clock is set back") {
+  lab.play(
+      "A granted; -60s pass; A released; nobody holds; B granted min-hold=1s; -60s pass; "
+      "B released; 1s pass; C granted");
+}
+MUTANT("min-hold counts from a future start",
+       {"math.min(line.since, now) + line.min_hold", "line.since + line.min_hold"});
+
+CASE("a command that never started has no min-hold") {
+  lab.play("A granted min-hold=60s");
+  lab.release('A', lock::Entry::outer(), "exit:127", lock::ReleaseHow::unused);
+  lab.play("nobody holds");
+  need(as<lock::Run>(lab.history().at(0), "no run").result == "exit:127",
+       "it is not in the history");
+}
+MUTANT("a run that never started leaves a cool-down",
+       {"if line.min_hold > 0 and not unused then", "if line.min_hold > 0 then"});
+
+CASE("a grant nobody claimed has no min-hold") {
+  lab.play("A granted; B queued min-hold=60s; C queued; A released; 2001ms pass; C granted");
+}
+MUTANT("min-hold for an unclaimed grant", {"line.state ~= 'held' or ends <= now", "ends <= now"});
+
+// Of all live holders, in order; each its own.
+std::vector<uint64_t> slots(Lab& lab) {
+  std::vector<uint64_t> all;
+  for (const lock::Holder& holder : lab.inspect().holders) all.push_back(holder.slot);
+  std::sort(all.begin(), all.end());
+  need(std::adjacent_find(all.begin(), all.end()) == all.end(), "two holders of one slot");
+  return all;
+}
+
+CASE("slots: each holder has the least that is free") {
+  lab.play(
+      "A takes: 1 slots=3; A takes: 1 slots=3; B takes: 2 slots=3; C takes: 3 slots=3; "
+      "DEF queued slots=3; BA released");
+  need(slots(lab) == std::vector<uint64_t>{1, 2, 3}, "not the free ones");
+  lab.play(
+      "D takes: 2 slots=3; E takes: 1 slots=3; C released; 3s pass; D released; "
+      "G takes: 2 slots=3");
+  need(lab.inspect().holders.size() == 2, "another number of holders");
+}
+MUTANT("two holders of one slot", {"while used[slot] do slot = slot + 1 end", ""});
+MUTANT("not the least that is free", {"while used[slot] do slot = slot + 1 end",
+                                      "for s in pairs(used) do slot = math.max(slot, s + 1) end"});
+MUTANT("the slot of a repeated acquire is another",
+       {"line.words ~= '' and s.slot_of(line) or 0}", "0}"});
+
+// Two that end at once beside a third are followed by two of different slots.
+CASE("slots: those that are granted at once differ") {
+  lab.play(
+      "A granted slots=3 ttl=1h; BC granted slots=3; DE queued slots=3; 10s pass; "
+      "DE queued slots=3; 10s pass; DE queued slots=3; 11s pass; F queued slots=3; "
+      "ADE hold");
+  need(slots(lab) == std::vector<uint64_t>{1, 2, 3}, "not three slots");
+}
+MUTANT("those granted at once share a slot", {"    used[slot] = true\n", ""});
+
+CASE("slots: only of several holders, each within its own limit") {
+  lab.play(
+      "A takes: 1 slots=3; B takes: 2 slots=3; A released; C takes: 1 slots=2; BC released; "
+      "D takes: 0 shared; E takes: 1 slots=2; DE released; F takes: 0; F released; "
+      "G takes: 0 slots=1025; H takes: 1 slots=1024");
+}
+MUTANT("shared holders have slots", {"limit > 1 and limit <= 1024", "limit > 1"},
+       {"limit > 1 and line.limit <= 1024", "limit > 1"});
+MUTANT("exclusive holders have slots", {"limit > 1 and limit <= 1024", "limit <= 1024"},
+       {"line.limit > 1 and line.limit <= 1024", "line.limit <= 1024"});
+
+CASE("slots: renewals and the cool-down keep them") {
+  lab.play("A granted slots=2; B granted slots=2 min-hold=60s");
+  for (int i = 0; i < 3; ++i) {
+    lab.play("20s pass; A extended slots=2");
+    if (i == 1) lab.release('B');
+    if (i < 2) need(slots(lab) == std::vector<uint64_t>{1, 2}, "another slot");
+  }
+  lab.play("C takes: 2 slots=2");
+  need(slots(lab) == std::vector<uint64_t>{1, 2}, "another slot");
+}
+MUTANT("the cool-down has no slot", {"words = s.with_slot('', s.slot_of(line))", "words = ''"});
+
+CASE("slots: a lone holder keeps its own") {
+  lab.play("A granted slots=2; 20s pass; A renewed slots=2");
+  need(slots(lab) == std::vector<uint64_t>{1}, "another slot");
+  lab.play("B takes: 2 slots=2");
+}
+MUTANT("a lone hold has no slot",
+       {"line.words = string.gsub(line.words, ' slot=%d+', '') .. ' slot=' .. slot", ""});
+
+CASE("slots: a lease that is put back has its slot, or is lost") {
+  lab.play(
+      "AB granted slots=3; data lost; 1s pass; C takes: 1 slots=3; D queued; "
+      "B put back slots=3 slot=2");
+  need(slots(lab) == std::vector<uint64_t>{1, 2}, "not with its slot");
+  lab.play("A lost: taken slots=3 slot=1; D cancelled; E takes: 3 slots=3");
+}
+MUTANT("put back although the slot is taken",
+       {"if not why and slot > 0 and s.used_slots()[slot] then why = 'taken' end", ""});
+MUTANT("put back without the slot",
+       {"words = s.with_slot(s.words_again(since), slot)", "words = s.words_again(since)"});
+
+// A script that puts one back and admits others gives them other slots.
+CASE("slots: beside one that is put back others are admitted") {
+  lab.play("AB granted slots=2; C queued slots=2");
+  lab.cli({"ZREM", lab.key("holders"), Lab::owner('A').text(), Lab::owner('B').text()});
+  lab.play("meta deleted; A put back slots=2 slot=1");
+  need(lab.holders() == "AC" && slots(lab) == std::vector<uint64_t>{1, 2}, "not two slots");
+}
+MUTANT("one that is admitted has the slot of one that was put back",
+       {"  s.slots_used = false\n  s.store_hold", "  s.store_hold"});
+
+CASE("slots: where a line was deleted nobody takes its slot") {
+  lab.play(
+      "AY granted slots=2; Y released; who deleted; B queued slots=2; "
+      "A extended slots=2 slot=1; AB hold; B takes: 2 slots=2");
+}
+MUTANT("a newcomer takes the slot of one whose line was deleted",
+       {" and not (s.is_numbered(limit) and s.used_slots().unknown)", ""});
+
+}  // namespace
+}  // namespace rlock::contract
