@@ -137,6 +137,7 @@ _rlock_rows() {
       '--insecure '
       '--prefix TEXT'
       '--connect-timeout DUR'
+      '--replicas N'
       '--config FILE'
       '--json '
       '-q,--quiet '

@@ -4,8 +4,8 @@
 
 #include "util/clock.hpp"
 
-// Every duration of the lock and of a run under it, and every part of the ttl, with its reason.
-// Durations of the connection to one server (resolver, TLS, sentinels) are in src/redis.
+// The durations of the lock and of a run under it, and the parts of the ttl, with their reasons.
+// Those of the connection to one server (resolver, TLS, sentinels) are in src/redis.
 namespace rlock::timing {
 
 // ---- the lease: see docs/SUPERVISION.md, "Lease deadlines" ----

@@ -133,6 +133,7 @@ if not reply and not held then
       local taken = supersedes and supersedes.take_over()
       if taken then
         at = at > 0 and math.min(at, taken) or taken
+        if args.earlier then at = math.min(at, math.max(1, now_us - args.earlier)) end
       elseif stamp > 0 then
         at = math.min(at, now_us)
       elseif end_kind == REQUEUED then

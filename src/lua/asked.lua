@@ -5,19 +5,10 @@ local given_ticket = tonumber(args.ticket or 0)
 local stamp = 2 * (args.attempt or 0)
 local what
 
--- Names the first command that a hold needs and that the ACL denies or the server lacks. Servers before 7.0 cannot check
--- this, and a server that raises any other error is asked no further. BLPOP may be missing, because a waiter can poll. What
--- the ACL allows this user counts for an hour.
+-- What the ACL denies this user, or nil. What it allows counts for an hour.
 function s.denied(verdict, is_known)
-  for _, command in ipairs(commands_on(HOLDERS, HOLDERS, HOLDERS, now)) do
-    local checked, result = pcall(redis.acl_check_cmd, unpack(command))
-    if checked and not result then return 'NOPERM this user has no permissions to run ' .. command[1] end
-    if not checked then
-      local why = type(result) == 'table' and result.err or tostring(result)
-      if not string.find(why, 'Invalid command passed', 1, true) then return nil end
-      if command[1] ~= 'BLPOP' then return 'ERR this server has no command ' .. command[1] end
-    end
-  end
+  local denial, is_complete = s.denial()
+  if denial or not is_complete then return denial end
   if not args.user then return nil end
   s.words = string.gsub(s.words, ' acl:%S+=(%d+)', function(until_ms) return not is_known(until_ms) and '' or nil end)
   s.words = s.words .. verdict .. now + HOUR

@@ -6,6 +6,8 @@ local how, seen, record, id, ends = unpack(ARGV)
 ends = tonumber(ends or 0)
 local caller, reply
 
+local denial = s.denial()
+if denial then return redis.error_reply(denial) end
 call('LLEN', HISTORY)
 call('ZCARD', RELEASED)
 local closed_until = s.closed_until()
@@ -21,6 +23,8 @@ end
 if how == 'close' and present_id == id then
   reply = {'closed'}
 elseif how == 'open' and present_id == '-' then
+  -- A request to close it that comes after its undoing changes nothing.
+  if seen ~= '-' then s.add_tombstone(seen, WAS_RELEASED) end
   reply = {'opened'}
 elseif present_id ~= seen or how == 'close' and (ends <= now or s.tombstone(id)) then
   reply = {'changed', before}

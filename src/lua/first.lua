@@ -4,6 +4,8 @@
 local owner, record = unpack(ARGV)
 local caller, reply
 
+local denial = s.denial()
+if denial then return redis.error_reply(denial) end
 call('LLEN', HISTORY)
 call('ZCARD', RELEASED)
 if s.unswept then s.sweep_ended() end

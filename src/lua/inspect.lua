@@ -97,4 +97,4 @@ local counts = read_counts(rows)
 return {call('EXISTS', META, HOLDERS, QUEUE) > 0 and 1 or 0, live - (closed_until and 1 or 0), list_holders(),
         call('ZCOUNT', ALIVE, after, '+inf'), waiters,
         live > holders_from + holders_page and 1 or 0, more_waiters, tonumber(meta.grant), now, counts, rows_wanted > 0 and rows or {},
-        closed_until and s.describe(CLOSED, closed_until)}
+        closed_until and s.describe(CLOSED, closed_until) or false}

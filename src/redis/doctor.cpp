@@ -145,7 +145,8 @@ class ServerExaminer {
     if (auto none = ask({"WAIT", "0", "1"}); !none) note("WAIT", std::move(none).error());
     auto role = ask({"ROLE"});
     if (!role) return note("ROLE", std::move(role).error());
-    for (size_t i = kBefore; role->front() == "master" && i + kEach <= role->size(); i += kEach) {
+    if (role->empty() || role->front() != "master") return;
+    for (size_t i = kBefore; i + kEach <= role->size(); i += kEach) {
       Server replica = report_.server;
       replica.host = (*role)[i];
       replica.port = static_cast<int>(number((*role)[i + 1]));

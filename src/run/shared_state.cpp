@@ -2,7 +2,6 @@
 
 #include "run/shared_state.hpp"
 
-#include <pwd.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -18,8 +17,8 @@ namespace {
 
 std::string user_name(uid_t user) {
   if (user == static_cast<uid_t>(-1)) return "another user";
-  const passwd* entry = getpwuid(user);
-  return entry != nullptr ? entry->pw_name : "uid " + std::to_string(user);
+  const std::string name = util::name_in_passwd(user);
+  return name.empty() ? "uid " + std::to_string(user) : name;
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -14,6 +16,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -181,6 +184,18 @@ std::string read_name(pid_t pid) {
   ssize_t length = file ? read(file.get(), name, sizeof name) : -1;
   if (length <= 0) return {};
   return std::string(name, static_cast<size_t>(length - 1));  // without the newline
+}
+
+std::string name_in_passwd(uid_t uid) {
+  struct CloseFile {
+    void operator()(FILE* file) const noexcept { fclose(file); }
+  };
+  std::unique_ptr<FILE, CloseFile> file(fopen("/etc/passwd", "re"));
+  if (file == nullptr) return {};
+  while (const passwd* entry = fgetpwent(file.get())) {
+    if (entry->pw_uid == uid) return entry->pw_name;
+  }
+  return {};
 }
 
 pid_t own_number_in_proc() noexcept {

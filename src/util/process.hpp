@@ -61,6 +61,10 @@ bool ignores_in(int folder, int signal) noexcept;
 // Its short name, for messages; may be hostile text. Allocates.
 std::string read_name(pid_t pid);
 
+// As /etc/passwd has it, else empty. Not through NSS: loading its modules costs more than a whole
+// run, and they may ask a server.
+std::string name_in_passwd(uid_t uid);
+
 // Our own number as /proc counts; -1 where it does not show us, or is not mounted.
 pid_t own_number_in_proc() noexcept;
 // Whether /proc counts processes as we do: not after `unshare -p`, nor where it is not mounted.

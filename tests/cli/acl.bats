@@ -75,13 +75,17 @@ try() {
     # Only a convenience for readers of CLIENT LIST.
     [ "$command" != 'client|setname' ] || continue
     reset_server
+    tried=$((tried + 1))
     limited "$least -$command"
     try "$command"
     [ "$status" -eq 77 ] || fail "without $command: $status, $stderr"
     says "$SERVER/s" || fail "without $command: $stderr"
     [[ ${stderr,,} =~ [^a-z]$command([^a-z]|$) ]] || fail "without $command: $stderr"
     RLOCK_URL="unix://$SERVER/s" nothing_left lock || fail "without $command"
-    tried=$((tried + 1))
+    run rlock close lock --for 1h
+    [ "$status" -ne 0 ] || continue
+    [ "$status" -eq 77 ] || fail "close without $command: $status"
+    RLOCK_URL="unix://$SERVER/s" nothing_left lock || fail "close without $command"
   done
   [ "$tried" -gt 30 ]
 }

@@ -198,6 +198,7 @@ close name --for 1h --until 18:00
 close name --for 31d | at most 30d
 close name --for 0 | open again at once
 close name --until 2001-01-01T00:00 | "2001-01-01T00:00" has passed
+close name --until 2027-02-30T00:00Z | not a time
 close name --until tomorrow | not a time such as 18:00
 close --for 1h
 close name --for 1h --reason \$'two\nlines' | no control characters

@@ -155,6 +155,9 @@ rfc3339='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$'
   rlock queue --json due | jq -e '[.waiters[].starts_in_ms] | .[0] > 0 and .[0] <= 600000 and .[1] - .[0] == 600000'
   run -0 rlock queue due
   [[ ${lines[0]} == *"WAITING  STARTS IN"* && ${lines[1]} == *" 10m "* && ${lines[2]} == *" 20m "* ]] || fail "$output"
+  rlock close -q due --for 1h
+  rlock queue --json due | jq -e '.waiters[0].starts_in_ms > 3000000'
+  rlock open -q due
   let_go due
 }
 

@@ -49,6 +49,14 @@ CASE("supersede: it takes the ticket of the one that it replaces") {
   need(lab.queued('E', asking("supersede=2")).ticket == place, "another ticket");
   lab.play("BED wait");
 }
+CASE("supersede: an urgent one takes the earlier of both places") {
+  lab.play("A granted; B queued; 5s pass; C queued");
+  const lock::Ticket place = lab.queued('D', asking("supersede=1")).ticket;
+  need(lab.queued('E', asking("supersede=2 urgent=2s")).ticket < place, "it is not urgent");
+  lab.play("BEC wait");
+}
+MUTANT("one that supersedes another is not urgent",
+       {"if args.earlier then at = math.min(at, math.max(1, now_us - args.earlier)) end", ""});
 MUTANT("it goes to the end of the queue",
        {"at = at > 0 and math.min(at, taken) or taken", "at = s.issue()"});
 

@@ -79,6 +79,22 @@ asked_more_than() { [ "$(asked)" -gt "$1" ]; }
   [[ $stderr == *'renewed, but 0 of 1 replicas confirmed it'* ]] || fail "$stderr"
 }
 
+@test "an operator's release that no replica confirms is not reported as done" {
+  replicated_server 1
+  owner=$(rlock acquire --replicas 1 --ttl 1m steps)
+  stop r1
+  run -69 --separate-stderr rlock release --connect-timeout 0.2 --replicas 1 steps --owner "$owner"
+  [[ $stderr == *'released, but 0 of 1 replicas confirmed it'* ]] || fail "$stderr"
+}
+
+@test "the option is a key of rlock.toml" {
+  replicated_server 1
+  echo 'replicas = 2' >replicas.toml
+  run -69 --separate-stderr rlock run --config replicas.toml -n works -- touch ran
+  [[ $stderr == *'granted, but 1 of 2 replicas confirmed it'* ]] || fail "$stderr"
+  [ ! -e ran ]
+}
+
 @test "a release that no replica confirms is repeated until one does" {
   replicated_server 1
   hold repeated --replicas 1

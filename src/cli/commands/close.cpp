@@ -166,6 +166,10 @@ std::string opened_text(const std::vector<ClosureResult>& results) {
     if (result.error) continue;
     const std::string name = in_quotes(result.name.text());
     text += result.before ? "opened " + name + "\n" : name + " is open already\n";
+    // Where it was closed there, it still is.
+    for (const lock::SilentServer& silent : result.after.silent) {
+      text += "  no answer from " + util::printable(silent.server) + "\n";
+    }
   }
   return text.empty() ? "no lock was opened\n" : text;
 }

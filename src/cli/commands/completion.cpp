@@ -381,6 +381,8 @@ int print_names(std::span<const std::string> words) {
   if (invocation == nullptr) return kSuccess;
   auto configured = apply_config(*invocation, system_getenv, default_config_files(system_getenv));
   if (!configured) return kSuccess;
+  // A TAB runs no program of the user's, which would go on after the time limit.
+  if (invocation->choices.has(Opt::password_command)) return kSuccess;
   auto settings = connection_options(invocation->choices, system_getenv);
   if (!settings) return kSuccess;
   settings->connect_timeout = kRequestTimeout;

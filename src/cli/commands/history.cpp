@@ -22,7 +22,7 @@ struct HistorySettings {
 };
 
 Result<HistorySettings> history_settings(const Invocation& invocation) {
-  constexpr uint64_t kMost = 1'000'000;  // the server keeps a hundred
+  constexpr uint64_t kMost = 1'000'000;  // the server keeps at most 1000
   HistorySettings settings;
   if (!invocation.names.empty() || invocation.after_dashes) {
     TRY(auto name, only_name(invocation));

@@ -74,14 +74,17 @@ Result<QueueSettings> queue_settings(const Invocation& invocation) {
 }
 
 // Without an answer, and without enough successes, only the forecast is missing.
-std::vector<Millis> forecast(const lock::LockName& name, const std::vector<lock::Holder>& holders,
+std::vector<Millis> forecast(const lock::LockName& name, const lock::Snapshot& seen,
                              const std::vector<lock::Waiter>& waiters, Session& session) {
   constexpr uint64_t kRows = 100;
   constexpr size_t kLeastSuccesses = 3;
   if (waiters.empty()) return {};
   auto rows = session.ask([&](auto& store) { return store.history(name, kRows); });
   const auto usual = rows ? usual_duration(*rows, kLeastSuccesses) : std::nullopt;
-  return usual ? expected_starts(holders, waiters, *usual) : std::vector<Millis>();
+  if (!usual) return {};
+  auto in_the_way = seen.holders;
+  if (seen.closure) in_the_way.push_back(*seen.closure);
+  return expected_starts(in_the_way, waiters, *usual);
 }
 
 Result<QueueView> read_queue(const lock::LockName& name, Session& session) {
@@ -89,7 +92,7 @@ Result<QueueView> read_queue(const lock::LockName& name, Session& session) {
   QueueView view{name.text(), std::move(queue.waiters), {}, std::move(queue.closure)};
   if (view.waiters.empty()) return view;
   TRY(auto seen, inspect_holders(session, name));
-  view.starts = forecast(name, seen.holders, view.waiters, session);
+  view.starts = forecast(name, seen, view.waiters, session);
   return view;
 }
 
@@ -112,12 +115,12 @@ Result<int> list_queue(const QueueSettings& settings, Session& session, const Ch
 Result<QueueView> whole_queue(const lock::LockName& name, Result<lock::Snapshot> first,
                               Session& session) {
   TRY(auto seen, std::move(first));
-  auto& waiters = seen.waiters;
+  auto waiters = std::move(seen.waiters);
   if (seen.more_waiters) {
     TRY(auto queue, inspect_queue(session, name));
     waiters = std::move(queue.waiters);
   }
-  auto starts = forecast(name, seen.holders, waiters, session);
+  auto starts = forecast(name, seen, waiters, session);
   return QueueView{name.text(), std::move(waiters), std::move(starts)};
 }
 

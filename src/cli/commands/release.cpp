@@ -46,6 +46,7 @@ Result<int> release(const LeaseId& lease, const Choices& choices) {
   TRY(auto session, Session::open(choices));
   lock::ReleaseCall call{lease.name, lease.owner};
   call.how = lock::ReleaseHow::by_id;
+  call.replicas = session.replicas();
   TRY(auto reply, session.ask([&](auto& store) { return store.release(call); }));
   if (reply.run) return held_by_run(lease, *reply.run, session.server());
   if (reply.ending != lock::OwnerEnd::released) {

@@ -115,7 +115,7 @@ inline constexpr OptionRow kConnectionOptions[] = {
          "of "
          "them may be away; with fewer a network that splits can let two runs in. doctor checks "
          "it. See LIMITS. It cannot be used with several servers, local: or --format.",
-     .commands = kRun | kAcquire | kRenew | kDoctor},
+     .commands = kRun | kAcquire | kRenew | kRelease | kDoctor},
     {.id = Opt::config,
      .name = "config",
      .metavar = "FILE",

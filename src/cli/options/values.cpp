@@ -55,16 +55,16 @@ Result<Millis> time_left(Opt id, const std::string& text, int64_t now) {
   const bool utc = text.ends_with('Z');
   const std::string digits = text.substr(0, text.size() - (utc ? 1 : 0));
   auto parse = [&](const char* form) -> std::optional<tm> {
-    tm date{};
+    tm date = today;
+    date.tm_sec = 0;
     const char* end = strptime(digits.c_str(), form, &date);
-    return end != nullptr && *end == '\0' ? std::optional(date) : std::nullopt;
+    tm real = date;
+    timegm(&real);  // the 30th of February becomes a day in March
+    const bool whole = end != nullptr && *end == '\0';
+    return whole && real.tm_mday == date.tm_mday ? std::optional(date) : std::nullopt;
   };
-  std::optional<tm> date;
-  if (auto hour = utc ? std::nullopt : parse("%H:%M")) {
-    date = today;
-    date->tm_hour = hour->tm_hour;
-    date->tm_min = hour->tm_min;
-    date->tm_sec = 0;
+  auto date = utc ? std::nullopt : parse("%H:%M");
+  if (date) {
     const bool passed =
         std::tie(date->tm_hour, date->tm_min) <= std::tie(today.tm_hour, today.tm_min);
     if (passed) ++date->tm_mday;

@@ -6,7 +6,7 @@
 #include "util/clock.hpp"
 #include "util/result.hpp"
 
-// The only file that reads and writes the caller's descriptors.
+// What is written to the caller's descriptors.
 namespace rlock::cli {
 
 // Writes to stderr for at most `bound`, then gives up: a full pipe or a stopped terminal must not

@@ -1,9 +1,7 @@
 #include "cli/output/record.hpp"
 
 #include <fcntl.h>
-#include <pwd.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,11 +9,11 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/output/messages.hpp"
 #include "util/fd.hpp"
+#include "util/process.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -94,6 +92,16 @@ std::string masked(std::string_view userinfo, bool ssh) {
   return token ? "***" : std::string(userinfo.substr(0, end + 1)) + "***";
 }
 
+// A URL of sentinels may have `sentinel_password=` behind its host.
+std::string without_parameter(std::string_view url) {
+  constexpr std::string_view kKey = "password=";
+  const size_t key = url.find(kKey);
+  if (key == url.npos) return std::string(url);
+  const size_t value = key + kKey.size();
+  const size_t end = std::min(url.find('&', value), url.size());
+  return std::string(url.substr(0, value)) + "***" + std::string(url.substr(end));
+}
+
 // Others can read the command in `status` and `history`. A password may contain an unescaped / or
 // @, so everything before the last @ of the word is masked: rather too much than a part of the
 // password. Returns at least the first `most` bytes.
@@ -104,35 +112,22 @@ std::string without_passwords(std::string_view text, size_t most) {
   while (at != text.npos && out.size() + at < most) {
     out += text.substr(0, at + kScheme.size());
     text.remove_prefix(at + kScheme.size());
-    const std::string_view word = text.substr(0, text.find_first_of(" \t\n"));
-    const size_t end = word.rfind('@');
-    if (end != word.npos) {
+    std::string_view word = text.substr(0, text.find_first_of(" \t\n"));
+    text.remove_prefix(word.size());
+    if (const size_t end = word.rfind('@'); end != word.npos) {
       out += masked(word.substr(0, end), out.ends_with("ssh://"));
-      text.remove_prefix(end);
+      word.remove_prefix(end);
     }
+    out += without_parameter(word);
     at = text.find(kScheme);
   }
   if (out.size() < most) out += text.substr(0, most - out.size());
   return out;
 }
 
-struct CloseFile {
-  void operator()(FILE* file) const noexcept { fclose(file); }
-};
-
-std::string name_in_passwd(uid_t uid) {
-  std::unique_ptr<FILE, CloseFile> file(fopen("/etc/passwd", "re"));
-  if (file == nullptr) return {};
-  while (const passwd* entry = fgetpwent(file.get())) {
-    if (entry->pw_uid == uid) return entry->pw_name;
-  }
-  return {};
-}
-
-// The name of the effective user: from /etc/passwd, else $LOGNAME or $USER, else the number. Not
-// through NSS: loading its modules costs more than a whole run.
+// The name of the effective user: from /etc/passwd, else $LOGNAME or $USER, else the number.
 std::string user_name() {
-  std::string name = name_in_passwd(geteuid());
+  std::string name = util::name_in_passwd(geteuid());
   if (!name.empty()) return name;
   for (const char* variable : {"LOGNAME", "USER"}) {
     const char* value = getenv(variable);

@@ -105,7 +105,8 @@ std::vector<Millis> expected_starts(const std::vector<lock::Holder>& holders,
   usual = std::min(usual, kLongest);
   std::vector<Run> runs;
   for (const lock::Holder& holder : holders) {
-    const bool cooling = holder.state == HolderState::cooldown;
+    const bool cooling =
+        holder.state == HolderState::cooldown || holder.state == HolderState::closed;
     const Millis held = std::clamp(holder.held, Millis(0), kLongest);
     const Millis left = cooling ? std::min(holder.left, kLongest) : usual - held;
     runs.push_back({std::max(Millis(0), left), holder.limit.value()});

@@ -436,7 +436,7 @@ Result<std::optional<ConfigFile>> load(const std::string& path, Origin origin) {
 
 Status try_connection(const Setting& setting) {
   Choices choices;
-  choices.set(Opt::url, {"local:"});
+  choices.set(Opt::url, {"redis://localhost"});  // the one server with which all options work
   choices.set(setting.id, setting.values);
   auto options = connection_options(choices, empty_environment);
   return options ? Status(Done{}) : std::move(options).error();

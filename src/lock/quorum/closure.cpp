@@ -76,7 +76,8 @@ class LookFirst : public Reply<T> {
 // The last that any server granted, or what was before it while that one runs.
 Token last_ended(const Replies<Snapshot>& replies, const Snapshot& merged) {
   for (const Holder& holder : merged.holders) {
-    if (holder.state != HolderState::cooldown) return {holder.token.value - 1};
+    const bool runs = holder.state != HolderState::cooldown && holder.token.value > 0;
+    if (runs) return {holder.token.value - 1};
   }
   Token last{};
   for (const Snapshot* one : answers(replies)) last = std::max(last, one->last_grant);
