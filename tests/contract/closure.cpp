@@ -186,6 +186,11 @@ CASE("closed: a repeated request changes nothing") {
   need(lab.open("c2") == ClosureReply::changed, "a late copy opens a later one");
   need(lab.close("c4", 0ms, "c3") == ClosureReply::changed, "its end has come");
 }
+MUTANT("a repeated request is refused",
+       {"if how == 'close' and present_id == id then", "if false then"});
+MUTANT("a late copy closes what was opened", {" or s.tombstone(id))", ")"});
+MUTANT("an end that has passed is stored", {"(ends <= now or ", "("});
+
 // The closing was given up before its request arrived.
 CASE("closed: a closing that comes after its undoing changes nothing") {
   opened(lab, "c1");
@@ -194,10 +199,6 @@ CASE("closed: a closing that comes after its undoing changes nothing") {
 }
 MUTANT("what was undone before it came is closed",
        {"if seen ~= '-' then s.add_tombstone(seen, 2) end", ""});
-MUTANT("a repeated request is refused",
-       {"if how == 'close' and present_id == id then", "if false then"});
-MUTANT("a late copy closes what was opened", {" or s.tombstone(id))", ")"});
-MUTANT("an end that has passed is stored", {"(ends <= now or ", "("});
 
 CASE("closed: the history lists it") {
   closed(lab, "c1", 1h);

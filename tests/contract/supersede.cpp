@@ -49,6 +49,9 @@ CASE("supersede: it takes the ticket of the one that it replaces") {
   need(lab.queued('E', asking("supersede=2")).ticket == place, "another ticket");
   lab.play("BED wait");
 }
+MUTANT("it goes to the end of the queue",
+       {"at = at > 0 and math.min(at, taken) or taken", "at = s.issue()"});
+
 CASE("supersede: an urgent one takes the earlier of both places") {
   lab.play("A granted; B queued; 5s pass; C queued");
   const lock::Ticket place = lab.queued('D', asking("supersede=1")).ticket;
@@ -57,8 +60,6 @@ CASE("supersede: an urgent one takes the earlier of both places") {
 }
 MUTANT("one that supersedes another is not urgent",
        {"if args.earlier then at = math.min(at, math.max(1, now_us - args.earlier)) end", ""});
-MUTANT("it goes to the end of the queue",
-       {"at = at > 0 and math.min(at, taken) or taken", "at = s.issue()"});
 
 // One that claims its grant only after a newer one has run beside others.
 CASE("supersede: a grant that is claimed too late is cancelled") {

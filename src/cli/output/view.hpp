@@ -73,8 +73,8 @@ bool last_run_failed(const lock::Snapshot& snapshot);
 Millis longest_hold(const lock::Snapshot& snapshot);
 Millis longest_wait(const lock::Snapshot& snapshot);
 
-// In how long the first waiters can expect the lock, if each run takes as long as `usual`. A closure
-// counts as a holder.
+// In how long the first waiters can expect the lock, if each run takes as long as `usual`.
+// `holders` includes the closure.
 std::vector<Millis> expected_starts(const std::vector<lock::Holder>& holders,
                                     const std::vector<lock::Waiter>& waiters, Millis usual);
 

@@ -256,7 +256,8 @@ hold_with() {
 # hold_alone NAME [OPTION…]: as long as any process of the command lives, it keeps a flock on the file alone, which the next
 # holder's `flock -n alone true` needs. What rlock says comes to the file err.
 hold_alone() {
-  hold_with 'exec 8>>alone; flock -n 8 || exit 1; echo $$ >up; setsid sleep 1000; sleep 1000' "$@" 2>err
+  # With exec, because a shell outlives an INT while it waits for a process that has not got one.
+  hold_with 'exec 8>>alone; flock -n 8 || exit 1; setsid sleep 1000 & echo $$ >up; exec sleep 1000' "$@" 2>err
 }
 
 let_go() {
