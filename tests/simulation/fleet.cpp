@@ -42,6 +42,7 @@ class Fleet {
   void strike_locks(const Fault& fault);
   void break_locks(Process& process, const Fault& fault);
   void set_closure(Process& process, const Fault& fault);
+  void forget_work(Process& process, const Fault& fault);
   void freeze(const Fault& fault);
   void strike_server(const Fault& fault, Server& server);
   void cut(size_t host, size_t server, Moment until);
@@ -198,6 +199,7 @@ void Fleet::strike(const Fault& fault) {
     case FaultKind::force_now:
     case FaultKind::close:
     case FaultKind::open:
+    case FaultKind::forget_work:
       return strike_locks(fault);
     default:
       ledger_.note_server_mishap();
@@ -212,9 +214,16 @@ void Fleet::strike_locks(const Fault& fault) {
       std::make_shared<Process>(world_, hosts_[number % hosts_.size()], number));
   process->on_death(
       [this](const WirePtr& wire) { close_wire(world_, network_, servers_[wire->server], wire); });
-  const bool closure = fault.kind == FaultKind::close || fault.kind == FaultKind::open;
-  process->start([this, &fault, closure, &one = *process] {
-    closure ? set_closure(one, fault) : break_locks(one, fault);
+  process->start([this, &fault, &one = *process] {
+    switch (fault.kind) {
+      case FaultKind::close:
+      case FaultKind::open:
+        return set_closure(one, fault);
+      case FaultKind::forget_work:
+        return forget_work(one, fault);
+      default:
+        return break_locks(one, fault);
+    }
   });
 }
 
@@ -261,6 +270,25 @@ void Fleet::set_closure(Process& process, const Fault& fault) {
   const auto reply =
       lock::finish(poller, store->set_closure(call), poller.now() + kAnswer, store->server());
   if (reply && *reply == lock::ClosureReply::done) ledger_.closed(closing);
+}
+
+// `rlock forget`.
+void Fleet::forget_work(Process& process, const Fault& fault) {
+  const auto store = open(process);
+  const auto name = *lock::LockName::parse("job" + std::to_string(fault.which));
+  lock::SystemPoller poller(kSignalFd);
+  // Over a quorum a lease that its owner could not release, and a silent server, may pass for a
+  // run that goes on.
+  const auto seen =
+      lock::finish(poller, store->inspect({name}), poller.now() + kAnswer, store->server());
+  const bool is_clear =
+      seen && seen->silent.empty() && seen->holders.empty() && seen->partial.empty();
+  const Moment asked = world_.now();
+  // Without an answer it may still come to pass.
+  ledger_.asks_to_forget(fault.which, asked + kLatest);
+  const auto reply =
+      lock::finish(poller, store->forget({name}), poller.now() + kAnswer, store->server());
+  if (reply && (setting_.servers == 1 || is_clear)) ledger_.forgotten(fault.which, asked);
 }
 
 void Fleet::freeze(const Fault& fault) {
@@ -406,10 +434,10 @@ Outcome Fleet::live() {
 }  // namespace
 
 void Sums::add(const Outcome& outcome) {
-  for (auto part :
-       {&Counts::runs, &Counts::commands, &Counts::queued, &Counts::scripts, &Counts::kills,
-        &Counts::faults, &Counts::overlaps, &Counts::successes, &Counts::done,
-        &Counts::failed_too_often, &Counts::superseded, &Counts::broken, &Counts::closed}) {
+  for (auto part : {&Counts::runs, &Counts::commands, &Counts::queued, &Counts::scripts,
+                    &Counts::kills, &Counts::faults, &Counts::overlaps, &Counts::successes,
+                    &Counts::done, &Counts::failed_too_often, &Counts::superseded, &Counts::broken,
+                    &Counts::closed, &Counts::forgotten}) {
     counts.*part += outcome.counts.*part;
   }
   counts.longest_gap = std::max(counts.longest_gap, outcome.counts.longest_gap);

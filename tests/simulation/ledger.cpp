@@ -141,12 +141,14 @@ void Ledger::note_mishap(size_t run) {
 void Ledger::left(size_t run) {
   --there_;
   RunRecord& record = records_[run];
+  record.left = world_.now();
   check_given_up(run);
   check_passing(book_of(run));
   // It may have been granted the lock without knowing, or have been cut off from giving it back.
   if (record.disturbed) died(run, kLatest);
   // Who was refused leaves no tombstone, against which a repeated request would come too late.
-  if (scenario_.runs[run].patience == 0s && !record.ran) died(run, kLatest);
+  const bool forgets = book_of(run).forgets_until >= record.asked;
+  if ((scenario_.runs[run].patience == 0s || forgets) && !record.ran) died(run, kLatest);
   record.phase = RunRecord::Phase::over;
   std::erase(book_of(run).waiting, run);
   trace(name(run) + " is gone");

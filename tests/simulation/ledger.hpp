@@ -28,8 +28,9 @@ struct RunRecord {
   Moment granted{0};
   Moment started{0};
   Moment asked{0};
-  Moment stopped{0};    // its command
-  uint64_t ticket = 0;  // 0: it was never queued
+  Moment stopped{0};           // its command
+  Moment left{Moment::max()};  // its process has ended
+  uint64_t ticket = 0;         // 0: it was never queued
   uint64_t token = 0;
   bool disturbed = false;  // something befell its process or its messages
   bool ran = false;
@@ -45,6 +46,9 @@ struct RunRecord {
   bool freed = false;  // without waiting for its command's end
 };
 
+// Before the world began.
+inline constexpr Moment kLongAgo{-1h};
+
 // After which one that waits asks again, and may pass a closure then.
 inline constexpr Nanos kPasses = 5s;
 
@@ -52,7 +56,8 @@ struct Counts {
   uint64_t runs = 0, commands = 0, queued = 0, scripts = 0, kills = 0, faults = 0;
   uint64_t overlaps = 0;  // commands that began beside another, whether that is a violation or not
   uint64_t successes = 0, done = 0, failed_too_often = 0, superseded = 0, broken = 0;
-  uint64_t closed = 0;   // and opened, by an operator
+  uint64_t closed = 0;  // and opened, by an operator
+  uint64_t forgotten = 0;
   Nanos longest_gap{0};  // between two commands while one waited, undisturbed
 };
 
@@ -80,6 +85,10 @@ class Ledger {
   void found_done(size_t run, uint64_t token);
   void failed_too_often(size_t run, uint64_t times);
   void superseded(size_t run, size_t by);
+  // An operator has it forgotten what was done; until `at_most` that may happen.
+  void asks_to_forget(size_t lock, Moment at_most);
+  // What had ended when the operator `asked` is forgotten by now.
+  void forgotten(size_t lock, Moment asked);
   // ---- what befalls the servers ----
   void note_data_lost() { data_lost_ = world_.now(); }
   // An operator has broken the hold with that token; `counts`: until its owner confirms.
@@ -118,6 +127,8 @@ class Ledger {
     std::map<uint64_t, size_t> granted;                // runs by their tokens
     std::map<std::string, std::vector<size_t>> works;  // runs by what they do once
     std::map<uint64_t, uint64_t> numbers;              // that superseded others, by token
+    Moment forgets_until = kLongAgo;                   // what was done may be forgotten until then
+    Moment forgot_before = kLongAgo, forgot_at{0};     // what surely is, and since when
     std::set<uint64_t> freed;  // tokens of those that were broken before they knew them
     struct Closure {
       Moment since = Moment::max();  // surely

@@ -23,6 +23,7 @@ bool Ledger::is_well(size_t run) const {
 bool Ledger::is_remembered(size_t run) const {
   const RunRecord& record = records_[run];
   if (data_lost_ >= record.asked) return false;
+  if (books_.at(scenario_.runs[run].lock).forgets_until >= record.asked) return false;
   const bool period = scenario_.runs[run].once == OnceUse::period;
   return !period || world_.now() < record.stopped + kOncePeriod * 196 / 100;
 }
@@ -54,10 +55,33 @@ void Ledger::found_done(size_t run, uint64_t token) {
   trace(name(run) + " finds its work done with token " + std::to_string(token));
   const LockBook& book = book_of(run);
   const auto found = book.granted.find(token);
+  // It got that answer before an operator had it forgotten.
+  if (token == 0 && book.forgets_until >= records_[run].asked) return;
   const bool same = found != book.granted.end() && records_[found->second].succeeded &&
                     records_[found->second].work == records_[run].work;
-  if (same && may_be_done_by(run, found->second)) return;
+  const bool forgotten = same && records_[run].asked > book.forgot_at && is_well(found->second) &&
+                         records_[found->second].left < book.forgot_before;
+  if (same && !forgotten && may_be_done_by(run, found->second)) return;
   report(Check::done, name(run) + " finds its work done with token " + std::to_string(token));
+}
+
+void Ledger::asks_to_forget(size_t lock, Moment at_most) {
+  LockBook& book = books_[lock];
+  book.forgets_until = std::max(book.forgets_until, at_most);
+  // Who found its work done left no tombstone: a repeated request may now be granted the lock.
+  for (size_t run = 0; run < records_.size(); ++run) {
+    const RunRecord& record = records_[run];
+    const bool refused = record.phase == RunRecord::Phase::over && !record.ran;
+    if (refused && scenario_.runs[run].lock == lock)
+      died(run, record.left + kLatest - world_.now());
+  }
+  trace("an operator has it forgotten what was done under lock " + std::to_string(lock));
+}
+
+void Ledger::forgotten(size_t lock, Moment asked) {
+  ++counts_.forgotten;
+  books_[lock].forgot_before = asked;
+  books_[lock].forgot_at = world_.now();
 }
 
 void Ledger::failed_too_often(size_t run, uint64_t times) {

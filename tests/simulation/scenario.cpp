@@ -94,6 +94,7 @@ Fault make_fault(const Scenario& scenario, const FaultRate& rate, Chance& chance
     case FaultKind::force_now:
     case FaultKind::close:
     case FaultKind::open:
+    case FaultKind::forget_work:
       fault.which = chance.below(setting.locks);
       break;
     default:
@@ -109,10 +110,10 @@ Fault make_fault(const Scenario& scenario, const FaultRate& rate, Chance& chance
 }  // namespace
 
 const char* to_string(FaultKind kind) {
-  constexpr std::array kNames{"kill",        "stop",      "interrupt", "cut",   "cut_server",
-                              "hang",        "restart",   "forget",    "flush", "fail_over",
-                              "server_step", "host_step", "freeze",    "force", "force_now",
-                              "close",       "open"};
+  constexpr std::array kNames{"kill",        "stop",      "interrupt",  "cut",   "cut_server",
+                              "hang",        "restart",   "forget",     "flush", "fail_over",
+                              "server_step", "host_step", "freeze",     "force", "force_now",
+                              "close",       "open",      "forget_work"};
   return kNames.at(static_cast<size_t>(kind));
 }
 

@@ -45,6 +45,7 @@ enum class FaultKind {
   force_now,    // and does not wait
   close,        // an operator closes a lock, for `lasts`
   open,         // and opens it
+  forget_work,  // an operator has what was done forgotten
 };
 const char* to_string(FaultKind kind);
 

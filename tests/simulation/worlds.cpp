@@ -75,6 +75,7 @@ Setting once(const char* name, size_t servers) {
   setting.once = 0.9;
   setting.failing = 0.5;
   setting.endless = 0.8;
+  setting.faults.push_back({FaultKind::forget_work, 0.05});
   if (servers > 1) setting.checks.erase(Check::order);
   if (servers > 1) setting.checks.erase(Check::prompt);
   return setting;
@@ -237,6 +238,11 @@ const std::vector<Setting>& worlds() {
         setting.ttls = {Millis(30'000), Millis(60'000)};
         setting.rates.lost = setting.rates.late = setting.rates.reset = 0.001;
         for (FaultRate& rate : setting.faults) rate.each /= 20;
+        setting.faults.push_back({FaultKind::close, 0.005, 5s, 60s});
+        setting.faults.push_back({FaultKind::open, 0.005});
+        setting.faults.push_back({FaultKind::force, 0.005});
+        setting.faults.push_back({FaultKind::forget_work, 0.005});
+        setting.once = setting.while_closed = setting.urgent = setting.min_hold = 0.1;
       })};
   return all;
 }

@@ -29,6 +29,23 @@ names="alpha beta gamma delta epsilon zeta"
   run -0 rlock renew beta --owner "$owner"
   run -0 rlock release beta --owner "$owner"
   run -0 rlock run nested -- rlock run nested -- true
+  # shellcheck disable=SC2086 # several names
+  run -0 rlock close $names --for 1h
+  for name in $names; do
+    run -75 rlock run -n "$name" -- true
+    run -0 rlock run --while-closed "$name" -- true
+  done
+  # shellcheck disable=SC2086 # several names
+  run -0 rlock open $names
+  for name in $names; do run -0 rlock run -n "$name" -- true; done
+  hold alpha
+  queue_up alpha
+  local first=$waiter
+  queue_up alpha
+  run -0 rlock queue alpha --first 2
+  let_go alpha
+  ends_with 0 "$waiter"
+  ends_with 0 "$first"
 }
 
 # seen_all FILE: each of the names is in it.

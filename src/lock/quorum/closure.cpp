@@ -73,11 +73,12 @@ class LookFirst : public Reply<T> {
   TimePoint close_at_ = TimePoint::max();
 };
 
-// The last that any server granted, or what was before it while that one runs.
+// The last that any server granted, or what was before it while that one runs. A grant that no
+// majority has confirmed runs nothing: a request that came late may have left it.
 Token last_ended(const Replies<Snapshot>& replies, const Snapshot& merged) {
   for (const Holder& holder : merged.holders) {
-    const bool runs = holder.state != HolderState::cooldown && holder.token.value > 0;
-    if (runs) return {holder.token.value - 1};
+    const bool runs = holder.state == HolderState::held || holder.state == HolderState::revoked;
+    if (runs && holder.token.value > 0) return {holder.token.value - 1};
   }
   Token last{};
   for (const Snapshot* one : answers(replies)) last = std::max(last, one->last_grant);

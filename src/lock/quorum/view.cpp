@@ -49,7 +49,8 @@ void add_holders(Snapshot& all, const Replies<Snapshot>& replies, const Quorum& 
   auto newer = [&](const Holder& a, const Holder& b) { return rank(a) > rank(b); };
   const uint64_t silent = all.silent.size();
   for (Holder& holder : by_owner(replies, &Snapshot::holders, newer)) {
-    holder.token = agreed_token(replies, holder.owner);
+    // One that is not a mere grant any more has learned the majority's token.
+    if (holder.state == HolderState::granted) holder.token = agreed_token(replies, holder.owner);
     bool may_hold = holder.servers + silent >= quorum.majority();
     (may_hold ? all.holders : all.partial).push_back(std::move(holder));
   }
