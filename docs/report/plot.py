@@ -132,7 +132,7 @@ def of(one):
 def rates():
     return [{"world": row["world"], "faults": row["faults"], "commands_that_began_beside_another": row["overlaps"],
              "of_so_many_commands": row["commands"], "in_percent": f"{100 * int(row['overlaps']) / int(row['commands']):.2f}"}
-            for row in table("worlds.tsv") if row["world"] in ("freezes", "fail_overs", "losses", "once_losses")]
+            for row in table("worlds.tsv") if row["world"] in ("freezes", "fail_overs", "losses", "once_losses", "confirmed", "confirmed --replicas 0")]
 
 
 def early_and_last(soak):

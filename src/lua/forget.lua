@@ -14,9 +14,10 @@ if memory then
   meta.kept = now
 end
 
--- What is running now counts when it succeeds: its token is greater than that of all that ended.
+-- What is running now counts when it succeeds: its token is greater than that of all that ended. A closure does not run,
+-- nor does one that has ended and is not swept.
 local function last_ended()
-  local holders = s.n_holders - (s.closed_until() and 1 or 0)
+  local holders = s.n_holders - (s.held_until(CLOSED) and 1 or 0)
   local holder = holders == 1 and s.some_holder()
   local line = holder and holder[2] ~= 'cooldown' and s.read_line(holder[1])
   -- Where only nested runs go on, the run that has this token has ended.

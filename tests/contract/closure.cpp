@@ -248,10 +248,14 @@ CASE("closed: what is done is done") {
 // What runs now counts when it succeeds.
 CASE("closed: what runs is not forgotten") {
   lab.play("A granted once=k");
-  closed(lab, "c1", 1h);
-  lab.play("all forgotten; A marked once=k");
+  closed(lab, "c1", 5s);
+  lab.play("all forgotten; A marked once=k; B granted at-once while-closed once=l");
+  lab.play("5s pass; all forgotten; B marked once=l");
 }
-MUTANT("what runs is forgotten", {"s.n_holders - (s.closed_until() and 1 or 0)", "s.n_holders"});
+MUTANT("what runs is forgotten",
+       {"s.n_holders - (s.held_until('~closed') and 1 or 0)", "s.n_holders"});
+MUTANT("a closure that has ended counts as a run",
+       {"(s.held_until('~closed') and", "(s.closed_until() and"});
 
 CASE("closed: its keys end") {
   closed(lab, "c1", 24h * 30);

@@ -18,7 +18,8 @@ class Writer {
   }
 
   std::string text() {
-    put(world_.faults_left, world_.losses_left, world_.forces_left);
+    put(world_.faults_left, world_.losses_left, world_.forces_left, world_.closures_left,
+        left(world_.memory->closed_until));
     put(rank(world_.newest), rank(world_.newest_since_loss));
     for (int index : order_) client(world_.clients[static_cast<size_t>(index)]);
     messages();
@@ -243,7 +244,7 @@ class Writer {
 
   // A key that ends too soon makes another world; one that outlives all that is in it does not.
   void ends() {
-    Moment needed = 0;
+    Moment needed = left(world_.memory->closed_until);
     for (const Row& row : world_.memory->holders) needed = std::max(needed, left(row.score));
     for (const Row& row : world_.memory->alive) needed = std::max(needed, left(row.score));
     for (const Row& row : world_.memory->released) {

@@ -40,11 +40,13 @@ class Check {
     for (const Client& who : before_.clients) {
       if (who.work != nullptr && !who.work->once.empty()) after_.known[who.work->once];
     }
-    for (auto rule : {&Check::grants, &Check::put_back, &Check::others_untouched, &Check::forced,
-                      &Check::ended_owners, &Check::slots, &Check::leases, &Check::waits,
-                      &Check::ends, &Check::lines, &Check::forgotten, &Check::failures,
-                      &Check::marks, &Check::needless_grants, &Check::start, &Check::refusal,
-                      &Check::confirmation, &Check::dropped, &Check::queue}) {
+    for (auto rule : {&Check::grants,  &Check::put_back,        &Check::others_untouched,
+                      &Check::forced,  &Check::ended_owners,    &Check::slots,
+                      &Check::leases,  &Check::waits,           &Check::ends,
+                      &Check::lines,   &Check::forgotten,       &Check::failures,
+                      &Check::marks,   &Check::needless_grants, &Check::start,
+                      &Check::refusal, &Check::confirmation,    &Check::dropped,
+                      &Check::queue,   &Check::closed}) {
       std::string broken = (this->*rule)();
       if (!broken.empty()) return broken;
     }
@@ -474,6 +476,21 @@ class Check {
       return line_of(is_, row.member).supersedes;
     });
     return waiting > 1 ? "P: two wait that supersede others" : "";
+  }
+
+  // Nobody is granted it; who holds it goes on.
+  std::string closed() {
+    for (const Row& holder : is_.holders) {
+      const bool was_closed = was_.closed_until > now_ && request_.op != Op::open;
+      if (was_closed && new_holder(holder))
+        return "C: " + holder.member + " is granted a closed lock";
+    }
+    if (request_.op == Op::open && is_.closed_until > 0) return "C: it is opened, and still closed";
+    if (request_.op == Op::close && is_.closed_until != now_ + kClosed)
+      return "C: it is closed, and has another end";
+    const bool lost = was_.closed_until > now_ && is_.closed_until != was_.closed_until;
+    const bool other = request_.op != Op::open && request_.op != Op::close;
+    return lost && other ? "C: another request changes the closure" : "";
   }
 
   const World& before_;

@@ -36,6 +36,7 @@ World beginning(const Bounds& bounds) {
   world.faults_left = bounds.faults;
   world.losses_left = bounds.losses;
   world.forces_left = bounds.forces;
+  world.closures_left = bounds.closures;
   world.forgets_left = bounds.forgets;
   world.failures_left = bounds.failures;
   return world;

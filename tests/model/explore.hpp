@@ -22,6 +22,7 @@ struct Bounds {
   int losses = 0;             // of the server's data
   int forces = 0;             // by an operator
   int forgets = 0;            // likewise
+  int closures = 0;           // likewise; each may be opened
   int failures = 0;           // of commands that are to be done once, and whose lease lasts
   bool rest = false;          // waiters are at rest in every place, as if many were before them
   size_t states = 0;          // found when they were last explored to the end; 0: unknown

@@ -96,6 +96,21 @@ const std::vector<Mutant> kMutants{
     mutant("the lone hold's key outlives its lease for ever", "L:", kPlain,
            {{", 'PXAT', ends + 2592000000", ""}})};
 
+// ---- a lock that is closed ----
+
+const Bounds kClosable{.limits = {1, 1}, .closures = 1};
+
+const std::vector<Mutant> kClosures{
+    mutant("a waiter is granted a closed lock", "C: ", kClosable,
+           {{"s.fits(line.limit, s.line_word(line, 'while_closed'))", "s.fits(line.limit, true)"}}),
+    mutant("a newcomer is granted a closed lock", "C: ", kClosable,
+           {{"s.fits(limit, may_pass)", "s.fits(limit, true)"}}),
+    mutant("a lock that is opened stays closed", "C: ", kClosable,
+           {{"  s.remove_holder('~closed')\n", ""}, {"  s.forget('~closed')\n", ""}}),
+    mutant("a closure ends at once", "C: ", kClosable,
+           {{"s.int(ends), record = record}, ends, 0, not before)",
+             "s.int(now + 1), record = record}, now + 1, 0, not before)"}})};
+
 // ---- waiters at rest ----
 
 const Bounds kRestFault{.limits = {1, 1}, .faults = 1, .rest = true};
@@ -230,6 +245,7 @@ TEST_CASE("the scripts keep every invariant in every order of events within the 
 TEST_CASE("each rule that is left out breaks its invariant") {
   check_caught(kMutants);
   check_caught(kAtRest);
+  check_caught(kClosures);
 }
 
 TEST_CASE("each rule for what is done once, removed, breaks its invariant") {

@@ -58,6 +58,22 @@ void shift_entries(std::map<std::string, std::string>& who) {
   }
 }
 
+void set_closure_apart(Memory& memory) {
+  const std::string closure = "~closed";
+  const Row* row = find(memory.holders, closure);
+  if (row == nullptr) return;
+  memory.closed_until = row->score;
+  std::string words;
+  std::istringstream line(memory.who["+" + closure]);
+  while (line >> words) {
+    if (words.starts_with("id=")) memory.closure = words.substr(3);
+  }
+  for (auto* rows : {&memory.holders, &memory.limits}) {
+    std::erase_if(*rows, [&](const Row& one) { return one.member == closure; });
+  }
+  std::erase_if(memory.who, [&](const auto& field) { return field.first.ends_with(closure); });
+}
+
 // `1 last grant exclusive created …`
 std::map<std::string, int64_t> meta_of(const std::string& text) {
   std::map<std::string, int64_t> meta;
@@ -106,6 +122,7 @@ Memory memory_of(fake::Database keys) {
     memory.who = fields_of(keys, "who");
   }
   shift_entries(memory.who);
+  set_closure_apart(memory);
   memory.queue = rows_of(keys, "queue", 0);
   memory.alive = rows_of(keys, "alive", kEpochMs);
   memory.released = rows_of(keys, "released", kEpochMs * 16);
@@ -193,7 +210,8 @@ Arguments release_arguments(const Request& request) {
   return given;
 }
 
-std::vector<std::string> arguments(const Request& request) {
+std::vector<std::string> arguments(const World& world, const Request& request) {
+  const std::string seen = world.memory->closed_until > world.now ? world.memory->closure : "";
   switch (request.op) {
     case Op::acquire:
       return acquire_arguments(request);
@@ -207,6 +225,11 @@ std::vector<std::string> arguments(const Request& request) {
       return {"confirmed", "x", request.owner, "0"};
     case Op::forget:
       return {request.owner, "0"};
+    case Op::close:
+      return {"close", seen.empty() ? "-" : seen, "x", request.owner,
+              std::to_string(kEpochMs + world.now + kClosed)};
+    case Op::open:
+      return {"open", seen, "x"};
   }
   throw std::logic_error("no such request");
 }
@@ -227,6 +250,9 @@ const lua::Script& Server::script_for(Op op) const {
       return scripts.force_unlock;
     case Op::forget:
       return scripts.forget;
+    case Op::close:
+    case Op::open:
+      return scripts.closure;
   }
   throw std::logic_error("no such request");
 }
@@ -237,7 +263,7 @@ Done Server::run(const World& world, const Request& request) {
                            "history", "never", "once"}) {
     keys.push_back(kBase + part);
   }
-  const auto words = arguments(request);
+  const auto words = arguments(world, request);
   fake::Database database = world.memory->keys;
   database.set_time((kEpochMs + world.now) * 1000 + world.scripts_now * kMicrosBetween);
   const fake::Reply reply = engine_.run(database, script_for(request.op),

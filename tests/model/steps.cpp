@@ -9,7 +9,8 @@ namespace rlock::model {
 namespace {
 
 const char* word(Op op) {
-  constexpr std::array kWords{"acquires", "renews", "releases", "cancels", "forces", "forgets"};
+  constexpr std::array kWords{"acquires", "renews",  "releases", "cancels",
+                              "forces",   "forgets", "closes",   "opens"};
   return kWords.at(static_cast<size_t>(op));
 }
 
@@ -36,6 +37,7 @@ class Steps {
     }
     for (size_t message = 0; message < world_.messages.size(); ++message) arrive(message);
     operators();
+    closures();
     forget();
     lose_data();
     pass_time();
@@ -190,6 +192,17 @@ class Steps {
     step.request = Request{Op::force, -1, held->member, 1, 0, 0, world_.now, 0};
   }
 
+  void closures() {
+    if (world_.memory->closed_until > world_.now) {
+      add("an operator opens the lock").request = Request{Op::open, -1, "", 1, 0, 0, world_.now, 0};
+    }
+    if (world_.closures_left == 0) return;
+    Step& step = add("an operator closes the lock");
+    const std::string id = std::to_string(world_.closures_left);
+    step.request = Request{Op::close, -1, id, 1, 0, 0, world_.now, 0};
+    --step.next.closures_left;
+  }
+
   // Everything, or one KEY.
   void forget() {
     if (world_.forgets_left == 0 || world_.memory->ends.empty()) return;
@@ -253,6 +266,7 @@ class Steps {
     };
     for (const Row& row : world_.memory->holders) consider(row.score);
     for (const Row& row : world_.memory->alive) consider(row.score);
+    consider(world_.memory->closed_until);
     for (const Client& who : world_.clients) {
       if (who.phase != ClientPhase::idle || who.work == nullptr || !who.work->is_distance())
         continue;

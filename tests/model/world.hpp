@@ -29,6 +29,7 @@ constexpr Moment kLongestSlice = 4 * kSlice;
 constexpr Moment kHeartbeatSlices = 3;
 constexpr Moment kClaim = 2'000;
 constexpr Moment kTombstone = 60'000;
+constexpr Moment kClosed = 12'000;                            // by an operator of the model
 constexpr int64_t kRequeued = 1, kDone = 4, kSuperseded = 5;  // kinds of tombstones
 
 struct Row {
@@ -65,6 +66,8 @@ struct Memory {
   fake::Database keys;
   std::vector<Row> holders, limits, queue, alive, released;
   std::map<std::string, std::string> who;
+  std::string closure{};    // its id
+  Moment closed_until = 0;  // the closure is not among the holders
   std::map<std::string, int64_t> meta;
   std::map<std::string, Mark> once;
   std::vector<Row> ends;           // of each key; kNever for none
@@ -87,7 +90,7 @@ const Row* find(const std::vector<Row>& rows, const std::string& member);
 // Whether `owner` holds the lock at `now`, in the server's eyes.
 bool holds(const Memory& memory, const std::string& owner, Moment now);
 
-enum class Op { acquire, renew, release, cancel, force, forget };
+enum class Op { acquire, renew, release, cancel, force, forget, close, open };
 
 // How a command ended that is to be done once.
 enum class Outcome { open, succeeded, failed };
@@ -95,7 +98,7 @@ enum class Outcome { open, succeeded, failed };
 struct Request {
   Op op = Op::acquire;
   int client = -1;    // an operator's: none
-  std::string owner;  // with forget: the field, or empty for all
+  std::string owner;  // with forget: the field, or empty for all; with close and open: an id
   int64_t limit = 1;
   int64_t ticket = 0;
   int64_t token = 0;
@@ -166,6 +169,7 @@ struct World {
   int faults_left = 0;
   int losses_left = 0;
   int forces_left = 0;
+  int closures_left = 0;
   int forgets_left = 0;
   int failures_left = 0;
   // What a perfect observer remembers.

@@ -15,9 +15,9 @@ namespace rlock::sim {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: fleet WORLD [--seed N | --seeds FROM-TO] [--days N] [--drift PPM] [--mutant NAME]\n"
-    "             [--runs N,N… | none] [--faults N,N… | none] [--without WHAT]… [--trace] "
-    "[--shrink]\n";
+    "usage: fleet WORLD [--seed N | --seeds FROM-TO] [--days N] [--drift PPM] [--replicas N]\n"
+    "             [--mutant NAME] [--runs N,N… | none] [--faults N,N… | none] [--without WHAT]…\n"
+    "             [--trace] [--shrink]\n";
 
 struct Options {
   Setting setting;
@@ -73,6 +73,8 @@ void read_option(Options& options, const std::string& name, const std::string& v
     set_days(options.setting, number_of(value));
   } else if (name == "--drift") {
     options.setting.drift_ppm = static_cast<int64_t>(number_of(value));
+  } else if (name == "--replicas") {
+    options.setting.replicas = number_of(value);
   } else if (name == "--mutant") {
     options.broken = mutant_named(value);
   } else if (name == "--runs") {

@@ -18,7 +18,8 @@ FOLDER = pathlib.Path(sys.argv[1]) / "tests" / "simulation"
 TIMES = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 WORLDS = {"one_server": 100, "clock_back": 100, "modes": 100, "losses": 100, "operators": 100, "closures": 100, "places": 100,
           "once": 100, "once_losses": 100, "crontabs": 100, "supersede": 100, "quorum_of_3": 10, "quorum_of_5": 10,
-          "quorum_storm": 10, "once_quorum": 10, "crowd": 1, "freezes": 100, "fail_overs": 100}
+          "quorum_storm": 10, "once_quorum": 10, "crowd": 1, "freezes": 100, "fail_overs": 100, "confirmed": 100,
+          "confirmed --replicas 0": 100}
 DRIFTS = (4_800, 10_000, 25_000, 50_000, 100_000, 150_000, 200_000, 250_000)  # parts per million
 SUMMARY = (r"(?P<runs>\d+) runs, .*; (?P<commands>\d+) commands; (?P<scripts>\d+) scripts; (?P<faults>\d+) faults",
            r"(?P<done>\d+) found done, .* (?P<superseded>\d+) superseded, (?P<broken>\d+) broken .*; (?P<overlaps>\d+) commands "
@@ -27,7 +28,7 @@ SUMMARY = (r"(?P<runs>\d+) runs, .*; (?P<commands>\d+) commands; (?P<scripts>\d+
 
 def fleet(world, seeds, *words):
     """The numbers of its summary, by their names."""
-    run = subprocess.run([FOLDER / "fleet", world, "--seeds", f"1-{seeds}", *words], capture_output=True, text=True,
+    run = subprocess.run([FOLDER / "fleet", *world.split(), "--seeds", f"1-{seeds}", *words], capture_output=True, text=True,
                          check=False)
     found = {"world": world, "seeds": seeds}
     for line in SUMMARY:

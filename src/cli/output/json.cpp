@@ -107,17 +107,13 @@ Json quorum_json(const lock::Snapshot& snapshot) {
           {"partial", quorum_holders_json(snapshot.partial)}};
 }
 
-// Over a quorum: on how many servers.
-Json closure_json(const lock::Snapshot& snapshot) {
-  const lock::Holder& closure = *snapshot.closure;
+Json closure_json(const lock::Holder& closure) {
   const Record by = decode_record(closure.record);
-  Json json{{"until", time_or_null(end_of_closure(closure))},
-            {"left_ms", closure.left.count()},
-            {"by", who_text(by)},
-            {"reason", or_null(by.reason)},
-            {"id", closure.owner}};
-  if (snapshot.servers > 1) json["servers"] = closure.servers;
-  return json;
+  return {{"until", time_or_null(end_of_closure(closure))},
+          {"left_ms", closure.left.count()},
+          {"by", who_text(by)},
+          {"reason", or_null(by.reason)},
+          {"id", closure.owner}};
 }
 
 Json failed_lock_json(const LockView& lock) {
@@ -172,7 +168,10 @@ Json lock_json(const LockView& lock) {
             {"waiters", native ? Json(snapshot.live_waiters) : Json()},
             {"format", to_string(lock.format)},
             {"known", is_known(lock)}};
-  if (snapshot.closure) json["closed"] = closure_json(snapshot);
+  if (snapshot.closure) {
+    json["closed"] = closure_json(*snapshot.closure);
+    if (snapshot.servers > 1) json["closed"]["servers"] = snapshot.closure->servers;
+  }
   if (native && snapshot.known) {
     json["last_success"] = last_success_json(snapshot.last_success);
     json["last_failure"] = last_failure_json(snapshot);
@@ -404,8 +403,10 @@ std::string error_json(const Error& error, const Subject& subject, const ErrorDe
              {"message", error.text}};
   if (subject.lock) inner["lock"] = *subject.lock;
   if (subject.owner) inner["owner"] = *subject.owner;
-  if (details.holder && details.holder->state != lock::HolderState::closed) {
-    inner["holder"] = holder_json(*details.holder);
+  if (details.holder) {
+    const bool closed = details.holder->state == lock::HolderState::closed;
+    inner[closed ? "closed" : "holder"] =
+        closed ? closure_json(*details.holder) : holder_json(*details.holder);
   }
   return document({{"error", std::move(inner)}});
 }
