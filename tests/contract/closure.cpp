@@ -206,10 +206,10 @@ CASE("closed: the history lists it") {
   lab.pass(5s);
   opened(lab, "c1");
   const auto rows = lab.history();
-  const auto& open = as<lock::Closing>(rows.at(0), "no row");
+  const auto open = as<lock::Closing>(rows.at(0), "no row");
   need(open.until.ms == 0 && open.record == "who opened it", "another row");
   need(as<lock::Skips>(rows.at(1), "no skip").count == 1, "the refusal is no skip");
-  const auto& close = as<lock::Closing>(rows.at(2), "no row");
+  const auto close = as<lock::Closing>(rows.at(2), "no row");
   need(close.until.ms - close.at.ms == 3'600'000 && close.record == "who closed it", "another row");
   need(lab.inspect().counters.runs == 0, "it is counted as a run");
 }
