@@ -125,7 +125,7 @@ TEST_CASE("every mutant is noticed") {
     CAPTURE(mutant.name);
     CHECK(fake::ScriptSet(mutant.broken.scripts).all_applied());
     constexpr uint64_t kTimes = 2, kMost = 120;
-    const Setting& world = world_named(mutant.world);
+    const Setting world = world_named(mutant.world);
     uint64_t last = 0, found = 0;
     while (found < kTimes) {
       const uint64_t seed = next_seed(world, mutant.noticed, mutant.broken, last + 1, kMost);
@@ -145,7 +145,7 @@ TEST_CASE("every mutant is noticed") {
 
 TEST_CASE("a history that goes wrong shrinks to a short one that goes wrong in the same way") {
   const Mutant& mutant = mutants().front();
-  const Setting& world = world_named(mutant.world);
+  const Setting world = world_named(mutant.world);
   const uint64_t seed = next_seed(world, mutant.noticed, mutant.broken, 1, 250);
   REQUIRE(seed > 0);
   const Scenario less = shrink(make_scenario(world, seed), mutant.broken, mutant.noticed);
