@@ -4,6 +4,9 @@ load helpers/helpers
 
 setup() { begin && reset_server; }
 
+# open_at SERVER: of a quorum. A run that has just ended may still be there, and then the key is no sorted set.
+open_at() { [ -z "$(at_server "$1" redis zscore 'rlock:{job}:holders' '~closed')" ]; }
+
 closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
 
 @test "while it is closed nothing runs, and everybody learns until when, by whom and why" {
@@ -150,7 +153,8 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   run -0 rlock status job
   [[ $output == *'on 3 of 5 servers'* ]] || fail "$output"
   run -0 rlock open job
-  run -0 rlock run -n job -- true
+  # The first run may not have ended yet at a server of the minority.
+  run -0 rlock run -w 10s job -- true
 }
 
 @test "a quorum: where too few can be closed, those are opened again" {
@@ -161,7 +165,7 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   says 'closed on only 1 of 3 servers, 2 required' 'opened again: '
   for i in 2 3; do at_server "$i" redis config set maxmemory 0; done
   run -0 rlock run -n job -- true
-  for i in 1 2 3; do [ -z "$(at_server "$i" redis zscore 'rlock:{job}:holders' '~closed')" ]; done
+  for i in 1 2 3; do eventually open_at "$i"; done
 }
 
 @test "a quorum: an older closure at one server is replaced, and opened with the others" {

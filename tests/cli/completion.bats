@@ -10,13 +10,17 @@ tab() {
   press_tab.py "$1" "$completions/${scripts[$1]}" "$(printf '%b' "$2")" 3>&- 4>&-
 }
 
-# becomes TYPED LINE: in each shell that is here. fish adds no blank where more may follow.
+# becomes TYPED LINE: in each shell that is here. fish adds no blank where more may follow. A busy machine may take longer than
+# the 200 ms after which rlock offers nothing.
 becomes() {
-  local shell line
+  local shell line attempt
   for shell in bash zsh fish; do
     command -v "$shell" >/dev/null || continue
-    line=$(tab "$shell" "$1" 2>shown) || fail "$shell: $(cat shown)" || return
-    [ "${line% }" = "$2" ] || fail "$shell: $1 became: $line" || return
+    for attempt in 1 2 3 4; do
+      line=$(tab "$shell" "$1" 2>shown) || fail "$shell: $(cat shown)" || return
+      [ "${line% }" != "$2" ] || break
+    done
+    [ "${line% }" = "$2" ] || fail "$shell: $1 became: $line, $attempt times" || return
   done
 }
 
