@@ -20,6 +20,7 @@ import time
 # By source package; of the source that has several of them for the cross compiler, by package. What gcc's exception is about: a program may contain libstdc++ and libgcc under any licence.
 LICENSES = {
     "cli11": "BSD-3-Clause",
+    "fmtlib": "MIT",
     "gcc-12": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "gcc-12-cross": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "gcc-13": "GPL-3.0-or-later WITH GCC-exception-3.1",

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/core.h>
+
 #include <charconv>
 #include <concepts>
 #include <cstddef>
@@ -39,6 +41,14 @@ std::string padded(std::string_view text, size_t width);
 
 // Lines of at most `width` columns, cut at blanks where there are any; at least one.
 std::vector<std::string> wrapped(std::string_view text, size_t width);
+
+// A text as one format string, which is checked at compile time: format("{} is busy", name).
+// https://fmt.dev has the syntax. Always with its namespace: std::format takes the same arguments.
+std::string filled(fmt::string_view pattern, fmt::format_args args);
+template <class... Args>
+std::string format(fmt::format_string<Args...> pattern, Args&&... args) {
+  return filled(pattern, fmt::make_format_args(args...));
+}
 
 std::string joined(const std::vector<std::string>& texts, std::string_view between);
 

@@ -9,7 +9,7 @@ import tempfile
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "packaging/sbom.py"
 # Headers whose code is in the program, wherever the linker has nothing of them.
-COMPILED_IN = {"libcli11-dev", "libtomlplusplus-dev", "nlohmann-json3-dev"}
+COMPILED_IN = {"libcli11-dev", "libfmt-dev", "libtomlplusplus-dev", "nlohmann-json3-dev"}
 
 
 def listed(build):
@@ -38,7 +38,7 @@ def main():
     names = {package["name"]: relations[package["SPDXID"]] for package in spdx["packages"]}
     faults = [f"{package} is linked in and not listed as such" for package in linked_in(command) if names.get(package) != "STATIC_LINK"]
     faults += [f"{package} is compiled in and not listed" for package in sorted(COMPILED_IN - set(names))]
-    faults += [f"there is no notice of {word}" for word in ("hiredis", "nlohmann", "toml", "CLI11") if word.lower() not in licenses.lower()]
+    faults += [f"there is no notice of {word}" for word in ("hiredis", "nlohmann", "toml", "CLI11", "fmtlib") if word.lower() not in licenses.lower()]
     print(*faults, sep="\n", end="\n" if faults else "")
     print(f"{len(names)} packages: {len(faults)} faults")
     sys.exit(1 if faults else 0)
