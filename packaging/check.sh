@@ -58,10 +58,11 @@ needs clang-tidy-14 style_tidy
 
 quietly "Building as released" compile
 say
-# Most tests wait for most of their time; those that compute take as many places as there are processors.
+# Most tests wait for most of their time; those that compute take as many places as there are processors. A machine that is slow, or has
+# other work, gets fewer at once.
 code=0
 ctest --test-dir "$build/release" --build-config "$configuration" --output-on-failure --output-junit "$build/results.xml" \
-  --parallel 8 || code=$?
+  --parallel 8 --test-load 8 || code=$?
 # Words on purpose: a list of tests.
 # shellcheck disable=SC2086
 "$top/tests/summary.py" "$build/results.xml" $may_skip || code=1

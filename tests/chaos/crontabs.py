@@ -73,7 +73,8 @@ class Crontabs:
             self.count, self.live = self.count + 1, self.live + 1
             self.crowd = max(self.crowd, self.live)
             number = self.count
-        words = [os.environ["RLOCK"], "run", *self.options, "--done-exit-code", str(DONE), "--event-log",
+        # All hosts share this machine: where it has too little for them, they wait for the server.
+        words = [os.environ["RLOCK"], "run", "--connect-timeout", "20s", *self.options, "--done-exit-code", str(DONE), "--event-log",
                  os.path.join(self.folder, f"events-{number}"), start.name, "--", "sh", self.script, self.folder,
                  f"{start.tick} {start.host}", str(self.job), start.code]
         shift = {} if start.wall is None else {

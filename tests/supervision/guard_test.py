@@ -18,13 +18,13 @@ class Guard(Trees):
         """Whether the tree ends before its lease where the guard finds more dead than it can reap until then."""
         life = os.path.join(self.folder, "life")
         daemons = f"{BREED} {life} daemons & " * 4
-        holder = self.hold("reaping", daemons + "echo on; exec sleep 1000", "-q", "-t", "10", program=program)
+        holder = self.hold("reaping", daemons + "echo on; exec sleep 1000", "-q", "-t", "20", program=program)
         guard = child_of(holder.pid, "lease-guard")
         for pid in holder.pid, guard:
             stop(pid)
         end = self.lease_end("reaping")
         slow = self.start(["strace", "-qq", "-o", "/dev/null", "-e", "trace=waitid", "-e",
-                           "inject=waitid:delay_exit=3000", "-p", str(guard)], stderr=subprocess.PIPE)
+                           "inject=waitid:delay_exit=5000", "-p", str(guard)], stderr=subprocess.PIPE)
         until(lambda: time.time() > end - 4, "enough of the dead")
         if slow.poll() is not None:
             self.skipTest("no strace here: " + slow.stderr.read().decode())

@@ -76,7 +76,7 @@ class OfAnotherUser(Trees):
                 ("term", [], "$ROOT & echo on; exec sleep 1000", -signal.SIGTERM),
                 ("itself", [], "echo on; exec $ROOT", -signal.SIGKILL)):
             with self.subTest(name=name):
-                holder = self.run_over(name, "-t", "1", *options, script=script)
+                holder = self.run_over(name, "-t", "3", *options, script=script)
                 if not options:
                     send(holder.pid, signal.SIGTERM)
                 self.assert_kept(name, holder)
