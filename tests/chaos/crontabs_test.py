@@ -91,8 +91,8 @@ class OncePerMinute(Case):
 
 class OnceWithin(Case):
     """A distance instead of a calendar: half of the period, by hosts whose clocks are up to 0.4 of it apart."""
-    LASTS = 1.5  # s: the period
-    NAMES = 10  # beside each other, to save time
+    LASTS = 3.0  # s: the period
+    NAMES = 4  # beside each other, to save time
     APART = 0.4
     LATE = 0.08  # of a period: a host that this machine starts later is none with such a clock
 
@@ -138,7 +138,7 @@ class OnceWithin(Case):
 
 
 class LongJob(Case):
-    PERIOD = 0.4  # s
+    PERIOD = 1.0  # s
     TICKS = 24
 
     def test_a_job_five_periods_long_leaves_no_backlog(self):
