@@ -1,17 +1,11 @@
-"""The invariants of docs/FAULTS.md over a history. Each check yields violations; which of them count is the mode's.
-M one holder · F tokens grow, stale ones are refused · O only the owner ends or extends · L it frees in time ·
-Q first come, first served · K the command is dead before its lease ends · E exit codes are true · left: nothing is ·
-once: what was done is not run again, what failed is taken over · slot: each holder has one for itself ·
-newest: only the newest waits and runs · failures: after so many, and only then, nobody tries again.
-"""
+"""The invariants of README.md over a history. Each check yields violations; which of them count is the mode's."""
 import exits
 import ledger_checks
 import newest_checks
 import once_checks
 import slot_checks
-from excuses import CLAIM_MS, Excuses
+from history import CLAIM_MS, Excuses, Violation
 from ledger_checks import LATE_MS
-from violation import Violation
 
 SLACK_MS = 5  # between two clocks, as far as they can be compared
 
@@ -33,8 +27,7 @@ def check_m(history):
         for hold in holds:
             if latest and hold.start < latest.last:
                 early = (latest.last - hold.start) / 1e6
-                text = f"{lock}: {hold.owner} began {early:.1f} ms before {latest.owner} was gone"
-                yield Violation("M", hold.start, text)
+                yield Violation("M", hold.start, f"{lock}: {hold.owner} began {early:.1f} ms before {latest.owner} was gone")
             if latest is None or hold.last > latest.last:
                 latest = hold
         yield from lost_updates(lock, holds)
@@ -55,17 +48,16 @@ def check_f(history):
                 yield Violation("F", hold.start, f"{lock}: token {hold.token} was given twice")
         yield from stale_writes(lock, holds)
         yield from earlier_tokens(history, lock, holds)
-    for ledger in history.ledgers if len(history.ledgers) == 1 else []:  # a majority issues a token, not one server
-        for lock, entries in ledger.items():
-            yield from tokens_fall(lock, entries)
+    for lock, entries in history.records() if len(history.ledgers) == 1 else []:  # a majority issues a token, not one server
+        yield from tokens_fall(lock, entries)
 
 
 def earlier_tokens(history, lock, holds):
     """An owner that came when another's grant was known has the larger token."""
-    runs = {run.owner: run for run in history.runs if run.owner}
-    known = sorted((event["t_ns"], hold.token) for hold in holds if hold.owner in runs
-                   for event in runs[hold.owner].events if event["event"] == "acquired")
-    came = sorted((runs[hold.owner].began, hold.token) for hold in holds if hold.owner in runs)
+    runs = history.runs_by_owner()
+    ours = [(hold, runs[hold.owner]) for hold in holds if hold.owner in runs]
+    known = sorted((event["t_ns"], hold.token) for hold, run in ours if (event := run.first("acquired")))
+    came = sorted((run.began, hold.token) for hold, run in ours)
     highest = 0
     for began, token in came:
         while known and known[0][0] < began:
@@ -124,9 +116,7 @@ def check_reported(history):
 
 def check_k(history):
     ends = lease_ends(history)[0]
-    for hold in history.holds:
-        if not history.ledgers:
-            continue
+    for hold in history.holds if history.ledgers else []:
         end = ends.get((hold.lock, hold.owner))
         last = history.server_ms(hold.last)
         if end is None:
@@ -173,7 +163,7 @@ def lease_ends_at(ledger):
 
 def check_kept(history):
     """K where the server's clock is not reliable: by the replies that the owner got."""
-    runs = {run.owner: run for run in history.runs if run.owner}
+    runs = history.runs_by_owner()
     for hold in history.holds:
         run = runs.get(hold.owner)
         renewed = [event["t_ns"] for event in run.events if event["event"] in ("acquired", "renewed")] if run else []
@@ -184,7 +174,7 @@ def check_kept(history):
 def check_handed(history):
     """L by what the commands say, where no single server knows who holds the lock: it is handed on within
     max(ttl, claim) and a second. A minority of ill servers is no excuse."""
-    excuses, runs = Excuses(history), {run.owner: run for run in history.runs if run.owner}
+    excuses, runs = Excuses(history), history.runs_by_owner()
     ends, freed = lease_ends(history)
     for lock, holds in by_place(history.holds).items():
         for before, after in zip(holds, holds[1:]):

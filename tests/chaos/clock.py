@@ -1,4 +1,5 @@
 """The one clock of a run: CLOCK_BOOTTIME, in ns, as rlock's event log and the job have it."""
+import os
 import time
 
 
@@ -16,5 +17,6 @@ def wall_offset():
     return min(tries)[1]
 
 
-def wall_seconds():
-    return int(time.time())
+def showing(wall):
+    """The variables with which an rlock that starts now believes it to be `wall`, in s since 1970."""
+    return {"LD_PRELOAD": os.environ["CLOCK_LIBRARY"], "CLOCK_SHIFT": str(wall - int(time.time()))}

@@ -120,7 +120,7 @@ class Campaign(unittest.TestCase):
         nodes = [Node(Here(), os.path.join(self.folder, str(number)), 0, ALWAYS) for number in range(count)]
         for node in nodes:
             self.addCleanup(node.kill)
-            node.serve()
+            node.start()
         self.environment = environment(" ".join(f"unix://{node.socket}" for node in nodes))
         return nodes
 

@@ -1,6 +1,5 @@
 """Three masters with a replica each, whose slots move."""
-import topology
-from hosts import sh
+from hosts import sh, until
 from replicated import Replicated, facts, replicas
 
 MASTERS = 3
@@ -15,7 +14,7 @@ class Cluster(Replicated):
         addresses = [f"{self.hosts.address}:{node.port}" for node in self.nodes]
         sh(*self.hosts.inside(), "redis-cli", "--cluster", "create", *addresses, "--cluster-replicas", "1",
            "--cluster-yes")
-        topology.eventually(self.sound)
+        until(self.sound)
 
     def url(self, _host):
         return "redis+cluster://" + ",".join(f"{self.hosts.address}:{node.port}" for node in self.nodes[:MASTERS])

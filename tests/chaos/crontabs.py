@@ -12,8 +12,8 @@ import clock
 from history import read_events, read_lines
 from hosts import Here, environment
 from redis_node import Node
+from workloads import DONE
 
-DONE = 99  # the exit code for what was done already
 # Appends a line when it starts and when it ends; the code is an argument, or every third run fails.
 JOB = """echo "start $2 $RLOCK_TOKEN" >>"$1/job.$RLOCK_NAME"
 sleep "$3"
@@ -57,7 +57,7 @@ class Crontabs:
         self.script = os.path.join(folder, "job.sh")
         with open(self.script, "w", encoding="ascii") as file:
             file.write(JOB)
-        self.server.serve()
+        self.server.start()
 
     def run(self, starts):
         """Each when it is due, or as soon as this machine allows; returns when all have ended."""
@@ -77,8 +77,7 @@ class Crontabs:
         words = [os.environ["RLOCK"], "run", "--connect-timeout", "20s", *self.options, "--done-exit-code", str(DONE), "--event-log",
                  os.path.join(self.folder, f"events-{number}"), start.name, "--", "sh", self.script, self.folder,
                  f"{start.tick} {start.host}", str(self.job), start.code]
-        shift = {} if start.wall is None else {
-            "LD_PRELOAD": os.environ["CLOCK_LIBRARY"], "CLOCK_SHIFT": str(start.wall - int(time.time()))}
+        shift = {} if start.wall is None else clock.showing(start.wall)
         run = subprocess.run(words, env=self.environment | shift, stdin=subprocess.DEVNULL, capture_output=True,
                              text=True, check=False)
         with self.counting:

@@ -12,14 +12,12 @@ import unittest
 import zoneinfo
 
 import clock
-from crontabs import DONE, Crontabs, Start
+from crontabs import Crontabs, Start
+from workloads import APART, DONE, MINUTE, MORNING
 
 HOSTS = 10
-MINUTE = 60  # s, of the false clocks
-APART = 30  # s: the clocks of two hosts, at most
 TICKS = int(os.environ.get("ONCE_TICKS", "100"))
 NIGHTS = int(os.environ.get("ONCE_NIGHTS", "170"))
-NOON = 1_800_000_000  # a minute begins
 AUTUMN = datetime.datetime(2026, 10, 20, 3, tzinfo=zoneinfo.ZoneInfo("Europe/Berlin"))  # clocks change after 5 and 159 days
 JOB = 0.05  # s
 SEED = int(os.environ.get("ONCE_SEED", "0")) or random.SystemRandom().randrange(10**9)
@@ -62,7 +60,7 @@ class OncePerMinute(Case):
         behind = [0, APART, *(self.chance.uniform(0, APART) for _ in range(HOSTS - 2))]
         share = self.LASTS / MINUTE
         return [Start(begin + int((tick * self.LASTS + behind[host] * share) * 1e9), tick, host,
-                      wall=NOON + tick * MINUTE + self.chance.randrange(3), code=code)
+                      wall=MORNING + tick * MINUTE + self.chance.randrange(3), code=code)
                 for tick in range(TICKS) for host in hosts_at(tick)]
 
     def test_ten_hosts_whose_clocks_differ_run_it_once_a_minute(self):

@@ -13,7 +13,7 @@ import time
 
 import checker
 import history
-from hosts import DIES_WITH_US, free_port
+from hosts import DIES_WITH_US, etcd, free_ports, until
 
 LIMIT, TTL = 150, 2  # s
 WORKERS = 3
@@ -22,16 +22,12 @@ PROGRAMS = ("etcd", "etcdctl")
 
 def serve(folder):
     """An etcd of our own on free ports, and where it listens."""
-    client, peer = f"http://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
-    words = ["etcd", "--data-dir", os.path.join(folder, "etcd"), "--listen-client-urls", client,
-             "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-             "--initial-cluster", f"default={peer}"]
+    words, client = etcd("etcd", os.path.join(folder, "etcd"), free_ports(2))
     with open(os.path.join(folder, "etcd.txt"), "wb") as log:
         server = subprocess.Popen(DIES_WITH_US + words, stdout=log, stderr=log)
-    while etcdctl(client, "endpoint", "health").wait() != 0:
-        if server.poll() is not None:
-            raise RuntimeError("etcd did not come up")
-        time.sleep(0.1)
+    until(lambda: server.poll() is not None or etcdctl(client, "endpoint", "health").wait() == 0, "an etcd")
+    if server.poll() is not None:
+        raise RuntimeError("etcd did not come up")
     return server, client
 
 

@@ -1,6 +1,5 @@
 """E: the exit codes are true, and nobody is ended without a reason."""
-from excuses import Excuses
-from violation import Violation
+from history import Excuses, Violation
 from newest_checks import gave_up
 from workloads import BUSY, DONE, SUPERSEDED, UNREACHABLE
 
@@ -10,7 +9,7 @@ SIGNALLED = ("killed", "signalled")
 
 
 def check_e(history):
-    holds = {hold.owner: hold for hold in history.holds}
+    holds = history.holds_by_owner()
     excuses = Excuses(history)
     for run in history.runs:
         for text in untruths(run, holds.get(run.owner), history, excuses):
@@ -36,8 +35,7 @@ def excused(run, history, excuses, since, until):
 
 def removed(run, history):
     """An operator may have broken the lock between the grant and the waiter's claim."""
-    return any(fault.name.startswith("operator") and run.began < fault.end and fault.begin < run.ended
-               for fault in history.faults)
+    return any(fault.name.startswith("operator") and fault.overlaps(run.began, run.ended) for fault in history.faults)
 
 
 def unprovoked(run, event):

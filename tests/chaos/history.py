@@ -1,17 +1,32 @@
 """What was seen in a run, from the jobs' logs, rlock's event logs, the agents' notes, the nemesis's notes, and the
 server's own ledger (its append-only file, which names every lease in the order in which it was given).
 """
+import bisect
 import glob
 import json
 import os
 from dataclasses import dataclass, field
 
-import redis_talk
+from redis_node import redis_talk
 
 META_LIFE_MS = 30 * 24 * 3600 * 1000  # a script that lets :meta live this long shows its time
 CLAIM_MS = 2000  # so long a grant may be claimed
+HEARTBEAT_MS = 15000
+SLICE_MS = 7000  # a waiter's longest sleep on a connection that has died unseen, and its reconnecting
+LONGEST_MS = 120000  # no fault lasts longer
 TOMBSTONE_MS = 60 * 1000  # so long a tombstone counts, but for that of one who was forced out
 FORCED = 7  # an owner with such a tombstone has an operator's note as well, in another key
+
+
+@dataclass
+class Violation:
+    """What a check yields."""
+    invariant: str  # a letter of docs/FAULTS.md, a word of README.md, or `json`
+    at: int  # ns; 0 where only the server's clock is known
+    text: str
+
+    def __str__(self):
+        return f"{self.invariant}: {self.text}"
 
 
 @dataclass
@@ -51,6 +66,10 @@ class Run:
     def words(self):
         return [event["event"] for event in self.events]
 
+    def first(self, word):
+        """The first event of that kind, or None."""
+        return next((event for event in self.events if event["event"] == word), None)
+
     @property
     def owner(self):
         return self.events[0]["owner"] if self.events else None
@@ -66,6 +85,9 @@ class Fault:
     excuses: bool = True  # whether rlock may be late for it, or fail
     lock: str | None = None  # what an operator did it to
     sure: bool = True  # whether it is known to have happened
+
+    def overlaps(self, since, until):
+        return self.begin <= until and since <= self.end
 
 
 @dataclass
@@ -93,6 +115,39 @@ class History:
     def server_ms(self, moment):
         return (moment + self.wall_offset) / 1e6
 
+    def holds_by_owner(self):
+        return {hold.owner: hold for hold in self.holds}
+
+    def runs_by_owner(self):
+        return {run.owner: run for run in self.runs if run.owner}
+
+    def records(self):
+        """(lock, entries) at each server."""
+        return [record for ledger in self.ledgers for record in ledger.items()]
+
+
+class Excuses:
+    """How much later than promised something may be, for what was done to those who should have been in time."""
+
+    def __init__(self, history):
+        self.spans = []  # (begin, end of its effect, worth), server ms
+        for fault in filter(lambda fault: fault.excuses, history.faults):
+            begin, end = history.server_ms(fault.begin), history.server_ms(fault.end)
+            after = 0 if fault.name == "lag" else SLICE_MS
+            self.spans.append((begin, end + after, end - begin + after))
+        for run in history.runs:
+            for fault in run.faults:
+                begin, lasts = history.server_ms(fault["at"]), fault["seconds"] * 1000
+                after = HEARTBEAT_MS + CLAIM_MS if fault["fault"].startswith("waiter") else 0
+                self.spans.append((begin, begin + lasts + after, lasts + after))
+        self.spans.sort()
+        self.begins = [begin for begin, _, _ in self.spans]
+
+    def between(self, since, until):
+        first = bisect.bisect_left(self.begins, since - LONGEST_MS)
+        last = bisect.bisect_right(self.begins, until)
+        return sum(worth for _, end, worth in self.spans[first:last] if end >= since)
+
 
 def read_lines(path):
     """Whole lines only: the last one may be in the making. None where there is no such file."""
@@ -116,18 +171,17 @@ def read_holds(folder):
         lock, _, slot = place.partition("#")
         for line in read_lines(path):
             word, at, _pid, owner, token, *more = line.split()
-            hold = holds.setdefault((place, owner), Hold(lock, owner, int(token), int(at), slot=int(slot) if slot else None))
-            hold.last = max(hold.last, int(at))
+            at, number = int(at), int(more[0]) if more else 0
+            hold = holds.setdefault((place, owner), Hold(lock, owner, int(token), at, slot=int(slot) if slot else None))
+            hold.last = max(hold.last, at)
             if word == "stop":
-                hold.stop = int(more[0])
-            elif word == "overlap":
-                hold.overlaps += 1
-            elif word == "socket":
-                hold.sockets += 1
+                hold.stop = number
             elif word == "bump":
-                hold.bumps.append((int(at), int(more[0])))
+                hold.bumps.append((at, number))
             elif word in ("accepted", "refused"):
-                hold.stores.append((int(at), word, int(more[0])))
+                hold.stores.append((at, word, number))
+            hold.overlaps += word == "overlap"
+            hold.sockets += word == "socket"
     return sorted(holds.values(), key=lambda hold: hold.start)
 
 

@@ -4,38 +4,23 @@ where the machine does not grant that, plain processes on the loopback interface
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "../harness"))
+from harness import DIES_WITH_US, environment, etcd, free_ports, refusal, until  # noqa: E402, F401: others import them from here
+
 NOBODY = "02:00:00:00:de:ad"  # the link address of no host: what is sent there is lost silently
-DIES_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
 
 
 def sh(*words):
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
 
-def refusal(*words):
-    """Why a command does not work here; empty when it does."""
-    try:
-        tried = subprocess.run(words, capture_output=True, text=True, check=False)
-    except OSError as error:
-        return str(error)
-    return "" if tried.returncode == 0 else (tried.stderr.strip() or f"{words[0]} failed")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def environment(url, config="/dev/null"):
-    """For an rlock that uses these servers, whatever the tests themselves run under."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("RLOCK")}
-    return ours | {"RLOCK_URL": url, "RLOCK_CONFIG": config}
+def within(process):
+    """Before a command line: in that one's network."""
+    return ["nsenter", "--net", "--target", str(process.pid)]
 
 
 class Host:
@@ -70,7 +55,7 @@ class Here:
         return DIES_WITH_US
 
     def port(self, _):
-        return free_port()
+        return free_ports(1)[0]
 
 
 class Loopback(Here):
@@ -79,6 +64,8 @@ class Loopback(Here):
     def __init__(self, count, why):
         print(f"hosts share this machine's network: {why}; no link faults")
         self.hosts = [Host(number, []) for number in range(count)]
+        for host in self.hosts:
+            host.receive()
 
     def crowded(self, _):
         """They would slow down everything on this machine."""
@@ -101,10 +88,8 @@ class Namespaces:
         self.net = subprocess.Popen(DIES_WITH_US + ["unshare", "--net", "sh", "-c", "echo up; exec sleep infinity"],
                                     stdout=subprocess.PIPE)
         self.net.stdout.readline()
-        self._in_net("ip", "link", "set", "lo", "up")
-        self._in_net("ip", "link", "add", "br0", "type", "bridge")
-        self._in_net("ip", "address", "add", self.address + "/24", "dev", "br0")
-        self._in_net("ip", "link", "set", "br0", "up")
+        for words in ("link set lo up", "link add br0 type bridge", f"address add {self.address}/24 dev br0", "link set br0 up"):
+            self._in_net(words)
         self.hosts = []
         for number in range(count):
             self._add(number)
@@ -114,27 +99,25 @@ class Namespaces:
         host = Host(number, prefix)
         host.receive()  # it is inside by now
         self.hosts.append(host)
-        self._in_net("ip", "link", "add", f"h{number}", "type", "veth", "peer", "name", "eth0", "netns",
-                     str(host.process.pid))
-        self._in_net("ip", "link", "set", f"h{number}", "master", "br0", "up")
-        self._in_host(number, "ip", "link", "set", "lo", "up")
-        self._in_host(number, "ip", "address", "add", self._of(number) + "/24", "dev", "eth0")
-        self._in_host(number, "ip", "link", "set", "eth0", "up")
+        self._in_net(f"link add h{number} type veth peer name eth0 netns {host.process.pid}")
+        self._in_net(f"link set h{number} master br0 up")
+        for words in ("link set lo up", f"address add {self._of(number)}/24 dev eth0", "link set eth0 up"):
+            self._in_host(number, words)
 
     def _of(self, number):
         return f"10.77.0.{number + 10}"
 
     def inside(self):
-        return DIES_WITH_US + ["nsenter", "--net", "--target", str(self.net.pid)]
+        return DIES_WITH_US + within(self.net)
 
     def crowded(self, host):
         return host.number % 2 == 0
 
-    def _in_net(self, *words):
-        sh("nsenter", "--net", "--target", str(self.net.pid), *words)
+    def _in_net(self, words):
+        sh(*within(self.net), "ip", *words.split())
 
-    def _in_host(self, number, *words):
-        sh("nsenter", "--net", "--target", str(self.hosts[number].process.pid), *words)
+    def _in_host(self, number, words):
+        sh(*within(self.hosts[number].process), "ip", *words.split())
 
     def port(self, wanted):
         return wanted
@@ -144,25 +127,25 @@ class Namespaces:
         return found | ({"lossy": self.lossy} if shutil.which("nft") else {})
 
     def link_down(self, number):
-        self._in_net("ip", "link", "set", f"h{number}", "down")
-        return lambda: self._in_net("ip", "link", "set", f"h{number}", "up")
+        self._in_net(f"link set h{number} down")
+        return lambda: self._in_net(f"link set h{number} up")
 
     def requests_lost(self, number):
-        self._in_host(number, "ip", "neigh", "replace", self.address, "lladdr", NOBODY, "nud", "permanent",
-                      "dev", "eth0")
-        return lambda: self._in_host(number, "ip", "neigh", "del", self.address, "dev", "eth0")
+        self._in_host(number, f"neigh replace {self.address} lladdr {NOBODY} nud permanent dev eth0")
+        return lambda: self._in_host(number, f"neigh del {self.address} dev eth0")
 
     def replies_lost(self, number):
         where = self._of(number)
-        self._in_net("ip", "neigh", "replace", where, "lladdr", NOBODY, "nud", "permanent", "dev", "br0")
-        return lambda: self._in_net("ip", "neigh", "del", where, "dev", "br0")
+        self._in_net(f"neigh replace {where} lladdr {NOBODY} nud permanent dev br0")
+        return lambda: self._in_net(f"neigh del {where} dev br0")
 
     def lossy(self, number):
         """Three packets in ten are lost, each way."""
         chains = [f"chain {way} {{ type filter hook {way} priority 0; numgen random mod 100 < 30 drop; }}"
                   for way in ("input", "output")]
-        self._in_host(number, "nft", "\n".join(["table ip chaos {", *chains, "}"]))
-        return lambda: self._in_host(number, "nft", "delete table ip chaos")
+        inside = within(self.hosts[number].process)
+        sh(*inside, "nft", "\n".join(["table ip chaos {", *chains, "}"]))
+        return lambda: sh(*inside, "nft", "delete table ip chaos")
 
     def close(self):
         for host in self.hosts:
@@ -174,9 +157,4 @@ class Namespaces:
 
 def make(count):
     why = refusal("unshare", "--net", "--pid", "--fork", "--mount-proc", "ip", "link", "add", "br0", "type", "bridge")
-    if why:
-        hosts = Loopback(count, why)
-        for host in hosts.hosts:
-            host.receive()
-        return hosts
-    return Namespaces(count)
+    return Loopback(count, why) if why else Namespaces(count)

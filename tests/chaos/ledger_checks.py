@@ -1,7 +1,5 @@
 """O, Q and L: checks of the servers' own records: who had a lease, who waited, and when."""
-from excuses import Excuses
-from history import FORCED
-from violation import Violation
+from history import FORCED, Excuses, Violation
 
 LATE_MS = 1000  # until the next owner notices that a lease has ended
 FORGETTABLE = 1  # tombstones up to this kind (expired, requeued) let their owner come back
@@ -32,10 +30,6 @@ class Book:
         self.undue = {owner: end - self.ms for owner, end in self.removed.items() if end > self.ms} if ended else {}
         if ended:
             self.ms, self.left, self.removed = ms, {}, {}
-
-    def waits(self, entry):
-        """Of a holder that is new: its ticket and when it came, None where it did not wait."""
-        return self.left.get(entry.owner)
 
     def apply(self, entry):
         owner = entry.owner
@@ -80,9 +74,7 @@ class Book:
 
 
 def scripts(history):
-    for ledger in history.ledgers:
-        for lock, entries in ledger.items():
-            yield lock, entries, Book()
+    return ((lock, entries, Book()) for lock, entries in history.records())
 
 
 def replay(history):
@@ -129,7 +121,7 @@ def check_undue(history):
 def check_q(history):
     for lock, entry, book in replay(history):
         if entry.what == "hold" and entry.owner not in book.known:
-            place = book.waits(entry)
+            place = book.left.get(entry.owner)
             passed = [o for o, (ticket, _) in book.queue.items() if place is None or ticket < place[0]]
             if passed:
                 yield Violation("Q", 0, f"{lock}: {entry.owner} was served before {len(passed)} who came earlier")
@@ -139,7 +131,7 @@ def check_l(history):
     """A lock that is free is granted to a waiter within a second."""
     excuses = Excuses(history)
     for lock, entry, book in replay(history):
-        place = book.waits(entry)
+        place = book.left.get(entry.owner)  # where it waited
         if entry.what == "hold" and place and not book.holders and book.free_since:
             since = max(book.free_since, place[1])
             if entry.ms - since - excuses.between(since, entry.ms) > LATE_MS:

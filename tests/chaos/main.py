@@ -5,6 +5,7 @@ what the build made. Exit codes: 0 nothing found, 1 a violation, or too little s
 import argparse
 import collections
 import contextlib
+import functools
 import glob
 import json
 import os
@@ -25,12 +26,16 @@ import nemesis
 import newest_checks
 import once_checks
 import slot_checks
-import topology
 import workers
+from cluster import Cluster
 from freezer import Freezer
-from violation import Violation
+from one_server import OneServer
+from quorum import Quorum
+from sentinel import SentinelGroup
 
 VALIDATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../style/validate.py")
+TOPOLOGIES = {"single": OneServer, "quorum3": functools.partial(Quorum, 3), "quorum5": functools.partial(Quorum, 5),
+              "sentinel": SentinelGroup, "cluster": Cluster}
 STEP = 0.02  # s: how exact the nemesis is
 LOOK_EVERY = 2.0  # s, with --until-caught
 DRAIN = 120  # s: runs that wait without a limit get the lock first
@@ -48,7 +53,7 @@ def arguments():
     parser.add_argument("--calm", action="store_true", help="no faults at all")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--topology", choices=topology.TOPOLOGIES, help="else the mode's own")
+    parser.add_argument("--topology", choices=TOPOLOGIES, help="else the mode's own")
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--workers", type=int, default=3, help="on each host")
     parser.add_argument("--crowd", type=int, default=2500, help="processes that sleep, on every other host")
@@ -104,18 +109,17 @@ class Campaign:
 
     def build(self, end):
         """`end` gets whatever ends what was built, also when only a part of it could be."""
-        needs_clock = "clock_shifted" in self.names
-        end.callback(self.close_freezer)  # last: its groups are empty by then
+        last = end.enter_context(contextlib.ExitStack())  # when all groups are empty
         self.hosts = host_kinds.make(self.options.hosts)
         end.callback(self.hosts.close)
         if "host_frozen" in self.names:
             try:
                 self.freezer = Freezer(self.hosts.hosts)
+                last.callback(self.freezer.close)
             except OSError as error:
                 print(f"no host can be frozen: {error}")
-        library = os.environ["CLOCK_LIBRARY"] if needs_clock else None
-        kind = self.options.topology or self.mode.topology
-        self.servers = topology.make(kind, self.hosts, self.folder, library)
+        library = os.environ["CLOCK_LIBRARY"] if "clock_shifted" in self.names else None
+        self.servers = TOPOLOGIES[self.options.topology or self.mode.topology](self.hosts, self.folder, library)
         end.callback(self.servers.stop)
         self.servers.start()
         locks = [f"lock{number}" for number in range(self.options.locks or self.mode.locks)]
@@ -228,10 +232,6 @@ class Campaign:
     def violations(self):
         return checker.check(self.read(), self.checks)
 
-    def close_freezer(self):
-        if self.freezer is not None:
-            self.freezer.close()
-
     def run(self):
         self.pacemaker.start()
         with contextlib.ExitStack() as end:
@@ -246,7 +246,7 @@ class Campaign:
 
     def report(self):
         seen = self.read()
-        found = [*checker.check(seen, self.checks), *(Violation("left", 0, text) for text in self.left), *self.bad_events()]
+        found = [*checker.check(seen, self.checks), *(history.Violation("left", 0, text) for text in self.left), *self.bad_events()]
         n = len(seen.holds)
         with open(os.path.join(self.folder, "faults.json"), "w", encoding="ascii") as file:
             json.dump([vars(fault) for fault in seen.faults], file)
@@ -266,7 +266,7 @@ class Campaign:
         logs = sorted(glob.glob(os.path.join(self.folder, "events-*")))
         done = subprocess.run([VALIDATE, *logs], stdout=subprocess.PIPE, text=True, check=False)
         faults = done.stdout.splitlines()[:-1] or ["validate.py failed"]
-        return [Violation("json", 0, fault) for fault in faults] if logs and done.returncode != 0 else []
+        return [history.Violation("json", 0, fault) for fault in faults] if logs and done.returncode != 0 else []
 
     def print_counts(self, seen):
         faults = collections.Counter(fault["fault"] for run in seen.runs for fault in run.faults)

@@ -2,8 +2,8 @@
 import collections
 
 import once_checks
+from history import Violation
 from ledger_checks import scripts
-from violation import Violation
 from workloads import BUSY, SUPERSEDED, UNNUMBERED, UNREACHABLE
 
 REPLACED = 5  # the kind of tombstone of a waiter that a newer one replaced
@@ -18,17 +18,12 @@ def members(history):
     return locks
 
 
-def claim_of(run):
-    """The event of its grant, None where it does not know of any."""
-    return next((event for event in run.events if event["event"] == "acquired"), None)
-
-
 def check_newest(history):
     """No older one starts after a newer one was granted the lock, unless that was forgotten."""
-    holds = {hold.owner: hold for hold in history.holds}
+    holds = history.holds_by_owner()
     for lock, runs in members(history).items():
         granted = [(claim["token"], run, claim) for run in runs if run.plan["supersede"] != UNNUMBERED
-                   and (claim := claim_of(run))]
+                   and (claim := run.first("acquired"))]
         newest = None
         for _, run, claim in sorted(granted, key=lambda grant: grant[0]):
             if newest is None or run.plan["supersede"] >= newest[0].plan["supersede"]:
@@ -42,7 +37,7 @@ def check_newest(history):
 
 def check_superseded(history):
     """Who is superseded never ran, and there is one that is not older."""
-    ran = {hold.owner for hold in history.holds}
+    ran = history.holds_by_owner()
     for lock, runs in members(history).items():
         for run in (run for run in runs if run.code == SUPERSEDED):
             if run.owner in ran:
@@ -114,8 +109,7 @@ def surely_failed(history, work):
     if not released or work.hold.stop is None or work.run.code != work.hold.stop or "lost" in work.run.words():
         return 0
     at = released[-1]["t_ns"]
-    broken = any(fault.name.startswith("operator") and fault.begin <= at and work.hold.start <= fault.end
-                 for fault in history.faults)
+    broken = any(fault.name.startswith("operator") and fault.overlaps(work.hold.start, at) for fault in history.faults)
     return 0 if broken else at
 
 
@@ -136,13 +130,13 @@ def may_have_failed(work):
     if work.hold:
         return not work.succeeded() or bool(work.why_not_recorded())
     code = work.run.code
-    return claim_of(work.run) is not None or code is None or code < 0 or code == UNREACHABLE
+    return work.run.first("acquired") is not None or code is None or code < 0 or code == UNREACHABLE
 
 
 def summary(history):
     """What a run of this mode has seen, in a line."""
     counted = collections.Counter()
-    ran = {hold.owner for hold in history.holds}
+    ran = history.holds_by_owner()
     for runs in members(history).values():
         counted["supersede others"] += len(runs)
         counted["of them ran"] += sum(run.owner in ran for run in runs)

@@ -2,8 +2,7 @@
 import bisect
 import collections
 
-from excuses import Excuses
-from violation import Violation
+from history import Excuses, Violation
 from workloads import DONE
 
 NOT_RECORDED = "not recorded"  # in rlock's warning
@@ -25,8 +24,8 @@ class Work:
         if run.events:
             since = [event["t_ns"] - (event["waited_ms"] + 2) * 10**6 for event in run.events if "waited_ms" in event]
             self.asked = max([run.began, *since[:1]]), run.events[0]["t_ns"]
-        known = [event["t_ns"] for event in run.events if event["event"] == "acquired"]
-        self.granted = granted or self.asked[0], known[0] if known else hold.start if hold else 0
+        known = run.first("acquired")
+        self.granted = granted or self.asked[0], known["t_ns"] if known else hold.start if hold else 0
 
     @property
     def token(self):
@@ -56,7 +55,7 @@ class Work:
 
 def works(history):
     """Those that were to be done once, by lock and what they do; in the order of their tokens."""
-    holds = {hold.owner: hold for hold in history.holds}
+    holds = history.holds_by_owner()
     granted = grants(history)
     groups = collections.defaultdict(list)
     for run in history.runs:
@@ -70,7 +69,7 @@ def works(history):
 def grants(history):
     """When one server issued the token of each owner, in ns."""
     found = {}
-    for lock, entries in history.ledgers[0].items() if len(history.ledgers) == 1 else ():
+    for lock, entries in history.records() if len(history.ledgers) == 1 else ():
         for entry in entries:
             if entry.what == "token" and entry.ms:
                 found.setdefault((lock, entry.owner), entry.ms * 10**6 - history.wall_offset)
@@ -90,12 +89,11 @@ def is_done_by(work, other, surely):
 
 def voided(history, lock, since, until):
     """What may have removed the mark of a success in that time."""
-    for fault in history.faults:
-        if fault.begin <= until and since <= fault.end:
-            if fault.name == FORGOTTEN and fault.lock == lock:
-                return FORGOTTEN
-            if fault.name in LOSING and fault.excuses:  # a minority of a quorum loses nothing
-                return "data lost"
+    for fault in (fault for fault in history.faults if fault.overlaps(since, until)):
+        if fault.name == FORGOTTEN and fault.lock == lock:
+            return FORGOTTEN
+        if fault.name in LOSING and fault.excuses:  # a minority of a quorum loses nothing
+            return "data lost"
     return ""
 
 
@@ -132,9 +130,7 @@ def check_done(history):
 
 def counts(history, work, other):
     """Whether `other` may have marked what `work` found done."""
-    if not is_done_by(work, other, surely=False):
-        return False
-    if other.stopped():
+    if other.stopped() or not is_done_by(work, other, surely=False):
         return False
     # What somebody made rlock forget stays forgotten, also where a mark came late.
     return not any(fault.name == FORGOTTEN and fault.lock == work.lock and fault.sure and other.end() < fault.begin

@@ -5,10 +5,9 @@ import struct
 import subprocess
 import sys
 
-import redis_talk
 import topology
-from hosts import HERE
-from redis_node import KEEPS, Node
+from hosts import HERE, until
+from redis_node import KEEPS, Node, redis_talk
 
 PROXY_MODES = {"delay": 1.6, "stall": 0, "trickle": 0.4, "swallow": 0}
 
@@ -28,7 +27,7 @@ class OneServer(topology.Topology):
 
     def start(self):
         self._shift(0)
-        self.node.serve()
+        self.node.start()
         behind = [host.number for host in self.hosts.hosts if host.number % 2 == 1]
         self.proxied = {number: self.hosts.port(7000 + 100 * self.number + number) for number in behind}
         words = [sys.executable, "-B", os.path.join(HERE, "proxy.py"), self.hosts.address, str(self.node.port),
@@ -57,7 +56,7 @@ class OneServer(topology.Topology):
 
     def faults(self):
         return {"server_stopped": self.stopped, "server_killed": self.killed, "server_emptied": self.emptied,
-                "clients_killed": self.clients_killed, "scripts_flushed": self.once("SCRIPT", "FLUSH"),
+                "clients_killed": self.once("CLIENT", "KILL", "TYPE", "normal"), "scripts_flushed": self.once("SCRIPT", "FLUSH"),
                 "flushed": self.once("FLUSHALL"), "paused": self.paused, "long_script": self.long_script,
                 "no_memory": self.setting("maxmemory", "1", "0"),
                 "no_replicas": self.setting("min-replicas-to-write", "1", "0"),
@@ -66,9 +65,7 @@ class OneServer(topology.Topology):
 
     def once(self, *words):
         """What needs no undoing."""
-        def do(_seconds, _chance):
-            self.call(*words)
-        return do
+        return lambda _seconds, _chance: self.call(*words)
 
     def stopped(self, _seconds, _chance):
         self.node.pause()
@@ -76,15 +73,11 @@ class OneServer(topology.Topology):
 
     def killed(self, _seconds, _chance):
         self.node.kill()
-        return self.node.serve
+        return self.node.start
 
-    def emptied(self, _seconds, _chance):
-        self.node.kill()
+    def emptied(self, seconds, chance):
         self.node.life += 1
-        return self.node.serve
-
-    def clients_killed(self, _seconds, _chance):
-        self.call("CLIENT", "KILL", "TYPE", "normal")
+        return self.killed(seconds, chance)
 
     def paused(self, seconds, _chance):
         self.call("CLIENT", "PAUSE", str(int(seconds * 1000)), "ALL")
@@ -95,7 +88,7 @@ class OneServer(topology.Topology):
 
         def end():
             self.call("SCRIPT", "KILL")
-            topology.eventually(lambda: self.node.answer("PING") == "PONG")  # the next fault is an order to it
+            until(lambda: self.node.answer("PING") == "PONG")  # the next fault is an order to it
             line.close()
         return end
 

@@ -1,4 +1,4 @@
-"""Three or five servers as one, of which a minority is ill at a time, or a majority is gone."""
+"""Several servers as one, of which a minority is ill at a time, or a majority is gone."""
 import os
 import time
 
@@ -15,12 +15,11 @@ MINOR = ["server_stopped", "server_killed", "clients_killed", "scripts_flushed",
 
 
 class Quorum(topology.Topology):
-    count = 0
-
-    def __init__(self, hosts, folder, clock_library):
+    def __init__(self, count, hosts, folder, clock_library):
         super().__init__(hosts, folder, clock_library)
+        self.count = count
         self.servers = [OneServer(hosts, os.path.join(folder, f"server-{number}"), clock_library, number, ALWAYS)
-                        for number in range(self.count)]
+                        for number in range(count)]
         self.ill = set()
         self.empty_at = 0.0  # not before
 
@@ -97,7 +96,7 @@ class Quorum(topology.Topology):
         server, = self.well(chance, 1)
         server.emptied(0, chance)
         server.node.words = list(FORGETFUL)
-        server.node.serve()
+        server.node.start()
         begin = time.monotonic()
 
         def end():
@@ -108,11 +107,3 @@ class Quorum(topology.Topology):
             self.ill.discard(server.number)
             self.empty_at = time.monotonic() + EMPTY_AGAIN
         return end
-
-
-class QuorumOfThree(Quorum):
-    count = 3
-
-
-class QuorumOfFive(Quorum):
-    count = 5

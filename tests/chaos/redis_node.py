@@ -1,10 +1,11 @@
-"""A redis-server of the test's own, reached by its unix socket whatever the network does."""
+"""A redis-server of a run, with what the checker reads of it."""
 import os
 import signal
-import subprocess
-import time
+import sys
 
-import redis_talk
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../harness"))
+import redis_talk  # noqa: E402, F401: others import it from here
+from redis_server import RedisServer  # noqa: E402
 
 # What was written outlives the server's process, and no run here outlives the machine.
 KEEPS = ("--appendonly", "yes", "--appendfsync", "no")
@@ -12,17 +13,15 @@ KEEPS = ("--appendonly", "yes", "--appendfsync", "no")
 KEEPALIVE = "5"
 
 
-class Node:
+class Node(RedisServer):
     def __init__(self, hosts, folder, port, words=KEEPS, environment=None):
-        self.hosts, self.folder, self.port, self.words = hosts, folder, port, list(words)
-        self.environment = {**os.environ, **(environment or {})}
+        super().__init__(folder, *words, port=port, before=hosts.inside(), environment=environment)
+        self.hosts = hosts
         os.makedirs(folder, exist_ok=True)
         # As a deployment has it: a replica that became the master is the master after a restart as well.
         self.conf = os.path.join(folder, "conf")
         open(self.conf, "a", encoding="ascii").close()
-        self.socket = os.path.join(folder, "redis.socket")
         self.life = 0  # each begins without data
-        self.process = None
 
     @property
     def data(self):
@@ -33,38 +32,15 @@ class Node:
                 "no", "--unixsocket", self.socket, "--dir", self.data, "--save", "", "--auto-aof-rewrite-percentage",
                 "0", "--busy-reply-threshold", "200", "--tcp-keepalive", KEEPALIVE, *self.words]
 
-    def serve(self):
-        """Returns once it answers."""
+    def start(self):
         os.makedirs(self.data, exist_ok=True)
-        with open(os.path.join(self.folder, "redis.txt"), "ab") as log:
-            self.process = subprocess.Popen(self.hosts.inside() + self.command(), stdout=log, stderr=log,
-                                            env=self.environment)
-        give_up = time.monotonic() + 120  # it reads all that it wrote down
-        while self.answer("PING") != "PONG":
-            if self.process.poll() is not None or time.monotonic() > give_up:
-                raise RuntimeError(f"redis-server did not come up: see {self.folder}/redis.txt")
-            time.sleep(0.01)
-
-    def call(self, *words):
-        return redis_talk.call(self.socket, *words)
-
-    def answer(self, *words):
-        """None instead of an error."""
-        try:
-            return self.call(*words)
-        except (OSError, redis_talk.Refused):
-            return None
+        super().start()
 
     def pause(self):
         self.process.send_signal(signal.SIGSTOP)
 
     def go_on(self):
         self.process.send_signal(signal.SIGCONT)
-
-    def kill(self):
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
 
     def ledger(self):
         """The files in which it wrote down all that it did, oldest first."""

@@ -1,5 +1,6 @@
 """Servers with replicas: fail-over does the same to a lock in a Sentinel group and in a Cluster."""
 import topology
+from hosts import until
 from redis_node import KEEPS, Node
 
 WORDS = (*KEEPS, "--repl-diskless-sync-delay", "0")
@@ -14,7 +15,7 @@ class Replicated(topology.Topology):
     def add(self, name, *words):
         node = Node(self.hosts, f"{self.folder}/{name}", self.hosts.port(6379 + len(self.nodes)), [*WORDS, *words])
         self.nodes.append(node)
-        node.serve()
+        node.start()
 
     def stop(self):
         for node in self.nodes:
@@ -45,7 +46,7 @@ class Replicated(topology.Topology):
         return seconds if name == "slot_moved" else seconds * LONGER
 
     def leftovers(self):
-        topology.eventually(self.sound)
+        until(self.sound)
         return [text for master in self.masters() for text in master.leftovers()]
 
     # ---- faults ----
@@ -60,7 +61,7 @@ class Replicated(topology.Topology):
     def killed(self, _seconds, chance):
         master = self.some_master(chance)
         master.kill()
-        return master.serve
+        return master.start
 
     def stopped(self, _seconds, chance):
         """It believes to be the master still when it goes on."""
@@ -80,11 +81,11 @@ class Replicated(topology.Topology):
         master.call("ACL", "SETUSER", "default", "-psync", "-sync")
         master.call("CLIENT", "KILL", "TYPE", "replica")
         before = offset(master)
-        topology.eventually(lambda: offset(master) > before + 2000)  # a few scripts
+        until(lambda: offset(master) > before + 2000)  # a few scripts
         master.kill()
 
         def end():
-            master.serve()
+            master.start()
             master.call("ACL", "SETUSER", "default", "+@all")  # it may have been written to the file
         return end
 

@@ -1,7 +1,7 @@
 """A master, two replicas, and three sentinels that watch them."""
 import os
 
-import topology
+from hosts import until
 from redis_node import Node
 from replicated import Replicated, facts, replicas
 
@@ -18,7 +18,7 @@ class Watcher(Node):
                  f"sentinel down-after-milliseconds {NAME} 1000", f"sentinel failover-timeout {NAME} 3000"]
         with open(self.conf, "w", encoding="ascii") as conf:
             conf.write("\n".join(lines) + "\n")
-        self.serve()
+        self.start()
 
     def master_port(self):
         address = self.answer("SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME)
@@ -42,11 +42,11 @@ class SentinelGroup(Replicated):
         for node in self.nodes[1:]:
             node.call("REPLICAOF", self.hosts.address, str(self.nodes[0].port))
             node.call("CONFIG", "REWRITE")
-        topology.eventually(lambda: replicas(self.nodes[0]) == 2)
+        until(lambda: replicas(self.nodes[0]) == 2)
         for watcher in self.watchers:
             watcher.watch(self.nodes[0].port)
         for watcher in self.watchers:
-            topology.eventually(watcher.knows_all)
+            until(watcher.knows_all)
 
     def stop(self):
         for watcher in self.watchers:

@@ -1,13 +1,13 @@
 """RLOCK_SLOT: each holder has one of the first for itself, and keeps it."""
 import collections
 
-from violation import Violation
+from history import Violation
 
 
 def check_slots(history):
     """Unique among live holders, by what each of their processes saw: M of each slot says more. And one of the slots
     that the run asked for."""
-    runs = {run.owner: run for run in history.runs if run.owner}
+    runs = history.runs_by_owner()
     for hold in history.holds:
         most = runs[hold.owner].plan.get("slots", 0) if hold.owner in runs else hold.slot
         if not (1 <= hold.slot <= most if hold.slot else not most):
@@ -18,10 +18,9 @@ def check_slot_kept(history):
     """At a server no two leases have one slot at a time, and each owner the one that its command sees, also where it was
     put back."""
     seen = {(hold.lock, hold.token): hold for hold in history.holds}
-    for ledger in history.ledgers:
-        for lock, entries in ledger.items():
-            yield from doubly_given(lock, entries)
-            yield from other_slots(lock, entries, seen)
+    for lock, entries in history.records():
+        yield from doubly_given(lock, entries)
+        yield from other_slots(lock, entries, seen)
 
 
 def other_slots(lock, entries, seen):

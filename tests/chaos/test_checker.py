@@ -9,8 +9,8 @@ import history
 import nemesis
 import newest_checks
 import once_checks
-import redis_talk
 from history import Entry, Fault, Hold
+from redis_node import redis_talk
 from workloads import DONE, SUPERSEDED, UNNUMBERED
 
 MS = 10**6  # ns

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import unittest
 
-from hosts import HERE, free_port
+from hosts import HERE, free_ports
 
 PATIENCE = 30  # s
 TCP_REPAIR = 19  # linux/tcp.h: a socket that is closed in this state says nothing to its peer
@@ -17,7 +17,7 @@ class Proxy(unittest.TestCase):
         self.server = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(self.server.close)
         self.server.settimeout(PATIENCE)
-        port = free_port()
+        port = free_ports(1)[0]
         words = [sys.executable, "-B", os.path.join(HERE, "proxy.py"), "127.0.0.1", str(self.server.getsockname()[1]),
                  "127.0.0.1", str(port)]
         self.proxy = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

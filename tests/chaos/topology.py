@@ -1,10 +1,4 @@
-"""What a run has to know of its servers. A new topology is a file with a subclass, named in TOPOLOGIES."""
-import importlib
-import time
-
-TOPOLOGIES = {"single": ("one_server", "OneServer"), "quorum3": ("quorum", "QuorumOfThree"),
-              "quorum5": ("quorum", "QuorumOfFive"), "sentinel": ("sentinel", "SentinelGroup"),
-              "cluster": ("cluster", "Cluster")}
+"""What a run has to know of its servers. A new topology is a file with a subclass, named in TOPOLOGIES of main.py."""
 
 
 class Topology:
@@ -52,17 +46,3 @@ class Topology:
     def leftovers(self):
         """What is wrong with what is stored after the drain: a list of texts."""
         raise NotImplementedError
-
-
-def eventually(what, *arguments):
-    """Asks again and again until a state is reached; its change cannot be waited for."""
-    give_up = time.monotonic() + 60
-    while not what(*arguments):
-        if time.monotonic() > give_up:
-            raise RuntimeError(f"did not come true: {what.__name__}")
-        time.sleep(0.02)
-
-
-def make(name, hosts, folder, clock_library):
-    module, cls = TOPOLOGIES[name]
-    return getattr(importlib.import_module(module), cls)(hosts, folder, clock_library)

@@ -1,6 +1,5 @@
 """What the runs of a chaos run ask for beside the lock itself, by the mode: nothing, to be done once, slots, or to
 supersede others."""
-import os
 import random
 
 import clock
@@ -21,9 +20,15 @@ GIVE_UP_AFTER = 2  # failures
 class Plain:
     """The lock alone."""
     quiet = ["-q"]
+    done = ()  # codes of runs whose next one would find the same
 
     def __init__(self, config):
         self.config = config
+        self.period = PERIOD * config["slow"]
+
+    def age(self):
+        """Periods since the beginning."""
+        return (clock.now() - self.config["begin"]) / 1e9 / self.period
 
     def plan(self, _chance, _lock):
         """What is noted of a run, beside what every run has."""
@@ -37,6 +42,8 @@ class Plain:
 
     def pause(self, chance, code):
         """s until the worker's next run; most are too short to wait for."""
+        if code in self.done:
+            return self.period * chance.uniform(0.05, 0.3)
         return chance.uniform(0.05, 0.25) if code in (65, 69, 75, 77, 78) else 0
 
 
@@ -45,19 +52,18 @@ class Once(Plain):
     so that a minute lasts PERIOD, and differ by up to half of it; while rlock runs its clock stands still enough, as a
     crontab that fires at the full minute would have it."""
     quiet = []  # a success that is not recorded is in a warning
+    done = (DONE,)
 
     def __init__(self, config):
         super().__init__(config)
-        self.period = PERIOD * config["slow"]
         # The first and the last host are the farthest apart.
         self.behind = APART * config["host"] / max(1, config["hosts"] - 1)
 
     def minute(self):
-        since = (clock.now() - self.config["begin"]) / 1e9
-        return int((since / self.period * MINUTE - self.behind) // MINUTE)
+        return int((self.age() * MINUTE - self.behind) // MINUTE)
 
     def plan(self, chance, lock):
-        now = int((clock.now() - self.config["begin"]) / 1e9 / self.period)
+        now = int(self.age())
         # Most who come to a lock at about the same time want the same.
         draw = random.Random(f"{self.config['seed']} {lock} {now}") if chance.random() < 0.8 else chance
         kind = draw.choices(("key", "per", "within", ""), (5, 5, 3, 1))[0]
@@ -74,13 +80,7 @@ class Once(Plain):
         return [*option, "--done-exit-code", str(DONE)] if option else []
 
     def environment(self, plan):
-        if plan.get("once") != "per":
-            return {}
-        shows = MORNING + plan["key"] * MINUTE
-        return {"LD_PRELOAD": os.environ["CLOCK_LIBRARY"], "CLOCK_SHIFT": str(shows - clock.wall_seconds())}
-
-    def pause(self, chance, code):
-        return self.period * chance.uniform(0.05, 0.3) if code == DONE else super().pause(chance, code)
+        return clock.showing(MORNING + plan["key"] * MINUTE) if plan.get("once") == "per" else {}
 
 
 class Slots(Plain):
@@ -97,13 +97,10 @@ class Newest(Plain):
     """Most deploy: by numbers that grow, of which some are retried that are old, few without a number. Others have a KEY
     that is given up after some failures, which are frequent; and there are those who only want the lock."""
     quiet = []  # a success that is not recorded is in a warning
-
-    def __init__(self, config):
-        super().__init__(config)
-        self.period = PERIOD * config["slow"]
+    done = (DONE, SUPERSEDED)
 
     def plan(self, chance, _lock):
-        since = (clock.now() - self.config["begin"]) / 1e9 / self.period
+        since = self.age()
         kind = chance.choices(("numbered", "unnumbered", "key", "plain"), (10, 2, 5, 2))[0]
         if kind == "numbered":
             return {"supersede": 10 + int(since * 5) - chance.choice((0, 0, 0, 1, 2, 10))}
@@ -121,9 +118,6 @@ class Newest(Plain):
         if "max" in plan:
             return ["--once", plan["key"], "--max-failures", str(plan["max"]), "--done-exit-code", str(DONE)]
         return []
-
-    def pause(self, chance, code):
-        return self.period * chance.uniform(0.05, 0.3) if code in (DONE, SUPERSEDED) else super().pause(chance, code)
 
 
 WORKLOADS = {"plain": Plain, "once": Once, "slots": Slots, "newest": Newest}

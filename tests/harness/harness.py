@@ -1,0 +1,49 @@
+"""What every Python test needs that starts programs: they end with the test, and nobody waits for a time."""
+import os
+import socket
+import subprocess
+import time
+
+PATIENCE = 60.0  # s: only a failing test waits so long
+DIES_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
+
+
+def until(holds, what="", seconds=PATIENCE, pause=0.01):
+    """Asks again and again until a state is reached; its change cannot be waited for; returns what `holds` returned."""
+    end = time.monotonic() + seconds
+    while not (result := holds()):
+        if time.monotonic() > end:
+            raise AssertionError(f"did not come true: {what or getattr(holds, '__qualname__', holds)}")
+        time.sleep(pause)
+    return result
+
+
+def free_ports(count):
+    """Of the loopback interface."""
+    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [probe.getsockname()[1] for probe in probes]
+    for probe in probes:
+        probe.close()
+    return ports
+
+
+def environment(url, config="/dev/null"):
+    """For an rlock that uses these servers, whatever the tests themselves run under."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("RLOCK")}
+    return ours | {"RLOCK_URL": url, "RLOCK_CONFIG": config}
+
+
+def refusal(*words):
+    """Why a command does not work here; empty when it does."""
+    try:
+        tried = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    except OSError as error:
+        return str(error)
+    return "" if tried.returncode == 0 else (tried.stderr.strip() or f"{words[0]} failed")
+
+
+def etcd(program, folder, ports):
+    """The command line of an etcd of the test's own, and where it answers."""
+    client, peer = (f"http://127.0.0.1:{port}" for port in ports)
+    return [program, "--data-dir", folder, "--listen-client-urls", client, "--advertise-client-urls", client,
+            "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"], client
