@@ -3,7 +3,7 @@ import os
 import signal
 import subprocess
 
-from support import RLOCK, Case, child_of, gone, processes, read, send, stat_of, until
+from support import RLOCK, STRACE, Case, child_of, gone, needs, pid_in, processes, read, send, stat_of, until
 
 # An older job that makes an orphan on request.
 OLDER = "(read -r _ <go; sh -c 'sleep 1000 & echo $!. >orphan'; exec sleep 1000) & echo $!. >older; exec "
@@ -15,16 +15,12 @@ class Adopted(Case):
         super().setUp()
         os.mkfifo("go")
 
-    def pid_in(self, file):
-        until(lambda: read(file).endswith(".\n"), file)
-        return int(read(file).strip(".\n"))
-
     def below_older(self, *words):
         return self.start(["sh", "-c", OLDER + '"$@"', "sh", RLOCK, "run", *words])
 
     def assert_older_jobs_live(self):
         for file in "older", "orphan":
-            pid = self.pid_in(file)
+            pid = pid_in(file)
             self.assertFalse(gone(pid), file)
             send(pid, signal.SIGKILL)
 
@@ -37,7 +33,7 @@ class Adopted(Case):
     def test_older_jobs_are_not_signalled(self):
         """TERM is for the command."""
         holder = self.below_older("older", "--", "sh", "-c", REQUESTING)
-        self.pid_in("orphan")
+        pid_in("orphan")
         send(holder.pid, signal.SIGTERM)
         self.assert_ends(holder, -signal.SIGTERM)
         self.assert_older_jobs_live()
@@ -54,10 +50,10 @@ class Adopted(Case):
         jobs = f"i=0; while [ $i -lt {count} ]; do sleep 1000 & i=$((i + 1)); done; jobs -p >jobs; "
         holder = self.start(["sh", "-c", jobs + OLDER + '"$@"', "sh", RLOCK, "run", "older", "--", "sh", "-c",
                              "sleep 1000 & echo $!. >own; " + REQUESTING])
-        self.pid_in("orphan")
+        pid_in("orphan")
         older = [int(line) for line in read("jobs").split()]
         self.assertEqual(len(older), count)
-        own = self.pid_in("own")
+        own = pid_in("own")
         send(stat_of(stat_of(own)[1])[1], signal.SIGKILL)
         self.assert_ends(holder, 71)
         self.assertTrue(gone(own))
@@ -67,26 +63,25 @@ class Adopted(Case):
     def test_rlock_killed_beside_older_jobs(self):
         """Killing the process that the caller started ends the command, and no older job."""
         holder = self.below_older("older", "--", "sh", "-c", "sleep 1000 & echo $!. >own; " + REQUESTING)
-        self.pid_in("orphan")
-        own = self.pid_in("own")
+        pid_in("orphan")
+        own = pid_in("own")
         send(holder.pid, signal.SIGKILL)
         until(lambda: gone(own), "the end of the command")
         self.assert_older_jobs_live()
 
     def test_rlock_killed_while_it_leaves_them(self):
         """The new process has not yet asked for a signal at its parent's end: it finds that out, and runs nothing."""
-        traced = self.start(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=prctl", "-e",
-                             "inject=prctl:delay_enter=500000:when=1", "sh", "-c", 'sleep 1000 & echo $!. >older; exec "$@"',
-                             "sh", RLOCK, "run", "older", "--", "touch", "ran"], stderr=subprocess.PIPE)
-        until(lambda: read("older").endswith(".\n") or traced.poll() is not None, "an older job")
-        if traced.poll() is not None:
-            self.skipTest("no strace here: " + traced.stderr.read().decode())
+        needs(*STRACE, "true")
+        traced = self.start([*STRACE, "-e", "trace=prctl", "-e", "inject=prctl:delay_enter=500000:when=1", "sh", "-c",
+                             'sleep 1000 & echo $!. >older; exec "$@"', "sh", RLOCK, "run", "older", "--", "touch", "ran"],
+                            stderr=subprocess.DEVNULL)
+        older = pid_in("older")
         front = child_of(traced.pid, "rlock")
         worker = child_of(front, "rlock")
         send(front, signal.SIGKILL)
         until(lambda: gone(worker), "the end of the new process")
         self.assertFalse(os.path.exists("ran"))
-        send(self.pid_in("older"), signal.SIGKILL)
+        send(older, signal.SIGKILL)
         traced.wait()
 
     def test_older_jobs_may_signal(self):
@@ -103,10 +98,7 @@ class Adopted(Case):
                              f"setsid -f sh -c '{service}'; exit 5"])
 
         guard = child_of(holder.pid, "lease-guard")
-
-        def children():
-            return [stat[0] for stat in map(stat_of, processes()) if stat and stat[1] == guard]
         until(lambda: os.path.exists("made"), "the orphans")
-        until(lambda: children() == ["S"], "the service alone")
+        until(lambda: [stat[0] for stat in map(stat_of, processes()) if stat and stat[1] == guard] == ["S"], "the service alone")
         send(holder.pid, signal.SIGTERM)
         self.assert_ends(holder, 5)

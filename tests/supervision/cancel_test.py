@@ -1,30 +1,20 @@
 """After a request to stop the lock is free only when all that the command left behind has ended."""
-import os
 import signal
 import subprocess
 
-from breed import BREED, Trees
+from breed import Trees
 from support import RLOCK, ROUNDS, gone, note, read, send, until
 
 # As a script does it: a shell makes its background jobs ignore INT and QUIT.
-WORKERS = "$B & $B & echo on; wait"
+WORKERS = "$B beat & $B beat & echo on; wait"
+STUBBORN = "(trap '' TERM; exec $B beat) & "
 
 
 class Cancel(Trees):
-    def work(self, name, script, *options, births=2, **how):
-        """rlock over a command that starts workers, which beat."""
-        life = os.path.join(self.folder, "life")
-        if os.path.exists(life):
-            os.remove(life)
-        holder = self.hold(name, script.replace("$B", f"{BREED} {life} beat"), *options, **how)
-        until(lambda: self.life(life)[1] >= births, "the workers")
-        holder.life = life
-        return holder
-
     def assert_none_beside_the_next(self, what, number, script, *options):
         before = []
         for _ in range(ROUNDS):
-            holder = self.work("cancelled", script, *options)
+            holder = self.work("cancelled", script, *options, births=2)
             send(holder.pid, number)
             next_one = self.run_program([RLOCK, "run", "cancelled", "--", "date", "+%s.%N"])
             before.append((float(next_one.stdout) - self.last_sign(holder)) * 1000)
@@ -40,47 +30,42 @@ class Cancel(Trees):
 
     def test_workers_that_ignore_term(self):
         """KILL comes after --kill-after."""
-        script = "(trap '' TERM; exec $B) & (trap '' TERM; exec $B) & echo on; wait"
-        self.assert_none_beside_the_next("TERM ignored", signal.SIGTERM, script, "-k", "200ms")
+        self.assert_none_beside_the_next("TERM ignored", signal.SIGTERM, STUBBORN * 2 + "echo on; wait", "-k", "200ms")
 
     def test_the_lock_is_renewed_meanwhile(self):
         """--kill-after is longer than the lease."""
-        holder = self.work("renewed", "(trap '' TERM; exec $B) & echo on; exec sleep 1000", "-t", "2", "-k", "5s", births=1)
-        before = self.lease_end("renewed")
+        holder = self.work("renewed", STUBBORN + "echo on; exec sleep 1000", "-t", "2", "-k", "5s")
+        before = self.server.lease_end("renewed")
         send(holder.pid, signal.SIGTERM)
-        until(lambda: self.lease_end("renewed") > before + 2, "renewals")
+        until(lambda: self.server.lease_end("renewed") > before + 2, "renewals")
         self.assert_ends(holder, -signal.SIGTERM)
         self.assert_nothing_left("renewed")
 
-    def test_the_next_signal_kills(self):
-        holder = self.work("next", "(trap '' TERM; exec $B) & echo on; exec sleep 1000", "-k", "10m", "--event-log", "log",
-                           births=1)
-        send(holder.pid, signal.SIGINT)
+    def assert_the_next_kills(self, first, kill):
+        holder = self.work("next", STUBBORN + "echo on; exec sleep 1000", "-k", "10m", "--event-log", "log")
+        send(holder.pid, first)
         until(lambda: "cancelled" in read("log"), "the first signal")
         self.assertIsNone(holder.poll())
-        send(holder.pid, signal.SIGTERM)
-        self.assert_ends(holder, -signal.SIGINT)
+        kill(holder.pid)
+        self.assert_ends(holder, -first)
         holder.family.await_end()
+
+    def test_the_next_signal_kills(self):
+        self.assert_the_next_kills(signal.SIGINT, lambda pid: send(pid, signal.SIGTERM))
 
     def test_the_next_signal_of_another_sender_kills(self):
-        holder = self.work("senders", "(trap '' TERM; exec $B) & echo on; exec sleep 1000", "-k", "10m", "--event-log", "log",
-                           births=1)
-        send(holder.pid, signal.SIGTERM)
-        until(lambda: "cancelled" in read("log"), "the first signal")
-        self.assertIsNone(holder.poll())
-        subprocess.run(["kill", "-TERM", str(holder.pid)], check=True)
-        self.assert_ends(holder, -signal.SIGTERM)
-        holder.family.await_end()
+        self.assert_the_next_kills(signal.SIGTERM, lambda pid: subprocess.run(["kill", "-TERM", str(pid)], check=True))
 
     def test_the_code_stays(self):
-        holder = self.work("code", "trap 'exit 5' INT; $B & echo on; wait", births=1)
+        holder = self.work("code", "trap 'exit 5' INT; $B beat & echo on; wait")
         send(holder.pid, signal.SIGINT)
         self.assert_ends(holder, 5)
         holder.family.await_end()
 
     def test_a_hangup_spares_what_ignores_it(self):
         with open("errors", "wb") as errors:
-            holder = self.work("hangup", "nohup $B 2>/dev/null & echo $! >daemon; $B & echo on; exec sleep 1000", stderr=errors)
+            holder = self.work("hangup", "nohup $B beat 2>/dev/null & echo $! >daemon; $B beat & echo on; exec sleep 1000",
+                               births=2, stderr=errors)
         daemon = int(read("daemon"))
         send(holder.pid, signal.SIGHUP)
         self.assert_ends(holder, -signal.SIGHUP)
@@ -91,7 +76,7 @@ class Cancel(Trees):
         holder.family.await_end()
 
     def test_an_end_by_itself_leaves_daemons_alone(self):
-        holder = self.work("daemon", "setsid $B & echo $! >daemon; echo on; sleep 0.5; exit 3", births=1)
+        holder = self.work("daemon", "setsid $B beat & echo $! >daemon; echo on; sleep 0.5; exit 3")
         self.assert_ends(holder, 3)
         self.assert_nothing_left("daemon")
         daemon = int(read("daemon"))

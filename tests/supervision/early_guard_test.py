@@ -4,14 +4,10 @@ import os
 import signal
 import subprocess
 
-from support import RLOCK, Case, child_of, gone, mutant, needs_root, processes, read, send, stat_of, stop, until
+from support import RLOCK, STRACE, Case, child_of, children_of, gone, mutant, needs, needs_root, read, send, stop, until
 
 # What the command sees, and what the server has meanwhile.
 SHOW = 'echo "$RLOCK_OWNER $RLOCK_TOKEN"; rlock status --json "$RLOCK_NAME"'
-
-
-def children(pid):
-    return [one for one in processes() if (stat_of(one) or ("", 0))[1] == pid]
 
 
 def sockets(pid):
@@ -26,18 +22,15 @@ def sockets(pid):
 
 class EarlyGuard(Case):
     def pause_server(self):
-        send(self.server.process.pid, signal.SIGSTOP)
-        self.addCleanup(self.resume_server)
-
-    def resume_server(self):
-        send(self.server.process.pid, signal.SIGCONT)
+        self.server.pause()
+        self.addCleanup(self.server.go_on)
 
     def asking(self, *words, program=RLOCK, **how):
-        """rlock with its guard, at a server that does not answer before resume_server()."""
+        """rlock with its guard, at a server that does not answer before go_on()."""
         self.pause_server()
         argv = [program, "run", "--connect-timeout", "60s", *words]
         asking = self.start(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
-        asking.guard = until(lambda: children(asking.pid), "a guard")[0]
+        asking.guard = until(lambda: children_of(asking.pid), "a guard")[0]
         until(lambda: len(sockets(asking.guard)) == 1, "a guard that holds one socket, to rlock")
         return asking
 
@@ -45,7 +38,7 @@ class EarlyGuard(Case):
         """rlock in the queue behind a holder."""
         holder = self.hold(name, "echo on; read -r _", stdin=subprocess.PIPE)
         waiting = self.asking(name, "--event-log", "waited", "--", "sh", "-c", script, program=program)
-        self.resume_server()
+        self.server.go_on()
         until(lambda: "enqueued" in read("waited"), "a waiter that knows its place")
         return holder, waiting
 
@@ -55,12 +48,10 @@ class EarlyGuard(Case):
 
     def test_it_has_its_name_before_the_command_starts(self):
         """Else a server that the command starts at once could not ask to outlive the run. No socket asks for strangers."""
-        traced = self.start(["strace", "-f", "-qq", "-o", "trace", "-e", "trace=bind,prctl,execve", RLOCK, "run", "early",
-                             "--", "/bin/true"], stderr=subprocess.PIPE, text=True)
-        said = traced.communicate()[1]
-        if "PTRACE" in said:
-            self.skipTest("no strace here: " + said)
-        self.assertEqual(traced.returncode, 0, said)
+        needs(*STRACE, "true")
+        traced = self.run_program(["strace", "-f", "-qq", "-o", "trace", "-e", "trace=bind,prctl,execve", RLOCK, "run", "early",
+                                   "--", "/bin/true"])
+        self.assertEqual(traced.returncode, 0, traced)
         trace = read("trace")
         self.assertIn('"lease-guard"', trace)
         self.assertLess(trace.index('"lease-guard"'), trace.index('execve("/bin/true"'))
@@ -68,7 +59,7 @@ class EarlyGuard(Case):
 
     def test_it_starts_the_command_of_the_grant(self):
         asking = self.asking("early", "--", "sh", "-c", f"{SHOW}; echo $PPID")
-        self.resume_server()
+        self.server.go_on()
         said = asking.communicate()[0].splitlines()
         self.assert_ends(asking, 0)
         self.assert_holder(*said[:2])
@@ -78,7 +69,7 @@ class EarlyGuard(Case):
     def test_it_holds_neither_connection_nor_more(self):
         asking = self.asking("early", "--", "true")
         self.assertEqual(sockets(asking.guard) & sockets(asking.pid), set())
-        self.resume_server()
+        self.server.go_on()
         self.assert_ends(asking, 0)
 
     def test_it_ends_with_rlock(self):
@@ -87,12 +78,11 @@ class EarlyGuard(Case):
                 asking = self.asking("early", "--", "touch", "ran")
                 send(asking.pid, number)
                 until(lambda: gone(asking.guard), "the end of the guard")
-                self.resume_server()
+                self.server.go_on()
                 self.assert_ends(asking, -number)
                 self.assertEqual(asking.stderr.read(), "")
                 self.assertFalse(os.path.exists("ran"))
-                until(lambda: self.server.ask("exists", "rlock:{early}:holders") == "0" or
-                      self.server.ask("flushall"), "a free lock")
+                self.server.call("FLUSHALL")
 
     def test_one_that_is_stopped_ends_with_rlock(self):
         asking = self.asking("early", "--", "true")
@@ -103,7 +93,7 @@ class EarlyGuard(Case):
     def test_one_that_is_stopped_is_resumed(self):
         asking = self.asking("early", "--", "sh", "-c", SHOW)
         stop(asking.guard)
-        self.resume_server()
+        self.server.go_on()
         self.assert_holder(*asking.communicate()[0].splitlines())
         self.assert_ends(asking, 0)
 
@@ -111,7 +101,7 @@ class EarlyGuard(Case):
         asking = self.asking("early", "--", "sh", "-c", SHOW)
         send(asking.guard, signal.SIGKILL)
         until(lambda: gone(asking.guard), "the end of the guard")
-        self.resume_server()
+        self.server.go_on()
         said, complaint = asking.communicate()
         self.assert_holder(*said.splitlines())
         self.assert_ends(asking, 0)
@@ -123,7 +113,7 @@ class EarlyGuard(Case):
         held = ";".join(one.replace("outer", f"outer{number}") for number in range(100))
         asking = self.asking("early", "--", "sh", "-c", f'{SHOW}; echo "$RLOCK_HELD"',
                              env=self.environment | {"RLOCK_HELD": held})
-        self.resume_server()
+        self.server.go_on()
         said = asking.communicate()[0].splitlines()
         self.assert_ends(asking, 0)
         self.assert_holder(*said[:2])
@@ -133,7 +123,7 @@ class EarlyGuard(Case):
     def test_refused_at_once(self):
         holder = self.hold("busy", "echo on; read -r _", stdin=subprocess.PIPE)
         asking = self.asking("-n", "busy", "--", "touch", "ran")
-        self.resume_server()
+        self.server.go_on()
         self.assert_ends(asking, 75)
         self.assertTrue(gone(asking.guard))
         self.assertFalse(os.path.exists("ran"))
@@ -143,7 +133,7 @@ class EarlyGuard(Case):
     def leaves_no_guard(self, program):
         """rlock in the queue: whether it is alone there; and then runs its command all the same."""
         holder, waiting = self.waiting("queue", SHOW, program)
-        alone = not children(waiting.pid)
+        alone = not children_of(waiting.pid)
         holder.communicate(b"\n")
         self.assert_holder(*waiting.communicate()[0].splitlines())
         self.assert_ends(waiting, 0)
@@ -160,7 +150,7 @@ class EarlyGuard(Case):
     def test_no_answer_in_time(self):
         self.pause_server()
         got = self.run_program([RLOCK, "run", "--connect-timeout", "300ms", "early", "--", "touch", "ran"])
-        self.resume_server()
+        self.server.go_on()
         self.assertEqual(got.returncode, 69, got)
         self.assertEqual(got.stderr.count("\n"), 1, got)
         self.assertFalse(os.path.exists("ran"))
@@ -177,7 +167,7 @@ class EarlyGuard(Case):
         needs_root("unshare", "-p", "true")
         holder = self.hold("space", "echo on; read -r _", stdin=subprocess.PIPE)
         waiting = self.start(["unshare", "-p", RLOCK, "run", "space", "--", "sh", "-c", "exit 5"])
-        until(lambda: self.server.ask("zcard", "rlock:{space}:queue") == "1", "a waiter")
+        until(lambda: self.server.call("ZCARD", "rlock:{space}:queue") == 1, "a waiter")
         holder.communicate(b"\n")
         self.assert_ends(waiting, 5)
 
@@ -188,7 +178,7 @@ class EarlyGuard(Case):
         waiting.wait()
         holder.communicate(b"\n")
         asking = self.asking("-t", "2", "--no-renew", "late", "--", "sh", "-c", "touch on; exec sleep 1000")
-        self.resume_server()
+        self.server.go_on()
         until(lambda: os.path.exists("on"), "the command")
         send(asking.pid, signal.SIGSTOP)
         command = child_of(asking.guard, "sleep")

@@ -16,13 +16,11 @@ PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000
 class Guard(Trees):
     def ends_in_time_while_reaping(self, program):
         """Whether the tree ends before its lease where the guard finds more dead than it can reap until then."""
-        life = os.path.join(self.folder, "life")
-        daemons = f"{BREED} {life} daemons & " * 4
-        holder = self.hold("reaping", daemons + "echo on; exec sleep 1000", "-q", "-t", "20", program=program)
+        holder = self.work("reaping", "$B daemons & " * 4 + "echo on; exec sleep 1000", "-q", "-t", "20", program=program)
         guard = child_of(holder.pid, "lease-guard")
         for pid in holder.pid, guard:
             stop(pid)
-        end = self.lease_end("reaping")
+        end = self.server.lease_end("reaping")
         slow = self.start(["strace", "-qq", "-o", "/dev/null", "-e", "trace=waitid", "-e",
                            "inject=waitid:delay_exit=5000", "-p", str(guard)], stderr=subprocess.PIPE)
         until(lambda: time.time() > end - 4, "enough of the dead")
@@ -30,7 +28,7 @@ class Guard(Trees):
             self.skipTest("no strace here: " + slow.stderr.read().decode())
         send(guard, signal.SIGCONT)
         until(lambda: time.time() > end, "the lease's end")
-        in_time = self.life(life)[0] / 1e9 < end - 0.02
+        in_time = self.life(holder.life)[0] / 1e9 < end - 0.02
         send(holder.pid, signal.SIGKILL)
         slow.terminate()
         holder.family.await_end()
@@ -122,13 +120,12 @@ class Guard(Trees):
     def test_a_successor_keeps_the_usual_class(self):
         """What ends the tree in the place of the guard has the share of the processor that real time leaves to all others."""
         holder = self.on_one_processor("chrt -f 2 sh -c 'echo on; while :; do :; done' & wait", "-t", "10")
-        server = self.server.process.pid
-        self.addCleanup(send, server, signal.SIGCONT)
-        send(server, signal.SIGSTOP)  # so that rlock still waits for the release when all is ended
+        self.addCleanup(self.server.go_on)
+        self.server.pause()  # so that rlock still waits for the release when all is ended
         send(child_of(holder.pid, "lease-guard"), signal.SIGKILL)
         holder.family.await_end()
         self.assertEqual(os.sched_getscheduler(holder.pid), os.SCHED_OTHER)
-        send(server, signal.SIGCONT)
+        self.server.go_on()
         self.assert_ends(holder, 71)
 
     def test_trust_in_an_ending_that_began_is_noticed(self):
@@ -140,38 +137,27 @@ class Guard(Trees):
 class Jobs(Trees):
     """An interactive shell whose job rlock is."""
 
-    def job(self, script):
+    def job(self, script, *options, end=""):
         shell = Shell(self)
         life = os.path.join(self.folder, "life")
-        shell.enter(f"rlock run job -- sh -c '{script.replace('$B', f'{BREED} {life} beat')}' &")
-        until(lambda: self.life(life)[1] >= script.count("$B"), "the job")
+        shell.enter(f"rlock run {' '.join(options)} job -- sh -c '{script.replace('$B', f'{BREED} {life}')}'{end}")
+        self.await_births(life, script.count("$B"))
         return shell, shell.rlock(), life
-
-    def assert_quiet(self, life, what):
-        def quiet():
-            last = self.life(life)[0]
-            time.sleep(0.1)
-            return self.life(life)[0] == last
-        until(quiet, what)
 
     def test_kill_9_of_the_job(self):
         """`kill -9 %1` takes rlock, the command and their group; the guard, elsewhere, the rest."""
-        shell, rlock, life = self.job("setsid $B & env -i setsid $B & $B")
+        shell, rlock, life = self.job("setsid $B beat & env -i setsid $B beat & $B beat", end=" &")
         shell.enter("kill -9 %1")
         until(lambda: gone(rlock), "the end of rlock")
-        self.assert_quiet(life, "the end of all")
+        self.await_quiet(life)
 
     def test_a_shell_that_exits_with_a_stopped_job(self):
         """Nothing of the group is left: the hangup ends it, as it ends any other job."""
-        shell = Shell(self)
-        life = os.path.join(self.folder, "life")
-        shell.enter(f"rlock run -t 2 job -- sh -c '{BREED} {life} beat & {BREED} {life} beat'")
-        until(lambda: self.life(life)[1] >= 2, "the job")
-        rlock = shell.rlock()
+        shell, rlock, life = self.job("$B beat & $B beat", "-t", "2")
         shell.type("\x1a")
         until(lambda: stopped(rlock), "rlock stopped")
         shell.enter("exit")
         shell.enter("exit")
         until(lambda: gone(rlock), "the end of rlock")
-        self.assert_quiet(life, "the end of all")
+        self.await_quiet(life)
         until(lambda: self.free("job"), "the lock's release")

@@ -23,10 +23,7 @@ class Namespaces(Case):
         """rlock stopped past the ttl as soon as its command says that it runs."""
         holder = self.hold("below", "setsid sleep 1000 & echo on; exec sleep 1001", "-t", "1", before=before,
                            stderr=subprocess.PIPE)
-        send(holder.pid, signal.SIGSTOP)
-        holder.family.await_end()
-        send(holder.pid, signal.SIGCONT)
-        self.assert_ends(holder, 76)
+        self.stop_past_its_lease(holder)
         self.assertRegex(holder.stderr.read(), rb'^rlock: lost "below".*\n$')
         self.assert_nothing_left("below")
 

@@ -1,11 +1,10 @@
 """On a terminal, where /proc is refused, missing or another namespace's: the command itself is reached all the same."""
 import signal
 
-from support import RLOCK, Case, child_of, gone, needs_root, read, send, until
+from support import RLOCK, STRACE, Case, child_of, gone, needs_root, pid_in, read, send, until
 from terminal import Terminal
 
-REFUSED = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", "/proc", "-e", "trace=openat",
-           "-e", "inject=openat:error=ENFILE"]
+REFUSED = [*STRACE, "-P", "/proc", "-e", "trace=openat", "-e", "inject=openat:error=ENFILE"]
 MISSING = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc; exec "$@"', "sh"]
 OTHER_NAMESPACE = ["unshare", "-pf", "--kill-child"]
 
@@ -20,22 +19,19 @@ class Proc(Case):
         terminal.see("on\r\n")
         return terminal
 
-    def command(self):
-        return int(read("pid").strip(".\n"))
-
     def test_refused_to_rlock(self):
         """The command is ended in time all the same."""
         terminal = self.held(REFUSED, "--max-run", "300ms", "-k", "100ms")
         self.assertEqual(terminal.status(), 124)
         self.assertNotIn("could not end", terminal.shown)
-        self.assertTrue(gone(self.command()))
+        self.assertTrue(gone(pid_in("pid")))
 
     def test_refused_to_the_guard(self):
         """rlock is stopped past its lease: the guard ends the command."""
         terminal = self.held(REFUSED, "-t", "1")
         rlock = child_of(terminal.pid, "rlock")
         send(rlock, signal.SIGSTOP)
-        until(lambda: gone(self.command()), "the end of the command")
+        until(lambda: gone(pid_in("pid")), "the end of the command")
         send(rlock, signal.SIGCONT)
         self.assertEqual(terminal.status(), 76)
 

@@ -4,15 +4,11 @@ import shutil
 import signal
 import termios
 
-from support import Case, command_of, gone, read, send, stopped, until
+from support import Case, command_of, gone, pid_in, read, send, stopped, until
 from terminal import PROMPT, Shell
 
 FAMILY = "setsid sh -c 'echo $$. >left; exec sleep 1000' & echo $$. >first; i=0; " \
          "while [ $i -lt 100 ]; do echo li''ne $i; i=$((i + 1)); done; sleep 1001"
-
-
-def pid_in(path):
-    return int(until(lambda: read(path).endswith(".\n") and read(path).strip(".\n"), f"a pid in {path}"))
 
 
 class Programs(Case):
@@ -48,7 +44,7 @@ class Programs(Case):
         if fault == "killed":
             send(rlock, signal.SIGKILL)
         elif fault == "deleted":
-            self.server.ask("del", "rlock:{hit}:holders")
+            self.server.call("DEL", "rlock:{hit}:holders")
         else:
             send(rlock, signal.SIGSTOP)
         self.everybody_is_gone()
@@ -59,7 +55,7 @@ class Programs(Case):
     def each_fault(self, pipe, leave=""):
         for fault in "stopped", "killed", "deleted":
             with self.subTest(fault=fault):
-                self.server.ask("flushall")
+                self.server.call("FLUSHALL")
                 rlock = self.begin(pipe)
                 if leave:
                     until(self.raw, "a pager in raw mode")

@@ -4,7 +4,7 @@ import re
 import signal
 import subprocess
 
-from support import RLOCK, Case, child_of, command_of, needs_root, note, read, send, until, gone
+from support import RLOCK, STRACE, Case, child_of, command_of, needs_root, note, read, send, until, gone
 
 # Nobody else's: processes are counted for each user, and root's are not limited.
 NOBODY = 61184
@@ -63,8 +63,7 @@ class Refusals(Case):
 
     def delayed(self, command, microseconds):
         """strace that holds up the exec of COMMAND, and nothing else."""
-        return ["strace", "-f", "-qq", "-o", "/dev/null", "-P", command, "-e", "trace=execve",
-                "-e", f"inject=execve:delay_enter={microseconds}"]
+        return [*STRACE, "-P", command, "-e", "trace=execve", "-e", f"inject=execve:delay_enter={microseconds}"]
 
     def test_exec_beyond_the_lease(self):
         """An exec that hangs past the lease: the command never starts, 76."""
@@ -114,8 +113,7 @@ class Refusals(Case):
     def test_event_log_on_a_disk_that_hangs(self):
         """No write to it delays a renewal or the release."""
         log = self.folder + "/log"
-        hanging = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", log, "-e", "trace=write",
-                   "-e", "inject=write:delay_enter=3000000"]
+        hanging = [*STRACE, "-P", log, "-e", "trace=write", "-e", "inject=write:delay_enter=3000000"]
         needs_root("strace", "-qq", "-o", "/dev/null", "true")
         got = self.run_program([*hanging, RLOCK, "run", "-t", "2", "--event-log", log, "slow", "--", "sleep", "5"])
         self.assertEqual(got.returncode, 0, got)

@@ -3,7 +3,7 @@ import signal
 import subprocess
 import time
 
-from support import PATIENCE, RLOCK, Case, gone, note, read, send, until
+from support import PATIENCE, RLOCK, Case, gone, note, pid_in, send, until
 
 LEASE = 10  # seconds; a fifth of it is the margin, which is what a starved process may be late by
 
@@ -13,11 +13,10 @@ class Stops(Case):
         """What it left behind goes on, as after any normal end, also when the lease is over."""
         holder = self.start([RLOCK, "run", "-t", "1", "ended", "--", "sh", "-c",
                              "setsid sleep 1000 & echo $!. >left; until [ -e go ]; do sleep 0.01; done; exit 6"])
-        until(lambda: read("left").endswith(".\n"), "the command")
+        left = pid_in("left")
         send(holder.pid, signal.SIGSTOP)
         open("go", "w", encoding="utf-8").close()
         until(lambda: self.free("ended"), "the end of the lease")
-        left = int(read("left").strip(".\n"))
         self.assertFalse(gone(left))
         send(left, signal.SIGKILL)
         send(holder.pid, signal.SIGCONT)

@@ -10,27 +10,21 @@ import time
 import unittest
 import uuid
 
+sys.path.append(os.path.join(os.path.dirname(__file__), "../harness"))
+import harness  # noqa: E402
+from harness import PATIENCE, until  # noqa: E402
+from redis_server import RedisServer  # noqa: E402
+
 RLOCK = os.environ["RLOCK"]
+STRACE = ["strace", "-f", "-qq", "-o", "/dev/null"]
 PROBE = os.environ["RUN_PROBE"]
 # How often the stress cases are repeated: few times in every run of the tests, more by RLOCK_ROUNDS=200.
 ROUNDS = int(os.environ.get("RLOCK_ROUNDS", "10"))
-# Generous: only a failing test waits so long.
-PATIENCE = 60.0
 
 
 def mutant(name):
     """rlock with the fault of tests/mutants/supervision/NAME.patch."""
     return os.path.join(os.environ["MUTANTS"], name)
-
-
-def until(holds, what):
-    """Asks again and again until a state is reached; its change cannot be waited for; returns what `holds` returned."""
-    end = time.monotonic() + PATIENCE
-    while not (result := holds()):
-        if time.monotonic() > end:
-            raise AssertionError("did not come true: " + what)
-        time.sleep(0.01)
-    return result
 
 
 def send(pid, number):
@@ -78,14 +72,15 @@ def name_of(pid):
     return read(f"/proc/{pid}/comm").strip()
 
 
-def children_of(parent, name):
-    """The pids of the living children of that name."""
-    found = []
-    for pid in processes():
-        stat = stat_of(pid)
-        if stat and stat[0] not in "ZX" and stat[1] == parent and name_of(pid) == name:
-            found.append(pid)
-    return found
+def pid_in(path):
+    """What a command wrote into a file with `echo $$. >FILE`, as soon as it has."""
+    return int(until(lambda: read(path).endswith(".\n") and read(path), f"a pid in {path}").strip(".\n"))
+
+
+def children_of(parent, name=None):
+    """The pids of the living children, or of those of that name."""
+    return [pid for pid in processes() if (stat := stat_of(pid)) and stat[0] not in "ZX" and stat[1] == parent
+            and name in (None, name_of(pid))]
 
 
 def child_of(parent, name):
@@ -117,13 +112,17 @@ def bearing(mark):
     return [pid for pid in processes() if mark in read(f"/proc/{pid}/environ")]
 
 
+def needs(*command):
+    """Skips what this machine does not grant: it is tried."""
+    if why := harness.refusal(*command):
+        raise unittest.SkipTest(f"refused here: {' '.join(command)}: {why}")
+
+
 def needs_root(*command):
-    """Skips what this machine does not grant; `command` is tried."""
     if os.geteuid() != 0:
         raise unittest.SkipTest("needs root")
-    tried = subprocess.run(command or ["true"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if tried.returncode != 0:
-        raise unittest.SkipTest(f"refused here: {' '.join(command)}: {tried.stderr.strip()}")
+    if command:
+        needs(*command)
 
 
 class Family:
@@ -166,28 +165,30 @@ class Family:
             os.close(self._both)
 
 
-class Server:
-    """A private redis-server on a unix socket that every user may reach."""
+class Server(RedisServer):
+    """A private one that every user may reach."""
 
     def __init__(self):
-        assert shutil.which("redis-server"), "redis-server is not on PATH"
-        self.folder = tempfile.mkdtemp(prefix="rlock-supervision.")
+        super().__init__(tempfile.mkdtemp(prefix="rlock-supervision."), "--unixsocketperm", "777")
         os.chmod(self.folder, 0o755)
-        self.socket = self.folder + "/s"
-        # Not outliving a test that was killed itself.
-        self.process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", "redis-server", "--port", "0", "--unixsocket", self.socket,
-             "--unixsocketperm", "777", "--dir", self.folder, "--save", "", "--logfile", self.folder + "/log"])
-        until(lambda: self.ask("PING", check=False) == "PONG", "a server")
+        self.start()
 
-    def ask(self, *words, check=True):
-        asked = subprocess.run(["redis-cli", "-s", self.socket, "--raw", *words],
-                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=check)
-        return asked.stdout.strip()
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def lease_end(self, name):
+        """In seconds since 1970, 0 for a lock that is free."""
+        key = f"rlock:{{{name}}}:holders"
+        if alone := self.answer("GET", key):  # refused where there may be several holders
+            return int(alone.split(" ")[7]) / 1000
+        holders = self.answer("ZRANGE", key, "0", "-1", "WITHSCORES") or []
+        return int(holders[1]) / 1000 if len(holders) == 2 else 0
 
     def end(self):
-        self.process.kill()
-        self.process.wait()
+        self.kill()
         shutil.rmtree(self.folder)
 
 
@@ -201,17 +202,15 @@ class Case(unittest.TestCase):
         cls.addClassCleanup(cls.server.end)
 
     def setUp(self):
-        self.server.ask("flushall")  # nobody waits for a lease of the test before
+        self.server.call("FLUSHALL")  # nobody waits for a lease of the test before
         self.folder = tempfile.mkdtemp(prefix="rlock-supervision.")
         os.chmod(self.folder, 0o777)
         self.addCleanup(shutil.rmtree, self.folder)
         os.chdir(self.folder)
         self.addCleanup(os.chdir, "/")
         self.mark = "SUPERVISION_TEST=" + uuid.uuid4().hex
-        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("RLOCK")}
-        self.environment |= {"RLOCK_URL": "unix://" + self.server.socket, "RLOCK_CONFIG": "/dev/null",
-                             "PATH": os.path.dirname(RLOCK) + ":" + os.environ["PATH"]}
-        self.environment.update([self.mark.split("=")])
+        self.environment = harness.environment("unix://" + self.server.socket)
+        self.environment |= dict([("PATH", os.path.dirname(RLOCK) + ":" + os.environ["PATH"]), self.mark.split("=")])
         self.addCleanup(self.sweep)
 
     def sweep(self):
@@ -254,6 +253,13 @@ class Case(unittest.TestCase):
         family.await_start()
         return holder
 
+    def stop_past_its_lease(self, holder):
+        """rlock is stopped, and its guard ends the command."""
+        send(holder.pid, signal.SIGSTOP)
+        holder.family.await_end()
+        send(holder.pid, signal.SIGCONT)
+        self.assert_ends(holder, 76)
+
     def free(self, name):
         return self.run_program([RLOCK, "status", "-q", name]).returncode == 1
 
@@ -263,11 +269,11 @@ class Case(unittest.TestCase):
     def assert_nothing_left(self, name):
         """Neither a holder nor a waiter; what remembers the lock has an end."""
         self.assertTrue(self.free(name), f"{name} is still held")
-        keys = self.server.ask("keys", f"rlock:{{{name}}}:*").split()
+        keys = self.server.call("KEYS", f"rlock:{{{name}}}:*")
         # A run that died is found there as long as the history.
         kept = ("meta", "history", "holders", "limits", "who", "released") if f"rlock:{{{name}}}:holders" in keys else ("meta", "history")
         for key in keys:
-            left = int(self.server.ask("pttl", key))
+            left = self.server.call("PTTL", key)
             self.assertNotEqual(left, -1, f"{key} lives for ever")
             if key.rpartition(":")[2] not in kept:
                 self.assertLessEqual(left, 60000, key)

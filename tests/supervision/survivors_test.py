@@ -6,7 +6,7 @@ import signal
 import time
 
 from breed import BREED, Trees
-from support import RLOCK, command_of, gone, mutant, needs_root, read, send, until
+from support import RLOCK, children_of, command_of, gone, mutant, needs_root, read, send, until
 
 NOBODY = ["setpriv", "--reuid", "nobody", "--clear-groups"]
 LINE = re.compile(r"rlock: .*process (\d+) \(root-breed\) of root", re.M)
@@ -63,8 +63,8 @@ class OfAnotherUser(Trees):
         """The line came once, the lock is renewed beyond two leases, and others see why."""
         root, = until(self.lines, "the line")
         self.assertEqual(int(root), self.roots()[0])
-        before = self.lease_end(name)
-        until(lambda: self.lease_end(name) > before + 1, "renewals")
+        before = self.server.lease_end(name)
+        until(lambda: self.server.lease_end(name) > before + 1, "renewals")
         self.assertIsNone(holder.poll())
         self.assertEqual(len(self.lines()), 1)
         status = until(lambda: (text := self.run_program([RLOCK, "status", name]).stdout) and "ending" in text and text, "status")
@@ -122,7 +122,7 @@ class OfAnotherUser(Trees):
     def test_a_broken_lock_passes_when_its_lease_ends(self):
         """force-unlock: the holder exits and does not confirm."""
         holder = self.run_over("broken", "-t", "3")
-        end = self.lease_end("broken")
+        end = self.server.lease_end("broken")
         self.run_program([RLOCK, "force-unlock", "broken", "--yes"])
         next_one = self.run_program([RLOCK, "run", "broken", "--", "date", "+%s.%N"])
         self.assertGreaterEqual(float(next_one.stdout), end - 0.01)
@@ -140,28 +140,23 @@ class OfAnotherUser(Trees):
     def beside_a_forker(self, name, *options):
         forker = os.path.join(self.folder, "forker")
         holder = self.run_over(name, *options, script=f"$ROOT & {BREED} {forker} forker & echo on; exec sleep 1000")
-        until(lambda: self.life(forker)[1] > 5, "a forker")
+        self.await_births(forker, 6)
         return holder, forker
 
     def assert_forker_ends(self, forker, before):
         """Only root's process is left: the last sign of all others is before that moment."""
-        def quiet():
-            last = self.life(forker)[0]
-            time.sleep(0.1)
-            return self.life(forker)[0] == last and last
-        self.assertLess(until(quiet, "the end of the forker") / 1e9, before)
+        self.assertLess(self.await_quiet(forker) / 1e9, before)
 
     def below(self, name, program):
-        """Whether the process of user nobody below a process of root, which cannot be ended, has ended after --max-run."""
+        """Whether the process of user nobody below a process of root, which cannot be ended, ends after --max-run."""
         life = os.path.join(self.folder, "below")
         holder = self.run_over(name, "-t", "1", "--max-run", "1s", "-k", "50ms", program=program,
                                script=f"trap '' TERM; $ROOT & {self.program} {life} sudo & echo on; exec sleep 1000")
-        until(lambda: self.life(life)[1] > 1, "a child of user nobody")
+        self.await_births(life, 2)
         until(self.lines, "the line")
-        time.sleep(0.2)
-        last = self.life(life)[0]
-        time.sleep(0.2)
-        ended = self.life(life)[0] == last
+        before = self.server.lease_end(name)
+        until(lambda: self.server.lease_end(name) > before + 1, "renewals")
+        ended = not any(children_of(root) for root in self.roots())
         self.assertIsNone(holder.poll())
         self.end_root()
         self.assert_ends(holder, 124)
@@ -178,13 +173,13 @@ class OfAnotherUser(Trees):
         """A process that cannot be ended does not protect the rest: rlock stopped."""
         holder, forker = self.beside_a_forker("beside", "-t", "1")
         send(holder.pid, signal.SIGSTOP)
-        self.assert_forker_ends(forker, self.lease_end("beside"))
+        self.assert_forker_ends(forker, self.server.lease_end("beside"))
         send(holder.pid, signal.SIGCONT)
         self.assert_ends(holder, 76)
 
     def test_others_beside_it_end_with_rlock(self):
         """The same, rlock killed."""
         holder, forker = self.beside_a_forker("beside", "-t", "1h")
-        end = self.lease_end("beside")
+        end = self.server.lease_end("beside")
         send(holder.pid, signal.SIGKILL)
         self.assert_forker_ends(forker, end)

@@ -4,7 +4,7 @@ import signal
 import termios
 import time
 
-from support import PROBE, RLOCK, Case, gone, read, send, stopped, until
+from support import PROBE, RLOCK, Case, gone, pid_in, read, send, stopped, until
 from terminal import PROMPT, Shell, Terminal
 
 # Says its pid at each turn, and then runs for ever.
@@ -58,7 +58,7 @@ class AtATerminal(Case):
         """^C with --wait-descendants, when the command itself has ended: the code stays the command's."""
         script = "echo $$. >pid; setsid -f sh -c 'echo on; exec sleep 1000'; exit 5"
         terminal = self.on(RLOCK, "run", "--wait-descendants", "-v", "left", "--", "sh", "-c", script)
-        until(lambda: gone(int(read("pid").strip(".\n"))), "the end of the command")
+        until(lambda: gone(pid_in("pid")), "the end of the command")
         terminal.type("\x03")
         self.assertEqual(terminal.status(), 5)
 
@@ -72,7 +72,7 @@ class AtATerminal(Case):
         terminal.see("2\r\n")
         terminal.type("\x04")
         self.assertEqual(terminal.status(), 0)
-        daemon = int(read("pid").strip(".\n"))
+        daemon = pid_in("pid")
         self.assertFalse(gone(daemon))
         send(daemon, signal.SIGKILL)
 
@@ -138,11 +138,8 @@ class AtATerminal(Case):
         shell.type("\x1a")
         said = shell.see(PROMPT)
         # The shell asks for more as soon as rlock has stopped. A command that came later would read what is typed next.
-        until(lambda: stopped(self.command()) or gone(self.command()), "the stop of the command")
+        until(lambda: stopped(pid_in("pid")) or gone(pid_in("pid")), "the stop of the command")
         return shell, said
-
-    def command(self):
-        return int(read("pid").strip(".\n"))
 
     def test_a_stop_is_reported_once(self):
         """^Z: rlock says until when, once; fg brings both back and says nothing. Also beside an older job."""
@@ -163,7 +160,7 @@ class AtATerminal(Case):
             with self.subTest(options=options):
                 shell, said = self.hold_and_stop("-t", "1", *options)
                 self.assertEqual(said.count("rlock:"), lines)
-                until(lambda: gone(self.command()), "the end of the command")
+                until(lambda: gone(pid_in("pid")), "the end of the command")
                 shell.enter("fg; echo co''de=$?")
                 self.assertIn("rlock: lost", shell.see("code=76"))
                 shell.assert_usable()
@@ -252,9 +249,9 @@ class AtATerminal(Case):
         self.addCleanup(terminal.close)
         if not before:
             terminal.see("up")
-        until(lambda: read("pid").endswith(".\n"), "the command")
+        command = pid_in("pid")
         terminal.hang_up()
-        return int(read("pid").strip(".\n"))
+        return command
 
     def test_closed_terminal(self):
         """Without nohup a closed terminal ends the command, and the lock is free."""

@@ -30,20 +30,20 @@ class LeaseEnds(Trees):
         left = (end - self.last_sign(holder)) * 1000
         send(holder.pid, signal.SIGCONT)
         self.assert_ends(holder, 76)
-        self.server.ask("flushall")
+        self.server.call("FLUSHALL")
         return left
 
     def rlock_stopped(self, holder, name):
         stop(holder.pid)
-        return self.lease_end(name)
+        return self.server.lease_end(name)
 
     def server_hung(self, _, name):
         """Just after a renewal, so that no other one is on its way."""
-        before = self.lease_end(name)
-        until(lambda: self.lease_end(name) > before, "a renewal")
-        end = self.lease_end(name)
-        send(self.server.process.pid, signal.SIGSTOP)
-        self.addCleanup(self.server.process.send_signal, signal.SIGCONT)
+        before = self.server.lease_end(name)
+        until(lambda: self.server.lease_end(name) > before, "a renewal")
+        end = self.server.lease_end(name)
+        self.server.pause()
+        self.addCleanup(self.server.go_on)
         return end
 
     def check(self, what, kinds, ttls, stop, rounds=ROUNDS):
@@ -53,7 +53,7 @@ class LeaseEnds(Trees):
                     left = []
                     for _ in range(rounds):
                         left.append(self.in_time(kind, ttl, stop))
-                        self.server.process.send_signal(signal.SIGCONT)
+                        self.server.go_on()
                     note(f"{what}, {kind}, ttl {ttl} s, {CROWD} others: last sign of life {min(left):.1f} to "
                          f"{max(left):.1f} ms before the lease's end")
                     self.assertGreater(min(left), 0)
@@ -69,7 +69,7 @@ class LeaseEnds(Trees):
         def hung_and_back(holder, name):
             end = self.server_hung(holder, name)
             holder.family.await_end()
-            send(self.server.process.pid, signal.SIGCONT)
+            self.server.go_on()
             return end
         self.check("server hung", ["forker"], TTLS, hung_and_back)
 
@@ -104,7 +104,7 @@ class LeaseEnds(Trees):
             stopper.start()
             holder.family.await_end()
             stopper.join(PATIENCE)
-            send(self.server.process.pid, signal.SIGCONT)
+            self.server.go_on()
             self.assertGreater(stops, 10)
             return end
         self.check("guard stopped in a loop", ["forker", "daemons"], TTLS[:1], stop_guard)
@@ -127,7 +127,7 @@ class Killed(Trees):
                     holder = self.gone_after(kind, lambda holder: send(holder.pid, signal.SIGKILL))
                     self.assert_ends(holder, -signal.SIGKILL)
                     took.append(holder.took)
-                    self.server.ask("flushall")
+                    self.server.call("FLUSHALL")
                 note(f"rlock killed, {kind}: last sign of life after at most {max(took):.1f} ms")
 
     def test_term_reaches_every_one_of_many(self):
@@ -170,7 +170,7 @@ class Killed(Trees):
                 took = (self.last_sign(holder) - killed) * 1000
                 note(f"guard stopped, then rlock killed, {kind}: last sign of life after {took:.1f} ms")
                 until(lambda: gone(guard), "the end of the guard")
-                self.server.ask("flushall")
+                self.server.call("FLUSHALL")
 
 
 class Waiting(Trees):
