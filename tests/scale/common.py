@@ -2,14 +2,14 @@
 
 import contextlib
 import datetime
+import functools
 import json
 import os
 import pathlib
 import re
 import secrets
-import socket
+import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -17,10 +17,16 @@ import time
 import redis
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(TOP / "tests" / "harness"))
+import harness  # noqa: E402
+from redis_server import RedisServer  # noqa: E402
+
 DATA = TOP / "docs" / "report" / "data"
 BUILD = TOP / "build" / "release"
 RLOCK = os.environ.get("RLOCK", str(BUILD / "src" / "rlock"))
 STAMP = os.environ.get("STAMP", str(BUILD / "tests" / "scale" / "stamp"))
+QUIET = 1.5  # processes that want a processor, for each that there is: beside more of them no number is kept
+BUSY = 75  # the exit code then
 KEYS = ("holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never", "once")
 
 
@@ -66,13 +72,7 @@ def cpu_us(pid):
     return total / 1000
 
 
-def until(true, seconds=60):
-    """Asks again and again until it is so."""
-    limit = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > limit:
-            raise RuntimeError("it took too long")
-        time.sleep(0.001)
+until = functools.partial(harness.until, pause=0.001)
 
 
 def spans_in(path):
@@ -89,54 +89,32 @@ def gaps_of(spans):
 
 # ---- servers ----
 
-def free_ports(count):
-    with contextlib.ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
-
-
 class Program:
-    """A `process` of our own with a `folder`, both of which end with the block."""
+    """Its `folder`, and its process if it has one, end with the block."""
 
     def kill(self):
-        self.process.kill()
-        self.process.wait()
+        pass
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.kill()
-        self.folder.cleanup()
+        shutil.rmtree(self.folder)
 
 
-class Server(Program):
-    """A redis-server on a unix socket, and on a `port` of the loopback interface; ended by its pid."""
+class Server(RedisServer, Program):
+    """On a unix socket, and on a `port` of the loopback interface."""
 
     def __init__(self, *options):
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = os.path.join(self.folder.name, "socket")
-        self.port = free_ports(1)[0]
-        self.words = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", self.path, "--dir",
-                      self.folder.name, "--save", "", "--maxclients", "15000", "--logfile", os.path.join(self.folder.name, "log"), *options]
-        self.client = redis.Redis(unix_socket_path=self.path)
+        port, = harness.free_ports(1)
+        super().__init__(tempfile.mkdtemp(), "--maxclients", "15000", *options, port=port)
+        self.client = redis.Redis(unix_socket_path=self.socket)
         self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(self.words)
-        while True:
-            try:
-                return self.client.ping()
-            except redis.exceptions.RedisError:
-                if self.process.poll() is not None:
-                    raise
-                time.sleep(0.01)
 
     @property
     def url(self):
-        return f"unix://{self.path}"
+        return f"unix://{self.socket}"
 
     @property
     def tcp(self):
@@ -201,18 +179,37 @@ def percentile(values, share):
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
-def busy():
-    """What else this machine had to do: the load of the last minute for each of its processors."""
-    return round(os.getloadavg()[0] / os.cpu_count(), 1)
+def load():
+    """What else this machine had to do in the last minute, for each of its processors."""
+    return os.getloadavg()[0] / os.cpu_count()
 
 
-def record(name, values):
-    """Prints the numbers, and keeps them for docs/report."""
-    command = " ".join(["tests/scale/" + os.path.basename(sys.argv[0]), *sys.argv[1:]])
-    kept = {"command": command, "date": datetime.date.today().isoformat(), "load": busy(), **values}
-    DATA.mkdir(parents=True, exist_ok=True)
-    (DATA / f"{name}.json").write_text(json.dumps(kept, indent=2) + "\n", encoding="ascii")
-    print(f"{name}: " + ", ".join(f"{key} {value}" for key, value in values.items() if not isinstance(value, list)))
+def begin_quietly():
+    """Where numbers are to be kept: ends the program on a busy machine."""
+    if load() > QUIET:
+        print(f"not measured: the load of this machine is {load():.1f} for each processor, and docs/report keeps no number "
+              f"that began above {QUIET}", file=sys.stderr)
+        sys.exit(BUSY)
+
+
+def shown(row):
+    print(row, flush=True)
+    return row
+
+
+def recorded(name):
+    """Prints the numbers that a measurement returns, and keeps them for docs/report."""
+    def decorate(measure):
+        def measure_and_keep(*arguments):
+            begin_quietly()
+            values = measure(*arguments)
+            command = " ".join(["tests/scale/" + os.path.basename(sys.argv[0]), *sys.argv[1:]])
+            kept = {"command": command, "date": datetime.date.today().isoformat(), "load": round(load(), 1), **values}
+            DATA.mkdir(parents=True, exist_ok=True)
+            (DATA / f"{name}.json").write_text(json.dumps(kept, indent=2) + "\n", encoding="ascii")
+            print(f"{name}: " + ", ".join(f"{key} {value}" for key, value in values.items() if not isinstance(value, list)))
+        return measure_and_keep
+    return decorate
 
 
 def run_commands(commands, usage):

@@ -8,13 +8,13 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-import time
 import urllib.request
 from dataclasses import dataclass, field
 from typing import Callable
 
 import common
-from common import RLOCK, free_ports, resident_kb
+from common import RLOCK, resident_kb, until
+from harness import DIES_WITH_US, etcd, free_ports
 from relay import Relay
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -40,32 +40,35 @@ class Redis(common.Server):
 
     def __init__(self, durable):
         super().__init__(*(("--appendonly", "yes", "--appendfsync", "always") if durable else ()))
-        self.address = self.path
+        self.address = self.socket
 
     def commands(self, sent):
         return self.calls(*sent)
 
     def relay(self):
-        here = os.path.join(self.folder.name, f"relay-{secrets.token_hex(4)}")
-        return Relay(here, self.path), here
+        here = os.path.join(self.folder, f"relay-{secrets.token_hex(4)}")
+        return Relay(here, self.socket), here
 
 
 class HttpServer(common.Program):
     """A private one on free ports of the loopback interface, ended by its pid; it keeps its data when it restarts."""
 
     def __init__(self, count, words, ready):
-        self.folder = tempfile.TemporaryDirectory()
+        self.folder = tempfile.mkdtemp()
         self.ports, self.words, self.ready = free_ports(count), words, ready
         self.address = f"http://127.0.0.1:{self.ports[0]}"
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen(self.words(self.folder.name, self.ports), stdout=subprocess.DEVNULL,
+        self.process = subprocess.Popen(DIES_WITH_US + self.words(self.folder, self.ports), stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL)
-        while not self.ready(self.address):
-            if self.process.poll() is not None:
-                raise RuntimeError(f"{self.process.args[0]} ended with {self.process.returncode}")
-            time.sleep(0.1)
+        until(lambda: self.process.poll() is not None or self.ready(self.address), pause=0.1)
+        if self.process.returncode is not None:
+            raise RuntimeError(f"{self.process.args[3]} ended with {self.process.returncode}")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
 
     def memory(self):
         return resident_kb(self.process.pid) * 1024
@@ -81,18 +84,12 @@ class HttpServer(common.Program):
         return Relay(("127.0.0.1", port), ("127.0.0.1", self.ports[0])), f"http://127.0.0.1:{port}"
 
 
-class NoServer:
+class NoServer(common.Program):
     """flock needs only a folder."""
 
     def __init__(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.address = os.path.join(self.folder.name, "lock-")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.folder.cleanup()
+        self.folder = tempfile.mkdtemp()
+        self.address = os.path.join(self.folder, "lock-")
 
 
 @dataclass
@@ -122,12 +119,6 @@ def answers(path):
             return "error" not in get(address + path) and get(address + path).strip() not in ('""', "")
         return False
     return ready
-
-
-def etcd_words(folder, ports):
-    client, peer = (f"http://127.0.0.1:{port}" for port in ports)
-    return [ETCD, "--data-dir", folder, "--listen-client-urls", client, "--advertise-client-urls", client,
-            "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"]
 
 
 def consul_words(folder, ports):
@@ -186,7 +177,7 @@ def with_others():
              lambda durable: NoServer(), lambda: first_line("flock", "--version"), needs("flock")),
         Peer("etcdctl lock", lambda address, name, lease, job: [
             "env", "ETCDCTL_API=3", "etcdctl", "--endpoints", address, "lock", "--ttl", str(lease), name, "--", *job],
-            lambda durable: HttpServer(2, etcd_words, answers("/health")), lambda: first_line(ETCD, "--version"),
+            lambda durable: HttpServer(2, lambda folder, ports: etcd(ETCD, folder, ports)[0], answers("/health")), lambda: first_line(ETCD, "--version"),
             needs(ETCD or "etcd", "etcdctl"), ("grpc_server_msg_received_total",)),
         Peer("consul lock", lambda address, name, lease, job: [
             CONSUL, "lock", f"-http-addr={address}", "-shell=false", "-child-exit-code", name, *job],

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from common import RLOCK, STAMP, Server, gaps_of, percentile, record, row_of, run_commands, spans_in, until
+from common import RLOCK, STAMP, Server, gaps_of, percentile, recorded, row_of, run_commands, shown, spans_in, until
 
 AT_ONCE = 50
 SETTLE, WINDOW = 25, 40  # seconds: all waiters have asked at their pace; two of the longest intervals
@@ -25,7 +25,7 @@ class Crowd:
 
     def __init__(self, server):
         self.server, self.holders, self.waiters = server, [], []
-        self.stamps = os.path.join(server.folder.name, "stamps")
+        self.stamps = os.path.join(server.folder, "stamps")
 
     def spawn(self, *words):
         return subprocess.Popen([RLOCK, "-u", self.server.url, "run", "-q", *words], stdin=subprocess.DEVNULL)
@@ -102,12 +102,9 @@ def crowd_of(count):
                 "scripts_a_run": round((later_calls - calls) / count, 2)}
 
 
+@recorded("crowd")
 def one(*counts):
-    rows = []
-    for count in counts or (10, 10_000):
-        rows.append(crowd_of(count))
-        print(rows[-1], flush=True)
-    record("crowd", {"rows": rows})
+    return {"rows": [shown(crowd_of(count)) for count in counts or (10, 10_000)]}
 
 
 def watch_return(server, count):
@@ -127,6 +124,7 @@ def watch_return(server, count):
             "server_cpu_share": round((server.cpu() - cpu) / took, 3)}
 
 
+@recorded("restart")
 def restart(count=10_000):
     with Server("--appendonly", "yes") as server:
         crowd = Crowd(server)
@@ -138,11 +136,12 @@ def restart(count=10_000):
             server.start()
             values = watch_return(server, count)
             values["kept_their_places"] = server.client.zrange("rlock:{crowd}:queue", 0, -1) == before
-            record("restart", {"waiters": count, **values})
+            return {"waiters": count, **values}
         finally:
             crowd.kill()
 
 
+@recorded("many")
 def many(locks=1000, waiters=10):
     with Server() as server:
         crowd = Crowd(server)
@@ -157,14 +156,15 @@ def many(locks=1000, waiters=10):
             spans = [crowd.spans(f"many-{number}", waiters) for number in range(locks)]
             gaps = [gap for one in spans for gap in gaps_of(one)]
             check_nothing_is_left(server)
-            record("many", {"locks": locks, "waiters_each": waiters, "served": sum(map(len, spans)),
-                            "overlaps": sum(gap < 0 for gap in gaps), "seconds": round(took, 1),
-                            "runs_a_second": round(locks * waiters / took),
-                            "server_cpu_share": round((server.cpu() - cpu) / took, 3)})
+            return {"locks": locks, "waiters_each": waiters, "served": sum(map(len, spans)),
+                    "overlaps": sum(gap < 0 for gap in gaps), "seconds": round(took, 1),
+                    "runs_a_second": round(locks * waiters / took),
+                    "server_cpu_share": round((server.cpu() - cpu) / took, 3)}
         finally:
             crowd.kill()
 
 
+@recorded("rate")
 def rate(count=10_000):
     with Server() as server:
         spent, _ = server.in_commands()
@@ -177,10 +177,10 @@ def rate(count=10_000):
         for process in live:
             process.wait()
         took, cpu = time.monotonic() - begin, server.cpu() - cpu
-        record("rate", {"runs": count, "runs_a_minute": round(count / took * 60),
-                        "us_in_scripts_a_run": round((server.in_commands()[0] - spent) / count, 1),
-                        "server_cpu_us_a_run": round(cpu / count * 1e6, 1),
-                        "runs_a_second_of_a_server_core": round(count / cpu)})
+        return {"runs": count, "runs_a_minute": round(count / took * 60),
+                "us_in_scripts_a_run": round((server.in_commands()[0] - spent) / count, 1),
+                "server_cpu_us_a_run": round(cpu / count * 1e6, 1),
+                "runs_a_second_of_a_server_core": round(count / cpu)}
 
 
 run_commands({"one": one, "restart": restart, "many": many, "rate": rate}, __doc__)

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from common import until
+from common import shown, until
 
 AWAY = 15  # seconds that a server or a network is away: longer than a lease
 WATCH = 75  # seconds: consul's sessions end after up to twice their 15 s, and its locks are free 15 s later
@@ -44,7 +44,7 @@ class Scene:
 
     def __init__(self, peer, server, name):
         self.peer, self.server = peer, server
-        self.path = os.path.join(server.folder.name, f"begun-{name}")
+        self.path = os.path.join(server.folder, f"begun-{name}")
         self.relay, address = server.relay() if hasattr(server, "relay") else (None, server.address)
         job = ["sh", "-c", f"echo $$ >>{self.path}; exec sleep 1000"]
         self.first = start(peer.words(address, name, peer.lease, job))
@@ -108,8 +108,8 @@ def faults_of(peer):
                 seen = scene.watch(after)
             finally:
                 scene.close()
-            rows.append({"peer": peer.name, "what_befalls_the_holder": name, "next_command_after_s": seen["next"],
-                         "beside_the_first": seen["beside"], "first_command_ended_after_s": seen["ended"],
-                         "waiter_gave_up_after_s": seen["gave_up"]})
-            print(rows[-1], flush=True)
+            rows.append(shown({
+                "peer": peer.name, "what_befalls_the_holder": name, "next_command_after_s": seen["next"],
+                "beside_the_first": seen["beside"], "first_command_ended_after_s": seen["ended"],
+                "waiter_gave_up_after_s": seen["gave_up"]}))
     return rows

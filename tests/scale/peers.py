@@ -16,7 +16,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from common import STAMP, cpu_us, gaps_of, in_turn, percentile, record, resident_kb, spans_in, timed, until
+from common import STAMP, cpu_us, gaps_of, in_turn, percentile, recorded, resident_kb, shown, spans_in, timed, until
 from contenders import everybody
 from peer_faults import begun, end, faults_of, start
 
@@ -55,7 +55,7 @@ class Crowd:
     """One has the lock until the gate opens, and others wait."""
 
     def __init__(self, peer, server, count, name):
-        self.peer, self.server, self.count, folder = peer, server, count, server.folder.name
+        self.peer, self.server, self.count, folder = peer, server, count, server.folder
         self.stamps, self.gate, self.begun = (os.path.join(folder, f"{name}-{what}") for what in ("stamps", "gate", "begun"))
         os.mkfifo(self.gate)
         self.memory = server.memory() if hasattr(server, "memory") else None
@@ -118,14 +118,11 @@ def crowd(peer, count):
 
 def crowds(peers):
     """Of each peer in turn, for the same reason; in the table each has its rows together."""
-    rows = []
-    for count in WAITERS:
-        for peer in peers:
-            rows.append(crowd(peer, count))
-            print(rows[-1], flush=True)
+    rows = [shown(crowd(peer, count)) for count in WAITERS for peer in peers]
     return sorted(rows, key=lambda row: [peer.name for peer in peers].index(row["peer"]))
 
 
+@recorded("peers")
 def main():
     peers = [peer for peer in everybody() if not sys.argv[2:] or peer.name in sys.argv[2:]]
     there = [peer for peer in peers if not peer.missing]
@@ -137,7 +134,7 @@ def main():
     waiters = crowds(there)
     with ThreadPoolExecutor(len(there)) as pool:
         faults = [row for rows in pool.map(faults_of, there) for row in rows]
-    record("peers", {"rounds": ROUNDS, "rows": rows, "waiters": waiters, "faults": faults})
+    return {"rounds": ROUNDS, "rows": rows, "waiters": waiters, "faults": faults}
 
 
 main()

@@ -15,7 +15,8 @@ import signal
 import subprocess
 import sys
 
-from common import BUILD, RLOCK, Server, free_ports, in_turn, timed
+from common import BUILD, RLOCK, Server, in_turn, timed
+from harness import free_ports
 
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 300
 RELEASE_IF_OURS = "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) end"
@@ -38,7 +39,7 @@ def show(what, medians, *ratios):
 
 
 def whole_run(server):
-    ours = programs(server.folder.name)
+    ours = programs(server.folder)
     cli = ["redis-cli", "-p", str(server.port)]
 
     def recipe():
@@ -46,7 +47,7 @@ def whole_run(server):
                                [*cli, "eval", RELEASE_IF_OURS, "1", "bench", "me"])))
 
     show("ms of a whole run of `true`", in_turn(ROUNDS, {
-        "flock": lambda: timed(["flock", os.path.join(server.folder.name, "f"), "true"]),
+        "flock": lambda: timed(["flock", os.path.join(server.folder, "f"), "true"]),
         **{name: lambda path=path: timed([path, "-u", server.tcp, "run", "bench", "--", "true"]) for name, path in ours.items()},
         "redis-cli SET NX + EVAL": recipe}),
         ("rlock", "flock", "1.40"), ("portable", "flock", "1.30"), ("rlock", "redis-cli SET NX + EVAL", ""))
@@ -75,7 +76,7 @@ def whole_run(server):
 
 def over_tls(server):
     """With a verified certificate; redis-cli looks at the chain alone."""
-    crt, key = (os.path.join(server.folder.name, name) for name in ("tls.crt", "tls.key"))
+    crt, key = (os.path.join(server.folder, name) for name in ("tls.crt", "tls.key"))
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
                     "-subj", "/CN=bench", "-addext", "subjectAltName=IP:127.0.0.1", "-out", crt, "-keyout", key],
                    check=True, stderr=subprocess.DEVNULL)

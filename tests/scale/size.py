@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from common import RLOCK, Scripts, Server, fresh_owner, percentile, record, run_commands
+from common import RLOCK, Scripts, Server, fresh_owner, percentile, recorded, run_commands, shown
 
 PAGE = 1000  # commands sent together
 NO_LIMIT = 1_000_000_000
@@ -40,6 +40,7 @@ def status(server, *words):
     return round(time.monotonic() - begin, 2), round(longest * 1000, 1)
 
 
+@recorded("names")
 def names(count=100_000):
     with Server() as server:
         scripts, client = Scripts(server.client), server.client
@@ -52,11 +53,11 @@ def names(count=100_000):
         idle, (later, later_calls) = server.memory(), server.in_commands()
         took, waited = status(server)
         all_took, all_waited = status(server, "--all")
-        record("names", {
+        return {
             "names": count, "bytes_a_held_name": (held - before) // count, "bytes_an_idle_name": (idle - before) // count,
             "us_an_acquire": round(spent / calls, 1), "us_a_release": round((later - spent) / (later_calls - calls), 1),
             "status_seconds": took, "others_wait_ms": waited, "status_all_seconds": all_took,
-            "others_wait_all_ms": all_waited})
+            "others_wait_all_ms": all_waited}
 
 
 def cost(server, action):
@@ -64,6 +65,7 @@ def cost(server, action):
     return percentile([server.cost(action) for _ in range(200)], 0.5)
 
 
+@recorded("queue")
 def queue(*lengths):
     rows = []
     for length in lengths or (10, 1000, 10_000, 100_000):
@@ -89,12 +91,10 @@ def queue(*lengths):
             hand_over_us = cost(server, hand_over)
             if client.zcard("rlock:{queue}:queue") != length:
                 sys.exit("some waiters were silent for so long that the hand-overs measure how these are cleared away")
-            row = {"waiters": length, "bytes_a_waiter": bytes_each,
-                   "us_to_join": cost(server, lambda: scripts.acquire(client, "queue", fresh_owner())),
-                   "us_a_heartbeat": cost(server, last_one_asks), "us_a_hand_over": hand_over_us}
-            rows.append(row)
-            print(row, flush=True)
-    record("queue", {"rows": rows})
+            rows.append(shown({"waiters": length, "bytes_a_waiter": bytes_each,
+                               "us_to_join": cost(server, lambda: scripts.acquire(client, "queue", fresh_owner())),
+                               "us_a_heartbeat": cost(server, last_one_asks), "us_a_hand_over": hand_over_us}))
+    return {"rows": rows}
 
 
 def shared(*counts):

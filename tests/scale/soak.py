@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 
-from common import DATA, RLOCK, Server, busy, resident_kb
+from common import DATA, RLOCK, Server, begin_quietly, load, resident_kb, until
 
 SECONDS = int(sys.argv[1]) if len(sys.argv) > 1 else 60
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else random.SystemRandom().randrange(10**9)
@@ -36,8 +36,7 @@ class Soak:
         self.chance = random.Random(SEED)
         self.long = {}
         self.begin("holder", "run", "-v", "--ttl", LONG, "long", "--", "sleep", "infinity")
-        while not server.client.exists("rlock:{long}:holders"):
-            time.sleep(0.01)
+        until(lambda: server.client.exists("rlock:{long}:holders"))
         self.begin("waiter", "run", "-v", "long", "--", "true")
         self.begin("watch", "watch", "--json")
 
@@ -47,7 +46,7 @@ class Soak:
                                                stdout=subprocess.DEVNULL, stderr=messages)
 
     def messages(self, name):
-        return os.path.join(self.server.folder.name, name)
+        return os.path.join(self.server.folder, name)
 
     def work(self, number):
         chance = random.Random(SEED * 100 + number)
@@ -89,7 +88,7 @@ class Soak:
                 with open(self.messages(name), encoding="utf-8", errors="replace") as messages:
                     raise RuntimeError(f"the {name} ended with {process.returncode} in second {second}:\n{messages.read()[-3000:]}")
             row += [resident_kb(process.pid), fds(process.pid)]
-        return [*row, busy()]
+        return [*row, round(load(), 1)]
 
     def end(self):
         self.over.set()
@@ -113,6 +112,7 @@ def write(rows):
 
 
 def main():
+    begin_quietly()
     print(f"seed {SEED}", flush=True)
     with Server("--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-min-size", "1mb") as server:
         soak = Soak(server)
