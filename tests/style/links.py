@@ -7,9 +7,10 @@ the tree, NAME.md, and sections: docs/PROTOCOL.md, "Release".
 """
 import re
 
-import cpp
-from tree import TOP, Faults, files, read
+from tree import TOP, Faults, files, read, without_code
 
+# A comment of C++, or a literal, which may look as if one began in it.
+COMMENT = re.compile(r'''(//[^\n]*|/\*.*?\*/)|R"([^()\s\\]*)\(.*?\)\2"|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+[']''', re.DOTALL)
 PAGES = ("*.md", "docs/**/*.md", "src/**/*.md", "tests/**/*.md", "packaging/**/*.md")
 FOLDERS = "src|tests|docs|man|packaging|completions"
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -28,8 +29,7 @@ def slug(heading):
 
 def headings(path):
     """The texts of a page's headings; not the comments in its blocks of code."""
-    text = re.sub(r"^```.*?^```", "", (TOP / path).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    return [match.strip() for match in re.findall(r"^#{1,6} (.+?)#*$", text, re.MULTILINE)]
+    return [match.strip() for match in re.findall(r"^#{1,6} (.+?)#*$", without_code(read(path)), re.MULTILINE)]
 
 
 def anchors(path):
@@ -87,7 +87,7 @@ def one_line(text):
 
 def check_tests(path, text, tests, faults):
     """Names of tests on a page."""
-    plain = re.sub(r"^```.*?^```", lambda match: "\n" * match[0].count("\n"), text, flags=re.MULTILINE | re.DOTALL)
+    plain = without_code(text)
     found = list(re.finditer(r"`(test_\w+)`", plain))
     if str(path) in QUOTED:
         found += re.finditer(r'"([^"]+)"', re.sub(r"`[^`]*`", lambda match: "`" * len(match[0]), plain))
@@ -112,7 +112,7 @@ def check_fault(path, line, text, faults):
 def comments(path, text):
     """(line, text); comments in lines that follow each other are one text."""
     if path.suffix in (".cpp", ".hpp"):
-        found = [(token.line, token.text) for token in cpp.tokens(text) if token.kind == "comment"]
+        found = [(text.count("\n", 0, match.start()) + 1, match[1]) for match in COMMENT.finditer(text) if match[1]]
     else:
         mark = "--" if path.suffix == ".lua" else "#"
         found = [(number, line[line.index(mark):]) for number, line in enumerate(text.splitlines(), 1)

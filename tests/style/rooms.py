@@ -6,13 +6,11 @@ The page has a fenced block that begins with ```rooms, with one line a room: wha
     util
 `rooms.py --draw` prints the block as the includes are now.
 """
-import re
 import sys
 
-from tree import Faults, TOP, files, read
+from tree import INCLUDE, Faults, files, read
 
 PAGE = "docs/ARCHITECTURE.md"
-INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
 def room_of(path):
@@ -36,9 +34,6 @@ def graph():
 
 def drawn(faults):
     """{room: {room: line}} of the page."""
-    if not (TOP / PAGE).exists():
-        faults.add(PAGE, 1, "there is no such page", "it draws the rooms: see rooms.py --draw")
-        return {}
     rooms, inside = {}, False
     for number, line in enumerate(read(PAGE).splitlines(), 1):
         if line.startswith("```"):

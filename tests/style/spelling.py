@@ -6,14 +6,11 @@ What is code is not looked at: in backticks, in bold or italics in the manual, p
 word right that aspell does not know? --write adds all such words to spelling.txt: read the change before you commit it.
 """
 import re
-import shutil
-import subprocess
 import sys
 
-from tree import TOP, Faults, files, read
+from tree import TOP, Faults, blanked, files, needs, output, read, without_code
 
 LIST = "tests/style/spelling.txt"
-SKIPPED = 77
 PAGES = ("*.md", "docs/**/*.md", "tests/**/README.md", "man/*.[157]", "tests/cli/golden/help*.txt")
 MISTAKES_IN = ("*.md", "docs/**/*.*", "tests/**/*.md", "man/*", "src/**/*.*", "packaging/**/*.*")
 CAMEL_CASE = r"\b\w*[a-z][A-Z]\w*\b"
@@ -22,11 +19,9 @@ CAMEL_CASE = r"\b\w*[a-z][A-Z]\w*\b"
 def prose(path, text):
     """The text with what is code blanked out, line by line."""
     if path.suffix == ".md":
-        text = re.sub(r"^```.*?^```", lambda match: "\n" * match[0].count("\n"), text, flags=re.MULTILINE | re.DOTALL)
-        text = re.sub(r"`[^`\n]*`|\]\([^)]*\)", " ", text)
+        text = re.sub(r"`[^`\n]*`|\]\([^)]*\)", " ", without_code(text))
     if path.suffix in (".1", ".5", ".7"):
-        text = re.sub(r"^\.nf$.*?^\.fi$", lambda match: "\n" * match[0].count("\n"), text, flags=re.MULTILINE | re.DOTALL)
-        text = re.sub(r"^(\.(?!SH|SS)|'|\\\").*$", "", text, flags=re.MULTILINE)
+        text = re.sub(r"^(\.(?!SH|SS)|'|\\\").*$", "", blanked(r"^\.nf$.*?^\.fi$", text), flags=re.MULTILINE)
         text = re.sub(r"\\f[BI].*?\\f[RP]", " ", text)
         text = re.sub(r"\\\(aq", "'", re.sub(r"\\-", "-", text))
         text = re.sub(r"\\\(\w\w|\\&|\\f.", " ", text)
@@ -37,9 +32,10 @@ def prose(path, text):
 
 def unknown(text):
     """Words that aspell does not know."""
-    done = subprocess.run(["aspell", "list", "--lang=en_GB", "--encoding=utf-8", "--ignore=2"], input=text,
-                          stdout=subprocess.PIPE, text=True, check=True)
-    return set(done.stdout.split())
+    words, errors, code = output("aspell", "list", "--lang=en_GB", "--encoding=utf-8", "--ignore=2", input=text)
+    if code != 0:
+        sys.exit(f"aspell failed: {errors}")
+    return set(words.split())
 
 
 def check_pages(known, faults):
@@ -55,18 +51,14 @@ def check_pages(known, faults):
 
 
 def check_mistakes(faults):
-    found = subprocess.run(["codespell", f"--ignore-words={LIST}", f"--ignore-regex={CAMEL_CASE}", *map(str, files(*MISTAKES_IN))],
-                           cwd=TOP, stdout=subprocess.PIPE, text=True, check=False).stdout
+    found, _, _ = output("codespell", f"--ignore-words={LIST}", f"--ignore-regex={CAMEL_CASE}", *files(*MISTAKES_IN))
     for path, line, what in re.findall(r"^([^:\n]+):(\d+): (.*)$", found, re.MULTILINE):
         wrong, _, right = what.partition(" ==> ")
         faults.add(path.removeprefix("./"), line, f'"{wrong}"', f"write instead: {right}")
 
 
 def main():
-    for program in ("aspell", "codespell"):
-        if not shutil.which(program):
-            print(f"skipped: {program} is not installed")
-            sys.exit(SKIPPED)
+    needs("aspell", "codespell")
     known = set(read(LIST).lower().split()) if (TOP / LIST).exists() else set()
     faults = Faults()
     new = check_pages(known, faults)

@@ -12,17 +12,13 @@ import os
 import pathlib
 import re
 import shlex
-import shutil
-import subprocess
 import sys
 
-from tree import TOP, read
+from tree import INCLUDE, TOP, needs, output, read
 
 PROGRAM = "clang-tidy-14"
 # This clang demands its leave for -ftrivial-auto-var-init=zero; later ones and gcc do not.
 FLAGS = ["-w", "-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang"]
-SKIPPED = 77
-INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
 def reach(path, seen):
@@ -50,24 +46,21 @@ def check(build, entry, mark):
     if mark.exists():
         return ""
     # Warnings are the compiler's business, and its flags are gcc's.
-    done = subprocess.run([PROGRAM, "-p", build, "--quiet", *("--extra-arg=" + flag for flag in FLAGS), entry["file"]],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode == 0:
+    said, errors, code = output(PROGRAM, "-p", build, "--quiet", *("--extra-arg=" + flag for flag in FLAGS), entry["file"])
+    if code == 0:
         mark.touch()
         return ""
-    return (done.stdout or done.stderr).replace(f"{TOP}/", "")
+    return (said or errors).replace(f"{TOP}/", "")
 
 
 def main():
-    if not shutil.which(PROGRAM):
-        print(f"skipped: {PROGRAM} is not installed (Debian 12 has it)")
-        sys.exit(SKIPPED)
-    build = sys.argv[1]
+    needs(PROGRAM)
+    build = os.path.abspath(sys.argv[1])
     passed = pathlib.Path(build) / "tests/style/passed"
     passed.mkdir(parents=True, exist_ok=True)
     with open(pathlib.Path(build) / "compile_commands.json", encoding="utf-8") as file:
         entries = {entry["file"]: entry for entry in json.load(file)}
-    ours = re.compile(f"{re.escape(str(TOP))}/src/|{re.escape(os.path.abspath(build))}/src/.*/Unity/")
+    ours = re.compile(f"{re.escape(str(TOP))}/src/|{re.escape(build)}/src/.*/Unity/")
     entries = [entry for name, entry in sorted(entries.items()) if ours.match(name)]
     marks = [passed / stamp(entry) for entry in entries]
     for old in set(passed.iterdir()) - set(marks):

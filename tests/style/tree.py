@@ -1,7 +1,12 @@
 """What the checks of this folder share: the files of the tree, and how a fault is printed."""
 import pathlib
+import re
+import shutil
+import subprocess
 import sys
 
+SKIPPED = 77
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 TOP = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -13,6 +18,30 @@ def files(*patterns):
 
 def read(path):
     return (TOP / path).read_text(encoding="utf-8", errors="replace")
+
+
+def needs(*programs):
+    """Ends the program as skipped where one of them is not installed."""
+    for program in programs:
+        if not shutil.which(program):
+            print(f"skipped: {program} is not installed (Debian 12 has it)")
+            sys.exit(SKIPPED)
+
+
+def output(*words, **how):
+    """(what a program prints, its errors, its exit code), from the top of the tree."""
+    done = subprocess.run([*map(str, words)], cwd=TOP, capture_output=True, text=True, check=False, **how)
+    return done.stdout, done.stderr, done.returncode
+
+
+def blanked(pattern, text):
+    """Without what matches, and with all its lines."""
+    return re.sub(pattern, lambda match: "\n" * match[0].count("\n"), text, flags=re.MULTILINE | re.DOTALL)
+
+
+def without_code(text):
+    """A page without its blocks of code."""
+    return blanked(r"^```.*?^```", text)
 
 
 class Faults:
