@@ -59,11 +59,6 @@ Reply count(size_t number) {
   return Reply::of(static_cast<int64_t>(number));
 }
 
-template <class Container>
-size_t size_of(const Container* container) {
-  return container == nullptr ? 0 : container->size();
-}
-
 Reply rows_of(const SortedSet& set, Bounds range, bool scores) {
   Reply reply = Reply::array();
   if (range.size() == 0) return reply;
@@ -75,14 +70,13 @@ Reply rows_of(const SortedSet& set, Bounds range, bool scores) {
   return reply;
 }
 
-Reply field(const Hash* hash, std::string_view name) {
-  if (hash == nullptr) return {};
-  const auto found = hash->find(std::string(name));
-  return found == hash->end() ? Reply{} : Reply::of(found->second);
+Reply field(const Hash& hash, std::string_view name) {
+  const auto found = hash.find(std::string(name));
+  return found == hash.end() ? Reply{} : Reply::of(found->second);
 }
 
-Reply score(const SortedSet* set, std::string_view member) {
-  const double* found = set == nullptr ? nullptr : set->score(member);
+Reply score(const SortedSet& set, std::string_view member) {
+  const double* found = set.score(member);
   return found == nullptr ? Reply{} : Reply::of(text_of(*found));
 }
 
@@ -192,6 +186,13 @@ template Hash* Database::get(std::string_view);
 template SortedSet* Database::get(std::string_view);
 
 template <class T>
+const T& Database::read(std::string_view key) {
+  static const T none;
+  const T* data = get<T>(key);
+  return data == nullptr ? none : *data;
+}
+
+template <class T>
 T& Database::make(std::string_view key) {
   if (T* data = get<T>(key)) return *data;
   return values_[std::string(key)].data.emplace<T>();
@@ -242,11 +243,10 @@ Reply Database::set(const Words& words) {
 }
 
 Reply Database::rows_between(const Words& words, bool count_only) {
-  const auto* set = get<SortedSet>(words[1]);
-  if (set == nullptr) return count_only ? Reply::of(0) : Reply::array();
+  const auto& set = read<SortedSet>(words[1]);
   const Edge least = edge_in(words[2]), most = edge_in(words[3]);
-  const size_t from = rows_before(*set, least.score, least.open);
-  size_t end = std::max(from, rows_before(*set, most.score, !most.open));
+  const size_t from = rows_before(set, least.score, least.open);
+  size_t end = std::max(from, rows_before(set, most.score, !most.open));
   if (count_only) return count(end - from);
   const bool scores = words.size() > 4 && words[4] == "WITHSCORES";
   const size_t limit = scores ? 5 : 4;
@@ -256,195 +256,177 @@ Reply Database::rows_between(const Words& words, bool count_only) {
     }
     end = std::min(end, from + static_cast<size_t>(number_in(words[limit + 2])));
   }
-  return rows_of(*set, {from, end}, scores);
+  return rows_of(set, {from, end}, scores);
 }
 
 const std::unordered_map<std::string_view, Database::Command>& Database::commands() {
   using D = Database;
   using W = Words;
-  static const std::unordered_map<std::string_view, Command> all{
+  static const Command kRows[] = {
       // ---- of keys ----
-      {"DEL",
-       {-2,
-        [](D& d, const W& w) {
-          return count_of(w, 1, [&](std::string_view key) {
-            return d.find(key) != nullptr && d.values_.erase(std::string(key)) > 0;
-          });
-        }}},
-      {"EXISTS",
-       {-2,
-        [](D& d, const W& w) {
-          return count_of(w, 1, [&](std::string_view key) { return d.find(key) != nullptr; });
-        }}},
-      {"PEXPIRE",
-       {-3, [](D& d, const W& w) { return d.expire_at(w[1], d.now() + number_in(w[2])); }}},
-      {"PEXPIREAT", {-3, [](D& d, const W& w) { return d.expire_at(w[1], number_in(w[2])); }}},
-      {"PTTL",
-       {2,
-        [](D& d, const W& w) {
-          const Value* value = d.find(w[1]);
-          if (value == nullptr) return Reply::of(-2);
-          const auto left = value->expires - d.now();
-          return Reply::of(value->expires < 0 ? -1 : std::max<int64_t>(0, left));
-        }}},
-      {"TIME",
-       {1,
-        [](D& d, const W&) {
-          return Reply::array({Reply::of(std::to_string(d.micros_ / 1'000'000)),
-                               Reply::of(std::to_string(d.micros_ % 1'000'000))});
-        }}},
+      {"DEL", -2,
+       [](D& d, const W& w) {
+         return count_of(w, 1, [&](std::string_view key) {
+           return d.find(key) != nullptr && d.values_.erase(std::string(key)) > 0;
+         });
+       }},
+      {"EXISTS", -2,
+       [](D& d, const W& w) {
+         return count_of(w, 1, [&](std::string_view key) { return d.find(key) != nullptr; });
+       }},
+      {"PEXPIRE", -3,
+       [](D& d, const W& w) { return d.expire_at(w[1], d.now() + number_in(w[2])); }},
+      {"PEXPIREAT", -3, [](D& d, const W& w) { return d.expire_at(w[1], number_in(w[2])); }},
+      {"PTTL", 2,
+       [](D& d, const W& w) {
+         const Value* value = d.find(w[1]);
+         if (value == nullptr) return Reply::of(-2);
+         const auto left = value->expires - d.now();
+         return Reply::of(value->expires < 0 ? -1 : std::max<int64_t>(0, left));
+       }},
+      {"TIME", 1,
+       [](D& d, const W&) {
+         return Reply::array({Reply::of(std::to_string(d.micros_ / 1'000'000)),
+                              Reply::of(std::to_string(d.micros_ % 1'000'000))});
+       }},
       // ---- of strings ----
-      {"GET",
-       {2,
-        [](D& d, const W& w) {
-          const auto* text = d.get<std::string>(w[1]);
-          return text == nullptr ? Reply{} : Reply::of(*text);
-        }}},
-      {"SET", {-3, [](D& d, const W& w) { return d.set(w); }}},
+      {"GET", 2,
+       [](D& d, const W& w) {
+         const auto* text = d.get<std::string>(w[1]);
+         return text == nullptr ? Reply{} : Reply::of(*text);
+       }},
+      {"SET", -3, [](D& d, const W& w) { return d.set(w); }},
       // ---- of hashes ----
-      {"HDEL",
-       {-3,
-        [](D& d, const W& w) {
-          auto* hash = d.get<Hash>(w[1]);
-          const Reply gone = count_of(w, 2, [&](std::string_view name) {
-            return hash != nullptr && hash->erase(std::string(name)) > 0;
-          });
-          d.drop_empty(w[1]);
-          return gone;
-        }}},
-      {"HEXISTS",
-       {3,
-        [](D& d, const W& w) {
-          return Reply::of(field(d.get<Hash>(w[1]), w[2]).type == Reply::Type::nil ? 0 : 1);
-        }}},
-      {"HGET", {3, [](D& d, const W& w) { return field(d.get<Hash>(w[1]), w[2]); }}},
-      {"HGETALL",
-       {2,
-        [](D& d, const W& w) {
-          Reply reply = Reply::array();
-          const auto* hash = d.get<Hash>(w[1]);
-          if (hash == nullptr) return reply;
-          for (const auto& [name, value] : *hash) {
-            reply.items.push_back(Reply::of(name));
-            reply.items.push_back(Reply::of(value));
-          }
-          return reply;
-        }}},
-      {"HLEN", {2, [](D& d, const W& w) { return count(size_of(d.get<Hash>(w[1]))); }}},
-      {"HMGET",
-       {-3,
-        [](D& d, const W& w) {
-          const auto* hash = d.get<Hash>(w[1]);
-          return each(w, 2, [&](std::string_view name) { return field(hash, name); });
-        }}},
-      {"HSET",
-       {-4,
-        [](D& d, const W& w) {
-          auto& hash = d.make<Hash>(w[1]);
-          size_t fresh = 0;
-          for (size_t i = 2; i + 1 < w.size(); i += 2) {
-            fresh += hash.insert_or_assign(std::string(w[i]), w[i + 1]).second ? 1 : 0;
-          }
-          return count(fresh);
-        }}},
+      {"HDEL", -3,
+       [](D& d, const W& w) {
+         auto* hash = d.get<Hash>(w[1]);
+         const Reply gone = count_of(w, 2, [&](std::string_view name) {
+           return hash != nullptr && hash->erase(std::string(name)) > 0;
+         });
+         d.drop_empty(w[1]);
+         return gone;
+       }},
+      {"HEXISTS", 3,
+       [](D& d, const W& w) {
+         return Reply::of(field(d.read<Hash>(w[1]), w[2]).type == Reply::Type::nil ? 0 : 1);
+       }},
+      {"HGET", 3, [](D& d, const W& w) { return field(d.read<Hash>(w[1]), w[2]); }},
+      {"HGETALL", 2,
+       [](D& d, const W& w) {
+         Reply reply = Reply::array();
+         for (const auto& [name, value] : d.read<Hash>(w[1])) {
+           reply.items.push_back(Reply::of(name));
+           reply.items.push_back(Reply::of(value));
+         }
+         return reply;
+       }},
+      {"HLEN", 2, [](D& d, const W& w) { return count(d.read<Hash>(w[1]).size()); }},
+      {"HMGET", -3,
+       [](D& d, const W& w) {
+         const auto& hash = d.read<Hash>(w[1]);
+         return each(w, 2, [&](std::string_view name) { return field(hash, name); });
+       }},
+      {"HSET", -4,
+       [](D& d, const W& w) {
+         auto& hash = d.make<Hash>(w[1]);
+         size_t fresh = 0;
+         for (size_t i = 2; i + 1 < w.size(); i += 2) {
+           fresh += hash.insert_or_assign(std::string(w[i]), w[i + 1]).second ? 1 : 0;
+         }
+         return count(fresh);
+       }},
       // ---- of lists ----
-      {"LINDEX",
-       {3,
-        [](D& d, const W& w) {
-          const auto* list = d.get<List>(w[1]);
-          const auto at = bounds_of(w[2], w[2], size_of(list));
-          return at.size() == 0 ? Reply{} : Reply::of((*list)[at.from]);
-        }}},
-      {"LLEN", {2, [](D& d, const W& w) { return count(size_of(d.get<List>(w[1]))); }}},
-      {"LPUSH",
-       {-3,
-        [](D& d, const W& w) {
-          auto& list = d.make<List>(w[1]);
-          for (size_t i = 2; i < w.size(); ++i) list.emplace_front(w[i]);
-          d.pushed_.emplace_back(w[1]);
-          return count(list.size());
-        }}},
-      {"LRANGE",
-       {4,
-        [](D& d, const W& w) {
-          const auto* list = d.get<List>(w[1]);
-          const auto range = bounds_of(w[2], w[3], size_of(list));
-          Reply reply = Reply::array();
-          for (size_t i = range.from; i < range.end; ++i) {
-            reply.items.push_back(Reply::of((*list)[i]));
-          }
-          return reply;
-        }}},
-      {"LSET",
-       {4,
-        [](D& d, const W& w) {
-          auto* list = d.get<List>(w[1]);
-          if (list == nullptr) return Reply::error("ERR no such key");
-          const auto at = bounds_of(w[2], w[2], list->size());
-          if (at.size() == 0) return Reply::error("ERR index out of range");
-          (*list)[at.from] = w[3];
-          return Reply::ok();
-        }}},
-      {"LTRIM",
-       {4,
-        [](D& d, const W& w) {
-          auto* list = d.get<List>(w[1]);
-          if (list == nullptr) return Reply::ok();
-          const auto range = bounds_of(w[2], w[3], list->size());
-          const auto first = list->begin() + static_cast<std::ptrdiff_t>(range.from);
-          *list = List(first, first + static_cast<std::ptrdiff_t>(range.size()));
-          d.drop_empty(w[1]);
-          return Reply::ok();
-        }}},
+      {"LINDEX", 3,
+       [](D& d, const W& w) {
+         const auto& list = d.read<List>(w[1]);
+         const auto at = bounds_of(w[2], w[2], list.size());
+         return at.size() == 0 ? Reply{} : Reply::of(list[at.from]);
+       }},
+      {"LLEN", 2, [](D& d, const W& w) { return count(d.read<List>(w[1]).size()); }},
+      {"LPUSH", -3,
+       [](D& d, const W& w) {
+         auto& list = d.make<List>(w[1]);
+         for (size_t i = 2; i < w.size(); ++i) list.emplace_front(w[i]);
+         d.pushed_.emplace_back(w[1]);
+         return count(list.size());
+       }},
+      {"LRANGE", 4,
+       [](D& d, const W& w) {
+         const auto& list = d.read<List>(w[1]);
+         const auto range = bounds_of(w[2], w[3], list.size());
+         Reply reply = Reply::array();
+         for (size_t i = range.from; i < range.end; ++i) {
+           reply.items.push_back(Reply::of(list[i]));
+         }
+         return reply;
+       }},
+      {"LSET", 4,
+       [](D& d, const W& w) {
+         auto* list = d.get<List>(w[1]);
+         if (list == nullptr) return Reply::error("ERR no such key");
+         const auto at = bounds_of(w[2], w[2], list->size());
+         if (at.size() == 0) return Reply::error("ERR index out of range");
+         (*list)[at.from] = w[3];
+         return Reply::ok();
+       }},
+      {"LTRIM", 4,
+       [](D& d, const W& w) {
+         auto* list = d.get<List>(w[1]);
+         if (list == nullptr) return Reply::ok();
+         const auto range = bounds_of(w[2], w[3], list->size());
+         const auto first = list->begin() + static_cast<std::ptrdiff_t>(range.from);
+         *list = List(first, first + static_cast<std::ptrdiff_t>(range.size()));
+         d.drop_empty(w[1]);
+         return Reply::ok();
+       }},
       // ---- of sorted sets ----
-      {"ZADD",
-       {-4,
-        [](D& d, const W& w) {
-          auto& set = d.make<SortedSet>(w[1]);
-          size_t fresh = 0;
-          for (size_t i = 2; i + 1 < w.size(); i += 2) {
-            fresh += set.put(w[i + 1], score_in(w[i])) ? 1 : 0;
-          }
-          return count(fresh);
-        }}},
-      {"ZCARD", {2, [](D& d, const W& w) { return count(size_of(d.get<SortedSet>(w[1]))); }}},
-      {"ZCOUNT", {4, [](D& d, const W& w) { return d.rows_between(w, true); }}},
-      {"ZMSCORE",
-       {-3,
-        [](D& d, const W& w) {
-          const auto* set = d.get<SortedSet>(w[1]);
-          return each(w, 2, [&](std::string_view member) { return score(set, member); });
-        }}},
-      {"ZRANGE",
-       {-4,
-        [](D& d, const W& w) {
-          const auto* set = d.get<SortedSet>(w[1]);
-          const bool scores = w.size() > 4 && w[4] == "WITHSCORES";
-          if (w.size() > 4 && !scores) return Reply::error("ERR syntax error");
-          if (set == nullptr) return Reply::array();
-          return rows_of(*set, bounds_of(w[2], w[3], set->size()), scores);
-        }}},
-      {"ZRANGEBYSCORE", {-4, [](D& d, const W& w) { return d.rows_between(w, false); }}},
-      {"ZRANK",
-       {3,
-        [](D& d, const W& w) {
-          const auto* set = d.get<SortedSet>(w[1]);
-          const double* found = set == nullptr ? nullptr : set->score(w[2]);
-          if (found == nullptr) return Reply{};
-          return count(set->rows().order_of_key({*found, std::string(w[2])}));
-        }}},
-      {"ZREM",
-       {-3,
-        [](D& d, const W& w) {
-          auto* set = d.get<SortedSet>(w[1]);
-          const Reply gone = count_of(
-              w, 2, [&](std::string_view member) { return set != nullptr && set->remove(member); });
-          d.drop_empty(w[1]);
-          return gone;
-        }}},
-      {"ZSCORE", {3, [](D& d, const W& w) { return score(d.get<SortedSet>(w[1]), w[2]); }}},
+      {"ZADD", -4,
+       [](D& d, const W& w) {
+         auto& set = d.make<SortedSet>(w[1]);
+         size_t fresh = 0;
+         for (size_t i = 2; i + 1 < w.size(); i += 2) {
+           fresh += set.put(w[i + 1], score_in(w[i])) ? 1 : 0;
+         }
+         return count(fresh);
+       }},
+      {"ZCARD", 2, [](D& d, const W& w) { return count(d.read<SortedSet>(w[1]).size()); }},
+      {"ZCOUNT", 4, [](D& d, const W& w) { return d.rows_between(w, true); }},
+      {"ZMSCORE", -3,
+       [](D& d, const W& w) {
+         const auto& set = d.read<SortedSet>(w[1]);
+         return each(w, 2, [&](std::string_view member) { return score(set, member); });
+       }},
+      {"ZRANGE", -4,
+       [](D& d, const W& w) {
+         const auto& set = d.read<SortedSet>(w[1]);
+         const bool scores = w.size() > 4 && w[4] == "WITHSCORES";
+         if (w.size() > 4 && !scores) return Reply::error("ERR syntax error");
+         return rows_of(set, bounds_of(w[2], w[3], set.size()), scores);
+       }},
+      {"ZRANGEBYSCORE", -4, [](D& d, const W& w) { return d.rows_between(w, false); }},
+      {"ZRANK", 3,
+       [](D& d, const W& w) {
+         const auto& set = d.read<SortedSet>(w[1]);
+         const double* found = set.score(w[2]);
+         if (found == nullptr) return Reply{};
+         return count(set.rows().order_of_key({*found, std::string(w[2])}));
+       }},
+      {"ZREM", -3,
+       [](D& d, const W& w) {
+         auto* set = d.get<SortedSet>(w[1]);
+         const Reply gone = count_of(
+             w, 2, [&](std::string_view member) { return set != nullptr && set->remove(member); });
+         d.drop_empty(w[1]);
+         return gone;
+       }},
+      {"ZSCORE", 3, [](D& d, const W& w) { return score(d.read<SortedSet>(w[1]), w[2]); }},
   };
-  return all;
+  static const auto kByName = [] {
+    std::unordered_map<std::string_view, Command> all;
+    for (const Command& row : kRows) all.emplace(row.name, row);
+    return all;
+  }();
+  return kByName;
 }
 
 bool Database::knows(std::string_view command) {

@@ -84,6 +84,7 @@ class Database {
 
  private:
   struct Command {
+    std::string_view name;
     int arity;  // as COMMAND INFO has it: the number of words, or -N: at least N
     Reply (*run)(Database&, const Words&);
   };
@@ -91,6 +92,8 @@ class Database {
 
   int64_t now() const { return micros_ / 1000; }
   Value* find(std::string_view key);
+  template <class T>
+  const T& read(std::string_view key);  // likewise; empty where it has none
   template <class T>
   T& make(std::string_view key);
   void drop_empty(std::string_view key);

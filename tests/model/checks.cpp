@@ -4,6 +4,9 @@
 #include <climits>
 #include <cstdint>
 #include <set>
+#include <utility>
+
+#include "util/text.hpp"
 
 namespace rlock::model {
 namespace {
@@ -18,6 +21,18 @@ constexpr Moment kKeyLife = kMetaLife + std::max(kTtl, kLongestHeartbeat + kHear
 int64_t kind_of(const Memory& memory, const std::string& owner) {
   const Row* ended = find(memory.released, owner);
   return ended == nullptr ? -1 : ended->score % 16;
+}
+
+// Never returns; a format string with what goes into it.
+template <class... Args>
+[[noreturn]] void broken(fmt::format_string<Args...> what, Args&&... args) {
+  throw Broken(util::format(what, std::forward<Args>(args)...));
+}
+
+const Mark& mark_of(const Memory& memory, const std::string& field) {
+  static const Mark none;
+  const auto mark = memory.once.find(field);
+  return mark == memory.once.end() ? none : mark->second;
 }
 
 bool contains(const std::vector<std::string>& list, const std::string& word) {
@@ -36,7 +51,7 @@ class Check {
         reply_(reply),
         now_(before.now) {}
 
-  std::string broken() {
+  void run() {
     for (const Client& who : before_.clients) {
       if (who.work != nullptr && !who.work->once.empty()) after_.known[who.work->once];
     }
@@ -47,10 +62,8 @@ class Check {
                       &Check::marks,   &Check::needless_grants, &Check::start,
                       &Check::refusal, &Check::confirmation,    &Check::dropped,
                       &Check::queue,   &Check::closed}) {
-      std::string broken = (this->*rule)();
-      if (!broken.empty()) return broken;
+      (this->*rule)();
     }
-    return "";
   }
 
  private:
@@ -58,40 +71,37 @@ class Check {
     return request_.op == Op::renew && owner == request_.owner;
   }
 
-  std::string grants() {
+  void grants() {
     int64_t newest = after_.newest;
     for (const Row& holder : is_.holders) {
       int64_t token = line_of(is_, holder.member).token;
       const Row* had = find(was_.holders, holder.member);
       bool same = had != nullptr && line_of(was_, holder.member).token == token;
       if (same || is_put_back(holder.member)) continue;
-      std::string broken = grant(holder, token);
-      if (!broken.empty()) return broken;
+      grant(holder, token);
       newest = std::max(newest, token);
     }
     if (newest > after_.newest) after_.newest = after_.newest_since_loss = newest;
-    return "";
   }
 
-  std::string grant(const Row& holder, int64_t token) {
+  void grant(const Row& holder, int64_t token) {
     const std::string& owner = holder.member;
-    if (token <= before_.newest)
-      return "F: " + owner + "'s token is not greater than an earlier one";
+    if (token <= before_.newest) broken("F: {}'s token is not greater than an earlier one", owner);
     bool claimed = owner == request_.owner;
     if (!claimed && holder.score > now_ + kClaim) {
-      return "L: " + owner + " has more than the claim lease without a claim";
+      broken("L: {} has more than the claim lease without a claim", owner);
     }
-    if (!claimed && !contains(is_.woken, owner)) return "Q: " + owner + " is granted and not woken";
+    if (!claimed && !contains(is_.woken, owner)) broken("Q: {} is granted and not woken", owner);
     const Row* beat = find(was_.alive, owner);
     if (!claimed && beat != nullptr &&
         now_ - (beat->score - kHeartbeat * (beat->quarters + 1)) >= kHeartbeat) {
-      return "H: " + owner + " is granted the lock though it has been silent";
+      broken("H: {} is granted the lock though it has been silent", owner);
     }
-    return in_order(owner);
+    in_order(owner);
   }
 
   // An owner that came without a ticket comes after all waiters.
-  std::string in_order(const std::string& owner) const {
+  void in_order(const std::string& owner) const {
     const Row* place = find(was_.queue, owner);
     int64_t ticket = place != nullptr ? place->score : request_.ticket;
     if (ticket == 0) ticket = INT64_MAX;
@@ -101,9 +111,8 @@ class Check {
       bool waited =
           find(was_.queue, waiter.member) != nullptr && alive != nullptr && alive->score > now_;
       if (!waited || waiter.score >= ticket) continue;
-      return "Q: " + owner + " overtakes " + waiter.member;
+      broken("Q: {} overtakes {}", owner, waiter.member);
     }
-    return "";
   }
 
   // Of the waiter whose place one that supersedes it took.
@@ -115,26 +124,24 @@ class Check {
     return INT64_MAX;
   }
 
-  std::string put_back() {
-    if (reply_.word != "put_back") return "";
-    bool later = before_.newest_since_loss > request_.token;
-    return later && request_.limit == 1 ? "F: " + request_.owner + " is put back though taken since"
-                                        : "";
+  void put_back() {
+    const bool later = before_.newest_since_loss > request_.token;
+    if (reply_.word == "put_back" && later && request_.limit == 1)
+      broken("F: {} is put back though taken since", request_.owner);
   }
 
-  std::string others_untouched() {
-    if (request_.op == Op::force) return "";
+  void others_untouched() {
+    if (request_.op == Op::force) return;
     for (const Row& holder : was_.holders) {
       if (holder.score <= now_ || holder.member == request_.owner) continue;
       const Row* still = find(is_.holders, holder.member);
-      if (still == nullptr) return "O: the end of " + holder.member + "'s lease is another's doing";
+      if (still == nullptr) broken("O: the end of {}'s lease is another's doing", holder.member);
       if (still->score != holder.score)
-        return "O: " + holder.member + "'s lease is changed by another";
+        broken("O: {}'s lease is changed by another", holder.member);
     }
-    return "";
   }
 
-  std::string forced() {
+  void forced() {
     for (auto& [owner, until] : after_.forced) {
       if (until != kNever || find(is_.holders, owner) != nullptr) continue;
       // Of a lease that lapsed unseen the end is remembered from then on.
@@ -146,81 +153,73 @@ class Check {
       bool revoked = line_of(is_, owner).state == "revoked";
       if (revoked && request_.op == Op::force) {
         after_.forced[owner] = kNever;
-        if (!contains(is_.woken, owner)) return "O: " + owner + " is forced and not woken";
+        if (!contains(is_.woken, owner)) broken("O: {} is forced and not woken", owner);
       }
       auto barred = before_.forced.find(owner);
       if (!revoked && barred != before_.forced.end() && now_ < barred->second) {
-        return "O: " + owner + " holds the lock that it was forced out of";
+        broken("O: {} holds the lock that it was forced out of", owner);
       }
     }
-    return "";
   }
 
-  std::string ended_owners() {
+  void ended_owners() {
     for (const auto& [owner, when] : before_.ended) {
       if (now_ >= when + kTombstone) continue;
-      if (find(is_.holders, owner) != nullptr)
-        return "L: " + owner + " has ended, and holds the lock";
-      if (find(is_.queue, owner) != nullptr) return "L: " + owner + " has ended, and waits";
+      if (find(is_.holders, owner) != nullptr) broken("L: {} has ended, and holds the lock", owner);
+      if (find(is_.queue, owner) != nullptr) broken("L: {} has ended, and waits", owner);
     }
-    return "";
   }
 
   // Of several holders each is another.
-  std::string slots() {
+  void slots() {
     std::set<int64_t> taken;
     for (const Row& holder : is_.holders) {
       const int64_t slot = line_of(is_, holder.member).slot;
       if (holder.score <= now_ || slot == 0) continue;
-      if (!taken.insert(slot).second) return "S: two holders of one slot";
-      if (slot > line_of(is_, holder.member).limit) return "S: a slot beyond the holder's limit";
+      if (!taken.insert(slot).second) broken("S: two holders of one slot");
+      if (slot > line_of(is_, holder.member).limit) broken("S: a slot beyond the holder's limit");
     }
-    return "";
   }
 
-  std::string leases() {
+  void leases() {
     for (const Row& holder : is_.holders) {
-      if (holder.score > now_ + kTtl) return "L: " + holder.member + " has more than its lease";
+      if (holder.score > now_ + kTtl) broken("L: {} has more than its lease", holder.member);
     }
-    return "";
   }
 
   // A waiter that asks is alive for three slices, and has its place unless it missed two claims. A
   // late copy of its first request, which has no ticket, may put one that was dropped at the end.
-  std::string waits() {
-    if (request_.op != Op::acquire || reply_.word != "queued") return "";
+  void waits() {
+    if (request_.op != Op::acquire || reply_.word != "queued") return;
     const std::string& owner = request_.owner;
     const Row* beat = find(is_.alive, owner);
     if (beat == nullptr || beat->score < now_ + kHeartbeatSlices * reply_.slice) {
-      return "H: " + owner + " may die before it is to ask again";
+      broken("H: {} may die before it is to ask again", owner);
     }
     const bool requeued = kind_of(was_, owner) == kRequeued;
     const bool punctual = before_.clients[static_cast<size_t>(request_.client)].punctual;
     if (punctual && request_.ticket > 0 && reply_.number > request_.ticket && !requeued) {
-      return "Q: " + owner + " loses its place";
+      broken("Q: {} loses its place", owner);
     }
-    return "";
   }
 
-  std::string ends() {
+  void ends() {
     for (const Row& end : is_.ends) {
-      if (end.score == kNever) return "L: the key " + end.member + " has no end";
+      if (end.score == kNever) broken("L: the key {} has no end", end.member);
       const bool remembers = end.member == "history" || end.member == "once";
       Moment life = remembers ? kMetaLife : kKeyLife;
-      if (end.score > now_ + life) return "L: the key " + end.member + " ends too late";
+      if (end.score > now_ + life) broken("L: the key {} ends too late", end.member);
     }
-    return "";
   }
 
   // Only those who hold or wait have one.
-  std::string lines() {
+  void lines() {
     for (const auto& [field, line] : is_.who) {
       if (field.front() != '+') continue;
       const std::string owner = field.substr(1);
       if (find(is_.holders, owner) != nullptr || find(is_.queue, owner) != nullptr) continue;
-      return "L: the line of " + owner + " is left behind";
+      broken("L: the line of {} is left behind", owner);
     }
-    return "";
   }
 
   // ---- what is done once, and what supersedes others ----
@@ -239,19 +238,17 @@ class Check {
   }
 
   // A server that has lost its data knows nothing to forget.
-  std::string forgotten() {
-    if (request_.op != Op::forget || (was_.meta.empty() && was_.once.empty())) return "";
+  void forgotten() {
+    if (request_.op != Op::forget || (was_.meta.empty() && was_.once.empty())) return;
     for (auto& [field, known] : after_.known) {
       if (!request_.owner.empty() && request_.owner != field) continue;
       known.forgotten = std::max(known.forgotten, newest_ended());
       if (known.done <= known.forgotten) known.done = 0;
       known.failures = 0;
-      auto mark = is_.once.find(field);
-      if (known.done == 0 && mark != is_.once.end() && mark->second.ended)
-        return "D: " + field + " is still marked after forget";
+      if (known.done == 0 && mark_of(is_, field).ended)
+        broken("D: {} is still marked after forget", field);
     }
     if (request_.owner.empty()) after_.newest_number = 0;
-    return "";
   }
 
   // A run whose lease ended has failed, too, even if it is put back; the sweep counts it.
@@ -264,61 +261,50 @@ class Check {
   }
 
   // Each run once.
-  std::string failures() {
+  void failures() {
     for (const Row& holder : was_.holders) {
       const Work* work = work_of(holder.member);
       if (work == nullptr || work->max_failures == 0 || !failed(holder)) continue;
       Known& known = after_.known[work->once];
       if (known.failed.insert(line_of(was_, holder.member).token).second) ++known.failures;
     }
-    return "";
   }
 
-  std::string marks() {
+  void marks() {
     for (const auto& [field, had] : was_.once) {
-      auto mark = is_.once.find(field);
-      const bool stays = mark != is_.once.end() && mark->second.ended;
+      const Mark& mark = mark_of(is_, field);
       const bool forgets =
           request_.op == Op::forget && (request_.owner.empty() || request_.owner == field);
-      if (had.ended && !stays && !forgets) return "D: the mark of " + field + " is lost";
-      if (had.ended && stays && mark->second.token < had.token)
-        return "D: an older success replaces a newer one";
+      if (had.ended && !mark.ended && !forgets) broken("D: the mark of {} is lost", field);
+      if (had.ended && mark.ended && mark.token < had.token)
+        broken("D: an older success replaces a newer one");
     }
     for (const auto& [field, mark] : is_.once) {
-      auto had = was_.once.find(field);
-      const bool same = had != was_.once.end() && had->second.token == mark.token;
-      if (!mark.ended || (same && had->second.ended)) continue;
-      std::string broken = new_mark(field, mark);
-      if (!broken.empty()) return broken;
+      const Mark& had = mark_of(was_, field);
+      if (!mark.ended || (had.ended && had.token == mark.token)) continue;
+      new_mark(field, mark);
     }
-    return miscounted();
-  }
-
-  std::string miscounted() const {
     for (const auto& [field, known] : after_.known) {
-      auto mark = is_.once.find(field);
-      if ((mark == is_.once.end() ? 0 : mark->second.failures) != known.failures)
-        return "D: failures are not counted as they are known";
+      if (mark_of(is_, field).failures != known.failures)
+        broken("D: failures are not counted as they are known");
     }
-    return "";
   }
 
-  std::string new_mark(const std::string& field, const Mark& mark) {
+  void new_mark(const std::string& field, const Mark& mark) {
     const bool succeeded = request_.op == Op::release && request_.outcome == Outcome::succeeded &&
                            request_.work->once == field && request_.token == mark.token;
-    if (!succeeded) return "D: " + field + " is marked without a success";
+    if (!succeeded) broken("D: {} is marked without a success", field);
     Known& known = after_.known[field];
-    if (mark.token <= known.forgotten) return "D: what was forgotten is marked";
+    if (mark.token <= known.forgotten) broken("D: what was forgotten is marked");
     auto barred = before_.forced.find(request_.owner);
     if (barred != before_.forced.end() && now_ < barred->second)
-      return "D: one that was forced out is marked";
+      broken("D: one that was forced out is marked");
     if (!holds(was_, request_.owner, now_) && before_.newest_since_loss > mark.token)
-      return "D: marked though another had the lock since";
+      broken("D: marked though another had the lock since");
     known.done = mark.token;
     known.asked = mark.asked;
     known.granted = mark.granted;
     known.failures = 0;
-    return "";
   }
 
   // Why `owner` need not run, or is not to. Of one that was slow the server cannot know exactly
@@ -349,30 +335,27 @@ class Check {
     return client;
   }
 
-  std::string needless_grants() {
+  void needless_grants() {
     for (const Row& holder : is_.holders) {
       if (!new_holder(holder)) continue;
       const std::string why = decided(after_, asking(holder.member));
-      if (!why.empty())
-        return "D: " + holder.member + " is granted the lock though its work " + why;
+      if (!why.empty()) broken("D: {} is granted the lock though its work {}", holder.member, why);
     }
-    return "";
   }
 
   // A command starts, unless the reply is a repeated one.
-  std::string start() {
+  void start() {
     if (reply_.word == "put_back") note_number();
-    if (request_.op != Op::acquire || reply_.word != "granted") return "";
+    if (request_.op != Op::acquire || reply_.word != "granted") return;
     const bool again =
         holds(was_, request_.owner, now_) && line_of(was_, request_.owner).state == "held";
-    if (again) return "";
+    if (again) return;
     const std::string why = decided(before_, asking(request_.owner));
-    if (!why.empty()) return "D: " + request_.owner + " starts though its work " + why;
+    if (!why.empty()) broken("D: {} starts though its work {}", request_.owner, why);
     const int64_t number = request_.work == nullptr ? 0 : request_.work->number();
     if (number > 0 && number < before_.newest_number)
-      return "P: an older one starts after a newer one";
+      broken("P: an older one starts after a newer one");
     note_number();
-    return "";
   }
 
   void note_number() {
@@ -380,49 +363,46 @@ class Check {
       after_.newest_number = std::max(after_.newest_number, request_.work->number());
   }
 
-  std::string refusal() {
-    if (request_.op != Op::acquire) return "";
+  void refusal() {
+    if (request_.op != Op::acquire) return;
     if (reply_.word == "superseded") return superseded();
-    if (reply_.word != "done" && reply_.word != "failed") return "";
+    if (reply_.word != "done" && reply_.word != "failed") return;
     const Known& known = after_.known.at(request_.work->once);
     const Client client = asking(request_.owner);
     if (reply_.word == "done" &&
         (known.done == 0 || (client.punctual && decided(after_, client).empty())))
-      return "D: done without a success";
+      broken("D: done without a success");
     // One that left the queue before an operator forgot it learns why.
     const bool left = kind_of(was_, request_.owner) == kDone;
     if (reply_.word == "failed" && known.failures < request_.work->max_failures && !left)
-      return "D: given up too early";
-    return "";
+      broken("D: given up too early");
   }
 
-  std::string superseded() const {
+  void superseded() const {
     const bool older = request_.work->number() < before_.newest_number;
     const bool replaced = kind_of(was_, request_.owner) == kSuperseded;
     const bool other = std::any_of(was_.queue.begin(), was_.queue.end(), [&](const Row& row) {
       return row.member != request_.owner && line_of(was_, row.member).supersedes;
     });
-    return older || replaced || other ? "" : "P: superseded by nobody";
+    if (!older && !replaced && !other) broken("P: superseded by nobody");
   }
 
-  std::string confirmation() {
-    if (request_.op != Op::release || !does_once()) return "";
+  void confirmation() {
+    if (request_.op != Op::release || !does_once()) return;
     const Known& known = after_.known.at(request_.work->once);
-    auto mark = is_.once.find(request_.work->once);
-    const bool stored = mark != is_.once.end() && mark->second.ended;
-    if (reply_.mark == "marked" && (!stored || mark->second.token < request_.token))
-      return "D: a success is confirmed and not marked";
+    const Mark& mark = mark_of(is_, request_.work->once);
+    if (reply_.mark == "marked" && (!mark.ended || mark.token < request_.token))
+      broken("D: a success is confirmed and not marked");
     const bool held = holds(was_, request_.owner, now_) &&
                       line_of(was_, request_.owner).state != "revoked" &&
                       request_.token > known.forgotten;
     if (request_.outcome == Outcome::succeeded && held && reply_.mark != "marked")
-      return "D: a success is not marked";
-    return "";
+      broken("D: a success is not marked");
   }
 
   // Live waiters that left the queue by another's request: granted the lock, done, or superseded.
   // No other one has a different place.
-  std::string dropped() {
+  void dropped() {
     int64_t taken = 0;
     for (const Row& waiter : was_.queue) {
       const std::string& owner = waiter.member;
@@ -430,67 +410,63 @@ class Check {
       if (owner == request_.owner || beat == nullptr || beat->score <= now_) continue;
       const Row* place = find(is_.queue, owner);
       if (place != nullptr && place->score != waiter.score)
-        return "Q: the place of " + owner + " is changed";
+        broken("Q: the place of {} is changed", owner);
       // One at rest may be passed by.
       if (place != nullptr || find(is_.holders, owner) != nullptr || beat->quarters > 0) continue;
-      if (!contains(is_.woken, owner)) return "Q: " + owner + " is dropped and not woken";
+      if (!contains(is_.woken, owner)) broken("Q: {} is dropped and not woken", owner);
       if (kind_of(is_, owner) == kDone) continue;
-      std::string broken = replaced(waiter);
-      if (!broken.empty()) return broken;
+      replaced(waiter);
       taken = waiter.score;
     }
-    return joined(taken);
+    joined(taken);
   }
 
-  std::string replaced(const Row& waiter) {
+  void replaced(const Row& waiter) {
     const Work* work = work_of(waiter.member);
     const bool may =
         request_.op == Op::acquire && supersedes() && work != nullptr && !work->supersede.empty();
-    if (!may) return "Q: " + waiter.member + " is dropped";
+    if (!may) broken("Q: {} is dropped", waiter.member);
     const bool numbers = request_.work->number() > 0 && work->number() > 0;
     const bool older = numbers ? request_.work->number() < work->number()
                                : request_.ticket > 0 && request_.ticket < waiter.score;
-    if (older) return "P: " + waiter.member + " is superseded by an older one";
+    if (older) broken("P: {} is superseded by an older one", waiter.member);
     after_.ended[waiter.member] = now_;
     const Row* place = find(is_.queue, request_.owner);
     if (place != nullptr && place->score > waiter.score)
-      return "P: the place of the older one is lost";
-    return "";
+      broken("P: the place of the older one is lost");
   }
 
   // One that joins comes after all others, unless it had a place before, or took another's.
-  std::string joined(int64_t taken) const {
+  void joined(int64_t taken) const {
     const Row* place = find(is_.queue, request_.owner);
-    if (place == nullptr || find(was_.queue, request_.owner) != nullptr) return "";
+    if (place == nullptr || find(was_.queue, request_.owner) != nullptr) return;
     const bool own = request_.ticket > 0 && place->score >= request_.ticket;
-    if (own || (taken > 0 && place->score >= taken)) return "";
+    if (own || (taken > 0 && place->score >= taken)) return;
     for (const Row& waiter : is_.queue) {
-      if (waiter.score > place->score)
-        return "Q: " + request_.owner + " overtakes " + waiter.member;
+      if (waiter.score > place->score) broken("Q: {} overtakes {}", request_.owner, waiter.member);
     }
-    return "";
   }
 
-  std::string queue() {
+  void queue() {
     const auto waiting = std::count_if(is_.queue.begin(), is_.queue.end(), [&](const Row& row) {
       return line_of(is_, row.member).supersedes;
     });
-    return waiting > 1 ? "P: two wait that supersede others" : "";
+    if (waiting > 1) broken("P: two wait that supersede others");
   }
 
   // Nobody is granted it; who holds it goes on.
-  std::string closed() {
+  void closed() {
     for (const Row& holder : is_.holders) {
       const bool was_closed = was_.closed_until > now_ && request_.op != Op::open;
-      if (was_closed && new_holder(holder))
-        return "C: " + holder.member + " is granted a closed lock";
+      if (was_closed && new_holder(holder)) broken("C: {} is granted a closed lock", holder.member);
     }
-    if (request_.op == Op::open && is_.closed_until > 0) return "C: it is opened, and still closed";
+    if (request_.op == Op::open && is_.closed_until > 0)
+      broken("C: it is opened, and still closed");
     if (request_.op == Op::close && is_.closed_until != now_ + kClosed)
-      return "C: it is closed, and has another end";
+      broken("C: it is closed, and has another end");
     const bool lost = was_.closed_until > now_ && is_.closed_until != was_.closed_until;
     const bool other = request_.op != Op::open && request_.op != Op::close;
-    return lost && other ? "C: another request changes the closure" : "";
+    if (lost && other) broken("C: another request changes the closure");
   }
 
   const World& before_;
@@ -504,14 +480,13 @@ class Check {
 
 }  // namespace
 
-std::string check_script(const World& before, World& after, const Request& request,
-                         const Reply& reply) {
-  return Check(before, after, request, reply).broken();
+void check_script(const World& before, World& after, const Request& request, const Reply& reply) {
+  Check(before, after, request, reply).run();
 }
 
 // After data loss a holder does not know yet that another may have been granted the lock: it learns
 // of it at its next renewal, which a healthy one sends within an interval.
-std::string check_exclusion(const World& world) {
+void check_exclusion(const World& world) {
   int64_t presumed_holders = 0, least = INT64_MAX, unaware = 0;
   bool late = false;
   std::set<int64_t> slots;
@@ -524,14 +499,13 @@ std::string check_exclusion(const World& world) {
     }
     ++presumed_holders;
     if (who.slot > 0 && !slots.insert(who.slot).second)
-      return "S: two believe to have the same slot";
+      broken("S: two believe to have the same slot");
     least = std::min(least, who.limit);
   }
   if (presumed_holders > 0 && presumed_holders > least)
-    return "M: more believe to hold the lock than it admits";
+    broken("M: more believe to hold the lock than it admits");
   if (late && presumed_holders > 0)
-    return "M: an overlap after data loss outlasts the renewal interval";
-  return "";
+    broken("M: an overlap after data loss outlasts the renewal interval");
 }
 
 }  // namespace rlock::model

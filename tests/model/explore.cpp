@@ -11,6 +11,7 @@
 #include "model/canonical.hpp"
 #include "model/checks.hpp"
 #include "model/steps.hpp"
+#include "util/text.hpp"
 
 namespace rlock::model {
 namespace {
@@ -61,9 +62,9 @@ std::string members(const std::vector<Row>& rows, const Memory* lines) {
 std::string delivered(const World& world, const std::string& what, const Reply& reply) {
   std::string text = what;
   if (!reply.word.empty()) text += " -> " + reply.word + (reply.how.empty() ? "" : " " + reply.how);
-  return text + "   [at " + std::to_string(world.now) +
-         " ms; hold:" + members(world.memory->holders, world.memory.get()) +
-         "; wait:" + members(world.memory->queue, nullptr) + "]";
+  return util::format("{}   [at {} ms; hold:{}; wait:{}]", text, world.now,
+                      members(world.memory->holders, world.memory.get()),
+                      members(world.memory->queue, nullptr));
 }
 
 // On standard output: before a large search, and every half minute.
@@ -130,14 +131,16 @@ class Explorer {
     if (!findings_.broken.empty()) return;
     ++findings_.transitions;
     Reply reply;
-    std::string broken;
-    if (step.request) broken = carry_out(step, reply);
-    if (broken.empty()) broken = check_exclusion(step.next);
-    if (!broken.empty()) return report(broken, from, delivered(step.next, step.what, reply));
+    try {
+      if (step.request) carry_out(step, reply);
+      check_exclusion(step.next);
+    } catch (const Broken& broken) {
+      return report(broken.what(), from, delivered(step.next, step.what, reply));
+    }
     settle(from, began, step, reply);
   }
 
-  std::string carry_out(Step& step, Reply& reply) {
+  void carry_out(Step& step, Reply& reply) {
     const World before = step.next;
     World& next = step.next;
     const Request& request = *step.request;
@@ -146,13 +149,12 @@ class Explorer {
     reply.at = next.now;
     next.memory = std::make_shared<const Memory>(std::move(done.memory));
     ++next.scripts_now;
-    std::string broken = check_script(before, next, request, reply);
+    check_script(before, next, request, reply);
     if (step.answer == Delivery::delivered) handle_reply(next, request, reply, false);
     if (step.answer == Delivery::kept) {
       next.messages[step.message].answered = true;
       next.messages[step.message].reply = reply;
     }
-    return broken;
   }
 
   void settle(size_t parent, Moment began, Step& step, const Reply& reply) {
@@ -232,9 +234,8 @@ class Explorer {
 }  // namespace
 
 std::string Findings::text() const {
-  std::string text = std::to_string(states) + " states, " + std::to_string(transitions) +
-                     " transitions, depth " + std::to_string(depth) + ", longest wait " +
-                     std::to_string(longest_wait) + " ms";
+  std::string text = util::format("{} states, {} transitions, depth {}, longest wait {} ms", states,
+                                  transitions, depth, longest_wait);
   if (broken.empty()) return text;
   text += "\n  broken: " + broken;
   for (const std::string& line : trace) text += "\n    " + line;

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "util/text.hpp"
+
 namespace rlock::model {
 namespace {
 
@@ -46,9 +48,9 @@ void unfold(const std::string& text, Memory& memory) {
   memory.holders = {{owner, end - kEpochMs}};
   memory.limits = {{owner, limit}};
   memory.who = {{owner, record},
-                {"+" + owner, "1 held " + std::to_string(limit) + " " + token + " " + since + " " +
-                                  ttl + " 0 " + responsive + more},
-                {"@" + owner, "0=" + std::to_string(end)}};
+                {"+" + owner, util::format("1 held {} {} {} {} 0 {}{}", limit, token, since, ttl,
+                                           responsive, more)},
+                {"@" + owner, util::format("0={}", end)}};
 }
 
 // `0=END` of each `@owner`: nothing is nested in the model.
@@ -234,28 +236,13 @@ std::vector<std::string> arguments(const World& world, const Request& request) {
   throw std::logic_error("no such request");
 }
 
-}  // namespace
+// In the order of Op.
+constexpr lua::Script redis::Scripts::*kScripts[] = {
+    &redis::Scripts::acquire, &redis::Scripts::renew,        &redis::Scripts::release,
+    &redis::Scripts::release, &redis::Scripts::force_unlock, &redis::Scripts::forget,
+    &redis::Scripts::closure, &redis::Scripts::closure};
 
-const lua::Script& Server::script_for(Op op) const {
-  const redis::Scripts& scripts = scripts_.for_stores();
-  switch (op) {
-    case Op::acquire:
-      return scripts.acquire;
-    case Op::renew:
-      return scripts.renew;
-    case Op::release:
-    case Op::cancel:
-      return scripts.release;
-    case Op::force:
-      return scripts.force_unlock;
-    case Op::forget:
-      return scripts.forget;
-    case Op::close:
-    case Op::open:
-      return scripts.closure;
-  }
-  throw std::logic_error("no such request");
-}
+}  // namespace
 
 Done Server::run(const World& world, const Request& request) {
   std::vector<std::string> keys;
@@ -266,8 +253,9 @@ Done Server::run(const World& world, const Request& request) {
   const auto words = arguments(world, request);
   fake::Database database = world.memory->keys;
   database.set_time((kEpochMs + world.now) * 1000 + world.scripts_now * kMicrosBetween);
-  const fake::Reply reply = engine_.run(database, script_for(request.op),
-                                        {keys.begin(), keys.end()}, {words.begin(), words.end()});
+  const lua::Script& script = scripts_.for_stores().*kScripts[static_cast<size_t>(request.op)];
+  const fake::Reply reply =
+      engine_.run(database, script, {keys.begin(), keys.end()}, {words.begin(), words.end()});
   return {memory_of(std::move(database)), reply_of(reply)};
 }
 

@@ -21,8 +21,6 @@ class Server {
   bool changes_applied() const { return scripts_.all_applied(); }
 
  private:
-  const lua::Script& script_for(Op op) const;
-
   fake::ScriptSet scripts_;
   fake::ScriptEngine engine_;
 };
