@@ -3,12 +3,50 @@
 
 # ---- generated from the options table ----
 
-_rlock_commands=(run acquire renew release status queue watch force-unlock close open history forget metrics check doctor config local completion)
+_rlock_commands=(
+  run
+  acquire
+  renew
+  release
+  status
+  queue
+  watch
+  force-unlock
+  close
+  open
+  history
+  forget
+  metrics
+  check
+  doctor
+  config
+  local
+  completion
+)
 
 # rows: each option of command $1 with what it takes.
 _rlock_rows() {
+  rows=(
+      '-u,--url URL'
+      '--user NAME'
+      '--password-file FILE'
+      '--password-command CMD'
+      '--cacert FILE'
+      '--cacertdir DIR'
+      '--cert FILE'
+      '--key FILE'
+      '--sni NAME'
+      '--insecure '
+      '--prefix TEXT'
+      '--connect-timeout DUR'
+      '--config FILE'
+      '-q,--quiet '
+      '-v,--verbose '
+      '-h,--help '
+      '-V,--version '
+  )
   case $1 in
-    run) rows=(
+    run) rows+=(
       '-n,--nonblock '
       '-w,--wait DUR'
       '-E,--conflict-exit-code N'
@@ -41,26 +79,9 @@ _rlock_rows() {
       '--report '
       '--history N'
       '--reason TEXT'
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
       '--replicas N'
-      '--config FILE'
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
     ) ;;
-    acquire) rows=(
+    acquire) rows+=(
       '-n,--nonblock '
       '-w,--wait DUR'
       '-E,--conflict-exit-code N'
@@ -77,142 +98,40 @@ _rlock_rows() {
       '--hide-command '
       '--renew-while PID'
       '--reason TEXT'
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
       '--replicas N'
-      '--config FILE'
       '--json '
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
     ) ;;
-    renew) rows=(
+    renew) rows+=(
       '-t,--ttl DUR'
       '--format native|plain|redisson'
       '--owner ID'
       '--token N'
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
       '--replicas N'
-      '--config FILE'
       '--json '
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
     ) ;;
-    release) rows=(
+    release) rows+=(
       '--format native|plain|redisson'
       '--owner ID'
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
       '--replicas N'
-      '--config FILE'
       '--json '
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
     ) ;;
-    status) rows=(
+    status) rows+=(
       '--format native|plain|redisson'
       '--owner ID'
       '--all '
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
-      '--config FILE'
       '--json '
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
     ) ;;
-    queue) rows=(
+    queue) rows+=(
       '--remove OWNER'
       '--first OWNER'
       '--reason TEXT'
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
-      '--config FILE'
       '--json '
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
     ) ;;
-    watch) rows=(
+    watch) rows+=(
       '--format native|plain|redisson'
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
-      '--config FILE'
       '--json '
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
     ) ;;
-    force-unlock) rows=(
+    force-unlock) rows+=(
       '--format native|plain|redisson'
       '--owner ID'
       '--token N'
@@ -220,258 +139,54 @@ _rlock_rows() {
       '--now '
       '--yes '
       '--reason TEXT'
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
-      '--config FILE'
       '--json '
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
     ) ;;
-    close) rows=(
+    close) rows+=(
       '-w,--wait DUR'
       '--for DUR'
       '--until TIME'
       '--reason TEXT'
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
-      '--config FILE'
       '--json '
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
     ) ;;
-    open) rows=(
+    open) rows+=(
       '--reason TEXT'
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
-      '--config FILE'
       '--json '
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
     ) ;;
-    history) rows=(
+    history) rows+=(
       '-n,--runs N'
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
-      '--config FILE'
       '--json '
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
     ) ;;
-    forget) rows=(
+    forget) rows+=(
       '--once KEY'
       '--yes '
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
-      '--config FILE'
       '--json '
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
     ) ;;
-    metrics) rows=(
+    metrics) rows+=(
       '--output FILE'
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
-      '--config FILE'
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
     ) ;;
-    check) rows=(
+    check) rows+=(
       '--within DUR'
       '--max-held DUR'
       '--max-wait DUR'
       '--max-waiters N'
       '--critical '
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
-      '--config FILE'
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
     ) ;;
-    doctor) rows=(
+    doctor) rows+=(
       '--strict '
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
       '--replicas N'
-      '--config FILE'
       '--json '
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
     ) ;;
-    config) rows=(
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
-      '--config FILE'
+    config) rows+=(
       '--json '
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
     ) ;;
-    local) rows=(
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
-      '--config FILE'
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
+    local) rows+=(
     ) ;;
-    completion) rows=(
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
-      '--config FILE'
+    completion) rows+=(
       '--json '
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
     ) ;;
-    *) rows=(
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
+    *) rows+=(
       '--replicas N'
-      '--config FILE'
       '--json '
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
     ) ;;
   esac
 }
@@ -480,19 +195,19 @@ _rlock_rows() {
 _rlock_operands() {
   case $1 in
     run) operands='NAME -- COMMAND' ;;
-    acquire) operands=NAME ;;
-    renew) operands=NAME ;;
-    release) operands=NAME ;;
-    status) operands=NAME... ;;
-    queue) operands=NAME ;;
-    watch) operands=NAME... ;;
-    force-unlock) operands=NAME ;;
-    close) operands=NAME... ;;
-    open) operands=NAME... ;;
-    history) operands=NAME ;;
-    forget) operands=NAME ;;
-    metrics) operands=NAME... ;;
-    check) operands=NAME ;;
+    acquire) operands='NAME' ;;
+    renew) operands='NAME' ;;
+    release) operands='NAME' ;;
+    status) operands='NAME...' ;;
+    queue) operands='NAME' ;;
+    watch) operands='NAME...' ;;
+    force-unlock) operands='NAME' ;;
+    close) operands='NAME...' ;;
+    open) operands='NAME...' ;;
+    history) operands='NAME' ;;
+    forget) operands='NAME' ;;
+    metrics) operands='NAME...' ;;
+    check) operands='NAME' ;;
     doctor) operands='' ;;
     config) operands='' ;;
     local) operands='stop' ;;

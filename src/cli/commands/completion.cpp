@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdint>
 #include <set>
 
 #include "cli/commands/commands.hpp"
@@ -19,27 +17,11 @@
 #include "completion_templates.hpp"
 #include "lock/poller.hpp"
 #include "redis/store/acl.hpp"
+#include "util/fd.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
-
-// What a shell offers for an option's value.
-enum class ValueKind : uint8_t { none, text, words, file, folder };
-
-// What a command takes beside its options, read from its usage.
-enum class Operands : uint8_t { name, names, name_and_command, words };
-struct OperandsRow {
-  Operands kind;
-  std::string_view words;  // with Operands::words: `a|b|c`
-};
-
-ValueKind value_kind(const OptionRow& row) {
-  if (!row.takes_next_word()) return ValueKind::none;
-  if (row.metavar.find('|') != row.metavar.npos) return ValueKind::words;
-  if (row.metavar == "FILE") return ValueKind::file;
-  return row.metavar == "DIR" ? ValueKind::folder : ValueKind::text;
-}
 
 // `a|b|c` with spaces between the words.
 std::string spaced(std::string_view alternatives) {
@@ -48,13 +30,31 @@ std::string spaced(std::string_view alternatives) {
   return out;
 }
 
-OperandsRow operands_of(const CommandRow& command) {
-  std::string_view usage = command.usage.substr(0, command.usage.find('\n'));
-  if (usage.find("NAME -- COMMAND") != usage.npos) return {Operands::name_and_command, {}};
-  if (usage.find("NAME...") != usage.npos) return {Operands::names, {}};
-  if (usage.find("NAME") != usage.npos) return {Operands::name, {}};
+// What a command takes beside its options, as its usage says: one of these forms, or `a|b|c`.
+constexpr std::string_view kNameAndCommand = "NAME -- COMMAND", kNames = "NAME...", kName = "NAME";
+std::string_view operands_of(const CommandRow& command) {
+  const std::string_view usage = command.usage.substr(0, command.usage.find('\n'));
+  for (std::string_view form : {kNameAndCommand, kNames, kName}) {
+    if (usage.find(form) != usage.npos) return form;
+  }
   const std::string_view last = usage.substr(usage.rfind(' ') + 1);
-  return {Operands::words, last == "[options]" ? std::string_view() : last};
+  return last == "[options]" ? std::string_view() : last;
+}
+
+// What fish and zsh offer for the value of an option. bash's script reads the metavar itself.
+struct ValueForms {
+  std::string fish;
+  std::string zsh;
+};
+ValueForms value_forms(const OptionRow& row) {
+  const std::string_view metavar = row.metavar;
+  if (!row.takes_value()) return {};
+  if (row.value_optional) return {"", util::format("::{}: ", metavar)};
+  if (metavar == "FILE") return {" -r -F", ":FILE:_files"};
+  if (metavar == "DIR") return {" -x -a '(__fish_complete_directories)'", ":DIR:_files -/"};
+  if (metavar.find('|') == metavar.npos) return {" -x", util::format(":{}: ", metavar)};
+  const std::string words = spaced(metavar);
+  return {util::format(" -x -a '{}'", words), util::format(":which:({})", words)};
 }
 
 // `text` with a backslash before each of the characters.
@@ -67,234 +67,167 @@ std::string escaped(std::string_view text, std::string_view characters) {
   return out;
 }
 
-std::string row_text(const OptionRow& row) {
-  std::string text = "      '";
-  for (const std::string& spelling : spellings(row)) {
-    if (text.back() != '\'') text += ',';
-    text += spelling;
-  }
+std::string bash_row(const OptionRow& row) {
   const std::string_view metavar = row.takes_next_word() ? row.metavar : std::string_view();
-  return text + " " + std::string(metavar) + "'\n";
+  return util::format("      '{} {}'\n", util::joined(spellings(row), ","), metavar);
 }
 
-// nullptr: before the command word, where only the options that every command has are offered.
-std::string rows_of(const CommandRow* command) {
-  std::string out = "    " + (command == nullptr ? "*" : std::string(command->name));
-  out += ") rows=(\n";
+// A branch of _rlock_rows: the wanted ones of the options that not every command has.
+template <class Wanted>
+std::string bash_rows(std::string_view command, Wanted wanted) {
+  std::string rows;
   for (const OptionRow& row : options()) {
-    bool wanted =
-        command == nullptr ? row.section == Section::general : row.applies_to(command->id);
-    if (wanted) out += row_text(row);
+    if (row.commands != kEveryCommand && wanted(row)) rows += bash_row(row);
   }
-  return out + "    ) ;;\n";
-}
-
-std::string operands_text(const CommandRow& command) {
-  constexpr const char* kForms[] = {"NAME", "NAME...", "'NAME -- COMMAND'"};
-  const OperandsRow row = operands_of(command);
-  if (row.kind == Operands::words) return "'" + std::string(row.words) + "'";
-  return kForms[static_cast<size_t>(row.kind)];
-}
-
-std::string command_names() {
-  std::string out;
-  for (const CommandRow& command : commands()) {
-    if (!out.empty()) out += ' ';
-    out += command.name;
-  }
-  return out;
+  return util::format("    {}) rows+=(\n{}    ) ;;\n", command, rows);
 }
 
 std::string bash_completion() {
-  std::string rows;
-  std::string operands;
-  for (const CommandRow& command : commands()) {
-    rows += rows_of(&command);
-    operands +=
-        "    " + std::string(command.name) + ") operands=" + operands_text(command) + " ;;\n";
-  }
-  rows += rows_of(nullptr);
-  return fill_template(kBashTemplate,
-                       {{"commands", command_names()}, {"options", rows}, {"operands", operands}})
-      .value();
-}
-
-std::string quoted(std::string_view text) {
-  return "'" + escaped(text, "\\'") + "'";
-}
-
-// The options that take a value, as `run --wait` and, since letters may be joined, `run -*w`.
-struct Patterns {
-  std::string names;
-  std::string letters;
-};
-
-void add_pattern(std::string& list, const std::string& command, const std::string& option) {
-  if (!list.empty()) list += ' ';
-  list += "'" + command + " " + option + "'";
-}
-
-void add_patterns(Patterns& out, const std::string& command, const OptionRow& row) {
-  if (!row.name.empty()) add_pattern(out.names, command, "--" + std::string(row.name));
-  if (row.letter != '\0') add_pattern(out.letters, command, std::string("-*") + row.letter);
-}
-
-Patterns value_patterns() {
-  Patterns out;
+  Holes holes;
   for (const OptionRow& row : options()) {
-    if (!row.takes_next_word()) continue;
-    if (row.section == Section::general) add_patterns(out, "*", row);
-    for (const CommandRow& command : commands()) {
-      bool own = row.section == Section::command && row.applies_to(command.id);
-      if (own) add_patterns(out, std::string(command.name), row);
-    }
+    if (row.commands == kEveryCommand) holes["options of every command"] += bash_row(row);
   }
-  return out;
+  for (const CommandRow& command : commands()) {
+    holes["commands"] += util::format("  {}\n", command.name);
+    holes["options"] +=
+        bash_rows(command.name, [&](const OptionRow& row) { return row.applies_to(command.id); });
+    holes["operands"] +=
+        util::format("    {}) operands='{}' ;;\n", command.name, operands_of(command));
+  }
+  // Before the command word.
+  holes["options"] +=
+      bash_rows("*", [](const OptionRow& row) { return row.section == Section::general; });
+  return fill_template(kBashTemplate, holes).value();
 }
 
-std::string value_text(const OptionRow& row) {
-  constexpr const char* kForms[] = {"", " -x", "", " -r -F",
-                                    " -x -a '(__fish_complete_directories)'"};
-  const ValueKind kind = value_kind(row);
-  if (kind == ValueKind::words) return " -x -a '" + spaced(row.metavar) + "'";
-  return kForms[static_cast<size_t>(kind)];
+// Patterns of the options whose value is the next word: `run --wait` and, since letters may be
+// joined, `run -*w`.
+void add_patterns(Holes& holes, std::string_view command, const OptionRow& row) {
+  auto add = [&](const char* hole, const std::string& option) {
+    std::string& list = holes[hole];
+    list += util::format("{}'{} {}'", list.empty() ? "" : " ", command, option);
+  };
+  if (!row.name.empty()) add("names with values", util::format("--{}", row.name));
+  if (row.letter != '\0') add("letters with values", util::format("-*{}", row.letter));
 }
 
-std::string option_line(const OptionRow& row) {
+std::string fish_quoted(std::string_view text) {
+  return util::format("'{}'", escaped(text, "\\'"));
+}
+
+std::string fish_option(const OptionRow& row) {
   std::string out = "complete -c rlock";
   if (row.section == Section::command) {
     out += " -n '__rlock_in";
     for (const CommandRow& command : commands()) {
-      if (row.applies_to(command.id)) out += " " + std::string(command.name);
+      if (row.applies_to(command.id)) out += util::format(" {}", command.name);
     }
     out += "'";
   }
-  if (row.letter != '\0') out += std::string(" -s ") + row.letter;
-  if (!row.name.empty()) out += " -l " + std::string(row.name);
-  return out + value_text(row) + " -d " + quoted(row.help) + "\n";
+  if (row.letter != '\0') out += util::format(" -s {}", row.letter);
+  if (!row.name.empty()) out += util::format(" -l {}", row.name);
+  return out + util::format("{} -d {}\n", value_forms(row).fish, fish_quoted(row.help));
 }
 
-std::string operand_line(std::string_view condition, std::string_view candidates) {
-  return "complete -c rlock -n " + quoted(condition) + " -a " + quoted(candidates) + "\n";
-}
-
-std::string operand_lines() {
-  std::string out;
-  std::string one_name = "__rlock_at_operand";
-  for (const CommandRow& command : commands()) {
-    OperandsRow row = operands_of(command);
-    const std::string name(command.name);
-    if (row.kind == Operands::names) {
-      out += operand_line("__rlock_in " + name, "(__rlock_names)");
-    } else if (row.kind == Operands::words && !row.words.empty()) {
-      out += operand_line("__rlock_at_operand " + name, spaced(row.words));
-    } else {
-      one_name += " " + name;
-    }
-  }
-  return out + operand_line(one_name, "(__rlock_names)") +
-         operand_line("__rlock_after_name", "--") +
-         operand_line("__rlock_after_dashes", "(__rlock_rest)");
-}
-
-std::string command_line(const CommandRow& command) {
-  return "complete -c rlock -n __rlock_at_command -a " + std::string(command.name) + " -d " +
-         quoted(command.summary) + "\n";
+std::string fish_operand(std::string_view condition, std::string_view candidates) {
+  return util::format("complete -c rlock -n {} -a {}\n", fish_quoted(condition),
+                      fish_quoted(candidates));
 }
 
 std::string fish_completion() {
-  Patterns patterns = value_patterns();
-  Holes holes{{"names with values", patterns.names},
-              {"letters with values", patterns.letters},
-              {"operands", operand_lines()}};
-  for (const CommandRow& command : commands()) holes["commands"] += command_line(command);
-  for (const OptionRow& row : options()) holes["options"] += option_line(row);
+  Holes holes;
+  std::string one_name = "__rlock_at_operand";
+  for (const CommandRow& command : commands()) {
+    holes["commands"] += util::format("complete -c rlock -n __rlock_at_command -a {} -d {}\n",
+                                      command.name, fish_quoted(command.summary));
+    const std::string_view form = operands_of(command);
+    if (form == kNames) {
+      holes["operands"] +=
+          fish_operand(util::format("__rlock_in {}", command.name), "(__rlock_names)");
+    } else if (form.starts_with(kName)) {
+      one_name += util::format(" {}", command.name);
+    } else if (!form.empty()) {
+      holes["operands"] +=
+          fish_operand(util::format("__rlock_at_operand {}", command.name), spaced(form));
+    }
+  }
+  holes["operands"] += fish_operand(one_name, "(__rlock_names)") +
+                       fish_operand("__rlock_after_name", "--") +
+                       fish_operand("__rlock_after_dashes", "(__rlock_rest)");
+  for (const OptionRow& row : options()) {
+    holes["options"] += fish_option(row);
+    if (!row.takes_next_word()) continue;
+    if (row.section == Section::general) {
+      add_patterns(holes, "*", row);
+      continue;
+    }
+    for (const CommandRow& command : commands()) {
+      if (row.applies_to(command.id)) add_patterns(holes, command.name, row);
+    }
+  }
   return fill_template(kFishTemplate, holes).value();
 }
 
 // For a spec of _arguments within single quotes.
-std::string description(std::string_view text) {
+std::string zsh_description(std::string_view text) {
   std::string out;
   for (char c : escaped(text, "\\[]:")) {
-    if (c == '\'') {
-      out += "'\\''";
-    } else {
-      out += c;
-    }
+    out += c == '\'' ? "'\\''" : std::string(1, c);
   }
   return out;
 }
 
-std::string value_spec(const OptionRow& row) {
-  constexpr const char* kActions[] = {"", ": ", "", ":_files", ":_files -/"};
-  const std::string metavar(row.metavar);
-  const ValueKind kind = value_kind(row);
-  if (row.value_optional) return "::" + metavar + ": ";
-  if (kind == ValueKind::none) return {};
-  if (kind == ValueKind::words) return ":which:(" + spaced(metavar) + ")";
-  return ":" + metavar + kActions[static_cast<size_t>(kind)];
-}
-
 // `-w+`: the value may be in the same word; `--wait=`: also after an equals sign; `--supersede=-`:
 // there alone.
-std::string names_spec(const OptionRow& row) {
-  const std::string letter = std::string("-") + row.letter + (row.takes_value() ? "+" : "");
+std::string zsh_option(const OptionRow& row, std::string_view help) {
+  const std::string letter = util::format("-{}{}", row.letter, row.takes_value() ? "+" : "");
   const char* joint = row.value_optional ? "=-" : row.takes_value() ? "=" : "";
-  const std::string name = "--" + std::string(row.name) + joint;
+  const std::string name = util::format("--{}{}", row.name, joint);
   const bool repeatable = row.id == Opt::url;
-  if (row.letter == '\0') return (repeatable ? "'*" : "'") + name;
-  if (row.name.empty()) return (repeatable ? "'*" : "'") + letter;
-  const std::string before =
-      repeatable ? "*" : std::string("(-") + row.letter + " --" + std::string(row.name) + ")";
-  return "'" + before + "'{" + letter + "," + name + "}'";
-}
-
-std::string spec(const OptionRow& row, std::string_view help) {
-  return names_spec(row) + "[" + description(help) + "]" + value_spec(row) + "'\n";
-}
-
-std::string operands_spec(const CommandRow& command) {
-  constexpr const char* kForms[] = {"'1: :_rlock_names'", "'*: :_rlock_names'",
-                                    "'1: :_rlock_names' '2: :(--)'"};
-  const OperandsRow row = operands_of(command);
-  if (row.kind != Operands::words) return kForms[static_cast<size_t>(row.kind)];
-  return row.words.empty() ? "" : "'1:which:(" + spaced(row.words) + ")'";
-}
-
-std::string options_of(const CommandRow& command) {
-  std::string out = "    " + std::string(command.name) + ")\n      options=(\n";
-  for (const OptionRow& row : options()) {
-    if (row.section != Section::command || !row.applies_to(command.id)) continue;
-    out += "        " + spec(row, text_for(row, command.id).help);
+  std::string names =
+      util::format("'{}{}", repeatable ? "*" : "", row.name.empty() ? letter : name);
+  if (row.letter != '\0' && !row.name.empty()) {
+    const std::string others = util::format("(-{} --{})", row.letter, row.name);
+    names = util::format("'{}'{{{},{}}}'", repeatable ? "*" : others, letter, name);
   }
-  return out + "      )\n      operands=(" + operands_spec(command) + ")\n      ;;\n";
+  return util::format("{}[{}]{}'\n", names, zsh_description(help), value_forms(row).zsh);
+}
+
+std::string zsh_operands(const CommandRow& command) {
+  const std::string_view form = operands_of(command);
+  if (form == kNameAndCommand) return "'1: :_rlock_names' '2: :(--)'";
+  if (form == kNames) return "'*: :_rlock_names'";
+  if (form == kName) return "'1: :_rlock_names'";
+  return form.empty() ? "" : util::format("'1:which:({})'", spaced(form));
 }
 
 std::string zsh_completion() {
   Holes holes;
   for (const CommandRow& command : commands()) {
     holes["commands"] +=
-        "    '" + std::string(command.name) + ":" + description(command.summary) + "'\n";
-    holes["options"] += options_of(command);
+        util::format("    '{}:{}'\n", command.name, zsh_description(command.summary));
+    std::string rows;
+    for (const OptionRow& row : options()) {
+      const bool own = row.section == Section::command && row.applies_to(command.id);
+      if (own) rows += "        " + zsh_option(row, text_for(row, command.id).help);
+    }
+    holes["options"] +=
+        util::format("    {})\n      options=(\n{}      )\n      operands=({})\n      ;;\n",
+                     command.name, rows, zsh_operands(command));
   }
   for (const OptionRow& row : options()) {
-    if (row.section == Section::general) holes["general options"] += "    " + spec(row, row.help);
+    if (row.section == Section::general) {
+      holes["general options"] += "    " + zsh_option(row, row.help);
+    }
   }
   return fill_template(kZshTemplate, holes).value();
 }
 
-struct ShellRow {
-  std::string_view name;
-  std::string (*script)();
-};
-constexpr ShellRow kShells[] = {
-    {"bash", bash_completion}, {"zsh", zsh_completion}, {"fish", fish_completion}};
-
 // The whole completion script; nothing for another shell.
 std::optional<std::string> completion_script(std::string_view shell) {
-  for (const auto& [name, script] : kShells) {
-    if (name == shell) return script();
-  }
+  if (shell == "bash") return bash_completion();
+  if (shell == "zsh") return zsh_completion();
+  if (shell == "fish") return fish_completion();
   return std::nullopt;
 }
 
@@ -396,22 +329,15 @@ int print_names(std::span<const std::string> words) {
   return print_result(lines);
 }
 
-std::string read_standard_input() {
-  std::string text;
-  char buffer[4096];
-  while (true) {
-    ssize_t n = read(STDIN_FILENO, buffer, sizeof buffer);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return text;
-    text.append(buffer, static_cast<size_t>(n));
-  }
-}
-
 // The committed files: a completion script, or the manual page whose template is on stdin.
 int generate(std::string_view what) {
   if (auto script = completion_script(what)) return print_result(*script);
-  auto page =
-      what == "man" ? manual_page(read_standard_input(), redis::least_acl("rlock:")) : std::nullopt;
+  constexpr size_t kLongestTemplate = size_t{1024} * 1024;
+  std::optional<std::string> page;
+  if (what == "man") {
+    auto source = util::read_to_end(util::Fd(STDIN_FILENO), kLongestTemplate);
+    if (source) page = manual_page(*source, redis::least_acl("rlock:"));
+  }
   if (page) return print_result(*page);
   print_message("usage: rlock --generate bash|zsh|fish, or rlock --generate man <TEMPLATE");
   return kUsage;
