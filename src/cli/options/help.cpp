@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "cli/options/options.hpp"
+#include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -74,10 +75,8 @@ void for_lines(std::string_view text, Each each) {
 }
 
 std::string names_of(const OptionRow& row) {
-  std::string names = row.letter == '\0' ? "    " : std::string("-") + row.letter;
-  if (row.letter != '\0' && !row.name.empty()) names += ", ";
-  if (!row.name.empty()) names.append("--").append(row.name);
-  return names + value_shown(row);
+  return util::format("{}{}{}", row.letter == '\0' ? "    " : "",
+                      util::joined(spellings(row), ", "), value_shown(row));
 }
 
 void add_option(std::string& out, const OptionRow& row, const OptionText& own) {
@@ -89,8 +88,8 @@ void add_option(std::string& out, const OptionRow& row, const OptionText& own) {
     out += std::string(kHelpColumn - names.size(), ' ');
   }
   std::string text(own.help);
-  if (!own.fallback.empty()) text += " (default: " + std::string(own.fallback) + ")";
-  if (!row.environment.empty()) text += " [env: " + std::string(row.environment) + "]";
+  if (!own.fallback.empty()) text += util::format(" (default: {})", own.fallback);
+  if (!row.environment.empty()) text += util::format(" [env: {}]", row.environment);
   wrap(out, text, kHelpColumn);
 }
 
@@ -117,9 +116,7 @@ std::string general_help(HelpLength length) {
       "  rlock status\n\n"
       "Commands:\n";
   for (const CommandRow& row : commands()) {
-    std::string line = "  " + std::string(row.name);
-    line.resize(18, ' ');
-    out += line + std::string(row.summary) + "\n";
+    out += util::format("  {:16}{}\n", row.name, row.summary);
   }
   if (length == HelpLength::brief) {
     return out +
@@ -138,10 +135,10 @@ std::string command_help(CommandId command, HelpLength length) {
   const bool brief = length == HelpLength::brief;
   std::string out;
   for_lines(row.usage, [&](std::string_view line) {
-    out += (out.empty() ? "Usage: rlock " : "       rlock ") + std::string(line) + "\n";
+    out += util::format("{} rlock {}\n", out.empty() ? "Usage:" : "      ", line);
   });
   out += "\nExamples:\n";
-  for_lines(row.examples, [&](std::string_view line) { out += "  " + std::string(line) + "\n"; });
+  for_lines(row.examples, [&](std::string_view line) { out += util::format("  {}\n", line); });
   for_lines(brief ? std::string_view() : row.about, [&](std::string_view paragraph) {
     out += "\n";
     wrap(out, paragraph, 0);
@@ -151,37 +148,30 @@ std::string command_help(CommandId command, HelpLength length) {
   if (!own.empty()) out += "\nOptions:\n" + own;
   out += brief ? "\n" : kGeneralTitle;
   add_options(out, command, Section::general, length);
-  if (brief) out += "\nAll options: rlock " + std::string(row.name) + " --help\n";
+  if (brief) out += util::format("\nAll options: rlock {} --help\n", row.name);
   return out;
 }
 
 namespace {
 
-bool is_option_character(char c) {
-  return c == '-' || (c >= 'a' && c <= 'z');
-}
-
 // A hyphen in roff is \-, a minus sign, so that options can be copied from the page.
-std::string escaped(std::string_view text) {
+std::string roff_escaped(std::string_view text) {
   std::string out;
   for (char c : text) {
-    if (c == '\\') {
-      out += "\\e";
-    } else if (c == '-') {
-      out += "\\-";
-    } else {
-      out += c;
-    }
+    out += c == '\\' ? "\\e" : c == '-' ? "\\-" : std::string(1, c);
   }
   return out;
 }
 
+std::string bold(std::string_view text) {
+  return util::format("\\fB{}\\fR", roff_escaped(text));
+}
+
 // The option at the front of text, such as --wait; empty when there is none.
 std::string_view option_at(std::string_view text) {
+  constexpr std::string_view kOptionCharacters = "-abcdefghijklmnopqrstuvwxyz";
   if (!text.starts_with("--") || text.size() < 3 || text[2] == '-' || text[2] == ' ') return {};
-  size_t end = 2;
-  while (end < text.size() && is_option_character(text[end])) ++end;
-  return text.substr(0, end);
+  return text.substr(0, text.find_first_not_of(kOptionCharacters));
 }
 
 // Text of the table as roff: options in bold, each sentence on a line of its own. No line of the
@@ -191,61 +181,39 @@ std::string roff(std::string_view text) {
   while (!text.empty()) {
     std::string_view option = option_at(text);
     if (!option.empty()) {
-      out += "\\fB" + escaped(option) + "\\fR";
+      out += bold(option);
       text.remove_prefix(option.size());
       continue;
     }
     bool sentence_ends = text.size() > 2 && text.starts_with(". ") &&
                          (std::isupper(static_cast<unsigned char>(text[2])) || text[2] == '-');
-    out += sentence_ends ? ".\n" : escaped(text.substr(0, 1));
+    out += sentence_ends ? ".\n" : roff_escaped(text.substr(0, 1));
     text.remove_prefix(sentence_ends ? 2 : 1);
   }
   return out;
 }
 
-std::string heading(const OptionRow& row) {
-  std::string out;
-  for (const std::string& spelling : spellings(row)) {
-    if (!out.empty()) out += ", ";
-    out += "\\fB" + escaped(spelling) + "\\fR";
-  }
-  if (!row.takes_value()) return out;
-  const std::string metavar = "\\fI" + escaped(row.metavar) + "\\fR";
-  return out + (row.value_optional ? "[=" + metavar + "]" : " " + metavar);
-}
-
-std::string as_sentence(std::string_view phrase) {
-  std::string out(phrase);
-  out.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(out.front())));
-  return out;
-}
-
 std::string item(const OptionRow& row, const OptionText& text) {
-  std::string out = ".TP\n" + heading(row) + "\n" + roff(as_sentence(text.help));
-  if (!text.fallback.empty()) out += " (default: " + roff(text.fallback) + ")";
+  std::string heading;
+  for (const std::string& spelling : spellings(row)) {
+    heading += (heading.empty() ? "" : ", ") + bold(spelling);
+  }
+  if (row.takes_value()) {
+    const std::string metavar = util::format("\\fI{}\\fR", roff_escaped(row.metavar));
+    heading += row.value_optional ? util::format("[={}]", metavar) : " " + metavar;
+  }
+  std::string sentence(text.help);
+  sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
+  std::string out = util::format(".TP\n{}\n{}", heading, roff(sentence));
+  if (!text.fallback.empty()) out += util::format(" (default: {})", roff(text.fallback));
   out += ".\n";
   if (text.same_as != nullptr) {
-    out += "See \\fB" + escaped(text.same_as->name) + "\\fR above.\n";
+    out += util::format("See {} above.\n", bold(text.same_as->name));
   } else if (!text.manual.empty()) {
     out += roff(text.manual) + "\n";
   }
-  if (!row.environment.empty()) out += "Environment: " + escaped(row.environment) + ".\n";
-  return out;
-}
-
-std::string general_items() {
-  std::string out;
-  for (const OptionRow& row : options()) {
-    if (row.section == Section::general) out += item(row, {row.help, row.fallback, row.manual});
-  }
-  return out;
-}
-
-std::string items_of(CommandId command) {
-  std::string out;
-  for (const OptionRow& row : options()) {
-    bool own = row.section == Section::command && row.applies_to(command);
-    if (own) out += item(row, text_for(row, command));
+  if (!row.environment.empty()) {
+    out += util::format("Environment: {}.\n", roff_escaped(row.environment));
   }
   return out;
 }
@@ -253,9 +221,17 @@ std::string items_of(CommandId command) {
 }  // namespace
 
 std::optional<std::string> manual_page(std::string_view source, std::string_view acl_rule) {
-  Holes holes{{"general options", general_items()}, {"least ACL rule", escaped(acl_rule)}};
+  Holes holes{{"least ACL rule", roff_escaped(acl_rule)}};
   for (const CommandRow& command : commands()) {
-    holes["options " + std::string(command.name)] = items_of(command.id);
+    std::string& items = holes[util::format("options {}", command.name)];
+    for (const OptionRow& row : options()) {
+      const bool own = row.section == Section::command && row.applies_to(command.id);
+      if (own) items += item(row, text_for(row, command.id));
+    }
+  }
+  for (const OptionRow& row : options()) {
+    if (row.section != Section::general) continue;
+    holes["general options"] += item(row, {row.help, row.fallback, row.manual});
   }
   return fill_template(source, holes);
 }

@@ -12,7 +12,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 std::string see_help(std::string_view command) {
-  return "; see rlock " + std::string(command) + (command.empty() ? "--help" : " --help");
+  return util::format("; see rlock {}{}--help", command, command.empty() ? "" : " ");
 }
 
 bool is_option(std::string_view word) {
@@ -44,47 +44,44 @@ size_t command_index(std::span<const std::string> words) {
 std::string suggestion_text(std::string_view word, std::span<const std::string_view> candidates,
                             std::string_view dashes) {
   auto found = suggestion(word, candidates);
-  if (!found) return {};
-  return " (did you mean " + std::string(dashes) + std::string(*found) + "?)";
-}
-
-// What people who come from other programs type.
-std::string_view meant_command(std::string_view word) {
-  constexpr std::pair<std::string_view, std::string_view> kMeant[] = {
-      {"ls", "status"},          {"list", "status"},       {"ps", "status"},
-      {"show", "status"},        {"log", "history"},       {"lock", "acquire"},
-      {"break", "force-unlock"}, {"kill", "force-unlock"}, {"exec", "run"}};
-  for (const auto& [typed, meant] : kMeant) {
-    if (word == typed) return meant;
-  }
-  return {};
+  return found ? util::format(" (did you mean {}{}?)", dashes, *found) : "";
 }
 
 Error unknown_command(const std::string& word, bool has_dashes = false) {
-  if (word == "unlock") {
-    return usage("unknown command " + quoted_word(word) +
-                 " (did you mean rlock release, for scripts that acquired the lock, or rlock "
-                 "force-unlock, for operators?)" +
-                 see_help(""));
-  }
-  if (const auto meant = meant_command(word); !meant.empty()) {
-    return usage("unknown command " + quoted_word(word) + " (did you mean rlock " +
-                 std::string(meant) + "?)" + see_help(""));
+  // What people who come from other programs type.
+  constexpr std::pair<std::string_view, std::string_view> kMeant[] = {
+      {"ls", "rlock status"},
+      {"list", "rlock status"},
+      {"ps", "rlock status"},
+      {"show", "rlock status"},
+      {"log", "rlock history"},
+      {"lock", "rlock acquire"},
+      {"break", "rlock force-unlock"},
+      {"kill", "rlock force-unlock"},
+      {"exec", "rlock run"},
+      {"unlock",
+       "rlock release, for scripts that acquired the lock, or rlock force-unlock, for operators"}};
+  for (const auto& [typed, meant] : kMeant) {
+    if (word != typed) continue;
+    return usage(util::format("unknown command {} (did you mean {}?){}", quoted_word(word), meant,
+                              see_help("")));
   }
   if (has_dashes) {
-    return usage("unknown command " + quoted_word(word) +
-                 ": to run a command under a lock, write rlock run NAME -- COMMAND [ARG...]");
+    return usage(util::format(
+        "unknown command {}: to run a command under a lock, write rlock run NAME -- COMMAND "
+        "[ARG...]",
+        quoted_word(word)));
   }
   std::vector<std::string_view> names;
   for (const CommandRow& row : commands()) names.push_back(row.name);
-  return usage("unknown command " + quoted_word(word) + suggestion_text(word, names, "") +
-               see_help(""));
+  return usage(util::format("unknown command {}{}{}", quoted_word(word),
+                            suggestion_text(word, names, ""), see_help("")));
 }
 
 Error unknown_option(const CommandRow& command, const std::string& word) {
   std::string_view shown = std::string_view(word).substr(0, word.find('='));
   if (!shown.starts_with("--")) {
-    return usage("unknown option " + quoted_word(shown) + see_help(command.name));
+    return usage(util::format("unknown option {}{}", quoted_word(shown), see_help(command.name)));
   }
   const OptionRow* row = find_option(shown.substr(2));
   if (row != nullptr && row->id == Opt::json && command.id == CommandId::run) {
@@ -92,15 +89,15 @@ Error unknown_option(const CommandRow& command, const std::string& word) {
         "run has no --json, because standard output belongs to the command: use --event-log FILE");
   }
   if (row != nullptr) {
-    return usage(std::string(command.name) + " has no option " + std::string(shown) +
-                 see_help(command.name));
+    return usage(
+        util::format("{} has no option {}{}", command.name, shown, see_help(command.name)));
   }
   std::vector<std::string_view> names;
   for (const OptionRow& option : options()) {
     if (option.applies_to(command.id) && !option.name.empty()) names.push_back(option.name);
   }
-  return usage("unknown option " + quoted_word(shown) +
-               suggestion_text(shown.substr(2), names, "--") + see_help(command.name));
+  return usage(util::format("unknown option {}{}{}", quoted_word(shown),
+                            suggestion_text(shown.substr(2), names, "--"), see_help(command.name)));
 }
 
 // CLI11's messages begin with the option's name, with or without its dashes; the rest differs
@@ -111,9 +108,9 @@ Error to_usage_error(const CLI::ParseError& error, const CommandRow& command) {
   std::string name = word.substr(std::min(word.size(), word.find_first_not_of('-')));
   const OptionRow* row = name.size() == 1 ? find_option(name.front()) : find_option(name);
   if (row == nullptr) return usage(util::printable(text) + see_help(command.name));
-  return usage("option " + shown_name(row->id) +
-               (row->takes_value() ? " needs a value" : " takes no value") +
-               see_help(command.name));
+  return usage(util::format("option {} {}{}", shown_name(row->id),
+                            row->takes_value() ? "needs a value" : "takes no value",
+                            see_help(command.name)));
 }
 
 // Whether one of the words may name this option: a value that looks like it does no harm.
@@ -134,8 +131,7 @@ Registered register_options(CLI::App& app, CommandId command, const Words& words
   Registered registered;
   for (const OptionRow& row : options()) {
     if (!row.applies_to(command) || !is_mentioned(row, words)) continue;
-    std::string names = row.letter == '\0' ? "" : std::string("-") + row.letter;
-    if (!row.name.empty()) names += (names.empty() ? "--" : ",--") + std::string(row.name);
+    const std::string names = util::joined(spellings(row), ",");
     CLI::Option* option = row.takes_value() ? app.add_option(names) : app.add_flag(names);
     if (row.takes_value()) {
       option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -175,8 +171,10 @@ Status check_optional_values(std::span<const std::string> words) {
     const std::string& next = words[i + 1];
     const bool number = !next.empty() && next.find_first_not_of("0123456789") == next.npos;
     if (!has_optional_value(words[i]) || !number) continue;
-    return usage(words[i] + " takes its value after an equals sign: write " + words[i] + "=" +
-                 next + ", or put the NAME " + quoted_word(next) + " before the option");
+    return usage(util::format(
+        "{0} takes its value after an equals sign: write {0}={1}, or put the NAME {2} before the "
+        "option",
+        words[i], next, quoted_word(next)));
   }
   return Done{};
 }

@@ -42,7 +42,7 @@ Result<std::optional<Millis>> duration_choice(const Choices& choices, Opt id) {
   if (!text || (row_of(id).value_optional && *text == kFlagValue)) return std::optional<Millis>();
   auto value = util::parse_duration(*text);
   if (!value) {
-    return usage(shown_name(id) + ": " + util::printable(value.error().text));
+    return usage(util::format("{}: {}", shown_name(id), util::printable(value.error().text)));
   }
   return std::optional(*value);
 }
@@ -73,12 +73,14 @@ Result<Millis> time_left(Opt id, const std::string& text, int64_t now) {
     if (!date) date = parse(form);
   }
   if (!date) {
-    return usage(shown_name(id) +
-                 ": not a time such as 18:00 or 2026-11-24T06:00:00Z: " + quoted_word(text));
+    return usage(util::format("{}: not a time such as 18:00 or 2026-11-24T06:00:00Z: {}",
+                              shown_name(id), quoted_word(text)));
   }
   date->tm_isdst = -1;
   const int64_t end = utc ? timegm(&*date) : mktime(&*date);
-  if (end * 1000 <= now) return usage(shown_name(id) + " " + quoted_word(text) + " has passed");
+  if (end * 1000 <= now) {
+    return usage(util::format("{} {} has passed", shown_name(id), quoted_word(text)));
+  }
   return Millis(end * 1000 - now);
 }
 
@@ -87,8 +89,8 @@ Result<std::optional<uint64_t>> number_choice(const Choices& choices, Opt id, ui
   if (!text) return std::optional<uint64_t>();
   auto value = util::parse_number<uint64_t>(*text);
   if (!value || *value > most) {
-    return usage(shown_name(id) + ": not a number from 0 to " + std::to_string(most) + ": " +
-                 quoted_word(*text));
+    return usage(util::format("{}: not a number from 0 to {}: {}", shown_name(id), most,
+                              quoted_word(*text)));
   }
   return value;
 }
