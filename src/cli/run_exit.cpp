@@ -69,10 +69,6 @@ class ExitVisitor {
     return run_exit;
   }
 
-  RunExit operator()(const run::NotAcquired& skipped) const {
-    return std::visit(*this, skipped.why);
-  }
-
   RunExit operator()(const lock::Busy& busy) const {
     const bool closed = busy.holder && busy.holder->state == lock::HolderState::closed;
     return {.code = context_.conflict_code,

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +21,6 @@
 #include <utility>
 
 #include "lock/timing.hpp"
-#include "run/child.hpp"
 #include "util/boot_timer.hpp"
 #include "util/process.hpp"
 
@@ -67,16 +65,6 @@ Status await_contained(int line, SharedState& state) {
   if (got == 1) return Done{};
   const int error = state.start_error.exchange(0);
   return cannot_contain(error != 0 ? error : ECHILD);
-}
-
-// After `unshare -p` the first child is PID 1 of the new namespace, where no process can be started
-// any more once that has ended: it must be the one that stays.
-bool may_be_discarded() {
-  struct stat own {};
-  struct stat for_children {};
-  return stat("/proc/self/ns/pid", &own) == 0 &&
-         stat("/proc/self/ns/pid_for_children", &for_children) == 0 &&
-         own.st_dev == for_children.st_dev && own.st_ino == for_children.st_ino;
 }
 
 }  // namespace
@@ -138,7 +126,9 @@ void Guard::DeleteSuccessor::operator()(Successor* successor) const {
 Guard::Guard(SharedState& state, util::Fd line)
     : state_(state), line_(std::move(line)), session_(getsid(0)) {}
 
-Result<std::unique_ptr<Guard>> Guard::fork(const RunContext& context, Child& child) {
+Result<std::unique_ptr<Guard>> Guard::fork(const RunContext& context,
+                                             const std::vector<std::string>& environment) {
+  Child child(context.plan.argv, environment);
   const bool contain = context.plan.contain;
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -349,22 +339,6 @@ void Guard::died(TimePoint now) {
   }
   successor_.reset(new Successor(state_, grouping_, session_, pid_));
   successor_->round(now);
-}
-
-void EarlyGuard::prepare() {
-  if (!guard_ && !context_.plan.contain && may_be_discarded()) (void)fork();
-}
-
-Status EarlyGuard::contain() {
-  return fork();
-}
-
-Status EarlyGuard::fork() {
-  // Its environment is that of the grant: see Guard::start().
-  const Plan& plan = context_.plan;
-  Child child(plan.argv, plan.environment({plan.claim.owner, {}, plan.claim.limit}));
-  TRY(guard_, Guard::fork(context_, child));
-  return Done{};
 }
 
 }  // namespace rlock::run

@@ -90,11 +90,12 @@ bool died_before_exec(pid_t child) noexcept;
 class Guard {
  public:
   // Forks it from the main thread; it waits for start(). ErrorKind::system when it cannot be
-  // forked, or contained. `child` is needed for the fork alone.
-  static Result<std::unique_ptr<Guard>> fork(const RunContext& context, Child& child);
+  // forked, or contained. `environment`: what is added to that of the command.
+  static Result<std::unique_ptr<Guard>> fork(const RunContext& context,
+                                             const std::vector<std::string>& environment);
 
-  // Lets the guard start the command, with `environment` instead of the entries that were added to
-  // the child's; empty: unchanged. False if the guard is dead or has no room for it; then nothing
+  // Lets the guard start the command, with `environment` instead of what fork() was given; empty:
+  // unchanged. False if the guard is dead or has no room for it; then nothing
   // starts.
   bool start(Grouping grouping, const std::vector<std::string>& environment = {});
 
@@ -168,29 +169,5 @@ class Guard {
 
 // Whether --contain works on this host; ErrorKind::system says why not.
 Status try_to_contain();
-
-// The guard, forked while the acquire is on its way: the fork then takes no time of its own.
-// [docs/SUPERVISION.md, "Order of a run"]
-class EarlyGuard {
- public:
-  explicit EarlyGuard(const RunContext& context) : context_(context) {}
-
-  // Forks it, if there is none yet. Where it cannot be had nothing is reported: after the grant it
-  // is tried again.
-  void prepare();
-  // The same of a guard that is to be contained: what is refused is known before a lock is asked
-  // for.
-  Status contain();
-  // Ends and reaps it.
-  void discard() { guard_.reset(); }
-  // None where it was not forked, or cannot start what runs under the lock.
-  std::unique_ptr<Guard> take() { return std::move(guard_); }
-
- private:
-  Status fork();
-
-  const RunContext& context_;
-  std::unique_ptr<Guard> guard_;
-};
 
 }  // namespace rlock::run

@@ -5,8 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -28,16 +27,16 @@ lock::LeaseMonitor::Settings settings(const Plan& plan) {
 
 // Only where the command ended by itself: an end that rlock made is reported by its cause.
 std::optional<LeaseEnd> loss_at_release(const lock::ReleaseReply& reply) {
-  if (reply.ending == lock::OwnerEnd::forced) {
-    return LeaseEnd{lock::Lost{lock::LostHow::forced, std::nullopt, reply.note}, {}, false};
+  switch (reply.ending) {
+    case lock::OwnerEnd::forced:
+      return LeaseEnd{lock::Lost{lock::LostHow::forced, {}, reply.note}, {}};
+    case lock::OwnerEnd::expired:
+      return LeaseEnd{lock::Lost{lock::LostHow::expired, {}, reply.note}, {}};
+    case lock::OwnerEnd::unknown:
+      return LeaseEnd{lock::Lost{lock::LostHow::gone, {}, {}}, {}};
+    default:
+      return std::nullopt;
   }
-  if (reply.ending == lock::OwnerEnd::expired) {
-    return LeaseEnd{lock::Lost{lock::LostHow::expired, std::nullopt, reply.note}, {}, false};
-  }
-  if (reply.ending == lock::OwnerEnd::unknown) {
-    return LeaseEnd{lock::Lost{lock::LostHow::gone, std::nullopt, {}}, {}, false};
-  }
-  return std::nullopt;
 }
 
 // Where an operator breaks the lock the outermost run ends everything inside: by a signal that may
@@ -174,25 +173,6 @@ Success success_of(const RunContext& context, const HeldLock& held_lock,
   return Success::unconfirmed;
 }
 
-// Everything that the command's life needs is made before it starts.
-Result<CommandResult> supervise(const RunContext& context, const HeldLock& held_lock,
-                                SharedLease& lease, std::unique_ptr<Guard>& guard) {
-  Terminal terminal = Terminal::open();
-  auto complete = [&] { return context.connections.store.complete_grant(); };
-  auto renewer = Renewer::make(renew_call(context.plan.claim, held_lock),
-                               {context.connections.make_store, context.observer, lease, complete});
-  if (!renewer) return std::move(renewer).error();
-  lock::InFlight<lock::GrantReach> only_time;
-  if (context.plan.watchdog == lock::Watchdog::none) only_time = complete();
-  if (only_time) only_time->advance(BootClock::now());
-  TRY_STATUS(context.signals.watch_command());
-  Supervisor supervisor(context, held_lock, lease, **renewer, terminal);
-  auto finish = supervisor.run(std::move(guard));
-  guard = supervisor.take_guard();
-  (*renewer)->stop();  // before the release: a renewal in flight would bring the lock back
-  return finish;
-}
-
 Error no_answer(const lock::LockStore& store) {
   return {ErrorKind::unavailable, store.server() + ": no answer in time", Retry::later};
 }
@@ -243,36 +223,32 @@ HeldLock held_lock_of(const lock::AcquireCall& claim, const lock::Acquired& acqu
           .asked_at = acquired.asked_at};
 }
 
-FreshLease fresh_lease(const Plan& plan, const HeldLock& held_lock, lock::LockStore& store,
-                       lock::Poller& poller) {
+std::variant<TimePoint, LeaseEnd> fresh_lease(const Plan& plan, const HeldLock& held_lock,
+                                              lock::LockStore& store, lock::Poller& poller) {
   lock::LeaseMonitor monitor(settings(plan), held_lock.granted_at, poller.now());
-  FreshLease fresh;
-  fresh.granted_at = held_lock.granted_at;
-  if (monitor.deadline() - poller.now() >= timing::usable_lease(plan.claim.ttl)) return fresh;
-  fresh.granted_at.reset();
+  const Nanos left = monitor.deadline() - poller.now();
+  if (left >= timing::usable_lease(plan.claim.ttl)) return held_lock.granted_at;
+  LeaseEnd end;
   while (poller.now() < monitor.terminate_at()) {
     TimePoint sent_at = poller.now();
     lock::RenewCall call = renew_call(plan.claim, held_lock);
     call.valid_until = monitor.deadline();
     auto request = store.renew(call);
     lock::PollResult driven = poller.drive(*request, monitor.attempt_deadline(sent_at));
-    if (driven == lock::PollResult::interrupted) return fresh;
+    if (driven == lock::PollResult::interrupted) break;
     if (driven == lock::PollResult::done) {
       auto reply = request->take();
-      if (reply && std::holds_alternative<lock::Renewal>(*reply)) {
-        fresh.granted_at = sent_at;
-        return fresh;
-      }
+      if (reply && std::holds_alternative<lock::Renewal>(*reply)) return sent_at;
       if (reply) {
-        if (auto* lost = std::get_if<lock::Lost>(&*reply)) fresh.lost.reported = std::move(*lost);
-        return fresh;
+        if (auto* lost = std::get_if<lock::Lost>(&*reply)) end.reported = std::move(*lost);
+        break;
       }
-      fresh.lost.last_error = std::move(reply).error();
+      end.last_error = std::move(reply).error();
     }
     monitor.failed(sent_at, poller.now());
-    if (poller.pause(monitor.next_attempt()) == lock::PollResult::interrupted) return fresh;
+    if (poller.pause(monitor.next_attempt()) == lock::PollResult::interrupted) break;
   }
-  return fresh;
+  return end;
 }
 
 lock::LeaseMonitor::Settings lease_settings(const lock::AcquireCall& claim, Millis kill_after,
@@ -309,6 +285,41 @@ Confirmed await_replicas(const Plan& plan, const HeldLock& held_lock, Error unco
 }
 
 namespace {
+
+// After `unshare -p` the first child is PID 1 of the new namespace, where no process can be started
+// any more once that has ended: it must be the one that stays.
+bool guard_may_be_discarded() {
+  struct stat own {};
+  struct stat for_children {};
+  return stat("/proc/self/ns/pid", &own) == 0 &&
+         stat("/proc/self/ns/pid_for_children", &for_children) == 0 &&
+         own.st_dev == for_children.st_dev && own.st_ino == for_children.st_ino;
+}
+
+// The guard, forked while the first acquire is on its way. [docs/SUPERVISION.md, "The early guard"]
+class EarlyGuard {
+ public:
+  explicit EarlyGuard(const RunContext& context) : context_(context) {}
+
+  // Where it cannot be had nothing is reported: after the grant it is tried again.
+  void prepare() {
+    if (!guard_ && !context_.plan.contain && guard_may_be_discarded()) (void)fork();
+  }
+  // The environment of the grant comes later, see Guard::start().
+  Status fork() {
+    const lock::AcquireCall& claim = context_.plan.claim;
+    TRY(guard_, Guard::fork(context_, context_.plan.environment({claim.owner, {}, claim.limit})));
+    return Done{};
+  }
+  // Ends and reaps it.
+  void discard() { guard_.reset(); }
+  // None where it was not forked.
+  std::unique_ptr<Guard> take() { return std::move(guard_); }
+
+ private:
+  const RunContext& context_;
+  std::unique_ptr<Guard> guard_;
+};
 
 // Guard, command, renewal; then the release. The lock is released on every way out, unless
 // processes of the command are left that could not be ended: then it lasts as long as its lease.
@@ -363,18 +374,14 @@ bool readable(int fd) {
   return fd >= 0 && poll(&polled, 1, 0) > 0;
 }
 
-std::variant<HeldLock, CalledOff, RunOutcome> interrupted(int signal, int call_off) {
-  if (signal == 0 && readable(call_off)) return CalledOff{};
-  return RunOutcome(WaitSignaled{signal});
-}
-
+// Of a wait that neither acquired the lock nor was interrupted.
 RunOutcome not_acquired(lock::WaitResult result) {
-  if (auto* busy = std::get_if<lock::Busy>(&result)) return NotAcquired{std::move(*busy)};
-  if (auto* late = std::get_if<lock::TimedOut>(&result)) return NotAcquired{std::move(*late)};
-  if (auto* done = std::get_if<lock::AlreadyDone>(&result)) return NotAcquired{std::move(*done)};
-  if (auto* failed = std::get_if<lock::FailedTooOften>(&result)) return NotAcquired{*failed};
-  if (auto* newer = std::get_if<lock::Superseded>(&result)) return NotAcquired{std::move(*newer)};
-  return NotAcquired{std::get<lock::OwnerEnded>(std::move(result))};
+  return std::visit(
+      [](auto& why) -> RunOutcome {
+        if constexpr (std::is_constructible_v<RunOutcome, decltype(why)>) return std::move(why);
+        return WaitSignaled{};
+      },
+      result);
 }
 
 RunOutcome without_replicas(Confirmed why) {
@@ -384,18 +391,15 @@ RunOutcome without_replicas(Confirmed why) {
 }
 
 // Makes `plan` that of an entry, where the lock is entered. nullopt: nobody around us holds it.
-std::optional<std::variant<HeldLock, RunOutcome>> enter_held_lock(Plan& plan,
-                                                                  const Connections& connections,
-                                                                  Observer& observer,
-                                                                  Signals& signals) {
+std::optional<Acquisition> enter_held_lock(Plan& plan, const Connections& connections,
+                                           Observer& observer, Signals& signals) {
   Plan inside = plan;
   inside.claim.ttl = std::min(plan.claim.ttl, timing::kLongestNestedLease);
   lock::SystemPoller poller(signals.fd());
   auto result = enter_outer_run(inside, connections, poller, observer);
   if (!result) return RunOutcome(std::move(result).error());
   if (std::holds_alternative<NoneHeld>(*result)) return std::nullopt;
-  if (auto* upgrade = std::get_if<lock::Upgrade>(&*result))
-    return RunOutcome(NotAcquired{*upgrade});
+  if (auto* upgrade = std::get_if<lock::Upgrade>(&*result)) return RunOutcome(*upgrade);
   int signal = signals.next_number();
   auto* entered = std::get_if<HeldLock>(&*result);
   if (signal != 0 && entered != nullptr)
@@ -412,11 +416,9 @@ std::optional<std::variant<HeldLock, RunOutcome>> enter_held_lock(Plan& plan,
   return std::move(*entered);
 }
 
-}  // namespace
-
-std::variant<HeldLock, CalledOff, RunOutcome> acquire_lock(Plan& plan, lock::LockStore& store,
-                                                           Observer& observer, Signals& signals,
-                                                           int call_off, EarlyGuard* early) {
+// `early`, if any, has its guard afterwards only where the lock was granted at once.
+Acquisition acquire_with(EarlyGuard* early, Plan& plan, lock::LockStore& store, Observer& observer,
+                         Signals& signals, int call_off) {
   lock::SystemPoller poller(signals.fd(), call_off);
   util::SystemRandom random;
   WaitEvents events(observer, early);
@@ -425,7 +427,7 @@ std::variant<HeldLock, CalledOff, RunOutcome> acquire_lock(Plan& plan, lock::Loc
   if (!waited) return RunOutcome(std::move(waited).error());
   auto* acquired = std::get_if<lock::Acquired>(&*waited);
   if (std::holds_alternative<lock::Interrupted>(*waited)) {
-    return interrupted(signals.next_number(), call_off);
+    return RunOutcome(WaitSignaled{signals.next_number()});
   }
   if (acquired == nullptr) return not_acquired(std::move(*waited));
   plan.claim.owner = acquired->owner;
@@ -435,7 +437,7 @@ std::variant<HeldLock, CalledOff, RunOutcome> acquire_lock(Plan& plan, lock::Loc
     [[maybe_unused]] auto cancel_reply = wait.cancel({plan.claim.name, plan.claim.owner},
                                                      poller.now() + timing::kUnusedGrantCancelTime);
     const bool unwanted = signal != 0 || readable(call_off);
-    return unwanted ? interrupted(signal, call_off) : std::move(why);
+    return unwanted ? RunOutcome(WaitSignaled{signal}) : std::move(why);
   };
   HeldLock held_lock = held_lock_of(plan.claim, *acquired);
   if (acquired->unconfirmed) {
@@ -453,13 +455,22 @@ std::variant<HeldLock, CalledOff, RunOutcome> acquire_lock(Plan& plan, lock::Loc
   observer.event({EventKind::acquired, BootClock::now(), held_lock.token, {}, held_lock.owner});
 
   auto fresh = fresh_lease(plan, held_lock, store, poller);
+  const auto* counts_from = std::get_if<TimePoint>(&fresh);
   // A signal that came with the grant ends the wait too: nothing must start.
   const int signal = signals.next_number();
-  if (signal == 0 && !readable(call_off) && fresh.granted_at) {
-    held_lock.granted_at = *fresh.granted_at;
+  if (signal == 0 && !readable(call_off) && counts_from != nullptr) {
+    held_lock.granted_at = *counts_from;
     return held_lock;
   }
-  return cancel_grant(signal, LeaseLost{std::move(fresh.lost), true, {}});
+  LeaseEnd end = counts_from == nullptr ? std::get<LeaseEnd>(std::move(fresh)) : LeaseEnd{};
+  return cancel_grant(signal, LeaseLost{std::move(end), true, {}});
+}
+
+}  // namespace
+
+Acquisition acquire_lock(Plan& plan, lock::LockStore& store, Observer& observer, Signals& signals,
+                         int call_off) {
+  return acquire_with(nullptr, plan, store, observer, signals, call_off);
 }
 
 RunOutcome hold_and_run(Plan plan, const Connections& connections, Observer& observer,
@@ -473,8 +484,9 @@ RunOutcome hold_and_run(Plan plan, const Connections& connections, Observer& obs
     }
   }
   EarlyGuard early(context);
-  if (plan.contain) TRY_STATUS(early.contain());
-  auto acquired = acquire_lock(plan, connections.store, observer, signals, -1, &early);
+  // What the kernel refuses is known before a lock is asked for.
+  if (plan.contain) TRY_STATUS(early.fork());
+  auto acquired = acquire_with(&early, plan, connections.store, observer, signals, -1);
   if (auto* without = std::get_if<RunOutcome>(&acquired)) return std::move(*without);
   return run_held(context, std::get<HeldLock>(acquired), early.take());
 }

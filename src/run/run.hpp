@@ -14,7 +14,6 @@
 
 namespace rlock::run {
 
-class EarlyGuard;
 class SharedState;
 
 // The main job: acquire, run the command under guard and renewal, release. [docs/SUPERVISION.md]
@@ -108,15 +107,9 @@ struct Ended {
   std::vector<std::string> survivors{};  // of a TERM or INT; the lock is not released for them
   Success success = Success::none;
 };
-struct NotAcquired {
-  // Upgrade: a run around this one holds the lock in a wider mode, and would be waited for in vain.
-  std::variant<lock::Busy, lock::TimedOut, lock::OwnerEnded, lock::Upgrade, lock::AlreadyDone,
-               lock::FailedTooOften, lock::Superseded>
-      why;
-};
 // A signal ended the wait: out of the queue, nothing ran.
 struct WaitSignaled {
-  int signal = 0;
+  int signal = 0;  // 0: the wait was called off
 };
 // 76: rlock (or the guard) ended the command because the lease was gone.
 struct LeaseLost {
@@ -141,8 +134,11 @@ struct Unprotected {
   std::optional<Error> unreleased;
   std::vector<std::string> survivors;
 };
-using RunOutcome = std::variant<Ended, NotAcquired, WaitSignaled, LeaseLost, RunLimit, CannotExec,
-                                Unprotected, Error>;
+// The types of `lock`: the lock was not acquired. Upgrade: a run around this one holds it in a wider
+// mode, and would be waited for in vain.
+using RunOutcome = std::variant<Ended, lock::Busy, lock::TimedOut, lock::OwnerEnded, lock::Upgrade,
+                                lock::AlreadyDone, lock::FailedTooOften, lock::Superseded,
+                                WaitSignaled, LeaseLost, RunLimit, CannotExec, Unprotected, Error>;
 
 enum class EventKind {
   enqueued,
@@ -219,18 +215,14 @@ Result<pid_t> leave_callers_children();
 RunOutcome hold_and_run(Plan plan, const Connections& connections, Observer& observer,
                         Signals& signals);
 
-// Nobody wants the lock any more.
-struct CalledOff {};
+using Acquisition = std::variant<HeldLock, RunOutcome>;
 
 // Waits for plan.claim as plan.limits say. Either the lock, with at least half of its lease left,
 // or the result of the wait; then everything was cancelled as far as a server answered. With the
-// lock, plan.claim has the owner under which it was granted. CalledOff once the descriptor
-// `call_off` is readable or hung up; -1 for none. `early`, if any, has its guard only where the
-// lock was granted at once.
-std::variant<HeldLock, CalledOff, RunOutcome> acquire_lock(Plan& plan, lock::LockStore& store,
-                                                           Observer& observer, Signals& signals,
-                                                           int call_off = -1,
-                                                           EarlyGuard* early = nullptr);
+// lock, plan.claim has the owner under which it was granted. Once the descriptor `call_off` is
+// readable or hung up, nobody wants the lock any more; -1 for none.
+Acquisition acquire_lock(Plan& plan, lock::LockStore& store, Observer& observer, Signals& signals,
+                         int call_off);
 
 // The lock as it was granted to `claim`.
 HeldLock held_lock_of(const lock::AcquireCall& claim, const lock::Acquired& acquired);
@@ -248,16 +240,11 @@ using Confirmed = std::variant<TimePoint, lock::Lost, Error>;
 Confirmed await_replicas(const Plan& plan, const HeldLock& held_lock, Error unconfirmed,
                          lock::LockStore& store, lock::Poller& poller);
 
-// What came of the look at the lease just before the command starts.
-struct FreshLease {
-  std::optional<TimePoint> granted_at;  // from where the lease counts now; none: it is lost
-  LeaseEnd lost;
-};
-
-// A waiter that slept may come back to a lease that is nearly over: with less than half the ttl
-// left it is renewed first. A signal at the poller's interrupt ends the try.
-FreshLease fresh_lease(const Plan& plan, const HeldLock& held_lock, lock::LockStore& store,
-                       lock::Poller& poller);
+// Just before the command starts, from where the lease counts; or how it was lost. A waiter that
+// slept may come back to a lease that is nearly over: with less than half the ttl left it is renewed
+// first. A signal at the poller's interrupt ends the try.
+std::variant<TimePoint, LeaseEnd> fresh_lease(const Plan& plan, const HeldLock& held_lock,
+                                              lock::LockStore& store, lock::Poller& poller);
 
 // Whether the attempts to release are to end, asked whenever `fd` is readable (-1: never).
 struct ReleaseInterrupt {

@@ -9,11 +9,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <memory>
+#include <map>
 #include <utility>
 
 #include "lock/timing.hpp"
-#include "run/child.hpp"
+#include "run/reentry.hpp"
+#include "run/terminal.hpp"
 #include "util/boot_timer.hpp"
 #include "util/duration.hpp"
 #include "util/process.hpp"
@@ -58,365 +59,432 @@ std::string describe(const CommandEnd& end) {
   return "signal " + std::to_string(std::get<Signaled>(end).signal);
 }
 
-}  // namespace
+// Watches over the command, its guard and the renewal thread.
+class Supervisor {
+ public:
+  Supervisor(const RunContext& context, const HeldLock& held_lock, SharedLease& lease,
+             Renewer& renewer, std::unique_ptr<Guard>& guard)
+      : context_(context),
+        plan_(context.plan),
+        held_lock_(held_lock),
+        state_(context.state),
+        lease_(lease),
+        renewer_(renewer),
+        guard_(guard) {}
 
-Status Supervisor::start_guard(std::unique_ptr<Guard> early) {
-  const Grouping grouping = terminal_.exists() ? Grouping::callers : Grouping::own;
-  const auto environment = plan_.environment(held_lock_);
-  guard_ = std::move(early);
-  if (guard_ && guard_->start(grouping, environment)) return Done{};
-  guard_.reset();
-  Child child(plan_.argv, environment);
-  TRY(guard_, Guard::fork(context_, child));
-  // One that is dead already is found to be lost.
-  (void)guard_->start(grouping);
-  return Done{};
-}
-
-Result<CommandResult> Supervisor::run(std::unique_ptr<Guard> early) {
-  std::optional<util::SignalBlock> held;  // so that a ^Z can be announced before it stops us
-  if (terminal_.stop_fd() >= 0) held.emplace(SIGTSTP);
-  TRY_STATUS(start_guard(std::move(early)));
-  util::close_inherited_descriptors();  // the guard has them for the command
-  started_ = BootClock::now();
-  // A lease that is due for renewal when the command starts cannot wait for the thread.
-  next_thread_try_ = std::min(started_ + timing::kThreadAfter, lease_.next_attempt());
-  watch();
-  held.reset();
-  return finish();
-}
-
-void Supervisor::watch() {
-  while (true) {
-    read_signals();
-    guard_->read_reports();
-    TimePoint now = BootClock::now();
-    tend(now);
-    if (over(now)) return;
-    start_renewal(now);
-    check_limits(now);
-    if (over(now)) return;  // the lease is lost, and what cannot be ended not waited for
-    pollfd fds[4] = {{context_.signals.fd(), POLLIN, 0},
-                     {guard_->fd(), POLLIN, 0},
-                     {renewer_.fd(), POLLIN, 0},
-                     {terminal_.stop_fd(), POLLIN, 0}};
-    if (result_.lost && result_.lost->reported) fds[2].fd = -1;  // known already
-    util::poll_until(fds, next_look());
-    if (fds[3].revents == 0) continue;
-    announce_stop();
-    terminal_.stop();
+  Result<CommandResult> run() {
+    std::optional<util::SignalBlock> held;  // so that a ^Z can be announced before it stops us
+    if (terminal_.stop_fd() >= 0) held.emplace(SIGTSTP);
+    TRY_STATUS(start_guard());
+    util::close_inherited_descriptors();  // the guard has them for the command
+    started_ = BootClock::now();
+    // A lease that is due for renewal when the command starts cannot wait for the thread.
+    next_thread_try_ = std::min(started_ + timing::kThreadAfter, lease_.next_attempt());
+    watch();
+    held.reset();
+    return finish();
   }
-}
 
-bool Supervisor::over(TimePoint now) {
-  if (state_.phase == CommandPhase::over) return true;
-  if (state_.phase == CommandPhase::outlived && !termination_) end_rest_or_leave();
-  if (left_alone_) return true;
-  // Who only refused a signal is yet to be killed, or the command just goes on.
-  const bool tried = kill_failed() || (stuck() && !termination_ && state_.command_ended());
-  gave_up_ = gave_up_ || (tried && !keeps_lock() && stuck_permanently(now));
-  return gave_up_;
-}
+ private:
+  // An end that is under way: TERM has been sent, KILL comes at `kill_at` unless the lease ends
+  // before.
+  struct Termination {
+    EndCause cause;
+    TimePoint kill_at;
+    bool killed = false;
+    TimePoint killed_at{};
+  };
 
-// The signal that asked the command to stop, which it did; 0 when none did. A key that it survived
-// was not meant for what it started later.
-int Supervisor::cancel_signal() const {
-  if (cancel_ != 0) return cancel_;
-  const CommandEnd end = command_end();
-  const auto* exited = std::get_if<Exited>(&end);
-  const int number = exited != nullptr ? exited->code - 128 : std::get<Signaled>(end).signal;
-  const auto key = keys_.find(number);
-  const bool ended_it = key != keys_.end() && BootClock::now() <= key->second + plan_.kill_after;
-  return ended_it ? number : 0;
-}
-
-// The command has ended, and others are left of it: daemons, or workers beside which the next
-// holder must not start.
-void Supervisor::end_rest_or_leave() {
-  read_signals();  // one to all processes of a service comes to the command at the same time
-  const int number = cancel_signal();
-  if (number == 0) {
-    left_alone_ = true;
-    return;
+  Status start_guard() {
+    const Grouping grouping = terminal_.exists() ? Grouping::callers : Grouping::own;
+    const auto environment = plan_.environment(held_lock_);
+    if (guard_ && guard_->start(grouping, environment)) return Done{};
+    guard_.reset();
+    TRY(guard_, Guard::fork(context_, environment));
+    // One that is dead already is found to be lost.
+    (void)guard_->start(grouping);
+    return Done{};
   }
-  termination_ = Termination{EndCause::cancel, BootClock::now() + plan_.kill_after};
-  guard_->terminate(number == SIGHUP);
-  emit(EventKind::terminating, to_string(EndCause::cancel));
-}
 
-// Where no lock is kept for them: waiting does not end another user's processes.
-bool Supervisor::stuck_permanently(TimePoint now) const {
-  return state_.survivors.all_refused() || now >= give_up_at();
-}
-
-// Others may die as long as the lease lasts, and are killed until then.
-TimePoint Supervisor::give_up_at() const {
-  if (!termination_) return TimePoint::min();
-  if (!termination_->killed) return TimePoint::max();
-  return std::max(termination_->killed_at + timing::kLostDyingTime, lease_.view().deadline);
-}
-
-// What cannot be ended holds the lock as long as rlock can renew it.
-bool Supervisor::keeps_lock() const {
-  if (plan_.unlocked || result_.lost || state_.lease_over) return false;
-  if (plan_.watchdog == lock::Watchdog::none) return false;
-  return !termination_ || termination_->cause == EndCause::run_limit ||
-         termination_->cause == EndCause::no_guard || termination_->cause == EndCause::cancel;
-}
-
-void Supervisor::read_signals() {
-  signalfd_siginfo info{};
-  while (context_.signals.next(info)) {
-    if (info.ssi_signo != SIGCHLD) forward(info);
+  void watch() {
+    while (true) {
+      read_signals();
+      guard_->read_reports();
+      TimePoint now = BootClock::now();
+      tend(now);
+      if (over(now)) return;
+      start_renewal(now);
+      check_limits(now);
+      if (over(now)) return;  // the lease is lost, and what cannot be ended not waited for
+      pollfd fds[4] = {{context_.signals.fd(), POLLIN, 0},
+                       {guard_->fd(), POLLIN, 0},
+                       {renewer_.fd(), POLLIN, 0},
+                       {terminal_.stop_fd(), POLLIN, 0}};
+      if (result_.lost && result_.lost->reported) fds[2].fd = -1;  // known already
+      util::poll_until(fds, next_look());
+      if (fds[3].revents == 0) continue;
+      announce_stop();
+      terminal_.stop();
+    }
   }
-}
 
-void Supervisor::forward(const signalfd_siginfo& info) {
-  const int number = static_cast<int>(info.ssi_signo);
-  const bool stops = asks_to_stop(number);
-  if (terminal_.exists() && reached_the_group(info)) {
-    if (stops && std::exchange(result_.asked_to_stop, true) && insists(number)) return;
-    if (stops) keys_[number] = BootClock::now();
-    return guard_->pass_on(number, {getpgrp(), terminal_.foreground()});
+  bool over(TimePoint now) {
+    if (state_.phase == CommandPhase::over) return true;
+    if (state_.phase == CommandPhase::outlived && !termination_) end_rest_or_leave();
+    if (left_alone_) return true;
+    // Who only refused a signal is yet to be killed, or the command just goes on.
+    const bool tried = kill_failed() || (stuck() && !termination_ && state_.command_ended());
+    gave_up_ = gave_up_ || (tried && !keeps_lock() && stuck_permanently(now));
+    return gave_up_;
   }
-  // `kill 0` in the command reached us too: it needs no echo.
-  const auto sender = static_cast<pid_t>(info.ssi_pid);
-  if (sender != 0 && util::proc_is_ours() && util::descends_from(sender, guard_->pid())) return;
-  result_.asked_to_stop = result_.asked_to_stop || stops;
-  if (stops && (cancel_ == 0 || cancel_ == SIGHUP)) cancel_ = number;
-  const bool reached = is_guard_above(sender);
-  // A front passes on what this process may have got, too.
-  if (repeated(number, reached || sender == plan_.front ? sender : 0)) return;
-  if (reached) return guard_->note_signal(number);
-  // A stopped command could not act on the request alone.
-  guard_->signal({number, stops ? SIGCONT : 0});
-}
 
-// A signal to all processes of a service comes to the command at the same time as to rlock.
-void Supervisor::note_late_signals() {
-  signalfd_siginfo info{};
-  while (context_.signals.next(info)) {
-    result_.asked_to_stop = result_.asked_to_stop || asks_to_stop(static_cast<int>(info.ssi_signo));
+  // The signal that asked the command to stop, which it did; 0 when none did. A key that it
+  // survived was not meant for what it started later.
+  int cancel_signal() const {
+    if (cancel_ != 0) return cancel_;
+    const CommandEnd end = command_end();
+    const auto* exited = std::get_if<Exited>(&end);
+    const int number = exited != nullptr ? exited->code - 128 : std::get<Signaled>(end).signal;
+    const auto key = keys_.find(number);
+    const bool ended_it = key != keys_.end() && BootClock::now() <= key->second + plan_.kill_after;
+    return ended_it ? number : 0;
   }
-}
 
-// The second request to stop: KILL to what a cancel is ending; and where the lock is kept for what
-// cannot be ended, TERM and INT are the way out. In nested runs each guard above passes one on, and
-// a service manager may send one to all: of each of these only a second one counts.
-bool Supervisor::repeated(int number, pid_t passed_on_by) {
-  // A service manager may send a HUP after its TERM.
-  if (!asks_to_stop(number) || number == SIGHUP) return false;
-  return ++stop_requests_[passed_on_by] > 1 && insists(number);
-}
+  // The command has ended, and others are left of it: daemons, or workers beside which the next
+  // holder must not start.
+  void end_rest_or_leave() {
+    read_signals();  // one to all processes of a service comes to the command at the same time
+    const int number = cancel_signal();
+    if (number == 0) {
+      left_alone_ = true;
+      return;
+    }
+    termination_ = Termination{EndCause::cancel, BootClock::now() + plan_.kill_after};
+    guard_->terminate(number == SIGHUP);
+    emit(EventKind::terminating, to_string(EndCause::cancel));
+  }
 
-// True when this request to stop is not one for the command any more.
-bool Supervisor::insists(int number) {
-  if (stuck()) {
-    if (number != SIGTERM && number != SIGINT) return false;
-    gave_up_ = true;
-    gave_up_signal_ = number;
+  // Where no lock is kept for them: waiting does not end another user's processes.
+  bool stuck_permanently(TimePoint now) const {
+    return state_.survivors.all_refused() || now >= give_up_at();
+  }
+
+  // Others may die as long as the lease lasts, and are killed until then.
+  TimePoint give_up_at() const {
+    if (!termination_) return TimePoint::min();
+    if (!termination_->killed) return TimePoint::max();
+    return std::max(termination_->killed_at + timing::kLostDyingTime, lease_.view().deadline);
+  }
+
+  // What cannot be ended holds the lock as long as rlock can renew it.
+  bool keeps_lock() const {
+    if (plan_.unlocked || result_.lost || state_.lease_over) return false;
+    if (plan_.watchdog == lock::Watchdog::none) return false;
+    return !termination_ || termination_->cause == EndCause::run_limit ||
+           termination_->cause == EndCause::no_guard || termination_->cause == EndCause::cancel;
+  }
+
+  void read_signals() {
+    signalfd_siginfo info{};
+    while (context_.signals.next(info)) {
+      if (info.ssi_signo != SIGCHLD) forward(info);
+    }
+  }
+
+  void forward(const signalfd_siginfo& info) {
+    const int number = static_cast<int>(info.ssi_signo);
+    const bool stops = asks_to_stop(number);
+    if (terminal_.exists() && reached_the_group(info)) {
+      if (stops && std::exchange(result_.asked_to_stop, true) && insists(number)) return;
+      if (stops) keys_[number] = BootClock::now();
+      return guard_->pass_on(number, {getpgrp(), terminal_.foreground()});
+    }
+    // `kill 0` in the command reached us too: it needs no echo.
+    const auto sender = static_cast<pid_t>(info.ssi_pid);
+    if (sender != 0 && util::proc_is_ours() && util::descends_from(sender, guard_->pid())) return;
+    result_.asked_to_stop = result_.asked_to_stop || stops;
+    if (stops && (cancel_ == 0 || cancel_ == SIGHUP)) cancel_ = number;
+    const bool reached = is_guard_above(sender);
+    // A front passes on what this process may have got, too.
+    if (repeated(number, reached || sender == plan_.front ? sender : 0)) return;
+    if (reached) return guard_->note_signal(number);
+    // A stopped command could not act on the request alone.
+    guard_->signal({number, stops ? SIGCONT : 0});
+  }
+
+  // A signal to all processes of a service comes to the command at the same time as to rlock.
+  void note_late_signals() {
+    signalfd_siginfo info{};
+    while (context_.signals.next(info)) {
+      result_.asked_to_stop =
+          result_.asked_to_stop || asks_to_stop(static_cast<int>(info.ssi_signo));
+    }
+  }
+
+  // The second request to stop: KILL to what a cancel is ending; and where the lock is kept for
+  // what cannot be ended, TERM and INT are the way out. In nested runs each guard above passes one
+  // on, and a service manager may send one to all: of each of these only a second one counts.
+  bool repeated(int number, pid_t passed_on_by) {
+    // A service manager may send a HUP after its TERM.
+    if (!asks_to_stop(number) || number == SIGHUP) return false;
+    return ++stop_requests_[passed_on_by] > 1 && insists(number);
+  }
+
+  // True when this request to stop is not one for the command any more.
+  bool insists(int number) {
+    if (stuck()) {
+      if (number != SIGTERM && number != SIGINT) return false;
+      gave_up_ = true;
+      gave_up_signal_ = number;
+      return true;
+    }
+    if (!termination_ || termination_->cause != EndCause::cancel) return false;
+    if (!termination_->killed) kill_everything();
     return true;
   }
-  if (!termination_ || termination_->cause != EndCause::cancel) return false;
-  if (!termination_->killed) kill_everything();
-  return true;
-}
 
-void Supervisor::tend(TimePoint now) {
-  guard_->tend(now);
-  if (guard_->was_lost() && !termination_) {
-    result_.error = Error{ErrorKind::system, "the guard process was killed"};
-    termination_ = Termination{EndCause::no_guard, now, true, now};
-    emit(EventKind::killed, to_string(EndCause::no_guard));
+  void tend(TimePoint now) {
+    guard_->tend(now);
+    if (guard_->was_lost() && !termination_) {
+      result_.error = Error{ErrorKind::system, "the guard process was killed"};
+      termination_ = Termination{EndCause::no_guard, now, true, now};
+      emit(EventKind::killed, to_string(EndCause::no_guard));
+    }
+    follow_stops();
+    if (!guard_->has_taken_over()) reap_orphans();
   }
-  follow_stops();
-  if (!guard_->has_taken_over()) reap_orphans();
-}
 
-void Supervisor::follow_stops() {
-  const uint32_t stops = state_.stops;
-  if (std::exchange(stops_seen_, stops) == stops) return;
-  if (!terminal_.left_alone_by(guard_->command())) return;
-  announce_stop();
-  terminal_.stop_with(guard_->command());
-}
-
-// A stopped rlock renews nothing, and its guard keeps the time.
-void Supervisor::announce_stop() {
-  if (termination_ || result_.lost || !terminates_on_loss() || !terminal_.can_stop()) return;
-  auto left = state_.kill_at() - BootClock::now();
-  context_.observer.stopping(std::max(std::chrono::duration_cast<Millis>(left), Millis(0)));
-}
-
-// As PID 1 rlock inherits orphans; it only reaps those.
-void Supervisor::reap_orphans() {
-  siginfo_t info{};
-  while (true) {
-    info.si_pid = 0;
-    if (waitid(P_ALL, 0, &info, kDeadChildren) != 0 || info.si_pid == 0) return;
-    if (info.si_pid == guard_->pid()) return;
-    waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG);
+  void follow_stops() {
+    const uint32_t stops = state_.stops;
+    if (std::exchange(stops_seen_, stops) == stops) return;
+    if (!terminal_.left_alone_by(guard_->command())) return;
+    announce_stop();
+    terminal_.stop_with(guard_->command());
   }
-}
 
-void Supervisor::start_renewal(TimePoint now) {
-  if (!awaits_thread() || now < next_thread_try_) return;
-  next_thread_try_ = now + timing::kThreadRetry;
-  auto started = renewer_.start();
-  if (!started && !termination_) result_.error = std::move(started).error();
-}
+  // A stopped rlock renews nothing, and its guard keeps the time.
+  void announce_stop() {
+    if (termination_ || result_.lost || !terminates_on_loss() || !terminal_.can_stop()) return;
+    auto left = state_.kill_at() - BootClock::now();
+    context_.observer.stopping(std::max(std::chrono::duration_cast<Millis>(left), Millis(0)));
+  }
 
-void Supervisor::check_limits(TimePoint now) {
-  SharedLease::View lease = lease_.view();
-  if (!result_.lost || (!result_.lost->reported && lease.lost)) check_lease(lease, now);
-  if (!termination_ && plan_.max_run && now >= started_ + *plan_.max_run) {
-    begin(EndCause::run_limit, now + plan_.kill_after);
+  // As PID 1 rlock inherits orphans; it only reaps those.
+  void reap_orphans() {
+    siginfo_t info{};
+    while (true) {
+      info.si_pid = 0;
+      if (waitid(P_ALL, 0, &info, kDeadChildren) != 0 || info.si_pid == 0) return;
+      if (info.si_pid == guard_->pid()) return;
+      waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG);
+    }
   }
-  if (termination_ && !termination_->killed && now >= kill_due(lease)) kill_everything();
-  if (stuck() && keeps_lock()) report_survivors(now);
-}
 
-void Supervisor::check_lease(const SharedLease::View& lease, TimePoint now) {
-  // The guard is ending the command already.
-  if (state_.lease_over) {
-    result_.lost = LeaseEnd{lease.lost, lease.last_error, true};
-    return begin(EndCause::lease, now);
+  void start_renewal(TimePoint now) {
+    if (!awaits_thread() || now < next_thread_try_) return;
+    next_thread_try_ = now + timing::kThreadRetry;
+    auto started = renewer_.start();
+    if (!started && !termination_) result_.error = std::move(started).error();
   }
-  if (lease.lost) {
-    result_.lost = LeaseEnd{lease.lost, std::nullopt, false};
-    if (!terminates_on_loss()) return emit(EventKind::lost, describe(*result_.lost));
-    TimePoint kill_at = others_may_run(*lease.lost) ? now : now + plan_.kill_after;
-    return begin(EndCause::lease, std::min(kill_at, lease.kill_at));
+
+  void check_limits(TimePoint now) {
+    SharedLease::View lease = lease_.view();
+    if (!result_.lost || (!result_.lost->reported && lease.lost)) check_lease(lease, now);
+    if (!termination_ && plan_.max_run && now >= started_ + *plan_.max_run) {
+      begin(EndCause::run_limit, now + plan_.kill_after);
+    }
+    if (termination_ && !termination_->killed && now >= kill_due(lease)) kill_everything();
+    if (stuck() && keeps_lock()) report_survivors(now);
   }
-  if (!terminates_on_loss()) {
-    // A renewal may still come through later, and the end is worth one warning.
-    if (now < lease.deadline) return;
+
+  void check_lease(const SharedLease::View& lease, TimePoint now) {
+    // The guard is ending the command already.
+    if (state_.lease_over) {
+      result_.lost = LeaseEnd{lease.lost, lease.last_error, true};
+      return begin(EndCause::lease, now);
+    }
+    if (lease.lost) {
+      result_.lost = LeaseEnd{lease.lost, std::nullopt, false};
+      if (!terminates_on_loss()) return emit(EventKind::lost, describe(*result_.lost));
+      TimePoint kill_at = others_may_run(*lease.lost) ? now : now + plan_.kill_after;
+      return begin(EndCause::lease, std::min(kill_at, lease.kill_at));
+    }
+    if (!terminates_on_loss()) {
+      // A renewal may still come through later, and the end is worth one warning.
+      if (now < lease.deadline) return;
+      result_.lost = LeaseEnd{std::nullopt, lease.last_error, false};
+      return emit(EventKind::lost, describe(*result_.lost));
+    }
+    if (now < lease.terminate_at) return;
     result_.lost = LeaseEnd{std::nullopt, lease.last_error, false};
-    return emit(EventKind::lost, describe(*result_.lost));
+    begin(awaits_thread() ? EndCause::no_renewal : EndCause::lease, lease.kill_at);
   }
-  if (now < lease.terminate_at) return;
-  result_.lost = LeaseEnd{std::nullopt, lease.last_error, false};
-  begin(awaits_thread() ? EndCause::no_renewal : EndCause::lease, lease.kill_at);
-}
 
-// A line at once, then ever more seldom; what others see is renewed with the lease.
-void Supervisor::report_survivors(TimePoint now) {
-  if (plan_.record_ending) {
-    renewer_.set_record(plan_.record_ending(summarize(state_.survivors)));
+  // A line at once, then ever more seldom; what others see is renewed with the lease.
+  void report_survivors(TimePoint now) {
+    if (plan_.record_ending) {
+      renewer_.set_record(plan_.record_ending(summarize(state_.survivors)));
+    }
+    if (now < next_report_) return;
+    context_.observer.cannot_end(describe(state_.survivors));
+    report_every_ = std::clamp(report_every_ * 2, timing::kFirstReport, timing::kLongestReport);
+    next_report_ = now + report_every_;
   }
-  if (now < next_report_) return;
-  context_.observer.cannot_end(describe(state_.survivors));
-  report_every_ = std::clamp(report_every_ * 2, timing::kFirstReport, timing::kLongestReport);
-  next_report_ = now + report_every_;
-}
 
-void Supervisor::begin(EndCause cause, TimePoint kill_at) {
-  if (termination_) {
-    termination_->kill_at = std::min(termination_->kill_at, kill_at);
-    return;
+  void begin(EndCause cause, TimePoint kill_at) {
+    if (termination_) {
+      termination_->kill_at = std::min(termination_->kill_at, kill_at);
+      return;
+    }
+    termination_ = Termination{cause, kill_at};
+    if (kill_at > BootClock::now()) {
+      guard_->terminate();
+    } else {
+      kill_everything();
+    }
+    if (result_.lost) emit(EventKind::lost, describe(*result_.lost));
+    if (!termination_->killed) emit(EventKind::terminating, to_string(cause));
   }
-  termination_ = Termination{cause, kill_at};
-  if (kill_at > BootClock::now()) {
-    guard_->terminate();
-  } else {
-    kill_everything();
-  }
-  if (result_.lost) emit(EventKind::lost, describe(*result_.lost));
-  if (!termination_->killed) emit(EventKind::terminating, to_string(cause));
-}
 
-// Whatever the reason, the command does not outlive its lease.
-TimePoint Supervisor::kill_due(const SharedLease::View& lease) const {
-  return terminates_on_loss() ? std::min(termination_->kill_at, lease.kill_at)
-                              : termination_->kill_at;
-}
-
-bool Supervisor::awaits_thread() const {
-  return plan_.watchdog == lock::Watchdog::renew && !renewer_.running();
-}
-
-void Supervisor::kill_everything() {
-  guard_->end();
-  termination_->killed = true;
-  termination_->killed_at = BootClock::now();
-  emit(EventKind::killed, to_string(termination_->cause));
-}
-
-TimePoint Supervisor::next_look() const {
-  SharedLease::View lease = lease_.view();
-  TimePoint next = std::min(guard_->due(), awaits_thread() ? next_thread_try_ : TimePoint::max());
-  if (termination_ && !termination_->killed) next = std::min(next, kill_due(lease));
-  if (!termination_ && plan_.max_run) next = std::min(next, started_ + *plan_.max_run);
-  if (stuck() && keeps_lock()) {
-    next = std::min(next, next_report_);
-  } else if (kill_failed() && termination_ && termination_->killed) {
-    next = std::min(next, give_up_at());
+  // Whatever the reason, the command does not outlive its lease.
+  TimePoint kill_due(const SharedLease::View& lease) const {
+    return terminates_on_loss() ? std::min(termination_->kill_at, lease.kill_at)
+                                : termination_->kill_at;
   }
-  if (result_.lost) return next;
-  return std::min(next, terminates_on_loss() ? lease.terminate_at : lease.deadline);
-}
 
-Result<CommandResult> Supervisor::finish() {
-  if (!gave_up_) guard_->dismiss();
-  note_late_signals();
-  if (int error = state_.start_error; error != 0) {
-    return Error{ErrorKind::system,
-                 std::string("cannot start the command: ") + std::strerror(error)};
+  bool awaits_thread() const {
+    return plan_.watchdog == lock::Watchdog::renew && !renewer_.running();
   }
-  take_over_from_guard();
-  result_.exec_error = std::max(state_.exec_error.load(), 0);
-  result_.started = state_.command != 0 && state_.exec_error == 0 && state_.ran;
-  result_.end = command_end();
-  if (termination_ || std::holds_alternative<Signaled>(result_.end)) {
-    terminal_.restore_after(guard_->command());
-  }
-  if (termination_ && termination_->cause != EndCause::cancel) {
-    result_.ended_for = termination_->cause;
-  }
-  if (state_.exempted.size() > 0) context_.observer.exempted(describe(state_.exempted));
-  if (gave_up_) result_.survivors = describe(state_.survivors);
-  const bool runs_on = gave_up_ && !state_.command_ended();
-  if (result_.started && !runs_on) {
-    context_.observer.event({EventKind::exited,
-                             BootClock::now(),
-                             held_lock_.token,
-                             describe(result_.end),
-                             {},
-                             result_.end});
-  }
-  return std::move(result_);
-}
 
-// What the guard did by itself, where that has not been seen yet.
-void Supervisor::take_over_from_guard() {
-  if (termination_) return;
-  if (state_.exec_error == SharedState::kTooLate) {
-    result_.lost = LeaseEnd{};
-    termination_ = Termination{EndCause::lease, TimePoint::min()};
-    return;
+  void kill_everything() {
+    guard_->end();
+    termination_->killed = true;
+    termination_->killed_at = BootClock::now();
+    emit(EventKind::killed, to_string(termination_->cause));
   }
-  if (!state_.lease_over) return;
-  SharedLease::View lease = lease_.view();
-  result_.lost = LeaseEnd{lease.lost, lease.last_error, true};
-  emit(EventKind::lost, describe(*result_.lost));
-  // Descendants that were waited for it may have ended.
-  const bool by_itself = state_.ended_first && plan_.until == ReleaseAfter::command;
-  if (!by_itself) termination_ = Termination{EndCause::lease, TimePoint::min()};
-}
 
-CommandEnd Supervisor::command_end() const {
-  switch (state_.end_code) {
-    case CLD_EXITED:
-      return Exited{state_.end_status};
-    case 0:  // nobody could see it: its pid namespace ended with it
-      return Signaled{gave_up_signal_ != 0 ? gave_up_signal_ : SIGKILL};
-    default:
-      return Signaled{state_.end_status};
+  TimePoint next_look() const {
+    SharedLease::View lease = lease_.view();
+    TimePoint next = std::min(guard_->due(), awaits_thread() ? next_thread_try_ : TimePoint::max());
+    if (termination_ && !termination_->killed) next = std::min(next, kill_due(lease));
+    if (!termination_ && plan_.max_run) next = std::min(next, started_ + *plan_.max_run);
+    if (stuck() && keeps_lock()) {
+      next = std::min(next, next_report_);
+    } else if (kill_failed() && termination_ && termination_->killed) {
+      next = std::min(next, give_up_at());
+    }
+    if (result_.lost) return next;
+    return std::min(next, terminates_on_loss() ? lease.terminate_at : lease.deadline);
   }
-}
 
-void Supervisor::emit(EventKind kind, std::string detail) {
-  context_.observer.event({kind, BootClock::now(), held_lock_.token, std::move(detail)});
+  Result<CommandResult> finish() {
+    if (!gave_up_) guard_->dismiss();
+    note_late_signals();
+    if (int error = state_.start_error; error != 0) {
+      return Error{ErrorKind::system,
+                   std::string("cannot start the command: ") + std::strerror(error)};
+    }
+    take_over_from_guard();
+    result_.exec_error = std::max(state_.exec_error.load(), 0);
+    result_.started = state_.command != 0 && state_.exec_error == 0 && state_.ran;
+    result_.end = command_end();
+    if (termination_ || std::holds_alternative<Signaled>(result_.end)) {
+      terminal_.restore_after(guard_->command());
+    }
+    if (termination_ && termination_->cause != EndCause::cancel) {
+      result_.ended_for = termination_->cause;
+    }
+    if (state_.exempted.size() > 0) context_.observer.exempted(describe(state_.exempted));
+    if (gave_up_) result_.survivors = describe(state_.survivors);
+    const bool runs_on = gave_up_ && !state_.command_ended();
+    if (result_.started && !runs_on) {
+      context_.observer.event({EventKind::exited,
+                               BootClock::now(),
+                               held_lock_.token,
+                               describe(result_.end),
+                               {},
+                               result_.end});
+    }
+    return std::move(result_);
+  }
+
+  // What the guard did by itself, where that has not been seen yet.
+  void take_over_from_guard() {
+    if (termination_) return;
+    if (state_.exec_error == SharedState::kTooLate) {
+      result_.lost = LeaseEnd{};
+      termination_ = Termination{EndCause::lease, TimePoint::min()};
+      return;
+    }
+    if (!state_.lease_over) return;
+    SharedLease::View lease = lease_.view();
+    result_.lost = LeaseEnd{lease.lost, lease.last_error, true};
+    emit(EventKind::lost, describe(*result_.lost));
+    // Descendants that were waited for it may have ended.
+    const bool by_itself = state_.ended_first && plan_.until == ReleaseAfter::command;
+    if (!by_itself) termination_ = Termination{EndCause::lease, TimePoint::min()};
+  }
+
+  CommandEnd command_end() const {
+    switch (state_.end_code) {
+      case CLD_EXITED:
+        return Exited{state_.end_status};
+      case 0:  // nobody could see it: its pid namespace ended with it
+        return Signaled{gave_up_signal_ != 0 ? gave_up_signal_ : SIGKILL};
+      default:
+        return Signaled{state_.end_status};
+    }
+  }
+
+  void emit(EventKind kind, std::string detail) {
+    context_.observer.event({kind, BootClock::now(), held_lock_.token, std::move(detail)});
+  }
+
+  bool terminates_on_loss() const { return plan_.on_lost == OnLost::terminate; }
+  bool kill_failed() const { return state_.phase == CommandPhase::stuck; }
+  // Some of the command's processes take no signal of ours.
+  bool stuck() const { return kill_failed() || state_.phase == CommandPhase::refused; }
+
+  const RunContext& context_;
+  const Plan& plan_;
+  const HeldLock& held_lock_;
+  SharedState& state_;
+  SharedLease& lease_;
+  Renewer& renewer_;
+  Terminal terminal_ = Terminal::open();
+  std::unique_ptr<Guard>& guard_;
+  TimePoint started_;
+  TimePoint next_thread_try_;
+  std::optional<Termination> termination_;
+  uint32_t stops_seen_ = 0;  // of the command
+  // TERM, INT, HUP and QUIT sent to rlock, by the guard of an outer run or the front that passed
+  // them on; 0: others.
+  std::map<pid_t, int> stop_requests_;
+  int cancel_ = 0;                 // of them the first, but any other before HUP
+  std::map<int, TimePoint> keys_;  // those that came from the terminal
+  bool left_alone_ = false;        // what the command left behind after a normal end
+  bool gave_up_ = false;           // the survivors are not waited for any more
+  int gave_up_signal_ = 0;         // the second TERM or INT, which did that
+  Millis report_every_{0};         // doubles
+  TimePoint next_report_;
+  CommandResult result_;
+};
+
+}  // namespace
+
+Result<CommandResult> supervise(const RunContext& context, const HeldLock& held_lock,
+                                SharedLease& lease, std::unique_ptr<Guard>& guard) {
+  auto complete = [&] { return context.connections.store.complete_grant(); };
+  TRY(auto renewer,
+      Renewer::make(renew_call(context.plan.claim, held_lock),
+                    {context.connections.make_store, context.observer, lease, complete}));
+  lock::InFlight<lock::GrantReach> only_time;
+  if (context.plan.watchdog == lock::Watchdog::none) only_time = complete();
+  if (only_time) only_time->advance(BootClock::now());
+  TRY_STATUS(context.signals.watch_command());
+  auto finish = Supervisor(context, held_lock, lease, *renewer, guard).run();
+  renewer->stop();  // before the release: a renewal in flight would bring the lock back
+  return finish;
 }
 
 }  // namespace rlock::run

@@ -92,15 +92,16 @@ void Client::main() {
                       poller.now() + timing::kUnusedGrantCancelTime);
     return;
   }
-  auto fresh = run::fresh_lease(plan, held, *store, poller);
+  const auto fresh = run::fresh_lease(plan, held, *store, poller);
   if (process_->dead()) return;
-  if (!fresh.granted_at) {
+  const auto* granted_at = std::get_if<TimePoint>(&fresh);
+  if (granted_at == nullptr) {
     ledger_.note_mishap(number_);
     (void)wait.cancel({plan.claim.name, plan.claim.owner},
                       poller.now() + timing::kUnusedGrantCancelTime);
     return;
   }
-  held.granted_at = *fresh.granted_at;
+  held.granted_at = *granted_at;
   hold(plan, *store, held);
 }
 

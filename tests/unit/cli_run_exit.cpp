@@ -85,8 +85,8 @@ TEST_CASE("of survivors of a lost lease it is said that they may run beside the 
 
 TEST_CASE("a skip names the holder and is a notice, not an error") {
   for (const run::RunOutcome& outcome :
-       {run::RunOutcome(run::NotAcquired{lock::Busy{test::holder(), 0}}),
-        run::RunOutcome(run::NotAcquired{lock::TimedOut{test::holder()}})}) {
+       {run::RunOutcome(lock::Busy{test::holder(), 0}),
+        run::RunOutcome(lock::TimedOut{test::holder()})}) {
     RunExit got = run_exit(outcome);
     CHECK(got.code == 75);
     CHECK(got.severity == Severity::notice);
@@ -96,10 +96,10 @@ TEST_CASE("a skip names the holder and is a notice, not an error") {
                  "held by alice@web1 (pid 4711) for 2m3s, since 2026-11-21T02:53:00Z: make deploy "
                  "(reason: release 7)"));
   }
-  CHECK(contains(run_exit(run::NotAcquired{lock::TimedOut{}}).message, "still busy after 3s"));
+  CHECK(contains(run_exit(lock::TimedOut{}).message, "still busy after 3s"));
   MessageContext spaced = context();
   spaced.name = "a b";
-  CHECK(to_exit(run::NotAcquired{lock::Busy{}}, spaced)
+  CHECK(to_exit(lock::Busy{}, spaced)
             .message.ends_with("; see rlock status 'a b'"));
 }
 
@@ -109,16 +109,16 @@ TEST_CASE("work that was done before is a success of its own, and says whose") {
   const std::string record = encode_record({"web3", "cron", 812, {}, {}, {}});
   const lock::ServerTime at{wall_clock().ms - 40 * 60'000};
   lock::AlreadyDone done{at, Millis(250'000), record};
-  RunExit got = to_exit(run::NotAcquired{done}, once);
+  RunExit got = to_exit(done, once);
   CHECK(got.code == 0);
   CHECK(got.severity == Severity::notice);
   CHECK(got.message ==
         "\"nightly\" was done by web3 40m ago, at " + utc_time(at) + " (took 4m10s)");
   once.done_code = 9;
-  CHECK(to_exit(run::NotAcquired{lock::AlreadyDone{}}, once).code == 9);
-  CHECK(to_exit(run::NotAcquired{lock::AlreadyDone{}}, once).message ==
+  CHECK(to_exit(lock::AlreadyDone{}, once).code == 9);
+  CHECK(to_exit(lock::AlreadyDone{}, once).message ==
         "\"nightly\" was done by another run");
-  got = to_exit(run::NotAcquired{lock::FailedTooOften{3}}, once);
+  got = to_exit(lock::FailedTooOften{3}, once);
   CHECK(got.code == 75);
   CHECK(got.severity == Severity::notice);
   CHECK(contains(got.message, "failed 3 times"));
@@ -128,12 +128,12 @@ TEST_CASE("who is superseded names the newer one") {
   MessageContext deploy = context();
   deploy.superseded_code = 8;
   const std::string record = encode_record({"runner7", "ci", 812, {}, {}, {}});
-  RunExit got = to_exit(run::NotAcquired{lock::Superseded{record}}, deploy);
+  RunExit got = to_exit(lock::Superseded{record}, deploy);
   CHECK(got.code == 8);
   CHECK(got.severity == Severity::notice);
   CHECK(got.kind == "superseded");
   CHECK(contains(got.message, " was superseded by ci@runner7 (pid 812)"));
-  CHECK(contains(to_exit(run::NotAcquired{lock::Superseded{}}, deploy).message, "a newer run"));
+  CHECK(contains(to_exit(lock::Superseded{}, deploy).message, "a newer run"));
 }
 
 TEST_CASE("a success that is not recorded is a warning, and the exit code stays") {
@@ -160,10 +160,10 @@ TEST_CASE("a success that is not recorded is a warning, and the exit code stays"
 
 TEST_CASE("a removed waiter learns who removed it and why") {
   std::string note = encode_record({"ops1", "bob", {}, {}, "wrong branch", {}});
-  RunExit got = run_exit(run::NotAcquired{lock::OwnerEnded{lock::OwnerEnd::removed, note}});
+  RunExit got = run_exit(lock::OwnerEnded{lock::OwnerEnd::removed, note});
   check_complete(got);
   CHECK(contains(got.message, "by bob@ops1: wrong branch"));
-  check_complete(run_exit(run::NotAcquired{lock::OwnerEnded{lock::OwnerEnd::removed, "\xff{"}}));
+  check_complete(run_exit(lock::OwnerEnded{lock::OwnerEnd::removed, "\xff{"}));
 }
 
 TEST_CASE("a lost lease says what became of it") {

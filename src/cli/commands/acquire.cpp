@@ -165,8 +165,10 @@ Result<int> acquire(AcquireSettings settings, Session& session, run::Signals& si
   const int call_off = background_renewer ? background_renewer->fd() : -1;
   auto acquired = run::acquire_lock(plan, session.store(), observer, signals, call_off);
   observer.finish_output();
-  if (std::holds_alternative<run::CalledOff>(acquired)) return background_renewer->gone();
   if (const auto* not_acquired = std::get_if<run::RunOutcome>(&acquired)) {
+    const auto* ended = std::get_if<run::WaitSignaled>(not_acquired);
+    const bool called_off = ended != nullptr && ended->signal == 0;
+    if (called_off && background_renewer) return background_renewer->gone();
     const MessageContext context{
         .name = plan.claim.name.text(),
         .server = session.server(),
