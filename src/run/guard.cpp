@@ -72,14 +72,12 @@ Status await_contained(int line, SharedState& state) {
 // rlock in the place of a dead guard: its processes have become children of rlock. It stays in the
 // usual class: a command of real time, which leaves that a share of the processor, would starve it
 // as its equal.
-class Guard::Successor final : private ProcessTree::Reaper {
+class Guard::Successor {
  public:
   Successor(SharedState& state, Grouping grouping, pid_t session, pid_t guard)
-      : state_(state), tree_(grouping, session, excluded_), ending_(tree_, *this, state) {
-    excluded_.add(state_.exempt);
-    excluded_.add(guard);  // its tracer may not have let go of it yet
-    if (util::proc_is_ours() && !state_.command_ended()) command_ = state_.command;
-    tree_.set_command(command_);
+      : state_(state), tree_(grouping, session, state), ending_(tree_, state) {
+    state.exempt.add(guard);  // its tracer may not have let go of it yet
+    if (util::proc_is_ours() && !state.command_ended()) tree_.set_command(state.command);
     ending_.begin(BootClock::now());
   }
 
@@ -89,45 +87,16 @@ class Guard::Successor final : private ProcessTree::Reaper {
   TimePoint next_round() const { return ending_.next_round(); }
 
  private:
-  size_t reap() noexcept override {
-    constexpr size_t kReaps = 64;
-    size_t count = 0;
-    while (count < kReaps && reap_one(P_ALL, 0)) ++count;
-    return count;
-  }
-
-  bool reap(pid_t child) noexcept override { return reap_one(P_PID, static_cast<id_t>(child)); }
-
-  bool reap_one(idtype_t type, id_t id) noexcept {
-    siginfo_t info{};
-    if (waitid(type, id, &info, kDeadChildren) != 0 || info.si_pid == 0) return false;
-    if (info.si_pid == command_) command_ended(info);
-    return waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG) == 0;
-  }
-
-  void command_ended(const siginfo_t& info) noexcept {
-    if (died_before_exec(command_)) state_.ran = false;
-    record_end(state_, info, false);
-    command_ = 0;
-    tree_.set_command(0);
-  }
-
   SharedState& state_;
-  Exclusions excluded_;
   ProcessTree tree_;
   TreeEnding ending_;
-  pid_t command_ = 0;
 };
-
-void Guard::DeleteSuccessor::operator()(Successor* successor) const {
-  delete successor;
-}
 
 Guard::Guard(SharedState& state, util::Fd line)
     : state_(state), line_(std::move(line)), session_(getsid(0)) {}
 
 Result<std::unique_ptr<Guard>> Guard::fork(const RunContext& context,
-                                             const std::vector<std::string>& environment) {
+                                           const std::vector<std::string>& environment) {
   Child child(context.plan.argv, environment);
   const bool contain = context.plan.contain;
   int ends[2];
@@ -337,7 +306,7 @@ void Guard::died(TimePoint now) {
     state_.phase = CommandPhase::over;
     return;
   }
-  successor_.reset(new Successor(state_, grouping_, session_, pid_));
+  successor_ = std::make_unique<Successor>(state_, grouping_, session_, pid_);
   successor_->round(now);
 }
 

@@ -77,12 +77,6 @@ struct GuardTask {
 // the state's start_error. `own_users`: in a user namespace of its own, too. Async-signal-safe.
 void contain_guard(SharedState& state, int line, bool own_users, uid_t user, gid_t group) noexcept;
 
-// Records how the command ended, as reaped. `ended_first`: it was not being ended.
-void record_end(SharedState& state, const siginfo_t& info, bool ended_first) noexcept;
-
-// Whether the dead, unreaped child died before it got through its exec; as far as /proc can say.
-bool died_before_exec(pid_t child) noexcept;
-
 // A small process between rlock and the command, whose parent it is. It knows the deadline too, and
 // ends the command with all that descends from it when the state's kill time passes or when rlock
 // is gone: what stops or kills rlock stops its renewals with it. It knows no server and never
@@ -138,9 +132,6 @@ class Guard {
 
  private:
   class Successor;
-  struct DeleteSuccessor {
-    void operator()(Successor* successor) const;
-  };
 
   Guard(SharedState& state, util::Fd line);
   bool over() const { return state_.phase == CommandPhase::over; }
@@ -164,7 +155,7 @@ class Guard {
   bool given_up_ = false;  // and killed, since it did not
   uint64_t progress_ = 0;
   TimePoint progress_at_;
-  std::unique_ptr<Successor, DeleteSuccessor> successor_;
+  std::unique_ptr<Successor> successor_;
 };
 
 // Whether --contain works on this host; ErrorKind::system says why not.

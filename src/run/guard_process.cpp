@@ -32,9 +32,6 @@ constexpr int kLine = 0;
 constexpr int kTimer = 1;
 constexpr int kSignals = 2;
 
-// As many dead children at once, before the clock is read again.
-constexpr size_t kReaps = 64;
-
 void overwrite_arguments() noexcept {
   auto stat = util::read_stat(getpid());
   if (!stat || stat->arguments == 0 || stat->arguments_end <= stat->arguments) return;
@@ -93,14 +90,14 @@ bool mount_proc() noexcept {
          mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0;
 }
 
-class GuardProcess final : private ProcessTree::Reaper {
+class GuardProcess {
  public:
   GuardProcess(const GuardTask& task, const GuardStart& start)
       : task_(task),
         start_(start),
         state_(task.state),
-        tree_(start.grouping, task.session, task.state.exempt),
-        ending_(tree_, *this, task.state),
+        tree_(start.grouping, task.session, task.state),
+        ending_(tree_, task.state),
         line_(task.line) {}
 
   [[noreturn]] void run() noexcept {
@@ -122,20 +119,21 @@ class GuardProcess final : private ProcessTree::Reaper {
     // A pipe that the exec closes. It is made here: a copy in rlock, which may be stopped at any
     // moment, would keep it open.
     int before_exec[2];
+    pid_t child = 0;
     if (pipe2(before_exec, O_CLOEXEC) == 0) {
-      command_ = task_.child.start(task_.signals, state_, start_.grouping);
+      child = task_.child.start(task_.signals, state_, start_.grouping);
       close(before_exec[1]);
       before_exec_ = before_exec[0];
     }
-    if (command_ <= 0) {
+    if (child <= 0) {
       state_.start_error = errno;
       finish_and_exit();
     }
-    tree_.set_command(command_);
+    tree_.set_command(child);
     // A signal that the terminal sent before the fork is pending in rlock or in the guard, but not
     // in the command. Before its exec the command has no handlers: a second one does no harm.
     if (start_.grouping == Grouping::callers)
-      send_terminal_signals(command_, start_.keys | pending_terminal_signals());
+      send_terminal_signals(child, start_.keys | pending_terminal_signals());
   }
 
   // The command is in rlock's session: leaving that before would have taken it along.
@@ -169,7 +167,7 @@ class GuardProcess final : private ProcessTree::Reaper {
       if (fds[1].revents != 0) read_order();
       const TimePoint now = BootClock::now();
       if (now >= state_.kill_at()) end_by_ourselves(now, true);
-      if (ending_.under_way()) kill(command_, SIGKILL);
+      if (ending_.under_way()) kill(command(), SIGKILL);
     }
     executing_ = false;
     state_.phase = CommandPhase::running;
@@ -210,43 +208,17 @@ class GuardProcess final : private ProcessTree::Reaper {
     if (found_.size() > 0 || !all_seen) report_survivors(CommandPhase::refused);
   }
 
-  void note_progress() noexcept override { ++state_.progress; }
-
-  size_t reap() noexcept override {
-    note_progress();
+  void reap() noexcept {
     check_for_stop();
-    size_t count = 0;
-    while (count < kReaps && reap_one(P_ALL, 0)) ++count;
-    return count;
-  }
-
-  bool reap(pid_t child) noexcept override { return reap_one(P_PID, static_cast<id_t>(child)); }
-
-  bool reap_one(idtype_t type, id_t id) noexcept {
-    siginfo_t info{};
-    // What its death says of the command can be seen only before it is reaped.
-    const int look_first = command_ > 0 ? WNOWAIT : 0;
-    if (waitid(type, id, &info, WEXITED | WNOHANG | look_first) != 0 || info.si_pid == 0) {
-      return false;
-    }
-    if (info.si_pid == command_) command_ended(info);
-    if (look_first != 0) waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG);
-    return true;
-  }
-
-  void command_ended(const siginfo_t& info) noexcept {
-    if (info.si_code != CLD_EXITED && died_before_exec(command_)) state_.ran = false;
-    command_ = 0;
-    tree_.set_command(0);
-    record_end(state_, info, !ending_.under_way());
+    tree_.reap();
   }
 
   // The kernel stops a command that shares rlock's group together with it; one that left it has to
   // be followed.
   void check_for_stop() noexcept {
-    if (start_.grouping == Grouping::own || command_ <= 0) return;
+    if (start_.grouping == Grouping::own || command() <= 0) return;
     siginfo_t info{};
-    waitid(P_PID, static_cast<id_t>(command_), &info, WSTOPPED | WNOHANG);
+    waitid(P_PID, static_cast<id_t>(command()), &info, WSTOPPED | WNOHANG);
     if (info.si_pid == 0) return;
     ++state_.stops;
     report();
@@ -256,7 +228,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     if (now >= state_.count_at()) count_processes(now);
     if (now >= kill_at()) end_by_ourselves(now, true);
     if (ending_.under_way()) return continue_ending(now);
-    if (command_ == 0 && !command_is_outlived()) look_at_rest(now);
+    if (command() == 0 && !command_is_outlived()) look_at_rest(now);
   }
 
   TimePoint kill_at() const noexcept {
@@ -312,7 +284,7 @@ class GuardProcess final : private ProcessTree::Reaper {
     TimePoint next = settled_ ? TimePoint::max() : settle_at_;
     if (ending_.under_way()) return std::min(next, ending_.next_round());
     if (command_is_outlived()) return next;
-    const bool looks = command_ == 0 && task_.until == ReleaseAfter::command;
+    const bool looks = command() == 0 && task_.until == ReleaseAfter::command;
     if (looks && terminating_) next = std::min(next, next_look_);
     if (counted_for_ != state_.count_at()) next = std::min(next, state_.count_at());
     return std::min(next, kill_at());
@@ -368,23 +340,23 @@ class GuardProcess final : private ProcessTree::Reaper {
     terminating_ = terminating_ || sparing || order.kind == GuardOrder::Kind::terminate;
     // What has not begun needs no time to end, and must not begin any more.
     if (executing_ && terminating_) return begin_ending(BootClock::now());
-    if (sparing) tree_.spare_nohup(state_.exempt, state_.exempted);
+    if (sparing) tree_.spare_nohup();
     if (terminating_ && command_is_outlived()) state_.phase = CommandPhase::running;
     for (int number : order.signals) {
       asked_to_end_ = asked_to_end_ || number == SIGTERM || number == SIGINT;
     }
     if (executing_) {
-      for (int number : order.signals) kill(command_, number);
+      for (int number : order.signals) kill(command(), number);
     } else if (order.kind != GuardOrder::Kind::reached) {
       tree_.signal(order.signals, order.skip,
                    std::min(BootClock::now() + timing::kSignalTime, state_.kill_at()));
     }
-    if (asked_to_end_ && command_ > 0) check_may_signal();
+    if (asked_to_end_ && command() > 0) check_may_signal();
   }
 
   // The command itself may run as another user, through sudo.
   void check_may_signal() noexcept {
-    if (executing_ || kill(command_, 0) == 0 || errno != EPERM) return;
+    if (executing_ || kill(command(), 0) == 0 || errno != EPERM) return;
     tree_.find_refusing(found_);
     report_survivors(CommandPhase::refused);
   }
@@ -394,10 +366,12 @@ class GuardProcess final : private ProcessTree::Reaper {
     if (executing_) return true;
     reap();
     // It may have died of this very key.
-    if (command_ == 0) return task_.until == ReleaseAfter::command;
-    const pid_t group = getpgid(command_);
+    if (command() == 0) return task_.until == ReleaseAfter::command;
+    const pid_t group = getpgid(command());
     return group == 0 || group == order.skip[0];
   }
+
+  pid_t command() const noexcept { return tree_.command(); }  // 0: reaped
 
   const GuardTask task_;
   const GuardStart& start_;
@@ -408,7 +382,6 @@ class GuardProcess final : private ProcessTree::Reaper {
   Survivors found_;  // who refused a signal
   int line_;
   int before_exec_ = -1;
-  pid_t command_ = 0;      // 0: reaped
   bool executing_ = true;  // the command is on its way to its exec
   bool settled_ = false;
   bool rlock_gone_ = false;    // rlock
@@ -423,18 +396,6 @@ class GuardProcess final : private ProcessTree::Reaper {
 };
 
 }  // namespace
-
-void record_end(SharedState& state, const siginfo_t& info, bool ended_first) noexcept {
-  state.ended_first = ended_first;
-  state.end_status = info.si_status;
-  state.end_code = info.si_code;
-}
-
-bool died_before_exec(pid_t child) noexcept {
-  if (!util::proc_is_ours()) return false;
-  auto stat = util::read_stat(child);
-  return stat && stat->before_exec();
-}
 
 void contain_guard(SharedState& state, int line, bool own_users, uid_t user, gid_t group) noexcept {
   if ((own_users && !map_ids(user, group)) || !mount_proc()) {

@@ -20,6 +20,8 @@ namespace {
 
 // As many children before the clock is read again.
 constexpr size_t kBatch = 64;
+// As many dead children at once, before the clock is read again.
+constexpr size_t kReaps = 64;
 // The list may grow as fast as it is read. Of a clock the bound must not be: the guard may have to
 // wait for the processor, and the last in the list are to be reached all the same.
 constexpr size_t kMostListed = 65'536;
@@ -50,7 +52,7 @@ void ProcessTree::open(Listing listing) noexcept {
 template <class Visit>
 void ProcessTree::for_each_child(Visit visit) noexcept {
   open();
-  auto unless_excluded = [&](pid_t pid) { return excluded_.contains(pid) || visit(pid); };
+  auto unless_excluded = [&](pid_t pid) { return state_.exempt.contains(pid) || visit(pid); };
   if (listing_ == Listing::children)
     return util::for_each_child_in(children_.get(), unless_excluded);
   if (self_ <= 0) return;
@@ -87,7 +89,7 @@ bool ProcessTree::enqueue(pid_t pid, pid_t parent) noexcept {
     std::copy_n(queue_.begin(), queued_, larger);
     queue_.adopt(larger);
   }
-  if (!excluded_.contains(pid) && seen_.add(pid)) queue_.begin()[queued_++] = {pid, parent};
+  if (!state_.exempt.contains(pid) && seen_.add(pid)) queue_.begin()[queued_++] = {pid, parent};
   return true;
 }
 
@@ -161,7 +163,7 @@ void ProcessTree::kill_with_group(pid_t pid, Survivors& survivors) noexcept {
 // One pass; true when there was a child that the pass before did not meet. It only kills: a look
 // at /proc takes as long as many kills, and those at the end of the list would go on meanwhile.
 // Then the youngest of the new ones have their groups end: what forks without pause is among them.
-bool ProcessTree::kill_children(Reaper& reaper, Survivors& survivors) noexcept {
+bool ProcessTree::kill_children(Survivors& survivors) noexcept {
   PidSet& before = listed_[passes_++ % 2];
   PidSet& listed = listed_[passes_ % 2];
   listed.clear();
@@ -175,7 +177,7 @@ bool ProcessTree::kill_children(Reaper& reaper, Survivors& survivors) noexcept {
     if (is_new) youngest[fresh++ % kBatch] = pid;
     const bool reached = numbers_ours_ && (kill(pid, SIGKILL) == 0 || errno != EPERM);
     if (!reached) kill_with_group(pid, survivors);
-    if (++listed_count_ % kBatch == 0) reaper.note_progress();
+    if (++listed_count_ % kBatch == 0) ++state_.progress;
     return listed_count_ < kMostListed;
   });
   const size_t looks = numbers_ours_ ? std::min(fresh, kBatch) : 0;
@@ -183,9 +185,9 @@ bool ProcessTree::kill_children(Reaper& reaper, Survivors& survivors) noexcept {
   return fresh > 0;
 }
 
-void ProcessTree::kill_deeper(TimePoint until, Reaper& reaper, Survivors& survivors) noexcept {
+void ProcessTree::kill_deeper(TimePoint until, Survivors& survivors) noexcept {
   walk(until, [&](const Process& process) {
-    reaper.note_progress();
+    ++state_.progress;
     if (process.child || process.stat == nullptr) return;
     int error = send(process, SIGKILL);
     kill_group_of(*process.stat);
@@ -193,29 +195,58 @@ void ProcessTree::kill_deeper(TimePoint until, Reaper& reaper, Survivors& surviv
   });
 }
 
+// How the command ended, before it is reaped: only then can be seen whether it got through its
+// exec.
+void ProcessTree::record_end(const siginfo_t& info) noexcept {
+  const auto stat = util::proc_is_ours() ? util::read_stat(command_) : std::nullopt;
+  if (info.si_code != CLD_EXITED && stat && stat->before_exec()) state_.ran = false;
+  state_.ended_first = !begun_;
+  state_.end_status = info.si_status;
+  state_.end_code = info.si_code;
+  command_ = 0;
+}
+
+bool ProcessTree::reap_one(idtype_t type, pid_t id) noexcept {
+  constexpr int kReap = kDeadChildren & ~WNOWAIT;
+  const bool look_first = command_ > 0;
+  siginfo_t info{};
+  waitid(type, static_cast<id_t>(id), &info, look_first ? kDeadChildren : kReap);
+  if (info.si_pid == 0) return false;
+  if (info.si_pid == command_) record_end(info);
+  if (look_first) waitid(P_PID, static_cast<id_t>(info.si_pid), &info, kReap);
+  return true;
+}
+
+size_t ProcessTree::reap() noexcept {
+  ++state_.progress;
+  size_t count = 0;
+  while (count < kReaps && reap_one(P_ALL, 0)) ++count;
+  return count;
+}
+
 // Each dead one that is left over costs the next look several times as much.
-void ProcessTree::reap_some(Reaper& reaper) noexcept {
+void ProcessTree::reap_some() noexcept {
   const TimePoint until = BootClock::now() + timing::kReapTime;
-  while (reaper.reap() > 0) {
+  while (reap() > 0) {
     progressed_ = true;
     if (BootClock::now() >= until) return;
   }
 }
 
 // To find one dead child among many costs the kernel a look at all of them.
-void ProcessTree::reap_listed(Reaper& reaper) noexcept {
-  if (listed_count_ <= kFew) return reap_some(reaper);
+void ProcessTree::reap_listed() noexcept {
+  if (listed_count_ <= kFew) return reap_some();
   const TimePoint until = BootClock::now() + timing::kLongReapTime;
   size_t count = 0;
   listed_[passes_ % 2].for_each([&](pid_t pid) {
-    progressed_ = reaper.reap(pid) || progressed_;
+    progressed_ = reap_one(P_PID, pid) || progressed_;
     if (++count % kBatch != 0) return true;
-    reaper.note_progress();
+    ++state_.progress;
     return BootClock::now() < until;
   });
 }
 
-bool ProcessTree::end(Reaper& reaper, TimePoint until, Survivors& survivors) noexcept {
+bool ProcessTree::end(TimePoint until, Survivors& survivors) noexcept {
   open();
   if (!std::exchange(begun_, true)) {
     for (PidSet& set : listed_) set.clear();
@@ -225,8 +256,8 @@ bool ProcessTree::end(Reaper& reaper, TimePoint until, Survivors& survivors) noe
   progressed_ = false;
   bool fresh = true;
   while (fresh && BootClock::now() < until) {
-    fresh = kill_children(reaper, survivors);
-    reap_listed(reaper);
+    fresh = kill_children(survivors);
+    reap_listed();
     progressed_ = progressed_ || fresh;
   }
   if (empty()) return true;
@@ -235,8 +266,8 @@ bool ProcessTree::end(Reaper& reaper, TimePoint until, Survivors& survivors) noe
   const bool idle = idle_rounds_ >= kIdleRounds;
   if (idle) until = std::max(until, BootClock::now() + timing::kDeepWalk);
   if (!idle && listed_count_ > kFew) return false;
-  kill_deeper(until, reaper, survivors);
-  reap_some(reaper);
+  kill_deeper(until, survivors);
+  reap_some();
   return empty();
 }
 
@@ -279,14 +310,14 @@ bool ProcessTree::find_alive(Survivors& survivors) noexcept {
               [&](const Process& process) { note(process, send(process, 0), survivors); });
 }
 
-void ProcessTree::spare_nohup(Exclusions& exempt, Survivors& exempted) noexcept {
+void ProcessTree::spare_nohup() noexcept {
   open();
   groups_end_ = false;
   walk(BootClock::now() + timing::kSignalTime, [&](const Process& process) {
     if (process.stat == nullptr || !process.stat->alive()) return;
     if (!util::ignores_in(process.folder, SIGHUP)) return;
-    exempt.add(process.pid);
-    exempted.add({process.pid, user_of(process.folder), Survivor::kExempted});
+    state_.exempt.add(process.pid);
+    state_.exempted.add({process.pid, user_of(process.folder), Survivor::kExempted});
   });
 }
 
@@ -328,7 +359,7 @@ void TreeEnding::begin(TimePoint now) noexcept {
 bool TreeEnding::round(TimePoint now) noexcept {
   if (now < next_round_) return false;
   const TimePoint started_at = now;
-  if (tree_.end(reaper_, now + timing::kKillRound, survivors_)) return true;
+  if (tree_.end(now + timing::kKillRound, survivors_)) return true;
   now = BootClock::now();
   if (tree_.progressed()) progressed_at_ = now;
   const bool hanging = now - progressed_at_ >= timing::kDyingTime;

@@ -104,10 +104,11 @@ class ProcessTree {
  public:
   enum class Listing { children, scan };
 
-  // `session`: rlock's; a group in another session was made by the tree. Processes in `excluded`,
-  // and what descends from them, are none of the tree.
-  ProcessTree(Grouping grouping, pid_t session, const Exclusions& excluded)
-      : grouping_(grouping), session_(session), excluded_(excluded) {}
+  // `session`: rlock's; a group in another session was made by the tree. Processes in state.exempt,
+  // and what descends from them, are none of the tree. `state` gets the progress of an ending, and
+  // how the command ended.
+  ProcessTree(Grouping grouping, pid_t session, SharedState& state)
+      : grouping_(grouping), session_(session), state_(state) {}
   ProcessTree(const ProcessTree&) = delete;
   ProcessTree& operator=(const ProcessTree&) = delete;
 
@@ -115,29 +116,18 @@ class ProcessTree {
   // descriptors cannot hide them later. Repeated calls do nothing.
   void open(Listing listing = Listing::children) noexcept;
 
-  // The command: a child that its parent has not reaped. 0: it was reaped.
-  void set_command(pid_t command) noexcept {
-    command_ = command;
-    if (command != 0) group_ = command;
-  }
+  // The command: a child of the calling thread. 0: it was reaped.
+  void set_command(pid_t command) noexcept { group_ = command_ = command; }
+  pid_t command() const noexcept { return command_; }
 
-  struct Reaper {
-    // Reaps some of the dead children; returns how many.
-    virtual size_t reap() noexcept = 0;
-    // Reaps this child, if it is dead; returns whether it was.
-    virtual bool reap(pid_t child) noexcept = 0;
-    // Called again and again while a long step of an ending goes on.
-    virtual void note_progress() noexcept {}
-
-   protected:
-    ~Reaper() = default;
-  };
+  // Reaps some of the dead children; returns how many.
+  size_t reap() noexcept;
 
   // One step of an ending, which the caller repeats until it returns true: no process is left. It
   // kills each process as soon as it sees it, looks again until there is no new one, and then goes
   // down to those whose parents do not die. It returns soon after `until`, even while the tree
   // grows. `survivors` gets the processes that cannot be killed.
-  bool end(Reaper& reaper, TimePoint until, Survivors& survivors) noexcept;
+  bool end(TimePoint until, Survivors& survivors) noexcept;
 
   // Whether the last end() found a new process, or reaped one.
   bool progressed() const noexcept { return progressed_; }
@@ -151,9 +141,9 @@ class ProcessTree {
   // Lists the live processes of the tree; false if it could not look at all of them.
   bool find_alive(Survivors& survivors) noexcept;
 
-  // Exempts the processes of the tree that ignore a hangup, as many as `exempt` has room for. From
-  // then on no group is killed as a whole, because they may be in it.
-  void spare_nohup(Exclusions& exempt, Survivors& exempted) noexcept;
+  // Exempts the processes of the tree that ignore a hangup, as many as there is room for. From then
+  // on no group is killed as a whole, because they may be in it.
+  void spare_nohup() noexcept;
 
   // The number of processes; none if they could not be counted by `until`, 0 if the kernel keeps no
   // lists of children.
@@ -181,11 +171,13 @@ class ProcessTree {
   template <class Visit>
   bool walk(TimePoint until, Visit visit) noexcept;
   bool enqueue(pid_t pid, pid_t parent) noexcept;
-  void reap_some(Reaper& reaper) noexcept;
-  void reap_listed(Reaper& reaper) noexcept;
-  bool kill_children(Reaper& reaper, Survivors& survivors) noexcept;
+  bool reap_one(idtype_t type, pid_t id) noexcept;
+  void record_end(const siginfo_t& info) noexcept;
+  void reap_some() noexcept;
+  void reap_listed() noexcept;
+  bool kill_children(Survivors& survivors) noexcept;
   void kill_with_group(pid_t pid, Survivors& survivors) noexcept;
-  void kill_deeper(TimePoint until, Reaper& reaper, Survivors& survivors) noexcept;
+  void kill_deeper(TimePoint until, Survivors& survivors) noexcept;
   void kill_group_of(const util::ProcessStat& stat) noexcept;
   void kill_known() noexcept;
   bool made_by_tree(const util::ProcessStat& stat) const noexcept;
@@ -194,7 +186,7 @@ class ProcessTree {
 
   const Grouping grouping_;
   const pid_t session_;
-  const Exclusions& excluded_;
+  SharedState& state_;
   pid_t command_ = 0;
   pid_t group_ = 0;         // of the command, also once that is reaped
   pid_t self_ = -1;         // as /proc counts
@@ -225,8 +217,7 @@ void raise_priority() noexcept;
 class TreeEnding {
  public:
   // `state` reports what cannot be ended.
-  TreeEnding(ProcessTree& tree, ProcessTree::Reaper& reaper, SharedState& state)
-      : tree_(tree), reaper_(reaper), state_(state) {}
+  TreeEnding(ProcessTree& tree, SharedState& state) : tree_(tree), state_(state) {}
 
   void begin(TimePoint now) noexcept;
   bool under_way() const noexcept { return under_way_; }
@@ -239,7 +230,6 @@ class TreeEnding {
 
  private:
   ProcessTree& tree_;
-  ProcessTree::Reaper& reaper_;
   SharedState& state_;
   Survivors survivors_;
   bool under_way_ = false;

@@ -134,8 +134,8 @@ struct Unprotected {
   std::optional<Error> unreleased;
   std::vector<std::string> survivors;
 };
-// The types of `lock`: the lock was not acquired. Upgrade: a run around this one holds it in a wider
-// mode, and would be waited for in vain.
+// The types of `lock`: the lock was not acquired. Upgrade: a run around this one holds it in a
+// wider mode, and would be waited for in vain.
 using RunOutcome = std::variant<Ended, lock::Busy, lock::TimedOut, lock::OwnerEnded, lock::Upgrade,
                                 lock::AlreadyDone, lock::FailedTooOften, lock::Superseded,
                                 WaitSignaled, LeaseLost, RunLimit, CannotExec, Unprotected, Error>;
@@ -241,8 +241,8 @@ Confirmed await_replicas(const Plan& plan, const HeldLock& held_lock, Error unco
                          lock::LockStore& store, lock::Poller& poller);
 
 // Just before the command starts, from where the lease counts; or how it was lost. A waiter that
-// slept may come back to a lease that is nearly over: with less than half the ttl left it is renewed
-// first. A signal at the poller's interrupt ends the try.
+// slept may come back to a lease that is nearly over: with less than half the ttl left it is
+// renewed first. A signal at the poller's interrupt ends the try.
 std::variant<TimePoint, LeaseEnd> fresh_lease(const Plan& plan, const HeldLock& held_lock,
                                               lock::LockStore& store, lock::Poller& poller);
 

@@ -60,15 +60,6 @@ void Exclusions::add(pid_t pid) noexcept {
   count_ = std::max(count_.load(), at + 1);
 }
 
-void Exclusions::add(const Exclusions& others) noexcept {
-  for (size_t i = 0; i < others.count_ && count_ < all_.size(); ++i) {
-    One& one = all_[count_];
-    one.pid = others.all_[i].pid.load();
-    one.born = others.all_[i].born.load();
-    ++count_;
-  }
-}
-
 bool Exclusions::contains(pid_t pid) const noexcept {
   for (size_t i = 0; i < count_; ++i) {
     if (all_[i].pid != pid) continue;

@@ -91,7 +91,6 @@ std::string summarize(const Survivors& survivors);
 class Exclusions {
  public:
   void add(pid_t pid) noexcept;
-  void add(const Exclusions& others) noexcept;
   bool contains(pid_t pid) const noexcept;
 
  private:

@@ -30,8 +30,8 @@ struct CommandResult {
 
 // Has the guard start the command, and watches over both and the renewal thread until the command
 // and all that had to end with it are gone. What cannot be ended is waited for, and the lock kept,
-// unless the lease is lost. `guard`: one that was forked before the grant, if any; afterwards that of
-// the command, which has nothing more to do, so that its own end need not be waited for.
+// unless the lease is lost. `guard`: one that was forked before the grant, if any; afterwards that
+// of the command, which has nothing more to do, so that its own end need not be waited for.
 // ErrorKind::system where a process or a descriptor is refused: then nothing has run.
 Result<CommandResult> supervise(const RunContext& context, const HeldLock& held_lock,
                                 SharedLease& lease, std::unique_ptr<Guard>& guard);

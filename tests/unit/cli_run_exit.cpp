@@ -84,9 +84,8 @@ TEST_CASE("of survivors of a lost lease it is said that they may run beside the 
 }
 
 TEST_CASE("a skip names the holder and is a notice, not an error") {
-  for (const run::RunOutcome& outcome :
-       {run::RunOutcome(lock::Busy{test::holder(), 0}),
-        run::RunOutcome(lock::TimedOut{test::holder()})}) {
+  for (const run::RunOutcome& outcome : {run::RunOutcome(lock::Busy{test::holder(), 0}),
+                                         run::RunOutcome(lock::TimedOut{test::holder()})}) {
     RunExit got = run_exit(outcome);
     CHECK(got.code == 75);
     CHECK(got.severity == Severity::notice);
@@ -99,8 +98,7 @@ TEST_CASE("a skip names the holder and is a notice, not an error") {
   CHECK(contains(run_exit(lock::TimedOut{}).message, "still busy after 3s"));
   MessageContext spaced = context();
   spaced.name = "a b";
-  CHECK(to_exit(lock::Busy{}, spaced)
-            .message.ends_with("; see rlock status 'a b'"));
+  CHECK(to_exit(lock::Busy{}, spaced).message.ends_with("; see rlock status 'a b'"));
 }
 
 TEST_CASE("work that was done before is a success of its own, and says whose") {
@@ -116,8 +114,7 @@ TEST_CASE("work that was done before is a success of its own, and says whose") {
         "\"nightly\" was done by web3 40m ago, at " + utc_time(at) + " (took 4m10s)");
   once.done_code = 9;
   CHECK(to_exit(lock::AlreadyDone{}, once).code == 9);
-  CHECK(to_exit(lock::AlreadyDone{}, once).message ==
-        "\"nightly\" was done by another run");
+  CHECK(to_exit(lock::AlreadyDone{}, once).message == "\"nightly\" was done by another run");
   got = to_exit(lock::FailedTooOften{3}, once);
   CHECK(got.code == 75);
   CHECK(got.severity == Severity::notice);

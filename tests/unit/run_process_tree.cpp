@@ -35,15 +35,6 @@ std::vector<std::string> shell(const std::string& text) {
   return {"/bin/sh", "-c", text};
 }
 
-struct ReapAll final : run::ProcessTree::Reaper {
-  size_t reap() noexcept override {
-    size_t count = 0;
-    while (waitpid(-1, nullptr, WNOHANG) > 0) ++count;
-    return count;
-  }
-  bool reap(pid_t child) noexcept override { return waitpid(child, nullptr, WNOHANG) > 0; }
-};
-
 // What a child of ours says with `child`, which is given the descriptor to write to.
 std::string said_by(const std::function<void(int out)>& child) {
   int out[2];
@@ -71,10 +62,9 @@ bool holds_in_a_child(const std::function<bool()>& holds) {
 
 // Ends the tree again and again until it is gone, or for so long.
 bool ends(run::ProcessTree& tree, run::Survivors& survivors, Millis patience) {
-  ReapAll reaper;
   const auto until = BootClock::now() + patience;
   while (BootClock::now() < until) {
-    if (tree.end(reaper, BootClock::now() + 20ms, survivors)) return true;
+    if (tree.end(BootClock::now() + 20ms, survivors)) return true;
     usleep(1000);
   }
   return false;
@@ -96,8 +86,8 @@ bool ends(run::ProcessTree& tree, run::Survivors& survivors, Millis patience) {
   close(said[1]);
   char word = 0;
   for (int lines = 0; lines < words && read(said[0], &word, 1) == 1;) lines += word == '\n';
-  static run::Exclusions none;
-  static run::ProcessTree tree(run::Grouping::callers, getsid(0), none);
+  static run::SharedState state;
+  static run::ProcessTree tree(run::Grouping::callers, getsid(0), state);
   tree.open(listing);
   run::Survivors survivors;
   const bool gone = ends(tree, survivors, 20s);
@@ -154,13 +144,12 @@ pid_t sleeper() {
 const char* end_one_of_two() {
   const pid_t other = sleeper();
   const pid_t command = sleeper();
-  static run::Exclusions none;
-  static run::ProcessTree tree(run::Grouping::callers, getsid(0), none);
+  static run::SharedState state;
+  static run::ProcessTree tree(run::Grouping::callers, getsid(0), state);
   tree.set_command(command);
-  ReapAll reaper;
   run::Survivors survivors;
-  tree.end(reaper, BootClock::now() + 20ms, survivors);
-  while (kill(command, 0) == 0) reaper.reap();
+  tree.end(BootClock::now() + 20ms, survivors);
+  while (kill(command, 0) == 0) tree.reap();
   return kill(other, 0) == 0 ? "alive" : "ended";
 }
 
@@ -211,9 +200,9 @@ bool is_gone_in_the_hands_of_a_tracer() {
   }
   char seized = 0;
   [[maybe_unused]] ssize_t got = read(ready[0], &seized, 1);
-  static run::Exclusions others;
-  others.add(tracer);
-  static run::ProcessTree tree(run::Grouping::callers, getsid(0), others);
+  static run::SharedState state;
+  state.exempt.add(tracer);
+  static run::ProcessTree tree(run::Grouping::callers, getsid(0), state);
   tree.open();
   run::Survivors survivors;
   const bool gone = ends(tree, survivors, 5s);
@@ -254,13 +243,12 @@ TEST_CASE("a signal reaches also who loses its parent to it" *
   CHECK(holds_in_a_child([] {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     signal(SIGTERM, SIG_DFL);  // doctest's handler would report a crash of each command
-    static run::Exclusions none;
-    static run::ProcessTree tree(run::Grouping::callers, getsid(0), none);
+    static run::SharedState state;
+    static run::ProcessTree tree(run::Grouping::callers, getsid(0), state);
     int ended = 0;
     while (ended < 300 && term_ends_both(tree)) ++ended;
-    ReapAll reaper;
     run::Survivors survivors;
-    tree.end(reaper, BootClock::now() + 1s, survivors);
+    tree.end(BootClock::now() + 1s, survivors);
     return ended == 300;
   }));
 }
