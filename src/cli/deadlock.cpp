@@ -70,8 +70,9 @@ std::vector<BlockedHolder> find_deadlock(lock::LockInspector& inspector, lock::P
 std::string deadlock_phrase(const std::vector<BlockedHolder>& chain) {
   std::string text = in_quotes(chain.front().hold.name);
   for (const BlockedHolder& link : chain) {
-    text += (&link == &chain.front() ? " is held by " : ", which is held by ") + link.who +
-            ", which waits for " + in_quotes(link.waits_for);
+    text +=
+        util::format("{} is held by {}, which waits for {}",
+                     &link == &chain.front() ? "" : ", which", link.who, in_quotes(link.waits_for));
   }
   return text;
 }
@@ -88,11 +89,13 @@ std::optional<std::string> DeadlockWatch::look(const lock::Holder& holder) {
   found_ = std::move(chain);
   next_ = now + (found_.empty() ? kEvery : kAgain);
   if (!reported_) return std::nullopt;
-  std::string text = deadlock_phrase(found_) + ", which this run holds: " +
-                     (found_.size() == 1 ? "neither" : "none of them") + " can go on";
+  const std::string text =
+      util::format("{}, which this run holds: {} can go on", deadlock_phrase(found_),
+                   found_.size() == 1 ? "neither" : "none of them");
   if (deadline_ == TimePoint::max()) return text;
-  return text + " until this wait ends, in " +
-         util::format_rough_duration(std::chrono::duration_cast<Millis>(deadline_ - now));
+  return util::format(
+      "{} until this wait ends, in {}", text,
+      util::format_rough_duration(std::chrono::duration_cast<Millis>(deadline_ - now)));
 }
 
 Millis DeadlockWatch::remaining(TimePoint now) const {

@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <condition_variable>
-#include <cstring>
 #include <deque>
 #include <mutex>
 #include <utility>
@@ -96,8 +95,8 @@ Result<EventLog> EventLog::open(const std::string& path, const lock::AcquireCall
   queue->writer.reset(::open(
       path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
   if (!queue->writer) {
-    return Error{ErrorKind::system, "cannot open the event log \"" + util::printable(path) +
-                                        "\": " + std::strerror(errno)};
+    return util::system_error(
+        util::format("cannot open the event log \"{}\"", util::printable(path)));
   }
   struct stat info {};
   if (fstat(queue->writer.get(), &info) == 0 && S_ISREG(info.st_mode)) {
@@ -154,9 +153,9 @@ Status EventLog::drain(Millis timeout) {
     queue_->note(EBUSY);
   }
   if (queue_->error == 0) return Done{};
-  return Error{ErrorKind::system,
-               "the event log \"" + util::printable(path_) +
-                   "\" lacks events of this run: " + std::strerror(queue_->error)};
+  return util::system_error(
+      util::format("the event log \"{}\" lacks events of this run", util::printable(path_)),
+      queue_->error);
 }
 
 // Where no thread can be started the caller's writes. While the file takes nothing, lines beyond

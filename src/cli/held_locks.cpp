@@ -17,7 +17,7 @@ namespace rlock::cli {
 namespace {
 
 // server,prefix,name,owner,token,limit,min-hold in ms,pid,ms since boot,ms of the ttl that is
-// renewed[,slot];the next record. A lock without slots has the record of earlier versions.
+// renewed[,slot];the next record
 constexpr char kBetweenRecords = ';';
 constexpr char kBetweenFields = ',';
 constexpr size_t kFields = 10;
@@ -79,16 +79,11 @@ int64_t ms_since_boot(TimePoint at) {
 
 std::string record_text(const HeldRecord& record) {
   const auto& [address, held_lock, process] = record;
-  std::string text = encoded(address.server);
-  for (const std::string& field :
-       {encoded(address.prefix), encoded(address.name), held_lock.owner.text(),
-        std::to_string(held_lock.token.value), std::to_string(held_lock.limit.value()),
-        std::to_string(held_lock.min_hold.count()), std::to_string(process.pid),
-        std::to_string(ms_since_boot(process.at)), std::to_string(process.renewing.count())}) {
-    text += kBetweenFields + field;
-  }
-  if (held_lock.slot != 0) text += kBetweenFields + std::to_string(held_lock.slot);
-  return text;
+  return util::format("{},{},{},{},{},{},{},{},{},{}{}", encoded(address.server),
+                      encoded(address.prefix), encoded(address.name), held_lock.owner.text(),
+                      held_lock.token.value, held_lock.limit.value(), held_lock.min_hold.count(),
+                      process.pid, ms_since_boot(process.at), process.renewing.count(),
+                      held_lock.slot != 0 ? util::format(",{}", held_lock.slot) : "");
 }
 
 }  // namespace
@@ -199,14 +194,12 @@ void set_reentry(run::Plan& plan, const Session& session, Reentry reentry) {
   plan.environment = [outer_runs = std::move(outer_runs), address = std::move(address),
                       renewing](const run::HeldLock& held_lock) {
     // A name without a value takes the variable of an outer run out of the environment.
-    bool fenced = held_lock.token.value != 0;
+    const uint64_t token = held_lock.token.value;
     return std::vector<std::string>{
         "RLOCK_NAME=" + address.name,
         "RLOCK_OWNER=" + held_lock.owner.text(),
-        fenced ? "RLOCK_TOKEN=" + std::to_string(held_lock.token.value)
-               : std::string("RLOCK_TOKEN"),
-        held_lock.slot != 0 ? "RLOCK_SLOT=" + std::to_string(held_lock.slot)
-                            : std::string("RLOCK_SLOT"),
+        token != 0 ? util::format("RLOCK_TOKEN={}", token) : "RLOCK_TOKEN",
+        held_lock.slot != 0 ? util::format("RLOCK_SLOT={}", held_lock.slot) : "RLOCK_SLOT",
         "RLOCK_WAITED_MS=" + std::to_string(held_lock.waited().count()),
         "RLOCK_UNLOCKED",
         "RLOCK_HELD=" + encode_held(records_for_command(

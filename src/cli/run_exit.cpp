@@ -17,7 +17,7 @@ namespace {
 
 // `"nightly" at db1:6379`
 std::string lock_at(const MessageContext& context) {
-  return in_quotes(context.name) + " at " + util::printable(context.server);
+  return util::format("{} at {}", in_quotes(context.name), util::printable(context.server));
 }
 
 // Errors of a server name the lock and the server already; errors of fork and the like do not.
@@ -25,7 +25,7 @@ std::string error_text(const Error& error, const MessageContext& context) {
   std::string text = util::printable(error.text);
   bool has_name = error.text.find(in_quotes(context.name)) != error.text.npos;
   bool has_server = error.text.find(context.server) != error.text.npos;
-  return has_name && has_server ? text : lock_at(context) + ": " + text;
+  return has_name && has_server ? text : util::format("{}: {}", lock_at(context), text);
 }
 
 // Processes of the command that rlock could not end.
@@ -38,13 +38,14 @@ std::string survivors_text(const Survivors& survivors, LeaseState lease) {
   constexpr const char* kConsequences[] = {
       "; the lock was not released and will be free when its lease ends",
       ", which may run beside the next holder", ""};
-  return "could not end " + util::printable(util::joined(survivors, ", ")) +
-         kConsequences[static_cast<size_t>(lease)];
+  return util::format("could not end {}{}", util::printable(util::joined(survivors, ", ")),
+                      kConsequences[static_cast<size_t>(lease)]);
 }
 
 std::string unreleased_text(const Error& error) {
-  return "the release was not confirmed (" + util::printable(error.text) +
-         "); the lock will be free at the latest when its lease ends";
+  return util::format(
+      "the release was not confirmed ({}); the lock will be free at the latest when its lease ends",
+      util::printable(error.text));
 }
 
 // One row for each end: its exit code, its event, and what is said of it.
@@ -71,70 +72,66 @@ class ExitVisitor {
 
   RunExit operator()(const lock::Busy& busy) const {
     const bool closed = busy.holder && busy.holder->state == lock::HolderState::closed;
-    return {.code = context_.conflict_code,
-            .severity = Severity::notice,
-            .message = lock_at(context_) + (closed ? " is " : " is busy: ") +
-                       holder_phrase(busy.holder) + see_status(),
-            .event = "skipped",
-            .holder = busy.holder};
+    return not_acquired(
+        context_.conflict_code, "skipped",
+        util::format("{}{}{}; {}", lock_at(context_),
+                     closed ? " is " : " is busy: ", holder_phrase(busy.holder), see_status()),
+        busy.holder);
   }
 
   RunExit operator()(const lock::TimedOut& late) const {
-    return {.code = context_.conflict_code,
-            .severity = Severity::notice,
-            .message = lock_at(context_) + " is still busy after " +
-                       util::format_duration(context_.waited) + ": " + holder_phrase(late.holder) +
-                       see_status(),
-            .event = "timed-out",
-            .holder = late.holder};
+    return not_acquired(context_.conflict_code, "timed-out",
+                        util::format("{} is still busy after {}: {}; {}", lock_at(context_),
+                                     util::format_duration(context_.waited),
+                                     holder_phrase(late.holder), see_status()),
+                        late.holder);
   }
 
   RunExit operator()(const lock::AlreadyDone& done) const {
-    return {.code = context_.done_code,
-            .severity = Severity::notice,
-            .message = in_quotes(context_.name) + " was done " + done_phrase(done, wall_clock()),
-            .event = "done"};
+    return not_acquired(
+        context_.done_code, "done",
+        util::format("{} was done {}", in_quotes(context_.name), done_phrase(done, wall_clock())));
   }
 
   RunExit operator()(const lock::FailedTooOften& failed) const {
-    const std::string name = util::printable(shell_quoted(context_.name));
-    return {.code = kBusy,
-            .severity = Severity::notice,
-            .message =
-                lock_at(context_) + " failed " + std::to_string(failed.times) +
-                (failed.times == 1 ? " time" : " times") +
-                " and is not tried again (--max-failures); see rlock history " + name +
-                ", and to try it again: rlock forget " + name +
-                (context_.once_key ? " --once " + util::printable(shell_quoted(*context_.once_key))
-                                   : ""),
-            .event = "failed"};
+    const std::string name = typed(context_.name);
+    const bool has_key = context_.once && context_.once->kind == lock::OnceKind::key;
+    return not_acquired(
+        kBusy, "failed",
+        util::format(
+            "{} failed {} {} and is not tried again (--max-failures); see rlock history {}, "
+            "and to try it again: rlock forget {}{}",
+            lock_at(context_), failed.times, failed.times == 1 ? "time" : "times", name, name,
+            has_key ? " --once " + typed(context_.once->key) : ""));
   }
 
   RunExit operator()(const lock::Superseded& newer) const {
-    return {.code = context_.superseded_code,
-            .severity = Severity::notice,
-            .message = lock_at(context_) + " was superseded " + newer_phrase(newer),
-            .event = "superseded",
-            .kind = "superseded"};
+    RunExit end =
+        not_acquired(context_.superseded_code, "superseded",
+                     util::format("{} was superseded {}", lock_at(context_), newer_phrase(newer)));
+    end.kind = "superseded";
+    return end;
   }
 
   RunExit operator()(const lock::OwnerEnded& gone) const {
     const std::string note = note_text(gone.note);
     return failure(kBusy, "removed",
-                   "removed from the queue of " + lock_at(context_) + " " +
-                       (note.empty() ? "by an operator" : note));
+                   util::format("removed from the queue of {} {}", lock_at(context_),
+                                note.empty() ? "by an operator" : note));
   }
 
   RunExit operator()(const lock::Upgrade&) const {
-    const bool native = context_.format == redis::Format::native;
-    const std::string format(to_string(context_.format));
+    if (context_.format == redis::Format::native) {
+      return failure(kUsage, "failed",
+                     util::format("{}: the outer run holds this lock shared or with more slots, so "
+                                  "this run would wait forever; use the same mode in both runs",
+                                  lock_at(context_)));
+    }
     return failure(
         kUsage, "failed",
-        lock_at(context_) +
-            (native ? ": the outer run holds this lock shared or with more slots, so this run "
-                      "would wait forever; use the same mode in both runs"
-                    : ": the outer run holds this lock, so this run would wait forever; the " +
-                          format + " format has no re-entry"));
+        util::format("{}: the outer run holds this lock, so this run would wait forever; "
+                     "the {} format has no re-entry",
+                     lock_at(context_), to_string(context_.format)));
   }
 
   RunExit operator()(const run::WaitSignaled& ended) const {
@@ -142,7 +139,8 @@ class ExitVisitor {
   }
 
   RunExit operator()(const run::LeaseLost& lost) const {
-    std::string message = "lost " + lock_at(context_) + ": " + lease_end_text(lost.lease);
+    std::string message =
+        util::format("lost {}: {}", lock_at(context_), lease_end_text(lost.lease));
     if (lost.never_started) message += "; the command was not started";
     if (!lost.survivors.empty()) {
       message += "; " + survivors_text(lost.survivors, LeaseState::lost);
@@ -163,12 +161,12 @@ class ExitVisitor {
   }
 
   RunExit operator()(const run::CannotExec& failed) const {
-    std::string message = "cannot run \"" + util::printable(context_.command) +
-                          "\": " + std::strerror(failed.error) + "; " + lock_at(context_);
-    message += failed.unreleased   ? ": " + unreleased_text(*failed.unreleased)
-               : context_.unlocked ? " was not locked (--fail-open)"
-                                   : " was released";
-    return failure(failed.error == ENOENT ? kNotFound : kCannotExecute, "failed", message);
+    const std::string lock = failed.unreleased   ? ": " + unreleased_text(*failed.unreleased)
+                             : context_.unlocked ? " was not locked (--fail-open)"
+                                                 : " was released";
+    return failure(failed.error == ENOENT ? kNotFound : kCannotExecute, "failed",
+                   util::format("cannot run \"{}\": {}; {}{}", util::printable(context_.command),
+                                std::strerror(failed.error), lock_at(context_), lock));
   }
 
   RunExit operator()(const run::Unprotected& end) const {
@@ -189,6 +187,14 @@ class ExitVisitor {
     return {
         .code = code, .severity = Severity::error, .message = std::move(message), .event = event};
   }
+  static RunExit not_acquired(int code, std::string_view event, std::string message,
+                              std::optional<lock::Holder> holder = {}) {
+    return {.code = code,
+            .severity = Severity::notice,
+            .message = std::move(message),
+            .event = event,
+            .holder = std::move(holder)};
+  }
 
   // What is said of processes that go on, and of a release that nobody confirmed.
   std::string left_behind(const Survivors& survivors, const std::optional<run::LeaseEnd>& lost,
@@ -205,11 +211,10 @@ class ExitVisitor {
 
   // `"nightly" failed on web4: exit 3 after 12m`
   std::string failure_report(const RunExit& end) const {
-    return in_quotes(context_.name) + " failed on " +
-           util::printable(own_record().host.value_or("this host")) + ": " +
-           (end.signal ? "signal " + std::to_string(*end.signal)
-                       : "exit " + std::to_string(end.code)) +
-           " after " + util::format_duration(context_.ran);
+    return util::format("{} failed on {}: {} {} after {}", in_quotes(context_.name),
+                        util::printable(own_record().host.value_or("this host")),
+                        end.signal ? "signal" : "exit", end.signal.value_or(end.code),
+                        util::format_duration(context_.ran));
   }
 
   // What the end leaves to say of lease and release; empty where all went well.
@@ -228,10 +233,11 @@ class ExitVisitor {
   std::string warning_of(const run::Ended& ended) const {
     const std::string text = ending_text(ended);
     if (context_.unlocked) {
-      return "the command ran without " + lock_at(context_) + " (--fail-open)" +
-             (text.empty() ? "" : "; " + text);
+      return util::format("the command ran without {} (--fail-open){}{}", lock_at(context_),
+                          text.empty() ? "" : "; ", text);
     }
-    return text.empty() ? text : (ended.lost ? "lost " : "") + lock_at(context_) + ": " + text;
+    if (text.empty()) return {};
+    return util::format("{}{}: {}", ended.lost ? "lost " : "", lock_at(context_), text);
   }
 
   // Where the work may be done again although it succeeded.
@@ -254,9 +260,10 @@ class ExitVisitor {
     return {};
   }
 
-  std::string see_status() const {
-    return "; see rlock status " + util::printable(shell_quoted(context_.name));
-  }
+  // As a user types it in a shell.
+  static std::string typed(const std::string& word) { return util::printable(shell_quoted(word)); }
+
+  std::string see_status() const { return "see rlock status " + typed(context_.name); }
 
   const MessageContext& context_;
 };
@@ -264,8 +271,9 @@ class ExitVisitor {
 }  // namespace
 
 std::string unlocked_warning(const Error& error, const MessageContext& context) {
-  return "warning: " + error_text(error, context) + "; running without the lock (--fail-open)" +
-         (context.once ? ", and not only once: nothing is recorded as done" : "");
+  return util::format("warning: {}; running without the lock (--fail-open){}",
+                      error_text(error, context),
+                      context.once ? ", and not only once: nothing is recorded as done" : "");
 }
 
 std::string lease_end_text(const run::LeaseEnd& lease) {

@@ -17,8 +17,7 @@ struct MessageContext {
   int conflict_code = 75;
   int superseded_code = 75;
   int done_code = 0;
-  bool once = false;                      // a success is to be recorded
-  std::optional<std::string> once_key{};  // of --once
+  std::optional<lock::Once> once{};  // how a success is to be recorded
   std::optional<Millis> max_run{};
   bool report = false;  // --report: a failure of the command has a line
   Millis waited{0};

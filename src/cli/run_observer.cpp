@@ -8,7 +8,6 @@
 
 #include "cli/output/console.hpp"
 #include "cli/output/history_rows.hpp"
-#include "cli/output/messages.hpp"
 #include "lock/poller.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
@@ -35,11 +34,11 @@ constexpr Millis kDrawTimeout{0};
 std::string ordinal(uint64_t n) {
   constexpr std::string_view kEndings[] = {"th", "st", "nd", "rd"};
   bool teens = n % 100 >= 11 && n % 100 <= 13;
-  return std::to_string(n) + std::string(kEndings[teens || n % 10 > 3 ? 0 : n % 10]);
+  return util::format("{}{}", n, kEndings[teens || n % 10 > 3 ? 0 : n % 10]);
 }
 
 std::string event_line(const std::string& name, const run::Event& event) {
-  std::string text = in_quotes(name) + ": " + std::string(to_string(event.kind));
+  std::string text = util::format("{}: {}", in_quotes(name), to_string(event.kind));
   if (event.kind == run::EventKind::acquired || event.kind == run::EventKind::entered) {
     if (event.token.value == 0) return text;
     text += ", token " + std::to_string(event.token.value);
@@ -60,11 +59,11 @@ void WaitingLine::draw(const std::string& text, const std::string& brief) {
   // One column stays free: some terminals wrap once the last one is written.
   const size_t width = columns(STDERR_FILENO, 80) - 1;
   const bool fits = util::display_width(text) + kPrefix.size() <= width;
-  std::string line =
-      util::shortened(std::string(kPrefix) + (fits || brief.empty() ? text : brief), width);
-  size_t length = util::display_width(line);
-  std::string rest(drawn_ > length ? drawn_ - length : 0, ' ');
-  write_stderr("\r" + line + rest, kDrawTimeout);
+  const std::string line =
+      util::shortened(util::format("{}{}", kPrefix, fits || brief.empty() ? text : brief), width);
+  const size_t length = util::display_width(line);
+  const std::string rest(drawn_ > length ? drawn_ - length : 0, ' ');
+  write_stderr(util::format("\r{}{}", line, rest), kDrawTimeout);
   drawn_ = length;
 }
 
@@ -102,8 +101,9 @@ std::string brief_waiting_text(const lock::LockName& name, const lock::Queued& q
   if (!queued.holder) return {};
   const std::string expected = brief_holder_phrase(aged(*queued.holder, age), usual);
   if (expected.empty()) return {};
-  const std::string position = queued.position > 0 ? " (" + ordinal(queued.position) + "): " : ": ";
-  return "waiting for " + in_quotes(name.text()) + position + expected;
+  const std::string position =
+      queued.position > 0 ? util::format(" ({})", ordinal(queued.position)) : "";
+  return util::format("waiting for {}{}: {}", in_quotes(name.text()), position, expected);
 }
 
 RunObserver::RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log,
@@ -183,14 +183,14 @@ void RunObserver::transient_error(const Error& error) {
   if (live_) {
     redraw();
   } else if (news && verbosity_ == Verbosity::verbose) {
-    print_or_queue(in_quotes(name_.text()) + ": retrying: " + *last_error_);
+    print_or_queue(util::format("{}: retrying: {}", in_quotes(name_.text()), *last_error_));
   }
   manager_.report_waiting(state_text(TimeStyle::start), BootClock::now());
 }
 
 void RunObserver::must_poll(const Error& error) {
-  warn(util::printable(error.text) +
-       "; rlock polls about once a second instead, and keeps its place in the queue");
+  warn(util::format("{}; rlock polls about once a second instead, and keeps its place in the queue",
+                    util::printable(error.text)));
 }
 
 Millis RunObserver::tick_every() const {
@@ -233,7 +233,8 @@ void RunObserver::report_wait(TimePoint granted_at) {
   if (!queued_) return;
   const auto waited = std::chrono::duration_cast<Millis>(granted_at - wait_began_);
   if (live_ ? waited >= kShortWait : reports_ && reports_->began()) {
-    print_or_queue("got " + in_quotes(name_.text()) + " after " + util::format_duration(waited));
+    print_or_queue(
+        util::format("got {} after {}", in_quotes(name_.text()), util::format_duration(waited)));
   }
 }
 
@@ -243,9 +244,9 @@ void RunObserver::report_short_wait() {
   if (!wait_ || !usual || !queued_->holder || (reports_ && !reports_->began())) return;
   if (*usual - queued_->holder->held <= *wait_) return;
   line_.erase();
-  print_or_queue("-w " + util::format_duration(*std::exchange(wait_, std::nullopt)) +
-                 " is less than " + in_quotes(name_.text()) + " usually takes (" +
-                 util::format_rough_duration(*usual) + ")");
+  print_or_queue(util::format("-w {} is less than {} usually takes ({})",
+                              util::format_duration(*std::exchange(wait_, std::nullopt)),
+                              in_quotes(name_.text()), util::format_rough_duration(*usual)));
 }
 
 std::string RunObserver::state_text(TimeStyle style) const {
@@ -260,8 +261,8 @@ void RunObserver::report_to_manager(const run::Event& event) {
   if (event.kind == run::EventKind::acquired) {
     manager_.report_ready("holding " + in_quotes(name_.text()));
   } else if (event.kind == run::EventKind::unlocked) {
-    manager_.report_ready("running without the lock " + in_quotes(name_.text()) + ": " +
-                          event.detail);
+    manager_.report_ready(
+        util::format("running without the lock {}: {}", in_quotes(name_.text()), event.detail));
   } else {
     manager_.retry_ready();
   }
@@ -322,50 +323,51 @@ void RunObserver::stopping(Millis remaining) {
   constexpr Millis kSecond{1000};
   if (remaining > kSecond) remaining -= remaining % kSecond;
   std::lock_guard guard(mutex_);
-  print_message(in_quotes(name_.text()) + ": stopped; rlock will end the command in " +
-                util::format_duration(remaining) +
-                ", before the lease ends, unless you resume it first");
+  print_message(util::format(
+      "{}: stopped; rlock will end the command in {}, before the lease ends, unless you resume it "
+      "first",
+      in_quotes(name_.text()), util::format_duration(remaining)));
 }
 
 void RunObserver::awaiting_replicas(const Error& why) {
-  warn(util::printable(why.text) + "; rlock keeps the lock and waits until they do");
+  warn(util::format("{}; rlock keeps the lock and waits until they do", util::printable(why.text)));
 }
 
 void RunObserver::renewals_fail(const Error& why, Millis left, bool ends_command) {
-  warn(util::printable(why.text) +
-       (ends_command ? "; the command will be ended in " : "; the lease ends in ") +
-       util::format_rough_duration(left) + " unless the server answers");
+  warn(util::format("{}; {} in {} unless the server answers", util::printable(why.text),
+                    ends_command ? "the command will be ended" : "the lease ends",
+                    util::format_rough_duration(left)));
 }
 
 void RunObserver::renewed_again(Millis after) {
   if (verbosity_ == Verbosity::quiet) return;
   std::lock_guard guard(mutex_);
-  print_or_queue("renewed " + in_quotes(name_.text()) + " again after " +
-                 util::format_rough_duration(after));
+  print_or_queue(util::format("renewed {} again after {}", in_quotes(name_.text()),
+                              util::format_rough_duration(after)));
 }
 
 void RunObserver::exempted(const std::vector<std::string>& processes) {
   std::lock_guard guard(mutex_);
-  print_or_queue(
-      in_quotes(name_.text()) +
-      " is free; after the hangup there go on, since they ignore it: " + in_a_row(processes));
+  print_or_queue(util::format("{} is free; after the hangup there go on, since they ignore it: {}",
+                              in_quotes(name_.text()), in_a_row(processes)));
 }
 
 // Printed even with -q: the lock stays held until somebody acts.
 void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
   std::lock_guard guard(mutex_);
-  print_or_queue(
-      in_quotes(name_.text()) + " stays locked: rlock cannot end " + in_a_row(survivors) +
-      ". End it as its owner, or break the lock with \"rlock force-unlock\". To make rlock exit "
-      "without releasing the lock, send a second TERM or INT to pid " +
-      std::to_string(getpid()));
+  print_or_queue(util::format(
+      "{} stays locked: rlock cannot end {}. End it as its owner, or break the lock with \"rlock "
+      "force-unlock\". To make rlock exit without releasing the lock, send a second TERM or INT to "
+      "pid {}",
+      in_quotes(name_.text()), in_a_row(survivors), getpid()));
 }
 
 void RunObserver::still_releasing() {
   std::lock_guard guard(mutex_);
-  print_or_queue(in_quotes(name_.text()) +
-                 ": the command has ended, and rlock still tries to report that to the server; a "
-                 "second TERM or INT ends the attempts");
+  print_or_queue(util::format(
+      "{}: the command has ended, and rlock still tries to report that to the server; a second "
+      "TERM or INT ends the attempts",
+      in_quotes(name_.text())));
 }
 
 void RunObserver::report_done(const std::string& status) {
@@ -382,7 +384,7 @@ void RunObserver::finish_log() {
   std::lock_guard guard(mutex_);
   if (!log_) return;
   if (auto written = log_->drain(kFinalPrintTimeout); !written) {
-    print_message("warning: " + in_quotes(name_.text()) + ": " + written.error().text);
+    print_message(util::format("warning: {}: {}", in_quotes(name_.text()), written.error().text));
   }
 }
 

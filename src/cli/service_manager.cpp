@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
-#include <utility>
 
 #include "cli/settings/connect.hpp"
 #include "util/fd.hpp"

@@ -61,13 +61,11 @@ std::vector<std::string> all_names_of(const Invocation& invocation) {
 
 Result<lock::LockName> only_name(const Invocation& invocation) {
   const std::vector<std::string> names = all_names_of(invocation);
-  std::string form = "rlock " + std::string(row_of(invocation.command).name) + " NAME";
-  if (names.empty()) {
-    return usage("no lock name given: " + form);
-  }
+  const std::string_view command = row_of(invocation.command).name;
+  if (names.empty()) return usage(util::format("no lock name given: rlock {} NAME", command));
   if (names.size() > 1) {
-    return usage("only one lock name is allowed, but " + in_quotes(names[1]) +
-                 " was given, too: " + form);
+    return usage(util::format("only one lock name is allowed, but {} was given, too: rlock {} NAME",
+                              in_quotes(names[1]), command));
   }
   return lock::LockName::parse(names.front());
 }
@@ -96,8 +94,8 @@ Result<LeaseId> parse_lease_id(const Invocation& invocation) {
   TRY_STATUS(check_format(invocation.choices));
   auto id = invocation.choices.last(Opt::owner);
   if (!id) {
-    return usage(std::string(row_of(invocation.command).name) +
-                 " needs --owner ID, the owner id that rlock acquire printed");
+    return usage(util::format("{} needs --owner ID, the owner id that rlock acquire printed",
+                              row_of(invocation.command).name));
   }
   TRY(auto owner, lock::Owner::parse(*id));
   return LeaseId{std::move(name), std::move(owner)};
@@ -105,10 +103,10 @@ Result<LeaseId> parse_lease_id(const Invocation& invocation) {
 
 Error no_longer_held(const LeaseId& lease, const std::string& how,
                      const std::optional<lock::Holder>& now, const std::string& server) {
-  std::string text = in_quotes(lease.name.text()) + " at " + util::printable(server) +
-                     " is no longer held by " + lease.owner.text() + ": " + how;
-  if (now) text += "; it is now " + holder_phrase(now);
-  return {ErrorKind::lost, text};
+  return {ErrorKind::lost,
+          util::format("{} at {} is no longer held by {}: {}{}", in_quotes(lease.name.text()),
+                       util::printable(server), lease.owner.text(), how,
+                       now ? "; it is now " + holder_phrase(now) : "")};
 }
 
 Result<Session> Session::open(const Choices& choices) {
@@ -116,10 +114,10 @@ Result<Session> Session::open(const Choices& choices) {
   // Printed even with --quiet: the option may be in a file that everybody forgot.
   if (redis::is_unverified(settings)) {
     const bool has_ca = !settings.tls.cacert.empty() || !settings.tls.cacertdir.empty();
-    print_message(
+    print_message(util::format(
         "warning: --insecure: the server's certificate is not verified; anyone could impersonate "
-        "the server" +
-        std::string(has_ca ? ", and --cacert and --cacertdir have no effect" : ""));
+        "the server{}",
+        has_ca ? ", and --cacert and --cacertdir have no effect" : ""));
   }
   return open(std::move(settings));
 }
@@ -343,9 +341,9 @@ Result<AllNames> all_names(Session& session, ListedNames listed, const Progress&
     // A server has at most 2^32 keys, of which a page goes over a thousand.
     constexpr uint64_t kMostPages = 4'294'968;
     if ((pages > 0 && cursor == seen) || pages == kMostPages) {
-      return Error{ErrorKind::unavailable, session.store().server() +
-                                               ": SCAN does not end: cursor " + cursor + " after " +
-                                               std::to_string(pages) + " pages"};
+      return Error{ErrorKind::unavailable,
+                   util::format("{}: SCAN does not end: cursor {} after {} pages",
+                                session.store().server(), cursor, pages)};
     }
     // A cycle of any length meets the cursor of its last power of two.
     if (std::has_single_bit(++pages)) seen = cursor;

@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -185,17 +184,6 @@ std::optional<FatalLimit> lift_limits() {
   _exit(1);
 }
 
-// The child of the first fork becomes a session leader and exits at once, so that the server can
-// never get a terminal and is adopted by init.
-pid_t fork_server(const Exec& exec) {
-  pid_t middle = fork();
-  if (middle != 0) return middle;
-  setsid();
-  pid_t server = fork();
-  if (server == 0) become_server(exec);
-  _exit(server > 0 ? 0 : errno);
-}
-
 Error cannot_start(const std::string& program, int error) {
   return {ErrorKind::system, "cannot start " + program + " for local: " + std::strerror(error)};
 }
@@ -251,12 +239,17 @@ Result<pid_t> start_local_process(const LocalProcess& process) {
   // Nothing from the caller's environment.
   char language[] = "LC_ALL=C";
   char* environment[] = {language, nullptr};
-  pid_t middle =
-      fork_server({process.folder.c_str(), argv, environment, null.get(), process.log.get(),
-                   process.lock.get(), process.name.get(), writing.get()});
-  if (middle < 0) return cannot_start(process.program, errno);
+  const Exec exec{process.folder.c_str(),
+                  argv,
+                  environment,
+                  null.get(),
+                  process.log.get(),
+                  process.lock.get(),
+                  process.name.get(),
+                  writing.get()};
+  const int error = util::run_apart([&] { become_server(exec); });
+  if (error != 0) return cannot_start(process.program, error);
   writing.reset();
-  while (waitpid(middle, nullptr, 0) < 0 && errno == EINTR) continue;
   return read_report(reading, process.program);
 }
 

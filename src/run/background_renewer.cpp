@@ -6,27 +6,19 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <type_traits>
 
-#include "lock/inspector.hpp"
 #include "lock/timing.hpp"
 #include "run/reentry.hpp"
 #include "run/renewer.hpp"
-#include "run/run.hpp"
-#include "run/signals.hpp"
 #include "util/boot_timer.hpp"
-#include "util/fd.hpp"
-#include "util/process.hpp"
+#include "util/text.hpp"
 
 namespace rlock::run {
 namespace {
@@ -72,7 +64,7 @@ bool takes_lines(int fd) noexcept {
 // opened, since that user chose the file.
 void write_to_stderr_of(pid_t pid, std::string_view line) noexcept {
   if (!util::proc_is_ours()) return;
-  const std::string link = "/proc/" + std::to_string(pid) + "/fd/2";
+  const std::string link = util::format("/proc/{}/fd/2", pid);
   if (!ours_to_write(link.c_str())) return;
   const util::Fd out(open(link.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!out || !takes_lines(out.get())) return;
@@ -251,28 +243,6 @@ void background_renewer_process(const BackgroundRenewerTask& task, util::Fd line
   _exit(0);
 }
 
-Error cannot_start_renewer(const char* what, int error) {
-  return {ErrorKind::system,
-          std::string("cannot start the background process that renews the lock: ") + what + ": " +
-              std::strerror(error)};
-}
-
-// Twice, so that it is init's child and not the caller's. The middle one's exit code is an errno.
-int fork_away(const BackgroundRenewerTask& task, util::Fd& line, util::Fd& ours) {
-  pid_t middle = fork();
-  if (middle < 0) return errno;
-  if (middle == 0) {
-    ours.reset();  // else it would never see the end of this process
-    setsid();
-    pid_t background_renewer = fork();
-    if (background_renewer == 0) background_renewer_process(task, std::move(line));
-    _exit(background_renewer > 0 ? 0 : errno);
-  }
-  int status = 0;
-  while (waitpid(middle, &status, 0) < 0 && errno == EINTR) continue;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : EAGAIN;
-}
-
 // A process that init has adopted has no parent to report to.
 std::optional<util::ProcessHandle> parent_of(pid_t pid) {
   auto stat = util::proc_is_ours() ? util::read_stat(pid) : std::nullopt;
@@ -290,20 +260,28 @@ Result<BackgroundRenewer> BackgroundRenewer::start(const lock::AcquireCall& clai
                                                    const DescribeNotice& describe) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    return cannot_start_renewer("socketpair", errno);
+    return util::system_error(
+        "cannot start the background process that renews the lock: socketpair");
   }
   util::Fd ours(ends[0]);
   util::Fd theirs(ends[1]);
-  int error = fork_away({claim, watched, parent_of(watched.pid()), make_server, signals, describe},
-                        theirs, ours);
-  if (error != 0) return cannot_start_renewer("fork", error);
+  const BackgroundRenewerTask task{claim,       watched, parent_of(watched.pid()),
+                                   make_server, signals, describe};
+  const int error = util::run_apart([&] {
+    ours.reset();  // else it would never see the end of this process
+    background_renewer_process(task, std::move(theirs));
+  });
+  if (error != 0) {
+    return util::system_error("cannot start the background process that renews the lock: fork",
+                              error);
+  }
   return BackgroundRenewer(std::move(ours), std::move(watched));
 }
 
 Error BackgroundRenewer::gone() const {
   if (watched_.ended()) {
-    return {ErrorKind::busy, "not acquired: process " + std::to_string(watched_.pid()) +
-                                 " (--renew-while) has exited"};
+    return {ErrorKind::busy,
+            util::format("not acquired: process {} (--renew-while) has exited", watched_.pid())};
   }
   return {ErrorKind::system,
           "the background process that renews the lock did not start, or was killed"};

@@ -36,10 +36,9 @@ using Notice = std::variant<LeaseEnd, Broken, EndedEarly>;
 using DescribeNotice = std::function<std::string(const Notice&)>;
 
 // The process that `acquire --renew-while` leaves behind: it renews a lock while another process
-// lives and releases it afterwards. It cannot end the steps of that process: where an operator
-// breaks the lock it renews no more, and confirms when the process has ended or the lease is over.
-// A lock that is lost is reported on the process's stderr; a process that ends within its first
-// lease on that of its parent.
+// lives and releases it afterwards. Where an operator breaks the lock it renews no more, and
+// confirms when the process has ended or the lease is over. A lost lock is reported on the
+// process's stderr; a process that ends within its first lease on that of its parent.
 class BackgroundRenewer {
  public:
   // Forks it before anything is acquired, and before this process has a thread or a connection. In

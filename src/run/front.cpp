@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "run/run.hpp"
 #include "run/signals.hpp"
 #include "util/process.hpp"
+#include "util/text.hpp"
 
 // What stays of rlock beside children that it did not start: see leave_callers_children().
 namespace rlock::run {
@@ -96,9 +96,7 @@ Result<pid_t> leave_callers_children() {
     if (getppid() != front) raise(SIGKILL);  // it was killed before
     return front;
   }
-  return Error{ErrorKind::system,
-               std::string("cannot start a process apart from the caller's children: ") +
-                   std::strerror(error)};
+  return util::system_error("cannot start a process apart from the caller's children", error);
 }
 
 }  // namespace rlock::run

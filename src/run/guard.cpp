@@ -15,46 +15,39 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <utility>
 
 #include "lock/timing.hpp"
 #include "util/boot_timer.hpp"
 #include "util/process.hpp"
+#include "util/text.hpp"
 
 namespace rlock::run {
 namespace {
 
-Error cannot_start_guard(const char* what, int error) {
-  return {ErrorKind::system,
-          std::string("cannot start the guard: ") + what + ": " + std::strerror(error)};
-}
-
-// The guard of a contained run: as fork(), into new namespaces.
-struct Contained {
-  pid_t pid;
-  bool own_users;  // in a user namespace, too, since those of processes were refused
-};
-
-Contained fork_contained() {
+// As fork(), for the guard of a contained run: into new namespaces, where it enters them. In a user
+// namespace, too, where those of processes are refused without.
+pid_t fork_contained(SharedState& state, int line) {
+  const uid_t user = geteuid();
+  const gid_t group = getegid();
   clone_args args{};
   args.exit_signal = SIGCHLD;
   for (bool own_users : {false, true}) {
     args.flags = CLONE_NEWPID | CLONE_NEWNS | (own_users ? CLONE_NEWUSER : 0);
     const auto pid = static_cast<pid_t>(syscall(SYS_clone3, &args, sizeof args));
-    if (pid >= 0 || errno != EPERM || own_users) return {pid, own_users};
+    if (pid == 0) contain_guard(state, line, own_users, user, group);
+    if (pid >= 0 || errno != EPERM) return pid;
   }
-  return {-1, false};
+  return -1;
 }
 
 Error cannot_contain(int error) {
-  return {ErrorKind::system,
-          std::string("cannot contain the command: the kernel refuses a pid namespace with a /proc "
-                      "of its own: ") +
-              std::strerror(error) +
-              ": run rlock as root, allow users to make user namespaces, or leave out --contain"};
+  return {
+      ErrorKind::system,
+      util::format("cannot contain the command: the kernel refuses a pid namespace with a /proc "
+                   "of its own: {}: run rlock as root, allow users to make user namespaces, or "
+                   "leave out --contain",
+                   std::strerror(error))};
 }
 
 // Until the guard at the other end of `line` is in its namespaces.
@@ -101,30 +94,28 @@ Result<std::unique_ptr<Guard>> Guard::fork(const RunContext& context,
   const bool contain = context.plan.contain;
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    return cannot_start_guard("socketpair", errno);
+    return util::system_error("cannot start the guard: socketpair");
   }
   util::Fd theirs(ends[1]);
   std::unique_ptr<Guard> guard(new Guard(context.state, util::Fd(ends[0])));
   util::BootTimer timer;
-  if (timer.fd() < 0) return cannot_start_guard("timerfd", errno);
+  if (timer.fd() < 0) return util::system_error("cannot start the guard: timerfd");
   sigset_t read;
   sigemptyset(&read);
   sigaddset(&read, SIGCHLD);
   sigaddset(&read, util::exemption_signal());
   util::Fd signals(signalfd(-1, &read, SFD_NONBLOCK | SFD_CLOEXEC));
-  if (!signals) return cannot_start_guard("signalfd", errno);
+  if (!signals) return util::system_error("cannot start the guard: signalfd");
   // Signals are blocked from birth: a ^Z must not stop the guard before it has left our group.
   util::SignalBlock all;
-  const uid_t user = geteuid();
-  const gid_t group = getegid();
-  const Contained forked = contain ? fork_contained() : Contained{_Fork(), false};
-  if (forked.pid == 0) {
-    if (contain) contain_guard(context.state, theirs.get(), forked.own_users, user, group);
-    guard_process({child, context.signals, context.state, context.plan.until, guard->session_,
-                   guard->line_.get(), theirs.get(), timer.fd(), signals.get()});
+  const pid_t pid = contain ? fork_contained(context.state, theirs.get()) : _Fork();
+  if (pid == 0) {
+    guard_process({context, child, guard->session_, guard->line_.get(), theirs.get(), timer.fd(),
+                   signals.get()});
   }
-  if (forked.pid < 0) return contain ? cannot_contain(errno) : cannot_start_guard("fork", errno);
-  const pid_t pid = guard->pid_ = forked.pid;
+  if (pid < 0)
+    return contain ? cannot_contain(errno) : util::system_error("cannot start the guard: fork");
+  guard->pid_ = pid;
   guard->pidfd_ = util::open_pidfd(pid);
   if (!contain) return guard;
   theirs.reset();
@@ -136,22 +127,17 @@ Status try_to_contain() {
   TRY(auto state, map_shared_state());
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    return cannot_start_guard("socketpair", errno);
+    return util::system_error("cannot start the guard: socketpair");
   }
   util::Fd line(ends[0]);
   util::Fd theirs(ends[1]);
   util::SignalBlock all;
-  const uid_t user = geteuid();
-  const gid_t group = getegid();
-  const Contained forked = fork_contained();
-  if (forked.pid == 0) {
-    contain_guard(*state, theirs.get(), forked.own_users, user, group);
-    _exit(0);
-  }
-  if (forked.pid < 0) return cannot_contain(errno);
+  const pid_t pid = fork_contained(*state, theirs.get());
+  if (pid == 0) _exit(0);
+  if (pid < 0) return cannot_contain(errno);
   theirs.reset();
   Status contained = await_contained(line.get(), *state);
-  while (waitpid(forked.pid, nullptr, 0) < 0 && errno == EINTR) continue;
+  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) continue;
   return contained;
 }
 
@@ -225,38 +211,25 @@ void Guard::read_reports() {
   hung_up_ = got == 0 || (errno != EAGAIN && errno != EINTR);
 }
 
-// A guard that takes no order is ending the command, or is dead.
-void Guard::send_order(const GuardOrder& order) const {
+void Guard::order(const GuardOrder& order) const {
   send(line_.get(), &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-void Guard::signal(std::array<int, 2> signals) {
-  send_order({GuardOrder::Kind::signal, signals, {}});
-}
-
-void Guard::note_signal(int number) {
-  send_order({GuardOrder::Kind::reached, {number}, {}});
 }
 
 void Guard::terminate(bool but_nohup) {
   using Kind = GuardOrder::Kind;
   // A stopped one could not act on the first alone.
-  send_order({but_nohup ? Kind::terminate_but_nohup : Kind::terminate, {SIGTERM, SIGCONT}, {}});
+  order({but_nohup ? Kind::terminate_but_nohup : Kind::terminate, {SIGTERM, SIGCONT}, {}});
 }
 
 void Guard::pass_on(int key, std::array<pid_t, 2> have) {
   // Outside of its namespace the guard sees no groups.
   if (is_init()) have = {0, have[1] > 0 && have[1] == command() ? state_.command.load() : 0};
-  send_order({GuardOrder::Kind::terminal_signal, {key}, have});
-}
-
-void Guard::dismiss() {
-  send_order({GuardOrder::Kind::dismiss, {}, {}});
+  order({GuardOrder::Kind::terminal_signal, {key}, have});
 }
 
 void Guard::end() {
   if (std::exchange(ending_, true)) return;
-  send_order({GuardOrder::Kind::end, {}, {}});
+  order({GuardOrder::Kind::end, {}, {}});
   progress_at_ = BootClock::now();
 }
 

@@ -24,11 +24,10 @@ namespace rlock::run {
 
 // What rlock orders its guard to do; a message each.
 struct GuardOrder {
-  // terminal_signal: a signal of the terminal, which its driver sent to the groups `skip`: where
-  // the command is in the first of them, rlock's, what became of the groups that it made is its own
-  // affair. reached: a signal that all of them have got already, from the guard of an outer run.
-  // terminate: a signal that begins an ending: what outlives the command is waited for until the
-  // order `end`. terminate_but_nohup: the same, but who ignores a hangup is let go.
+  // terminal_signal: one that the terminal's driver sent to the groups `skip`, rlock's first.
+  // reached: one that all have got already, from the guard of an outer run. terminate: begins an
+  // ending, which `end` makes a kill. terminate_but_nohup: the same, but who ignores a hangup is
+  // let go.
   enum class Kind {
     signal,
     reached,
@@ -53,17 +52,14 @@ struct GuardStart {
   char text[kRoom];      // they, each with its final zero; only what is used is sent
 };
 
-// What the guard is to do, and with what. The descriptors are made before the fork, where an error
-// can still be reported.
+// The descriptors are made before the fork, where an error can still be reported.
 struct GuardTask {
+  const RunContext& context;
   Child& child;
-  const Signals& signals;
-  SharedState& state;
-  ReleaseAfter until;
   pid_t session;   // rlock's
   int rlocks_end;  // of `line`: to be closed
   int line;   // orders come in, a byte goes out when the state has changed; its end: rlock is gone
-  int timer;  // a timerfd of CLOCK_BOOTTIME: it counts a suspend, too
+  int timer;  // a timerfd of CLOCK_BOOTTIME
   int signals_fd;  // a signalfd of SIGCHLD and of util::exemption_signal()
 };
 
@@ -77,10 +73,9 @@ struct GuardTask {
 // the state's start_error. `own_users`: in a user namespace of its own, too. Async-signal-safe.
 void contain_guard(SharedState& state, int line, bool own_users, uid_t user, gid_t group) noexcept;
 
-// A small process between rlock and the command, whose parent it is. It knows the deadline too, and
-// ends the command with all that descends from it when the state's kill time passes or when rlock
-// is gone: what stops or kills rlock stops its renewals with it. It knows no server and never
-// allocates. Where the guard itself is dead, all that descends from it has become rlock's to end.
+// A small process between rlock and the command, whose parent it is. It ends the command with all
+// that descends from it when the state's kill time passes or when rlock is gone. When the guard
+// itself is dead, rlock does that. [docs/SUPERVISION.md, "The guard"]
 class Guard {
  public:
   // Forks it from the main thread; it waits for start(). ErrorKind::system when it cannot be
@@ -105,18 +100,14 @@ class Guard {
   int fd() const;
   void read_reports();
 
-  // Sends each signal to all processes of the command.
-  void signal(std::array<int, 2> signals);
-  // Notes a signal that all of them have got from the guard of an outer run.
-  void note_signal(int number);
+  // A guard that takes no order is ending the command, or is dead.
+  void order(const GuardOrder& order) const;
   // TERM to all processes of the command, which end() kills later. `but_nohup`: who ignores a
   // hangup is let go.
   void terminate(bool but_nohup = false);
   // Passes on a signal of the terminal, which these groups have, rlock's first, to a command that
   // has left them, or whose descendants alone are left.
   void pass_on(int key, std::array<pid_t, 2> have);
-  // Lets the guard leave at the end of the run; what is left of the command's processes goes on.
-  void dismiss();
   // Kills all processes of the command. After this tend() is to be called again and again.
   void end();
 
@@ -140,7 +131,6 @@ class Guard {
   bool dead() const;
   void find_command();
   void died(TimePoint now);
-  void send_order(const GuardOrder& order) const;
 
   SharedState& state_;
   Grouping grouping_ = Grouping::own;

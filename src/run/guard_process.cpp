@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -14,11 +15,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
+#include <charconv>
 #include <cstring>
 #include <new>
-#include <optional>
-#include <utility>
 
 #include "lock/timing.hpp"
 #include "util/boot_timer.hpp"
@@ -50,6 +49,7 @@ void close_rlocks_descriptors(const GuardTask& task) noexcept {
     const bool kept = fd <= 2 || fd == folder.get() || fd == task.line || fd == task.timer ||
                       fd == task.signals_fd;
     if (!kept && (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0) close(fd);
+    return true;
   });
 }
 
@@ -72,9 +72,9 @@ bool write_file(const char* path, const char* text, size_t size) noexcept {
 // That one id, which stays what it is.
 bool map_id(const char* path, unsigned id) noexcept {
   char text[32];
-  char* at = util::write_number(text, id);
+  char* at = std::to_chars(text, text + sizeof text, id).ptr;
   *at++ = ' ';
-  at = util::write_number(at, id);
+  at = std::to_chars(at, text + sizeof text, id).ptr;
   std::memcpy(at, " 1", 2);
   return write_file(path, text, static_cast<size_t>(at + 2 - text));
 }
@@ -95,9 +95,9 @@ class GuardProcess {
   GuardProcess(const GuardTask& task, const GuardStart& start)
       : task_(task),
         start_(start),
-        state_(task.state),
-        tree_(start.grouping, task.session, task.state),
-        ending_(tree_, task.state),
+        state_(task.context.state),
+        tree_(start.grouping, task.session, task.context.state),
+        ending_(tree_, task.context.state),
         line_(task.line) {}
 
   [[noreturn]] void run() noexcept {
@@ -121,7 +121,7 @@ class GuardProcess {
     int before_exec[2];
     pid_t child = 0;
     if (pipe2(before_exec, O_CLOEXEC) == 0) {
-      child = task_.child.start(task_.signals, state_, start_.grouping);
+      child = task_.child.start(task_.context.signals, state_, start_.grouping);
       close(before_exec[1]);
       before_exec_ = before_exec[0];
     }
@@ -195,7 +195,7 @@ class GuardProcess {
   // but not where rlock was killed together with the command: rlock says which.
   void look_at_rest(TimePoint now) noexcept {
     if (tree_.empty()) finish_and_exit();
-    if (task_.until == ReleaseAfter::descendants) return;
+    if (task_.context.plan.until == ReleaseAfter::descendants) return;
     if (is_init_ && !terminating_) return begin_ending(BootClock::now());
     if (!terminating_) {
       state_.phase = CommandPhase::outlived;
@@ -284,7 +284,7 @@ class GuardProcess {
     TimePoint next = settled_ ? TimePoint::max() : settle_at_;
     if (ending_.under_way()) return std::min(next, ending_.next_round());
     if (command_is_outlived()) return next;
-    const bool looks = command() == 0 && task_.until == ReleaseAfter::command;
+    const bool looks = command() == 0 && task_.context.plan.until == ReleaseAfter::command;
     if (looks && terminating_) next = std::min(next, next_look_);
     if (counted_for_ != state_.count_at()) next = std::min(next, state_.count_at());
     return std::min(next, kill_at());
@@ -310,7 +310,9 @@ class GuardProcess {
     settled_ = true;
     tree_.open();
     mlockall(MCL_CURRENT);
-    raise_priority();
+    sched_param first{};
+    first.sched_priority = sched_get_priority_max(SCHED_FIFO);
+    sched_setscheduler(0, SCHED_FIFO, &first);
   }
 
   void read_signals() noexcept {
@@ -366,7 +368,7 @@ class GuardProcess {
     if (executing_) return true;
     reap();
     // It may have died of this very key.
-    if (command() == 0) return task_.until == ReleaseAfter::command;
+    if (command() == 0) return task_.context.plan.until == ReleaseAfter::command;
     const pid_t group = getpgid(command());
     return group == 0 || group == order.skip[0];
   }
@@ -412,7 +414,7 @@ void guard_process(const GuardTask& task) noexcept {
   prctl(PR_SET_PDEATHSIG, SIGCONT);
   close_rlocks_descriptors(task);
   const GuardStart& start = await_start(task);
-  task.state.guard = getpid();
+  task.context.state.guard = getpid();
   // Static: the tree is too large for a stack, and nothing may be allocated here.
   alignas(GuardProcess) static std::byte room[sizeof(GuardProcess)];
   (new (room) GuardProcess(task, start))->run();

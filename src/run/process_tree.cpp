@@ -2,14 +2,10 @@
 
 #include "run/process_tree.hpp"
 
-#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -342,12 +338,6 @@ bool ProcessTree::empty() noexcept {
     return !found;
   });
   return !found;
-}
-
-void raise_priority() noexcept {
-  sched_param first{};
-  first.sched_priority = sched_get_priority_max(SCHED_FIFO);
-  sched_setscheduler(0, SCHED_FIFO, &first);
 }
 
 void TreeEnding::begin(TimePoint now) noexcept {

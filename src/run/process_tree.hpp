@@ -15,8 +15,7 @@
 #include "util/fd.hpp"
 #include "util/process.hpp"
 
-// Reaches every process of the command. The guard uses it, and rlock if the guard is dead: all of
-// it is async-signal-safe.
+// Reaches every process of the command. All of it is async-signal-safe.
 namespace rlock::run {
 
 // Options of waitid(2): looks at the dead children of the calling thread. The command that prints a
@@ -96,10 +95,9 @@ class PidSet {
   Room<pid_t, 8'192> slots_;
 };
 
-// All that descends from the calling process, which is a subreaper: whatever session, group or
-// environment a descendant makes, it stays one. Known by the kernel's lists of children; nothing of
-// other processes is read, and nobody is marked. Where the kernel keeps no such lists
-// (CONFIG_PROC_CHILDREN) every stat below /proc is read instead. Large: not for a stack.
+// All that descends from the calling process, which is a subreaper, by the kernel's lists of
+// children. Where the kernel keeps none (CONFIG_PROC_CHILDREN) every stat below /proc is read
+// instead. Large: not for a stack. [docs/SUPERVISION.md, "Process tree"]
 class ProcessTree {
  public:
   enum class Listing { children, scan };
@@ -124,9 +122,8 @@ class ProcessTree {
   size_t reap() noexcept;
 
   // One step of an ending, which the caller repeats until it returns true: no process is left. It
-  // kills each process as soon as it sees it, looks again until there is no new one, and then goes
-  // down to those whose parents do not die. It returns soon after `until`, even while the tree
-  // grows. `survivors` gets the processes that cannot be killed.
+  // returns soon after `until`, even while the tree grows. `survivors` gets the processes that
+  // cannot be killed. [docs/SUPERVISION.md, "Ending the tree"]
   bool end(TimePoint until, Survivors& survivors) noexcept;
 
   // Whether the last end() found a new process, or reaped one.
@@ -208,10 +205,6 @@ class ProcessTree {
   Room<QueuedProcess, 4'096> queue_;
   size_t queued_ = 0;
 };
-
-// If the kernel allows it, the calling thread runs before all others: a storm of forks, or a
-// command of real time, would keep it from the processor when it has to act.
-void raise_priority() noexcept;
 
 // An ending of the tree, a round at a time, so that its caller can do other things between rounds.
 class TreeEnding {

@@ -6,6 +6,7 @@
 
 #include "lock/timing.hpp"
 #include "util/duration.hpp"
+#include "util/text.hpp"
 
 namespace rlock::run {
 namespace {
@@ -30,10 +31,10 @@ lock::RenewCall enter_call(const Plan& plan, const OuterRun& outer, const HeldLo
 }
 
 Error no_answer(const Plan& plan, const lock::LockStore& store) {
-  return {
-      ErrorKind::unavailable,
-      "cannot enter \"" + plan.claim.name.text() + "\": " + store.server() + ": no answer in time",
-      Retry::later};
+  return {ErrorKind::unavailable,
+          util::format("cannot enter \"{}\": {}: no answer in time", plan.claim.name.text(),
+                       store.server()),
+          Retry::later};
 }
 
 // A server that answered before counts as having answered, even if it has gone since.
@@ -42,24 +43,14 @@ Error keep_answered(const Error& before, Error error) {
   return error;
 }
 
-// What one outer run is to the server; Lost: it does not hold the lock there.
-using EntryReply = std::variant<HeldLock, lock::Lost, lock::Upgrade, lock::Interrupted>;
-
-EntryReply read_reply(lock::RenewReply& reply, const HeldLock& entered) {
+EnterResult read_reply(lock::RenewReply& reply, const HeldLock& entered) {
   if (std::holds_alternative<lock::Upgrade>(reply)) return lock::Upgrade{};
   if (auto* lost = std::get_if<lock::Lost>(&reply)) return std::move(*lost);
   return entered;
 }
 
-EnterResult to_enter_result(EntryReply answer) {
-  if (auto* entered = std::get_if<HeldLock>(&answer)) return std::move(*entered);
-  if (std::holds_alternative<lock::Upgrade>(answer)) return lock::Upgrade{};
-  if (std::holds_alternative<lock::Interrupted>(answer)) return lock::Interrupted{};
-  return NoneHeld{};
-}
-
-Result<EntryReply> request_entry(const Plan& plan, const OuterRun& outer, lock::LockStore& store,
-                                 lock::Poller& poller, TimePoint until) {
+Result<EnterResult> request_entry(const Plan& plan, const OuterRun& outer, lock::LockStore& store,
+                                  lock::Poller& poller, TimePoint until) {
   HeldLock held_lock = entry_in(plan, outer);
   const lock::RenewCall call = enter_call(plan, outer, held_lock);
   Error transient_error = no_answer(plan, store);
@@ -81,9 +72,9 @@ Result<EntryReply> request_entry(const Plan& plan, const OuterRun& outer, lock::
       driven = poller.pause(poller.now() + timing::kEntryPause);
     bool over = transient_error.retry == Retry::never || poller.now() >= until;
     if (driven != lock::PollResult::interrupted && !over) continue;
-    leave_outer_run(plan, held_lock, store,
-                    poller);  // a request may have been carried out all the same
-    if (driven == lock::PollResult::interrupted) return EntryReply(lock::Interrupted{});
+    // A request may have been carried out all the same.
+    leave_outer_run(plan, held_lock, store, poller);
+    if (driven == lock::PollResult::interrupted) return EnterResult(lock::Interrupted{});
     return transient_error;
   }
 }
@@ -106,9 +97,9 @@ bool forgotten(const Plan& plan, const OuterRun& outer, const lock::MakeInspecto
 
 Error put_back_awaited(const lock::LockStore& store, const OuterRun& outer) {
   return {ErrorKind::unavailable,
-          store.server() +
-              ": the server lost the lease of the outer run; waiting for that run to restore it, " +
-              util::format_duration(outer.put_back_grace) + " at most",
+          util::format("{}: the server lost the lease of the outer run; waiting for that run to "
+                       "restore it, {} at most",
+                       store.server(), util::format_duration(outer.put_back_grace)),
           Retry::later, Answered::yes};
 }
 
@@ -121,8 +112,7 @@ Result<EnterResult> await_put_back(const Plan& plan, const OuterRun& outer, lock
     TRY(auto answer,
         request_entry(plan, outer, store, poller, poller.now() + plan.limits.first_contact));
     const auto* lost = std::get_if<lock::Lost>(&answer);
-    if (lost == nullptr || last || !may_be_put_back(outer, *lost))
-      return to_enter_result(std::move(answer));
+    if (lost == nullptr || last || !may_be_put_back(outer, *lost)) return answer;
     const TimePoint next = std::min(end, poller.now() + timing::kPutBackLook);
     if (poller.pause(next) == lock::PollResult::interrupted)
       return EnterResult(lock::Interrupted{});
@@ -162,12 +152,12 @@ Result<EnterResult> enter_outer_run(const Plan& plan, const Connections& connect
   for (const OuterRun& outer : plan.outer_runs) {
     TRY(auto answer, request_entry(plan, outer, store, poller, until));
     const auto* lost = std::get_if<lock::Lost>(&answer);
-    if (lost == nullptr) return to_enter_result(std::move(answer));
+    if (lost == nullptr) return answer;
     if (lost_outer == nullptr && may_be_put_back(outer, *lost)) lost_outer = &outer;
   }
   if (lost_outer == nullptr ||
       !forgotten(plan, *lost_outer, connections.make_inspector, poller, until)) {
-    return EnterResult(NoneHeld{});
+    return EnterResult(lock::Lost{});
   }
   observer.transient_error(put_back_awaited(store, *lost_outer));
   return await_put_back(plan, *lost_outer, store, poller);

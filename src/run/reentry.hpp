@@ -5,14 +5,13 @@
 
 namespace rlock::run {
 
-// None of plan.outer_runs holds it any more: the lock is to be acquired like any other.
-struct NoneHeld {};
-using EnterResult = std::variant<HeldLock, NoneHeld, lock::Upgrade, lock::Interrupted>;
+// Lost: the server does not know the outer run as a holder.
+using EnterResult = std::variant<HeldLock, lock::Lost, lock::Upgrade, lock::Interrupted>;
 
-// Enters the lock under the first of plan.outer_runs that holds it. Waits only for an outer run to
-// put its lease back, for OuterRun::put_back_grace. An error when no server answers by the limit of
-// the first contact. Unless it returns a HeldLock it has released its entry as far as a server
-// answered.
+// Enters the lock under the first of plan.outer_runs that holds it; Lost: none does, and the lock
+// is to be acquired like any other. Waits only for an outer run to put its lease back, for
+// OuterRun::put_back_grace. An error when no server answers by the limit of the first contact.
+// Unless it returns a HeldLock it has released its entry as far as a server answered.
 Result<EnterResult> enter_outer_run(const Plan& plan, const Connections& connections,
                                     lock::Poller& poller, lock::WaitObserver& observer);
 

@@ -8,11 +8,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <utility>
 
 #include "lock/timing.hpp"
 #include "util/boot_timer.hpp"
+#include "util/process.hpp"
+#include "util/text.hpp"
 
 namespace rlock::run {
 
@@ -70,11 +71,6 @@ namespace {
 
 constexpr size_t kThreadStack = 512UL * 1024;
 
-Error cannot_start_thread(const char* what, int error) {
-  return {ErrorKind::system,
-          std::string("cannot start the renewal thread: ") + what + ": " + std::strerror(error)};
-}
-
 void notify(const util::Fd& event) {
   uint64_t one = 1;
   // Cannot fail but by a full counter, and then it is readable already.
@@ -114,7 +110,8 @@ Result<std::unique_ptr<Renewer>> Renewer::make(const lock::RenewCall& call,
   std::unique_ptr<Renewer> renewer(new Renewer(call, deps));
   renewer->notify_fd_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   renewer->lost_fd_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!renewer->notify_fd_ || !renewer->lost_fd_) return cannot_start_thread("eventfd", errno);
+  if (!renewer->notify_fd_ || !renewer->lost_fd_)
+    return util::system_error("cannot start the renewal thread: eventfd");
   return renewer;
 }
 
@@ -125,7 +122,8 @@ Status Renewer::start() {
   pthread_attr_setstacksize(&attributes, kThreadStack);
   int error = pthread_create(&thread_, &attributes, thread_main, this);
   pthread_attr_destroy(&attributes);
-  if (error != 0) return cannot_start_thread("pthread_create", error);
+  if (error != 0)
+    return util::system_error("cannot start the renewal thread: pthread_create", error);
   running_ = true;
   return Done{};
 }
@@ -277,9 +275,10 @@ void Renewer::handle_reply(TimePoint now, Result<lock::RenewReply> reply) {
     return;
   }
   if (std::holds_alternative<lock::Upgrade>(*reply)) {
-    return failed(now, {ErrorKind::internal,
-                        renewal_.store->server() +
-                            ": the server stores another mode for this lock than rlock requested"});
+    return failed(
+        now, {ErrorKind::internal,
+              util::format("{}: the server stores another mode for this lock than rlock requested",
+                           renewal_.store->server())});
   }
   deps_.lease.renewed(renewal_.sent_at, now);
   failures_ = 0;

@@ -398,7 +398,7 @@ std::optional<Acquisition> enter_held_lock(Plan& plan, const Connections& connec
   lock::SystemPoller poller(signals.fd());
   auto result = enter_outer_run(inside, connections, poller, observer);
   if (!result) return RunOutcome(std::move(result).error());
-  if (std::holds_alternative<NoneHeld>(*result)) return std::nullopt;
+  if (std::holds_alternative<lock::Lost>(*result)) return std::nullopt;
   if (auto* upgrade = std::get_if<lock::Upgrade>(&*result)) return RunOutcome(*upgrade);
   int signal = signals.next_number();
   auto* entered = std::get_if<HeldLock>(&*result);

@@ -45,7 +45,7 @@ struct HeldLock {
 // An outer run that, by this environment, holds the lock.
 struct OuterRun {
   HeldLock held_lock;
-  // Whether a lease that the server has lost is put back for it: only while it runs, since an old
+  // Whether a lease that the server has lost is put back: only while that run lives, since an old
   // token must not come back.
   bool may_put_back = false;
   // How long the outer run has to put its lease back itself, if the server has lost it.
@@ -56,8 +56,8 @@ struct Plan {
   lock::AcquireCall claim;  // name, owner, limit, ttl, record, queueing
   lock::WaitLimits limits;
   std::vector<std::string> argv;  // the command, executed directly: argv[0] is looked up in PATH
-  // What is added to the command's inherited environment, `NAME=value`; `NAME` alone is taken out.
-  // The names and their number are the same for each lock.
+  // Is added to the command's inherited environment, `NAME=value`; `NAME` alone is taken out. The
+  // names are the same for each lock.
   std::function<std::vector<std::string>(const HeldLock&)> environment;
   // The claim's record while processes that cannot be ended keep the lock; none: unchanged.
   std::function<std::string(const std::string& why)> record_ending{};
@@ -91,11 +91,11 @@ struct LeaseEnd {
       lock::LaterHolder::unknown;  // without `reported`: who had the lock
 };
 
-// Whether a success was recorded, so that the work is not done again [plan.claim.once].
+// Whether a success was recorded [plan.claim.once].
 enum class Success {
   none,  // the run was not to record any, or it is none
   recorded,
-  pushed_out_another,  // and the key that was asked for the longest time ago was forgotten
+  pushed_out_another,  // and the least recently used key was forgotten
   stopped,             // the command was asked to stop, and may have exited with 0 half-way
   unconfirmed,
 };
@@ -163,28 +163,24 @@ struct Event {
 };
 
 // Called from the main thread and from the renewal thread: implementations lock for themselves.
-// Never called between fork and exec, never before a kill that is due.
 class Observer : public lock::WaitObserver {
  public:
   virtual void event(const Event&) {}
   // The lock is granted, but too few replicas have confirmed it: nothing starts before they do.
-  virtual void awaiting_replicas(const Error& why) { (void)why; }
+  virtual void awaiting_replicas(const Error& /*why*/) {}
   // A ^Z is about to stop rlock with its command, which is ended after `left` unless both are
-  // resumed and the lease is renewed before.
-  virtual void stopping(Millis left) { (void)left; }
-  // Renewals have failed for a while, at last for this reason; `left` until the lease is given up,
-  // and the command is ended where a lost lease ends it. Once an outage; renewed_again() ends it.
-  virtual void renewals_fail(const Error& why, Millis left, bool ends_command) {
-    (void)why, (void)left, (void)ends_command;
-  }
-  virtual void renewed_again(Millis after) { (void)after; }
-  // The command was to end, and these processes cannot be ended: the lock is kept and renewed for
-  // as long as they live. Repeated now and then.
-  virtual void cannot_end(const std::vector<std::string>& survivors) { (void)survivors; }
+  // resumed.
+  virtual void stopping(Millis /*left*/) {}
+  // Renewals have failed for a while, at last for this reason; `left` until the lease is given up.
+  // Once an outage; renewed_again() ends it.
+  virtual void renewals_fail(const Error& /*why*/, Millis /*left*/, bool /*ends_command*/) {}
+  virtual void renewed_again(Millis /*after*/) {}
+  // These processes cannot be ended: the lock is renewed for as long as they live. Repeated.
+  virtual void cannot_end(const std::vector<std::string>& /*survivors*/) {}
   // A TERM or INT came while the release is tried; a second one ends that.
   virtual void still_releasing() {}
   // After a hangup these go on without the lock, since they ignore it.
-  virtual void exempted(const std::vector<std::string>& processes) { (void)processes; }
+  virtual void exempted(const std::vector<std::string>& /*processes*/) {}
 };
 
 // How a run reaches the server.
@@ -204,10 +200,9 @@ struct RunContext {
 };
 
 // `exec rlock` leaves rlock the children of the program before it. Where there are any, this
-// returns in a new process, whose only children are its own: what becomes its child is the
-// command's. The calling process, the front, remains the parent of the others, passes signals on,
-// and ends as the new one does. Returns the pid of the front; 0: there is none. Before
-// Signals::take(); ErrorKind::system where there is no process or descriptor for it.
+// returns in a new process, and the calling one, the front, remains their parent. Returns the pid
+// of the front; 0: there is none. Before Signals::take(). ErrorKind::system where a process or
+// descriptor is refused. [docs/SUPERVISION.md, "Process tree"]
 Result<pid_t> leave_callers_children();
 
 // Runs plan.argv under the lock. Signals were blocked by `signals` before. Leaves no process,
@@ -234,9 +229,8 @@ lock::LeaseMonitor::Settings lease_settings(const lock::AcquireCall& claim, Mill
 // From where the lease counts; or why nothing may run.
 using Confirmed = std::variant<TimePoint, lock::Lost, Error>;
 
-// A grant that too few replicas have confirmed (`unconfirmed` says why) is kept, since nobody else
-// would be confirmed either: it is renewed until they confirm a renewal, for as long as the wait
-// may last. A signal at the poller's interrupt ends that, too.
+// Renews a grant that too few replicas have confirmed (`unconfirmed` says why) until they confirm a
+// renewal, for as long as the wait may last. A signal at the poller's interrupt ends that, too.
 Confirmed await_replicas(const Plan& plan, const HeldLock& held_lock, Error unconfirmed,
                          lock::LockStore& store, lock::Poller& poller);
 
@@ -252,9 +246,9 @@ struct ReleaseInterrupt {
   std::function<bool()> ends{};
 };
 
-// Releases, retrying over fresh connections until `until` or the interrupt. When no server
-// confirmed, the error of the last attempt that was not cut short: the lease then frees the lock.
-// call.once->asked is as old as the call of this function.
+// Releases, retrying over fresh connections until `until` or the interrupt. Where no server
+// confirmed it, the error of the last attempt that was not cut short. call.once->asked is as old as
+// the call of this function.
 Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCall call,
                                          TimePoint until, const ReleaseInterrupt& interrupt = {});
 

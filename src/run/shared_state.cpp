@@ -4,8 +4,6 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <new>
 
@@ -27,14 +25,11 @@ std::vector<std::string> describe(const Survivors& survivors) {
   std::vector<std::string> lines;
   for (size_t i = 0; i < survivors.size(); ++i) {
     const Survivor one = survivors[i];
-    std::string line = "process " + std::to_string(one.pid);
-    if (std::string name = util::read_name(one.pid); !name.empty()) {
-      line += " (" + util::printable(name) + ")";
-    }
-    line += " of " + user_name(one.user);
-    if (one.error == 0) line += " (it hangs in the kernel)";
-    if (one.error > 0) line += std::string(" (") + std::strerror(one.error) + ")";
-    lines.push_back(std::move(line));
+    const std::string name = util::printable(util::read_name(one.pid));
+    const char* why = one.error == 0 ? "it hangs in the kernel" : std::strerror(one.error);
+    lines.push_back(util::format(
+        "process {}{} of {}{}", one.pid, name.empty() ? "" : util::format(" ({})", name),
+        user_name(one.user), one.error < 0 ? "" : util::format(" ({})", why)));
   }
   if (lines.empty()) lines.push_back("processes that /proc does not show");
   return lines;
@@ -43,9 +38,9 @@ std::vector<std::string> describe(const Survivors& survivors) {
 std::string summarize(const Survivors& survivors) {
   if (survivors.size() == 0) return "cannot end processes that /proc does not show";
   const Survivor first = survivors[0];
-  std::string text = "cannot end pid " + std::to_string(first.pid) + " of " + user_name(first.user);
-  if (survivors.size() > 1) text += " and " + std::to_string(survivors.size() - 1) + " more";
-  return text;
+  const size_t others = survivors.size() - 1;
+  return util::format("cannot end pid {} of {}{}", first.pid, user_name(first.user),
+                      others > 0 ? util::format(" and {} more", others) : "");
 }
 
 void Exclusions::add(pid_t pid) noexcept {
@@ -77,8 +72,7 @@ Result<SharedStatePtr> map_shared_state() {
   void* memory =
       mmap(nullptr, sizeof(SharedState), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
-    return Error{ErrorKind::system,
-                 std::string("cannot share memory with the guard: ") + std::strerror(errno)};
+    return util::system_error("cannot share memory with the guard");
   }
   return SharedStatePtr(new (memory) SharedState());
 }

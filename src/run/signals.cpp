@@ -9,9 +9,9 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 
 #include "util/process.hpp"
+#include "util/text.hpp"
 
 namespace rlock::run {
 namespace {
@@ -39,11 +39,6 @@ void block(int signal, sigset_t& blocked, sigset_t& watched) {
   sigaddset(&blocked, signal);
   // A blocked signal is queued even where it is ignored: nohup would break.
   if (!ignored(signal)) sigaddset(&watched, signal);
-}
-
-Error refused(const char* what) {
-  return {ErrorKind::system,
-          std::string("cannot watch signals: ") + what + ": " + std::strerror(errno)};
 }
 
 }  // namespace
@@ -74,14 +69,15 @@ Result<Signals> Signals::take() {
   // A line of ours that does not fit below `ulimit -f`: the write fails, and that is all.
   set_disposition(SIGXFSZ, SIG_IGN, &signals.inherited_xfsz_);
   signals.fd_.reset(signalfd(-1, &signals.watched_, SFD_NONBLOCK | SFD_CLOEXEC));
-  if (!signals.fd_) return refused("signalfd");
+  if (!signals.fd_) return util::system_error("cannot watch signals: signalfd");
   return signals;
 }
 
 Status Signals::watch_command() {
   sigaddset(&watched_, SIGCHLD);
   if (!ignored(SIGWINCH)) sigaddset(&watched_, SIGWINCH);
-  if (signalfd(fd_.get(), &watched_, 0) < 0) return refused("signalfd");
+  if (signalfd(fd_.get(), &watched_, 0) < 0)
+    return util::system_error("cannot watch signals: signalfd");
   return Done{};
 }
 
@@ -93,7 +89,8 @@ Status Signals::watch_stops() {
     sigaddset(&watched_, signal);
   }
   sigprocmask(SIG_BLOCK, &stops, nullptr);
-  if (signalfd(fd_.get(), &watched_, 0) < 0) return refused("signalfd");
+  if (signalfd(fd_.get(), &watched_, 0) < 0)
+    return util::system_error("cannot watch signals: signalfd");
   return Done{};
 }
 

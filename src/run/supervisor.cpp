@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <utility>
 
@@ -18,6 +17,7 @@
 #include "util/boot_timer.hpp"
 #include "util/duration.hpp"
 #include "util/process.hpp"
+#include "util/text.hpp"
 
 namespace rlock::run {
 namespace {
@@ -38,25 +38,15 @@ std::string describe(const LeaseEnd& end) {
   return "the lease ended";
 }
 
-const char* to_string(EndCause cause) {
-  switch (cause) {
-    case EndCause::lease:
-      return "lease lost";
-    case EndCause::run_limit:
-      return "run limit reached";
-    case EndCause::no_renewal:
-      return "no renewal thread";
-    case EndCause::no_guard:
-      return "no guard";
-    case EndCause::cancel:
-      return "cancelled";
-  }
-  return "";
+std::string_view to_string(EndCause cause) {
+  return util::to_string<EndCause::cancel>(
+      cause, {"lease lost", "run limit reached", "no renewal thread", "no guard", "cancelled"});
 }
 
 std::string describe(const CommandEnd& end) {
-  if (const auto* exited = std::get_if<Exited>(&end)) return "exit " + std::to_string(exited->code);
-  return "signal " + std::to_string(std::get<Signaled>(end).signal);
+  const auto* exited = std::get_if<Exited>(&end);
+  return exited != nullptr ? util::format("exit {}", exited->code)
+                           : util::format("signal {}", std::get<Signaled>(end).signal);
 }
 
 // Watches over the command, its guard and the renewal thread.
@@ -207,9 +197,9 @@ class Supervisor {
     const bool reached = is_guard_above(sender);
     // A front passes on what this process may have got, too.
     if (repeated(number, reached || sender == plan_.front ? sender : 0)) return;
-    if (reached) return guard_->note_signal(number);
+    if (reached) return guard_->order({GuardOrder::Kind::reached, {number}, {}});
     // A stopped command could not act on the request alone.
-    guard_->signal({number, stops ? SIGCONT : 0});
+    guard_->order({GuardOrder::Kind::signal, {number, stops ? SIGCONT : 0}, {}});
   }
 
   // A signal to all processes of a service comes to the command at the same time as to rlock.
@@ -378,11 +368,10 @@ class Supervisor {
   }
 
   Result<CommandResult> finish() {
-    if (!gave_up_) guard_->dismiss();
+    if (!gave_up_) guard_->order({GuardOrder::Kind::dismiss, {}, {}});
     note_late_signals();
     if (int error = state_.start_error; error != 0) {
-      return Error{ErrorKind::system,
-                   std::string("cannot start the command: ") + std::strerror(error)};
+      return util::system_error("cannot start the command", error);
     }
     take_over_from_guard();
     result_.exec_error = std::max(state_.exec_error.load(), 0);
@@ -436,8 +425,8 @@ class Supervisor {
     }
   }
 
-  void emit(EventKind kind, std::string detail) {
-    context_.observer.event({kind, BootClock::now(), held_lock_.token, std::move(detail)});
+  void emit(EventKind kind, std::string_view detail) {
+    context_.observer.event({kind, BootClock::now(), held_lock_.token, std::string(detail)});
   }
 
   bool terminates_on_loss() const { return plan_.on_lost == OnLost::terminate; }

@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <limits>
 
 namespace rlock {

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "util/text.hpp"
+
 namespace rlock::util {
 namespace {
 
@@ -19,8 +21,10 @@ constexpr std::array<Unit, 5> kUnits{
 constexpr double kLongest = 3650 * 86400e3;
 
 Error malformed(std::string_view text) {
-  return {ErrorKind::usage, "not a duration: \"" + std::string(text) +
-                                "\" (write 500ms, 10s, 5m, 1h30m, 2d or a number of seconds)"};
+  return {
+      ErrorKind::usage,
+      util::format(
+          "not a duration: \"{}\" (write 500ms, 10s, 5m, 1h30m, 2d or a number of seconds)", text)};
 }
 
 // Digits with at most one point; from_chars alone would take "inf", "1e9" and a sign.
@@ -69,8 +73,7 @@ Result<Millis> parse_duration(std::string_view text) {
     rest.remove_prefix(unit->name.size());
   } while (!rest.empty());
   if (!(total <= kLongest)) {
-    return Error{ErrorKind::usage,
-                 "duration too long: \"" + std::string(text) + "\" (at most 3650d)"};
+    return Error{ErrorKind::usage, util::format("duration too long: \"{}\" (at most 3650d)", text)};
   }
   return Millis(static_cast<Millis::rep>(total + 0.5));  // never negative: rounds
 }
@@ -78,16 +81,14 @@ Result<Millis> parse_duration(std::string_view text) {
 std::string format_duration(Millis value) {
   auto ms = value.count();
   if (ms < 0) ms = 0;
-  if (ms < 1000) return std::to_string(ms) + "ms";
-  if (ms < 10'000 && ms % 1000 >= 100) {
-    return std::to_string(ms / 1000) + "." + std::to_string(ms % 1000 / 100) + "s";
-  }
+  if (ms < 1000) return util::format("{}ms", ms);
+  if (ms < 10'000 && ms % 1000 >= 100) return util::format("{}.{}s", ms / 1000, ms % 1000 / 100);
   auto s = ms / 1000;
   auto pair = [](Millis::rep big, const char* unit, Millis::rep small, const char* lesser) {
-    std::string text = std::to_string(big) + unit;
-    return small == 0 ? text : text + std::to_string(small) + lesser;
+    return small == 0 ? util::format("{}{}", big, unit)
+                      : util::format("{}{}{}{}", big, unit, small, lesser);
   };
-  if (s < 60) return std::to_string(s) + "s";
+  if (s < 60) return util::format("{}s", s);
   if (s < 3600) return pair(s / 60, "m", s % 60, "s");
   if (s < 86400) return pair(s / 3600, "h", s % 3600 / 60, "m");
   return pair(s / 86400, "d", s % 86400 / 3600, "h");

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "util/process.hpp"
 #include "util/random.hpp"
 #include "util/text.hpp"
 
@@ -29,7 +30,7 @@ Result<std::string> read_to_end(const Fd& file, size_t most) {
     if (n == 0) return text;
     text.append(buffer, static_cast<size_t>(n));
   }
-  return Error{ErrorKind::system, "it is longer than " + std::to_string(most / 1024) + " KiB"};
+  return Error{ErrorKind::system, util::format("it is longer than {} KiB", most / 1024)};
 }
 
 namespace {
@@ -49,8 +50,7 @@ int write_and_close(Fd file, std::string_view text) {
 
 Status replace_file(const std::string& path, std::string_view text) {
   auto failed = [](const std::string& name, int error) {
-    return Error{ErrorKind::system,
-                 "cannot write " + printable(name) + ": " + std::strerror(error)};
+    return system_error("cannot write " + printable(name), error);
   };
   SystemRandom random;
   const std::string beside = path + "." + random_hex(random);

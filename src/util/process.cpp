@@ -1,62 +1,32 @@
 #include "util/process.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <pwd.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/types.h>
-#include <unistd.h>
+#include <sys/wait.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <string>
-#include <string_view>
 
-#include "util/fd.hpp"
+#include "util/text.hpp"
 
 namespace rlock::util {
-
-char* write_number(char* at, unsigned number) noexcept {
-  char digits[12];
-  int count = 0;
-  for (unsigned rest = number; count == 0 || rest > 0; rest /= 10) {
-    digits[count++] = static_cast<char>('0' + rest % 10);
-  }
-  while (count > 0) *at++ = digits[--count];
-  return at;
-}
-
 namespace {
-
-constexpr size_t kLongestPath = 48;
 
 // "FOLDER/PID/FILE" without snprintf, which is not async-signal-safe.
 struct ProcPath {
   ProcPath(pid_t pid, std::string_view file, std::string_view folder = "/proc/") noexcept {
-    char digits[12];
-    append(folder);
-    append(
-        {digits, static_cast<size_t>(write_number(digits, static_cast<unsigned>(pid)) - digits)});
-    append("/");
-    append(file);
+    char* at = std::copy(folder.begin(), folder.end(), text);
+    at = std::to_chars(at, text + sizeof text, pid).ptr;
+    *at++ = '/';
+    std::copy(file.begin(), file.end(), at);
   }
 
-  char text[kLongestPath] = {};
-
- private:
-  void append(std::string_view part) noexcept {
-    std::memcpy(text + length_, part.data(), part.size());
-    length_ += part.size();
-  }
-  size_t length_ = 0;
+  char text[48] = {};
 };
 
 // Walks the fields of a stat line after the name, which may itself hold blanks and brackets.
@@ -113,10 +83,8 @@ class StatusFile {
     return text.substr(0, text.find('\n'));
   }
   bool has_signal(std::string_view mask, int signal) const noexcept {
-    uint64_t signals = 0;
-    for (char c : field(mask))
-      signals = signals * 16 + static_cast<uint64_t>(c <= '9' ? c - '0' : c - 'a' + 10);
-    return (signals >> (signal - 1) & 1) != 0;
+    const auto signals = parse_number<uint64_t>(field(mask), 16);
+    return signals && (*signals >> (signal - 1) & 1) != 0;
   }
 
  private:
@@ -224,14 +192,7 @@ bool is_live_ancestor(pid_t pid, TimePoint then) noexcept {
 }
 
 int number_from(const char* name) noexcept {
-  constexpr int kMost = 100'000'000;
-  int value = 0;
-  if (*name == '\0') return -1;
-  for (; *name != '\0'; ++name) {
-    if (*name < '0' || *name > '9' || value > kMost) return -1;
-    value = value * 10 + (*name - '0');
-  }
-  return value;
+  return parse_number<int>(name).value_or(-1);
 }
 
 namespace {
@@ -268,7 +229,7 @@ Result<ProcessHandle> ProcessHandle::open(pid_t pid, By by) {
     watched.pidfd_ = open_pidfd(pid);
   }
   if (!watched.ended()) return watched;
-  return Error{ErrorKind::usage, "there is no process " + std::to_string(pid)};
+  return Error{ErrorKind::usage, util::format("there is no process {}", pid)};
 }
 
 bool ProcessHandle::ended() const {
@@ -293,10 +254,10 @@ int highest_tried() {
   return static_cast<int>(std::min(limit.rlim_cur, kMostTried));
 }
 
-void close_if_inherited(int fd) {
-  if (fd <= 2) return;
-  int flags = fcntl(fd, F_GETFD);
+bool close_if_inherited(int fd) {
+  const int flags = fd > 2 ? fcntl(fd, F_GETFD) : -1;
   if (flags >= 0 && (flags & FD_CLOEXEC) == 0) close(fd);
+  return true;  // as a visitor: goes on
 }
 
 }  // namespace
@@ -306,8 +267,7 @@ void close_inherited_descriptors() {
   for (int fd : {0, 1}) {
     if (null) dup3(null.get(), fd, O_CLOEXEC);
   }
-  bool listed = for_each_number_in("/proc/self/fd", [](int fd) { close_if_inherited(fd); });
-  if (listed) return;
+  if (for_each_number_in("/proc/self/fd", close_if_inherited)) return;
   for (int fd = 3; fd < highest_tried(); ++fd) close_if_inherited(fd);
 }
 
@@ -350,6 +310,25 @@ bool ask_guards_for_exemption() noexcept {
     if (pid == 0 && restarts++ < kRestarts) pid = getppid();
   }
   return !look_at(1).guard;
+}
+
+Error system_error(std::string_view what, int error) {
+  return {ErrorKind::system, util::format("{}: {}", what, std::strerror(error))};
+}
+
+// The process in between has the errno of its fork as its exit code.
+int run_apart(const std::function<void()>& body) {
+  const pid_t middle = fork();
+  if (middle < 0) return errno;
+  if (middle == 0) {
+    setsid();
+    const pid_t apart = fork();
+    if (apart == 0) body();
+    _exit(apart >= 0 ? 0 : errno);
+  }
+  int status = 0;
+  while (waitpid(middle, &status, 0) < 0 && errno == EINTR) continue;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : EAGAIN;
 }
 
 int start_detached(void* (*body)(void*), void* argument) {

@@ -7,11 +7,12 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,7 @@
 
 namespace rlock::util {
 
-// Reading /proc without allocation or locks: all of this is async-signal-safe.
+// What reads /proc is async-signal-safe, but for the names.
 
 struct ProcessStat {
   pid_t parent = 0;
@@ -58,11 +59,10 @@ int open_children(int tasks, pid_t thread) noexcept;
 // Whether the process whose folder is open ignores `signal`; false where /proc does not say.
 bool ignores_in(int folder, int signal) noexcept;
 
-// Its short name, for messages; may be hostile text. Allocates.
+// Its short name, for messages; may be hostile text.
 std::string read_name(pid_t pid);
 
-// As /etc/passwd has it, else empty. Not through NSS: loading its modules costs more than a whole
-// run, and they may ask a server.
+// As /etc/passwd has it, else empty. NSS would cost more than a whole run, and may ask a server.
 std::string name_in_passwd(uid_t uid);
 
 // Our own number as /proc counts; -1 where it does not show us, or is not mounted.
@@ -75,27 +75,15 @@ inline bool proc_is_ours() noexcept {
 // Whether `pid` descends from `ancestor`; false when it is gone already.
 bool descends_from(pid_t pid, pid_t ancestor) noexcept;
 
-// Whether the process that had the number `pid` at `then` runs and is an ancestor of this one. A
-// process of which rlock runs above stays one: rlock adopts the orphans among its descendants.
+// Whether the process that had the number `pid` at `then` runs and is an ancestor of this one.
 // False as well where /proc does not show it: in a container, on another host.
 bool is_live_ancestor(pid_t pid, TimePoint then) noexcept;
 
-// The number a file name is, -1 when it is none.
+// The number that a file name is, negative when it is none.
 int number_from(const char* name) noexcept;
 
-// Calls visit(number), and goes on unless that returns false.
-template <class Visit>
-bool goes_on(Visit& visit, int number) noexcept {
-  if constexpr (std::is_void_v<decltype(visit(number))>) {
-    visit(number);
-    return true;
-  } else {
-    return visit(number);
-  }
-}
-
-// Calls visit(number) for each entry of the open `folder` that is a number, as long as it goes on;
-// false when the folder cannot be read.
+// Calls visit(number) for each entry of the open `folder` that is a number, until that returns
+// false. False when the folder cannot be read.
 template <class Visit>
 bool for_each_number_in(int folder, Visit visit) noexcept {
   alignas(dirent64) char buffer[8192] __attribute__((uninitialized));
@@ -106,7 +94,7 @@ bool for_each_number_in(int folder, Visit visit) noexcept {
       auto* entry = reinterpret_cast<dirent64*>(buffer + at);
       at += entry->d_reclen;
       int number = number_from(entry->d_name);
-      if (number >= 0 && !goes_on(visit, number)) return true;
+      if (number >= 0 && !visit(number)) return true;
     }
   }
 }
@@ -118,9 +106,9 @@ bool for_each_number_in(const char* path, Visit visit) noexcept {
   return folder && for_each_number_in(folder.get(), visit);
 }
 
-// Calls visit(pid) for each number in the open `list` of children, from its beginning, until that
-// returns false. A small piece at a time: the list may grow at its end as fast as it is read. It
-// may miss some of them when others end meanwhile. [proc(5), children]
+// The same for the open `list` of children, from its beginning. A small piece at a time: the list
+// may grow as fast as it is read. It may miss some of them when others end meanwhile. [proc(5),
+// children]
 template <class Visit>
 void for_each_child_in(int list, Visit visit) noexcept {
   char buffer[1024];
@@ -137,8 +125,8 @@ void for_each_child_in(int list, Visit visit) noexcept {
   }
 }
 
-// Readable once the process has ended. Not there, with errno, where there is no such process, or
-// the kernel has none for us.
+// Readable once the process has ended. None, with errno, where there is no such process, or the
+// kernel has none for us.
 Fd open_pidfd(pid_t pid) noexcept;
 
 // Where execvp(3) looks for a program, in order.
@@ -166,36 +154,34 @@ class ProcessHandle {
   std::optional<uint64_t> born_;  // where /proc shows it to us
 };
 
-// Closes what the caller passed us and the command now has, except fd 2: else rlock would hold the
-// caller's pipe or lock file open for the whole run. fds 0 and 1 become /dev/null. Ours differ
-// by being close-on-exec: nothing inherited through an exec is.
+// ErrorKind::system: what the system refused, and why.
+Error system_error(std::string_view what, int error = errno);
+
+// Closes what came through an exec, and so is not close-on-exec, except fd 2; fds 0 and 1 become
+// /dev/null. [docs/SUPERVISION.md, "Inherited state"]
 void close_inherited_descriptors();
 
 // Closes every descriptor from `first` on. Async-signal-safe.
 void close_all_from(unsigned first) noexcept;
 
-// A background renewer, or the server of a `local:` URL, that is started inside of a run descends
-// from that run's guard like any of its processes, but serves others, too. By itself it asks each
-// guard above it to be left alone, with a signal: the kernel lets only root and the guard's own
-// user send it, says who did, and keeps it until the guard reads it, before it ends anything. All
-// of it is async-signal-safe.
-
-// The name of a guard. Neither `pkill rlock` nor `pkill -f` with the command line may match: both
-// would go together and leave the command. At most 15 characters, as PR_SET_NAME takes them.
+// The name of a guard, which neither `pkill rlock` nor `pkill -f` with the command line matches. At
+// most 15 characters, as PR_SET_NAME takes them.
 inline constexpr char kGuardName[] = "lease-guard";
 
-// By which one asks. Of real time: it is queued for each who asks.
+// The signal by which a background renewer or the server of a `local:` URL asks the guards above it
+// to be left alone. Of real time: it is queued for each who asks. [docs/SUPERVISION.md, "Process
+// tree"]
 inline int exemption_signal() noexcept {
   return SIGRTMAX;
 }
 
-// By the process that is to outlive the runs around it, before it says that it is ready. False
-// where it cannot: the guard of a contained run is the init of our pid namespace.
+// Asks them, before the process says that it is ready. False where it cannot outlive them: the
+// guard of a contained run is the init of our pid namespace. Async-signal-safe.
 bool ask_guards_for_exemption() noexcept;
 
-// Writes the digits of `number` at `at`, and returns where they end. [snprintf is not
-// async-signal-safe]
-char* write_number(char* at, unsigned number) noexcept;
+// Calls `body` in a process that init adopts, in a session of its own. 0, or an errno where a
+// process is refused.
+int run_apart(const std::function<void()>& body);
 
 // Starts a thread that nobody joins, with every signal blocked: signals are the main thread's.
 // Returns an errno, 0 for none.

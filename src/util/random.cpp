@@ -3,7 +3,6 @@
 #include <sys/random.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstdlib>
 
 namespace rlock::util {

@@ -103,7 +103,7 @@ TEST_CASE("a skip names the holder and is a notice, not an error") {
 
 TEST_CASE("work that was done before is a success of its own, and says whose") {
   MessageContext once = context();
-  once.once = true;
+  once.once.emplace();
   const std::string record = encode_record({"web3", "cron", 812, {}, {}, {}});
   const lock::ServerTime at{wall_clock().ms - 40 * 60'000};
   lock::AlreadyDone done{at, Millis(250'000), record};
@@ -135,7 +135,7 @@ TEST_CASE("who is superseded names the newer one") {
 
 TEST_CASE("a success that is not recorded is a warning, and the exit code stays") {
   MessageContext once = context();
-  once.once = true;
+  once.once.emplace();
   using run::Success;
   for (auto [success, text] : {std::pair{Success::unconfirmed, "it may run again"},
                                {Success::stopped, "was asked to stop"},

@@ -44,23 +44,25 @@ class NoticeText {
         verbosity_(verbosity) {}
 
   std::string operator()(const run::LeaseEnd& end) const {
-    return lock_ + " is no longer held: " + lease_end_text(end) + "; the steps of " + process_ +
-           " run without the lock";
+    return util::format("{} is no longer held: {}; the steps of {} run without the lock", lock_,
+                        lease_end_text(end), process_);
   }
 
   std::string operator()(const run::Broken& broken) const {
-    const std::string text = lock_ + ": " + lost_phrase(broken.how) +
-                             "; rlock does not end the steps of " + process_ + ": ";
-    if (!broken.left) return text + "another holder may have the lock now";
-    return text + "the next holder starts when that process exits, or in " +
-           util::format_duration(*broken.left) + ", when the lease ends";
+    return util::format(
+        "{}: {}; rlock does not end the steps of {}: {}", lock_, lost_phrase(broken.how), process_,
+        broken.left ? util::format("the next holder starts when that process exits, or in {}, when "
+                                   "the lease ends",
+                                   util::format_duration(*broken.left))
+                    : "another holder may have the lock now");
   }
 
   std::string operator()(const run::EndedEarly& early) const {
     if (verbosity_ == Verbosity::quiet) return {};
-    return "warning: " + lock_ + ": released because " + process_ +
-           " (--renew-while) exited after " + util::format_duration(early.after) +
-           "; if later steps need the lock, name a process that outlives them, such as $PPID";
+    return util::format(
+        "warning: {}: released because {} (--renew-while) exited after {}; if later steps need the "
+        "lock, name a process that outlives them, such as $PPID",
+        lock_, process_, util::format_duration(early.after));
   }
 
  private:
@@ -117,8 +119,8 @@ Error released_after(Error error, const AcquireSettings& settings, Session& sess
   const lock::ReleaseCall call{settings.plan.claim.name, settings.plan.claim.owner};
   auto released = session.ask([&](auto& store) { return store.release(call); });
   error.text += released ? "; the lock was released"
-                         : "; the lock will be free when its lease ends (" +
-                               std::move(released).error().text + ")";
+                         : util::format("; the lock will be free when its lease ends ({})",
+                                        released.error().text);
   return error;
 }
 

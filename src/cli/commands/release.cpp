@@ -27,12 +27,11 @@ std::string how_ended(const lock::ReleaseReply& reply) {
 
 // The run's command would go on beside the next holder.
 Error held_by_run(const LeaseId& lease, const lock::Holder& run, const std::string& server) {
-  const std::string name = in_quotes(lease.name.text());
   return {ErrorKind::busy,
-          name + " at " + util::printable(server) + " is " + holder_phrase(run) +
-              "; that run releases the lock when its command has ended; to break the lock now: "
-              "rlock force-unlock " +
-              util::printable(shell_quoted(lease.name.text())) + " --owner " + lease.owner.text()};
+          util::format("{} at {} is {}; that run releases the lock when its command has ended; to "
+                       "break the lock now: rlock force-unlock {} --owner {}",
+                       in_quotes(lease.name.text()), util::printable(server), holder_phrase(run),
+                       util::printable(shell_quoted(lease.name.text())), lease.owner.text())};
 }
 
 // The current holder, for the message only.

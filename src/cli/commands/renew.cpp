@@ -10,6 +10,7 @@
 #include "cli/settings/connect.hpp"
 #include "cli/settings/run_settings.hpp"
 #include "util/duration.hpp"
+#include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -71,8 +72,9 @@ Status complete_call(RenewSettings& settings, Session& session) {
 // Without a token the server does not check whether somebody had the lock in between.
 std::string how_lost(const lock::Lost& lost, lock::Token token) {
   if (lost.how == lock::LostHow::unissued) {
-    return "the server never issued token " + std::to_string(token.value) +
-           "; a lease is restored only for a token that it issued";
+    return util::format(
+        "the server never issued token {}; a lease is restored only for a token that it issued",
+        token.value);
   }
   bool ended = lost.how == lock::LostHow::expired || lost.how == lock::LostHow::deleted;
   if (ended && (token.value == 0 || lost.by)) return "its lease has ended";
@@ -92,11 +94,11 @@ Error no_longer_ours(const RenewSettings& settings, const lock::Lost& lost, cons
 }
 
 std::string how_renewed(const RenewSettings& settings) {
-  const Millis ttl = settings.call.ttl;
-  if (settings.left <= ttl) return "renewed for " + util::format_duration(ttl);
+  const std::string ttl = util::format_duration(settings.call.ttl);
+  if (settings.left <= settings.call.ttl) return "renewed for " + ttl;
   const Millis seconds = settings.left - settings.left % Millis(1000);
-  return "its lease already lasts for another " + util::format_duration(seconds) +
-         ", longer than " + util::format_duration(ttl) + ": it was not changed";
+  return util::format("its lease already lasts for another {}, longer than {}: it was not changed",
+                      util::format_duration(seconds), ttl);
 }
 
 Result<int> renew(RenewSettings& settings, const Choices& choices) {
@@ -112,11 +114,13 @@ Result<int> renew(RenewSettings& settings, const Choices& choices) {
     return Error{ErrorKind::internal, "the mode of the lock has changed in the meantime"};
   }
   if (*renewal == lock::Renewal::put_back && !choices.has(Opt::quiet)) {
-    print_message(
-        in_quotes(settings.lease.name.text()) + ": its lease had ended and was restored for " +
-        util::format_duration(settings.call.ttl) + "; the server knows of no other holder since");
+    print_message(util::format(
+        "{}: its lease had ended and was restored for {}; the server knows of no other holder "
+        "since",
+        in_quotes(settings.lease.name.text()), util::format_duration(settings.call.ttl)));
   } else if (choices.has(Opt::verbose)) {
-    print_message(in_quotes(settings.lease.name.text()) + ": " + how_renewed(settings));
+    print_message(
+        util::format("{}: {}", in_quotes(settings.lease.name.text()), how_renewed(settings)));
   }
   return 0;
 }

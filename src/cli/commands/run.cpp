@@ -11,6 +11,7 @@
 #include "cli/settings/run_settings.hpp"
 #include "lock/store.hpp"
 #include "run/run.hpp"
+#include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -21,8 +22,8 @@ std::optional<EventLog> open_log(const RunSettings& settings, const Session& ses
   const lock::AcquireCall& claim = settings.plan.claim;
   auto log = EventLog::open(*settings.event_log, claim, session.server());
   if (log) return *std::move(log);
-  print_message("warning: " + in_quotes(claim.name.text()) + ": " + log.error().text +
-                "; no events of this run are written");
+  print_message(util::format("warning: {}: {}; no events of this run are written",
+                             in_quotes(claim.name.text()), log.error().text));
   return std::nullopt;
 }
 
@@ -157,11 +158,6 @@ run::RunOutcome run_unlocked(run::Plan plan, RunObserver& observer, run::Signals
                            unlocked, signals);
 }
 
-std::optional<std::string> once_key(const lock::AcquireCall& claim) {
-  if (!claim.once || claim.once->kind != lock::OnceKind::key) return std::nullopt;
-  return claim.once->key;
-}
-
 MessageContext message_context(const RunSettings& settings, const Session& session) {
   const run::Plan& plan = settings.plan;
   return {.name = plan.claim.name.text(),
@@ -170,8 +166,7 @@ MessageContext message_context(const RunSettings& settings, const Session& sessi
           .conflict_code = settings.waiting.conflict_code,
           .superseded_code = settings.waiting.superseded_code,
           .done_code = settings.done_code,
-          .once = plan.claim.once.has_value(),
-          .once_key = once_key(plan.claim),
+          .once = plan.claim.once,
           .max_run = plan.max_run,
           .report = settings.report,
           .format = session.format()};
