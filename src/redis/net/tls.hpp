@@ -2,10 +2,13 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "redis/net/socket.hpp"
 #include "util/fd.hpp"
 #include "util/result.hpp"
+
+struct ssl_ctx_st;  // of OpenSSL, which tls.cpp alone includes
 
 namespace rlock::redis {
 
@@ -21,8 +24,6 @@ struct TlsOptions {
   Verify verify = Verify::peer;
 };
 
-struct OpenSsl;
-
 // The CAs to trust and our own certificate: read once, shared by all connections and threads.
 class Tls {
  public:
@@ -31,21 +32,19 @@ class Tls {
   // passphrase.
   static Result<std::shared_ptr<const Tls>> make(const TlsOptions& options);
 
-  Tls(const Tls&) = delete;
-  Tls& operator=(const Tls&) = delete;
-  ~Tls();
-
   // TLS over a connected socket: the peer must prove with a certificate of a trusted CA that it is
   // `host`, a name or a numeric address. ErrorKind::denied: `host` is neither, so that it cannot be
   // proved.
   Result<std::unique_ptr<Stream>> wrap(util::Fd fd, const std::string& host) const;
 
-  const TlsOptions& options() const;
+  const TlsOptions& options() const { return options_; }
 
  private:
-  struct Parts;
-  explicit Tls(std::unique_ptr<Parts> parts);
-  std::unique_ptr<Parts> parts_;
+  Tls(std::shared_ptr<ssl_ctx_st> context, const TlsOptions& options)
+      : context_(std::move(context)), options_(options) {}
+
+  std::shared_ptr<ssl_ctx_st> context_;
+  TlsOptions options_;
 };
 
 }  // namespace rlock::redis
