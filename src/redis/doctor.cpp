@@ -21,6 +21,15 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+void flatten(const redisReply& reply, Words& words) {
+  if (reply.type == REDIS_REPLY_INTEGER) words.push_back(std::to_string(reply.integer));
+  if (reply.type == REDIS_REPLY_STRING || reply.type == REDIS_REPLY_STATUS) {
+    words.emplace_back(text_of(reply));
+  }
+  if (reply.type != REDIS_REPLY_ARRAY) return;
+  for (size_t i = 0; i < reply.elements; ++i) flatten(*reply.element[i], words);
+}
+
 // Sends single commands to one server.
 class CommandClient {
  public:
@@ -28,7 +37,18 @@ class CommandClient {
 
   // The strings and numbers of the reply, however nested. Takes at most the connect timeout and a
   // few seconds.
-  Result<Words> ask(const Words& words, const lua::Script* script = nullptr);
+  Result<Words> ask(const Words& words, const lua::Script* script = nullptr) {
+    constexpr Millis kReplyTimeout{3'000};  // for one command: a slower server is stuck
+    auto decode = [](const redisReply& reply) {
+      Words all;
+      flatten(reply, all);
+      return std::optional<Result<Words>>(std::move(all));
+    };
+    auto call = std::make_unique<Call<Words>>(connection_, words, "ask", decode, script);
+    const Millis timeout = connection_.server().connect_timeout + kReplyTimeout;
+    return lock::finish<Words>(poller_, std::move(call), poller_.now() + timeout,
+                               connection_.server().label());
+  }
 
   // As Connection has it: after a reply.
   std::optional<std::chrono::system_clock::time_point> certificate_end() const {
@@ -40,33 +60,15 @@ class CommandClient {
   lock::SystemPoller poller_;
 };
 
-constexpr Millis kReplyTimeout{3'000};  // for one command: a slower server is stuck
-
-void flatten(const redisReply& reply, Words& words) {
-  if (reply.type == REDIS_REPLY_INTEGER) words.push_back(std::to_string(reply.integer));
-  if (reply.type == REDIS_REPLY_STRING || reply.type == REDIS_REPLY_STATUS) {
-    words.emplace_back(text_of(reply));
-  }
-  if (reply.type != REDIS_REPLY_ARRAY) return;
-  for (size_t i = 0; i < reply.elements; ++i) flatten(*reply.element[i], words);
-}
-
-std::optional<Words> decode_words(const redisReply& reply) {
-  Words words;
-  flatten(reply, words);
-  return words;
-}
-
-Result<Words> CommandClient::ask(const Words& words, const lua::Script* script) {
-  auto call = std::make_unique<Call<Words>>(connection_, words, "ask", decode_words, script);
-  const Millis timeout = connection_.server().connect_timeout + kReplyTimeout;
-  return lock::finish<Words>(poller_, std::move(call), poller_.now() + timeout,
-                             connection_.server().label());
-}
-
 // Some servers return a script's number as `17.0`.
 int64_t number(const std::string& text) {
   return util::parse_number<int64_t>(util::leading_digits(text)).value_or(0);
+}
+
+// The reply to TIME: seconds and microseconds.
+std::optional<std::chrono::microseconds> time_in(const Result<Words>& reply) {
+  if (!reply || reply->size() != 2) return std::nullopt;
+  return std::chrono::seconds(number((*reply)[0])) + std::chrono::microseconds(number((*reply)[1]));
 }
 
 // The server knows this user, but its ACL refuses a command: a refused login has another text.
@@ -129,11 +131,12 @@ class ServerExaminer {
     constexpr size_t kTimes = 5;
     std::vector<Nanos> took;
     for (size_t i = 0; i < kTimes; ++i) {
-      TimePoint start = BootClock::now();
-      auto before = std::chrono::system_clock::now();
-      auto time = ask({"TIME"});
+      const TimePoint start = BootClock::now();
+      const auto before = std::chrono::system_clock::now().time_since_epoch();
+      const auto there = time_in(ask({"TIME"}));
       took.push_back(BootClock::now() - start);
-      if (time && time->size() == 2) compare_clocks(before, took.back(), *time);
+      if (!there) continue;
+      report_.clock_ahead = std::chrono::duration_cast<Millis>(*there - before - took.back() / 2);
     }
     std::sort(took.begin(), took.end());
     report_.round_trip = took[kTimes / 2];
@@ -160,19 +163,10 @@ class ServerExaminer {
   std::optional<Millis> clock_of(const Server& replica) {
     CommandClient other(replica);
     if (!other.ask({"TIME"})) return std::nullopt;  // connects
-    auto here = ask({"TIME"});
-    auto there = other.ask({"TIME"});
-    if (!here || !there || here->size() != 2 || there->size() != 2) return std::nullopt;
-    auto time = [](const Words& words) {
-      return std::chrono::seconds(number(words[0])) + std::chrono::microseconds(number(words[1]));
-    };
-    return std::chrono::duration_cast<Millis>(time(*there) - time(*here));
-  }
-
-  void compare_clocks(std::chrono::system_clock::time_point before, Nanos took, const Words& time) {
-    auto there = std::chrono::seconds(number(time[0])) + std::chrono::microseconds(number(time[1]));
-    auto here = before.time_since_epoch() + took / 2;
-    report_.clock_ahead = std::chrono::duration_cast<Millis>(there - here);
+    const auto here = time_in(ask({"TIME"}));
+    const auto there = time_in(other.ask({"TIME"}));
+    if (!here || !there) return std::nullopt;
+    return std::chrono::duration_cast<Millis>(*there - *here);
   }
 
   std::optional<std::string> configured(const std::string& name) {
@@ -306,8 +300,9 @@ SentinelReport examine_sentinel(const Server& server, const std::string& name) {
     report.error = std::move(master).error();
   } else if (master->size() != 2) {
     report.abstains = true;
-    report.error = Error{ErrorKind::unavailable,
-                         server.label() + ": it does not know a master \"" + name + "\""};
+    report.error =
+        Error{ErrorKind::unavailable,
+              util::format("{}: it does not know a master \"{}\"", server.label(), name)};
   } else {
     report.master = master->front() + ":" + master->back();
     auto quorum = client.ask({"SENTINEL", "CKQUORUM", name});

@@ -23,6 +23,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "redis/link/connection.hpp"
 #include "redis/net/socket.hpp"
@@ -30,20 +31,18 @@
 #include "util/fd.hpp"
 #include "util/process.hpp"
 #include "util/result.hpp"
+#include "util/text.hpp"
 
 namespace rlock::redis {
 namespace {
 
 using util::Fd;
 
-struct LocalProcess {
-  std::string program;
-  std::string folder;
-  // Held by the server as long as it lives, so that no second one starts: the lock on a file of the
-  // folder, and a listening socket (or none), whose peers get the pid of the server.
-  const Fd& lock;
-  const Fd& name;
-  const Fd& log;
+// What the server of a folder holds as long as it lives, so that no second one starts: the lock on
+// a file of the folder, and a listening socket (or none), whose peers get the pid of the server.
+struct Claim {
+  Fd lock;
+  Fd name;
 };
 
 // The descriptors that the server inherits besides 0-2; all higher ones are closed.
@@ -63,31 +62,20 @@ struct Report {
 
 // Relative names: the server starts in its folder, so that blanks in the path and the length limit
 // of a socket's name do not matter.
-constexpr const char* kOptions[] = {"--port",
-                                    "0",
-                                    "--unixsocket",
-                                    "rlock.sock",
-                                    "--unixsocketperm",
-                                    "700",
-                                    "--dir",
-                                    ".",
-                                    "--save",
-                                    "",
-                                    "--appendonly",
-                                    "yes",
-                                    "--appendfsync",
-                                    "always",
-                                    "--no-appendfsync-on-rewrite",
-                                    "no",
-                                    "--maxmemory",
-                                    "0",
-                                    "--maxmemory-policy",
-                                    "noeviction",
-                                    "--timeout",
-                                    "0",
-                                    "--daemonize",
-                                    "no"};
-constexpr size_t kOptionCount = sizeof kOptions / sizeof *kOptions;
+constexpr const char* kOptions[][2] = {
+    {"--port", "0"},
+    {"--unixsocket", "rlock.sock"},
+    {"--unixsocketperm", "700"},
+    {"--dir", "."},
+    {"--save", ""},
+    {"--appendonly", "yes"},
+    {"--appendfsync", "always"},
+    {"--no-appendfsync-on-rewrite", "no"},
+    {"--maxmemory", "0"},
+    {"--maxmemory-policy", "noeviction"},
+    {"--timeout", "0"},
+    {"--daemonize", "no"},
+};
 
 std::string find_on_path(const char* name) {
   for (std::string& candidate : util::candidates_on_path(name)) {
@@ -111,29 +99,21 @@ void reset_signals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-void arrange_descriptors(int null, int log, int lock, int name, int report) {
-  // Duplicated to high numbers first: any of them may have the number that another one needs.
-  null = fcntl(null, F_DUPFD_CLOEXEC, 10);
-  log = fcntl(log, F_DUPFD_CLOEXEC, 10);
-  lock = fcntl(lock, F_DUPFD_CLOEXEC, 10);
-  name = fcntl(name, F_DUPFD_CLOEXEC, 10);
-  report = fcntl(report, F_DUPFD_CLOEXEC, 10);
-  dup2(null, STDIN_FILENO);
-  dup2(log, STDOUT_FILENO);
-  dup2(log, STDERR_FILENO);
-  dup2(lock, kLockFd);
-  close(kNameFd);
-  dup2(name, kNameFd);
-  dup3(report, kReportFd, O_CLOEXEC);
-  util::close_all_from(kReportFd + 1);
-}
-
 struct Exec {
   const char* folder;
   char* const* argv;
   char* const* environment;
-  int null, log, lock, name, report;
+  std::array<int, 6> fds;  // for 0 to kReportFd
 };
+
+void arrange_descriptors(std::array<int, 6> fds) {
+  // Duplicated to high numbers first: any of them may have the number that another one needs.
+  for (int& fd : fds) fd = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+  close(kNameFd);
+  for (int number = 0; number < kReportFd; ++number) dup2(fds[static_cast<size_t>(number)], number);
+  dup3(fds[kReportFd], kReportFd, O_CLOEXEC);
+  util::close_all_from(kReportFd + 1);
+}
 
 // The append-only file is rewritten long before it grows to this size.
 constexpr rlim_t kEnoughForFiles = rlim_t{1} << 30;
@@ -168,7 +148,7 @@ std::optional<FatalLimit> lift_limits() {
 }
 
 [[noreturn]] void become_server(const Exec& exec) {
-  arrange_descriptors(exec.null, exec.log, exec.lock, exec.name, exec.report);
+  arrange_descriptors(exec.fds);
   listen(kNameFd, SOMAXCONN);  // from now on its peers get this pid
   reset_signals();
   umask(077);
@@ -185,7 +165,8 @@ std::optional<FatalLimit> lift_limits() {
 }
 
 Error cannot_start(const std::string& program, int error) {
-  return {ErrorKind::system, "cannot start " + program + " for local: " + std::strerror(error)};
+  return {ErrorKind::system,
+          util::format("cannot start {} for local: {}", program, std::strerror(error))};
 }
 
 Error limit_error(FatalLimit limit) {
@@ -197,8 +178,9 @@ Error limit_error(FatalLimit limit) {
   const char* which =
       limit == FatalLimit::cpu_time ? "CPU time (ulimit -Ht)" : "file size (ulimit -Hf)";
   return {ErrorKind::system,
-          std::string("local: the hard limit on ") + which +
-              " would end the server; start it once from a shell without this limit"};
+          util::format("local: the hard limit on {} would end the server; start it once from a "
+                       "shell without this limit",
+                       which)};
 }
 
 Result<pid_t> read_report(const Fd& pipe, const std::string& program) {
@@ -226,34 +208,33 @@ std::string find_server_program() {
 // environment, no descriptors but the log, the lock and the name, and our resource limits lifted.
 // Returns its pid; ErrorKind::system: it cannot be started, or a limit that cannot be lifted would
 // end it.
-Result<pid_t> start_local_process(const LocalProcess& process) {
+Result<pid_t> start_local_process(const std::string& program, const std::string& folder,
+                                  const Claim& claim, const Fd& log) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return cannot_start(process.program, errno);
+  if (pipe2(ends, O_CLOEXEC) != 0) return cannot_start(program, errno);
   Fd reading(ends[0]);
   Fd writing(ends[1]);
   Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (!null) return cannot_start(process.program, errno);
+  if (!null) return cannot_start(program, errno);
 
-  char* argv[kOptionCount + 2] = {const_cast<char*>(process.program.c_str())};
-  for (size_t i = 0; i < kOptionCount; ++i) argv[i + 1] = const_cast<char*>(kOptions[i]);
+  std::vector<char*> argv{const_cast<char*>(program.c_str())};
+  for (const auto& option : kOptions) {
+    for (const char* word : option) argv.push_back(const_cast<char*>(word));
+  }
+  argv.push_back(nullptr);
   // Nothing from the caller's environment.
   char language[] = "LC_ALL=C";
   char* environment[] = {language, nullptr};
-  const Exec exec{process.folder.c_str(),
-                  argv,
-                  environment,
-                  null.get(),
-                  process.log.get(),
-                  process.lock.get(),
-                  process.name.get(),
-                  writing.get()};
+  const Exec exec{
+      folder.c_str(),
+      argv.data(),
+      environment,
+      {null.get(), log.get(), log.get(), claim.lock.get(), claim.name.get(), writing.get()}};
   const int error = util::run_apart([&] { become_server(exec); });
-  if (error != 0) return cannot_start(process.program, error);
+  if (error != 0) return cannot_start(program, error);
   writing.reset();
-  return read_report(reading, process.program);
+  return read_report(reading, program);
 }
-
-constexpr char kLockFile[] = "rlock.lock";
 
 constexpr Millis kStartLimit{10'000};
 constexpr Millis kPollInterval{5};
@@ -261,11 +242,12 @@ constexpr Millis kPollInterval{5};
 constexpr Millis kAsleepLimit{500};
 
 Error folder_error(const std::string& folder, const std::string& why) {
-  return {ErrorKind::config, "local: cannot use " + folder + ": " + why};
+  return {ErrorKind::config, util::format("local: cannot use {}: {}", folder, why)};
 }
 
 // From passwd, not $HOME, which sudo and cron keep or change: all runs of a user need one server.
-Result<std::string> default_folder() {
+Result<std::string> folder_of(const std::string& requested) {
+  if (!requested.empty()) return requested;
   if (geteuid() == 0) return std::string("/var/lib/rlock");
   std::array<char, 16'384> buffer;
   passwd entry{};
@@ -282,7 +264,7 @@ Status make_folders(const std::string& folder) {
     slash = folder.find('/', slash + 1);
     std::string part = folder.substr(0, slash);
     if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
-      return folder_error(folder, "mkdir " + part + ": " + std::strerror(errno));
+      return folder_error(folder, util::format("mkdir {}: {}", part, std::strerror(errno)));
     }
   }
   return Done{};
@@ -300,9 +282,7 @@ Status check_folder(const std::string& folder) {
 }
 
 Result<std::string> safe_folder(const std::string& requested, LocalStart start) {
-  auto named = requested.empty() ? default_folder() : Result<std::string>(requested);
-  if (!named) return named;
-  std::string folder = std::move(*named);
+  TRY(auto folder, folder_of(requested));
   bool missing = access(folder.c_str(), F_OK) != 0;
   if (missing && start != LocalStart::forbidden) TRY_STATUS(make_folders(folder));
   TRY_STATUS(check_folder(folder));
@@ -310,20 +290,13 @@ Result<std::string> safe_folder(const std::string& requested, LocalStart start) 
 }
 
 bool is_listening(const Address& address) {
-  ConnectState state = start_connect(address).state;
-  return state != ConnectState::failed;
+  return start_connect(address).state != ConnectState::failed;
 }
 
 void sleep_briefly() {
   timespec time{0, std::chrono::nanoseconds(kPollInterval).count()};
   nanosleep(&time, nullptr);
 }
-
-// What the server of a folder holds as long as it lives.
-struct Claim {
-  Fd lock;
-  Fd name;
-};
 
 // An abstract socket, which no cleaner of old files can remove. The folder above is named by its
 // inode: containers that share a network have paths of their own.
@@ -333,8 +306,8 @@ std::optional<Address> name_address(const std::string& folder) {
   const size_t slash = path.rfind('/');
   struct stat above {};
   if (stat(path.substr(0, slash + 1).c_str(), &above) != 0) return std::nullopt;
-  return unix_address(std::string(1, '\0') + "rlock:" + std::to_string(above.st_dev) + ":" +
-                      std::to_string(above.st_ino) + path.substr(slash));
+  return unix_address(std::string(1, '\0') + util::format("rlock:{}:{}{}", above.st_dev,
+                                                          above.st_ino, path.substr(slash)));
 }
 
 // None where it is taken, or cannot be had at all: in a sandbox.
@@ -364,19 +337,23 @@ bool sleeps(pid_t server) {
 }
 
 Error no_socket(const std::string& folder, pid_t server) {
-  const std::string pid = std::to_string(server);
   return {ErrorKind::unavailable,
-          "local: the server of " + folder + (server > 0 ? " (pid " + pid + ")" : "") +
-              " does not listen on rlock.sock there, which may have been removed; end it with " +
-              (server > 0 ? "kill " + pid : "kill") + " when nothing runs under its locks"};
+          util::format("local: the server of {}{} does not listen on rlock.sock there, which may "
+                       "have been removed; end it with kill{} when nothing runs under its locks",
+                       folder, server > 0 ? util::format(" (pid {})", server) : "",
+                       server > 0 ? util::format(" {}", server) : "")};
+}
+
+Result<Fd> open_in(const std::string& folder, const std::string& name, int flags) {
+  Fd file(open((folder + "/" + name).c_str(), flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file) return file;
+  return folder_error(folder, util::format("{}: {}", name, std::strerror(errno)));
 }
 
 // None where another process has started the server meanwhile.
 Result<std::optional<Claim>> claim_or_server(const std::string& folder, const Address& address,
                                              TimePoint deadline) {
-  std::string path = folder + "/" + kLockFile;
-  Fd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!lock) return folder_error(folder, "rlock.lock: " + std::string(std::strerror(errno)));
+  TRY(auto lock, open_in(folder, "rlock.lock", O_RDWR));
   const auto name = name_address(folder);
   pid_t server = 0;
   Millis asleep{0};
@@ -447,8 +424,8 @@ Status check_disk_space(const Fd& lock, const std::string& folder) {
   const int error = written < 0 ? errno : ENOSPC;
   bool emptied = ftruncate(lock.get(), 0) == 0;
   if (written == static_cast<ssize_t>(zeros.size()) && emptied) return Done{};
-  return Error{ErrorKind::unavailable,
-               "local: the server cannot write to " + folder + ": " + std::strerror(error)};
+  return Error{ErrorKind::unavailable, util::format("local: the server cannot write to {}: {}",
+                                                    folder, std::strerror(error))};
 }
 
 Status start_server(const Server& server, const std::string& folder, const Address& address,
@@ -460,13 +437,10 @@ Status start_server(const Server& server, const std::string& folder, const Addre
     return Error{ErrorKind::config,
                  "local: redis-server or valkey-server must be on PATH (apt install redis-server)"};
   }
-  if (auto room = check_disk_space(claim->lock, folder); !room) return room;
-  std::string log_path = folder + "/rlock.log";
-  Fd log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!log) return folder_error(folder, "rlock.log: " + std::string(std::strerror(errno)));
-  auto pid = start_local_process({program, folder, claim->lock, claim->name, log});
-  if (!pid) return std::move(pid).error();
-  return await_server(server, *pid, log_path, deadline);
+  TRY_STATUS(check_disk_space(claim->lock, folder));
+  TRY(auto log, open_in(folder, "rlock.log", O_WRONLY | O_APPEND));
+  TRY(auto pid, start_local_process(program, folder, *claim, log));
+  return await_server(server, pid, folder + "/rlock.log", deadline);
 }
 
 // For holders and waiters of a server that was killed, who ask again as long as they may.
@@ -506,7 +480,7 @@ Result<Server> local_server(const std::string& requested, LocalStart start) {
 }
 
 Result<bool> stop_local_server(const std::string& requested) {
-  TRY(auto folder, requested.empty() ? default_folder() : Result<std::string>(requested));
+  TRY(auto folder, folder_of(requested));
   if (access(folder.c_str(), F_OK) != 0) return false;
   TRY_STATUS(check_folder(folder));
   auto address = unix_address(folder + "/rlock.sock");
@@ -520,17 +494,18 @@ Result<bool> stop_local_server(const std::string& requested) {
   const Fd process = pid > 0 ? util::open_pidfd(pid) : Fd();
   // Again, now that the pid cannot become another process.
   if (pid == 0 || owner_of(*address) != pid || kill(pid, SIGTERM) != 0) {
-    return Error{ErrorKind::unavailable, "local: the server of " + folder +
-                                             " cannot be ended from here: it may run in "
-                                             "another container"};
+    return Error{ErrorKind::unavailable,
+                 util::format("local: the server of {} cannot be ended from here: it may run in "
+                              "another container",
+                              folder)};
   }
   const TimePoint deadline = BootClock::now() + kStartLimit;
   while (kill(pid, 0) == 0 && !(process && has_exited(process))) {
     if (!process) sleep_briefly();
     if (BootClock::now() < deadline) continue;
-    return Error{ErrorKind::unavailable, "local: the server of " + folder + " (pid " +
-                                             std::to_string(pid) + ") does not end; see " + folder +
-                                             "/rlock.log"};
+    return Error{ErrorKind::unavailable,
+                 util::format("local: the server of {0} (pid {1}) does not end; see {0}/rlock.log",
+                              folder, pid)};
   }
   return true;
 }

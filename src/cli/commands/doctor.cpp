@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdio>
 #include <initializer_list>
 #include <map>
 #include <span>
@@ -39,6 +38,7 @@ constexpr const char* kMendFirst = "first mend what the failed check above repor
 struct Version {
   int major = 0;
   int minor = 0;
+  int patch = 0;
   auto operator<=>(const Version&) const = default;
 };
 
@@ -113,10 +113,14 @@ std::string acl_remedy(const ServerReport& report, const std::string& prefix,
 }
 
 Version parse_version(std::string_view text) {
-  const std::string_view major = util::leading_digits(text);
-  text.remove_prefix(std::min(text.size(), major.size() + 1));
-  return {util::parse_number<int>(major).value_or(0),
-          util::parse_number<int>(util::leading_digits(text)).value_or(0)};
+  auto next = [&text] {
+    const std::string_view digits = util::leading_digits(text);
+    text.remove_prefix(std::min(text.size(), digits.size() + 1));
+    return util::parse_number<int>(digits).value_or(0);
+  };
+  const int major = next();
+  const int minor = next();
+  return {major, minor, next()};
 }
 
 // Where the server says why it carries out no command.
@@ -153,27 +157,15 @@ Check reachable(const ServerReport& report, const std::string& remedy) {
           advice_for(*report.contact_error, "check the URL, the server, and the network to it")};
 }
 
-struct FixedRelease {
-  Version branch;
-  int patch;
-};
-
 // The first release of each branch in which Lua scripts cannot escape their sandbox (CVE-2025-49844
 // and similar). Branches without a release are left to the distributions that maintain them.
-constexpr FixedRelease kFixedRedis[] = {{{6, 2}, 20}, {{7, 2}, 11}, {{7, 4}, 6},
-                                        {{8, 0}, 4},  {{8, 2}, 2},  {{8, 6}, 3}};
-constexpr FixedRelease kFixedValkey[] = {{{7, 2}, 11}, {{8, 0}, 6}, {{8, 1}, 4}};
+constexpr Version kFixedRedis[] = {{6, 2, 20}, {7, 2, 11}, {7, 4, 6},
+                                   {8, 0, 4},  {8, 2, 2},  {8, 6, 3}};
+constexpr Version kFixedValkey[] = {{7, 2, 11}, {8, 0, 6}, {8, 1, 4}};
 
-int patch_of(std::string_view text) {
-  size_t dot = text.rfind('.');
-  if (dot == text.npos) return 0;
-  return util::parse_number<int>(util::leading_digits(text.substr(dot + 1))).value_or(0);
-}
-
-bool has_known_vulnerability(std::string_view text, std::span<const FixedRelease> table) {
-  const Version version = parse_version(text);
-  return std::any_of(table.begin(), table.end(), [&](const FixedRelease& fixed) {
-    return fixed.branch == version && patch_of(text) < fixed.patch;
+bool has_known_vulnerability(const Version& version, std::span<const Version> table) {
+  return std::any_of(table.begin(), table.end(), [&](const Version& fixed) {
+    return fixed.major == version.major && fixed.minor == version.minor && version < fixed;
   });
 }
 
@@ -191,24 +183,24 @@ Check version(const ServerReport& report) {
       return {"version", Grade::ok, name + own};
     }
   }
-  const std::string valkey = report.info_field("valkey_version");
-  const std::string text = valkey.empty() ? report.info_field("redis_version") : valkey;
+  std::string text = report.info_field("valkey_version");
+  const bool valkey = !text.empty();
+  if (!valkey) text = report.info_field("redis_version");
   if (text.empty()) return {"version", Grade::warn, "unknown", kAllowInfo};
-  const std::string name = (valkey.empty() ? "Redis " : "Valkey ") + text;
-  if (parse_version(text) < (valkey.empty() ? kOldestRedis : kOldestValkey)) {
+  const std::string name = (valkey ? "Valkey " : "Redis ") + text;
+  const Version found = parse_version(text);
+  if (found < (valkey ? kOldestValkey : kOldestRedis)) {
     return {"version", Grade::fail, name,
             "upgrade the server: rlock needs Redis 6.2 or Valkey 7.2, or a later version"};
   }
-  const std::span<const FixedRelease> table = valkey.empty()
-                                                  ? std::span<const FixedRelease>(kFixedRedis)
-                                                  : std::span<const FixedRelease>(kFixedValkey);
-  if (has_known_vulnerability(text, table)) {
+  if (valkey ? has_known_vulnerability(found, kFixedValkey)
+             : has_known_vulnerability(found, kFixedRedis)) {
     return {"version", Grade::warn,
             name + ": in this version users can break out of the Lua sandbox (CVE-2025-49844)",
-            "install your distribution's security update, or the latest release of this branch; an "
-            "update may keep the version: the package's changelog names what it fixes (apt "
-            "changelog " +
-                std::string(valkey.empty() ? "redis-server)" : "valkey-server)")};
+            util::format("install your distribution's security update, or the latest release of "
+                         "this branch; an update may keep the version: the package's changelog "
+                         "names what it fixes (apt changelog {})",
+                         valkey ? "valkey-server" : "redis-server")};
   }
   return {"version", Grade::ok, name};
 }
@@ -216,8 +208,9 @@ Check version(const ServerReport& report) {
 Check commands(const ServerReport& report, const std::string& prefix, const std::string& remedy) {
   if (report.keys_denied) {
     return {"keys", Grade::fail,
-            "this user may not use keys that begin with \"" + prefix +
-                "\": its ACL or --prefix names other ones",
+            util::format("this user may not use keys that begin with \"{}\": its ACL or --prefix "
+                         "names other ones",
+                         prefix),
             remedy};
   }
   if (!report.denied_commands.empty()) {
@@ -260,8 +253,9 @@ std::optional<Check> databases(const ServerReport& report) {
   const std::string db = "/" + std::to_string(report.server.db);
   return Check{
       "databases", Grade::warn,
-      "SELECT has no effect: a URL with " + db + " leads to the same keys as one without it",
-      "remove " + db + " from the URL, and use --prefix to keep locks apart"};
+      util::format("SELECT has no effect: a URL with {} leads to the same keys as one without it",
+                   db),
+      util::format("remove {} from the URL, and use --prefix to keep locks apart", db)};
 }
 
 Check role(const ServerReport& report) {
@@ -281,28 +275,32 @@ Check role(const ServerReport& report) {
           "use the address of the master, or a redis+sentinel:// URL, which looks it up"};
 }
 
+// `2s behind`, `2s ahead of`: a clock compared with another.
+std::string ahead_of(Millis ahead) {
+  return ahead < Millis(0) ? util::format_duration(-ahead) + " behind"
+                           : util::format_duration(ahead) + " ahead of";
+}
+
 // With --replicas.
 Check replicas(const ServerReport& report) {
-  std::string text = std::to_string(report.replicas.size()) + " online";
+  std::string text = util::format("{} online", report.replicas.size());
   std::string far, silent;
   for (const redis::ReplicaReport& replica : report.replicas) {
     text += (&replica == &report.replicas.front() ? ": " : ", ") + replica.label;
     constexpr Millis kFar{500};
     if (!replica.clock_ahead) {
       silent = replica.label;
-    } else if (*replica.clock_ahead > kFar || *replica.clock_ahead < -kFar) {
-      far = replica.label + " is " +
-            util::format_duration(std::max(*replica.clock_ahead, -*replica.clock_ahead)) +
-            (*replica.clock_ahead < Millis(0) ? " behind" : " ahead of") + " that of the master";
+    } else if (std::chrono::abs(*replica.clock_ahead) > kFar) {
+      far = util::format("{} is {} that of the master", replica.label,
+                         ahead_of(*replica.clock_ahead));
     }
   }
   const uint64_t needed = report.replicas_needed + 1;
   if (report.replicas.size() < needed) {
     return {"replicas", Grade::fail, text,
-            "--replicas " + std::to_string(report.replicas_needed) + " needs " +
-                std::to_string(needed) +
-                " replicas: with fewer the new master after a fail-over has too few to confirm "
-                "anything, and rlock ends all commands"};
+            util::format("--replicas {} needs {} replicas: with fewer the new master after a "
+                         "fail-over has too few to confirm anything, and rlock ends all commands",
+                         report.replicas_needed, needed)};
   }
   if (!far.empty()) {
     return {"replicas", Grade::fail, text + "; the clock of " + far,
@@ -355,8 +353,8 @@ Check persistence(const ServerReport& report) {
   if (*report.fsync == "always")
     return {"persistence", Grade::ok, "append-only file, fsync always"};
   return {"persistence", Grade::warn,
-          "append-only file, fsync " + *report.fsync +
-              ": if its host crashes, the latest locks are lost",
+          util::format("append-only file, fsync {}: if its host crashes, the latest locks are lost",
+                       *report.fsync),
           advice};
 }
 
@@ -364,23 +362,17 @@ Check clock(const ServerReport& report) {
   constexpr Millis kFar{1'000};
   if (!report.clock_ahead)
     return {"clock", Grade::warn, "unknown", "allow this user to run TIME (+time)"};
-  Millis ahead = *report.clock_ahead;
-  bool behind = ahead < Millis(0);
-  Millis offset = behind ? -ahead : ahead;
-  std::string text =
-      util::format_duration(offset) + (behind ? " behind" : " ahead of") + " this host";
-  if (offset <= kFar) return {"clock", Grade::ok, text};
+  const std::string text = ahead_of(*report.clock_ahead) + " this host";
+  if (std::chrono::abs(*report.clock_ahead) <= kFar) return {"clock", Grade::ok, text};
   return {"clock", Grade::warn, text,
           "synchronise both clocks with NTP: leases do not depend on them, but the times in "
-          "messages do, "
-          "and so does the order of tokens after a loss of data"};
+          "messages do, and so does the order of tokens after a loss of data"};
 }
 
 Check round_trip(const ServerReport& report) {
   constexpr Millis kSlow{50};
   auto took = std::chrono::duration<double, std::milli>(report.round_trip.value_or(Nanos(0)));
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f ms", took.count());
+  const std::string text = util::format("{:.2f} ms", took.count());
   if (took <= kSlow) return {"round trip", Grade::ok, text};
   return {"round trip", Grade::warn, text,
           "each run waits for two round trips; use a server that is nearer"};
@@ -393,15 +385,13 @@ bool is_local(const redis::Server& server) {
 
 Check encryption(const ServerReport& report) {
   const redis::Server& server = report.server;
-  if (server.tls != nullptr && server.tls->options().verify == redis::Verify::nothing) {
-    return {"tls", Grade::warn,
-            "the certificate is not verified: anyone could impersonate the server",
-            "use --cacert FILE instead of --insecure"};
-  }
-  if (server.tls != nullptr && !report.certificate_end) {
-    return {"tls", Grade::ok, "the certificate was verified"};
-  }
   if (server.tls != nullptr) {
+    if (server.tls->options().verify == redis::Verify::nothing) {
+      return {"tls", Grade::warn,
+              "the certificate is not verified: anyone could impersonate the server",
+              "use --cacert FILE instead of --insecure"};
+    }
+    if (!report.certificate_end) return {"tls", Grade::ok, "the certificate was verified"};
     constexpr std::chrono::days kSoon{14};
     const auto end = *report.certificate_end;
     const auto left = end - std::chrono::system_clock::now();
@@ -411,8 +401,8 @@ Check encryption(const ServerReport& report) {
       return {"tls", Grade::ok, "the certificate was verified; it is valid until " + date};
     }
     return {"tls", Grade::warn,
-            "the certificate expires on " + date + ", in " +
-                util::format_duration(std::chrono::floor<std::chrono::hours>(left)),
+            util::format("the certificate expires on {}, in {}", date,
+                         util::format_duration(std::chrono::floor<std::chrono::hours>(left))),
             "renew the server's certificate: when it has expired, rlock does not connect"};
   }
   if (is_local(server))
@@ -456,7 +446,7 @@ Check independence_check(const std::vector<ServerReport>& reports) {
     auto [before, fresh] = seen.emplace(id, report.server.label());
     if (fresh) continue;
     return {"independence", Grade::fail,
-            before->second + " and " + report.server.label() + " are the same server",
+            util::format("{} and {} are the same server", before->second, report.server.label()),
             "a quorum needs different servers: give each URL its own server"};
   }
   if (seen.size() == reports.size())
@@ -479,7 +469,7 @@ using redis::GroupReport;
 using redis::SentinelReport;
 
 std::string count_of(size_t some, size_t all) {
-  return std::to_string(some) + " of " + std::to_string(all);
+  return util::format("{} of {}", some, all);
 }
 
 Check sentinels(const GroupReport& report) {
@@ -510,7 +500,8 @@ Check agreement(const GroupReport& report) {
     if (one.error) continue;
     if (first == nullptr) first = &one.master;
     unanimous = unanimous && one.master == *first;
-    named += (named.empty() ? "" : ", ") + one.server.label() + " names " + one.master;
+    named +=
+        util::format("{}{} names {}", named.empty() ? "" : ", ", one.server.label(), one.master);
   }
   if (!report.master) {
     return {"master", Grade::fail,
@@ -583,13 +574,10 @@ Json check_json(const Check& check) {
 }
 
 std::string check_line(const Check& check) {
-  std::string line = "  " + std::string(to_string(check.grade));
-  line.resize(8, ' ');
-  line += check.name;
-  line.resize(std::max<size_t>(line.size() + 2, 22), ' ');
-  line += util::printable(check.detail) + "\n";
+  std::string line = util::format("  {:<6}{:<12}  {}\n", to_string(check.grade), check.name,
+                                  util::printable(check.detail));
   if (!check.advice.empty())
-    line += std::string(22, ' ') + "-> " + util::printable(check.advice) + "\n";
+    line += util::format("{:22}-> {}\n", "", util::printable(check.advice));
   return line;
 }
 

@@ -14,6 +14,11 @@ Error malformed(const char* why) {
   return {ErrorKind::usage, why};
 }
 
+bool has_blanks(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](unsigned char c) { return c <= ' ' || c == 0x7f; });
+}
+
 // The host, still encoded, and after a ':' the port.
 struct RawHost {
   std::string_view host;
@@ -45,10 +50,6 @@ Result<RawHost> split_host(std::string_view text) {
   return malformed("put an IPv6 address in brackets, as in [::1]:6379");
 }
 
-bool is_blank(unsigned char c) {
-  return c <= ' ' || c == 0x7f;
-}
-
 }  // namespace
 
 std::optional<int> parse_port(std::string_view digits) {
@@ -71,9 +72,7 @@ namespace {
 Result<HostPort> parse_url_host(std::string_view text, int default_port) {
   TRY(auto raw, split_host(text));
   auto host = util::percent_decoded(raw.host);
-  if (!host || std::any_of(host->begin(), host->end(), is_blank)) {
-    return malformed("the host name is malformed");
-  }
+  if (!host || has_blanks(*host)) return malformed("the host name is malformed");
   if (host->empty()) return malformed("the host is missing; there is no default");
   if (host->front() == '.') return malformed("a host name must not begin with a dot");
   auto port = raw.port ? parse_port(*raw.port) : default_port;
@@ -101,12 +100,7 @@ struct UrlQuery {
 };
 
 Error bad_url(std::string_view scheme, std::string_view why) {
-  return {ErrorKind::usage, "bad URL (" + std::string(scheme) + "://): " + std::string(why)};
-}
-
-bool has_blanks(std::string_view text) {
-  return std::any_of(text.begin(), text.end(),
-                     [](unsigned char c) { return c <= ' ' || c == 0x7f; });
+  return {ErrorKind::usage, util::format("bad URL ({}://): {}", scheme, why)};
 }
 
 // The text that `text` encodes; nullopt also for NUL, which no name can contain.
@@ -144,11 +138,11 @@ Result<Credentials> credentials(const UrlParts& parts) {
   if (!parts.user_info) return Credentials{};
   size_t colon = parts.user_info->find(':');
   if (colon == std::string_view::npos) {
-    std::string scheme(parts.scheme);
-    return bad_url(scheme,
-                   "a single word before '@' is a user to some clients and a password to others; "
-                   "write " +
-                       scheme + "://:PASSWORD@... or " + scheme + "://USER:PASSWORD@...");
+    return bad_url(
+        parts.scheme,
+        util::format("a single word before '@' is a user to some clients and a password to others; "
+                     "write {0}://:PASSWORD@... or {0}://USER:PASSWORD@...",
+                     parts.scheme));
   }
   std::string_view secret = parts.user_info->substr(colon + 1);
   if (secret.find(':') != std::string_view::npos) {
@@ -162,18 +156,11 @@ Result<Credentials> credentials(const UrlParts& parts) {
   return Credentials{std::move(*user), std::move(*password)};
 }
 
-Result<HostPort> host_in(std::string_view scheme, std::string_view text, int default_port) {
-  auto host = parse_url_host(text, default_port);
-  if (!host) return bad_url(scheme, host.error().text);
-  return host;
-}
-
-Result<HostPort> only_host(const UrlParts& parts, int default_port) {
-  if (parts.hosts.find(',') == std::string_view::npos) {
-    return host_in(parts.scheme, parts.hosts, default_port);
-  }
-  return bad_url(parts.scheme,
-                 "one host only; lists are for redis+sentinel:// and redis+cluster://");
+Status read_credentials(const UrlParts& parts, Server& server) {
+  TRY(auto who, credentials(parts));
+  server.user = std::move(who.user);
+  server.password = std::move(who.password);
+  return Done{};
 }
 
 Result<std::vector<HostPort>> all_hosts(const UrlParts& parts, int default_port) {
@@ -181,11 +168,12 @@ Result<std::vector<HostPort>> all_hosts(const UrlParts& parts, int default_port)
   std::string_view rest = parts.hosts;
   while (true) {
     size_t comma = rest.find(',');
-    TRY(auto host, host_in(parts.scheme, rest.substr(0, comma), default_port));
-    if (std::find(hosts.begin(), hosts.end(), host) != hosts.end()) {
+    auto host = parse_url_host(rest.substr(0, comma), default_port);
+    if (!host) return bad_url(parts.scheme, host.error().text);
+    if (std::find(hosts.begin(), hosts.end(), *host) != hosts.end()) {
       return bad_url(parts.scheme, "the same host and port is given twice");
     }
-    hosts.push_back(std::move(host));
+    hosts.push_back(*std::move(host));
     if (comma == std::string_view::npos) return hosts;
     rest.remove_prefix(comma + 1);
   }
@@ -229,16 +217,17 @@ Status no_query(const UrlParts& parts) {
 
 Result<Url> tcp_url(const UrlParts& parts, Security security) {
   TRY_STATUS(no_query(parts));
-  TRY(auto who, credentials(parts));
-  TRY(auto db, database(parts.scheme, parts.path.empty() ? parts.path : parts.path.substr(1)));
-  TRY(auto where, only_host(parts, kRedisPort));
-  SingleUrl url;
-  url.security = security;
-  url.server.host = std::move(where.host);
-  url.server.port = where.port;
-  url.server.user = std::move(who.user);
-  url.server.password = std::move(who.password);
-  url.server.db = db;
+  SingleUrl url{security, {}};
+  TRY_STATUS(read_credentials(parts, url.server));
+  TRY(url.server.db,
+      database(parts.scheme, parts.path.empty() ? parts.path : parts.path.substr(1)));
+  if (parts.hosts.find(',') != std::string_view::npos) {
+    return bad_url(parts.scheme,
+                   "one host only; lists are for redis+sentinel:// and redis+cluster://");
+  }
+  TRY(auto hosts, all_hosts(parts, kRedisPort));
+  url.server.host = std::move(hosts.front().host);
+  url.server.port = hosts.front().port;
   return Url(std::move(url));
 }
 
@@ -247,20 +236,17 @@ Result<Url> unix_url(const UrlParts& parts, Security) {
     return bad_url(parts.scheme,
                    "the path of the socket must be absolute, as in unix:///run/redis.sock");
   }
-  TRY(auto who, credentials(parts));
+  SingleUrl url;
+  TRY_STATUS(read_credentials(parts, url.server));
   auto path = percent_text(parts.path);
   if (!path) return bad_url(parts.scheme, "write '%' in a path as %25");
   TRY(auto known, queries(parts));
-  SingleUrl url;
   for (const UrlQuery& query : known) {
     if (query.key != "db") return bad_url(parts.scheme, "unknown query key (db is the only one)");
-    TRY(auto db, database(parts.scheme, query.value));
-    url.server.db = db;
+    TRY(url.server.db, database(parts.scheme, query.value));
   }
   url.server.transport = Transport::unix_socket;
   url.server.path = std::move(*path);
-  url.server.user = std::move(who.user);
-  url.server.password = std::move(who.password);
   return Url(std::move(url));
 }
 
@@ -270,23 +256,21 @@ Status read_master(const UrlParts& parts, SentinelUrl& url) {
   size_t slash = path.find('/');
   auto master = percent_text(path.substr(0, slash));
   if (!master || master->empty() || has_blanks(*master)) {
-    return bad_url(parts.scheme, "the master's name is missing: write " +
-                                     std::string(parts.scheme) + "://HOST/MASTER");
+    return bad_url(
+        parts.scheme,
+        util::format("the master's name is missing: write {}://HOST/MASTER", parts.scheme));
   }
   url.master = std::move(*master);
   if (slash == std::string_view::npos) return Done{};
-  TRY(auto db, database(parts.scheme, path.substr(slash + 1)));
-  url.db = db;
+  TRY(url.db, database(parts.scheme, path.substr(slash + 1)));
   return Done{};
 }
 
 Result<Url> sentinel_url(const UrlParts& parts, Security security) {
   SentinelUrl url;
   url.security = security;
-  TRY(auto who, credentials(parts));
-  url.credentials = std::move(who);
-  TRY(auto hosts, all_hosts(parts, kSentinelPort));
-  url.sentinels = std::move(hosts);
+  TRY(url.credentials, credentials(parts));
+  TRY(url.sentinels, all_hosts(parts, kSentinelPort));
   TRY_STATUS(read_master(parts, url));
   TRY(auto known, queries(parts));
   for (UrlQuery& query : known) {
@@ -313,14 +297,13 @@ Result<Url> cluster_url(const UrlParts& parts, Security security) {
 
 Result<Url> local_url(std::string_view folder) {
   auto decoded = percent_text(folder);
-  if (!decoded) return Error{ErrorKind::usage, "bad URL (local:): write '%' as %25"};
+  if (!decoded) return malformed("bad URL (local:): write '%' as %25");
   if (decoded->starts_with("//")) {
-    return Error{ErrorKind::usage, "bad URL (local:): write local:DIR, without '//'"};
+    return malformed("bad URL (local:): write local:DIR, without '//'");
   }
   // With a relative path, callers in different folders would start different servers.
   if (!decoded->empty() && decoded->front() != '/') {
-    return Error{ErrorKind::usage,
-                 "bad URL (local:): the folder must be absolute, as in local:/var/lib/locks"};
+    return malformed("bad URL (local:): the folder must be absolute, as in local:/var/lib/locks");
   }
   return Url(LocalUrl{std::move(*decoded)});
 }
@@ -342,18 +325,11 @@ constexpr UrlScheme kUrlSchemes[] = {{"redis", tcp_url, Security::plain},
                                      {"redis+cluster", cluster_url, Security::plain},
                                      {"rediss+cluster", cluster_url, Security::tls}};
 
-const UrlScheme* find_scheme(std::string_view scheme) {
-  for (const UrlScheme& known : kUrlSchemes) {
-    if (known.scheme == scheme) return &known;
-  }
-  return nullptr;
-}
-
 Error unknown_scheme() {
-  return {ErrorKind::usage,
-          "bad URL: it must begin with redis://, rediss://, valkey://, valkeys://, unix://, "
-          "redis+sentinel://, rediss+sentinel://, redis+cluster://, rediss+cluster:// or local:; "
-          "write a space in a URL as %20"};
+  return malformed(
+      "bad URL: it must begin with redis://, rediss://, valkey://, valkeys://, unix://, "
+      "redis+sentinel://, rediss+sentinel://, redis+cluster://, rediss+cluster:// or local:; "
+      "write a space in a URL as %20");
 }
 
 // Equal for URLs of the same server, whatever their databases and users.
@@ -385,8 +361,7 @@ Status check_distinct(const std::vector<Url>& urls) {
   for (const Url& url : urls) keys.push_back(std::visit(UrlKey{}, url));
   std::sort(keys.begin(), keys.end());
   if (std::adjacent_find(keys.begin(), keys.end()) == keys.end()) return Done{};
-  return Error{ErrorKind::usage,
-               "two of the URLs name the same server; a quorum needs independent servers"};
+  return malformed("two of the URLs name the same server; a quorum needs independent servers");
 }
 
 }  // namespace
@@ -394,12 +369,13 @@ Status check_distinct(const std::vector<Url>& urls) {
 Result<Url> parse_url(std::string_view text) {
   constexpr std::string_view kLocal = "local:";
   if (text.starts_with(kLocal)) return local_url(text.substr(kLocal.size()));
-  size_t mark = text.find("://");
-  const UrlScheme* scheme =
-      mark == std::string_view::npos ? nullptr : find_scheme(text.substr(0, mark));
-  if (scheme == nullptr) return unknown_scheme();
-  TRY(auto parts, split_url(scheme->scheme, text.substr(mark + 3)));
-  return scheme->parse(parts, scheme->security);
+  const size_t mark = text.find("://");
+  for (const UrlScheme& known : kUrlSchemes) {
+    if (mark == text.npos || known.scheme != text.substr(0, mark)) continue;
+    TRY(auto parts, split_url(known.scheme, text.substr(mark + 3)));
+    return known.parse(parts, known.security);
+  }
+  return unknown_scheme();
 }
 
 Credentials own_credentials(const Url& url) {
@@ -447,9 +423,8 @@ Result<std::vector<Url>> parse_urls(const std::vector<std::string>& texts) {
     urls.push_back(std::move(url));
   }
   if (urls.size() == 2) {
-    return Error{
-        ErrorKind::usage,
-        "two servers cannot form a majority: give one URL, or at least three for a quorum"};
+    return malformed(
+        "two servers cannot form a majority: give one URL, or at least three for a quorum");
   }
   TRY_STATUS(check_distinct(urls));
   return urls;
