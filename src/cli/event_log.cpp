@@ -59,9 +59,7 @@ struct EventLog::Queue {
   }
 };
 
-void* EventLog::write_lines(void* queue) {
-  const std::unique_ptr<std::shared_ptr<Queue>> shared(static_cast<std::shared_ptr<Queue>*>(queue));
-  Queue& own = **shared;
+void EventLog::write_lines(Queue& own) {
   std::unique_lock lock(own.mutex);
   while (true) {
     own.changed.wait(lock, [&] { return !own.lines.empty(); });
@@ -171,9 +169,7 @@ void EventLog::append_line(LoggedEvent event, TimePoint at) {
   constexpr size_t kMostUnwritten = 1 << 20;
   std::unique_lock lock(queue_->mutex);
   if (queue_->thread == Queue::Thread::none) {
-    auto shared = std::make_unique<std::shared_ptr<Queue>>(queue_);
-    const bool started = util::start_detached(write_lines, shared.get()) == 0;
-    if (started) (void)shared.release();
+    const bool started = util::start_detached([queue = queue_] { write_lines(*queue); }) == 0;
     queue_->thread = started ? Queue::Thread::runs : Queue::Thread::refused;
   }
   if (queue_->thread == Queue::Thread::refused) return queue_->note(queue_->write(line));

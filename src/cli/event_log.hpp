@@ -36,7 +36,7 @@ class EventLog {
   EventLog(std::shared_ptr<Queue> queue, std::string path, const lock::AcquireCall& claim,
            std::string server);
   void append_line(LoggedEvent event, TimePoint at);
-  static void* write_lines(void* queue);
+  static void write_lines(Queue& own);
 
   std::shared_ptr<Queue> queue_;  // the thread's, too: it may hang for longer than we live
   std::string path_;

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "lock/quorum/redlock.hpp"
-#include "redis/link/handshake.hpp"
 #include "redis/link/sentinel.hpp"
-#include "redis/net/dialer.hpp"
+#include "redis/net/socket.hpp"
 #include "redis/store/external_store.hpp"
 #include "redis/store/redis_store.hpp"
+#include "util/text.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -18,8 +18,9 @@ using SharedTls = std::shared_ptr<const Tls>;
 
 Error not_in_quorum(const char* what) {
   return {ErrorKind::usage,
-          "a quorum consists of single servers (redis://, rediss://, unix:// or local:), not of " +
-              std::string(what)};
+          util::format("a quorum consists of single servers (redis://, rediss://, unix:// or "
+                       "local:), not of {}",
+                       what)};
 }
 
 Error needs_one_server() {
@@ -29,67 +30,58 @@ Error needs_one_server() {
       "on that server"};
 }
 
-// Applies to servers what the options set, whatever the URL.
-class ServerBuilder {
- public:
-  explicit ServerBuilder(const OpenOptions& options) : options_(options) {}
+Server with_credentials(const OpenOptions& options, Server server) {
+  if (options.user) server.user = *options.user;
+  if (options.password) server.password = *options.password;
+  server.secret = options.secret;
+  if (server.secret) server.password = server.secret->current();
+  return server;
+}
 
-  Server with_credentials(Server server) const {
-    if (options_.user) server.user = *options_.user;
-    if (options_.password) server.password = *options_.password;
-    server.secret = options_.secret;
-    if (server.secret) server.password = server.secret->current();
-    return server;
+Server with_timeouts(const OpenOptions& options, Server server) {
+  server.connect_timeout = options.connect_timeout;
+  server.addresses = std::make_shared<AddressMemory>();
+  return server;
+}
+
+// Servers at these addresses that are alike in all else.
+std::vector<Server> servers_at(const OpenOptions& options, const std::vector<HostPort>& addresses,
+                               Server server) {
+  std::vector<Server> servers;
+  for (const HostPort& address : addresses) {
+    server.host = address.host;
+    server.port = address.port;
+    servers.push_back(with_timeouts(options, server));
   }
+  return servers;
+}
 
-  Server with_timeouts(Server server) const {
-    server.connect_timeout = options_.connect_timeout;
-    server.addresses = std::make_shared<AddressMemory>();
-    return server;
-  }
+Server from_credentials(const Credentials& credentials, SharedTls tls) {
+  Server server;
+  server.user = credentials.user;
+  server.password = credentials.password;
+  server.tls = std::move(tls);
+  return server;
+}
 
-  std::vector<Server> build_all(const std::vector<HostPort>& targets, Server server) const {
-    std::vector<Server> servers;
-    for (const HostPort& target : targets) {
-      server.host = target.host;
-      server.port = target.port;
-      servers.push_back(with_timeouts(server));
-    }
-    return servers;
-  }
-
-  static Server from_credentials(const Credentials& credentials, SharedTls tls) {
-    Server server;
-    server.user = credentials.user;
-    server.password = credentials.password;
-    server.tls = std::move(tls);
-    return server;
-  }
-
-  Result<SharedTls> tls(Security security) const {
-    if (security == Security::plain) return SharedTls();
-    return Tls::make(options_.tls);
-  }
-
- private:
-  const OpenOptions& options_;
-};
+Result<SharedTls> make_tls(const OpenOptions& options, Security security) {
+  if (security == Security::plain) return SharedTls();
+  return Tls::make(options.tls);
+}
 
 // The one server of a URL.
 struct ToServer {
   const OpenOptions& options;
 
   Result<Server> operator()(const SingleUrl& url) const {
-    ServerBuilder builder(options);
-    TRY(auto tls, builder.tls(url.security));
-    Server server = builder.with_credentials(url.server);
-    server.tls = std::move(tls);
-    return builder.with_timeouts(std::move(server));
+    Server server = with_credentials(options, url.server);
+    TRY(server.tls, make_tls(options, url.security));
+    return with_timeouts(options, std::move(server));
   }
   // A local server has no users: a password in the environment is meant for another one.
   Result<Server> operator()(const LocalUrl& url) const {
     TRY(auto server, local_server(url.folder, options.local_start));
-    return ServerBuilder(options).with_timeouts(std::move(server));
+    return with_timeouts(options, std::move(server));
   }
   Result<Server> operator()(const SentinelUrl&) const { return not_in_quorum("Sentinel groups"); }
   Result<Server> operator()(const ClusterUrl&) const { return not_in_quorum("clusters"); }
@@ -100,29 +92,24 @@ struct ToTarget {
   const OpenOptions& options;
 
   Result<ServerTarget> operator()(const auto& url) const {
-    auto server = ToServer{options}(url);
-    if (!server) return std::move(server).error();
-    return ServerTarget(*std::move(server));
+    TRY(auto server, ToServer{options}(url));
+    return ServerTarget(std::move(server));
   }
 
   Result<ServerTarget> operator()(const SentinelUrl& url) const {
-    ServerBuilder builder(options);
-    TRY(auto tls, builder.tls(url.security));
-    Server master = builder.with_credentials(ServerBuilder::from_credentials(url.credentials, tls));
+    TRY(auto tls, make_tls(options, url.security));
+    Server master = with_credentials(options, from_credentials(url.credentials, tls));
     master.db = url.db;
     master.connect_timeout = options.connect_timeout;
     return ServerTarget(SentinelGroup{
-        builder.build_all(url.sentinels,
-                          ServerBuilder::from_credentials(url.sentinel_credentials, tls)),
+        servers_at(options, url.sentinels, from_credentials(url.sentinel_credentials, tls)),
         url.master, std::move(master)});
   }
 
   Result<ServerTarget> operator()(const ClusterUrl& url) const {
-    ServerBuilder builder(options);
-    TRY(auto tls, builder.tls(url.security));
-    Server node =
-        builder.with_credentials(ServerBuilder::from_credentials(url.credentials, std::move(tls)));
-    return ServerTarget(ClusterSeeds{builder.build_all(url.nodes, node)});
+    TRY(auto tls, make_tls(options, url.security));
+    Server node = with_credentials(options, from_credentials(url.credentials, std::move(tls)));
+    return ServerTarget(ClusterSeeds{servers_at(options, url.nodes, std::move(node))});
   }
 };
 
@@ -159,8 +146,8 @@ struct ToStore {
   }
 
   Result<MakeServer> operator()(const ClusterSeeds& cluster) const {
-    return over_links<ClusterStore>([cluster, last_node = std::make_shared<LastNode>()] {
-      return std::make_unique<ClusterLink>(cluster.seeds, last_node);
+    return over_links<ClusterStore>([cluster, places = std::make_shared<KeyPlaces>()] {
+      return std::make_unique<ClusterLink>(cluster.seeds, places);
     });
   }
 
@@ -187,9 +174,8 @@ struct UsesTls {
 Result<std::vector<ServerTarget>> targets(const OpenOptions& options) {
   std::vector<ServerTarget> targets;
   for (const Url& url : options.urls) {
-    auto target = std::visit(ToTarget{options}, url);
-    if (!target) return std::move(target).error();
-    targets.push_back(*std::move(target));
+    TRY(auto target, std::visit(ToTarget{options}, url));
+    targets.push_back(std::move(target));
   }
   return targets;
 }

@@ -331,7 +331,14 @@ int run_apart(const std::function<void()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : EAGAIN;
 }
 
-int start_detached(void* (*body)(void*), void* argument) {
+int start_detached(std::function<void()> body) {
+  using Body = std::function<void()>;
+  auto owned = std::make_unique<Body>(std::move(body));
+  auto run = [](void* argument) -> void* {
+    const std::unique_ptr<Body> mine(static_cast<Body*>(argument));
+    (*mine)();
+    return nullptr;
+  };
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -340,7 +347,8 @@ int start_detached(void* (*body)(void*), void* argument) {
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  int error = pthread_create(&thread, &attributes, body, argument);
+  int error = pthread_create(&thread, &attributes, run, owned.get());
+  if (error == 0) (void)owned.release();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   return error;

@@ -185,7 +185,7 @@ int run_apart(const std::function<void()>& body);
 
 // Starts a thread that nobody joins, with every signal blocked: signals are the main thread's.
 // Returns an errno, 0 for none.
-int start_detached(void* (*body)(void*), void* argument);
+int start_detached(std::function<void()> body);
 
 // Blocks signals in this thread for as long as it lives.
 class SignalBlock {

@@ -5,7 +5,7 @@
 
 #include "lock/poller.hpp"
 #include "lock/quorum/quorum.hpp"
-#include "redis/link/handshake.hpp"
+#include "redis/link/connection.hpp"
 
 namespace rlock::sim {
 namespace {

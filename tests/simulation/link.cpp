@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "redis/link/handshake.hpp"
+#include "redis/link/connection.hpp"
 
 namespace rlock::sim {
 namespace {
@@ -27,9 +27,10 @@ Link::Link(Process& process, Server& server, Network& network, const LinkOptions
   if (options.member) description_.members = members;
 }
 
-void Link::start(const std::vector<std::string>& words) {
+// The simulated programs send no batches.
+void Link::start_batch(redis::Batch batch) {
   if (phase_ != Phase::idle) drop();
-  words_ = words;
+  words_ = std::move(batch.front());
   pipelined_.clear();
   sent_ = false;
   phase_ = Phase::asked;
@@ -39,6 +40,13 @@ void Link::follow(const std::vector<std::string>& words) {
   const bool open = is_open();
   start(words);
   if (!open) fail("the connection is gone");
+}
+
+void Link::start_final(const std::vector<std::string>& words, std::string_view text) {
+  const bool known = knows_final_ && process_.now() < set_up_at_ + kKnownFor;
+  if (options_.member && is_open() && !known) return start(redis::with_text(words, text));
+  start(words);
+  if (options_.member && !is_open()) pipelined_ = redis::with_text(words, text);
 }
 
 void Link::dial(TimePoint now) {
@@ -141,10 +149,11 @@ void Link::end(Result<redis::ReplyPtr> result) {
   result_ = std::move(result);
 }
 
-Result<redis::ReplyPtr> Link::take() {
+std::vector<Result<redis::ReplyPtr>> Link::take_batch() {
   phase_ = Phase::idle;
-  if (!result_) return Error{ErrorKind::internal, label() + ": no reply to take"};
-  return *std::exchange(result_, std::nullopt);
+  std::vector<Result<redis::ReplyPtr>> replies;
+  if (result_) replies.push_back(*std::exchange(result_, std::nullopt));
+  return replies;
 }
 
 void Link::drop() {
@@ -177,10 +186,6 @@ TimePoint Link::due() const {
 
 bool Link::was_accepted() const {
   return process_.accepted_by().contains(server_.number());
-}
-
-bool Link::knows_final_script() const {
-  return knows_final_ && is_open() && process_.now() < set_up_at_ + kKnownFor;
 }
 
 }  // namespace rlock::sim

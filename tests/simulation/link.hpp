@@ -29,24 +29,19 @@ class Link final : public redis::Link {
        const std::shared_ptr<redis::MemberRegistry>& members);
   ~Link() override { close(); }
 
-  void start(const std::vector<std::string>& words) override;
+  void start_batch(redis::Batch batch) override;
   void follow(const std::vector<std::string>& words) override;
-  void pipeline(const std::vector<std::string>& words) override { pipelined_ = words; }
-  void start_batch(redis::Batch) override {}
+  void start_final(const std::vector<std::string>& words, std::string_view text) override;
   void wants(std::vector<pollfd>& out) const override;
   TimePoint due() const override;
   bool advance(TimePoint now) override;
   bool settle() override;
-  Result<redis::ReplyPtr> take() override;
-  std::vector<Result<redis::ReplyPtr>> take_batch() override { return {}; }
+  std::vector<Result<redis::ReplyPtr>> take_batch() override;
   bool may_have_arrived() const override { return sent_; }
   void drop() override;
   std::string label() const override { return server_.label(); }
   std::string node() const override { return server_.label(); }
-  bool is_quorum_member() const override { return options_.member; }
   bool was_accepted() const override;
-  bool knows_final_script() const override;
-  bool is_open() const override { return wire_ != nullptr && wire_->accepted; }
   bool contains_secret(std::string_view) const override { return false; }
 
   // ---- what arrives from the network ----
@@ -57,6 +52,7 @@ class Link final : public redis::Link {
  private:
   enum class Phase { idle, asked, dialing, talking, ended };
 
+  bool is_open() const { return wire_ != nullptr && wire_->accepted; }
   void dial(TimePoint now);
   void send();
   void post(const Command& words);

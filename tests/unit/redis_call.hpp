@@ -1,5 +1,6 @@
 #pragma once
 
+#include <doctest/doctest.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "redis/link/connection.hpp"
+#include "support/fake_server.hpp"
 #include "support/redis_server.hpp"
 
 namespace rlock::test {
@@ -44,6 +46,28 @@ inline redis::Server at_port(int port, Millis connect_timeout = Millis(5'000)) {
   server.port = port;
   server.connect_timeout = connect_timeout;
   return server;
+}
+
+// Far above what a loaded machine adds, far below what a stretched deadline would take.
+inline constexpr Millis kLimit{5'000};
+
+struct Ended {
+  Error error;
+  Millis took;
+
+  bool mentions(std::string_view part) const { return error.text.find(part) != std::string::npos; }
+};
+
+// One PING to a server of this script; every outcome must be an Error.
+inline Ended ping(FakeServer::Script script, redis::Server server) {
+  FakeServer fake(std::move(script));
+  server.port = fake.port();
+  redis::Connection connection(server);
+  auto before = BootClock::now();
+  auto reply = call(connection, {"PING"}, kLimit * 2);
+  auto took = std::chrono::duration_cast<Millis>(BootClock::now() - before);
+  REQUIRE_FALSE(reply);
+  return {reply.error(), took};
 }
 
 inline redis::Server at_socket(const RedisServer& real) {

@@ -9,10 +9,7 @@
 #include "support/fake_server.hpp"
 
 using namespace rlock;
-using redis::ClusterLink;
-using redis::HostPort;
-using redis::LastNode;
-using redis::Redirect;
+using namespace rlock::redis;
 using test::at_port;
 using test::call;
 using test::FakeServer;
@@ -29,29 +26,63 @@ std::string repeated(const std::string& text, int times) {
   return all;
 }
 
-std::string redirect(const char* word, int port) {
+std::string redirection(const char* word, int port) {
   return std::string("-") + word + " 1 127.0.0.1:" + std::to_string(port) + "\r\n";
 }
 
 ClusterLink link_to(const std::vector<int>& ports, Millis connect_timeout = Millis(5'000)) {
-  std::vector<redis::Server> seeds;
+  std::vector<Server> seeds;
   for (int port : ports) seeds.push_back(at_port(port, connect_timeout));
-  return {seeds, std::make_shared<LastNode>()};
+  return {seeds, std::make_shared<KeyPlaces>()};
+}
+
+const HostPort kFirst{"10.0.0.1", 6379};
+const HostPort kSecond{"10.0.0.2", 6379};
+
+Server server_at(const HostPort& at) {
+  Server server = at_port(at.port);
+  server.host = at.host;
+  return server;
+}
+
+Batch batch_of(const std::vector<std::string>& keys) {
+  Batch batch;
+  for (const std::string& key : keys) batch.push_back({"EVALSHA", "sha", "1", key});
+  return batch;
+}
+
+// What a server sends, read as ever.
+Result<ReplyPtr> reply(const std::string& bytes) {
+  ReplyReader reader;
+  reader.feed(bytes.data(), bytes.size());
+  return reader.next();
+}
+
+std::vector<Result<ReplyPtr>> replies(const std::vector<std::string>& texts) {
+  std::vector<Result<ReplyPtr>> out;
+  for (const std::string& text : texts) out.push_back(reply(text));
+  return out;
+}
+
+std::vector<std::string> texts(std::vector<Result<ReplyPtr>> all) {
+  std::vector<std::string> out;
+  for (const auto& one : all) out.emplace_back(one ? std::string(text_of(**one)) : "error");
+  return out;
 }
 
 }  // namespace
 
 TEST_CASE("redirects are read, whatever shape a node gives its address") {
-  auto moved = redis::redirect_in("MOVED 3999 10.0.0.1:6381");
+  auto moved = redirect_in("MOVED 3999 10.0.0.1:6381");
   REQUIRE(moved);
   CHECK(moved->kind == Redirect::Kind::moved);
   CHECK(moved->to == HostPort{"10.0.0.1", 6381});
-  CHECK(redis::redirect_in("ASK 3999 ::1:6381")->to == HostPort{"::1", 6381});
-  CHECK(redis::redirect_in("MOVED 3999 :6381")->to == HostPort{"", 6381});
-  CHECK(redis::redirect_in("MOVED 3999 ?:6381")->to == HostPort{"", 6381});
+  CHECK(redirect_in("ASK 3999 ::1:6381")->to == HostPort{"::1", 6381});
+  CHECK(redirect_in("MOVED 3999 :6381")->to == HostPort{"", 6381});
+  CHECK(redirect_in("MOVED 3999 ?:6381")->to == HostPort{"", 6381});
   for (const char* other : {"", "MOVED", "MOVED 1", "MOVED 1 h", "MOVED 1 h:0", "MOVED 1 h:99999",
                             "TRYAGAIN Multiple keys", "ERR MOVED 1 h:1"}) {
-    CHECK_FALSE(redis::redirect_in(other));
+    CHECK_FALSE(redirect_in(other));
   }
 }
 
@@ -64,10 +95,64 @@ TEST_CASE("the masters with slots are read from CLUSTER NODES, by address or by 
       "e ?:0@0,db9 master,noaddr - 0 0 4 disconnected 9\n"
       "f 2001:db8::7:6379@16379,,tls-port=0 master - 0 0 5 connected 10923-16383\n"
       "nonsense\n";
-  CHECK(redis::masters_in(kNodes, redis::NodeNaming::by_address) ==
+  CHECK(masters_in(kNodes, NodeNaming::by_address) ==
         std::vector<HostPort>{{"10.0.0.1", 6379}, {"", 6379}, {"2001:db8::7", 6379}});
-  CHECK(redis::masters_in(kNodes, redis::NodeNaming::by_name) ==
+  CHECK(masters_in(kNodes, NodeNaming::by_name) ==
         std::vector<HostPort>{{"db1", 6379}, {"", 6379}, {"2001:db8::7", 6379}});
+}
+
+TEST_CASE("a batch goes out in one group for each node, and the places are remembered") {
+  KeyPlaces places;
+  ClusterBatch batch(batch_of({"a", "b", "c"}), places);
+  CHECK_FALSE(batch.choose_group());
+  CHECK(batch.group().size() == 3);
+  batch.take_group(replies({"+1\r\n", "-MOVED 7 10.0.0.2:6379\r\n", "+3\r\n"}), server_at(kFirst));
+  CHECK_FALSE(batch.is_done());
+  CHECK(batch.choose_group() == kSecond);
+  CHECK(batch.group() == batch_of({"b"}));
+  batch.take_group(replies({"+2\r\n"}), server_at(kSecond));
+  CHECK(batch.is_done());
+  CHECK(texts(batch.take()) == std::vector<std::string>{"1", "2", "3"});
+
+  ClusterBatch again(batch_of({"a", "b", "c"}), places);
+  CHECK(again.choose_group() == kFirst);
+  CHECK(again.group() == batch_of({"a", "c"}));
+}
+
+TEST_CASE("a key that is on its way is asked for behind ASKING, and its place stays") {
+  KeyPlaces places;
+  places.keep("a", kFirst);
+  ClusterBatch batch(batch_of({"a"}), places);
+  CHECK(batch.choose_group() == kFirst);
+  batch.take_group(replies({"-ASK 7 10.0.0.2:6379\r\n"}), server_at(kFirst));
+  CHECK(batch.choose_group() == kSecond);
+  CHECK(batch.group() == Batch{{"ASKING"}, batch_of({"a"}).front()});
+  batch.take_group(replies({"+OK\r\n", "+1\r\n"}), server_at(kSecond));
+  CHECK(texts(batch.take()) == std::vector<std::string>{"1"});
+  CHECK(places.find("a") == kFirst);
+}
+
+TEST_CASE("redirects end, and a node that is gone costs only its own locks") {
+  KeyPlaces places;
+  places.keep("b", kSecond);
+  places.keep("a", kFirst);
+  ClusterBatch batch(batch_of({"a", "b"}), places);
+  for (int i = 0; i <= ClusterBatch::kMostRedirects; ++i) {
+    CHECK(batch.choose_group() == kFirst);
+    CHECK(batch.group() == batch_of({"a"}));
+    batch.take_group(replies({"-MOVED 7 10.0.0.1:6379\r\n"}), server_at(kFirst));
+  }
+  CHECK(batch.choose_group() == kSecond);
+  batch.forget_node(kSecond);
+  CHECK_FALSE(batch.choose_group());
+  batch.fail_group(Error{ErrorKind::unavailable, "gone"});
+  CHECK(batch.is_done());
+  auto all = batch.take();
+  REQUIRE_FALSE(all[0]);
+  CHECK(all[0].error().text ==
+        "10.0.0.1:6379: the nodes do not agree on which one serves this lock");
+  REQUIRE_FALSE(all[1]);
+  CHECK(all[1].error().text == "gone");
 }
 
 TEST_CASE("at most five redirects: nodes that send us round in a circle are an error") {
@@ -76,7 +161,7 @@ TEST_CASE("at most five redirects: nodes that send us round in a circle are an e
   FakeServer node([&](FakeServer::Peer& peer, int) {
     for (int i = 1; peer.await(repeated(kPing, i)); ++i) {
       asked = i;
-      peer.send((i == 1 ? kNamed : "") + redirect("MOVED", port));
+      peer.send((i == 1 ? kNamed : "") + redirection("MOVED", port));
     }
   });
   port = node.port();
@@ -85,7 +170,7 @@ TEST_CASE("at most five redirects: nodes that send us round in a circle are an e
   REQUIRE_FALSE(reply);
   CHECK(reply.error().kind == ErrorKind::unavailable);
   CHECK(reply.error().retry == Retry::later);
-  CHECK(asked == 1 + ClusterLink::kMostRedirects);
+  CHECK(asked == 1 + ClusterBatch::kMostRedirects);
 }
 
 TEST_CASE("after ASK a script that the new node does not know is sent there as text") {
@@ -105,12 +190,12 @@ TEST_CASE("after ASK a script that the new node does not know is sent there as t
   });
   FakeServer home([&](FakeServer::Peer& peer, int) {
     peer.await("EVALSHA");
-    peer.send(kNamed + redirect("ASK", target.port()));
+    peer.send(kNamed + redirection("ASK", target.port()));
     peer.await(text);
-    peer.send(redirect("ASK", target.port()));
+    peer.send(redirection("ASK", target.port()));
     peer.await_hang_up();
   });
-  redis::ClusterStore store(std::make_unique<ClusterLink>(link_to({home.port()})), "rlock:");
+  ClusterStore store(std::make_unique<ClusterLink>(link_to({home.port()})), "rlock:");
   auto owner = *lock::Owner::parse("0123456789abcdef0123456789abcdef");
   auto request =
       store.release({*lock::LockName::parse("job"), owner, lock::Entry::outer(), "exit:0"});
@@ -139,11 +224,11 @@ TEST_CASE("a master whose list is none is an error, not an empty one, and is pas
       peer.send("$" + std::to_string(nodes.size()) + "\r\n" + nodes + "\r\n");
       peer.await_hang_up();
     });
-    redis::Server server = at_port(seed.port());
+    Server server = at_port(seed.port());
     server.password = "canary";
-    auto link = std::make_unique<ClusterLink>(std::vector<redis::Server>{server},
-                                              std::make_shared<LastNode>());
-    redis::ClusterStore store(std::move(link), "rlock:");
+    auto link =
+        std::make_unique<ClusterLink>(std::vector<Server>{server}, std::make_shared<KeyPlaces>());
+    ClusterStore store(std::move(link), "rlock:");
     auto masters = test::finish(*store.list_names(""));
     REQUIRE_MESSAGE(masters, masters.error().text);
     auto page = test::finish(*store.list_names(masters->cursor));
@@ -160,19 +245,19 @@ TEST_CASE("MOVED is remembered, also by the next link, and a dead seed is passed
   test::RedisServer real({}, test::Listen::unix_socket_and_tcp);
   FakeServer seed([&](FakeServer::Peer& peer, int) {
     peer.await(kPing);
-    peer.send(kNamed + redirect("MOVED", real.port()));
+    peer.send(kNamed + redirection("MOVED", real.port()));
     peer.await_hang_up();
   });
-  auto home = std::make_shared<LastNode>();
+  auto home = std::make_shared<KeyPlaces>();
   // Port 1 is tcpmux, which nobody runs.
-  const std::vector<redis::Server> seeds{at_port(1), at_port(seed.port())};
+  const std::vector<Server> seeds{at_port(1), at_port(seed.port())};
   for (int i = 0; i < 2; ++i) {
     ClusterLink link(seeds, home);
     CHECK(reply_text(call(link, {"PING"})) == "PONG");
     CHECK(reply_text(call(link, {"PING"})) == "PONG");
   }
   CHECK(seed.connections() == 1);
-  CHECK(home->get() == HostPort{"127.0.0.1", real.port()});
+  CHECK(home->find("") == HostPort{"127.0.0.1", real.port()});
 }
 
 TEST_CASE("a seed node that answers is kept") {

@@ -4,24 +4,18 @@
 
 #include <atomic>
 
-#include "redis/link/handshake.hpp"
 #include "redis/store/redis_store.hpp"
 #include "redis_call.hpp"
-#include "support/fake_server.hpp"
 
 using namespace rlock;
+using namespace rlock::test;
 using redis::Connection;
-using test::at_port;
-using test::at_socket;
-using test::call;
-using test::FakeServer;
-using test::Listen;
-using test::RedisServer;
-using test::reply_text;
 
 namespace {
 
 using Words = std::vector<std::string>;
+
+constexpr Millis kPatience{100};
 
 // Drives a request that gets no reply until `so` is true.
 template <class Condition>
@@ -33,6 +27,17 @@ void drive_until(lock::Request& request, Condition so) {
     request.wants(fds);
     poll(fds.data(), fds.size(), 5);
   }
+}
+
+std::optional<Error> refused(const std::string& uptime,
+                             redis::Durability durability = redis::Durability::unknown) {
+  std::string info = "# Server\r\nredis_version:7.0.15\r\nuptime_in_seconds:" + uptime +
+                     "\r\nuptime_in_days:0\r\n";
+  redisReply reply{};
+  reply.type = REDIS_REPLY_STRING;
+  reply.str = info.data();
+  reply.len = info.size();
+  return redis::check_member(reply, durability, redis::Server{});
 }
 
 }  // namespace
@@ -126,10 +131,10 @@ TEST_CASE(
   redis::RedisStore store(at_port(fake.port()), "rlock:");
   auto owner = *lock::Owner::parse("0123456789abcdef0123456789abcdef");
   const lock::ReleaseCall release{*lock::LockName::parse("job"), owner};
-  auto refused = test::finish(*store.release(release));
+  auto refused = finish(*store.release(release));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().retry == Retry::later);
-  CHECK(test::finish(*store.release(release)));
+  CHECK(finish(*store.release(release)));
   CHECK(fake.connections() == 2);
 }
 
@@ -182,7 +187,7 @@ TEST_CASE("an abandoned reply is read to its end, and nothing is sent meanwhile"
   abandoned = true;
   while (!acquire->finish_reading(BootClock::now())) continue;
   acquire.reset();
-  CHECK(test::finish(*store.list_names("")));
+  CHECK(finish(*store.list_names("")));
   CHECK(fake.connections() == 1);
 }
 
@@ -199,4 +204,148 @@ TEST_CASE("over a fresh connection to a server of a quorum a release brings its 
   auto release = store.release({*lock::LockName::parse("job"), owner});
   drive_until(*release, [&] { return received.load(); });
   CHECK(received);
+}
+
+TEST_CASE("a trickled set-up reply does not stretch the deadline") {
+  // 2000 bytes at 10 ms each would be 20 s.
+  Ended ended =
+      ping([](auto& peer, int) { peer.trickle("+" + std::string(2000, 'x') + "\r\n", Millis(10)); },
+           at_port(0, kPatience));
+  CHECK(ended.mentions("timed out"));
+  CHECK(ended.took < kLimit);
+}
+
+TEST_CASE("a trickled reply to the command leaves the deadline to the driver") {
+  FakeServer fake([](auto& peer, int) {
+    peer.send("+OK\r\n");
+    peer.trickle("+PONG\r\n", Millis(30));
+    peer.await_hang_up();
+  });
+  Connection connection(at_port(fake.port(), kPatience));
+  CHECK(reply_text(call(connection, {"PING"})) == "PONG");
+}
+
+TEST_CASE("an unresolved name fails at the deadline, or earlier with the reason") {
+  redis::Server server = at_port(1, kPatience);
+  server.host = "rlock-test.invalid";
+  Connection connection(server);
+  auto before = BootClock::now();
+  auto reply = call(connection, {"PING"});
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().kind == ErrorKind::unavailable);
+  CHECK(reply.error().text.starts_with("cannot connect to rlock-test.invalid:1: "));
+  CHECK(BootClock::now() - before < kLimit);
+}
+
+TEST_CASE("when AUTH is refused the command's own reply is not believed") {
+  redis::Server server = at_port(0, kLimit);
+  server.password = "canary";
+  struct Row {
+    const char* reply;
+    ErrorKind kind;
+    Retry retry;
+  };
+  const Row rows[] = {
+      {"-WRONGPASS invalid canary\r\n", ErrorKind::denied, Retry::never},
+      {"-ERR invalid password\r\n", ErrorKind::denied, Retry::never},
+      {"-ERR unknown command 'AUTH', with args beginning with: 'canary'\r\n", ErrorKind::denied,
+       Retry::never},
+      {"-canary\r\n", ErrorKind::denied, Retry::never},
+      {"-NOPERM canary\r\n", ErrorKind::denied, Retry::never},
+      {"-DENIED Redis is running in protected mode\r\n", ErrorKind::denied, Retry::never},
+      {"-LOADING canary\r\n", ErrorKind::unavailable, Retry::later},
+      {"-MASTERDOWN canary\r\n", ErrorKind::unavailable, Retry::later},
+      {"-ERR max number of clients reached\r\n", ErrorKind::unavailable, Retry::later},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.reply);
+    Ended ended = ping(
+        [&](auto& peer, int) {
+          peer.await("rlock\r\n");
+          peer.send(row.reply + std::string("+OK\r\n+PONG\r\n"));
+          peer.await_hang_up();
+        },
+        server);
+    CHECK(ended.error.kind == row.kind);
+    CHECK(ended.error.retry == row.retry);
+    CHECK_FALSE(ended.mentions("canary"));
+  }
+}
+
+TEST_CASE("the client's name and the first command come in one write") {
+  FakeServer fake([](auto& peer, int) {
+    if (!peer.await("PING\r\n")) return;
+    CHECK(peer.received() ==
+          "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$5\r\nrlock\r\n*1\r\n$4\r\nPING\r\n");
+    peer.send("+OK\r\n+PONG\r\n");
+    peer.await_hang_up();
+  });
+  Connection connection(at_port(fake.port()));
+  CHECK(reply_text(call(connection, {"PING"})) == "PONG");
+}
+
+TEST_CASE("user and database are answered before the first command is sent") {
+  FakeServer fake([](auto& peer, int) {
+    if (!peer.await("rlock\r\n")) return;
+    CHECK(peer.received() ==
+          "*3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$1\r\np\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n2\r\n"
+          "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$5\r\nrlock\r\n");
+    peer.send("+OK\r\n+OK\r\n+OK\r\n");
+    if (peer.await("PING\r\n")) peer.send("+PONG\r\n");
+    peer.await_hang_up();
+  });
+  redis::Server server = at_port(fake.port());
+  server.user = "u";
+  server.password = "p";
+  server.db = 2;
+  Connection connection(server);
+  CHECK(reply_text(call(connection, {"PING"})) == "PONG");
+}
+
+TEST_CASE("bytes beyond a reply are never taken for the next command's") {
+  FakeServer fake([](auto& peer, int number) {
+    peer.await("PING\r\n");
+    peer.send(number == 0 ? "+OK\r\n+first\r\n+stray\r\n" : "+OK\r\n+second\r\n");
+    peer.await_hang_up();
+  });
+  Connection connection(at_port(fake.port()));
+  CHECK(reply_text(call(connection, {"PING"})) == "first");
+  CHECK(reply_text(call(connection, {"PING"})) == "second");
+  CHECK(fake.connections() >= 1);
+}
+
+TEST_CASE("the address that answered last serves when the name cannot be resolved") {
+  FakeServer fake([](auto& peer, int) {
+    peer.await("PING\r\n");
+    peer.send("+OK\r\n+PONG\r\n");
+  });
+  redis::Server server = at_port(fake.port(), Millis(1'000));
+  server.addresses = std::make_shared<redis::AddressMemory>();
+  Connection numeric(server);
+  REQUIRE(reply_text(call(numeric, {"PING"})) == "PONG");
+  server.host = "rlock-test.invalid";
+  Connection named(server);
+  CHECK(reply_text(call(named, {"PING"})) == "PONG");
+}
+
+TEST_CASE("a server whose clock was set back is not counted for now, and is asked again") {
+  for (const char* uptime : {"-1", "-9223372036854775808", "0", "59"}) {
+    CAPTURE(uptime);
+    auto why = refused(uptime);
+    REQUIRE(why);
+    CHECK(why->kind == ErrorKind::unavailable);
+    CHECK(why->retry == Retry::later);
+    CHECK(why->text.find("not counted until") != std::string::npos);
+    CHECK_FALSE(refused(uptime, redis::Durability::every_write));
+  }
+  CHECK_FALSE(refused("60"));
+}
+
+TEST_CASE("a server whose uptime is unknown is refused") {
+  for (const char* uptime : {"", "-", "x", "99999999999999999999"}) {
+    CAPTURE(uptime);
+    auto why = refused(uptime);
+    REQUIRE(why);
+    CHECK(why->kind == ErrorKind::denied);
+  }
 }

@@ -1,4 +1,4 @@
-#include "redis/net/dialer.hpp"
+#include "redis/net/socket.hpp"
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>

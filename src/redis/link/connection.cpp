@@ -1,18 +1,243 @@
 #include "redis/link/connection.hpp"
 
 #include <algorithm>
-#include <optional>
-#include <string_view>
 #include <utility>
 
+#include "lock/quorum/quorum.hpp"
+#include "lock/timing.hpp"
 #include "redis/net/secret.hpp"
 #include "util/duration.hpp"
+#include "util/text.hpp"
 
 namespace rlock::redis {
+
+static_assert(std::chrono::seconds(kRestartGuardSeconds) == timing::kLongestQuorumLease,
+              "a shorter time lets a server count that lost a lease, a longer one helps nobody");
+
+namespace {
+
+// A server measures its uptime by its wall clock: negative where that was set back since it
+// started.
+std::optional<uint64_t> uptime_in(const InfoFields& info) {
+  auto seconds = util::parse_number<int64_t>(info_field(info, "uptime_in_seconds"));
+  if (!seconds) return std::nullopt;
+  return static_cast<uint64_t>(std::max<int64_t>(0, *seconds));
+}
+
+std::optional<Error> check_duplicate(const InfoFields& info, const Server& server) {
+  const std::string run_id = info_field(info, "run_id");
+  if (run_id.empty() || server.members == nullptr) return std::nullopt;
+  auto other = server.members->add_member(server.label(), run_id);
+  if (!other) return std::nullopt;
+  return Error{ErrorKind::usage,
+               util::format("{} is the same server as {}; a quorum needs independent servers",
+                            server.label(), *other)};
+}
+
+std::optional<Error> check_uptime(const InfoFields& info, const Server& server) {
+  auto uptime = uptime_in(info);
+  if (!uptime) {
+    return Error{
+        ErrorKind::denied,
+        server.label() + " is not counted: its uptime is unknown (INFO denied or incomplete)"};
+  }
+  if (*uptime >= kRestartGuardSeconds) return std::nullopt;
+  // The uptime is rounded down to whole seconds, so this is late enough. Rounded up again, servers
+  // that started together have the same text.
+  const int64_t counted = wall_seconds() + static_cast<int64_t>(kRestartGuardSeconds - *uptime);
+  const std::string latest = util::format_utc((counted + 9) / 10 * 10);
+  return Error{ErrorKind::unavailable,
+               util::format("{}: not counted until it has run for {} s, at the latest by {}, "
+                            "because it may have lost locks",
+                            server.label(), kRestartGuardSeconds, latest),
+               Retry::later};
+}
+
+}  // namespace
+
+std::optional<std::string> MemberRegistry::add_member(const std::string& label,
+                                                      const std::string& run_id) {
+  std::lock_guard lock(mutex_);
+  for (const auto& [other, its_id] : run_ids_) {
+    if (other != label && its_id == run_id) return other;
+  }
+  run_ids_[label] = run_id;
+  return std::nullopt;
+}
+
+std::optional<Error> check_member(const redisReply& reply, Durability durability,
+                                  const Server& server) {
+  const InfoFields info = read_info(text_of(reply));
+  if (auto duplicate = check_duplicate(info, server)) return duplicate;
+  if (durability == Durability::every_write) return std::nullopt;
+  return check_uptime(info, server);
+}
+
+namespace {
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// `WRONGPASS`: the only word of a refused AUTH that is safe to show.
+std::string code_of(std::string_view text) {
+  std::string_view code = text.substr(0, text.find(' '));
+  return code.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string_view::npos
+             ? std::string(code)
+             : "an error";
+}
+
+Error denied(const Server& server, std::string_view why) {
+  return {ErrorKind::denied, util::format("{} denied access: {}", server.label(), why)};
+}
+
+Error not_ready(const Server& server, std::string_view why) {
+  return {ErrorKind::unavailable, util::format("{}: {}", server.label(), why), Retry::later};
+}
+
+// Errors that may answer any command that is sent first.
+std::optional<Error> connection_refusal(std::string_view text, const Server& server) {
+  // "unauthenticated" answers a command of more than ten words before AUTH.
+  if (text.starts_with("NOAUTH") || has(text, "unauthenticated")) {
+    return denied(server, "it requires a password (NOAUTH)");
+  }
+  if (text.starts_with("DENIED")) return denied(server, "it is in protected mode (DENIED)");
+  if (has(text, "max number of clients")) {
+    return not_ready(server, "it has too many clients (maxclients)");
+  }
+  return std::nullopt;
+}
+
+bool starting_up(std::string_view text) {
+  return text.starts_with("LOADING") || text.starts_with("MASTERDOWN") || text.starts_with("BUSY");
+}
+
+bool starting_up(const redisReply& reply) {
+  return is_error(reply) && starting_up(text_of(reply));
+}
+
+Error auth_refused(std::string_view text, const Server& server) {
+  if (text.starts_with("WRONGPASS") || has(text, "invalid password")) {
+    return denied(server, "wrong user name or password (WRONGPASS)");
+  }
+  if (has(text, "without any password configured") || has(text, "no password is set")) {
+    return denied(server, "a password was given, but the default user has no password");
+  }
+  return denied(server, "AUTH failed with " + code_of(text));
+}
+
+Error select_refused(std::string_view text, const Server& server) {
+  if (text.starts_with("NOPERM")) return denied(server, "this user may not run SELECT (NOPERM)");
+  if (has(text, "unknown command") || has(text, "not allowed in cluster mode")) {
+    return {ErrorKind::config,
+            util::format("{}: the server has only one database; remove database {} from the URL",
+                         server.label(), server.db)};
+  }
+  constexpr size_t kLongest = 300;
+  bool secret = !server.password.empty() && has(text, server.password);
+  std::string reason = secret ? code_of(text) : std::string(text.substr(0, kLongest));
+  return {ErrorKind::unavailable,
+          util::format("{}: cannot select database {} ({})", server.label(), server.db, reason)};
+}
+
+bool is_master(const redisReply& reply) {
+  if (reply.type != REDIS_REPLY_ARRAY || reply.elements == 0) return false;
+  return text_of(*reply.element[0]) == "master";
+}
+
+// The answer to SCRIPT EXISTS of one script; unknown where that was refused.
+bool is_known(const redisReply& reply) {
+  return reply.type == REDIS_REPLY_ARRAY && reply.elements == 1 && reply.element[0]->integer == 1;
+}
+
+// The answer to any step but the checks of a quorum member.
+std::optional<Error> check_answer(HandshakeStep step, const redisReply& reply,
+                                  const Server& server) {
+  if (!is_error(reply)) {
+    if (step != HandshakeStep::role || is_master(reply)) return std::nullopt;
+    return not_ready(server, "it is a replica, not the master");
+  }
+  const std::string_view text = text_of(reply);
+  if (auto error = connection_refusal(text, server)) return error;
+  // A user may lack CLIENT or ROLE; a server that is not ready, or a replica, refuses the command
+  // that follows, too.
+  const bool required =
+      step == HandshakeStep::auth || step == HandshakeStep::select || step == HandshakeStep::uptime;
+  if (!required) return std::nullopt;
+  if (starting_up(text)) return not_ready(server, code_of(text));
+  return step == HandshakeStep::auth ? auth_refused(text, server) : select_refused(text, server);
+}
+
+}  // namespace
+
+void Handshake::add(HandshakeStep step, const std::vector<std::string>& words) {
+  steps_.push_back(step);
+  request_ += encode(words);
+}
+
+Handshake::Handshake(const Server& server) {
+  if (!server.user.empty()) {
+    add(HandshakeStep::auth, {"AUTH", server.user, server.password});
+  } else if (!server.password.empty()) {
+    add(HandshakeStep::auth, {"AUTH", server.password});
+  }
+  if (server.db != 0) add(HandshakeStep::select, {"SELECT", std::to_string(server.db)});
+  if (server.role == Role::master) add(HandshakeStep::role, {"ROLE"});
+  // Some proxies hang up on CLIENT SETNAME, and the name only helps operators.
+  if (server.addresses != nullptr && server.addresses->hangs_up_on_client()) {
+    add(HandshakeStep::ping, {"PING"});
+  } else {
+    add(HandshakeStep::set_name, {"CLIENT", "SETNAME", "rlock"});
+  }
+  if (server.members == nullptr) return;
+  if (!server.final_script.empty()) {
+    add(HandshakeStep::script, {"SCRIPT", "EXISTS", server.final_script});
+  }
+  add(HandshakeStep::append_only, {"CONFIG", "GET", "appendonly"});
+  add(HandshakeStep::sync, {"CONFIG", "GET", "appendfsync"});
+  add(HandshakeStep::uptime, {"INFO", "server"});
+}
+
+// A server carries out what follows a refused step all the same: as another user, in another
+// database, on a replica, or as a member of a quorum that lost its leases.
+bool Handshake::precedes_command(bool final) const {
+  return steps_.front() <= HandshakeStep::role ||
+         (!final && steps_.back() == HandshakeStep::uptime);
+}
+
+// One that was refused changes nothing.
+void Handshake::read_configuration(const redisReply& reply) {
+  if (reply.type != REDIS_REPLY_ARRAY) return;
+  for (size_t i = 0; i + 1 < reply.elements; i += 2) {
+    const std::string_view key = text_of(*reply.element[i]);
+    const std::string_view value = text_of(*reply.element[i + 1]);
+    if (key == "appendonly") append_only_ = value == "yes";
+    if (key == "appendfsync") syncs_always_ = value == "always";
+  }
+}
+
+std::optional<Error> Handshake::read(const redisReply& reply, const Server& server) {
+  const HandshakeStep step = steps_[next_++];
+  if (step == HandshakeStep::append_only || step == HandshakeStep::sync) read_configuration(reply);
+  if (step == HandshakeStep::script) knows_final_script_ = is_known(reply);
+  if (step == HandshakeStep::uptime && !starting_up(reply)) {
+    const bool durable = append_only_ && syncs_always_;
+    return check_member(reply, durable ? Durability::every_write : Durability::unknown, server);
+  }
+  return check_answer(step, reply, server);
+}
+
 namespace {
 
 // After that an operator may have flushed the scripts that a server knew.
 constexpr Millis kKnownFor{10'000};
+
+// For messages.
+std::string_view name_of(HandshakeStep step) {
+  return util::to_string<HandshakeStep::uptime>(
+      step, {"AUTH", "SELECT", "ROLE", "CLIENT SETNAME", "PING", "SCRIPT EXISTS", "CONFIG GET",
+             "CONFIG GET", "INFO"});
+}
 
 }  // namespace
 
@@ -23,19 +248,12 @@ Connection::Connection(Server server)
   if (server_->addresses == nullptr) server_->addresses = std::make_shared<AddressMemory>();
 }
 
-void Connection::start(const std::vector<std::string>& words) {
-  start_encoded(encode(words), 1);
-}
-
 void Connection::start_batch(Batch batch) {
-  start_encoded(encode_all(batch), batch.size());
-}
-
-void Connection::start_encoded(std::string command, size_t replies) {
   if (phase_ != CommandPhase::idle) drop();
-  command_ = std::move(command);
-  replies_ = replies;
-  earlier_replies_.clear();
+  command_.clear();
+  for (const auto& words : batch) command_ += encode(words);
+  replies_ = batch.size();
+  results_.clear();
   auth_error_.reset();
   follows_ = false;
   pipelined_ = false;
@@ -48,13 +266,17 @@ void Connection::follow(const std::vector<std::string>& words) {
   follows_ = true;
 }
 
-void Connection::pipeline(const std::vector<std::string>& words) {
-  command_ += encode(words);
+// The server may only get to read this when we have hung up. Over an idle connection it then still
+// reads a command of any length. Over a new one it notices the hang-up when it answers the
+// handshake and has read 16 kB by then: enough for the digest, but not for a whole text.
+void Connection::start_final(const std::vector<std::string>& words, std::string_view text) {
+  const bool known =
+      handshake_.knows_final_script() && BootClock::now() < handshake_deadline_ + kKnownFor;
+  if (server_->members != nullptr && is_open() && !known) return start(with_text(words, text));
+  start(words);
+  if (server_->members == nullptr || is_open()) return;
+  command_ += encode(with_text(words, text));
   pipelined_ = true;
-}
-
-bool Connection::knows_final_script() const {
-  return handshake_.knows_final_script() && BootClock::now() < handshake_deadline_ + kKnownFor;
 }
 
 void Connection::listen() {
@@ -65,13 +287,17 @@ void Connection::listen() {
   }
 }
 
-void Connection::drop() {
-  phase_ = CommandPhase::idle;
+void Connection::close() {
   dialer_.stop();
   stream_.reset();
   reader_ = ReplyReader();
   handshake_ = {};
-  result_.reset();
+}
+
+void Connection::drop() {
+  close();
+  phase_ = CommandPhase::idle;
+  results_.clear();
 }
 
 // A socket that the server has closed is replaced before the command is sent into it.
@@ -90,7 +316,7 @@ void Connection::begin(TimePoint now) {
 void Connection::dial(TimePoint now) {
   if (server_->secret) server_->password = server_->secret->current();
   if (server_->revive) {
-    if (auto running = server_->revive(*server_); !running) return end(std::move(running).error());
+    if (auto running = server_->revive(*server_); !running) return end(running.error());
     now = BootClock::now();
   }
   handshake_deadline_ = now + server_->connect_timeout;
@@ -102,7 +328,7 @@ void Connection::dial(TimePoint now) {
 // one. That is fetched before the connect timeout begins.
 void Connection::handle_auth_error(Error why) {
   if (server_->secret != nullptr && server_->addresses->was_accepted()) why.retry = Retry::later;
-  if (server_->secret == nullptr || auth_error_ || follows_) return end(std::move(why));
+  if (server_->secret == nullptr || auth_error_ || follows_) return end(why);
   drop();
   auth_error_ = std::move(why);
   server_->secret->fetch(server_->password);
@@ -119,11 +345,9 @@ void Connection::handle_connected(util::Fd fd) {
   if (!stream) return fail(std::move(stream).error());
   stream_ = *std::move(stream);
   received_ = false;
-  const bool nameless = server_->addresses->hangs_up_on_client();
-  earlier_replies_.clear();
-  handshake_ = Handshake(*server_, nameless ? ClientNaming::skip : ClientNaming::send);
-  held_back_ = handshake_.precedes(pipelined_ ? FirstCommand::final : FirstCommand::normal);
-  out_ = handshake_.request(*server_);
+  handshake_ = Handshake(*server_);
+  held_back_ = handshake_.precedes_command(pipelined_);
+  out_ = handshake_.request();
   if (!held_back_) out_ += command_;
   sent_ = 0;
   phase_ = CommandPhase::talking;
@@ -139,13 +363,13 @@ bool Connection::advance(TimePoint now) {
     if (fd) {
       handle_connected(std::move(*fd));
     } else {
-      end(std::move(fd).error());
+      end(fd.error());
     }
   }
   if (phase_ == CommandPhase::talking) talk();
   if (phase_ == CommandPhase::talking && handshake_.is_pending() && now >= handshake_deadline_) {
-    fail("timed out after " + util::format_duration(server_->connect_timeout) +
-         " (connected, but " + stream_->timeout_reason() + ")");
+    fail(util::format("timed out after {} (connected, but {})",
+                      util::format_duration(server_->connect_timeout), stream_->timeout_reason()));
   }
   return phase_ == CommandPhase::ended || phase_ == CommandPhase::idle;
 }
@@ -157,8 +381,9 @@ bool Connection::settle() {
     out_.clear();
     sent_ = 0;
     phase_ = CommandPhase::ended;
-    result_ = Error{ErrorKind::unavailable, server_->label() + ": cancelled before it was sent",
-                    Retry::later};
+    results_ =
+        failed_batch(replies_, {ErrorKind::unavailable,
+                                server_->label() + ": cancelled before it was sent", Retry::later});
   }
   return phase_ == CommandPhase::ended;
 }
@@ -214,7 +439,7 @@ void Connection::handle_reply(ReplyPtr reply) {
   if (auto error = handshake_.read(*reply, *server_)) {
     error->answered = Answered::yes;
     if (is_auth_error(*reply)) return handle_auth_error(std::move(*error));
-    return end(std::move(*error));
+    return end(*error);
   }
   if (handshake_.is_pending()) return;
   dialer_.answered();
@@ -223,16 +448,11 @@ void Connection::handle_reply(ReplyPtr reply) {
 }
 
 void Connection::keep(ReplyPtr reply) {
-  if (earlier_replies_.size() + 1 == replies_) return end(std::move(reply));
-  earlier_replies_.push_back(std::move(reply));
-}
-
-void Connection::end(Result<ReplyPtr> result) {
-  // Bytes beyond the reply would be taken for the next command's.
-  bool usable = result && reader_.empty() && unsent().empty() && !pipelined_;
-  if (!usable) drop();
+  results_.emplace_back(std::move(reply));
+  if (results_.size() < replies_) return;
   phase_ = CommandPhase::ended;
-  result_ = std::move(result);
+  // Bytes beyond the reply would be taken for the next command's.
+  if (!reader_.empty() || !unsent().empty() || pipelined_) close();
 }
 
 // Some proxies hang up on CLIENT: the next try does not send it. A TLS port hangs up on whatever is
@@ -241,7 +461,7 @@ void Connection::handle_disconnect(Error why) {
   if (!handshake_.is_pending()) return fail(std::move(why));
   const HandshakeStep step = handshake_.awaited();
   const bool plain = server_->tls == nullptr && server_->transport == Transport::tcp;
-  if (why.kind == ErrorKind::unavailable) why.text += std::string(" on ") + to_string(step);
+  if (why.kind == ErrorKind::unavailable) why.text += util::format(" on {}", name_of(step));
   if (step == HandshakeStep::set_name) {
     server_->addresses->note_client_hang_up();
   } else if (plain && !received_) {
@@ -250,28 +470,20 @@ void Connection::handle_disconnect(Error why) {
   fail(std::move(why));
 }
 
-void Connection::fail(const std::string& why) {
-  fail(Error{ErrorKind::unavailable, why, Retry::later});
-}
-
 void Connection::fail(Error why) {
   why.text = server_->label() + ": " + why.text;
-  end(std::move(why));
+  end(why);
 }
 
-Result<ReplyPtr> Connection::take() {
-  if (!result_) return Error{ErrorKind::internal, server_->label() + ": no reply to take"};
-  phase_ = CommandPhase::idle;
-  return *std::exchange(result_, std::nullopt);
+void Connection::end(const Error& why) {
+  close();
+  phase_ = CommandPhase::ended;
+  results_ = failed_batch(replies_, why);
 }
 
 std::vector<Result<ReplyPtr>> Connection::take_batch() {
-  std::vector<Result<ReplyPtr>> all;
-  auto last = take();
-  if (!last) return failed_batch(replies_, last.error());
-  for (ReplyPtr& reply : earlier_replies_) all.emplace_back(std::move(reply));
-  all.push_back(std::move(last));
-  return all;
+  phase_ = CommandPhase::idle;
+  return std::exchange(results_, {});
 }
 
 void Connection::wants(std::vector<pollfd>& out) const {

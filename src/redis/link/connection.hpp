@@ -3,16 +3,17 @@
 #include <poll.h>
 
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "redis/link/handshake.hpp"
 #include "redis/link/link.hpp"
 #include "redis/link/reply.hpp"
-#include "redis/net/dialer.hpp"
 #include "redis/net/server.hpp"
 #include "redis/net/socket.hpp"
 #include "util/clock.hpp"
@@ -20,31 +21,95 @@
 
 namespace rlock::redis {
 
-// One connection to one server, one command in flight. It connects when a command needs it. CLIENT
-// SETNAME goes out in one write with the first command; steps that decide where and as which user a
-// command runs (AUTH, SELECT, ROLE, the check of a quorum member) are answered before the command
-// is sent. Every reply is read. A failure of the transport closes it, and the next command
-// reconnects.
+// Whether a server counts as a member of a quorum: once, whatever its names; and not right after a
+// restart, when it may have lost locks, unless it writes each change to its append-only file before
+// it answers.
+
+// The servers of a quorum by the run ids that they report, so that one server with two names is not
+// counted twice.
+class MemberRegistry {
+ public:
+  // Notes which server answers at `label`; the label of another member if that is the same server.
+  std::optional<std::string> add_member(const std::string& label, const std::string& run_id);
+
+ private:
+  std::mutex mutex_;  // the renewal thread has connections of its own
+  std::map<std::string, std::string> run_ids_;
+};
+
+// A lease that was granted just before a restart may last as long as this: the longest over a
+// quorum.
+inline constexpr uint64_t kRestartGuardSeconds = 60;
+
+// Whether the server keeps what it acknowledged.
+enum class Durability { unknown, every_write };
+
+// `reply` is the answer to INFO server; nullopt: the server counts. ErrorKind::unavailable says
+// until when it does not; ErrorKind::denied: its uptime is unknown; ErrorKind::usage: it is another
+// member under a second name.
+std::optional<Error> check_member(const redisReply& reply, Durability durability,
+                                  const Server& server);
+
+// In the order of sending.
+enum class HandshakeStep { auth, select, role, set_name, ping, script, append_only, sync, uptime };
+
+// How a new connection logs in and checks the server, before or together with its first command.
+class Handshake {
+ public:
+  Handshake() = default;  // of a connection that has none: nothing is awaited
+  explicit Handshake(const Server& server);
+
+  // All steps, as one text to send; at least one, so that each new connection has an answer to wait
+  // for.
+  const std::string& request() const { return request_; }
+  // Whether the steps are answered before the first command is sent. The check of a quorum's member
+  // is not awaited before a final command, whose reply nobody reads.
+  bool precedes_command(bool final) const;
+
+  bool is_pending() const { return next_ < steps_.size(); }
+  // Whether the server said that it knows Server::final_script.
+  bool knows_final_script() const { return knows_final_script_; }
+  // Whose answer comes next, while pending.
+  HandshakeStep awaited() const { return steps_[next_]; }
+
+  // Takes the next answer; an Error if the connection cannot be used. The text of a refused AUTH is
+  // not passed on: some servers quote the command, password included.
+  std::optional<Error> read(const redisReply& reply, const Server& server);
+
+ private:
+  void add(HandshakeStep step, const std::vector<std::string>& words);
+  void read_configuration(const redisReply& reply);
+
+  std::vector<HandshakeStep> steps_;
+  std::string request_;
+  size_t next_ = 0;  // of steps_
+  bool append_only_ = false;
+  bool syncs_always_ = false;
+  bool knows_final_script_ = false;
+};
+
+// One connection to one server, one batch of commands in flight. It connects when a command needs
+// it. CLIENT SETNAME goes out in one write with the first command; steps that decide where and as
+// which user a command runs (AUTH, SELECT, ROLE, the check of a quorum member) are answered before
+// the command is sent. Every reply is read. A failure of the transport closes it, and the next
+// command reconnects.
 class Connection final : public Link {
  public:
   explicit Connection(Server server);
 
-  void start(const std::vector<std::string>& words) override;
-  void follow(const std::vector<std::string>& words) override;
   void start_batch(Batch batch) override;
-  // The socket is not used again after these commands.
-  void pipeline(const std::vector<std::string>& words) override;
+  void follow(const std::vector<std::string>& words) override;
+  void start_final(const std::vector<std::string>& words, std::string_view text) override;
   // Waits for a message that the server sends by itself, as of a channel; fails without an open
   // socket. May be called again after a wait without a message.
   void listen();
   bool was_accepted() const override { return server().addresses->was_accepted(); }
-  bool knows_final_script() const override;
-  bool is_open() const override { return stream_ != nullptr; }
+  // Whether there is a connection, as far as this side knows.
+  bool is_open() const { return stream_ != nullptr; }
   void wants(std::vector<pollfd>& out) const override;
   TimePoint due() const override;
   bool advance(TimePoint now) override;
   bool settle() override;
-  Result<ReplyPtr> take() override;
   std::vector<Result<ReplyPtr>> take_batch() override;
   bool may_have_arrived() const override { return fully_sent_; }
   // Yes while a password that the server refused is fetched again.
@@ -53,7 +118,6 @@ class Connection final : public Link {
   void drop() override;
   std::string label() const override { return server().label(); }
   std::string node() const override { return server().label(); }
-  bool is_quorum_member() const override { return server().members != nullptr; }
   bool contains_secret(std::string_view text) const override {
     return contains_password(server(), text);
   }
@@ -71,7 +135,6 @@ class Connection final : public Link {
 
   std::string_view unsent() const { return std::string_view(out_).substr(sent_); }
 
-  void start_encoded(std::string command, size_t replies);
   void begin(TimePoint now);
   void dial(TimePoint now);
   void handle_new_password(TimePoint now);
@@ -81,11 +144,12 @@ class Connection final : public Link {
   void read_replies();
   void handle_reply(ReplyPtr reply);
   void keep(ReplyPtr reply);
-  void end(Result<ReplyPtr> result);
   void handle_auth_error(Error why);
   void handle_disconnect(Error why);
-  void fail(const std::string& why);
+  void close();
+  void end(const Error& why);
   void fail(Error why);
+  void fail(const std::string& why) { fail({ErrorKind::unavailable, why, Retry::later}); }
 
   std::unique_ptr<Server> server_;  // at a stable address: the dialer refers to it
   Dialer dialer_;
@@ -93,12 +157,11 @@ class Connection final : public Link {
   TimePoint handshake_deadline_;
   Handshake handshake_;  // of this socket
   std::unique_ptr<Stream> stream_;
-  bool received_ = false;  // a byte, over this socket
-  std::string command_;    // or several
-  size_t replies_ = 1;     // how many it has
-  std::vector<ReplyPtr> earlier_replies_;
+  bool received_ = false;            // a byte, over this socket
+  std::string command_;              // or several
+  size_t replies_ = 1;               // how many it has
   bool follows_ = false;             // the command belongs to this socket, and to no other
-  bool pipelined_ = false;           // another command follows, whose reply nobody reads
+  bool pipelined_ = false;           // its text follows, whose reply nobody reads
   bool held_back_ = false;           // the command, until the handshake is answered
   std::optional<Error> auth_error_;  // of the first password for this command; one more is tried
   std::string out_;
@@ -107,7 +170,7 @@ class Connection final : public Link {
   ReplyReader reader_;
   // Most replies are short: of a buffer on the stack each page would be touched.
   std::unique_ptr<char[]> buffer_;
-  std::optional<Result<ReplyPtr>> result_;
+  std::vector<Result<ReplyPtr>> results_;
 };
 
 }  // namespace rlock::redis

@@ -15,28 +15,29 @@ namespace rlock::redis {
 
 using Batch = std::vector<std::vector<std::string>>;  // commands, each with its words
 
-// Sends a command to the server that is responsible for it: a single server, the current master of
-// a Sentinel group, or the node of a cluster that has the key. One command, or one batch of them,
-// in flight.
+// Sends commands to the server that is responsible for them: a single server, the current master of
+// a Sentinel group, or the node of a cluster that has the key. One batch in flight; start() and
+// take() are for a batch of one command.
 class Link {
  public:
   virtual ~Link() = default;
 
-  // Sends `words`; a command still in flight is abandoned.
-  virtual void start(const std::vector<std::string>& words) = 0;
+  // Sends the commands, those for one server in one write; a batch still in flight is abandoned.
+  virtual void start_batch(Batch batch) = 0;
+  void start(const std::vector<std::string>& words) { start_batch({words}); }
 
   // As start(), right after take(): over the connection that gave that reply. Without it the
   // command fails, unsent.
   virtual void follow(const std::vector<std::string>& words) = 0;
 
-  // Right after start(): `words` go out in the same write, and their reply is not read.
-  virtual void pipeline(const std::vector<std::string>& /*words*/) {}
+  // As start(), for the EVALSHA of a release or a cancellation. Where a majority decides without
+  // this server, nobody waits for its NOSCRIPT: it gets the text of the script, too, unless it has
+  // just said that it knows the script.
+  virtual void start_final(const std::vector<std::string>& words, std::string_view /*text*/) {
+    start(words);
+  }
 
-  // As start(), for several commands: those for one server go out in one write. take_batch() has
-  // the replies.
-  virtual void start_batch(Batch batch) = 0;
-
-  // As in lock::Request, for the command in flight.
+  // As in lock::Request, for the batch in flight.
   virtual void wants(std::vector<pollfd>& out) const = 0;
   virtual TimePoint due() const = 0;
   virtual bool advance(TimePoint now) = 0;
@@ -44,11 +45,15 @@ class Link {
   // As lock::Request::finish_reading: reads what has come, sends nothing. True: take() has it.
   virtual bool settle() { return false; }
 
-  // Once, after advance() or settle() has returned true. An error reply of the server is a value
-  // (REDIS_REPLY_ERROR); a failed transport or handshake is an Error.
-  virtual Result<ReplyPtr> take() = 0;
-  // As take(), after start_batch(): the reply to each command, in their order.
+  // Once, after advance() or settle() has returned true: the reply to each command, in their order.
+  // An error reply of the server is a value (REDIS_REPLY_ERROR); a failed transport or handshake is
+  // an Error.
   virtual std::vector<Result<ReplyPtr>> take_batch() = 0;
+  Result<ReplyPtr> take() {
+    auto replies = take_batch();
+    if (replies.empty()) return Error{ErrorKind::internal, label() + ": no reply to take"};
+    return std::move(replies.front());
+  }
 
   // Whether the server may have carried out the command started last: in at least one try the whole
   // command was handed to the network, and the answer was not an error. Until the next start().
@@ -64,18 +69,19 @@ class Link {
   virtual std::string label() const = 0;
   // The server that is asked now or was asked last: for messages.
   virtual std::string node() const = 0;
-  // Whether a majority may decide without this server, so that nobody reads its reply.
-  virtual bool is_quorum_member() const { return false; }
   // Of a quorum's member: whether it has accepted any connection of this process. Before that it is
   // sent nothing but set-up, and commands whose reply nobody reads.
   virtual bool was_accepted() const { return true; }
-  // Whether the server said a moment ago that it knows Server::final_script.
-  virtual bool knows_final_script() const { return false; }
-  // Whether there is a connection, as far as this side knows.
-  virtual bool is_open() const { return false; }
   // Whether `text` contains the password that is used there.
   virtual bool contains_secret(std::string_view text) const = 0;
 };
+
+// The call of a script, EVALSHA, with its text: EVAL.
+inline std::vector<std::string> with_text(std::vector<std::string> words, std::string_view text) {
+  words[0] = "EVAL";
+  words[1] = text;
+  return words;
+}
 
 // take_batch() of one that failed as a whole.
 inline std::vector<Result<ReplyPtr>> failed_batch(size_t commands, const Error& why) {

@@ -61,12 +61,6 @@ std::string encode(const std::vector<std::string>& words) {
   return {raw, static_cast<size_t>(size)};
 }
 
-std::string encode_all(const std::vector<std::vector<std::string>>& commands) {
-  std::string all;
-  for (const auto& words : commands) all += encode(words);
-  return all;
-}
-
 ReplyReader::ReplyReader()
     : reader_(redisReaderCreate()), elements_left_(std::make_unique<size_t>(kMostElements)) {
   if (reader_ == nullptr) throw std::bad_alloc();

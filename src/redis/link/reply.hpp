@@ -39,7 +39,6 @@ inline bool is_auth_error(const redisReply& reply) {
 
 // A command as the server reads it; words may contain any bytes.
 std::string encode(const std::vector<std::string>& words);
-std::string encode_all(const std::vector<std::vector<std::string>>& commands);
 
 // Assembles replies from pieces of any length. Refuses what would cost too much memory before it is
 // allocated, since the server is not trusted.

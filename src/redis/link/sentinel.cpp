@@ -145,10 +145,6 @@ SentinelLink::SentinelLink(Sentinels sentinels, Server master)
   master_.role = Role::master;
 }
 
-void SentinelLink::start(const std::vector<std::string>& words) {
-  start_batch({words});
-}
-
 void SentinelLink::start_batch(Batch batch) {
   if (phase_ != SentinelPhase::idle && phase_ != SentinelPhase::ended) drop();
   batch_ = std::move(batch);
@@ -224,10 +220,6 @@ void SentinelLink::handle_confirmed(const Result<HostPort>& master) {
 void SentinelLink::end(Error why) {
   replies_ = failed_batch(batch_.size(), why);
   phase_ = SentinelPhase::ended;
-}
-
-Result<ReplyPtr> SentinelLink::take() {
-  return std::move(take_batch().front());
 }
 
 std::vector<Result<ReplyPtr>> SentinelLink::take_batch() {

@@ -70,13 +70,11 @@ class SentinelLink final : public Link {
   // `master`: all but the address, which the sentinels know.
   SentinelLink(Sentinels sentinels, Server master);
 
-  void start(const std::vector<std::string>& words) override;
   void follow(const std::vector<std::string>& words) override;
   void start_batch(Batch batch) override;
   void wants(std::vector<pollfd>& out) const override;
   TimePoint due() const override;
   bool advance(TimePoint now) override;
-  Result<ReplyPtr> take() override;
   std::vector<Result<ReplyPtr>> take_batch() override;
   bool may_have_arrived() const override { return elected_ && connection_->may_have_arrived(); }
   void drop() override;

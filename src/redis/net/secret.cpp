@@ -144,10 +144,10 @@ class SecretProcess {
 
 std::optional<Error> exit_error(int status) {
   if (WIFSIGNALED(status)) {
-    return failed("was killed by signal " + std::to_string(WTERMSIG(status)));
+    return failed(util::format("was killed by signal {}", WTERMSIG(status)));
   }
   if (WEXITSTATUS(status) == 0) return std::nullopt;
-  return failed("failed with exit status " + std::to_string(WEXITSTATUS(status)));
+  return failed(util::format("failed with exit status {}", WEXITSTATUS(status)));
 }
 
 // The first line that `command` prints, run by /bin/sh in a session of its own for 5 s at most.
@@ -175,7 +175,7 @@ Result<std::string> run_secret_command(const std::string& command) {
 
 Error bad_file(const std::string& path, const std::string& why) {
   return {ErrorKind::config,
-          "cannot read the password file \"" + util::printable(path) + "\": " + why};
+          util::format("cannot read the password file \"{}\": {}", util::printable(path), why)};
 }
 
 // Other users may read it, since a secret that is mounted into a container is 0444. A user who can
@@ -242,9 +242,7 @@ class CommandSecret final : public Secret {
     const TimePoint now = BootClock::now();
     if (shared_->last != used || (shared_->began && now - *shared_->began < kMinInterval))
       return false;
-    auto* share = new std::shared_ptr<Shared>(shared_);
-    shared_->running = util::start_detached(run, share) == 0;
-    if (!shared_->running) delete share;
+    shared_->running = util::start_detached([shared = shared_] { run(*shared); }) == 0;
     if (!shared_->running) return false;
     shared_->began = now;
     eventfd_t before = 0;
@@ -268,15 +266,12 @@ class CommandSecret final : public Secret {
     bool running = false;
   };
 
-  static void* run(void* argument) {
-    std::unique_ptr<std::shared_ptr<Shared>> share(static_cast<std::shared_ptr<Shared>*>(argument));
-    Shared& shared = **share;
+  static void run(Shared& shared) {
     auto secret = run_secret_command(shared.command);
     std::lock_guard lock(shared.mutex);
     if (secret) shared.last = *std::move(secret);
     shared.running = false;
     eventfd_write(shared.event.get(), 1);
-    return nullptr;
   }
 
   std::shared_ptr<Shared> shared_;

@@ -36,7 +36,7 @@ struct Server {
   std::shared_ptr<const Tls> tls;  // null: plain
   // Shared by the copies, so that a further connection survives a silent name server; may be null.
   std::shared_ptr<AddressMemory> addresses;
-  // Shared by all servers of a quorum, which are checked as members (redis/link/handshake.hpp).
+  // Shared by all servers of a quorum, which are checked as members (redis/link/connection.hpp).
   // Null for a server that is not part of a quorum.
   std::shared_ptr<MemberRegistry> members;
   // Of `local:`: called before each connect, starts the server if none is running, and may take a

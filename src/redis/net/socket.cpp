@@ -1,15 +1,21 @@
 #include "redis/net/socket.hpp"
 
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/eventfd.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "redis/net/tls.hpp"
+#include "util/duration.hpp"
+#include "util/process.hpp"
+#include "util/text.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -80,10 +86,264 @@ ConnectAttempt start_connect(const Address& address) {
   return attempt;
 }
 
+namespace {
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const noexcept { freeaddrinfo(list); }
+};
+
+enum class LookupMode { numeric, any };
+
+Resolution::LookupResult addresses_of(const std::string& host, int port, LookupMode mode) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | (mode == LookupMode::numeric ? AI_NUMERICHOST : 0);
+  addrinfo* raw = nullptr;
+  int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &raw);
+  if (error == EAI_SYSTEM) return {{}, std::strerror(errno)};
+  if (error != 0) return {{}, gai_strerror(error)};
+  std::unique_ptr<addrinfo, FreeAddresses> list(raw);
+  Resolution::LookupResult outcome;
+  for (const addrinfo* info = raw; info != nullptr; info = info->ai_next) {
+    Address address;
+    std::memcpy(&address.storage, info->ai_addr, info->ai_addrlen);
+    address.length = info->ai_addrlen;
+    outcome.addresses.push_back(address);
+  }
+  return outcome;
+}
+
+}  // namespace
+
+void AddressMemory::keep(const Address& address) {
+  std::lock_guard lock(mutex_);
+  last_ = address;
+}
+
+std::optional<Address> AddressMemory::last() const {
+  std::lock_guard lock(mutex_);
+  return last_;
+}
+
+std::vector<Address> known_addresses(const std::string& host, int port) {
+  if (host != "localhost") return addresses_of(host, port, LookupMode::numeric).addresses;
+  auto both = addresses_of("127.0.0.1", port, LookupMode::numeric).addresses;
+  auto v6 = addresses_of("::1", port, LookupMode::numeric).addresses;
+  both.insert(both.end(), v6.begin(), v6.end());
+  return both;
+}
+
+struct Resolution::Shared {
+  util::Fd event;
+  std::mutex mutex;
+  std::optional<LookupResult> outcome;
+  TimePoint done_at;
+};
+
+Result<Resolution> Resolution::start(const std::string& host, int port) {
+  auto shared = std::make_shared<Shared>();
+  shared->event.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  auto look_up = [shared, host, port] {
+    LookupResult outcome = addresses_of(host, port, LookupMode::any);
+    {
+      std::lock_guard lock(shared->mutex);
+      shared->outcome = std::move(outcome);
+      shared->done_at = BootClock::now();
+    }
+    eventfd_write(shared->event.get(), 1);
+  };
+  const int error = shared->event ? util::start_detached(look_up) : errno;
+  if (error == 0) return Resolution(std::move(shared));
+  return Error{ErrorKind::system,
+               util::format("cannot look up \"{}\": {}", host, std::strerror(error))};
+}
+
+int Resolution::fd() const {
+  return shared_->event.get();
+}
+
+bool Resolution::done() const {
+  std::lock_guard lock(shared_->mutex);
+  return shared_->outcome.has_value();
+}
+
+bool Resolution::is_stale(TimePoint now, Millis age) const {
+  std::lock_guard lock(shared_->mutex);
+  return shared_->outcome && now - shared_->done_at > age;
+}
+
+Resolution::LookupResult Resolution::take() {
+  std::lock_guard lock(shared_->mutex);
+  return std::exchange(shared_->outcome, std::nullopt).value_or(LookupResult{});
+}
+
+namespace {
+
+// poll() cannot wait for a unix socket whose backlog is full.
+constexpr Millis kBacklogRetry{5};
+
+// Too few descriptors or too little memory: another address would fail, too.
+bool is_local_error(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+// The result of a pending attempt once poll() has reported its descriptor: 0 or an errno.
 int connect_error(const util::Fd& fd) {
   int error = 0;
   socklen_t size = sizeof error;
   return getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+bool is_decided(const util::Fd& fd) {
+  pollfd entry{fd.get(), POLLOUT, 0};
+  return poll(&entry, 1, 0) > 0;
+}
+
+}  // namespace
+
+void Dialer::start(TimePoint now, TimePoint deadline) {
+  stop();
+  deadline_ = deadline;
+  first_failure_.clear();
+  // A look-up that was abandoned for a remembered address may have ended hours ago.
+  if (resolution_ && resolution_->is_stale(now, server_->connect_timeout)) resolution_.reset();
+  // With a remembered address to fall back on, the name server gets half of the time, and none when
+  // the last look-up is still unanswered: the caller may give up sooner than half of the time.
+  bool lookup_pending = resolution_.has_value();
+  attempt_deadline_ = !remembered() ? deadline : lookup_pending ? now : now + (deadline - now) / 2;
+  find_addresses();
+  if (phase_ == DialPhase::idle) try_next(now);
+}
+
+void Dialer::stop() {
+  phase_ = DialPhase::idle;
+  fd_.reset();
+  addresses_.clear();
+  next_ = 0;
+  error_.reset();
+}
+
+void Dialer::find_addresses() {
+  if (server_->transport == Transport::unix_socket) {
+    auto address = unix_address(server_->path);
+    if (!address) return fail("the path of a socket can have at most 107 bytes", Retry::never);
+    addresses_.push_back(*address);
+    return;
+  }
+  addresses_ = known_addresses(server_->host, server_->port);
+  if (!addresses_.empty()) return;
+  phase_ = DialPhase::looking_up;
+  if (resolution_) return;
+  auto started = Resolution::start(server_->host, server_->port);
+  if (started) {
+    resolution_ = std::move(*started);
+  } else {
+    fail(started.error().text);
+  }
+}
+
+// True when there is an address to try, or the look-up has failed.
+bool Dialer::check_lookup(TimePoint now) {
+  if (resolution_->done()) {
+    auto outcome = resolution_->take();
+    resolution_.reset();
+    addresses_ = std::move(outcome.addresses);
+    first_failure_ = std::move(outcome.failure);
+  } else if (now < attempt_deadline_) {
+    return false;
+  }
+  if (addresses_.empty()) {
+    if (auto last = remembered()) addresses_.push_back(*last);
+  }
+  if (addresses_.empty() && first_failure_.empty()) return false;
+  try_next(now);
+  return true;
+}
+
+void Dialer::try_next(TimePoint now) {
+  while (next_ < addresses_.size()) {
+    // Each address gets its share of the remaining time: a dead one must not use all of it.
+    attempt_deadline_ =
+        now + (deadline_ - now) / static_cast<TimePoint::rep>(addresses_.size() - next_);
+    ConnectAttempt attempt = start_connect(addresses_[next_++]);
+    if (is_local_error(attempt.error)) {
+      return fail(std::strerror(attempt.error), Retry::later, ErrorKind::system);
+    }
+    if (attempt.state == ConnectState::failed) {
+      if (first_failure_.empty()) first_failure_ = std::strerror(attempt.error);
+      continue;
+    }
+    if (attempt.state == ConnectState::full) {
+      --next_;
+      phase_ = DialPhase::backlog_full;
+      attempt_deadline_ = now + kBacklogRetry;
+      return;
+    }
+    fd_ = std::move(attempt.fd);
+    phase_ = attempt.state == ConnectState::connected ? DialPhase::ended : DialPhase::connecting;
+    return;
+  }
+  fail(first_failure_);
+}
+
+void Dialer::check_attempt(TimePoint now) {
+  if (!is_decided(fd_)) {
+    if (now >= attempt_deadline_ && next_ < addresses_.size()) try_next(now);
+    return;
+  }
+  int error = connect_error(fd_);
+  if (error == 0) {
+    phase_ = DialPhase::ended;
+    return;
+  }
+  if (first_failure_.empty()) first_failure_ = std::strerror(error);
+  try_next(now);
+}
+
+bool Dialer::advance(TimePoint now) {
+  if (phase_ == DialPhase::looking_up && !check_lookup(now) && now >= deadline_) {
+    fail(util::format("timed out after {} looking up the host name",
+                      util::format_duration(server_->connect_timeout)));
+  }
+  if (phase_ == DialPhase::backlog_full && now >= attempt_deadline_ && now < deadline_)
+    try_next(now);
+  if (phase_ == DialPhase::connecting) check_attempt(now);
+  bool waiting = phase_ == DialPhase::connecting || phase_ == DialPhase::backlog_full;
+  if (waiting && now >= deadline_) {
+    fail("timed out after " + util::format_duration(server_->connect_timeout));
+  }
+  return phase_ == DialPhase::ended;
+}
+
+Result<util::Fd> Dialer::take() {
+  phase_ = DialPhase::idle;
+  if (error_) return *std::exchange(error_, std::nullopt);
+  return std::move(fd_);
+}
+
+void Dialer::wants(std::vector<pollfd>& out) const {
+  if (phase_ == DialPhase::looking_up) out.push_back({resolution_->fd(), POLLIN, 0});
+  if (phase_ == DialPhase::connecting) out.push_back({fd_.get(), POLLOUT, 0});
+}
+
+TimePoint Dialer::due() const {
+  return std::min(attempt_deadline_, deadline_);
+}
+
+void Dialer::answered() {
+  bool tried = next_ > 0 && next_ <= addresses_.size();
+  if (tried && server_->addresses != nullptr) server_->addresses->keep(addresses_[next_ - 1]);
+}
+
+std::optional<Address> Dialer::remembered() const {
+  return server_->addresses != nullptr ? server_->addresses->last() : std::nullopt;
+}
+
+void Dialer::fail(const std::string& why, Retry retry, ErrorKind kind) {
+  fd_.reset();
+  phase_ = DialPhase::ended;
+  error_ = Error{kind, util::format("cannot connect to {}: {}", server_->label(), why), retry};
 }
 
 Io write_some(const util::Fd& fd, std::string_view& bytes) {
@@ -113,11 +373,6 @@ Io read_some(const util::Fd& fd, char* buffer, size_t size, size_t& got) {
   }
 }
 
-bool is_quiet(const util::Fd& fd) {
-  char byte = 0;
-  return recv(fd.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && would_block(errno);
-}
-
 namespace {
 
 class PlainStream final : public Stream {
@@ -130,17 +385,14 @@ class PlainStream final : public Stream {
   Io read_some(char* buffer, size_t size, size_t& got) override {
     return note_errno(redis::read_some(fd_, buffer, size, got));
   }
-  bool is_quiet() override { return redis::is_quiet(fd_); }
+  bool is_quiet() override {
+    char byte = 0;
+    return recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && would_block(errno);
+  }
 
   pollfd wants(Sending sending) const override {
     int events = sending == Sending::done ? POLLIN : POLLIN | POLLOUT;
     return {fd_.get(), static_cast<short>(events), 0};
-  }
-
-  const char* timeout_reason() const override { return "no answer"; }
-
-  std::optional<std::chrono::system_clock::time_point> certificate_end() const override {
-    return std::nullopt;
   }
 
   Error error() const override {

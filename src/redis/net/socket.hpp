@@ -3,17 +3,22 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "redis/net/server.hpp"
+#include "util/clock.hpp"
 #include "util/fd.hpp"
 #include "util/result.hpp"
 
+// How a connection comes about, and how bytes pass over it. Nothing here blocks.
 namespace rlock::redis {
 
 // The address of a TCP or unix socket.
@@ -40,8 +45,98 @@ struct ConnectAttempt {
 
 ConnectAttempt start_connect(const Address& address);
 
-// The result of a pending attempt once poll() has reported its descriptor: 0 or an errno.
-int connect_error(const util::Fd& fd);
+// What earlier connections to a server have shown: the address where it answered last, for when its
+// name cannot be resolved later, whether it accepted our login, and whether it hangs up on CLIENT,
+// as some proxies do.
+class AddressMemory {
+ public:
+  void keep(const Address& address);
+  std::optional<Address> last() const;
+  bool was_accepted() const { return was_accepted_; }
+  void note_accepted() { was_accepted_ = true; }
+  bool hangs_up_on_client() const { return hangs_up_on_client_; }
+  void note_client_hang_up() { hangs_up_on_client_ = true; }
+
+ private:
+  std::atomic<bool> was_accepted_ = false;
+  std::atomic<bool> hangs_up_on_client_ = false;
+  mutable std::mutex mutex_;  // the renewal thread has a connection of its own
+  std::optional<Address> last_;
+};
+
+// The addresses of a host that needs no look-up: a numeric one, and `localhost` as 127.0.0.1, then
+// ::1. Empty for every other name.
+std::vector<Address> known_addresses(const std::string& host, int port);
+
+// A look-up in flight, on a thread of its own since getaddrinfo() has no deadline. Destroying it
+// abandons the thread, which owns all that it uses and ends by itself.
+class Resolution {
+ public:
+  // ErrorKind::system: the thread cannot be started.
+  static Result<Resolution> start(const std::string& host, int port);
+
+  // Readable once done().
+  int fd() const;
+  bool done() const;
+  // Whether it was done more than `age` ago.
+  bool is_stale(TimePoint now, Millis age) const;
+
+  struct LookupResult {
+    std::vector<Address> addresses;
+    std::string failure;  // why there are none
+  };
+  // Once, after done().
+  LookupResult take();
+
+ private:
+  struct Shared;
+  explicit Resolution(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+
+  std::shared_ptr<Shared> shared_;
+};
+
+// Connects a socket to a server: looks up its name and tries its addresses in order, within one
+// absolute deadline. Driven like a lock::Request. `server` must outlive it.
+class Dialer {
+ public:
+  explicit Dialer(const Server& server) : server_(&server) {}
+
+  void start(TimePoint now, TimePoint deadline);
+  // Gives up. A look-up in flight is kept for the next start, so that there is one thread at most;
+  // its result is used then unless it is older than a connect timeout.
+  void stop();
+
+  void wants(std::vector<pollfd>& out) const;
+  TimePoint due() const;
+  // True once take() has a socket or an Error.
+  bool advance(TimePoint now);
+  Result<util::Fd> take();
+
+  // The server has answered: its address is remembered.
+  void answered();
+
+ private:
+  enum class DialPhase { idle, looking_up, connecting, backlog_full, ended };
+
+  void find_addresses();
+  bool check_lookup(TimePoint now);
+  void try_next(TimePoint now);
+  void check_attempt(TimePoint now);
+  void fail(const std::string& why, Retry retry = Retry::later,
+            ErrorKind kind = ErrorKind::unavailable);
+  std::optional<Address> remembered() const;
+
+  const Server* server_;
+  DialPhase phase_ = DialPhase::idle;
+  TimePoint deadline_;
+  TimePoint attempt_deadline_;  // of this look-up or address
+  std::optional<Resolution> resolution_;
+  std::vector<Address> addresses_;
+  size_t next_ = 0;  // index in addresses_
+  util::Fd fd_;
+  std::string first_failure_;
+  std::optional<Error> error_;
+};
 
 enum class Io {
   done,
@@ -58,29 +153,29 @@ Io write_some(const util::Fd& fd, std::string_view& bytes);
 // Reads once: done or drained with `got` bytes in `buffer`, closed at the end of file.
 Io read_some(const util::Fd& fd, char* buffer, size_t size, size_t& got);
 
-// Whether an idle connection can still be used: the peer has not closed it, no stray bytes wait.
-bool is_quiet(const util::Fd& fd);
-
 enum class Sending { done, pending };
 
-// A connected socket, plain or with TLS. Never blocks.
+// A connected socket, plain or with TLS.
 class Stream {
  public:
   virtual ~Stream() = default;
 
-  // As the functions of socket.hpp; error() describes a failure.
+  // As the functions above; error() describes a failure.
   virtual Io write_some(std::string_view& bytes) = 0;
   virtual Io read_some(char* buffer, size_t size, size_t& got) = 0;
+  // Whether an idle connection can still be used: the peer has not closed it, no stray bytes wait.
   virtual bool is_quiet() = 0;
 
   // What to poll for, with or without bytes that write_some() has left unsent.
   virtual pollfd wants(Sending sending) const = 0;
 
   // What is missing from a peer that has not answered in time.
-  virtual const char* timeout_reason() const = 0;
+  virtual const char* timeout_reason() const { return "no answer"; }
 
   // When the peer's certificate expires; nothing without TLS, and before the handshake.
-  virtual std::optional<std::chrono::system_clock::time_point> certificate_end() const = 0;
+  virtual std::optional<std::chrono::system_clock::time_point> certificate_end() const {
+    return std::nullopt;
+  }
 
   // Why the last call failed, without the name of the server. ErrorKind::denied: one side of TLS
   // does not trust the other.

@@ -20,10 +20,6 @@ namespace rlock::redis {
 // One command in flight, whose reply is decoded at its end: the stores of all formats consist of
 // these.
 
-// Positions in the words of EVALSHA and EVAL.
-inline constexpr size_t kCommand = 0;
-inline constexpr size_t kScript = 1;
-
 bool is_noscript(const redisReply& reply);
 
 // Whether the server is no master any more, or cannot be one now.
@@ -44,9 +40,7 @@ Error refusal(const Link& link, const std::string& what, std::string_view text,
               const lua::Script* script);
 Error unexpected_reply(const Link& link, const std::string& what);
 
-// final: releases and cancellations. Where a majority decides without this server, nobody waits for
-// its NOSCRIPT any more, so the text of the script is sent along unless the server has just said
-// that it knows the script. following: as of Link::follow().
+// final: releases and cancellations, as of Link::start_final(). following: as of Link::follow().
 enum class Delivery { normal, final, following };
 
 // `script` may be null; else its text is sent once if the server does not know the digest (after a
@@ -65,8 +59,8 @@ class Call final : public lock::Reply<T> {
         decode_(std::move(decode)),
         script_(script),
         unsent_text_(script) {
-    if (delivery == Delivery::final && link_.is_quorum_member()) {
-      start_final();
+    if (delivery == Delivery::final) {
+      link_.start_final(words_, script_->text);
     } else if (delivery == Delivery::following) {
       link_.follow(words_);
     } else {
@@ -137,29 +131,8 @@ class Call final : public lock::Reply<T> {
     link_.start(words_);
   }
 
-  // The server may only get to read this when we have hung up. Over an idle connection it then
-  // still reads a command of any length. Over a new one it notices the hang-up when it answers the
-  // handshake and has read 16 kB by then: enough for the digest, but not for a whole text.
-  void start_final() {
-    if (!link_.is_open()) {
-      link_.start(words_);
-      link_.pipeline(with_text());
-    } else if (link_.knows_final_script()) {
-      link_.start(words_);
-    } else {
-      send_text();
-    }
-  }
-
-  std::vector<std::string> with_text() const {
-    std::vector<std::string> words = words_;
-    words[kCommand] = "EVAL";
-    words[kScript] = unsent_text_->text;
-    return words;
-  }
-
   void send_text() {
-    words_ = with_text();
+    words_ = with_text(std::move(words_), unsent_text_->text);
     unsent_text_ = nullptr;
     link_.start(words_);
   }
@@ -229,10 +202,7 @@ class BatchCall final : public lock::Reply<std::vector<Result<T>>> {
   void send() {
     Batch batch;
     for (size_t i : open_) batch.push_back(items_[i].words);
-    if (rounds_ > 0) {
-      batch.front()[kCommand] = "EVAL";
-      batch.front()[kScript] = script_.text;
-    }
+    if (rounds_ > 0) batch.front() = with_text(std::move(batch.front()), script_.text);
     ++rounds_;
     link_.start_batch(std::move(batch));
   }
