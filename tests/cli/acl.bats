@@ -5,13 +5,6 @@ load helpers/helpers
 # The manual page is generated from the same rule.
 rule() { sed -n '/^~rlock:/{s/\\-/-/g;p}' "$BATS_TEST_DIRNAME/../../man/rlock.1"; }
 
-# limited RULE: the user whom RLOCK_URL names from now on has this rule.
-limited() {
-  # shellcheck disable=SC2086 # words of a rule
-  [ "$(redis acl setuser limited reset on '>pw' $1)" = OK ] || fail "not a rule: $1"
-  export RLOCK_URL="unix://limited:pw@$SERVER/s"
-}
-
 # denied: what the server has refused to the user since the last ACL LOG RESET.
 denied() { redis acl log | grep -c '^reason' || true; }
 

@@ -19,12 +19,8 @@ warned() {
   run -7 --separate-stderr rlock run -u "$nobody" --fail-open job -- sh -c 'echo out; exit 7'
   [ "$output" = out ]
   warned
-  run -143 --separate-stderr rlock run -u "$nobody" --fail-open job -- sh -c 'kill -TERM $$'
-  warned
-}
-
-@test "a warning is no notice: -q does not silence it" {
-  run -0 --separate-stderr rlock run -q -u "$nobody" --fail-open job -- true
+  # A warning is no notice: -q does not silence it.
+  run -143 --separate-stderr rlock run -q -u "$nobody" --fail-open job -- sh -c 'kill -TERM $$'
   warned
 }
 
@@ -81,8 +77,7 @@ replies() { [[ $(redis get key 2>&1) == *"$1"* ]]; }
 answered() {
   local text=$1
   shift
-  run -69 --separate-stderr rlock run --connect-timeout 1s --fail-open "$@" job -- touch started
-  says '"job"' "$text"
+  refuses 69 '"job"' "$text" -- rlock run --connect-timeout 1s --fail-open "$@" job -- touch started
 }
 
 @test "a server that is BUSY with a script has answered, waited for or not" {

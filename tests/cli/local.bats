@@ -88,8 +88,7 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
     # shellcheck disable=SC2086 # a pattern
     rm -r $files
     # At once, not after the 10 s that a server may take to start.
-    run -69 --separate-stderr timeout 8 rlock run -n lock -- touch started
-    says local: "$here/locks" "kill $pid"
+    refuses 69 local: "$here/locks" "kill $pid" -- timeout 8 rlock run -n lock -- touch started
   done
   kill "$pid"
   eventually gone "$pid"
@@ -106,12 +105,10 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
   [ ! -e locks ]
   first_run
   hold lock
-  run -75 --separate-stderr rlock local stop
-  says "the server was not stopped" '"lock" is held by' "$(id -un)@" "sh -c"
+  refuses 75 "the server was not stopped" '"lock" is held by' "$(id -un)@" "sh -c" -- rlock local stop
   queue_up lock -q
   rlock acquire other --ttl 10m >/dev/null
-  run -75 --separate-stderr rlock local stop
-  says "and 1 more: rlock status"
+  refuses 75 "and 1 more: rlock status" -- rlock local stop
   let_go lock
   rlock force-unlock other --yes
   eventually free lock
@@ -126,12 +123,10 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
 @test "local stop is for local: alone, and for a server that can be seen" {
   mkdir -m 777 open
   chmod 777 open
-  run -78 --separate-stderr rlock local stop -u "local:$here/open"
-  says "chmod 700"
+  refuses 78 "chmod 700" -- rlock local stop -u "local:$here/open"
   first_run
   rm locks/rlock.sock
-  run -69 --separate-stderr rlock local stop -u "local:$here/locks"
-  says "kill $pid"
+  refuses 69 "kill $pid" -- rlock local stop -u "local:$here/locks"
 }
 
 @test "a socket that nobody listens on is no server" {
@@ -144,8 +139,7 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
 @test "a server that hangs is waited for, but no longer than --connect-timeout" {
   first_run
   kill -STOP "$pid"
-  run -69 --separate-stderr rlock run --url "local:$here/locks" --connect-timeout 300ms lock -- touch started
-  says lock "$here/locks" "timed out"
+  refuses 69 lock "$here/locks" "timed out" -- rlock run --url "local:$here/locks" --connect-timeout 300ms lock -- touch started
   kill -CONT "$pid"
   run -0 rlock run --url "local:$here/locks" lock -- true
 }
@@ -201,19 +195,15 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
 
 @test "redis-server and valkey-server are both looked for on PATH" {
   mkdir bin
-  run -78 --separate-stderr env PATH="$here/bin" "$RLOCK" run --url "local:$here/locks" lock -- /bin/true
-  says local: redis-server valkey-server
+  refuses 78 local: redis-server valkey-server -- env PATH="$here/bin" "$RLOCK" run --url "local:$here/locks" lock -- /bin/true
   ln -s "$(command -v redis-server)" bin/valkey-server
   run -0 env PATH="$here/bin" "$RLOCK" run --url "local:$here/locks" lock -- /bin/true
   [[ $(tr '\0' ' ' <"/proc/$(local_pid "$here/locks")/cmdline") == *valkey-server* ]]
 }
 
 @test "a server that cannot start: its log is named" {
-  mkdir bin
-  printf '#!/bin/sh\necho "out of luck"\nexit 1\n' >bin/redis-server
-  chmod +x bin/redis-server
-  run -71 --separate-stderr env PATH="$here/bin:$PATH" rlock run --url "local:$here/locks" lock -- touch started
-  says local: "$here/locks/rlock.log"
+  program bin/redis-server 'echo "out of luck"; exit 1'
+  refuses 71 local: "$here/locks/rlock.log" -- env PATH="$here/bin:$PATH" rlock run --url "local:$here/locks" lock -- touch started
   [ "$(cat locks/rlock.log)" = "out of luck" ]
 }
 

@@ -14,6 +14,12 @@ times() {
 # work OPTION…: a run of "job" that succeeds at once.
 work() { rlock run "$@" job -- sh -c 'echo >>ran'; }
 
+# found_done OPTION…: such a run finds that it was done.
+found_done() {
+  run -0 --separate-stderr work "$@"
+  says "was done by"
+}
+
 # queued_work OPTION…: such a run that waits, in the background; $waiter is its pid.
 queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
 
@@ -26,8 +32,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
   run -9 work -q --once v1 --done-exit-code 9
   times 1
   quietly work --once "v 1 =%\"'"
-  run -0 --separate-stderr work --once "v 1 =%\"'"
-  says "was done by"
+  found_done --once "v 1 =%\"'"
   times 2
   nothing_left job
 }
@@ -103,14 +108,12 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
 @test "done comes before busy, -n, --max-queue and a cool-down; other work waits its turn" {
   work --once v1
   hold job
-  run -0 --separate-stderr work -n --once v1
-  says "was done by"
+  found_done -n --once v1
   run -0 work --max-queue 0 --once v1
   run -75 work -n --once v2
   let_go job
   rlock run --min-hold 60 job -- true
-  run -0 --separate-stderr work --once v1
-  says "was done by"
+  found_done --once v1
   times 1
 }
 
@@ -122,8 +125,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
   done
   export TZ=$east
   quietly work --once-per day
-  run -0 --separate-stderr work --once-per day
-  says "was done by"
+  found_done --once-per day
   export TZ=$west
   quietly work --once-per day
   times 2
@@ -131,8 +133,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
 
 @test "--once-per: the clock that counts is not time(2), which lags behind when a timer starts rlock at midnight" {
   run -0 work --once-per day
-  LD_PRELOAD=$CLOCK_LIBRARY COARSE_CLOCK_LAG=86400 run -0 --separate-stderr work --once-per day
-  says "was done by"
+  LD_PRELOAD=$CLOCK_LIBRARY COARSE_CLOCK_LAG=86400 found_done --once-per day
   times 1
 }
 
@@ -162,19 +163,16 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
   done
   run -75 --separate-stderr work -q --once v1 --max-failures 2
   silent
-  run -75 --separate-stderr work --once v1 --max-failures 2
-  says "failed 2 times" '"job"' "$SERVER/s"
+  refuses 75 "failed 2 times" '"job"' "$SERVER/s" -- work --once v1 --max-failures 2
   run -0 work --once v2 --max-failures 2
   times 1
   run -0 work --once v1
-  run -0 --separate-stderr work --once v1 --max-failures 1
-  says "was done by"
+  found_done --once v1 --max-failures 1
   times 2
 }
 
 @test "inside a run that holds NAME it is an error; under another NAME it is not" {
-  run -64 --separate-stderr rlock run job -- rlock run --once v1 job -- touch started
-  says "inside a run that holds the lock"
+  refuses 64 "inside a run that holds the lock" -- rlock run job -- rlock run --once v1 job -- touch started
   run -0 rlock run other -- rlock run --once v1 job -- touch inside
   [ -e inside ]
   nothing_left job
@@ -182,8 +180,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
 
 @test "nested runs do not report: the outer run's success counts" {
   run -0 rlock run --once v1 job -- sh -c 'rlock run job -- true; exit 0'
-  run -0 --separate-stderr work --once v1
-  says "was done by"
+  found_done --once v1
   run -3 rlock run --once v2 job -- sh -c 'rlock run job -- true; exit 3'
   work --once v2
   times 1
@@ -226,18 +223,15 @@ asked_once() {
   eventually grep -q '^READY=1; STATUS="job" was done by ' reports
   [ "$(jq -r .event log)" = "done" ] || fail "$(cat log)"
   work -q --once v1
-  run -0 rlock history job
-  [[ $output == *"2 done"* ]] || fail "$output"
+  shows 0 "2 done" -- rlock history job
   [ "$(rlock history --json job | jq -c '.skips | [.count, .done]')" = "[2,2]" ]
 }
 
 @test "forget: the work is done again; with --once KEY only that" {
   work --once v1
   work --once v2
-  run -64 --separate-stderr rlock forget job </dev/null
-  says "--yes" '"job"'
-  run -64 --separate-stderr rlock forget job --key v1 --yes
-  says "use --once KEY"
+  refuses 64 "--yes" '"job"' -- rlock forget job </dev/null
+  refuses 64 "use --once KEY" -- rlock forget job --key v1 --yes
   run -0 rlock forget job --once v1 --yes
   [ "$output" = 'forgot that "v1" was done under "job"' ] || fail "$output"
   work --once v2

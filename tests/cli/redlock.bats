@@ -87,8 +87,7 @@ plain() { rlock "$1" --format plain "${@:2}"; }
 @test "a majority that is dead: 69, and what was taken is released; a hung one: 69 as well" {
   quorum 3
   signal_server KILL 1 2
-  run --separate-stderr -69 rlock run --format plain --connect-timeout 500ms job -- touch started
-  says '"job"' "only 1 of 3 servers"
+  refuses 69 '"job"' "only 1 of 3 servers" -- rlock run --format plain --connect-timeout 500ms job -- touch started
   nowhere job 3
 }
 
@@ -104,11 +103,10 @@ plain() { rlock "$1" --format plain "${@:2}"; }
 
 @test "a majority that lost the lock ends the run with 76; what is left is released" {
   quorum 3
-  start rlock run --format plain -t 1 job -- sh -c 'echo >held; exec sleep 60'
-  eventually test -e held
+  hold job --format plain -t 6
   at_server 1 redis del job
   at_server 2 redis del job
-  ends_with 76 "${started[0]}"
+  ends_with 76 "$holder"
   nowhere job 1 2 3
 }
 

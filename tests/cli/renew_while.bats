@@ -2,11 +2,22 @@
 # acquire --renew-while: a lock that is renewed while a process lives.
 load helpers/helpers
 
-@test "--renew-while: held for many leases while the process lives, free when it has ended" {
+# steps NAME [OPTION…]: $owner holds NAME for the process $job.
+steps() {
   job
-  rlock acquire while --renew-while "$job" -t 1 >owner
+  owner=$(rlock acquire "$@" --renew-while "$job")
+}
+
+# await_steps NAME: $waiter has joined the queue of NAME for the process $job.
+await_steps() {
+  job
+  joins "$1" rlock acquire "$1" --renew-while "$job"
+}
+
+@test "--renew-while: held for many leases while the process lives, free when it has ended" {
+  steps while -t 3
   run -75 rlock run -w 4 while -- true
-  run -0 rlock status -q while --owner "$(cat owner)"
+  run -0 rlock status -q while --owner "$owner"
   [ "$(about while pid)" = "$job" ]
   end_job
   eventually free while
@@ -17,14 +28,14 @@ load helpers/helpers
 @test "--renew-while survives the shell that asked, holds up no pipe, and leaves no zombie" {
   job
   # The command substitution ends although the renewer lives on.
-  owner=$(timeout 20 sh -c "rlock acquire outlived --renew-while $job -t 1; :")
+  owner=$(timeout 20 sh -c "rlock acquire outlived --renew-while $job -t 3; :")
   renewer=$(renewers outlived)
   [ -n "$renewer" ]
   [ "$(readlink "/proc/$renewer/cwd")" = / ]
   [ "$(ps -o sid= -p "$renewer" | tr -d ' ')" != "$(ps -o sid= -p $$ | tr -d ' ')" ]
   [ "$(find "/proc/$renewer/fd" -lname "*pipe:*" -o -lname "$here/*" | wc -l)" -eq 0 ]
   [ "$(ps -o ppid= -p "$renewer" | tr -d ' ')" != $$ ]
-  run -75 rlock run -w 2 outlived -- true
+  run -75 rlock run -w 4 outlived -- true
   run -0 rlock status -q outlived --owner "$owner"
   end_job
   eventually free outlived
@@ -32,8 +43,7 @@ load helpers/helpers
 }
 
 @test "--renew-while: release ends the renewer, the process goes on" {
-  job
-  owner=$(rlock acquire finished --renew-while "$job" -t 1)
+  steps finished -t 1
   run -0 rlock release finished --owner "$owner"
   eventually no_renewer finished
   kill -0 "$job"
@@ -41,15 +51,12 @@ load helpers/helpers
 }
 
 @test "--renew-while: a broken lock waits for the process, since nobody ends its steps" {
-  start sleep 1000 2>err
-  job=$!
-  owner=$(rlock acquire forced --renew-while "$job" -t 30)
+  steps forced -t 30 2>err
   queue_up forced -w 60 -- touch served
   run -0 rlock force-unlock forced --yes --reason "stuck"
   [[ $output == *"rlock cannot end its steps; the next holder starts when process $job exits, or in "* ]] || fail "$output"
   eventually grep -q '^rlock: "forced" at .*broken by .*: stuck; rlock does not end the steps of process .*when that process exits' err
-  run -0 rlock status forced
-  [[ $output == *"stays held until its process exits or its lease ends"* ]] || fail "$output"
+  shows 0 "stays held until its process exits or its lease ends" -- rlock status forced
   kill -0 "$job"
   waiting 1 forced
   [ ! -e served ]
@@ -58,13 +65,11 @@ load helpers/helpers
   [ -e served ]
   eventually no_renewer forced
   [ "$(wc -l <err)" -eq 1 ]
-  run -76 --separate-stderr rlock release forced --owner "$owner"
-  says forced stuck
+  refuses 76 forced stuck -- rlock release forced --owner "$owner"
 }
 
 @test "--renew-while: a broken lock passes on when its lease ends, though the process lives" {
-  job
-  rlock acquire overdue --renew-while "$job" -t 3 >owner
+  steps overdue -t 3
   queue_up overdue -w 60
   run -0 rlock force-unlock overdue --yes
   ends_with 0 "${started[1]}"
@@ -76,11 +81,8 @@ load helpers/helpers
   # Through a pipe whose reader is there.
   mkfifo pipe
   start cat pipe >err
-  start sleep 1000 2>pipe
-  job=$!
-  rlock acquire now --renew-while "$job" -t 30 >owner
-  run -0 rlock force-unlock now --now --yes
-  [[ $output == *"freed at once; rlock cannot end its steps, which may overlap with the next holder"* ]] || fail "$output"
+  steps now -t 30 2>pipe
+  shows 0 "freed at once; rlock cannot end its steps, which may overlap with the next holder" -- rlock force-unlock now --now --yes
   run -0 rlock run -n now -- true
   eventually grep -q "rlock does not end the steps of process $job: another holder may have the lock now" err
   eventually no_renewer now
@@ -92,7 +94,7 @@ load helpers/helpers
   start sh -c 'echo step >&2; exec sleep 1000' 2>err
   job=$!
   eventually test -s err
-  rlock acquire taken --renew-while "$job" -t 3 >owner
+  rlock acquire taken --renew-while "$job" -t 12 >owner
   redis flushall >/dev/null
   hold taken
   eventually grep -q "\"taken\" at .* is no longer held: it was taken by .*; the steps of process $job run without the lock" err
@@ -138,24 +140,21 @@ steps_of_one_shell() {
 }
 
 @test "--renew-while: a TERM to the renewer releases the lock" {
-  job
-  rlock acquire termed --renew-while "$job" >owner
+  steps termed
   kill -TERM "$(renewers termed)"
   eventually free termed
   eventually no_renewer termed
 }
 
 @test "--renew-while: after a killed renewer the lock is free when its lease ends" {
-  job
-  rlock acquire murdered --renew-while "$job" -t 1 >owner
+  steps murdered -t 1
   kill -KILL "$(renewers murdered)"
   eventually free murdered
 }
 
 @test "--renew-while: a server that restarts without its data gets the lease back" {
   own
-  job
-  owner=$(rlock acquire restored --renew-while "$job" -t 3)
+  steps restored -t 20
   restart
   eventually rlock status -q restored --owner "$owner"
   end_job
@@ -164,21 +163,21 @@ steps_of_one_shell() {
 
 @test "--renew-while: a server that stalls for less than the lease is no loss" {
   own
-  job
-  owner=$(rlock acquire stalled --renew-while "$job" -t 6)
+  steps stalled -t 12
   kill -STOP "$(cat "$own_server/pid")"
-  # Longer than the renewal interval of two seconds.
-  sleep 2.5
+  # Longer than the renewal interval of four seconds.
+  sleep 4.5
   kill -CONT "$(cat "$own_server/pid")"
-  run -75 rlock run -w 7 stalled -- true
+  eventually renewed
   run -0 rlock status -q stalled --owner "$owner"
 }
 
+# More is left than of the lease before the stop.
+renewed() { [ "$(about stalled left_ms)" -gt 8000 ]; }
+
 @test "--renew-while: a renewer that is cut off exits when the lease is over" {
   own
-  start sleep 1000 2>err
-  job=$!
-  rlock acquire severed --renew-while "$job" -t 1 >owner
+  steps severed -t 1 2>err
   kill -STOP "$(cat "$own_server/pid")"
   eventually no_renewer severed
   grep -q '"severed" at .* is no longer held: the lease ended' err || fail "$(cat err)"
@@ -188,8 +187,7 @@ steps_of_one_shell() {
 @test "--renew-while of a process that has ended: 64, and nothing is acquired" {
   job
   end_job
-  run -64 --separate-stderr rlock acquire nobody --renew-while="$job"
-  says --renew-while
+  refuses 64 --renew-while -- rlock acquire nobody --renew-while="$job"
   free nobody
   no_renewer nobody
 }
@@ -199,20 +197,15 @@ steps_of_one_shell() {
   hold contested
   run -75 rlock acquire contested --renew-while "$job" -n
   eventually no_renewer contested
-  start rlock acquire contested --renew-while "$job"
-  local waiter=$!
-  eventually waiting 1 contested
+  joins contested rlock acquire contested --renew-while "$job"
   ends_by TERM "$waiter"
   eventually no_renewer contested
   let_go contested
 }
 
 @test "--renew-while: a process that ends during the wait leaves the queue, 75" {
-  job
   hold awaited
-  start rlock acquire awaited --renew-while "$job" >owner 2>err
-  local waiter=$!
-  eventually waiting 1 awaited
+  await_steps awaited 2>err
   end_job
   ends_with 75 "$waiter"
   grep -q "^rlock: \"awaited\": not acquired: process $job (--renew-while) has exited" err || fail "$(cat err)"
@@ -220,10 +213,7 @@ steps_of_one_shell() {
   eventually no_renewer awaited
   # While the lock is granted to it.
   left_alone() { [ "$(renewers awaited)" = "$waiter" ]; }
-  job
-  start rlock acquire awaited --renew-while "$job" >owner 2>err
-  waiter=$!
-  eventually waiting 1 awaited
+  await_steps awaited >owner
   kill -STOP "$waiter"
   end_job
   let_go awaited
@@ -235,11 +225,8 @@ steps_of_one_shell() {
 }
 
 @test "--renew-while: a process that renews and is ended in the wait ends the wait, 71" {
-  job
   hold bereft
-  start rlock acquire bereft --renew-while "$job" 2>err
-  local waiter=$!
-  eventually waiting 1 bereft
+  await_steps bereft
   for pid in $(renewers bereft); do [ "$pid" = "$waiter" ] || kill -KILL "$pid"; done
   ends_with 71 "$waiter"
   [ "$(waiters bereft)" -eq 0 ]

@@ -8,7 +8,7 @@ next_is_alone() {
 }
 
 @test "the lease is renewed for as long as the command runs" {
-  hold renewed -t 1
+  hold renewed -t 3
   run -75 rlock run -w 4 renewed -- touch started
   let_go renewed
   nothing_left renewed
@@ -89,18 +89,12 @@ next_is_alone() {
 }
 
 @test "--no-renew: the command is ended when the first lease ends, 76" {
-  run -76 --separate-stderr rlock run -t 1 --no-renew short -- sleep 1000
-  says short
+  refuses 76 short -- rlock run -t 1 --no-renew short -- sleep 1000
   nothing_left short
-}
-
-@test "--no-renew: a --kill-after as long as the lease does not end the command at its start" {
-  run -6 --separate-stderr rlock run -t 20 -k 20 --no-renew grace -- sh -c 'sleep 0.5; exit 6'
-  silent
-}
-
-@test "--no-renew: a command that is quicker keeps its code" {
+  # A command that is quicker keeps its code; a --kill-after as long as the lease does not end it at its start.
   run -6 --separate-stderr rlock run -t 5 --no-renew short -- sh -c 'exit 6'
+  silent
+  run -6 --separate-stderr rlock run -t 20 -k 20 --no-renew grace -- sh -c 'sleep 0.5; exit 6'
   silent
 }
 

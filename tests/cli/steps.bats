@@ -2,6 +2,12 @@
 # A lock held across separate steps: acquire, renew, release.
 load helpers/helpers
 
+# lease NAME OPTION…: $owner has NAME, with $token, as the file lease says.
+lease() {
+  rlock acquire "$@" --json >lease
+  owner=$(jq -r .owner lease) token=$(jq -r .token lease)
+}
+
 @test "two pipelines never interleave their steps" {
   cat >pipeline <<'EOF'
 set -e
@@ -23,15 +29,13 @@ EOF
   eventually test -s owner
   kill -TERM "$pipeline"
   run -0 rlock run -w 30 cancelled -- true
-  run -76 --separate-stderr rlock release cancelled --owner "$(cat owner)"
-  says cancelled "no longer held"
+  refuses 76 cancelled "no longer held" -- rlock release cancelled --owner "$(cat owner)"
 }
 
 @test "release --owner does not end a live run: 75, and it names force-unlock" {
   hold busy
   owner=$(about busy owner)
-  run -75 --separate-stderr rlock release busy --owner "$owner"
-  says busy "held by" "rlock force-unlock busy --owner $owner"
+  refuses 75 busy "held by" "rlock force-unlock busy --owner $owner" -- rlock release busy --owner "$owner"
   run -75 rlock run -n busy -- true
   let_go busy
   run -0 rlock release busy --owner "$owner"
@@ -78,10 +82,8 @@ EOF
 
 @test "a busy lock: 75 at once with -n, after -w, -E changes it, and the holder is named" {
   hold taken --reason "nightly import"
-  for options in -n "-w 0" "-w 0.2"; do
-    # shellcheck disable=SC2086 # two words
-    run -75 --separate-stderr rlock acquire taken --ttl 1m $options
-    says taken "nightly import" "pid $holder"
+  for option in -n -w0 -w0.2; do
+    refuses 75 taken "nightly import" "pid $holder" -- rlock acquire taken --ttl 1m "$option"
     [ -z "$output" ]
   done
   run -3 --separate-stderr rlock acquire taken --ttl 1m -n -E 3 --json
@@ -98,11 +100,9 @@ EOF
 }
 
 @test "an owner id that cannot be printed: 71, and the lock is released" {
-  run -71 --separate-stderr sh -c 'rlock acquire lost --ttl 1m >/dev/full'
-  says lost "the lock was released"
+  refuses 71 lost "the lock was released" -- sh -c 'rlock acquire lost --ttl 1m >/dev/full'
   free lost
-  run -71 --separate-stderr sh -c 'rlock acquire lost --ttl 1m >&-'
-  says lost "the lock was released"
+  refuses 71 lost "the lock was released" -- sh -c 'rlock acquire lost --ttl 1m >&-'
   free lost
   # A pipe whose reader is gone.
   mkfifo pipe
@@ -144,19 +144,16 @@ EOF
 @test "renew and release need the owner, and RLOCK_OWNER is not taken for it" {
   owner=$(rlock acquire asked --ttl 1m)
   for command in renew release; do
-    RLOCK_OWNER=$owner run -64 --separate-stderr rlock "$command" asked
-    says --owner
+    RLOCK_OWNER=$owner refuses 64 --owner -- rlock "$command" asked
     run -64 --separate-stderr rlock "$command" asked --owner nobody
   done
   held asked
 }
 
 @test "renew after the lease has ended: 76 without the token, put back with it" {
-  rlock acquire ended --ttl 1 --json >lease
-  owner=$(jq -r .owner lease) token=$(jq -r .token lease)
+  lease ended --ttl 1
   eventually free ended
-  run -76 --separate-stderr rlock renew ended --owner "$owner"
-  says ended "no longer held" "$owner" "has ended"
+  refuses 76 ended "no longer held" "$owner" "has ended" -- rlock renew ended --owner "$owner"
   free ended
   run -0 --separate-stderr rlock renew ended --owner "$owner" --token "$token" --ttl 1m
   says ended "restored"
@@ -166,15 +163,11 @@ EOF
 }
 
 @test "renew after another one had the lock: 76 with the token too, and who has it" {
-  rlock acquire handed --ttl 1 --json >lease
-  owner=$(jq -r .owner lease) token=$(jq -r .token lease)
+  lease handed --ttl 1
   hold handed --reason "the next one" -w 30
-  run -76 --separate-stderr rlock renew handed --owner "$owner"
-  says handed "the next one"
-  run -76 --separate-stderr rlock renew handed --owner "$owner" --token "$token"
-  says handed "the next one"
-  run -76 --separate-stderr rlock renew handed --owner "$owner" --token "$token" --ttl 1m
-  says handed "taken by $(id -un)@$(hostname)"
+  refuses 76 handed "the next one" -- rlock renew handed --owner "$owner"
+  refuses 76 handed "the next one" -- rlock renew handed --owner "$owner" --token "$token"
+  refuses 76 handed "taken by $(id -un)@$(hostname)" -- rlock renew handed --owner "$owner" --token "$token" --ttl 1m
   run -76 --separate-stderr rlock renew handed --owner "$owner" --json
   jq -e --arg owner "$owner" '.error.code == 76 and .error.kind == "lost" and .error.owner == $owner' <<<"$output"
   let_go handed
@@ -182,13 +175,11 @@ EOF
 
 @test "a lease that the server lost is put back with the length that is asked for, and shows no command" {
   own
-  rlock acquire hidden --ttl 15m --hide-command --json >lease
-  owner=$(jq -r .owner lease) token=$(jq -r .token lease)
+  lease hidden --ttl 15m --hide-command
   redis flushall >/dev/null
   run -76 rlock renew hidden --owner "$owner"
   redis flushall >/dev/null
-  run -76 --separate-stderr rlock renew hidden --owner "$owner" --token "$token" -q
-  says hidden "no longer held" "--ttl"
+  refuses 76 hidden "no longer held" "--ttl" -- rlock renew hidden --owner "$owner" --token "$token" -q
   free hidden
   run -0 --separate-stderr rlock renew hidden --owner "$owner" --token "$token" --ttl 15m
   says hidden "restored for 15m"
@@ -213,8 +204,7 @@ EOF
   quietly rlock release back --owner "$owner"
   owner=$(rlock acquire back --ttl 1)
   hold back -w 30
-  run -76 --separate-stderr rlock release back --owner "$owner"
-  says back "no longer held" "pid $holder"
+  refuses 76 back "no longer held" "pid $holder" -- rlock release back --owner "$owner"
   held back
   let_go back
 }
@@ -223,8 +213,6 @@ EOF
   owner=$(rlock acquire broken --ttl 15m)
   run -0 rlock force-unlock broken --yes --reason "host is gone"
   free broken
-  run -76 --separate-stderr rlock release broken --owner "$owner"
-  says broken "$(id -un)@$(hostname)" "host is gone"
-  run -76 --separate-stderr rlock renew broken --owner "$owner"
-  says broken "host is gone"
+  refuses 76 broken "$(id -un)@$(hostname)" "host is gone" -- rlock release broken --owner "$owner"
+  refuses 76 broken "host is gone" -- rlock renew broken --owner "$owner"
 }

@@ -18,6 +18,7 @@ setup_file() {
   authority "$PKI/other"
   issue "$PKI/other" stranger "extendedKeyUsage=clientAuth"
   serve_tls "$SERVER"
+  PORT=$(open_port "$SERVER" tls-port)
   export PORT RLOCK_URL=rediss://localhost:$PORT RLOCK_CACERT=$PKI/ca.crt
 }
 
@@ -29,11 +30,11 @@ setup() {
   redis config set tls-auth-clients no tls-protocols "" >/dev/null
 }
 
-# serve_tls FOLDER ARG…: as serve, and $PORT is its port for TLS.
-serve_tls() {
-  serve "$@" --tls-cert-file "$PKI/server.crt" --tls-key-file "$PKI/server.key" --tls-ca-cert-file "$PKI/ca.crt" \
-    --tls-auth-clients no
-  PORT=$(open_port "$1" tls-port)
+# hashed_folder: the authority in the folder `hashed`, as OpenSSL looks it up.
+hashed_folder() {
+  mkdir hashed
+  cp "$PKI/ca.crt" hashed
+  openssl rehash hashed
 }
 
 # present NAME: the server's certificate from now on.
@@ -81,15 +82,15 @@ present() {
 @test "a plain port behind rediss://, a TLS port behind redis://" {
   own
   PORT=$(open_port "$own_server")
-  echo 'connect-timeout = "500ms"' >file
+  echo 'connect-timeout = "2s"' >file
   export RLOCK_CONFIG=$here/file
   # A server answers the handshake only if there is a newline in it, as nearly always where OpenSSL has large keys.
   RLOCK_URL=rediss://localhost:$PORT run --separate-stderr rlock run lock -- touch started
   [[ $status =~ ^(69|77)$ && ! -e started ]] || fail "$status: $stderr"
   says "localhost:$PORT" "use redis:// for"
-  run -1 rlock doctor --url "rediss://localhost:$PORT"
-  [[ $output == *"fail  tls"*"use redis:// for"*"check the URL's scheme"* ]] || fail "$output"
+  shows 1 "fail  tls" "use redis:// for" "check the URL's scheme" -- rlock doctor --url "rediss://localhost:$PORT"
   serve_tls "$here/tls"
+  PORT=$(open_port "$here/tls" tls-port)
   RLOCK_URL=redis://localhost:$PORT refuses 69 "localhost:$PORT" "use rediss:// for a TLS port"
   end_server "$here/tls"
 }
@@ -108,9 +109,7 @@ present() {
 }
 
 @test "--cacert, --cacertdir and --sni, each also from the environment and a configuration file" {
-  mkdir hashed
-  cp "$PKI/ca.crt" hashed
-  openssl rehash hashed
+  hashed_folder
   unset RLOCK_CACERT
   run -0 rlock run --cacert "$PKI/ca.crt" lock -- true
   run -0 rlock run --cacertdir hashed lock -- true
@@ -127,9 +126,7 @@ present() {
 }
 
 @test "SSL_CERT_FILE and SSL_CERT_DIR stand for the system's authorities, not for those of an option" {
-  mkdir hashed
-  cp "$PKI/ca.crt" hashed
-  openssl rehash hashed
+  hashed_folder
   SSL_CERT_FILE=$PKI/other/ca.crt run -0 rlock run lock -- true
   unset RLOCK_CACERT
   refuses 77 "no trusted CA signed it"
@@ -142,22 +139,19 @@ present() {
 
 @test "a CA folder named by a relative path serves the process that renews, which works elsewhere" {
   unset RLOCK_CACERT
-  mkdir authorities
-  cp "$PKI/ca.crt" "authorities/$(openssl x509 -hash -noout -in "$PKI/ca.crt").0"
-  start sleep 1000
-  local job=$!
-  rlock acquire --cacertdir authorities relative --renew-while "$job" -t 1 >owner
-  run -75 rlock run --cacertdir authorities -w 3 relative -- true
-  kill -KILL "$job"
-  RLOCK_CACERTDIR=authorities run -0 rlock run -w 30 relative -- true
+  hashed_folder
+  job
+  rlock acquire --cacertdir hashed relative --renew-while "$job" -t 3 >owner
+  run -75 rlock run --cacertdir hashed -w 4 relative -- true
+  end_job
+  RLOCK_CACERTDIR=hashed run -0 rlock run -w 30 relative -- true
 }
 
 @test "a name that every certificate would fit is refused, not taken for no verification" {
   present elsewhere
   for name in . .. .example .elsewhere.example; do
     RLOCK_SNI=$name refuses 78 "--sni \"$name\""
-    run -78 --separate-stderr rlock run --sni "$name" lock -- touch started
-    says "--sni \"$name\""
+    refuses 78 "--sni \"$name\"" -- rlock run --sni "$name" lock -- touch started
     RLOCK_URL=rediss://$name:$PORT refuses 64 "begin with a dot"
   done
 }
@@ -236,11 +230,9 @@ present() {
 
 @test "status, queue, hand-over and force-unlock" {
   hold busy
-  run -75 --separate-stderr rlock run -n busy -- true
-  says "is busy"
+  refuses 75 "is busy" -- rlock run -n busy -- true
   queue_up busy -- touch second
-  run -0 rlock status busy
-  [[ $output == *held* ]]
+  shows 0 held -- rlock status busy
   hand_over busy
   [ -e second ]
   hold broken

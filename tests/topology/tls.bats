@@ -15,30 +15,14 @@ setup_file() {
 }
 teardown_file() { rm -rf "$PKI"; }
 
-certificate() { echo --tls-cert-file "$PKI/$1.crt" --tls-key-file "$PKI/$1.key" --tls-ca-cert-file "$PKI/ca.crt"; }
+cli_options=(--tls --cacert "${PKI:-}/ca.crt")
 
 # As in topology, but for the port.
 node() {
   local name=$1 port=$2
   shift 2
-  # Words on purpose.
-  # shellcheck disable=SC2046
-  serve "$fleet/$name" --port 0 --tls-port "$port" --bind 127.0.0.1 --repl-diskless-sync-delay 0 \
-    --tls-replication yes --tls-cluster yes --tls-auth-clients no $(certificate server) "$@"
+  serve_tls "$fleet/$name" --tls-port "$port" --bind 127.0.0.1 --repl-diskless-sync-delay 0 --tls-replication yes --tls-cluster yes "$@"
   echo "$port" >"$fleet/$name/port"
-}
-
-listens() {
-  echo "port 0"
-  echo "tls-port $1"
-  printf '%s\n' "tls-replication yes" "tls-auth-clients no" "tls-cert-file $PKI/server.crt" \
-    "tls-key-file $PKI/server.key" "tls-ca-cert-file $PKI/ca.crt"
-}
-
-setup() {
-  begin
-  fleet=$(mktemp -d)
-  cli_options=(--tls --cacert "$PKI/ca.crt")
 }
 
 present() { at "$1" config set tls-cert-file "$PKI/$2.crt" tls-key-file "$PKI/$2.key"; }
@@ -54,11 +38,9 @@ present() { at "$1" config set tls-cert-file "$PKI/$2.crt" tls-key-file "$PKI/$2
   let_go job
   node=$(master)
   present "$node" named
-  run -77 --separate-stderr rlock run job -- touch started
-  [[ $stderr == *"not for 127.0.0.1"* ]] || fail "$stderr"
+  refuses 77 "not for 127.0.0.1" -- rlock run job -- touch started
   present "$node" server
-  RLOCK_CACERT='' run -77 --separate-stderr rlock run job -- touch started
-  [[ $stderr == *"no trusted CA signed it"* ]] || fail "$stderr"
+  RLOCK_CACERT='' refuses 77 "no trusted CA signed it" -- rlock run job -- touch started
 }
 
 @test "rediss+cluster://: locks on every master, redirected over TLS; 77 where a node is not to be trusted" {
@@ -70,6 +52,5 @@ present() { at "$1" config set tls-cert-file "$PKI/$2.crt" tls-key-file "$PKI/$2
   done
   [ "$(rlock status --all | wc -l)" -eq 6 ]
   for name in c0 c1 c2; do present "$name" named; done
-  run -77 --separate-stderr rlock run one -- touch started
-  [[ $stderr == *"not for 127.0.0.1"* ]] || fail "$stderr"
+  refuses 77 "not for 127.0.0.1" -- rlock run one -- touch started
 }

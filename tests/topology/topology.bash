@@ -57,31 +57,17 @@ node_with_port() {
 
 # ---- a Sentinel group: r0 (the first master), r1, r2 and the sentinels s0, s1, s2 ----
 
-# listens PORT: the lines of a sentinel's file for that.
-listens() { echo "port $1"; }
-
 # sentinel NAME PORT: watches r0.
 sentinel() {
-  local folder=$fleet/$1
-  mkdir "$folder"
-  cat >"$folder/conf" <<CONF
-$(listens "$2")
-bind 127.0.0.1
-unixsocket $folder/s
-dir $folder
-daemonize yes
-pidfile $folder/pid
-logfile $folder/log
+  mkdir "$fleet/$1"
+  cat >"$fleet/$1/conf" <<CONF
 ${sentinel_lines:-}
 sentinel monitor $master_name 127.0.0.1 $(port_of r0) 2
 sentinel down-after-milliseconds $master_name 1000
 sentinel failover-timeout $master_name 3000
 ${group_password:+sentinel auth-pass $master_name $group_password}
 CONF
-  redis-server "$folder/conf" --sentinel >/dev/null 3>&- 4>&-
-  echo "$2" >"$folder/port"
-  eventually test -S "$folder/s"
-  eventually test -s "$folder/pid"
+  node "$1" "$2" --sentinel
 }
 
 # group ARG…: of the data servers; $group_password is theirs, $sentinel_lines the sentinels' own.

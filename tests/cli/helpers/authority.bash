@@ -33,6 +33,11 @@ self_signed() {
     -subj "/CN=$2" -addext "$3" -keyout "$1/$2.key" -out "$1/$2.crt" 2>/dev/null
 }
 
+# serve_tls FOLDER ARG…: as serve, with the certificate `server` of the authority in $PKI. Clients need none.
+serve_tls() {
+  serve "$@" --tls-cert-file "$PKI/server.crt" --tls-key-file "$PKI/server.key" --tls-ca-cert-file "$PKI/ca.crt" --tls-auth-clients no
+}
+
 # issue FOLDER NAME EXTENSION [OPTION…]: NAME.crt, signed by the authority, and NAME.key.
 issue() {
   local folder=$1 name=$2

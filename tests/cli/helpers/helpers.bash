@@ -25,12 +25,14 @@ rlock() {
 
 # ---- servers ----
 
-# serve FOLDER ARG…: a redis-server in FOLDER, on FOLDER/s alone. It may still be loading its data.
+# serve FOLDER ARG…: a redis-server in FOLDER, on FOLDER/s alone, with the settings of FOLDER/conf where that is. It may still be
+# loading its data.
 serve() {
-  local folder=$1
+  local folder=$1 settings=()
   shift
   mkdir -p "$folder"
-  redis-server --port 0 --unixsocket "$folder/s" --dir "$folder" --save '' --daemonize yes \
+  [ ! -e "$folder/conf" ] || settings=("$folder/conf")
+  redis-server "${settings[@]}" --port 0 --unixsocket "$folder/s" --dir "$folder" --save '' --daemonize yes \
     --pidfile "$folder/pid" --logfile "$folder/log" "$@" >/dev/null 3>&- 4>&-
   eventually test -S "$folder/s"
   eventually test -s "$folder/pid"
@@ -91,6 +93,17 @@ at_server() {
 }
 
 redis() { redis-cli -s "$SERVER/s" "$@"; }
+
+# calls COMMAND: how often the server has carried it out.
+calls() { redis info commandstats | sed -nE "s/^cmdstat_$1:calls=([0-9]+),.*/\1/p" | grep . || echo 0; }
+called_more_than() { [ "$(calls "$2")" -gt "$1" ]; }
+
+# limited RULE: the user whom RLOCK_URL names from now on has this rule.
+limited() {
+  # shellcheck disable=SC2086 # words of a rule
+  [ "$(redis acl setuser limited reset on '>pw' $1)" = OK ] || fail "not a rule: $1"
+  export RLOCK_URL="unix://limited:pw@$SERVER/s"
+}
 
 # reset_server: nothing stored, nothing configured by an earlier test.
 reset_server() { redis flushall >/dev/null; }
@@ -189,6 +202,13 @@ fail() {
   return 1
 }
 
+# program FILE TEXT: a shell script.
+program() {
+  mkdir -p "$(dirname "$1")"
+  printf '#!/bin/sh\n%s\n' "$2" >"$1"
+  chmod +x "$1"
+}
+
 # gone PID: dead, also if not reaped yet.
 gone() {
   local state
@@ -265,14 +285,19 @@ let_go() {
   ends_with 0 "$holder"
 }
 
+# joins NAME COMMAND…: $waiter is the command, which has joined the queue of NAME.
+joins() {
+  local name=$1 before
+  before=$(waiters "$name")
+  start "${@:2}"
+  waiter=$!
+  eventually waiting $((before + 1)) "$name"
+}
+
 # queue_up NAME [OPTION…] [-- COMMAND…]: $waiter is a run that has joined the queue of NAME. Its command is `true` unless given.
 queue_up() {
-  local before
-  before=$(waiters "$1")
   [[ " $* " == *" -- "* ]] || set -- "$@" -- true
-  start rlock run "$@"
-  waiter=$!
-  eventually waiting $((before + 1)) "$1"
+  joins "$1" rlock run "$@"
 }
 
 # hand_over NAME: the holder ends, and $waiter gets the lock.
@@ -367,11 +392,35 @@ says() {
   done
 }
 
-# refuses CODE TEXT…: a run of `lock` fails with CODE and one line of rlock's that has each TEXT.
+# refuses CODE TEXT… [-- COMMAND…]: it fails with CODE and one line of rlock's that has each TEXT; a run of `lock` unless given.
 refuses() {
-  run --separate-stderr rlock run lock -- touch started
-  [ "$status" -eq "$1" ] || fail "code $status, not $1: $stderr" || return
-  says "${@:2}"
+  local code=$1 texts=()
+  shift
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do
+    texts+=("$1")
+    shift
+  done
+  if [ $# -gt 0 ]; then shift; else set -- rlock run lock -- touch started; fi
+  run --separate-stderr "$@"
+  [ "$status" -eq "$code" ] || fail "code $status, not $code: $stderr" || return
+  says "${texts[@]}"
+}
+
+# shows CODE TEXT… -- COMMAND…: it ends with CODE, and has printed each TEXT, in this order.
+shows() {
+  local code=$1 texts=() text rest
+  shift
+  while [ "$1" != -- ]; do
+    texts+=("$1")
+    shift
+  done
+  run "${@:2}"
+  [ "$status" -eq "$code" ] || fail "code $status, not $code: $output" || return
+  rest=$output
+  for text in "${texts[@]}"; do
+    [[ $rest == *"$text"* ]] || fail "\"$text\" is not in, or not behind the text before it: $output" || return
+    rest=${rest#*"$text"}
+  done
 }
 
 # quietly COMMAND…: it succeeds, and prints nothing.
