@@ -7,7 +7,6 @@
 #include "cli/commands/commands.hpp"
 #include "cli/options/help.hpp"
 #include "cli/output/console.hpp"
-#include "cli/output/exit_code.hpp"
 #include "cli/settings/config.hpp"
 #include "cli/settings/connect.hpp"
 #include "run/signals.hpp"

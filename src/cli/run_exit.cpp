@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "cli/output/console.hpp"
-#include "cli/output/exit_code.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/view.hpp"

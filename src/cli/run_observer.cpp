@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "cli/output/console.hpp"
-#include "cli/output/history_rows.hpp"
+#include "cli/output/messages.hpp"
+#include "cli/output/view.hpp"
 #include "lock/poller.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"

@@ -8,7 +8,6 @@
 
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
-#include "cli/output/exit_code.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/settings/connect.hpp"
 #include "lock/quorum/quorum.hpp"
@@ -68,6 +67,12 @@ Result<lock::LockName> only_name(const Invocation& invocation) {
                               in_quotes(names[1]), command));
   }
   return lock::LockName::parse(names.front());
+}
+
+Result<std::optional<lock::LockName>> optional_name(const Invocation& invocation) {
+  if (invocation.names.empty() && !invocation.after_dashes) return std::optional<lock::LockName>();
+  TRY(auto name, only_name(invocation));
+  return std::optional(std::move(name));
 }
 
 Result<Selection> selection_of(const Invocation& invocation) {

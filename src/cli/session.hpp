@@ -30,6 +30,11 @@ inline int code_of(const Result<int>& code, const Choices& choices, const Subjec
   return code ? *code : fail(code.error(), choices, subject);
 }
 
+// Whether the error is about one lock, which may be passed over, not about the server.
+inline bool concerns_one_lock(const Error& error) {
+  return error.kind == ErrorKind::wrong_type;
+}
+
 // Prints why a part of a listing is missing. The exit code: that of the first error.
 int report_missing(const std::vector<Error>& missing);
 
@@ -38,6 +43,9 @@ int print_result(const std::string& output, int code = 0);
 
 // The one NAME of `rlock COMMAND NAME`; words after `--` are names, too.
 Result<lock::LockName> only_name(const Invocation& invocation);
+
+// Of `rlock COMMAND [NAME]`; none: all locks.
+Result<std::optional<lock::LockName>> optional_name(const Invocation& invocation);
 
 // From `rlock COMMAND [NAME...]`, where a NAME with `*` or `?` is a pattern.
 Result<Selection> selection_of(const Invocation& invocation);

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cli/output/history_rows.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/render.hpp"
+#include "cli/output/view.hpp"
 #include "cli/run_observer.hpp"
 #include "fuzz/property.hpp"
 #include "redis/link/reply.hpp"
@@ -80,8 +80,9 @@ void show_ends(const redisReply& reply) {
 void show_snapshot(const redisReply& reply) {
   auto snapshot = redis::decode_snapshot(reply);
   if (!snapshot) return;
-  check_lines(cli::queue_table(cli::QueueView{{}, snapshot->waiters}, kWidth));
-  check_json(cli::queue_json({"x", snapshot->waiters}, std::nullopt));
+  const cli::QueueView queue{"x", snapshot->waiters};
+  check_lines(cli::queue_table({&queue, 1}, cli::NameColumn::hidden, kWidth));
+  check_json(cli::queue_json({}, {&queue, 1}));
   std::vector<cli::LockView> locks;
   locks.push_back({"nightly", *std::move(snapshot)});
   check_lines(cli::status_table(locks, kWidth));

@@ -1,4 +1,4 @@
-#include "cli/output/history_rows.hpp"
+#include "cli/output/view.hpp"
 
 #include <cstdint>
 
@@ -10,7 +10,6 @@
 #include "cli/output/render.hpp"
 #include "unit/cli_fixture.hpp"
 #include "unit/cli_golden.hpp"
-#include "util/text.hpp"
 
 using namespace rlock;
 using namespace rlock::cli;
@@ -130,43 +129,4 @@ TEST_CASE("skips that found their work done, or were superseded, are called that
   const std::string table = history_table(history, NameColumn::hidden, 100);
   CHECK(table.find("3 done  ") != std::string::npos);
   CHECK(table.find("[2 superseded] [1 found it done] make test") != std::string::npos);
-}
-
-TEST_CASE("the history of a hostile server is printable and within its width") {
-  lock::Run bad = run("\x1b[31m", "\xff");
-  bad.since = {-1};
-  bad.until = {INT64_MAX};
-  bad.record = test::hostile_holder().record;
-  bad.note = "\x1b{\xff";
-  const std::string text =
-      history_table(to_history("x", {skips(UINT64_MAX), bad}, 20), NameColumn::shown, 80);
-  for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
-    std::string line = text.substr(at, text.find('\n', at) - at);
-    CAPTURE(line);
-    CHECK(util::display_width(line) <= 80);
-    CHECK(util::printable(line) == line);
-  }
-  std::string document = history_json(name("x"), to_history("x", {bad}, 20));
-  CHECK_FALSE(nlohmann::json::parse(document, nullptr, false).is_discarded());
-}
-
-TEST_CASE("a run's row names who broke its lock, or its cool-down after the run") {
-  const std::string note = encode_record({"ops1", "bob", {}, {}, "host is gone", "2026"});
-  lock::Run forced = run("forced", "-");
-  forced.note = note;
-  lock::Run cooled = run("released", "exit:0");
-  cooled.note = note;
-  const History history = to_history("x", {forced, cooled, run("released", "exit:1")}, 20);
-  const std::string text = history_table(history, NameColumn::hidden, 200);
-  CHECK(text.find("forced  alice@web1  [forced by bob@ops1: host is gone] make deploy\n") !=
-        text.npos);
-  CHECK(text.find("exit 0  alice@web1  [cool-down forced by bob@ops1: host is gone] make") !=
-        text.npos);
-  CHECK(text.find("exit 1  alice@web1  make deploy\n") != text.npos);
-  auto read = nlohmann::json::parse(history_json(name("x"), history))["runs"];
-  CHECK(read[0]["forced"] ==
-        nlohmann::json{
-            {"host", "ops1"}, {"user", "bob"}, {"reason", "host is gone"}, {"at", "2026"}});
-  CHECK(read[1]["forced"]["user"] == "bob");
-  CHECK(read[2]["forced"].is_null());
 }

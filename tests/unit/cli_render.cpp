@@ -32,6 +32,11 @@ void check_lines(const std::string& text, size_t width) {
   CHECK(text.ends_with('\n'));
 }
 
+// The queue of one lock.
+std::string queue_text(const QueueView& queue, size_t width) {
+  return queue_table({&queue, 1}, NameColumn::hidden, width);
+}
+
 }  // namespace
 
 TEST_CASE("every line for people fits its width and is printable, hostile or not") {
@@ -43,10 +48,14 @@ TEST_CASE("every line for people fits its width and is printable, hostile or not
   lock::Waiter waiter = test::waiter();
   waiter.owner = "\xff\x1b" + std::string(100, 'o');
   waiter.record = test::hostile_holder().record;
+  const lock::Run run{{1}, {-1}, {INT64_MAX}, "\x1b[31m", "\xff", waiter.record, "\x1b{\xff"};
+  const lock::Skips skips{UINT64_MAX, {INT64_MAX}, {INT64_MIN}, waiter.record};
+  const History history = to_history("x", {skips, run}, 20);
   for (size_t width : {20U, 40U, 80U, 132U}) {
     CAPTURE(width);
+    check_lines(history_table(history, NameColumn::shown, width), width);
     check_lines(status_table(views, width), width);
-    check_lines(queue_table(QueueView{"x", {waiter, test::waiter()}}, width), width);
+    check_lines(queue_text({"x", {waiter, test::waiter()}}, width), width);
     for (const LockView& view : views) check_lines(lock_details(view, width), width);
   }
 }
@@ -87,16 +96,17 @@ TEST_CASE("a holder whose processes do not end is shown as ending, and why") {
 
 TEST_CASE("the queue is shown in order with the owners that --remove takes") {
   const std::vector<lock::Waiter> waiters{test::waiter(), test::waiter()};
-  CHECK(queue_table(QueueView{"nightly", waiters}, 80) ==
+  CHECK(queue_text({"nightly", waiters}, 80) ==
         "#  WHO       WAITING  COMMAND    OWNER\n"
         "1  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n"
         "2  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n");
-  CHECK(queue_table({{"nightly", waiters}, {"x", {test::waiter()}}}, 200) ==
+  const std::vector<QueueView> queues{{"nightly", waiters}, {"x", {test::waiter()}}};
+  CHECK(queue_table(queues, NameColumn::shown, 200) ==
         "NAME     #  WHO       WAITING  COMMAND    OWNER\n"
         "nightly  1  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n"
         "nightly  2  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n"
         "x        1  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n");
-  CHECK(queue_table(QueueView{"nightly", waiters, {Millis(0)}}, 80) ==
+  CHECK(queue_text({"nightly", waiters, {Millis(0)}}, 80) ==
         "#  WHO       WAITING  STARTS IN  COMMAND    OWNER\n"
         "1  bob@web2  1.5s     soon       make test  0123456789abcdef0123456789abcdef\n"
         "2  bob@web2  1.5s     -          make test  0123456789abcdef0123456789abcdef\n");
@@ -132,17 +142,18 @@ TEST_CASE("a waiter can expect the lock when so many runs have ended as are befo
 }
 
 TEST_CASE("a table cuts to the caps of its columns only where the last one would have no room") {
-  Table table({{"A", 4}, {"B", 0}});
+  Table table({{"A", 4, 4}, {"B", 99, 4}});
   table.add({"abcdefgh", "0123456789"});
-  CHECK(table.text(12) == "A     B\nabc\u2026  01234\u2026\n");
-  CHECK(table.text(20) == "A         B\nabcdefgh  0123456789\n");
+  CHECK(table.text(12) == "A    B\nabc\u2026 012345\u2026\n");
+  CHECK(table.text(20) == "A        B\nabcdefgh 0123456789\n");
+  CHECK(table.text(60) == "A         B\nabcdefgh  0123456789\n");
 }
 
-TEST_CASE("a name is whole wherever the line has room for it") {
-  LockView view{std::string(60, 'n'), test::snapshot({test::holder()}, 2)};
-  CHECK(contains(status_table({view}, 132), view.name));
-  CHECK(contains(status_table({view}, 132), "make deploy"));
-  CHECK_FALSE(contains(status_table({view}, 80), view.name));
+TEST_CASE("a table leaves out the columns that matter least where there is no room for them") {
+  Table table({{"A", 12, 4, 0}, {"B", 12, 4, 2}, {"C", 12, 4, 1}});
+  table.add({"abcdefgh", "01234567", "ABCDEFGH"});
+  CHECK(table.text(10) == "A     C\nabcd\u2026 ABC\u2026\n");
+  CHECK(table.text(3) == "A\nab\u2026\n");
 }
 
 TEST_CASE(
@@ -175,25 +186,6 @@ TEST_CASE(
   record.renews = false;
   CHECK(contains(shown_of(record), "(--no-renew)"));
   CHECK_FALSE(contains(shown_of(record), "overdue"));
-}
-
-TEST_CASE("locks without renewal, cool-downs and unknown locks are shown differently") {
-  lock::Holder left = test::holder();
-  left.responsive = lock::Responsive::no;
-  LockView view{"x", test::snapshot({left}, 0)};
-  CHECK(contains(lock_details(view, 80), "ends in 25s; only rlock renew extends it"));
-  CHECK(contains(status_table({view}, 80), "[not renewed] make"));
-  lock::Holder cooling = test::holder();
-  cooling.state = lock::HolderState::cooldown;
-  cooling.left = Millis(59'000);
-  view.snapshot = test::snapshot({cooling}, 0);
-  CHECK(contains(lock_details(view, 80), "free in 59s (--min-hold)\n"));
-  CHECK_FALSE(contains(lock_details(view, 80), "unless renewed"));
-  CHECK_FALSE(contains(lock_details(view, 80), "held by"));
-  CHECK(contains(status_table({view}, 80), "[free in 59s] "));
-  lock::Snapshot nothing = test::snapshot({}, 0);
-  nothing.known = false;
-  CHECK(lock_details({"x", nothing}, 80) == "x: never held, or not within 30 days\n");
 }
 
 TEST_CASE("a wait is reported once after a second, then once a minute") {

@@ -1,9 +1,8 @@
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
+#include <map>
 
 #include "cli/watch/frame.hpp"
-#include "cli/watch/keys.hpp"
 #include "cli/watch/screen.hpp"
 #include "unit/cli_fixture.hpp"
 #include "util/text.hpp"
@@ -53,6 +52,68 @@ std::vector<std::string> texts(const WatchModel& model, Cursor cursor, size_t co
   return out;
 }
 
+// Counts what it is asked, and answers at once: all locks are held.
+class CountingInspector final : public lock::LockInspector {
+ public:
+  lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall&) override { return nullptr; }
+  lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall&) override { return nullptr; }
+  lock::InFlight<std::vector<Result<lock::Snapshot>>> inspect_all(
+      const std::vector<lock::InspectCall>& calls) override {
+    ++batches;
+    std::vector<Result<lock::Snapshot>> all;
+    for (const lock::InspectCall& call : calls) {
+      asked.push_back(call);
+      ++looks[call.name.text()];
+      all.emplace_back(test::snapshot({test::holder()}, 1));
+    }
+    largest = std::max(largest, calls.size());
+    return reply<std::vector<Result<lock::Snapshot>>>(std::move(all));
+  }
+  lock::InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName&, uint64_t) override {
+    ++others;
+    return reply<std::vector<lock::HistoryRow>>({});
+  }
+  lock::InFlight<lock::NamesPage> list_names(const std::string&) override {
+    ++others;
+    lock::NamesPage page;
+    page.in_use = page.names = names;
+    return reply(page);
+  }
+  std::string server() const override { return "fake:6379"; }
+
+  template <class T>
+  lock::InFlight<T> reply(T value) {
+    if (failure) return std::make_unique<lock::ReadyReply<T>>(*failure);
+    return std::make_unique<lock::ReadyReply<T>>(std::move(value));
+  }
+
+  std::vector<std::string> names;
+  std::optional<Error> failure;
+  int batches = 0, others = 0;
+  size_t largest = 0;
+  std::vector<lock::InspectCall> asked;
+  std::map<std::string, int> looks;
+};
+
+std::vector<std::string> names_of(int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back("job-" + std::to_string(1000 + i));
+  return names;
+}
+
+// Runs the client for so long; the time moves to when it is due.
+void run_for(WatchClient& client, TimePoint& now, Millis time, const OnScreen& screen = {}) {
+  const TimePoint end = now + time;
+  while (now < end) {
+    client.start_due(now, screen);
+    if (client.in_flight() == nullptr) {
+      now = std::max(now + Millis(1), std::min(client.due(), end));
+      continue;
+    }
+    client.finish(now);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a look differs by state, holders and waiters, not by the time that has passed") {
@@ -97,21 +158,6 @@ TEST_CASE("only names that are in use and fit a pattern are taken from the listi
   model.add(names);
   CHECK(model.locks().size() == 1);
   CHECK(model.find("team/a") != nullptr);
-}
-
-TEST_CASE("a difference is one line of JSON") {
-  Change change{ChangeKind::changed, "a\x1b", {"state"}, view("a", test::snapshot({}, 0))};
-  const std::string text = change_json(change, {1'763'690'000'123});
-  CHECK(text.find('\x1b') == text.npos);
-  auto parsed = nlohmann::json::parse(text);
-  CHECK(parsed["change"] == "changed");
-  CHECK(parsed["fields"] == nlohmann::json::array({"state"}));
-  CHECK(parsed["lock"]["state"] == "free");
-  CHECK(parsed["time"] == "2025-11-21T01:53:20.123Z");
-  auto lost = nlohmann::json::parse(
-      server_change_json("db1:6379", Error{ErrorKind::unavailable, "it is down"}, {1}));
-  CHECK(lost["change"] == "server-lost");
-  CHECK(lost["message"] == "it is down");
 }
 
 TEST_CASE("keys come whole, in pieces, or as an escape alone") {
@@ -256,4 +302,54 @@ TEST_CASE("the terminal's abilities come from its environment") {
   CHECK(grey.moves);
   CHECK_FALSE(grey.colours);
   CHECK_FALSE(grey.utf8);
+}
+
+TEST_CASE("beyond 20 locks it is four, a batch has at most 100, and each lock has its turn") {
+  CountingInspector server;
+  server.names = names_of(450);
+  WatchModel model({});
+  WatchClient client(server, model, {});
+  TimePoint now = kStart;
+  OnScreen screen;
+  screen.visible = {"job-1000", "job-1449"};
+  run_for(client, now, Millis(50'000), screen);
+  CHECK(server.largest == 100);
+  CHECK(server.batches + server.others <= 204);
+  CHECK(server.looks["job-1449"] >= 49);
+  for (const std::string& name : server.names) CHECK(server.looks[name] >= 9);
+}
+
+TEST_CASE("only the lock that is opened has its waiters read") {
+  CountingInspector server;
+  server.names = names_of(3);
+  WatchModel model({});
+  WatchClient client(server, model, {});
+  TimePoint now = kStart;
+  OnScreen screen;
+  screen.opened = "job-1001";
+  screen.waiters = 128;
+  run_for(client, now, Millis(5000), screen);
+  for (const lock::InspectCall& call : server.asked) {
+    CHECK(call.waiters_page == (call.name.text() == "job-1001" ? 128 : 0));
+  }
+}
+
+TEST_CASE("an outage is reported with its beginning, tried more and more rarely, and ends") {
+  CountingInspector server;
+  server.names = names_of(2);
+  WatchModel model({});
+  WatchClient client(server, model, {});
+  TimePoint now = kStart;
+  run_for(client, now, Millis(10'000));
+  const int before = server.batches + server.others;
+  server.failure = Error{ErrorKind::unavailable, "refused", Retry::later};
+  run_for(client, now, Millis(60'000));
+  REQUIRE(client.server().outage);
+  CHECK(client.server().outage->why.text == "refused");
+  CHECK(now - client.server().outage->since >= Millis(59'000));
+  CHECK(server.batches + server.others - before <= 14);
+  CHECK(model.shown().size() == 2);
+  server.failure.reset();
+  run_for(client, now, Millis(8001));
+  CHECK_FALSE(client.server().outage);
 }

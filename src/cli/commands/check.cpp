@@ -3,10 +3,9 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/options/values.hpp"
-#include "cli/output/console.hpp"
-#include "cli/output/history_rows.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
+#include "cli/output/view.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
@@ -39,10 +38,10 @@ Result<CheckSettings> check_settings(const Invocation& invocation) {
 // `|` ends the text of a plugin.
 int print_verdict(Verdict verdict, std::string text, const std::string& performance = {}) {
   std::replace(text.begin(), text.end(), '|', '/');
-  constexpr const char* kWords[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
+  const auto word =
+      util::to_string<Verdict::unknown>(verdict, {"OK", "WARNING", "CRITICAL", "UNKNOWN"});
   const int code = static_cast<int>(verdict);
-  const std::string line =
-      std::string("RLOCK ") + kWords[code] + " - " + util::printable(text) + performance + "\n";
+  const auto line = util::format("RLOCK {} - {}{}\n", word, util::printable(text), performance);
   return print_result(line, code) == code ? code : static_cast<int>(Verdict::unknown);
 }
 
@@ -65,41 +64,37 @@ class Findings {
   std::string text_;
 };
 
-void check_success(const CheckSettings& settings, const lock::Snapshot& lock, Findings& findings) {
-  if (!settings.within) return;
-  if (!lock.last_success) return findings.add(Verdict::critical, "no run has succeeded");
-  const Millis age = since(lock.now, lock.last_success->at);
-  if (age <= *settings.within) return;
-  findings.add(Verdict::critical, "no run has succeeded for " + util::format_duration(age) +
-                                      " (at most " + util::format_duration(*settings.within) + ")");
-}
-
 // A closure excuses what is missing because of it: a success, and an end of the wait.
 Findings findings_of(const CheckSettings& settings, const lock::Snapshot& lock) {
   Findings findings;
   const Verdict lesser = settings.critical ? Verdict::critical : Verdict::warning;
-  auto longer = [&](const char* what, Millis length, const std::optional<Millis>& most) {
+  auto longer = [&](Verdict verdict, const char* what, Millis length,
+                    const std::optional<Millis>& most) {
     if (!most || length <= *most) return;
-    findings.add(lesser, what + util::format_duration(length) + " (at most " +
-                             util::format_duration(*most) + ")");
+    findings.add(verdict, util::format("{} {} (at most {})", what, util::format_duration(length),
+                                       util::format_duration(*most)));
   };
   const bool closed = is_closed(lock);
-  if (!closed) check_success(settings, lock, findings);
+  if (settings.within && !closed && !lock.last_success) {
+    findings.add(Verdict::critical, "no run has succeeded");
+  } else if (!closed && lock.last_success) {
+    longer(Verdict::critical, "no run has succeeded for", since(lock.now, lock.last_success->at),
+           settings.within);
+  }
   if (last_run_failed(lock)) {
     const uint64_t times = lock.failures_in_a_row;
     const lock::Failure& last = *lock.last_failure;
-    const std::string who = who_text(decode_record(last.record));
-    const std::string death =
-        (who.empty() ? "" : ", by " + who + ",") + " died " + age_and_time(last.at, lock.now);
+    const bool several = times > 1;
+    const std::string runs = several ? util::format("the last {} runs failed", times) : "";
     if (last.result == "expired") {
-      findings.add(lesser, times > 1 ? "the last " + std::to_string(times) +
-                                           " runs failed; the last one" + death
-                                     : "the last run" + death);
+      const std::string by = by_phrase(last.record);
+      findings.add(
+          lesser, util::format("{}{}{} died {}", several ? runs + "; the last one" : "the last run",
+                               by, by.empty() ? "" : ",", age_and_time(last.at, lock.now)));
     } else {
       findings.add(lesser,
-                   (times > 1 ? "the last " + std::to_string(times) + " runs failed, at last: "
-                              : "the last run failed: ") +
-                       result_text(last.result));
+                   util::format("{}: {}", several ? runs + ", at last" : "the last run failed",
+                                result_text(last.result)));
     }
   }
   for (const lock::Holder& holder : lock.holders) {
@@ -107,15 +102,17 @@ Findings findings_of(const CheckSettings& settings, const lock::Snapshot& lock) 
     if (!late) continue;
     const Record record = decode_record(holder.record);
     const std::string who = who_text(record);
-    findings.add(lesser, "the renewal" + (who.empty() ? "" : " by " + who) + " is overdue by " +
-                             util::format_duration(*late) + ": the holder " +
-                             (is_gone(record) ? "is dead" : "may be dead"));
+    findings.add(lesser, util::format("the renewal{}{} is overdue by {}: the holder {}",
+                                      who.empty() ? "" : " by ", who, util::format_duration(*late),
+                                      is_gone(record) ? "is dead" : "may be dead"));
   }
-  longer("held for ", longest_hold(lock), settings.max_held);
-  if (!closed) longer("the first waiter has waited for ", longest_wait(lock), settings.max_wait);
+  longer(lesser, "held for", longest_hold(lock), settings.max_held);
+  if (!closed) {
+    longer(lesser, "the first waiter has waited for", longest_wait(lock), settings.max_wait);
+  }
   if (settings.max_waiters && lock.live_waiters > *settings.max_waiters) {
-    findings.add(lesser, std::to_string(lock.live_waiters) + " wait (at most " +
-                             std::to_string(*settings.max_waiters) + ")");
+    findings.add(lesser,
+                 util::format("{} wait (at most {})", lock.live_waiters, *settings.max_waiters));
   }
   return findings;
 }
@@ -124,38 +121,33 @@ Findings findings_of(const CheckSettings& settings, const lock::Snapshot& lock) 
 std::string summary(const LockView& view) {
   const lock::Snapshot& lock = *view.snapshot;
   std::string text(to_string(state_of(lock)));
-  if (is_closed(lock))
+  if (is_closed(lock)) {
     text = (lock.holders.empty() ? "" : text + ", ") + closure_phrase(*lock.closure);
+  }
   if (!lock.last_success) return text + "; no run has succeeded yet";
   const lock::Success& last = *lock.last_success;
-  const std::string who = who_text(decode_record(last.record));
-  return text + "; last success " + age_and_time(last.at, lock.now) +
-         (who.empty() ? "" : ", by " + who) + " (took " + util::format_duration(last.took) + ")";
-}
-
-std::string in_seconds(Millis length) {
-  const auto ms = length.count();
-  const std::string rest = std::to_string(1000 + ms % 1000).substr(1);
-  return std::to_string(ms / 1000) + "." + rest;
+  return util::format("{}; last success {}{} (took {})", text, age_and_time(last.at, lock.now),
+                      by_phrase(last.record), util::format_duration(last.took));
 }
 
 std::string performance(const CheckSettings& settings, const lock::Snapshot& lock) {
   auto limits = [&](const std::string& most) {
-    return ";" + (settings.critical ? "" : most) + ";" + (settings.critical ? most : "");
+    return settings.critical ? ";;" + most : util::format(";{};", most);
   };
-  auto most = [&](const std::optional<Millis>& limit) {
-    return limits(limit ? in_seconds(*limit) : "") + ";0";
+  auto timed = [&](const char* label, Millis length, const std::optional<Millis>& most) {
+    return util::format(" {}={}s{};0", label, in_seconds(length),
+                        limits(most ? in_seconds(*most) : ""));
   };
   std::string text = " |";
   if (lock.last_success) {
-    text += " age=" + in_seconds(since(lock.now, lock.last_success->at)) + "s;;" +
-            (settings.within ? in_seconds(*settings.within) : "") + ";0";
+    text += util::format(" age={}s;;{};0", in_seconds(since(lock.now, lock.last_success->at)),
+                         settings.within ? in_seconds(*settings.within) : "");
   }
-  if (auto took = last_duration(lock)) text += " took=" + in_seconds(*took) + "s;;;0";
-  text += " held=" + in_seconds(longest_hold(lock)) + "s" + most(settings.max_held);
-  text += " wait=" + in_seconds(longest_wait(lock)) + "s" + most(settings.max_wait);
-  return text + " waiters=" + std::to_string(lock.live_waiters) +
-         limits(settings.max_waiters ? std::to_string(*settings.max_waiters) : "") + ";0";
+  if (auto took = last_duration(lock)) text += util::format(" took={}s;;;0", in_seconds(*took));
+  text += timed("held", longest_hold(lock), settings.max_held);
+  text += timed("wait", longest_wait(lock), settings.max_wait);
+  return util::format("{} waiters={}{};0", text, lock.live_waiters,
+                      limits(settings.max_waiters ? std::to_string(*settings.max_waiters) : ""));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/options/values.hpp"
-#include "cli/output/exit_code.hpp"
+#include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "util/duration.hpp"
@@ -43,8 +43,8 @@ Result<ClosureSettings> closure_settings(const Invocation& invocation) {
   ClosureSettings settings;
   TRY(settings.locks, selection_of(invocation));
   if (settings.locks.empty()) {
-    return usage("no lock name given: rlock " + std::string(row_of(invocation.command).name) +
-                 " NAME...");
+    return usage(
+        util::format("no lock name given: rlock {} NAME...", row_of(invocation.command).name));
   }
   TRY(settings.note, note_of(invocation.choices));
   return settings;
@@ -77,8 +77,8 @@ Result<std::vector<lock::LockName>> locks_to_change(Session& session, const Sele
 
 Error unanswered(Error error, const lock::LockName& name) {
   if (error.kind == ErrorKind::unavailable) {
-    error.text += "; " + in_quotes(name.text()) + " may be closed: look with rlock status " +
-                  shell_quoted(name.text());
+    error.text += util::format("; {} may be closed: look with rlock status {}",
+                               in_quotes(name.text()), shell_quoted(name.text()));
   }
   return error;
 }
@@ -101,9 +101,9 @@ Status set_closure(ClosureResult& result, Session& session, const ClosureSetting
     return unsure ? unanswered(reply.error(), result.name) : reply.error();
   }
   if (*reply == lock::ClosureReply::changed) {
-    return Error{ErrorKind::busy, in_quotes(result.name.text()) +
-                                      " was closed or opened by somebody else at the same moment: "
-                                      "nothing was changed"};
+    return Error{ErrorKind::busy, util::format("{} was closed or opened by somebody else at the "
+                                               "same moment: nothing was changed",
+                                               in_quotes(result.name.text()))};
   }
   auto after = inspect_holders(session, result.name);
   result.after = after ? *std::move(after) : lock::Snapshot{};
@@ -129,21 +129,18 @@ std::vector<lock::Holder> runs_of(const lock::Snapshot& lock) {
 }
 
 std::string closed_text(const ClosureResult& result) {
-  std::string text = (result.before ? "closed again: " : "closed ") + in_quotes(result.name.text());
-  if (const auto& closure = result.after.closure) {
-    text += " until " + utc_time(end_of_closure(*closure));
-    if (result.after.servers > 1) {
-      text += ", on " + std::to_string(closure->servers) + " of " +
-              std::to_string(result.after.servers) + " servers";
-    }
+  const lock::Snapshot& lock = result.after;
+  std::string text = util::format("{} {}", result.before ? "closed again:" : "closed",
+                                  in_quotes(result.name.text()));
+  if (lock.closure) text += " until " + utc_time(end_of_closure(*lock.closure));
+  if (lock.closure && lock.servers > 1) {
+    text += util::format(", on {} of {} servers", lock.closure->servers, lock.servers);
   }
   text += "\n";
-  for (const lock::Holder& run : runs_of(result.after)) {
-    text += "  goes on: " + holder_phrase(run, TimeStyle::start) + "\n";
+  for (const lock::Holder& run : runs_of(lock)) {
+    text += util::format("  goes on: {}\n", holder_phrase(run, TimeStyle::start));
   }
-  if (result.after.live_waiters > 0) {
-    text += "  " + std::to_string(result.after.live_waiters) + " waiting\n";
-  }
+  if (lock.live_waiters > 0) text += util::format("  {} waiting\n", lock.live_waiters);
   return text;
 }
 
@@ -156,8 +153,8 @@ std::string closed_text(const std::vector<ClosureResult>& results, const Selecti
     text += closed_text(result);
   }
   if (locks.patterns.empty()) return text;
-  return text + std::to_string(closed) + (closed == 1 ? " lock was" : " locks were") +
-         " closed; locks that are made later are open\n";
+  return util::format("{}{} closed; locks that are made later are open\n", text,
+                      closed == 1 ? "1 lock was" : util::format("{} locks were", closed));
 }
 
 std::string opened_text(const std::vector<ClosureResult>& results) {
@@ -165,10 +162,11 @@ std::string opened_text(const std::vector<ClosureResult>& results) {
   for (const ClosureResult& result : results) {
     if (result.error) continue;
     const std::string name = in_quotes(result.name.text());
-    text += result.before ? "opened " + name + "\n" : name + " is open already\n";
+    text += result.before ? util::format("opened {}\n", name)
+                          : util::format("{} is open already\n", name);
     // Where it was closed there, it still is.
     for (const lock::SilentServer& silent : result.after.silent) {
-      text += "  no answer from " + util::printable(silent.server) + "\n";
+      text += util::format("  no answer from {}\n", util::printable(silent.server));
     }
   }
   return text.empty() ? "no lock was opened\n" : text;
@@ -209,9 +207,10 @@ Status wait_for_runs(Session& session, const std::vector<ClosureResult>& results
       const auto runs = runs_of(lock);
       if (runs.empty()) break;
       if (poller.now() >= until) {
-        return Error{ErrorKind::busy, in_quotes(result.name.text()) + " is closed, and after " +
-                                          util::format_duration(longest) + " still " +
-                                          holder_phrase(runs.front(), TimeStyle::start)};
+        return Error{ErrorKind::busy,
+                     util::format("{} is closed, and after {} still {}",
+                                  in_quotes(result.name.text()), util::format_duration(longest),
+                                  holder_phrase(runs.front(), TimeStyle::start))};
       }
       poller.pause(std::min(until, poller.now() + kEvery));
     }

@@ -11,7 +11,6 @@
 #include "cli/options/help.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
-#include "cli/output/exit_code.hpp"
 #include "cli/settings/config.hpp"
 #include "cli/settings/connect.hpp"
 #include "completion_templates.hpp"

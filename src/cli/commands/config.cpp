@@ -37,7 +37,7 @@ std::vector<Row> rows_of(const Choices& choices) {
 }
 
 std::string text_of(const std::vector<Row>& rows) {
-  Table table({{"SETTING", 28}, {"VALUE", 60}, {"SOURCE", 0}});
+  Table table({{"SETTING", 28}, {"VALUE", 60}, {"SOURCE"}});
   for (const Row& row : rows) {
     const EffectiveSetting& setting = row.setting;
     const std::string table_name = row.section == ConfigSection::run ? "run." : "";

@@ -63,11 +63,6 @@ bool matches(const lock::Holder& holder, const HolderChoice& target) {
   return true;
 }
 
-std::vector<lock::Holder> matching(std::vector<lock::Holder> holders, const HolderChoice& target) {
-  std::erase_if(holders, [&](const auto& holder) { return !matches(holder, target); });
-  return holders;
-}
-
 Subject subject_of(const ForceSettings& settings) {
   const auto* owner = std::get_if<lock::Owner>(&settings.target);
   return {settings.name.text(), owner == nullptr ? std::nullopt : std::optional(owner->text())};
@@ -75,13 +70,8 @@ Subject subject_of(const ForceSettings& settings) {
 
 Error no_match(const ForceSettings& settings) {
   return {ErrorKind::busy,
-          in_quotes(settings.name.text()) +
-              " is not held by that owner or with that token: nothing was changed"};
-}
-
-Error several_holders(const ForceSettings& settings, uint64_t holders) {
-  return usage(in_quotes(settings.name.text()) + " has " + std::to_string(holders) +
-               " holders: use --owner, --token or --all to choose");
+          util::format("{} is not held by that owner or with that token: nothing was changed",
+                       in_quotes(settings.name.text()))};
 }
 
 // The holders that the call would break, as they are now; empty if the lock is not held.
@@ -89,21 +79,13 @@ Result<std::vector<lock::Holder>> find_targets(const ForceSettings& settings, Se
   TRY(auto seen, inspect_holders(session, settings.name));
   std::vector<lock::Holder> holders = std::move(seen.holders);
   if (holders.empty()) return holders;
-  const bool wants_only = std::holds_alternative<OnlyHolder>(settings.target);
-  if (wants_only && holders.size() > 1) return several_holders(settings, holders.size());
-  holders = matching(std::move(holders), settings.target);
+  if (std::holds_alternative<OnlyHolder>(settings.target) && holders.size() > 1) {
+    return usage(util::format("{} has {} holders: use --owner, --token or --all to choose",
+                              in_quotes(settings.name.text()), holders.size()));
+  }
+  std::erase_if(holders, [&](const auto& holder) { return !matches(holder, settings.target); });
   if (holders.empty()) return no_match(settings);
   return holders;
-}
-
-// Only the holders that were shown are broken, even if the lock changes hands meanwhile or a
-// request is sent again. An owner's cool-down is broken by its owner id, too.
-lock::ForceCall force_call(const ForceSettings& settings, const std::vector<lock::Holder>& shown) {
-  lock::ForceCall call{settings.name, {}, settings.when, settings.note};
-  for (const lock::Holder& holder : shown) {
-    call.targets.push_back({lock::Owner::external(holder.owner), holder.token});
-  }
-  return call;
 }
 
 // What breaking a lock does to its holder, the worst last.
@@ -162,13 +144,14 @@ Status confirm_break(const ForceSettings& settings, const std::vector<lock::Hold
   constexpr size_t kWidth = 80;
   if (choices.has(Opt::yes)) return Done{};
   if (!choices.has(Opt::quiet)) {
-    std::string text = "force-unlock breaks " + in_quotes(settings.name.text()) + " at " +
-                       util::printable(session.server()) + ":\n";
+    std::string text =
+        util::format("rlock: force-unlock breaks {} at {}:\n", in_quotes(settings.name.text()),
+                     util::printable(session.server()));
     for (const lock::Holder& holder : shown) text += holder_details(holder, kWidth);
-    write_stderr("rlock: " + text, Millis(1000));
+    write_stderr(text, Millis(1000));
   }
   const Effect effect = worst_effect(shown, session.format());
-  return confirm("rlock: " + effect_text(effect, settings.when) + ". Break it? [y/N] ",
+  return confirm(util::format("rlock: {}. Break it? [y/N] ", effect_text(effect, settings.when)),
                  "break " + in_quotes(settings.name.text()));
 }
 
@@ -184,9 +167,14 @@ void add_broken_before(lock::Forced& forced, const std::vector<lock::Holder>& sh
   }
 }
 
+// Only the holders that were shown are broken, even if the lock changes hands meanwhile or a
+// request is sent again. An owner's cool-down is broken by its owner id, too.
 Result<lock::ForceReply> force_together(const ForceSettings& settings,
                                         const std::vector<lock::Holder>& shown, Session& session) {
-  const lock::ForceCall call = force_call(settings, shown);
+  lock::ForceCall call{settings.name, {}, settings.when, settings.note};
+  for (const lock::Holder& holder : shown) {
+    call.targets.push_back({lock::Owner::external(holder.owner), holder.token});
+  }
   constexpr int kMostSweeps = 100'000;  // of 256 expired waiters each
   for (int sweeps = 0; sweeps < kMostSweeps; ++sweeps) {
     auto reply = session.ask([&](auto& inspector) { return inspector.force_unlock(call); });
@@ -225,7 +213,7 @@ Result<lock::ForceReply> force(const ForceSettings& settings,
 
 std::string process_of(const lock::Holder& holder) {
   const auto pid = decode_record(holder.record).pid;
-  return pid ? "process " + std::to_string(*pid) : "the process of --renew-while";
+  return pid ? util::format("process {}", *pid) : "the process of --renew-while";
 }
 
 std::string break_result(const lock::Holder& holder, const lock::Forced& forced,
@@ -233,26 +221,25 @@ std::string break_result(const lock::Holder& holder, const lock::Forced& forced,
   const auto& unconfirmed = forced.unconfirmed;
   const Effect effect = effect_on(holder, format);
   if (std::find(unconfirmed.begin(), unconfirmed.end(), holder.owner) != unconfirmed.end()) {
-    const std::string ends = util::format_duration(holder.left) + ", when the lease ends";
-    const std::string dead = "; if its host is dead, use --now to free the lock at once";
-    if (effect == Effect::unsupervised) {
-      return "rlock cannot end its steps; the next holder starts when " + process_of(holder) +
-             " exits, or in " + ends + dead;
-    }
-    return "the holder was asked to end; the next one starts when it has confirmed this, or in " +
-           ends + dead;
+    return util::format(
+        "{} or in {}, when the lease ends; if its host is dead, use --now to free the lock at once",
+        effect == Effect::unsupervised
+            ? util::format("rlock cannot end its steps; the next holder starts when {} exits,",
+                           process_of(holder))
+            : "the holder was asked to end; the next one starts when it has confirmed this,",
+        util::format_duration(holder.left));
   }
-  return std::string("freed at once") + row_of(effect).freed;
+  return util::format("freed at once{}", row_of(effect).freed);
 }
 
 std::string forced_text(const ForceSettings& settings, const lock::Forced& forced,
                         redis::Format format) {
-  std::string text = "broke " + in_quotes(settings.name.text()) + "\n";
+  std::string text = util::format("broke {}\n", in_quotes(settings.name.text()));
   for (const lock::Holder& holder : forced.broken) {
-    text += "  was " + holder_phrase(holder, TimeStyle::duration) + "\n";
-    text += "  " + break_result(holder, forced, format) + "\n";
+    text += util::format("  was {}\n  {}\n", holder_phrase(holder, TimeStyle::duration),
+                         break_result(holder, forced, format));
   }
-  if (forced.next) text += "  next: owner " + util::printable(*forced.next) + "\n";
+  if (forced.next) text += util::format("  next: owner {}\n", util::printable(*forced.next));
   return text;
 }
 
@@ -265,9 +252,9 @@ Result<int> report_reply(const ForceSettings& settings, const lock::ForceReply& 
         force_unlock_json(settings.name, forced == nullptr ? lock::Forced{} : *forced));
   }
   if (choices.has(Opt::quiet)) return 0;
-  return print_result(forced == nullptr
-                          ? in_quotes(settings.name.text()) + " is not held: nothing to break\n"
-                          : forced_text(settings, *forced, format));
+  return print_result(forced == nullptr ? util::format("{} is not held: nothing to break\n",
+                                                       in_quotes(settings.name.text()))
+                                        : forced_text(settings, *forced, format));
 }
 
 // A session in the format of another client, if the lock is held in one: a string or a hash that
@@ -297,8 +284,8 @@ Status detect_format(Session& session, const ForceSettings& settings) {
   if (!other) return Done{};
   session = *std::move(other);
   if (!std::holds_alternative<lock::Token>(settings.target)) return Done{};
-  return usage("--token: " + in_quotes(settings.name.text()) + " is held in the " +
-               std::string(to_string(session.format())) + " format, which has no fencing tokens");
+  return usage(util::format("--token: {} is held in the {} format, which has no fencing tokens",
+                            in_quotes(settings.name.text()), to_string(session.format())));
 }
 
 Result<int> break_lock(const ForceSettings& settings, Session& session, const Choices& choices) {

@@ -21,15 +21,15 @@ Result<lock::ForgetCall> call_of(const Invocation& invocation) {
 
 // `what was done under "nightly"`, or `that "v17" was done under "migrate"`.
 std::string what_is_forgotten(const lock::ForgetCall& call) {
-  const std::string under = " was done under " + in_quotes(call.name.text());
-  return call.key ? "that " + in_quotes(*call.key) + under : "what" + under;
+  return util::format("{} was done under {}", call.key ? "that " + in_quotes(*call.key) : "what",
+                      in_quotes(call.name.text()));
 }
 
 Status confirm_forget(const lock::ForgetCall& call, const Session& session,
                       const Choices& choices) {
   if (choices.has(Opt::yes)) return Done{};
-  return confirm("rlock: " + util::printable(session.server()) + " will forget " +
-                     what_is_forgotten(call) + ": it will be done again. Forget it? [y/N] ",
+  return confirm(util::format("rlock: {} will forget {}: it will be done again. Forget it? [y/N] ",
+                              util::printable(session.server()), what_is_forgotten(call)),
                  "forget " + what_is_forgotten(call));
 }
 
@@ -39,14 +39,15 @@ std::string text_of(const lock::ForgetCall& call, const lock::Forgotten& forgott
   if (choices.has(Opt::quiet)) return {};
   const std::string name = in_quotes(call.name.text());
   if (forgotten.marks + forgotten.failures + forgotten.numbers == 0) {
-    return "nothing was recorded under " + name +
-           (call.key ? " with the KEY " + in_quotes(*call.key) : "") + "\n";
+    return util::format("nothing was recorded under {}{}\n", name,
+                        call.key ? " with the KEY " + in_quotes(*call.key) : "");
   }
-  if (forgotten.marks > 0) return "forgot " + what_is_forgotten(call) + "\n";
-  if (call.key) return "forgot that " + in_quotes(*call.key) + " failed under " + name + "\n";
-  return std::string("forgot ") +
-         (forgotten.failures > 0 ? "what failed" : "the number of --supersede") + " under " + name +
-         "; no success was recorded\n";
+  if (forgotten.marks > 0) return util::format("forgot {}\n", what_is_forgotten(call));
+  if (call.key) {
+    return util::format("forgot that {} failed under {}\n", in_quotes(*call.key), name);
+  }
+  return util::format("forgot {} under {}; no success was recorded\n",
+                      forgotten.failures > 0 ? "what failed" : "the number of --supersede", name);
 }
 
 Result<int> forget(const lock::ForgetCall& call, const Choices& choices) {

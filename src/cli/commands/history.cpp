@@ -8,10 +8,10 @@
 #include "cli/commands/commands.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
-#include "cli/output/exit_code.hpp"
-#include "cli/output/history_rows.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/render.hpp"
+#include "cli/output/view.hpp"
+#include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -24,10 +24,7 @@ struct HistorySettings {
 Result<HistorySettings> history_settings(const Invocation& invocation) {
   constexpr uint64_t kMost = 1'000'000;  // the server keeps at most 1000
   HistorySettings settings;
-  if (!invocation.names.empty() || invocation.after_dashes) {
-    TRY(auto name, only_name(invocation));
-    settings.name = std::move(name);
-  }
+  TRY(settings.name, optional_name(invocation));
   TRY(auto runs, number_choice(invocation.choices, Opt::runs, kMost));
   if (runs == 0U) return usage("--runs must be at least 1");
   settings.runs = runs.value_or(settings.runs);
@@ -43,10 +40,11 @@ Result<History> history_of(const lock::LockName& name, uint64_t runs, Session& s
 // `name`: none of all locks.
 std::string text_of(const std::optional<lock::LockName>& name, const History& history,
                     const Choices& choices) {
-  if (choices.has(Opt::json)) return name ? history_json(*name, history) : history_json(history);
+  if (choices.has(Opt::json)) return history_json(name, history);
   if (choices.has(Opt::quiet)) return {};
   if (history.empty()) {
-    return "no runs " + (name ? "of " + in_quotes(name->text()) + " " : "") + "are recorded\n";
+    return util::format("no runs {}are recorded\n",
+                        name ? util::format("of {} ", in_quotes(name->text())) : "");
   }
   return history_table(history, name ? NameColumn::hidden : NameColumn::shown,
                        line_width(STDOUT_FILENO));
@@ -83,7 +81,7 @@ Result<int> print_all(const HistorySettings& settings, Session& session, const C
     for (size_t i = 0; i < names.size(); ++i) {
       const std::string& text = names[i].text();
       auto& history = histories[i];
-      if (!history && history.error().kind != ErrorKind::wrong_type) {
+      if (!history && !concerns_one_lock(history.error())) {
         return fail(history.error(), choices, {text});
       }
       if (!history) {

@@ -2,7 +2,6 @@
 #include "cli/commands/commands.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
-#include "cli/output/exit_code.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "cli/settings/connect.hpp"

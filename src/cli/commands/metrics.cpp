@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 
 #include "cli/commands/commands.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
-#include "cli/output/exit_code.hpp"
 #include "cli/output/messages.hpp"
 #include "util/fd.hpp"
 #include "util/text.hpp"
@@ -28,13 +26,6 @@ struct Metric {
   Value value;
 };
 
-std::string seconds(int64_t ms) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%lld.%03lld", static_cast<long long>(ms / 1000),
-                static_cast<long long>(ms % 1000));
-  return text;
-}
-
 std::string label_text(const std::string& name) {
   std::string out;
   for (char c : name) {
@@ -52,13 +43,13 @@ template <class T>
 Value timestamp_of(std::optional<T> lock::Snapshot::*last) {
   return [last](const lock::Snapshot& lock) -> std::optional<std::string> {
     if (!(lock.*last)) return std::nullopt;
-    return seconds((lock.*last)->at.ms);
+    return in_seconds(Millis((lock.*last)->at.ms));
   };
 }
 
 std::optional<std::string> took(const lock::Snapshot& lock) {
   auto length = last_duration(lock);
-  return length ? std::optional(seconds(length->count())) : std::nullopt;
+  return length ? std::optional(in_seconds(*length)) : std::nullopt;
 }
 
 const std::vector<Metric>& metrics() {
@@ -70,9 +61,9 @@ const std::vector<Metric>& metrics() {
       {"rlock_waiters", "gauge", "Clients that wait for the lock.",
        [](const lock::Snapshot& lock) { return std::to_string(lock.live_waiters); }},
       {"rlock_oldest_wait_seconds", "gauge", "How long the first waiter has waited.",
-       [](const lock::Snapshot& lock) { return seconds(longest_wait(lock).count()); }},
+       [](const lock::Snapshot& lock) { return in_seconds(longest_wait(lock)); }},
       {"rlock_held_seconds", "gauge", "How long the lock has been held, by the oldest holder.",
-       [](const lock::Snapshot& lock) { return seconds(longest_hold(lock).count()); }},
+       [](const lock::Snapshot& lock) { return in_seconds(longest_hold(lock)); }},
       {"rlock_last_success_timestamp_seconds", "gauge", "When the last successful run ended.",
        timestamp_of(&lock::Snapshot::last_success)},
       {"rlock_last_failure_timestamp_seconds", "gauge", "When the last failed run ended.",
@@ -91,13 +82,13 @@ const std::vector<Metric>& metrics() {
   return all;
 }
 
-std::string header(const std::string& name, const char* type, const char* help) {
-  return "# HELP " + name + " " + help + "\n# TYPE " + name + " " + type + "\n";
+std::string header(const char* name, const char* type, const char* help) {
+  return util::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
 std::string of_server(bool up) {
-  return header("rlock_up", "gauge", "Whether the server answered.") + "rlock_up " +
-         (up ? "1\n" : "0\n");
+  return util::format("{}rlock_up {}\n",
+                      header("rlock_up", "gauge", "Whether the server answered."), up ? 1 : 0);
 }
 
 // The text format of Prometheus. `omitted`: how many locks there were no room for.
@@ -108,13 +99,13 @@ std::string metrics_text(const std::vector<LockView>& locks, uint64_t omitted) {
     for (const LockView& lock : locks) {
       auto value = lock.snapshot ? metric.value(*lock.snapshot) : std::nullopt;
       if (!value) continue;
-      lines += metric.name;
-      lines += "{name=\"" + label_text(lock.name) + "\"} " + *value + "\n";
+      lines += util::format("{}{{name=\"{}\"}} {}\n", metric.name, label_text(lock.name), *value);
     }
     if (!lines.empty()) text += header(metric.name, metric.type, metric.help) + lines;
   }
-  return text + header("rlock_omitted_locks", "gauge", "Locks that there was no room for.") +
-         "rlock_omitted_locks " + std::to_string(omitted) + "\n";
+  return util::format("{}{}rlock_omitted_locks {}\n", text,
+                      header("rlock_omitted_locks", "gauge", "Locks that there was no room for."),
+                      omitted);
 }
 
 struct MetricsSettings {
@@ -144,16 +135,13 @@ struct Collected {
   std::vector<Error> missing{};
 };
 
-// A key of the wrong type concerns one lock; other errors concern the server.
 Status add_locks(Collected& all, Session& session, const std::vector<lock::LockName>& names,
                  bool only_busy) {
   auto snapshots = inspect_first_waiter(session, names);
   for (size_t i = 0; i < names.size(); ++i) {
     LockView lock{names[i].text(), std::move(snapshots[i])};
-    if (!lock.snapshot && lock.snapshot.error().kind != ErrorKind::wrong_type) {
-      return lock.snapshot.error();
-    }
     if (!lock.snapshot) {
+      if (!concerns_one_lock(lock.snapshot.error())) return lock.snapshot.error();
       all.missing.push_back(lock.snapshot.error());
       continue;
     }
@@ -183,8 +171,9 @@ Result<Collected> collect(Session& session, const MetricsSettings& settings) {
 Status check_replaceable(const std::string& path) {
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return Done{};
-  return usage("--output replaces FILE, but " + util::printable(path) +
-               " is not a regular file; redirect standard output instead");
+  return usage(util::format(
+      "--output replaces FILE, but {} is not a regular file; redirect standard output instead",
+      util::printable(path)));
 }
 
 Result<int> print_metrics(const std::string& text, const MetricsSettings& settings, int code) {

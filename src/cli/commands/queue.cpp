@@ -6,19 +6,18 @@
 #include "cli/commands/commands.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
-#include "cli/output/exit_code.hpp"
-#include "cli/output/history_rows.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/render.hpp"
+#include "cli/output/view.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
 
 // What is done with one waiter: an owner, the beginning of one, or a position.
-struct Change {
+struct WaiterChange {
   Opt option;  // remove or first
   std::string waiter;
 
@@ -27,7 +26,7 @@ struct Change {
 
 struct QueueSettings {
   std::optional<lock::LockName> name;  // none: all locks
-  std::optional<Change> change;
+  std::optional<WaiterChange> change;
 
   const lock::LockName& lock() const { return *name; }
 };
@@ -38,34 +37,32 @@ std::optional<uint64_t> position_in(std::string_view text) {
   return text.size() <= kMostDigits ? util::parse_number<uint64_t>(text) : std::nullopt;
 }
 
-Status check_change(const Change& change) {
+Status check_change(const WaiterChange& change) {
   constexpr size_t kOwnerLength = 32;
   const std::string& text = change.waiter;
   const bool is_hex = text.find_first_not_of("0123456789abcdef") == text.npos;
   if (!text.empty() && is_hex && text.size() <= kOwnerLength && position_in(text) != 0U) {
     return Done{};
   }
-  return usage(shown_name(change.option) + " " + quoted_word(text) +
-               ": give the position in the queue, an owner id or its beginning, as rlock queue "
-               "NAME lists them");
+  return usage(util::format(
+      "{} {}: give the position in the queue, an owner id or its beginning, as rlock queue NAME "
+      "lists them",
+      shown_name(change.option), quoted_word(text)));
 }
 
 Result<QueueSettings> queue_settings(const Invocation& invocation) {
   QueueSettings settings;
-  if (!invocation.names.empty() || invocation.after_dashes) {
-    TRY(auto name, only_name(invocation));
-    settings.name = std::move(name);
-  }
+  TRY(settings.name, optional_name(invocation));
   for (Opt option : {Opt::remove, Opt::first}) {
     auto waiter = invocation.choices.last(option);
     if (!waiter) continue;
     if (settings.change) return usage("--remove and --first cannot be used together");
-    settings.change = Change{option, *std::move(waiter)};
+    settings.change = WaiterChange{option, *std::move(waiter)};
     TRY_STATUS(check_change(*settings.change));
   }
   if (settings.change && !settings.name) {
     const std::string option = shown_name(settings.change->option);
-    return usage(option + " needs a NAME: rlock queue NAME " + option + " OWNER");
+    return usage(util::format("{} needs a NAME: rlock queue NAME {} OWNER", option, option));
   }
   if (!settings.change && invocation.choices.has(Opt::reason)) {
     return usage("--reason needs --remove OWNER or --first OWNER");
@@ -99,29 +96,29 @@ Result<QueueView> read_queue(const lock::LockName& name, Session& session) {
 Result<int> list_queue(const QueueSettings& settings, Session& session, const Choices& choices) {
   TRY(auto queue, read_queue(settings.lock(), session));
   if (choices.has(Opt::json)) {
-    return print_result(queue_json(queue, std::nullopt, session.servers()));
+    return print_result(queue_json(settings.name, {&queue, 1}, {}, session.servers()));
   }
   if (choices.has(Opt::quiet)) return kSuccess;
   const std::string name = in_quotes(settings.lock().text());
-  const std::string closed =
-      queue.closure ? name + " is " + closure_phrase(*queue.closure) + "\n" : "";
-  return print_result(closed +
-                      (queue.waiters.empty()
-                           ? "nobody is waiting for " + name + "\n"
-                           : queue_table(queue, line_width(STDOUT_FILENO), session.servers())));
+  std::string text;
+  if (queue.closure) text = util::format("{} is {}\n", name, closure_phrase(*queue.closure));
+  text += queue.waiters.empty() ? util::format("nobody is waiting for {}\n", name)
+                                : queue_table({&queue, 1}, NameColumn::hidden,
+                                              line_width(STDOUT_FILENO), session.servers());
+  return print_result(text);
 }
 
 // The queue of a lock whose holders and first waiters have been read.
 Result<QueueView> whole_queue(const lock::LockName& name, Result<lock::Snapshot> first,
                               Session& session) {
   TRY(auto seen, std::move(first));
-  auto waiters = std::move(seen.waiters);
+  QueueView view{name.text(), std::move(seen.waiters)};
   if (seen.more_waiters) {
     TRY(auto queue, inspect_queue(session, name));
-    waiters = std::move(queue.waiters);
+    view.waiters = std::move(queue.waiters);
   }
-  auto starts = forecast(name, seen, waiters, session);
-  return QueueView{name.text(), std::move(waiters), std::move(starts)};
+  view.starts = forecast(name, seen, view.waiters, session);
+  return view;
 }
 
 Result<int> list_queues(Session& session, const Choices& choices) {
@@ -139,11 +136,12 @@ Result<int> list_queues(Session& session, const Choices& choices) {
       queues.push_back(*std::move(queue));
     }
   }
-  if (choices.has(Opt::json)) return print_result(queue_json(queues, session.servers()), code);
+  if (choices.has(Opt::json))
+    return print_result(queue_json({}, queues, {}, session.servers()), code);
   if (choices.has(Opt::quiet)) return code;
-  return print_result(queues.empty()
-                          ? "nobody is waiting\n"
-                          : queue_table(queues, line_width(STDOUT_FILENO), session.servers()),
+  return print_result(queues.empty() ? "nobody is waiting\n"
+                                     : queue_table(queues, NameColumn::shown,
+                                                   line_width(STDOUT_FILENO), session.servers()),
                       code);
 }
 
@@ -164,37 +162,42 @@ Result<std::optional<lock::Waiter>> waiter_to_change(const QueueSettings& settin
     auto whole = lock::Owner::parse(text);
     return whole ? std::optional(lock::Waiter{whole->text()}) : std::optional<lock::Waiter>();
   }
-  std::string why = settings.change->text() + ": " + std::to_string(waiters.size()) +
-                    " waiters have an owner id that begins with it:";
   constexpr size_t kShown = 3;
+  std::vector<std::string> owners;
   for (size_t i = 0; i < std::min(waiters.size(), kShown); ++i) {
-    why += (i > 0 ? ", " : " ") + util::printable(waiters[i].owner);
+    owners.push_back(util::printable(waiters[i].owner));
   }
-  return usage(why + (waiters.size() > kShown ? ", …" : "") + "; give more of it, or the position");
+  return usage(util::format(
+      "{}: {} waiters have an owner id that begins with it: {}{}; give more of it, or the position",
+      settings.change->text(), waiters.size(), util::joined(owners, ", "),
+      waiters.size() > kShown ? ", …" : ""));
 }
 
 // Reports what was changed, as JSON with the queue as it is now.
 Result<int> report_change(const QueueSettings& settings, const std::optional<lock::Owner>& changed,
                           Session& session, const Choices& choices) {
-  const Change& change = *settings.change;
+  const WaiterChange& change = *settings.change;
   const bool removes = change.option == Opt::remove;
   if (choices.has(Opt::json)) {
     TRY(auto queue, read_queue(settings.lock(), session));
     QueueChange done{removes ? "removed" : "moved",
                      changed ? std::optional(changed->text()) : std::nullopt};
-    return print_result(queue_json(queue, done, session.servers()));
+    return print_result(queue_json(settings.name, {&queue, 1}, done, session.servers()));
   }
   if (choices.has(Opt::quiet)) return kSuccess;
   const std::string name = in_quotes(settings.lock().text());
   if (changed) {
     const std::string owner = util::printable(changed->text());
-    return print_result(removes ? "removed " + owner + " from the queue of " + name + "\n"
-                                : "moved " + owner + " to the head of the queue of " + name + "\n");
+    return print_result(
+        removes ? util::format("removed {} from the queue of {}\n", owner, name)
+                : util::format("moved {} to the head of the queue of {}\n", owner, name));
   }
   const std::string& wanted = change.waiter;
-  return print_result((position_in(wanted) ? "the queue of " + name + " has no position " + wanted
-                                           : wanted + " is not waiting for " + name) +
-                      ": nothing to " + (removes ? "remove" : "move") + "\n");
+  return print_result(util::format(
+      "{}: nothing to {}\n",
+      position_in(wanted) ? util::format("the queue of {} has no position {}", name, wanted)
+                          : util::format("{} is not waiting for {}", wanted, name),
+      removes ? "remove" : "move"));
 }
 
 // holds: it was granted the lock by now.
@@ -225,8 +228,9 @@ Result<int> change_waiter(const QueueSettings& settings, Session& session, const
   TRY(auto reply,
       change_queue(settings, *waiter, owner, session, operator_note(choices.last(Opt::reason))));
   if (reply == lock::MoveReply::holds) {
-    std::string text = in_quotes(name) + " is held by " + util::printable(owner.text()) +
-                       ", which is not waiting: use rlock force-unlock to break its lock";
+    const std::string text = util::format(
+        "{} is held by {}, which is not waiting: use rlock force-unlock to break its lock",
+        in_quotes(name), util::printable(owner.text()));
     return fail({ErrorKind::busy, text}, choices, {name, owner.text()});
   }
   const bool found = reply == lock::MoveReply::moved;

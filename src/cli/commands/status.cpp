@@ -6,12 +6,12 @@
 #include "cli/deadlock.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
-#include "cli/output/exit_code.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/render.hpp"
 #include "cli/run_observer.hpp"
 #include "cli/settings/connect.hpp"
+#include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -59,11 +59,6 @@ struct StatusResult {
   std::optional<uint64_t> free{};  // how many more there are, all of them free
 };
 
-// A key of the wrong type concerns one lock; other errors concern the server.
-bool affects_all_locks(const Error& error) {
-  return error.kind != ErrorKind::wrong_type;
-}
-
 // How far a long listing is, in a line on the terminal that is erased at the end.
 class ListingProgress {
  public:
@@ -89,12 +84,12 @@ Result<std::vector<LockView>> inspect_locks(Session& session,
                                             const std::vector<lock::LockName>& names,
                                             ListingProgress& progress) {
   auto snapshots = inspect_holders(session, names, [&](uint64_t count) {
-    progress.draw("reading " + std::to_string(names.size()) + " locks: " + std::to_string(count));
+    progress.draw(util::format("reading {} locks: {}", names.size(), count));
   });
   std::vector<LockView> locks;
   for (size_t i = 0; i < names.size(); ++i) {
     auto& snapshot = snapshots[i];
-    if (!snapshot && affects_all_locks(snapshot.error())) return std::move(snapshot).error();
+    if (!snapshot && !concerns_one_lock(snapshot.error())) return std::move(snapshot).error();
     locks.push_back({names[i].text(), std::move(snapshot), session.format()});
   }
   return locks;
@@ -111,63 +106,47 @@ std::string deadlock_of(Session& session, const LockView& lock) {
   return chain.empty() ? std::string() : deadlock_phrase(chain);
 }
 
-Result<StatusResult> collect_named(Session& session, const StatusSettings& settings) {
-  ListingProgress progress(settings);
-  TRY(auto locks, inspect_locks(session, settings.locks.names, progress));
-  for (LockView& lock : locks) {
-    if (!settings.quiet && session.servers() == 1) lock.deadlock = deadlock_of(session, lock);
-  }
-  return StatusResult{std::move(locks)};
-}
-
-// A lock that is free by its keys: it need not be read.
-LockView free_lock(const lock::LockName& name) {
-  lock::Snapshot snapshot;
-  snapshot.known = true;
-  return {name.text(), std::move(snapshot)};
-}
-
-void sort_by_name(std::vector<LockView>& locks) {
-  std::sort(locks.begin(), locks.end(),
-            [](const LockView& one, const LockView& other) { return one.name < other.name; });
-}
-
 // Leaves out locks that vanished after the listing.
-Result<StatusResult> collect_listed(Session& session, const StatusSettings& settings) {
-  ListingProgress progress(settings);
+Status add_listed(StatusResult& result, Session& session, const StatusSettings& settings,
+                  ListingProgress& progress) {
   const auto listed = counts_free(settings) ? ListedNames::in_use : ListedNames::all;
   TRY(auto all, all_names(session, listed, [&](uint64_t count) {
-        progress.draw("listing locks: " + std::to_string(count));
+        progress.draw(util::format("listing locks: {}", count));
       }));
+  result.missing = std::move(all.missing);
   std::vector<lock::LockName> names;
-  std::vector<LockView> free_locks;
+  std::vector<LockView> free_locks;  // by their keys: they need not be read
+  lock::Snapshot unused;
+  unused.known = true;
   for (const auto& [name, in_use] : all.names) {
     if (!settings.locks.lists(name)) continue;
     // Of a quorum it is also shown which servers are silent, and JSON counts the runs of each.
     if (in_use || session.servers() > 1 || settings.json) {
       names.push_back(name);
     } else {
-      free_locks.push_back(free_lock(name));
+      free_locks.push_back({name.text(), unused});
     }
   }
   TRY(auto locks, inspect_locks(session, names, progress));
   std::erase_if(locks, [](const LockView& lock) { return lock.snapshot && !lock.snapshot->known; });
-  StatusResult result{std::move(locks), std::move(all.missing), {}};
-  if (counts_free(settings)) result.free = all.others + std::erase_if(result.locks, is_idle);
-  std::move(free_locks.begin(), free_locks.end(), std::back_inserter(result.locks));
-  sort_by_name(result.locks);
-  return result;
+  if (counts_free(settings)) result.free = all.others + std::erase_if(locks, is_idle);
+  std::move(free_locks.begin(), free_locks.end(), std::back_inserter(locks));
+  std::sort(locks.begin(), locks.end(),
+            [](const LockView& one, const LockView& other) { return one.name < other.name; });
+  std::move(locks.begin(), locks.end(), std::back_inserter(result.locks));
+  return Done{};
 }
 
+// The locks that are named, then those of the listing.
 Result<StatusResult> collect_locks(Session& session, const StatusSettings& settings) {
-  Result<StatusResult> listed =
-      settings.locks.is_listing() ? collect_listed(session, settings) : StatusResult{};
-  if (!listed || settings.locks.names.empty()) return listed;
-  auto named = collect_named(session, settings);
-  if (!named) return named;
-  named->missing = std::move(listed->missing);
-  std::move(listed->locks.begin(), listed->locks.end(), std::back_inserter(named->locks));
-  return named;
+  ListingProgress progress(settings);
+  StatusResult result;
+  TRY(result.locks, inspect_locks(session, settings.locks.names, progress));
+  for (LockView& lock : result.locks) {
+    if (!settings.quiet && session.servers() == 1) lock.deadlock = deadlock_of(session, lock);
+  }
+  if (settings.locks.is_listing()) TRY_STATUS(add_listed(result, session, settings, progress));
+  return result;
 }
 
 bool is_held(const LockView& lock, const std::optional<lock::Owner>& owner) {
@@ -188,12 +167,12 @@ void warn_of_silent(const std::vector<LockView>& locks) {
 std::string table_of(const StatusResult& result, const StatusSettings& settings, size_t width) {
   const std::string table = result.locks.empty() ? "" : status_table(result.locks, width);
   if (result.free.value_or(0) > 0) {
-    return table + std::to_string(*result.free) + " free; --all lists " +
-           (*result.free == 1 ? "it" : "them") + "\n";
+    return util::format("{}{} free; --all lists {}\n", table, *result.free,
+                        *result.free == 1 ? "it" : "them");
   }
   if (!table.empty() || !result.missing.empty()) return table;
   if (settings.locks.patterns.empty()) return "no locks\n";
-  return "no lock matches " + in_quotes(settings.locks.patterns.front()) + "\n";
+  return util::format("no lock matches {}\n", in_quotes(settings.locks.patterns.front()));
 }
 
 std::string text_of(const StatusResult& result, const StatusSettings& settings) {

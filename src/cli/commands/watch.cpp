@@ -9,14 +9,14 @@
 #include "cli/commands/commands.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
-#include "cli/output/exit_code.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/settings/connect.hpp"
 #include "cli/watch/client.hpp"
-#include "cli/watch/keys.hpp"
+#include "cli/watch/frame.hpp"
 #include "cli/watch/screen.hpp"
 #include "run/signals.hpp"
+#include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -25,23 +25,31 @@ Result<Selection> watched_locks(const Invocation& invocation) {
   TRY(auto watched, selection_of(invocation));
   TRY(auto format, format_choice(invocation.choices));
   if (watched.is_listing() && format != redis::Format::native) {
-    return usage("watch --format " + std::string(to_string(format)) +
-                 " needs a NAME: locks of this format cannot be listed");
+    return usage(
+        util::format("watch --format {} needs a NAME: locks of this format cannot be listed",
+                     to_string(format)));
   }
   return watched;
 }
 
-// Drives what is in flight, or waits for the next request, and ends it when it is over.
-std::vector<Change> next_changes(WatchClient& client, lock::Poller& poller) {
-  client.start_due(poller.now(), {});
+// Drives what is in flight, or waits for the next request, until `most` at the latest. What has
+// changed, where a request is over.
+std::optional<std::vector<Change>> advance(WatchClient& client, lock::Poller& poller,
+                                           TimePoint most = TimePoint::max()) {
+  const TimePoint until = std::min(client.due(), most);
   lock::Request* request = client.in_flight();
-  const TimePoint until = client.due();
   if (request == nullptr) {
     poller.pause(until);
-    return {};
+    return std::nullopt;
   }
   const bool done = poller.drive(*request, until) == lock::PollResult::done;
-  return done || poller.now() >= until ? client.finish(poller.now()) : std::vector<Change>{};
+  if (!done && poller.now() < client.due()) return std::nullopt;
+  return client.finish(poller.now());
+}
+
+std::vector<Change> next_changes(WatchClient& client, lock::Poller& poller) {
+  client.start_due(poller.now(), {});
+  return advance(client, poller).value_or(std::vector<Change>{});
 }
 
 bool is_pipe(int fd) {
@@ -55,12 +63,6 @@ bool is_reader_gone() {
   return is_pipe(STDOUT_FILENO) && poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
 }
 
-std::string json_of(const std::vector<Change>& changes) {
-  std::string text;
-  for (const Change& change : changes) text += change_json(change, wall_clock());
-  return text;
-}
-
 // One line for each difference, until a signal ends us or the reader has gone.
 int report_changes(WatchClient& client, const std::string& server, std::vector<Change> changes) {
   signal(SIGPIPE, SIG_IGN);
@@ -68,17 +70,14 @@ int report_changes(WatchClient& client, const std::string& server, std::vector<C
   bool lost = false;
   while (!is_reader_gone()) {
     const bool is_lost = client.server().outage.has_value();
-    std::string text = json_of(changes);
+    std::string text;
     if (is_lost != lost) {
       const auto why = is_lost ? std::optional(client.server().outage->why) : std::nullopt;
-      text = server_change_json(server, why, wall_clock()) + text;
+      text = server_change_json(server, why, wall_clock());
     }
+    for (const Change& change : changes) text += change_json(change, wall_clock());
     lost = is_lost;
-    auto written = print(text);
-    if (!written) {
-      print_message(written.error().text);
-      return exit_code(written.error().kind);
-    }
+    if (const int code = print_result(text); code != kSuccess) return code;
     changes = next_changes(client, poller);
   }
   return kSuccess;
@@ -166,50 +165,39 @@ class WatchScreen {
       step(poller);
       if (const int signal = screen_.handle_signals(); signal != 0) return signal;
       if (screen_.is_blank()) news_ = true;
-      if (follow_keys(poller.now())) return 0;
-      if (gone_) return SIGHUP;
+      if (const auto end = follow_keys(poller.now())) return *end;
     }
   }
 
   void step(lock::Poller& poller) {
-    TimePoint until = std::min(client_.due(), std::max(next_draw(), poller.now()));
+    TimePoint until = std::max(next_draw(), poller.now());
     if (keys_.is_pending()) until = std::min(until, escape_ends_);
-    lock::Request* request = client_.in_flight();
-    if (request == nullptr) {
-      poller.pause(until);
-      return;
-    }
-    const bool done = poller.drive(*request, until) == lock::PollResult::done;
-    if (!done && poller.now() < client_.due()) return;
+    const auto changes = advance(client_, poller, until);
+    if (!changes) return;
     fresh_ = true;
-    const bool changed = !client_.finish(poller.now()).empty();
     const bool lost = client_.server().outage.has_value();
-    news_ = news_ || changed || lost != was_lost_;
+    news_ = news_ || !changes->empty() || lost != was_lost_;
     was_lost_ = lost;
   }
 
-  // Whether the user wants to leave.
-  bool follow_keys(TimePoint now) {
+  // Where the user wants to leave, as loop(); SIGHUP where the terminal is gone.
+  std::optional<int> follow_keys(TimePoint now) {
     auto bytes = screen_.read_keys();
-    if (!bytes) {
-      gone_ = true;
-      return false;
-    }
+    if (!bytes) return SIGHUP;
+    std::vector<Key> keys;
     if (!bytes->empty()) {
       escape_ends_ = now + kEscapePause;
-      return follow(keys_.feed(*bytes), now);
+      keys = keys_.feed(*bytes);
+    } else if (keys_.is_pending() && now >= escape_ends_) {
+      keys = keys_.flush();
     }
-    return keys_.is_pending() && now >= escape_ends_ && follow(keys_.flush(), now);
-  }
-
-  bool follow(const std::vector<Key>& keys, TimePoint now) {
     for (Key key : keys) {
-      if (key == Key::quit) return true;
+      if (key == Key::quit) return 0;
       if (key == Key::redraw) screen_.forget();
       cursor_ = moved(std::move(cursor_), key, table_names(model_), page_of(input(now)));
       news_ = true;
     }
-    return false;
+    return std::nullopt;
   }
 
   WatchClient& client_;
@@ -224,7 +212,6 @@ class WatchScreen {
   bool fresh_ = true;  // or the server has answered
   TimePoint drawn_at_{};
   bool was_lost_ = false;
-  bool gone_ = false;
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "util/clock.hpp"
 #include "util/result.hpp"
 
-// What is written to the caller's descriptors.
+// What the caller gets: text on its descriptors, and an exit code.
 namespace rlock::cli {
 
 // Writes to stderr for at most `bound`, then gives up: a full pipe or a stopped terminal must not
@@ -46,5 +46,32 @@ size_t line_width(int fd);
 // yes. ErrorKind::usage where stdin or stderr is no terminal, since a script must not hang on a
 // question: it names --yes, with which `what` is done.
 Status confirm(const std::string& question, const std::string& what);
+
+enum ExitCode : int {
+  kSuccess = 0,
+  kNotHeld = 1,  // of `status -q`
+  kUsage = 64,
+  kWrongType = 65,
+  kUnavailable = 69,
+  kInternal = 70,
+  kSystem = 71,
+  kBusy = 75,
+  kLost = 76,
+  kDenied = 77,
+  kConfig = 78,
+  kRunLimit = 124,
+  kCannotExecute = 126,
+  kNotFound = 127,
+};
+
+inline int exit_code(ErrorKind kind) {
+  return static_cast<int>(kind);
+}
+
+// The end of a message: which command helps further. Empty where none does.
+inline std::string_view next_step(ErrorKind kind) {
+  const bool server_failed = kind == ErrorKind::unavailable || kind == ErrorKind::denied;
+  return server_failed ? "; rlock doctor checks the server" : "";
+}
 
 }  // namespace rlock::cli

@@ -2,10 +2,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "cli/output/history_rows.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/view.hpp"
 
@@ -22,13 +22,10 @@ struct QueueChange {
   const char* done;                  // `removed` or `moved`
   std::optional<std::string> owner;  // none where that owner did not wait
 };
-// `change`: none where no such option was given. Over several servers each waiter has the number of
-// those where it waits.
-std::string queue_json(const QueueView& queue, const std::optional<QueueChange>& change,
-                       uint64_t servers = 1);
-
-// Of all locks that are waited for.
-std::string queue_json(const std::vector<QueueView>& queues, uint64_t servers);
+// `name`: none of all locks that are waited for. `change`: none where no such option was given.
+// Over several servers each waiter has the number of those where it waits.
+std::string queue_json(const std::optional<lock::LockName>& name, std::span<const QueueView> queues,
+                       const std::optional<QueueChange>& change = {}, uint64_t servers = 1);
 
 std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced);
 
@@ -38,8 +35,8 @@ std::string acquire_json(const lock::AcquireCall& claim, lock::Token token, uint
 
 std::string forget_json(const lock::ForgetCall& call, const lock::Forgotten& forgotten);
 
-std::string history_json(const lock::LockName& name, const History& history);
-std::string history_json(const History& history);  // of all locks
+// `name`: none of all locks.
+std::string history_json(const std::optional<lock::LockName>& name, const History& history);
 
 // A difference between two looks of `watch`. gone: the lock is no longer listed.
 enum class ChangeKind { seen, changed, gone };

@@ -22,10 +22,14 @@ std::string holder_name(const Record& record, const std::string& owner) {
   return owner.empty() ? "a client without an owner id" : "owner " + clipped(owner, 40);
 }
 
+std::string pid_phrase(const Record& record) {
+  return record.pid ? util::format(" (pid {})", *record.pid) : "";
+}
+
 std::string time_phrase(const lock::Holder& holder, TimeStyle style) {
   if (holder.since.ms == 0) return {};
-  std::string text = " for " + util::format_duration(holder.held);
-  std::string since = utc_time(holder.since);
+  const std::string text = " for " + util::format_duration(holder.held);
+  const std::string since = utc_time(holder.since);
   return style == TimeStyle::duration || since.empty() ? text : text + ", since " + since;
 }
 
@@ -34,9 +38,9 @@ std::string time_phrase(const lock::Holder& holder, TimeStyle style) {
 std::string usual_phrase(const lock::Holder& holder, TimeStyle style, std::optional<Millis> usual) {
   const bool runs = holder.state == lock::HolderState::held && holder.since.ms != 0;
   if (!usual || !runs) return {};
-  std::string text = ", usually " + util::format_rough_duration(*usual);
+  const std::string text = ", usually " + util::format_rough_duration(*usual);
   if (style == TimeStyle::start || holder.held >= *usual) return text;
-  return text + ", about " + util::format_rough_duration(*usual - holder.held) + " left";
+  return util::format("{}, about {} left", text, util::format_rough_duration(*usual - holder.held));
 }
 
 }  // namespace
@@ -48,8 +52,8 @@ std::string utc_time(lock::ServerTime time) {
 std::string rfc3339(lock::ServerTime time) {
   std::string text = utc_time(time);
   if (text.empty()) return text;
-  text.back() = '.';
-  return text + std::to_string(1000 + time.ms % 1000).substr(1) + "Z";
+  text.pop_back();
+  return util::format("{}.{:03}Z", text, time.ms % 1000);
 }
 
 std::string age_and_time(lock::ServerTime time, lock::ServerTime now) {
@@ -58,7 +62,8 @@ std::string age_and_time(lock::ServerTime time, lock::ServerTime now) {
   if (now.ms <= 0) return "at " + at;
   const Millis age{now.ms - time.ms};
   const bool recent = age < std::chrono::seconds(1);  // or our clock is behind the server's
-  return (recent ? "just now" : util::format_rough_duration(age) + " ago") + ", at " + at;
+  return util::format("{}, at {}", recent ? "just now" : util::format_rough_duration(age) + " ago",
+                      at);
 }
 
 lock::ServerTime wall_clock() {
@@ -67,9 +72,16 @@ lock::ServerTime wall_clock() {
 }
 
 std::string in_quotes(std::string_view text) {
-  std::string out = "\"";
-  out += util::printable(text);
-  return out += '"';
+  return util::format("\"{}\"", util::printable(text));
+}
+
+std::string by_phrase(std::string_view record) {
+  const std::string who = who_text(decode_record(record));
+  return who.empty() ? "" : ", by " + who;
+}
+
+std::string in_seconds(Millis time) {
+  return util::format("{}.{:03}", time.count() / 1000, time.count() % 1000);
 }
 
 lock::ServerTime end_of_closure(const lock::Holder& closure) {
@@ -79,9 +91,9 @@ lock::ServerTime end_of_closure(const lock::Holder& closure) {
 std::string closure_phrase(const lock::Holder& closure) {
   const Record by = decode_record(closure.record);
   const std::string who = who_text(by);
-  return "closed until " + utc_time(end_of_closure(closure)) +
-         (who.empty() ? "" : " by " + util::shortened(who, 60)) +
-         (by.reason && !by.reason->empty() ? ": " + clipped(*by.reason, 200) : "");
+  return util::format("closed until {}{}{}", utc_time(end_of_closure(closure)),
+                      who.empty() ? "" : " by " + util::shortened(who, 60),
+                      by.reason && !by.reason->empty() ? ": " + clipped(*by.reason, 200) : "");
 }
 
 std::string holder_phrase(const lock::Holder& holder, TimeStyle style,
@@ -91,12 +103,12 @@ std::string holder_phrase(const lock::Holder& holder, TimeStyle style,
     return "in its cool-down (--min-hold) for another " + util::format_duration(holder.left);
   }
   Record record = decode_record(holder.record);
-  std::string text = "held by " + holder_name(record, holder.owner);
-  if (record.pid) text += " (pid " + std::to_string(*record.pid) + ")";
-  text += time_phrase(holder, style) + usual_phrase(holder, style, usual);
+  std::string text =
+      util::format("held by {}{}{}{}", holder_name(record, holder.owner), pid_phrase(record),
+                   time_phrase(holder, style), usual_phrase(holder, style, usual));
   if (record.command) text += ": " + clipped(*record.command, 200);
-  if (record.reason) text += " (reason: " + clipped(*record.reason, 200) + ")";
-  if (record.ending) text += " (ending, " + clipped(*record.ending, 200) + ")";
+  if (record.reason) text += util::format(" (reason: {})", clipped(*record.reason, 200));
+  if (record.ending) text += util::format(" (ending, {})", clipped(*record.ending, 200));
   if (holder.state == lock::HolderState::revoked) text += " (broken by an operator, ending)";
   return text;
 }
@@ -112,13 +124,12 @@ std::string holder_phrase(const std::optional<lock::Holder>& holder) {
 }
 
 std::string taker_phrase(const lock::Holder& holder) {
-  Record record = decode_record(holder.record);
-  std::string text = "by " + holder_name(record, holder.owner);
-  if (who_text(record).empty()) return text;
-  text += " (owner " + clipped(holder.owner, 40);
-  std::string since = utc_time(holder.since);
-  if (!since.empty()) text += ", since " + since;
-  return text + ")";
+  const Record record = decode_record(holder.record);
+  const std::string name = holder_name(record, holder.owner);
+  if (who_text(record).empty()) return "by " + name;
+  const std::string since = utc_time(holder.since);
+  return util::format("by {} (owner {}{}{})", name, clipped(holder.owner, 40),
+                      since.empty() ? "" : ", since ", since);
 }
 
 std::string since_phrase(lock::LaterHolder since) {
@@ -135,31 +146,31 @@ std::string since_phrase(lock::LaterHolder since) {
 
 std::string done_phrase(const lock::AlreadyDone& done, lock::ServerTime now) {
   const Record record = decode_record(done.record);
-  std::string text = "by " + (record.host ? clipped(*record.host, 60) : "another run");
+  const std::string text = "by " + (record.host ? clipped(*record.host, 60) : "another run");
   const std::string when = age_and_time(done.at, now);
   if (when.empty()) return text;
-  return text + " " + when + " (took " + util::format_duration(done.took) + ")";
+  return util::format("{} {} (took {})", text, when, util::format_duration(done.took));
 }
 
 std::string newer_phrase(const lock::Superseded& newer) {
   const Record record = decode_record(newer.record);
   const std::string who = util::shortened(who_text(record), 60);
-  std::string text = "by " + (who.empty() ? "a newer run" : who);
-  if (record.pid) text += " (pid " + std::to_string(*record.pid) + ")";
-  return text;
+  return util::format("by {}{}", who.empty() ? "a newer run" : who, pid_phrase(record));
 }
 
 std::string lost_phrase(const lock::Lost& lost) {
-  std::string taker = lost.by ? taker_phrase(*lost.by) : "by another client";
-  std::string operators = note_text(lost.note);
+  const std::string taker = lost.by ? taker_phrase(*lost.by) : "by another client";
+  const std::string by = note_text(lost.note);
   switch (lost.how) {
     case LostHow::deleted:
       return "its keys were deleted on the server" + since_phrase(lost.later_holder);
     case LostHow::taken:
-      return std::string("it was taken ").append(taker);
+      return util::format("it was taken {}", taker);
     case LostHow::full:
-      if (lost.by && lost.by->limit == lock::Limit::exclusive()) return "it was taken " + taker;
-      return "all its slots are taken, one of them " + taker;
+      if (lost.by && lost.by->limit == lock::Limit::exclusive()) {
+        return util::format("it was taken {}", taker);
+      }
+      return util::format("all its slots are taken, one of them {}", taker);
     case LostHow::expired:
       return "the lease ended" + since_phrase(lost.later_holder);
     case LostHow::unissued:
@@ -168,8 +179,7 @@ std::string lost_phrase(const lock::Lost& lost) {
     case LostHow::released:
       return "somebody released it with this owner id";
     case LostHow::forced:
-      return operators.empty() ? "it was broken by an operator"
-                               : std::string("it was broken ").append(operators);
+      return util::format("it was broken {}", by.empty() ? "by an operator" : by);
     case LostHow::gone:
       return "its key is gone from the server: it expired, was deleted or was lost";
   }

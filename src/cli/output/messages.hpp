@@ -23,6 +23,9 @@ std::string holder_phrase(const lock::Holder& holder, TimeStyle style,
 // `closed until 2026-11-23T16:00:00Z by ann@ops1: database upgrade`
 std::string closure_phrase(const lock::Holder& closure);
 
+// `, by alice@web1`, of a record; empty when nothing is known.
+std::string by_phrase(std::string_view record);
+
 // When a closure ends, by the server's clock.
 lock::ServerTime end_of_closure(const lock::Holder& closure);
 
@@ -55,6 +58,9 @@ std::string rfc3339(lock::ServerTime time);
 
 // For people, rounded down to the second: `2026-11-21T02:53:00Z`.
 std::string utc_time(lock::ServerTime time);
+
+// `1.500`, of a time that is not negative.
+std::string in_seconds(Millis time);
 
 // `40m ago, at 2026-11-21T02:53:00Z`; without the age where `now` is unknown.
 std::string age_and_time(lock::ServerTime time, lock::ServerTime now);

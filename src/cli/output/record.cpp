@@ -22,14 +22,24 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kLongestCommand = 200;
-constexpr size_t kLongestReason = 1000;
+constexpr size_t kLongestText = 1000;
 constexpr size_t kMostHolds = 8;
 // Ten times what we write ourselves: more is not worth parsing.
 constexpr size_t kLongestRecord = 32 * 1024;
 
-void put(Json& json, const char* key, const std::optional<std::string>& value) {
-  if (value) json[key] = *value;
-}
+struct TextField {
+  const char* key;
+  std::optional<std::string> Record::*value;
+};
+constexpr TextField kTexts[] = {{"host", &Record::host},
+                                {"user", &Record::user},
+                                {"command", &Record::command},
+                                {"reason", &Record::reason},
+                                {"at", &Record::at},
+                                {"ending", &Record::ending},
+                                {"traceparent", &Record::traceparent},
+                                {"processes", &Record::processes},
+                                {"moved", &Record::moved}};
 
 std::optional<std::string> text_at(const Json& json, const char* key) {
   auto found = json.find(key);
@@ -48,11 +58,6 @@ Millis urgent_at(const Json& json) {
   auto found = json.find("urgent_ms");
   const bool number = found != json.end() && found->is_number_unsigned();
   return Millis(number ? std::min<uint64_t>(found->get<uint64_t>(), INT32_MAX) : 0);
-}
-
-std::optional<std::string> traceparent_at(const Json& json) {
-  const auto text = text_at(json, "traceparent");
-  return text ? parse_traceparent(*text) : std::nullopt;
 }
 
 std::vector<Hold> holds_at(const Json& json) {
@@ -141,30 +146,20 @@ std::string user_name() {
 std::string shell_quoted(std::string_view word) {
   if (needs_no_quotes(word)) return std::string(word);
   std::string out = "'";
-  for (char c : word) {
-    if (c == '\'') {
-      out += "'\\''";
-    } else {
-      out += c;
-    }
-  }
+  for (char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
   return out + "'";
 }
 
 std::string encode_record(const Record& record) {
   Json json = Json::object();
-  put(json, "host", record.host);
+  for (const auto& [key, value] : kTexts) {
+    if (const auto& text = record.*value) {
+      json[key] = std::string(cut_at_character(*text, kLongestText));
+    }
+  }
   if (record.pid) json["pid"] = *record.pid;
-  put(json, "user", record.user);
-  put(json, "command", record.command);
-  if (record.reason) json["reason"] = std::string(cut_at_character(*record.reason, kLongestReason));
-  put(json, "at", record.at);
-  if (record.ending) json["ending"] = std::string(cut_at_character(*record.ending, kLongestReason));
-  put(json, "traceparent", record.traceparent);
-  put(json, "processes", record.processes);
   if (!record.renews) json["renews"] = false;
   if (record.urgent > Millis(0)) json["urgent_ms"] = record.urgent.count();
-  if (record.moved) json["moved"] = std::string(cut_at_character(*record.moved, kLongestReason));
   for (size_t i = 0; i < std::min(record.holds.size(), kMostHolds); ++i) {
     json["holds"].push_back({{"name", record.holds[i].name}, {"owner", record.holds[i].owner}});
   }
@@ -173,23 +168,16 @@ std::string encode_record(const Record& record) {
 
 Record decode_record(std::string_view bytes) {
   if (bytes.size() > kLongestRecord) return {};
-  Json json = Json::parse(util::to_utf8(bytes), nullptr, false);
+  const Json json = Json::parse(util::to_utf8(bytes), nullptr, false);
   if (!json.is_object()) return {};
   Record record;
-  record.host = text_at(json, "host");
-  record.user = text_at(json, "user");
+  for (const auto& [key, value] : kTexts) record.*value = text_at(json, key);
+  if (record.traceparent) record.traceparent = parse_traceparent(*record.traceparent);
   record.pid = pid_at(json);
-  record.command = text_at(json, "command");
-  record.reason = text_at(json, "reason");
-  record.processes = text_at(json, "processes");
   const auto renews = json.find("renews");
-  record.renews = renews == json.end() || !renews->is_boolean() || renews->get<bool>();
-  record.at = text_at(json, "at");
-  record.ending = text_at(json, "ending");
-  record.traceparent = traceparent_at(json);
+  record.renews = renews == json.end() || *renews != Json(false);
   record.holds = holds_at(json);
   record.urgent = urgent_at(json);
-  record.moved = text_at(json, "moved");
   return record;
 }
 
@@ -248,7 +236,7 @@ std::string operator_note(const std::optional<std::string>& reason) {
 }
 
 std::vector<std::string> command_line_of(pid_t pid) {
-  util::Fd file(open(("/proc/" + std::to_string(pid) + "/cmdline").c_str(), O_RDONLY | O_CLOEXEC));
+  util::Fd file(open(util::format("/proc/{}/cmdline", pid).c_str(), O_RDONLY | O_CLOEXEC));
   char text[1024];
   ssize_t length = file ? read(file.get(), text, sizeof text) : -1;
   std::vector<std::string> words;
@@ -289,11 +277,10 @@ std::string who_text(const Record& record) {
 std::string note_text(std::string_view note) {
   Record record = decode_record(note);
   std::string who = who_text(record);
-  std::string text = who.empty() ? "" : "by " + util::shortened(who, 60);
-  if (record.reason && !record.reason->empty()) {
-    text += (text.empty() ? "" : ": ") + util::shortened(util::printable(*record.reason), 200);
-  }
-  return text;
+  const std::string by = who.empty() ? "" : "by " + util::shortened(who, 60);
+  if (!record.reason || record.reason->empty()) return by;
+  return util::format("{}{}{}", by, by.empty() ? "" : ": ",
+                      util::shortened(util::printable(*record.reason), 200));
 }
 
 }  // namespace rlock::cli

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <span>
 
 #include "cli/output/messages.hpp"
-#include "cli/output/record.hpp"
 #include "cli/output/table.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
+
+using Cells = std::vector<std::string>;
 
 std::string clipped_line(const std::string& text, size_t width) {
   return util::shortened(util::printable(text), width) + "\n";
@@ -28,71 +28,52 @@ std::string who_or_dash(const Record& record) {
 
 // Why it stands where it does in the queue, or stood there.
 std::string place_remark(const Record& record) {
-  if (record.moved) return "[first, " + *record.moved + "] ";
+  if (record.moved) return util::format("[first, {}] ", *record.moved);
   if (record.urgent == Millis(0)) return {};
-  return "[urgent " + util::format_duration(record.urgent) + "] ";
+  return util::format("[urgent {}] ", util::format_duration(record.urgent));
 }
 
 // In front of the command in a table: what the state alone does not show.
 std::string remark(const lock::Holder& holder) {
+  if (holder.state == lock::HolderState::closed) return {};
   if (holder.state == lock::HolderState::cooldown) {
-    return "[free in " + util::format_duration(holder.left) + "] ";
+    return util::format("[free in {}] ", util::format_duration(holder.left));
   }
   if (auto late = overdue(holder)) {
-    const bool gone = is_gone(decode_record(holder.record));
-    return "[overdue by " + util::format_duration(*late) +
-           (gone ? ", no such process here] " : "] ");
+    return util::format("[overdue by {}{}] ", util::format_duration(*late),
+                        is_gone(decode_record(holder.record)) ? ", no such process here" : "");
   }
   return holder.responsive == lock::Responsive::no ? "[not renewed] " : "";
 }
 
-std::string held_text(const lock::Holder& holder) {
-  return holder.since.ms == 0 ? "-" : util::format_duration(holder.held);
-}
-
-std::string until_text(const lock::Holder& closure) {
-  return "closed for another " + util::format_duration(closure.left);
-}
-
-// Only the native format has a queue.
-std::string waiting_count(const LockView& lock) {
-  bool native = lock.format == redis::Format::native;
-  return native ? std::to_string(lock.snapshot->live_waiters) : "-";
-}
-
 // Shows the first holder; `+2` is the number of further ones.
-void add_lock(Table& table, const LockView& lock) {
-  if (!lock.snapshot) {
-    table.add({lock.name, "error", "-", "-", "-", "-", lock.snapshot.error().text});
-    return;
-  }
+Cells lock_cells(const LockView& lock) {
+  if (!lock.snapshot) return {lock.name, "error", "-", "-", "-", "-", lock.snapshot.error().text};
   const lock::Snapshot& snapshot = *lock.snapshot;
   std::string state(to_string(state_of(snapshot)));
-  std::string waiting = waiting_count(lock);
-  const std::string closed =
-      snapshot.closure ? "[" + until_text(*snapshot.closure) + "] " : std::string();
-  if (snapshot.holders.empty() && snapshot.closure) {
-    const Record by = decode_record(snapshot.closure->record);
-    table.add({lock.name, state, who_or_dash(by), "-", held_text(*snapshot.closure), waiting,
-               closed + command_and_reason(by)});
-    return;
-  }
-  if (snapshot.holders.empty()) {
-    table.add({lock.name, state, "-", "-", "-", waiting, ""});
-    return;
-  }
-  const lock::Holder& holder = snapshot.holders.front();
-  Record record = decode_record(holder.record);
+  const lock::Holder* shown = first_shown(snapshot);
+  if (shown == nullptr) return {lock.name, state, "-", "-", "-", waiting_count(lock), ""};
+  const Record record = decode_record(shown->record);
   if (record.ending && state_of(snapshot) == LockState::held) state = "ending";
   std::string who = who_or_dash(record);
-  if (snapshot.holders.size() > 1) who += " +" + std::to_string(snapshot.holders.size() - 1);
-  table.add({lock.name, state, who, pid_text(record), held_text(holder), waiting,
-             closed + remark(holder) + command_and_reason(record)});
+  if (snapshot.holders.size() > 1) who += util::format(" +{}", snapshot.holders.size() - 1);
+  std::string remarks = remark(*shown);
+  if (const auto& closure = snapshot.closure) {
+    remarks =
+        util::format("[closed for another {}] {}", util::format_duration(closure->left), remarks);
+  }
+  return {lock.name,
+          state,
+          who,
+          pid_text(record),
+          shown->since.ms == 0 ? "-" : util::format_duration(shown->held),
+          waiting_count(lock),
+          remarks + command_and_reason(record)};
 }
 
 std::string holder_text(const Record& record) {
   if (who_text(record).empty() && !record.pid) return "unknown";
-  return who_or_dash(record) + ", pid " + pid_text(record);
+  return util::format("{}, pid {}", who_or_dash(record), pid_text(record));
 }
 
 // The holder's own limit: where limits differ, the smallest one applies.
@@ -101,69 +82,29 @@ std::string own_mode(const lock::Holder& holder) {
   if (limit.mode() == lock::Mode::exclusive) return {};
   std::string text(to_string(limit.mode()));
   if (limit.mode() == lock::Mode::shared) return text;
-  text += ", up to " + std::to_string(limit.value()) + " holders";
-  return holder.slot == 0 ? text : text + "; this is slot " + std::to_string(holder.slot);
-}
-
-// `[2 of 5] ` where only some of the servers know of it.
-std::string servers_remark(uint64_t here, uint64_t servers) {
-  if (here >= servers) return {};
-  return "[" + std::to_string(here) + " of " + std::to_string(servers) + "] ";
+  text += util::format(", up to {} holders", limit.value());
+  return holder.slot == 0 ? text : util::format("{}; this is slot {}", text, holder.slot);
 }
 
 std::string lease_text(const lock::Holder& holder) {
-  const std::string left = util::format_duration(holder.left);
   if (holder.left < Millis(0)) return "does not expire";
-  if (holder.responsive == lock::Responsive::no) {
-    return "ends in " + left + "; only rlock renew extends it";
-  }
+  const std::string text = "ends in " + util::format_duration(holder.left);
+  if (holder.responsive == lock::Responsive::no) return text + "; only rlock renew extends it";
   const Record record = decode_record(holder.record);
-  if (!record.renews) return "ends in " + left + "; the command ends before (--no-renew)";
+  if (!record.renews) return text + "; the command ends before (--no-renew)";
   if (auto late = overdue(holder)) {
-    const std::string text =
-        "ends in " + left + "; renewal overdue by " + util::format_duration(*late);
-    return is_gone(record) ? text + ": no such process here, the holder is dead"
-                           : text + ": the holder may be dead";
+    return util::format(
+        "{}; renewal overdue by {}: {}", text, util::format_duration(*late),
+        is_gone(record) ? "no such process here, the holder is dead" : "the holder may be dead");
   }
-  return "ends in " + left + " unless renewed";
-}
-
-// Where the servers of a quorum differ about a lock.
-std::string quorum_details(const lock::Snapshot& snapshot, size_t width) {
-  std::string text;
-  auto add = [&](const std::string& line) { text += "  " + clipped_line(line, width - 2); };
-  const std::string of = " of " + std::to_string(snapshot.servers);
-  for (const lock::Holder& holder : snapshot.holders) {
-    add("servers  the lease exists on " + std::to_string(holder.servers) + of + " servers");
-  }
-  for (const lock::Holder& holder : snapshot.partial) {
-    Record record = decode_record(holder.record);
-    add("partial  " + who_or_dash(record) + ", pid " + pid_text(record) + ": on " +
-        std::to_string(holder.servers) + of + " servers, too few to hold the lock");
-  }
-  for (const lock::SilentServer& server : snapshot.silent) add("silent   " + server.why);
-  return text;
-}
-
-// `until 2026-…Z by ann@ops1: upgrade; on 3 of 5 servers`
-std::string closure_text(const lock::Snapshot& snapshot) {
-  const lock::Holder& closure = *snapshot.closure;
-  std::string text = closure_phrase(closure).substr(std::string_view("closed ").size());
-  if (closure.servers < snapshot.servers) {
-    text += "; on " + std::to_string(closure.servers) + " of " + std::to_string(snapshot.servers) +
-            " servers";
-  }
-  return text;
+  return text + " unless renewed";
 }
 
 std::string mode_text(const lock::Snapshot& snapshot) {
   auto limit = limit_of(snapshot);
   if (!limit) return {};
-  if (limit->mode() == lock::Mode::slots) {
-    return ", " + std::to_string(snapshot.holders.size()) + " of " +
-           std::to_string(limit->value()) + " slots";
-  }
-  return ", " + std::string(to_string(limit->mode()));
+  if (limit->mode() != lock::Mode::slots) return util::format(", {}", to_string(limit->mode()));
+  return util::format(", {} of {} slots", snapshot.holders.size(), limit->value());
 }
 
 std::string time_or_dash(lock::ServerTime time) {
@@ -181,8 +122,8 @@ std::string span(lock::ServerTime from, lock::ServerTime to) {
 std::string end_text(const lock::Run& run) {
   RunEnd end = end_of(run);
   if (end.how != "released") return end.how;
-  if (end.exit_code) return "exit " + std::to_string(*end.exit_code);
-  if (end.signal) return "signal " + std::to_string(*end.signal);
+  if (end.exit_code) return util::format("exit {}", *end.exit_code);
+  if (end.signal) return util::format("signal {}", *end.signal);
   return end.how;
 }
 
@@ -191,42 +132,32 @@ std::string command_of(const lock::Run& run, const Record& record) {
   const std::string command = place_remark(record) + record.command.value_or("");
   if (run.note.empty()) return command;
   const std::string by = note_text(run.note);
-  const char* what = run.how == "forced" ? "[forced " : "[cool-down forced ";
-  return what + (by.empty() ? "by an operator" : by) + "] " + command;
+  return util::format("[{} {}] {}", run.how == "forced" ? "forced" : "cool-down forced",
+                      by.empty() ? "by an operator" : by, command);
 }
 
-using Cells = std::vector<std::string>;
-
 Cells run_cells(const lock::Run& run) {
-  Record record = decode_record(run.record);
+  const Record record = decode_record(run.record);
   // One that died ran until its last renewal, at least.
   const lock::ServerTime last = run.renewed.ms > 0 ? run.renewed : run.until;
   return {time_or_dash(run.since), span(run.since, last), end_text(run), who_or_dash(record),
           command_of(run, record)};
 }
 
-// Runs that found their work done are no skips to the reader.
-std::string skips_text(const lock::Skips& skips) {
-  const std::string count = std::to_string(skips.count);
-  if (skips.done == skips.count) return count + " done";
-  return count + (skips.count == 1 ? " skip" : " skips");
-}
-
-// What happened to those of them that did not find the lock busy.
-std::string skips_remark(const lock::Skips& skips) {
-  std::string text;
-  if (skips.superseded > 0) text += "[" + std::to_string(skips.superseded) + " superseded] ";
-  const bool some_done = skips.done > 0 && skips.done != skips.count;
-  if (some_done) text += "[" + std::to_string(skips.done) + " found it done] ";
-  return text;
-}
-
-// Shows the last of the skipped runs for all of them.
+// Shows the last of the skipped runs for all of them. Runs that found their work done are no skips
+// to the reader.
 Cells skip_cells(const lock::Skips& skips) {
-  Record record = decode_record(skips.record);
+  const Record record = decode_record(skips.record);
+  const bool all_done = skips.done == skips.count;
+  std::string remarks;
+  if (skips.superseded > 0) remarks = util::format("[{} superseded] ", skips.superseded);
+  if (skips.done > 0 && !all_done) remarks += util::format("[{} found it done] ", skips.done);
   return {time_or_dash(skips.first), skips.count > 1 ? span(skips.first, skips.last) : "-",
-          skips_text(skips), who_or_dash(record),
-          skips_remark(skips) + record.command.value_or("")};
+          util::format("{} {}", skips.count,
+                       all_done           ? "done"
+                       : skips.count == 1 ? "skip"
+                                          : "skips"),
+          who_or_dash(record), remarks + record.command.value_or("")};
 }
 
 Cells closing_cells(const lock::Closing& closing) {
@@ -238,10 +169,12 @@ Cells closing_cells(const lock::Closing& closing) {
 
 Cells waiter_cells(const lock::Waiter& waiter, size_t position, uint64_t servers) {
   const Record record = decode_record(waiter.record);
-  return {
-      std::to_string(position), who_or_dash(record), util::format_duration(waiter.waiting),
-      servers_remark(waiter.servers, servers) + place_remark(record) + command_and_reason(record),
-      waiter.owner};
+  std::string remarks = place_remark(record);
+  if (waiter.servers < servers) {
+    remarks = util::format("[{} of {}] {}", waiter.servers, servers, remarks);
+  }
+  return {std::to_string(position), who_or_dash(record), util::format_duration(waiter.waiting),
+          remarks + command_and_reason(record), waiter.owner};
 }
 
 std::string start_text(const QueueView& queue, size_t at) {
@@ -250,14 +183,157 @@ std::string start_text(const QueueView& queue, size_t at) {
   return start == Millis(0) ? "soon" : util::format_rough_duration(start);
 }
 
+// A lock or a holder in full: lines that are indented below its name.
+class Details {
+ public:
+  explicit Details(size_t width) : width_(width) {}
+
+  // Nothing where the value is empty.
+  void add(std::string_view label, const std::string& value) {
+    if (value.empty()) return;
+    text_ += "  " + clipped_line(util::format("{:9}{}", label, value), width_ - 2);
+  }
+  void add_text(const std::string& text) { text_ += text; }
+  const std::string& text() const { return text_; }
+
+ private:
+  const size_t width_;
+  std::string text_;
+};
+
+// `until 2026-…Z by ann@ops1: upgrade; on 3 of 5 servers`
+std::string closure_text(const lock::Snapshot& snapshot) {
+  const lock::Holder& closure = *snapshot.closure;
+  std::string text = closure_phrase(closure).substr(std::string_view("closed ").size());
+  if (closure.servers < snapshot.servers) {
+    text += util::format("; on {} of {} servers", closure.servers, snapshot.servers);
+  }
+  return text;
+}
+
+// The last success, and the failures since.
+void add_last_ends(Details& details, const lock::Snapshot& snapshot) {
+  if (const auto& last = snapshot.last_success) {
+    details.add("success",
+                util::format("{}, took {}{}", age_and_time(last->at, snapshot.now),
+                             util::format_duration(last->took), by_phrase(last->record)));
+  }
+  if (!snapshot.last_failure || snapshot.failures_in_a_row == 0) return;
+  const uint64_t times = snapshot.failures_in_a_row;
+  const lock::Failure& last = *snapshot.last_failure;
+  details.add(
+      "failure",
+      util::format("{}, {}{}{}", age_and_time(last.at, snapshot.now),
+                   last.result == "expired" ? "died after " + util::format_duration(last.took)
+                                            : result_text(last.result),
+                   by_phrase(last.record), times > 1 ? util::format(", {} in a row", times) : ""));
+}
+
+// Where the servers of a quorum differ about a lock.
+void add_quorum(Details& details, const lock::Snapshot& snapshot) {
+  for (const lock::Holder& holder : snapshot.holders) {
+    details.add("servers", util::format("the lease exists on {} of {} servers", holder.servers,
+                                        snapshot.servers));
+  }
+  for (const lock::Holder& holder : snapshot.partial) {
+    const Record record = decode_record(holder.record);
+    details.add("partial", util::format("{}, pid {}: on {} of {} servers, too few to hold the lock",
+                                        who_or_dash(record), pid_text(record), holder.servers,
+                                        snapshot.servers));
+  }
+  for (const lock::SilentServer& server : snapshot.silent) details.add("silent", server.why);
+}
+
+}  // namespace
+
+std::string waiting_count(const LockView& lock) {
+  const bool has_queue = lock.format == redis::Format::native;
+  return has_queue ? std::to_string(lock.snapshot->live_waiters) : "-";
+}
+
+std::string command_and_reason(const Record& record) {
+  std::string text = record.command.value_or("");
+  if (!record.reason || record.reason->empty()) return text;
+  return util::format("{}{}({})", text, text.empty() ? "" : " ", *record.reason);
+}
+
+std::string status_table(const std::vector<LockView>& locks, size_t width) {
+  Table table({{"NAME", 24},
+               {"STATE", 8},
+               {"HELD BY", 20},
+               {"PID", 7},
+               {"FOR", 7},
+               {"WAIT", 5},
+               {"COMMAND"}});
+  for (const LockView& lock : locks) table.add(lock_cells(lock));
+  return table.text(width);
+}
+
+std::string holder_details(const lock::Holder& holder, size_t width) {
+  const Record record = decode_record(holder.record);
+  const std::string since = utc_time(holder.since);
+  const bool cooling = holder.state == lock::HolderState::cooldown;
+  Details details(width);
+  details.add(cooling ? "last run" : "held by", holder_text(record));
+  details.add("command", record.command.value_or(""));
+  details.add("reason", record.reason.value_or(""));
+  if (holder.since.ms != 0) {
+    details.add(cooling ? "started" : "for",
+                util::format("{}{}{}", util::format_duration(holder.held), cooling ? " ago" : "",
+                             since.empty() ? "" : (cooling ? ", at " : ", since ") + since));
+  }
+  details.add("lease", cooling ? "" : lease_text(holder));
+  details.add("mode", own_mode(holder));
+  details.add("owner", holder.owner);
+  details.add("token", holder.token.value == 0 ? "" : std::to_string(holder.token.value));
+  if (record.ending) details.add("state", "ending, " + *record.ending);
+  if (holder.state == lock::HolderState::revoked) {
+    details.add("state", holder.responsive == lock::Responsive::run
+                             ? "broken by an operator; its holder has been asked to end"
+                             : "broken by an operator; it stays held until its process exits or "
+                               "its lease ends");
+  } else if (cooling) {
+    details.add("state", util::format("its command has ended; free in {} (--min-hold)",
+                                      util::format_duration(holder.left)));
+  }
+  return details.text();
+}
+
+std::string lock_details(const LockView& lock, size_t width) {
+  if (!lock.snapshot) return clipped_line(lock.name + ": " + lock.snapshot.error().text, width);
+  if (!is_known(lock)) {
+    return clipped_line(lock.name + ": never held, or not within 30 days", width);
+  }
+  const lock::Snapshot& snapshot = *lock.snapshot;
+  const std::string name = util::shortened(util::printable(lock.name), width);
+  const std::string state =
+      util::format("{}{}, {}", to_string(state_of(snapshot)), mode_text(snapshot),
+                   lock.format == redis::Format::native
+                       ? util::format("{} waiting", snapshot.live_waiters)
+                       : util::format("in the {} format", to_string(lock.format)));
+  Details details(width);
+  details.add_text(util::display_width(name) + state.size() + 2 <= width
+                       ? util::format("{}: {}\n", name, state)
+                       : util::format("{}\n  {}", name, clipped_line(state, width - 2)));
+  for (size_t i = 0; i < snapshot.holders.size(); ++i) {
+    if (i > 0) details.add_text("\n");
+    details.add_text(holder_details(snapshot.holders[i], width));
+  }
+  if (snapshot.closure) details.add("closed", closure_text(snapshot));
+  details.add("deadlock", lock.deadlock);
+  add_last_ends(details, snapshot);
+  if (snapshot.servers > 1) add_quorum(details, snapshot);
+  return details.text();
+}
+
 // The owner last: it is long, its beginning suffices for --remove, and a narrow screen cuts it.
-std::string table_of(std::span<const QueueView> queues, NameColumn name_column, size_t width,
-                     uint64_t servers) {
+std::string queue_table(std::span<const QueueView> queues, NameColumn name_column, size_t width,
+                        uint64_t servers) {
   const bool named = name_column == NameColumn::shown;
   const bool forecast = std::any_of(queues.begin(), queues.end(),
                                     [](const QueueView& queue) { return !queue.starts.empty(); });
   std::vector<Table::Column> columns{
-      {"#", 6}, {"WHO", 20}, {"WAITING", 7}, {"COMMAND", 24}, {"OWNER", 0}};
+      {"#", 6}, {"WHO", 20}, {"WAITING", 7}, {"COMMAND", 24}, {"OWNER"}};
   if (forecast) columns.insert(columns.begin() + 3, {"STARTS IN", 9});
   if (named) columns.insert(columns.begin(), {"NAME", 24});
   Table table(columns);
@@ -272,132 +348,17 @@ std::string table_of(std::span<const QueueView> queues, NameColumn name_column, 
   return table.text(width);
 }
 
-// The last success, and the failures since.
-std::string last_ends(const lock::Snapshot& snapshot, size_t width) {
-  std::string text;
-  auto add = [&](const std::string& line) { text += "  " + clipped_line(line, width - 2); };
-  if (const auto& last = snapshot.last_success) {
-    const std::string who = who_text(decode_record(last->record));
-    add("success  " + age_and_time(last->at, snapshot.now) + ", took " +
-        util::format_duration(last->took) + (who.empty() ? "" : ", by " + who));
-  }
-  if (snapshot.last_failure && snapshot.failures_in_a_row > 0) {
-    const uint64_t times = snapshot.failures_in_a_row;
-    const lock::Failure& last = *snapshot.last_failure;
-    const std::string who = who_text(decode_record(last.record));
-    const bool died = last.result == "expired";
-    add("failure  " + age_and_time(last.at, snapshot.now) + ", " +
-        (died ? "died after " + util::format_duration(last.took) : result_text(last.result)) +
-        (who.empty() ? "" : ", by " + who) +
-        (times > 1 ? ", " + std::to_string(times) + " in a row" : ""));
-  }
-  return text;
-}
-
-}  // namespace
-
-std::string command_and_reason(const Record& record) {
-  std::string text = record.command.value_or("");
-  if (!record.reason || record.reason->empty()) return text;
-  return text + (text.empty() ? "(" : " (") + *record.reason + ")";
-}
-
-std::string status_table(const std::vector<LockView>& locks, size_t width) {
-  Table table({{"NAME", 24},
-               {"STATE", 8},
-               {"HELD BY", 20},
-               {"PID", 7},
-               {"FOR", 7},
-               {"WAIT", 5},
-               {"COMMAND", 0}});
-  for (const LockView& lock : locks) add_lock(table, lock);
-  return table.text(width);
-}
-
-std::string holder_details(const lock::Holder& holder, size_t width) {
-  Record record = decode_record(holder.record);
-  std::string since = utc_time(holder.since);
-  const bool cooling = holder.state == lock::HolderState::cooldown;
-  std::string text =
-      "  " + clipped_line((cooling ? "last run " : "held by  ") + holder_text(record), width - 2);
-  auto add = [&](const char* label, const std::string& value) {
-    if (!value.empty()) text += "  " + clipped_line(label + value, width - 2);
-  };
-  add("command  ", record.command.value_or(""));
-  add("reason   ", record.reason.value_or(""));
-  if (holder.since.ms != 0) {
-    add(cooling ? "started  " : "for      ",
-        util::format_duration(holder.held) + (cooling ? " ago" : "") +
-            (since.empty() ? "" : (cooling ? ", at " : ", since ") + since));
-  }
-  add("lease    ", cooling ? "" : lease_text(holder));
-  add("mode     ", own_mode(holder));
-  add("owner    ", holder.owner);
-  add("token    ", holder.token.value == 0 ? "" : std::to_string(holder.token.value));
-  if (record.ending) add("state    ", "ending, " + *record.ending);
-  if (holder.state == lock::HolderState::revoked) {
-    add("state    ",
-        holder.responsive == lock::Responsive::run
-            ? "broken by an operator; its holder has been asked to end"
-            : "broken by an operator; it stays held until its process exits or its lease ends");
-  } else if (cooling) {
-    add("state    ",
-        "its command has ended; free in " + util::format_duration(holder.left) + " (--min-hold)");
-  }
-  return text;
-}
-
-std::string lock_details(const LockView& lock, size_t width) {
-  std::string name = util::shortened(util::printable(lock.name), width);
-  if (!lock.snapshot) return clipped_line(lock.name + ": " + lock.snapshot.error().text, width);
-  const lock::Snapshot& snapshot = *lock.snapshot;
-  if (!is_known(lock)) {
-    return clipped_line(lock.name + ": never held, or not within 30 days", width);
-  }
-  std::string state(to_string(state_of(snapshot)));
-  state += mode_text(snapshot);
-  state += lock.format == redis::Format::native
-               ? ", " + std::to_string(snapshot.live_waiters) + " waiting"
-               : ", in the " + std::string(to_string(lock.format)) + " format";
-  std::string text = util::display_width(name) + state.size() + 2 <= width
-                         ? name + ": " + state + "\n"
-                         : name + "\n  " + clipped_line(state, width - 2);
-  for (size_t i = 0; i < snapshot.holders.size(); ++i) {
-    if (i > 0) text += "\n";
-    text += holder_details(snapshot.holders[i], width);
-  }
-  if (snapshot.closure) {
-    text += "  " + clipped_line("closed   " + closure_text(snapshot), width - 2);
-  }
-  if (!lock.deadlock.empty()) {
-    text += "  " + clipped_line("deadlock " + lock.deadlock, width - 2);
-  }
-  text += last_ends(snapshot, width);
-  if (snapshot.servers > 1) text += quorum_details(snapshot, width);
-  return text;
-}
-
-std::string queue_table(const QueueView& queue, size_t width, uint64_t servers) {
-  return table_of({&queue, 1}, NameColumn::hidden, width, servers);
-}
-
-std::string queue_table(const std::vector<QueueView>& queues, size_t width, uint64_t servers) {
-  return table_of(queues, NameColumn::shown, width, servers);
-}
-
 std::string history_table(const History& lines, NameColumn name_column, size_t width) {
   std::vector<Table::Column> columns{
-      {"START", 20}, {"FOR", 7}, {"END", 12}, {"WHO", 20}, {"COMMAND", 0}};
+      {"START", 20, 20}, {"FOR", 7}, {"END", 12}, {"WHO", 20}, {"COMMAND"}};
   if (name_column == NameColumn::shown) columns.insert(columns.begin() + 1, {"NAME", 24});
   Table table(columns);
-  auto add = [&](const std::string& name, Cells cells) {
-    if (name_column == NameColumn::shown) cells.insert(cells.begin() + 1, name);
-    table.add(std::move(cells));
-  };
   for (const HistoryLine& row : by_start(lines)) {
-    add(row.name, row.run       ? run_cells(*row.run)
+    Cells cells = row.run       ? run_cells(*row.run)
                   : row.closing ? closing_cells(*row.closing)
-                                : skip_cells(*row.skips));
+                                : skip_cells(*row.skips);
+    if (name_column == NameColumn::shown) cells.insert(cells.begin() + 1, row.name);
+    table.add(std::move(cells));
   }
   return table.text(width);
 }

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "cli/output/history_rows.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/view.hpp"
 
@@ -18,15 +18,18 @@ std::string status_table(const std::vector<LockView>& locks, size_t width);
 std::string lock_details(const LockView& lock, size_t width);
 std::string holder_details(const lock::Holder& holder, size_t width);
 
+enum class NameColumn { hidden, shown };  // of one lock, of several
+
 // `servers`: how many a quorum has; a waiter that only some of them know is marked.
-std::string queue_table(const QueueView& queue, size_t width, uint64_t servers = 1);
-// Of several locks, with their names.
-std::string queue_table(const std::vector<QueueView>& queues, size_t width, uint64_t servers = 1);
+std::string queue_table(std::span<const QueueView> queues, NameColumn name_column, size_t width,
+                        uint64_t servers = 1);
+
+// How many wait for a lock that was read; `-` where its format has no queue.
+std::string waiting_count(const LockView& lock);
 
 // The command, and the reason where one was given.
 std::string command_and_reason(const Record& record);
 
-enum class NameColumn { hidden, shown };
 std::string history_table(const History& lines, NameColumn name_column, size_t width);
 
 }  // namespace rlock::cli

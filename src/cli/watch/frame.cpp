@@ -1,6 +1,7 @@
 #include "cli/watch/frame.hpp"
 
 #include <algorithm>
+#include <span>
 #include <sstream>
 #include <utility>
 
@@ -13,7 +14,129 @@
 namespace rlock::cli {
 namespace {
 
-using Cells = std::vector<std::string>;
+constexpr char kEscape = '\x1b';
+
+struct KeyBytes {
+  std::string_view bytes;
+  Key key;
+};
+// Behind an escape.
+constexpr KeyBytes kSequences[] = {
+    {"[A", Key::up},       {"OA", Key::up},         {"[B", Key::down},  {"OB", Key::down},
+    {"[C", Key::enter},    {"OC", Key::enter},      {"[D", Key::back},  {"OD", Key::back},
+    {"[5~", Key::page_up}, {"[6~", Key::page_down}, {"[H", Key::first}, {"OH", Key::first},
+    {"[1~", Key::first},   {"[F", Key::last},       {"OF", Key::last},  {"[4~", Key::last}};
+// ^D, ^N, ^P and ^L are here by their numbers.
+constexpr KeyBytes kBytes[] = {
+    {"q", Key::quit},    {"Q", Key::quit},    {"\x04", Key::quit}, {"j", Key::down},
+    {"\x0e", Key::down}, {"k", Key::up},      {"\x10", Key::up},   {" ", Key::page_down},
+    {"b", Key::page_up}, {"g", Key::first},   {"G", Key::last},    {"\r", Key::enter},
+    {"\n", Key::enter},  {"\x7f", Key::back}, {"\b", Key::back},   {"\x0c", Key::redraw}};
+
+std::optional<Key> key_of(std::string_view bytes, std::span<const KeyBytes> known) {
+  auto found = std::find_if(known.begin(), known.end(),
+                            [&](const KeyBytes& one) { return one.bytes == bytes; });
+  return found == known.end() ? std::nullopt : std::optional(found->key);
+}
+
+// Of the sequence behind an escape: how many bytes it has; 0 where more must come.
+size_t sequence_length(std::string_view rest) {
+  if (rest.empty()) return 0;
+  if (rest.front() == 'O') return rest.size() < 2 ? 0 : 2;
+  if (rest.front() != '[') return 1;
+  constexpr size_t kLongest = 16;
+  auto last =
+      std::find_if(rest.begin() + 1, rest.end(), [](char c) { return c >= '@' && c <= '~'; });
+  if (last == rest.end()) return rest.size() > kLongest ? rest.size() : 0;
+  return static_cast<size_t>(last - rest.begin()) + 1;
+}
+
+size_t line_of(const std::string& name, const std::vector<std::string>& names) {
+  auto at = std::lower_bound(names.begin(), names.end(), name);
+  if (at == names.end() && !names.empty()) --at;
+  return static_cast<size_t>(at - names.begin());
+}
+
+size_t moved_line(size_t line, Key key, size_t lines, size_t page) {
+  const size_t last = lines == 0 ? 0 : lines - 1;
+  const size_t step = std::max<size_t>(1, page);
+  switch (key) {
+    case Key::up:
+      return line - std::min<size_t>(line, 1);
+    case Key::down:
+      return std::min(line + 1, last);
+    case Key::page_up:
+      return line - std::min(line, step);
+    case Key::page_down:
+      return std::min(line + step, last);
+    case Key::first:
+      return 0;
+    case Key::last:
+      return last;
+    default:
+      return line;
+  }
+}
+
+}  // namespace
+
+std::vector<Key> KeyReader::feed(std::string_view bytes) {
+  pending_ += bytes;
+  std::vector<Key> keys;
+  std::string_view rest = pending_;
+  while (!rest.empty()) {
+    if (rest.front() != kEscape) {
+      if (auto key = key_of(rest.substr(0, 1), kBytes)) keys.push_back(*key);
+      rest.remove_prefix(1);
+      continue;
+    }
+    const size_t length = sequence_length(rest.substr(1));
+    if (length == 0) break;
+    if (auto key = key_of(rest.substr(1, length), kSequences)) keys.push_back(*key);
+    rest.remove_prefix(1 + length);
+  }
+  pending_ = std::string(rest);
+  return keys;
+}
+
+std::vector<Key> KeyReader::flush() {
+  const bool escape = std::exchange(pending_, {}) == std::string(1, kEscape);
+  return escape ? std::vector{Key::back} : std::vector<Key>{};
+}
+
+Cursor settled(Cursor cursor, const std::vector<std::string>& names, size_t page) {
+  if (names.empty()) return cursor;
+  const size_t line = line_of(cursor.selected, names);
+  cursor.selected = names[line];
+  const size_t rows = std::max<size_t>(1, page);
+  const size_t highest = names.size() - std::min(names.size(), rows);
+  cursor.top = std::min({cursor.top, line, highest});
+  if (line >= cursor.top + rows) cursor.top = line + 1 - rows;
+  return cursor;
+}
+
+Cursor moved(Cursor cursor, Key key, const std::vector<std::string>& names, size_t page) {
+  if (cursor.opened) {
+    if (key == Key::enter || key == Key::back) {
+      cursor.opened.reset();
+    } else {
+      constexpr size_t kMostLines = 1000;
+      cursor.opened_top = moved_line(cursor.opened_top, key, kMostLines, page);
+    }
+    return cursor;
+  }
+  if (names.empty()) return cursor;
+  cursor = settled(std::move(cursor), names, page);
+  if (key == Key::enter) {
+    cursor.opened = cursor.selected;
+    cursor.opened_top = 0;
+  }
+  cursor.selected = names[moved_line(line_of(cursor.selected, names), key, names.size(), page)];
+  return settled(std::move(cursor), names, page);
+}
+
+namespace {
+
 using Lines = std::vector<Line>;
 
 constexpr size_t kHeaderRows = 2;  // the summary and the titles
@@ -29,12 +152,6 @@ Millis since(TimePoint then, TimePoint now) {
   return std::chrono::duration_cast<Millis>(now - then);
 }
 
-const lock::Holder* first_holder(const WatchedLock& watched) {
-  const auto& lock = watched.lock;
-  const bool held = lock && lock->snapshot && !lock->snapshot->holders.empty();
-  return held ? &lock->snapshot->holders.front() : nullptr;
-}
-
 std::string state_text(const WatchedLock& watched) {
   const LockView& lock = *watched.lock;
   if (!lock.snapshot) return "error";
@@ -46,47 +163,44 @@ std::string holder_name(const WatchedLock& watched, const lock::Holder& holder) 
   std::string who = who_text(decode_record(holder.record));
   if (who.empty()) who = "?";
   const uint64_t all = std::max<uint64_t>(1, watched.lock->snapshot->live_holders);
-  return all > 1 ? who + " +" + std::to_string(all - 1) : who;
+  return all > 1 ? util::format("{} +{}", who, all - 1) : who;
 }
 
-// `~2m`: about as long as its runs usually take; `late 30s` beyond that; `2m` for a cool-down,
-// whose end is certain.
+// How long the present run is expected to go on, negative beyond the usual time; none where that is
+// unknown.
+std::optional<Millis> expected_left(const WatchedLock& watched, const lock::Holder& holder) {
+  if (!watched.usual || holder.since.ms == 0) return std::nullopt;
+  return *watched.usual - holder.held;
+}
+
+// `~2m`: about as long as its runs usually take; `late 30s` beyond that; `2m` for a cool-down or a
+// closure, whose end is certain.
 std::string end_text(const WatchedLock& watched, const lock::Holder& holder) {
-  if (holder.state == lock::HolderState::cooldown) return seconds(holder.left);
-  if (!watched.usual || holder.since.ms == 0) return "-";
-  const Millis left = *watched.usual - holder.held;
-  return left >= Millis(0) ? "~" + seconds(left) : "late " + seconds(-left);
+  const bool certain =
+      holder.state == lock::HolderState::cooldown || holder.state == lock::HolderState::closed;
+  if (certain) return seconds(holder.left);
+  const auto left = expected_left(watched, holder);
+  if (!left) return "-";
+  return *left >= Millis(0) ? "~" + seconds(*left) : "late " + seconds(-*left);
 }
 
-std::string command_of(const lock::Holder& holder) {
-  return command_and_reason(decode_record(holder.record));
-}
-
-Cells cells_of(const WatchedLock& watched, TimePoint now) {
+std::vector<std::string> cells_of(const WatchedLock& watched, TimePoint now) {
   const std::string age = seconds(since(watched.at, now));
   const LockView& lock = *watched.lock;
   if (!lock.snapshot) {
     return {lock.name, "error", "-", "-", "-", "-", age, lock.snapshot.error().text};
   }
-  const bool native = lock.format == redis::Format::native;
-  const std::string waiting = native ? std::to_string(lock.snapshot->live_waiters) : "-";
-  const lock::Holder* holder = first_holder(watched);
-  if (holder == nullptr && lock.snapshot->closure) {
-    const lock::Holder& closure = *lock.snapshot->closure;
-    return {lock.name,
-            state_text(watched),
-            who_text(decode_record(closure.record)),
-            seconds(closure.held),
-            seconds(closure.left),
-            waiting,
-            age,
-            command_of(closure)};
-  }
-  if (holder == nullptr) return {lock.name, state_text(watched), "-", "-", "-", waiting, age, ""};
-  const std::string held = holder->since.ms == 0 ? "-" : seconds(holder->held);
-  return {lock.name, state_text(watched),        holder_name(watched, *holder),
-          held,      end_text(watched, *holder), waiting,
-          age,       command_of(*holder)};
+  const std::string state = state_text(watched), waiting = waiting_count(lock);
+  const lock::Holder* shown = first_shown(*lock.snapshot);
+  if (shown == nullptr) return {lock.name, state, "-", "-", "-", waiting, age, ""};
+  return {lock.name,
+          state,
+          holder_name(watched, *shown),
+          shown->since.ms == 0 ? "-" : seconds(shown->held),
+          end_text(watched, *shown),
+          waiting,
+          age,
+          command_and_reason(decode_record(shown->record))};
 }
 
 LineStyle style_of(const WatchedLock& watched, const FrameInput& input) {
@@ -97,7 +211,7 @@ LineStyle style_of(const WatchedLock& watched, const FrameInput& input) {
 }
 
 std::string counted(size_t count, const char* one, const char* many) {
-  return std::to_string(count) + " " + (count == 1 ? one : many);
+  return util::format("{} {}", count, count == 1 ? one : many);
 }
 
 Line summary(const FrameInput& input, const std::vector<const WatchedLock*>& locks) {
@@ -105,8 +219,8 @@ Line summary(const FrameInput& input, const std::vector<const WatchedLock*>& loc
   for (const WatchedLock* watched : locks) {
     if (watched->lock->snapshot) waiting += watched->lock->snapshot->live_waiters;
   }
-  return {counted(locks.size(), "lock", "locks") + ", " + std::to_string(waiting) + " waiting  " +
-              util::printable(input.server),
+  return {util::format("{}, {} waiting  {}", counted(locks.size(), "lock", "locks"), waiting,
+                       util::printable(input.server)),
           LineStyle::title};
 }
 
@@ -127,8 +241,9 @@ std::string problem_of(const ServerState& state, TimePoint now) {
   const std::string silence = "no answer for " + seconds(since(answered, now));
   if (!outage) return now - answered >= kUsual ? silence : reason_of(state.silent);
   const Millis pause = since(now, outage->next_try);
-  return silence + (pause > Millis(0) ? ", next try in " + seconds(pause) : ", trying again") +
-         ": " + outage->why.text;
+  return util::format("{}, {}: {}", silence,
+                      pause > Millis(0) ? "next try in " + seconds(pause) : "trying again",
+                      outage->why.text);
 }
 
 // At least one line, and no more than half of the screen.
@@ -159,7 +274,7 @@ void add_table(Lines& lines, const FrameInput& input,
   const size_t last = std::min(locks.size(), first + page_of(input));
   for (size_t i = first; i < last; ++i) table.add(cells_of(*locks[i], input.now));
   const size_t margin = 2;
-  const auto texts = table.screen_lines(input.columns - margin);
+  const auto texts = table.lines(input.columns - margin);
   lines.push_back({"  " + texts.front(), LineStyle::title});
   for (size_t i = first; i < last; ++i) {
     const LineStyle style = style_of(*locks[i], input);
@@ -175,12 +290,12 @@ void add_text(Lines& lines, const std::string& text) {
 }
 
 std::string expectation(const WatchedLock& watched) {
-  const lock::Holder* holder = first_holder(watched);
-  if (holder == nullptr || !watched.usual || holder->since.ms == 0) return {};
-  const Millis left = *watched.usual - holder->held;
-  return "  usually  " + seconds(*watched.usual) + ", " +
-         (left >= Millis(0) ? "about " + seconds(left) + " left"
-                            : seconds(-left) + " longer than usual");
+  const auto& holders = watched.lock->snapshot->holders;
+  const auto left = holders.empty() ? std::nullopt : expected_left(watched, holders.front());
+  if (!left) return {};
+  return util::format("  usually  {}, {}", seconds(*watched.usual),
+                      *left >= Millis(0) ? util::format("about {} left", seconds(*left))
+                                         : seconds(-*left) + " longer than usual");
 }
 
 Lines queue_lines(const WatchedLock& watched, const FrameInput& input) {
@@ -195,28 +310,28 @@ Lines queue_lines(const WatchedLock& watched, const FrameInput& input) {
     return lines;
   }
   if (snapshot.waiters.empty()) {
-    lines.push_back({"reading the queue of " + std::to_string(snapshot.live_waiters) + " waiting"});
+    lines.push_back({util::format("reading the queue of {} waiting", snapshot.live_waiters)});
     return lines;
   }
-  add_text(lines, queue_table(QueueView{watched.lock->name, snapshot.waiters}, input.columns,
-                              snapshot.servers));
+  const QueueView queue{watched.lock->name, snapshot.waiters};
+  add_text(lines, queue_table({&queue, 1}, NameColumn::hidden, input.columns, snapshot.servers));
   const uint64_t listed = snapshot.waiters.size();
   if (snapshot.live_waiters > listed) {
-    lines.push_back({"and " + std::to_string(snapshot.live_waiters - listed) + " more"});
+    lines.push_back({util::format("and {} more", snapshot.live_waiters - listed)});
   }
   return lines;
 }
 
 void add_queue(Lines& lines, FrameInput& input, const WatchedLock& watched) {
-  lines.push_back({"as of " + seconds(since(watched.at, input.now)) + " ago", LineStyle::faint});
+  lines.push_back(
+      {util::format("as of {} ago", seconds(since(watched.at, input.now))), LineStyle::faint});
   Lines all = queue_lines(watched, input);
   const size_t page = page_of(input);
-  const size_t most = all.size() - std::min(all.size(), page);
-  input.cursor.opened_top = std::min(input.cursor.opened_top, most);
-  auto from = all.begin() + static_cast<std::ptrdiff_t>(input.cursor.opened_top);
-  auto to = all.begin() +
-            static_cast<std::ptrdiff_t>(std::min(all.size(), input.cursor.opened_top + page));
-  std::move(from, to, std::back_inserter(lines));
+  size_t& top = input.cursor.opened_top;
+  top = std::min(top, all.size() - std::min(all.size(), page));
+  for (Line& line : std::span(all).subspan(top, std::min(page, all.size() - top))) {
+    lines.push_back(std::move(line));
+  }
 }
 
 }  // namespace

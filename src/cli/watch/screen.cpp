@@ -4,14 +4,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -21,29 +19,9 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::array kEnding{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-constexpr std::array kOthers{SIGTSTP, SIGCONT, SIGWINCH};
-
 // The alternate screen, without a cursor and without wrapping.
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 constexpr std::string_view kLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l";
-
-bool is_ignored(int signal) {
-  struct sigaction action {};
-  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
-sigset_t handled_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (int signal : kEnding) {
-    if (!is_ignored(signal)) sigaddset(&set, signal);
-  }
-  for (int signal : kOthers) {
-    if (!is_ignored(signal)) sigaddset(&set, signal);
-  }
-  return set;
-}
 
 std::string_view colour_of(LineStyle style) {
   return util::to_string<LineStyle::alarm>(style,
@@ -65,19 +43,13 @@ std::string to_ascii(std::string_view text) {
 std::string painted(const Line& line, const TerminalKind& kind) {
   const std::string text = kind.utf8 ? line.text : to_ascii(line.text);
   const std::string_view colour = kind.colours ? colour_of(line.style) : "";
-  return colour.empty() || text.empty() ? text : std::string(colour) + text + "\x1b[0m";
+  return colour.empty() || text.empty() ? text : util::format("{}{}\x1b[0m", colour, text);
 }
 
 // Of a terminal that is not our controlling one nobody is in the foreground.
 bool may_draw() {
   const pid_t foreground = tcgetpgrp(STDOUT_FILENO);
   return foreground < 0 || foreground == getpgrp();
-}
-
-winsize size_of_terminal() {
-  winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return {};
-  return size;
 }
 
 }  // namespace
@@ -110,28 +82,25 @@ std::string redrawn(const std::vector<Line>& before, const std::vector<Line>& af
   if (before.size() != after.size()) out = "\x1b[H\x1b[2J";
   for (size_t i = 0; i < after.size(); ++i) {
     if (before.size() == after.size() && before[i] == after[i]) continue;
-    out += "\x1b[" + std::to_string(i + 1) + ";1H" + painted(after[i], kind) + "\x1b[K";
+    out += util::format("\x1b[{};1H{}\x1b[K", i + 1, painted(after[i], kind));
   }
   return out;
 }
 
 Result<Screen> Screen::open(const TerminalKind& kind) {
-  const sigset_t set = handled_signals();
-  sigprocmask(SIG_BLOCK, &set, nullptr);
-  util::Fd signals(signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
-  if (!signals) {
-    return Error{ErrorKind::system, std::string("cannot watch signals: ") + std::strerror(errno)};
-  }
+  TRY(auto signals, run::Signals::take());
+  TRY_STATUS(signals.watch_command());  // for SIGWINCH
+  TRY_STATUS(signals.watch_stops());
   return Screen(kind, std::move(signals), is_terminal(STDIN_FILENO) ? STDIN_FILENO : -1);
 }
 
-Screen::Screen(const TerminalKind& kind, util::Fd signals, int key_fd)
+Screen::Screen(const TerminalKind& kind, run::Signals signals, int key_fd)
     : kind_(kind), signals_(std::move(signals)), key_fd_(key_fd) {
   enter();
 }
 
 Screen::~Screen() {
-  if (signals_) leave();
+  if (signals_.fd() >= 0) leave();
 }
 
 // From the background the kernel stops us here, until we are in the foreground.
@@ -169,17 +138,21 @@ void Screen::stop() {
 }
 
 int Screen::handle_signals() {
-  signalfd_siginfo info{};
-  while (read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-    const int signal = static_cast<int>(info.ssi_signo);
-    if (signal == SIGTSTP) {
-      stop();
-    } else if (signal == SIGCONT) {
-      enter();
-    } else if (signal == SIGWINCH) {
-      forget();
-    } else {
-      return signal;
+  while (const int signal = signals_.next_number()) {
+    switch (signal) {
+      case SIGTSTP:
+        stop();
+        break;
+      case SIGCONT:
+        enter();
+        break;
+      case SIGWINCH:
+        forget();
+        break;
+      case SIGCHLD:  // of what printed a password
+        break;
+      default:
+        return signal;
     }
   }
   return 0;
@@ -202,8 +175,9 @@ size_t Screen::columns() const {
 size_t Screen::rows() const {
   constexpr size_t kStandard = 24;
   constexpr size_t kMost = 1000;
-  const size_t rows = size_of_terminal().ws_row;
-  return rows == 0 ? kStandard : std::min(rows, kMost);
+  winsize size{};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
+  return known ? std::min<size_t>(size.ws_row, kMost) : kStandard;
 }
 
 void Screen::draw(std::vector<Line> lines) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/watch/frame.hpp"
-#include "util/fd.hpp"
+#include "run/signals.hpp"
 #include "util/result.hpp"
 
 namespace rlock::cli {
@@ -34,7 +34,7 @@ class Screen {
   ~Screen();
 
   // Readable when signals or keys have come; -1: there are no keys.
-  int signal_fd() const { return signals_.get(); }
+  int signal_fd() const { return signals_.fd(); }
   int key_fd() const { return key_fd_; }
   // Handles what has come: a stop, a resumption, a new size. The signal by which to end; 0: none.
   int handle_signals();
@@ -50,12 +50,12 @@ class Screen {
   void leave();
 
  private:
-  Screen(const TerminalKind& kind, util::Fd signals, int key_fd);
+  Screen(const TerminalKind& kind, run::Signals signals, int key_fd);
   void enter();
   void stop();
 
   TerminalKind kind_;
-  util::Fd signals_;
+  run::Signals signals_;
   int key_fd_;
   bool entered_ = false;
   std::optional<termios> before_{};
