@@ -180,18 +180,16 @@ class LockInspector {
       const std::vector<InspectCall>& calls) = 0;
   // A usage error where the format knows no closures.
   virtual InFlight<ClosureReply> set_closure(const ClosureCall&) {
-    return std::make_unique<ReadyReply<ClosureReply>>(
-        Error{ErrorKind::usage, "a lock of this format cannot be closed"});
+    return ready<ClosureReply>(Error{ErrorKind::usage, "a lock of this format cannot be closed"});
   }
   // A usage error where the format has no queue, or several servers have one each.
   virtual InFlight<MoveReply> move_first(const MoveCall&) {
-    return std::make_unique<ReadyReply<MoveReply>>(
-        Error{ErrorKind::usage, "no queue that a single server orders"});
+    return ready<MoveReply>(Error{ErrorKind::usage, "no queue that a single server orders"});
   }
   // Removes marks, so that no member of a quorum that was down brings them back. A usage error
   // where the format keeps none.
   virtual InFlight<Forgotten> forget(const ForgetCall&) {
-    return std::make_unique<ReadyReply<Forgotten>>(
+    return ready<Forgotten>(
         Error{ErrorKind::usage, "this format keeps no record of what was done"});
   }
   // The newest `rows` of the history.
@@ -200,7 +198,7 @@ class LockInspector {
   // all locks.
   virtual InFlight<std::vector<Result<HistoryRows>>> histories(const std::vector<LockName>&,
                                                                uint64_t) {
-    return std::make_unique<ReadyReply<std::vector<Result<HistoryRows>>>>(
+    return ready<std::vector<Result<HistoryRows>>>(
         Error{ErrorKind::usage, "locks of this format cannot be listed"});
   }
   // Names of the locks under the prefix, a page at a time; cursor empty for the first.

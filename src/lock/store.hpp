@@ -46,7 +46,6 @@ class Reply : public Request {
 template <class T>
 using InFlight = std::unique_ptr<Reply<T>>;
 
-// A request that needs no server.
 template <class T>
 class ReadyReply final : public Reply<T> {
  public:
@@ -59,6 +58,49 @@ class ReadyReply final : public Reply<T> {
  private:
   Result<T> result_;
 };
+
+// A request that needs no server.
+template <class T>
+InFlight<T> ready(Result<T> result) {
+  return std::make_unique<ReadyReply<T>>(std::move(result));
+}
+
+template <class T, class U>
+class FollowedReply final : public Reply<U> {
+ public:
+  using Next = std::function<InFlight<U>(Result<T> result, Nanos took)>;
+
+  FollowedReply(InFlight<T> first, Next next) : first_(std::move(first)), next_(std::move(next)) {}
+  void wants(std::vector<pollfd>& out) const override {
+    if (first_) return first_->wants(out);
+    second_->wants(out);
+  }
+  TimePoint due() const override { return first_ ? first_->due() : second_->due(); }
+  Answered answered() const override { return first_ ? first_->answered() : Answered::yes; }
+  bool advance(TimePoint now) override {
+    if (!began_) began_ = now;
+    if (first_) {
+      if (!first_->advance(now)) return false;
+      Result<T> result = first_->take();
+      first_.reset();  // `next` may need its connections
+      second_ = next_(std::move(result), now - *began_);
+    }
+    return second_->advance(now);
+  }
+  Result<U> take() override { return second_->take(); }
+
+ private:
+  InFlight<T> first_;
+  InFlight<U> second_;
+  Next next_;
+  std::optional<TimePoint> began_;
+};
+
+// A request and the one that `next` makes of its result, or of its error, and of the time it took.
+template <class U, class T>
+InFlight<U> then(InFlight<T> first, typename FollowedReply<T, U>::Next next) {
+  return std::make_unique<FollowedReply<T, U>>(std::move(first), std::move(next));
+}
 
 // closed: no holder, but the closure of the lock (see lock::ClosureCall), whose id is its owner.
 enum class HolderState { granted, held, revoked, cooldown, closed };

@@ -10,8 +10,8 @@ namespace {
 constexpr size_t kLongestName = 200;
 
 Error bad_name(std::string_view text, const char* why) {
-  return {ErrorKind::usage,
-          "bad lock name \"" + util::printable(util::shortened(text, 60)) + "\": " + why};
+  return {ErrorKind::usage, util::format("bad lock name \"{}\": {}",
+                                         util::printable(util::shortened(text, 60)), why)};
 }
 
 }  // namespace
@@ -39,8 +39,9 @@ Result<Owner> Owner::parse(std::string_view text) {
   auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   if (text.size() != 32 || !std::all_of(text.begin(), text.end(), hex)) {
     return Error{ErrorKind::usage,
-                 "bad owner \"" + util::printable(util::shortened(text, 60)) +
-                     "\": an owner id has 32 hexadecimal digits; `rlock status --json` prints it"};
+                 util::format("bad owner \"{}\": an owner id has 32 hexadecimal digits; "
+                              "`rlock status --json` prints it",
+                              util::printable(util::shortened(text, 60)))};
   }
   return Owner(std::string(text));
 }

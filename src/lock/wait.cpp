@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "util/text.hpp"
+
 namespace rlock::lock {
 namespace {
 
@@ -61,7 +63,7 @@ bool is_hopeful(const AcquireReply& reply) {
 
 Error no_answer(const LockName& name, const std::string& server) {
   return {ErrorKind::unavailable,
-          "cannot acquire \"" + name.text() + "\": " + server + ": no answer in time",
+          util::format("cannot acquire \"{}\": {}: no answer in time", name.text(), server),
           Retry::later};
 }
 

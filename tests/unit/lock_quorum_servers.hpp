@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "lock/quorum/acquire.hpp"
 #include "lock/quorum/quorum.hpp"
 #include "lock/quorum/redlock.hpp"
+#include "lock/quorum/try.hpp"
 #include "lock/timing.hpp"
 #include "support/scripted_store.hpp"
 

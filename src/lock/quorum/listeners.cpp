@@ -43,10 +43,7 @@ class WakeListeners::WakeWait final : public Reply<Wake> {
   Result<Wake> take() override {
     if (woken_count() > 0) return Wake::woken;
     std::vector<std::optional<Error>> errors = errors_of(failures_);
-    if (woken_.size() - static_cast<size_t>(
-                            std::count_if(errors.begin(), errors.end(),
-                                          [](const auto& error) { return error.has_value(); })) <
-        listeners_.quorum_.majority()) {
+    if (woken_.size() - count_errors(errors) < listeners_.quorum_.majority()) {
       return too_few_servers(listeners_.quorum_, errors);
     }
     return Wake::slept;

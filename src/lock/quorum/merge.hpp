@@ -2,45 +2,10 @@
 
 #include <vector>
 
-#include "lock/quorum/member.hpp"
-#include "lock/timing.hpp"
+#include "lock/quorum/broadcast.hpp"
 
 // Merges the replies of several servers into one. Pure: no time, no connections.
 namespace rlock::lock {
-
-// The servers, a majority of which decides.
-struct Quorum {
-  std::vector<std::string> servers;  // their labels, in the order of the replies
-
-  size_t size() const { return servers.size(); }
-  size_t majority() const { return servers.size() / 2 + 1; }
-};
-
-enum class Collecting { open, closed };  // closed: no server is waited for any more
-
-template <class T>
-std::vector<const T*> answers(const Replies<T>& replies) {
-  std::vector<const T*> all;
-  for (const auto& reply : replies) {
-    if (reply && *reply) all.push_back(&**reply);
-  }
-  return all;
-}
-
-template <class T>
-size_t count_answers(const Replies<T>& replies) {
-  return answers(replies).size();
-}
-
-// Whether a majority has answered, and those that follow soon; or nobody is left who could.
-template <class T>
-bool has_enough(const Broadcast<T>& asked, const Quorum& quorum, TimePoint now,
-                TimePoint& close_at) {
-  if (count_answers(asked.replies()) >= quorum.majority()) {
-    close_at = std::min(close_at, now + timing::kStragglerTime);
-  }
-  return asked.open() == 0 || now >= close_at;
-}
 
 // The errors among the replies; none for a server that has answered, or has not replied yet.
 template <class T>
@@ -51,6 +16,10 @@ std::vector<std::optional<Error>> errors_of(const Replies<T>& replies) {
   }
   return errors;
 }
+
+size_t count_errors(const std::vector<std::optional<Error>>& errors);
+// The servers that have extended the lease, or put it back.
+size_t count_renewed(const Replies<RenewReply>& replies);
 
 // The error that fewer than a majority of the servers are available, and why. Retry::later if
 // enough of the errors may pass.

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "lock/quorum/acquire.hpp"
-#include "lock/quorum/closure.hpp"
+#include "lock/quorum/try.hpp"
 #include "lock/timing.hpp"
 
 namespace rlock::lock {
@@ -25,96 +24,60 @@ Quorum quorum_of(const std::vector<Member>& members) {
   return quorum;
 }
 
-// Whether the result counts as soon as it is certain, or the servers that reply soon are waited
-// for.
-enum class WaitFor { majority, everyone };
-
-// A request to all servers, whose replies are merged into one.
-template <class T>
-class QuorumRequest final : public Reply<T> {
- public:
-  QuorumRequest(std::vector<Member>& members, const Quorum& quorum, RequestMaker<T> make_request,
-                Millis limit, OnPending on_pending, WaitFor wait_for)
-      : broadcast_(members, std::move(make_request), limit, on_pending),
-        quorum_(quorum),
-        wait_for_(wait_for) {}
-
-  void wants(std::vector<pollfd>& out) const override { broadcast_.wants(out); }
-  TimePoint due() const override {
-    return result_ ? broadcast_.due() : std::min(broadcast_.due(), close_at_);
-  }
-
-  bool advance(TimePoint now) override {
-    broadcast_.advance(now);
-    if (result_) return true;
-    bool enough = count_answers(broadcast_.replies()) >= quorum_.majority();
-    if (wait_for_ == WaitFor::everyone && enough) {
-      close_at_ = std::min(close_at_, now + timing::kStragglerTime);
-    }
-    bool closed = broadcast_.open() == 0 || now >= close_at_;
-    result_ = merge_replies(broadcast_.replies(), quorum_,
-                            closed ? Collecting::closed : Collecting::open);
-    return result_.has_value();
-  }
-
-  bool has_stragglers() const override { return broadcast_.open() > 0; }
-  Answered answered() const override { return broadcast_.answered(); }
-  Result<T> take() override { return *std::move(result_); }
-
- private:
-  Broadcast<T> broadcast_;
-  const Quorum& quorum_;
-  WaitFor wait_for_;
-  TimePoint close_at_ = TimePoint::max();
-  std::optional<Result<T>> result_;
-};
-
-// An inspector's request: a server that replies soon is waited for.
-template <class T>
-InFlight<T> inspect_everywhere(std::vector<Member>& members, const Quorum& quorum,
-                               std::function<InFlight<T>(LockInspector& store, size_t)> ask) {
-  auto make_request = [ask = std::move(ask)](LockInspector& store, size_t member, TimePoint) {
-    return ask(store, member);
-  };
-  return std::make_unique<QuorumRequest<T>>(members, quorum, make_request,
-                                            timing::kQuorumInspectLimit, OnPending::finish,
-                                            WaitFor::everyone);
-}
-
-// The confirmations of a grant for which it did not wait.
-class GrantCompletion final : public Reply<GrantReach> {
- public:
-  explicit GrantCompletion(std::unique_ptr<Broadcast<RenewReply>> confirming)
-      : confirming_(std::move(confirming)) {
-    confirming_->ask_rest();
-  }
-
-  void wants(std::vector<pollfd>& out) const override { confirming_->wants(out); }
-  TimePoint due() const override { return std::min(confirming_->due(), close_at_); }
-  bool advance(TimePoint now) override {
-    close_at_ = std::min(close_at_, now + timing::kStragglerTime);
-    confirming_->advance(now);
-    return confirming_->open() == 0 || now >= close_at_;
-  }
-  Result<GrantReach> take() override {
-    const auto& replies = confirming_->replies();
-    return count_renewed(replies) == replies.size() ? GrantReach::everywhere : GrantReach::majority;
-  }
-
- private:
-  std::unique_ptr<Broadcast<RenewReply>> confirming_;
-  TimePoint close_at_ = TimePoint::max();
-};
-
 Error unsupported(const char* verb, const LockName& name, const char* why) {
   return {ErrorKind::usage,
-          std::string("cannot ") + verb + " \"" + name.text() + "\" with several servers: " + why};
+          util::format("cannot {} \"{}\" with several servers: {}", verb, name.text(), why)};
 }
 
 InspectCall whole_listing(InspectCall call) {
   call.holders_page = kWholeListing;
   if (call.waiters_page > 0) call.waiters_page = kWholeListing;
   return call;
+}
+
+template <class T>
+typename QuorumRequest<T>::Merge merged_by(const Quorum& quorum) {
+  return [&quorum](const Replies<T>& replies, Collecting collecting) {
+    return merge_replies(replies, quorum, collecting);
+  };
+}
+
+std::optional<std::string> id_of(const std::optional<Holder>& closure) {
+  return closure ? std::optional(closure->owner) : std::nullopt;
+}
+
+bool is_done(const std::optional<Result<ClosureReply>>& reply) {
+  return reply && *reply && **reply == ClosureReply::done;
+}
+
+bool is_changed(const std::optional<Result<ClosureReply>>& reply) {
+  return reply && *reply && **reply == ClosureReply::changed;
+}
+
+size_t count_done(const Replies<ClosureReply>& set) {
+  return static_cast<size_t>(std::count_if(set.begin(), set.end(), is_done));
+}
+
+Error too_few_set(const Quorum& quorum, const ClosureCall& call, const Replies<ClosureReply>& set) {
+  Error error = too_few_servers(quorum, errors_of(set));
+  error.text = util::format("\"{}\" was {} on only {} of {} servers, {} required: {}",
+                            call.name.text(), call.id ? "closed" : "opened", count_done(set),
+                            quorum.size(), quorum.majority(), error.text);
+  return error;
+}
+
+// After the undoing of a closure that too few servers have carried out.
+Error not_closed(const Quorum& quorum, const ClosureCall& call, const Replies<ClosureReply>& set,
+                 const Replies<ClosureReply>& opened) {
+  std::vector<std::string> open, closed;
+  for (size_t i = 0; i < set.size(); ++i) {
+    if (is_done(set[i])) (is_done(opened[i]) ? open : closed).push_back(quorum.servers[i]);
+  }
+  Error error = too_few_set(quorum, call, set);
+  if (!open.empty()) error.text += "; opened again: " + util::joined(open, ", ");
+  if (!closed.empty()) error.text += "; still closed: " + util::joined(closed, ", ");
+  error.retry = Retry::never;  // its id has ended
+  return error;
 }
 
 constexpr const char* kTooLong = "--ttl must be at most 60s";
@@ -135,25 +98,25 @@ Status fits_quorum(const AcquireCall& call) {
   return Done{};
 }
 
-// A holder of the lock listens no more.
-class QuorumStore::Acquiring final : public QuorumAcquire {
- public:
-  Acquiring(QuorumStore& store, Params one)
-      : QuorumAcquire(store.members(), store.quorum_, store.sources_.random, std::move(one)),
-        store_(store) {}
+template <class T, class R>
+InFlight<R> QuorumStore::ask_all(RequestMaker<T> ask, Millis limit, OnPending on_pending,
+                                 WaitFor wait_for, typename QuorumRequest<T, R>::Merge merge) {
+  auto broadcast = std::make_unique<Broadcast<T>>(members(), std::move(ask), limit, on_pending);
+  return std::make_unique<QuorumRequest<T, R>>(std::move(broadcast), quorum_.majority(), wait_for,
+                                               std::move(merge));
+}
 
-  Result<AcquireReply> take() override {
-    auto reply = QuorumAcquire::take();
-    if (reply && std::holds_alternative<Granted>(*reply)) {
-      store_.listeners_.close();
-      store_.confirming_ = take_confirmations();
-    }
-    return reply;
-  }
+template <class T, class R>
+InFlight<R> QuorumStore::inspect_with(RequestMaker<T> ask,
+                                      typename QuorumRequest<T, R>::Merge merge) {
+  return ask_all<T, R>(std::move(ask), timing::kQuorumInspectLimit, OnPending::finish,
+                       WaitFor::majority, std::move(merge));
+}
 
- private:
-  QuorumStore& store_;
-};
+template <class T>
+InFlight<T> QuorumStore::inspect_with(RequestMaker<T> ask) {
+  return inspect_with<T, T>(std::move(ask), merged_by<T>(quorum_));
+}
 
 QuorumStore::QuorumStore(std::vector<MakeServer> makers, QuorumSources sources)
     : makers_(std::move(makers)),
@@ -170,7 +133,15 @@ std::vector<Member>& QuorumStore::members() {
 
 InFlight<GrantReach> QuorumStore::complete_grant() {
   if (!confirming_) return nullptr;
-  return std::make_unique<GrantCompletion>(std::move(confirming_));
+  confirming_->ask_rest();
+  auto merge = [](const Replies<RenewReply>& replies,
+                  Collecting collecting) -> std::optional<Result<GrantReach>> {
+    if (collecting == Collecting::open) return std::nullopt;
+    const bool all = count_renewed(replies) == replies.size();
+    return all ? GrantReach::everywhere : GrantReach::majority;
+  };
+  return std::make_unique<QuorumRequest<RenewReply, GrantReach>>(
+      std::move(confirming_), quorum_.majority(), WaitFor::nobody, merge);
 }
 
 QuorumStore::Acquisition& QuorumStore::acquisition_of(const AcquireCall& call) {
@@ -185,7 +156,7 @@ QuorumStore::Acquisition& QuorumStore::acquisition_of(const AcquireCall& call) {
 
 InFlight<AcquireReply> QuorumStore::acquire(const AcquireCall& call) {
   if (auto fit = fits_quorum(call); !fit) {
-    return std::make_unique<ReadyReply<AcquireReply>>(std::move(fit).error());
+    return ready<AcquireReply>(std::move(fit).error());
   }
   Acquisition& acquisition = acquisition_of(call);
   AcquireCall numbered = call;
@@ -193,13 +164,19 @@ InFlight<AcquireReply> QuorumStore::acquire(const AcquireCall& call) {
   numbered.attempt = ++acquisition.attempts;
   numbered.forgotten = acquisition.forgotten;
   numbered.urgent = Millis(0);  // its ticket has it
-  return std::make_unique<Acquiring>(
-      *this, QuorumTry::Params{std::move(numbered), acquisition.ties, &acquisition.forgotten});
+  // A holder of the lock listens no more.
+  auto on_held = [this](QuorumTry::Confirmations confirming) {
+    listeners_.close();
+    confirming_ = std::move(confirming);
+  };
+  return std::make_unique<QuorumAcquire>(
+      members(), quorum_, sources_.random,
+      QuorumTry::Params{std::move(numbered), acquisition.ties, &acquisition.forgotten, on_held});
 }
 
 InFlight<RenewReply> QuorumStore::renew(const RenewCall& call) {
   if (call.ttl > timing::kLongestQuorumLease) {
-    return std::make_unique<ReadyReply<RenewReply>>(unsupported("renew", call.name, kTooLong));
+    return ready<RenewReply>(unsupported("renew", call.name, kTooLong));
   }
   // A holder that may have lost the lock puts nothing back.
   auto make_request = [call](LockStore& store, size_t, TimePoint now) {
@@ -208,9 +185,8 @@ InFlight<RenewReply> QuorumStore::renew(const RenewCall& call) {
     one.ahead = timing::kLongestClockGap;
     return store.renew(one);
   };
-  return std::make_unique<QuorumRequest<RenewReply>>(members(), quorum_, make_request,
-                                                     timing::server_limit(call.ttl),
-                                                     OnPending::finish, WaitFor::majority);
+  return ask_all<RenewReply>(make_request, timing::server_limit(call.ttl), OnPending::finish,
+                             WaitFor::certainty, merged_by<RenewReply>(quorum_));
 }
 
 InFlight<ReleaseReply> QuorumStore::release(const ReleaseCall& call) {
@@ -223,9 +199,8 @@ InFlight<ReleaseReply> QuorumStore::release(const ReleaseCall& call) {
     if (!own || late.once) return store.release(late);
     return where_reached<ReleaseReply>(store, [&](auto& one) { return one.release(late); });
   };
-  return std::make_unique<QuorumRequest<ReleaseReply>>(members(), quorum_, make_request,
-                                                       timing::kQuorumReleaseLimit,
-                                                       OnPending::abandon, WaitFor::majority);
+  return ask_all<ReleaseReply>(make_request, timing::kQuorumReleaseLimit, OnPending::abandon,
+                               WaitFor::certainty, merged_by<ReleaseReply>(quorum_));
 }
 
 InFlight<CancelReply> QuorumStore::cancel(const CancelCall& call) {
@@ -234,58 +209,153 @@ InFlight<CancelReply> QuorumStore::cancel(const CancelCall& call) {
     if (!own) return store.cancel(call);
     return where_reached<CancelReply>(store, [&](auto& one) { return one.cancel(call); });
   };
-  return std::make_unique<QuorumRequest<CancelReply>>(members(), quorum_, make_request,
-                                                      timing::kQuorumReleaseLimit,
-                                                      OnPending::abandon, WaitFor::everyone);
+  return ask_all<CancelReply>(make_request, timing::kQuorumReleaseLimit, OnPending::abandon,
+                              WaitFor::majority, merged_by<CancelReply>(quorum_));
 }
 
 // A server that got the majority's token late has one of its own.
 InFlight<ForceReply> QuorumStore::force_unlock(const ForceCall& call) {
   ForceCall unchecked = call;
   for (ForceTarget& target : unchecked.targets) target.token = {};
-  return inspect_everywhere<ForceReply>(members(), quorum_, [unchecked](auto& store, size_t) {
-    return store.force_unlock(unchecked);
-  });
+  return inspect_with<ForceReply>(
+      [unchecked](LockServer& store, size_t, TimePoint) { return store.force_unlock(unchecked); });
 }
 
 InFlight<Snapshot> QuorumStore::inspect(const InspectCall& call) {
-  return inspect_everywhere<Snapshot>(
-      members(), quorum_,
-      [whole = whole_listing(call)](auto& store, size_t) { return store.inspect(whole); });
-}
-
-InFlight<ClosureReply> QuorumStore::set_closure(const ClosureCall& call) {
-  return set_closure_at_all(members(), quorum_, call);
-}
-
-InFlight<Forgotten> QuorumStore::forget(const ForgetCall& call) {
-  return forget_at_all(members(), quorum_, call);
+  return inspect_with<Snapshot>(
+      [whole = whole_listing(call)](LockServer& store, size_t, TimePoint) {
+        return store.inspect(whole);
+      });
 }
 
 InFlight<std::vector<Result<Snapshot>>> QuorumStore::inspect_all(
     const std::vector<InspectCall>& calls) {
   std::vector<InspectCall> whole;
   for (const InspectCall& call : calls) whole.push_back(whole_listing(call));
-  return inspect_everywhere<std::vector<Result<Snapshot>>>(
-      members(), quorum_, [whole](auto& store, size_t) { return store.inspect_all(whole); });
+  return inspect_with<std::vector<Result<Snapshot>>>(
+      [whole](LockServer& store, size_t, TimePoint) { return store.inspect_all(whole); });
 }
 
 InFlight<HistoryRows> QuorumStore::history(const LockName& name, uint64_t rows) {
-  return inspect_everywhere<HistoryRows>(
-      members(), quorum_, [=](auto& store, size_t) { return store.history(name, rows); });
+  return inspect_with<HistoryRows>(
+      [=](LockServer& store, size_t, TimePoint) { return store.history(name, rows); });
 }
 
 InFlight<std::vector<Result<HistoryRows>>> QuorumStore::histories(
     const std::vector<LockName>& names, uint64_t rows) {
-  return inspect_everywhere<std::vector<Result<HistoryRows>>>(
-      members(), quorum_, [=](auto& store, size_t) { return store.histories(names, rows); });
+  return inspect_with<std::vector<Result<HistoryRows>>>(
+      [=](LockServer& store, size_t, TimePoint) { return store.histories(names, rows); });
 }
 
 InFlight<NamesPage> QuorumStore::list_names(const std::string& cursor) {
-  return inspect_everywhere<NamesPage>(members(), quorum_, [cursor](auto& store, size_t member) {
+  return inspect_with<NamesPage>([cursor](LockServer& store, size_t member, TimePoint) {
     auto own = cursor_at(cursor, member);
     return own ? store.list_names(*own) : nullptr;
   });
+}
+
+// ---- changes that depend on what the servers have: all are asked for that first ----
+
+// What each server has, and what that is together.
+struct QuorumStore::Look {
+  Replies<Snapshot> seen;
+  Snapshot all;
+};
+
+InFlight<QuorumStore::Look> QuorumStore::look_at(const LockName& name) {
+  InspectCall look{name};
+  look.waiters_page = 0;
+  return inspect_with<Snapshot, Look>(
+      [look](LockServer& store, size_t, TimePoint) { return store.inspect(look); },
+      [this](const Replies<Snapshot>& seen, Collecting collecting) -> std::optional<Result<Look>> {
+        auto all = merge_replies(seen, quorum_, collecting);
+        if (!all) return std::nullopt;
+        if (!*all) return std::move(*all).error();
+        return Look{seen, **std::move(all)};
+      });
+}
+
+// The last that any server granted, or what was before it while that one runs. A grant that no
+// majority has confirmed runs nothing: a request that came late may have left it.
+Token QuorumStore::last_ended(const Look& look) {
+  for (const Holder& holder : look.all.holders) {
+    const bool runs = holder.state == HolderState::held || holder.state == HolderState::revoked;
+    if (runs && holder.token.value > 0) return {holder.token.value - 1};
+  }
+  Token last{};
+  for (const Snapshot* one : answers(look.seen)) last = std::max(last, one->last_grant);
+  return last;
+}
+
+// The servers agree first on what has ended: up to the token of the last run, and not up to a time
+// of their own, which would make the mark of a later run void where the clock of one of them is
+// ahead.
+InFlight<Forgotten> QuorumStore::forget(const ForgetCall& call) {
+  return then<Forgotten>(look_at(call.name), [this, one = call](Result<Look> look, Nanos) mutable {
+    if (!look) return ready<Forgotten>(std::move(look).error());
+    one.through = last_ended(*look);
+    return inspect_with<Forgotten>(
+        [one](LockServer& store, size_t, TimePoint) { return store.forget(one); });
+  });
+}
+
+// A server that was away may have an older closure, or none. Its clock is its own: it counts from
+// its own look.
+InFlight<ClosureReply> QuorumStore::set_closure(const ClosureCall& call) {
+  return then<ClosureReply>(
+      look_at(call.name), [this, call](Result<Look> look, Nanos) -> InFlight<ClosureReply> {
+        if (!look) return ready<ClosureReply>(std::move(look).error());
+        const auto present = id_of(look->all.closure);
+        if (present && present != call.id && present != call.seen) {
+          return ready<ClosureReply>(ClosureReply::changed);
+        }
+        auto set = [call, seen = look->seen](LockServer& store, size_t i,
+                                             TimePoint) -> InFlight<ClosureReply> {
+          if (!seen[i] || !*seen[i]) return nullptr;
+          ClosureCall one = call;
+          one.seen = id_of((*seen[i])->closure);
+          one.looked = (*seen[i])->now;
+          return store.set_closure(one);
+        };
+        auto all = [](const Replies<ClosureReply>& replies,
+                      Collecting collecting) -> std::optional<Result<Replies<ClosureReply>>> {
+          if (collecting == Collecting::open) return std::nullopt;
+          return replies;
+        };
+        return then<ClosureReply>(
+            inspect_with<ClosureReply, Replies<ClosureReply>>(set, all),
+            [this, call](auto replies, Nanos) { return judge_closure(call, *replies); });
+      });
+}
+
+// Where too few could be closed those that were are opened again, and those where no answer came:
+// they may be closed.
+InFlight<ClosureReply> QuorumStore::judge_closure(const ClosureCall& call,
+                                                  const Replies<ClosureReply>& set) {
+  const bool any_changed = std::any_of(set.begin(), set.end(), is_changed);
+  if (count_done(set) >= quorum_.majority()) return ready<ClosureReply>(ClosureReply::done);
+  if (!call.id) {
+    if (any_changed) return ready<ClosureReply>(ClosureReply::changed);
+    return ready<ClosureReply>(too_few_set(quorum_, call, set));
+  }
+  auto open = [call, set](LockServer& store, size_t i, TimePoint) -> InFlight<ClosureReply> {
+    if (is_changed(set[i])) return nullptr;
+    ClosureCall one{call.name};
+    one.seen = call.id;
+    one.record = call.record;
+    return store.set_closure(one);
+  };
+  // Where no answer to the closure came, none to the opening is waited for.
+  auto undone = [=, this](const Replies<ClosureReply>& opened,
+                          Collecting) -> std::optional<Result<ClosureReply>> {
+    for (size_t i = 0; i < set.size(); ++i) {
+      if (is_done(set[i]) && !opened[i]) return std::nullopt;
+    }
+    if (any_changed) return ClosureReply::changed;
+    return not_closed(quorum_, call, set, opened);
+  };
+  return ask_all<ClosureReply>(open, timing::kQuorumInspectLimit, OnPending::finish,
+                               WaitFor::certainty, undone);
 }
 
 InFlight<Wake> QuorumStore::wait_for_wake(const LockName& name, const Owner& owner, Millis slice) {
@@ -293,11 +363,7 @@ InFlight<Wake> QuorumStore::wait_for_wake(const LockName& name, const Owner& own
 }
 
 std::string QuorumStore::server() const {
-  std::string text;
-  for (const std::string& server : quorum_.servers) {
-    text += (text.empty() ? "" : ",") + server;
-  }
-  return text;
+  return util::joined(quorum_.servers, ",");
 }
 
 }  // namespace rlock::lock

@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "lock/quorum/listeners.hpp"
-#include "lock/quorum/member.hpp"
 #include "util/random.hpp"
 
 namespace rlock::lock {
@@ -64,10 +63,22 @@ class QuorumStore : public LockServer {
     uint64_t ties = 0;  // in a row
     Token forgotten{};  // of what it does once
   };
-  class Acquiring;
+
+  struct Look;
 
   Acquisition& acquisition_of(const AcquireCall& call);
   std::vector<Member>& members();
+  template <class T, class R = T>
+  InFlight<R> ask_all(RequestMaker<T> ask, Millis limit, OnPending on_pending, WaitFor wait_for,
+                      typename QuorumRequest<T, R>::Merge merge);
+  // What an operator asks: a server that replies soon is waited for.
+  template <class T, class R = T>
+  InFlight<R> inspect_with(RequestMaker<T> ask, typename QuorumRequest<T, R>::Merge merge);
+  template <class T>
+  InFlight<T> inspect_with(RequestMaker<T> ask);
+  InFlight<Look> look_at(const LockName& name);
+  static Token last_ended(const Look& look);
+  InFlight<ClosureReply> judge_closure(const ClosureCall& call, const Replies<ClosureReply>& set);
 
   WakeListeners listeners_;
   // Of the last grant, until it is completed or the next request is made.

@@ -7,40 +7,6 @@
 #include "lock/timing.hpp"
 
 namespace rlock::lock {
-namespace {
-
-// The servers for which a grant did not wait still receive it.
-class GrantStragglers final : public Reply<GrantReach> {
- public:
-  explicit GrantStragglers(std::vector<Member>& members) : members_(members) {}
-
-  void wants(std::vector<pollfd>& out) const override {
-    for (const Member& member : members_) {
-      if (member.pending) member.pending->wants(out);
-    }
-  }
-  TimePoint due() const override {
-    TimePoint earliest = TimePoint::max();
-    for (const Member& member : members_) {
-      if (!member.pending) continue;
-      earliest = std::min({earliest, member.pending->due(), member.pending_until});
-    }
-    return earliest;
-  }
-  bool advance(TimePoint now) override {
-    bool done = true;
-    for (Member& member : members_) done = member.ready(now, OnPending::finish) && done;
-    return done;
-  }
-  // Renewals only extend: they bring nothing to a server that has not answered by then.
-  Result<GrantReach> take() override { return GrantReach::everywhere; }
-
- private:
-  std::vector<Member>& members_;
-};
-
-}  // namespace
-
 void RedlockAcquire::on_granted(const Summary& totals, TimePoint now) {
   if (now >= lease_deadline(*started_, params_.call.ttl)) return try_again(totals, now);
   asking_.reset();
@@ -49,38 +15,38 @@ void RedlockAcquire::on_granted(const Summary& totals, TimePoint now) {
 
 void RedlockAcquire::on_not_granted(const Summary& totals, TimePoint now) {
   const size_t majority = quorum_.majority();
-  if (totals.answered() < majority) return cancel_try(too_few_answered(), now, now);
+  if (totals.answered() < majority) return cancel_try(too_few_answered(), now);
   const bool contender_holds = totals.contender && totals.contender->servers >= majority;
   if (!waits() && (contender_holds || params_.ties >= kMaxTies)) {
-    return cancel_try(AcquireReply(Busy{totals.contender, 0}), now, now);
+    return cancel_try(AcquireReply(Busy{totals.contender, 0}), now);
   }
   if (!contender_holds) return try_again(totals, now);
-  cancel_try(AcquireReply(Queued{{}, 0, totals.look_again, totals.contender, {}}), now, now);
+  cancel_try(AcquireReply(Queued{{}, 0, totals.look_again, totals.contender, {}}), now);
 }
 
 void RedlockAcquire::try_again(const Summary& totals, TimePoint now) {
   const Millis pause = pause_after_tie();
   if (waits()) {
     const Millis look_again = std::max(pause, totals.look_again.value_or(pause));
-    return cancel_try(AcquireReply(Queued{{}, 0, look_again, totals.contender, {}}), now, now);
+    return cancel_try(AcquireReply(Queued{{}, 0, look_again, totals.contender, {}}), now);
   }
-  cancel_try(AcquireReply(RetryNow{}), now, now + pause);
+  cancel_try(AcquireReply(RetryNow{}), now, pause);
 }
 
 // At every server: no further try would meet what a silent server has taken or takes later. But
 // only for a moment: the next try, or the caller, does not wait for servers that hang.
-void RedlockAcquire::cancel_try(Result<AcquireReply> then, TimePoint now, TimePoint pause_until) {
+void RedlockAcquire::cancel_try(Result<AcquireReply> then, TimePoint now, Millis pause) {
   result_ = std::move(then);
   auto make_request = [call = CancelCall{params_.call.name, params_.call.owner}](
                           LockServer& store, size_t, TimePoint) {
     return where_reached<CancelReply>(store, [&](auto& one) { return one.cancel(call); });
   };
-  QuorumTry::cancel_try(std::move(make_request), now + timing::kTryCancelTime, pause_until);
+  QuorumTry::cancel_try(std::move(make_request), now + timing::kTryCancelTime, now + pause);
 }
 
 InFlight<AcquireReply> RedlockStore::acquire(const AcquireCall& call) {
   if (auto fit = fits_quorum(call); !fit) {
-    return std::make_unique<ReadyReply<AcquireReply>>(std::move(fit).error());
+    return ready<AcquireReply>(std::move(fit).error());
   }
   if (redlock_acquisition_ && redlock_acquisition_->owner == call.owner) {
     redlock_acquisition_->tried = Owner::fresh(sources_.random);
@@ -101,8 +67,18 @@ InFlight<CancelReply> RedlockStore::cancel(const CancelCall& call) {
   return QuorumStore::cancel(tried);
 }
 
+// The servers for which a grant did not wait still receive it. Renewals only extend: they bring
+// nothing to a server that has not answered by then.
 InFlight<GrantReach> RedlockStore::complete_grant() {
-  return std::make_unique<GrantStragglers>(members_);
+  auto nothing_more = [](LockServer&, size_t, TimePoint) { return InFlight<GrantReach>(); };
+  auto merge = [](const Replies<GrantReach>&,
+                  Collecting collecting) -> std::optional<Result<GrantReach>> {
+    if (collecting == Collecting::open) return std::nullopt;
+    return GrantReach::everywhere;
+  };
+  return std::make_unique<QuorumRequest<GrantReach>>(
+      std::make_unique<Broadcast<GrantReach>>(members_, nothing_more, Millis(0)),
+      quorum_.majority(), WaitFor::certainty, merge);
 }
 
 bool RedlockStore::acquired_here(const Owner& owner) const {

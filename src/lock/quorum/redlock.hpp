@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "lock/quorum/attempt.hpp"
 #include "lock/quorum/quorum.hpp"
+#include "lock/quorum/try.hpp"
 
 namespace rlock::lock {
 
@@ -17,7 +17,7 @@ class RedlockAcquire final : public QuorumTry {
   void on_granted(const Summary& totals, TimePoint now) override;
   void on_not_granted(const Summary& totals, TimePoint now) override;
   void try_again(const Summary& totals, TimePoint now);
-  void cancel_try(Result<AcquireReply> then, TimePoint now, TimePoint pause_until);
+  void cancel_try(Result<AcquireReply> then, TimePoint now, Millis pause = Millis(0));
 };
 
 // Locks that other clients hold over three and more independent servers: Redlock. No queue, no

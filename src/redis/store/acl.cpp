@@ -53,7 +53,7 @@ std::string least_acl(std::string_view prefix, ServerKind kind, uint64_t replica
                                     lua::inspect, lua::forget, lua::closure, lua::first}) {
     collect(script.text, commands);
   }
-  return "~" + std::string(prefix) + "* resetchannels -@all " + joined(commands, "+", " ");
+  return util::format("~{}* resetchannels -@all {}", prefix, joined(commands, "+", " "));
 }
 
 std::string command_at(std::string_view error, std::string_view script) {

@@ -16,7 +16,7 @@ Error script_error(std::string_view text, const lua::Script* script) {
 
 // For error replies: errors of the transport name the server themselves.
 Error with_server(const Link& link, Error error) {
-  error.text = link.node() + ": " + redact(link, std::move(error.text));
+  error.text = util::format("{}: {}", link.node(), redact(link, std::move(error.text)));
   error.answered = Answered::yes;
   return error;
 }
@@ -24,7 +24,7 @@ Error with_server(const Link& link, Error error) {
 }  // namespace
 
 Error with_action(const std::string& what, Error error) {
-  error.text = "cannot " + what + ": " + error.text;
+  error.text = util::format("cannot {}: {}", what, error.text);
   return error;
 }
 

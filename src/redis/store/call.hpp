@@ -14,6 +14,7 @@
 #include "redis/link/reply.hpp"
 #include "redis/store/acl.hpp"
 #include "redis/store/decode.hpp"
+#include "util/text.hpp"
 
 namespace rlock::redis {
 
@@ -149,7 +150,7 @@ class Call final : public lock::Reply<T> {
 };
 
 inline std::string action_on(const char* verb, const lock::LockName& name) {
-  return std::string(verb) + " \"" + name.text() + "\"";
+  return util::format("{} \"{}\"", verb, name.text());
 }
 
 // Of a batch.

@@ -71,7 +71,7 @@ lock::Snapshot snapshot_of(ScriptReply& parsed) {
 // A request that these formats cannot answer.
 template <class T>
 lock::InFlight<T> unsupported(const char* why) {
-  return std::make_unique<lock::ReadyReply<T>>(Error{ErrorKind::usage, why});
+  return lock::ready<T>(Error{ErrorKind::usage, why});
 }
 
 // When a waiter looks again: after `retry` (0: no limit), or sooner if the lease ends sooner.
@@ -307,7 +307,8 @@ RedissonStore::RedissonStore(Server server)
 lock::InFlight<Wake> RedissonStore::wait_for_wake(const lock::LockName& name, const lock::Owner&,
                                                   Millis slice) {
   if (channel_.is_open()) return std::make_unique<NextMessage>(channel_, slice);
-  std::vector<std::string> words{"SUBSCRIBE", "redisson_lock__channel:{" + name.text() + "}"};
+  std::vector<std::string> words{"SUBSCRIBE",
+                                 util::format("redisson_lock__channel:{{{}}}", name.text())};
   return std::make_unique<Call<Wake>>(channel_, std::move(words), action_on("wait for", name),
                                       decode_subscribed);
 }

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <utility>
 
 #include "lock/timing.hpp"
@@ -109,6 +108,14 @@ struct Confirmation {
   const char* done;  // `renewed`
 };
 
+Error too_few_replicas(const Link& link, const Confirmation& confirmation, int64_t count) {
+  return with_action(confirmation.what,
+                     {ErrorKind::unavailable,
+                      util::format("{}: {}, but {} of {} replicas confirmed it", link.node(),
+                                   confirmation.done, count, confirmation.replicas),
+                      Retry::later});
+}
+
 std::optional<int64_t> decode_count(const redisReply& reply) {
   return reply.type == REDIS_REPLY_INTEGER ? std::optional<int64_t>(reply.integer) : std::nullopt;
 }
@@ -116,80 +123,29 @@ std::optional<int64_t> decode_count(const redisReply& reply) {
 // A call whose reply counts once replicas have confirmed what it wrote: WAIT follows a reply that
 // `needs_it`, over the same connection. `unconfirmed` makes the result where they have not.
 template <class T>
-class ConfirmedCall final : public lock::Reply<T> {
- public:
-  using NeedsIt = bool (*)(const T&);
-  using Unconfirmed = Result<T> (*)(T reply, Error why);
-
-  ConfirmedCall(Link& link, lock::InFlight<T> call, Confirmation confirmation, NeedsIt needs_it,
-                Unconfirmed unconfirmed)
-      : link_(link),
-        call_(std::move(call)),
-        confirmation_(std::move(confirmation)),
-        needs_it_(needs_it),
-        unconfirmed_(unconfirmed) {}
-
-  void wants(std::vector<pollfd>& out) const override { current().wants(out); }
-  TimePoint due() const override { return current().due(); }
-  Answered answered() const override { return wait_ ? Answered::yes : call_->answered(); }
-
-  bool advance(TimePoint now) override {
-    if (reply_ && !wait_) return true;
-    if (!reply_) {
-      if (!call_->advance(now)) return false;
-      reply_.emplace(call_->take());
-      if (!*reply_ || !needs_it_(**reply_)) return true;
-      wait_ = std::make_unique<Call<int64_t>>(
-          link_,
-          std::vector<std::string>{"WAIT", std::to_string(confirmation_.replicas),
-                                   std::to_string(confirmation_.within.count())},
-          confirmation_.what, decode_count, nullptr, Delivery::following);
-    }
-    return wait_->advance(now);
-  }
-
-  Result<T> take() override {
-    if (!wait_) return *std::move(reply_);
-    auto count = wait_->take();
-    if (count && *count >= static_cast<int64_t>(confirmation_.replicas)) return *std::move(reply_);
-    Error why = count ? too_few(*count) : std::move(count).error();
-    why.answered = Answered::yes;
-    // An ACL that denies WAIT, or a server without it, will not change its mind.
-    if (why.retry == Retry::never) return why;
-    return unconfirmed_(**std::move(reply_), std::move(why));
-  }
-
- private:
-  const lock::Request& current() const {
-    if (wait_) return *wait_;
-    return *call_;
-  }
-
-  Error too_few(int64_t count) const {
-    return with_action(
-        confirmation_.what,
-        {ErrorKind::unavailable,
-         link_.node() + ": " + confirmation_.done + ", but " + std::to_string(count) + " of " +
-             std::to_string(confirmation_.replicas) + " replicas confirmed it",
-         Retry::later});
-  }
-
-  Link& link_;
-  lock::InFlight<T> call_;
-  lock::InFlight<int64_t> wait_;
-  Confirmation confirmation_;
-  NeedsIt needs_it_;
-  Unconfirmed unconfirmed_;
-  std::optional<Result<T>> reply_;
-};
-
-template <class T>
 lock::InFlight<T> confirmed(Link& link, lock::InFlight<T> call, Confirmation confirmation,
-                            typename ConfirmedCall<T>::NeedsIt needs_it,
-                            typename ConfirmedCall<T>::Unconfirmed unconfirmed) {
+                            bool (*needs_it)(const T&), Result<T> (*unconfirmed)(T, Error)) {
   if (confirmation.replicas == 0) return call;
-  return std::make_unique<ConfirmedCall<T>>(link, std::move(call), std::move(confirmation),
-                                            needs_it, unconfirmed);
+  auto ask_replicas = [=, &link](Result<T> reply, Nanos) -> lock::InFlight<T> {
+    if (!reply || !needs_it(*reply)) return lock::ready<T>(std::move(reply));
+    lock::InFlight<int64_t> wait = std::make_unique<Call<int64_t>>(
+        link,
+        std::vector<std::string>{"WAIT", number(confirmation.replicas),
+                                 number(confirmation.within)},
+        confirmation.what, decode_count, nullptr, Delivery::following);
+    auto judge = [=, &link](Result<int64_t> count, Nanos) {
+      if (count && *count >= static_cast<int64_t>(confirmation.replicas)) {
+        return lock::ready<T>(reply);
+      }
+      Error why = count ? too_few_replicas(link, confirmation, *count) : std::move(count).error();
+      why.answered = Answered::yes;
+      // An ACL that denies WAIT, or a server without it, will not change its mind.
+      if (why.retry == Retry::never) return lock::ready<T>(std::move(why));
+      return lock::ready<T>(unconfirmed(*reply, std::move(why)));
+    };
+    return lock::then<T>(std::move(wait), judge);
+  };
+  return lock::then<T>(std::move(call), ask_replicas);
 }
 
 bool is_grant(const lock::AcquireReply& reply) {
@@ -215,38 +171,6 @@ template <class T>
 Result<T> failed(T, Error why) {
   return why;
 }
-
-// BLPOP. Some proxies and servers that are not Redis answer it before its timeout: they do not
-// block.
-class BlockingPop final : public lock::Reply<lock::Wake> {
- public:
-  BlockingPop(lock::InFlight<lock::Wake> call, Millis slice, std::string what)
-      : call_(std::move(call)), slice_(slice), what_(std::move(what)) {}
-  void wants(std::vector<pollfd>& out) const override { call_->wants(out); }
-  TimePoint due() const override { return call_->due(); }
-  bool advance(TimePoint now) override {
-    if (!began_) began_ = now;
-    ended_ = now;
-    return call_->advance(now);
-  }
-  Result<lock::Wake> take() override {
-    constexpr Millis kClockSlack{50};  // the server's clock advances in ticks
-    auto wake = call_->take();
-    const bool early = wake && *wake == lock::Wake::slept &&
-                       ended_ - began_.value_or(ended_) + kClockSlack + slice_ / 10 < slice_;
-    if (!early) return wake;
-    return Error{ErrorKind::unavailable,
-                 "cannot " + what_ + ": the server answers BLPOP before its timeout", Retry::later,
-                 Answered::yes};
-  }
-
- private:
-  lock::InFlight<lock::Wake> call_;
-  Millis slice_;
-  std::string what_;
-  std::optional<TimePoint> began_;
-  TimePoint ended_;
-};
 
 // Arguments of inspect.lua.
 std::vector<std::string> pages(const lock::InspectCall& call) {
@@ -313,7 +237,7 @@ RedisStore::RedisStore(Server server, std::string prefix, Scripts scripts)
 }
 
 std::string RedisStore::base(const lock::LockName& name) const {
-  return prefix_ + "{" + name.text() + "}:";
+  return util::format("{}{{{}}}:", prefix_, name.text());
 }
 
 std::vector<std::string> RedisStore::script_call(const lua::Script& script,
@@ -509,12 +433,24 @@ lock::InFlight<lock::NamesPage> RedisStore::list_names(const std::string& cursor
 
 lock::InFlight<lock::Wake> RedisStore::wait_for_wake(const lock::LockName& name,
                                                      const lock::Owner& owner, Millis slice) {
-  char seconds[32];
-  std::snprintf(seconds, sizeof seconds, "%.3f", std::chrono::duration<double>(slice).count());
-  std::vector<std::string> words{"BLPOP", base(name) + "wake:" + owner.text(), seconds};
+  std::vector<std::string> words{
+      "BLPOP", base(name) + "wake:" + owner.text(),
+      util::format("{:.3f}", std::chrono::duration<double>(slice).count())};
   const std::string what = action_on("wait for", name);
-  auto call = std::make_unique<Call<lock::Wake>>(*link_, std::move(words), what, decode_wake);
-  return std::make_unique<BlockingPop>(std::move(call), slice, what + " at " + server());
+  lock::InFlight<lock::Wake> pop =
+      std::make_unique<Call<lock::Wake>>(*link_, std::move(words), what, decode_wake);
+  // Some proxies and servers that are not Redis do not block: they answer before the timeout.
+  return lock::then<lock::Wake>(std::move(pop), [=, this](Result<lock::Wake> wake, Nanos took) {
+    constexpr Millis kClockSlack{50};  // the server's clock advances in ticks
+    const bool early =
+        wake && *wake == lock::Wake::slept && took + kClockSlack + slice / 10 < slice;
+    if (!early) return lock::ready<lock::Wake>(std::move(wake));
+    return lock::ready<lock::Wake>(
+        Error{ErrorKind::unavailable,
+              util::format("cannot {} at {}: the server answers BLPOP before its timeout", what,
+                           server()),
+              Retry::later, Answered::yes});
+  });
 }
 
 ClusterStore::ClusterStore(std::unique_ptr<ClusterLink> link, std::string prefix)

@@ -8,10 +8,20 @@
 #include <vector>
 
 #include "lock/inspector.hpp"
+#include "lock/timing.hpp"
 #include "util/duration.hpp"
+#include "util/text.hpp"
 
 // One request to all servers of a quorum at once.
 namespace rlock::lock {
+
+// The servers, a majority of which decides.
+struct Quorum {
+  std::vector<std::string> servers;  // their labels, in the order of the replies
+
+  size_t size() const { return servers.size(); }
+  size_t majority() const { return servers.size() / 2 + 1; }
+};
 
 // What happens to an earlier request that a server has not answered. finish: it is driven to its
 // end. abandon: nothing more of it is sent, since that could take what the next request cancels,
@@ -44,8 +54,7 @@ using RequestMaker = std::function<InFlight<T>(LockServer& store, size_t member,
 template <class T, class Make>
 InFlight<T> where_reached(LockServer& store, Make make_request) {
   if (store.was_reached()) return make_request(store);
-  return std::make_unique<ReadyReply<T>>(
-      Error{ErrorKind::unavailable, store.server() + ": no answer", Retry::later});
+  return ready<T>(Error{ErrorKind::unavailable, store.server() + ": no answer", Retry::later});
 }
 
 // The reply of each server; none as long as it is silent, and where it was not asked.
@@ -149,10 +158,10 @@ class Broadcast {
     if (sent.request->advance(now)) {
       close(i, sent.request->take());
     } else if (now >= sent.give_up_at) {
-      close(i,
-            Error{ErrorKind::unavailable,
-                  members_[i].store->server() + ": no answer in " + util::format_duration(limit_),
-                  Retry::later});
+      close(i, Error{ErrorKind::unavailable,
+                     util::format("{}: no answer in {}", members_[i].store->server(),
+                                  util::format_duration(limit_)),
+                     Retry::later});
     }
   }
 
@@ -179,6 +188,74 @@ class Broadcast {
   std::vector<ServerRequest> requests_;
   Replies<T> replies_;
   size_t open_;
+};
+
+enum class Collecting { open, closed };  // closed: no server is waited for any more
+
+template <class T>
+std::vector<const T*> answers(const Replies<T>& replies) {
+  std::vector<const T*> all;
+  for (const auto& reply : replies) {
+    if (reply && *reply) all.push_back(&**reply);
+  }
+  return all;
+}
+
+template <class T>
+size_t count_answers(const Replies<T>& replies) {
+  return answers(replies).size();
+}
+
+// When the servers that have not replied are waited for no longer.
+enum class WaitFor {
+  certainty,  // once the result is certain
+  majority,   // a moment after a majority has answered
+  nobody,     // a moment after the request began
+};
+
+// A request to all servers, whose replies `merge` turns into one: nothing while it is not certain.
+template <class T, class R = T>
+class QuorumRequest final : public Reply<R> {
+ public:
+  using Merge = std::function<std::optional<Result<R>>(const Replies<T>&, Collecting)>;
+
+  QuorumRequest(std::unique_ptr<Broadcast<T>> broadcast, size_t majority, WaitFor wait_for,
+                Merge merge)
+      : broadcast_(std::move(broadcast)),
+        majority_(majority),
+        wait_for_(wait_for),
+        merge_(std::move(merge)) {}
+
+  void wants(std::vector<pollfd>& out) const override { broadcast_->wants(out); }
+  TimePoint due() const override {
+    return result_ ? broadcast_->due() : std::min(broadcast_->due(), close_at_);
+  }
+
+  bool advance(TimePoint now) override {
+    broadcast_->advance(now);
+    if (result_) return true;
+    if (is_enough()) close_at_ = std::min(close_at_, now + timing::kStragglerTime);
+    const bool closed = broadcast_->open() == 0 || now >= close_at_;
+    result_ = merge_(broadcast_->replies(), closed ? Collecting::closed : Collecting::open);
+    return result_.has_value();
+  }
+
+  bool has_stragglers() const override { return broadcast_->open() > 0; }
+  Answered answered() const override { return broadcast_->answered(); }
+  Result<R> take() override { return *std::move(result_); }
+
+ private:
+  bool is_enough() const {
+    if (wait_for_ == WaitFor::nobody) return true;
+    return wait_for_ == WaitFor::majority && count_answers(broadcast_->replies()) >= majority_;
+  }
+
+  std::unique_ptr<Broadcast<T>> broadcast_;
+  size_t majority_;
+  WaitFor wait_for_;
+  Merge merge_;
+  TimePoint close_at_ = TimePoint::max();
+  std::optional<Result<R>> result_;
 };
 
 }  // namespace rlock::lock

@@ -40,6 +40,9 @@ Summary summarize(const Replies<AcquireReply>& replies);
 // have granted it, or cannot any more, is up to the kind of try. Cancels come last.
 class QuorumTry : public Reply<AcquireReply> {
  public:
+  // The servers to which a token has still to be written back, or that have to confirm it.
+  using Confirmations = std::unique_ptr<Broadcast<RenewReply>>;
+
   struct Params {
     AcquireCall call;  // with ticket, attempt and owner of this try
     // Split votes in a row: before this try, and with it once its result is taken. The next try
@@ -47,6 +50,8 @@ class QuorumTry : public Reply<AcquireReply> {
     uint64_t& ties;
     // What servers said in earlier tries to be forgotten, for those that do not know it.
     Token* forgotten = nullptr;
+    // Takes over what a grant did not wait for.
+    std::function<void(Confirmations)> on_held{};
   };
 
   QuorumTry(std::vector<Member>& members, const Quorum& quorum, util::Random& random, Params one);
@@ -90,6 +95,38 @@ class QuorumTry : public Reply<AcquireReply> {
   bool granted_ = false;
   bool tied_ = false;
   Answered answered_ = Answered::no;
+};
+
+// A try for native locks: with a majority's grants writes the greatest token back to these servers
+// under the owner check, and the lock is held when a majority has confirmed that and some of the
+// lease is left; else cancels what it took. The others are left for later, unless they are needed.
+class QuorumAcquire final : public QuorumTry {
+ public:
+  using QuorumTry::QuorumTry;
+
+  void wants(std::vector<pollfd>& out) const override;
+  TimePoint due() const override;
+  Result<AcquireReply> take() override;
+
+ private:
+  void on_granted(const Summary& totals, TimePoint now) override;
+  void on_not_granted(const Summary& totals, TimePoint now) override;
+  void advance_try(TimePoint now) override;
+  void split_vote(const Summary& totals, TimePoint now);
+  void cancel_try(Result<AcquireReply> then, TimePoint now, Millis pause = Millis(0));
+  std::vector<bool> majority_that_granted() const;
+  bool needs_rest(TimePoint now) const;
+  bool is_over() const;
+  std::vector<bool> servers_to_cancel() const;
+  CancelCall cancel_call() const;
+  template <class T>
+  bool holds() const {
+    return result_ && *result_ && std::holds_alternative<T>(**result_);
+  }
+
+  Confirmations confirming_;  // first by those who granted the lock
+  TimePoint ask_rest_at_ = TimePoint::max();
+  Token token_{};
 };
 
 }  // namespace rlock::lock

@@ -1,0 +1,352 @@
+#include "lock/quorum/try.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+
+#include "lock/lease.hpp"
+#include "lock/timing.hpp"
+
+namespace rlock::lock {
+namespace {
+
+constexpr uint64_t kMostDoublings = 5;
+
+const std::optional<Holder>& holder_in(const AcquireReply& reply) {
+  static const std::optional<Holder> none;
+  if (const auto* queued = std::get_if<Queued>(&reply)) return queued->holder;
+  if (const auto* busy = std::get_if<Busy>(&reply)) return busy->holder;
+  return none;
+}
+
+void add(Summary& summary, const Queued& queued) {
+  ++summary.queued;
+  summary.forgotten = std::max(summary.forgotten, queued.forgotten);
+  summary.position = std::max(summary.position, queued.position);
+  summary.ticket = std::max(summary.ticket.value_or(Ticket{}), queued.ticket);
+  summary.slice =
+      std::min(summary.slice.value_or(Millis::max()), queued.slice.value_or(timing::kWaitSlice));
+  if (!queued.look_again) return;
+  summary.look_again =
+      std::min(summary.look_again.value_or(*queued.look_again), *queued.look_again);
+}
+
+void add(Summary& summary, const OwnerEnded& ended) {
+  ++summary.refused;
+  bool by_operator = ended.ending == OwnerEnd::removed || ended.ending == OwnerEnd::forced;
+  if (by_operator && !summary.owner_ended) summary.owner_ended = ended;
+}
+
+void add(Summary& summary, const AlreadyDone& done) {
+  ++summary.refused;
+  if (!summary.done || done.token > summary.done->token) summary.done = done;
+}
+
+void add(Summary& summary, const AcquireReply& reply) {
+  if (const auto* granted = std::get_if<Granted>(&reply)) {
+    ++summary.granted;
+    summary.forgotten = std::max(summary.forgotten, granted->forgotten);
+    summary.slice = timing::kWaitSlice;  // where it stays in the queue once the grant is cancelled
+    summary.greatest = std::max(summary.greatest, granted->token);
+  } else if (const auto* queued = std::get_if<Queued>(&reply)) {
+    add(summary, *queued);
+  } else if (const auto* busy = std::get_if<Busy>(&reply)) {
+    ++summary.busy;
+    summary.forgotten = std::max(summary.forgotten, busy->forgotten);
+    summary.waiters = std::max(summary.waiters, busy->waiters);
+  } else if (const auto* ended = std::get_if<OwnerEnded>(&reply)) {
+    add(summary, *ended);
+  } else if (const auto* done = std::get_if<AlreadyDone>(&reply)) {
+    add(summary, *done);
+  } else if (const auto* failed = std::get_if<FailedTooOften>(&reply)) {
+    ++summary.refused;
+    summary.failures = std::max(summary.failures, failed->times);
+  } else {
+    ++summary.refused;  // much had to be swept first
+  }
+}
+
+// A majority has answered without a decision: how much longer slow servers are waited for.
+Millis straggler_grace(Nanos since_asked) {
+  return std::max(timing::kLeastStragglerGrace, std::chrono::duration_cast<Millis>(since_asked));
+}
+
+// Never fast enough to spin, never in step with a contender.
+Millis tie_pause(uint64_t ties, util::Random& random) {
+  Millis least = timing::kTiePause * (1 << std::min(ties, kMostDoublings));
+  return least + Millis(static_cast<Millis::rep>(random.next() % 100) * 2 * least.count() / 100);
+}
+
+}  // namespace
+
+Summary summarize(const Replies<AcquireReply>& replies) {
+  Summary summary;
+  std::map<std::string, uint64_t> contenders;
+  for (const AcquireReply* reply : answers(replies)) {
+    add(summary, *reply);
+    const auto& holder = holder_in(*reply);
+    if (!holder) continue;
+    const uint64_t servers = ++contenders[holder->owner];
+    if (!summary.contender || servers > summary.contender->servers) {
+      summary.contender = holder;
+      summary.contender->servers = servers;
+    }
+  }
+  // A server that was down when it was forgotten still has the mark.
+  const bool is_forgotten =
+      summary.forgotten.value > 0 && summary.done && summary.done->token <= summary.forgotten;
+  if (is_forgotten) summary.done.reset();
+  return summary;
+}
+
+QuorumTry::QuorumTry(std::vector<Member>& members, const Quorum& quorum, util::Random& random,
+                     Params one)
+    : members_(members),
+      quorum_(quorum),
+      random_(random),
+      params_(std::move(one)),
+      limit_(timing::server_limit(params_.call.ttl)) {
+  asking_.emplace(
+      members_,
+      [this](LockStore& store, size_t, TimePoint now) { return store.acquire(call_at(now)); },
+      limit_);
+}
+
+// A server that is busy with an earlier request is sent this one later.
+AcquireCall QuorumTry::call_at(TimePoint now) const {
+  AcquireCall call = params_.call;
+  if (call.once) call.asked += std::chrono::duration_cast<Millis>(now - *started_);
+  return call;
+}
+
+void QuorumTry::wants(std::vector<pollfd>& out) const {
+  if (cancelling_) return cancelling_->wants(out);
+  if (asking_) asking_->wants(out);
+}
+
+TimePoint QuorumTry::due() const {
+  if (!cancelling_) return asking_ ? std::min(asking_->due(), close_at_) : TimePoint::min();
+  return cancelling_->open() == 0 ? pause_until_ : std::min(cancelling_->due(), close_at_);
+}
+
+bool QuorumTry::advance(TimePoint now) {
+  if (!started_) started_ = now;
+  if (asking_ && !granted_) collect_replies(now);
+  advance_try(now);
+  if (!cancelling_) return result_.has_value();
+  cancelling_->advance(now);
+  return now >= close_at_ || (cancelling_->open() == 0 && now >= pause_until_);
+}
+
+Result<AcquireReply> QuorumTry::take() {
+  params_.ties = tied_ ? params_.ties + 1 : 0;
+  return *std::move(result_);
+}
+
+void QuorumTry::collect_replies(TimePoint now) {
+  asking_->advance(now);
+  answered_ = asking_->answered();
+  const Summary totals = summarize(asking_->replies());
+  if (params_.forgotten != nullptr) {
+    *params_.forgotten = std::max(*params_.forgotten, totals.forgotten);
+  }
+  const size_t majority = quorum_.majority();
+  if (totals.granted >= majority && !totals.done) {
+    granted_ = true;
+    return on_granted(totals, now);
+  }
+  const size_t open = asking_->open();
+  const bool enough = totals.answered() >= majority;
+  if (enough) close_at_ = std::min(close_at_, now + straggler_grace(now - *started_));
+  // Of what one server knows to be done another may know that it was forgotten.
+  const bool out_of_reach = !totals.done && totals.granted + open < majority;
+  if ((enough && out_of_reach) || open == 0 || now >= close_at_) on_not_granted(totals, now);
+}
+
+Error QuorumTry::too_few_answered() const {
+  Error error = too_few_servers(quorum_, errors_of(asking_->replies()));
+  error.text = util::format("cannot acquire \"{}\": {}", params_.call.name.text(), error.text);
+  return error;
+}
+
+Millis QuorumTry::pause_after_tie() {
+  tied_ = true;
+  return tie_pause(params_.ties, random_);
+}
+
+void QuorumTry::cancel_try(RequestMaker<CancelReply> make_request, TimePoint close_at,
+                           TimePoint pause_until) {
+  pause_until_ = pause_until;
+  close_at_ = std::max(pause_until, close_at);
+  asking_.reset();  // its connections are wanted
+  cancelling_.emplace(members_, std::move(make_request), limit_, OnPending::abandon);
+}
+
+void QuorumAcquire::wants(std::vector<pollfd>& out) const {
+  if (!confirming_) return QuorumTry::wants(out);
+  confirming_->wants(out);
+  if (asking_) asking_->wants(out);
+}
+
+TimePoint QuorumAcquire::due() const {
+  if (!confirming_) return QuorumTry::due();
+  TimePoint due = confirming_->due();
+  if (asking_) due = std::min(due, asking_->due());
+  return confirming_->left_out() > 0 ? std::min(due, ask_rest_at_) : due;
+}
+
+Result<AcquireReply> QuorumAcquire::take() {
+  if (holds<Granted>() && params_.on_held) {
+    asking_.reset();
+    params_.on_held(std::move(confirming_));
+  }
+  return QuorumTry::take();
+}
+
+void QuorumAcquire::on_granted(const Summary& totals, TimePoint now) {
+  token_ = totals.greatest;
+  const AcquireCall& call = params_.call;
+  RenewCall back{call.name, call.owner};
+  back.token = token_;
+  back.ttl = call.ttl;
+  back.min_hold = call.min_hold;
+  back.responsive = call.responsive;
+  back.record = call.record;
+  back.attempt = call.attempt;
+  back.ahead = timing::kLongestClockGap;
+  const std::vector<bool> granted = majority_that_granted();
+  if (!call.once) asking_.reset();  // else another server may still say that it is done
+  ask_rest_at_ = now + std::max<Nanos>(timing::kLeastConfirmTime, now - *started_);
+  confirming_ = std::make_unique<Broadcast<RenewReply>>(
+      members_,
+      [back = std::move(back)](LockStore& store, size_t, TimePoint) { return store.renew(back); },
+      limit_);
+  confirming_->ask_only(granted);
+}
+
+std::vector<bool> QuorumAcquire::majority_that_granted() const {
+  std::vector<bool> chosen;
+  size_t granted = 0;
+  for (const auto& reply : asking_->replies()) {
+    chosen.push_back(granted < quorum_.majority() && reply && *reply &&
+                     std::holds_alternative<Granted>(**reply));
+    granted += chosen.back() ? 1 : 0;
+  }
+  return chosen;
+}
+
+void QuorumAcquire::advance_try(TimePoint now) {
+  if (!confirming_ || result_) return;
+  if (asking_) {
+    asking_->advance(now);
+    if (auto done = summarize(asking_->replies()).done) {
+      return cancel_try(AcquireReply(*std::move(done)), now);
+    }
+  }
+  confirming_->advance(now);
+  if (needs_rest(now)) {
+    asking_.reset();
+    confirming_->ask_rest();
+    confirming_->advance(now);
+  }
+  const size_t confirmed = count_renewed(confirming_->replies());
+  const size_t majority = quorum_.majority();
+  if (confirmed >= majority && now < lease_deadline(*started_, params_.call.ttl)) {
+    result_ = AcquireReply(Granted{token_});
+    return;
+  }
+  bool possible = confirmed < majority && confirmed + confirming_->open() >= majority;
+  if (!possible) split_vote({}, now);
+}
+
+// A server that granted the lock refuses to confirm it, or is slow.
+bool QuorumAcquire::needs_rest(TimePoint now) const {
+  const size_t left_out = confirming_->left_out(), majority = quorum_.majority();
+  const size_t confirmed = count_renewed(confirming_->replies());
+  if (left_out == 0 || confirmed >= majority) return false;
+  return now >= ask_rest_at_ || confirmed + confirming_->open() - left_out < majority;
+}
+
+void QuorumAcquire::on_not_granted(const Summary& totals, TimePoint now) {
+  // A server does not accept a ticket of the future. From here on the position is the same at all
+  // servers.
+  if (totals.ticket) params_.call.ticket = std::min(params_.call.ticket, *totals.ticket);
+  const size_t majority = quorum_.majority();
+  if (totals.owner_ended) return cancel_try(AcquireReply(*totals.owner_ended), now);
+  if (totals.done) return cancel_try(AcquireReply(*totals.done), now);
+  if (totals.answered() < majority) return cancel_try(too_few_answered(), now);
+  if (totals.failures > 0 && totals.granted + totals.queued < majority) {
+    return cancel_try(AcquireReply(FailedTooOften{totals.failures}), now);
+  }
+  const bool contender_holds = totals.contender && totals.contender->servers >= majority;
+  const bool in_line = totals.queued + totals.granted >= majority;
+  if (waits() && in_line && contender_holds) {
+    Queued place{params_.call.ticket, totals.position, totals.look_again, totals.contender,
+                 totals.slice};
+    return cancel_try(AcquireReply(std::move(place)), now);
+  }
+  const bool enough = contender_holds || params_.ties >= kMaxTies;
+  if (waits() ? !in_line && totals.busy > 0 : enough) {
+    return cancel_try(AcquireReply(Busy{totals.contender, totals.waiters}), now);
+  }
+  split_vote(totals, now);
+}
+
+// Its position in the queue is kept: another try comes after a wake, or when it is time to look
+// again.
+void QuorumAcquire::split_vote(const Summary& totals, TimePoint now) {
+  const Millis pause = pause_after_tie();
+  if (!waits()) return cancel_try(AcquireReply(RetryNow{}), now, pause);
+  const Millis look_again = std::min(pause, totals.look_again.value_or(pause));
+  Queued place{params_.call.ticket, totals.position, look_again, totals.contender, {}};
+  cancel_try(AcquireReply(std::move(place)), now);
+}
+
+// The servers that may have something of this try: the silent ones, too, unless the owner keeps
+// waiting and finds its own grant there in the next try.
+std::vector<bool> QuorumAcquire::servers_to_cancel() const {
+  std::vector<bool> to_cancel(members_.size(), true);
+  if (!asking_ || holds<OwnerEnded>()) return to_cancel;
+  for (size_t i = 0; i < to_cancel.size(); ++i) {
+    const auto& reply = asking_->replies()[i];
+    if (!reply || !*reply) {
+      to_cancel[i] = !holds<Queued>();
+    } else if (is_over()) {
+      to_cancel[i] = !std::holds_alternative<AlreadyDone>(**reply) &&
+                     !std::holds_alternative<FailedTooOften>(**reply);
+    } else {
+      to_cancel[i] = std::holds_alternative<Granted>(**reply) ||
+                     (std::holds_alternative<Queued>(**reply) && holds<Busy>());
+    }
+  }
+  return to_cancel;
+}
+
+bool QuorumAcquire::is_over() const {
+  return holds<OwnerEnded>() || holds<AlreadyDone>() || holds<FailedTooOften>();
+}
+
+CancelCall QuorumAcquire::cancel_call() const {
+  CancelCall call{params_.call.name, params_.call.owner};
+  if (is_over()) return call;
+  call.how = CancelHow::attempt_only;
+  call.attempt = params_.call.attempt;
+  if (waits() && !holds<Busy>()) call.ticket = params_.call.ticket;
+  return call;
+}
+
+// One that stays in the queue need not wait until its grants are cancelled: it sends on the same
+// connections.
+void QuorumAcquire::cancel_try(Result<AcquireReply> then, TimePoint now, Millis pause) {
+  result_ = std::move(then);
+  auto make_request = [to_cancel = servers_to_cancel(), call = cancel_call()](
+                          LockServer& store, size_t member, TimePoint) -> InFlight<CancelReply> {
+    if (!to_cancel[member]) return nullptr;
+    return where_reached<CancelReply>(store, [&](auto& one) { return one.cancel(call); });
+  };
+  confirming_.reset();  // its connections are wanted
+  QuorumTry::cancel_try(std::move(make_request),
+                        holds<Queued>() ? now : now + timing::kTryCancelTime, now + pause);
+}
+
+}  // namespace rlock::lock
