@@ -12,7 +12,7 @@ using namespace rlock::test;
 // Handshakes that no real server makes; tests/cli/tls.bats has the real ones.
 namespace {
 
-constexpr Millis kPatience{150};
+constexpr Millis kTlsPatience{150};
 // The head of a handshake record of 4096 bytes.
 constexpr std::string_view kRecordHead{"\x16\x03\x03\x10\x00", 5};
 
@@ -47,11 +47,11 @@ TEST_CASE("a name that any certificate would fit is no name of a host") {
 }
 
 TEST_CASE("a handshake that nobody answers ends at the connect timeout") {
-  Ended ended = shake_hands([](auto& peer, int) { peer.await_hang_up(); }, kPatience);
+  Ended ended = shake_hands([](auto& peer, int) { peer.await_hang_up(); }, kTlsPatience);
   CHECK(ended.error.kind == ErrorKind::unavailable);
   CHECK(ended.error.retry == Retry::later);
   CHECK(ended.mentions("timed out after 150ms (connected, but no TLS handshake"));
-  CHECK(ended.took >= kPatience);
+  CHECK(ended.took >= kTlsPatience);
   CHECK(ended.took < kLimit);
 }
 
@@ -60,10 +60,10 @@ TEST_CASE("a trickled handshake does not stretch the connect timeout") {
   auto script = [](auto& peer, int) {
     peer.trickle(std::string(kRecordHead) + std::string(4096, '\2'), Millis(10));
   };
-  Ended ended = shake_hands(script, kPatience);
+  Ended ended = shake_hands(script, kTlsPatience);
   CHECK(ended.error.kind == ErrorKind::unavailable);
   CHECK(ended.mentions("timed out after 150ms"));
-  CHECK(ended.took >= kPatience);
+  CHECK(ended.took >= kTlsPatience);
   CHECK(ended.took < kLimit);
 }
 
