@@ -62,7 +62,7 @@ say
 # other work, gets fewer at once.
 code=0
 ctest --test-dir "$build/release" --build-config "$configuration" --output-on-failure --output-junit "$build/results.xml" \
-  --parallel 8 --test-load 8 || code=$?
+  --parallel 8 --test-load 12 || code=$?
 # Words on purpose: a list of tests.
 # shellcheck disable=SC2086
 "$top/tests/summary.py" "$build/results.xml" $may_skip || code=1
