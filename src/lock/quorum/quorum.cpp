@@ -324,13 +324,13 @@ InFlight<ClosureReply> QuorumStore::set_closure(const ClosureCall& call) {
         };
         return then<ClosureReply>(
             inspect_with<ClosureReply, Replies<ClosureReply>>(set, all),
-            [this, call](auto replies, Nanos) { return judge_closure(call, *replies); });
+            [this, call](auto replies, Nanos) { return check_closure(call, *replies); });
       });
 }
 
 // Where too few could be closed those that were are opened again, and those where no answer came:
 // they may be closed.
-InFlight<ClosureReply> QuorumStore::judge_closure(const ClosureCall& call,
+InFlight<ClosureReply> QuorumStore::check_closure(const ClosureCall& call,
                                                   const Replies<ClosureReply>& set) {
   const bool any_changed = std::any_of(set.begin(), set.end(), is_changed);
   if (count_done(set) >= quorum_.majority()) return ready<ClosureReply>(ClosureReply::done);

@@ -78,7 +78,7 @@ class QuorumStore : public LockServer {
   InFlight<T> inspect_with(RequestMaker<T> ask);
   InFlight<Look> look_at(const LockName& name);
   static Token last_ended(const Look& look);
-  InFlight<ClosureReply> judge_closure(const ClosureCall& call, const Replies<ClosureReply>& set);
+  InFlight<ClosureReply> check_closure(const ClosureCall& call, const Replies<ClosureReply>& set);
 
   WakeListeners listeners_;
   // Of the last grant, until it is completed or the next request is made.

@@ -133,7 +133,7 @@ lock::InFlight<T> confirmed(Link& link, lock::InFlight<T> call, Confirmation con
         std::vector<std::string>{"WAIT", number(confirmation.replicas),
                                  number(confirmation.within)},
         confirmation.what, decode_count, nullptr, Delivery::following);
-    auto judge = [=, &link](Result<int64_t> count, Nanos) {
+    auto check = [=, &link](Result<int64_t> count, Nanos) {
       if (count && *count >= static_cast<int64_t>(confirmation.replicas)) {
         return lock::ready<T>(reply);
       }
@@ -143,7 +143,7 @@ lock::InFlight<T> confirmed(Link& link, lock::InFlight<T> call, Confirmation con
       if (why.retry == Retry::never) return lock::ready<T>(std::move(why));
       return lock::ready<T>(unconfirmed(*reply, std::move(why)));
     };
-    return lock::then<T>(std::move(wait), judge);
+    return lock::then<T>(std::move(wait), check);
   };
   return lock::then<T>(std::move(call), ask_replicas);
 }
