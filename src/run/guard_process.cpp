@@ -241,7 +241,8 @@ class GuardProcess {
     const TimePoint count_at = state_.count_at();
     if (counted_for_ == count_at || ending_.under_way() || command_is_outlived()) return;
     counted_for_ = count_at;
-    const Nanos most = state_.kill_at() - count_at;
+    // A renewal may come between the two looks.
+    const Nanos most = std::max(Nanos(0), Nanos(state_.kill_at() - count_at));
     auto count = tree_.count(now + timing::kCountTime);
     margin_ =
         count ? std::min<Nanos>(most, static_cast<int64_t>(*count) * timing::kDeathTime) : most;

@@ -66,13 +66,20 @@ class Fields {
   std::string_view rest_;
 };
 
-// /proc/PID/status of the process whose folder is open.
+// /proc/PID/status of the process whose folder is open, but for its groups: a user may have
+// thousands of them, and they come before the signals.
 class StatusFile {
  public:
   explicit StatusFile(int folder) noexcept {
     const Fd file(openat(folder, "status", O_RDONLY | O_CLOEXEC));
-    const ssize_t got = file ? read(file.get(), text_, sizeof text_) : 0;
-    length_ = got > 0 ? static_cast<size_t>(got) : 0;
+    char piece[1024];
+    bool in_groups = false;
+    for (ssize_t got = 1; file && (got = read(file.get(), piece, sizeof piece)) > 0;) {
+      for (const char c : std::string_view(piece, static_cast<size_t>(got))) {
+        in_groups = in_groups ? c != '\n' : std::string_view(text_, length_).ends_with("\nGroups:");
+        if (!in_groups && length_ < sizeof text_) text_[length_++] = c;
+      }
+    }
   }
 
   std::string_view field(std::string_view name) const noexcept {
@@ -89,7 +96,7 @@ class StatusFile {
 
  private:
   char text_[4096];
-  size_t length_;
+  size_t length_ = 0;
 };
 
 // While it is walked a chain may change, but never grow without end.

@@ -37,6 +37,12 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   [[ $output == *'{name="lately"}'* && $output == *'{name="long-ago"}'* && $output != *odd* ]] || fail "$output"
 }
 
+@test "metrics: a lock that cannot be read is reported beside a pattern, too" {
+  redis set 'rlock:{bad}:limits' text
+  run -65 rlock metrics bad
+  run -65 --separate-stderr rlock metrics bad 'team-*'
+}
+
 @test "metrics: at most a thousand locks, the others are counted" {
   redis eval 'for i = 1, 1003 do redis.call("SET", string.format("rlock:{lock-%04d}:meta", i), "1 5 5 5 5 0 0 -") end' 0
   run -0 rlock metrics 'lock-*'

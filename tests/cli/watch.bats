@@ -120,3 +120,17 @@ seen() { grep -q -- "$1" "$2"; }
   eventually seen '"name":"deploy"' changes
   ends_by TERM $!
 }
+
+@test "watch ends when the reader at the other end of a socket has gone" {
+  own
+  rlock acquire deploy --ttl 20m
+  python3 - <<'PYTHON'
+import socket, subprocess
+reader, writer = socket.socketpair()
+watch = subprocess.Popen(["rlock", "watch"], stdout=writer)
+writer.close()
+assert reader.recv(1)
+reader.close()
+watch.wait(60)
+PYTHON
+}

@@ -3,7 +3,7 @@ import os
 import struct
 import time
 
-from support import Case, read, until
+from support import PATIENCE, Case, read, until
 
 BREED = os.environ["BREED"]
 # The ways in which shells and tools take a process out of its group, its session, its environment or its family.
@@ -23,7 +23,7 @@ class Trees(Case):
             return 0, 0
 
     def await_births(self, file, count):
-        until(lambda: self.life(file)[1] >= count, f"{count} births")
+        until(lambda: self.life(file)[1] >= count, f"{count} births", PATIENCE + count / 20)
 
     def await_quiet(self, file):
         """The end of all of them; returns the last sign of life."""

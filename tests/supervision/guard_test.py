@@ -110,11 +110,15 @@ class Guard(Trees):
 
     def test_a_command_of_real_time_does_not_starve_the_guard(self):
         """The guard of a stopped rlock runs before a command of the lowest priority of real time."""
-        holder = self.on_one_processor("echo on; sleep 0.2; exec chrt -f 1 sh -c 'while :; do :; done'", "-t", "2")
+        os.mkfifo("go")
+        go = os.open("go", os.O_RDWR)
+        self.addCleanup(os.close, go)
+        holder = self.on_one_processor("echo on; read -r _ <go; exec chrt -f 1 sh -c 'while :; do :; done'", "-t", "2")
         guard = child_of(holder.pid, "lease-guard")
         until(lambda: os.sched_getscheduler(guard) == os.SCHED_FIFO, "real time")
         self.assertEqual(os.sched_getparam(guard).sched_priority, os.sched_get_priority_max(os.SCHED_FIFO))
         send(holder.pid, signal.SIGSTOP)
+        os.write(go, b"\n")
         holder.family.await_end()
 
     def test_a_successor_keeps_the_usual_class(self):

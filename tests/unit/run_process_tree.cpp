@@ -1,6 +1,7 @@
 // The tree of a command, known by descent.
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -288,6 +289,18 @@ TEST_CASE("descent is known while a process in between ends" *
     int known = 0;
     while (known < 1000 && is_descendant_while_its_parent_ends()) ++known;
     return known == 1000;
+  }));
+}
+
+TEST_CASE("the signals that a process ignores are known, however many groups its user has" *
+          doctest::skip(kUnderThreadSanitizer || geteuid() != 0)) {
+  CHECK(holds_in_a_child([] {
+    std::vector<gid_t> groups(2000);
+    for (size_t i = 0; i < groups.size(); ++i) groups[i] = 4'000'000'000U + static_cast<gid_t>(i);
+    if (setgroups(groups.size(), groups.data()) != 0) return false;
+    signal(SIGHUP, SIG_IGN);
+    const util::Fd folder(util::open_process(getpid()));
+    return util::ignores_in(folder.get(), SIGHUP);
   }));
 }
 

@@ -160,7 +160,7 @@ Result<Collected> collect(Session& session, const MetricsSettings& settings) {
   TRY_STATUS(add_locks(all, session, settings.locks.names, false));
   if (!settings.locks.is_listing()) return all;
   TRY(auto listed, all_names(session));
-  all.missing = std::move(listed.missing);
+  all.missing.insert(all.missing.end(), listed.missing.begin(), listed.missing.end());
   const auto names = selected(std::move(listed.names), settings.locks);
   TRY_STATUS(add_locks(all, session, names, settings.locks.patterns.empty()));
   return all;

@@ -52,21 +52,22 @@ std::vector<Change> next_changes(WatchClient& client, lock::Poller& poller) {
   return advance(client, poller).value_or(std::vector<Change>{});
 }
 
-bool is_pipe(int fd) {
+bool has_reader_to_lose(int fd) {
   struct stat info {};
-  return fstat(fd, &info) == 0 && S_ISFIFO(info.st_mode);
+  return fstat(fd, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode));
 }
 
 // Whether nobody reads stdout any more.
 bool is_reader_gone() {
   pollfd out{STDOUT_FILENO, 0, 0};
-  return is_pipe(STDOUT_FILENO) && poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
+  return has_reader_to_lose(STDOUT_FILENO) && poll(&out, 1, 0) > 0 &&
+         (out.revents & (POLLERR | POLLHUP)) != 0;
 }
 
 // One line for each difference, until a signal ends us or the reader has gone.
 int report_changes(WatchClient& client, const std::string& server, std::vector<Change> changes) {
   signal(SIGPIPE, SIG_IGN);
-  lock::SystemPoller poller(is_pipe(STDOUT_FILENO) ? STDOUT_FILENO : -1);
+  lock::SystemPoller poller(has_reader_to_lose(STDOUT_FILENO) ? STDOUT_FILENO : -1);
   bool lost = false;
   while (!is_reader_gone()) {
     const bool is_lost = client.server().outage.has_value();
