@@ -126,7 +126,7 @@ def comment(name):
 
 
 def of(one):
-    return f"{one['command']}, {one['date']}, load {one['load']}"
+    return f"{one['command']}, {one['date']}, load {one['load']}, true {one['process_ms']} ms"
 
 
 def rates():
@@ -145,8 +145,9 @@ def early_and_last(soak):
 
 def numbers():
     """Every number as it was measured, with its command."""
-    out = ["# Numbers", "", "`docs/report/plot.py` writes this page; `README.md` beside it explains it. *load*: processes that wanted "
-           "a processor, for each one that there was, in the minute before the end.", ""]
+    out = ["# Numbers", "", "`docs/report/plot.py` writes this page; `README.md` beside it explains it. *load*: how many processes "
+           "wanted a processor in the minute before the measurement, for each one that there is. *true*: how long the machine takes to "
+           "run the command `true`.", ""]
     for name, title in (("worlds", "Simulated worlds"), ("drift", "Clocks beyond the bound"), ("mutants", "Mutants")):
         out += section(title, comment(f"{name}.tsv"), table(f"{name}.tsv"))
     out += section("Rates", "of the worlds above: what rlock does not withstand", rates())
@@ -159,7 +160,7 @@ def numbers():
         out += section(title, of(peers), peers[part])
     for name in ("names", "restart", "many", "rate"):
         one = kept(f"{name}.json")
-        values = {key: value for key, value in one.items() if key not in ("command", "date", "load")}
+        values = {key: value for key, value in one.items() if key not in ("command", "date", "load", "process_ms")}
         out += section(name.capitalize(), of(one), [values])
     soak = table("soak.tsv")
     out += section("Soak", "tests/scale/soak.py: of each piece, the look after three minutes, when everything has been used, and the last",

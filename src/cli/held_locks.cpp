@@ -21,7 +21,6 @@ namespace {
 constexpr char kBetweenRecords = ';';
 constexpr char kBetweenFields = ',';
 constexpr size_t kFields = 10;
-constexpr uint64_t kMostSlots = 1024;
 
 std::string encoded(std::string_view text) {
   return util::percent_encoded(text, "-._~:/");
@@ -59,7 +58,7 @@ std::optional<HeldRecord> read_record(std::string_view text) {
   auto pid = number(fields[7], std::numeric_limits<pid_t>::max());
   auto at = number(fields[8], kLongestUptime);
   auto renewing = number(fields[9], kTenYears);
-  auto slot = fields.size() > kFields ? number(fields[kFields], kMostSlots) : 0;
+  auto slot = fields.size() > kFields ? number(fields[kFields], lock::Limit::kMostSlots) : 0;
   if (!server || !prefix || !name || !owner) return std::nullopt;
   if (!token || limit.value_or(0) == 0 || !min_hold || !slot) return std::nullopt;
   if (!pid || !at || !renewing) return std::nullopt;

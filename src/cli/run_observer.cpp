@@ -349,8 +349,9 @@ void RunObserver::renewed_again(Millis after) {
 
 void RunObserver::exempted(const std::vector<std::string>& processes) {
   std::lock_guard guard(mutex_);
-  print_or_queue(util::format("{} is free; after the hangup there go on, since they ignore it: {}",
-                              in_quotes(name_.text()), in_a_row(processes)));
+  print_or_queue(util::format(
+      "{} is free, and these processes go on without it, since they ignore the hangup: {}",
+      in_quotes(name_.text()), in_a_row(processes)));
 }
 
 // Printed even with -q: the lock stays held until somebody acts.

@@ -76,6 +76,7 @@ enum class Mode { exclusive, slots, shared };
 // The most holders that a holder tolerates, itself included. [docs/PROTOCOL.md, "Modes"]
 class Limit {
  public:
+  static constexpr uint64_t kMostSlots = 1024;  // MOST_SLOTS of src/lua/constants.lua
   static constexpr Limit exclusive() { return Limit(1); }
   static constexpr Limit slots(uint64_t n) { return Limit(n); }
   static constexpr Limit shared() { return Limit(kUnlimited); }

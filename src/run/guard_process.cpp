@@ -387,7 +387,7 @@ class GuardProcess {
   int before_exec_ = -1;
   bool executing_ = true;  // the command is on its way to its exec
   bool settled_ = false;
-  bool rlock_gone_ = false;    // rlock
+  bool rlock_gone_ = false;
   bool terminating_ = false;   // rlock is ending the command
   bool asked_to_end_ = false;  // by a TERM or INT that was passed on
   bool reported_ = false;      // that some cannot be ended

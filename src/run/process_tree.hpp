@@ -28,17 +28,17 @@ enum class Grouping { own, callers };
 // A list or table with room inside itself. It grows by mapped pages, because the guard cannot
 // allocate; if the kernel refuses them it stays as it is.
 template <class T, size_t kFirst>
-class Room {
+class GrowingArray {
  public:
   T* begin() noexcept { return at_; }
   size_t size() const noexcept { return size_; }
-  // A room of twice the size, filled with zeros, and what was in this one; see adopt().
+  // An array of twice the size, filled with zeros: for what is in this one, and more; see adopt().
   T* map_larger() const noexcept {
     void* memory = mmap(nullptr, 2 * size_ * sizeof(T), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
   }
-  // Takes what map_larger() returned in the place of the present room.
+  // Takes what map_larger() returned in the place of the present array.
   void adopt(T* larger) noexcept {
     if (at_ != first_.data()) munmap(at_, size_ * sizeof(T));
     at_ = larger;
@@ -92,7 +92,7 @@ class PidSet {
   }
 
   size_t count_ = 0;
-  Room<pid_t, 8'192> slots_;
+  GrowingArray<pid_t, 8'192> slots_;
 };
 
 // All that descends from the calling process, which is a subreaper, by the kernel's lists of
@@ -202,7 +202,7 @@ class ProcessTree {
   PidSet groups_;                 // those killed in this pass
   // Of a walk:
   PidSet seen_;
-  Room<QueuedProcess, 4'096> queue_;
+  GrowingArray<QueuedProcess, 4'096> queue_;
   size_t queued_ = 0;
 };
 

@@ -4,23 +4,36 @@ load helpers/helpers
 
 completions=$BATS_TEST_DIRNAME/../../completions
 
-# tab SHELL TYPED: the command line after TYPED, in which \t is the TAB key.
+# tab SHELL TYPED...: the command line after each TYPED, in which \t is the TAB key.
 tab() {
   declare -A scripts=([bash]=rlock.bash [zsh]=_rlock [fish]=rlock.fish)
-  press_tab.py "$1" "$completions/${scripts[$1]}" "$(printf '%b' "$2")" 3>&- 4>&-
+  local shell=$1 keys=() line
+  shift
+  for line; do keys+=("$(printf '%b' "$line")"); done
+  press_tab.py "$shell" "$completions/${scripts[$shell]}" "${keys[@]}" 3>&- 4>&-
 }
 
-# becomes TYPED LINE: in each shell that is here. fish adds no blank where more may follow. A busy machine may take longer than
-# the 200 ms after which rlock offers nothing.
-becomes() {
-  local shell line attempt
+# become [TYPED LINE]...: in each shell that is here. fish adds no blank where more may follow. A busy machine may take longer than
+# the 200 ms after which rlock offers nothing: what differs is typed again.
+become() {
+  local shell attempt n typed expected lines
   for shell in bash zsh fish; do
     command -v "$shell" >/dev/null || continue
+    local pairs=("$@")
     for attempt in 1 2 3 4; do
-      line=$(tab "$shell" "$1" 2>shown) || fail "$shell: $(cat shown)" || return
-      [ "${line% }" != "$2" ] || break
+      typed=() expected=()
+      for ((n = 0; n < ${#pairs[@]}; n += 2)); do
+        typed+=("${pairs[n]}") expected+=("${pairs[n + 1]}")
+      done
+      tab "$shell" "${typed[@]}" >lines 2>shown || fail "$shell: $(cat shown)" || return
+      mapfile -t lines <lines
+      pairs=()
+      for n in "${!typed[@]}"; do
+        [ "${lines[n]% }" = "${expected[n]}" ] || pairs+=("${typed[n]}" "${expected[n]}")
+      done
+      [ "${#pairs[@]}" -gt 0 ] || break
     done
-    [ "${line% }" = "$2" ] || fail "$shell: $1 became: $line, $attempt times" || return
+    [ "${#pairs[@]}" -eq 0 ] || fail "$shell, $attempt times: ${pairs[*]}, but: $(cat lines)" || return
   done
 }
 
@@ -41,27 +54,29 @@ remember() {
 }
 
 @test "commands, options and their values" {
-  becomes 'rlock ru\t' 'rlock run'
-  becomes 'rlock force\t' 'rlock force-unlock'
-  becomes 'rlock run --nonb\t' 'rlock run --nonblock'
-  becomes 'rlock -q run -nw 5m --hide\t' 'rlock -q run -nw 5m --hide-command'
-  becomes 'rlock run --on-lost ig\t' 'rlock run --on-lost ignore'
-  becomes 'rlock run --on-lost=ig\t' 'rlock run --on-lost=ignore'
-  becomes 'rlock completion fi\t' 'rlock completion fish'
-  becomes 'rlock local st\t' 'rlock local stop'
+  become \
+    'rlock ru\t' 'rlock run' \
+    'rlock force\t' 'rlock force-unlock' \
+    'rlock run --nonb\t' 'rlock run --nonblock' \
+    'rlock -q run -nw 5m --hide\t' 'rlock -q run -nw 5m --hide-command' \
+    'rlock run --on-lost ig\t' 'rlock run --on-lost ignore' \
+    'rlock run --on-lost=ig\t' 'rlock run --on-lost=ignore' \
+    'rlock completion fi\t' 'rlock completion fish' \
+    'rlock local st\t' 'rlock local stop'
 }
 
 @test "an option of another command is not offered" {
-  becomes 'rlock status --nonb\t' 'rlock status --nonb'
+  become 'rlock status --nonb\t' 'rlock status --nonb'
 }
 
 @test "files and what follows --: a command, its files, its own completion" {
   touch a-file
-  becomes 'rlock --password-file a-f\t' 'rlock --password-file a-file'
-  becomes 'rlock --password-file=a-f\t' 'rlock --password-file=a-file'
-  becomes 'rlock run nightly \t' 'rlock run nightly --'
-  becomes 'rlock run nightly -- mkfif\t' 'rlock run nightly -- mkfifo'
-  becomes 'rlock run nightly -- ls a-f\t' 'rlock run nightly -- ls a-file'
+  become \
+    'rlock --password-file a-f\t' 'rlock --password-file a-file' \
+    'rlock --password-file=a-f\t' 'rlock --password-file=a-file' \
+    'rlock run nightly \t' 'rlock run nightly --' \
+    'rlock run nightly -- mkfif\t' 'rlock run nightly -- mkfifo' \
+    'rlock run nightly -- ls a-f\t' 'rlock run nightly -- ls a-file'
 }
 
 @test "bash with the package bash-completion: the command's own completion" {
@@ -73,14 +88,15 @@ remember() {
 
 @test "names of locks, from the server that was typed or is in the environment" {
   remember nightly cron:report
-  becomes 'rlock run nigh\t' 'rlock run nightly'
-  becomes 'rlock run cron:\t' 'rlock run cron:report'
-  becomes 'rlock run -w 5m nigh\t' 'rlock run -w 5m nightly'
-  becomes 'rlock status nightly cron:re\t' 'rlock status nightly cron:report'
-  becomes 'rlock --prefix else: run nigh\t' 'rlock --prefix else: run nigh'
+  become \
+    'rlock run nigh\t' 'rlock run nightly' \
+    'rlock run cron:\t' 'rlock run cron:report' \
+    'rlock run -w 5m nigh\t' 'rlock run -w 5m nightly' \
+    'rlock status nightly cron:re\t' 'rlock status nightly cron:report' \
+    'rlock --prefix else: run nigh\t' 'rlock --prefix else: run nigh'
   local url=$RLOCK_URL
   unset RLOCK_URL
-  becomes "rlock -u $url run nigh\t" "rlock -u $url run nightly"
+  become "rlock -u $url run nigh\t" "rlock -u $url run nightly"
 }
 
 @test "force-unlock offers the locks that are held, no others" {
@@ -89,17 +105,18 @@ remember() {
   rlock acquire frozen --ttl 10m >/dev/null
   run -0 rlock __complete force-unlock
   [ "$output" = frozen ] || fail "$output"
-  becomes 'rlock force-unlock fr\t' 'rlock force-unlock frozen'
+  become 'rlock force-unlock fr\t' 'rlock force-unlock frozen'
 }
 
 @test "names that a shell could stumble over are quoted, and run nothing" {
   remember 'two words' 'cost$(touch ran)' "it's" 'semi;colon'
-  becomes 'rlock run two\t' 'rlock run two\ words'
-  becomes 'rlock run "two\t' 'rlock run "two words"'
-  becomes 'rlock run cos\t' 'rlock run cost\$\(touch\ ran\)'
-  becomes 'rlock run it\t' "rlock run it\\'s"
-  becomes 'rlock run semi\t' 'rlock run semi\;colon'
-  becomes 'rlock -u $(touch ran) run nigh\t' 'rlock -u $(touch ran) run nigh'
+  become \
+    'rlock run two\t' 'rlock run two\ words' \
+    'rlock run "two\t' 'rlock run "two words"' \
+    'rlock run cos\t' 'rlock run cost\$\(touch\ ran\)' \
+    'rlock run it\t' "rlock run it\\'s" \
+    'rlock run semi\t' 'rlock run semi\;colon' \
+    'rlock -u $(touch ran) run nigh\t' 'rlock -u $(touch ran) run nigh'
   [ ! -e ran ]
 }
 
@@ -126,7 +143,7 @@ remember() {
   kill -CONT "$(cat "$own_server/pid")"
   [ ! -e none ]
   export RLOCK_URL=unix:///nowhere/s
-  becomes 'rlock run nigh\t' 'rlock run nigh'
+  become 'rlock run nigh\t' 'rlock run nigh'
   for shell in bash zsh fish; do
     command -v "$shell" >/dev/null || continue
     tab "$shell" 'rlock run nigh\t' 2>shown >line

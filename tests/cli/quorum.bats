@@ -165,9 +165,10 @@ waiter_differs() {
   in_use 3
   at_server 3 redis script flush >/dev/null
   signal_server STOP 3
-  # It answers the acquire while nobody reads, and has the release to read when nobody is left.
-  rlock run -t 60s job -- sh -c 'kill -CONT "$1"; redis-cli -s "$2" ping; kill -STOP "$1"' sh \
-    "$(cat "$quorum_folder/3/pid")" "$quorum_folder/3/s"
+  # It carries out the acquire, and has the release to read when nobody is left.
+  rlock run -t 60s job -- sh -c 'kill -CONT "$1"
+    until [ "$(redis-cli -s "$2" exists "rlock:{job}:holders")" = 1 ]; do sleep 0.02; done
+    kill -STOP "$1"' sh "$(cat "$quorum_folder/3/pid")" "$quorum_folder/3/s"
   signal_server CONT 3
   eventually ended_at 3 job
   signal_server KILL 1

@@ -50,7 +50,7 @@ void check_holder(const std::optional<lock::Holder>& holder) {
 }
 
 void show_acquire(const redisReply& reply) {
-  auto answer = redis::decode_acquire(reply, "once supersede");
+  auto answer = redis::decode_acquire(reply, {true, true});
   if (!answer) return;
   if (const auto* queued = std::get_if<lock::Queued>(&*answer)) {
     check_human_text(cli::waiting_text(some_name(), *queued, Millis(1)));

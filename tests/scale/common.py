@@ -180,16 +180,20 @@ def percentile(values, share):
 
 
 def load():
-    """What else this machine had to do in the last minute, for each of its processors."""
+    """How many processes wanted a processor in the last minute, for each one that there is."""
     return os.getloadavg()[0] / os.cpu_count()
 
 
 def begin_quietly():
-    """Where numbers are to be kept: ends the program on a busy machine."""
-    if load() > QUIET:
-        print(f"not measured: the load of this machine is {load():.1f} for each processor, and docs/report keeps no number "
+    """What numbers that are to be kept depend on: the day, the load of the machine, and how many ms it takes to run `true`.
+    Ends the program on a busy machine."""
+    busy = load()
+    if busy > QUIET:
+        print(f"not measured: the load of this machine is {busy:.1f} for each processor, and docs/report keeps no number "
               f"that began above {QUIET}", file=sys.stderr)
         sys.exit(BUSY)
+    process_ms = statistics.median(timed(["true"]) for _ in range(100))
+    return {"date": datetime.date.today().isoformat(), "load": round(busy, 1), "process_ms": round(process_ms, 1)}
 
 
 def shown(row):
@@ -201,10 +205,9 @@ def recorded(name):
     """Prints the numbers that a measurement returns, and keeps them for docs/report."""
     def decorate(measure):
         def measure_and_keep(*arguments):
-            begin_quietly()
+            machine = begin_quietly()
             values = measure(*arguments)
-            command = " ".join(["tests/scale/" + os.path.basename(sys.argv[0]), *sys.argv[1:]])
-            kept = {"command": command, "date": datetime.date.today().isoformat(), "load": round(load(), 1), **values}
+            kept = {"command": " ".join(["tests/scale/" + os.path.basename(sys.argv[0]), *sys.argv[1:]]), **machine, **values}
             DATA.mkdir(parents=True, exist_ok=True)
             (DATA / f"{name}.json").write_text(json.dumps(kept, indent=2) + "\n", encoding="ascii")
             print(f"{name}: " + ", ".join(f"{key} {value}" for key, value in values.items() if not isinstance(value, list)))

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 
-from common import DATA, RLOCK, Server, begin_quietly, load, resident_kb, until
+from common import DATA, RLOCK, Server, begin_quietly, resident_kb, until
 
 SECONDS = int(sys.argv[1]) if len(sys.argv) > 1 else 60
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else random.SystemRandom().randrange(10**9)
@@ -25,7 +25,7 @@ LONG = "2m"  # a server that restarts on a busy machine may take half a minute t
 KINDS = ([], ["-n"], ["--wait", "1s"], ["--slots", "2"], ["--once-within", "2s"], ["--once-per", "minute"],
          ["--supersede"], ["--min-hold", "200ms"])
 COLUMNS = ("date", "seed", "second", "runs", "server_kb", "server_fds", "keys", "endless_keys", "holder_kb", "holder_fds",
-           "waiter_kb", "waiter_fds", "watch_kb", "watch_fds", "load")
+           "waiter_kb", "waiter_fds", "watch_kb", "watch_fds")
 
 
 class Soak:
@@ -88,7 +88,7 @@ class Soak:
                 with open(self.messages(name), encoding="utf-8", errors="replace") as messages:
                     raise RuntimeError(f"the {name} ended with {process.returncode} in second {second}:\n{messages.read()[-3000:]}")
             row += [resident_kb(process.pid), fds(process.pid)]
-        return [*row, round(load(), 1)]
+        return row
 
     def end(self):
         self.over.set()

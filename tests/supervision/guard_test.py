@@ -123,7 +123,7 @@ class Guard(Trees):
 
     def test_a_successor_keeps_the_usual_class(self):
         """What ends the tree in the place of the guard has the share of the processor that real time leaves to all others."""
-        holder = self.on_one_processor("chrt -f 2 sh -c 'echo on; while :; do :; done' & wait", "-t", "10")
+        holder = self.on_one_processor("chrt -f 2 sh -c 'echo on; while :; do :; done' & wait", "-t", "60")
         self.addCleanup(self.server.go_on)
         self.server.pause()  # so that rlock still waits for the release when all is ended
         send(child_of(holder.pid, "lease-guard"), signal.SIGKILL)

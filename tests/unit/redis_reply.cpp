@@ -157,7 +157,7 @@ TEST_CASE("numbers that a server gives as text are read whole, and cursors are a
     const std::string bytes = "*2\r\n$7\r\ngranted\r\n" + number;
     reader.feed(bytes.data(), bytes.size());
     auto reply = reader.next();
-    auto granted = rlock::redis::decode_acquire(**reply, "");
+    auto granted = rlock::redis::decode_acquire(**reply, {});
     return std::get<rlock::lock::Granted>(*granted).token.value;
   };
   CHECK(token_of(":1763690000123456\r\n") == 1763690000123456);
@@ -176,27 +176,27 @@ TEST_CASE("numbers that a server gives as text are read whole, and cursors are a
 }
 
 TEST_CASE("a grant without a token, and an outcome that nobody asked for, are no replies") {
-  auto decoded = [](const std::string& words, const std::string& asked) {
+  auto decoded = [](const std::string& words, rlock::redis::Verdicts possible) {
     ReplyReader reader;
     reader.feed(words.data(), words.size());
     auto reply = reader.next();
     REQUIRE(reply);
-    return rlock::redis::decode_acquire(**reply, asked).has_value();
+    return rlock::redis::decode_acquire(**reply, possible).has_value();
   };
-  CHECK(decoded("*3\r\n+granted\r\n:7\r\n:0\r\n", ""));
+  CHECK(decoded("*3\r\n+granted\r\n:7\r\n:0\r\n", {}));
   for (const char* grant :
        {"*1\r\n+granted\r\n", "*3\r\n+granted\r\n+x\r\n+y\r\n", "*2\r\n+granted\r\n+nan\r\n",
         "*3\r\n+granted\r\n:-1\r\n:0\r\n", "*3\r\n+granted\r\n:0\r\n:0\r\n"}) {
-    CHECK_FALSE(decoded(grant, "once supersede"));
+    CHECK_FALSE(decoded(grant, {true, true}));
   }
   for (const char* done :
        {"*2\r\n+done\r\n:1\r\n", "*2\r\n+failed\r\n:3\r\n", "*3\r\n+gone\r\n+done\r\n+\r\n"}) {
-    CHECK(decoded(done, "once"));
-    CHECK_FALSE(decoded(done, "supersede"));
+    CHECK(decoded(done, {.done = true}));
+    CHECK_FALSE(decoded(done, {.superseded = true}));
   }
   for (const char* superseded :
        {"*2\r\n+superseded\r\n+x\r\n", "*3\r\n+gone\r\n+superseded\r\n+x\r\n"}) {
-    CHECK(decoded(superseded, "supersede"));
-    CHECK_FALSE(decoded(superseded, "once"));
+    CHECK(decoded(superseded, {.superseded = true}));
+    CHECK_FALSE(decoded(superseded, {.done = true}));
   }
 }

@@ -134,10 +134,9 @@ Result<std::optional<std::string>> once_key_choice(const Choices& choices) {
 namespace {
 
 constexpr uint64_t kMostHistoryRows = 1000;
-constexpr uint64_t kMostSlots = 1024;  // each of them has a number
 
 Result<lock::Limit> limit_choice(const Choices& choices) {
-  TRY(auto slots, number_choice(choices, Opt::slots, kMostSlots));
+  TRY(auto slots, number_choice(choices, Opt::slots, lock::Limit::kMostSlots));
   const bool shared = choices.has(Opt::shared);
   if (slots && shared) {
     return usage("--slots and --shared cannot be used together: shared holders have no limit");

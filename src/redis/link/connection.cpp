@@ -249,7 +249,7 @@ Connection::Connection(Server server)
 }
 
 void Connection::start_batch(Batch batch) {
-  if (phase_ != CommandPhase::idle) drop();
+  if (phase_ != RequestPhase::idle) drop();
   command_.clear();
   for (const auto& words : batch) command_ += encode(words);
   replies_ = batch.size();
@@ -258,7 +258,7 @@ void Connection::start_batch(Batch batch) {
   follows_ = false;
   pipelined_ = false;
   fully_sent_ = false;
-  phase_ = CommandPhase::asked;
+  phase_ = RequestPhase::asked;
 }
 
 void Connection::follow(const std::vector<std::string>& words) {
@@ -281,7 +281,7 @@ void Connection::start_final(const std::vector<std::string>& words, std::string_
 
 void Connection::listen() {
   if (stream_) {
-    phase_ = CommandPhase::talking;
+    phase_ = RequestPhase::talking;
   } else {
     fail("not connected");
   }
@@ -296,7 +296,7 @@ void Connection::close() {
 
 void Connection::drop() {
   close();
-  phase_ = CommandPhase::idle;
+  phase_ = RequestPhase::idle;
   results_.clear();
 }
 
@@ -305,7 +305,7 @@ void Connection::begin(TimePoint now) {
   if (stream_ && stream_->is_quiet()) {
     out_ = command_;
     sent_ = 0;
-    phase_ = CommandPhase::talking;
+    phase_ = RequestPhase::talking;
     return;
   }
   drop();
@@ -321,7 +321,7 @@ void Connection::dial(TimePoint now) {
   }
   handshake_deadline_ = now + server_->connect_timeout;
   dialer_.start(now, handshake_deadline_);
-  phase_ = CommandPhase::dialing;
+  phase_ = RequestPhase::dialing;
 }
 
 // The password may have been rotated just now, so a refusal counts only where there is no newer
@@ -332,7 +332,7 @@ void Connection::handle_auth_error(Error why) {
   drop();
   auth_error_ = std::move(why);
   server_->secret->fetch(server_->password);
-  phase_ = CommandPhase::fetching;
+  phase_ = RequestPhase::fetching;
 }
 
 void Connection::handle_new_password(TimePoint now) {
@@ -350,15 +350,15 @@ void Connection::handle_connected(util::Fd fd) {
   out_ = handshake_.request();
   if (!held_back_) out_ += command_;
   sent_ = 0;
-  phase_ = CommandPhase::talking;
+  phase_ = RequestPhase::talking;
 }
 
 bool Connection::advance(TimePoint now) {
-  if (phase_ == CommandPhase::asked) begin(now);
-  if (phase_ == CommandPhase::fetching && server_->secret->fetched()) {
+  if (phase_ == RequestPhase::asked) begin(now);
+  if (phase_ == RequestPhase::fetching && server_->secret->fetched()) {
     handle_new_password(now);
   }
-  if (phase_ == CommandPhase::dialing && dialer_.advance(now)) {
+  if (phase_ == RequestPhase::dialing && dialer_.advance(now)) {
     auto fd = dialer_.take();
     if (fd) {
       handle_connected(std::move(*fd));
@@ -366,26 +366,26 @@ bool Connection::advance(TimePoint now) {
       end(fd.error());
     }
   }
-  if (phase_ == CommandPhase::talking) talk();
-  if (phase_ == CommandPhase::talking && handshake_.is_pending() && now >= handshake_deadline_) {
+  if (phase_ == RequestPhase::talking) talk();
+  if (phase_ == RequestPhase::talking && handshake_.is_pending() && now >= handshake_deadline_) {
     fail(util::format("timed out after {} (connected, but {})",
                       util::format_duration(server_->connect_timeout), stream_->timeout_reason()));
   }
-  return phase_ == CommandPhase::ended || phase_ == CommandPhase::idle;
+  return phase_ == RequestPhase::ended || phase_ == RequestPhase::idle;
 }
 
 bool Connection::settle() {
-  if (phase_ == CommandPhase::talking && unsent().empty()) read_replies();
+  if (phase_ == RequestPhase::talking && unsent().empty()) read_replies();
   // The handshake was answered and the command is cancelled unsent: the connection stays usable.
-  if (phase_ == CommandPhase::talking && !held_back_ && unsent() == command_) {
+  if (phase_ == RequestPhase::talking && !held_back_ && unsent() == command_) {
     out_.clear();
     sent_ = 0;
-    phase_ = CommandPhase::ended;
+    phase_ = RequestPhase::ended;
     results_ =
         failed_batch(replies_, {ErrorKind::unavailable,
                                 server_->label() + ": cancelled before it was sent", Retry::later});
   }
-  return phase_ == CommandPhase::ended;
+  return phase_ == RequestPhase::ended;
 }
 
 void Connection::talk() {
@@ -393,8 +393,8 @@ void Connection::talk() {
   std::optional<Error> error = send_rest();
   read_replies();
   // The command that was held back until the handshake was answered.
-  if (!error && phase_ == CommandPhase::talking && !unsent().empty()) error = send_rest();
-  if (error && phase_ == CommandPhase::talking) handle_disconnect(std::move(*error));
+  if (!error && phase_ == RequestPhase::talking && !unsent().empty()) error = send_rest();
+  if (error && phase_ == RequestPhase::talking) handle_disconnect(std::move(*error));
 }
 
 // Sends what the socket takes; why it takes no more, if it has failed.
@@ -408,7 +408,7 @@ std::optional<Error> Connection::send_rest() {
 
 void Connection::read_replies() {
   Io io = Io::done;
-  while (phase_ == CommandPhase::talking && io == Io::done) {
+  while (phase_ == RequestPhase::talking && io == Io::done) {
     size_t got = 0;
     io = stream_->read_some(buffer_.get(), kReadSize, got);
     if (io == Io::would_block) return;
@@ -419,7 +419,7 @@ void Connection::read_replies() {
     if (io == Io::failed) return handle_disconnect(stream_->error());
     received_ = true;
     reader_.feed(buffer_.get(), got);
-    while (phase_ == CommandPhase::talking) {
+    while (phase_ == RequestPhase::talking) {
       auto reply = reader_.next();
       if (!reply) return fail(std::move(reply).error());
       if (*reply == nullptr) break;
@@ -450,7 +450,7 @@ void Connection::handle_reply(ReplyPtr reply) {
 void Connection::keep(ReplyPtr reply) {
   results_.emplace_back(std::move(reply));
   if (results_.size() < replies_) return;
-  phase_ = CommandPhase::ended;
+  phase_ = RequestPhase::ended;
   // Bytes beyond the reply would be taken for the next command's.
   if (!reader_.empty() || !unsent().empty() || pipelined_) close();
 }
@@ -477,28 +477,28 @@ void Connection::fail(Error why) {
 
 void Connection::end(const Error& why) {
   close();
-  phase_ = CommandPhase::ended;
+  phase_ = RequestPhase::ended;
   results_ = failed_batch(replies_, why);
 }
 
 std::vector<Result<ReplyPtr>> Connection::take_batch() {
-  phase_ = CommandPhase::idle;
+  phase_ = RequestPhase::idle;
   return std::exchange(results_, {});
 }
 
 void Connection::wants(std::vector<pollfd>& out) const {
-  if (phase_ == CommandPhase::fetching) out.push_back({server_->secret->fd(), POLLIN, 0});
-  if (phase_ == CommandPhase::dialing) dialer_.wants(out);
-  if (phase_ != CommandPhase::talking) return;
+  if (phase_ == RequestPhase::fetching) out.push_back({server_->secret->fd(), POLLIN, 0});
+  if (phase_ == RequestPhase::dialing) dialer_.wants(out);
+  if (phase_ != RequestPhase::talking) return;
   out.push_back(stream_->wants(unsent().empty() ? Sending::done : Sending::pending));
 }
 
 TimePoint Connection::due() const {
-  if (phase_ == CommandPhase::dialing) return dialer_.due();
-  if (phase_ == CommandPhase::fetching && !server_->secret->fetched()) return TimePoint::max();
-  if (phase_ == CommandPhase::talking && handshake_.is_pending()) return handshake_deadline_;
-  if (phase_ == CommandPhase::talking) return TimePoint::max();
-  return phase_ == CommandPhase::idle ? TimePoint::max() : TimePoint::min();
+  if (phase_ == RequestPhase::dialing) return dialer_.due();
+  if (phase_ == RequestPhase::fetching && !server_->secret->fetched()) return TimePoint::max();
+  if (phase_ == RequestPhase::talking && handshake_.is_pending()) return handshake_deadline_;
+  if (phase_ == RequestPhase::talking) return TimePoint::max();
+  return phase_ == RequestPhase::idle ? TimePoint::max() : TimePoint::min();
 }
 
 }  // namespace rlock::redis

@@ -131,7 +131,7 @@ class Connection final : public Link {
  private:
   static constexpr size_t kReadSize = 16 * size_t{1024};
 
-  enum class CommandPhase { idle, asked, fetching, dialing, talking, ended };
+  enum class RequestPhase { idle, asked, fetching, dialing, talking, ended };
 
   std::string_view unsent() const { return std::string_view(out_).substr(sent_); }
 
@@ -153,7 +153,7 @@ class Connection final : public Link {
 
   std::unique_ptr<Server> server_;  // at a stable address: the dialer refers to it
   Dialer dialer_;
-  CommandPhase phase_ = CommandPhase::idle;
+  RequestPhase phase_ = RequestPhase::idle;
   TimePoint handshake_deadline_;
   Handshake handshake_;  // of this socket
   std::unique_ptr<Stream> stream_;

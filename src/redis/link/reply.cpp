@@ -198,7 +198,7 @@ Error decode_error(std::string_view text) {
   for (const KnownError& known : kUnsupported) {
     if (contains(lower, known.part)) return {ErrorKind::config, std::string(known.advice)};
   }
-  // The text is that of acquire.lua.
+  // The text is that of denied.lua.
   constexpr std::string_view kHasNo = "this server has no command";
   if (size_t at = shown.find(kHasNo); at != shown.npos) {
     return {ErrorKind::config,

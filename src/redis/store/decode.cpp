@@ -250,13 +250,12 @@ std::optional<lock::HistoryRow> history_row_of(std::string_view row) {
 
 }  // namespace
 
-std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply,
-                                                 const std::string& asked) {
+std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply, Verdicts possible) {
   Item item(&reply);
   std::string_view word = item.at(0).text();
   const std::string_view what = word == "gone" ? item.at(1).text() : word;
-  if ((what == "done" || what == "failed") && asked.find("once") == asked.npos) return std::nullopt;
-  if (what == "superseded" && asked.find("supersede") == asked.npos) return std::nullopt;
+  if ((what == "done" || what == "failed") && !possible.done) return std::nullopt;
+  if (what == "superseded" && !possible.superseded) return std::nullopt;
   if (word == "granted") {
     if (item.at(1).number() <= 0) return std::nullopt;
     return lock::Granted{

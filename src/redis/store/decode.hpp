@@ -12,9 +12,12 @@
 // Converts the replies of the scripts. nullopt: not a reply that these scripts return.
 namespace rlock::redis {
 
-// `asked` contains the words once and supersede where the request asked for them: others are not
-// done, nor superseded.
-std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply, const std::string& asked);
+// Which verdicts a request can have: done only with --once, superseded only with --supersede.
+struct Verdicts {
+  bool done = false;
+  bool superseded = false;
+};
+std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply, Verdicts possible);
 // `self`, the owner that renews, is never named as the one who took the lock.
 std::optional<lock::RenewReply> decode_renew(const redisReply& reply, std::string_view self);
 std::optional<lock::ReleaseReply> decode_release(const redisReply& reply);

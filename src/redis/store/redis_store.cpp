@@ -282,10 +282,8 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
   given.add_if("while_closed", call.while_closed);
   given.add_unless_0("earlier",
                      static_cast<uint64_t>(std::chrono::microseconds(call.urgent).count()));
-  auto decode = [asked = std::string(call.once ? "once" : "") +
-                         (call.supersede ? "supersede" : "")](const redisReply& reply) {
-    return decode_acquire(reply, asked);
-  };
+  const Verdicts possible{call.once.has_value(), call.supersede.has_value()};
+  auto decode = [possible](const redisReply& reply) { return decode_acquire(reply, possible); };
   return confirmed(
       *link_, run<lock::AcquireReply>(scripts_.acquire, "acquire", call.name, given.take(), decode),
       {call.replicas, timing::confirmation_time(call.ttl), action_on("acquire", call.name),

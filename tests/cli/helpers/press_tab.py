@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""press_tab.py SHELL SCRIPT TYPED: types TYPED (with its TABs) into an interactive bash, zsh or fish on a
+"""press_tab.py SHELL SCRIPT TYPED...: types each TYPED (with its TABs) into an interactive bash, zsh or fish on a
 terminal of its own that has sourced the completion SCRIPT (zsh: that finds it in fpath, if it is named
-_rlock). Prints the command line that this made on
+_rlock). Prints the command line that each made on
 stdout, and what the terminal showed meanwhile on stderr. Nothing is executed. In bash the package
 bash-completion is loaded when BASH_COMPLETION names it.
 """
@@ -43,7 +43,8 @@ def begin(shell, folder):
     """The shell on a terminal, with FOLDER for its home."""
     files = {"bash": ("rc", BASH), "zsh": (".zshrc", ZSH), "fish": ("config.fish", FISH)}
     name, text = files[shell]
-    os.makedirs(folder + "/fish")
+    # Without this folder fish makes completions of all manual pages, in the background.
+    os.makedirs(folder + "/fish/generated_completions")
     path = f"{folder}/fish/{name}" if shell == "fish" else f"{folder}/{name}"
     with open(path, "w") as file:
         file.write(text)
@@ -52,23 +53,27 @@ def begin(shell, folder):
     return Terminal([shell, *words, "-i"])
 
 
-def main(shell, script, typed):
-    signal.alarm(60)
+def main(shell, script, *lines):
     with tempfile.TemporaryDirectory() as folder:
         answer = folder + "/answer"
         os.environ.update(SCRIPT=os.path.abspath(script), ANSWER=answer)
         terminal = begin(shell, folder)
+        signal.alarm(60)
         shown = b""
         while READY not in shown:
             shown += terminal.take()
-        terminal.type(typed + "\x07")
-        shown = b""
-        while not os.path.exists(answer):  # the shell waits for who reads the terminal
-            shown += terminal.take(0.02) or b""
-        with open(answer) as file:
-            sys.stdout.write(file.read())
+        for typed in lines:
+            signal.alarm(60)
+            terminal.type(typed + "\x07")
+            shown = b""
+            while not os.path.exists(answer):  # the shell waits for who reads the terminal
+                shown += terminal.take(0.02) or b""
+            sys.stderr.buffer.write(shown)
+            with open(answer) as file:
+                sys.stdout.write(file.read())
+            os.remove(answer)
+            terminal.type("\x15")  # ^U: an empty line
         terminal.close()
-    sys.stderr.buffer.write(shown)
 
 
 main(*sys.argv[1:])
