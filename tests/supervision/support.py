@@ -16,6 +16,7 @@ from harness import PATIENCE, until  # noqa: E402
 from redis_server import RedisServer  # noqa: E402
 
 RLOCK = os.environ["RLOCK"]
+PATIENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "patient.toml")
 STRACE = ["strace", "-f", "-qq", "-o", "/dev/null"]
 PROBE = os.environ["RUN_PROBE"]
 # How often the stress cases are repeated: few times in every run of the tests, more by RLOCK_ROUNDS=200.
@@ -209,7 +210,7 @@ class Case(unittest.TestCase):
         os.chdir(self.folder)
         self.addCleanup(os.chdir, "/")
         self.mark = "SUPERVISION_TEST=" + uuid.uuid4().hex
-        self.environment = harness.environment("unix://" + self.server.socket)
+        self.environment = harness.environment("unix://" + self.server.socket, PATIENT)
         self.environment |= dict([("PATH", os.path.dirname(RLOCK) + ":" + os.environ["PATH"]), self.mark.split("=")])
         self.addCleanup(self.sweep)
 
