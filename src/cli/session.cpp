@@ -221,7 +221,7 @@ Result<lock::Snapshot> inspect_queue(Session& session, const lock::LockName& nam
 namespace {
 
 // The rest of a lock with more holders than a page of a batch has, and what a failure that may pass
-// has kept back, are read one lock at a time.
+// has kept back, are read one lock at a time. A server that does not answer is asked no further.
 std::vector<Result<lock::Snapshot>> inspect_in_batches(Session& session,
                                                        std::span<const lock::LockName> names,
                                                        uint64_t waiters, const Progress& progress) {
@@ -234,6 +234,10 @@ std::vector<Result<lock::Snapshot>> inspect_in_batches(Session& session,
       calls.back().waiters_page = waiters;
     }
     auto batch = session.ask([&](auto& store) { return store.inspect_all(calls); });
+    if (!batch && batch.error().kind == ErrorKind::unavailable) {
+      all.insert(all.end(), names.size(), batch.error());
+      break;
+    }
     for (size_t i = 0; i < calls.size(); ++i) {
       auto one = batch ? std::move((*batch)[i]) : Result<lock::Snapshot>(batch.error());
       const bool incomplete = one && one->more_holders;

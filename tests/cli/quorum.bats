@@ -21,11 +21,6 @@ in_use() {
   for ((i = 1; i <= $1; i++)); do RLOCK_URL="unix://$quorum_folder/$i/s" rlock run warm -- true; done
 }
 held_at() { [ "$(at_server "$1" redis exists "rlock:{$2}:holders")" -eq 1 ]; }
-# ended_at N NAME: that server has stored an end, and nobody holds the lock there.
-ended_at() {
-  [ "$(at_server "$1" redis zcard "rlock:{$2}:released")" -eq 1 ] || return
-  ! held_at "$1" "$2"
-}
 
 @test "a run over three servers: exit code, one token, nothing left" {
   in_use 3
@@ -159,20 +154,6 @@ waiter_differs() {
   signal_server CONT 1 4
   eventually no_trace job 1 2 3 4 5
   eventually no_trace other 1 2 3 4 5
-}
-
-@test "a server that was slow, and knows no script, is not taken by the release" {
-  in_use 3
-  at_server 3 redis script flush >/dev/null
-  signal_server STOP 3
-  # It carries out the acquire, and has the release to read when nobody is left.
-  rlock run -t 60s job -- sh -c 'kill -CONT "$1"
-    until [ "$(redis-cli -s "$2" exists "rlock:{job}:holders")" = 1 ]; do sleep 0.02; done
-    kill -STOP "$1"' sh "$(cat "$quorum_folder/3/pid")" "$quorum_folder/3/s"
-  signal_server CONT 3
-  eventually ended_at 3 job
-  signal_server KILL 1
-  rlock run -n job -- true
 }
 
 @test "a run is listed once, also if a server hung all the time and learns nothing of it" {

@@ -73,17 +73,6 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   eventually nowhere job 2
 }
 
-@test "a server that was slow, and knows no script, is not taken by the release" {
-  quorum 3
-  signal_server STOP 3
-  # It answers the acquire while nobody reads, and has the release to read when nobody is left.
-  plain run -t 60s job -- sh -c 'kill -CONT "$1"; redis-cli -s "$2" ping; kill -STOP "$1"' sh \
-    "$(cat "$quorum_folder/3/pid")" "$quorum_folder/3/s"
-  signal_server CONT 3
-  at_server 3 redis ping
-  nowhere job 1 2 3
-}
-
 @test "a majority that is dead: 69, and what was taken is released; a hung one: 69 as well" {
   quorum 3
   signal_server KILL 1 2

@@ -129,7 +129,7 @@ dumped() {
   from=$(owner_of moved)
   to=$(other_than "$from")
   slot=$(slot_of moved)
-  hold moved -t 3 --event-log log
+  hold moved -t 12 --event-log log
   queue_up moved
   open_move "$slot" "$from" "$to"
   move_keys "$slot" "$from" "$to" 100
