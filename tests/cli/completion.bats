@@ -13,7 +13,7 @@ tab() {
   press_tab.py "$shell" "$completions/${scripts[$shell]}" "${keys[@]}" 3>&- 4>&-
 }
 
-# become [TYPED LINE]...: in each shell that is here. fish adds no blank where more may follow. A busy machine may take longer than
+# become TYPED LINE TYPED LINE...: in each shell that is here. fish adds no blank where more may follow. A busy machine may take longer than
 # the 200 ms after which rlock offers nothing: what differs is typed again.
 become() {
   local shell attempt n typed expected lines
