@@ -126,7 +126,8 @@ def comment(name):
 
 
 def of(one):
-    return f"{one['command']}, {one['date']}, load {one['load']}, true {one['process_ms']} ms"
+    speed = f", true {one['process_ms']} ms" if "process_ms" in one else ""
+    return f"{one['command']}, {one['date']}, load {one['load']}{speed}"
 
 
 def rates():
@@ -163,7 +164,7 @@ def numbers():
         values = {key: value for key, value in one.items() if key not in ("command", "date", "load", "process_ms")}
         out += section(name.capitalize(), of(one), [values])
     soak = table("soak.tsv")
-    out += section("Soak", "tests/scale/soak.py: of each piece, the look after three minutes, when everything has been used, and the last",
+    out += section("Soak", "tests/scale/soak.py: of each piece, the look after three minutes, when everything has been used, and the last; the machine had other work, too",
                    early_and_last(soak))
     (HERE / "numbers.md").write_text("\n".join(out).rstrip() + "\n", encoding="utf-8")
 
