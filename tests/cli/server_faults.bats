@@ -43,7 +43,7 @@ load helpers/helpers
 }
 
 @test "SCRIPT FLUSH is invisible to holder and waiter" {
-  hold flushed -t 3 --event-log log
+  hold flushed -t 6 --event-log log
   queue_up flushed
   one_more renewed redis script flush
   redis script flush >/dev/null

@@ -154,7 +154,7 @@ rotate() {
 
 # the_secret OLD: rotated in mid-run, it costs neither a lease nor a position in the queue. OPTION… say where rlock has it from.
 outlives_rotation() {
-  hold lock -t 3 --event-log log "$@"
+  hold lock -t 6 --event-log log "$@"
   start rlock run "$@" lock -- true
   local waiter=$!
   eventually waiting_in lock

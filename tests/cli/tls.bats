@@ -255,7 +255,7 @@ present() {
 renewed_since() { [ "$(redis get "rlock:{renewed}:holders")" != "$1" ]; }
 
 @test "renewed longer than its lease, through connections that are killed" {
-  hold renewed -t 4 -k 200ms
+  hold renewed -t 8 -k 200ms
   for _ in {1..5}; do
     before=$(redis get "rlock:{renewed}:holders")
     redis client kill type normal >/dev/null

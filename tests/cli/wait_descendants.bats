@@ -11,7 +11,7 @@ load helpers/helpers
 }
 
 @test "the lease is renewed for a descendant" {
-  run -3 rlock run -t 1 --wait-descendants renewed -- sh -c 'setsid sleep 2.5 & exit 3'
+  run -3 rlock run -t 2 --wait-descendants renewed -- sh -c 'setsid sleep 5 & exit 3'
 }
 
 @test "--max-run ends what was left behind" {

@@ -69,7 +69,7 @@ inside() {
 }
 
 @test "when rlock is killed there, its guard ends the command and all of its descendants" {
-  run -0 inside 'rlock run -t 2s nightly -- sh -c ". /words; tree" &
+  run -0 inside 'rlock run -t 5s nightly -- sh -c ". /words; tree" &
     run=$!
     pids=$(pids)
     kill -KILL $run
