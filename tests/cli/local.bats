@@ -7,6 +7,7 @@ load helpers/helpers
 first_run() {
   quietly rlock run --url "local:$here/locks" first -- true
   pid=$(local_pid "$here/locks")
+  started+=("$pid")  # also where its socket is removed
 }
 
 # listening FOLDER
