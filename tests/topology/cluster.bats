@@ -142,7 +142,7 @@ dumped() {
 @test "kill -9 of the node while held and while queued: the promoted replica goes on" {
   cluster 1
   node=$(owner_of kept)
-  hold kept --event-log log
+  hold kept -t 120 --event-log log
   queue_up kept -- sh -c 'echo next >>order'
   [ "$(at "$node" wait 1 2000)" -eq 1 ]
   one_more renewed crash "$node"
