@@ -18,11 +18,6 @@ constexpr Moment kLongestHeartbeat = kHeartbeatSlices * kLongestSlice;
 // what is remembered.
 constexpr Moment kKeyLife = kMetaLife + std::max(kTtl, kLongestHeartbeat + kHeartbeat);
 
-int64_t kind_of(const Memory& memory, const std::string& owner) {
-  const Row* ended = find(memory.released, owner);
-  return ended == nullptr ? -1 : ended->score % 16;
-}
-
 // Never returns; a format string with what goes into it.
 template <class... Args>
 [[noreturn]] void broken(fmt::format_string<Args...> what, Args&&... args) {
@@ -119,7 +114,7 @@ class Check {
   int64_t ticket_replaced() const {
     if (!supersedes()) return INT64_MAX;
     for (const Row& waiter : was_.queue) {
-      if (kind_of(is_, waiter.member) == kSuperseded) return waiter.score;
+      if (kind_of(is_, waiter.member, now_) == kSuperseded) return waiter.score;
     }
     return INT64_MAX;
   }
@@ -196,9 +191,9 @@ class Check {
     if (beat == nullptr || beat->score < now_ + kHeartbeatSlices * reply_.slice) {
       broken("H: {} may die before it is to ask again", owner);
     }
-    const bool requeued = kind_of(was_, owner) == kRequeued;
-    const bool punctual = before_.clients[static_cast<size_t>(request_.client)].punctual;
-    if (punctual && request_.ticket > 0 && reply_.number > request_.ticket && !requeued) {
+    const bool requeued = kind_of(was_, owner, now_) == kRequeued;
+    if (asking(owner).punctual && request_.ticket > 0 && reply_.number > request_.ticket &&
+        !requeued) {
       broken("Q: {} loses its place", owner);
     }
   }
@@ -373,14 +368,14 @@ class Check {
         (known.done == 0 || (client.punctual && decided(after_, client).empty())))
       broken("D: done without a success");
     // One that left the queue before an operator forgot it learns why.
-    const bool left = kind_of(was_, request_.owner) == kDone;
+    const bool left = kind_of(was_, request_.owner, now_) == kDone;
     if (reply_.word == "failed" && known.failures < request_.work->max_failures && !left)
       broken("D: given up too early");
   }
 
   void superseded() const {
     const bool older = request_.work->number() < before_.newest_number;
-    const bool replaced = kind_of(was_, request_.owner) == kSuperseded;
+    const bool replaced = kind_of(was_, request_.owner, now_) == kSuperseded;
     const bool other = std::any_of(was_.queue.begin(), was_.queue.end(), [&](const Row& row) {
       return row.member != request_.owner && line_of(was_, row.member).supersedes;
     });
@@ -414,7 +409,7 @@ class Check {
       // One at rest may be passed by.
       if (place != nullptr || find(is_.holders, owner) != nullptr || beat->quarters > 0) continue;
       if (!contains(is_.woken, owner)) broken("Q: {} is dropped and not woken", owner);
-      if (kind_of(is_, owner) == kDone) continue;
+      if (kind_of(is_, owner, now_) == kDone) continue;
       replaced(waiter);
       taken = waiter.score;
     }

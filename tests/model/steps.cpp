@@ -63,8 +63,8 @@ class Steps {
 
   // From the queue, and woken: its work is done, or a newer one has its place.
   bool was_dropped(const std::string& owner) const {
-    const Row* ended = find(world_.memory->released, owner);
-    return ended != nullptr && (ended->score % 16 == kDone || ended->score % 16 == kSuperseded);
+    const int64_t kind = kind_of(*world_.memory, owner, world_.now);
+    return kind == kDone || kind == kSuperseded;
   }
 
   void requests(int index) {

@@ -42,6 +42,11 @@ bool holds(const Memory& memory, const std::string& owner, Moment now) {
   return row != nullptr && row->score > now;
 }
 
+int64_t kind_of(const Memory& memory, const std::string& owner, Moment now) {
+  const Row* ended = find(memory.released, owner);
+  return ended != nullptr && ended->score / 16 > now ? ended->score % 16 : -1;
+}
+
 std::string owner_of(const World& world, int client) {
   const auto& who = world.clients[static_cast<size_t>(client)];
   return std::string(1, static_cast<char>('A' + client)) + std::to_string(who.round);

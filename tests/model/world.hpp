@@ -89,6 +89,8 @@ Line line_of(const Memory& memory, const std::string& owner);
 const Row* find(const std::vector<Row>& rows, const std::string& member);
 // Whether `owner` holds the lock at `now`, in the server's eyes.
 bool holds(const Memory& memory, const std::string& owner, Moment now);
+// The kind of the owner's tombstone; -1 without one that counts at `now`.
+int64_t kind_of(const Memory& memory, const std::string& owner, Moment now);
 
 enum class Op { acquire, renew, release, cancel, force, forget, close, open };
 
