@@ -8,13 +8,13 @@
 namespace rlock::lock {
 namespace {
 
-constexpr SystemPoller::Interrupts kNone{-1, -1};
+constexpr SystemPoller::Interrupts kNone{{{-1, 0, 0}, {-1, 0, 0}}};
 
 // True when an interrupt fired.
 bool poll_until(std::vector<pollfd>& fds, const SystemPoller::Interrupts& interrupts,
                 TimePoint until) {
   const auto requests = static_cast<std::ptrdiff_t>(fds.size());
-  for (int fd : interrupts) fds.push_back({fd, POLLIN, 0});  // a negative one is passed over
+  fds.insert(fds.end(), interrupts.begin(), interrupts.end());  // a negative one is passed over
   util::poll_until(fds, until);
   return std::any_of(fds.begin() + requests, fds.end(),
                      [](const pollfd& fd) { return fd.revents != 0; });

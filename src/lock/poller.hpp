@@ -1,5 +1,7 @@
 #pragma once
 
+#include <poll.h>
+
 #include <algorithm>
 #include <array>
 
@@ -27,10 +29,16 @@ class Poller {
 // reads them.
 class SystemPoller final : public Poller {
  public:
-  using Interrupts = std::array<int, 2>;
+  using Interrupts = std::array<pollfd, 2>;
 
   explicit SystemPoller(int interrupt_fd = -1, int other_fd = -1)
-      : interrupts_{interrupt_fd, other_fd} {}
+      : interrupts_{{{interrupt_fd, POLLIN, 0}, {other_fd, POLLIN, 0}}} {}
+  // The interrupt is that nobody reads from `fd` any more, whatever can be read from it.
+  static SystemPoller until_reader_is_gone(int fd) {
+    SystemPoller poller(fd);
+    poller.interrupts_.front().events = 0;
+    return poller;
+  }
   TimePoint now() const override { return BootClock::now(); }
   PollResult drive(Request& request, TimePoint deadline,
                    Interruptible interruptible = Interruptible::yes) override;

@@ -121,16 +121,23 @@ seen() { grep -q -- "$1" "$2"; }
   ends_by TERM $!
 }
 
-@test "watch ends when the reader at the other end of a socket has gone" {
+@test "watch ends when the reader at the other end of a socket has gone, and what comes from there keeps it from nothing" {
   own
-  rlock acquire deploy --ttl 20m
   python3 - <<'PYTHON'
-import socket, subprocess
+import os, socket, subprocess
 reader, writer = socket.socketpair()
-watch = subprocess.Popen(["rlock", "watch"], stdout=writer)
+watch = subprocess.Popen(["rlock", "watch", "deploy"], stdout=writer)
 writer.close()
-assert reader.recv(1)
+assert reader.recv(4096)
+reader.send(b"GET / HTTP/1.0\r\n")
+for _ in range(3):
+    owner = subprocess.run(["rlock", "acquire", "deploy", "--ttl", "20m"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    assert reader.recv(4096)
+    subprocess.run(["rlock", "release", "deploy", "--owner", owner], check=True)
+    assert reader.recv(4096)
 reader.close()
-watch.wait(60)
+_, code, used = os.wait4(watch.pid, 0)
+assert code == 0
+assert used.ru_utime + used.ru_stime < 1, used
 PYTHON
 }

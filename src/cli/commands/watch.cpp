@@ -67,7 +67,8 @@ bool is_reader_gone() {
 // One line for each difference, until a signal ends us or the reader has gone.
 int report_changes(WatchClient& client, const std::string& server, std::vector<Change> changes) {
   signal(SIGPIPE, SIG_IGN);
-  lock::SystemPoller poller(has_reader_to_lose(STDOUT_FILENO) ? STDOUT_FILENO : -1);
+  auto poller = lock::SystemPoller::until_reader_is_gone(
+      has_reader_to_lose(STDOUT_FILENO) ? STDOUT_FILENO : -1);
   bool lost = false;
   while (!is_reader_gone()) {
     const bool is_lost = client.server().outage.has_value();
