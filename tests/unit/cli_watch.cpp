@@ -73,10 +73,14 @@ class CountingInspector final : public lock::LockInspector {
     ++others;
     return reply<std::vector<lock::HistoryRow>>({});
   }
-  lock::InFlight<lock::NamesPage> list_names(const std::string&) override {
+  lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override {
     ++others;
+    if (!cursor.empty()) {
+      return lock::ready<lock::NamesPage>(Error{ErrorKind::unavailable, "down", Retry::later});
+    }
     lock::NamesPage page;
     page.in_use = page.names = names;
+    page.cursor = dead_server;
     return reply(page);
   }
   std::string server() const override { return "fake:6379"; }
@@ -88,6 +92,7 @@ class CountingInspector final : public lock::LockInspector {
   }
 
   std::vector<std::string> names;
+  std::string dead_server;  // the cursor of one that is listed after the first; empty: none
   std::optional<Error> failure;
   int batches = 0, others = 0;
   size_t largest = 0;
@@ -317,6 +322,18 @@ TEST_CASE("beyond 20 locks it is four, a batch has at most 100, and each lock ha
   CHECK(server.batches + server.others <= 204);
   CHECK(server.looks["job-1449"] >= 49);
   for (const std::string& name : server.names) CHECK(server.looks[name] >= 9);
+}
+
+TEST_CASE("a listing is complete although its last server does not answer") {
+  CountingInspector server;
+  server.names = names_of(1);
+  server.dead_server = "db2:6379";
+  WatchModel model({});
+  WatchClient client(server, model, {});
+  TimePoint now = kStart;
+  run_for(client, now, Millis(5000));
+  CHECK(client.is_complete());
+  CHECK_FALSE(client.server().outage);
 }
 
 TEST_CASE("only the lock that is opened has its waiters read") {

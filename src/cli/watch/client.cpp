@@ -278,11 +278,11 @@ std::vector<Change> WatchClient::finish_batch(TimePoint now) {
 
 void WatchClient::finish_page(TimePoint now) {
   auto page = result_of(std::exchange(page_, nullptr), now, inspector_.server(), options_.limit);
+  if (!page && cursor_.empty()) return fail(std::move(page).error(), now);
   if (!page) {
     // Of a cluster, the other nodes can still be listed.
-    const bool other_nodes = !cursor_.empty();
-    if (other_nodes) cursor_ = inspector_.cursor_past_server(cursor_);
-    if (!other_nodes) fail(std::move(page).error(), now);
+    cursor_ = inspector_.cursor_past_server(cursor_);
+    complete_ = complete_ || cursor_.empty();
     return;
   }
   answered(now, cursor_.empty() ? std::move(page->silent) : server_.silent);
