@@ -311,7 +311,11 @@ InFlight<ClosureReply> QuorumStore::set_closure(const ClosureCall& call) {
         }
         auto set = [call, seen = look->seen](LockServer& store, size_t i,
                                              TimePoint) -> InFlight<ClosureReply> {
-          if (!seen[i] || !*seen[i]) return nullptr;
+          if (!seen[i]) {
+            const std::string text = store.server() + ": no answer in time";
+            return ready<ClosureReply>(Error{ErrorKind::unavailable, text, Retry::later});
+          }
+          if (!*seen[i]) return ready<ClosureReply>(seen[i]->error());
           ClosureCall one = call;
           one.seen = id_of((*seen[i])->closure);
           one.looked = (*seen[i])->now;
