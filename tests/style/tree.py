@@ -54,7 +54,7 @@ class Faults:
         self.lines.append(f"{path}:{line}: {what}" + (f"; {instead}" if instead else ""))
 
     def finish(self, checked):
-        """Ends the program: 1 when there was a fault, and when nothing was checked at all."""
+        """Ends the program: 1 when there was a fault."""
         print(*self.lines, sep="\n", end="\n" if self.lines else "")
         print(f"{checked}: {len(self.lines)} faults")
         sys.exit(1 if self.lines else 0)
