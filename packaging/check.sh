@@ -59,7 +59,7 @@ needs clang-tidy-14 style_tidy
 quietly "Building as released" compile
 say
 # Most tests wait for most of their time; those that compute take as many places as there are processors. A machine that takes over 2 ms to
-# start a process, being slow or having other work, gets fewer at once. Its load would not tell: some tests end thousands of processes.
+# start a process, being slow or having other work, gets fewer at once. Its load would mislead: some tests end thousands of processes.
 at_once=8
 start=$(date +%s%N)
 for _ in $(seq 200); do env true; done

@@ -133,7 +133,7 @@ struct Waiter {
   uint64_t servers = 1;  // where it waits
 };
 
-// How an owner ended at the server. [docs/PROTOCOL.md, "Tombstones"] unknown: where
+// How an owner ended at the server. [docs/PROTOCOL.md, "Release and tombstones"] unknown: where
 // nothing is remembered it may have been any of these.
 enum class OwnerEnd { expired, released, cancelled, removed, forced, unknown };
 
