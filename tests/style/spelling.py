@@ -7,6 +7,7 @@ word right that aspell does not know? --write adds all such words to spelling.tx
 """
 import re
 import sys
+import textwrap
 
 from tree import TOP, Faults, blanked, files, needs, output, read, without_code
 
@@ -50,8 +51,8 @@ def check_pages(known, faults):
     return new
 
 
-def check_mistakes(faults):
-    found, _, _ = output("codespell", f"--ignore-words={LIST}", f"--ignore-regex={CAMEL_CASE}", *files(*MISTAKES_IN))
+def check_mistakes(known, faults):
+    found, _, _ = output("codespell", f"--ignore-words-list={','.join(known)}", f"--ignore-regex={CAMEL_CASE}", *files(*MISTAKES_IN))
     for path, line, what in re.findall(r"^([^:\n]+):(\d+): (.*)$", found, re.MULTILINE):
         wrong, _, right = what.partition(" ==> ")
         faults.add(path.removeprefix("./"), line, f'"{wrong}"', f"write instead: {right}")
@@ -63,9 +64,10 @@ def main():
     faults = Faults()
     new = check_pages(known, faults)
     if "--write" in sys.argv:
-        (TOP / LIST).write_text("\n".join(sorted(known | new)) + "\n", encoding="utf-8")
+        text = textwrap.fill(" ".join(sorted(known | new)), 130, break_on_hyphens=False, break_long_words=False)
+        (TOP / LIST).write_text(text + "\n", encoding="utf-8")
         return
-    check_mistakes(faults)
+    check_mistakes(known, faults)
     faults.finish(f"{len(files(*PAGES))} pages")
 
 
