@@ -19,7 +19,3 @@ compile_portable >>"$top/build/bench.log" 2>&1 || echo "The portable flavour can
 export RLOCK="$build/src/rlock" PORTABLE="$build/portable/rlock" STAMP="$build/tests/scale/stamp"
 cd "$top/tests/scale"
 ./runs.py "${1:-300}"
-./size.py shared
-./size.py idle
-./fail_over.py
-./reading.py

@@ -162,8 +162,8 @@ class Scripts:
         keys = [f"rlock:{{{name}}}:{suffix}" for suffix in KEYS]
         return to.evalsha(self.sha[script], len(KEYS), *keys, *arguments)
 
-    def acquire(self, to, name, owner, limit=1):
-        return self.call(to, "acquire", name, "owner", owner, "limit", limit, "ttl", 3_600_000, "responsive", 1, "record", "scale")
+    def acquire(self, to, name, owner):
+        return self.call(to, "acquire", name, "owner", owner, "limit", 1, "ttl", 3_600_000, "responsive", 1, "record", "scale")
 
     def release(self, to, name, owner):
         return self.call(to, "release", name, "owner", owner, "entry", "0", "how", "released", "note", "exit:0")

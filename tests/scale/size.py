@@ -1,10 +1,8 @@
 #!/usr/bin/python3
-"""What grows how: many names, long queues, many holders, by the scripts alone; and what an idle name keeps.
+"""What grows how, by the scripts alone: many names, and long queues.
 
 Usage: size.py names [N]     (100,000 names; what `rlock status` takes of them)
        size.py queue [N...]  (queues of 10, 1,000, 10,000 and 100,000)
-       size.py shared [N...] (one more holder beside 10 and 1,000; printed only)
-       size.py idle          (the bytes of a name by the rows that its history keeps; printed only)
 """
 
 import subprocess
@@ -14,7 +12,6 @@ import time
 from common import RLOCK, Scripts, Server, fresh_owner, percentile, recorded, run_commands, shown
 
 PAGE = 1000  # commands sent together
-NO_LIMIT = 1_000_000_000
 
 
 def each_batch(client, count, send):
@@ -97,36 +94,4 @@ def queue(*lengths):
     return {"rows": rows}
 
 
-def shared(*counts):
-    """One more shared holder comes and goes beside the others."""
-    costs = {}
-    for holders in counts or (10, 1000):
-        with Server() as server:
-            scripts, client = Scripts(server.client), server.client
-            each_batch(client, holders, lambda pipe, _: scripts.acquire(pipe, "readers", fresh_owner(), NO_LIMIT))
-
-            def come_and_go():
-                owner = fresh_owner()
-                scripts.acquire(client, "readers", owner, NO_LIMIT)
-                scripts.release(client, "readers", owner)
-            costs[holders] = cost(server, come_and_go)
-    print("server µs a shared acquire and release (to reach: the same):  "
-          + "  ".join(f"{holders} holders {us:.0f}" for holders, us in costs.items()))
-
-
-def idle():
-    """Without what is gone a minute after the run."""
-    sizes = []
-    with Server() as server:
-        for runs, rows in ((1, None), (1, 0), (100, None), (100, 10), (100, 0)):
-            server.client.flushall()
-            options = [] if rows is None else ["--history", str(rows)]
-            for _ in range(runs):
-                subprocess.run([RLOCK, "-u", server.url, "run", *options, "idle", "--", "true"], check=True)
-            keys = [key for key in server.client.scan_iter("rlock:{idle}:*") if not key.endswith(b":released")]
-            size = sum(server.client.memory_usage(key, samples=0) for key in keys)
-            sizes.append(" ".join([f"{runs} runs", *options, f"{size:,}"]))
-    print("bytes of an idle name:  " + ",  ".join(sizes))
-
-
-run_commands({"names": names, "queue": queue, "shared": shared, "idle": idle}, __doc__)
+run_commands({"names": names, "queue": queue}, __doc__)
