@@ -14,6 +14,15 @@ next_is_alone() {
   nothing_left renewed
 }
 
+@test "a run that nobody contends costs its server two scripts, and no text of them" {
+  own
+  rlock run counted -- true
+  local digests texts
+  digests=$(calls evalsha) texts=$(calls eval)
+  rlock run counted -- true
+  [ "$(($(calls evalsha) - digests)) $(($(calls eval) - texts))" = "2 0" ] || fail "$(redis info commandstats)"
+}
+
 @test "force-unlock ends the command with 76, and the message says who did it and why" {
   hold_alone forced
   run -0 rlock force-unlock forced --yes --reason "wrong branch"

@@ -52,27 +52,6 @@ def whole_run(server):
         "redis-cli SET NX + EVAL": recipe}),
         ("rlock", "flock", "1.40"), ("portable", "flock", "1.30"), ("rlock", "redis-cli SET NX + EVAL", ""))
 
-    release = server.client.script_load(RELEASE_IF_OURS)
-
-    def plain():
-        server.client.set("plain", "me", nx=True, px=30000)
-        server.client.evalsha(release, 1, "plain", "me")
-
-    def spent(action):
-        """Also in the commands of the recipe."""
-        def command_us():
-            stats = server.client.info("commandstats")
-            return sum(stats.get("cmdstat_" + name, {"usec": 0})["usec"] for name in ("evalsha", "eval", "set", "blpop"))
-        before = command_us()
-        action()
-        return command_us() - before
-
-    show("µs of it at the server", in_turn(ROUNDS, {
-        **{name: lambda path=path, lock=f"free-{name}": spent(
-            lambda: timed([path, "-u", server.tcp, "run", lock, "--", "true"])) for name, path in ours.items()},
-        "SET NX PX and compare-and-delete": lambda: spent(plain)}),
-        ("rlock", "baseline", ""), ("rlock", "SET NX PX and compare-and-delete", ""))
-
 
 def over_tls(server):
     """With a verified certificate; redis-cli looks at the chain alone."""
@@ -90,20 +69,6 @@ def over_tls(server):
         ("rlock", "redis-cli --tls ping", "1.00"))
 
 
-def commands(server):
-    """What one run makes the server do."""
-    def calls():
-        return {name[8:]: row["calls"] for name, row in server.client.info("commandstats").items()}
-
-    run = [RLOCK, "-u", server.tcp, "run", "count", "--", "true"]
-    timed(run)
-    before = calls()
-    timed(run)
-    own = {name: n - before.get(name, 0) for name, n in calls().items()
-           if n > before.get(name, 0) and name.startswith(("evalsha", "client", "select", "auth"))}
-    print(f"commands at the server per run: {own}   (to reach: 2 evalsha and the set-up)")
-
-
 def quorum():
     """Five servers beside one of them, then with two of the five hanging."""
     with contextlib.ExitStack() as stack:
@@ -112,23 +77,16 @@ def quorum():
         def run(some):
             return timed([RLOCK, *(word for server in some for word in ("-u", server.tcp)), "run", "bench", "--", "true"])
 
-        def calls():
-            return sum(server.calls("evalsha", "eval") for server in servers)
-
         run(servers)
-        before = calls()
         medians = in_turn(ROUNDS, {"one": lambda: run(servers[:1]), "five": lambda: run(servers)})
-        messages = (calls() - before) / ROUNDS - 2
         for server in servers[3:]:
             server.process.send_signal(signal.SIGSTOP)
         medians |= in_turn(ROUNDS, {"five, two hang": lambda: run(servers)})
     show("ms of a whole run of `true` over a quorum (each write synced)", medians, ("five", "one", "1.60"),
          ("five, two hang", "one", "1.40"))
-    print(f"  messages a grant and release: {messages:.1f}   (to reach: 13)")
 
 
 with Server() as one_server:
     whole_run(one_server)
     over_tls(one_server)
-    commands(one_server)
 quorum()
