@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import urllib.request
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Callable
 
 import common
@@ -19,7 +19,7 @@ from relay import Relay
 
 HERE = pathlib.Path(__file__).resolve().parent
 PYTHON = "/usr/bin/python3"
-ETCD, CONSUL = (os.environ.get(name.upper()) or shutil.which(name) for name in ("etcd", "consul"))
+ETCD = os.environ.get("ETCD") or shutil.which("etcd")
 NODE_MODULES = os.environ.get("NODE_MODULES", str(common.TOP / "build" / "peers" / "node_modules"))
 
 # The recipe of the manual of SET: a random value, and a release that compares it.
@@ -101,7 +101,7 @@ class Peer:
     missing: str = ""  # why it is not measured
     sent: tuple = ()  # the commands that clients send
     renews: bool = True
-    lease: int = field(default=10)  # seconds
+    lease = 10  # seconds
 
     def long_lease(self):
         """For measurements without faults: nobody loses it on the way, also those that do not renew, and on a busy machine."""
@@ -119,13 +119,6 @@ def answers(path):
             return "error" not in get(address + path) and get(address + path).strip() not in ('""', "")
         return False
     return ready
-
-
-def consul_words(folder, ports):
-    names = ("http", "server", "serf_lan", "serf_wan")
-    ports = ", ".join(f"{name} = {port}" for name, port in zip(names, ports))
-    return [CONSUL, "agent", "-server", "-bootstrap", "-bind=127.0.0.1", f"-data-dir={folder}",
-            f"-hcl=ports {{ {ports}, dns = -1, grpc = -1 }}"]
 
 
 def first_line(*words):
@@ -179,10 +172,6 @@ def with_others():
             "env", "ETCDCTL_API=3", "etcdctl", "--endpoints", address, "lock", "--ttl", str(lease), name, "--", *job],
             lambda durable: HttpServer(2, lambda folder, ports: etcd(ETCD, folder, ports)[0], answers("/health")), lambda: first_line(ETCD, "--version"),
             needs(ETCD or "etcd", "etcdctl"), ("grpc_server_msg_received_total",)),
-        Peer("consul lock", lambda address, name, lease, job: [
-            CONSUL, "lock", f"-http-addr={address}", "-shell=false", "-child-exit-code", name, *job],
-            lambda durable: HttpServer(4, consul_words, answers("/v1/status/leader")),
-            lambda: first_line(CONSUL, "version"), needs(CONSUL or "consul"), lease=15),
     ]
 
 

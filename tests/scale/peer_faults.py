@@ -9,7 +9,7 @@ import time
 from common import shown, until
 
 AWAY = 15  # seconds that a server or a network is away: longer than a lease
-WATCH = 75  # seconds: consul's sessions end after up to twice their 15 s, and its locks are free 15 s later
+WATCH = 75  # seconds: longer than what a lease, or somebody's absence, leads to
 
 
 def start(words):

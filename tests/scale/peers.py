@@ -3,9 +3,9 @@
 
 Usage: peers.py [ROUNDS [NAME...]]      (default 50, and all of contenders.py)
 
-Those that are not installed are in the tables with the reason. ETCD and CONSUL name these programs if they are in no folder
-of PATH, NODE_MODULES the folder that has redlock and ioredis. Leases are of 10 s where something befalls the holder (consul:
-15 s), else so long that nobody loses them; flock has none.
+Those that are not installed are in the tables with the reason. ETCD names this program if it is in no folder of PATH,
+NODE_MODULES the folder that has redlock and ioredis. Leases are of 10 s where something befalls the holder, else so long that
+nobody loses them; flock has none.
 """
 
 import contextlib

@@ -1,7 +1,6 @@
 #!/bin/sh
 # peers.sh [ROUNDS]: the comparison with others and its plots, from a bare Debian 12 on: installs what is compared, builds
-# rlock unless build/release has it, measures and draws. Minutes; needs root or sudo only to install what is missing. Consul,
-# which Debian 12 does not have, is compared if CONSUL names one, such as that of Debian 11's package.
+# rlock unless build/release has it, measures and draws. Minutes; needs root or sudo only to install what is missing.
 set -eu
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
