@@ -23,9 +23,6 @@ import clock
 import history
 import hosts as host_kinds
 import nemesis
-import newest_checks
-import once_checks
-import slot_checks
 import workers
 from cluster import Cluster
 from freezer import Freezer
@@ -277,8 +274,6 @@ class Campaign:
         print("faults:", ", ".join(f"{count} {name}" for name, count in sorted(faults.items())) or "none")
         print("exit codes:", ", ".join(f"{code}: {count}" for code, count in sorted(codes.items())))
         print(f"{long} holds were longer than their ttl")
-        if self.mode.workload != "plain":
-            print({"once": once_checks, "slots": slot_checks, "newest": newest_checks}[self.mode.workload].summary(seen))
 
 
 def main():

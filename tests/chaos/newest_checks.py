@@ -131,19 +131,3 @@ def may_have_failed(work):
         return not work.succeeded() or bool(work.why_not_recorded())
     code = work.run.code
     return work.run.first("acquired") is not None or code is None or code < 0 or code == UNREACHABLE
-
-
-def summary(history):
-    """What a run of this mode has seen, in a line."""
-    counted = collections.Counter()
-    ran = history.holds_by_owner()
-    for runs in members(history).values():
-        counted["supersede others"] += len(runs)
-        counted["of them ran"] += sum(run.owner in ran for run in runs)
-        counted["superseded in the queue"] += sum(run.code == SUPERSEDED and "enqueued" in run.words() for run in runs)
-        counted["at once"] += sum(run.code == SUPERSEDED and "enqueued" not in run.words() for run in runs)
-    for group in groups(history):
-        counted["keys with a limit"] += 1
-        counted["failures"] += sum(bool(work.hold and surely_failed(history, work)) for work in group)
-        counted["gave up"] += sum(gave_up(work.run) for work in group)
-    return "newest: " + ", ".join(f"{count} {name}" for name, count in counted.items())

@@ -167,23 +167,3 @@ def check_marks(history):
                                 "mark was written")
         for lock, token in marked - known:
             yield Violation("once", 0, f"{lock}: a mark has token {token}, which no such run had")
-
-
-def summary(history):
-    """What a run of this mode has seen, in a line."""
-    counts_of = collections.Counter()
-    again = collections.Counter()
-    for group in works(history):
-        counts_of["keys, periods and distances"] += 1
-        started = [work for work in group if work.hold]
-        counts_of["commands"] += len(started)
-        counts_of["successes"] += sum(work.succeeded() for work in started)
-        counts_of["ended as done"] += sum(work.run.code == DONE for work in group)
-        for before, after in zip(started, started[1:]):
-            if not before.succeeded():
-                counts_of["taken over after a failure"] += 1
-            elif is_done_by(after, before, surely=True):
-                again[before.why_not_recorded() or voided(history, before.lock, before.hold.last, after.hold.start)] += 1
-    counted = ", ".join(f"{count} {name}" for name, count in counts_of.items())
-    reasons = ", ".join(f"{count} {name or 'WITHOUT A REASON'}" for name, count in sorted(again.items()))
-    return f"once: {counted}; {sum(again.values())} ran again after a success: {reasons or 'none'}"

@@ -54,14 +54,3 @@ def doubly_given(lock, entries):
         for slot, count in live.items():
             if count > 1:
                 yield Violation("slot", 0, f"{lock}: {count} leases have slot {slot}")
-
-
-def summary(history):
-    """How many holds each slot had, and how many holders there were at a time."""
-    slots = collections.Counter(hold.slot for hold in history.holds)
-    moments = sorted([(hold.start, 1) for hold in history.holds] + [(hold.last, -1) for hold in history.holds])
-    live = most = 0
-    for _, change in moments:
-        live += change
-        most = max(most, live)
-    return f"slots: {', '.join(f'{count} in {slot}' for slot, count in sorted(slots.items()))}; at most {most} at a time"

@@ -7,8 +7,6 @@ import unittest
 import checker
 import history
 import nemesis
-import newest_checks
-import once_checks
 from history import Entry, Fault, Hold
 from redis_node import redis_talk
 from workloads import DONE, SUPERSEDED, UNNUMBERED
@@ -359,16 +357,6 @@ class Checker(unittest.TestCase):
 
     def test_what_is_given_up(self):
         self.rows(failing, FAILING, "failures", "E")
-
-    def test_summaries_count_what_was_seen(self):
-        scene = with_key()
-        self.assertIn("1 taken over after a failure", once_checks.summary(scene.seen))
-        scene.d_runs()
-        self.assertIn("1 WITHOUT A REASON", once_checks.summary(scene.seen))
-        scene.runs[1].errors = UNRECORDED
-        self.assertIn("1 unconfirmed", once_checks.summary(scene.seen))
-        self.assertIn("1 superseded in the queue", newest_checks.summary(newest().seen))
-        self.assertIn("2 failures, 1 gave up", newest_checks.summary(failing().seen))
 
 
 class Reading(unittest.TestCase):
