@@ -8,6 +8,13 @@ LONGER = 3  # x what was drawn: an end is noticed after a second, and a new mast
 
 
 class Replicated(topology.Topology):
+    """Each kind also has
+
+    masters()        the nodes that serve locks now
+    planned(master)  asks for a fail-over while all are well
+    sound()          whether nothing is left of the last fault
+    """
+
     def __init__(self, hosts, folder, clock_library):
         super().__init__(hosts, folder, clock_library)
         self.nodes = []
@@ -26,18 +33,6 @@ class Replicated(topology.Topology):
 
     def at(self, port):
         return next(node for node in self.nodes if node.port == int(port))
-
-    def masters(self):
-        """The nodes that serve locks now."""
-        raise NotImplementedError
-
-    def planned(self, master):
-        """Asks for a fail-over while all are well."""
-        raise NotImplementedError
-
-    def sound(self):
-        """Whether nothing is left of the last fault."""
-        raise NotImplementedError
 
     def room(self, _name, pending):
         return not pending and self.sound()

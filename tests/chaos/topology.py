@@ -2,30 +2,18 @@
 
 
 class Topology:
-    """Servers that hold the locks; started inside a network that Hosts made."""
+    """Servers that hold the locks; started inside a network that Hosts made. Each kind also has
+
+    start()         returns once every server answers
+    stop()          ends every process; what the servers have written stays for the checker
+    url(host)       RLOCK_URL for that host's runs
+    operator_url()  RLOCK_URL for an operator whom no fault of the network reaches
+    faults()        name -> what does it, given seconds and a Random: None, or what undoes it
+    leftovers()     what is wrong with what is stored after the drain: a list of texts
+    """
 
     def __init__(self, hosts, folder, clock_library):
         self.hosts, self.folder, self.clock_library = hosts, folder, clock_library
-
-    def start(self):
-        """Returns once every server answers."""
-        raise NotImplementedError
-
-    def stop(self):
-        """Ends every process; what the servers have written stays for the checker."""
-        raise NotImplementedError
-
-    def url(self, host):
-        """RLOCK_URL for that host's runs."""
-        raise NotImplementedError
-
-    def operator_url(self):
-        """RLOCK_URL for an operator whom no fault of the network reaches."""
-        raise NotImplementedError
-
-    def faults(self):
-        """Name -> what does it, given seconds and a Random: None, or what undoes it."""
-        raise NotImplementedError
 
     def room(self, _name, pending):
         """Whether one more fault of the servers may begin, beside those that have not ended."""
@@ -42,7 +30,3 @@ class Topology:
     def ledgers(self):
         """For each server the files in which it wrote down all that it did, oldest first."""
         return []
-
-    def leftovers(self):
-        """What is wrong with what is stored after the drain: a list of texts."""
-        raise NotImplementedError
