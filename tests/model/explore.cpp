@@ -1,10 +1,8 @@
 #include "model/explore.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <deque>
-#include <iostream>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -67,37 +65,9 @@ std::string delivered(const World& world, const std::string& what, const Reply& 
                       members(world.memory->queue, nullptr));
 }
 
-// On standard output: before a large search, and every half minute.
-class Progress {
- public:
-  explicit Progress(const Bounds& bounds) : bounds_(bounds) {
-    if (bounds_.states == 0) return;
-    std::cout << bounds_.name << ": about " << bounds_.states << " states" << std::endl;
-  }
-
-  void print(size_t states, size_t open, size_t depth) {
-    constexpr std::chrono::seconds kEvery{30};
-    const auto now = Clock::now();
-    if (now < next_) return;
-    next_ = now + kEvery;
-    std::cout << bounds_.name << ": " << states << " states";
-    if (bounds_.states > 0) std::cout << " of about " << bounds_.states;
-    std::cout << ", " << open << " open, depth " << depth << ", after "
-              << std::chrono::duration_cast<std::chrono::seconds>(now - began_).count() << " s"
-              << std::endl;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  const Bounds& bounds_;
-  Clock::time_point began_ = Clock::now();
-  Clock::time_point next_ = began_ + std::chrono::seconds(30);
-};
-
 class Explorer {
  public:
-  Explorer(Server& server, const Bounds& bounds)
-      : server_(server), bounds_(bounds), progress_(bounds) {}
+  Explorer(Server& server, const Bounds& bounds) : server_(server), bounds_(bounds) {}
 
   Findings run() {
     World first = beginning(bounds_);
@@ -109,7 +79,6 @@ class Explorer {
       auto [id, world] = std::move(frontier_.front());
       frontier_.pop_front();
       for (Step& step : steps(world)) take(id, world.now, step);
-      progress_.print(nodes_.size(), frontier_.size(), findings_.depth);
     }
     if (findings_.broken.empty()) check_waits();
     findings_.states = nodes_.size();
@@ -224,7 +193,6 @@ class Explorer {
 
   Server& server_;
   const Bounds& bounds_;
-  Progress progress_;
   Findings findings_;
   std::vector<Node> nodes_;
   std::unordered_map<size_t, size_t> known_;

@@ -25,7 +25,6 @@ struct Bounds {
   int closures = 0;           // likewise; each may be opened
   int failures = 0;           // of commands that are to be done once, and whose lease lasts
   bool rest = false;          // waiters are at rest in every place, as if many were before them
-  size_t states = 0;          // found when they were last explored to the end; 0: unknown
 
   size_t clients() const { return std::max(limits.size(), works.size()); }
 };
@@ -40,8 +39,8 @@ struct Findings {
   std::string text() const;
 };
 
-// Breadth first, with changes of the scripts; stops at the first broken invariant. Where it takes
-// long it prints how far it is. Throws where there is no place for a change.
+// Breadth first, with changes of the scripts; stops at the first broken invariant. Throws where
+// there is no place for a change.
 Findings explore(const Bounds& bounds, std::vector<fake::TextChange> changes = {});
 
 }  // namespace rlock::model
