@@ -38,7 +38,7 @@ std::string run_case(const NamedCase& named, const std::vector<Mutation>& mutati
 const std::vector<Mutation> kNeverFolded{{"local sole = is_new and", "local sole = false and"}};
 
 void check_cases(const std::vector<Mutation>& form) {
-  REQUIRE(MutatedScripts(form).all_applied());
+  REQUIRE(test::ScriptSet(form).all_applied());
   for (const NamedCase& named : cases()) {
     const std::string broken = run_case(named, form);
     CHECK_MESSAGE(broken.empty(), named.name, ": ", broken);
@@ -99,7 +99,7 @@ TEST_CASE("each rule that is left out fails its case") {
   for (const NamedCase& named : cases()) {
     for (const Mutant& mutant : named.mutants) {
       const std::string rule = mutant.rule;
-      const bool applied = MutatedScripts(mutant.change).all_applied();
+      const bool applied = test::ScriptSet(mutant.change).all_applied();
       CHECK_MESSAGE(applied, rule, ": no place to change");
       if (!applied) continue;
       CHECK_MESSAGE(!run_case(named, mutant.change).empty(), rule, " is not caught by ",

@@ -13,17 +13,22 @@ test::RedisServer& shared_server() {
   return server;
 }
 
-void replace_all(std::string& text, const std::string& from, const std::string& to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
-    text.replace(at, from.size(), to);
-  }
-}
-
 redis::Server at(const test::RedisServer& server) {
   redis::Server where;
   where.transport = redis::Transport::unix_socket;
   where.path = server.socket_path();
   return where;
+}
+
+// TIME and PTTL by a clock that the test sets.
+std::vector<Mutation> our_clock() {
+  std::vector<Mutation> changes{{"call('TIME')", "call('LRANGE', 'clock', 0, 1)"}};
+  for (const std::string key : {"ALIVE", "ONCE", "META", "WHO", "RELEASED", "lasting"}) {
+    changes.push_back(
+        {"call('PTTL', " + key + ")",
+         "(function(e) return e < 0 and e or e - now end)(call('PEXPIRETIME', " + key + "))"});
+  }
+  return changes;
 }
 
 int64_t wall_clock_ms() {
@@ -37,50 +42,11 @@ void need(bool holds, const std::string& what) {
   if (!holds) throw Broken(what);
 }
 
-MutatedScripts::MutatedScripts(const std::vector<Mutation>& mutations) {
-  std::vector<bool> applied(mutations.size(), false);
-  acquire_ = mutate(lua::acquire, mutations, applied);
-  renew_ = mutate(lua::renew, mutations, applied);
-  release_ = mutate(lua::release, mutations, applied);
-  force_unlock_ = mutate(lua::force_unlock, mutations, applied);
-  inspect_ = mutate(lua::inspect, mutations, applied);
-  forget_ = mutate(lua::forget, mutations, applied);
-  closure_ = mutate(lua::closure, mutations, applied);
-  first_ = mutate(lua::first, mutations, applied);
-  all_applied_ = std::find(applied.begin(), applied.end(), false) == applied.end();
-}
-
-std::string MutatedScripts::mutate(const lua::Script& script,
-                                   const std::vector<Mutation>& mutations,
-                                   std::vector<bool>& applied) const {
-  std::string text(script.text);
-  replace_all(text, "call('TIME')", "call('LRANGE', 'clock', 0, 1)");
-  for (size_t i = 0; i < mutations.size(); ++i) {
-    if (text.find(mutations[i].from) == std::string::npos) continue;
-    applied[i] = true;
-    replace_all(text, mutations[i].from, mutations[i].to);
-  }
-  for (const std::string key : {"ALIVE", "ONCE", "META", "WHO", "RELEASED", "lasting"}) {
-    replace_all(
-        text, "call('PTTL', " + key + ")",
-        "(function(e) return e < 0 and e or e - now end)(call('PEXPIRETIME', " + key + "))");
-  }
-  return text;
-}
-
-// A digest that no script has: the text is sent each time.
-redis::Scripts MutatedScripts::scripts() const {
-  constexpr std::string_view kUnknown = "0000000000000000000000000000000000000000";
-  return {{kUnknown, acquire_},      {kUnknown, renew_},   {kUnknown, release_},
-          {kUnknown, force_unlock_}, {kUnknown, inspect_}, {kUnknown, forget_},
-          {kUnknown, closure_},      {kUnknown, first_}};
-}
-
 Lab::Lab(const std::vector<Mutation>& mutations)
     : server_(shared_server()),
-      mutated_(mutations),
+      mutated_(mutations, our_clock()),
       name_(*lock::LockName::parse("job")),
-      store_(at(server_), "rlock:", mutated_.scripts()),
+      store_(at(server_), "rlock:", mutated_.for_stores()),
       now_ms_(wall_clock_ms()) {
   cli({"CONFIG", "SET", "maxmemory", "0"});
   cli({"ACL", "SETUSER", "default", "+@all"});  // a case that failed may have left a rule

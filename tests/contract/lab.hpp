@@ -10,6 +10,7 @@
 
 #include "lock/poller.hpp"
 #include "redis/store/redis_store.hpp"
+#include "support/changed_scripts.hpp"
 #include "support/redis_server.hpp"
 
 // What the contract's cases use: a real server, real scripts, and a clock of the test's
@@ -22,25 +23,7 @@ struct Broken : std::runtime_error {
 };
 
 // A change that breaks one script, to see a case fail.
-struct Mutation {
-  std::string from;
-  std::string to;
-};
-
-// The scripts with their TIME replaced by a clock that the test sets, and with mutations.
-class MutatedScripts {
- public:
-  explicit MutatedScripts(const std::vector<Mutation>& mutations = {});
-  redis::Scripts scripts() const;
-  // Whether every mutation was applied: one that was not would prove nothing.
-  bool all_applied() const { return all_applied_; }
-
- private:
-  std::string mutate(const lua::Script& script, const std::vector<Mutation>& mutations,
-                     std::vector<bool>& applied) const;
-  bool all_applied_ = true;
-  std::string acquire_, renew_, release_, force_unlock_, inspect_, forget_, closure_, first_;
-};
+using Mutation = test::TextChange;
 
 struct Ask {
   lock::Limit limit = lock::Limit::exclusive();
@@ -152,7 +135,7 @@ class Lab {
                const std::string& how, const Ask& ask);
 
   test::RedisServer& server_;
-  MutatedScripts mutated_;
+  test::ScriptSet mutated_;
   lock::LockName name_;
   redis::RedisStore store_;
   int64_t now_ms_;

@@ -1,13 +1,10 @@
 #include "fake_redis/scripts.hpp"
 
-#include <algorithm>
 #include <lua.hpp>
 #include <stdexcept>
 
 namespace rlock::fake {
 namespace {
-
-uint64_t scripts_changed = 0;
 
 // Its address is the key under which the database of the running script is kept.
 char database_key;
@@ -115,33 +112,6 @@ int error_reply(lua_State* lua) {
 }
 
 }  // namespace
-
-ScriptSet::ScriptSet(const std::vector<TextChange>& changes) {
-  std::vector<bool> applied(changes.size(), false);
-  for (lua::Script* script :
-       {&for_stores_.acquire, &for_stores_.renew, &for_stores_.release, &for_stores_.force_unlock,
-        &for_stores_.inspect, &for_stores_.forget, &for_stores_.closure}) {
-    *script = changed(*script, changes, applied);
-    for_servers_.push_back(*script);
-  }
-  for_servers_.push_back(lua::wake);
-  all_applied_ = std::find(applied.begin(), applied.end(), false) == applied.end();
-}
-
-lua::Script ScriptSet::changed(const lua::Script& script, const std::vector<TextChange>& changes,
-                               std::vector<bool>& applied) {
-  std::string text(script.text);
-  for (size_t i = 0; i < changes.size(); ++i) {
-    const auto& [from, to] = changes[i];
-    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
-      text.replace(at, from.size(), to);
-      applied[i] = true;
-    }
-  }
-  if (text == script.text) return script;
-  const std::string& digest = texts_.emplace_back("changed-" + std::to_string(++scripts_changed));
-  return {digest, texts_.emplace_back(std::move(text))};
-}
 
 ScriptEngine::ScriptEngine() : lua_(luaL_newstate()) {
   luaL_openlibs(lua_);

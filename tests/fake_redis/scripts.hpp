@@ -1,45 +1,14 @@
 #pragma once
 
-#include <deque>
 #include <string>
-#include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "fake_redis/database.hpp"
-#include "redis/store/redis_store.hpp"
+#include "lua/scripts.hpp"
 
 struct lua_State;
 
 namespace rlock::fake {
-
-// A change in the text of a script, to see that a check notices it.
-struct TextChange {
-  std::string from;
-  std::string to;
-};
-
-// The scripts as the stores send them and the servers know them.
-class ScriptSet {
- public:
-  explicit ScriptSet(const std::vector<TextChange>& changes = {});
-  ScriptSet(const ScriptSet&) = delete;
-  ScriptSet& operator=(const ScriptSet&) = delete;
-
-  const redis::Scripts& for_stores() const { return for_stores_; }
-  const std::vector<lua::Script>& for_servers() const { return for_servers_; }
-  // Whether every change was applied: one that was not would prove nothing.
-  bool all_applied() const { return all_applied_; }
-
- private:
-  lua::Script changed(const lua::Script& script, const std::vector<TextChange>& changes,
-                      std::vector<bool>& applied);
-
-  std::deque<std::string> texts_;  // stay where they are
-  redis::Scripts for_stores_;
-  std::vector<lua::Script> for_servers_;
-  bool all_applied_ = true;
-};
 
 // The Lua that servers embed (5.1), with `redis.call` and what else the scripts use of it. One for
 // all simulated servers: a script keeps nothing from one call to the next.

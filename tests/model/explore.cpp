@@ -210,7 +210,7 @@ std::string Findings::text() const {
   return text;
 }
 
-Findings explore(const Bounds& bounds, std::vector<fake::TextChange> changes) {
+Findings explore(const Bounds& bounds, std::vector<test::TextChange> changes) {
   if (bounds.rest) {
     changes.push_back({"1 + math.floor(place / 64)", "2 + place"});
     changes.push_back({"s.n_queue > 64", "s.n_queue > 0"});

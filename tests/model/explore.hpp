@@ -41,6 +41,6 @@ struct Findings {
 
 // Breadth first, with changes of the scripts; stops at the first broken invariant. Throws where
 // there is no place for a change.
-Findings explore(const Bounds& bounds, std::vector<fake::TextChange> changes = {});
+Findings explore(const Bounds& bounds, std::vector<test::TextChange> changes = {});
 
 }  // namespace rlock::model

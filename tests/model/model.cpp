@@ -132,10 +132,10 @@ struct Mutant {
   const char* rule;
   const char* breaks;
   Bounds within;
-  std::vector<fake::TextChange> change;
+  std::vector<test::TextChange> change;
 };
 Mutant mutant(const char* rule, const char* breaks, const Bounds& within,
-              const std::vector<fake::TextChange>& change) {
+              const std::vector<test::TextChange>& change) {
   return {rule, breaks, within, change};
 }
 

@@ -4,6 +4,7 @@
 
 #include "fake_redis/scripts.hpp"
 #include "model/world.hpp"
+#include "support/changed_scripts.hpp"
 
 namespace rlock::model {
 
@@ -15,13 +16,13 @@ struct Done {
 // The real scripts over keys in memory.
 class Server {
  public:
-  explicit Server(const std::vector<fake::TextChange>& changes) : scripts_(changes) {}
+  explicit Server(const std::vector<test::TextChange>& changes) : scripts_(changes) {}
   // A request on the memory of a world, at its time.
   Done run(const World& world, const Request& request);
   bool changes_applied() const { return scripts_.all_applied(); }
 
  private:
-  fake::ScriptSet scripts_;
+  test::ScriptSet scripts_;
   fake::ScriptEngine engine_;
 };
 

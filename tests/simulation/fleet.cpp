@@ -60,7 +60,7 @@ class Fleet {
   Broken broken_;
   Wanted wanted_;
   World world_;
-  fake::ScriptSet scripts_;
+  test::ScriptSet scripts_;
   Network network_;
   Ledger ledger_;
   Outcome outcome_;

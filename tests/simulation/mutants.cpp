@@ -10,7 +10,7 @@ Mutant mutant(const char* name, const char* world, Check noticed, ClientRule rul
   return {name, world, noticed, {rule, {}}};
 }
 Mutant mutant(const char* name, const char* world, Check noticed,
-              const std::vector<fake::TextChange>& changes) {
+              const std::vector<test::TextChange>& changes) {
   return {name, world, noticed, {none, changes}};
 }
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "fake_redis/scripts.hpp"
+#include "support/changed_scripts.hpp"
 
 // What can be broken on purpose, to see that the checks notice it.
 namespace rlock::sim {
@@ -23,7 +23,7 @@ enum class ClientRule {
 
 struct Broken {
   ClientRule client = ClientRule::none;
-  std::vector<fake::TextChange> scripts{};
+  std::vector<test::TextChange> scripts{};
 };
 
 // One that may leave out a rule of renewals.

@@ -123,7 +123,7 @@ TEST_CASE("where clocks differ by more than the bound two commands run at once")
 TEST_CASE("every mutant is noticed") {
   for (const Mutant& mutant : mutants()) {
     CAPTURE(mutant.name);
-    CHECK(fake::ScriptSet(mutant.broken.scripts).all_applied());
+    CHECK(test::ScriptSet(mutant.broken.scripts).all_applied());
     constexpr uint64_t kTimes = 2, kMost = 120;
     const Setting world = world_named(mutant.world);
     uint64_t last = 0, found = 0;
