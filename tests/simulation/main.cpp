@@ -1,10 +1,10 @@
 // The program: simulates worlds, repeats a history, and makes a failing one short.
 #include <sys/resource.h>
 
-#include <charconv>
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
+#include <functional>
 #include <stdexcept>
 
 #include "simulation/mutants.hpp"
@@ -14,39 +14,14 @@
 namespace rlock::sim {
 namespace {
 
-constexpr const char* kUsage =
-    "usage: fleet WORLD [--seed N | --seeds FROM-TO] [--days N] [--drift PPM] [--replicas N]\n"
-    "             [--mutant NAME] [--runs N,N… | none] [--faults N,N… | none] [--without WHAT]…\n"
-    "             [--trace] [--shrink]\n";
-
 struct Options {
   Setting setting;
-  uint64_t first = 1, last = 1;
+  std::pair<uint64_t, uint64_t> seeds{1, 1};
   std::optional<std::vector<size_t>> runs{}, faults{};
   Broken broken{};
   bool trace = false;
   bool shrinks = false;
 };
-
-uint64_t number_of(const std::string& text) {
-  uint64_t number = 0;
-  const auto end = text.data() + text.size();
-  if (std::from_chars(text.data(), end, number).ptr != end || text.empty()) {
-    throw std::out_of_range("not a number: " + text);
-  }
-  return number;
-}
-
-std::vector<size_t> numbers_of(std::string text) {
-  std::vector<size_t> numbers;
-  if (text == "none") return numbers;
-  while (!text.empty()) {
-    const size_t comma = std::min(text.find(','), text.size());
-    numbers.push_back(number_of(text.substr(0, comma)));
-    text.erase(0, comma + 1);
-  }
-  return numbers;
-}
 
 Broken mutant_named(const std::string& name) {
   for (const Mutant& mutant : mutants()) {
@@ -62,47 +37,42 @@ void set_days(Setting& setting, uint64_t days) {
   setting.lasts = static_cast<Nanos::rep>(days) * Nanos(24h);
 }
 
-void read_option(Options& options, const std::string& name, const std::string& value) {
-  if (name == "--seed") {
-    options.first = options.last = number_of(value);
-  } else if (name == "--seeds") {
-    const size_t dash = value.find('-');
-    options.first = number_of(value.substr(0, dash));
-    options.last = number_of(value.substr(dash + 1));
-  } else if (name == "--days") {
-    set_days(options.setting, number_of(value));
-  } else if (name == "--drift") {
-    options.setting.drift_ppm = static_cast<int64_t>(number_of(value));
-  } else if (name == "--replicas") {
-    options.setting.replicas = number_of(value);
-  } else if (name == "--mutant") {
-    options.broken = mutant_named(value);
-  } else if (name == "--runs") {
-    options.runs = numbers_of(value);
-  } else if (name == "--faults") {
-    options.faults = numbers_of(value);
-  } else if (name == "--without") {
-    leave_out(options.setting, value);
-  } else {
-    throw std::out_of_range("there is no option " + name);
-  }
+std::function<void(const std::vector<std::string>&)> reads(
+    std::optional<std::vector<size_t>>& numbers) {
+  return [&numbers](const std::vector<std::string>& words) {
+    numbers.emplace();
+    if (words == std::vector<std::string>{"none"}) return;
+    for (const std::string& word : words) {
+      if (!CLI::detail::lexical_cast(word, numbers->emplace_back())) {
+        throw CLI::ConversionError(word, "numbers");
+      }
+    }
+  };
 }
 
-Options read(int argc, char** argv) {
-  if (argc < 2) throw std::out_of_range("a world is missing");
-  Options options{world_named(argv[1])};
-  for (int i = 2; i < argc; ++i) {
-    const std::string name = argv[i];
-    if (name == "--trace") {
-      options.trace = true;
-    } else if (name == "--shrink") {
-      options.shrinks = true;
-    } else if (i + 1 < argc) {
-      read_option(options, name, argv[++i]);
-    } else {
-      throw std::out_of_range(name + " needs a value");
-    }
-  }
+Options read(CLI::App& app, int argc, char** argv) {
+  using Words = std::vector<std::string>;
+  Options options;
+  Setting& setting = options.setting;
+  // CLI11 takes them in this order: the options change the world.
+  app.add_option_function<std::string>(
+         "WORLD", [&](const std::string& name) { setting = world_named(name); })
+      ->required();
+  app.add_option_function<uint64_t>("--seed", [&](uint64_t seed) { options.seeds = {seed, seed}; });
+  app.add_option("--seeds", options.seeds, "FROM-TO")->delimiter('-');
+  app.add_option_function<uint64_t>("--days", [&](uint64_t days) { set_days(setting, days); });
+  app.add_option("--drift", setting.drift_ppm, "parts per million");
+  app.add_option("--replicas", setting.replicas);
+  app.add_option_function<std::string>(
+      "--mutant", [&](const std::string& name) { options.broken = mutant_named(name); });
+  app.add_option_function<Words>("--runs", reads(options.runs), "N,N… or none")->delimiter(',');
+  app.add_option_function<Words>("--faults", reads(options.faults), "likewise")->delimiter(',');
+  app.add_option_function<Words>("--without", [&](const Words& words) {
+    for (const std::string& word : words) leave_out(setting, word);
+  });
+  app.add_flag("--trace", options.trace);
+  app.add_flag("--shrink", options.shrinks);
+  app.parse(argc, argv);
   return options;
 }
 
@@ -135,7 +105,7 @@ void show(const Options& options, const Sums& sums, double real) {
   std::printf(
       "%s, seeds %lu to %lu: %lu runs, of which %lu waited; %lu commands; %lu scripts; %lu faults, "
       "%lu of them a kill\n",
-      options.setting.name.c_str(), options.first, options.last, sums.counts.runs,
+      options.setting.name.c_str(), options.seeds.first, options.seeds.second, sums.counts.runs,
       sums.counts.queued, sums.counts.commands, sums.counts.scripts, sums.counts.faults,
       sums.counts.kills);
   std::printf(
@@ -156,7 +126,7 @@ void show(const Options& options, const Sums& sums, double real) {
 int simulate(const Options& options) {
   Sums sums;
   const auto began = std::chrono::steady_clock::now();
-  for (uint64_t seed = options.first; seed <= options.last; ++seed) {
+  for (uint64_t seed = options.seeds.first; seed <= options.seeds.second; ++seed) {
     Scenario scenario = make_scenario(options.setting, seed);
     if (options.runs) scenario.kept_runs = *options.runs;
     if (options.faults) scenario.kept_faults = *options.faults;
@@ -179,10 +149,13 @@ int main(int argc, char** argv) {
   // A renewal thread has two descriptors.
   const rlimit most{65536, 65536};
   setrlimit(RLIMIT_NOFILE, &most);
+  CLI::App app("Simulates worlds, repeats a history, and makes a failing one short.");
   try {
-    return rlock::sim::simulate(rlock::sim::read(argc, argv));
+    return rlock::sim::simulate(rlock::sim::read(app, argc, argv));
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 64;
   } catch (const std::out_of_range& error) {
-    std::fprintf(stderr, "fleet: %s\n%s", error.what(), rlock::sim::kUsage);
+    std::fprintf(stderr, "fleet: %s\n", error.what());
     return 64;
   }
 }
