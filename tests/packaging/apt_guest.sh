@@ -51,26 +51,6 @@ has_documents() {
   step "the links of README lead to files, and the package names what is built in, with its licences"
 }
 
-upgrades() {
-  echo '# This line is the admin'"'"'s.' >>/etc/rlock/rlock.toml
-  hold_lock
-  use_repository /srv/new
-  expect 0 apt-get install -qy -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold rlock
-  [ "$(version)" = "$new" ] || fail "version $(version)"
-  expect 0 grep -F "is the admin's" /etc/rlock/rlock.toml
-  expect_held
-  step "upgraded while a run held the lock and one waited: both went on, and the admin's configuration file is as it was"
-}
-
-downgrades() {
-  use_repository /srv/old
-  expect 0 apt-get install -qy --allow-downgrades -o Dpkg::Options::=--force-confold "rlock=$old"
-  [ "$(version)" = "$old" ] || fail "version $(version)"
-  expect_held
-  release_lock
-  step "downgraded while it was held, then handed over to the waiter"
-}
-
 purge_names_local() {
   has "a server of local: still runs, in /var/lib/rlock"
   has "the locks of root's local: stay in /var/lib/rlock"
@@ -85,9 +65,7 @@ removes_and_purges() {
   expect 0 apt-get purge -qy rlock
   [ -n "$url" ] || purge_names_local
   rm /etc/apt/sources.list.d/rlock.sources
-  files >"$scratch/after"
-  comm -13 "$scratch/before" "$scratch/after" | tee "$scratch/left" | sed 's/^/    left: /'
-  expect 1 grep -v '^/var/lib/rlock\(/\|$\)' "$scratch/left"
+  expect_left '^/var/lib/rlock(/|$)'
   rm -rf /var/lib/rlock
   step "purged: nothing is left but what purge named"
 }
@@ -101,6 +79,7 @@ refuses_other_signatures
 installs
 if [ -n "$url" ]; then RLOCK_URL=$url; else start_server; fi
 run_main_job
-upgrades
-downgrades
+upgrades "$new" apt-get install -qy -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold rlock
+use_repository /srv/old
+downgrades "$old" apt-get install -qy --allow-downgrades -o Dpkg::Options::=--force-confold "rlock=$old"
 removes_and_purges

@@ -79,6 +79,38 @@ release_lock() {
   [ "$(cat "$scratch/second")" -gt "$(cat "$scratch/first")" ] || fail "the waiter's token is no larger"
 }
 
+# upgrades VERSION COMMAND…: by the command, from /srv/new, which use_repository chooses; `version` prints what is installed.
+upgrades() {
+  to=$1
+  shift
+  echo "# This line is the admin's." >>/etc/rlock/rlock.toml
+  hold_lock
+  use_repository /srv/new
+  expect 0 "$@"
+  [ "$(version)" = "$to" ] || fail "version $(version)"
+  expect 0 grep -F "is the admin's" /etc/rlock/rlock.toml
+  expect_held
+  step "upgraded while a run held the lock and one waited: both went on, and the admin's configuration file is as it was"
+}
+
+# downgrades VERSION COMMAND…: after upgrades.
+downgrades() {
+  to=$1
+  shift
+  expect 0 "$@"
+  [ "$(version)" = "$to" ] || fail "version $(version)"
+  expect_held
+  release_lock
+  step "downgraded while it was held, then handed over to the waiter"
+}
+
+# expect_left PATTERN: every file that was not among those of $scratch/before fits it.
+expect_left() {
+  files >"$scratch/after"
+  comm -13 "$scratch/before" "$scratch/after" | tee "$scratch/left" | sed 's/^/    left: /'
+  expect 1 grep -Ev "$1" "$scratch/left"
+}
+
 # files: every file of the guest but the caches and logs of the package managers, and our own.
 files() {
   find / -xdev \( -path /proc -o -path /dev -o -path /tmp -o -path /srv -o -path /var/cache -o -path /var/lib/apt -o -path /var/lib/dpkg \
