@@ -85,7 +85,7 @@ class Nemesis:
             return "no network namespaces" if not self.links else "no nft"
         if name not in PROCESSES | LINKS | OTHERS | self.server:
             return f"not with {type(self.topology).__name__}"
-        return "no cgroup freezer" if name == "host_frozen" and self.freezer is None else ""
+        return ""
 
     def strike(self, name):
         seconds = self.chance.uniform(0.1, LONGEST * self.settings["slow"]) if self.chance.random() < 0.8 else 0.05
