@@ -60,7 +60,8 @@ class Crontabs:
         self.server.start()
 
     def run(self, starts):
-        """Each when it is due, or as soon as this machine allows; returns when all have ended."""
+        """Each when it is due, or as soon as this machine allows; returns all of this test when these have ended."""
+        self.lag = 0
         with ThreadPoolExecutor(min(self.most, len(starts))) as pool:
             self.ended += pool.map(self.fire, sorted(starts))
         return self.ended
