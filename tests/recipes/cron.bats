@@ -56,6 +56,11 @@ tick() { eventually "$@" 2>/dev/null || eventually "$@"; }
 
 ran() { [ "$(sort -u nightly 2>/dev/null | wc -l)" -ge "$1" ]; }
 mails() { find . -name 'mail.*' | wc -l; }
+# idle: each cron has sent what it sends: the child that ran a job, and mails its output, has ended.
+idle() {
+  local pid
+  for pid in "${started[@]}"; do ! pgrep -P "$(pgrep -P "$pid")" >/dev/null || return; done
+}
 
 @test "three hosts do each job once a tick, and nobody gets mail of a skip" {
   needs_cron
@@ -68,6 +73,7 @@ mails() { find . -name 'mail.*' | wc -l; }
   # \% is a % for the shell.
   eventually test -s "report/$(date -d "$ahead seconds" +%H).html"
   eventually test -s import
+  eventually idle
   [ "$(mails)" -eq 0 ] || fail "$(cat ./*/mail.*)"
   # The contained job is the child of the first process, and its daemon did not outlive it.
   [ "$(sort -u import)" = 1 ] || fail "$(cat import)"

@@ -34,7 +34,10 @@ terraform https://git.example.org/infra.git staging: destroy
 @test "four test databases: no two runs have the same one at once, and the next run takes the one that is free" {
   wrapper with-test-database
   mkdir taken
-  program tests 'set -e; mkdir "taken/${DATABASE_URL##*/}"; sleep 0.3; rmdir "taken/${DATABASE_URL##*/}"; echo "$DATABASE_URL" >>used'
+  # The first ones wait until all four are in use.
+  program tests 'set -e; mkdir "taken/${DATABASE_URL##*/}"; echo "$DATABASE_URL" >>used
+    until [ "$(sort -u used | wc -l)" -ge 4 ]; do sleep 0.02; done
+    sleep 0.1; rmdir "taken/${DATABASE_URL##*/}"'
   for _ in {1..10}; do start with-test-database ./tests 2>/dev/null; done
   all_done
   [ "$(sort -u used | wc -l)" -eq 4 ] || fail "$(sort used)"
