@@ -76,6 +76,7 @@ name --
 name -- ''
 name other -- touch started
 name touch started
+--supersede 9 -- touch started | --supersede=9
 name -c 'touch started' -- touch started
 END
 }
@@ -96,17 +97,25 @@ END
 -E '' -- touch started
 -E 1.5 -- touch started
 --slots 0 -- touch started | --slots
---slots 1000001 -- touch started | --slots
+--slots 1025 -- touch started | --slots
+--slots -1 -- touch started | --slots
+--max-queue -1 -- touch started | --max-queue
+--max-queue x -- touch started | --max-queue
 --min-hold -1 -- touch started | --min-hold
+--min-hold soon -- touch started | --min-hold
 --history 1001 -- touch started
---once-per fortnight -- touch started
---once-within 0 -- touch started
---once-within 367d -- touch started
---once v1 --max-failures 0 -- touch started
---once v1 --done-exit-code 256 -- touch started
+--once-per fortnight -- touch started | "fortnight"
+--once-within 0 -- touch started | longer than 0
+--once-within 367d -- touch started | 366d
+--once v1 --max-failures 0 -- touch started | at least 1
+--once v1 --done-exit-code 256 -- touch started | --done-exit-code
 --once '' -- touch started | not set
+--once= -- touch started | not set
+--once $(printf '%0201d' 0) -- touch started | 200 bytes
+--once \$'a\nb' -- touch started | control characters
 --supersede= -- touch started | --supersede
 --supersede=x -- touch started | --supersede
+--supersede=-1 -- touch started | --supersede
 --format odd -- touch started | native
 --urgent=0 -- touch started | --urgent must be longer than 0, and at most 24h
 --urgent=25h -- touch started | --urgent must be longer than 0, and at most 24h
@@ -117,16 +126,18 @@ END
 @test "run: options that do not go together, or not with the servers or the format" {
   each_refused run name <<END
 --slots 2 --shared -- touch started | --slots
---max-failures 2 -- touch started | --max-failures
+--max-failures 2 -- touch started | --max-failures needs --once
 --done-exit-code 3 -- touch started | --done-exit-code
---once v1 --once-per day -- touch started | --once
---once v1 --once-within 1h -- touch started | --once
---once-per day --once-within 1h -- touch started | --once
+--once v1 --once-per day -- touch started | cannot be used together
+--once v1 --once-within 1h -- touch started | cannot be used together
+--once-per day --once-within 1h -- touch started | cannot be used together
 --once v1 --slots 2 -- touch started | --once
 --once-per day --shared -- touch started | --once
 --once-within 1h --format plain -- touch started | --once
 --once v1 --format redisson -- touch started | --once
 --supersede --format plain -- touch started | --supersede
+--supersede --format redisson -- touch started | --supersede
+--superseded-exit-code 9 -- touch started | needs --supersede
 --urgent --supersede -- touch started | --urgent with --supersede needs a number: --supersede=N
 --urgent --format plain -- touch started | --urgent cannot be used with --format plain: such locks have no queue
 --while-closed --format redisson -- touch started | such locks cannot be closed

@@ -2,12 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include <fstream>
-
 #include "cli/options/values.hpp"
-#include "support/scratch.hpp"
 #include "unit/cli_config.hpp"
-#include "unit/cli_fixture.hpp"
 
 using namespace rlock;
 using namespace rlock::cli;
@@ -17,16 +13,6 @@ using test::variables;
 namespace {
 
 using Urls = std::vector<std::string>;
-
-// A file of this test's own, removed at the end.
-class SecretFile {
- public:
-  explicit SecretFile(const std::string& text) { std::ofstream(path()) << text; }
-  std::string path() const { return scratch_.file("secret"); }
-
- private:
-  test::Scratch scratch_;
-};
 
 Choices with_url() {
   Choices choices;
@@ -105,9 +91,9 @@ TEST_CASE(
 }
 
 TEST_CASE("a password file that cannot be read is a configuration error") {
-  SecretFile empty("\n");
+  const test::Folder folder;
   for (const std::string& path : {std::string("/nonexistent/secret"), std::string("/tmp"),
-                                  std::string("/dev/zero"), empty.path()}) {
+                                  std::string("/dev/zero"), folder.write("secret", "\n")}) {
     CAPTURE(path);
     Choices choices = with_url();
     choices.set(Opt::password_file, {path});

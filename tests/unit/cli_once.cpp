@@ -5,15 +5,12 @@
 
 #include <cstdlib>
 
-#include "unit/cli_fixture.hpp"
+#include "unit/cli_config.hpp"
 
 using namespace rlock;
 using namespace rlock::cli;
-using test::contains;
 
 namespace {
-
-using Words = std::vector<std::string>;
 
 // Sets the time zone for as long as it lives.
 class Zone {
@@ -49,26 +46,11 @@ constexpr time_t kAutumn = 1'792'889'999;
 constexpr time_t kHour = 3'600;
 constexpr time_t kDay = 24 * kHour;
 
-Choices choices(const Words& options) {
-  Words words{"run", "x"};
-  words.insert(words.end(), options.begin(), options.end());
-  auto command_line = parse(words);
-  if (!command_line) FAIL(command_line.error().text);
-  return std::get<Invocation>(*command_line).choices;
-}
-
-lock::Once once_with(const Words& options) {
-  auto once = once_choice(choices(options), kSpring);
+lock::Once once_with(const test::Words& options) {
+  auto once = once_choice(test::run_call(options).choices, kSpring);
   if (!once) FAIL(once.error().text);
   REQUIRE(*once);
   return **once;
-}
-
-std::string once_error(const Words& options) {
-  auto once = once_choice(choices(options), kSpring);
-  REQUIRE_FALSE(once);
-  CHECK(once.error().kind == ErrorKind::usage);
-  return once.error().text;
 }
 
 }  // namespace
@@ -132,23 +114,12 @@ TEST_CASE("what is asked to be done once") {
   CHECK(once_with({"--once-within", "12h"}) ==
         lock::Once{lock::OnceKind::within, {}, Millis(12h), {}});
   CHECK(once_with({"--once-within", "366d"}).span == Millis(366 * 24h));
-  auto none = once_choice(choices({}), kSpring);
+  auto none = once_choice(test::run_call().choices, kSpring);
   REQUIRE(none);
   CHECK_FALSE(*none);
 }
 
-TEST_CASE("what makes no sense is refused, and a KEY that is empty by mistake is no key") {
-  CHECK(contains(once_error({"--once", ""}), "not set"));
-  CHECK(contains(once_error({"--once="}), "not set"));
-  CHECK(contains(once_error({"--once", std::string(201, 'k')}), "200 bytes"));
-  CHECK(contains(once_error({"--once", "a\nb"}), "control characters"));
-  CHECK(contains(once_error({"--once", "k", "--once-per", "day"}), "together"));
-  CHECK(contains(once_error({"--once-within", "1h", "--once-per", "day"}), "together"));
-  CHECK(contains(once_error({"--once-per", "year"}), "\"year\""));
-  CHECK(contains(once_error({"--once-within", "0"}), "longer than 0"));
-  CHECK(contains(once_error({"--once-within", "367d"}), "366d"));
-  CHECK(contains(once_error({"--once", "k", "--max-failures", "0"}), "at least 1"));
-  CHECK(contains(once_error({"--max-failures", "2"}), "needs --once"));
+TEST_CASE("--max-failures of a configuration file needs no --once") {
   Choices from_file;
   from_file.set_from_file(Opt::max_failures, {"2"}, "rlock.toml:1");
   CHECK(once_choice(from_file, kSpring));

@@ -2,23 +2,15 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/options/values.hpp"
-#include "unit/cli_fixture.hpp"
+#include "unit/cli_config.hpp"
 
 using namespace rlock;
 using namespace rlock::cli;
+using test::call;
 using test::contains;
+using test::Words;
 
 namespace {
-
-using Words = std::vector<std::string>;
-
-Invocation read(const Words& words) {
-  auto command_line = parse(words);
-  if (!command_line) FAIL(command_line.error().text);
-  REQUIRE(std::holds_alternative<Invocation>(*command_line));
-  return std::get<Invocation>(*command_line);
-}
 
 std::string parse_error(const Words& words) {
   auto command_line = parse(words);
@@ -36,7 +28,7 @@ TEST_CASE("options are read before and after the command word") {
                              Words{"run", "x", "--url=redis://a", "--", "true"},
                              Words{"-uredis://a", "run", "x", "--", "true"},
                              Words{"-qvu", "redis://a", "run", "x", "--", "true"}}) {
-    Invocation got = read(words);
+    Invocation got = call(words);
     CHECK(got.command == CommandId::run);
     CHECK(got.choices.all(Opt::url) == Words{"redis://a"});
     CHECK(got.names == Words{"x"});
@@ -45,15 +37,15 @@ TEST_CASE("options are read before and after the command word") {
 }
 
 TEST_CASE("an option's value is not taken for the command word") {
-  CHECK(read({"--url", "run", "status"}).command == CommandId::status);
-  CHECK(read({"--password-file", "status", "queue", "x"}).command == CommandId::queue);
+  CHECK(call({"--url", "run", "status"}).command == CommandId::status);
+  CHECK(call({"--password-file", "status", "queue", "x"}).command == CommandId::queue);
 }
 
 TEST_CASE("everything after the first -- is the command, byte for byte") {
   Words command{"ls", "--", "-q", "--help", "[a,b]", "", "--wait=5", "\xff", "++"};
   Words words{"run", "x", "--"};
   words.insert(words.end(), command.begin(), command.end());
-  Invocation got = read(words);
+  Invocation got = call(words);
   CHECK(got.after_dashes == command);
   CHECK_FALSE(got.choices.has(Opt::quiet));
   CHECK_FALSE(got.choices.has(Opt::wait));
@@ -62,29 +54,29 @@ TEST_CASE("everything after the first -- is the command, byte for byte") {
 TEST_CASE("values that CLI11 would interpret come through as they are") {
   for (const char* text : {"[a,b]", "{}", "%%", "", "-5", "a=b", "\"quoted\"", "--json"}) {
     CAPTURE(text);
-    CHECK(read({"run", "--reason", text, "x"}).choices.last(Opt::reason) == text);
+    CHECK(call({"run", "--reason", text, "x"}).choices.last(Opt::reason) == text);
     std::string joined = std::string("--reason=") + text;
-    CHECK(read({"run", joined, "x"}).choices.last(Opt::reason) == text);
+    CHECK(call({"run", joined, "x"}).choices.last(Opt::reason) == text);
   }
-  CHECK(read({"status", "[a,b]", "c"}).names == Words{"[a,b]", "c"});
+  CHECK(call({"status", "[a,b]", "c"}).names == Words{"[a,b]", "c"});
 }
 
 TEST_CASE("short options cluster and take their value attached or apart") {
   for (const Words& words : {Words{"run", "-w0", "x"}, Words{"run", "-w", "0", "x"},
                              Words{"run", "--wait=0", "x"}, Words{"run", "--wait", "0", "x"}}) {
-    CHECK(read(words).choices.last(Opt::wait) == "0");
-    CHECK(read(words).names == Words{"x"});
+    CHECK(call(words).choices.last(Opt::wait) == "0");
+    CHECK(call(words).names == Words{"x"});
   }
-  Invocation got = read({"run", "-qnw5", "x"});
+  Invocation got = call({"run", "-qnw5", "x"});
   CHECK(got.choices.has(Opt::quiet));
   CHECK(got.choices.has(Opt::nonblock));
   CHECK(got.choices.last(Opt::wait) == "5");
 }
 
 TEST_CASE("an option given twice: the last one counts, a flag is just set") {
-  CHECK(read({"run", "-w", "5", "-w", "6", "x"}).choices.last(Opt::wait) == "6");
-  CHECK(read({"run", "-n", "-n", "x"}).choices.has(Opt::nonblock));
-  CHECK(read({"-u", "a", "run", "-u", "b", "x"}).choices.all(Opt::url) == Words{"a", "b"});
+  CHECK(call({"run", "-w", "5", "-w", "6", "x"}).choices.last(Opt::wait) == "6");
+  CHECK(call({"run", "-n", "-n", "x"}).choices.has(Opt::nonblock));
+  CHECK(call({"-u", "a", "run", "-u", "b", "x"}).choices.all(Opt::url) == Words{"a", "b"});
 }
 
 TEST_CASE("a mistake on the command line is refused with what may have been meant") {
@@ -174,20 +166,4 @@ TEST_CASE("the edit distance counts a swap of neighbours once") {
   CHECK(edit_distance("tlt", "ttl") == 1);
   CHECK(edit_distance("wiat", "wait") == 1);
   CHECK(edit_distance("kitten", "sitting") == 3);
-}
-
-TEST_CASE("numbers are decimal, whole and within their bound") {
-  auto code = [](const char* text) {
-    Choices choices;
-    choices.set(Opt::conflict_exit_code, {text});
-    return number_choice(choices, Opt::conflict_exit_code, 255);
-  };
-  REQUIRE(code("255"));
-  CHECK(**code("255") == 255);
-  REQUIRE(code("0"));
-  for (const char* bad :
-       {"256", "600", "-1", "+1", "1.5", "0x10", "", " 1", "99999999999999999999"}) {
-    CAPTURE(bad);
-    CHECK_FALSE(code(bad));
-  }
 }

@@ -2,36 +2,18 @@
 
 #include <doctest/doctest.h>
 
+#include "unit/cli_config.hpp"
+
 using namespace rlock;
 using namespace rlock::cli;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
-const char* empty_getenv(const char*) {
-  return nullptr;
-}
-
-Result<RunSettings> settings(const Words& words) {
-  auto command_line = parse(words);
-  if (!command_line) return command_line.error();
-  return run_settings(std::get<Invocation>(*command_line), empty_getenv);
-}
-
-RunSettings run_with(Words options) {
-  options.insert(options.begin(), "run");
-  options.insert(options.end(), {"x", "--", "true"});
-  auto got = settings(options);
+RunSettings run_with(const test::Words& options) {
+  auto got =
+      run_settings(test::run_call(options), [](const char*) -> const char* { return nullptr; });
   if (!got) FAIL(got.error().text);
   return *got;
-}
-
-std::string run_error(const Words& words) {
-  auto got = settings(words);
-  REQUIRE_FALSE(got);
-  CHECK(got.error().kind == ErrorKind::usage);
-  return got.error().text;
 }
 
 }  // namespace
@@ -60,18 +42,6 @@ TEST_CASE("modes, --min-hold and --max-queue reach the claim") {
   CHECK_FALSE(run_with({}).plan.claim.max_queue);
   CHECK(run_with({"--max-queue", "0"}).plan.claim.max_queue == 0U);
   CHECK(run_with({"--max-queue", "3", "-n"}).plan.claim.queueing == lock::Queueing::never);
-  for (const Words& words : {Words{"--slots", "0"},
-                             {"--slots", "1025"},
-                             {"--slots", "-1"},
-                             {"--slots", "2", "-s"},
-                             {"--max-queue", "-1"},
-                             {"--max-queue", "x"},
-                             {"--min-hold", "soon"}}) {
-    Words all{"run"};
-    all.insert(all.end(), words.begin(), words.end());
-    all.insert(all.end(), {"x", "--", "true"});
-    CHECK(run_error(all).find(words.front()) != std::string::npos);
-  }
 }
 
 TEST_CASE("--supersede takes a number behind an equals sign, and no other word") {
@@ -83,28 +53,11 @@ TEST_CASE("--supersede takes a number behind an equals sign, and no other word")
   CHECK(run_with({"--reason", "--supersede"}).plan.claim.supersede == std::nullopt);
   CHECK(run_with({"--supersede", "--superseded-exit-code", "9"}).waiting.superseded_code == 9);
   CHECK(run_with({"--reason", "--supersede", "--wait", "9"}).plan.claim.supersede == std::nullopt);
-  for (const char* word : {"--supersede=", "--supersede=x", "--supersede=-1"}) {
-    CHECK(run_error({"run", word, "x", "--", "true"}).find("--supersede") != std::string::npos);
-  }
-  CHECK(run_error({"run", "--supersede", "9", "--", "true"}).find("--supersede=9") !=
-        std::string::npos);
-  CHECK(run_error({"run", "--superseded-exit-code", "9", "x", "--", "true"})
-            .find("needs --supersede") != std::string::npos);
 }
 
-TEST_CASE("work that is done once has an exit code, and one holder") {
+TEST_CASE("work that is done once has an exit code of its own, and one slot is one holder") {
   CHECK(run_with({"--once", "k"}).plan.claim.once->key == "k");
   CHECK(run_with({"--once", "k", "--slots", "1", "--done-exit-code", "7"}).done_code == 7);
-  for (const Words& words : {Words{"--once", "k", "--slots", "2"},
-                             {"--once-per", "day", "-s"},
-                             {"--once-within", "1h", "--format", "plain"},
-                             {"--supersede", "--format", "redisson"},
-                             {"--done-exit-code", "256"}}) {
-    Words all{"run"};
-    all.insert(all.end(), words.begin(), words.end());
-    all.insert(all.end(), {"x", "--", "true"});
-    CHECK(run_error(all).find(words.front()) != std::string::npos);
-  }
 }
 
 TEST_CASE(
