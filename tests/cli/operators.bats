@@ -250,7 +250,8 @@ END
 @test "force-unlock of a lock that nobody holds says so, exit 0" {
   run -0 --separate-stderr rlock force-unlock idle --yes
   [[ $output$stderr == *"not held"* ]] || fail "$output$stderr"
-  run -0 rlock force-unlock idle --yes --json
+  run -0 --separate-stderr rlock force-unlock idle --yes --json
+  jq -e '.released == [] and .next == null' <<<"$output"
 }
 
 @test "--owner and --token that no longer match: 75, nothing changed; with those that do, and with --all, it is broken" {

@@ -86,16 +86,6 @@ TEST_CASE("history as JSON is exactly as documented") {
   CHECK(nlohmann::json::parse(history_json(name("x"), {}))["skips"]["first"].is_null());
 }
 
-TEST_CASE("acquire as JSON is exactly as documented") {
-  lock::AcquireCall claim{name("deploy"), *lock::Owner::parse(test::kOwner)};
-  claim.ttl = Millis(900'000);
-  CHECK(acquire_json(claim, {7}, 0, Millis(899'000), {kSince}) ==
-        "{\"schema\":1,\"name\":\"deploy\",\"owner\":\"" + test::kOwner +
-            "\",\"token\":7,\"slot\":null,\"left_ms\":899000,\"ttl_ms\":900000,\"acquired_at\":"
-            "\"2026-11-21T02:"
-            "53:00.007Z\"}\n");
-}
-
 TEST_CASE("the history is a table of runs with the skipped runs between them") {
   History history = to_history(
       "x", {skips(1, 100'000), run("released", "exit:7"), skips(2), run("forced", "-")}, 20);

@@ -76,14 +76,6 @@ TEST_CASE("queue as JSON is exactly as documented") {
   CHECK(absent["removed"].is_null());
 }
 
-TEST_CASE("force-unlock as JSON is exactly as documented") {
-  lock::Forced forced{{test::holder()}, {test::kOwner}, test::kOther};
-  std::string text = force_unlock_json(name("nightly"), forced);
-  CHECK(text == test::golden("force-unlock.json", text));
-  CHECK(force_unlock_json(name("x"), {}) ==
-        "{\"schema\":1,\"name\":\"x\",\"released\":[],\"next\":null}\n");
-}
-
 TEST_CASE("an error as JSON carries code, kind and message") {
   auto error = [](ErrorKind kind) { return json::parse(error_json({kind, "why"}, {}))["error"]; };
   CHECK(error(ErrorKind::usage) == json{{"code", 64}, {"kind", "usage"}, {"message", "why"}});
@@ -123,41 +115,4 @@ TEST_CASE("JSON is one valid ASCII line whatever a server sent") {
   CHECK(holder["token"].is_null());
   CHECK(holder["since"].is_null());
   CHECK(holder["pid"].is_null());
-}
-
-TEST_CASE("an event is one object with its name, times, host, owner, token and durations") {
-  LoggedEvent event{"renew-failed", 123'456'789'012, {1'795'229'580'007}};
-  event.run = {"web1", "alice", 4711, {}, {}, {}};
-  event.server = "db1:6379";
-  event.name = "x";
-  event.owner = test::kOwner;
-  event.token = {7};
-  event.held = Millis(1'500);
-  event.detail = "timed out";
-  CHECK(event_json(event) ==
-        "{\"schema\":1,\"event\":\"renew-failed\",\"time\":\"2026-11-21T02:53:00.007Z\",\"t_ns\":"
-        "123456789012,"
-        "\"host\":\"web1\",\"pid\":4711,\"user\":\"alice\",\"command\":null,\"reason\":null,"
-        "\"server\":\"db1:6379\",\"name\":\"x\",\"owner\":\"" +
-            test::kOwner + "\",\"token\":7,\"held_ms\":1500,\"detail\":\"timed out\"}\n");
-  LoggedEvent waiting{"skipped", 1};
-  waiting.waited = Millis(0);
-  auto read = json::parse(event_json(waiting));
-  CHECK(read["token"].is_null());
-  CHECK(read["host"].is_null());
-  CHECK(read["waited_ms"] == 0);
-  for (const char* absent : {"held_ms", "detail", "exit_code", "signal"}) {
-    CHECK_FALSE(read.contains(absent));
-  }
-}
-
-TEST_CASE("a busy lock's error has the holder as fields") {
-  const Error busy{ErrorKind::busy, "busy"};
-  auto read = json::parse(error_json(busy, {"x"}, {3, {}, test::holder()}))["error"];
-  CHECK(read["code"] == 3);
-  CHECK(read["holder"]["host"] == "web1");
-  CHECK(read["holder"]["pid"] == 4711);
-  CHECK(read["holder"]["reason"] == "release 7");
-  CHECK_FALSE(json::parse(error_json(busy, {"x"}, {3}))["error"].contains("holder"));
-  CHECK(json::parse(error_json(busy, {"x"}, {3, "superseded"}))["error"]["kind"] == "superseded");
 }
