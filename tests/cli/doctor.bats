@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
 load helpers/helpers
 
-# state CHECK [OPTION…]: what the doctor says of one point of the first server.
+# state CHECK [OPTION…]: what the doctor says of one point of the first server. What is not ok comes with advice, and only that.
 state() {
   local check=$1
   shift
-  rlock doctor --json "$@" | jq -r --arg check "$check" '.servers[0].checks[] | select(.check == $check) | .state'
+  rlock doctor --json "$@" | jq -r --arg check "$check" '.servers[0].checks[] | select(.check == $check) |
+    if (.state == "ok") == (.advice == null) then .state else "\(.state) with the advice \(.advice)" end'
 }
 
 advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | select(.check == $check) | .advice'; }
@@ -95,6 +96,7 @@ mends() {
     [ "$fault" != access ] || RLOCK_URL+="?db=2"
     run -1 rlock doctor
     [[ $output != *"'ping'"* ]] || fail "$rights: $output"
+    [[ $rights != *" -zadd -blpop" ]] || grep -qiE 'may not run (zadd, blpop|blpop, zadd)$' <<<"$output" || fail "$rights: $output"
     mends "$fault"
     run -0 rlock run job -- true
   done
@@ -111,7 +113,7 @@ mends() {
   run -1 rlock doctor
   [[ $output == *'fail  keys'*'keys that begin with "rlock:"'* ]] || fail "$output"
   run -1 rlock doctor --prefix other:
-  [[ $output == *'fail  keys'*'keys that begin with "other:"'* ]] || fail "$output"
+  [[ $output == *'fail  keys'*'keys that begin with "other:"'*"'~other:*'"* ]] || fail "$output"
   run -0 rlock doctor --prefix team:
 }
 

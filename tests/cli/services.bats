@@ -203,8 +203,11 @@ waiting_in() {
   eventually gone "$(cat pid)"
 }
 
-# verdict CHECK: what the doctor says of one point.
-verdict() { rlock doctor --json "${@:2}" | jq -r --arg check "$1" '.servers[0].checks[] | select(.check == $check) | .state'; }
+# verdict CHECK: what the doctor says of one point. What is not ok comes with advice.
+verdict() {
+  rlock doctor --json "${@:2}" | jq -r --arg check "$1" '.servers[0].checks[] | select(.check == $check) |
+    if .state == "ok" or .advice != null then .state else "\(.state) without advice" end'
+}
 
 @test "the doctor sees scripts that do not add up, a SELECT that changes nothing, and a server that does not block" {
   picky 'EVALSHA=:5'

@@ -1,11 +1,8 @@
 #include <doctest/doctest.h>
 
-#include <chrono>
 #include <tuple>
 
 #include "cli/commands/doctor.hpp"
-#include "redis/net/tls.hpp"
-#include "redis/store/acl.hpp"
 
 using namespace rlock;
 using cli::Check;
@@ -85,36 +82,6 @@ TEST_CASE("without TLS only what stays on this machine is ok") {
   CHECK(grade(report, "tls") == Grade::ok);
 }
 
-TEST_CASE("a certificate that expires within two weeks is warned of") {
-  ServerReport report = healthy();
-  auto tls = redis::Tls::make({});
-  REQUIRE(tls);
-  report.server.tls = *tls;
-  const auto now = std::chrono::system_clock::now();
-  report.certificate_end = now + std::chrono::days(15);
-  CHECK(grade(report, "tls") == Grade::ok);
-  CHECK(check(report, "tls").detail.find("valid until 2") != std::string::npos);
-  report.certificate_end = now + std::chrono::days(13) + std::chrono::minutes(30);
-  CHECK(grade(report, "tls") == Grade::warn);
-  CHECK(check(report, "tls").detail.ends_with(", in 13d"));
-}
-
-TEST_CASE("a denied command is named with the ACL rule that works; other errors are reported") {
-  ServerReport report = healthy();
-  report.denied_commands = {"ZADD", "BLPOP"};
-  Check found = check(report, "commands");
-  CHECK(found.grade == Grade::fail);
-  CHECK(found.detail.find("ZADD, BLPOP") != std::string::npos);
-  CHECK(found.advice.starts_with("redis-cli -h 127.0.0.1 -p 6379 ACL SETUSER default +blpop "));
-  CHECK(found.advice.find(" +zadd ") != std::string::npos);
-  report.keys_denied = true;
-  CHECK(check(report, "keys").advice.find(" default '~rlock:*' +blpop ") != std::string::npos);
-  CHECK(redis::least_acl("mine:").find("~mine:* ") == 0);
-  report = healthy();
-  report.error = Error{ErrorKind::unavailable, "OOM"};
-  CHECK(grade(report, "commands") == Grade::fail);
-}
-
 TEST_CASE("what a server does not report is a warning, never a guess") {
   ServerReport silent = healthy();
   silent.info.clear();
@@ -127,14 +94,6 @@ TEST_CASE("what a server does not report is a warning, never a guess") {
   CHECK(grade(half, "persistence") == Grade::warn);
 }
 
-TEST_CASE("one server under two names is no quorum") {
-  ServerReport other = with("run_id", "bbbbbb");
-  CHECK(cli::independence_check({healthy(), other}).grade == Grade::ok);
-  CHECK(cli::independence_check({healthy(), other, healthy()}).grade == Grade::fail);
-  other.info.clear();
-  CHECK(cli::independence_check({healthy(), other}).grade == Grade::warn);
-}
-
 TEST_CASE("servers that are not Redis fail with a reason of their own") {
   CHECK(check(with("dragonfly_version", "df-v1.40.0"), "version").detail == "Dragonfly df-v1.40.0");
   ServerReport dragonfly = with("dragonfly_version", "df-v1.40.0");
@@ -143,19 +102,6 @@ TEST_CASE("servers that are not Redis fail with a reason of their own") {
   CHECK(check(with("garnet_version", "1.0.84"), "version").detail == "Garnet 1.0.84");
   CHECK(check(with("role", "active-replica"), "role").detail.starts_with("an active replica"));
   CHECK(grade(with("role", "active-replica"), "role") == Grade::fail);
-}
-
-TEST_CASE("scripts that run concurrently fail; a server where waiters cannot block is a warning") {
-  ServerReport garnet = healthy();
-  garnet.atomic = false;
-  CHECK(grade(garnet, "scripts") == Grade::fail);
-  ServerReport proxy = healthy();
-  proxy.blocking_error = Error{ErrorKind::config, "the server does not know the command blpop"};
-  CHECK(grade(proxy, "waiting") == Grade::warn);
-  ServerReport renamed = healthy();
-  renamed.missing_commands = {"ZADD"};
-  CHECK(grade(renamed, "commands") == Grade::fail);
-  CHECK(check(renamed, "commands").detail.find("ZADD") != std::string::npos);
 }
 
 TEST_CASE("an eviction policy that has a limit to act on deletes locks that are held") {
