@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -72,6 +75,17 @@ inline lock::Holder hostile_holder() {
       "{\"host\":\"\\u001b[2J\xff\",\"user\":\"\\u202eroot\",\"pid\":\"x\",\"command\":\"" +
       std::string(5'000, 'w') + "\\n\"}";
   return out;
+}
+
+// The committed text that `actual` must equal. With RLOCK_UPDATE_GOLDEN set in the environment
+// `actual` is written there first: the change is then reviewed as a diff.
+inline std::string golden(const std::string& file, const std::string& actual) {
+  const std::string path = std::string(RLOCK_GOLDEN) + "/" + file;
+  if (std::getenv("RLOCK_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << actual;
+  std::ifstream stored(path);
+  std::ostringstream text;
+  text << stored.rdbuf();
+  return text.str();
 }
 
 }  // namespace rlock::test

@@ -6,7 +6,7 @@
 #include <cctype>
 #include <sstream>
 
-#include "unit/cli_golden.hpp"
+#include "unit/cli_fixture.hpp"
 
 using namespace rlock::cli;
 

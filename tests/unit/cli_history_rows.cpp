@@ -9,7 +9,6 @@
 #include "cli/output/json.hpp"
 #include "cli/output/render.hpp"
 #include "unit/cli_fixture.hpp"
-#include "unit/cli_golden.hpp"
 
 using namespace rlock;
 using namespace rlock::cli;
@@ -19,7 +18,7 @@ namespace {
 
 constexpr int64_t kSince = 1'795'229'580'007;
 
-lock::Run run(const char* how, const char* result, int64_t at = 0) {
+lock::Run ended(const char* how, const char* result, int64_t at = 0) {
   return {{1'763'690'000'123'456}, {kSince + at}, {kSince + at + 65'000}, how, result,
           test::holder().record};
 }
@@ -29,7 +28,7 @@ lock::Skips skips(uint64_t count, int64_t at = 0) {
 }
 
 std::string how(const char* how, const char* result) {
-  RunEnd end = end_of(run(how, result));
+  RunEnd end = end_of(ended(how, result));
   return end.how + " " + (end.exit_code ? std::to_string(*end.exit_code) : "-") + " " +
          (end.signal ? std::to_string(*end.signal) : "-");
 }
@@ -57,7 +56,7 @@ TEST_CASE("a history entry that no rlock wrote is unknown") {
 
 TEST_CASE("what runs usually take is the median of the successful ones") {
   auto took = [](int64_t ms, const char* how = "released", const char* result = "exit:0") {
-    lock::Run row = run(how, result);
+    lock::Run row = ended(how, result);
     row.until.ms = row.since.ms + ms;
     return row;
   };
@@ -80,7 +79,8 @@ TEST_CASE("what runs usually take is the median of the successful ones") {
 TEST_CASE("history as JSON is exactly as documented") {
   History history = to_history(
       "nightly",
-      {skips(1, 100'000), run("released", "exit:7"), skips(2), run("expired", "-", -90'000)}, 20);
+      {skips(1, 100'000), ended("released", "exit:7"), skips(2), ended("expired", "-", -90'000)},
+      20);
   std::string text = history_json(name("nightly"), history);
   CHECK(text == test::golden("history.json", text));
   CHECK(nlohmann::json::parse(history_json(name("x"), {}))["skips"]["first"].is_null());
@@ -88,7 +88,7 @@ TEST_CASE("history as JSON is exactly as documented") {
 
 TEST_CASE("the history is a table of runs with the skipped runs between them") {
   History history = to_history(
-      "x", {skips(1, 100'000), run("released", "exit:7"), skips(2), run("forced", "-")}, 20);
+      "x", {skips(1, 100'000), ended("released", "exit:7"), skips(2), ended("forced", "-")}, 20);
   CHECK(history_table(history, NameColumn::hidden, 80) ==
         "START                 FOR   END      WHO         COMMAND\n"
         "2026-11-21T02:54:40Z  -     1 skip   bob@web2    make test\n"
@@ -99,8 +99,8 @@ TEST_CASE("the history is a table of runs with the skipped runs between them") {
 
 TEST_CASE("the rows of the table are sorted by START, whichever run ended last") {
   const History history = to_history("x",
-                                     {run("released", "exit:1", -20'000), skips(2, 5'000),
-                                      run("released", "exit:2", -10'000), skips(1, -15'000)},
+                                     {ended("released", "exit:1", -20'000), skips(2, 5'000),
+                                      ended("released", "exit:2", -10'000), skips(1, -15'000)},
                                      20);
   std::vector<std::string> ends;
   for (const HistoryLine& row : by_start(history)) {
@@ -115,7 +115,7 @@ TEST_CASE("skips that found their work done, or were superseded, are called that
   lock::Skips some = skips(3);
   some.done = 1;
   some.superseded = 2;
-  History history = to_history("x", {all, run("released", "exit:0"), some}, 20);
+  History history = to_history("x", {all, ended("released", "exit:0"), some}, 20);
   const std::string table = history_table(history, NameColumn::hidden, 100);
   CHECK(table.find("3 done  ") != std::string::npos);
   CHECK(table.find("[2 superseded] [1 found it done] make test") != std::string::npos);

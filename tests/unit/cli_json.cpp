@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "unit/cli_fixture.hpp"
-#include "unit/cli_golden.hpp"
 
 using namespace rlock;
 using namespace rlock::cli;
