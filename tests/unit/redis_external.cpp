@@ -77,10 +77,15 @@ TEST_CASE("a plain waiter polls every 50 to 250 ms, sooner if the lease ends bef
     CHECK(again >= Millis(50));
     CHECK(again <= Millis(250));
   }
-  server.cli({"PEXPIRE", "job", "30"});
-  auto reply = ask(store.acquire(acquire_call('b')));
-  auto* queued = std::get_if<lock::Queued>(&reply);
-  CHECK((queued == nullptr || *queued->look_again <= Millis(31)));
+  // On a busy machine so short a lease may be over before the request arrives.
+  std::optional<Millis> again;
+  for (int i = 0; i < 100 && !again; ++i) {
+    server.cli({"SET", "job", "other", "PX", "30"});
+    auto reply = ask(store.acquire(acquire_call('b')));
+    if (auto* queued = std::get_if<lock::Queued>(&reply)) again = queued->look_again;
+  }
+  REQUIRE(again);
+  CHECK(*again <= Millis(31));
 }
 
 TEST_CASE("a renewal never shortens nor restores a lease, and names the owner that took it") {
