@@ -56,12 +56,6 @@ class CapturedStderr {
 
 }  // namespace
 
-TEST_CASE("a message is one line that begins with our name") {
-  CapturedStderr captured;
-  print_message("hello");
-  CHECK(captured.text() == "rlock: hello\n");
-}
-
 TEST_CASE("a full pipe on stderr is given up on, and stays blocking for those who share it") {
   CapturedStderr captured;
   captured.fill();

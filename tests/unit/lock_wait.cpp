@@ -180,16 +180,6 @@ TEST_CASE("a waiter forced out before its claim confirms that") {
   CHECK(bench.store.cancelled == 1);
 }
 
-TEST_CASE("the first contact fails after its own time, also with a longer wait") {
-  Bench bench;
-  auto result = bench.run(bench.within(60s));
-  REQUIRE_FALSE(result);
-  CHECK(result.error().kind == ErrorKind::unavailable);
-  CHECK(bench.poller.now() - bench.start >= 2s);
-  CHECK(bench.poller.now() - bench.start <= 3s);
-  CHECK_MESSAGE(bench.store.cancelled > 0, "the silent request may have arrived");
-}
-
 TEST_CASE("a server that is starting is asked again within the first contact's time") {
   Bench bench;
   bench.fails(ErrorKind::unavailable, Retry::later);

@@ -304,15 +304,6 @@ TEST_CASE("the signals that a process ignores are known, however many groups its
   }));
 }
 
-TEST_CASE("descent is known over generations") {
-  Job job(shell("sh -c 'echo $$; exec sleep 60'; true"));
-  pid_t grandchild = std::stoi(job.line());
-  CHECK(util::descends_from(grandchild, getpid()));
-  CHECK(util::descends_from(job.pid(), getpid()));
-  CHECK_FALSE(util::descends_from(getpid(), job.pid()));
-  kill(grandchild, SIGKILL);
-}
-
 TEST_CASE("a process that asks to be left alone again and again takes no other's place") {
   static run::Exclusions asked;
   for (int time = 0; time < 200; ++time) asked.add(getpid());
