@@ -332,8 +332,6 @@ int64_t beat_end(Lab& lab, char owner) {
   return std::stoll(lab.cli({"ZSCORE", lab.key("alive"), Lab::owner(owner).text()}));
 }
 
-constexpr Ask kLong{.ttl = 3'600s};
-
 CASE("slices and heartbeats grow with the place in the queue") {
   struct Row {
     int before;

@@ -95,7 +95,6 @@ CASE("a run that was never confirmed here is not listed") {
 }
 MUTANT("the run of an unconfirmed grant is listed",
        {"stamp == 0 and 'held' or 'granted'", "'held'"});
-MUTANT("the grant of a single server is a hold", {"stamp == 0 and 'held' or 'granted'", "'held'"});
 MUTANT("the run of an unconfirmed grant is listed",
        {"line.state == 'granted' or line.token", "line.token"});
 MUTANT("a folded grant is read as a hold",

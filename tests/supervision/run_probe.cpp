@@ -1,31 +1,16 @@
 // What a command sees of its world:
-//   run_probe fds              the numbers of its open descriptors, in one line
 //   run_probe status           its signal mask and dispositions
 //   run_probe signals          `ready`, then one line for each signal that it gets; ends with its
 //   input
-#include <dirent.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 
 namespace {
-
-int list_descriptors() {
-  DIR* dir = opendir("/proc/self/fd");
-  if (dir == nullptr) return 1;
-  while (const dirent* entry = readdir(dir)) {
-    int fd = std::atoi(entry->d_name);
-    if (entry->d_name[0] != '.' && fd != dirfd(dir)) std::printf("%d ", fd);
-  }
-  std::printf("\n");
-  closedir(dir);
-  return 0;
-}
 
 int show_signal_state() {
   FILE* file = std::fopen("/proc/self/status", "re");
@@ -64,7 +49,6 @@ int show_signals() {
 
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
-  if (std::strcmp(what, "fds") == 0) return list_descriptors();
   if (std::strcmp(what, "status") == 0) return show_signal_state();
   if (std::strcmp(what, "signals") == 0) return show_signals();
   return 64;
