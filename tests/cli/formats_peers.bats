@@ -25,6 +25,12 @@ waits_for() {
   [ -e served ]
 }
 
+# A command that leaves its trace.
+turn='
+import os, time
+def note(word): os.write(1, f"{word} {time.monotonic_ns()} {os.getpid()}\n".encode())
+note("start"); time.sleep(0.015); note("stop")'
+
 # contend FORMAT KIND…: rlock and the others on one lock, for some seconds.
 contend() {
   local format=$1 seconds=${RLOCK_STRESS_SECONDS:-10} kind
@@ -35,7 +41,7 @@ contend() {
   done
   for _ in 1 2 3; do
     start sh -c 'end=$(($(date +%s) + $1)); while [ "$(date +%s)" -lt "$end" ]; do
-      rlock run --format "$2" -t 20 crowd -- "$3" "$4" 15 1 || exit; done' sh "$seconds" "$format" "$BEAT" "$here/trace"
+      rlock run --format "$2" -t 20 crowd -- "$3" -IS -c "$4" >>trace || exit; done' sh "$seconds" "$format" "$python" "$turn"
   done
   all_done
   run -0 overlaps.py trace rlock "$@"
