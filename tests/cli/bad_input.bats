@@ -269,16 +269,6 @@ END
   jq -e '.error.code == 64 and .error.kind == "usage"' <<<"$output"
 }
 
-@test "rlock version, -V and --version are one" {
-  run -0 rlock --version
-  [[ $output == "rlock "* ]]
-  local all=$output word
-  for word in -V version; do
-    run -0 rlock "$word"
-    [ "$output" = "$all" ]
-  done
-}
-
 @test "busy, 69 and 77 name the next command" {
   own
   hold "two words"

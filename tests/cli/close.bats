@@ -19,7 +19,7 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   run -9 rlock run -n -E 9 deploy -- touch started
   run -75 --separate-stderr rlock run -w 10ms deploy -- touch started
   says still "$said"
-  run -75 --separate-stderr rlock run -v -w 10ms deploy -- touch started
+  run -75 --separate-stderr rlock run --verbose -w 10ms deploy -- touch started
   [[ $stderr == *"waiting for \"deploy\", 1st in line: $said"* ]] || fail "$stderr"
   run -0 rlock status deploy
   [[ $output == "deploy: closed, 0 waiting"*"closed   ${said#closed }"* ]] || fail "$output"

@@ -387,7 +387,7 @@ breaks() {
     run -0 --separate-stderr rlock $words -h
     [[ ${#lines[@]} -le 45 && $output == *Examples:* && $output == *"--help"* && -z $stderr ]] || fail "$words: $output"
   done
-  [[ $(rlock --version) == *0.1.0* ]]
+  [[ $(rlock --version) == "rlock 0.1.0"* ]]
 }
 
 @test "force-unlock of a holder that may be dead names --now" {

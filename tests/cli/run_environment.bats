@@ -9,20 +9,6 @@ load helpers/helpers
   ends_with 0 "$holder"
 }
 
-@test "each acquisition has a fresh owner and a greater token" {
-  first=$(rlock run fresh -- sh -c 'echo "$RLOCK_TOKEN $RLOCK_OWNER"')
-  second=$(rlock run fresh -- sh -c 'echo "$RLOCK_TOKEN $RLOCK_OWNER"')
-  [ "${second% *}" -gt "${first% *}" ]
-  [ "${second#* }" != "${first#* }" ]
-}
-
-@test "the token grows across FLUSHALL" {
-  first=$(rlock run flushed -- printenv RLOCK_TOKEN)
-  reset_server
-  second=$(rlock run flushed -- printenv RLOCK_TOKEN)
-  [ "$second" -gt "$first" ]
-}
-
 @test "the command's words are never parsed by rlock" {
   local words=(-n --help -- -w 0 --url redis://x -E 600 '' '[a,b]' '{x}' '$HOME' '*' $'a\nb' --json)
   rlock run verbatim -- printf '<%s>\n' "${words[@]}" >got

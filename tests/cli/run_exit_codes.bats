@@ -10,10 +10,6 @@ load helpers/helpers
   nothing_left codes
 }
 
-@test "a successful run prints nothing, so that cron sends no mail" {
-  quietly rlock run quiet -- true
-}
-
 @test "exit 126 and 127: the command cannot be executed, or was not found, and the lock is free again" {
   touch plain
   refuses 126 unstarted ./plain "Permission denied" -- rlock run unstarted -- ./plain

@@ -11,14 +11,6 @@ load helpers/helpers
   let_go zero
 }
 
-@test "first come, first served" {
-  hold order
-  line_up order 5
-  let_go order
-  in_order
-  nothing_left order
-}
-
 @test "the lock is handed over by the release itself, not fetched by a waiter that polls" {
   hold pushed
   queue_up pushed
@@ -88,14 +80,6 @@ load helpers/helpers
     waiting 0 interrupted
   done
   let_go interrupted
-}
-
-@test "-v says one line when the wait begins" {
-  hold talked
-  queue_up talked --verbose 2>verbose
-  eventually test -s verbose
-  grep talked verbose | grep -q "$(id -un)@"
-  hand_over talked
 }
 
 @test "off a terminal one line after a second says what is waited for, with holder and place; -q: none" {
