@@ -87,9 +87,7 @@ load helpers/helpers
 @test "RLOCK_WAITED_MS is how long the run waited; 0 where it entered, and none without the lock" {
   local shown='echo "${RLOCK_WAITED_MS-none}"'
   hold long
-  start rlock run long -c "$shown" >waited
-  waiter=$!
-  eventually waiting 1 long
+  joins long rlock run long -c "$shown" >waited
   let_go long
   ends_with 0 "$waiter"
   [ "$(<waited)" -gt 0 ]

@@ -36,9 +36,7 @@ load helpers/helpers
 
 @test "a line that does not fit below ulimit -f harms neither the wait nor the command" {
   hold full
-  start bash -c 'ulimit -f 0; exec "$RLOCK" run -v full -- true 2>>messages'
-  waiter=$!
-  eventually waiting 1 full
+  joins full bash -c 'ulimit -f 0; exec "$RLOCK" run -v full -- true 2>>messages'
   let_go full
   ends_with 0 "$waiter"
   [ ! -s messages ]

@@ -73,9 +73,7 @@ load helpers/helpers
     queue_up interrupted -- touch started
     ends_by "$signal" "$waiter"
     waiting 0 interrupted
-    start rlock acquire interrupted --ttl 1m
-    waiter=$!
-    eventually waiting 1 interrupted
+    joins interrupted rlock acquire interrupted --ttl 1m
     ends_by "$signal" "$waiter"
     waiting 0 interrupted
   done
@@ -117,17 +115,14 @@ load helpers/helpers
 @test "on a terminal one live line shows the holder and the position in the queue" {
   needs_terminal
   hold live
-  start in_terminal.py rlock run live -- true >shown
-  waiter=$!
-  eventually waiting 1 live
+  joins live in_terminal.py rlock run live -- true >shown
   eventually grep -aq "$(id -un)@" shown
   hand_over live
   [ "$(wc -l <shown)" -eq 0 ] || fail "more than one line: $(cat -v shown)"
 }
 
-# history_reads: how often the server was asked for a history.
-history_reads() { redis info commandstats | sed -nE 's/^cmdstat_lrange:calls=([0-9]+),.*/\1/p' | grep . || echo 0; }
-reads() { [ "$(history_reads)" -eq "$1" ]; }
+# reads N: so often the server was asked for a history.
+reads() { [ "$(calls lrange)" -eq "$1" ]; }
 
 # in_queue N NAME: as waiting, but without rlock queue, which reads the history, too.
 in_queue() { [ "$(redis zcard "rlock:{$2}:queue")" -eq "$1" ]; }
@@ -155,9 +150,9 @@ in_history() {
   waiter=$!
   eventually grep -aqE "held by [^ ]+ \(pid $holder\) for [0-9.ms]+, usually 4m, about 4m left: " shown
   # It goes on asking for the lock, but not for the history.
-  seen=$(asked)
-  eventually asked_more_than "$((seen + 1))"
-  [ "$(history_reads)" -eq 1 ] || fail "$(history_reads) reads"
+  seen=$(calls evalsha)
+  eventually called_more_than "$((seen + 1))" evalsha
+  reads 1 || fail "$(calls lrange) reads"
   let_go expected
   next_line next.held >/dev/null
   eventually reads 2
@@ -204,10 +199,6 @@ in_history() {
   let_go left
 }
 
-# asked: how many requests for a lock, or for its state, the server has had.
-asked() { redis info commandstats | sed -nE 's/^cmdstat_evalsha:calls=([0-9]+),.*/\1/p'; }
-asked_more_than() { [ "$(asked)" -gt "$1" ]; }
-
 @test "with -q the history is not read, and nothing is said where nothing is known" {
   own
   hold known
@@ -216,11 +207,11 @@ asked_more_than() { [ "$(asked)" -gt "$1" ]; }
   waiter=$!
   eventually in_queue 1 known
   hand_over known
-  reads 0 || fail "$(history_reads) reads"
+  reads 0 || fail "$(calls lrange) reads"
   hold unknown
   start rlock run -v unknown -- true 2>printed
   waiter=$!
   eventually grep -q 'held by' printed
-  reads 1 || fail "$(history_reads) reads"
+  reads 1 || fail "$(calls lrange) reads"
   hand_over unknown
 }

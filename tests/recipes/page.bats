@@ -132,9 +132,7 @@ begin_recipe() {
   local freezing=$!
   closed() { [ "$(rlock status --json prod | jq -r '.locks[0].closed.reason')" = "release freeze" ]; }
   eventually closed
-  start sh -c "$job"
-  waiter=$!
-  eventually waiting 1 prod
+  joins prod sh -c "$job"
   let_go prod
   ends_with 0 "$freezing"
   run -0 sh -c "$(recipe "FREEZE OF AN ENVIRONMENT" 3 | head -n 1)"
