@@ -27,9 +27,10 @@ warned() {
 @test "a silent server: the command starts after --connect-timeout, with -n and -w alike" {
   own
   kill -STOP "$(cat "$own_server/pid")"
-  for wait in -n -w60; do
-    run -0 --separate-stderr rlock run --connect-timeout 300ms $wait --fail-open job -- echo ran
-    [ "$output" = ran ]
+  for wait in -n -w1h; do
+    run -0 --separate-stderr timeout 60 rlock run --connect-timeout 300ms "$wait" --fail-open job -- \
+      sh -c 'echo "${RLOCK_OWNER-none} ${RLOCK_UNLOCKED:+unlocked}"'
+    [ "$output" = "none unlocked" ]
     [[ $stderr == *"without the lock"* ]]
   done
 }
