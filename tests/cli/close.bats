@@ -137,9 +137,24 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   [[ $output == *opened* ]] || fail "$output"
 }
 
-@test "no answer while it is closed: 69, and it may be closed" {
-  run -69 --separate-stderr env RLOCK_URL=unix:///nowhere/s rlock close deploy --for 1h --connect-timeout 10ms
+# close_at CODE SOCKET RULE…: `rlock close deploy` ends so over a proxy with these rules.
+close_at() {
+  local code=$1 socket=$2
+  shift 2
+  start picky_server.py "$here/$socket" "$SERVER/s" "$here/$socket.log" "$@"
+  eventually test -S "$socket"
+  run "-$code" --separate-stderr rlock close -u "unix://$here/$socket" deploy --for 1h --connect-timeout 500ms
+}
+
+@test "no answer while it is closed: 69, and it may be closed; after a look that failed it is not" {
+  close_at 0 all
+  # It looks before it closes.
+  local look close
+  read -r look close _ < <(awk '$2 == "EVALSHA" && !seen[$3]++ { printf "%s ", $3 } END { print "" }' all.log)
+  close_at 69 none "EVALSHA ${look^^}=close"
   [[ $stderr != *'may be closed'* ]] || fail "$stderr"
+  close_at 69 some "EVALSHA ${close^^}=close"
+  says '"deploy" may be closed: look with rlock status deploy'
 }
 
 @test "a quorum: closed at a majority, each server says so, and two of five may be down" {

@@ -15,11 +15,13 @@ absent() { [ "$(redis exists "$1")" -eq 0 ]; }
   run -0 rlock run --format plain -t 20 job -- sh -c \
     'redis-cli -s "$0/s" get job; redis-cli -s "$0/s" pttl job; echo "$RLOCK_OWNER $RLOCK_NAME"' "$SERVER"
   [ "${lines[2]}" = "${lines[0]} job" ]
-  [ "${lines[1]}" -gt 0 ] && [ "${lines[1]}" -le 20000 ]
+  [ "${lines[1]}" -gt 0 ]
+  [ "${lines[1]}" -le 20000 ]
   run -0 rlock run --format redisson -t 20 job -- sh -c \
     'redis-cli -s "$0/s" hgetall job; redis-cli -s "$0/s" pttl job; echo "$RLOCK_OWNER"' "$SERVER"
   [ "${lines[0]} ${lines[1]}" = "${lines[3]}:1 1" ]
-  [ "${lines[2]}" -gt 0 ] && [ "${lines[2]}" -le 20000 ]
+  [ "${lines[2]}" -gt 0 ]
+  [ "${lines[2]}" -le 20000 ]
   [ "$(redis dbsize)" -eq 0 ]
 }
 

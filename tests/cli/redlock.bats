@@ -73,11 +73,14 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   eventually nowhere job 2
 }
 
-@test "a majority that is dead: 69, and what was taken is released; a hung one: 69 as well" {
-  quorum 3
-  signal_server KILL 1 2
-  refuses 69 '"job"' "only 1 of 3 servers" -- rlock run --format plain --connect-timeout 500ms job -- touch started
-  nowhere job 3
+@test "a majority that is hung or dead: 69, and what was taken is released" {
+  quorum 5
+  signal_server STOP 1 2 3
+  refuses 69 '"job"' "$quorum_folder/3/s" -- rlock run --format plain --connect-timeout 500ms job -- touch started
+  nowhere job 4 5
+  signal_server KILL 1 2 3
+  refuses 69 '"job"' "only 2 of 5 servers" -- rlock run --format plain --connect-timeout 500ms job -- touch started
+  nowhere job 4 5
 }
 
 @test "another owner's majority is busy (75), and what was taken beside it is released" {

@@ -87,7 +87,7 @@ refused() {
 
 @test "exit 78 and 77: no scripts, or not these: one line that says what to do" {
   refused 78 valkey-lua "-ERR Could not find scripting engine 'lua'"
-  refused 78 -- '-ERR This instance has Lua scripting support disabled'
+  refused 78 --lua '-ERR This instance has Lua scripting support disabled'
   refused 78 'another server' "$(unknown eval | sed 's/^eval=//')"
   refused 78 script_check_enable '-ERR bad lua script for redis cluster, all the keys that the script uses should be passed using the KEYS array'
   refused 77 evalsha "-NOPERM User u has no permissions to run the 'evalsha' command"
