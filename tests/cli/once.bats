@@ -141,16 +141,13 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
   run -0 work --once-within 1h
   run -0 work --once-within 1h
   times 1
-  sleep 0.1
-  run -0 work --once-within 50ms
+  run -0 work --once-within 1ms
   times 2
   # A run that waited for it is done with it, however long ago the one that did the work began to ask.
   hold job
-  sleep 0.1
-  queued_work --once-within 50ms
+  queued_work --once-within 1ms
   local first=$waiter
-  sleep 0.2
-  queued_work --once-within 50ms
+  queued_work --once-within 1ms
   let_go job
   ends_with 0 "$first"
   ends_with 0 "$waiter"
