@@ -85,6 +85,35 @@ std::string record_text(const HeldRecord& record) {
                       held_lock.slot != 0 ? util::format(",{}", held_lock.slot) : "");
 }
 
+// Stands in the place of the prefix in RLOCK_HELD; no prefix of a native lock has a brace.
+std::string external_prefix(redis::Format format) {
+  return "{" + std::string(to_string(format)) + "}";
+}
+
+// A lost lease may be put back only while its run is a live ancestor, and only at the same spelling
+// of the server: under another one the lock may simply be at another server.
+run::OuterRun outer_run(HeldRecord record, const LockAddress& address) {
+  constexpr Millis kToRenew{500};  // what a renewal that is due then may take
+  const bool same_server = record.address == address;
+  const HolderProcess& process = record.process;
+  run::OuterRun outer{std::move(record.held_lock)};
+  outer.may_put_back = same_server && util::is_live_ancestor(process.pid, process.at);
+  const bool renews = same_server && !outer.may_put_back && process.renewing > Millis(0);
+  if (renews) outer.put_back_grace = process.renewing / 3 + kToRenew;
+  return outer;
+}
+
+// `renewing`: the ttl that was asked for.
+HolderProcess own_process(const run::HeldLock& held_lock, Millis renewing) {
+  if (held_lock.nested()) renewing = std::min(renewing, timing::kLongestNestedLease);
+  return {getpid(), BootClock::now(), renewing};
+}
+
+std::vector<HeldRecord> records_in_environment() {
+  const char* text = system_getenv("RLOCK_HELD");
+  return decode_held(text == nullptr ? "" : text);
+}
+
 }  // namespace
 
 std::vector<HeldRecord> decode_held(std::string_view text) {
@@ -133,39 +162,6 @@ std::vector<HeldRecord> records_for_command(std::vector<HeldRecord> outer_locks,
   found->process = own.process;
   return outer_locks;
 }
-
-namespace {
-
-// Stands in the place of the prefix in RLOCK_HELD; no prefix of a native lock has a brace.
-std::string external_prefix(redis::Format format) {
-  return "{" + std::string(to_string(format)) + "}";
-}
-
-// A lost lease may be put back only while its run is a live ancestor, and only at the same spelling
-// of the server: under another one the lock may simply be at another server.
-run::OuterRun outer_run(HeldRecord record, const LockAddress& address) {
-  constexpr Millis kToRenew{500};  // what a renewal that is due then may take
-  const bool same_server = record.address == address;
-  const HolderProcess& process = record.process;
-  run::OuterRun outer{std::move(record.held_lock)};
-  outer.may_put_back = same_server && util::is_live_ancestor(process.pid, process.at);
-  const bool renews = same_server && !outer.may_put_back && process.renewing > Millis(0);
-  if (renews) outer.put_back_grace = process.renewing / 3 + kToRenew;
-  return outer;
-}
-
-// `renewing`: the ttl that was asked for.
-HolderProcess own_process(const run::HeldLock& held_lock, Millis renewing) {
-  if (held_lock.nested()) renewing = std::min(renewing, timing::kLongestNestedLease);
-  return {getpid(), BootClock::now(), renewing};
-}
-
-std::vector<HeldRecord> records_in_environment() {
-  const char* text = system_getenv("RLOCK_HELD");
-  return decode_held(text == nullptr ? "" : text);
-}
-
-}  // namespace
 
 std::vector<Hold> outer_holds(const Session& session) {
   std::vector<Hold> holds;

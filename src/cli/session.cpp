@@ -56,95 +56,6 @@ std::vector<std::string> all_names_of(const Invocation& invocation) {
   return names;
 }
 
-}  // namespace
-
-Result<lock::LockName> only_name(const Invocation& invocation) {
-  const std::vector<std::string> names = all_names_of(invocation);
-  const std::string_view command = row_of(invocation.command).name;
-  if (names.empty()) return usage(util::format("no lock name given: rlock {} NAME", command));
-  if (names.size() > 1) {
-    return usage(util::format("only one lock name is allowed, but {} was given, too: rlock {} NAME",
-                              in_quotes(names[1]), command));
-  }
-  return lock::LockName::parse(names.front());
-}
-
-Result<std::optional<lock::LockName>> optional_name(const Invocation& invocation) {
-  if (invocation.names.empty() && !invocation.after_dashes) return std::optional<lock::LockName>();
-  TRY(auto name, only_name(invocation));
-  return std::optional(std::move(name));
-}
-
-Result<Selection> selection_of(const Invocation& invocation) {
-  Selection selection;
-  for (const std::string& text : all_names_of(invocation)) {
-    std::string rest = text;
-    std::erase_if(rest, [](char c) { return c == '*' || c == '?'; });
-    if (rest.size() < text.size()) {
-      if (!rest.empty()) TRY_STATUS(lock::LockName::parse(rest));
-      selection.patterns.push_back(text);
-      continue;
-    }
-    TRY(auto name, lock::LockName::parse(text));
-    auto& names = selection.names;
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      names.push_back(std::move(name));
-    }
-  }
-  return selection;
-}
-
-Result<LeaseId> parse_lease_id(const Invocation& invocation) {
-  TRY(auto name, only_name(invocation));
-  TRY_STATUS(check_format(invocation.choices));
-  auto id = invocation.choices.last(Opt::owner);
-  if (!id) {
-    return usage(util::format("{} needs --owner ID, the owner id that rlock acquire printed",
-                              row_of(invocation.command).name));
-  }
-  TRY(auto owner, lock::Owner::parse(*id));
-  return LeaseId{std::move(name), std::move(owner)};
-}
-
-Error no_longer_held(const LeaseId& lease, const std::string& how,
-                     const std::optional<lock::Holder>& now, const std::string& server) {
-  return {ErrorKind::lost,
-          util::format("{} at {} is no longer held by {}: {}{}", in_quotes(lease.name.text()),
-                       util::printable(server), lease.owner.text(), how,
-                       now ? "; it is now " + holder_phrase(now) : "")};
-}
-
-Result<Session> Session::open(const Choices& choices) {
-  TRY(auto settings, connection_options(choices, system_getenv));
-  // Printed even with --quiet: the option may be in a file that everybody forgot.
-  if (redis::is_unverified(settings)) {
-    const bool has_ca = !settings.tls.cacert.empty() || !settings.tls.cacertdir.empty();
-    print_message(util::format(
-        "warning: --insecure: the server's certificate is not verified; anyone could impersonate "
-        "the server{}",
-        has_ca ? ", and --cacert and --cacertdir have no effect" : ""));
-  }
-  return open(std::move(settings));
-}
-
-Status Session::check_supported(const lock::AcquireCall& claim) const {
-  if (servers() == 1) return Done{};
-  return lock::fits_quorum(claim);
-}
-
-Result<Session> Session::open(redis::OpenOptions options) {
-  TRY(auto make_server, redis::open(options));
-  return Session(std::move(make_server), std::move(options));
-}
-
-Result<Session> Session::in_format(redis::Format format) const {
-  redis::OpenOptions options = options_;
-  options.format = format;
-  return open(std::move(options));
-}
-
-namespace {
-
 // Bounds the memory of one listing, however many pages a server claims to have. There is room for
 // some 100,000 of our entries.
 class ListingBudget {
@@ -194,31 +105,6 @@ Result<lock::Snapshot> inspect_lock(Session& session, const lock::LockName& name
   }
   return all;
 }
-
-}  // namespace
-
-Result<lock::Snapshot> inspect_holders(Session& session, const lock::LockName& name) {
-  return inspect_lock(session, name, 0);
-}
-
-Result<lock::Snapshot> inspect_queue(Session& session, const lock::LockName& name) {
-  lock::InspectCall call{name};
-  call.holders_page = 0;
-  auto next_page = [&] { return session.ask([&](auto& store) { return store.inspect(call); }); };
-  ListingBudget budget(session);
-  TRY(auto all, next_page());
-  TRY_STATUS(budget.spend(all.waiters));
-  while (all.more_waiters) {
-    call.waiters_from += call.waiters_page;
-    TRY(auto page, next_page());
-    TRY_STATUS(budget.spend(page.waiters));
-    std::move(page.waiters.begin(), page.waiters.end(), std::back_inserter(all.waiters));
-    all.more_waiters = page.more_waiters;
-  }
-  return all;
-}
-
-namespace {
 
 // The rest of a lock with more holders than a page of a batch has, and what a failure that may pass
 // has kept back, are read one lock at a time. A server that does not answer is asked no further.
@@ -327,6 +213,112 @@ class NameListing {
 };
 
 }  // namespace
+
+Result<lock::LockName> only_name(const Invocation& invocation) {
+  const std::vector<std::string> names = all_names_of(invocation);
+  const std::string_view command = row_of(invocation.command).name;
+  if (names.empty()) return usage(util::format("no lock name given: rlock {} NAME", command));
+  if (names.size() > 1) {
+    return usage(util::format("only one lock name is allowed, but {} was given, too: rlock {} NAME",
+                              in_quotes(names[1]), command));
+  }
+  return lock::LockName::parse(names.front());
+}
+
+Result<std::optional<lock::LockName>> optional_name(const Invocation& invocation) {
+  if (invocation.names.empty() && !invocation.after_dashes) return std::optional<lock::LockName>();
+  TRY(auto name, only_name(invocation));
+  return std::optional(std::move(name));
+}
+
+Result<Selection> selection_of(const Invocation& invocation) {
+  Selection selection;
+  for (const std::string& text : all_names_of(invocation)) {
+    std::string rest = text;
+    std::erase_if(rest, [](char c) { return c == '*' || c == '?'; });
+    if (rest.size() < text.size()) {
+      if (!rest.empty()) TRY_STATUS(lock::LockName::parse(rest));
+      selection.patterns.push_back(text);
+      continue;
+    }
+    TRY(auto name, lock::LockName::parse(text));
+    auto& names = selection.names;
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      names.push_back(std::move(name));
+    }
+  }
+  return selection;
+}
+
+Result<LeaseId> parse_lease_id(const Invocation& invocation) {
+  TRY(auto name, only_name(invocation));
+  TRY_STATUS(check_format(invocation.choices));
+  auto id = invocation.choices.last(Opt::owner);
+  if (!id) {
+    return usage(util::format("{} needs --owner ID, the owner id that rlock acquire printed",
+                              row_of(invocation.command).name));
+  }
+  TRY(auto owner, lock::Owner::parse(*id));
+  return LeaseId{std::move(name), std::move(owner)};
+}
+
+Error no_longer_held(const LeaseId& lease, const std::string& how,
+                     const std::optional<lock::Holder>& now, const std::string& server) {
+  return {ErrorKind::lost,
+          util::format("{} at {} is no longer held by {}: {}{}", in_quotes(lease.name.text()),
+                       util::printable(server), lease.owner.text(), how,
+                       now ? "; it is now " + holder_phrase(now) : "")};
+}
+
+Result<Session> Session::open(const Choices& choices) {
+  TRY(auto settings, connection_options(choices, system_getenv));
+  // Printed even with --quiet: the option may be in a file that everybody forgot.
+  if (redis::is_unverified(settings)) {
+    const bool has_ca = !settings.tls.cacert.empty() || !settings.tls.cacertdir.empty();
+    print_message(util::format(
+        "warning: --insecure: the server's certificate is not verified; anyone could impersonate "
+        "the server{}",
+        has_ca ? ", and --cacert and --cacertdir have no effect" : ""));
+  }
+  return open(std::move(settings));
+}
+
+Status Session::check_supported(const lock::AcquireCall& claim) const {
+  if (servers() == 1) return Done{};
+  return lock::fits_quorum(claim);
+}
+
+Result<Session> Session::open(redis::OpenOptions options) {
+  TRY(auto make_server, redis::open(options));
+  return Session(std::move(make_server), std::move(options));
+}
+
+Result<Session> Session::in_format(redis::Format format) const {
+  redis::OpenOptions options = options_;
+  options.format = format;
+  return open(std::move(options));
+}
+
+Result<lock::Snapshot> inspect_holders(Session& session, const lock::LockName& name) {
+  return inspect_lock(session, name, 0);
+}
+
+Result<lock::Snapshot> inspect_queue(Session& session, const lock::LockName& name) {
+  lock::InspectCall call{name};
+  call.holders_page = 0;
+  auto next_page = [&] { return session.ask([&](auto& store) { return store.inspect(call); }); };
+  ListingBudget budget(session);
+  TRY(auto all, next_page());
+  TRY_STATUS(budget.spend(all.waiters));
+  while (all.more_waiters) {
+    call.waiters_from += call.waiters_page;
+    TRY(auto page, next_page());
+    TRY_STATUS(budget.spend(page.waiters));
+    std::move(page.waiters.begin(), page.waiters.end(), std::back_inserter(all.waiters));
+    all.more_waiters = page.more_waiters;
+  }
+  return all;
+}
 
 std::vector<Result<lock::Snapshot>> inspect_holders(Session& session,
                                                     std::span<const lock::LockName> names,

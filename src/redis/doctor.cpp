@@ -279,19 +279,6 @@ class ServerExaminer {
   ServerReport report_;
 };
 
-}  // namespace
-
-std::string ServerReport::info_field(std::string_view field) const {
-  return redis::info_field(info, field);
-}
-
-ServerReport examine_server(const Server& server, const std::string& prefix, ServerKind kind,
-                            uint64_t replicas) {
-  return ServerExaminer(server, prefix, kind, replicas).examine();
-}
-
-namespace {
-
 SentinelReport examine_sentinel(const Server& server, const std::string& name) {
   SentinelReport report{server};
   CommandClient client(server);
@@ -326,6 +313,15 @@ Server server_at(const HostPort& address, Server server) {
 }
 
 }  // namespace
+
+std::string ServerReport::info_field(std::string_view field) const {
+  return redis::info_field(info, field);
+}
+
+ServerReport examine_server(const Server& server, const std::string& prefix, ServerKind kind,
+                            uint64_t replicas) {
+  return ServerExaminer(server, prefix, kind, replicas).examine();
+}
 
 GroupReport examine_group(const SentinelGroup& group) {
   GroupReport report{joined_labels(group.sentinels) + "/" + group.name};

@@ -109,6 +109,44 @@ bool born_by(const ProcessStat& stat, TimePoint then) noexcept {
   return stat.born * 1000 / ticks <= static_cast<uint64_t>(since_boot.count());
 }
 
+// nullopt as well where /proc hides it, or counts processes as another namespace does.
+std::optional<ProcessStat> seen(pid_t pid) {
+  return proc_is_ours() ? read_stat(pid) : std::nullopt;
+}
+
+// Without close_range(2) or /proc every number has to be tried; more than that nobody passes on.
+constexpr rlim_t kMostTried = 65'536;
+
+int highest_tried() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+  return static_cast<int>(std::min(limit.rlim_cur, kMostTried));
+}
+
+bool close_if_inherited(int fd) {
+  const int flags = fd > 2 ? fcntl(fd, F_GETFD) : -1;
+  if (flags >= 0 && (flags & FD_CLOEXEC) == 0) close(fd);
+  return true;  // as a visitor: goes on
+}
+
+constexpr int kRestarts = 8;
+
+// What /proc/PID/status says of an ancestor.
+struct Ancestor {
+  pid_t parent = 0;  // 0: /proc does not show it
+  bool guard = false;
+};
+
+Ancestor look_at(pid_t pid) noexcept {
+  const Fd folder(open_process(pid));
+  const auto stat = folder ? read_stat_in(folder.get()) : std::nullopt;
+  if (!stat) return {};
+  // A process that only calls itself a guard is not ended by the signal: it must block that, too.
+  const StatusFile status(folder.get());
+  return {stat->parent, status.has_signal("\nSigBlk:\t", exemption_signal()) &&
+                            status.field("Name:\t") == kGuardName};
+}
+
 }  // namespace
 
 std::optional<ProcessStat> read_stat_in(int folder) noexcept {
@@ -202,15 +240,6 @@ int number_from(const char* name) noexcept {
   return parse_number<int>(name).value_or(-1);
 }
 
-namespace {
-
-// nullopt as well where /proc hides it, or counts processes as another namespace does.
-std::optional<ProcessStat> seen(pid_t pid) {
-  return proc_is_ours() ? read_stat(pid) : std::nullopt;
-}
-
-}  // namespace
-
 Fd open_pidfd(pid_t pid) noexcept {
   return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
 }
@@ -250,25 +279,6 @@ bool ProcessHandle::ended() const {
   return !stat || !stat->alive() || stat->born != *born_;
 }
 
-namespace {
-
-// Without close_range(2) or /proc every number has to be tried; more than that nobody passes on.
-constexpr rlim_t kMostTried = 65'536;
-
-int highest_tried() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
-  return static_cast<int>(std::min(limit.rlim_cur, kMostTried));
-}
-
-bool close_if_inherited(int fd) {
-  const int flags = fd > 2 ? fcntl(fd, F_GETFD) : -1;
-  if (flags >= 0 && (flags & FD_CLOEXEC) == 0) close(fd);
-  return true;  // as a visitor: goes on
-}
-
-}  // namespace
-
 void close_inherited_descriptors() {
   Fd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   for (int fd : {0, 1}) {
@@ -282,28 +292,6 @@ void close_all_from(unsigned first) noexcept {
   if (close_range(first, ~0U, 0) == 0) return;
   for (int fd = static_cast<int>(first); fd < highest_tried(); ++fd) close(fd);
 }
-
-namespace {
-
-constexpr int kRestarts = 8;
-
-// What /proc/PID/status says of an ancestor.
-struct Ancestor {
-  pid_t parent = 0;  // 0: /proc does not show it
-  bool guard = false;
-};
-
-Ancestor look_at(pid_t pid) noexcept {
-  const Fd folder(open_process(pid));
-  const auto stat = folder ? read_stat_in(folder.get()) : std::nullopt;
-  if (!stat) return {};
-  // A process that only calls itself a guard is not ended by the signal: it must block that, too.
-  const StatusFile status(folder.get());
-  return {stat->parent, status.has_signal("\nSigBlk:\t", exemption_signal()) &&
-                            status.field("Name:\t") == kGuardName};
-}
-
-}  // namespace
 
 bool ask_guards_for_exemption() noexcept {
   pid_t pid = getppid();

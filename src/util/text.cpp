@@ -55,6 +55,19 @@ bool in(uint32_t c, const Ranges& ranges) {
                      [c](Range range) { return c >= range.first && c <= range.last; });
 }
 
+// Takes the character at the front of `text`, which is not empty.
+std::string_view next_character(std::string_view& text) {
+  std::string_view character = text.substr(0, std::max<size_t>(1, utf8_length(text)));
+  text.remove_prefix(character.size());
+  return character;
+}
+
+size_t width_of(std::string_view character) {
+  const uint32_t code = decode(character, character.size());
+  if (in(code, kCombining)) return 0;
+  return in(code, kWide) ? 2 : 1;
+}
+
 }  // namespace
 
 size_t utf8_length(std::string_view text) {
@@ -123,23 +136,6 @@ std::string lower_case(std::string_view text) {
   }
   return out;
 }
-
-namespace {
-
-// Takes the character at the front of `text`, which is not empty.
-std::string_view next_character(std::string_view& text) {
-  std::string_view character = text.substr(0, std::max<size_t>(1, utf8_length(text)));
-  text.remove_prefix(character.size());
-  return character;
-}
-
-size_t width_of(std::string_view character) {
-  const uint32_t code = decode(character, character.size());
-  if (in(code, kCombining)) return 0;
-  return in(code, kWide) ? 2 : 1;
-}
-
-}  // namespace
 
 size_t display_width(std::string_view text) {
   size_t width = 0;

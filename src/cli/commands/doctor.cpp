@@ -412,58 +412,6 @@ Check encryption(const ServerReport& report) {
           "use rediss:// (TLS), or a private network"};
 }
 
-}  // namespace
-
-std::string_view to_string(Grade grade) {
-  return util::to_string<Grade::fail>(grade, {"ok", "warn", "fail"});
-}
-
-Diagnosis diagnose(const ServerReport& report, const std::string& prefix, redis::ServerKind kind) {
-  const std::string remedy = acl_remedy(report, prefix, kind);
-  Diagnosis diagnosis{report.server.label(), {reachable(report, remedy)}};
-  if (report.contact_error) return diagnosis;
-  for (Check& check :
-       std::array{version(report), commands(report, prefix, remedy), scripts(report),
-                  waiting(report), role(report), eviction(report), persistence(report),
-                  clock(report), round_trip(report), encryption(report)}) {
-    diagnosis.checks.push_back(std::move(check));
-  }
-  if (report.replicas_needed > 0) diagnosis.checks.push_back(replicas(report));
-  if (auto check = databases(report)) diagnosis.checks.push_back(*std::move(check));
-  return diagnosis;
-}
-
-Check local_check() {
-  return {"local", Grade::ok,
-          "rlock started this server and keeps it for the next run; rlock local stop ends it"};
-}
-
-Check independence_check(const std::vector<ServerReport>& reports) {
-  std::map<std::string, std::string> seen;
-  for (const ServerReport& report : reports) {
-    const std::string id = report.info_field("run_id");
-    if (id.empty()) continue;
-    auto [before, fresh] = seen.emplace(id, report.server.label());
-    if (fresh) continue;
-    return {"independence", Grade::fail,
-            util::format("{} and {} are the same server", before->second, report.server.label()),
-            "a quorum needs different servers: give each URL its own server"};
-  }
-  if (seen.size() == reports.size())
-    return {"independence", Grade::ok, "all servers are different"};
-  const bool some_silent =
-      std::any_of(reports.begin(), reports.end(),
-                  [](const ServerReport& report) { return report.contact_error.has_value(); });
-  if (some_silent) {
-    return {"independence", Grade::warn, "some servers did not answer: rlock cannot compare them",
-            "run doctor again when every server answers"};
-  }
-  return {"independence", Grade::warn, "some servers do not report their identity (run_id)",
-          kAllowInfo};
-}
-
-namespace {
-
 using redis::ClusterReport;
 using redis::GroupReport;
 using redis::SentinelReport;
@@ -536,29 +484,6 @@ Check slots(const ClusterReport& report) {
   return {"slots", Grade::fail, text,
           "locks in the other slots cannot be acquired: redis-cli --cluster fix HOST:PORT"};
 }
-
-}  // namespace
-
-Diagnosis diagnose(const GroupReport& report) {
-  Diagnosis diagnosis{report.label, {sentinels(report), agreement(report)}};
-  if (report.master) diagnosis.checks.push_back(failover(report));
-  return diagnosis;
-}
-
-Diagnosis diagnose(const ClusterReport& report) {
-  if (report.error) {
-    const bool denied = report.error->kind == ErrorKind::denied;
-    return {
-        report.label,
-        {{"cluster", Grade::fail, report.error->text,
-          denied ? "check the user and the password, and allow this user to run CLUSTER INFO and "
-                   "CLUSTER NODES (+cluster|info +cluster|nodes)"
-                 : "check the URL, and that its servers are nodes of a cluster"}}};
-  }
-  return {report.label, {state(report), slots(report)}};
-}
-
-namespace {
 
 using redis::ServerKind;
 
@@ -678,6 +603,73 @@ class Doctor {
 };
 
 }  // namespace
+
+std::string_view to_string(Grade grade) {
+  return util::to_string<Grade::fail>(grade, {"ok", "warn", "fail"});
+}
+
+Diagnosis diagnose(const ServerReport& report, const std::string& prefix, redis::ServerKind kind) {
+  const std::string remedy = acl_remedy(report, prefix, kind);
+  Diagnosis diagnosis{report.server.label(), {reachable(report, remedy)}};
+  if (report.contact_error) return diagnosis;
+  for (Check& check :
+       std::array{version(report), commands(report, prefix, remedy), scripts(report),
+                  waiting(report), role(report), eviction(report), persistence(report),
+                  clock(report), round_trip(report), encryption(report)}) {
+    diagnosis.checks.push_back(std::move(check));
+  }
+  if (report.replicas_needed > 0) diagnosis.checks.push_back(replicas(report));
+  if (auto check = databases(report)) diagnosis.checks.push_back(*std::move(check));
+  return diagnosis;
+}
+
+Check local_check() {
+  return {"local", Grade::ok,
+          "rlock started this server and keeps it for the next run; rlock local stop ends it"};
+}
+
+Check independence_check(const std::vector<ServerReport>& reports) {
+  std::map<std::string, std::string> seen;
+  for (const ServerReport& report : reports) {
+    const std::string id = report.info_field("run_id");
+    if (id.empty()) continue;
+    auto [before, fresh] = seen.emplace(id, report.server.label());
+    if (fresh) continue;
+    return {"independence", Grade::fail,
+            util::format("{} and {} are the same server", before->second, report.server.label()),
+            "a quorum needs different servers: give each URL its own server"};
+  }
+  if (seen.size() == reports.size())
+    return {"independence", Grade::ok, "all servers are different"};
+  const bool some_silent =
+      std::any_of(reports.begin(), reports.end(),
+                  [](const ServerReport& report) { return report.contact_error.has_value(); });
+  if (some_silent) {
+    return {"independence", Grade::warn, "some servers did not answer: rlock cannot compare them",
+            "run doctor again when every server answers"};
+  }
+  return {"independence", Grade::warn, "some servers do not report their identity (run_id)",
+          kAllowInfo};
+}
+
+Diagnosis diagnose(const GroupReport& report) {
+  Diagnosis diagnosis{report.label, {sentinels(report), agreement(report)}};
+  if (report.master) diagnosis.checks.push_back(failover(report));
+  return diagnosis;
+}
+
+Diagnosis diagnose(const ClusterReport& report) {
+  if (report.error) {
+    const bool denied = report.error->kind == ErrorKind::denied;
+    return {
+        report.label,
+        {{"cluster", Grade::fail, report.error->text,
+          denied ? "check the user and the password, and allow this user to run CLUSTER INFO and "
+                   "CLUSTER NODES (+cluster|info +cluster|nodes)"
+                 : "check the URL, and that its servers are nodes of a cluster"}}};
+  }
+  return {report.label, {state(report), slots(report)}};
+}
 
 Result<int> doctor_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;

@@ -15,32 +15,6 @@ bool is_hole_name(std::string_view name) {
   });
 }
 
-}  // namespace
-
-std::optional<std::string> fill_template(std::string_view source, const Holes& holes) {
-  std::string out;
-  while (true) {
-    const size_t start = source.find('@');
-    out += source.substr(0, start);
-    if (start == source.npos) return out;
-    source.remove_prefix(start + 1);
-    const size_t end = source.find('@');
-    // A shell's own @, as in "${words[@]}", is no hole.
-    if (end == source.npos || !is_hole_name(source.substr(0, end))) {
-      out += '@';
-      continue;
-    }
-    auto hole = holes.find(source.substr(0, end));
-    if (hole == holes.end()) return std::nullopt;
-    std::string_view text = hole->second;
-    if (text.ends_with('\n')) text.remove_suffix(1);
-    out += text;
-    source.remove_prefix(end + 1);
-  }
-}
-
-namespace {
-
 constexpr size_t kWidth = 80;
 constexpr size_t kHelpColumn = 29;
 
@@ -103,56 +77,6 @@ void add_options(std::string& out, CommandId command, Section section, HelpLengt
 
 constexpr std::string_view kGeneralTitle =
     "\nConnection and general options (before or after the command word):\n";
-
-}  // namespace
-
-std::string general_help(HelpLength length) {
-  std::string out =
-      "rlock holds a lock in Redis or Valkey while a command runs.\n\n"
-      "Usage: rlock [connection options] COMMAND [options] ...\n\n"
-      "Examples:\n"
-      "  export RLOCK_URL=redis://db1\n"
-      "  rlock run nightly -- /usr/local/bin/backup\n"
-      "  rlock status\n\n"
-      "Commands:\n";
-  for (const CommandRow& row : commands()) {
-    out += util::format("  {:16}{}\n", row.name, row.summary);
-  }
-  if (length == HelpLength::brief) {
-    return out +
-           "\nrlock COMMAND -h shows the common options of a command, --help all of them.\n"
-           "rlock --help lists the connection options. See rlock(1), and rlock-recipes(7).\n";
-  }
-  out += kGeneralTitle;
-  for (const OptionRow& row : options()) {
-    if (row.section == Section::general) add_option(out, row, {row.help, row.fallback});
-  }
-  return out;
-}
-
-std::string command_help(CommandId command, HelpLength length) {
-  const CommandRow& row = row_of(command);
-  const bool brief = length == HelpLength::brief;
-  std::string out;
-  for_lines(row.usage, [&](std::string_view line) {
-    out += util::format("{} rlock {}\n", out.empty() ? "Usage:" : "      ", line);
-  });
-  out += "\nExamples:\n";
-  for_lines(row.examples, [&](std::string_view line) { out += util::format("  {}\n", line); });
-  for_lines(brief ? std::string_view() : row.about, [&](std::string_view paragraph) {
-    out += "\n";
-    wrap(out, paragraph, 0);
-  });
-  std::string own;
-  add_options(own, command, Section::command, length);
-  if (!own.empty()) out += "\nOptions:\n" + own;
-  out += brief ? "\n" : kGeneralTitle;
-  add_options(out, command, Section::general, length);
-  if (brief) out += util::format("\nAll options: rlock {} --help\n", row.name);
-  return out;
-}
-
-namespace {
 
 // A hyphen in roff is \-, a minus sign, so that options can be copied from the page.
 std::string roff_escaped(std::string_view text) {
@@ -219,6 +143,74 @@ std::string item(const OptionRow& row, const OptionText& text) {
 }
 
 }  // namespace
+
+std::optional<std::string> fill_template(std::string_view source, const Holes& holes) {
+  std::string out;
+  while (true) {
+    const size_t start = source.find('@');
+    out += source.substr(0, start);
+    if (start == source.npos) return out;
+    source.remove_prefix(start + 1);
+    const size_t end = source.find('@');
+    // A shell's own @, as in "${words[@]}", is no hole.
+    if (end == source.npos || !is_hole_name(source.substr(0, end))) {
+      out += '@';
+      continue;
+    }
+    auto hole = holes.find(source.substr(0, end));
+    if (hole == holes.end()) return std::nullopt;
+    std::string_view text = hole->second;
+    if (text.ends_with('\n')) text.remove_suffix(1);
+    out += text;
+    source.remove_prefix(end + 1);
+  }
+}
+
+std::string general_help(HelpLength length) {
+  std::string out =
+      "rlock holds a lock in Redis or Valkey while a command runs.\n\n"
+      "Usage: rlock [connection options] COMMAND [options] ...\n\n"
+      "Examples:\n"
+      "  export RLOCK_URL=redis://db1\n"
+      "  rlock run nightly -- /usr/local/bin/backup\n"
+      "  rlock status\n\n"
+      "Commands:\n";
+  for (const CommandRow& row : commands()) {
+    out += util::format("  {:16}{}\n", row.name, row.summary);
+  }
+  if (length == HelpLength::brief) {
+    return out +
+           "\nrlock COMMAND -h shows the common options of a command, --help all of them.\n"
+           "rlock --help lists the connection options. See rlock(1), and rlock-recipes(7).\n";
+  }
+  out += kGeneralTitle;
+  for (const OptionRow& row : options()) {
+    if (row.section == Section::general) add_option(out, row, {row.help, row.fallback});
+  }
+  return out;
+}
+
+std::string command_help(CommandId command, HelpLength length) {
+  const CommandRow& row = row_of(command);
+  const bool brief = length == HelpLength::brief;
+  std::string out;
+  for_lines(row.usage, [&](std::string_view line) {
+    out += util::format("{} rlock {}\n", out.empty() ? "Usage:" : "      ", line);
+  });
+  out += "\nExamples:\n";
+  for_lines(row.examples, [&](std::string_view line) { out += util::format("  {}\n", line); });
+  for_lines(brief ? std::string_view() : row.about, [&](std::string_view paragraph) {
+    out += "\n";
+    wrap(out, paragraph, 0);
+  });
+  std::string own;
+  add_options(own, command, Section::command, length);
+  if (!own.empty()) out += "\nOptions:\n" + own;
+  out += brief ? "\n" : kGeneralTitle;
+  add_options(out, command, Section::general, length);
+  if (brief) out += util::format("\nAll options: rlock {} --help\n", row.name);
+  return out;
+}
 
 std::optional<std::string> manual_page(std::string_view source, std::string_view acl_rule) {
   Holes holes{{"least ACL rule", roff_escaped(acl_rule)}};

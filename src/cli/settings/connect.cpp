@@ -43,47 +43,6 @@ constexpr NativeOnlyOption kNativeOnlyOptions[] = {
     {Opt::reason, "such locks store no text"},
 };
 
-}  // namespace
-
-Result<Format> format_choice(const Choices& choices) {
-  std::string word = choices.last(Opt::format).value_or("native");
-  for (Format format : {Format::native, Format::plain, Format::redisson}) {
-    if (word == to_string(format)) return format;
-  }
-  return usage("--format must be native, plain or redisson, not " + in_quotes(word));
-}
-
-Status check_format(const Choices& choices) {
-  TRY(auto format, format_choice(choices));
-  if (format == Format::native) return Done{};
-  for (const NativeOnlyOption& native_only : kNativeOnlyOptions) {
-    if (!choices.has(native_only.option)) continue;
-    return usage("--" + std::string(row_of(native_only.option).name) +
-                 " cannot be used with --format " + std::string(to_string(format)) + ": " +
-                 native_only.why);
-  }
-  return Done{};
-}
-
-bool is_native_only(Opt option) {
-  return std::any_of(
-      std::begin(kNativeOnlyOptions), std::end(kNativeOnlyOptions),
-      [&](const NativeOnlyOption& native_only) { return native_only.option == option; });
-}
-
-Result<std::optional<lock::Owner>> owner_choice(const Choices& choices) {
-  auto text = choices.last(Opt::owner);
-  if (!text) return std::optional<lock::Owner>();
-  TRY(auto format, format_choice(choices));
-  if (text->empty()) return usage("--owner is empty");
-  const bool any_text = !choices.has(Opt::format) || format != Format::native;
-  if (any_text) return std::optional(lock::Owner::external(*std::move(text)));
-  TRY(auto owner, lock::Owner::parse(*text));
-  return std::optional(std::move(owner));
-}
-
-namespace {
-
 Status set_credentials(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
   out.user = choices.has(Opt::user) ? choices.last(Opt::user) : variable(getenv, "RLOCK_USER");
   auto path = choices.last(Opt::password_file);
@@ -149,6 +108,43 @@ Status set_replicas(redis::OpenOptions& out, const Choices& choices) {
 }
 
 }  // namespace
+
+Result<Format> format_choice(const Choices& choices) {
+  std::string word = choices.last(Opt::format).value_or("native");
+  for (Format format : {Format::native, Format::plain, Format::redisson}) {
+    if (word == to_string(format)) return format;
+  }
+  return usage("--format must be native, plain or redisson, not " + in_quotes(word));
+}
+
+Status check_format(const Choices& choices) {
+  TRY(auto format, format_choice(choices));
+  if (format == Format::native) return Done{};
+  for (const NativeOnlyOption& native_only : kNativeOnlyOptions) {
+    if (!choices.has(native_only.option)) continue;
+    return usage("--" + std::string(row_of(native_only.option).name) +
+                 " cannot be used with --format " + std::string(to_string(format)) + ": " +
+                 native_only.why);
+  }
+  return Done{};
+}
+
+bool is_native_only(Opt option) {
+  return std::any_of(
+      std::begin(kNativeOnlyOptions), std::end(kNativeOnlyOptions),
+      [&](const NativeOnlyOption& native_only) { return native_only.option == option; });
+}
+
+Result<std::optional<lock::Owner>> owner_choice(const Choices& choices) {
+  auto text = choices.last(Opt::owner);
+  if (!text) return std::optional<lock::Owner>();
+  TRY(auto format, format_choice(choices));
+  if (text->empty()) return usage("--owner is empty");
+  const bool any_text = !choices.has(Opt::format) || format != Format::native;
+  if (any_text) return std::optional(lock::Owner::external(*std::move(text)));
+  TRY(auto owner, lock::Owner::parse(*text));
+  return std::optional(std::move(owner));
+}
 
 const char* system_getenv(const char* name) {
   return ::getenv(name);

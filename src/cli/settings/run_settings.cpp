@@ -73,6 +73,93 @@ Result<lock::Once> once_of(Opt option, const Choices& choices, time_t now) {
   return lock::Once{lock::OnceKind::key, *std::move(key), Millis(0), {}};
 }
 
+constexpr uint64_t kMostHistoryRows = 1000;
+
+Result<lock::Limit> limit_choice(const Choices& choices) {
+  TRY(auto slots, number_choice(choices, Opt::slots, lock::Limit::kMostSlots));
+  const bool shared = choices.has(Opt::shared);
+  if (slots && shared) {
+    return usage("--slots and --shared cannot be used together: shared holders have no limit");
+  }
+  if (slots == 0U) return usage("--slots must be at least 1");
+  if (slots) return lock::Limit::slots(*slots);
+  return shared ? lock::Limit::shared() : lock::Limit::exclusive();
+}
+
+Result<WaitSettings> wait_settings(const Choices& choices) {
+  TRY(auto wait, duration_choice(choices, Opt::wait));
+  if (choices.has(Opt::nonblock)) {
+    if (wait.value_or(Millis(0)) > Millis(0)) {
+      return usage("--nonblock and --wait cannot be used together");
+    }
+    wait = Millis(0);
+  }
+  const WaitSettings defaults;
+  TRY(auto conflict, exit_code_choice(choices, Opt::conflict_exit_code, defaults.conflict_code));
+  TRY(auto superseded,
+      exit_code_choice(choices, Opt::superseded_exit_code, defaults.superseded_code));
+  return WaitSettings{wait, conflict, superseded};
+}
+
+Result<std::optional<lock::Supersede>> supersede_choice(const Choices& choices) {
+  if (!choices.has(Opt::supersede)) {
+    // A configuration file may set it for all runs.
+    if (!choices.is_flag(Opt::superseded_exit_code)) return std::optional<lock::Supersede>();
+    return usage("--superseded-exit-code needs --supersede");
+  }
+  if (choices.last(Opt::supersede) == kFlagValue) return std::optional(lock::Supersede{});
+  TRY(auto number, number_choice(choices, Opt::supersede, kGreatestToken));
+  return std::optional(lock::Supersede{number});
+}
+
+Result<Millis> urgent_choice(const Choices& choices) {
+  constexpr Millis kUsual = std::chrono::hours(1), kMost = std::chrono::hours(24);
+  if (!choices.has(Opt::urgent)) return Millis(0);
+  TRY(auto earlier, duration_choice(choices, Opt::urgent));
+  if (!earlier) return kUsual;
+  if (*earlier > Millis(0) && *earlier <= kMost) return *earlier;
+  return usage("--urgent must be longer than 0, and at most 24h");
+}
+
+constexpr Millis kKillAfter{5000};  // at most; a sixth of the ttl where that is less
+constexpr std::string_view kUsageLine = "rlock run NAME -- COMMAND [ARG...]";
+
+Result<lock::LockName> name_of(const Invocation& invocation) {
+  if (invocation.names.empty()) return usage("no lock name given: " + std::string(kUsageLine));
+  if (invocation.names.size() > 1) {
+    return usage("more than one lock name before --: " + in_quotes(invocation.names[1]) +
+                 "; write " + std::string(kUsageLine));
+  }
+  return lock::LockName::parse(invocation.names.front());
+}
+
+Result<std::vector<std::string>> command_of(const Invocation& invocation, Getenv getenv) {
+  const auto& after = invocation.after_dashes;
+  if (auto text = invocation.choices.last(Opt::shell_text)) {
+    if (after) return usage("-c TEXT and a COMMAND cannot be used together");
+    const char* shell = getenv("SHELL");
+    bool usable = shell != nullptr && *shell != '\0';
+    return std::vector<std::string>{usable ? shell : "/bin/sh", "-c", *text};
+  }
+  if (!after) return usage("no command given: " + std::string(kUsageLine));
+  if (after->empty() || after->front().empty()) {
+    return usage("the command after -- is empty: " + std::string(kUsageLine));
+  }
+  return *after;
+}
+
+Result<run::OnLost> on_lost_choice(const Choices& choices) {
+  const std::string on_lost = choices.last(Opt::on_lost).value_or("terminate");
+  if (on_lost == "terminate") return run::OnLost::terminate;
+  if (on_lost == "ignore") return run::OnLost::ignore;
+  return usage("--on-lost must be terminate or ignore, not " + in_quotes(on_lost));
+}
+
+std::string ending_record(Record record, const std::string& why) {
+  record.ending = why;
+  return encode_record(record);
+}
+
 }  // namespace
 
 std::string period_text(Period period, time_t now) {
@@ -131,58 +218,6 @@ Result<std::optional<std::string>> once_key_choice(const Choices& choices) {
   return key;
 }
 
-namespace {
-
-constexpr uint64_t kMostHistoryRows = 1000;
-
-Result<lock::Limit> limit_choice(const Choices& choices) {
-  TRY(auto slots, number_choice(choices, Opt::slots, lock::Limit::kMostSlots));
-  const bool shared = choices.has(Opt::shared);
-  if (slots && shared) {
-    return usage("--slots and --shared cannot be used together: shared holders have no limit");
-  }
-  if (slots == 0U) return usage("--slots must be at least 1");
-  if (slots) return lock::Limit::slots(*slots);
-  return shared ? lock::Limit::shared() : lock::Limit::exclusive();
-}
-
-Result<WaitSettings> wait_settings(const Choices& choices) {
-  TRY(auto wait, duration_choice(choices, Opt::wait));
-  if (choices.has(Opt::nonblock)) {
-    if (wait.value_or(Millis(0)) > Millis(0)) {
-      return usage("--nonblock and --wait cannot be used together");
-    }
-    wait = Millis(0);
-  }
-  const WaitSettings defaults;
-  TRY(auto conflict, exit_code_choice(choices, Opt::conflict_exit_code, defaults.conflict_code));
-  TRY(auto superseded,
-      exit_code_choice(choices, Opt::superseded_exit_code, defaults.superseded_code));
-  return WaitSettings{wait, conflict, superseded};
-}
-
-Result<std::optional<lock::Supersede>> supersede_choice(const Choices& choices) {
-  if (!choices.has(Opt::supersede)) {
-    // A configuration file may set it for all runs.
-    if (!choices.is_flag(Opt::superseded_exit_code)) return std::optional<lock::Supersede>();
-    return usage("--superseded-exit-code needs --supersede");
-  }
-  if (choices.last(Opt::supersede) == kFlagValue) return std::optional(lock::Supersede{});
-  TRY(auto number, number_choice(choices, Opt::supersede, kGreatestToken));
-  return std::optional(lock::Supersede{number});
-}
-
-Result<Millis> urgent_choice(const Choices& choices) {
-  constexpr Millis kUsual = std::chrono::hours(1), kMost = std::chrono::hours(24);
-  if (!choices.has(Opt::urgent)) return Millis(0);
-  TRY(auto earlier, duration_choice(choices, Opt::urgent));
-  if (!earlier) return kUsual;
-  if (*earlier > Millis(0) && *earlier <= kMost) return *earlier;
-  return usage("--urgent must be longer than 0, and at most 24h");
-}
-
-}  // namespace
-
 Result<std::optional<Millis>> ttl_choice(const Choices& choices) {
   auto ttl = duration_choice(choices, Opt::ttl);
   if (ttl && *ttl && **ttl < Millis(1000)) return usage("--ttl must be at least 1s");
@@ -237,49 +272,6 @@ Result<ClaimSettings> claim_settings(lock::LockName name, LeaseSettings lease,
   };
   return ClaimSettings{std::move(call), waiting};
 }
-
-namespace {
-
-constexpr Millis kKillAfter{5000};  // at most; a sixth of the ttl where that is less
-constexpr std::string_view kUsageLine = "rlock run NAME -- COMMAND [ARG...]";
-
-Result<lock::LockName> name_of(const Invocation& invocation) {
-  if (invocation.names.empty()) return usage("no lock name given: " + std::string(kUsageLine));
-  if (invocation.names.size() > 1) {
-    return usage("more than one lock name before --: " + in_quotes(invocation.names[1]) +
-                 "; write " + std::string(kUsageLine));
-  }
-  return lock::LockName::parse(invocation.names.front());
-}
-
-Result<std::vector<std::string>> command_of(const Invocation& invocation, Getenv getenv) {
-  const auto& after = invocation.after_dashes;
-  if (auto text = invocation.choices.last(Opt::shell_text)) {
-    if (after) return usage("-c TEXT and a COMMAND cannot be used together");
-    const char* shell = getenv("SHELL");
-    bool usable = shell != nullptr && *shell != '\0';
-    return std::vector<std::string>{usable ? shell : "/bin/sh", "-c", *text};
-  }
-  if (!after) return usage("no command given: " + std::string(kUsageLine));
-  if (after->empty() || after->front().empty()) {
-    return usage("the command after -- is empty: " + std::string(kUsageLine));
-  }
-  return *after;
-}
-
-Result<run::OnLost> on_lost_choice(const Choices& choices) {
-  const std::string on_lost = choices.last(Opt::on_lost).value_or("terminate");
-  if (on_lost == "terminate") return run::OnLost::terminate;
-  if (on_lost == "ignore") return run::OnLost::ignore;
-  return usage("--on-lost must be terminate or ignore, not " + in_quotes(on_lost));
-}
-
-std::string ending_record(Record record, const std::string& why) {
-  record.ending = why;
-  return encode_record(record);
-}
-
-}  // namespace
 
 Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
   const Choices& choices = invocation.choices;

@@ -100,6 +100,22 @@ std::string reasons_text(const Quorum& quorum, const std::vector<std::optional<E
   return text;
 }
 
+// Each server may have broken other holders of those that were named.
+template <class T, class Same>
+void add_missing(std::vector<T>& all, const std::vector<T>& more, Same same) {
+  for (const T& one : more) {
+    if (std::none_of(all.begin(), all.end(), [&](const T& other) { return same(one, other); })) {
+      all.push_back(one);
+    }
+  }
+}
+
+// A cool-down has the owner that left it.
+bool same_holder(const Holder& a, const Holder& b) {
+  return a.owner == b.owner &&
+         (a.state == HolderState::cooldown) == (b.state == HolderState::cooldown);
+}
+
 }  // namespace
 
 std::string error_at(const std::string& server, const Error& error) {
@@ -227,26 +243,6 @@ Result<CancelReply> merge_answers(const Replies<CancelReply>& replies, const Quo
   }
   return CancelReply::not_found;
 }
-
-namespace {
-
-// Each server may have broken other holders of those that were named.
-template <class T, class Same>
-void add_missing(std::vector<T>& all, const std::vector<T>& more, Same same) {
-  for (const T& one : more) {
-    if (std::none_of(all.begin(), all.end(), [&](const T& other) { return same(one, other); })) {
-      all.push_back(one);
-    }
-  }
-}
-
-// A cool-down has the owner that left it.
-bool same_holder(const Holder& a, const Holder& b) {
-  return a.owner == b.owner &&
-         (a.state == HolderState::cooldown) == (b.state == HolderState::cooldown);
-}
-
-}  // namespace
 
 Result<ForceReply> merge_answers(const Replies<ForceReply>& replies, const Quorum& quorum) {
   auto more = [](const ForceReply& reply) { return std::holds_alternative<RetryNow>(reply); };

@@ -29,6 +29,21 @@ bool has_flag(std::string_view flags, std::string_view flag) {
   return false;
 }
 
+constexpr size_t kMostPlaces = 4096;
+
+// Most connections kept: a hostile node could redirect us without end.
+constexpr size_t kMostNodes = 16;
+
+// The first key of a script call.
+std::string key_of(const std::vector<std::string>& words) {
+  constexpr size_t kFirstKey = 3;
+  return words.size() > kFirstKey ? words[kFirstKey] : "";
+}
+
+HostPort host_port_of(const Server& server) {
+  return {server.host, server.port};
+}
+
 }  // namespace
 
 std::optional<Redirect> redirect_in(std::string_view error) {
@@ -58,25 +73,6 @@ std::vector<HostPort> masters_in(std::string_view nodes, NodeNaming naming) {
   }
   return masters;
 }
-
-namespace {
-
-constexpr size_t kMostPlaces = 4096;
-
-// Most connections kept: a hostile node could redirect us without end.
-constexpr size_t kMostNodes = 16;
-
-// The first key of a script call.
-std::string key_of(const std::vector<std::string>& words) {
-  constexpr size_t kFirstKey = 3;
-  return words.size() > kFirstKey ? words[kFirstKey] : "";
-}
-
-HostPort host_port_of(const Server& server) {
-  return {server.host, server.port};
-}
-
-}  // namespace
 
 std::optional<HostPort> KeyPlaces::find(const std::string& key) const {
   std::lock_guard lock(mutex_);

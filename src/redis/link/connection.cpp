@@ -53,28 +53,6 @@ std::optional<Error> check_uptime(const InfoFields& info, const Server& server) 
                Retry::later};
 }
 
-}  // namespace
-
-std::optional<std::string> MemberRegistry::add_member(const std::string& label,
-                                                      const std::string& run_id) {
-  std::lock_guard lock(mutex_);
-  for (const auto& [other, its_id] : run_ids_) {
-    if (other != label && its_id == run_id) return other;
-  }
-  run_ids_[label] = run_id;
-  return std::nullopt;
-}
-
-std::optional<Error> check_member(const redisReply& reply, Durability durability,
-                                  const Server& server) {
-  const InfoFields info = read_info(text_of(reply));
-  if (auto duplicate = check_duplicate(info, server)) return duplicate;
-  if (durability == Durability::every_write) return std::nullopt;
-  return check_uptime(info, server);
-}
-
-namespace {
-
 bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
@@ -168,7 +146,35 @@ std::optional<Error> check_answer(HandshakeStep step, const redisReply& reply,
   return step == HandshakeStep::auth ? auth_refused(text, server) : select_refused(text, server);
 }
 
+// After that an operator may have flushed the scripts that a server knew.
+constexpr Millis kKnownFor{10'000};
+
+// For messages.
+std::string_view name_of(HandshakeStep step) {
+  return util::to_string<HandshakeStep::uptime>(
+      step, {"AUTH", "SELECT", "ROLE", "CLIENT SETNAME", "PING", "SCRIPT EXISTS", "CONFIG GET",
+             "CONFIG GET", "INFO"});
+}
+
 }  // namespace
+
+std::optional<std::string> MemberRegistry::add_member(const std::string& label,
+                                                      const std::string& run_id) {
+  std::lock_guard lock(mutex_);
+  for (const auto& [other, its_id] : run_ids_) {
+    if (other != label && its_id == run_id) return other;
+  }
+  run_ids_[label] = run_id;
+  return std::nullopt;
+}
+
+std::optional<Error> check_member(const redisReply& reply, Durability durability,
+                                  const Server& server) {
+  const InfoFields info = read_info(text_of(reply));
+  if (auto duplicate = check_duplicate(info, server)) return duplicate;
+  if (durability == Durability::every_write) return std::nullopt;
+  return check_uptime(info, server);
+}
 
 void Handshake::add(HandshakeStep step, const std::vector<std::string>& words) {
   steps_.push_back(step);
@@ -226,20 +232,6 @@ std::optional<Error> Handshake::read(const redisReply& reply, const Server& serv
   }
   return check_answer(step, reply, server);
 }
-
-namespace {
-
-// After that an operator may have flushed the scripts that a server knew.
-constexpr Millis kKnownFor{10'000};
-
-// For messages.
-std::string_view name_of(HandshakeStep step) {
-  return util::to_string<HandshakeStep::uptime>(
-      step, {"AUTH", "SELECT", "ROLE", "CLIENT SETNAME", "PING", "SCRIPT EXISTS", "CONFIG GET",
-             "CONFIG GET", "INFO"});
-}
-
-}  // namespace
 
 Connection::Connection(Server server)
     : server_(std::make_unique<Server>(std::move(server))),

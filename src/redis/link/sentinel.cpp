@@ -25,6 +25,10 @@ Error unknown_master(const Connection& sentinel, const std::string& master) {
           Retry::later};
 }
 
+// A reply that comes later than this after the question to the sentinels is believed only if they
+// still name the same master. A fail-over takes longer, and a round trip rarely does.
+constexpr Millis kVoteLife{100};
+
 }  // namespace
 
 std::optional<HostPort> elect(const std::vector<SentinelVote>& votes) {
@@ -129,14 +133,6 @@ Error Sentinels::no_majority() const {
   if (why) text += " (" + why->text + ")";
   return {ErrorKind::unavailable, std::move(text), Retry::later};
 }
-
-namespace {
-
-// A reply that comes later than this after the question to the sentinels is believed only if they
-// still name the same master. A fail-over takes longer, and a round trip rarely does.
-constexpr Millis kVoteLife{100};
-
-}  // namespace
 
 SentinelLink::SentinelLink(Sentinels sentinels, Server master)
     : sentinels_(std::move(sentinels)),

@@ -52,6 +52,86 @@ bool would_block(int error) {
   return error == EAGAIN || error == EWOULDBLOCK;
 }
 
+struct FreeAddresses {
+  void operator()(addrinfo* list) const noexcept { freeaddrinfo(list); }
+};
+
+enum class LookupMode { numeric, any };
+
+Resolution::LookupResult addresses_of(const std::string& host, int port, LookupMode mode) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | (mode == LookupMode::numeric ? AI_NUMERICHOST : 0);
+  addrinfo* raw = nullptr;
+  int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &raw);
+  if (error == EAI_SYSTEM) return {{}, std::strerror(errno)};
+  if (error != 0) return {{}, gai_strerror(error)};
+  std::unique_ptr<addrinfo, FreeAddresses> list(raw);
+  Resolution::LookupResult outcome;
+  for (const addrinfo* info = raw; info != nullptr; info = info->ai_next) {
+    Address address;
+    std::memcpy(&address.storage, info->ai_addr, info->ai_addrlen);
+    address.length = info->ai_addrlen;
+    outcome.addresses.push_back(address);
+  }
+  return outcome;
+}
+
+// poll() cannot wait for a unix socket whose backlog is full.
+constexpr Millis kBacklogRetry{5};
+
+// Too few descriptors or too little memory: another address would fail, too.
+bool is_local_error(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+// The result of a pending attempt once poll() has reported its descriptor: 0 or an errno.
+int connect_error(const util::Fd& fd) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  return getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+bool is_decided(const util::Fd& fd) {
+  pollfd entry{fd.get(), POLLOUT, 0};
+  return poll(&entry, 1, 0) > 0;
+}
+
+class PlainStream final : public Stream {
+ public:
+  explicit PlainStream(util::Fd fd) : fd_(std::move(fd)) {}
+
+  Io write_some(std::string_view& bytes) override {
+    return note_errno(redis::write_some(fd_, bytes));
+  }
+  Io read_some(char* buffer, size_t size, size_t& got) override {
+    return note_errno(redis::read_some(fd_, buffer, size, got));
+  }
+  bool is_quiet() override {
+    char byte = 0;
+    return recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && would_block(errno);
+  }
+
+  pollfd wants(Sending sending) const override {
+    int events = sending == Sending::done ? POLLIN : POLLIN | POLLOUT;
+    return {fd_.get(), static_cast<short>(events), 0};
+  }
+
+  Error error() const override {
+    return {ErrorKind::unavailable, std::strerror(error_), Retry::later};
+  }
+
+ private:
+  Io note_errno(Io io) {
+    if (io == Io::failed) error_ = errno;
+    return io;
+  }
+
+  util::Fd fd_;
+  int error_ = 0;
+};
+
 }  // namespace
 
 std::optional<Address> unix_address(const std::string& path) {
@@ -85,36 +165,6 @@ ConnectAttempt start_connect(const Address& address) {
   }
   return attempt;
 }
-
-namespace {
-
-struct FreeAddresses {
-  void operator()(addrinfo* list) const noexcept { freeaddrinfo(list); }
-};
-
-enum class LookupMode { numeric, any };
-
-Resolution::LookupResult addresses_of(const std::string& host, int port, LookupMode mode) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV | (mode == LookupMode::numeric ? AI_NUMERICHOST : 0);
-  addrinfo* raw = nullptr;
-  int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &raw);
-  if (error == EAI_SYSTEM) return {{}, std::strerror(errno)};
-  if (error != 0) return {{}, gai_strerror(error)};
-  std::unique_ptr<addrinfo, FreeAddresses> list(raw);
-  Resolution::LookupResult outcome;
-  for (const addrinfo* info = raw; info != nullptr; info = info->ai_next) {
-    Address address;
-    std::memcpy(&address.storage, info->ai_addr, info->ai_addrlen);
-    address.length = info->ai_addrlen;
-    outcome.addresses.push_back(address);
-  }
-  return outcome;
-}
-
-}  // namespace
 
 void AddressMemory::keep(const Address& address) {
   std::lock_guard lock(mutex_);
@@ -177,30 +227,6 @@ Resolution::LookupResult Resolution::take() {
   std::lock_guard lock(shared_->mutex);
   return std::exchange(shared_->outcome, std::nullopt).value_or(LookupResult{});
 }
-
-namespace {
-
-// poll() cannot wait for a unix socket whose backlog is full.
-constexpr Millis kBacklogRetry{5};
-
-// Too few descriptors or too little memory: another address would fail, too.
-bool is_local_error(int error) {
-  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
-}
-
-// The result of a pending attempt once poll() has reported its descriptor: 0 or an errno.
-int connect_error(const util::Fd& fd) {
-  int error = 0;
-  socklen_t size = sizeof error;
-  return getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
-}
-
-bool is_decided(const util::Fd& fd) {
-  pollfd entry{fd.get(), POLLOUT, 0};
-  return poll(&entry, 1, 0) > 0;
-}
-
-}  // namespace
 
 void Dialer::start(TimePoint now, TimePoint deadline) {
   stop();
@@ -372,44 +398,6 @@ Io read_some(const util::Fd& fd, char* buffer, size_t size, size_t& got) {
     if (errno != EINTR) return Io::failed;
   }
 }
-
-namespace {
-
-class PlainStream final : public Stream {
- public:
-  explicit PlainStream(util::Fd fd) : fd_(std::move(fd)) {}
-
-  Io write_some(std::string_view& bytes) override {
-    return note_errno(redis::write_some(fd_, bytes));
-  }
-  Io read_some(char* buffer, size_t size, size_t& got) override {
-    return note_errno(redis::read_some(fd_, buffer, size, got));
-  }
-  bool is_quiet() override {
-    char byte = 0;
-    return recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && would_block(errno);
-  }
-
-  pollfd wants(Sending sending) const override {
-    int events = sending == Sending::done ? POLLIN : POLLIN | POLLOUT;
-    return {fd_.get(), static_cast<short>(events), 0};
-  }
-
-  Error error() const override {
-    return {ErrorKind::unavailable, std::strerror(error_), Retry::later};
-  }
-
- private:
-  Io note_errno(Io io) {
-    if (io == Io::failed) error_ = errno;
-    return io;
-  }
-
-  util::Fd fd_;
-  int error_ = 0;
-};
-
-}  // namespace
 
 Result<std::unique_ptr<Stream>> make_stream(const Server& server, util::Fd fd) {
   if (server.tls == nullptr) {

@@ -50,23 +50,6 @@ Result<RawHost> split_host(std::string_view text) {
   return malformed("put an IPv6 address in brackets, as in [::1]:6379");
 }
 
-}  // namespace
-
-std::optional<int> parse_port(std::string_view digits) {
-  auto port = util::parse_number<uint16_t>(digits);
-  return port && *port > 0 ? std::optional<int>(*port) : std::nullopt;
-}
-
-std::optional<HostPort> parse_host_port(std::string_view text) {
-  size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  auto port = parse_port(text.substr(colon + 1));
-  if (!port) return std::nullopt;
-  return HostPort{std::string(text.substr(0, colon)), *port};
-}
-
-namespace {
-
 // As a URL has it, percent-encoded: `db1`, `db1:6379`, `[::1]`, `[::1]:6379`. The host in lower
 // case. An Error says what is wrong and holds no part of `text`.
 Result<HostPort> parse_url_host(std::string_view text, int default_port) {
@@ -365,6 +348,19 @@ Status check_distinct(const std::vector<Url>& urls) {
 }
 
 }  // namespace
+
+std::optional<int> parse_port(std::string_view digits) {
+  auto port = util::parse_number<uint16_t>(digits);
+  return port && *port > 0 ? std::optional<int>(*port) : std::nullopt;
+}
+
+std::optional<HostPort> parse_host_port(std::string_view text) {
+  size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  auto port = parse_port(text.substr(colon + 1));
+  if (!port) return std::nullopt;
+  return HostPort{std::string(text.substr(0, colon)), *port};
+}
 
 Result<Url> parse_url(std::string_view text) {
   constexpr std::string_view kLocal = "local:";

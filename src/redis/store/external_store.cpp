@@ -81,6 +81,76 @@ Millis look_again(Millis retry, const lock::Holder& holder) {
   return retry > Millis(0) ? std::min(retry, end) : end;
 }
 
+// As redsync: waiters that collided once are spread, and none looks more than 20 times a second.
+constexpr Millis kShortestRetry{50};
+constexpr Millis kLongestRetry{250};
+
+class Sleep final : public lock::Reply<lock::Wake> {
+ public:
+  explicit Sleep(Millis slice) : slice_(slice) {}
+  void wants(std::vector<pollfd>&) const override {}
+  TimePoint due() const override { return until_.value_or(TimePoint::min()); }
+  bool advance(TimePoint now) override {
+    if (!until_) until_ = now + slice_;
+    return now >= *until_;
+  }
+  Result<lock::Wake> take() override { return lock::Wake::slept; }
+
+ private:
+  Millis slice_;
+  std::optional<TimePoint> until_;
+};
+
+using lock::Wake;
+
+constexpr std::string_view kOwnerSuffix = ":1";
+
+// The next message of a channel that the connection has subscribed to.
+class NextMessage final : public lock::Reply<Wake> {
+ public:
+  NextMessage(Connection& channel, Millis slice) : channel_(channel), slice_(slice) {
+    channel_.listen();
+  }
+  ~NextMessage() override {
+    if (!done_) channel_.drop();
+  }
+  NextMessage(const NextMessage&) = delete;
+  NextMessage& operator=(const NextMessage&) = delete;
+
+  void wants(std::vector<pollfd>& out) const override { channel_.wants(out); }
+  TimePoint due() const override {
+    return until_ ? std::min(*until_, channel_.due()) : TimePoint::min();
+  }
+
+  bool advance(TimePoint now) override {
+    if (!until_) until_ = now + slice_;
+    if (done_) return true;
+    if (channel_.advance(now)) {
+      message_ = channel_.take();
+      done_ = true;
+    }
+    done_ = done_ || now >= *until_;
+    return done_;
+  }
+
+  Result<Wake> take() override {
+    if (!message_) return Wake::slept;
+    if (!*message_) return std::move(*message_).error();
+    return Wake::woken;
+  }
+
+ private:
+  Connection& channel_;
+  Millis slice_;
+  std::optional<TimePoint> until_;
+  std::optional<Result<ReplyPtr>> message_;
+  bool done_ = false;
+};
+
+std::optional<Wake> decode_subscribed(const redisReply& reply) {
+  return reply.type == REDIS_REPLY_ARRAY ? std::optional(Wake::slept) : std::nullopt;
+}
+
 }  // namespace
 
 ExternalStore::ExternalStore(std::unique_ptr<Link> link, FormatScripts scripts)
@@ -206,30 +276,6 @@ lock::InFlight<lock::NamesPage> ExternalStore::list_names(const std::string&) {
   return unsupported<lock::NamesPage>("NAME is required: locks of this format cannot be listed");
 }
 
-namespace {
-
-// As redsync: waiters that collided once are spread, and none looks more than 20 times a second.
-constexpr Millis kShortestRetry{50};
-constexpr Millis kLongestRetry{250};
-
-class Sleep final : public lock::Reply<lock::Wake> {
- public:
-  explicit Sleep(Millis slice) : slice_(slice) {}
-  void wants(std::vector<pollfd>&) const override {}
-  TimePoint due() const override { return until_.value_or(TimePoint::min()); }
-  bool advance(TimePoint now) override {
-    if (!until_) until_ = now + slice_;
-    return now >= *until_;
-  }
-  Result<lock::Wake> take() override { return lock::Wake::slept; }
-
- private:
-  Millis slice_;
-  std::optional<TimePoint> until_;
-};
-
-}  // namespace
-
 PlainStore::PlainStore(std::unique_ptr<Link> link)
     : ExternalStore(std::move(link), {lua::plain_acquire, lua::plain_renew, lua::plain_release,
                                       lua::plain_inspect}) {}
@@ -243,60 +289,6 @@ Millis PlainStore::retry_after() {
   constexpr auto kSpread = static_cast<uint64_t>((kLongestRetry - kShortestRetry).count());
   return kShortestRetry + Millis(static_cast<Millis::rep>(random_.next() % (kSpread + 1)));
 }
-
-namespace {
-
-using lock::Wake;
-
-constexpr std::string_view kOwnerSuffix = ":1";
-
-// The next message of a channel that the connection has subscribed to.
-class NextMessage final : public lock::Reply<Wake> {
- public:
-  NextMessage(Connection& channel, Millis slice) : channel_(channel), slice_(slice) {
-    channel_.listen();
-  }
-  ~NextMessage() override {
-    if (!done_) channel_.drop();
-  }
-  NextMessage(const NextMessage&) = delete;
-  NextMessage& operator=(const NextMessage&) = delete;
-
-  void wants(std::vector<pollfd>& out) const override { channel_.wants(out); }
-  TimePoint due() const override {
-    return until_ ? std::min(*until_, channel_.due()) : TimePoint::min();
-  }
-
-  bool advance(TimePoint now) override {
-    if (!until_) until_ = now + slice_;
-    if (done_) return true;
-    if (channel_.advance(now)) {
-      message_ = channel_.take();
-      done_ = true;
-    }
-    done_ = done_ || now >= *until_;
-    return done_;
-  }
-
-  Result<Wake> take() override {
-    if (!message_) return Wake::slept;
-    if (!*message_) return std::move(*message_).error();
-    return Wake::woken;
-  }
-
- private:
-  Connection& channel_;
-  Millis slice_;
-  std::optional<TimePoint> until_;
-  std::optional<Result<ReplyPtr>> message_;
-  bool done_ = false;
-};
-
-std::optional<Wake> decode_subscribed(const redisReply& reply) {
-  return reply.type == REDIS_REPLY_ARRAY ? std::optional(Wake::slept) : std::nullopt;
-}
-
-}  // namespace
 
 RedissonStore::RedissonStore(Server server)
     : ExternalStore(std::make_unique<Connection>(server),
