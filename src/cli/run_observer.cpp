@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "cli/output/console.hpp"
-#include "cli/output/messages.hpp"
 #include "cli/output/view.hpp"
 #include "lock/poller.hpp"
 #include "util/duration.hpp"

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "lock/timing.hpp"
-
 namespace rlock::lock {
 TimePoint lease_deadline(TimePoint sent_at, Millis ttl) {
   return sent_at + ttl - timing::drift(ttl);

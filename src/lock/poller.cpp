@@ -1,6 +1,5 @@
 #include "lock/poller.hpp"
 
-#include <algorithm>
 #include <vector>
 
 #include "util/boot_timer.hpp"

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <functional>
-
 #include "lock/poller.hpp"
 #include "lock/timing.hpp"
 

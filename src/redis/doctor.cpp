@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <cstdint>
 #include <thread>
 
 #include "lock/poller.hpp"
 #include "lua/scripts.hpp"
 #include "redis/link/cluster.hpp"
 #include "redis/link/connection.hpp"
-#include "redis/link/reply.hpp"
 #include "redis/link/sentinel.hpp"
 #include "redis/store/call.hpp"
 #include "util/random.hpp"

@@ -15,13 +15,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,7 +27,6 @@
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 #include "util/process.hpp"
-#include "util/result.hpp"
 #include "util/text.hpp"
 
 namespace rlock::redis {

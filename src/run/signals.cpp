@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 
 #include "util/process.hpp"
 #include "util/text.hpp"

@@ -19,7 +19,6 @@
 #include "cli/settings/connect.hpp"
 #include "redis/net/tls.hpp"
 #include "redis/open.hpp"
-#include "redis/store/acl.hpp"
 #include "run/guard.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdint>
 #include <iterator>
 
 #include "cli/commands/commands.hpp"

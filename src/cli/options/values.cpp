@@ -1,7 +1,6 @@
 #include "cli/options/values.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <ctime>
 #include <tuple>
 

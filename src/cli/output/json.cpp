@@ -1,12 +1,9 @@
 #include "cli/output/json.hpp"
 
-#include <cstdint>
-
 #include <nlohmann/json.hpp>
 
 #include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
-#include "cli/output/record.hpp"
 #include "util/text.hpp"
 
 // How the types of rlock are written. Null: none, or unknown.

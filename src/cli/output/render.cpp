@@ -1,7 +1,6 @@
 #include "cli/output/render.hpp"
 
 #include <algorithm>
-#include <cstdint>
 
 #include "cli/output/messages.hpp"
 #include "cli/output/table.hpp"

@@ -1,7 +1,6 @@
 #include "cli/output/view.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <iterator>
 #include <numeric>
 

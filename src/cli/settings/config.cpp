@@ -17,7 +17,6 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -25,7 +24,6 @@
 #include "cli/options/values.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/view.hpp"
-#include "cli/settings/connect.hpp"
 #include "cli/settings/run_settings.hpp"
 #include "redis/net/url.hpp"
 #include "util/fd.hpp"

@@ -9,7 +9,6 @@
 
 #include "cli/options/values.hpp"
 #include "cli/output/messages.hpp"
-#include "cli/settings/connect.hpp"
 #include "util/clock.hpp"
 #include "util/text.hpp"
 

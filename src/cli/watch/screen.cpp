@@ -1,6 +1,5 @@
 #include "cli/watch/screen.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>

@@ -1,7 +1,6 @@
 #include "lock/quorum/quorum.hpp"
 
 #include <algorithm>
-#include <cstdint>
 
 #include "lock/quorum/try.hpp"
 #include "lock/timing.hpp"

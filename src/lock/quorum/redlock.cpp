@@ -1,7 +1,6 @@
 #include "lock/quorum/redlock.hpp"
 
 #include <algorithm>
-#include <cstdint>
 
 #include "lock/lease.hpp"
 #include "lock/timing.hpp"

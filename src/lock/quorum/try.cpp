@@ -1,7 +1,6 @@
 #include "lock/quorum/try.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <map>
 
 #include "lock/lease.hpp"

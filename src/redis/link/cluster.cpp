@@ -1,8 +1,6 @@
 #include "redis/link/cluster.hpp"
 
 #include <algorithm>
-#include <string_view>
-#include <utility>
 
 namespace rlock::redis {
 namespace {

@@ -1,9 +1,7 @@
 #include "redis/link/reply.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <new>
-#include <string>
 #include <utility>
 
 #include "util/text.hpp"

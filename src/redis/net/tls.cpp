@@ -14,11 +14,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <memory>
 #include <new>
 #include <optional>
-#include <string>
-#include <utility>
 
 #include "redis/net/openssl.hpp"
 #include "util/text.hpp"

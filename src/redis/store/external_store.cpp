@@ -1,8 +1,6 @@
 #include "redis/store/external_store.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "redis/store/call.hpp"

@@ -1,7 +1,6 @@
 #include "redis/store/redis_store.hpp"
 
 #include <array>
-#include <cstdint>
 #include <utility>
 
 #include "lock/timing.hpp"
