@@ -108,11 +108,10 @@ Result<lock::Snapshot> inspect_lock(Session& session, const lock::LockName& name
 
 // The rest of a lock with more holders than a page of a batch has, and what a failure that may pass
 // has kept back, are read one lock at a time. A server that does not answer is asked no further.
-std::vector<Result<lock::Snapshot>> inspect_in_batches(Session& session,
-                                                       std::span<const lock::LockName> names,
-                                                       uint64_t waiters, const Progress& progress) {
+lock::Snapshots inspect_in_batches(Session& session, std::span<const lock::LockName> names,
+                                   uint64_t waiters, const Progress& progress) {
   constexpr size_t kBatch = 100;
-  std::vector<Result<lock::Snapshot>> all;
+  lock::Snapshots all;
   while (!names.empty()) {
     std::vector<lock::InspectCall> calls;
     for (const lock::LockName& name : names.first(std::min(names.size(), kBatch))) {
@@ -320,14 +319,12 @@ Result<lock::Snapshot> inspect_queue(Session& session, const lock::LockName& nam
   return all;
 }
 
-std::vector<Result<lock::Snapshot>> inspect_holders(Session& session,
-                                                    std::span<const lock::LockName> names,
-                                                    const Progress& progress) {
+lock::Snapshots inspect_holders(Session& session, std::span<const lock::LockName> names,
+                                const Progress& progress) {
   return inspect_in_batches(session, names, 0, progress);
 }
 
-std::vector<Result<lock::Snapshot>> inspect_first_waiter(Session& session,
-                                                         std::span<const lock::LockName> names) {
+lock::Snapshots inspect_first_waiter(Session& session, std::span<const lock::LockName> names) {
   constexpr uint64_t kFirst = 16;  // over a quorum, the servers may have different ones
   return inspect_in_batches(session, names, kFirst, {});
 }

@@ -113,13 +113,11 @@ Result<lock::Snapshot> inspect_holders(Session& session, const lock::LockName& n
 
 // The same of several locks, which are read in batches; called after each with how many were read.
 using Progress = std::function<void(uint64_t count)>;
-std::vector<Result<lock::Snapshot>> inspect_holders(Session& session,
-                                                    std::span<const lock::LockName> names,
-                                                    const Progress& progress = {});
+lock::Snapshots inspect_holders(Session& session, std::span<const lock::LockName> names,
+                                const Progress& progress = {});
 
 // Of each, its holders and the first waiters: those that have waited for the longest time.
-std::vector<Result<lock::Snapshot>> inspect_first_waiter(Session& session,
-                                                         std::span<const lock::LockName> names);
+lock::Snapshots inspect_first_waiter(Session& session, std::span<const lock::LockName> names);
 
 // All waiters, in the order of the queue, with the closure, and without holders.
 Result<lock::Snapshot> inspect_queue(Session& session, const lock::LockName& name);

@@ -168,6 +168,10 @@ struct NamesPage {
   std::vector<SilentServer> silent{};
 };
 
+// Of several locks, each with its own failure.
+using Snapshots = std::vector<Result<Snapshot>>;
+using Histories = std::vector<Result<HistoryRows>>;
+
 // Each call may be sent again with the same arguments when its reply was lost.
 class LockInspector {
  public:
@@ -176,8 +180,7 @@ class LockInspector {
   virtual InFlight<Snapshot> inspect(const InspectCall& call) = 0;
   // Inspects several locks by one batch of commands; the results are in the order of the calls. The
   // whole is an Error if no server could be asked.
-  virtual InFlight<std::vector<Result<Snapshot>>> inspect_all(
-      const std::vector<InspectCall>& calls) = 0;
+  virtual InFlight<Snapshots> inspect_all(const std::vector<InspectCall>& calls) = 0;
   // A usage error where the format knows no closures.
   virtual InFlight<ClosureReply> set_closure(const ClosureCall&) {
     return ready<ClosureReply>(Error{ErrorKind::usage, "a lock of this format cannot be closed"});
@@ -193,13 +196,11 @@ class LockInspector {
         Error{ErrorKind::usage, "this format keeps no record of what was done"});
   }
   // The newest `rows` of the history.
-  virtual InFlight<std::vector<HistoryRow>> history(const LockName& name, uint64_t rows) = 0;
+  virtual InFlight<HistoryRows> history(const LockName& name, uint64_t rows) = 0;
   // The same of several locks at once, as inspect_all(). A usage error where there is no list of
   // all locks.
-  virtual InFlight<std::vector<Result<HistoryRows>>> histories(const std::vector<LockName>&,
-                                                               uint64_t) {
-    return ready<std::vector<Result<HistoryRows>>>(
-        Error{ErrorKind::usage, "locks of this format cannot be listed"});
+  virtual InFlight<Histories> histories(const std::vector<LockName>&, uint64_t) {
+    return ready<Histories>(Error{ErrorKind::usage, "locks of this format cannot be listed"});
   }
   // Names of the locks under the prefix, a page at a time; cursor empty for the first.
   virtual InFlight<NamesPage> list_names(const std::string& cursor) = 0;

@@ -172,8 +172,7 @@ bool is_idle(const LockView& lock) {
          !snapshot.closure;
 }
 
-History to_history(const std::string& name, const std::vector<lock::HistoryRow>& rows,
-                   uint64_t most) {
+History to_history(const std::string& name, const lock::HistoryRows& rows, uint64_t most) {
   History lines, closings;
   uint64_t runs = 0;
   for (const lock::HistoryRow& row : rows) {
@@ -225,7 +224,7 @@ std::string result_text(std::string result) {
   return result;
 }
 
-std::optional<Millis> usual_duration(const std::vector<lock::HistoryRow>& rows, size_t least) {
+std::optional<Millis> usual_duration(const lock::HistoryRows& rows, size_t least) {
   std::vector<int64_t> durations;
   for (const lock::HistoryRow& row : rows) {
     const auto* run = std::get_if<lock::Run>(&row);

@@ -100,8 +100,7 @@ struct HistoryLine {
 using History = std::vector<HistoryLine>;
 
 // At most `most` runs of `rows`, which the server sends newest first; the closings last.
-History to_history(const std::string& name, const std::vector<lock::HistoryRow>& rows,
-                   uint64_t most);
+History to_history(const std::string& name, const lock::HistoryRows& rows, uint64_t most);
 
 // One row for each run and for its skips, sorted by their starts, the newest first.
 History by_start(const History& lines);
@@ -122,6 +121,6 @@ RunEnd end_of(const lock::Run& run);
 std::string result_text(std::string result);
 
 // The median of the successful runs; none where there are fewer than `least`.
-std::optional<Millis> usual_duration(const std::vector<lock::HistoryRow>& rows, size_t least = 1);
+std::optional<Millis> usual_duration(const lock::HistoryRows& rows, size_t least = 1);
 
 }  // namespace rlock::cli

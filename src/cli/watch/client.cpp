@@ -115,7 +115,7 @@ std::optional<Change> WatchModel::see(const std::string& name, LockView lock, Ti
                 watched.lock};
 }
 
-void WatchModel::learn(const std::string& name, const std::vector<lock::HistoryRow>& runs) {
+void WatchModel::learn(const std::string& name, const lock::HistoryRows& runs) {
   auto found = locks_.find(name);
   if (found == locks_.end()) return;
   WatchedLock& watched = found->second;
@@ -295,7 +295,7 @@ void WatchClient::finish_page(TimePoint now) {
 // Without the history only the estimate is missing.
 void WatchClient::finish_runs(TimePoint now) {
   auto runs = result_of(std::exchange(runs_, nullptr), now, inspector_.server(), options_.limit);
-  model_.learn(runs_of_, runs ? *runs : std::vector<lock::HistoryRow>{});
+  model_.learn(runs_of_, runs ? *runs : lock::HistoryRows{});
 }
 
 void WatchClient::answered(TimePoint now, std::vector<lock::SilentServer> silent) {

@@ -31,7 +31,7 @@ class WatchModel {
   // A look at one lock. What has changed since the last one.
   std::optional<Change> see(const std::string& name, LockView lock, TimePoint asked_at);
   // `runs` in any order; the history of the run that now holds the lock.
-  void learn(const std::string& name, const std::vector<lock::HistoryRow>& runs);
+  void learn(const std::string& name, const lock::HistoryRows& runs);
   // Drops locks of the listing that have been free for a while.
   std::vector<Change> drop_free(TimePoint now);
 
@@ -113,10 +113,10 @@ class WatchClient {
   WatchModel& model_;
   Options options_;
 
-  lock::InFlight<std::vector<Result<lock::Snapshot>>> batch_{};
+  lock::InFlight<lock::Snapshots> batch_{};
   std::vector<std::string> batch_names_{};
   lock::InFlight<lock::NamesPage> page_{};
-  lock::InFlight<std::vector<lock::HistoryRow>> runs_{};
+  lock::InFlight<lock::HistoryRows> runs_{};
   std::string runs_of_{};
   TimePoint asked_at_{};
 

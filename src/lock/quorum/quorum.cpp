@@ -227,11 +227,10 @@ InFlight<Snapshot> QuorumStore::inspect(const InspectCall& call) {
       });
 }
 
-InFlight<std::vector<Result<Snapshot>>> QuorumStore::inspect_all(
-    const std::vector<InspectCall>& calls) {
+InFlight<Snapshots> QuorumStore::inspect_all(const std::vector<InspectCall>& calls) {
   std::vector<InspectCall> whole;
   for (const InspectCall& call : calls) whole.push_back(whole_listing(call));
-  return inspect_with<std::vector<Result<Snapshot>>>(
+  return inspect_with<Snapshots>(
       [whole](LockServer& store, size_t, TimePoint) { return store.inspect_all(whole); });
 }
 
@@ -240,9 +239,8 @@ InFlight<HistoryRows> QuorumStore::history(const LockName& name, uint64_t rows) 
       [=](LockServer& store, size_t, TimePoint) { return store.history(name, rows); });
 }
 
-InFlight<std::vector<Result<HistoryRows>>> QuorumStore::histories(
-    const std::vector<LockName>& names, uint64_t rows) {
-  return inspect_with<std::vector<Result<HistoryRows>>>(
+InFlight<Histories> QuorumStore::histories(const std::vector<LockName>& names, uint64_t rows) {
+  return inspect_with<Histories>(
       [=](LockServer& store, size_t, TimePoint) { return store.histories(names, rows); });
 }
 

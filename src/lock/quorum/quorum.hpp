@@ -34,11 +34,9 @@ class QuorumStore : public LockServer {
   InFlight<Snapshot> inspect(const InspectCall& call) override;
   InFlight<ClosureReply> set_closure(const ClosureCall& call) override;
   InFlight<Forgotten> forget(const ForgetCall& call) override;
-  InFlight<std::vector<Result<Snapshot>>> inspect_all(
-      const std::vector<InspectCall>& calls) override;
-  InFlight<std::vector<HistoryRow>> history(const LockName& name, uint64_t rows) override;
-  InFlight<std::vector<Result<HistoryRows>>> histories(const std::vector<LockName>& names,
-                                                       uint64_t rows) override;
+  InFlight<Snapshots> inspect_all(const std::vector<InspectCall>& calls) override;
+  InFlight<HistoryRows> history(const LockName& name, uint64_t rows) override;
+  InFlight<Histories> histories(const std::vector<LockName>& names, uint64_t rows) override;
   InFlight<NamesPage> list_names(const std::string& cursor) override;
   InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) override;
   std::string server() const override;

@@ -85,7 +85,7 @@ bool RedlockStore::acquired_here(const Owner& owner) const {
          (redlock_acquisition_->owner == owner || redlock_acquisition_->tried == owner);
 }
 
-InFlight<std::vector<HistoryRow>> RedlockStore::history(const LockName& name, uint64_t rows) {
+InFlight<HistoryRows> RedlockStore::history(const LockName& name, uint64_t rows) {
   return members_.front().store->history(name, rows);
 }
 

@@ -34,7 +34,7 @@ class RedlockStore final : public QuorumStore {
   InFlight<CancelReply> cancel(const CancelCall& call) override;
   InFlight<GrantReach> complete_grant() override;
   // ErrorKind::usage, from the members.
-  InFlight<std::vector<HistoryRow>> history(const LockName& name, uint64_t rows) override;
+  InFlight<HistoryRows> history(const LockName& name, uint64_t rows) override;
   InFlight<NamesPage> list_names(const std::string& cursor) override;
   InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) override;
 

@@ -383,10 +383,10 @@ std::optional<lock::Wake> decode_wake(const redisReply& reply) {
   return std::nullopt;
 }
 
-std::optional<std::vector<lock::HistoryRow>> decode_history(const redisReply& reply) {
+std::optional<lock::HistoryRows> decode_history(const redisReply& reply) {
   Item list = Item(&reply).at(10);
   if (!list.is_array()) return std::nullopt;
-  std::vector<lock::HistoryRow> rows;
+  lock::HistoryRows rows;
   for (size_t i = 0; i < list.size(); ++i) {
     if (auto history_row = history_row_of(list.at(i).text()))
       rows.push_back(std::move(*history_row));

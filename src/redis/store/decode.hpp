@@ -27,7 +27,7 @@ std::optional<lock::ClosureReply> decode_closure(const redisReply& reply);
 std::optional<lock::MoveReply> decode_move(const redisReply& reply);
 std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply);
 std::optional<lock::Wake> decode_wake(const redisReply& reply);
-std::optional<std::vector<lock::HistoryRow>> decode_history(const redisReply& reply);
+std::optional<lock::HistoryRows> decode_history(const redisReply& reply);
 // Skips keys that are not those of a lock under `prefix`.
 std::optional<lock::NamesPage> decode_names(const redisReply& reply, std::string_view prefix);
 

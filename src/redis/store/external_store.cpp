@@ -253,7 +253,7 @@ lock::InFlight<lock::Snapshot> ExternalStore::inspect(const lock::InspectCall& c
   return this->call<lock::Snapshot>(scripts_.inspect, "inspect", call.name, {}, snapshot_of);
 }
 
-lock::InFlight<std::vector<Result<lock::Snapshot>>> ExternalStore::inspect_all(
+lock::InFlight<lock::Snapshots> ExternalStore::inspect_all(
     const std::vector<lock::InspectCall>& calls) {
   note_release();
   std::vector<CallItem> items;
@@ -265,9 +265,8 @@ lock::InFlight<std::vector<Result<lock::Snapshot>>> ExternalStore::inspect_all(
                                                      decoder<lock::Snapshot>(snapshot_of));
 }
 
-lock::InFlight<std::vector<lock::HistoryRow>> ExternalStore::history(const lock::LockName&,
-                                                                     uint64_t) {
-  return unsupported<std::vector<lock::HistoryRow>>("locks of this format have no history");
+lock::InFlight<lock::HistoryRows> ExternalStore::history(const lock::LockName&, uint64_t) {
+  return unsupported<lock::HistoryRows>("locks of this format have no history");
 }
 
 lock::InFlight<lock::NamesPage> ExternalStore::list_names(const std::string&) {

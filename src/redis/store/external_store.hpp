@@ -38,11 +38,9 @@ class ExternalStore : public lock::LockServer {
   // Frees the lock at once: the holder cannot be notified. There are no tokens to check.
   lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall& call) override;
   lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall& call) override;
-  lock::InFlight<std::vector<Result<lock::Snapshot>>> inspect_all(
-      const std::vector<lock::InspectCall>& calls) override;
+  lock::InFlight<lock::Snapshots> inspect_all(const std::vector<lock::InspectCall>& calls) override;
   // ErrorKind::usage: these formats have none.
-  lock::InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName& name,
-                                                        uint64_t rows) override;
+  lock::InFlight<lock::HistoryRows> history(const lock::LockName& name, uint64_t rows) override;
   // ErrorKind::usage: nothing distinguishes the keys of locks from others.
   lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
   bool was_reached() const override { return link_->was_accepted(); }

@@ -367,7 +367,7 @@ lock::InFlight<lock::Snapshot> RedisStore::inspect(const lock::InspectCall& call
   return run<lock::Snapshot>(scripts_.inspect, "inspect", call.name, pages(call), decode_snapshot);
 }
 
-lock::InFlight<std::vector<Result<lock::Snapshot>>> RedisStore::inspect_all(
+lock::InFlight<lock::Snapshots> RedisStore::inspect_all(
     const std::vector<lock::InspectCall>& calls) {
   std::vector<CallItem> items;
   for (const lock::InspectCall& call : calls) {
@@ -406,8 +406,8 @@ lock::InFlight<lock::HistoryRows> RedisStore::history(const lock::LockName& name
                                 decode_history);
 }
 
-lock::InFlight<std::vector<Result<lock::HistoryRows>>> RedisStore::histories(
-    const std::vector<lock::LockName>& names, uint64_t rows) {
+lock::InFlight<lock::Histories> RedisStore::histories(const std::vector<lock::LockName>& names,
+                                                      uint64_t rows) {
   std::vector<CallItem> items;
   for (const lock::LockName& name : names) {
     items.push_back(

@@ -37,15 +37,13 @@ class RedisStore : public lock::LockServer {
   lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall& call) override;
   lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall& call) override;
   lock::InFlight<lock::Snapshot> inspect(const lock::InspectCall& call) override;
-  lock::InFlight<std::vector<Result<lock::Snapshot>>> inspect_all(
-      const std::vector<lock::InspectCall>& calls) override;
+  lock::InFlight<lock::Snapshots> inspect_all(const std::vector<lock::InspectCall>& calls) override;
   lock::InFlight<lock::ClosureReply> set_closure(const lock::ClosureCall& call) override;
   lock::InFlight<lock::MoveReply> move_first(const lock::MoveCall& call) override;
   lock::InFlight<lock::Forgotten> forget(const lock::ForgetCall& call) override;
-  lock::InFlight<std::vector<lock::HistoryRow>> history(const lock::LockName& name,
-                                                        uint64_t rows) override;
-  lock::InFlight<std::vector<Result<lock::HistoryRows>>> histories(
-      const std::vector<lock::LockName>& names, uint64_t rows) override;
+  lock::InFlight<lock::HistoryRows> history(const lock::LockName& name, uint64_t rows) override;
+  lock::InFlight<lock::Histories> histories(const std::vector<lock::LockName>& names,
+                                            uint64_t rows) override;
   lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
   lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName& name, const lock::Owner& owner,
                                            Millis slice) override;
