@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -121,7 +122,11 @@ struct Holder {
   uint64_t slot = 0;     // of several holders; 0: none
 };
 // The holder `age` after the reply that described it, if nothing has happened since.
-Holder aged(Holder holder, Millis age);
+inline Holder aged(Holder holder, Millis age) {
+  if (holder.since.ms != 0) holder.held += age;
+  if (holder.left > Millis(0)) holder.left = std::max(Millis(0), holder.left - age);
+  return holder;
+}
 
 struct Waiter {
   std::string owner{};
@@ -271,8 +276,18 @@ enum class LostHow {
   gone,      // ended, deleted or lost at the server: where nothing is remembered
   unissued,  // the call brought a token that the server cannot have issued
 };
-// For a message: `deleted`, `taken by another owner`.
-const char* to_string(LostHow how);
+// For a message.
+constexpr const char* to_string(LostHow how) {
+  constexpr const char* kWords[] = {"deleted",
+                                    "taken by another owner",
+                                    "all slots are taken",
+                                    "expired",
+                                    "released with its owner id",
+                                    "broken by an operator",
+                                    "gone from the server",
+                                    "lost, and its token is ahead of the server's clock"};
+  return kWords[static_cast<size_t>(how)];
+}
 // What the server knows of the time since a lease was granted.
 enum class LaterHolder { unknown, nobody, another };
 struct Lost {
