@@ -1,6 +1,10 @@
 #pragma once
 
+#include <sys/random.h>
+
+#include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 namespace rlock::util {
@@ -15,10 +19,27 @@ class Random {
 // getrandom(2): fit for owner ids, which must never repeat.
 class SystemRandom final : public Random {
  public:
-  uint64_t next() override;
+  uint64_t next() override {
+    uint64_t value = 0;
+    // Eight bytes come whole or not at all; without them no owner id is safe, so there is no
+    // fallback.
+    while (getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
+      if (errno != EINTR) std::abort();
+    }
+    return value;
+  }
 };
 
 // 128 random bits as 32 lower-case hexadecimal digits.
-std::string random_hex(Random& random);
+inline std::string random_hex(Random& random) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  text.reserve(32);
+  for (int half = 0; half < 2; ++half) {
+    uint64_t bits = random.next();
+    for (int digit = 0; digit < 16; ++digit, bits >>= 4) text.push_back(kDigits[bits & 15]);
+  }
+  return text;
+}
 
 }  // namespace rlock::util
